@@ -1,0 +1,104 @@
+package money
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+)
+
+// ErrObject is what [Amount.UnmarshalJSON] answers to JSON that is no money
+// object of the service.
+var ErrObject = errors.New(`must be a money object such as {"amount":"12.00","currency":"NGN"}`)
+
+// MarshalJSON writes the money object of Section 2.1, with its members in
+// this order and no space: {"amount":"12.00","currency":"NGN"}. It never
+// fails, also beyond [MaxBalance], which no amount of the service exceeds.
+func (a Amount) MarshalJSON() ([]byte, error) {
+	const maxObject = len(`{"amount":"","currency":""}`) + maxText + len(Currency)
+	return a.AppendJSON(make([]byte, 0, maxObject)), nil
+}
+
+// AppendJSON appends to b what [Amount.MarshalJSON] returns, and returns the
+// extended slice. It allocates only where b has no room.
+func (a Amount) AppendJSON(b []byte) []byte {
+	b = append(b, `{"amount":"`...)
+	b = a.appendText(b)
+	return append(b, `","currency":"`+Currency+`"}`...)
+}
+
+// UnmarshalJSON reads back what [Amount.MarshalJSON] wrote, from
+// -[MaxBalance] to [MaxBalance]. It is for results and exports of the service
+// itself; a client's money is a string, which [Parse] reads.
+//
+// Spaces between the tokens and the order of the members are free, as JSON
+// has it. All else is strict: both members once, their names in this case, no
+// other member, exactly two decimals, no "-0.00", the currency "NGN". A null
+// is refused, too, though package json would have it change nothing. The
+// error is [ErrObject], and a keeps its value.
+func (a *Amount) UnmarshalJSON(data []byte) error {
+	members, ok := objectMembers(data)
+	if !ok || members["currency"] != Currency {
+		return ErrObject
+	}
+	read, ok := parseOutput(members["amount"])
+	if !ok {
+		return ErrObject
+	}
+	*a = read
+	return nil
+}
+
+// objectMembers reads an object of exactly two members, both strings; if it
+// names one twice, the other one is missing. It goes token by token, since
+// decoding into a struct or a map would accept duplicates beside both, and
+// into a struct also names in another case.
+func objectMembers(data []byte) (map[string]string, bool) {
+	const count = 2
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return nil, false
+	}
+	members := make(map[string]string, count)
+	for range count {
+		name, ok := stringToken(decoder)
+		if !ok {
+			return nil, false
+		}
+		value, ok := stringToken(decoder)
+		if !ok {
+			return nil, false
+		}
+		members[name] = value
+	}
+	if end, err := decoder.Token(); err != nil || end != json.Delim('}') {
+		return nil, false
+	}
+	_, err := decoder.Token()
+	return members, errors.Is(err, io.EOF)
+}
+
+func stringToken(decoder *json.Decoder) (string, bool) {
+	token, err := decoder.Token()
+	if err != nil {
+		return "", false
+	}
+	s, ok := token.(string)
+	return s, ok
+}
+
+// parseOutput is the inverse of [Amount.String] within [MaxBalance].
+func parseOutput(s string) (Amount, bool) {
+	const maxWhole = 15
+	digits, negative := strings.CutPrefix(s, "-")
+	whole, fraction, ok := cutDecimal(digits, maxWhole, 2)
+	if !ok || len(fraction) != 2 {
+		return 0, false
+	}
+	a := joinAmount(whole, fraction)
+	if negative {
+		return -a, a != 0
+	}
+	return a, true
+}
