@@ -1,0 +1,101 @@
+// Package webhook is what a receiver of the service's webhooks needs: the types of the events, as they stand on the
+// wire (section 6). It imports the standard library alone.
+//
+// Ids, amounts and times are the text of the wire: a UUID in lower case, major units with exactly two decimals
+// ("1234.50"), and UTC with milliseconds ("2026-01-31T17:05:00.000Z"), which [time.RFC3339] parses.
+package webhook
+
+// The four types of events (section 6.1).
+const (
+	TypeOrderCreated      = "order.created"
+	TypeCommissionAccrued = "commission.accrued"
+	TypeBalanceLow        = "balance.low"
+	TypeTicketValidated   = "ticket.validated"
+)
+
+// OrderCreated is the data of order.created.
+type OrderCreated struct {
+	Order Order `json:"order"`
+}
+
+// Order is a sale as order.created tells it.
+type Order struct {
+	ID                 string     `json:"id"`
+	EventID            string     `json:"event_id"`
+	Status             string     `json:"status"`
+	Currency           string     `json:"currency"`
+	GrossAmount        string     `json:"gross_amount"`
+	FloatDebitedAmount string     `json:"float_debited_amount"`
+	Commission         Commission `json:"commission"`
+	Balances           Balances   `json:"balances"`
+	Buyer              Buyer      `json:"buyer"`
+	Lines              []Line     `json:"lines"`
+	ConfirmedAt        string     `json:"confirmed_at"`
+}
+
+// Commission is what a sale accrued, and the rate it was computed with.
+type Commission struct {
+	Amount string `json:"amount"`
+	Rate   Rate   `json:"rate"`
+}
+
+// Rate is a commission rate. Read its unit: BASIS_POINTS, PERCENT or FRACTION.
+type Rate struct {
+	ID    string `json:"id"`
+	Value string `json:"value"`
+	Unit  string `json:"unit"`
+}
+
+// Balances are both balances around a sale.
+type Balances struct {
+	FloatBefore    string `json:"float_before"`
+	FloatAfter     string `json:"float_after"`
+	EarningsBefore string `json:"earnings_before"`
+	EarningsAfter  string `json:"earnings_after"`
+}
+
+// Buyer is who bought.
+type Buyer struct {
+	Email string  `json:"email"`
+	Name  *string `json:"name"`
+	Phone *string `json:"phone"`
+}
+
+// Line is one admission of a sale.
+type Line struct {
+	AdmissionID      string `json:"admission_id"`
+	TicketPurchaseID string `json:"ticket_purchase_id"`
+	Title            string `json:"title"`
+	Tier             string `json:"tier"`
+	UnitPrice        string `json:"unit_price"`
+	Currency         string `json:"currency"`
+}
+
+// CommissionAccrued is the data of commission.accrued.
+type CommissionAccrued struct {
+	OrderID               string `json:"order_id"`
+	EventID               string `json:"event_id"`
+	Currency              string `json:"currency"`
+	Amount                string `json:"amount"`
+	Rate                  Rate   `json:"rate"`
+	EarningsBalanceBefore string `json:"earnings_balance_before"`
+	EarningsBalanceAfter  string `json:"earnings_balance_after"`
+	AccruedAt             string `json:"accrued_at"`
+}
+
+// BalanceLow is the data of balance.low: a sale took FLOAT below the threshold.
+type BalanceLow struct {
+	OrderID         string `json:"order_id"`
+	Currency        string `json:"currency"`
+	BalanceBefore   string `json:"balance_before"`
+	BalanceAfter    string `json:"balance_after"`
+	ThresholdAmount string `json:"threshold_amount"`
+}
+
+// TicketValidated is the data of ticket.validated: an admission was used for the first time.
+type TicketValidated struct {
+	AdmissionID string `json:"admission_id"`
+	EventID     string `json:"event_id"`
+	OrderID     string `json:"order_id"`
+	ValidatedAt string `json:"validated_at"`
+}
