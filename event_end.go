@@ -1,0 +1,117 @@
+package ticketing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const dueBatch = 100
+
+// EndEvents ends the published events whose scheduled end has passed since they were last published or rescheduled,
+// and tells how many. One that fails keeps no other from ending. [Service.Run] does it by itself; it is here for a host
+// that does without.
+func (s *Service) EndEvents(ctx context.Context) (int, error) {
+	ended := 0
+	for {
+		at := s.now()
+		var due []EventRef
+		err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+			var err error
+			due, err = tx.DueEvents(ctx, at, dueBatch)
+			return err
+		})
+		if err != nil {
+			return ended, err
+		}
+		before := ended
+		var failed error
+		for _, ref := range due {
+			did, err := s.endDueEvent(ctx, ref, at)
+			if did {
+				ended++
+			}
+			failed = errors.Join(failed, err)
+		}
+		if failed != nil || len(due) < dueBatch || ended == before {
+			return ended, failed
+		}
+	}
+}
+
+// endDueEvent ends an event unless another process was first.
+func (s *Service) endDueEvent(ctx context.Context, ref EventRef, at time.Time) (ended bool, err error) {
+	err = s.endEvent(ctx, ref, at, func(e EventRecord) error {
+		ended = e.Status == EventPublished && !e.EndsOn.IsZero() && !e.EndsOn.After(at)
+		if !ended {
+			return errNothingToKeep
+		}
+		return nil
+	}, nil)
+	if errors.Is(err, errNothingToKeep) {
+		err = nil
+	}
+	return ended && err == nil, err
+}
+
+// EndEvent ends a published event at once (section 3.1). It needs tenant:manage.
+//
+// Errors: NOT_FOUND, CONFLICT for any event that is not published.
+func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error) {
+	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
+		return Event{}, err
+	}
+	var found EventRecord
+	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		var err error
+		found, err = tx.FindEvent(ctx, eventID)
+		return err
+	})
+	if err != nil {
+		return Event{}, err
+	}
+	if found.ID == uuid.Nil {
+		return Event{}, errEventNotFound
+	}
+	var ended Event
+	err = o.s.endEvent(ctx, found.ref(), o.s.now(), func(e EventRecord) error {
+		if e.Status != EventPublished {
+			return conflict("Only a published event can be ended; this one is %s.", e.Status)
+		}
+		return nil
+	}, &ended)
+	if err != nil {
+		return Event{}, err
+	}
+	return ended, nil
+}
+
+// endEvent ends an event that check, which sees it locked, has nothing against.
+func (s *Service) endEvent(
+	ctx context.Context, ref EventRef, at time.Time, check func(EventRecord) error, shown *Event,
+) error {
+	return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+		if _, err := tx.Enter(ctx, Entrance{Close: []uuid.UUID{ref.CompanyID}}); err != nil {
+			return err
+		}
+		event, err := tx.LockEvent(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if err := check(event); err != nil {
+			return err
+		}
+		event.Status, event.UpdatedAt = EventEnded, later(at, event.UpdatedAt)
+		event.schedule(at)
+		if err := tx.UpdateEvent(ctx, event); err != nil {
+			return err
+		}
+		if shown == nil {
+			return nil
+		}
+		*shown, err = showEvent(ctx, tx, event)
+		return err
+	})
+}

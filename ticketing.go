@@ -1,0 +1,177 @@
+// Package ticketing is the core of a prepaid-float ticketing service, to be embedded in a Go server.
+//
+// A company prepays a FLOAT balance. A checkout spends the full ticket gross from FLOAT, credits the commission to a
+// separate EARNINGS balance, allocates admissions, and writes an immutable order, chained ledger rows and outbound
+// facts, all in one transaction. A gate validates each admission once.
+//
+// # Getting started
+//
+// A [Service] works over a [Store]: package store keeps it in SQL, package store/memory in memory.
+//
+//	svc, err := ticketing.New(memory.New(), nil)
+//
+// A store that lasts needs its tables, and the service the secret keys that the database is used with:
+//
+//	db, err := store.Open(ctx, "sqlite:ticketing.db", nil)
+//	err = db.Migrate(ctx)
+//	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: keys})
+//	err = svc.Ready(ctx) // before serving
+//	go svc.Run(ctx)      // ends events, tells facts
+//
+// The types that end in Record, Ref, Query, Reader and Writer are for authors of stores; a host does without.
+//
+// The data plane is one method for each operation of the public contract, and takes a [Caller]: who acts, for which
+// company, with which grants. [Service.Authenticate] makes one from an API key, [TrustedCaller] makes one for a host
+// that has decided by itself.
+//
+//	caller := ticketing.TrustedCaller(companyID, ticketing.GrantCheckoutCreate)
+//	order, err := svc.Checkout(ctx, caller, "cart-1001", ticketing.CheckoutParams{…})
+//
+// Companies, their verification, branding, commission, float and keys are run through an [Operator]: svc.As(actor).
+//
+// # Money and time
+//
+// Amounts are whole kobo, [money.Amount]; the currency is NGN. Times are UTC with milliseconds.
+//
+// # Errors
+//
+// What a caller can act on is an [*Error] with a [Code] of the contract. Every other error is a fault of the service
+// or its store: tell the client INTERNAL_ERROR and log it.
+//
+//	if errors.Is(err, ticketing.CodeInventoryUnavailable) { … }
+//
+// # Idempotency
+//
+// CreateEvent, CreateInventory, Checkout and ValidateAdmission take an idempotency key, 8 to 128 characters of
+// A-Z a-z 0-9 . _ : - that begins with a letter or digit, unique for the company and operation. The same key with the same
+// input gives the first result again, for ever; with other input it is CONFLICT; while the first is still being
+// worked on it is CONFLICT, too. A failed operation does not spend its key (section 4.11).
+//
+// # Concurrency
+//
+// A Service is safe for concurrent use. It starts nothing by itself: [Service.Run] does the background work.
+package ticketing
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/floatgate/ticketing/internal/digest"
+)
+
+// Service is the ticketing core over one store. [New] makes it.
+type Service struct {
+	store     Store
+	clock     func() time.Time
+	newID     func() uuid.UUID
+	rand      io.Reader
+	log       *slog.Logger
+	onFact    func(context.Context, Fact) error
+	poll      time.Duration
+	keys      *digest.Ring
+	secrets   secretCheck
+	touched   touches
+	telemetry telemetry
+	wake      chan struct{}
+}
+
+// Config are the choices of a host. A nil *Config, and every zero field, means the default.
+type Config struct {
+	// SecretKeys key the digests of API-key secrets, 32 bytes or more each. The first makes digests, all verify
+	// them; a digest made by another than the first is renewed when its API key is next used. Required with a store
+	// that outlives the process; with any other it defaults to a random key for the life of the Service.
+	SecretKeys [][]byte
+	// OnFact is told each fact at least once, by [Service.Run], after the commit that wrote it, in no promised order
+	// between facts. An error leaves the fact to be told again about half a minute later. Defaults to nobody.
+	OnFact func(ctx context.Context, fact Fact) error
+	// PollInterval is how often [Service.Run] looks for work that other processes left. Defaults to one second.
+	PollInterval time.Duration
+	// Logger is told what goes wrong in the background. Never a secret, a key or a buyer. Defaults to silence.
+	Logger *slog.Logger
+	// TracerProvider is told a span for each operation. Defaults to silence.
+	TracerProvider trace.TracerProvider
+	// MeterProvider is told how long operations take. Defaults to silence.
+	MeterProvider metric.MeterProvider
+	// Clock tells the time. Defaults to time.Now.
+	Clock func() time.Time
+	// NewID makes ids, UUIDs of version 4. Defaults to random ones.
+	NewID func() uuid.UUID
+	// Rand is where the secrets of API keys come from. Defaults to crypto/rand.
+	Rand io.Reader
+}
+
+// New makes a service over a store. It starts nothing: no goroutine, no listener, no transaction.
+//
+// It fails when a secret key is too short, when two are equal, and when the store is durable and none is given.
+func New(store Store, config *Config) (*Service, error) {
+	if store == nil {
+		return nil, errors.New("ticketing: a service needs a store")
+	}
+	var c Config
+	if config != nil {
+		c = *config
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now //nolint:forbidigo // The one place where the service meets the real clock.
+	}
+	if c.NewID == nil {
+		c.NewID = uuid.New
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.PollInterval <= 0 {
+		c.PollInterval = time.Second
+	}
+	durable, ok := store.(DurableStore)
+	lasting := ok && durable.Durable()
+	if len(c.SecretKeys) == 0 {
+		if lasting {
+			return nil, errors.New("ticketing: a durable store needs Config.SecretKeys")
+		}
+		key := make([]byte, 32)
+		if _, err := io.ReadFull(c.Rand, key); err != nil {
+			return nil, fmt.Errorf("ticketing: make a secret key: %w", err)
+		}
+		c.SecretKeys = [][]byte{key}
+	}
+	keys, err := digest.New(c.SecretKeys)
+	if err != nil {
+		return nil, fmt.Errorf("ticketing: secret keys: %w", err)
+	}
+	observed, err := newTelemetry(c.TracerProvider, c.MeterProvider)
+	if err != nil {
+		return nil, fmt.Errorf("ticketing: metrics: %w", err)
+	}
+	return &Service{
+		store: store, clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact,
+		poll: c.PollInterval, keys: keys, wake: make(chan struct{}, 1), telemetry: observed,
+	}, nil
+}
+
+// now is the time in what the service keeps: UTC and milliseconds.
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Millisecond) }
+
+// Ready reports whether the service can work: its store answers, and the secret keys are those that the database was
+// used with before (on first use they are remembered). Call it before serving.
+func (s *Service) Ready(ctx context.Context) error {
+	if err := s.secrets.check(ctx, s); err != nil {
+		return err
+	}
+	return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		_, err := tx.SecretNames(ctx)
+		return err
+	})
+}
