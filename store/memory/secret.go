@@ -1,0 +1,26 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+type secrets struct{ names *index[string] }
+
+func newSecrets() secrets { return secrets{newIndex(strings.Compare)} }
+
+func (r reading) SecretNames(ctx context.Context) ([]string, error) {
+	return ask(ctx, r, func(s *state) []string { return slices.Clone(s.secrets.names.keys) })
+}
+
+// AppendSecretName keeps a name. When it was first used, nothing asks.
+func (tx *updating) AppendSecretName(ctx context.Context, name string, _ time.Time) error {
+	return tx.write(ctx, func(s *state, u *undo) error {
+		if _, kept := s.secrets.names.search(name); !kept {
+			s.secrets.names.add(u, name)
+		}
+		return nil
+	})
+}

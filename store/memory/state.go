@@ -1,0 +1,55 @@
+package memory
+
+import (
+	"time"
+)
+
+// state is everything that is kept.
+type state struct {
+	companies   companies
+	brandings   brandings
+	commissions commissions
+	apiKeys     apiKeys
+	secrets     secrets
+	categories  categories
+	events      events
+	inventory   inventory
+	orders      orders
+	wallets     wallets
+	outbox      outbox
+	results     results
+}
+
+func newState() *state {
+	return &state{
+		companies:   newCompanies(),
+		brandings:   newBrandings(),
+		commissions: newCommissions(),
+		apiKeys:     newAPIKeys(),
+		secrets:     newSecrets(),
+		categories:  newCategories(),
+		events:      newEvents(),
+		inventory:   newInventory(),
+		orders:      newOrders(),
+		wallets:     newWallets(),
+		outbox:      newOutbox(),
+		results:     newResults(),
+	}
+}
+
+// moment is a time as a store keeps it: in UTC with milliseconds, a zero time as none.
+func moment(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+// each finds a record for every reference, the zero record where nothing is kept.
+func each[R, V any](refs []R, find func(R) V) []V {
+	found := make([]V, len(refs))
+	for i, ref := range refs {
+		found[i] = find(ref)
+	}
+	return found
+}

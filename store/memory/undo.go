@@ -1,0 +1,68 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/floatgate/ticketing"
+)
+
+// undo is how a transaction takes its changes back, the last one first.
+type undo []func()
+
+func (u *undo) add(back func()) { *u = append(*u, back) }
+
+func (u *undo) run() {
+	for _, back := range slices.Backward(*u) {
+		back()
+	}
+	*u = nil
+}
+
+// put keeps a value under a key.
+func put[K comparable, V any](u *undo, table map[K]V, key K, value V) {
+	old, had := table[key]
+	table[key] = value
+	u.add(func() {
+		if had {
+			table[key] = old
+			return
+		}
+		delete(table, key)
+	})
+}
+
+// set changes a variable.
+func set[V any](u *undo, variable *V, value V) {
+	old := *variable
+	*variable = value
+	u.add(func() { *variable = old })
+}
+
+// create keeps a new value under a key, unless the key is taken.
+func create[K comparable, V any](u *undo, table map[K]V, key K, value V, constraint string) error {
+	if _, taken := table[key]; taken {
+		return broken(constraint)
+	}
+	put(u, table, key, value)
+	return nil
+}
+
+// need finds or makes what a key stands for; an empty one is as good as none, so it is not taken back.
+func need[K comparable, V any](table map[K]*V, key K, fresh func() *V) *V {
+	found, ok := table[key]
+	if !ok {
+		found = fresh()
+		table[key] = found
+	}
+	return found
+}
+
+func broken(constraint string) error { return &ticketing.ConstraintError{Constraint: constraint} }
+
+// check is a constraint on the values of a record.
+func check(holds bool, constraint string) error {
+	if holds {
+		return nil
+	}
+	return broken(constraint)
+}

@@ -1,0 +1,207 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func apiKeyKinds() []record {
+	kept := apiKeyRecord(companyA, 30, at(20))
+	changed := kept
+	changed.Status, changed.RevokedAt = ticketing.APIKeyRevoked, at(21)
+	holds := func(found ticketing.APIKeyRecord, listed ...ticketing.APIKeyRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			return errors.Join(
+				want("FindAPIKeys", []ticketing.APIKeyRecord{found}).from(tx.FindAPIKeys(ctx, []uuid.UUID{kept.ID})),
+				want("APIKeys", []ticketing.APIKeyRecord{found}).
+					from(tx.APIKeys(ctx, []ticketing.APIKeyRef{{CompanyID: companyA, ID: kept.ID}})),
+				want("ListAPIKeys", listed).from(tx.ListAPIKeys(ctx, companyA, 9)),
+			)
+		}
+	}
+	create := func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateAPIKey(ctx, kept) }
+	return []record{{
+		name: "api keys", create: create, created: holds(kept, kept), absent: holds(ticketing.APIKeyRecord{}),
+		change: func(ctx context.Context, tx ticketing.Tx) error {
+			// All but the status and the time of revocation is left alone.
+			other := apiKeyRecord(companyA, 30, at(99))
+			other.Name, other.Grants, other.Digest, other.LastUsedAt = "other", nil, "other", at(98)
+			other.Status, other.RevokedAt = changed.Status, changed.RevokedAt
+			return tx.UpdateAPIKey(ctx, other)
+		},
+		changed: holds(changed, changed),
+		taken: map[string]writes{"id": func(ctx context.Context, tx ticketing.Tx) error {
+			other := apiKeyRecord(companyA, 30, at(22))
+			return tx.CreateAPIKey(ctx, other)
+		}},
+	}}
+}
+
+func apiKeyChecks() []Check {
+	return []Check{
+		{"api keys/answers are aligned and of their company", grounded(apiKeysAligned)},
+		{"api keys/list is in order", grounded(apiKeysListed)},
+		{"api keys/count is by status", grounded(apiKeysCounted)},
+		{"api keys/secrets in use are those of active keys", grounded(secretsInUse)},
+		{"api keys/another company's is not changed", grounded(apiKeyOfAnother)},
+		{"api keys/the last use is never earlier", grounded(apiKeysTouched)},
+	}
+}
+
+func secretsInUse(ctx context.Context, s ticketing.Store) error {
+	named := func(company uuid.UUID, id int, name string, status ticketing.APIKeyStatus) ticketing.APIKeyRecord {
+		key := apiKeyRecord(company, id, at(20))
+		key.Digest, key.Status = "v1:"+name+":rest", status
+		return key
+	}
+	const first, second, third = "00000000000000aa", "00000000000000bb", "00000000000000cc"
+	err := createAPIKeys(ctx, s, named(companyA, 30, second, ticketing.APIKeyActive),
+		named(companyB, 31, first, ticketing.APIKeyActive), named(companyB, 32, second, ticketing.APIKeyActive),
+		named(companyA, 33, third, ticketing.APIKeyRevoked))
+	if err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("SecretsInUse", []string{first, second}).from(tx.SecretsInUse(ctx))
+	})
+}
+
+func createAPIKeys(ctx context.Context, s ticketing.Store, keys ...ticketing.APIKeyRecord) error {
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		for _, key := range keys {
+			if err := tx.CreateAPIKey(ctx, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("create API keys: %w", err)
+	}
+	return nil
+}
+
+func apiKeysAligned(ctx context.Context, s ticketing.Store) error {
+	a, b := apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyB, 31, at(20))
+	b.Grants = []ticketing.Grant{ticketing.GrantOrderRead}
+	next := apiKeyRecord(companyA, 32, at(21))
+	next.PredecessorID = a.ID
+	if err := createAPIKeys(ctx, s, a, b, next); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("by id", []ticketing.APIKeyRecord{{}, b, next, a, b}).
+				from(tx.FindAPIKeys(ctx, []uuid.UUID{id(90), b.ID, next.ID, a.ID, b.ID})),
+			want("by reference", []ticketing.APIKeyRecord{b, {}, a, {}}).from(tx.APIKeys(ctx, []ticketing.APIKeyRef{
+				{CompanyID: companyB, ID: b.ID},
+				{CompanyID: companyA, ID: b.ID},
+				{CompanyID: companyA, ID: a.ID},
+				{CompanyID: companyB, ID: a.ID},
+			})),
+			want("none", []ticketing.APIKeyRecord(nil)).from(tx.FindAPIKeys(ctx, nil)),
+		)
+	})
+}
+
+func apiKeysListed(ctx context.Context, s ticketing.Store) error {
+	order := []place{{30, 9}, {35, 7}, {36, 7}, {37, 7}, {31, 5}, {39, 1}}
+	var keys []ticketing.APIKeyRecord
+	for _, i := range []int{3, 0, 5, 1, 4, 2} {
+		keys = append(keys, apiKeyRecord(companyA, order[i].id, at(order[i].ms)))
+	}
+	keys = append(keys, apiKeyRecord(companyB, 40, at(8)))
+	if err := createAPIKeys(ctx, s, keys...); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		for limit := 1; limit <= len(order)+1; limit++ {
+			found, err := tx.ListAPIKeys(ctx, companyA, limit)
+			err = want(fmt.Sprint("the newest ", limit), order[:min(limit, len(order))]).
+				from(placesOf(found, err, func(k ticketing.APIKeyRecord) (time.Time, uuid.UUID) { return k.CreatedAt, k.ID }))
+			if err != nil {
+				return err
+			}
+		}
+		return want("of none", []ticketing.APIKeyRecord(nil)).from(tx.ListAPIKeys(ctx, id(90), 9))
+	})
+}
+
+func apiKeysCounted(ctx context.Context, s ticketing.Store) error {
+	revoked := apiKeyRecord(companyA, 32, at(22))
+	revoked.Status, revoked.RevokedAt = ticketing.APIKeyRevoked, at(23)
+	err := createAPIKeys(ctx, s, apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyA, 31, at(21)), revoked,
+		apiKeyRecord(companyB, 33, at(24)))
+	if err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("active", 2).from(tx.CountAPIKeys(ctx, companyA, ticketing.APIKeyActive)),
+			want("revoked", 1).from(tx.CountAPIKeys(ctx, companyA, ticketing.APIKeyRevoked)),
+			want("revoked of another company", 0).from(tx.CountAPIKeys(ctx, companyB, ticketing.APIKeyRevoked)),
+			want("of no company", 0).from(tx.CountAPIKeys(ctx, id(90), ticketing.APIKeyActive)),
+		)
+	})
+}
+
+func apiKeyOfAnother(ctx context.Context, s ticketing.Store) error {
+	key := apiKeyRecord(companyA, 30, at(20))
+	if err := createAPIKeys(ctx, s, key); err != nil {
+		return err
+	}
+	foreign := key
+	foreign.CompanyID, foreign.Status, foreign.RevokedAt = companyB, ticketing.APIKeyRevoked, at(21)
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateAPIKey(ctx, foreign) })
+	if err := misses("change another company's key", err); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("the key", []ticketing.APIKeyRecord{key}).from(tx.FindAPIKeys(ctx, []uuid.UUID{key.ID}))
+	})
+}
+
+func apiKeysTouched(ctx context.Context, s ticketing.Store) error {
+	first, second := apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyB, 31, at(20))
+	if err := createAPIKeys(ctx, s, first, second); err != nil {
+		return err
+	}
+	for _, use := range []struct{ used, kept int }{{50, 50}, {40, 50}, {50, 50}, {51, 51}} {
+		err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.TouchAPIKeys(ctx, []ticketing.APIKeyUse{
+				{APIKeyRef: ticketing.APIKeyRef{CompanyID: companyB, ID: second.ID}, UsedAt: at(use.used + 1), Digest: "v1.b"},
+				{APIKeyRef: ticketing.APIKeyRef{CompanyID: companyA, ID: first.ID}, UsedAt: at(use.used), Digest: "v1.a"},
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("touch: %w", err)
+		}
+		first.LastUsedAt, first.Digest = at(use.kept), "v1.a"
+		second.LastUsedAt, second.Digest = at(use.kept+1), "v1.b"
+		err = everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return want("touched", []ticketing.APIKeyRecord{first, second}).
+				from(tx.FindAPIKeys(ctx, []uuid.UUID{first.ID, second.ID}))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	// A change of status leaves the last use alone.
+	revoked := first
+	revoked.Status, revoked.RevokedAt, revoked.LastUsedAt = ticketing.APIKeyRevoked, at(60), time.Time{}
+	revoked.Digest = "other"
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateAPIKey(ctx, revoked) })
+	if err != nil {
+		return err
+	}
+	first.Status, first.RevokedAt = revoked.Status, revoked.RevokedAt
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("revoked", []ticketing.APIKeyRecord{first}).from(tx.FindAPIKeys(ctx, []uuid.UUID{first.ID}))
+	})
+}

@@ -1,0 +1,201 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+func brokenReads() []broken {
+	return []broken{
+		{"leaves gaps out of answers", "companies/answers are aligned", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return gapless{tx}
+		})},
+		{"answers in the order of ids", "admissions/answers are aligned and of their company", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return sorting{tx}
+		})},
+		{"answers in local time", "values/times are kept in UTC with milliseconds", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return local{tx}
+		})},
+		{"finds other companies' keys", "api keys/answers are aligned and of their company", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return boundless{tx}
+		})},
+		{"orders without case", "inventory/tiers are in order and of their event", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return caseless{tx}
+		})},
+		{"takes no tiers for all", "inventory/tiers are in order and of their event", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return allTiers{tx}
+		})},
+		{"lists the oldest first", "events/list is in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return oldestFirst{tx}
+		})},
+		{"repeats the last of a page", "ledger/list is in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return repeating{tx}
+		})},
+		{"filters by the first status alone", "orders/list is in order and in pages under every filter", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return firstStatus{tx}
+		})},
+		{"filters a page after cutting it", "orders/list is in order and in pages under every filter", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return cutFirst{tx}
+		})},
+		{"takes the first created of one time", "rates/the effective one", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return firstCreated{tx}
+		})},
+		{"takes a rate before its time", "rates/the effective one", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return hasty{tx}
+		})},
+		{"hands out what it keeps", "copies/what is handed out may be changed", handsOut},
+	}
+}
+
+type gapless struct{ ticketing.ReadTx }
+
+func (g gapless) Companies(ctx context.Context, ids []uuid.UUID) ([]ticketing.CompanyRecord, error) {
+	found, err := g.ReadTx.Companies(ctx, ids)
+	return slices.DeleteFunc(found, func(c ticketing.CompanyRecord) bool { return c.ID == uuid.Nil }), err
+}
+
+type sorting struct{ ticketing.ReadTx }
+
+func (s sorting) Admissions(
+	ctx context.Context, refs []ticketing.AdmissionRef,
+) ([]ticketing.AdmissionRecord, error) {
+	found, err := s.ReadTx.Admissions(ctx, refs)
+	slices.SortFunc(found, func(a, b ticketing.AdmissionRecord) int {
+		return strings.Compare(a.ID.String(), b.ID.String())
+	})
+	return found, err
+}
+
+type local struct{ ticketing.ReadTx }
+
+func (l local) Companies(ctx context.Context, ids []uuid.UUID) ([]ticketing.CompanyRecord, error) {
+	found, err := l.ReadTx.Companies(ctx, ids)
+	for i := range found {
+		found[i].UpdatedAt = found[i].UpdatedAt.In(time.FixedZone("WAT", 3600))
+	}
+	return found, err
+}
+
+type boundless struct{ ticketing.ReadTx }
+
+func (b boundless) APIKeys(ctx context.Context, refs []ticketing.APIKeyRef) ([]ticketing.APIKeyRecord, error) {
+	ids := make([]uuid.UUID, len(refs))
+	for i, ref := range refs {
+		ids[i] = ref.ID
+	}
+	return b.FindAPIKeys(ctx, ids)
+}
+
+type caseless struct{ ticketing.ReadTx }
+
+func (c caseless) CountTiers(
+	ctx context.Context, event ticketing.EventRef, tiers []string,
+) ([]ticketing.TierCount, error) {
+	found, err := c.ReadTx.CountTiers(ctx, event, tiers)
+	slices.SortStableFunc(found, func(a, b ticketing.TierCount) int {
+		return strings.Compare(strings.ToLower(a.Tier), strings.ToLower(b.Tier))
+	})
+	return found, err
+}
+
+type allTiers struct{ ticketing.ReadTx }
+
+func (a allTiers) CountTiers(
+	ctx context.Context, event ticketing.EventRef, tiers []string,
+) ([]ticketing.TierCount, error) {
+	if len(tiers) == 0 {
+		tiers = nil
+	}
+	return a.ReadTx.CountTiers(ctx, event, tiers)
+}
+
+type oldestFirst struct{ ticketing.ReadTx }
+
+func (o oldestFirst) ListEvents(ctx context.Context, query ticketing.EventQuery) ([]ticketing.EventRecord, error) {
+	found, err := o.ReadTx.ListEvents(ctx, query)
+	slices.Reverse(found)
+	return found, err
+}
+
+type repeating struct{ ticketing.ReadTx }
+
+func (r repeating) ListEntries(ctx context.Context, query ticketing.LedgerQuery) ([]ledger.Entry, error) {
+	query.After--
+	return r.ReadTx.ListEntries(ctx, query)
+}
+
+type firstStatus struct{ ticketing.ReadTx }
+
+func (f firstStatus) ListOrders(ctx context.Context, query ticketing.OrderQuery) ([]ticketing.OrderRecord, error) {
+	query.Statuses = query.Statuses[:min(1, len(query.Statuses))]
+	return f.ReadTx.ListOrders(ctx, query)
+}
+
+type cutFirst struct{ ticketing.ReadTx }
+
+func (c cutFirst) ListOrders(ctx context.Context, query ticketing.OrderQuery) ([]ticketing.OrderRecord, error) {
+	event := query.EventID
+	query.EventID = uuid.Nil
+	found, err := c.ReadTx.ListOrders(ctx, query)
+	return slices.DeleteFunc(found, func(o ticketing.OrderRecord) bool {
+		return event != uuid.Nil && o.EventID != event
+	}), err
+}
+
+type firstCreated struct{ ticketing.ReadTx }
+
+func (f firstCreated) EffectiveRates(
+	ctx context.Context, companies []uuid.UUID, at time.Time,
+) ([]ticketing.RateRecord, error) {
+	found, err := f.ReadTx.EffectiveRates(ctx, companies, at)
+	for i, rate := range found {
+		schedule, err := f.ListRates(ctx, rate.CompanyID, 100)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range schedule {
+			if other.EffectiveFrom.Equal(rate.EffectiveFrom) {
+				found[i] = other
+			}
+		}
+	}
+	return found, err
+}
+
+type hasty struct{ ticketing.ReadTx }
+
+func (h hasty) EffectiveRates(
+	ctx context.Context, companies []uuid.UUID, at time.Time,
+) ([]ticketing.RateRecord, error) {
+	return h.ReadTx.EffectiveRates(ctx, companies, at.Add(time.Millisecond))
+}
+
+// shared answers with the very event it once read.
+type shared struct {
+	ticketing.Tx
+
+	once map[ticketing.EventRef]ticketing.EventRecord
+}
+
+func handsOut(s ticketing.Store) ticketing.Store {
+	once := make(map[ticketing.EventRef]ticketing.EventRecord)
+	return writing(func(tx ticketing.Tx) ticketing.Tx { return shared{tx, once} })(s)
+}
+
+func (s shared) Events(ctx context.Context, refs []ticketing.EventRef) ([]ticketing.EventRecord, error) {
+	found, err := s.Tx.Events(ctx, refs)
+	for i, ref := range refs {
+		if kept, ok := s.once[ref]; ok {
+			found[i] = kept
+		}
+		s.once[ref] = found[i]
+	}
+	return found, err
+}

@@ -1,0 +1,293 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func brokenWrites() []broken {
+	return []broken{
+		{"cuts long texts", "values/texts are kept exactly", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return cutting{tx}
+		})},
+		{"trims texts", "values/texts are kept exactly", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return trimming{tx}
+		})},
+		{"composes letters of names", "values/texts that look alike are told apart", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return normalising{tx}
+		})},
+		{"loses milliseconds", "companies/round trip", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return coarse{tx}
+		})},
+		{"makes the year 1970 of no time", "values/a zero time is kept as none", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return epochal{tx}
+		})},
+		{"sends late what it was handed", "copies/what is handed in may be changed afterwards", sendsLate},
+		{"passes over orders that are there", "orders/taken number", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return overlooking{tx}
+		})},
+		{"passes over wallets that are missing", "wallets/a change of what is missing fails", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return indulgent{tx}
+		})},
+		{"lets a wallet fall below zero", "wallets/a balance is never below zero", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return clamping{tx}
+		})},
+		{"keeps an order of an Update that failed", "orders/a failed Update keeps nothing", updating(dropsUndo)},
+		{"locks stock at any price", "stock/the oldest batches that cover a query", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return anyPrice{tx}
+		})},
+		{"locks the newest stock first", "stock/queries of several tiers and companies", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return newestStock{tx}
+		})},
+		{"sells what another has sold", "stock/nobody oversells", staleStock},
+		{"grants no lease", "facts/a lease keeps others away until it runs out", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return unleased{tx}
+		})},
+		{"leases for ever", "facts/a lease keeps others away until it runs out", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return forEver{tx}
+		})},
+		{"forgets what was handled", "facts/what is handled is not leased again", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return forgetful{tx}
+		})},
+		{"loses when a buyer changed", "buyers/new and known ones", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return latestBuyer{tx}
+		})},
+	}
+}
+
+type cutting struct{ ticketing.Tx }
+
+func (c cutting) UpdateEvent(ctx context.Context, event ticketing.EventRecord) error {
+	event.Description = event.Description[:min(len(event.Description), 10_000)]
+	return c.Tx.UpdateEvent(ctx, event)
+}
+
+type trimming struct{ ticketing.Tx }
+
+func (t trimming) UpdateEvent(ctx context.Context, event ticketing.EventRecord) error {
+	event.Title = strings.TrimSpace(event.Title)
+	return t.Tx.UpdateEvent(ctx, event)
+}
+
+type normalising struct{ ticketing.Tx }
+
+func (n normalising) PutBuyers(ctx context.Context, buyers []ticketing.BuyerRecord) error {
+	buyers = slices.Clone(buyers)
+	for i := range buyers {
+		buyers[i].Email = strings.ReplaceAll(buyers[i].Email, "e\u0301", "\u00e9")
+	}
+	return n.Tx.PutBuyers(ctx, buyers)
+}
+
+type coarse struct{ ticketing.Tx }
+
+func (c coarse) CreateCompany(ctx context.Context, company ticketing.CompanyRecord) error {
+	company.UpdatedAt = company.UpdatedAt.Truncate(time.Second)
+	return c.Tx.CreateCompany(ctx, company)
+}
+
+type epochal struct{ ticketing.Tx }
+
+func (e epochal) CreateAPIKey(ctx context.Context, key ticketing.APIKeyRecord) error {
+	if key.RevokedAt.IsZero() {
+		key.RevokedAt = time.Unix(0, 0)
+	}
+	return e.Tx.CreateAPIKey(ctx, key)
+}
+
+// late sends orders with the next read of orders, or at the end.
+type late struct {
+	ticketing.Tx
+
+	orders *[]ticketing.OrderRecord
+}
+
+func sendsLate(s ticketing.Store) ticketing.Store {
+	return updating(func(s ticketing.Store, ctx context.Context, fn updateFn) error {
+		return s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+			sender := late{tx, new([]ticketing.OrderRecord)}
+			if err := fn(ctx, sender); err != nil {
+				return err
+			}
+			return sender.send(ctx)
+		})
+	})(s)
+}
+
+func (l late) AppendOrders(_ context.Context, orders []ticketing.OrderRecord) error {
+	*l.orders = orders
+	return nil
+}
+
+func (l late) ListOrders(ctx context.Context, query ticketing.OrderQuery) ([]ticketing.OrderRecord, error) {
+	if err := l.send(ctx); err != nil {
+		return nil, err
+	}
+	return l.Tx.ListOrders(ctx, query)
+}
+
+func (l late) send(ctx context.Context) error {
+	orders := *l.orders
+	*l.orders = nil
+	if len(orders) == 0 {
+		return nil
+	}
+	return l.Tx.AppendOrders(ctx, orders)
+}
+
+type overlooking struct{ ticketing.Tx }
+
+func (o overlooking) AppendOrders(ctx context.Context, orders []ticketing.OrderRecord) error {
+	known, err := o.ListOrders(ctx, ticketing.OrderQuery{CompanyID: orders[0].CompanyID, Limit: 100})
+	if err != nil {
+		return err
+	}
+	return o.Tx.AppendOrders(ctx, slices.DeleteFunc(slices.Clone(orders), func(order ticketing.OrderRecord) bool {
+		return slices.ContainsFunc(known, func(k ticketing.OrderRecord) bool { return k.Number == order.Number })
+	}))
+}
+
+type indulgent struct{ ticketing.Tx }
+
+func (i indulgent) UpdateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
+	var known []ticketing.WalletRecord
+	for _, wallet := range wallets {
+		found, err := i.Wallets(ctx, []ticketing.WalletRef{{CompanyID: wallet.CompanyID, Wallet: wallet.Wallet}})
+		if err != nil {
+			return err
+		}
+		if found[0].CompanyID != uuid.Nil {
+			known = append(known, wallet)
+		}
+	}
+	return i.Tx.UpdateWallets(ctx, known)
+}
+
+// clamping takes what is below zero for zero, and says nothing.
+type clamping struct{ ticketing.Tx }
+
+func (c clamping) UpdateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
+	wallets = slices.Clone(wallets)
+	for i := range wallets {
+		wallets[i].Balance = max(wallets[i].Balance, 0)
+	}
+	return c.Tx.UpdateWallets(ctx, wallets)
+}
+
+type noting struct {
+	ticketing.Tx
+
+	orders *[]ticketing.OrderRecord
+}
+
+func (n noting) AppendOrders(ctx context.Context, orders []ticketing.OrderRecord) error {
+	*n.orders = append(*n.orders, orders...)
+	return n.Tx.AppendOrders(ctx, orders)
+}
+
+// dropsUndo takes all back but the orders.
+func dropsUndo(s ticketing.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
+	var orders []ticketing.OrderRecord
+	failed := s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error { return fn(ctx, noting{tx, &orders}) })
+	if failed == nil || len(orders) == 0 {
+		return failed
+	}
+	err := s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+		if _, err := tx.Enter(ctx, ticketing.Entrance{}); err != nil {
+			return err
+		}
+		return tx.AppendOrders(ctx, orders)
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+type anyPrice struct{ ticketing.Tx }
+
+func (a anyPrice) LockStock(ctx context.Context, queries []ticketing.StockQuery) ([]ticketing.BatchRecord, error) {
+	var found []ticketing.BatchRecord
+	for _, query := range queries {
+		event := ticketing.EventRef{CompanyID: query.CompanyID, ID: query.EventID}
+		open, err := a.LockOpenBatches(ctx, event, []string{query.Tier})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, open...)
+	}
+	return found, nil
+}
+
+type newestStock struct{ ticketing.Tx }
+
+func (n newestStock) LockStock(
+	ctx context.Context, queries []ticketing.StockQuery,
+) ([]ticketing.BatchRecord, error) {
+	found, err := n.Tx.LockStock(ctx, queries)
+	slices.Reverse(found)
+	return found, err
+}
+
+// stale answers with stock as it was when it was first asked for.
+type stale struct {
+	ticketing.Tx
+
+	first *[]ticketing.BatchRecord
+}
+
+func staleStock(s ticketing.Store) ticketing.Store {
+	first := new([]ticketing.BatchRecord)
+	return writing(func(tx ticketing.Tx) ticketing.Tx { return stale{tx, first} })(s)
+}
+
+func (s stale) LockStock(ctx context.Context, queries []ticketing.StockQuery) ([]ticketing.BatchRecord, error) {
+	found, err := s.Tx.LockStock(ctx, queries)
+	if *s.first == nil {
+		*s.first = slices.Clone(found)
+	}
+	return slices.Clone(*s.first), err
+}
+
+type unleased struct{ ticketing.Tx }
+
+func (u unleased) LeaseFacts(
+	ctx context.Context, companyID uuid.UUID, at, _ time.Time, limit int,
+) ([]ticketing.FactRecord, error) {
+	return u.Tx.LeaseFacts(ctx, companyID, at, at, limit)
+}
+
+type forEver struct{ ticketing.Tx }
+
+func (f forEver) LeaseFacts(
+	ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int,
+) ([]ticketing.FactRecord, error) {
+	return f.Tx.LeaseFacts(ctx, companyID, at, until.AddDate(100, 0, 0), limit)
+}
+
+type forgetful struct{ ticketing.Tx }
+
+func (forgetful) CompleteFacts(context.Context, []ticketing.FactRecord) error { return nil }
+
+type latestBuyer struct{ ticketing.Tx }
+
+// PutBuyers takes the time of creation of a known buyer for the time of the change.
+func (l latestBuyer) PutBuyers(ctx context.Context, buyers []ticketing.BuyerRecord) error {
+	buyers = slices.Clone(buyers)
+	for i, buyer := range buyers {
+		known, err := l.Buyers(ctx, []ticketing.BuyerRef{{CompanyID: buyer.CompanyID, Email: buyer.Email}})
+		if err != nil {
+			return err
+		}
+		if known[0].CompanyID != uuid.Nil {
+			buyers[i].UpdatedAt = buyer.CreatedAt
+		}
+	}
+	return l.Tx.PutBuyers(ctx, buyers)
+}

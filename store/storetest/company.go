@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func companyKinds() []record {
+	company := companyRecord(id(10))
+	company.CreatedAt = at(100)
+	changed := company
+	changed.Name, changed.Status, changed.UpdatedAt = awkward+"2", ticketing.CompanySuspended, at(101)
+	changed.BrandingVersion = 2
+	changed.Verification = ticketing.VerificationRecord{Status: ticketing.VerificationRevoked, GraceUntil: at(102)}
+	holds := func(found ticketing.CompanyRecord, listed ...ticketing.CompanyRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			return errors.Join(
+				want("Companies", []ticketing.CompanyRecord{found}).from(tx.Companies(ctx, []uuid.UUID{company.ID})),
+				want("ListCompanies", listed).from(tx.ListCompanies(ctx, ticketing.Position{At: at(50)}, 9)),
+			)
+		}
+	}
+	create := func(ctx context.Context, tx ticketing.Tx) error {
+		if err := tx.CreateCompany(ctx, company); err != nil {
+			return err
+		}
+		if err := tx.AppendBranding(ctx, brandingRecord(company.ID, 1)); err != nil {
+			return err
+		}
+		return tx.AppendBranding(ctx, brandingRecord(company.ID, 2))
+	}
+	return []record{{
+		name: "companies", create: create, created: holds(company, company), absent: holds(ticketing.CompanyRecord{}),
+		change:  func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateCompany(ctx, changed) },
+		changed: holds(changed, changed),
+		taken: map[string]writes{"id": func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.CreateCompany(ctx, changed)
+		}},
+	}}
+}
+
+func companyChecks() []Check {
+	return []Check{
+		{"companies/answers are aligned", grounded(companiesAligned)},
+		{"companies/list is in order and in pages", companiesListed},
+	}
+}
+
+func companiesAligned(ctx context.Context, s ticketing.Store) error {
+	a, b := companyRecord(companyA), companyRecord(companyB)
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("with gaps, out of order and twice", []ticketing.CompanyRecord{{}, b, a, {}, b}).
+				from(tx.Companies(ctx, []uuid.UUID{id(90), companyB, companyA, {}, companyB})),
+			want("none", []ticketing.CompanyRecord(nil)).from(tx.Companies(ctx, nil)),
+		)
+	})
+}
+
+func companiesListed(ctx context.Context, s ticketing.Store) error {
+	// Kept out of order; three share a time, and the ids run against the times.
+	order := []place{{60, 1}, {50, 2}, {20, 3}, {30, 3}, {40, 3}, {10, 4}}
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		for _, i := range []int{3, 5, 0, 4, 2, 1} {
+			company := companyRecord(id(order[i].id))
+			company.CreatedAt = at(order[i].ms)
+			if err := tx.CreateCompany(ctx, company); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return pages(order, func(after *place, limit int) ([]place, error) {
+			var from ticketing.Position
+			if after != nil {
+				from = after.position()
+			}
+			found, err := tx.ListCompanies(ctx, from, limit)
+			return placesOf(found, err, func(c ticketing.CompanyRecord) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID })
+		})
+	})
+}

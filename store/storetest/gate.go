@@ -1,0 +1,111 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func gateChecks() []Check {
+	return []Check{
+		{"gate/who shares it waits for who closed it", grounded(sharerWaits)},
+		{"gate/who closes it waits for who shares it", grounded(closerWaits)},
+		{"gate/it opens again whatever the end", grounded(gateOpens)},
+	}
+}
+
+func sharerWaits(ctx context.Context, s ticketing.Store) error {
+	suspended := companyRecord(companyA)
+	suspended.Status = ticketing.CompanySuspended
+	var sharer <-chan error
+	err := update(ctx, s, func(inner context.Context, tx ticketing.Tx) error {
+		if err := tx.UpdateCompany(inner, suspended); err != nil {
+			return err
+		}
+		done := make(chan error, 1)
+		sharer = done
+		entered := make(chan struct{})
+		go func() {
+			done <- share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+				defer close(entered)
+				return want("what was changed behind the closed gate", []ticketing.CompanyRecord{suspended}).
+					from(tx.Companies(ctx, []uuid.UUID{companyA}))
+			})
+		}()
+		if _, early := linger(entered, window); early {
+			return errors.New("an Update shared a gate that was closed")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err, waitErr := wait(ctx, "an Update that waits for a closed gate", sharer)
+	return errors.Join(err, waitErr)
+}
+
+func closerWaits(ctx context.Context, s ticketing.Store) error {
+	var closer <-chan error
+	var ended atomic.Bool
+	err := share(ctx, s, func(inner context.Context, tx ticketing.Tx) error {
+		done := make(chan error, 1)
+		closer = done
+		entered := make(chan struct{})
+		go func() {
+			done <- update(ctx, s, func(context.Context, ticketing.Tx) error {
+				defer close(entered)
+				return that(ended.Load(), "an Update closed a gate that another shares")
+			})
+		}()
+		linger(entered, window)
+		// Told before the end, which lets the closer in.
+		ended.Store(true)
+		return want("what is guarded", []ticketing.CompanyRecord{companyRecord(companyA)}).
+			from(tx.Companies(inner, []uuid.UUID{companyA}))
+	})
+	if err != nil {
+		return err
+	}
+	err, waitErr := wait(ctx, "an Update that closes a gate", closer)
+	return errors.Join(err, waitErr)
+}
+
+func gateOpens(ctx context.Context, s ticketing.Store) error {
+	for name, end := range endings() {
+		end(ctx, s, ticketing.Entrance{Close: []uuid.UUID{companyA, companyB}})
+		soon, cancel := context.WithTimeout(ctx, patience/4)
+		err := update(soon, s, func(context.Context, ticketing.Tx) error { return nil })
+		cancel()
+		if err != nil {
+			return fmt.Errorf("close a gate after %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// endings are the ways in which an Update can end.
+func endings() map[string]func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
+	return map[string]func(context.Context, ticketing.Store, ticketing.Entrance){
+		"a commit": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
+			_ = enter(ctx, s, in, func(context.Context, ticketing.Tx) error { return nil })
+		},
+		"an error": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
+			_ = enter(ctx, s, in, func(context.Context, ticketing.Tx) error { return errOwn })
+		},
+		"a swallowed error": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
+			_ = enter(ctx, s, in, func(ctx context.Context, tx ticketing.Tx) error {
+				_ = tx.UpdateCategory(ctx, categoryRecord(id(99), "missing"))
+				return nil
+			})
+		},
+		"a panic": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
+			defer func() { _ = recover() }()
+			_ = enter(ctx, s, in, func(context.Context, ticketing.Tx) error { panic(errOwn) })
+		},
+	}
+}

@@ -1,0 +1,324 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+)
+
+func inventoryKinds() []record {
+	tier := tierRecord(eventA, awkward)
+	tier.Batches, tier.Total = 1, 10
+	batch := batchRecord(eventA, awkward, 1)
+	changedTier, changedBatch := tier, batch
+	changedTier.Total, changedTier.Cancelled = ticketing.MaxTierAdmissions, true
+	changedBatch.UnitPrice, changedBatch.Status = 0, ticketing.InventoryPaused
+	changedBatch.Quantity, changedBatch.Sold = ticketing.MaxTierAdmissions, 10
+	holds := func(tiers []ticketing.TierCount, total ...ticketing.StockTotal) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			return errors.Join(
+				want("CountTiers", tiers).from(tx.CountTiers(ctx, eventA, nil)),
+				want("CountTiers of one", tiers).from(tx.CountTiers(ctx, eventA, []string{awkward})),
+				want("StockTotals", total).from(tx.StockTotals(ctx, companyA)),
+			)
+		}
+	}
+	return []record{{
+		name: "inventory",
+		create: func(ctx context.Context, tx ticketing.Tx) error {
+			if err := want("LockTier", tierRecord(eventA, awkward)).from(tx.LockTier(ctx, eventA, awkward)); err != nil {
+				return err
+			}
+			if err := tx.CreateBatch(ctx, batch); err != nil {
+				return err
+			}
+			return tx.UpdateTiers(ctx, []ticketing.TierRecord{tier})
+		},
+		created: holds(
+			[]ticketing.TierCount{{TierRecord: tier, Available: 10, LowestPrice: money.MaxInput}},
+			ticketing.StockTotal{EventID: eventA.ID, Tier: awkward, Total: 10, Quantity: 10},
+		),
+		absent: holds(nil),
+		change: func(ctx context.Context, tx ticketing.Tx) error {
+			if err := tx.UpdateBatches(ctx, []ticketing.BatchRecord{changedBatch}); err != nil {
+				return err
+			}
+			return tx.UpdateTiers(ctx, []ticketing.TierRecord{changedTier})
+		},
+		changed: holds(
+			[]ticketing.TierCount{{TierRecord: changedTier, Paused: ticketing.MaxTierAdmissions - 10}},
+			ticketing.StockTotal{
+				EventID: eventA.ID, Tier: awkward, Total: ticketing.MaxTierAdmissions,
+				Quantity: ticketing.MaxTierAdmissions, Sold: 10,
+			},
+		),
+		taken: map[string]writes{"position": func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.CreateBatch(ctx, batch)
+		}},
+	}}
+}
+
+func inventoryChecks() []Check {
+	return []Check{
+		{"inventory/counts add up open batches", grounded(tiersCounted)},
+		{"inventory/tiers are in order and of their event", grounded(tiersOrdered)},
+		{"inventory/prices on sale", grounded(priceBands)},
+		{"inventory/totals add up all", grounded(stockTotals)},
+		{"inventory/a tier is missed", grounded(tierMissed)},
+	}
+}
+
+// stocked keeps batches and the tiers they are of. The totals of the tiers are not looked after.
+func stocked(ctx context.Context, s ticketing.Store, batches ...ticketing.BatchRecord) error {
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		for _, batch := range batches {
+			event := ticketing.EventRef{CompanyID: batch.CompanyID, ID: batch.EventID}
+			if _, err := tx.LockTier(ctx, event, batch.Tier); err != nil {
+				return err
+			}
+			if err := tx.CreateBatch(ctx, batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("create batches: %w", err)
+	}
+	return nil
+}
+
+// lot is a batch of eventA by what matters of it.
+type lot struct {
+	tier           string
+	position       int
+	price          money.Amount
+	status         ticketing.InventoryStatus
+	quantity, sold int64
+}
+
+func (l lot) record(event ticketing.EventRef) ticketing.BatchRecord {
+	batch := batchRecord(event, l.tier, l.position)
+	batch.UnitPrice, batch.Status, batch.Quantity, batch.Sold = l.price, l.status, l.quantity, l.sold
+	return batch
+}
+
+func lots(event ticketing.EventRef, of ...lot) []ticketing.BatchRecord {
+	var batches []ticketing.BatchRecord
+	for _, l := range of {
+		batches = append(batches, l.record(event))
+	}
+	return batches
+}
+
+const (
+	onSale    = ticketing.InventoryAvailable
+	paused    = ticketing.InventoryPaused
+	cancelled = ticketing.InventoryCancelled
+)
+
+func tiersCounted(ctx context.Context, s ticketing.Store) error {
+	err := stocked(ctx, s, lots(
+		eventA,
+		lot{"mixed", 1, 100, onSale, 10, 10}, // sold out: its low price is nobody's
+		lot{"mixed", 2, 500, onSale, 10, 3},
+		lot{"mixed", 3, 300, paused, 5, 1},
+		lot{"mixed", 4, 200, cancelled, 5, 0},
+		lot{"mixed", 5, 400, onSale, 1, 0},
+		lot{"sold", 1, 100, onSale, 2, 2},
+		lot{"free", 1, 0, onSale, 2, 1},
+	)...)
+	if err != nil {
+		return err
+	}
+	counts := []ticketing.TierCount{
+		{TierRecord: tierRecord(eventA, "free"), Available: 1, LowestPrice: 0},
+		{TierRecord: tierRecord(eventA, "mixed"), Available: 8, Paused: 4, LowestPrice: 300},
+		{TierRecord: tierRecord(eventA, "sold")},
+	}
+	// The lowest price of what is sold out is meaningless.
+	priced := func(found []ticketing.TierCount, err error) ([]ticketing.TierCount, error) {
+		for i, count := range found {
+			if count.Available+count.Paused == 0 {
+				found[i].LowestPrice = 0
+			}
+		}
+		return found, err
+	}
+	holds := func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("counts", counts).from(priced(tx.CountTiers(ctx, eventA, nil)))
+	}
+	if err := everywhere(ctx, s, holds); err != nil {
+		return err
+	}
+	// What is open changes with what happens to it.
+	err = share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return tx.UpdateBatches(ctx, lots(
+			eventA,
+			lot{"mixed", 1, 90, onSale, 11, 10},
+			lot{"mixed", 2, 500, onSale, 10, 10},
+			lot{"mixed", 3, 300, cancelled, 5, 1},
+			lot{"sold", 1, 100, paused, 2, 1},
+			lot{"free", 1, 0, onSale, 2, 2},
+		))
+	})
+	if err != nil {
+		return err
+	}
+	counts[0].Available = 0
+	counts[1].Available, counts[1].Paused, counts[1].LowestPrice = 2, 0, 90
+	counts[2].Paused, counts[2].LowestPrice = 1, 100
+	return everywhere(ctx, s, holds)
+}
+
+func tiersOrdered(ctx context.Context, s ticketing.Store) error {
+	// By code point: not by language, not without case, and U+FFFD is before what is beyond U+FFFF.
+	order := []string{"", " ", "10", "9", "A", "B", "a", "a b", "b", "z", "É", "é", "\uFFFD", "😀"}[1:]
+	var batches []ticketing.BatchRecord
+	for i := range order {
+		tier := order[(i*5+3)%len(order)]
+		batches = append(batches, lot{tier, 1, 100, onSale, 10, 0}.record(eventA))
+	}
+	batches = append(batches, lot{"foreign", 1, 100, onSale, 10, 0}.record(eventB))
+	if err := stocked(ctx, s, batches...); err != nil {
+		return err
+	}
+	names := func(found []ticketing.TierCount, err error) ([]string, error) {
+		var tiers []string
+		for _, tier := range found {
+			tiers = append(tiers, tier.Tier)
+		}
+		return tiers, err
+	}
+	some := []string{"é", "unknown", "A", "9", "foreign", "a"}
+	err := everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("all", order).from(names(tx.CountTiers(ctx, eventA, nil))),
+			want("some", []string{"9", "A", "a", "é"}).from(names(tx.CountTiers(ctx, eventA, some))),
+			want("none of", []string(nil)).from(names(tx.CountTiers(ctx, eventA, []string{}))),
+			want("of no event", []string(nil)).
+				from(names(tx.CountTiers(ctx, ticketing.EventRef{CompanyID: companyB, ID: eventA.ID}, nil))),
+		)
+	})
+	if err != nil {
+		return err
+	}
+	locked := func(found []ticketing.TierRecord, err error) ([]string, error) {
+		var tiers []string
+		for _, tier := range found {
+			tiers = append(tiers, tier.Tier)
+		}
+		return tiers, err
+	}
+	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return errors.Join(
+			want("lock all", order).from(locked(tx.LockTiers(ctx, eventA, nil))),
+			want("lock some", []string{"9", "A", "a", "é"}).from(locked(tx.LockTiers(ctx, eventA, some))),
+			want("lock none of", []string(nil)).from(locked(tx.LockTiers(ctx, eventA, []string{}))),
+		)
+	})
+}
+
+func priceBands(ctx context.Context, s ticketing.Store) error {
+	err := stocked(ctx, s, lots(
+		eventA,
+		lot{"b", 1, 900, onSale, 10, 1}, lot{"b", 2, 1000, onSale, 10, 0}, lot{"b", 3, 900, onSale, 5, 0},
+		lot{"b", 4, 50, paused, 5, 0}, lot{"b", 5, 40, cancelled, 5, 0}, lot{"b", 6, 30, onSale, 5, 5},
+		lot{"b", 7, 5000, onSale, 1, 0}, lot{"b", 8, 70, onSale, 1, 0}, lot{"b", 9, 3000, onSale, 1, 0},
+		lot{"a", 1, 1000, onSale, 7, 0}, lot{"paused", 1, 1, paused, 7, 0}, lot{"unasked", 1, 1, onSale, 7, 0},
+	)...)
+	if err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("bands", []ticketing.PriceBand{
+				{Tier: "a", UnitPrice: 1000, Available: 7},
+				{Tier: "b", UnitPrice: 70, Available: 1},
+				{Tier: "b", UnitPrice: 900, Available: 14},
+				{Tier: "b", UnitPrice: 1000, Available: 10},
+				{Tier: "b", UnitPrice: 3000, Available: 1},
+				{Tier: "b", UnitPrice: 5000, Available: 1},
+			}).from(tx.PriceBands(ctx, eventA, []string{"paused", "b", "a", "unknown"})),
+			want("of another event", []ticketing.PriceBand(nil)).from(tx.PriceBands(ctx, eventB, []string{"a", "b"})),
+		)
+	})
+}
+
+func stockTotals(ctx context.Context, s ticketing.Store) error {
+	second := ticketing.EventRef{CompanyID: companyA, ID: id(80)}
+	if err := createEvents(ctx, s, eventRecord(second)); err != nil {
+		return err
+	}
+	err := stocked(ctx, s,
+		lot{"b", 1, 1, onSale, 1, 0}.record(second), lot{"b", 1, 1, onSale, 9, 9}.record(eventA),
+		lot{"B", 1, 1, cancelled, 4, 1}.record(eventA), lot{"b", 2, 1, paused, 5, 2}.record(eventA),
+		lot{"b", 1, 1, paused, 5, 2}.record(eventB),
+	)
+	if err != nil {
+		return err
+	}
+	counter := tierRecord(eventA, "b")
+	counter.Batches, counter.Total = 2, 13 // not what the batches add up to
+	admission := admissionRecord(eventA, 1, 1)
+	admission.Tier = "b"
+	foreign := admissionRecord(eventB, 1, 2)
+	foreign.Tier = "b"
+	err = share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return errors.Join(
+			tx.UpdateTiers(ctx, []ticketing.TierRecord{counter}),
+			tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{admission, foreign}),
+		)
+	})
+	if err != nil {
+		return err
+	}
+	err = failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		taken := admission
+		taken.Line, taken.ID = 3, id(400)
+		return tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{taken})
+	})
+	if err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("totals", []ticketing.StockTotal{
+				{EventID: eventA.ID, Tier: "B", Quantity: 4, Sold: 1},
+				{EventID: eventA.ID, Tier: "b", Total: 13, Quantity: 14, Sold: 11, Admissions: 1},
+				{EventID: second.ID, Tier: "b", Quantity: 1},
+			}).from(tx.StockTotals(ctx, companyA)),
+			want("of another company", []ticketing.StockTotal{
+				{EventID: eventB.ID, Tier: "b", Quantity: 5, Sold: 2, Admissions: 1},
+			}).from(tx.StockTotals(ctx, companyB)),
+			want("of no company", []ticketing.StockTotal(nil)).from(tx.StockTotals(ctx, uuid.Nil)),
+		)
+	})
+}
+
+func tierMissed(ctx context.Context, s ticketing.Store) error {
+	if err := stocked(ctx, s, lot{"a", 1, 1, onSale, 1, 0}.record(eventA)); err != nil {
+		return err
+	}
+	for name, change := range map[string]writes{
+		"a tier": func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.UpdateTiers(ctx, []ticketing.TierRecord{tierRecord(eventA, "a"), tierRecord(eventA, "b")})
+		},
+		"another event's tier": func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.UpdateTiers(ctx, []ticketing.TierRecord{tierRecord(eventB, "a")})
+		},
+		"a batch": func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.UpdateBatches(ctx, []ticketing.BatchRecord{batchRecord(eventA, "a", 1), batchRecord(eventA, "a", 2)})
+		},
+	} {
+		if err := misses("change "+name+" that is missing", update(ctx, s, change)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func orderKinds() []record {
+	kept := orderRecord(eventA, 7)
+	holds := func(found ticketing.OrderRecord, listed ...ticketing.OrderRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			query := ticketing.OrderQuery{CompanyID: companyA, Limit: 9}
+			ofEvent, ofStatus := query, query
+			ofEvent.EventID = eventA.ID
+			ofStatus.Statuses = []ticketing.OrderStatus{ticketing.OrderCancelled, ticketing.OrderConfirmed}
+			return errors.Join(
+				want("Orders", []ticketing.OrderRecord{found}).
+					from(tx.Orders(ctx, []ticketing.OrderRef{{CompanyID: companyA, ID: kept.ID}})),
+				want("ListOrders", listed).from(tx.ListOrders(ctx, query)),
+				want("ListOrders of the event", listed).from(tx.ListOrders(ctx, ofEvent)),
+				want("ListOrders of statuses", listed).from(tx.ListOrders(ctx, ofStatus)),
+			)
+		}
+	}
+	put := func(order ticketing.OrderRecord) writes {
+		return func(ctx context.Context, tx ticketing.Tx) error {
+			// Among others: one that breaks a constraint takes all of them along.
+			return tx.AppendOrders(ctx, []ticketing.OrderRecord{order})
+		}
+	}
+	sameNumber, sameID := orderRecord(eventA, 8), orderRecord(eventA, 8)
+	sameNumber.Number, sameID.ID = kept.Number, kept.ID
+	return []record{{
+		name: "orders", create: put(kept), created: holds(kept, kept), absent: holds(ticketing.OrderRecord{}),
+		taken: map[string]writes{"number": put(sameNumber), "id": put(sameID)},
+	}}
+}
+
+func orderChecks() []Check {
+	return []Check{
+		{"orders/answers are aligned and of their company", grounded(ordersAligned)},
+		{"orders/list is in order and in pages under every filter", grounded(ordersListed)},
+		{"orders/one refused of many keeps none", grounded(ordersTogether)},
+	}
+}
+
+func appendOrders(ctx context.Context, s ticketing.Store, orders ...ticketing.OrderRecord) error {
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendOrders(ctx, orders) })
+	if err != nil {
+		return fmt.Errorf("append orders: %w", err)
+	}
+	return nil
+}
+
+func ordersAligned(ctx context.Context, s ticketing.Store) error {
+	// Of two companies, orders may have the same number.
+	a, b := orderRecord(eventA, 1), orderRecord(eventB, 1)
+	b.ID, b.BuyerFullname, b.BuyerPhone = id(300), "", ""
+	if err := appendOrders(ctx, s, a, b); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("with gaps, out of order and twice", []ticketing.OrderRecord{b, {}, a, {}, b}).
+				from(tx.Orders(ctx, []ticketing.OrderRef{
+					{CompanyID: companyB, ID: b.ID},
+					{CompanyID: companyA, ID: b.ID},
+					{CompanyID: companyA, ID: a.ID},
+					{},
+					{CompanyID: companyB, ID: b.ID},
+				})),
+			want("none", []ticketing.OrderRecord(nil)).from(tx.Orders(ctx, nil)),
+			want("of another company's event", []ticketing.OrderRecord(nil)).
+				from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, EventID: eventB.ID, Limit: 9})),
+		)
+	})
+}
+
+func ordersListed(ctx context.Context, s ticketing.Store) error {
+	statuses := []ticketing.OrderStatus{ticketing.OrderConfirmed, ticketing.OrderRefunded, ticketing.OrderCancelled}
+	second := ticketing.EventRef{CompanyID: companyA, ID: id(70)}
+	var orders []ticketing.OrderRecord
+	for i := range 14 {
+		// Numbers have gaps, and times run against them: the number alone is the order.
+		order := orderRecord(eventA, int64(3*i+1))
+		if i%3 == 0 {
+			order.EventID = second.ID
+		}
+		order.Status = statuses[i%4%3]
+		order.CreatedAt, order.ConfirmedAt = at(100-i), at(100-i)
+		orders = append(orders, order)
+	}
+	other := orderRecord(eventB, 20)
+	if err := createEvents(ctx, s, eventRecord(second)); err != nil {
+		return err
+	}
+	if err := appendOrders(ctx, s, slices.Concat(orders[:5], []ticketing.OrderRecord{other}, orders[5:])...); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		for _, event := range []uuid.UUID{{}, eventA.ID, second.ID, id(90)} {
+			for _, of := range [][]ticketing.OrderStatus{
+				nil, statuses[:1], statuses[1:2], statuses[2:], statuses[:2], {statuses[2], statuses[0]}, statuses,
+			} {
+				query := ticketing.OrderQuery{CompanyID: companyA, EventID: event, Statuses: of}
+				if err := orderPages(ctx, tx, query, orders); err != nil {
+					return fmt.Errorf("of event %v and statuses %v: %w", event, of, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func orderPages(
+	ctx context.Context, tx ticketing.ReadTx, query ticketing.OrderQuery, orders []ticketing.OrderRecord,
+) error {
+	var numbers []int64
+	for _, order := range slices.Backward(orders) {
+		if (query.EventID == uuid.Nil || query.EventID == order.EventID) &&
+			(len(query.Statuses) == 0 || slices.Contains(query.Statuses, order.Status)) {
+			numbers = append(numbers, order.Number)
+		}
+	}
+	return pages(numbers, func(after *int64, limit int) ([]int64, error) {
+		query.Limit, query.Before = limit, 0
+		if after != nil {
+			query.Before = *after
+		}
+		found, err := tx.ListOrders(ctx, query)
+		listed := make([]int64, len(found))
+		for i, order := range found {
+			listed[i] = order.Number
+		}
+		return listed, err
+	})
+}
+
+func ordersTogether(ctx context.Context, s ticketing.Store) error {
+	if err := appendOrders(ctx, s, orderRecord(eventA, 2)); err != nil {
+		return err
+	}
+	err := appendOrders(ctx, s, orderRecord(eventA, 1), orderRecord(eventA, 2), orderRecord(eventA, 3))
+	if err := refuses("orders of which one is there already", err); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("orders", []ticketing.OrderRecord{orderRecord(eventA, 2)}).
+			from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, Limit: 9}))
+	})
+}

@@ -1,0 +1,249 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func outboxKinds() []record {
+	kept := factRecord(companyA, 10, at(0))
+	holds := func(listed ...ticketing.FactRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			var due []uuid.UUID
+			if len(listed) > 0 {
+				due = []uuid.UUID{companyA}
+			}
+			return errors.Join(
+				want("ListFacts", listed).from(tx.ListFacts(ctx, companyA, ticketing.Position{}, 9)),
+				want("DueCompanies", due).from(tx.DueCompanies(ctx, at(1), 9)),
+			)
+		}
+	}
+	create := func(ctx context.Context, tx ticketing.Tx) error {
+		return tx.AppendFacts(ctx, []ticketing.FactRecord{kept})
+	}
+	return []record{{
+		name: "facts", create: create, created: holds(kept), absent: holds(),
+		taken: map[string]writes{"id": create},
+	}}
+}
+
+func outboxChecks() []Check {
+	return []Check{
+		{"facts/list is in order and in pages", grounded(factsListed)},
+		{"facts/a lease keeps others away until it runs out", grounded(factsLeased)},
+		{"facts/what is handled is not leased again", grounded(factsCompleted)},
+		{"facts/a lease is taken back", grounded(leaseTakenBack)},
+		{"facts/a fact is leased once", grounded(factsLeasedOnce)},
+		{"facts/companies that have something due", grounded(companiesDue)},
+	}
+}
+
+func appendFacts(ctx context.Context, s ticketing.Store, facts ...ticketing.FactRecord) error {
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, facts) })
+	if err != nil {
+		return fmt.Errorf("append facts: %w", err)
+	}
+	return nil
+}
+
+// lease takes facts of company A at a time for a second.
+func lease(ctx context.Context, s ticketing.Store, when time.Time, limit int) ([]ticketing.FactRecord, error) {
+	var taken []ticketing.FactRecord
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		var err error
+		taken, err = tx.LeaseFacts(ctx, companyA, when, when.Add(time.Second), limit)
+		return err
+	})
+	return taken, err
+}
+
+func complete(ctx context.Context, s ticketing.Store, facts ...ticketing.FactRecord) error {
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.CompleteFacts(ctx, facts) })
+	if err != nil {
+		return fmt.Errorf("complete facts: %w", err)
+	}
+	return nil
+}
+
+// someFacts are four of company A in order, the middle ones of one time.
+func someFacts() []ticketing.FactRecord {
+	facts := []ticketing.FactRecord{
+		factRecord(companyA, 19, at(1)), factRecord(companyA, 12, at(2)), factRecord(companyA, 13, at(2)),
+		factRecord(companyA, 11, at(3)),
+	}
+	facts[0].Type, facts[1].Type = ticketing.FactTicketValidated, ticketing.FactTicketEmail
+	return facts
+}
+
+func factsListed(ctx context.Context, s ticketing.Store) error {
+	facts := someFacts()
+	other := factRecord(companyB, 12, at(2))
+	if err := appendFacts(ctx, s, facts[3], facts[2], other, facts[0], facts[1]); err != nil {
+		return err
+	}
+	if err := complete(ctx, s, facts[1]); err != nil {
+		return err
+	}
+	if _, err := lease(ctx, s, at(9), 1); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		err := pages(facts, func(after *ticketing.FactRecord, limit int) ([]ticketing.FactRecord, error) {
+			var from ticketing.Position
+			if after != nil {
+				from = ticketing.Position{At: after.At, ID: after.ID}
+			}
+			return tx.ListFacts(ctx, companyA, from, limit)
+		})
+		return errors.Join(err,
+			want("of another company", []ticketing.FactRecord{other}).from(tx.ListFacts(ctx, companyB, ticketing.Position{}, 9)),
+			want("of no company", []ticketing.FactRecord(nil)).from(tx.ListFacts(ctx, id(90), ticketing.Position{}, 9)),
+		)
+	})
+}
+
+func factsLeased(ctx context.Context, s ticketing.Store) error {
+	facts := someFacts()
+	if err := appendFacts(ctx, s, append([]ticketing.FactRecord{factRecord(companyB, 10, at(0))}, facts...)...); err != nil {
+		return err
+	}
+	now := at(100)
+	return errors.Join(
+		want("the oldest two", facts[:2]).from(lease(ctx, s, now, 2)),
+		want("the rest", facts[2:]).from(lease(ctx, s, now.Add(500*time.Millisecond), 9)),
+		want("while all are leased", []ticketing.FactRecord(nil)).from(lease(ctx, s, now.Add(999*time.Millisecond), 9)),
+		want("when the first lease ran out", facts[:2]).from(lease(ctx, s, now.Add(1001*time.Millisecond), 9)),
+		want("when the second lease ran out", facts[2:]).from(lease(ctx, s, now.Add(1501*time.Millisecond), 9)),
+	)
+}
+
+func factsCompleted(ctx context.Context, s ticketing.Store) error {
+	facts := someFacts()
+	if err := appendFacts(ctx, s, facts...); err != nil {
+		return err
+	}
+	if err := want("all", facts).from(lease(ctx, s, at(100), 9)); err != nil {
+		return err
+	}
+	if err := complete(ctx, s, facts[2], facts[0]); err != nil {
+		return err
+	}
+	later := at(100).Add(time.Hour)
+	if err := want("those not handled", []ticketing.FactRecord{facts[1], facts[3]}).from(lease(ctx, s, later, 9)); err != nil {
+		return err
+	}
+	// One that another worker handled meanwhile is no error.
+	if err := complete(ctx, s, facts...); err != nil {
+		return err
+	}
+	return errors.Join(
+		want("when all are handled", []ticketing.FactRecord(nil)).from(lease(ctx, s, later.Add(time.Hour), 9)),
+		everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return want("handled facts", facts).from(tx.ListFacts(ctx, companyA, ticketing.Position{}, 9))
+		}),
+	)
+}
+
+func leaseTakenBack(ctx context.Context, s ticketing.Store) error {
+	facts := someFacts()
+	if err := appendFacts(ctx, s, facts...); err != nil {
+		return err
+	}
+	err := failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		taken, err := tx.LeaseFacts(ctx, companyA, at(100), at(9000), 9)
+		if err := want("leased", facts).from(taken, err); err != nil {
+			return err
+		}
+		again, err := tx.LeaseFacts(ctx, companyA, at(100), at(9000), 9)
+		if err := want("leased again", []ticketing.FactRecord(nil)).from(again, err); err != nil {
+			return err
+		}
+		return tx.CompleteFacts(ctx, taken[:2])
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		want("companies", []uuid.UUID{companyA}).from(read(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) ([]uuid.UUID, error) {
+			return tx.DueCompanies(ctx, at(100), 9)
+		})),
+		want("after an Update that failed", facts).from(lease(ctx, s, at(100), 9)),
+	)
+}
+
+// factsLeasedOnce leases from several sides at once: nobody gets what another has.
+func factsLeasedOnce(ctx context.Context, s ticketing.Store) error {
+	var facts []ticketing.FactRecord
+	for i := range 30 {
+		facts = append(facts, factRecord(companyA, 100+i, at(i)))
+	}
+	if err := appendFacts(ctx, s, facts...); err != nil {
+		return err
+	}
+	var taken [8][]ticketing.FactRecord
+	err := together(ctx, len(taken), func(n int) error {
+		for {
+			some, err := lease(ctx, s, at(100), 3)
+			if err != nil || len(some) == 0 {
+				return err
+			}
+			taken[n] = append(taken[n], some...)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("lease at once: %w", err)
+	}
+	all := slices.Concat(taken[:]...)
+	slices.SortFunc(all, func(a, b ticketing.FactRecord) int { return a.At.Compare(b.At) })
+	// What was passed over while another took it is there for the next.
+	rest, err := lease(ctx, s, at(100), 99)
+	all = append(all, rest...)
+	slices.SortFunc(all, func(a, b ticketing.FactRecord) int { return a.At.Compare(b.At) })
+	return want("leased by anybody", facts).from(all, err)
+}
+
+func companiesDue(ctx context.Context, s ticketing.Store) error {
+	due := func(when time.Time, limit int) ([]uuid.UUID, error) {
+		return read(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) ([]uuid.UUID, error) {
+			found, err := tx.DueCompanies(ctx, when, limit)
+			slices.SortFunc(found, func(a, b uuid.UUID) int { return compareText(a.String(), b.String()) })
+			return found, err
+		})
+	}
+	if err := want("of nothing", []uuid.UUID(nil)).from(due(at(100), 9)); err != nil {
+		return err
+	}
+	a, b := []ticketing.FactRecord{factRecord(companyA, 10, at(0)), factRecord(companyA, 11, at(1))}, factRecord(companyB, 10, at(2))
+	if err := appendFacts(ctx, s, a[0], a[1], b); err != nil {
+		return err
+	}
+	now := at(100)
+	step := func(expected string, companies ...uuid.UUID) func() error {
+		return func() error { return want(expected, companies).from(due(now, 9)) }
+	}
+	leases := func(limit int) func() error {
+		return func() error {
+			_, err := lease(ctx, s, now, limit)
+			return err
+		}
+	}
+	return steps(
+		step("both", companyA, companyB),
+		func() error { return want("at most one", 1).from(count(due(now, 1))) },
+		leases(1), step("one of two facts is leased", companyA, companyB),
+		leases(1), step("all of one company are leased", companyB),
+		func() error { now = now.Add(1001 * time.Millisecond); return nil },
+		step("the leases ran out", companyA, companyB),
+		func() error { return complete(ctx, s, a...) }, step("all of one company are handled", companyB),
+		func() error { return complete(ctx, s, b) }, step("all are handled"),
+		func() error { return appendFacts(ctx, s, factRecord(companyA, 12, at(3))) }, step("a new one", companyA),
+	)
+}

@@ -1,0 +1,27 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/floatgate/ticketing"
+)
+
+// patience bounds one check. It is reached only where a store keeps a caller waiting for ever.
+const patience = 5 * time.Minute
+
+// Run runs every check beside the others, each on an empty store of its own.
+func Run(t *testing.T, open func(t *testing.T) ticketing.Store) {
+	t.Helper()
+	for _, check := range Checks() {
+		t.Run(check.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := check.Run(ctx, open(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+// awkward is a text that only an exact store gives back: quotes, a backslash, wildcards, white space at the end, two
+// forms of one letter, and letters on both sides of U+FFFF.
+const awkward = `"Ọjà" 'n' \ \\ % _ ? :x $1 é ` + "e\u0301 \uFFFD 😀\n\t "
+
+// The two companies, the event that each has, and the category that stand before a check begins.
+var (
+	companyA = id(1)
+	companyB = id(2)
+	eventA   = ticketing.EventRef{CompanyID: companyA, ID: id(3)}
+	eventB   = ticketing.EventRef{CompanyID: companyB, ID: id(4)}
+	category = id(5)
+)
+
+// id is the n-th id: ids are ordered as their numbers are.
+func id(n int) uuid.UUID {
+	var made uuid.UUID
+	binary.BigEndian.PutUint64(made[:8], 0x0102030405064708)
+	binary.BigEndian.PutUint64(made[8:], 0x8000000000000000+uint64(n))
+	return made
+}
+
+// at is a time that has milliseconds; the n-th is as many milliseconds later.
+func at(n int) time.Time {
+	return time.Date(2026, time.March, 4, 5, 6, 7, 89_000_000, time.UTC).Add(time.Duration(n) * time.Millisecond)
+}
+
+// ground makes what others refer to.
+func ground(ctx context.Context, s ticketing.Store) error {
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return steps(
+			func() error { return tx.CreateCategory(ctx, categoryRecord(category, "ground")) },
+			func() error { return tx.CreateCompany(ctx, companyRecord(companyA)) },
+			func() error { return tx.CreateCompany(ctx, companyRecord(companyB)) },
+			func() error { return tx.AppendBranding(ctx, brandingRecord(companyA, 1)) },
+			func() error { return tx.AppendBranding(ctx, brandingRecord(companyB, 1)) },
+			func() error { return tx.CreateEvent(ctx, eventRecord(eventA)) },
+			func() error { return tx.CreateEvent(ctx, eventRecord(eventB)) },
+		)
+	})
+	if err != nil {
+		return fmt.Errorf("make two companies with an event each: %w", err)
+	}
+	return nil
+}
+
+// grounded is a check on a store in which the ground stands.
+func grounded(run func(ctx context.Context, s ticketing.Store) error) func(context.Context, ticketing.Store) error {
+	return func(ctx context.Context, s ticketing.Store) error {
+		if err := ground(ctx, s); err != nil {
+			return err
+		}
+		return run(ctx, s)
+	}
+}
+
+func companyRecord(id uuid.UUID) ticketing.CompanyRecord {
+	return ticketing.CompanyRecord{
+		ID: id, Name: awkward, Status: ticketing.CompanyActive,
+		Verification: ticketing.VerificationRecord{
+			Status: ticketing.VerificationApproved, ApprovalExpiresAt: at(9000), Reason: awkward,
+		},
+		BrandingVersion: 1, CreatedAt: at(0), UpdatedAt: at(1),
+	}
+}
+
+func brandingRecord(companyID uuid.UUID, version int64) ticketing.BrandingRecord {
+	return ticketing.BrandingRecord{
+		CompanyID: companyID, Version: version, BrandName: awkward, LogoURL: "https://example.com/%20a.png",
+		PrimaryColor: "#111827", AccentColor: "#2563EB", CheckoutFooter: awkward, EmailFooter: awkward,
+		SupportEmail: "help@example.com", CreatedAt: at(2),
+	}
+}
+
+func rateRecord(companyID uuid.UUID, n int, position int64, from time.Time) ticketing.RateRecord {
+	rate, err := money.ParseRate("2.000000000005", money.Percent)
+	if err != nil {
+		panic(err)
+	}
+	return ticketing.RateRecord{
+		CompanyID: companyID, ID: id(n), Position: position, Rate: rate, EffectiveFrom: from, CreatedAt: at(3),
+	}
+}
+
+func apiKeyRecord(companyID uuid.UUID, n int, created time.Time) ticketing.APIKeyRecord {
+	return ticketing.APIKeyRecord{
+		CompanyID: companyID, ID: id(n), Name: awkward,
+		Grants: []ticketing.Grant{ticketing.GrantTicketValidate, ticketing.GrantEventRead},
+		Status: ticketing.APIKeyActive, Digest: fmt.Sprintf("v1.key.%d", n), CreatedAt: created,
+	}
+}
+
+func categoryRecord(id uuid.UUID, slug string) ticketing.CategoryRecord {
+	return ticketing.CategoryRecord{
+		ID: id, Name: awkward, Slug: slug, Status: ticketing.CategoryActive, CreatedAt: at(4),
+	}
+}
+
+func eventRecord(ref ticketing.EventRef) ticketing.EventRecord {
+	return ticketing.EventRecord{
+		CompanyID: ref.CompanyID, ID: ref.ID, Title: awkward, Description: awkward, Status: ticketing.EventDraft,
+		Date: "2026-12-31", StartsAt: "20:00", EndsAt: "02:30", Timezone: "Africa/Lagos", Location: awkward,
+		Venue: awkward, ImageURL: "https://example.com/%E2%82%A6.png", OrganizerName: awkward, CategoryID: category,
+		TicketCategories: []string{awkward, "a", "B", "with, comma", `{"json"}`}, EndsOn: at(5000),
+		CreatedAt: at(5), UpdatedAt: at(6),
+	}
+}
+
+func tierRecord(event ticketing.EventRef, tier string) ticketing.TierRecord {
+	return ticketing.TierRecord{CompanyID: event.CompanyID, EventID: event.ID, Tier: tier}
+}
+
+func batchRecord(event ticketing.EventRef, tier string, position int) ticketing.BatchRecord {
+	return ticketing.BatchRecord{
+		CompanyID: event.CompanyID, EventID: event.ID, Tier: tier, Position: position, Title: awkward,
+		Description: awkward, UnitPrice: money.MaxInput, Status: ticketing.InventoryAvailable, Quantity: 10,
+		CreatedAt: at(7),
+	}
+}
+
+func orderRecord(event ticketing.EventRef, number int64) ticketing.OrderRecord {
+	return ticketing.OrderRecord{
+		CompanyID: event.CompanyID, Number: number, ID: id(100_000 + int(number)), EventID: event.ID,
+		Status: ticketing.OrderConfirmed, Gross: 50 * money.MaxInput, Commission: 7, RateID: id(6), Branding: 1,
+		FloatBefore: money.MaxBalance, EarningsBefore: 3, BuyerEmail: "ada@example.com", BuyerFullname: awkward,
+		BuyerPhone: "+234 801 234 5678", ConfirmedAt: at(int(number)), CreatedAt: at(int(number) + 1),
+	}
+}
+
+func admissionRecord(event ticketing.EventRef, order int64, line int) ticketing.AdmissionRecord {
+	n := 200_000 + int(order)*100 + line
+	return ticketing.AdmissionRecord{
+		CompanyID: event.CompanyID, OrderNumber: order, Line: line, ID: id(n), LineID: id(n + 1_000_000),
+		OrderID: id(100_000 + int(order)), EventID: event.ID, Tier: awkward, Batch: 1, Title: awkward,
+		UnitPrice: money.MaxInput,
+	}
+}
+
+func buyerRecord(companyID uuid.UUID, email string) ticketing.BuyerRecord {
+	return ticketing.BuyerRecord{
+		CompanyID: companyID, Email: email, Fullname: awkward, Phone: "0801", CreatedAt: at(8), UpdatedAt: at(9),
+	}
+}
+
+func walletRecord(companyID uuid.UUID, wallet ledger.Wallet) ticketing.WalletRecord {
+	return ticketing.WalletRecord{
+		CompanyID: companyID, Wallet: wallet, Status: ticketing.WalletActive, Currency: money.Currency,
+		Hash: ledger.Genesis(companyID, wallet).Hash,
+	}
+}
+
+// entries are the first movements of a wallet, each a credit of its sequence in kobo.
+func entries(companyID uuid.UUID, wallet ledger.Wallet, count int) []ledger.Entry {
+	head := ledger.Genesis(companyID, wallet)
+	made := make([]ledger.Entry, count)
+	for i := range made {
+		entry, next, err := head.Append(ledger.FloatCredit, money.Amount(i+1), fmt.Sprintf("~REF-%d!", i+1), at(i))
+		if err != nil {
+			panic(err)
+		}
+		made[i], head = entry, next
+	}
+	return made
+}
+
+func creditRecord(companyID uuid.UUID, reference string) ticketing.FloatCreditRecord {
+	return ticketing.FloatCreditRecord{CompanyID: companyID, Reference: reference, Amount: money.MaxInput, Sequence: 1}
+}
+
+func factRecord(companyID uuid.UUID, n int, when time.Time) ticketing.FactRecord {
+	return ticketing.FactRecord{
+		CompanyID: companyID, At: when, ID: id(n), Type: ticketing.FactOrderCreated, Subject: id(n + 1),
+	}
+}
+
+func resultRef(companyID uuid.UUID, key string) ticketing.ResultRef {
+	return ticketing.ResultRef{CompanyID: companyID, Operation: "checkouts.create", Key: key}
+}
+
+func resultRecord(companyID uuid.UUID, key string) ticketing.ResultRecord {
+	return ticketing.ResultRecord{
+		ResultRef: resultRef(companyID, key), Digest: "v1.abc", Outcome: "VALIDATED", Subject: id(7),
+		Body: []byte(`{"b":  1,"a":"₦"}`), CreatedAt: at(10),
+	}
+}

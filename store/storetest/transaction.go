@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+func transactionChecks() []Check {
+	return []Check{
+		{"transaction/an error of fn comes back as it is", errorComesBack},
+		{"transaction/an error keeps nothing", errorKeepsNothing},
+		{"transaction/a panic goes on and keeps nothing", panicKeepsNothing},
+		{"transaction/a swallowed error dooms it", swallowedErrorDooms},
+		{"transaction/an error after a broken constraint keeps nothing", constraintKeepsNothing},
+		{"transaction/fn runs again from the start", runsAgain},
+		{"transaction/readers get the error of fn as it is", readersErrorComesBack},
+	}
+}
+
+var errOwn = errors.New("storetest: an error of fn")
+
+func errorComesBack(ctx context.Context, s ticketing.Store) error {
+	wrapped := fmt.Errorf("wrapped: %w", errOwn)
+	for _, own := range []error{errOwn, wrapped, ticketing.ErrNotFound, context.Canceled} {
+		if err := s.Update(ctx, func(context.Context, ticketing.Tx) error { return own }); err != own { //nolint:errorlint // The promise is identity.
+			return fmt.Errorf("before Enter: got %w, want the very error of fn, %w", orNone(err), own)
+		}
+		if err := update(ctx, s, func(context.Context, ticketing.Tx) error { return own }); err != own { //nolint:errorlint // As above.
+			return fmt.Errorf("after Enter: got %w, want the very error of fn, %w", orNone(err), own)
+		}
+		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			if err := tx.CreateCategory(ctx, categoryRecord(id(10), "slug")); err != nil {
+				return err
+			}
+			return own
+		})
+		if err != own { //nolint:errorlint // As above.
+			return fmt.Errorf("after a write: got %w, want the very error of fn, %w", orNone(err), own)
+		}
+	}
+	return nil
+}
+
+func readersErrorComesBack(ctx context.Context, s ticketing.Store) error {
+	fails := func(context.Context, ticketing.ReadTx) error { return errOwn }
+	if err := s.View(ctx, fails); err != errOwn { //nolint:errorlint // The promise is identity.
+		return fmt.Errorf("in a View: got %w, want the very error of fn", orNone(err))
+	}
+	if err := s.Snapshot(ctx, fails); err != errOwn { //nolint:errorlint // As above.
+		return fmt.Errorf("in a Snapshot: got %w, want the very error of fn", orNone(err))
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("read after a View and a Snapshot failed", []string(nil)).from(tx.SecretNames(ctx))
+	})
+}
+
+func errorKeepsNothing(ctx context.Context, s ticketing.Store) error {
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		if err := groundIn(ctx, tx); err != nil {
+			return err
+		}
+		return errOwn
+	})
+	if !errors.Is(err, errOwn) {
+		return fmt.Errorf("got %w, want the error of fn", orNone(err))
+	}
+	return nothingKept(ctx, s)
+}
+
+func panicKeepsNothing(ctx context.Context, s ticketing.Store) error {
+	type thrown struct{ n int }
+	value := &thrown{7}
+	caught := func() (caught any) {
+		defer func() { caught = recover() }()
+		_ = update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			if err := groundIn(ctx, tx); err != nil {
+				return err
+			}
+			panic(value)
+		})
+		return nil
+	}()
+	if caught != value {
+		return fmt.Errorf("got %v, want the value fn panicked with", caught)
+	}
+	return nothingKept(ctx, s)
+}
+
+// groundIn writes a bit of everything that the ground is made of.
+func groundIn(ctx context.Context, tx ticketing.Tx) error {
+	return steps(
+		func() error { return tx.CreateCategory(ctx, categoryRecord(category, "ground")) },
+		func() error { return tx.CreateCompany(ctx, companyRecord(companyA)) },
+		func() error { return tx.AppendBranding(ctx, brandingRecord(companyA, 1)) },
+		func() error { return tx.CreateEvent(ctx, eventRecord(eventA)) },
+		func() error {
+			return tx.CreateWallets(ctx, []ticketing.WalletRecord{walletRecord(companyA, ledger.Float)})
+		},
+	)
+}
+
+// nothingKept looks for what groundIn wrote, and writes it, which would fail if it were there.
+func nothingKept(ctx context.Context, s ticketing.Store) error {
+	err := everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("companies", make([]ticketing.CompanyRecord, 1)).from(tx.Companies(ctx, []uuid.UUID{companyA})),
+			want("list of companies", []ticketing.CompanyRecord(nil)).from(tx.ListCompanies(ctx, ticketing.Position{}, 9)),
+			want("list of categories", []ticketing.CategoryRecord(nil)).from(tx.ListCategories(ctx, "", 9)),
+			want("brandings", make([]ticketing.BrandingRecord, 1)).
+				from(tx.Brandings(ctx, []ticketing.BrandingRef{{CompanyID: companyA, Version: 1}})),
+			want("list of events", []ticketing.EventRecord(nil)).
+				from(tx.ListEvents(ctx, ticketing.EventQuery{CompanyID: companyA, Limit: 9})),
+			want("wallets", make([]ticketing.WalletRecord, 1)).
+				from(tx.Wallets(ctx, []ticketing.WalletRef{{CompanyID: companyA, Wallet: ledger.Float}})),
+		)
+	})
+	if err != nil {
+		return fmt.Errorf("after a failed Update: %w", err)
+	}
+	if err := update(ctx, s, groundIn); err != nil {
+		return fmt.Errorf("write again what a failed Update wrote: %w", err)
+	}
+	return nil
+}
+
+func swallowedErrorDooms(ctx context.Context, s ticketing.Store) error {
+	for name, fail := range map[string]writes{
+		"a change of what is missing": func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.UpdateCategory(ctx, categoryRecord(id(99), "missing"))
+		},
+		"a broken constraint": func(ctx context.Context, tx ticketing.Tx) error {
+			if err := tx.CreateCategory(ctx, categoryRecord(id(98), "twice")); err != nil {
+				return err
+			}
+			return tx.CreateCategory(ctx, categoryRecord(id(97), "twice"))
+		},
+	} {
+		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			if err := groundIn(ctx, tx); err != nil {
+				return err
+			}
+			// Sent late, its error may come from the Update itself.
+			_ = fail(ctx, tx)
+			return nil
+		})
+		if err == nil {
+			return fmt.Errorf("an Update whose fn swallowed %s is kept", name)
+		}
+	}
+	err := s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+		_, _ = tx.SecretNames(ctx)
+		_, _ = tx.Enter(ctx, ticketing.Entrance{})
+		_ = tx.CreateCompany(ctx, companyRecord(companyA))
+		return nil
+	})
+	if err == nil {
+		return errors.New("an Update whose fn called something before Enter is kept")
+	}
+	return nothingKept(ctx, s)
+}
+
+func constraintKeepsNothing(ctx context.Context, s ticketing.Store) error {
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		if err := groundIn(ctx, tx); err != nil {
+			return err
+		}
+		return tx.CreateCategory(ctx, categoryRecord(id(11), "ground"))
+	})
+	if err := refuses("a slug twice in one Update", err); err != nil {
+		return err
+	}
+	return nothingKept(ctx, s)
+}
+
+func runsAgain(ctx context.Context, s ticketing.Store) error {
+	runs := 0
+	err := update(ctx, Rerun(s), func(ctx context.Context, tx ticketing.Tx) error {
+		runs++
+		return groundIn(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("the second run: %w", err)
+	}
+	if runs != 2 {
+		return fmt.Errorf("fn ran %d times, want 2", runs)
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("what the second run wrote", []ticketing.CompanyRecord{companyRecord(companyA)}).
+			from(tx.Companies(ctx, []uuid.UUID{companyA}))
+	})
+}
