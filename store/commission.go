@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+)
+
+const rateColumns = "r.company_id, r.id, r.position, r.value, r.unit, r.effective_from, r.created_at"
+
+func scanRate(row *sql.Rows, r *ticketing.RateRecord) error {
+	var value, unit string
+	err := row.Scan((*id)(&r.CompanyID), (*id)(&r.ID), &r.Position, &value, &unit, (*moment)(&r.EffectiveFrom),
+		(*moment)(&r.CreatedAt))
+	if err != nil {
+		return err
+	}
+	if r.Rate, err = money.ParseRate(value, money.Unit(unit)); err != nil {
+		return fmt.Errorf("commission rate %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Rates finds entries of commission schedules.
+func (s *session) Rates(ctx context.Context, refs []ticketing.RateRef) ([]ticketing.RateRecord, error) {
+	return lookUp(refs,
+		func(r ticketing.RateRecord) ticketing.RateRef {
+			return ticketing.RateRef{CompanyID: r.CompanyID, ID: r.ID}
+		},
+		func(refs []ticketing.RateRef) ([]ticketing.RateRecord, error) {
+			return query(ctx, s, "Rates", scanRate,
+				"SELECT "+rateColumns+" FROM ticketing_commission_rates r WHERE (r.company_id, r.id) IN (VALUES ?)",
+				rows(refs, func(r ticketing.RateRef) []any { return []any{r.CompanyID, r.ID} }))
+		})
+}
+
+// EffectiveRates finds the entry that holds at a time, for each company.
+func (s *session) EffectiveRates(
+	ctx context.Context, companies []uuid.UUID, at time.Time,
+) ([]ticketing.RateRecord, error) {
+	return lookUp(companies, func(r ticketing.RateRecord) uuid.UUID { return r.CompanyID },
+		func(companies []uuid.UUID) ([]ticketing.RateRecord, error) {
+			return query(ctx, s, "EffectiveRates", scanRate,
+				`WITH asked (company_id) AS (VALUES ?)
+				SELECT `+rateColumns+` FROM asked JOIN ticketing_commission_rates r
+					ON r.company_id = asked.company_id AND r.id = (
+						SELECT e.id FROM ticketing_commission_rates e
+						WHERE e.company_id = asked.company_id AND e.effective_from <= ?
+						ORDER BY e.effective_from DESC, e.position DESC LIMIT 1)`,
+				idRows(companies), at.UnixMilli())
+		})
+}
+
+// ListRates answers with a company's schedule, highest position first.
+func (s *session) ListRates(
+	ctx context.Context, companyID uuid.UUID, limit int,
+) ([]ticketing.RateRecord, error) {
+	return query(ctx, s, "ListRates", scanRate,
+		"SELECT "+rateColumns+" FROM ticketing_commission_rates r WHERE r.company_id = ? ORDER BY r.position DESC LIMIT ?",
+		companyID, max(limit, 0))
+}
+
+// AppendRate keeps a new entry of a commission schedule.
+func (tx *transaction) AppendRate(ctx context.Context, r ticketing.RateRecord) error {
+	_, err := tx.exec(ctx, "AppendRate",
+		`INSERT INTO ticketing_commission_rates (company_id, id, position, value, unit, effective_from, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		r.CompanyID, r.ID, r.Position, r.Rate.Value(), string(r.Rate.Unit()), r.EffectiveFrom, r.CreatedAt)
+	return err
+}

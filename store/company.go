@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const companyColumns = `id, name, status, verification, approval_expires_at, grace_until, reason, branding_version,
+	created_at, updated_at`
+
+func scanCompany(row *sql.Rows, c *ticketing.CompanyRecord) error {
+	v := &c.Verification
+	return row.Scan((*id)(&c.ID), &c.Name, (*string)(&c.Status), (*string)(&v.Status), (*moment)(&v.ApprovalExpiresAt),
+		(*moment)(&v.GraceUntil), &v.Reason, &c.BrandingVersion, (*moment)(&c.CreatedAt), (*moment)(&c.UpdatedAt))
+}
+
+// Companies finds companies by their ids.
+func (s *session) Companies(ctx context.Context, ids []uuid.UUID) ([]ticketing.CompanyRecord, error) {
+	return lookUp(ids, func(c ticketing.CompanyRecord) uuid.UUID { return c.ID },
+		func(ids []uuid.UUID) ([]ticketing.CompanyRecord, error) {
+			return query(ctx, s, "Companies", scanCompany,
+				"SELECT "+companyColumns+" FROM ticketing_companies WHERE id IN (VALUES ?)", idRows(ids))
+		})
+}
+
+func idRows(ids []uuid.UUID) list {
+	return rows(ids, func(id uuid.UUID) []any { return []any{id} })
+}
+
+// ListCompanies answers with those after a position, oldest first.
+func (s *session) ListCompanies(
+	ctx context.Context, after ticketing.Position, limit int,
+) ([]ticketing.CompanyRecord, error) {
+	return query(ctx, s, "ListCompanies", scanCompany,
+		"SELECT "+companyColumns+" FROM ticketing_companies WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",
+		after.At.UnixMilli(), after.ID, max(limit, 0))
+}
+
+// CreateCompany keeps a new company.
+func (tx *transaction) CreateCompany(ctx context.Context, c ticketing.CompanyRecord) error {
+	v := c.Verification
+	_, err := tx.exec(ctx, "CreateCompany",
+		"INSERT INTO ticketing_companies ("+companyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		c.ID, c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason,
+		c.BrandingVersion, c.CreatedAt, c.UpdatedAt)
+	return err
+}
+
+// UpdateCompany keeps all but the time of creation.
+func (tx *transaction) UpdateCompany(ctx context.Context, c ticketing.CompanyRecord) error {
+	v := c.Verification
+	return tx.changed(ctx, "UpdateCompany", 1,
+		`UPDATE ticketing_companies SET name = ?, status = ?, verification = ?, approval_expires_at = ?,
+			grace_until = ?, reason = ?, branding_version = ?, updated_at = ? WHERE id = ?`,
+		c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason, c.BrandingVersion,
+		c.UpdatedAt, c.ID)
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const eventColumns = `company_id, id, title, description, status, date, starts_at, ends_at, timezone, location, venue,
+	image_url, organizer_name, category_id, ticket_categories, ends_on, created_at, updated_at`
+
+func scanEvent(row *sql.Rows, e *ticketing.EventRecord) error {
+	return row.Scan((*id)(&e.CompanyID), (*id)(&e.ID), &e.Title, &e.Description, (*string)(&e.Status), &e.Date,
+		&e.StartsAt, &e.EndsAt, &e.Timezone, &e.Location, &e.Venue, &e.ImageURL, &e.OrganizerName,
+		(*id)(&e.CategoryID), (*texts[string])(&e.TicketCategories), (*moment)(&e.EndsOn), (*moment)(&e.CreatedAt),
+		(*moment)(&e.UpdatedAt))
+}
+
+// Events finds events of companies.
+func (s *session) Events(ctx context.Context, refs []ticketing.EventRef) ([]ticketing.EventRecord, error) {
+	return s.events(ctx, "Events", refs, "")
+}
+
+func (s *session) events(
+	ctx context.Context, name string, refs []ticketing.EventRef, lock string,
+) ([]ticketing.EventRecord, error) {
+	return lookUp(refs,
+		func(e ticketing.EventRecord) ticketing.EventRef {
+			return ticketing.EventRef{CompanyID: e.CompanyID, ID: e.ID}
+		},
+		func(refs []ticketing.EventRef) ([]ticketing.EventRecord, error) {
+			return query(ctx, s, name, scanEvent,
+				"SELECT "+eventColumns+" FROM ticketing_events WHERE (company_id, id) IN (VALUES ?)"+lock,
+				rows(refs, func(r ticketing.EventRef) []any { return []any{r.CompanyID, r.ID} }))
+		})
+}
+
+// FindEvent finds an event by its id alone.
+func (s *session) FindEvent(ctx context.Context, id uuid.UUID) (ticketing.EventRecord, error) {
+	return one(query(ctx, s, "FindEvent", scanEvent,
+		"SELECT "+eventColumns+" FROM ticketing_events WHERE id = ? LIMIT 1", id))
+}
+
+// ListEvents answers with a part of a company's events, newest first.
+func (s *session) ListEvents(
+	ctx context.Context, ask ticketing.EventQuery,
+) ([]ticketing.EventRecord, error) {
+	text := "SELECT " + eventColumns + " FROM ticketing_events WHERE company_id = ?"
+	args := []any{ask.CompanyID}
+	if ask.Status != "" {
+		text += " AND status = ?"
+		args = append(args, string(ask.Status))
+	}
+	if ask.Before != (ticketing.Position{}) {
+		text += " AND (created_at, id) < (?, ?)"
+		args = append(args, ask.Before.At.UnixMilli(), ask.Before.ID)
+	}
+	return query(ctx, s, "ListEvents", scanEvent, text+" ORDER BY created_at DESC, id DESC LIMIT ?",
+		append(args, max(ask.Limit, 0))...)
+}
+
+// DueEvents answers with published events whose end has come, the longest due first.
+func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]ticketing.EventRef, error) {
+	scan := func(row *sql.Rows, ref *ticketing.EventRef) error {
+		return row.Scan((*id)(&ref.CompanyID), (*id)(&ref.ID))
+	}
+	return query(ctx, s, "DueEvents", scan,
+		`SELECT company_id, id FROM ticketing_events
+		WHERE status = 'PUBLISHED' AND ends_on IS NOT NULL AND ends_on <= ?
+		ORDER BY ends_on, company_id, id LIMIT ?`,
+		at.UnixMilli(), max(limit, 0))
+}
+
+// LockEvent reads an event and keeps other writers from it; the zero record where there is none.
+func (tx *transaction) LockEvent(ctx context.Context, ref ticketing.EventRef) (ticketing.EventRecord, error) {
+	return one(tx.events(ctx, "LockEvent", []ticketing.EventRef{ref}, tx.store.engine.rowLock()))
+}
+
+// CreateEvent keeps a new event.
+func (tx *transaction) CreateEvent(ctx context.Context, e ticketing.EventRecord) error {
+	_, err := tx.exec(ctx, "CreateEvent",
+		"INSERT INTO ticketing_events ("+eventColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		e.CompanyID, e.ID, e.Title, e.Description, string(e.Status), e.Date, e.StartsAt, e.EndsAt, e.Timezone,
+		e.Location, e.Venue, e.ImageURL, e.OrganizerName, optional(e.CategoryID),
+		texts[string](e.TicketCategories).encode(), e.EndsOn, e.CreatedAt, e.UpdatedAt)
+	return err
+}
+
+// UpdateEvent keeps all but the time of creation.
+func (tx *transaction) UpdateEvent(ctx context.Context, e ticketing.EventRecord) error {
+	return tx.changed(ctx, "UpdateEvent", 1,
+		`UPDATE ticketing_events SET title = ?, description = ?, status = ?, date = ?, starts_at = ?, ends_at = ?,
+			timezone = ?, location = ?, venue = ?, image_url = ?, organizer_name = ?, category_id = ?,
+			ticket_categories = ?, ends_on = ?, updated_at = ? WHERE id = ? AND company_id = ?`,
+		e.Title, e.Description, string(e.Status), e.Date, e.StartsAt, e.EndsAt, e.Timezone, e.Location, e.Venue,
+		e.ImageURL, e.OrganizerName, optional(e.CategoryID), texts[string](e.TicketCategories).encode(), e.EndsOn,
+		e.UpdatedAt, e.ID, e.CompanyID)
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/uptrace/bun"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Migration is one step of the schema.
+type Migration struct {
+	// Name orders the migrations, such as "0001_tickets".
+	Name string
+	// SQL is the step and the record that it was applied. Whoever migrates by other means runs it whole, in one
+	// transaction.
+	SQL string
+	// Checksum is the SHA-256 of the step, hexadecimal. It never changes after a release.
+	Checksum string
+}
+
+// Migrations are the migrations of a dialect ("sqlite"), oldest first.
+func Migrations(dialect string) ([]Migration, error) {
+	entries, err := fs.ReadDir(migrations, path.Join("migrations", dialect))
+	if err != nil {
+		return nil, fmt.Errorf("ticketing/store: there are no migrations for %q", dialect)
+	}
+	steps := make([]Migration, len(entries))
+	for i, entry := range entries {
+		text, err := fs.ReadFile(migrations, path.Join("migrations", dialect, entry.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("ticketing/store: %w", err)
+		}
+		sum := sha256.Sum256(text)
+		step := Migration{Name: strings.TrimSuffix(entry.Name(), ".sql"), Checksum: hex.EncodeToString(sum[:])}
+		step.SQL = fmt.Sprintf("%s\nINSERT INTO ticketing_migrations (name, checksum) VALUES ('%s', '%s');\n",
+			text, step.Name, step.Checksum)
+		steps[i] = step
+	}
+	return steps, nil
+}
+
+// Migrate brings the schema to that of this version, each migration in a transaction of its own. Any number of
+// processes may do so at once: each step is applied by one of them, and all return when it is done. A database that a
+// newer version migrated is refused with [ErrSchema].
+func (s *Store) Migrate(ctx context.Context) error {
+	for {
+		pending, err := s.Pending(ctx)
+		if err != nil || len(pending) == 0 {
+			return err
+		}
+		if err := s.applyNext(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// applyNext applies the first pending migration, if it still is when its turn has come.
+func (s *Store) applyNext(ctx context.Context) error {
+	conn, release, err := s.engine.begin(ctx, nil, nil)
+	if err != nil {
+		return s.translate("migrate", err)
+	}
+	defer release()
+	// What was begun is ended, whatever becomes of the caller.
+	ctx = context.WithoutCancel(ctx)
+	pending, err := s.pending(ctx, conn)
+	if err == nil && len(pending) > 0 {
+		_, err = conn.ExecContext(ctx, pending[0].SQL)
+		err = s.translate("migrate to "+pending[0].Name, err)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+		err = s.translate("migrate", err)
+	}
+	if err != nil {
+		if _, failed := conn.ExecContext(ctx, "ROLLBACK"); failed != nil {
+			discard(conn)
+		}
+		return err
+	}
+	if len(pending) > 0 {
+		s.config.Logger.InfoContext(ctx, "ticketing/store: migrated", "migration", pending[0].Name)
+	}
+	return nil
+}
+
+// Pending names the migrations that the database lacks.
+func (s *Store) Pending(ctx context.Context) ([]string, error) {
+	pending, err := s.pending(ctx, s.engine.reader())
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(pending))
+	for i, step := range pending {
+		names[i] = step.Name
+	}
+	return names, nil
+}
+
+func (s *Store) pending(ctx context.Context, conn bun.IConn) ([]Migration, error) {
+	steps, err := Migrations(s.engine.name())
+	if err != nil {
+		return nil, err
+	}
+	applied, err := s.applied(ctx, conn)
+	if err != nil {
+		return nil, s.translate("read the migrations", err)
+	}
+	var pending []Migration
+	for _, step := range steps {
+		switch checksum, found := applied[step.Name]; {
+		case !found:
+			pending = append(pending, step)
+		case checksum != step.Checksum:
+			return nil, fmt.Errorf("%w: %s was changed after it had been applied", ErrSchema, step.Name)
+		}
+		delete(applied, step.Name)
+	}
+	for name := range applied {
+		return nil, fmt.Errorf("%w: a newer version applied %s", ErrSchema, name)
+	}
+	return pending, nil
+}
+
+// applied are the checksums of what was applied, by name.
+func (s *Store) applied(ctx context.Context, conn bun.IConn) (map[string]string, error) {
+	if found, err := s.engine.hasMigrations(ctx, conn); err != nil || !found {
+		return nil, err
+	}
+	result, err := conn.QueryContext(ctx, "SELECT name, checksum FROM ticketing_migrations")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = result.Close() }()
+	applied := make(map[string]string)
+	for result.Next() {
+		var name, checksum string
+		if err := result.Scan(&name, &checksum); err != nil {
+			return nil, err
+		}
+		applied[name] = checksum
+	}
+	return applied, result.Err()
+}

@@ -1,0 +1,183 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
+)
+
+// Six who open and migrate a new file at once all succeed, and each migration is applied once.
+func TestMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	path := filepath.Join(t.TempDir(), "new.db")
+	const starters = 6
+	errs := make([]error, starters)
+	var wg sync.WaitGroup
+	for i := range starters {
+		wg.Go(func() { errs[i] = migrateFile(t.Context(), path) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		is.NoErr(err)
+	}
+	checkMigrated(t, path)
+}
+
+// Processes do as goroutines do.
+func TestMigrateByProcesses(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new.db")
+	const starters = 6
+	said := make([][]byte, starters)
+	errs := make([]error, starters)
+	var wg sync.WaitGroup
+	for i := range starters {
+		wg.Go(func() {
+			command := exec.CommandContext(t.Context(), os.Args[0])
+			command.Env = append(os.Environ(), migrateVariable+"="+path)
+			said[i], errs[i] = command.CombinedOutput()
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			t.Errorf("%v: %s", err, said[i])
+		}
+	}
+	checkMigrated(t, path)
+}
+
+// migrateVariable names the file that this program migrates, and does nothing else.
+const migrateVariable = "STORE_TEST_MIGRATE"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(migrateVariable); path != "" {
+		if err := migrateFile(context.Background(), path); err != nil {
+			_, _ = os.Stderr.WriteString(err.Error())
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func migrateFile(ctx context.Context, path string) error {
+	s, err := store.Open(ctx, "sqlite:"+path, nil)
+	if err != nil {
+		return err
+	}
+	if err := s.Migrate(ctx); err != nil {
+		_ = s.Close()
+		return err
+	}
+	return s.Close()
+}
+
+func checkMigrated(t *testing.T, path string) {
+	t.Helper()
+	is := is.New(t)
+	s := openFile(t, path, nil)
+	pending, err := s.Pending(t.Context())
+	is.NoErr(err)
+	is.Equal(len(pending), 0)
+	steps, err := store.Migrations("sqlite")
+	is.NoErr(err)
+	var applied int
+	is.NoErr(s.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM ticketing_migrations").Scan(&applied))
+	is.Equal(applied, len(steps))
+}
+
+// A database without the schema says so at first use, and what to do about it.
+func TestNotMigrated(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := openFile(t, filepath.Join(t.TempDir(), "new.db"), nil)
+	nothing := func(context.Context, ticketing.ReadTx) error { t.Error("fn ran"); return nil }
+	update := func(context.Context, ticketing.Tx) error { t.Error("fn ran"); return nil }
+	for _, err := range []error{
+		s.View(t.Context(), nothing), s.Snapshot(t.Context(), nothing), s.Update(t.Context(), update),
+	} {
+		is.True(errors.Is(err, store.ErrNotMigrated))
+		is.True(strings.Contains(err.Error(), "0001_tickets"))
+	}
+	pending, err := s.Pending(t.Context())
+	is.NoErr(err)
+	is.Equal(pending, []string{"0001_tickets"})
+	is.NoErr(s.Migrate(t.Context()))
+	is.NoErr(s.View(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }))
+}
+
+// A database that a newer version migrated, or one whose migrations are not those of this version, is left alone.
+func TestSchemaOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, change, says string }{
+		{"newer", "INSERT INTO ticketing_migrations (name, checksum) VALUES ('9999_later', 'x')", "9999_later"},
+		{"changed", "UPDATE ticketing_migrations SET checksum = 'x'", "0001_tickets"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			path := filepath.Join(t.TempDir(), "other.db")
+			is.NoErr(migrateFile(t.Context(), path))
+			s := openFile(t, path, nil)
+			_, err := s.Writer().DB.ExecContext(t.Context(), test.change)
+			is.NoErr(err)
+			for _, err := range []error{
+				s.Migrate(t.Context()),
+				s.View(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }),
+			} {
+				is.True(errors.Is(err, store.ErrSchema))
+				is.True(strings.Contains(err.Error(), test.says))
+			}
+		})
+	}
+}
+
+// A migration that fails leaves nothing behind.
+func TestMigrationIsWhole(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	path := filepath.Join(t.TempDir(), "taken.db")
+	s := openFile(t, path, nil)
+	_, err := s.Writer().DB.ExecContext(t.Context(), "CREATE TABLE ticketing_outbox (id)")
+	is.NoErr(err)
+	err = s.Migrate(t.Context())
+	is.True(err != nil)
+	is.True(strings.Contains(err.Error(), "0001_tickets"))
+	var tables int
+	is.NoErr(s.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE type = 'table'").Scan(&tables))
+	is.Equal(tables, 1)
+}
+
+// Whoever migrates by other means runs the exported SQL, and the store takes the database as migrated.
+func TestMigrationsAreExported(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	path := filepath.Join(t.TempDir(), "own.db")
+	db, err := sql.Open("sqlite", path)
+	is.NoErr(err)
+	steps, err := store.Migrations("sqlite")
+	is.NoErr(err)
+	for _, step := range steps {
+		_, err := db.ExecContext(t.Context(), "BEGIN;"+step.SQL+"COMMIT")
+		is.NoErr(err)
+	}
+	is.NoErr(db.Close())
+	s := openFile(t, path, nil)
+	is.NoErr(s.View(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }))
+
+	_, err = store.Migrations("oracle")
+	is.True(err != nil)
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const orderColumns = `company_id, number, id, event_id, status, gross, commission, rate_id, branding, float_before,
+	earnings_before, buyer_email, buyer_fullname, buyer_phone, confirmed_at, created_at`
+
+func scanOrder(row *sql.Rows, o *ticketing.OrderRecord) error {
+	return row.Scan((*id)(&o.CompanyID), &o.Number, (*id)(&o.ID), (*id)(&o.EventID), (*string)(&o.Status),
+		(*int64)(&o.Gross), (*int64)(&o.Commission), (*id)(&o.RateID), &o.Branding, (*int64)(&o.FloatBefore),
+		(*int64)(&o.EarningsBefore), &o.BuyerEmail, &o.BuyerFullname, &o.BuyerPhone, (*moment)(&o.ConfirmedAt),
+		(*moment)(&o.CreatedAt))
+}
+
+// Orders finds orders by their ids.
+func (s *session) Orders(ctx context.Context, refs []ticketing.OrderRef) ([]ticketing.OrderRecord, error) {
+	return lookUp(refs,
+		func(o ticketing.OrderRecord) ticketing.OrderRef {
+			return ticketing.OrderRef{CompanyID: o.CompanyID, ID: o.ID}
+		},
+		func(refs []ticketing.OrderRef) ([]ticketing.OrderRecord, error) {
+			return query(ctx, s, "Orders", scanOrder,
+				"SELECT "+orderColumns+" FROM ticketing_orders WHERE (id, company_id) IN (VALUES ?)",
+				rows(refs, func(r ticketing.OrderRef) []any { return []any{r.ID, r.CompanyID} }))
+		})
+}
+
+// ListOrders answers with a part of a company's orders, highest number first.
+func (s *session) ListOrders(
+	ctx context.Context, ask ticketing.OrderQuery,
+) ([]ticketing.OrderRecord, error) {
+	statuses := slices.Compact(slices.Sorted(slices.Values(ask.Statuses)))
+	if len(statuses) == 0 {
+		text, args := s.orderPart(ask, "")
+		return query(ctx, s, "ListOrders", scanOrder, text, args...)
+	}
+	// A part for each status, so that each is read in its order from an index and none further than the page.
+	parts := make([]string, len(statuses))
+	var all []any
+	for i, status := range statuses {
+		part, args := s.orderPart(ask, status)
+		parts[i] = "SELECT * FROM (" + part + ") AS part"
+		all = append(all, args...)
+	}
+	return query(ctx, s, "ListOrders", scanOrder,
+		strings.Join(parts, " UNION ALL ")+" ORDER BY number DESC LIMIT ?", append(all, max(ask.Limit, 0))...)
+}
+
+// orderPart is the list of the orders of one status, or of any (empty).
+func (s *session) orderPart(ask ticketing.OrderQuery, status ticketing.OrderStatus) (string, []any) {
+	where, args := " WHERE company_id = ?", []any{ask.CompanyID}
+	index := ""
+	if ask.EventID != uuid.Nil {
+		index = "ticketing_orders_event"
+		where += " AND event_id = ?"
+		args = append(args, ask.EventID)
+	}
+	if status != "" {
+		where += " AND status = ?"
+		args = append(args, string(status))
+	}
+	// The commonest status has no index of its own. What the others have is partial, so the condition is said again.
+	if status != "" && status != ticketing.OrderConfirmed {
+		index = "ticketing_orders_status_list"
+		if ask.EventID != uuid.Nil {
+			index = "ticketing_orders_event_status"
+		}
+		where += " AND status <> 'CONFIRMED'"
+	}
+	if ask.Before > 0 {
+		where += " AND number < ?"
+		args = append(args, ask.Before)
+	}
+	if index != "" {
+		index = s.store.engine.useIndex(index)
+	}
+	return "SELECT " + orderColumns + " FROM ticketing_orders" + index + where + " ORDER BY number DESC LIMIT ?",
+		append(args, max(ask.Limit, 0))
+}
+
+// Buyers finds buyers by their emails.
+func (s *session) Buyers(ctx context.Context, refs []ticketing.BuyerRef) ([]ticketing.BuyerRecord, error) {
+	scan := func(row *sql.Rows, b *ticketing.BuyerRecord) error {
+		return row.Scan((*id)(&b.CompanyID), &b.Email, &b.Fullname, &b.Phone, (*moment)(&b.CreatedAt),
+			(*moment)(&b.UpdatedAt))
+	}
+	return lookUp(refs,
+		func(b ticketing.BuyerRecord) ticketing.BuyerRef {
+			return ticketing.BuyerRef{CompanyID: b.CompanyID, Email: b.Email}
+		},
+		func(refs []ticketing.BuyerRef) ([]ticketing.BuyerRecord, error) {
+			return query(ctx, s, "Buyers", scan,
+				`SELECT company_id, email, fullname, phone, created_at, updated_at FROM ticketing_buyers
+				WHERE (company_id, email) IN (VALUES ?)`,
+				rows(refs, func(r ticketing.BuyerRef) []any { return []any{r.CompanyID, r.Email} }))
+		})
+}
+
+// AppendOrders keeps new orders.
+func (tx *transaction) AppendOrders(ctx context.Context, orders []ticketing.OrderRecord) error {
+	return inParts(orders, func(orders []ticketing.OrderRecord) error {
+		_, err := tx.exec(ctx, "AppendOrders", "INSERT INTO ticketing_orders ("+orderColumns+") VALUES ?",
+			rows(orders, func(o ticketing.OrderRecord) []any {
+				return []any{
+					o.CompanyID, o.Number, o.ID, o.EventID, string(o.Status), int64(o.Gross), int64(o.Commission),
+					o.RateID, o.Branding, int64(o.FloatBefore), int64(o.EarningsBefore), o.BuyerEmail,
+					o.BuyerFullname, o.BuyerPhone, o.ConfirmedAt, o.CreatedAt,
+				}
+			}))
+		return err
+	})
+}
+
+// PutBuyers keeps buyers, new or known; the time of creation of a known one stays.
+func (tx *transaction) PutBuyers(ctx context.Context, buyers []ticketing.BuyerRecord) error {
+	return inParts(buyers, func(buyers []ticketing.BuyerRecord) error {
+		_, err := tx.exec(ctx, "PutBuyers",
+			`INSERT INTO ticketing_buyers (company_id, email, fullname, phone, created_at, updated_at) VALUES ?
+			ON CONFLICT (company_id, email) DO UPDATE
+			SET fullname = excluded.fullname, phone = excluded.phone, updated_at = excluded.updated_at`,
+			rows(buyers, func(b ticketing.BuyerRecord) []any {
+				return []any{b.CompanyID, b.Email, b.Fullname, b.Phone, b.CreatedAt, b.UpdatedAt}
+			}))
+		return err
+	})
+}

@@ -1,0 +1,204 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+// recorder keeps the SQL of what a store runs.
+type recorder struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (r *recorder) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, event.Query)
+	return ctx
+}
+
+func (r *recorder) AfterQuery(context.Context, *bun.QueryEvent) {}
+
+// Every statement but those of verification finds its rows by an index, and no list is sorted to give a page of it.
+func TestQueryPlans(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	furnish(t, s, batchRecord(1, 0))
+	var statements recorder
+	s.AddQueryHook(&statements)
+
+	ctx := t.Context()
+	before := ticketing.Position{At: minute(30), ID: number(9)}
+	limit := 10
+	is.NoErr(s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error { return sale(ctx, tx, 1, 2) }))
+	is.NoErr(update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		admission := ticketing.AdmissionRef{CompanyID: company, ID: number(2_000_100)}
+		for _, call := range []func() error{
+			func() error { _, err := tx.LockAdmissions(ctx, []ticketing.AdmissionRef{admission}); return err },
+			func() error { _, err := tx.LockOpenBatches(ctx, event, nil); return err },
+			func() error { _, err := tx.LockOpenBatches(ctx, event, []string{"Regular"}); return err },
+			func() error { _, err := tx.LockTiers(ctx, event, nil); return err },
+			func() error { _, err := tx.LockTier(ctx, event, "Regular"); return err },
+			func() error {
+				return tx.UpdateAdmissions(ctx, []ticketing.AdmissionRecord{{CompanyID: company, ID: admission.ID}})
+			},
+			func() error {
+				return tx.UpdateTiers(ctx, []ticketing.TierRecord{{CompanyID: company, EventID: event.ID, Tier: "Regular"}})
+			},
+			func() error {
+				return tx.TouchAPIKeys(ctx, []ticketing.APIKeyUse{{
+					APIKeyRef: ticketing.APIKeyRef{CompanyID: company, ID: number(4)}, UsedAt: minute(3),
+				}})
+			},
+			func() error { _, err := tx.LeaseFacts(ctx, company, minute(20), minute(21), limit); return err },
+			func() error {
+				facts, err := tx.ListFacts(ctx, company, ticketing.Position{}, limit)
+				if err != nil {
+					return err
+				}
+				return tx.CompleteFacts(ctx, facts)
+			},
+		} {
+			if err := call(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	is.NoErr(s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+		for _, call := range []func() error{
+			func() error { _, err := tx.ListCompanies(ctx, before, limit); return err },
+			func() error { _, err := tx.ListRates(ctx, company, limit); return err },
+			func() error { _, err := tx.ListAPIKeys(ctx, company, limit); return err },
+			func() error { _, err := tx.CountAPIKeys(ctx, company, ticketing.APIKeyActive); return err },
+			func() error { _, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(4), number(5)}); return err },
+			func() error { _, err := tx.ListCategories(ctx, "a", limit); return err },
+			func() error { _, err := tx.Categories(ctx, []uuid.UUID{number(4), number(5)}); return err },
+			func() error { _, err := tx.FindEvent(ctx, event.ID); return err },
+			func() error { _, err := tx.DueEvents(ctx, minute(60), limit); return err },
+			func() error {
+				_, err := tx.ListEvents(ctx, ticketing.EventQuery{CompanyID: company, Limit: limit})
+				return err
+			},
+			func() error {
+				_, err := tx.ListEvents(ctx, ticketing.EventQuery{
+					CompanyID: company, Status: ticketing.EventPublished, Before: before, Limit: limit,
+				})
+				return err
+			},
+			func() error { _, err := tx.CountTiers(ctx, event, nil); return err },
+			func() error { _, err := tx.CountTiers(ctx, event, []string{"Regular", "VIP"}); return err },
+			func() error { _, err := tx.PriceBands(ctx, event, []string{"Regular", "VIP"}); return err },
+			func() error {
+				_, err := tx.Orders(ctx, []ticketing.OrderRef{{CompanyID: company, ID: number(7)}, {CompanyID: company, ID: number(8)}})
+				return err
+			},
+			func() error {
+				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: company, Limit: limit})
+				return err
+			},
+			func() error {
+				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
+					CompanyID: company, EventID: event.ID, Before: 900, Limit: limit,
+				})
+				return err
+			},
+			func() error {
+				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
+					CompanyID: company, Before: 900, Limit: limit,
+					Statuses: []ticketing.OrderStatus{ticketing.OrderRefunded, ticketing.OrderCancelled},
+				})
+				return err
+			},
+			func() error {
+				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
+					CompanyID: company, EventID: event.ID, Limit: limit,
+					Statuses: []ticketing.OrderStatus{ticketing.OrderRefunded, ticketing.OrderConfirmed},
+				})
+				return err
+			},
+			func() error {
+				_, err := tx.OrderLines(ctx, []ticketing.OrderNumber{{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2}})
+				return err
+			},
+			func() error {
+				_, err := tx.Buyers(ctx, []ticketing.BuyerRef{{CompanyID: company, Email: "a"}, {CompanyID: company, Email: "b"}})
+				return err
+			},
+			func() error {
+				_, err := tx.ListEntries(ctx, ticketing.LedgerQuery{
+					WalletRef: ticketing.WalletRef{CompanyID: company, Wallet: ledger.Float}, After: 3, Limit: limit,
+				})
+				return err
+			},
+			func() error { _, err := tx.FloatCredit(ctx, company, "r"); return err },
+			func() error { _, err := tx.DueCompanies(ctx, minute(20), limit); return err },
+		} {
+			if err := call(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+
+	used := make(map[string]bool)
+	for _, statement := range statements.said {
+		if strings.HasPrefix(statement, "BEGIN") || statement == "COMMIT" {
+			continue
+		}
+		plan, err := explain(ctx, s, statement)
+		is.NoErr(err)
+		for _, step := range plan {
+			if _, index, found := strings.Cut(step, "INDEX "); found {
+				used[strings.Fields(index)[0]] = true
+			}
+			// A page is never sorted, save to put together the pages of several statuses.
+			sorted := strings.Contains(step, "TEMP B-TREE") && strings.Contains(statement, "LIMIT 10") &&
+				!strings.Contains(statement, "UNION ALL")
+			if sorted || strings.Contains(step, "AUTOMATIC") || strings.Contains(step, "SCAN ticketing_") &&
+				!strings.Contains(step, "USING INDEX ticketing_outbox_unhandled") {
+				t.Errorf("%s\n%s", statement, strings.Join(plan, "\n"))
+				break
+			}
+		}
+	}
+	for _, index := range []string{
+		"ticketing_companies_list", "ticketing_commission_rates_effective", "ticketing_api_keys_list",
+		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
+		"ticketing_inventory_batches_open_list", "ticketing_inventory_batches_stock", "ticketing_orders_event",
+		"ticketing_orders_status_list", "ticketing_orders_event_status", "ticketing_outbox_unhandled",
+	} {
+		if !used[index] {
+			t.Errorf("no statement uses %s", index)
+		}
+	}
+}
+
+func explain(ctx context.Context, s interface{ Writer() *bun.DB }, statement string) ([]string, error) {
+	rows, err := s.Writer().DB.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			return nil, err
+		}
+		plan = append(plan, detail)
+	}
+	return plan, rows.Err()
+}

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"github.com/uptrace/bun/schema"
+	"modernc.org/sqlite"
+
+	"github.com/floatgate/ticketing"
+)
+
+// sqliteEngine has one connection that writes and a few that read.
+type sqliteEngine struct {
+	writer *bun.DB
+	// turn has one slot, for whoever writes. Those who wait for it are served in the order they came, which those who
+	// wait in SQLite, asleep for a while each, are not.
+	turn    chan struct{}
+	timeout time.Duration
+	readers *bun.DB
+}
+
+func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, error) {
+	if path == "" || path == ":memory:" {
+		return nil, errors.New("ticketing/store: SQLite needs the path of a file; package store/memory needs none")
+	}
+	failed := func(err error) error { return fmt.Errorf("ticketing/store: open %s: %w", path, err) }
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if err := makeFile(absolute); err != nil {
+		return nil, failed(fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err))
+	}
+	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout}
+	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
+		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)")
+	if err != nil {
+		return nil, failed(err)
+	}
+	e.readers, err = connectSQLite(absolute, cfg.BusyTimeout, cfg.Readers, "query_only(1)")
+	if err != nil {
+		return nil, failed(err)
+	}
+	if err := e.checkDurable(ctx); err != nil {
+		_ = e.close()
+		return nil, failed(err)
+	}
+	return e, nil
+}
+
+// makeFile makes the file where there is none, for its owner alone. SQLite gives the files beside it the same mode.
+func makeFile(path string) error {
+	const mode = 0o600
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // The operator names the file.
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// connectSQLite makes a pool whose connections all have the pragmas. They come with the name, so that a connection
+// made later, for one that broke, has them too.
+func connectSQLite(path string, timeout time.Duration, connections int, pragmas ...string) (*bun.DB, error) {
+	options := url.Values{
+		"mode":      {"rw"},
+		"_dqs":      {"0"},
+		"_pragma":   append([]string{fmt.Sprintf("busy_timeout(%d)", timeout.Milliseconds()), "foreign_keys(1)"}, pragmas...),
+		"_error_rc": {"1"},
+	}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
+	if !strings.HasPrefix(name.Path, "/") {
+		name.Path = "/" + name.Path // C:/… on Windows
+	}
+	connector, err := sqlite.NewConnector(name.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return bun.NewDB(db, sqlitedialect.New()), nil
+}
+
+// checkDurable refuses a file system on which SQLite can't do what Durable promises: it then goes on without a word in
+// another mode.
+func (e *sqliteEngine) checkDurable(ctx context.Context) error {
+	const patience, pause = 5 * time.Second, 5 * time.Millisecond
+	for begun := time.Now(); ; {
+		var mode string
+		err := e.writer.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
+		switch {
+		case err == nil && mode != "wal":
+			return fmt.Errorf("%w: its file system does not allow WAL", ticketing.ErrUnavailable)
+		case err == nil:
+			return e.checkWritable(ctx)
+		}
+		// Several who open a new file at once meet in turning WAL on, where SQLite does not wait by itself.
+		err = e.classify(err)
+		if !errors.Is(err, ticketing.ErrBusy) || time.Since(begun) > patience {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// checkWritable refuses a file that may only be read, which SQLite opens without a word. That another process writes
+// just now is proof enough.
+func (e *sqliteEngine) checkWritable(ctx context.Context) error {
+	conn, err := e.writer.Conn(ctx)
+	if err != nil {
+		return e.classify(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout(0)"); err != nil {
+		return e.classify(err)
+	}
+	// BEGIN IMMEDIATE alone is let through, as a read.
+	_, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE; CREATE TABLE ticketing_probe (a); ROLLBACK")
+	if err != nil {
+		_, _ = conn.ExecContext(ctx, "ROLLBACK") // Where it had begun.
+	}
+	restore := fmt.Sprintf("PRAGMA busy_timeout(%d)", e.timeout.Milliseconds())
+	if _, restored := conn.ExecContext(ctx, restore); restored != nil {
+		return e.classify(restored)
+	}
+	if err = e.classify(err); errors.Is(err, ticketing.ErrBusy) {
+		return nil
+	}
+	return err
+}
+
+func (e *sqliteEngine) name() string            { return "sqlite" }
+func (e *sqliteEngine) dialect() schema.Dialect { return e.writer.Dialect() }
+func (e *sqliteEngine) reader() bun.IConn       { return e.readers }
+
+func (e *sqliteEngine) close() error {
+	return errors.Join(e.readers.Close(), e.writer.Close())
+}
+
+// snapshot reads once, since SQLite takes the moment of the first read, not that of BEGIN.
+func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
+	conn, err := e.readers.Conn(ctx)
+	if err != nil {
+		return bun.Conn{}, nil, err
+	}
+	release := func() {
+		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
+			discard(conn)
+		}
+		_ = conn.Close()
+	}
+	for _, statement := range []string{"BEGIN", "SELECT 1 FROM sqlite_schema LIMIT 1"} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			release()
+			return bun.Conn{}, nil, err
+		}
+	}
+	return conn, release, nil
+}
+
+// begin is the gate of every company and the lock of every row: there is one write transaction at a time, of all
+// processes, so who shares and who closes a gate makes no difference.
+func (e *sqliteEngine) begin(ctx context.Context, _, _ []uuid.UUID) (bun.Conn, func(), error) {
+	if err := e.takeTurn(ctx); err != nil {
+		return bun.Conn{}, nil, err
+	}
+	conn, err := e.writer.Conn(ctx)
+	if err != nil {
+		<-e.turn
+		return bun.Conn{}, nil, err
+	}
+	release := func() {
+		_ = conn.Close()
+		<-e.turn
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		// When ctx ends just as it is done, it fails and has begun.
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		release()
+		return bun.Conn{}, nil, err
+	}
+	return conn, release, nil
+}
+
+func (e *sqliteEngine) takeTurn(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case e.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	timeout := time.NewTimer(e.timeout)
+	defer timeout.Stop()
+	select {
+	case e.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timeout.C:
+		return ticketing.ErrBusy
+	}
+}
+
+func (e *sqliteEngine) hasMigrations(ctx context.Context, conn bun.IConn) (bool, error) {
+	var tables int
+	err := conn.QueryRowContext(ctx,
+		"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'ticketing_migrations'").Scan(&tables)
+	return tables > 0, err
+}
+
+func (e *sqliteEngine) appendID(b []byte, id uuid.UUID) []byte {
+	b = append(b, "X'"...)
+	b = hex.AppendEncode(b, id[:])
+	return append(b, '\'')
+}
+
+// useIndex is needed where a table is kept in its primary key: without statistics SQLite takes that for the cheaper way
+// into the table, however long.
+func (e *sqliteEngine) useIndex(index string) string { return " INDEXED BY " + index }
+
+// rowLock is nothing: see begin.
+func (e *sqliteEngine) rowLock() string    { return "" }
+func (e *sqliteEngine) skipLocked() string { return "" }
+
+// discard closes a connection whose transaction could not be ended; what it had written goes with it.
+func discard(conn bun.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+}

@@ -1,0 +1,293 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store"
+)
+
+var errPassing = errors.New("a passing failure")
+
+// A passing failure runs fn again from the start, with the claims it had; nothing of the failed run is kept.
+func TestPassingFailureRunsAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	key := ticketing.ResultRef{CompanyID: company, Operation: "checkouts.create", Key: "k"}
+	runs := 0
+	err := s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		runs++
+		inFlight, err := tx.Enter(ctx, ticketing.Entrance{Claim: []ticketing.ResultRef{key}})
+		is.NoErr(err)
+		is.Equal(inFlight, []bool{false})
+		names, err := tx.SecretNames(ctx)
+		is.NoErr(err)
+		is.Equal(len(names), 0)
+		is.NoErr(tx.AppendSecretName(ctx, "name", minute(0)))
+		if runs < 3 {
+			return store.Passing(errPassing)
+		}
+		return nil
+	})
+	is.NoErr(err)
+	is.Equal(runs, 3)
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		names, err := tx.SecretNames(ctx)
+		is.Equal(names, []string{"name"})
+		return err
+	}))
+}
+
+// A failure that does not pass ends as ErrBusy, after a bounded number of runs.
+func TestPassingFailureThatStays(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	runs := 0
+	err := update(t.Context(), s, func(context.Context, ticketing.Tx) error {
+		runs++
+		return store.Passing(errPassing)
+	})
+	is.True(errors.Is(err, ticketing.ErrBusy))
+	is.True(errors.Is(err, errPassing))
+	is.Equal(runs, 5)
+}
+
+// Whoever leaves between two runs is not kept waiting, and the claims are free.
+func TestLeavingBetweenRuns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := update(ctx, s, func(context.Context, ticketing.Tx) error {
+		cancel()
+		return store.Passing(errPassing)
+	})
+	is.True(errors.Is(err, context.Canceled))
+}
+
+// A caller who leaves after the transaction has begun does not tear it.
+func TestLeavingDoesNotTear(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	is.NoErr(update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		if err := tx.AppendSecretName(ctx, "one", minute(0)); err != nil {
+			return err
+		}
+		cancel()
+		return tx.AppendSecretName(ctx, "two", minute(0))
+	}))
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		names, err := tx.SecretNames(ctx)
+		is.Equal(names, []string{"one", "two"})
+		return err
+	}))
+}
+
+// OnStatement is told of every statement by the name of its method, and of its failure, never of its SQL.
+func TestStatementsAreTold(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var told []store.Statement
+	s := open(t, &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
+		told = append(told, statement)
+	}})
+	furnish(t, s)
+	told = nil
+	err := update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+		if err := tx.AppendSecretName(ctx, "name", minute(0)); err != nil {
+			return err
+		}
+		return tx.CreateCompany(ctx, companyRecord(company))
+	})
+	var broken *ticketing.ConstraintError
+	is.True(errors.As(err, &broken))
+	is.True(!strings.Contains(err.Error(), "Lagos Live")) // no value of a statement
+	names := make([]string, len(told))
+	for i, statement := range told {
+		names[i] = statement.Name
+		is.Equal(errors.As(statement.Err, &broken), statement.Name == "CreateCompany")
+	}
+	is.Equal(names, []string{"begin", "AppendSecretName", "CreateCompany", "rollback"})
+}
+
+// A text that SQL cannot carry exactly is refused, not changed, and dooms the transaction.
+func TestTextsAreKeptOrRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"a\x00b", "a\xffb", "\xed\xa0\x80"} {
+		is := is.New(t)
+		s := open(t, nil)
+		err := update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+			is.True(tx.AppendSecretName(ctx, text, minute(0)) != nil)
+			return nil
+		})
+		is.True(err != nil)
+		is.True(!strings.Contains(err.Error(), text))
+	}
+}
+
+// Texts are values, whatever they look like: no quote, comment or question mark of theirs becomes SQL.
+func TestTextsAreValues(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	texts := []string{
+		"' OR 1 = 1 --", "?", "?0", "?name", `\?`, `\`, `''`, "\u2028", "'; DROP TABLE ticketing_outbox; --", "/*", "X'00'",
+	}
+	furnish(t, s)
+	for i, text := range texts {
+		written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.PutBuyers(ctx, []ticketing.BuyerRecord{{
+				CompanyID: company, Email: text, Fullname: text, Phone: text, CreatedAt: minute(i), UpdatedAt: minute(i),
+			}})
+		})
+	}
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		refs := make([]ticketing.BuyerRef, len(texts))
+		for i, text := range texts {
+			refs[i] = ticketing.BuyerRef{CompanyID: company, Email: text}
+		}
+		buyers, err := tx.Buyers(ctx, refs)
+		for i, text := range texts {
+			is.Equal(buyers[i].Email, text)
+			is.Equal(buyers[i].Fullname, text)
+		}
+		return err
+	}))
+}
+
+// More records than one statement carries travel in several, and come back in the order they were asked for.
+func TestManyRecords(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var statements atomic.Int64
+	s := open(t, &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
+		if statement.Name == "PutBuyers" || statement.Name == "Buyers" {
+			statements.Add(1)
+		}
+	}})
+	buyers := make([]ticketing.BuyerRecord, 2500)
+	refs := make([]ticketing.BuyerRef, len(buyers))
+	for i := range buyers {
+		email := number(i).String()
+		buyers[i] = ticketing.BuyerRecord{
+			CompanyID: company, Email: email, CreatedAt: minute(1), UpdatedAt: minute(2),
+		}
+		refs[len(refs)-1-i] = ticketing.BuyerRef{CompanyID: company, Email: email}
+	}
+	written(t, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.PutBuyers(ctx, buyers) })
+	is.Equal(statements.Swap(0), int64(3))
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		found, err := tx.Buyers(ctx, refs)
+		for i := range found {
+			is.Equal(found[i].Email, refs[i].Email)
+		}
+		is.Equal(len(found), len(refs))
+		return err
+	}))
+	is.Equal(statements.Load(), int64(3))
+}
+
+// A list that has to stay in order goes into one statement, however long.
+func TestLongOrderedLists(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	furnish(t, s, batchRecord(1, 0))
+	written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
+		queries := make([]ticketing.StockQuery, 3000)
+		numbers := make([]ticketing.OrderNumber, len(queries))
+		for i := range queries {
+			queries[i] = ticketing.StockQuery{
+				CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 3000, Quantity: 1,
+			}
+			queries[i].UnitPrice -= money.Amount(i)
+			numbers[i] = ticketing.OrderNumber{CompanyID: company, Number: int64(i)}
+		}
+		stock, err := tx.LockStock(ctx, queries)
+		is.NoErr(err)
+		is.Equal(len(stock), 1)
+		_, err = tx.OrderLines(ctx, numbers)
+		return err
+	})
+}
+
+// Of several changes to one record in one call the last holds, as if they had come one after the other.
+func TestChangesToOneRecord(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	furnish(t, s, batchRecord(1, 0))
+	use := func(minutes int, digest string) ticketing.APIKeyUse {
+		return ticketing.APIKeyUse{
+			APIKeyRef: ticketing.APIKeyRef{CompanyID: company, ID: number(4)}, UsedAt: minute(minutes), Digest: digest,
+		}
+	}
+	tier := ticketing.TierRecord{CompanyID: company, EventID: event.ID, Tier: "Regular"}
+	wallet := walletRecord(ledger.Float, 1)
+	written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
+		more, richer := tier, wallet
+		more.Total, richer.Balance = 7, 9
+		return errors.Join(
+			tx.TouchAPIKeys(ctx, []ticketing.APIKeyUse{use(5, "a"), use(9, "b"), use(7, "c")}),
+			tx.UpdateBatches(ctx, []ticketing.BatchRecord{batchRecord(1, 3), batchRecord(1, 4)}),
+			tx.UpdateTiers(ctx, []ticketing.TierRecord{tier, more}),
+			tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallet, richer}),
+		)
+	})
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		keys, err := tx.APIKeys(ctx, []ticketing.APIKeyRef{{CompanyID: company, ID: number(4)}})
+		is.NoErr(err)
+		is.Equal(keys[0].LastUsedAt, minute(9))
+		is.Equal(keys[0].Digest, "b")
+		tiers, err := tx.CountTiers(ctx, event, nil)
+		is.NoErr(err)
+		is.Equal(tiers[0].Total, int64(7))
+		is.Equal(tiers[0].Available, int64(996))
+		wallets, err := tx.Wallets(ctx, []ticketing.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
+		is.NoErr(err)
+		is.Equal(wallets[0].Balance, money.Amount(9))
+		return nil
+	}))
+}
+
+// Updates of one process take turns, and none is lost.
+func TestUpdatesQueue(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := open(t, nil)
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 5 {
+				if err := update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+					names, err := tx.SecretNames(ctx)
+					if err != nil {
+						return err
+					}
+					return tx.AppendSecretName(ctx, number(len(names)).String(), minute(0))
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		names, err := tx.SecretNames(ctx)
+		is.Equal(len(names), 320)
+		return err
+	}))
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+const (
+	walletColumns = "w.company_id, w.wallet, w.status, w.currency, w.balance, w.sequence, w.hash, w.last_at"
+	entryColumns  = `e.company_id, e.wallet, e.sequence, e.kind, e.amount, e.balance_before, e.balance_after,
+	e.reference, e.at, e.previous, e.hash`
+)
+
+func walletFields(w *ticketing.WalletRecord) []any {
+	return []any{
+		(*id)(&w.CompanyID), (*string)(&w.Wallet), (*string)(&w.Status), &w.Currency, (*int64)(&w.Balance), &w.Sequence,
+		(*hash)(&w.Hash), (*moment)(&w.LastAt),
+	}
+}
+
+func scanWallet(row *sql.Rows, w *ticketing.WalletRecord) error { return row.Scan(walletFields(w)...) }
+
+func walletRow(w ticketing.WalletRecord) []any {
+	return []any{
+		w.CompanyID, string(w.Wallet), string(w.Status), w.Currency, int64(w.Balance), w.Sequence, w.Hash[:], w.LastAt,
+	}
+}
+
+func walletRef(w ticketing.WalletRecord) ticketing.WalletRef {
+	return ticketing.WalletRef{CompanyID: w.CompanyID, Wallet: w.Wallet}
+}
+
+func walletRefRows(refs []ticketing.WalletRef) list {
+	return rows(refs, func(r ticketing.WalletRef) []any { return []any{r.CompanyID, string(r.Wallet)} })
+}
+
+func scanEntry(row *sql.Rows, e *ledger.Entry) error {
+	return row.Scan((*id)(&e.CompanyID), (*string)(&e.Wallet), &e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount),
+		(*int64)(&e.Before), (*int64)(&e.After), &e.Reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))
+}
+
+// scanLocked reads a wallet and its last entry, which may be missing.
+func scanLocked(row *sql.Rows, w *ticketing.LockedWallet) error {
+	var wallet, kind, reference sql.NullString
+	var sequence, amount, before, after sql.NullInt64
+	e := &w.Last
+	err := row.Scan(append(walletFields(&w.WalletRecord), (*id)(&e.CompanyID), &wallet, &sequence, &kind, &amount,
+		&before, &after, &reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))...)
+	e.Wallet, e.Kind, e.Reference = ledger.Wallet(wallet.String), ledger.Kind(kind.String), reference.String
+	e.Sequence = sequence.Int64
+	*(*int64)(&e.Amount), *(*int64)(&e.Before), *(*int64)(&e.After) = amount.Int64, before.Int64, after.Int64
+	return err
+}
+
+// Wallets finds wallets.
+func (s *session) Wallets(ctx context.Context, refs []ticketing.WalletRef) ([]ticketing.WalletRecord, error) {
+	return lookUp(refs, walletRef, func(refs []ticketing.WalletRef) ([]ticketing.WalletRecord, error) {
+		return query(ctx, s, "Wallets", scanWallet,
+			"SELECT "+walletColumns+" FROM ticketing_wallets w WHERE (w.company_id, w.wallet) IN (VALUES ?)",
+			walletRefRows(refs))
+	})
+}
+
+// ListEntries answers with a part of a wallet's ledger, oldest first.
+func (s *session) ListEntries(ctx context.Context, ask ticketing.LedgerQuery) ([]ledger.Entry, error) {
+	return query(ctx, s, "ListEntries", scanEntry,
+		"SELECT "+entryColumns+` FROM ticketing_ledger_entries e
+		WHERE e.company_id = ? AND e.wallet = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`,
+		ask.CompanyID, string(ask.Wallet), ask.After, max(ask.Limit, 0))
+}
+
+// FloatCredit finds a funding by its reference; the zero record where there is none.
+func (s *session) FloatCredit(
+	ctx context.Context, companyID uuid.UUID, reference string,
+) (ticketing.FloatCreditRecord, error) {
+	scan := func(row *sql.Rows, c *ticketing.FloatCreditRecord) error {
+		return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
+	}
+	return one(query(ctx, s, "FloatCredit", scan,
+		`SELECT company_id, reference, amount, sequence FROM ticketing_float_credits
+		WHERE company_id = ? AND reference = ?`, companyID, reference))
+}
+
+// CountFloatCredits counts a company's fundings.
+func (s *session) CountFloatCredits(ctx context.Context, companyID uuid.UUID) (int64, error) {
+	scan := func(row *sql.Rows, count *int64) error { return row.Scan(count) }
+	return one(query(ctx, s, "CountFloatCredits", scan,
+		"SELECT count(*) FROM ticketing_float_credits WHERE company_id = ?", companyID))
+}
+
+// CreateWallets keeps new wallets.
+func (tx *transaction) CreateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
+	return inParts(wallets, func(wallets []ticketing.WalletRecord) error {
+		_, err := tx.exec(ctx, "CreateWallets",
+			`INSERT INTO ticketing_wallets (company_id, wallet, status, currency, balance, sequence, hash, last_at)
+			VALUES ?`, rows(wallets, walletRow))
+		return err
+	})
+}
+
+// LockWallets reads wallets with their last entries and keeps other writers from them.
+func (tx *transaction) LockWallets(
+	ctx context.Context, refs []ticketing.WalletRef,
+) ([]ticketing.LockedWallet, error) {
+	return lookUp(refs, func(w ticketing.LockedWallet) ticketing.WalletRef { return walletRef(w.WalletRecord) },
+		func(refs []ticketing.WalletRef) ([]ticketing.LockedWallet, error) {
+			return query(ctx, &tx.session, "LockWallets", scanLocked,
+				"SELECT "+walletColumns+", "+entryColumns+` FROM ticketing_wallets w
+				LEFT JOIN ticketing_ledger_entries e ON e.company_id = w.company_id AND e.wallet = w.wallet
+					AND e.sequence = w.sequence
+				WHERE (w.company_id, w.wallet) IN (VALUES ?)`+tx.store.engine.rowLock(), walletRefRows(refs))
+		})
+}
+
+// UpdateWallets keeps wallets that were locked.
+func (tx *transaction) UpdateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
+	return inParts(folded(wallets, walletRef), func(wallets []ticketing.WalletRecord) error {
+		return tx.changed(ctx, "UpdateWallets", len(wallets),
+			`WITH v (company_id, wallet, status, currency, balance, sequence, hash, last_at) AS (VALUES ?)
+			UPDATE ticketing_wallets AS w SET status = v.status, currency = v.currency, balance = v.balance,
+				sequence = v.sequence, hash = v.hash, last_at = v.last_at
+			FROM v WHERE w.company_id = v.company_id AND w.wallet = v.wallet`,
+			rows(wallets, walletRow))
+	})
+}
+
+// AppendEntries keeps movements. A trigger refuses to change or remove one.
+func (tx *transaction) AppendEntries(ctx context.Context, entries []ledger.Entry) error {
+	return inParts(entries, func(entries []ledger.Entry) error {
+		_, err := tx.exec(ctx, "AppendEntries",
+			`INSERT INTO ticketing_ledger_entries (company_id, wallet, sequence, kind, amount, balance_before,
+				balance_after, reference, at, previous, hash) VALUES ?`,
+			rows(entries, func(e ledger.Entry) []any {
+				return []any{
+					e.CompanyID, string(e.Wallet), e.Sequence, string(e.Kind), int64(e.Amount), int64(e.Before),
+					int64(e.After), e.Reference, e.At, e.Previous[:], e.Hash[:],
+				}
+			}))
+		return err
+	})
+}
+
+// AppendFloatCredit keeps a funding of FLOAT.
+func (tx *transaction) AppendFloatCredit(ctx context.Context, c ticketing.FloatCreditRecord) error {
+	_, err := tx.exec(ctx, "AppendFloatCredit",
+		"INSERT INTO ticketing_float_credits (company_id, reference, amount, sequence) VALUES (?, ?, ?, ?)",
+		c.CompanyID, c.Reference, int64(c.Amount), c.Sequence)
+	return err
+}
