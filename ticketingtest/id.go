@@ -1,0 +1,27 @@
+package ticketingtest
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// NewIDs makes a source of ids for [ticketing.Config].NewID: UUIDs of version 4 that look random and are the same for
+// every run with one seed. Services that share a store must share the source, too, since two of one seed would give
+// out the same ids. It is safe for use by several goroutines; the order in which they are served is theirs.
+func NewIDs(seed uint64) func() uuid.UUID {
+	var mu sync.Mutex
+	source := rand.New(rand.NewPCG(seed, seed)) // Ids that repeat are the point.
+	return func() uuid.UUID {
+		mu.Lock()
+		defer mu.Unlock()
+		var id uuid.UUID
+		binary.BigEndian.PutUint64(id[:8], source.Uint64())
+		binary.BigEndian.PutUint64(id[8:], source.Uint64())
+		id[6] = id[6]&0x0f | 0x40 // Version 4.
+		id[8] = id[8]&0x3f | 0x80 // The variant of RFC 4122.
+		return id
+	}
+}
