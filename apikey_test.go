@@ -1,0 +1,245 @@
+package ticketing_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+func TestAnIssuedKeyIsShownOnce(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		grants := []ticketing.Grant{ticketing.GrantOrderRead, ticketing.GrantEventRead}
+		issued, err := d.staff.IssueAPIKey(t.Context(), company, " storefront ", grants)
+		is.NoErr(err)
+		form := regexp.MustCompile(`^svc_live\.([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$`)
+		parts := form.FindStringSubmatch(issued.Key)
+		is.Equal(len(parts), 3)
+		is.Equal(parts[1], issued.ID.String())
+		secret, err := base64.RawURLEncoding.Strict().DecodeString(parts[2])
+		is.NoErr(err)
+		is.Equal(len(secret), 32)
+
+		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		is.NoErr(err)
+		told, err := json.Marshal(keys)
+		is.NoErr(err)
+		is.Equal(string(told), fmt.Sprintf(`[{"id":"%s","name":"storefront",`+
+			`"grants":["COMPANY:order:read","COMPANY:event:read"],"status":"ACTIVE","predecessorId":null,`+
+			`"createdAt":"2026-11-21T09:30:00.000Z","lastUsedAt":null,"revokedAt":null}]`, issued.ID))
+
+		told, err = json.Marshal(issued)
+		is.NoErr(err)
+		is.True(strings.HasSuffix(string(told), `"revokedAt":null,"key":"`+issued.Key+`"}`))
+	})
+}
+
+func TestAKeyIsNamedAndGranted(t *testing.T) {
+	t.Parallel()
+	some := []ticketing.Grant{ticketing.GrantEventRead}
+	tests := []struct {
+		name   string
+		give   string
+		grants []ticketing.Grant
+		want   string
+	}{
+		{name: "two characters", give: "ab", grants: some},
+		{name: "80 characters", give: strings.Repeat("é", 80), grants: ticketing.AllGrants()},
+		{name: "one character", give: " a ", grants: some, want: "name: must be 2 to 80 characters"},
+		{name: "81 characters", give: strings.Repeat("a", 81), grants: some, want: "name: must be at most 80 characters"},
+		{name: "no grant", give: "gate", want: "grants: must have at least one grant"},
+		{
+			name: "repeated grant", give: "gate", grants: append(ticketing.AllGrants(), ticketing.GrantEventRead),
+			want: "grants[7]: must not repeat a grant",
+		},
+		{
+			name: "grant of the operator's plane", give: "gate", grants: []ticketing.Grant{"COMPANY:kyb:read"},
+			want: "grants[0]: must be one of the seven grants of a public API key",
+		},
+		{
+			name: "grant in another case", give: "gate", grants: []ticketing.Grant{"company:event:read"},
+			want: "grants[0]: must be one of the seven grants of a public API key",
+		},
+	}
+	onDesks(t, func(t *testing.T, d *desk) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				is := is.New(t)
+				company := d.verified(t)
+				issued, err := d.staff.IssueAPIKey(t.Context(), company, test.give, test.grants)
+				is.Equal(said(err), test.want)
+				if test.want == "" {
+					is.Equal(issued.Grants, test.grants)
+				}
+				keys, err := d.staff.ListAPIKeys(t.Context(), company)
+				is.NoErr(err)
+				is.Equal(len(keys) == 1, test.want == "")
+			})
+		}
+	})
+}
+
+func TestASuccessorHasNameAndGrantsOfItsPredecessor(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		first := d.issue(t, company)
+		d.clock.advance(time.Second)
+		second, err := d.staff.RotateAPIKey(t.Context(), first.ID)
+		is.NoErr(err)
+		is.Equal(second.Name, first.Name)
+		is.Equal(second.Grants, first.Grants)
+		is.Equal(*second.PredecessorID, first.ID)
+		is.True(second.Key != first.Key)
+		for _, key := range []string{first.Key, second.Key} {
+			_, err := d.Authenticate(t.Context(), key)
+			is.NoErr(err)
+		}
+		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		is.NoErr(err)
+		is.Equal([]uuid.UUID{keys[0].ID, keys[1].ID}, []uuid.UUID{second.ID, first.ID}) // newest first
+	})
+}
+
+func TestACompanyHasAtMostTwoActiveKeys(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, other := d.verified(t), d.verified(t)
+		first, second := d.issue(t, company), d.issue(t, company)
+		d.issue(t, other) // another company's keys don't count
+		_, err := d.staff.IssueAPIKey(t.Context(), company, "third", ticketing.AllGrants())
+		is.Equal(code(err), ticketing.CodeConflict)
+		_, err = d.staff.RotateAPIKey(t.Context(), first.ID)
+		is.Equal(code(err), ticketing.CodeConflict)
+		_, err = d.staff.RevokeAPIKey(t.Context(), first.ID)
+		is.NoErr(err)
+		_, err = d.staff.RotateAPIKey(t.Context(), first.ID)
+		is.Equal(said(err), "A revoked API key cannot be rotated.")
+		_, err = d.staff.RotateAPIKey(t.Context(), second.ID)
+		is.NoErr(err)
+	})
+}
+
+func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		key := d.issue(t, company)
+		const rivals = 8
+		errs := make([]error, rivals)
+		var done sync.WaitGroup
+		for i := range rivals {
+			done.Go(func() { _, errs[i] = d.staff.RotateAPIKey(t.Context(), key.ID) })
+		}
+		done.Wait()
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else {
+				is.Equal(code(err), ticketing.CodeConflict)
+			}
+		}
+		is.Equal(won, 1)
+		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(len(keys), 2)
+	})
+}
+
+func TestKeysAreMadeForTheVerifiedAndRevokedForEverybody(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		key := d.issue(t, company)
+		_, err := d.staff.RevokeVerification(t.Context(), company)
+		is.NoErr(err)
+		_, err = d.staff.IssueAPIKey(t.Context(), company, "second", ticketing.AllGrants())
+		is.Equal(code(err), ticketing.CodeConflict)
+		is.Equal(said(err), "Current company verification is required")
+		_, err = d.staff.RotateAPIKey(t.Context(), key.ID)
+		is.Equal(code(err), ticketing.CodeConflict)
+		is.Equal(said(err), "Current company verification is required")
+
+		_, err = d.staff.SuspendCompany(t.Context(), company)
+		is.NoErr(err)
+		revoked, err := d.staff.RevokeAPIKey(t.Context(), key.ID)
+		is.NoErr(err)
+		is.Equal(revoked.Status, ticketing.APIKeyRevoked)
+		is.Equal(revoked.RevokedAt.Time, opening)
+
+		// Again, later: the first time stays.
+		d.clock.advance(time.Hour)
+		again, err := d.staff.RevokeAPIKey(t.Context(), key.ID)
+		is.NoErr(err)
+		is.Equal(again, revoked)
+		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(keys, []ticketing.APIKey{revoked})
+	})
+}
+
+func TestAnUnknownKeyIsNotFound(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		_, err := d.staff.RotateAPIKey(t.Context(), uuid.New())
+		is.Equal(code(err), ticketing.CodeNotFound)
+		_, err = d.staff.RevokeAPIKey(t.Context(), uuid.New())
+		is.Equal(code(err), ticketing.CodeNotFound)
+		_, err = d.staff.RevokeAPIKey(t.Context(), uuid.Nil)
+		is.Equal(code(err), ticketing.CodeNotFound)
+	})
+}
+
+// That there is a key of that id is nothing an administrator of another company learns.
+func TestAForeignKeyIsAnUnknownKey(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		key := d.issue(t, d.verified(t))
+		stranger := d.As(ticketing.Actor{CompanyID: d.verified(t), Permissions: ticketing.AllPermissions()})
+		_, unknown := stranger.RevokeAPIKey(t.Context(), uuid.New())
+		_, foreign := stranger.RevokeAPIKey(t.Context(), key.ID)
+		is.Equal(code(foreign), ticketing.CodeNotFound)
+		is.Equal(foreign, unknown)
+		_, foreign = stranger.RotateAPIKey(t.Context(), key.ID)
+		is.Equal(foreign, unknown)
+	})
+}
+
+func TestNoKeyIsMadeWithoutRandomness(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		dry := errors.New("no entropy")
+		svc, err := ticketing.New(d.store, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('a')}, Rand: iotest.ErrReader(dry), Clock: d.clock.now,
+		})
+		is.NoErr(err)
+		_, err = svc.As(ticketing.Staff("test")).IssueAPIKey(t.Context(), company, "gate", ticketing.AllGrants())
+		is.True(errors.Is(err, dry))
+		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(len(keys), 0)
+	})
+}

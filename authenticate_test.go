@@ -1,0 +1,247 @@
+package ticketing_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+func TestAKeyMakesTheCallerOfItsCompany(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		key := d.issue(t, company)
+		caller, err := d.Authenticate(t.Context(), key.Key)
+		is.NoErr(err)
+		is.Equal(caller.CompanyID(), company)
+		is.Equal(caller.KeyID(), key.ID)
+		is.NoErr(caller.Require(ticketing.GrantTicketValidate))
+		is.Equal(code(caller.Require(ticketing.GrantEventRead)), ticketing.CodePermissionDenied)
+
+		// A verification is not asked for: reads and the gate go on.
+		_, err = d.staff.RevokeVerification(t.Context(), company)
+		is.NoErr(err)
+		_, err = d.Authenticate(t.Context(), key.Key)
+		is.NoErr(err)
+	})
+}
+
+// A well-formed key that opens nothing costs the same reads, whatever is wrong with it: its answer tells nothing by its
+// time either.
+func TestWhateverOpensNothingCostsAlike(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var reads []string
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "ticketing.db"), &store.Config{
+		OnStatement: func(_ context.Context, statement store.Statement) { reads = append(reads, statement.Name) },
+	})
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(db.Close()) })
+	is.NoErr(db.Migrate(t.Context()))
+	d := newDesk(t, db)
+	company := d.verified(t)
+	key, revoked := d.issue(t, company), d.issue(t, company)
+	_, err = d.staff.RevokeAPIKey(t.Context(), revoked.ID)
+	is.NoErr(err)
+	_, err = d.Authenticate(t.Context(), key.Key) // Its use is kept now, and not again for a minute.
+	is.NoErr(err)
+	reads = nil
+	_, err = d.Authenticate(t.Context(), key.Key)
+	is.NoErr(err)
+	want := slices.Clone(reads)
+	for _, text := range []string{
+		"svc_live." + uuid.NewString() + key.Key[45:], // unknown id
+		key.Key[:46] + revoked.Key[46:],               // wrong secret
+		revoked.Key,
+	} {
+		reads = nil
+		_, err := d.Authenticate(t.Context(), text)
+		is.Equal(code(err), ticketing.CodeAuthenticationFailed)
+		is.Equal(reads, want) // The same reads for whatever is wrong.
+	}
+}
+
+func TestWhateverOpensNothingAnswersAlike(t *testing.T) {
+	t.Parallel()
+	const id, secret = "3f0d7b58-7c3e-4d6a-9a55-0c8f1f6a2b11", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	tests := []struct {
+		name string
+		give func(key string) string
+	}{
+		{"empty", func(string) string { return "" }},
+		{"unknown id", func(string) string { return "svc_live." + id + "." + secret }},
+		{"wrong secret", func(key string) string { return key[:46] + secret }},
+		{"scheme before it", func(key string) string { return "Bearer " + key }},
+		{"space before it", func(key string) string { return " " + key }},
+		{"line break behind it", func(key string) string { return key + "\n" }},
+		{"line break in the secret", func(key string) string { return key[:50] + "\n" + key[51:] }},
+		{"one character less", func(key string) string { return key[:len(key)-1] }},
+		{"one character more", func(key string) string { return key + "A" }},
+		{"padding", func(key string) string { return key + "=" }},
+		{"upper-case prefix", func(key string) string { return "SVC_LIVE." + key[9:] }},
+		{"test prefix", func(key string) string { return "svc_test." + key[9:] }},
+		{"upper-case id", func(key string) string { return key[:9] + strings.ToUpper(key[9:45]) + key[45:] }},
+		{"id without hyphens", func(key string) string { return strings.ReplaceAll(key, "-", "") }},
+		{"id of version 1", func(string) string { return "svc_live.3f0d7b58-7c3e-1d6a-9a55-0c8f1f6a2b11." + secret }},
+		{"spare bits in the secret", spareBits},
+		{"no id", func(key string) string { return "svc_live." + key[46:] }},
+		{"a mebibyte", func(key string) string { return key + strings.Repeat("A", 1<<20) }},
+		{"NUL", func(key string) string { return key[:60] + "\x00" + key[61:] }},
+	}
+	onDesks(t, func(t *testing.T, d *desk) {
+		company := d.verified(t)
+		key := d.issue(t, company)
+		revoked := d.issue(t, company)
+		_, err := d.staff.RevokeAPIKey(t.Context(), revoked.ID)
+		is.New(t).NoErr(err)
+		suspended := d.verified(t)
+		suspendedKey := d.issue(t, suspended)
+		_, err = d.staff.SuspendCompany(t.Context(), suspended)
+		is.New(t).NoErr(err)
+
+		_, want := d.Authenticate(t.Context(), "")
+		is.New(t).Equal(code(want), ticketing.CodeAuthenticationFailed)
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				is := is.New(t)
+				caller, err := d.Authenticate(t.Context(), test.give(key.Key))
+				is.Equal(err, want)
+				is.Equal(caller.CompanyID(), uuid.Nil)
+			})
+		}
+		t.Run("revoked", func(t *testing.T) {
+			_, err := d.Authenticate(t.Context(), revoked.Key)
+			is.New(t).Equal(err, want)
+		})
+		t.Run("suspended company", func(t *testing.T) {
+			is := is.New(t)
+			_, err := d.Authenticate(t.Context(), suspendedKey.Key)
+			is.Equal(err, want)
+			_, err = d.staff.ActivateCompany(t.Context(), suspended)
+			is.NoErr(err)
+			_, err = d.Authenticate(t.Context(), suspendedKey.Key)
+			is.NoErr(err)
+		})
+	})
+}
+
+// spareBits spells a key's last character so that a lenient decoder reads the same secret.
+func spareBits(key string) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := strings.IndexByte(alphabet, key[len(key)-1])
+	return key[:len(key)-1] + string(alphabet[last+1])
+}
+
+func FuzzAuthenticate(f *testing.F) {
+	svc, err := ticketing.New(memory.New(), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	staff := svc.As(ticketing.Staff("fuzz"))
+	company, err := staff.CreateCompany(f.Context(), "Adire Concerts")
+	if err != nil {
+		f.Fatal(err)
+	}
+	if _, err := staff.ApproveVerification(f.Context(), company.ID, time.Time{}); err != nil {
+		f.Fatal(err)
+	}
+	key, err := staff.IssueAPIKey(f.Context(), company.ID, "gate", ticketing.AllGrants())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(key.Key)
+	f.Add("")
+	f.Add("svc_live..")
+	f.Add("svc_live.3f0d7b58-7c3e-4d6a-9a55-0c8f1f6a2b11.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := svc.Authenticate(t.Context(), text)
+		if want := text == key.Key; (err == nil) != want {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && !errors.Is(err, ticketing.CodeAuthenticationFailed) {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}
+
+func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		key := d.issue(t, company)
+		lastUse := func() time.Time {
+			keys, err := d.staff.ListAPIKeys(t.Context(), company)
+			is.NoErr(err)
+			if keys[0].LastUsedAt == nil {
+				return time.Time{}
+			}
+			return keys[0].LastUsedAt.Time
+		}
+		_, err := d.Authenticate(t.Context(), key.Key[:46]+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+		is.Equal(code(err), ticketing.CodeAuthenticationFailed)
+		is.Equal(lastUse(), time.Time{}) // who has the wrong secret has not used it
+		for _, step := range []struct {
+			advance time.Duration
+			want    time.Time
+		}{
+			{0, opening},
+			{time.Minute - time.Millisecond, opening},
+			{time.Millisecond, opening.Add(time.Minute)},
+		} {
+			d.clock.advance(step.advance)
+			_, err := d.Authenticate(t.Context(), key.Key)
+			is.NoErr(err)
+			is.Equal(lastUse(), step.want)
+		}
+	})
+}
+
+// stuckStore is a store whose database is held by somebody else: an Update waits until its context ends.
+type stuckStore struct {
+	ticketing.Store
+
+	updates int
+}
+
+func (s *stuckStore) Update(ctx context.Context, _ func(context.Context, ticketing.Tx) error) error {
+	s.updates++
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestABusyDatabaseDoesNotStopAReader(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		key := d.issue(t, d.verified(t))
+		free := d.store
+		stuck := &stuckStore{Store: free}
+		d.store = stuck
+		svc := d.service(t, secretKey('a'))
+		for range 3 {
+			_, err := svc.Authenticate(t.Context(), key.Key)
+			is.NoErr(err)
+		}
+		is.Equal(stuck.updates, 1) // after a failure the key is left alone for a while
+		is.True(strings.Contains(d.log.String(), key.ID.String()))
+		is.True(!strings.Contains(d.log.String(), key.Key[46:]))
+		d.clock.advance(10 * time.Second)
+		_, err := svc.Authenticate(t.Context(), key.Key)
+		is.NoErr(err)
+		is.Equal(stuck.updates, 2)
+		d.store = free
+	})
+}

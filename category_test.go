@@ -1,0 +1,93 @@
+package ticketing_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+func TestCategoriesHaveNamesAndSlugs(t *testing.T) {
+	t.Parallel()
+	const slug = "slug: must be 1 to 100 characters: words of a-z and 0-9, joined by single hyphens"
+	tests := []struct {
+		name     string
+		category string
+		slug     string
+		want     string
+	}{
+		{name: "one of each", category: "A", slug: "a"},
+		{name: "100 of each", category: strings.Repeat("é", 100), slug: strings.Repeat("b", 100)},
+		{name: "words", category: " Live music ", slug: "live-music-2"},
+		{name: "no name", category: " ", slug: "c", want: "name: must not be empty"},
+		{name: "long name", category: strings.Repeat("a", 101), slug: "c", want: "name: must be at most 100 characters"},
+		{name: "no slug", category: "C", slug: "", want: slug},
+		{name: "long slug", category: "C", slug: strings.Repeat("a", 101), want: slug},
+		{name: "upper case", category: "C", slug: "Live", want: slug},
+		{name: "space", category: "C", slug: "live music", want: slug},
+		{name: "hyphen before", category: "C", slug: "-live", want: slug},
+		{name: "hyphen behind", category: "C", slug: "live-", want: slug},
+		{name: "two hyphens", category: "C", slug: "live--music", want: slug},
+		{name: "other letters", category: "C", slug: "musí", want: slug},
+	}
+	onDesks(t, func(t *testing.T, d *desk) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				_, err := d.staff.CreateCategory(t.Context(), test.category, test.slug)
+				is.New(t).Equal(said(err), test.want)
+			})
+		}
+	})
+}
+
+func TestASlugIsTakenForEver(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		music, err := d.staff.CreateCategory(t.Context(), "Music", "music")
+		is.NoErr(err)
+		art, err := d.staff.CreateCategory(t.Context(), "Art", "art")
+		is.NoErr(err)
+		music.Status = ticketing.CategoryInactive
+		for range 2 {
+			answer, err := d.staff.DeactivateCategory(t.Context(), music.ID)
+			is.NoErr(err)
+			is.Equal(answer, music)
+		}
+		_, err = d.staff.CreateCategory(t.Context(), "Musik", "music")
+		is.Equal(code(err), ticketing.CodeConflict)
+		_, err = d.staff.DeactivateCategory(t.Context(), uuid.New())
+		is.Equal(code(err), ticketing.CodeNotFound)
+
+		listed, err := d.staff.ListCategories(t.Context())
+		is.NoErr(err)
+		is.Equal(listed, []ticketing.Category{art, music})
+		told, err := json.Marshal(listed[1])
+		is.NoErr(err)
+		is.Equal(string(told), fmt.Sprintf(`{"id":%q,"name":"Music","slug":"music","status":"INACTIVE"}`, music.ID.String()))
+	})
+}
+
+func TestCategoriesBeyondAPortionAreListed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		listed, err := d.staff.ListCategories(t.Context())
+		is.NoErr(err)
+		is.True(listed != nil) // [] in JSON
+		const count = 501
+		for i := range count {
+			_, err := d.staff.CreateCategory(t.Context(), "Category", fmt.Sprintf("c%03d", i))
+			is.NoErr(err)
+		}
+		listed, err = d.staff.ListCategories(t.Context())
+		is.NoErr(err)
+		is.Equal(len(listed), count)
+		is.Equal(listed[count-1].Slug, "c500")
+	})
+}

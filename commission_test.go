@@ -1,0 +1,90 @@
+package ticketing_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+)
+
+func mustRate(tb testing.TB, value string, unit money.Unit) money.Rate {
+	tb.Helper()
+	rate, err := money.ParseRate(value, unit)
+	is.New(tb).NoErr(err)
+	return rate
+}
+
+func TestTheLatestEffectiveRateHolds(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		effective := func(at time.Time) string {
+			var rates []ticketing.RateRecord
+			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+				var err error
+				rates, err = tx.EffectiveRates(ctx, []uuid.UUID{company}, at)
+				return err
+			}))
+			if rates[0].ID == uuid.Nil {
+				return "none"
+			}
+			return rates[0].Rate.Value()
+		}
+		is.Equal(effective(opening), "none")
+		hour := opening.Add(time.Hour)
+		for _, entry := range []struct {
+			value string
+			from  time.Time
+		}{{"1", time.Time{}}, {"2", hour}, {"3", hour.Add(time.Microsecond)}, {"4", opening.Add(-time.Hour)}} {
+			_, err := d.staff.ScheduleCommission(t.Context(), company, mustRate(t, entry.value, money.Percent), entry.from)
+			is.NoErr(err)
+		}
+		is.Equal(effective(opening.Add(-time.Hour-time.Millisecond)), "none")
+		is.Equal(effective(opening.Add(-time.Millisecond)), "4")
+		is.Equal(effective(opening), "1")
+		is.Equal(effective(hour.Add(-time.Millisecond)), "1")
+		is.Equal(effective(hour), "3") // of two from one millisecond on, the later created
+	})
+}
+
+func TestTheScheduleIsToldNewestFirst(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		rates, err := d.staff.ListCommissionRates(t.Context(), company)
+		is.NoErr(err)
+		told, err := json.Marshal(rates)
+		is.NoErr(err)
+		is.Equal(string(told), "[]")
+
+		zone := time.FixedZone("WAT", 3600)
+		first, err := d.staff.ScheduleCommission(t.Context(), company, mustRate(t, "2.50", money.Percent),
+			time.Date(2027, 1, 1, 1, 0, 0, 999_999, zone))
+		is.NoErr(err)
+		second, err := d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{})
+		is.NoErr(err)
+		rates, err = d.staff.ListCommissionRates(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(rates, []ticketing.CommissionRate{second, first})
+		told, err = json.Marshal(rates)
+		is.NoErr(err)
+		is.Equal(string(told), fmt.Sprintf(`[{"id":"%s","value":"0","unit":"BASIS_POINTS",`+
+			`"effectiveFrom":"2026-11-21T09:30:00.000Z","createdAt":"2026-11-21T09:30:00.000Z"},`+
+			`{"id":"%s","value":"2.5","unit":"PERCENT",`+
+			`"effectiveFrom":"2027-01-01T00:00:00.000Z","createdAt":"2026-11-21T09:30:00.000Z"}]`, second.ID, first.ID))
+
+		_, err = d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
+		_, err = d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{}.Add(time.Microsecond))
+		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999") // No "now" by a fraction of a millisecond.
+	})
+}

@@ -1,0 +1,154 @@
+package ticketing_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+func TestACompanyBeginsReadyToBeVerified(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, err := d.staff.CreateCompany(t.Context(), "  Adire Concerts\n")
+		is.NoErr(err)
+		told, err := json.Marshal(company)
+		is.NoErr(err)
+		is.Equal(string(told), fmt.Sprintf(`{"id":"%s","name":"Adire Concerts","status":"ACTIVE",`+
+			`"verification":{"status":"UNVERIFIED","approvalExpiresAt":null,"graceUntil":null},`+
+			`"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:30:00.000Z"}`, company.ID))
+
+		found, err := d.staff.GetCompany(t.Context(), company.ID)
+		is.NoErr(err)
+		is.Equal(found, company)
+
+		branding, err := d.staff.GetBranding(t.Context(), company.ID)
+		is.NoErr(err)
+		told, err = json.Marshal(branding)
+		is.NoErr(err)
+		is.Equal(string(told), `{"brandName":"Adire Concerts","logoUrl":null,"primaryColor":"#111827",`+
+			`"accentColor":"#2563EB","checkoutFooter":null,"ticketFooter":null,"emailFooter":null,`+
+			`"supportEmail":null,"emailMode":"SERVICE_SENDER"}`)
+
+		wallets, err := d.staff.GetWallets(t.Context(), company.ID)
+		is.NoErr(err)
+		told, err = json.Marshal(wallets)
+		is.NoErr(err)
+		is.Equal(string(told), `{"float":{"amount":"0.00","currency":"NGN"},`+
+			`"earnings":{"amount":"0.00","currency":"NGN"},"lowBalance":true,`+
+			`"floatStatus":"ACTIVE","earningsStatus":"ACTIVE"}`)
+	})
+}
+
+func TestACompanyNameHas2To120Characters(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		give string
+		want string
+	}{
+		{name: "two", give: "ab"},
+		{name: "120 of two bytes each", give: strings.Repeat("é", 120)},
+		{name: "120 and blanks around", give: " " + strings.Repeat("a", 120) + " "},
+		{name: "none", give: "", want: "name: must be 2 to 120 characters"},
+		{name: "one", give: "a", want: "name: must be 2 to 120 characters"},
+		{name: "one and blanks", give: "a   ", want: "name: must be 2 to 120 characters"},
+		{name: "121", give: strings.Repeat("a", 121), want: "name: must be at most 120 characters"},
+		{name: "line break within", give: "a\nb", want: "name: must not contain control characters"},
+		{name: "NUL", give: "ab\x00", want: "name: must not contain control characters"},
+		{name: "C1 control", give: "a\u0085b", want: "name: must not contain control characters"},
+		{name: "broken UTF-8", give: "ab\xff", want: "name: must be valid UTF-8"},
+	}
+	onDesks(t, func(t *testing.T, d *desk) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				is := is.New(t)
+				_, err := d.staff.CreateCompany(t.Context(), test.give)
+				is.Equal(said(err), test.want)
+			})
+		}
+	})
+}
+
+func TestSuspendingAndActivatingChangeOnce(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		id := d.unverified(t)
+		for _, step := range []struct {
+			act    func() (ticketing.Company, error)
+			status ticketing.CompanyStatus
+			change bool
+		}{
+			{func() (ticketing.Company, error) { return d.staff.ActivateCompany(t.Context(), id) }, ticketing.CompanyActive, false},
+			{func() (ticketing.Company, error) { return d.staff.SuspendCompany(t.Context(), id) }, ticketing.CompanySuspended, true},
+			{func() (ticketing.Company, error) { return d.staff.SuspendCompany(t.Context(), id) }, ticketing.CompanySuspended, false},
+			{func() (ticketing.Company, error) { return d.staff.ActivateCompany(t.Context(), id) }, ticketing.CompanyActive, true},
+		} {
+			before, err := d.staff.GetCompany(t.Context(), id)
+			is.NoErr(err)
+			d.clock.advance(time.Second)
+			answer, err := step.act()
+			is.NoErr(err)
+			is.Equal(answer.Status, step.status)
+			is.Equal(answer.UpdatedAt != before.UpdatedAt, step.change)
+			found, err := d.staff.GetCompany(t.Context(), id)
+			is.NoErr(err)
+			is.Equal(found, answer)
+		}
+	})
+}
+
+// A clock that is set back does not set a company back.
+func TestACompanyIsNeverUpdatedBeforeItWasCreated(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		id := d.unverified(t)
+		d.clock.advance(-time.Hour)
+		company, err := d.staff.SuspendCompany(t.Context(), id)
+		is.NoErr(err)
+		is.Equal(company.UpdatedAt.Time, opening)
+	})
+}
+
+func TestCompaniesAreListedOldestFirstInPages(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		var want []uuid.UUID
+		for range 5 {
+			want = append(want, d.unverified(t))
+			d.clock.advance(time.Millisecond)
+		}
+		var got []uuid.UUID
+		for params := (ticketing.PageParams{Limit: 2}); ; {
+			page, err := d.staff.ListCompanies(t.Context(), params)
+			is.NoErr(err)
+			for _, company := range page.Items {
+				got = append(got, company.ID)
+			}
+			is.Equal(page.HasMore, page.NextCursor != "")
+			if params.Cursor = page.NextCursor; !page.HasMore {
+				break
+			}
+		}
+		is.Equal(got, want)
+
+		_, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{Cursor: "bm9uZQ"})
+		is.Equal(code(err), ticketing.CodeInvalidCursor)
+		for limit, want := range map[int]ticketing.Code{
+			-1: ticketing.CodeInvalidRequest, 1: "", 100: "", 101: ticketing.CodeInvalidRequest,
+		} {
+			_, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{Limit: limit})
+			is.Equal(code(err), want)
+		}
+	})
+}

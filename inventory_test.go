@@ -1,0 +1,427 @@
+package ticketing_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// Section 2.4: a tier on the wire.
+func TestInventoryTierOnTheWire(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t, with("a/b%"))
+		is.Equal(show(t, shop.Inventory(t, event.ID, "a/b%", 150_05, 2)), `{"object":"inventory_tier","tier":"a/b%",`+
+			`"status":"AVAILABLE","availableQuantity":2,"totalAdmissions":2,"unitPrice":{"amount":"150.05","currency":"NGN"}}`)
+		is.Equal(show(t, shop.Inventory(t, event.ID, "VIP", 0, 1)), `{"object":"inventory_tier","tier":"VIP",`+
+			`"status":"AVAILABLE","availableQuantity":1,"totalAdmissions":1,"unitPrice":{"amount":"0.00","currency":"NGN"}}`)
+		shop.Sell(t, event.ID, "VIP", 1)
+		listed, err := shop.ListInventory(t.Context(), shop.Caller, event.ID)
+		is.NoErr(err)
+		is.Equal(show(t, listed), `[{"object":"inventory_tier","tier":"VIP","status":"SOLD_OUT","availableQuantity":0,`+
+			`"totalAdmissions":1,"unitPrice":null},{"object":"inventory_tier","tier":"a/b%","status":"AVAILABLE",`+
+			`"availableQuantity":2,"totalAdmissions":2,"unitPrice":{"amount":"150.05","currency":"NGN"}}]`)
+	})
+}
+
+// A tier appears once it has had an admission, also where all are gone; tiers come by code point.
+func TestTiersAreListedInOrder(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t, with("zebra", "Zebra crossing", "über", "𝔘", "\uff5e"))
+		listed, err := shop.ListInventory(t.Context(), shop.Caller, event.ID)
+		is.NoErr(err)
+		is.Equal(show(t, listed), "[]")
+		for _, name := range []string{"𝔘", "zebra", "VIP", "\uff5e", "über", "Zebra crossing", "EARLY_BIRD"} {
+			shop.Inventory(t, event.ID, name, 1_00, 1)
+		}
+		_, err = shop.CancelInventory(t.Context(), shop.Caller, event.ID, "zebra")
+		is.NoErr(err)
+		listed, err = shop.ListInventory(t.Context(), shop.Caller, event.ID)
+		is.NoErr(err)
+		names := make([]string, len(listed))
+		for i, tier := range listed {
+			names[i] = tier.Tier
+		}
+		is.Equal(names, []string{"EARLY_BIRD", "VIP", "Zebra crossing", "zebra", "über", "\uff5e", "𝔘"})
+	})
+}
+
+// The table of tier statuses, prices and counts, as decisions and section 3.2 have it.
+func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
+	t.Parallel()
+	const (
+		available = ticketing.InventoryAvailable
+		paused    = ticketing.InventoryPaused
+		soldOut   = ticketing.InventorySoldOut
+		gone      = ticketing.InventoryCancelled
+	)
+	type shop = *ticketingtest.Shop
+	add := func(price money.Amount, quantity int, changes ...func(*ticketing.CreateInventoryParams)) func(*testing.T, shop, uuid.UUID) {
+		return func(t *testing.T, s shop, id uuid.UUID) { s.Inventory(t, id, "VIP", price, quantity, changes...) }
+	}
+	sell := func(quantity int) func(*testing.T, shop, uuid.UUID) {
+		return func(t *testing.T, s shop, id uuid.UUID) { s.Sell(t, id, "VIP", quantity) }
+	}
+	change := func(params ticketing.UpdateInventoryParams) func(*testing.T, shop, uuid.UUID) {
+		return func(t *testing.T, s shop, id uuid.UUID) {
+			_, err := s.UpdateInventory(t.Context(), s.Caller, id, "VIP", params)
+			is.New(t).NoErr(err)
+		}
+	}
+	cancel := func(t *testing.T, s shop, id uuid.UUID) {
+		_, err := s.CancelInventory(t.Context(), s.Caller, id, "VIP")
+		is.New(t).NoErr(err)
+	}
+	price := func(amount money.Amount) ticketing.UpdateInventoryParams {
+		return ticketing.UpdateInventoryParams{UnitPrice: &amount, Currency: of("NGN"), IsFree: of(amount == 0)}
+	}
+	pause := change(ticketing.UpdateInventoryParams{Status: of(paused)})
+	release := change(ticketing.UpdateInventoryParams{Status: of(available)})
+	tests := []struct {
+		name      string
+		steps     []func(*testing.T, shop, uuid.UUID)
+		status    ticketing.InventoryStatus
+		available int64
+		total     int64
+		price     money.Amount // -1: null
+	}{
+		{"on sale", []func(*testing.T, shop, uuid.UUID){add(100, 3)}, available, 3, 3, 100},
+		{"paused", []func(*testing.T, shop, uuid.UUID){add(100, 3, ticketingtest.Paused)}, paused, 0, 3, 100},
+		{"lowest price is on sale", []func(*testing.T, shop, uuid.UUID){add(200, 1), add(100, 2), add(300, 1)}, available, 4, 4, 100},
+		{"lowest price is paused", []func(*testing.T, shop, uuid.UUID){add(200, 1), add(100, 2, ticketingtest.Paused)}, available, 1, 3, 100},
+		{"lowest price is sold", []func(*testing.T, shop, uuid.UUID){add(200, 1), add(100, 2), sell(2)}, available, 1, 3, 200},
+		{"sold out", []func(*testing.T, shop, uuid.UUID){add(100, 2), sell(2)}, soldOut, 0, 2, -1},
+		{"only paused is left", []func(*testing.T, shop, uuid.UUID){add(100, 2), sell(2), add(300, 1, ticketingtest.Paused)}, paused, 0, 3, 300},
+		{"cancelled", []func(*testing.T, shop, uuid.UUID){add(100, 3), sell(1), cancel}, gone, 0, 3, -1},
+		{"cancelled when paused", []func(*testing.T, shop, uuid.UUID){add(100, 3), pause, cancel}, gone, 0, 3, -1},
+		{"on sale after a cancellation", []func(*testing.T, shop, uuid.UUID){add(100, 3), cancel, add(100, 2)}, available, 2, 5, 100},
+		{"sold out after a cancellation", []func(*testing.T, shop, uuid.UUID){add(100, 3), cancel, add(100, 2), sell(2)}, soldOut, 0, 5, -1},
+		{"cancelled again", []func(*testing.T, shop, uuid.UUID){add(100, 3), cancel, add(100, 2), sell(1), cancel}, gone, 0, 5, -1},
+		{"paused and released", []func(*testing.T, shop, uuid.UUID){add(100, 3), pause, release}, available, 3, 3, 100},
+		{"a new price for all that is unsold", []func(*testing.T, shop, uuid.UUID){add(100, 3), sell(1), add(200, 2, ticketingtest.Paused), change(price(0))}, available, 2, 5, 0},
+		{
+			"price and status", []func(*testing.T, shop, uuid.UUID){add(100, 3), change(ticketing.UpdateInventoryParams{
+				UnitPrice: of(money.Amount(50)), Currency: of("NGN"), IsFree: of(false), Status: of(paused),
+			})}, paused, 0, 3, 50,
+		},
+	}
+	onShops(t, nil, func(t *testing.T, s *ticketingtest.Shop) {
+		for _, test := range tests {
+			event := s.Event(t)
+			for _, step := range test.steps {
+				step(t, s, event.ID)
+			}
+			want := ticketing.InventoryTier{
+				Object: "inventory_tier", Tier: "VIP", Status: test.status, AvailableQuantity: test.available,
+				TotalAdmissions: test.total, UnitPrice: &test.price,
+			}
+			if test.price < 0 {
+				want.UnitPrice = nil
+			}
+			is := is.New(t)
+			if got := tiers(t, s, event.ID)["VIP"]; show(t, got) != show(t, want) {
+				t.Errorf("%s: %s, not %s", test.name, show(t, got), show(t, want))
+			}
+			// What nothing can be taken from, cannot be changed or cancelled (section 3.2).
+			if test.price < 0 {
+				_, err := s.UpdateInventory(t.Context(), s.Caller, event.ID, "VIP", ticketing.UpdateInventoryParams{Status: of(paused)})
+				is.Equal(code(err), ticketing.CodeConflict)
+				_, err = s.CancelInventory(t.Context(), s.Caller, event.ID, "VIP")
+				is.Equal(code(err), ticketing.CodeConflict)
+			}
+		}
+	})
+}
+
+// Section 3.2: on a draft, AVAILABLE inventory is PAUSED. The answer of a change is the tier as it is then.
+func TestInventoryOnADraftIsPaused(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t, ticketingtest.Draft)
+		want := ticketing.InventoryTier{
+			Object: "inventory_tier", Tier: "VIP", Status: ticketing.InventoryPaused, TotalAdmissions: 2,
+			UnitPrice: of(money.Amount(100)),
+		}
+		is.Equal(show(t, shop.Inventory(t, event.ID, "VIP", 100, 2)), show(t, want))
+		changed, err := shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "VIP",
+			ticketing.UpdateInventoryParams{Status: of(ticketing.InventoryAvailable)})
+		is.NoErr(err)
+		want.Status, want.AvailableQuantity = ticketing.InventoryAvailable, 2
+		is.Equal(show(t, changed), show(t, want))
+		removed, err := shop.CancelInventory(t.Context(), shop.Caller, event.ID, "VIP")
+		is.NoErr(err)
+		want.Status, want.AvailableQuantity, want.UnitPrice = ticketing.InventoryCancelled, 0, nil
+		is.Equal(show(t, removed), show(t, want))
+	})
+}
+
+// Sections 4.5 and 8: the members of a create, on both sides of every boundary.
+func TestInventoryMembersHaveBounds(t *testing.T) {
+	t.Parallel()
+	const priced = "isFree: must be true for a price of 0 and false for any other"
+	tests := []struct {
+		name   string
+		change func(*ticketing.CreateInventoryParams)
+		want   string
+	}{
+		{name: "one", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 1 }},
+		{name: "a thousand", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 1000 }},
+		{name: "none", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 0 }, want: "quantity: must be from 1 to 1000"},
+		{name: "fewer", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = -1 }, want: "quantity: must be from 1 to 1000"},
+		{name: "too many", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 1001 }, want: "quantity: must be from 1 to 1000"},
+		{name: "dearest", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = money.MaxInput }},
+		{name: "too dear", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = money.MaxInput + 1 }, want: "unitPrice: must be from 0 to 999999999999.99"},
+		{name: "negative", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = -1 }, want: "unitPrice: must be from 0 to 999999999999.99"},
+		{name: "free", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice, p.IsFree = 0, true }},
+		{name: "free and priced", change: func(p *ticketing.CreateInventoryParams) { p.IsFree = true }, want: priced},
+		{name: "neither", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = 0 }, want: priced},
+		{name: "currency", change: func(p *ticketing.CreateInventoryParams) { p.Currency = "USD" }, want: "currency: must be NGN"},
+		{name: "case of currency", change: func(p *ticketing.CreateInventoryParams) { p.Currency = "ngn" }, want: "currency: must be NGN"},
+		{name: "longest title", change: func(p *ticketing.CreateInventoryParams) { p.Title = wide(200) }},
+		{name: "title too long", change: func(p *ticketing.CreateInventoryParams) { p.Title = wide(201) }, want: "title: must be at most 200 characters"},
+		{name: "blank title", change: func(p *ticketing.CreateInventoryParams) { p.Title = " " }, want: "title: must not be empty"},
+		{name: "title of lines", change: func(p *ticketing.CreateInventoryParams) { p.Title = "a\nb" }, want: "title: must not contain control characters"},
+		{name: "longest description", change: func(p *ticketing.CreateInventoryParams) { p.Description = wide(1998) + "\n." }},
+		{name: "description too long", change: func(p *ticketing.CreateInventoryParams) { p.Description = wide(2001) }, want: "description: must be at most 2000 characters"},
+		{name: "paused", change: ticketingtest.Paused},
+		{name: "sold out", change: func(p *ticketing.CreateInventoryParams) { p.Status = "SOLD_OUT" }, want: "status: must be AVAILABLE or PAUSED"},
+		{name: "cancelled", change: func(p *ticketing.CreateInventoryParams) { p.Status = "CANCELLED" }, want: "status: must be AVAILABLE or PAUSED"},
+		{name: "no status", change: func(p *ticketing.CreateInventoryParams) { p.Status = "" }, want: "status: must be AVAILABLE or PAUSED"},
+		{name: "no tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "" }, want: "tier: must not be empty"},
+		{name: "another tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "Balcony" }, want: "tier: must be a ticket category of the event"},
+		{name: "case of the tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "vip" }, want: "tier: must be a ticket category of the event"},
+		{name: "space in the tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "VIP " }, want: "tier: must be a ticket category of the event"},
+		{name: "tier too long in blanks", change: func(p *ticketing.CreateInventoryParams) { p.Tier = strings.Repeat(" ", 61) }, want: "tier: must be at most 60 characters"},
+		{name: "long tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = wide(61) }, want: "tier: must be at most 60 characters"},
+		{name: "custom tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "Ọba" }},
+	}
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		event := shop.Event(t, with("Ọba"))
+		for _, test := range tests {
+			is := is.New(t)
+			params := ticketingtest.InventoryParams("VIP", 100, 5)
+			test.change(&params)
+			before := holdings(t, shop)
+			_, err := shop.CreateInventory(t.Context(), shop.Caller, event.ID, shop.Key(), params)
+			is.Equal(said(err), test.want)
+			if test.want != "" {
+				is.Equal(code(err), ticketing.CodeInvalidRequest)
+				is.Equal(holdings(t, shop), before)
+			}
+		}
+	})
+}
+
+// Section 4.5: a PATCH has a change at least; a price comes with its currency and isFree.
+func TestInventoryPatchHasBounds(t *testing.T) {
+	t.Parallel()
+	amount, currency, free, status := of(money.Amount(50)), of("NGN"), of(false), of(ticketing.InventoryPaused)
+	const together = "unitPrice: a change of price needs unitPrice, currency and isFree together"
+	type params = ticketing.UpdateInventoryParams
+	tests := []struct {
+		params params
+		want   string
+	}{
+		{params: params{Status: status}},
+		{params: params{UnitPrice: amount, Currency: currency, IsFree: free}},
+		{params: params{UnitPrice: amount, Currency: currency, IsFree: free, Status: status}},
+		{params: params{}, want: "body: must change at least one member"},
+		{params: params{UnitPrice: amount}, want: together},
+		{params: params{Currency: currency}, want: together},
+		{params: params{IsFree: free}, want: together},
+		{params: params{UnitPrice: amount, Currency: currency, Status: status}, want: together},
+		{params: params{UnitPrice: amount, IsFree: free}, want: together},
+		{params: params{Currency: currency, IsFree: free}, want: together},
+		{params: params{UnitPrice: amount, Currency: currency, IsFree: of(true)}, want: "isFree: must be true for a price of 0 and false for any other"},
+		{params: params{UnitPrice: of(money.MaxInput + 1), Currency: currency, IsFree: free}, want: "unitPrice: must be from 0 to 999999999999.99"},
+		{params: params{UnitPrice: amount, Currency: of("USD"), IsFree: free}, want: "currency: must be NGN"},
+		{params: params{Status: of(ticketing.InventorySoldOut)}, want: "status: must be AVAILABLE or PAUSED"},
+		{params: params{Status: of(ticketing.InventoryCancelled)}, want: "status: must be AVAILABLE or PAUSED"},
+	}
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 100, 5)
+		for _, test := range tests {
+			_, err := shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "VIP", test.params)
+			is.New(t).Equal(said(err), test.want)
+		}
+	})
+}
+
+// A tier that the event has not: 400 in a create, 404 in a PATCH and a DELETE. One without an admission: 409.
+func TestUnknownAndEmptyTiers(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		pause := ticketing.UpdateInventoryParams{Status: of(ticketing.InventoryPaused)}
+		for tier, want := range map[string]ticketing.Code{
+			"Balcony": ticketing.CodeNotFound, "vip": ticketing.CodeNotFound, " VIP": ticketing.CodeNotFound,
+			"VIP": ticketing.CodeConflict, "": ticketing.CodeInvalidRequest,
+		} {
+			_, err := shop.UpdateInventory(t.Context(), shop.Caller, event.ID, tier, pause)
+			is.Equal(code(err), want)
+			_, err = shop.CancelInventory(t.Context(), shop.Caller, event.ID, tier)
+			is.Equal(code(err), want)
+		}
+		is.Equal(len(tiers(t, shop, event.ID)), 0) // Nothing appeared by being asked for.
+	})
+}
+
+// A create equal to its tier's newest batch makes that grow; anything else adds a batch behind it.
+func TestEqualCreatesGrowTheNewestBatch(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		batches := func() (found []int64) {
+			is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+				if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+					return err
+				}
+				open, err := tx.LockOpenBatches(ctx, ticketing.EventRef{CompanyID: shop.Company.ID, ID: event.ID}, []string{"VIP"})
+				found = nil
+				for _, batch := range open {
+					found = append(found, batch.Quantity)
+				}
+				return err
+			}))
+			return found
+		}
+		shop.Inventory(t, event.ID, "VIP", 100, 2)
+		shop.Inventory(t, event.ID, "VIP", 100, 3)
+		is.Equal(batches(), []int64{5})
+		shop.Inventory(t, event.ID, "VIP", 200, 1)
+		shop.Inventory(t, event.ID, "VIP", 100, 1)
+		shop.Inventory(t, event.ID, "VIP", 100, 1, ticketingtest.Paused)
+		shop.Inventory(t, event.ID, "VIP", 100, 1, func(p *ticketing.CreateInventoryParams) { p.Title = "Other" })
+		shop.Inventory(t, event.ID, "VIP", 100, 1, func(p *ticketing.CreateInventoryParams) { p.Title, p.Description = "Other", "With a view" })
+		is.Equal(batches(), []int64{5, 1, 1, 1, 1, 1})
+		shop.Sell(t, event.ID, "VIP", 5) // The oldest is sold out and gone.
+		is.Equal(batches(), []int64{1, 1, 1, 1, 1})
+	})
+}
+
+// What was sold out or cancelled and grows again is on sale again, and no sold admission is sold twice.
+func TestABatchGrowsAfterItWasSoldOut(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 100, 2)
+		shop.Sell(t, event.ID, "VIP", 2)
+		is.Equal(shop.Inventory(t, event.ID, "VIP", 100, 3).AvailableQuantity, int64(3))
+		_, err := shop.CancelInventory(t.Context(), shop.Caller, event.ID, "VIP")
+		is.NoErr(err)
+		is.Equal(shop.Inventory(t, event.ID, "VIP", 100, 1).AvailableQuantity, int64(1)) // The cancelled three stay so.
+		shop.Sell(t, event.ID, "VIP", 1)
+		is.Equal(show(t, tiers(t, shop, event.ID)["VIP"]), `{"object":"inventory_tier","tier":"VIP","status":"SOLD_OUT",`+
+			`"availableQuantity":0,"totalAdmissions":6,"unitPrice":null}`)
+	})
+}
+
+// Section 4.5: a price of the past is no price: a change reaches all that is unsold, and nothing that was sold.
+func TestAPriceChangeReachesWhatIsUnsold(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 100, 2)
+		shop.Inventory(t, event.ID, "VIP", 200, 2)
+		sold := shop.Sell(t, event.ID, "VIP", 1)
+		_, err := shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "VIP", ticketing.UpdateInventoryParams{
+			UnitPrice: of(money.Amount(300)), Currency: of("NGN"), IsFree: of(false),
+		})
+		is.NoErr(err)
+		_, err = shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100, 1))
+		is.Equal(code(err), ticketing.CodeInventoryUnavailable)
+		is.Equal(shop.Sell(t, event.ID, "VIP", 3).Gross, money.Amount(900))
+		found, err := shop.GetOrder(t.Context(), shop.Caller, sold.ID)
+		is.NoErr(err)
+		is.Equal(found, sold)
+	})
+}
+
+// full makes a tier of so many admissions without as many requests.
+func full(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, tier string, admissions int64) {
+	t.Helper()
+	shop.Inventory(t, eventID, tier, 100, 1)
+	ref := ticketing.EventRef{CompanyID: shop.Company.ID, ID: eventID}
+	is.New(t).NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+			return err
+		}
+		record, err := tx.LockTier(ctx, ref, tier)
+		if err != nil {
+			return err
+		}
+		batches, err := tx.LockOpenBatches(ctx, ref, []string{tier})
+		if err != nil {
+			return err
+		}
+		record.Total, batches[0].Quantity = admissions, admissions
+		if err := tx.UpdateBatches(ctx, batches); err != nil {
+			return err
+		}
+		return tx.UpdateTiers(ctx, []ticketing.TierRecord{record})
+	}))
+}
+
+// A tier has at most 1,000,000 admissions, sold and cancelled ones among them.
+func TestTierHasACap(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		full(t, shop, event.ID, "VIP", ticketing.MaxTierAdmissions-1000)
+		_, err := shop.CancelInventory(t.Context(), shop.Caller, event.ID, "VIP")
+		is.NoErr(err)
+		is.Equal(shop.Inventory(t, event.ID, "VIP", 100, 999).TotalAdmissions, int64(999_999))
+		create := func(quantity int) error {
+			_, err := shop.CreateInventory(t.Context(), shop.Caller, event.ID, shop.Key(), ticketingtest.InventoryParams("VIP", 100, quantity))
+			return err
+		}
+		is.Equal(code(create(2)), ticketing.CodeConflict)
+		is.NoErr(create(1))
+		is.Equal(code(create(1)), ticketing.CodeConflict)
+		is.Equal(tiers(t, shop, event.ID)["VIP"].TotalAdmissions, int64(1_000_000))
+		is.Equal(shop.Inventory(t, event.ID, "REGULAR", 100, 1000).TotalAdmissions, int64(1000)) // It is the tier's.
+	})
+}
+
+// Creates that come at once never take a tier past its cap, and each adds what it says.
+func TestConcurrentCreatesNeverPassTheCap(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		full(t, shop, event.ID, "VIP", ticketing.MaxTierAdmissions-5_000)
+		codes := make([]ticketing.Code, 20)
+		var done sync.WaitGroup
+		for i := range codes {
+			key := shop.Key()
+			done.Go(func() {
+				_, err := shop.CreateInventory(t.Context(), shop.Caller, event.ID, key, ticketingtest.InventoryParams("VIP", 100, 500))
+				codes[i] = code(err)
+			})
+		}
+		done.Wait()
+		slices.Sort(codes)
+		is.Equal(codes, slices.Concat(
+			slices.Repeat([]ticketing.Code{""}, 10), slices.Repeat([]ticketing.Code{ticketing.CodeConflict}, 10)))
+		is.Equal(tiers(t, shop, event.ID)["VIP"].TotalAdmissions, int64(1_000_000))
+	})
+}

@@ -1,0 +1,478 @@
+package ticketing_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+// records are what one sale leaves in the books.
+type records struct {
+	orders   []ticketing.OrderRecord
+	debits   []ledger.Entry
+	accruals []ledger.Entry
+}
+
+// sell writes the records of a sale of 10.00 with a commission of 0.25, as spoil leaves them.
+func (d *desk) sell(tb testing.TB, companyID uuid.UUID, spoil func(r *records)) {
+	tb.Helper()
+	d.write(tb, companyID, func(ctx context.Context, tx ticketing.Tx) error {
+		return d.writeSale(ctx, tb, tx, companyID, spoil)
+	})
+}
+
+func (d *desk) writeSale(
+	ctx context.Context, tb testing.TB, tx ticketing.Tx, companyID uuid.UUID, spoil func(r *records),
+) error {
+	tb.Helper()
+	wallets, err := tx.LockWallets(ctx, []ticketing.WalletRef{
+		{CompanyID: companyID, Wallet: ledger.Float}, {CompanyID: companyID, Wallet: ledger.Earnings},
+	})
+	if err != nil {
+		return err
+	}
+	order := ticketing.OrderRecord{
+		CompanyID: companyID, Number: wallets[0].Sequence + 1, ID: uuid.New(), EventID: uuid.New(),
+		Status: ticketing.OrderConfirmed, Gross: 1000, Commission: 25, RateID: uuid.New(), Branding: 1,
+		FloatBefore: wallets[0].Balance, EarningsBefore: wallets[1].Balance, BuyerEmail: "ada@example.com",
+		ConfirmedAt: d.clock.now(), CreatedAt: d.clock.now(),
+	}
+	debit := entryAfter(tb, wallets[0], ledger.CheckoutDebit, -1000, order.ID.String(), order.CreatedAt)
+	accrual := entryAfter(tb, wallets[1], ledger.CommissionAccrual, 25, order.ID.String(), order.CreatedAt)
+	sale := records{
+		orders: []ticketing.OrderRecord{order}, debits: []ledger.Entry{debit}, accruals: []ledger.Entry{accrual},
+	}
+	if spoil != nil {
+		spoil(&sale)
+	}
+	for i, entries := range [][]ledger.Entry{sale.debits, sale.accruals} {
+		if err := tx.AppendEntries(ctx, entries); err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			w := &wallets[i].WalletRecord
+			w.Sequence, w.Balance, w.Hash, w.LastAt = entry.Sequence, entry.After, entry.Hash, entry.At
+		}
+	}
+	if err := tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallets[0].WalletRecord, wallets[1].WalletRecord}); err != nil {
+		return err
+	}
+	return tx.AppendOrders(ctx, sale.orders)
+}
+
+func entryAfter(
+	tb testing.TB, w ticketing.LockedWallet, kind ledger.Kind, amount money.Amount, reference string, at time.Time,
+) ledger.Entry {
+	tb.Helper()
+	head := ledger.Head{
+		CompanyID: w.CompanyID, Wallet: w.Wallet, Sequence: w.Sequence, Balance: w.Balance, Hash: w.Hash, At: w.LastAt,
+	}
+	entry, _, err := head.Append(kind, amount, reference, at)
+	is.New(tb).NoErr(err)
+	return entry
+}
+
+func entries(tb testing.TB, d *desk, company uuid.UUID, wallet ledger.Wallet) []ticketing.LedgerEntry {
+	tb.Helper()
+	var all []ticketing.LedgerEntry
+	is.New(tb).NoErr(d.staff.Ledger(tb.Context(), company, wallet, func(entry ticketing.LedgerEntry) error {
+		all = append(all, entry)
+		return nil
+	}))
+	return all
+}
+
+func TestTheLedgerIsReadOldestFirst(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, other := d.verified(t), d.verified(t)
+		is.Equal(len(entries(t, d, company, "")), 0)
+		d.credit(t, company, 100_00, "PSK-0001")
+		d.credit(t, other, 100_00, "PSK-0001")
+		d.clock.advance(time.Second)
+		d.sell(t, company, nil)
+		d.sell(t, company, nil)
+
+		all := entries(t, d, company, "")
+		var told []string
+		for _, entry := range all {
+			told = append(told, fmt.Sprintf("%s %d %s %s %s", entry.Wallet, entry.Sequence, entry.Kind, entry.Amount, entry.BalanceAfter))
+		}
+		is.Equal(told, []string{
+			"FLOAT 1 FLOAT_CREDIT 100.00 100.00", "FLOAT 2 CHECKOUT_DEBIT -10.00 90.00", "FLOAT 3 CHECKOUT_DEBIT -10.00 80.00",
+			"EARNINGS 1 COMMISSION_ACCRUAL 0.25 0.25", "EARNINGS 2 COMMISSION_ACCRUAL 0.25 0.50",
+		})
+		is.Equal(entries(t, d, company, ledger.Float), all[:3])
+		is.Equal(entries(t, d, company, ledger.Earnings), all[3:])
+		one, err := json.Marshal(all[1])
+		is.NoErr(err)
+		is.Equal(string(one), `{"seq":2,"wallet":"FLOAT","kind":"CHECKOUT_DEBIT",`+
+			`"amount":{"amount":"-10.00","currency":"NGN"},"balanceBefore":{"amount":"100.00","currency":"NGN"},`+
+			`"balanceAfter":{"amount":"90.00","currency":"NGN"},"reference":"`+all[1].Reference+
+			`","createdAt":"2026-11-21T09:30:01.000Z"}`)
+	})
+}
+
+func TestReadingTheLedgerEndsWhereItsReaderEnds(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		d.credit(t, company, 1, "PSK-0001")
+		d.credit(t, company, 1, "PSK-0002")
+		enough := errors.New("enough")
+		seen := 0
+		err := d.staff.Ledger(t.Context(), company, "", func(ticketing.LedgerEntry) error {
+			seen++
+			return enough
+		})
+		is.Equal(err, enough)
+		is.Equal(seen, 1)
+		err = d.staff.Ledger(t.Context(), company, "SAVINGS", func(ticketing.LedgerEntry) error { return nil })
+		is.Equal(said(err), "wallet: must be FLOAT or EARNINGS")
+		err = d.staff.Ledger(t.Context(), uuid.New(), "", func(ticketing.LedgerEntry) error { return nil })
+		is.Equal(code(err), ticketing.CodeNotFound)
+	})
+}
+
+// The books are read in portions of 1,000: both sides of their borders are proven.
+func TestLongBooksAreReadWhole(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{1000, 1001, 2003} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			t.Parallel()
+			onDesks(t, func(t *testing.T, d *desk) {
+				is := is.New(t)
+				company := d.verified(t)
+				d.credit(t, company, 1000_000_00, "PSK-0001")
+				d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+					for range count - 1 {
+						if err := d.writeSale(ctx, t, tx, company, nil); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				is.Equal(len(entries(t, d, company, ledger.Float)), count)
+				is.Equal(len(entries(t, d, company, ledger.Earnings)), count-1)
+				report, err := d.staff.VerifyLedger(t.Context(), company)
+				is.NoErr(err)
+				is.Equal(report, ticketing.LedgerReport{
+					OK: true, Wallets: 2, Entries: int64(2*count - 1), Problems: []string{},
+				})
+			})
+		})
+	}
+}
+
+func TestVerificationFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	rehash := func(e *ledger.Entry) { e.Hash = e.Sum() }
+	tests := []struct {
+		name  string
+		spoil func(r *records)
+		// want is what the problems tell, each of them one of these.
+		want []string
+	}{
+		{name: "nothing wrong"},
+		{
+			name:  "order missing",
+			spoil: func(r *records) { r.orders = nil },
+			want:  []string{"FLOAT 3: there is no order of this number", "EARNINGS 2: no order accrues it in this place"},
+		},
+		{
+			name:  "order of another gross",
+			spoil: func(r *records) { r.orders[0].Gross++ },
+			want:  []string{"debit 3 in FLOAT differs in order, amount or balance"},
+		},
+		{
+			name:  "order of another commission",
+			spoil: func(r *records) { r.orders[0].Commission-- },
+			want:  []string{"accrual 2 in EARNINGS differs in amount or balance"},
+		},
+		{
+			name:  "order that tells another FLOAT balance",
+			spoil: func(r *records) { r.orders[0].FloatBefore-- },
+			want:  []string{"debit 3 in FLOAT differs in order, amount or balance"},
+		},
+		{
+			name:  "order that tells another EARNINGS balance",
+			spoil: func(r *records) { r.orders[0].EarningsBefore++ },
+			want:  []string{"accrual 2 in EARNINGS differs in amount or balance"},
+		},
+		{
+			name:  "order created at another time",
+			spoil: func(r *records) { r.orders[0].CreatedAt = opening.Add(time.Second) },
+			want:  []string{"debit 3 in FLOAT was made at another time"},
+		},
+		{
+			name:  "order confirmed at another time",
+			spoil: func(r *records) { r.orders[0].ConfirmedAt = opening.Add(time.Second) },
+			want:  []string{"debit 3 in FLOAT was made at another time", "accrual 2 in EARNINGS was made at another time"},
+		},
+		{
+			name:  "debit missing",
+			spoil: func(r *records) { r.debits = nil; r.orders[0].Number = 9 },
+			want: []string{
+				"FLOAT has no debit 9", "EARNINGS 2: no order accrues it in this place",
+			},
+		},
+		{
+			name:  "debit changed",
+			spoil: func(r *records) { r.debits[0].Reference = uuid.NewString() },
+			want:  []string{"hash is", "debit 3 in FLOAT differs in order, amount or balance"},
+		},
+		{
+			name:  "debit for another order",
+			spoil: func(r *records) { r.debits[0].Reference = uuid.NewString(); rehash(&r.debits[0]) },
+			want:  []string{"debit 3 in FLOAT differs in order, amount or balance"},
+		},
+		{
+			name:  "debit of another kind",
+			spoil: func(r *records) { r.debits[0].Kind = "GIFT"; rehash(&r.debits[0]) },
+			want: []string{
+				"FLOAT 3: its kind has no place in FLOAT", "EARNINGS 2: no order accrues it in this place",
+			},
+		},
+		{
+			name: "funding without its reference",
+			spoil: func(r *records) {
+				r.orders, r.accruals = nil, nil
+				r.debits[0].Kind = ledger.FloatCredit
+				rehash(&r.debits[0])
+			},
+			want: []string{"FLOAT 3: no funding of this amount has its reference"},
+		},
+		{
+			name: "funding twice under one reference",
+			spoil: func(r *records) {
+				r.orders, r.accruals = nil, nil
+				e := &r.debits[0]
+				e.Kind, e.Reference, e.Amount, e.After = ledger.FloatCredit, "PSK-0001", 1000_00, e.Before+1000_00
+				rehash(e)
+			},
+			want: []string{"FLOAT 3: no funding of this amount has its reference"},
+		},
+		{
+			name:  "accrual missing",
+			spoil: func(r *records) { r.accruals = nil },
+			want:  []string{"EARNINGS has no accrual in its place"},
+		},
+		{
+			name: "accrual twice",
+			spoil: func(r *records) {
+				first := r.accruals[0]
+				head := ledger.Head{
+					CompanyID: first.CompanyID, Wallet: first.Wallet, Sequence: first.Sequence, Balance: first.After,
+					Hash: first.Hash, At: first.At,
+				}
+				second, _, err := head.Append(first.Kind, first.Amount, first.Reference, first.At)
+				if err != nil {
+					panic(err)
+				}
+				r.accruals = append(r.accruals, second)
+			},
+			want: []string{"EARNINGS 3: no order accrues it in this place"},
+		},
+		{
+			name:  "accrual of another amount",
+			spoil: func(r *records) { r.accruals[0].Amount++; r.accruals[0].After++; rehash(&r.accruals[0]) },
+			want:  []string{"accrual 2 in EARNINGS differs in amount or balance"},
+		},
+		{
+			name:  "accrual of another kind",
+			spoil: func(r *records) { r.accruals[0].Kind = ledger.FloatCredit; rehash(&r.accruals[0]) },
+			want:  []string{"EARNINGS 2: no order accrues it in this place", "EARNINGS has no accrual in its place"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			onDesks(t, func(t *testing.T, d *desk) {
+				is := is.New(t)
+				d.broken = test.want != nil
+				company, other := d.verified(t), d.verified(t)
+				d.credit(t, company, 1000_00, "PSK-0001")
+				d.sell(t, company, nil)
+				d.sell(t, company, test.spoil)
+				d.sell(t, company, nil) // what comes after is not blamed
+				wantProblems(t, d, company, test.want)
+				wantProblems(t, d, uuid.Nil, test.want)
+				wantProblems(t, d, other, nil)
+				_, err := d.staff.VerifyLedger(t.Context(), uuid.New())
+				is.Equal(code(err), ticketing.CodeNotFound)
+			})
+		})
+	}
+}
+
+// A reference that is spent without a movement is found: its real funding could never be made.
+func TestVerificationFindsAReferenceWithoutItsFunding(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		d.broken = true
+		company := d.verified(t)
+		d.credit(t, company, 1000_00, "PSK-0001")
+		d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.AppendFloatCredit(ctx, ticketing.FloatCreditRecord{
+				CompanyID: company, Reference: "PSK-0002", Amount: 1, Sequence: 7,
+			})
+		})
+		wantProblems(t, d, company, []string{"FLOAT: 2 references are spent on fundings, 1 of them moved it"})
+	})
+}
+
+// wantProblems expects problems that tell these and nothing else.
+func wantProblems(t *testing.T, d *desk, company uuid.UUID, want []string) {
+	t.Helper()
+	report, err := d.staff.VerifyLedger(t.Context(), company)
+	is.New(t).NoErr(err)
+	is.New(t).Equal(report.OK, len(want) == 0)
+	for _, text := range want {
+		found := false
+		for _, problem := range report.Problems {
+			found = found || strings.Contains(problem, text)
+		}
+		if !found {
+			t.Errorf("no problem tells %q: %q", text, report.Problems)
+		}
+	}
+	for _, problem := range report.Problems {
+		known := false
+		for _, text := range want {
+			known = known || strings.Contains(problem, text)
+		}
+		if !known {
+			t.Errorf("a problem too many: %q", problem)
+		}
+	}
+}
+
+func TestVerificationHoldsWalletsAgainstTheirLedger(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		spoil func(w *ticketing.WalletRecord)
+		want  string
+	}{
+		{"balance", func(w *ticketing.WalletRecord) { w.Balance++ }, "head has balance 0.01, the last entry left 0.00"},
+		{"sequence", func(w *ticketing.WalletRecord) { w.Sequence++ }, "head has sequence 1, the last entry has 0"},
+		{"hash", func(w *ticketing.WalletRecord) { w.Hash[31]++ }, "head has hash"},
+	}
+	onDesks(t, func(t *testing.T, d *desk) {
+		d.broken = true
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				company := d.verified(t)
+				d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+					wallets, err := tx.Wallets(ctx, []ticketing.WalletRef{{CompanyID: company, Wallet: ledger.Earnings}})
+					if err != nil {
+						return err
+					}
+					test.spoil(&wallets[0])
+					return tx.UpdateWallets(ctx, wallets)
+				})
+				wantProblems(t, d, company, []string{test.want})
+			})
+		}
+		t.Run("missing", func(t *testing.T) {
+			is := is.New(t)
+			company := uuid.New()
+			d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+				return tx.CreateCompany(ctx, ticketing.CompanyRecord{
+					ID: company, Name: "No wallets", Status: ticketing.CompanyActive, BrandingVersion: 1,
+					Verification: ticketing.VerificationRecord{Status: ticketing.VerificationUnverified},
+					CreatedAt:    opening, UpdatedAt: opening,
+				})
+			})
+			wantProblems(t, d, company, []string{"wallet FLOAT: there is none", "wallet EARNINGS: there is none"})
+			report, err := d.staff.VerifyLedger(t.Context(), company)
+			is.NoErr(err)
+			is.Equal(report.Wallets, 0)
+		})
+	})
+}
+
+func TestVerificationCountsTheStock(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name                            string
+		total, quantity, sold, admitted int64
+		want                            []string
+	}{
+		{name: "as it should be", total: 10, quantity: 10, sold: 1, admitted: 1},
+		{
+			name: "more created than in the batches", total: 11, quantity: 10, sold: 1, admitted: 1,
+			want: []string{`tier "VIP": 11 admissions were created, its batches hold 10`},
+		},
+		{
+			name: "fewer sold than admissions", total: 10, quantity: 10, sold: 0, admitted: 1,
+			want: []string{`tier "VIP": 0 admissions count as sold, there are 1`},
+		},
+		{
+			name: "more sold than admissions", total: 10, quantity: 10, sold: 2, admitted: 1,
+			want: []string{`tier "VIP": 2 admissions count as sold, there are 1`},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			onDesks(t, func(t *testing.T, d *desk) {
+				d.broken = test.want != nil
+				own := d.subject(t)
+				company, event := own.company, own.event
+				d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+					tier, err := tx.LockTier(ctx, ticketing.EventRef{CompanyID: company, ID: event}, "VIP")
+					if err != nil {
+						return err
+					}
+					tier.Total, tier.Batches = test.total, 1
+					if err := tx.UpdateTiers(ctx, []ticketing.TierRecord{tier}); err != nil {
+						return err
+					}
+					return errors.Join(
+						tx.CreateBatch(ctx, ticketing.BatchRecord{
+							CompanyID: company, EventID: event, Tier: "VIP", Position: 1, Title: "VIP",
+							Status: ticketing.InventoryAvailable, Quantity: test.quantity, Sold: test.sold, CreatedAt: opening,
+						}),
+						tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{{
+							CompanyID: company, OrderNumber: 1, Line: 1, ID: uuid.New(), LineID: uuid.New(), OrderID: uuid.New(),
+							EventID: event, Tier: "VIP", Batch: 1, Title: "VIP",
+						}}),
+					)
+				})
+				wantProblems(t, d, company, test.want)
+			})
+		})
+	}
+}
+
+func TestAReportTellsAHundredProblemsAndHowManyMore(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		d.broken = true
+		company := d.verified(t)
+		d.credit(t, company, 1000_000_00, "PSK-0001")
+		for range 107 {
+			d.sell(t, company, func(r *records) { r.orders[0].Commission++ })
+		}
+		report, err := d.staff.VerifyLedger(t.Context(), uuid.Nil)
+		is.NoErr(err)
+		is.True(!report.OK)
+		is.Equal(len(report.Problems), 101)
+		is.Equal(report.Problems[100], "and 7 more")
+	})
+}

@@ -1,0 +1,80 @@
+package ticketing_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		is.NoErr(d.Ready(t.Context()))
+		key := d.issue(t, company)
+
+		foreign := d.service(t, secretKey('x'))
+		staff := foreign.As(ticketing.Staff("test"))
+		_, issue := staff.IssueAPIKey(t.Context(), company, "gate", ticketing.AllGrants())
+		_, rotate := staff.RotateAPIKey(t.Context(), key.ID)
+		_, open := foreign.Authenticate(t.Context(), key.Key)
+		for _, err := range []error{foreign.Ready(t.Context()), issue, rotate, open} {
+			is.True(err != nil)
+			is.True(!errors.As(err, new(*ticketing.Error))) // a fault of the set-up, nothing a client can act on
+			is.True(strings.Contains(err.Error(), "the secret keys are not those of this database"))
+		}
+		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(len(keys), 1)
+	})
+}
+
+func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		key := d.issue(t, d.verified(t))
+		unused := d.issue(t, d.verified(t))
+
+		// Both keys: what the old one made still opens, and using it makes its digest anew, whenever it was last used.
+		_, err := d.Authenticate(t.Context(), key.Key)
+		is.NoErr(err)
+		both := d.service(t, secretKey('b'), secretKey('a'))
+		is.NoErr(both.Ready(t.Context()))
+		_, err = both.Authenticate(t.Context(), key.Key)
+		is.NoErr(err)
+
+		// The new key alone is refused as long as an active API key needs the old one, and so is the old one.
+		refused := "ticketing: the secret keys are not those of this database: API keys in use were made under another one"
+		for _, keys := range [][][]byte{{secretKey('b')}, {secretKey('a')}, {secretKey('c'), secretKey('a')}} {
+			err := d.service(t, keys...).Ready(t.Context())
+			is.True(err != nil)
+			is.Equal(err.Error(), refused)
+			_, err = d.service(t, keys...).As(ticketing.Staff("test")).IssueAPIKey(t.Context(), d.verified(t), "gate",
+				[]ticketing.Grant{ticketing.GrantTicketValidate})
+			is.Equal(err.Error(), refused) // No key is made that other processes would refuse.
+		}
+		_, err = both.As(ticketing.Staff("test")).RevokeAPIKey(t.Context(), unused.ID)
+		is.NoErr(err)
+		alone := d.service(t, secretKey('b'))
+		is.NoErr(alone.Ready(t.Context()))
+		_, err = alone.Authenticate(t.Context(), key.Key)
+		is.NoErr(err)
+	})
+}
+
+func TestReadingKnowsNoCompany(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		is.NoErr(d.Ready(t.Context())) // an empty database is no wrong one
+		_, err := d.staff.GetCompany(t.Context(), uuid.Nil)
+		is.Equal(code(err), ticketing.CodeNotFound)
+	})
+}

@@ -1,0 +1,126 @@
+package ticketing_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// onShops runs a test for each store with a company on it that is ready to sell. The books are verified when it ends.
+func onShops(t *testing.T, config *ticketingtest.Config, test func(t *testing.T, shop *ticketingtest.Shop)) {
+	t.Helper()
+	for _, store := range stores() {
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, openShop(t, store, config))
+		})
+	}
+}
+
+func openShop(t testing.TB, store openStore, config *ticketingtest.Config) *ticketingtest.Shop {
+	t.Helper()
+	var c ticketingtest.Config
+	if config != nil {
+		c = *config
+	}
+	c.Store = store.open(t)
+	return ticketingtest.New(t, &c)
+}
+
+// show is what a client is sent.
+func show(t testing.TB, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	is.New(t).NoErr(err)
+	return string(text)
+}
+
+// tiers are the tiers of an event by name.
+func tiers(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID) map[string]ticketing.InventoryTier {
+	t.Helper()
+	listed, err := shop.ListInventory(t.Context(), shop.Caller, eventID)
+	is.New(t).NoErr(err)
+	named := make(map[string]ticketing.InventoryTier, len(listed))
+	for _, tier := range listed {
+		named[tier.Tier] = tier
+	}
+	return named
+}
+
+// patch changes an event that takes the change.
+func patch(
+	t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, params ticketing.UpdateEventParams,
+) ticketing.Event {
+	t.Helper()
+	event, err := shop.UpdateEvent(t.Context(), shop.Caller, eventID, params)
+	is.New(t).NoErr(err)
+	return event
+}
+
+// publish and unpublish move an event between draft and published.
+func publish(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID) ticketing.Event {
+	t.Helper()
+	return patch(t, shop, eventID, ticketing.UpdateEventParams{Status: of(ticketing.EventPublished)})
+}
+
+func unpublish(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID) ticketing.Event {
+	t.Helper()
+	return patch(t, shop, eventID, ticketing.UpdateEventParams{Status: of(ticketing.EventDraft)})
+}
+
+// cancelled and ended are events that came to be so.
+func cancelled(t testing.TB, shop *ticketingtest.Shop) ticketing.Event {
+	t.Helper()
+	event, err := shop.CancelEvent(t.Context(), shop.Caller, shop.Event(t).ID)
+	is.New(t).NoErr(err)
+	return event
+}
+
+func ended(t testing.TB, shop *ticketingtest.Shop) ticketing.Event {
+	t.Helper()
+	event, err := shop.Staff.EndEvent(t.Context(), shop.Event(t).ID)
+	is.New(t).NoErr(err)
+	return event
+}
+
+// kept is what a store holds of a company: what a refused request must leave as it was.
+type kept struct {
+	Float, Earnings int64 // sequences
+	Orders          int
+	Facts           int
+	Stock           []ticketing.StockTotal
+	Wallets         ticketing.Wallets
+}
+
+func holdings(t testing.TB, shop *ticketingtest.Shop) kept {
+	t.Helper()
+	id := shop.Company.ID
+	found := kept{Wallets: shop.Wallets(t)}
+	is.New(t).NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		wallets, err := tx.Wallets(ctx, []ticketing.WalletRef{
+			{CompanyID: id, Wallet: "FLOAT"}, {CompanyID: id, Wallet: "EARNINGS"},
+		})
+		if err != nil {
+			return err
+		}
+		found.Float, found.Earnings = wallets[0].Sequence, wallets[1].Sequence
+		orders, err := tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: id, Limit: 1000})
+		if err != nil {
+			return err
+		}
+		facts, err := tx.ListFacts(ctx, id, ticketing.Position{}, 1000)
+		if err != nil {
+			return err
+		}
+		found.Orders, found.Facts = len(orders), len(facts)
+		found.Stock, err = tx.StockTotals(ctx, id)
+		return err
+	}))
+	return found
+}

@@ -1,0 +1,135 @@
+package ticketing_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+// verifiedNow asks what a current verification decides: whether FLOAT may be credited.
+func verifiedNow(t *testing.T, d *desk, companyID uuid.UUID) bool {
+	t.Helper()
+	_, err := d.staff.CreditFloat(t.Context(), companyID, 1, "verified-"+uuid.NewString())
+	if err != nil {
+		is.New(t).Equal(said(err), "Current company verification is required")
+	}
+	return err == nil
+}
+
+func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
+	t.Parallel()
+	hour := opening.Add(time.Hour)
+	approve := func(until time.Time) func(*testing.T, *desk, uuid.UUID) (ticketing.Company, error) {
+		return func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+			return d.staff.ApproveVerification(t.Context(), id, until)
+		}
+	}
+	grace := func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+		return d.staff.GrantGrace(t.Context(), id, hour)
+	}
+	reject := func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+		return d.staff.RejectVerification(t.Context(), id, "No registration number")
+	}
+	revoke := func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+		return d.staff.RevokeVerification(t.Context(), id)
+	}
+	type step = func(*testing.T, *desk, uuid.UUID) (ticketing.Company, error)
+	tests := []struct {
+		name   string
+		steps  []step
+		status ticketing.VerificationStatus
+		before bool // a millisecond before the hour is over
+		after  bool // when it is
+	}{
+		{name: "nothing", status: ticketing.VerificationUnverified},
+		{name: "approved for good", steps: []step{approve(time.Time{})}, status: "APPROVED", before: true, after: true},
+		{name: "approved for an hour", steps: []step{approve(hour)}, status: "APPROVED", before: true},
+		{name: "grace", steps: []step{grace}, status: "UNVERIFIED", before: true},
+		{name: "rejected", steps: []step{approve(time.Time{}), reject}, status: "REJECTED"},
+		{name: "rejected in grace", steps: []step{grace, reject}, status: "REJECTED", before: true},
+		{name: "revoked", steps: []step{approve(time.Time{}), revoke}, status: "REVOKED"},
+		{name: "revoked in grace", steps: []step{grace, revoke}, status: "REVOKED"},
+		{name: "approved after a revocation", steps: []step{revoke, approve(hour)}, status: "APPROVED", before: true},
+		{name: "approval made longer", steps: []step{approve(hour), approve(time.Time{})}, status: "APPROVED", before: true, after: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			onDesks(t, func(t *testing.T, d *desk) {
+				is := is.New(t)
+				id := d.unverified(t)
+				for _, step := range test.steps {
+					answer, err := step(t, d, id)
+					is.NoErr(err)
+					found, err := d.staff.GetCompany(t.Context(), id)
+					is.NoErr(err)
+					is.Equal(found, answer)
+				}
+				found, err := d.staff.GetCompany(t.Context(), id)
+				is.NoErr(err)
+				is.Equal(found.Verification.Status, test.status)
+				d.clock.advance(time.Hour - time.Millisecond)
+				is.Equal(verifiedNow(t, d, id), test.before)
+				d.clock.advance(time.Millisecond)
+				is.Equal(verifiedNow(t, d, id), test.after)
+			})
+		})
+	}
+}
+
+func TestVerificationTellsExpiryAndGrace(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		id := d.unverified(t)
+		// Times are kept in UTC and milliseconds.
+		zone := time.FixedZone("WAT", 3600)
+		_, err := d.staff.GrantGrace(t.Context(), id, opening.Add(time.Hour+time.Microsecond).In(zone))
+		is.NoErr(err)
+		company, err := d.staff.ApproveVerification(t.Context(), id, opening.Add(2*time.Hour).In(zone))
+		is.NoErr(err)
+		is.Equal(company.Verification.GraceUntil.String(), "2026-11-21T10:30:00.000Z")
+		is.Equal(company.Verification.ApprovalExpiresAt.String(), "2026-11-21T11:30:00.000Z")
+		company, err = d.staff.RevokeVerification(t.Context(), id)
+		is.NoErr(err)
+		is.Equal(company.Verification, ticketing.Verification{Status: ticketing.VerificationRevoked})
+	})
+}
+
+func TestVerificationRefusesWhatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		id := d.verified(t)
+		before, err := d.staff.GetCompany(t.Context(), id)
+		is.NoErr(err)
+		for _, at := range []time.Time{opening, opening.Add(time.Microsecond), opening.Add(-time.Hour)} {
+			_, err := d.staff.ApproveVerification(t.Context(), id, at)
+			is.Equal(said(err), "expires: must be in the future")
+			_, err = d.staff.GrantGrace(t.Context(), id, at)
+			is.Equal(said(err), "until: must be in the future")
+		}
+		// A fraction of the zero time's millisecond is no "for good".
+		_, err = d.staff.ApproveVerification(t.Context(), id, time.Time{}.Add(time.Microsecond))
+		is.Equal(said(err), "expires: must be in the future")
+		_, err = d.staff.GrantGrace(t.Context(), id, time.Time{})
+		is.Equal(said(err), "until: must be in the future")
+		_, err = d.staff.GrantGrace(t.Context(), id, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+		is.Equal(said(err), "until: must be in the years 1 to 9999")
+		_, err = d.staff.RejectVerification(t.Context(), id, " \n ")
+		is.Equal(said(err), "reason: must not be empty")
+		_, err = d.staff.RejectVerification(t.Context(), id, strings.Repeat("x", 501))
+		is.Equal(said(err), "reason: must be at most 500 characters")
+		after, err := d.staff.GetCompany(t.Context(), id)
+		is.NoErr(err)
+		is.Equal(after, before)
+
+		_, err = d.staff.RejectVerification(t.Context(), id, " "+strings.Repeat("é", 500)+" ")
+		is.NoErr(err)
+	})
+}
