@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/floatgate/ticketing"
+)
+
+const contentType = "application/json; charset=utf-8"
+
+// result is a success: a resource, or a list with or without a page.
+type result struct {
+	data any
+	page *page
+}
+
+type page struct {
+	HasMore    bool    `json:"hasMore"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// one is the result of an operation that answers with a resource.
+func one[T any](resource T, err error) (result, error) {
+	return result{data: resource}, err
+}
+
+// list is the result of an operation that answers with all there is.
+func list[T any](items []T, err error) (result, error) {
+	if items == nil {
+		items = []T{} // No items are [], not null.
+	}
+	return result{data: items}, err
+}
+
+// paged is the result of a listing by cursor.
+func paged[T any](found ticketing.Page[T], err error) (result, error) {
+	res, err := list(found.Items, err)
+	res.page = &page{HasMore: found.HasMore}
+	if found.HasMore {
+		res.page.NextCursor = &found.NextCursor
+	}
+	return res, err
+}
+
+type meta struct {
+	RequestID string `json:"requestId"`
+	Page      *page  `json:"page,omitempty"`
+}
+
+type success struct {
+	Data any  `json:"data"`
+	Meta meta `json:"meta"`
+}
+
+type failure struct {
+	Error failureError `json:"error"`
+	Meta  meta         `json:"meta"`
+}
+
+type failureError struct {
+	Code    ticketing.Code  `json:"code"`
+	Message string          `json:"message"`
+	Details *failureDetails `json:"details,omitempty"`
+}
+
+type failureDetails struct {
+	Violations []ticketing.Violation `json:"violations"`
+}
+
+func encodeResult(res result, requestID string) ([]byte, error) {
+	return encode(success{Data: res.data, Meta: meta{RequestID: requestID, Page: res.page}})
+}
+
+func encodeError(told *ticketing.Error, requestID string) []byte {
+	body := failure{
+		Error: failureError{Code: told.Code, Message: told.Message},
+		Meta:  meta{RequestID: requestID},
+	}
+	if n := len(told.Violations); n > 0 {
+		body.Error.Details = &failureDetails{Violations: told.Violations[:min(n, maxViolations)]}
+	}
+	encoded, err := encode(body)
+	if err != nil {
+		panic(err) // Texts alone always encode.
+	}
+	return encoded
+}
+
+// encode writes JSON as it is: it is no part of a page, so < > & need no escapes.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("httpapi: encode an answer: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

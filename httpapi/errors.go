@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/floatgate/ticketing"
+)
+
+// statusOf is the table of section 7.
+func statusOf(code ticketing.Code) int {
+	switch code {
+	case ticketing.CodeInvalidRequest, ticketing.CodeInvalidCursor, ticketing.CodeIdempotencyKeyRequired:
+		return http.StatusBadRequest
+	case ticketing.CodeAuthenticationFailed:
+		return http.StatusUnauthorized
+	case ticketing.CodePermissionDenied:
+		return http.StatusForbidden
+	case ticketing.CodeNotFound:
+		return http.StatusNotFound
+	case ticketing.CodeConflict, ticketing.CodeInventoryUnavailable, ticketing.CodePricingUnavailable,
+		ticketing.CodeCommissionUnavailable, ticketing.CodeInsufficientFloat, ticketing.CodeCheckoutUnavailable,
+		ticketing.CodeVerificationRequired:
+		return http.StatusConflict
+	case ticketing.CodeRateLimited:
+		return http.StatusTooManyRequests
+	case ticketing.CodeInternal:
+	}
+	return http.StatusInternalServerError
+}
+
+var errInternal = &ticketing.Error{
+	Code: ticketing.CodeInternal, Message: "An unexpected error occurred.",
+}
+
+// passing tells whether the same request may succeed in a moment: the store is busy or away, or the request's time
+// was over.
+func passing(ctx context.Context, err error) bool {
+	return errors.Is(err, ticketing.ErrBusy) || errors.Is(err, ticketing.ErrUnavailable) || ctx.Err() != nil
+}
+
+// refusal is what the client is told of an error, and the status of it. What is no fault of the client is logged.
+func (x *exchange) refusal(ctx context.Context, err error) (*ticketing.Error, int) {
+	if told, ok := errors.AsType[*ticketing.Error](err); ok && told.Code != ticketing.CodeInternal {
+		if status := statusOf(told.Code); status != http.StatusInternalServerError {
+			return told, status
+		}
+	}
+	status := http.StatusInternalServerError
+	if passing(ctx, err) {
+		status, x.retryAfter = http.StatusServiceUnavailable, 1
+	}
+	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+		x.logInternal(ctx, err)
+	}
+	return errInternal, status
+}

@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/safename"
+)
+
+// exchange is one request on its way to its answer.
+type exchange struct {
+	http.ResponseWriter // for the router's handles, which take one
+
+	api        *api
+	r          *http.Request
+	id         string
+	began      time.Time
+	op         *operation // nil until the path and method are known
+	params     httprouter.Params
+	caller     ticketing.Caller
+	retryAfter int // seconds; 0: no such header
+}
+
+// ServeHTTP answers a request.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{ResponseWriter: w, api: a, r: r, id: a.requestID(r), began: a.now()}
+	status, code, body := x.answer(r.Context())
+	x.send(status, code, body)
+	x.report(r.Context(), status, code)
+}
+
+// requestID is the caller's id where it is sent once and well-formed, else a new one (section 4.1).
+func (a *api) requestID(r *http.Request) string {
+	if sent := r.Header["X-Request-Id"]; len(sent) == 1 && safename.Valid(sent[0], 1, 128) {
+		return sent[0]
+	}
+	return a.newID()
+}
+
+// answer makes the whole answer before a byte of it is sent, so that whatever fails can still be told.
+func (x *exchange) answer(ctx context.Context) (status int, code ticketing.Code, body []byte) {
+	body, err := x.serve(ctx)
+	if err == nil {
+		return x.op.status, "", body
+	}
+	told, status := x.refusal(ctx, err)
+	return status, told.Code, encodeError(told, x.id)
+}
+
+// serve runs the request and encodes its result; a panic becomes an error.
+func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
+	defer func() {
+		switch v := recover(); v {
+		case nil:
+		case http.ErrAbortHandler:
+			panic(v)
+		default:
+			err = newPanicError(v)
+		}
+	}()
+	res, err := x.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return encodeResult(res, x.id)
+}
+
+// run checks what can be checked without the operation, in the order of the package comment, and hands over to it.
+func (x *exchange) run(ctx context.Context) (result, error) {
+	if err := x.count(ctx); err != nil {
+		return result{}, err
+	}
+	if !x.find() {
+		return result{}, errUnknownPath
+	}
+	caller, err := x.api.svc.Authenticate(ctx, bearer(x.r.Header))
+	if err != nil {
+		return result{}, err
+	}
+	x.caller = caller
+	if err := caller.Require(x.op.grant); err != nil {
+		return result{}, err
+	}
+	q := &request{exchange: x}
+	if x.op.keyed {
+		if err := q.readKey(); err != nil {
+			return result{}, err
+		}
+	}
+	return x.op.run(ctx, x.api.svc, q)
+}
+
+// bearer is the key of the one Authorization header, empty for anything else: what is wrong with a credential is
+// never told (section 5).
+func bearer(header http.Header) string {
+	sent := header["Authorization"]
+	if len(sent) != 1 {
+		return ""
+	}
+	scheme, key, _ := strings.Cut(sent[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return key
+}
+
+// send writes the answer. net/http leaves the body out of one to HEAD.
+func (x *exchange) send(status int, code ticketing.Code, body []byte) {
+	header := x.Header()
+	values := [...]string{x.id, contentType, "no-store", "nosniff"}
+	header["X-Request-Id"] = values[0:1:1]
+	header["Content-Type"] = values[1:2:2]
+	header["Cache-Control"] = values[2:3:3]
+	header["X-Content-Type-Options"] = values[3:4:4]
+	header.Set("Content-Length", strconv.Itoa(len(body))) // for HEAD, too
+	if code == ticketing.CodeAuthenticationFailed {
+		header.Set("WWW-Authenticate", "Bearer")
+	}
+	if x.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(x.retryAfter))
+	}
+	x.WriteHeader(status)
+	_, _ = x.Write(body) // A client that went away has no use for an error.
+}

@@ -1,0 +1,418 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// deployment is a server of the API over a store in memory, with one company that is ready to sell.
+type deployment struct {
+	svc     *ticketing.Service
+	staff   ticketing.Operator
+	server  *httptest.Server
+	company uuid.UUID
+	key     string // with all grants
+	log     *logBook
+}
+
+// deploy starts a server that ends with the test. Without a config there is no rate limit.
+func deploy(tb testing.TB, config *httpapi.Config) *deployment {
+	tb.Helper()
+	return deployOn(tb, memory.New(), config)
+}
+
+func deployOn(tb testing.TB, store ticketing.Store, config *httpapi.Config) *deployment {
+	tb.Helper()
+	is := is.New(tb)
+	at := &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), step: time.Millisecond}
+	svc, err := ticketing.New(store, &ticketing.Config{
+		SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Clock: at.now,
+	})
+	is.NoErr(err)
+	d := &deployment{svc: svc, staff: svc.As(ticketing.Staff("test")), log: &logBook{}}
+	c := httpapi.Config{RateLimit: -1}
+	if config != nil {
+		c = *config
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.NewJSONHandler(d.log, nil))
+	}
+	d.server = httptest.NewServer(httpapi.New(svc, &c))
+	tb.Cleanup(d.server.Close)
+	d.company = d.newCompany(tb)
+	d.key = d.issue(tb, d.company, ticketing.AllGrants()...)
+	return d
+}
+
+// newCompany makes a verified company with 1,000,000.00 of FLOAT and a commission of 250 basis points.
+func (d *deployment) newCompany(tb testing.TB) uuid.UUID {
+	tb.Helper()
+	is := is.New(tb)
+	ctx := tb.Context()
+	company, err := d.staff.CreateCompany(ctx, "Lagos Live")
+	is.NoErr(err)
+	_, err = d.staff.ApproveVerification(ctx, company.ID, time.Time{})
+	is.NoErr(err)
+	rate, err := money.ParseRate("250", money.BasisPoints)
+	is.NoErr(err)
+	_, err = d.staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+	is.NoErr(err)
+	_, err = d.staff.CreditFloat(ctx, company.ID, 100_000_000, "funding-1")
+	is.NoErr(err)
+	return company.ID
+}
+
+func (d *deployment) issue(tb testing.TB, company uuid.UUID, grants ...ticketing.Grant) string {
+	tb.Helper()
+	issued, err := d.staff.IssueAPIKey(tb.Context(), company, "test", grants)
+	is.New(tb).NoErr(err)
+	return issued.Key
+}
+
+// headers are those of a request beside Authorization; a name may be there twice.
+type headers [][2]string
+
+// keyed is an Idempotency-Key.
+func keyed(key string) headers { return headers{{"Idempotency-Key", key}} }
+
+// call sends one request. The path is sent as it is, relative to the base URL; an empty key sends no Authorization. A
+// body goes as application/json where the headers name no Content-Type.
+func (d *deployment) call(tb testing.TB, method, path, key string, with headers, body string) answer {
+	tb.Helper()
+	target, err := url.Parse(d.server.URL)
+	is.New(tb).NoErr(err)
+	target.Opaque = httpapi.DefaultPrefix + path
+	if at := strings.IndexByte(target.Opaque, '?'); at >= 0 {
+		target.Opaque, target.RawQuery = target.Opaque[:at], target.Opaque[at+1:]
+	}
+	r := (&http.Request{Method: method, URL: target, Header: http.Header{}}).WithContext(tb.Context())
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i, h := range with {
+		if first := slices.IndexFunc(with, func(o [2]string) bool { return o[0] == h[0] }); first == i {
+			r.Header.Del(h[0])
+		}
+		if h[1] != "-" { // "-" takes the header away
+			r.Header.Add(h[0], h[1])
+		}
+	}
+	response, err := client.Do(r)
+	is.New(tb).NoErr(err)
+	return read(tb, method, response)
+}
+
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// raw sends bytes that no client library would send.
+func (d *deployment) raw(tb testing.TB, text string) answer {
+	tb.Helper()
+	is := is.New(tb)
+	conn, err := (&net.Dialer{}).DialContext(tb.Context(), "tcp", d.server.Listener.Addr().String())
+	is.NoErr(err)
+	defer conn.Close()
+	is.NoErr(conn.SetDeadline(time.Now().Add(10 * time.Second)))
+	_, err = io.WriteString(conn, text)
+	is.NoErr(err)
+	method, _, _ := strings.Cut(text, " ")
+	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	is.NoErr(err)
+	return read(tb, method, response)
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// read takes an answer in, and checks what every answer has to be.
+func read(tb testing.TB, method string, response *http.Response) answer {
+	tb.Helper()
+	is := is.New(tb)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	is.NoErr(err)
+	a := answer{status: response.StatusCode, header: response.Header, body: string(body)}
+	is.Equal(a.header["Content-Type"], []string{"application/json; charset=utf-8"})
+	is.Equal(a.header["Cache-Control"], []string{"no-store"})
+	is.Equal(a.header["X-Content-Type-Options"], []string{"nosniff"})
+	is.Equal(len(a.header["X-Request-Id"]), 1)
+	is.Equal(a.header["Www-Authenticate"] != nil, a.status == http.StatusUnauthorized)
+	is.Equal(a.header["Location"], nil)
+	if method == http.MethodHead {
+		is.Equal(a.body, "")
+		return a
+	}
+	var envelope struct {
+		Data, Error json.RawMessage
+		Meta        struct{ RequestID string }
+	}
+	is.NoErr(json.Unmarshal(body, &envelope))
+	is.Equal(envelope.Meta.RequestID, a.header.Get("X-Request-Id"))
+	is.Equal(envelope.Error == nil, a.status < 400)
+	is.Equal(envelope.Data == nil, a.status >= 400)
+	return a
+}
+
+// data is the resource of a success, as it was sent.
+func (a answer) data(tb testing.TB) string {
+	tb.Helper()
+	var envelope struct{ Data json.RawMessage }
+	is.New(tb).NoErr(json.Unmarshal([]byte(a.body), &envelope))
+	return string(envelope.Data)
+}
+
+// text is a string within the resource, by names.
+func (a answer) text(tb testing.TB, path ...string) string {
+	tb.Helper()
+	var value any
+	is.New(tb).NoErr(json.Unmarshal([]byte(a.body), &value))
+	for _, name := range path {
+		if items, ok := value.([]any); ok {
+			value = items[0]
+		}
+		value = value.(map[string]any)[name]
+	}
+	s, _ := value.(string)
+	return s
+}
+
+// ok holds a success: its status and its whole resource, where "<uuid>", "<time>" and "<text>" stand for any.
+func (a answer) ok(tb testing.TB, status int, data string) {
+	tb.Helper()
+	is := is.New(tb)
+	if a.status != status {
+		tb.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	a.matches(tb, `{"data":`+data+`,"meta":{"requestId":"<text>"}}`)
+	is.Equal(a.header.Get("Retry-After"), "")
+}
+
+// page holds a page of a listing: its resources and whether more follows.
+func (a answer) page(tb testing.TB, data string, hasMore bool) {
+	tb.Helper()
+	is.New(tb).Equal(a.status, http.StatusOK)
+	next := `null`
+	if hasMore {
+		next = `"<text>"`
+	}
+	a.matches(tb, fmt.Sprintf(`{"data":%s,"meta":{"requestId":"<text>","page":{"hasMore":%t,"nextCursor":%s}}}`, data, hasMore, next))
+}
+
+// refused holds an error: status, code, the whole envelope, and the beginnings of its violations in order.
+func (a answer) refused(tb testing.TB, status int, code ticketing.Code, violations ...string) {
+	tb.Helper()
+	if a.status != status {
+		tb.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	var body struct {
+		Error struct {
+			Code    ticketing.Code
+			Details struct{ Violations []ticketing.Violation }
+		}
+	}
+	is := is.New(tb)
+	is.NoErr(json.Unmarshal([]byte(a.body), &body))
+	details := ""
+	if code == ticketing.CodeInvalidRequest {
+		is.True(len(body.Error.Details.Violations) > 0)
+		if len(violations) > 0 && len(violations) != len(body.Error.Details.Violations) {
+			tb.Fatalf("violations %v, want %q", body.Error.Details.Violations, violations)
+		}
+		texts := make([]string, len(body.Error.Details.Violations))
+		for i, v := range body.Error.Details.Violations {
+			texts[i] = `{"message":"<text>"}`
+			if len(violations) > 0 && !strings.HasPrefix(v.Message, violations[i]) {
+				tb.Fatalf("violation %q, want %q", v.Message, violations[i])
+			}
+			if !violationForm.MatchString(v.Message) {
+				tb.Fatalf("violation %q begins with no path", v.Message)
+			}
+		}
+		details = `,"details":{"violations":[` + strings.Join(texts, ",") + `]}`
+	}
+	message := "<text>"
+	if code == ticketing.CodeInternal {
+		message = "An unexpected error occurred."
+	}
+	a.matches(tb, fmt.Sprintf(`{"error":{"code":%q,"message":%q%s},"meta":{"requestId":"<text>"}}`, code, message, details))
+}
+
+var violationForm = regexp.MustCompile(`(?s)^.+: .+$`)
+
+// matches holds a whole body.
+func (a answer) matches(tb testing.TB, want string) {
+	tb.Helper()
+	var got, wanted any
+	is := is.New(tb)
+	is.NoErr(json.Unmarshal([]byte(a.body), &got))
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		tb.Fatalf("the test wants no JSON: %v\n%s", err, want)
+	}
+	if problem := differ("", got, wanted); problem != "" {
+		tb.Fatalf("%s\n got %s\nwant %s", problem, a.body, want)
+	}
+}
+
+var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+
+// differ tells where two JSON values differ.
+func differ(path string, got, want any) string {
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		if !ok || len(object) != len(want) {
+			return fmt.Sprintf("%s: members %v, want %v", path, got, slices.Sorted(maps.Keys(want)))
+		}
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			value, ok := object[name]
+			if !ok {
+				return path + "." + name + " is missing"
+			}
+			if problem := differ(path+"."+name, value, want[name]); problem != "" {
+				return problem
+			}
+		}
+		return ""
+	case []any:
+		items, ok := got.([]any)
+		if !ok || len(items) != len(want) {
+			return fmt.Sprintf("%s: %v, want %d items", path, got, len(want))
+		}
+		for i := range want {
+			if problem := differ(fmt.Sprintf("%s[%d]", path, i), items[i], want[i]); problem != "" {
+				return problem
+			}
+		}
+		return ""
+	case string:
+		s, ok := got.(string)
+		_, notID := ticketing.ParseID(s)
+		switch {
+		case ok && want == "<text>" && s != "",
+			ok && want == "<time>" && timeForm.MatchString(s),
+			ok && want == "<uuid>" && notID == nil && s == strings.ToLower(s):
+			return ""
+		}
+	}
+	if got != want {
+		return fmt.Sprintf("%s: %v, want %v", path, got, want)
+	}
+	return ""
+}
+
+// clock is a time that tests move, and that moves a step whenever it is read.
+type clock struct {
+	mu   sync.Mutex
+	at   time.Time
+	step time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(c.step)
+	return c.at
+}
+
+func (c *clock) move(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(by)
+}
+
+// logBook keeps what was logged.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// lines are the entries with a message, as objects.
+func (b *logBook) lines(tb testing.TB, message string) []map[string]any {
+	tb.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var found []map[string]any
+	for line := range strings.Lines(b.text.String()) {
+		var entry map[string]any
+		is.New(tb).NoErr(json.Unmarshal([]byte(line), &entry))
+		if entry["msg"] == message {
+			found = append(found, entry)
+		}
+	}
+	return found
+}
+
+func (b *logBook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// failing is a store that answers every transaction with an error, or panics, once it is told to.
+type failing struct {
+	ticketing.Store
+
+	mu   sync.Mutex
+	fail func(context.Context) error
+}
+
+func (f *failing) set(fail func(context.Context) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = fail
+}
+
+func (f *failing) View(ctx context.Context, fn func(context.Context, ticketing.ReadTx) error) error {
+	f.mu.Lock()
+	fail := f.fail
+	f.mu.Unlock()
+	if fail != nil {
+		return fail(ctx)
+	}
+	return f.Store.View(ctx, fn)
+}
+
+// memberOf is the JSON of a member of the resource.
+func memberOf(tb testing.TB, a answer, name string) string {
+	tb.Helper()
+	var envelope struct{ Data map[string]json.RawMessage }
+	is.New(tb).NoErr(json.Unmarshal([]byte(a.body), &envelope))
+	return string(envelope.Data[name])
+}

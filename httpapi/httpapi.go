@@ -1,0 +1,164 @@
+// Package httpapi serves the v1 contract over a [ticketing.Service]: routing, API keys, strict decoding, the envelope,
+// request ids and the rate limit. The rules of tickets and money are the service's; an HTTP caller and a Go caller see
+// one model, and what this package adds to a result is the envelope alone.
+//
+// # Mounting
+//
+// The handler answers every request that reaches it, in the envelope, and never redirects. Mount it at the top of a
+// server, or behind a switch of your own that hands requests on as they came. Don't mount it under [http.ServeMux]:
+// it cleans paths before it looks at them, and answers with a redirect, so a tier whose name holds "//" is lost, and
+// an unknown path is no 404 of the contract. [http.StripPrefix] is harmless, but seldom needed: set Config.Prefix to
+// the path that the API is to be found under.
+//
+// What net/http can't read as a request at all, no handler sees; wrap the server's listener in [Listener] to have that
+// answered in the envelope, too. "OPTIONS *" it answers by itself unless DisableGeneralOptionsHandler is set.
+//
+// Time-outs and the limit of a request's header are the server's: set ReadHeaderTimeout, ReadTimeout, WriteTimeout,
+// IdleTimeout and MaxHeaderBytes of your [http.Server].
+//
+// # What every answer carries
+//
+// X-Request-Id, the caller's or a new one; "Content-Type: application/json; charset=utf-8"; "Cache-Control: no-store";
+// "X-Content-Type-Options: nosniff". A 401 adds "WWW-Authenticate: Bearer". A 429, and a 503 of a database that is
+// busy or away, add Retry-After.
+//
+// # Order of checks
+//
+// Rate limit (429), path and method (404), credential (401), grant (403), presence of the Idempotency-Key (400), form
+// of path, query, header and body (400), and then what the service decides. All that is wrong with the form of one
+// request is told at once, up to 50 violations; what the service finds wrong with values is told when the form is right.
+//
+// # Credentials
+//
+// "Authorization: Bearer <key>", sent once. The scheme may be in any case, as RFC 9110 has it; one space follows it.
+// No other header and no query parameter carries a key.
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/julienschmidt/httprouter"
+
+	"github.com/floatgate/ticketing"
+)
+
+// The defaults of a [Config].
+const (
+	DefaultPrefix       = "/api/public/v1"
+	DefaultRateLimit    = 100
+	DefaultMaxBodyBytes = 256 << 10
+)
+
+// Config are the choices of a host. A nil *Config, and every zero field, means the default.
+type Config struct {
+	// Prefix is the path the API lies under, without escapes; "/" means the root. Defaults to [DefaultPrefix].
+	Prefix string
+	// RateLimit is how many requests a client may make in a [RateWindow]. Negative means any number. Defaults to
+	// [DefaultRateLimit].
+	RateLimit int
+	// Counter counts the requests of clients. Defaults to one in memory, which is right for one process.
+	Counter Counter
+	// ClientKey tells clients apart for the rate limit. Defaults to the address the request came from, an IPv6
+	// address by its /64, since one customer commonly holds all of that.
+	ClientKey func(*http.Request) string
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed. The client is then the rightmost address
+	// in it that is none of these. Defaults to none: the header is not read.
+	TrustedProxies []netip.Prefix
+	// MaxBodyBytes is the size of the largest body that is read. Defaults to [DefaultMaxBodyBytes].
+	MaxBodyBytes int64
+	// Logger is told each request (id, method, route, status, code, duration, company) and each internal error, once.
+	// Never a key, a buyer, a query or a body. Defaults to silence.
+	Logger *slog.Logger
+	// OnRequest is told each answer after it was sent, for metrics. It is called from many goroutines at once.
+	// Defaults to nobody.
+	OnRequest func(context.Context, Answer)
+	// NewRequestID makes the id of a request that brought none. Defaults to random UUIDs.
+	NewRequestID func() string
+	// Clock tells the time for the rate limit and for durations. Defaults to time.Now.
+	Clock func() time.Time
+}
+
+// Answer is how one request was answered. The values of its texts are few, so they can label a metric.
+type Answer struct {
+	// Method and Route are the operation as the contract writes it, such as "GET" and "/events/:eventId". Both are
+	// empty where there is no such operation, and where the rate limit refused to look. A HEAD counts as its GET.
+	Method, Route string
+	Status        int
+	Code          ticketing.Code // empty for a success
+	Duration      time.Duration
+}
+
+type api struct {
+	svc       *ticketing.Service
+	router    *httprouter.Router
+	prefix    string
+	limit     int
+	counter   Counter
+	clientKey func(*http.Request) string
+	maxBody   int64
+	log       *slog.Logger
+	onRequest func(context.Context, Answer)
+	newID     func() string
+	now       func() time.Time
+}
+
+// New makes the handler of the contract over a service. It starts nothing. It panics when the service is nil and when
+// a trusted proxy is the zero prefix.
+func New(svc *ticketing.Service, config *Config) http.Handler {
+	if svc == nil {
+		panic("httpapi: a handler needs a service")
+	}
+	var c Config
+	if config != nil {
+		c = *config
+	}
+	if c.Prefix == "" {
+		c.Prefix = DefaultPrefix
+	}
+	if c.RateLimit == 0 {
+		c.RateLimit = DefaultRateLimit
+	}
+	if c.Counter == nil {
+		c.Counter = newMemoryCounter(maxClients)
+	}
+	if c.MaxBodyBytes <= 0 {
+		c.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.NewRequestID == nil {
+		c.NewRequestID = uuid.NewString
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	a := &api{
+		svc: svc, router: newRouter(operations()), prefix: normalPrefix(c.Prefix), limit: c.RateLimit,
+		counter: c.Counter, clientKey: c.ClientKey, maxBody: c.MaxBodyBytes, log: c.Logger, onRequest: c.OnRequest,
+		newID: c.NewRequestID, now: c.Clock,
+	}
+	if a.clientKey != nil {
+		return a
+	}
+	if len(c.TrustedProxies) == 0 {
+		a.clientKey = clientAddress
+		return a
+	}
+	a.clientKey = proxiedAddress
+	return behindProxies(c.TrustedProxies, a)
+}
+
+// normalPrefix begins with a slash and ends without one, so that the root is empty.
+func normalPrefix(prefix string) string {
+	if trimmed := strings.Trim(prefix, "/"); trimmed != "" {
+		return "/" + trimmed
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// Listener lets a server give the contract's envelope, as a 400 INVALID_REQUEST, also to a request that net/http
+// answers by itself because it cannot read it: a malformed escape in the path, a header that is too long, no Host,
+// an unknown Expect. No handler ever sees such a request. Wrap the listener that the server serves in plain HTTP; where
+// the server itself speaks TLS, leave it out, since it would hide the TLS connection from net/http.
+func Listener(l net.Listener) net.Listener { return listener{l} }
+
+type listener struct{ net.Listener }
+
+// Accept waits for the next connection.
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return conn{c}, nil
+}
+
+type conn struct{ net.Conn }
+
+// plainRefusal is the whole head of an answer that net/http writes by itself, in one Write and without a Date, which
+// every answer of a handler has.
+const plainRefusal = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+
+// Write passes on what is written, and the envelope in place of a refusal of net/http's own.
+func (c conn) Write(p []byte) (int, error) {
+	if !isPlainRefusal(p) && !isRefusedExpectation(p) {
+		return c.Conn.Write(p)
+	}
+	id := uuid.NewString()
+	body := encodeError(ticketing.Invalid(ticketing.Violation{
+		Message: "request: cannot be read as HTTP, or its header is too long",
+	}), id)
+	_, err := fmt.Fprintf(c.Conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: %s\r\nContent-Length: %d\r\n"+
+		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
+		contentType, len(body), id, body)
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func isPlainRefusal(p []byte) bool {
+	if !bytes.HasPrefix(p, []byte("HTTP/1.1 4")) && !bytes.HasPrefix(p, []byte("HTTP/1.1 5")) {
+		return false
+	}
+	end := bytes.IndexByte(p, '\r')
+	return end > 0 && bytes.HasPrefix(p[end:], []byte(plainRefusal))
+}
+
+// isRefusedExpectation tells whether an answer is what net/http writes to an Expect that it does not know. No answer of
+// the contract has this status.
+func isRefusedExpectation(p []byte) bool {
+	return bytes.HasPrefix(p, []byte("HTTP/1.1 417 ")) && bytes.Contains(p, []byte("\r\nContent-Length: 0\r\n")) &&
+		bytes.HasSuffix(p, []byte("\r\n\r\n"))
+}
+
+// CloseWrite ends the writing side alone, so that a client that is still sending reads the answer before the end.
+func (c conn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return nil
+	}
+	return half.CloseWrite()
+}

@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// query is the query of a request: what was sent, and what was asked for.
+type query struct {
+	read       bool
+	parameters []parameter
+}
+
+type parameter struct {
+	name, value string
+	known       bool
+}
+
+// noCursor is in no cursor's alphabet: the service refuses it as it refuses every cursor that it did not make.
+const noCursor = "."
+
+// readQuery splits the query once. url.ParseQuery would drop what it can't read.
+func (q *request) readQuery() {
+	if q.query.read {
+		return
+	}
+	q.query.read = true
+	for pair := range strings.SplitSeq(q.r.URL.RawQuery, "&") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		name, nameErr := url.QueryUnescape(name)
+		value, valueErr := url.QueryUnescape(value)
+		if nameErr != nil || valueErr != nil {
+			q.refuse("query", "has a malformed escape")
+			continue
+		}
+		q.query.parameters = append(q.query.parameters, parameter{name: name, value: value})
+	}
+}
+
+// parameter finds a parameter and tells whether it was sent. One that was sent twice is refused.
+func (q *request) parameter(name string) (string, bool) {
+	q.readQuery()
+	var value string
+	var sent bool
+	for i := range q.query.parameters {
+		p := &q.query.parameters[i]
+		if p.name != name {
+			continue
+		}
+		if sent && !p.known {
+			q.refuse(name, "must be sent once")
+		}
+		if !sent {
+			value = p.value
+		}
+		sent, p.known = true, true
+	}
+	return value, sent
+}
+
+func (q *request) refuseUnknownQuery() {
+	q.readQuery()
+	for _, p := range q.query.parameters {
+		if !p.known {
+			q.refuse(shortened(p.name), "is not a known query parameter")
+		}
+	}
+}
+
+// pageParams reads limit and cursor (section 4.10).
+func (q *request) pageParams() ticketing.PageParams {
+	var params ticketing.PageParams
+	if text, sent := q.parameter("limit"); sent {
+		if params.Limit = parseLimit(text); params.Limit == 0 {
+			q.refuse("limit", "must be a whole number from 1 to "+strconv.Itoa(ticketing.MaxPageLimit))
+		}
+	}
+	if text, sent := q.parameter("cursor"); sent {
+		// An empty one is no cursor, but to a Go caller it is the first page.
+		params.Cursor = cmp.Or(text, noCursor)
+	}
+	return params
+}
+
+// parseLimit reads a plain decimal from 1 to 100; anything else is 0.
+func parseLimit(text string) int {
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > ticketing.MaxPageLimit || text[0] == '0' || text[0] == '+' {
+		return 0
+	}
+	return limit
+}
+
+// queryID reads a parameter that is an id; the zero id where it was not sent.
+func (q *request) queryID(name string) uuid.UUID {
+	text, sent := q.parameter(name)
+	if !sent {
+		return uuid.Nil
+	}
+	id, err := ticketing.ParseID(text)
+	if err != nil {
+		q.refuse(name, err.Error())
+	}
+	return id
+}
+
+// queryWord reads a parameter that is one of an enumeration, which the service judges.
+func queryWord[T ~string](q *request, name string) T {
+	text, sent := q.parameter(name)
+	if sent && text == "" {
+		q.refuse(name, "must not be empty")
+	}
+	return T(text)
+}
+
+// queryWords reads a parameter that is a comma-separated list of an enumeration, each value once (section 4.8).
+func queryWords[T ~string](q *request, name string) []T {
+	text, sent := q.parameter(name)
+	if !sent {
+		return nil
+	}
+	var words []T
+	for word := range strings.SplitSeq(text, ",") {
+		switch {
+		case word == "":
+			q.refuse(name, "must be values separated by single commas")
+			return nil
+		case slices.Contains(words, T(word)):
+			q.refuse(name, "must not repeat a value")
+			return nil
+		}
+		words = append(words, T(word))
+	}
+	return words
+}

@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+)
+
+// The functions of this file read one kind of value each, and tell at its place what is wrong with it. They judge what
+// a value is, not what it says: that is the service's to do.
+
+// text reads a string. U+0000, which no database keeps, is refused here for every text.
+func text(at place, value jsontext.Value) string {
+	if value.Kind() != '"' {
+		at.refuse("must be a string")
+		return ""
+	}
+	read := unquote(value)
+	if strings.ContainsRune(read, 0) {
+		at.refuse("must not contain U+0000")
+	}
+	return read
+}
+
+// unquote reads a string whose syntax is known to be right.
+func unquote(value jsontext.Value) string {
+	read, _ := jsontext.AppendUnquote(nil, value)
+	return string(read)
+}
+
+// word reads a value of an enumeration, which the service judges.
+func word[T ~string](at place, value jsontext.Value) T { return T(text(at, value)) }
+
+// amount reads a money string (section 2.1).
+func amount(at place, value jsontext.Value) money.Amount {
+	return parsed(at, value, money.Parse)
+}
+
+// id reads the id of a resource.
+func id(at place, value jsontext.Value) uuid.UUID {
+	return parsed(at, value, ticketing.ParseID)
+}
+
+// parsed reads a string that has to be more than text. What parse says of it is fit for the client.
+func parsed[T any](at place, value jsontext.Value, parse func(string) (T, error)) T {
+	var none T
+	if value.Kind() != '"' {
+		at.refuse("must be a string")
+		return none
+	}
+	read, err := parse(unquote(value))
+	if err != nil {
+		at.refuse(err.Error())
+		return none
+	}
+	return read
+}
+
+// truth reads true or false.
+func truth(at place, value jsontext.Value) bool {
+	kind := value.Kind()
+	if kind != 't' && kind != 'f' {
+		at.refuse("must be true or false")
+	}
+	return kind == 't'
+}
+
+// whole reads an integer written as one: neither 1.0 nor 1e2. Its range is the service's to judge; here it is bounded
+// so that sums can't overflow.
+func whole(at place, value jsontext.Value) int {
+	if value.Kind() != '0' || bytes.ContainsAny(value, ".eE") {
+		at.refuse("must be an integer, without fraction and exponent")
+		return 0
+	}
+	const most = 1_000_000_000
+	n, err := strconv.Atoi(string(value))
+	if err != nil || n > most || n < -most {
+		at.refuse("is out of range")
+		return 0
+	}
+	return n
+}
+
+// maxItems bounds the work on a list, far above what the service allows of any.
+const maxItems = 1000
+
+// items makes a reader of lists from a reader of what is in them.
+func items[T any](parse func(place, jsontext.Value) T) func(place, jsontext.Value) []T {
+	return func(at place, value jsontext.Value) []T {
+		if value.Kind() != '[' {
+			at.refuse("must be a list")
+			return nil
+		}
+		values := split(at.in.q, value)
+		if len(values) > maxItems {
+			at.refuse("has too many items")
+			return nil
+		}
+		read := make([]T, len(values))
+		for i, v := range values {
+			at.index = i
+			if v.value.Kind() == 'n' {
+				at.refuse("must not be null")
+				continue
+			}
+			read[i] = parse(at, v.value)
+		}
+		return read
+	}
+}
+
+// fields makes a reader of objects from one that asks for their members.
+func fields[T any](read func(*object) T) func(place, jsontext.Value) T {
+	return func(at place, value jsontext.Value) T {
+		return read(newObject(at.in.q, at, value))
+	}
+}
