@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/floatgate/ticketing"
+)
+
+type companyCommands struct {
+	Create   companyCreate   `cmd:"" help:"Create a company."`
+	List     companyList     `cmd:"" help:"List all companies, oldest first."`
+	Show     companyShow     `cmd:"" help:"Show a company."`
+	Suspend  companySuspend  `cmd:"" help:"Suspend a company: its keys answer as if they were unknown."`
+	Activate companyActivate `cmd:"" help:"Activate a suspended company."`
+}
+
+// companyArg is the company that a command is about.
+type companyArg struct {
+	Company id `arg:"" help:"Id of the company." placeholder:"COMPANY"`
+}
+
+// named is the company's name and id, for questions.
+func (c companyArg) named(ctx context.Context, op ticketing.Operator) (string, error) {
+	company, err := op.GetCompany(ctx, c.Company.UUID)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%q (%s)", company.Name, company.ID), nil
+}
+
+// errFound ends a search.
+var errFound = errors.New("found")
+
+// search looks for something that one of the companies has, until found.
+func search(
+	ctx context.Context, op ticketing.Operator, what string, in func(ticketing.Company) (found bool, err error),
+) error {
+	err := eachCompany(ctx, op, func(company ticketing.Company) error {
+		found, err := in(company)
+		if err == nil && found {
+			err = errFound
+		}
+		return err
+	})
+	if err == nil {
+		return &failure{code: string(ticketing.CodeNotFound), text: "The " + what + " was not found."}
+	}
+	return ignoring(err, errFound)
+}
+
+type companyCreate struct {
+	Name string `help:"Name of the company, 2 to 120 characters." placeholder:"NAME" required:""`
+}
+
+func (*companyCreate) Help() string {
+	return `It starts active and unverified, with a default branding and both wallets at 0.00. It sells once it is ` +
+		`verified, has a commission rate, float and a key.
+
+    ticketing company create --name 'Lagos Live'`
+}
+
+func (c *companyCreate) Run(ctx context.Context, p *program) error {
+	outlivePipe()
+	var created ticketing.Company
+	err := p.company(ctx, func(op ticketing.Operator) (company ticketing.Company, err error) {
+		created, err = op.CreateCompany(ctx, c.Name)
+		return created, err
+	})
+	return unshown(err, "the company "+created.ID.String()+" was created but could not be shown: \"ticketing company "+
+		"show\" shows it")
+}
+
+type companyShow struct{ companyArg }
+
+func (c *companyShow) Run(ctx context.Context, p *program) error {
+	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
+		return op.GetCompany(ctx, c.Company.UUID)
+	})
+}
+
+type companySuspend struct{ companyArg }
+
+func (c *companySuspend) Run(ctx context.Context, p *program) error {
+	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
+		return op.SuspendCompany(ctx, c.Company.UUID)
+	})
+}
+
+type companyActivate struct{ companyArg }
+
+func (c *companyActivate) Run(ctx context.Context, p *program) error {
+	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
+		return op.ActivateCompany(ctx, c.Company.UUID)
+	})
+}
+
+// company does something with a company and shows it.
+func (p *program) company(
+	ctx context.Context, do func(op ticketing.Operator) (ticketing.Company, error),
+) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		company, err := do(op)
+		if err != nil {
+			return err
+		}
+		return p.show(company,
+			field{"ID", company.ID.String()},
+			field{"Name", company.Name},
+			field{"Status", string(company.Status)},
+			field{"Verification", string(company.Verification.Status)},
+			field{"Approval expires", timeOrDash(company.Verification.ApprovalExpiresAt)},
+			field{"Grace until", timeOrDash(company.Verification.GraceUntil)},
+			field{"Created", company.CreatedAt.String()},
+		)
+	})
+}
+
+type companyList struct{}
+
+func (*companyList) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		list := p.list("ID", "NAME", "STATUS", "VERIFICATION", "APPROVAL EXPIRES", "GRACE UNTIL")
+		err := eachCompany(ctx, op, func(company ticketing.Company) error {
+			return list.add(company, company.ID.String(), company.Name, string(company.Status),
+				string(company.Verification.Status), timeOrDash(company.Verification.ApprovalExpiresAt),
+				timeOrDash(company.Verification.GraceUntil))
+		})
+		if err != nil {
+			return err
+		}
+		return list.end()
+	})
+}
+
+// eachCompany goes through all companies, oldest first.
+func eachCompany(ctx context.Context, op ticketing.Operator, yield func(ticketing.Company) error) error {
+	params := ticketing.PageParams{Limit: ticketing.MaxPageLimit}
+	for {
+		page, err := op.ListCompanies(ctx, params)
+		if err != nil {
+			return err
+		}
+		for _, company := range page.Items {
+			if err := yield(company); err != nil {
+				return err
+			}
+		}
+		if !page.HasMore {
+			return nil
+		}
+		params.Cursor = page.NextCursor
+	}
+}

@@ -1,0 +1,122 @@
+package main_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+	"golang.org/x/sys/unix"
+
+	program "github.com/floatgate/ticketing/cmd/ticketing"
+)
+
+// terminal is both ends of a pseudo-terminal: what a person types, and what the program reads.
+func terminal(t *testing.T) (person, in *os.File) {
+	t.Helper()
+	is := is.New(t)
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	is.NoErr(err)
+	t.Cleanup(func() { _ = person.Close() })
+	is.NoErr(unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	is.NoErr(err)
+	in, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	is.NoErr(err)
+	t.Cleanup(func() { _ = in.Close() })
+	return person, in
+}
+
+// What cannot be undone is asked about on a terminal, unless --json or --yes is there. Anything but yes does nothing.
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		flags  []string
+		typed  string
+		asked  bool
+		status int
+	}{
+		{"yes", nil, "y\n", true, 0},
+		{"the whole word", nil, "Yes\n", true, 0},
+		{"no", nil, "n\n", true, 1},
+		{"only return", nil, "\n", true, 1},
+		{"--yes", []string{"--yes"}, "n\n", false, 0},
+		{"--json", []string{"--json"}, "n\n", false, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh := newShell(t)
+			shop := sh.openShop()
+			person, in := terminal(t)
+			_, err := person.WriteString(test.typed)
+			is.NoErr(err)
+			var stdout, stderr bytes.Buffer
+			getenv := func(name string) string { return sh.env[name] }
+			args := append([]string{"event", "end", shop.eventID}, test.flags...)
+			is.Equal(program.Run(t.Context(), args, getenv, in, &stdout, &stderr), test.status)
+			is.Equal(strings.Contains(stderr.String(), "This cannot be undone. [y/N]"), test.asked)
+			again := sh.run("event", "end", shop.eventID)
+			is.Equal(again.status == 0, test.status != 0) // It was not ended, or it was.
+		})
+	}
+}
+
+// A question names what it is about, and nothing is asked about what is not there.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	sh := newShell(t)
+	shop := sh.openShop()
+	key := strings.Split(shop.key, ".")[1]
+	category := sh.object("category", "create", "--name", "Live music", "--slug", "live-music")["id"].(string)
+	for _, test := range []struct {
+		args []string
+		id   string
+		want string
+	}{
+		{[]string{"event", "end"}, shop.eventID, `End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?`},
+		{[]string{"key", "revoke"}, key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?`},
+		{[]string{"category", "deactivate"}, category, `Deactivate the category "Live music" (` + category + `)?`},
+		{
+			[]string{"float", "credit", "--amount", "5", "--reference", "settlement-1"},
+			shop.companyID,
+			`Credit NGN 5.00 to the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+		},
+		{
+			[]string{"commission", "schedule", "--value", "3", "--unit", "PERCENT"},
+			shop.companyID,
+			`Schedule 3 PERCENT for the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+		},
+	} {
+		t.Run(strings.Join(test.args[:2], " "), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			getenv := func(name string) string { return sh.env[name] }
+			person, in := terminal(t)
+			_, err := person.WriteString("n\n")
+			is.NoErr(err)
+			for _, id := range []string{test.id, nobody} {
+				var stdout, stderr bytes.Buffer
+				is.Equal(program.Run(t.Context(), append(slices.Clip(test.args), id), getenv, in, &stdout, &stderr), 1)
+				if id == nobody {
+					is.True(!strings.Contains(stderr.String(), "[y/N]"))
+					is.True(strings.Contains(stderr.String(), "not found"))
+				} else {
+					is.True(strings.HasPrefix(stderr.String(), test.want+" This cannot be undone. [y/N] "))
+				}
+			}
+		})
+	}
+}
+
+// Without a terminal nobody is asked, so that scripts need no flag.
+func TestNoConfirmationInScripts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	is.Equal(sh.run("event", "end", sh.openShop().eventID).status, 0)
+}

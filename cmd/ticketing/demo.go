@@ -1,0 +1,401 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+type demoCommand struct {
+	serving `set:"level=warn"`
+
+	Once bool `help:"End after the sale."`
+}
+
+func (*demoCommand) Help() string {
+	return `On an empty database it makes a company that is verified, funded and has an event on sale. On the database of an ` +
+		`earlier demo it goes on with that company and issues a new key; the key of the demo before the last is revoked ` +
+		`where a company may have no more. On any other database it is refused.
+
+    ticketing demo
+    ticketing demo --once --database memory: --addr 127.0.0.1:0`
+}
+
+// What the demo company is made of.
+const (
+	demoCompany   = "Lagos Live (demo)"
+	demoKey       = "demo"
+	demoEvent     = "Lagos Live: Highlife Night"
+	demoTier      = "GENERAL_ADMISSION"
+	demoZone      = "Africa/Lagos"
+	demoAhead     = 60 * 24 * time.Hour
+	demoStock     = 500
+	demoLeast     = 10 // less on sale, and the demo adds to it
+	demoRate      = "250"
+	demoFloat     = money.Amount(1_000_000_00)
+	demoLowFloat  = money.Amount(100_000_00) // less, and the demo funds it again
+	demoPrice     = money.Amount(5_000_00)
+	activeKeys    = 2 // that a company may have (section 5.1)
+	demoBuyer     = "ada@example.com"
+	maxAnswer     = 1 << 20
+	answerTimeout = 30 * time.Second
+)
+
+// stage is all that a sale needs.
+type stage struct {
+	companyID, eventID uuid.UUID
+	key                string
+}
+
+func (c *demoCommand) Run(ctx context.Context, p *program) error {
+	return p.serve(ctx, &c.serving, func(ctx context.Context, opened *database) error {
+		return opened.migrate(ctx)
+	}, func(ctx context.Context, r *running) error {
+		set, err := setStage(ctx, r.svc)
+		if err != nil {
+			return err
+		}
+		order, err := c.sell(ctx, r, set)
+		if err != nil {
+			return fmt.Errorf("sell a ticket: %w", err)
+		}
+		if err := p.showDemo(r, set, order); err != nil || c.Once {
+			return err
+		}
+		if !p.JSON {
+			fmt.Fprintln(p.stdout, "The server runs until you press Ctrl-C.")
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// sell sells a ticket through the API, at an address of its own for as long as that takes, where the requests do not
+// count against the rate limit of whoever tries the demo next.
+func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (json.RawMessage, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	unlimited := c.serving
+	unlimited.RateLimit = 0
+	server := &http.Server{Handler: unlimited.handler(r.svc, r.logger), ReadHeaderTimeout: headerTimeout}
+	defer func() { _ = server.Close() }()
+	go func() { _ = server.Serve(listener) }()
+	shop := storefront{
+		client: &http.Client{Timeout: answerTimeout}, baseURL: localOrigin(listener.Addr()) + httpapi.DefaultPrefix,
+		key: set.key,
+	}
+	return shop.sell(ctx, set.eventID)
+}
+
+// setStage makes the demo company, or finds it and gives it what it lacks by now.
+func setStage(ctx context.Context, svc *ticketing.Service) (stage, error) {
+	op := svc.As(ticketing.Staff("demo"))
+	company, err := findDemoCompany(ctx, op)
+	if err != nil {
+		return stage{}, err
+	}
+	// Activating a wallet that is active changes nothing.
+	if _, err := op.ActivateWallet(ctx, company.ID, ledger.Earnings); err != nil {
+		return stage{}, err
+	}
+	wallets, err := op.ActivateWallet(ctx, company.ID, ledger.Float)
+	if err != nil {
+		return stage{}, err
+	}
+	now := time.Now()
+	expires := company.Verification.ApprovalExpiresAt
+	if company.Verification.Status != ticketing.VerificationApproved || (expires != nil && !now.Before(expires.Time)) {
+		if _, err := op.ApproveVerification(ctx, company.ID, time.Time{}); err != nil {
+			return stage{}, err
+		}
+	}
+	rates, err := op.ListCommissionRates(ctx, company.ID)
+	if err != nil {
+		return stage{}, err
+	}
+	holds := func(rate ticketing.CommissionRate) bool { return !now.Before(rate.EffectiveFrom.Time) }
+	if !slices.ContainsFunc(rates, holds) {
+		rate, err := money.ParseRate(demoRate, money.BasisPoints)
+		if err != nil {
+			return stage{}, err
+		}
+		if _, err := op.ScheduleCommission(ctx, company.ID, rate, time.Time{}); err != nil {
+			return stage{}, err
+		}
+	}
+	if wallets.Float < demoLowFloat {
+		if _, err := op.CreditFloat(ctx, company.ID, demoFloat, "demo-"+uuid.NewString()); err != nil {
+			return stage{}, err
+		}
+	}
+	key, err := issueDemoKey(ctx, op, company.ID)
+	if err != nil {
+		return stage{}, err
+	}
+	eventID, err := putOnSale(ctx, svc, company.ID)
+	if err != nil {
+		return stage{}, err
+	}
+	return stage{companyID: company.ID, eventID: eventID, key: key}, nil
+}
+
+// findDemoCompany is the company of an earlier demo, or a new one in an empty database. It keeps off a database that
+// somebody works with.
+func findDemoCompany(ctx context.Context, op ticketing.Operator) (ticketing.Company, error) {
+	var found ticketing.Company
+	others := 0
+	err := eachCompany(ctx, op, func(company ticketing.Company) error {
+		if company.Name == demoCompany {
+			found = company
+		} else {
+			others++
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return found, err
+	case found.ID != uuid.Nil && found.Status != ticketing.CompanyActive:
+		return op.ActivateCompany(ctx, found.ID)
+	case found.ID != uuid.Nil:
+		return found, nil
+	case others > 0:
+		return found, &failure{code: "NOT_EMPTY", text: "the database holds companies that no demo made: " +
+			"give the demo one of its own, such as --database sqlite:demo.db"}
+	default:
+		return op.CreateCompany(ctx, demoCompany)
+	}
+}
+
+// issueDemoKey makes a key. A company has at most two that are active, so the oldest of earlier demos makes room.
+func issueDemoKey(ctx context.Context, op ticketing.Operator, companyID uuid.UUID) (string, error) {
+	keys, err := op.ListAPIKeys(ctx, companyID)
+	if err != nil {
+		return "", err
+	}
+	keys = slices.DeleteFunc(keys, func(key ticketing.APIKey) bool { return key.Status != ticketing.APIKeyActive })
+	if len(keys) >= activeKeys {
+		for _, key := range slices.Backward(keys) {
+			if key.Name == demoKey {
+				if _, err := op.RevokeAPIKey(ctx, key.ID); err != nil {
+					return "", err
+				}
+				break
+			}
+		}
+	}
+	issued, err := op.IssueAPIKey(ctx, companyID, demoKey, ticketing.AllGrants())
+	return issued.Key, err
+}
+
+// putOnSale finds the event of an earlier demo that still sells, or makes one.
+func putOnSale(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID) (uuid.UUID, error) {
+	caller := ticketing.TrustedCaller(companyID, ticketing.AllGrants()...)
+	events, err := svc.ListEvents(ctx, caller, ticketing.EventFilter{
+		PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}, Status: ticketing.EventPublished,
+	})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	for _, event := range events.Items {
+		if event.Title != demoEvent {
+			continue
+		}
+		tiers, err := svc.ListInventory(ctx, caller, event.ID)
+		if err != nil {
+			return uuid.Nil, err
+		}
+		for _, tier := range tiers {
+			if tier.Tier == demoTier && tier.AvailableQuantity >= demoLeast {
+				return event.ID, nil
+			}
+		}
+	}
+	event, err := svc.CreateEvent(ctx, caller, "demo-"+uuid.NewString(), ticketing.CreateEventParams{
+		Title:       demoEvent,
+		Description: "An evening of highlife by the lagoon.",
+		Date:        time.Now().Add(demoAhead).UTC().Format(time.DateOnly),
+		StartsAt:    "19:00", EndsAt: "23:00", Timezone: demoZone,
+		Location: "Lagos", Venue: "Freedom Park", ImageURL: "https://images.example/highlife.jpg",
+		OrganizerName: "Lagos Live", Status: ticketing.EventPublished,
+	})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	_, err = svc.CreateInventory(ctx, caller, event.ID, "demo-"+uuid.NewString(), ticketing.CreateInventoryParams{
+		Tier: demoTier, Title: "General admission", UnitPrice: demoPrice, Currency: money.Currency, Quantity: demoStock,
+		Status: ticketing.InventoryAvailable,
+	})
+	return event.ID, err
+}
+
+// storefront is a client of the public API, as a company would write one.
+type storefront struct {
+	client       *http.Client
+	baseURL, key string
+}
+
+type quoteRequest struct {
+	EventID uuid.UUID   `json:"eventId"`
+	Lines   []quoteLine `json:"lines"`
+}
+
+type quoteLine struct {
+	Tier     string `json:"tier"`
+	Quantity int    `json:"quantity"`
+}
+
+type checkoutRequest struct {
+	EventID uuid.UUID      `json:"eventId"`
+	Buyer   checkoutBuyer  `json:"buyer"`
+	Lines   []checkoutLine `json:"lines"`
+}
+
+type checkoutBuyer struct {
+	Email    string `json:"email"`
+	Fullname string `json:"fullname"`
+}
+
+type checkoutLine struct {
+	Tier              string `json:"tier"`
+	Quantity          int    `json:"quantity"`
+	ExpectedUnitPrice string `json:"expectedUnitPrice"`
+	Currency          string `json:"currency"`
+}
+
+func demoQuote(eventID uuid.UUID) quoteRequest {
+	return quoteRequest{EventID: eventID, Lines: []quoteLine{{Tier: demoTier, Quantity: 1}}}
+}
+
+func demoCheckout(eventID uuid.UUID, unitPrice string) checkoutRequest {
+	return checkoutRequest{
+		EventID: eventID,
+		Buyer:   checkoutBuyer{Email: demoBuyer, Fullname: "Ada Obi"},
+		Lines:   []checkoutLine{{Tier: demoTier, Quantity: 1, ExpectedUnitPrice: unitPrice, Currency: money.Currency}},
+	}
+}
+
+// sell quotes a ticket and buys it at the price of the quote. It returns the order as it came.
+func (s *storefront) sell(ctx context.Context, eventID uuid.UUID) (json.RawMessage, error) {
+	answer, err := s.post(ctx, "/pricing/quote", "", demoQuote(eventID))
+	if err != nil {
+		return nil, err
+	}
+	var quote ticketing.Quote
+	if err := json.Unmarshal(answer, &quote); err != nil {
+		return nil, fmt.Errorf("read the quote: %w", err)
+	}
+	if len(quote.Lines) != 1 {
+		return nil, errors.New("the quote does not have the line that was asked for")
+	}
+	return s.post(ctx, "/checkouts", "demo-"+uuid.NewString(), demoCheckout(eventID, quote.Lines[0].UnitPrice.String()))
+}
+
+// post sends a request and returns the data of the envelope.
+func (s *storefront) post(ctx context.Context, path, idempotencyKey string, body any) (json.RawMessage, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("POST %s: %w", path, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.baseURL+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("POST %s: %w", path, err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.key)
+	request.Header.Set("Content-Type", "application/json")
+	if idempotencyKey != "" {
+		request.Header.Set("Idempotency-Key", idempotencyKey)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var envelope struct {
+		Data  json.RawMessage `json:"data"`
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&envelope); err != nil {
+		return nil, fmt.Errorf("POST %s: %s: %w", path, response.Status, err)
+	}
+	if envelope.Data == nil {
+		return nil, &failure{
+			code: envelope.Error.Code,
+			text: fmt.Sprintf("POST %s: %s: %s: %s", path, response.Status, envelope.Error.Code, envelope.Error.Message),
+		}
+	}
+	return envelope.Data, nil
+}
+
+// demoed is what a script is told of the demo.
+type demoed struct {
+	BaseURL   string          `json:"baseUrl"`
+	WebOrigin string          `json:"webOrigin"`
+	CompanyID uuid.UUID       `json:"companyId"`
+	APIKey    string          `json:"apiKey"`
+	EventID   uuid.UUID       `json:"eventId"`
+	Order     json.RawMessage `json:"order"`
+}
+
+// showDemo prints the sale, and how to make the next.
+func (p *program) showDemo(r *running, set stage, order json.RawMessage) error {
+	if p.JSON {
+		return encode(p.stdout, demoed{
+			BaseURL: r.baseURL, WebOrigin: r.webOrigin, CompanyID: set.companyID, APIKey: set.key,
+			EventID: set.eventID, Order: order,
+		})
+	}
+	var text bytes.Buffer
+	text.WriteString("Sold one ticket through the API. The order:\n\n")
+	if err := json.Indent(&text, order, "", "  "); err != nil {
+		return fmt.Errorf("read the order: %w", err)
+	}
+	fmt.Fprintf(&text, "\n\nBase URL  %s\nAPI key   %s\nCompany   %s\nEvent     %s\n", r.baseURL, set.key, set.companyID,
+		set.eventID)
+	text.WriteString("\nAsk for a quote:\n\n")
+	text.WriteString(curl(r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))
+	text.WriteString("\nBuy a ticket (the same Idempotency-Key never buys a second one; change it to buy again):\n\n")
+	text.WriteString(curl(r.baseURL+"/checkouts", set.key, "cart-"+uuid.NewString(),
+		demoCheckout(set.eventID, demoPrice.String())))
+	text.WriteString("\n")
+	_, err := p.stdout.Write(text.Bytes())
+	return written(err)
+}
+
+// curl is a request as a command to paste into a shell. Nothing in it holds a quote.
+func curl(url, key, idempotencyKey string, body any) string {
+	lines := []string{
+		"curl -sS " + url,
+		"-H 'Authorization: Bearer " + key + "'",
+		"-H 'Content-Type: application/json'",
+	}
+	if idempotencyKey != "" {
+		lines = append(lines, "-H 'Idempotency-Key: "+idempotencyKey+"'")
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // Texts and numbers always encode.
+	}
+	lines = append(lines, "-d '"+string(text)+"'")
+	return strings.Join(lines, " \\\n  ") + "\n"
+}

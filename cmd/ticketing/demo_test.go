@@ -1,0 +1,176 @@
+package main_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// The demo fills an empty database and sells one ticket: float 1,000,000.00 less the price, at 250 basis points, of a
+// published event that lies ahead.
+func TestDemoOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	did := sh.run("demo", "--once", "--addr", "127.0.0.1:0")
+	is.Equal(did.status, 0)
+	_, rest, found := strings.Cut(did.stdout, "The order:\n\n")
+	is.True(found)
+	var order struct {
+		Status     string
+		Commission struct{ Rate struct{ Value, Unit string } }
+		Balances   struct{ FloatBefore, FloatAfter struct{ Amount string } }
+		Lines      []any
+	}
+	is.NoErr(json.NewDecoder(strings.NewReader(rest)).Decode(&order))
+	is.Equal(order.Status, "CONFIRMED")
+	is.Equal(order.Commission.Rate.Value, "250")
+	is.Equal(order.Commission.Rate.Unit, "BASIS_POINTS")
+	is.Equal(order.Balances.FloatBefore.Amount, "1000000.00")
+	is.Equal(order.Balances.FloatAfter.Amount, "995000.00")
+	is.Equal(len(order.Lines), 1)
+
+	company := sh.array("company", "list")[0]
+	is.Equal(company["verification"].(map[string]any)["status"], "APPROVED")
+	is.Equal(sh.object("wallet", "show", company["id"].(string))["float"], naira("995000.00"))
+	is.Equal(sh.object("ledger", "verify")["ok"], true)
+}
+
+// The demo with --json begins with one line for scripts, and serves until it is told to stop.
+func TestDemoForScripts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	p := sh.start("demo", "--json", "--addr", "127.0.0.1:0")
+	origin := p.listening()
+	line, err := p.stdout.ReadString('\n')
+	is.NoErr(err)
+	var demo map[string]any
+	is.NoErr(json.Unmarshal([]byte(line), &demo))
+	is.Equal(demo["baseUrl"], origin+prefix)
+	is.Equal(demo["webOrigin"], origin)
+	hasMembers(t, demo, "companyId", "apiKey", "eventId")
+	url := demo["baseUrl"].(string) + "/events/" + demo["eventId"].(string)
+	status, body := send(t, http.MethodGet, url, demo["apiKey"].(string), "", "")
+	is.Equal(status, http.StatusOK)
+	var event struct {
+		Data struct {
+			Status   string
+			Schedule struct{ Date string }
+		}
+	}
+	is.NoErr(json.Unmarshal([]byte(body), &event))
+	is.Equal(event.Data.Status, "PUBLISHED")
+	is.True(event.Data.Schedule.Date > time.Now().Format(time.DateOnly))
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+}
+
+// A demo on all addresses tells one that can be connected to, and the web origin that it was given.
+func TestDemoOnAllAddresses(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
+	demo := sh.object("demo", "--once", "--addr", ":0", "--web-origin", "https://tickets.example/")
+	is.True(strings.HasPrefix(demo["baseUrl"].(string), "http://127.0.0.1:"))
+	is.Equal(demo["webOrigin"], "https://tickets.example")
+}
+
+// What the demo prints works when it is pasted into a shell.
+func TestDemoPrintsCommandsThatWork(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for _, tool := range []string{"sh", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Logf("%s is not here to paste into", tool)
+			return
+		}
+	}
+	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
+	p := sh.start("demo", "--addr", "127.0.0.1:0")
+	p.listening()
+	var text strings.Builder
+	for range 2 {
+		command := ""
+		for !strings.Contains(command, "-d '") {
+			line, err := p.stdout.ReadString('\n')
+			is.NoErr(err)
+			if command != "" || strings.HasPrefix(line, "curl ") {
+				command += line
+			}
+		}
+		answer, err := exec.CommandContext(t.Context(), "sh", "-c", command).Output()
+		is.NoErr(err)
+		text.Write(answer)
+	}
+	is.True(strings.Contains(text.String(), `"object":"pricing_quote"`))
+	is.True(strings.Contains(text.String(), `"status":"CONFIRMED"`))
+}
+
+// A demo goes on with the company of an earlier one, with a new key each time, and the key before it goes on working.
+func TestDemoAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	first, second := sh.openShop(), sh.openShop()
+	is.Equal(second.companyID, first.companyID)
+	is.Equal(second.eventID, first.eventID)
+	is.True(second.key != first.key)
+	third := sh.openShop()
+	is.Equal(len(sh.array("company", "list")), 1)
+	_, origin := sh.serve()
+	for _, test := range []struct {
+		key  string
+		want int
+	}{{first.key, http.StatusUnauthorized}, {second.key, http.StatusOK}, {third.key, http.StatusOK}} {
+		status, _ := send(t, http.MethodGet, origin+prefix+"/events", test.key, "", "")
+		is.Equal(status, test.want)
+	}
+	// Whatever was done to the company since, the next demo sells.
+	sh.object("kyb", "revoke", first.companyID)
+	sh.object("event", "end", first.eventID)
+	sh.object("company", "suspend", first.companyID)
+	is.True(sh.openShop().eventID != first.eventID)
+	sh.object("wallet", "suspend", first.companyID, "--wallet", "FLOAT")
+	sh.object("wallet", "suspend", first.companyID, "--wallet", "EARNINGS")
+	sh.openShop()
+	// An approval that has expired since.
+	sh.sql("UPDATE ticketing_companies SET approval_expires_at = 1000")
+	sh.openShop()
+	is.Equal(sh.object("ledger", "verify")["ok"], true)
+}
+
+// The demo's own sale takes nothing of the rate limit: that is all for whoever tries the API next.
+func TestDemoWithinItsRateLimit(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
+	p := sh.start("demo", "--json", "--addr", "127.0.0.1:0", "--rate-limit", "1")
+	origin := p.listening()
+	line, err := p.stdout.ReadString('\n')
+	is.NoErr(err)
+	is.True(strings.Contains(line, `"status":"CONFIRMED"`))
+	for _, want := range []int{http.StatusUnauthorized, http.StatusTooManyRequests} {
+		status, _ := get(t, origin+prefix+"/events")
+		is.Equal(status, want)
+	}
+}
+
+// A demo keeps off a database that somebody works with.
+func TestDemoRefusesADatabaseInUse(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	sh.object("company", "create", "--name", "Lagos Live")
+	did := sh.run("demo", "--once", "--addr", "127.0.0.1:0")
+	is.Equal(did.status, 1)
+	is.Equal(did.stdout, "")
+	is.True(strings.Contains(did.stderr, "--database sqlite:demo.db"))
+	is.Equal(len(sh.array("company", "list")), 1)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/floatgate/ticketing"
+)
+
+type eventCommands struct {
+	End eventEnd `cmd:"" help:"End a published event at once."`
+}
+
+type eventEnd struct {
+	finality
+
+	Event id `arg:"" help:"Id of the event." placeholder:"EVENT"`
+}
+
+func (*eventEnd) Help() string {
+	return `Nothing of it is sold any more; its tickets stay valid at the gate. By itself an event ends within a minute ` +
+		`after its scheduled end.`
+}
+
+func (c *eventEnd) Run(ctx context.Context, p *program) error {
+	return p.operateOn(ctx, func(svc *ticketing.Service, op ticketing.Operator) error {
+		err := c.confirm(p, func() (string, error) {
+			question := ""
+			err := search(ctx, op, "event", func(company ticketing.Company) (bool, error) {
+				caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
+				event, err := svc.GetEvent(ctx, caller, c.Event.UUID)
+				if refused, ok := errors.AsType[*ticketing.Error](err); ok && refused.Code == ticketing.CodeNotFound {
+					return false, nil
+				}
+				question = fmt.Sprintf("End the event %q (%s) of the company %q?", event.Title, c.Event, company.Name)
+				return err == nil, err
+			})
+			return question, err
+		})
+		if err != nil {
+			return err
+		}
+		event, err := op.EndEvent(ctx, c.Event.UUID)
+		if err != nil {
+			return err
+		}
+		return p.show(event,
+			field{"ID", event.ID.String()},
+			field{"Title", event.Title},
+			field{"Status", string(event.Status)},
+			field{"Date", orDash(event.Schedule.Date)},
+			field{"Updated", event.UpdatedAt.String()},
+		)
+	})
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+)
+
+type floatCommands struct {
+	Credit floatCredit `cmd:"" help:"Credit a settlement of the payment provider to a company's FLOAT."`
+}
+
+type floatCredit struct {
+	companyArg
+	finality
+
+	Amount    amount `help:"How much, in naira." placeholder:"AMOUNT" required:""`
+	Reference string `help:"The provider's reference of the settlement, 8 to 128 characters." placeholder:"REFERENCE" required:""`
+}
+
+func (*floatCredit) Help() string {
+	return `A reference is credited once: the same one with the same amount shows the first movement again, with another ` +
+		`amount it is refused.
+
+    ticketing float credit COMPANY --amount 1000000.00 --reference settlement-0001`
+}
+
+func (c *floatCredit) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		err := c.confirm(p, func() (string, error) {
+			name, err := c.named(ctx, op)
+			return "Credit " + naira(c.Amount.Amount) + " to the company " + name + "?", err
+		})
+		if err != nil {
+			return err
+		}
+		credit, err := op.CreditFloat(ctx, c.Company.UUID, c.Amount.Amount, c.Reference)
+		if err != nil {
+			return err
+		}
+		return p.show(credit,
+			field{"Applied", yesNo(credit.Applied)},
+			field{"Amount", naira(credit.Amount)},
+			field{"Balance before", naira(credit.BalanceBefore)},
+			field{"Balance after", naira(credit.BalanceAfter)},
+		)
+	})
+}
+
+// naira is an amount with its currency.
+func naira(a money.Amount) string { return money.Currency + " " + a.String() }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
+
+type keyCommands struct {
+	Issue  keyIssue  `cmd:"" help:"Issue an API key. It is shown this once."`
+	Rotate keyRotate `cmd:"" help:"Make a successor of a key, which goes on working. It is shown this once."`
+	Revoke keyRevoke `cmd:"" help:"Revoke a key, at once and for ever."`
+	List   keyList   `cmd:"" help:"List the keys of a company, newest first."`
+}
+
+// keyArg is the key that a command is about.
+type keyArg struct {
+	Key id `arg:"" help:"Id of the key, the part of it between the points." placeholder:"KEY"`
+}
+
+type keyIssue struct {
+	companyArg
+
+	Name      string   `help:"What it is for, 2 to 80 characters." placeholder:"NAME" required:""`
+	Grants    []string `help:"What it may do, see below." placeholder:"GRANT" required:"" xor:"grants"`
+	AllGrants bool     `help:"It may do everything." required:"" xor:"grants"`
+}
+
+func (*keyIssue) Help() string {
+	var grants strings.Builder
+	for _, grant := range ticketing.AllGrants() {
+		grants.WriteString("    " + string(grant) + "\n")
+	}
+	return `A company has at most two active keys. The grants are
+
+` + grants.String() + `
+A gate needs no more than the last one:
+
+    ticketing key issue COMPANY --name gate --grants COMPANY:ticket:validate`
+}
+
+func (c *keyIssue) Run(ctx context.Context, p *program) error {
+	grants := make([]ticketing.Grant, len(c.Grants))
+	for i, grant := range c.Grants {
+		grants[i] = ticketing.Grant(grant)
+	}
+	if c.AllGrants {
+		grants = ticketing.AllGrants()
+	}
+	return p.issued(ctx, func(op ticketing.Operator) (ticketing.IssuedAPIKey, error) {
+		return op.IssueAPIKey(ctx, c.Company.UUID, c.Name, grants)
+	})
+}
+
+type keyRotate struct{ keyArg }
+
+func (*keyRotate) Help() string {
+	return `Store the successor, deploy it everywhere, see its last use in the list of keys, then revoke the predecessor.`
+}
+
+func (c *keyRotate) Run(ctx context.Context, p *program) error {
+	return p.issued(ctx, func(op ticketing.Operator) (ticketing.IssuedAPIKey, error) {
+		return op.RotateAPIKey(ctx, c.Key.UUID)
+	})
+}
+
+// issued makes a key and shows it.
+func (p *program) issued(
+	ctx context.Context, do func(op ticketing.Operator) (ticketing.IssuedAPIKey, error),
+) error {
+	outlivePipe()
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		issued, err := do(op)
+		if err != nil {
+			return err
+		}
+		err = p.show(issued,
+			field{"ID", issued.ID.String()},
+			field{"Key", issued.Key},
+			field{"Name", issued.Name},
+			field{"Grants", listed(issued.Grants)},
+			field{"Status", string(issued.Status)},
+		)
+		return unshown(err, "the key "+issued.ID.String()+" was issued but could not be shown: revoke it")
+	})
+}
+
+type keyRevoke struct {
+	keyArg
+	finality
+}
+
+func (c *keyRevoke) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		err := c.confirm(p, func() (string, error) {
+			question := ""
+			err := search(ctx, op, "key", func(company ticketing.Company) (bool, error) {
+				keys, err := op.ListAPIKeys(ctx, company.ID)
+				if err != nil {
+					return false, err
+				}
+				i := slices.IndexFunc(keys, func(key ticketing.APIKey) bool { return key.ID == c.Key.UUID })
+				if i >= 0 {
+					question = fmt.Sprintf("Revoke the key %q (%s) of the company %q?", keys[i].Name, keys[i].ID, company.Name)
+				}
+				return i >= 0, nil
+			})
+			return question, err
+		})
+		if err != nil {
+			return err
+		}
+		key, err := op.RevokeAPIKey(ctx, c.Key.UUID)
+		if err != nil {
+			return err
+		}
+		return p.show(key,
+			field{"ID", key.ID.String()},
+			field{"Name", key.Name},
+			field{"Grants", listed(key.Grants)},
+			field{"Status", string(key.Status)},
+			field{"Revoked", timeOrDash(key.RevokedAt)},
+			field{"Last used", timeOrDash(key.LastUsedAt)},
+		)
+	})
+}
+
+type keyList struct{ companyArg }
+
+func (c *keyList) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		keys, err := op.ListAPIKeys(ctx, c.Company.UUID)
+		if err != nil {
+			return err
+		}
+		list := p.list("ID", "NAME", "STATUS", "PREDECESSOR", "CREATED", "LAST USED", "REVOKED", "GRANTS")
+		for _, key := range keys {
+			predecessor := "-"
+			if key.PredecessorID != nil {
+				predecessor = key.PredecessorID.String()
+			}
+			err := list.add(key, key.ID.String(), key.Name, string(key.Status), predecessor, key.CreatedAt.String(),
+				timeOrDash(key.LastUsedAt), timeOrDash(key.RevokedAt), listed(key.Grants))
+			if err != nil {
+				return err
+			}
+		}
+		return list.end()
+	})
+}
+
+// listed is a list of grants for a person, and for --grants.
+func listed(grants []ticketing.Grant) string {
+	texts := make([]string, len(grants))
+	for i, grant := range grants {
+		texts[i] = string(grant)
+	}
+	return strings.Join(texts, ",")
+}

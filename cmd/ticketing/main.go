@@ -1,0 +1,31 @@
+// Command ticketing serves the public ticketing API and runs the companies that sell with it.
+//
+//	ticketing demo                                    a company that is ready to sell, and one ticket sold
+//	ticketing serve                                   the public API
+//	ticketing company create --name 'Lagos Live'      one of the operating commands; --help lists them all
+//
+// Every command works on the database named by --database, also while a server runs on it. Every flag can be given
+// as an environment variable instead, --web-origin as TICKETING_WEB_ORIGIN. An empty variable counts as unset.
+//
+// With --json a command prints exactly one JSON value on standard output. Errors go to standard error. The exit
+// status is 0 when it is done, 1 when it was refused or failed, 2 when it was called in the wrong way.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program; it touches nothing but what it is given and what the command line names. It returns the
+// exit status. A server that it runs drains when ctx ends, as it does on a signal.
+func run(
+	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
+) int {
+	p := &program{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	return p.fail(p.run(ctx, args))
+}

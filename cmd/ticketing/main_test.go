@@ -1,0 +1,343 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	_ "modernc.org/sqlite" // The driver, for tests that break tables.
+
+	program "github.com/floatgate/ticketing/cmd/ticketing"
+)
+
+// asProgram makes the test binary behave as the program, so that tests can run it as processes of their own.
+const asProgram = "TEST_BINARY_IS_TICKETING"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(program.Run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// patience bounds what a test waits for; what is waited for takes milliseconds.
+const patience = 60 * time.Second
+
+// shell runs commands on a database of its own.
+type shell struct {
+	t   *testing.T
+	dir string
+	env map[string]string
+}
+
+func newShell(t *testing.T) *shell {
+	t.Helper()
+	dir := t.TempDir()
+	return &shell{t: t, dir: dir, env: map[string]string{
+		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"),
+	}}
+}
+
+// with is a shell with other variables; an empty value unsets one.
+func (s *shell) with(pairs ...string) *shell {
+	env := maps.Clone(s.env)
+	for i := 0; i < len(pairs); i += 2 {
+		env[pairs[i]] = pairs[i+1]
+	}
+	return &shell{t: s.t, dir: s.dir, env: env}
+}
+
+type outcome struct {
+	status         int
+	stdout, stderr string
+}
+
+// run runs a command within the test's process.
+func (s *shell) run(args ...string) outcome {
+	return s.runWith(s.t.Context(), args...)
+}
+
+func (s *shell) runWith(ctx context.Context, args ...string) outcome {
+	var stdout, stderr bytes.Buffer
+	getenv := func(name string) string { return s.env[name] }
+	status := program.Run(ctx, args, getenv, strings.NewReader(""), &stdout, &stderr)
+	return outcome{status: status, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// value runs a command with --json that succeeds, and decodes the one value that it prints.
+func (s *shell) value(args ...string) any {
+	s.t.Helper()
+	did := s.run(append(args, "--json")...)
+	if did.status != 0 {
+		s.t.Fatalf("ticketing %s: exit status %d\n%s", strings.Join(args, " "), did.status, did.stderr)
+	}
+	decoder := json.NewDecoder(strings.NewReader(did.stdout))
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		s.t.Fatalf("ticketing %s: %v in %q", strings.Join(args, " "), err, did.stdout)
+	}
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
+		s.t.Fatalf("ticketing %s: more than one value in %q", strings.Join(args, " "), did.stdout)
+	}
+	return value
+}
+
+// object is the value of a command that prints an object.
+func (s *shell) object(args ...string) map[string]any {
+	s.t.Helper()
+	object, ok := s.value(args...).(map[string]any)
+	if !ok {
+		s.t.Fatalf("ticketing %s: no object", strings.Join(args, " "))
+	}
+	return object
+}
+
+// array is the value of a command that prints an array of objects.
+func (s *shell) array(args ...string) []map[string]any {
+	s.t.Helper()
+	array, ok := s.value(args...).([]any)
+	if !ok {
+		s.t.Fatalf("ticketing %s: no array", strings.Join(args, " "))
+	}
+	objects := make([]map[string]any, len(array))
+	for i := range array {
+		if objects[i], ok = array[i].(map[string]any); !ok {
+			s.t.Fatalf("ticketing %s: no array of objects", strings.Join(args, " "))
+		}
+	}
+	return objects
+}
+
+// refusal runs a command with --json that is refused, and returns its code and message.
+func (s *shell) refusal(args ...string) (code, message string) {
+	s.t.Helper()
+	did := s.run(append(args, "--json")...)
+	if did.status != 1 || did.stdout != "" {
+		s.t.Fatalf("ticketing %s: exit status %d\n%s", strings.Join(args, " "), did.status, did.stdout)
+	}
+	return refused(s.t, did.stderr)
+}
+
+// refused decodes the error that a command with --json prints.
+func refused(t *testing.T, stderr string) (code, message string) {
+	t.Helper()
+	var body struct {
+		Error struct{ Code, Message string }
+	}
+	if err := json.Unmarshal([]byte(stderr), &body); err != nil {
+		t.Fatalf("%v in %q", err, stderr)
+	}
+	return body.Error.Code, body.Error.Message
+}
+
+// process is the program as a process of its own.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout *bufio.Reader
+
+	mu     sync.Mutex
+	stderr strings.Builder
+	origin chan string // http://HOST:PORT, once it listens
+	read   chan struct{}
+}
+
+// start starts a command as a process. It is killed when the test ends, if it still runs.
+func (s *shell) start(args ...string) *process {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), os.Args[0], args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{asProgram + "=1"}
+	for name, value := range s.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	p := &process{
+		t: s.t, cmd: cmd, stdout: bufio.NewReader(stdout), origin: make(chan string, 1), read: make(chan struct{}),
+	}
+	go p.readErrors(stderr)
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if s.t.Failed() {
+			s.t.Logf("ticketing %s:\n%s", strings.Join(args, " "), p.errors())
+		}
+	})
+	return p
+}
+
+func (p *process) readErrors(stderr io.Reader) {
+	defer close(p.read)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if origin, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			p.origin <- origin
+		}
+		p.mu.Lock()
+		p.stderr.WriteString(lines.Text() + "\n")
+		p.mu.Unlock()
+	}
+}
+
+// errors is what the process wrote to standard error so far.
+func (p *process) errors() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+// listening waits until the process listens, and returns http://HOST:PORT.
+func (p *process) listening() string {
+	p.t.Helper()
+	select {
+	case origin := <-p.origin:
+		return origin
+	case <-p.read:
+		p.t.Fatalf("it ended without listening:\n%s", p.errors())
+	case <-time.After(patience):
+		p.t.Fatalf("it does not listen:\n%s", p.errors())
+	}
+	return ""
+}
+
+// wait waits for the end of the process and returns its exit status, -1 after a signal.
+func (p *process) wait() int {
+	p.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(io.Discard, p.stdout)
+		<-p.read
+		_ = p.cmd.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		p.t.Fatalf("it does not end:\n%s", p.errors())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// signal sends a signal to the process.
+func (p *process) signal(sig os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// get reads a page of a server.
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	return send(t, http.MethodGet, url, "", "", "")
+}
+
+// send makes a request with a key, an idempotency key and a JSON body, each where not empty.
+func send(t *testing.T, method, url, key, idempotencyKey, body string) (status int, answer string) {
+	t.Helper()
+	status, answer, err := try(t.Context(), method, url, key, idempotencyKey, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, answer
+}
+
+func try(ctx context.Context, method, url, key, idempotencyKey, body string) (status int, answer string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	if idempotencyKey != "" {
+		request.Header.Set("Idempotency-Key", idempotencyKey)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+// shop is a company that is ready to sell, of a demo that has ended.
+type shop struct {
+	companyID, eventID, key string
+}
+
+// openShop makes a company that is ready to sell in the shell's database.
+func (s *shell) openShop() shop {
+	s.t.Helper()
+	demo := s.object("demo", "--once", "--addr", "127.0.0.1:0")
+	return shop{
+		companyID: demo["companyId"].(string), eventID: demo["eventId"].(string), key: demo["apiKey"].(string),
+	}
+}
+
+// checkout is the body of a checkout of one ticket.
+func (s shop) checkout() string {
+	return fmt.Sprintf(`{"eventId":%q,"buyer":{"email":"ada@example.com"},"lines":[{"tier":"GENERAL_ADMISSION",`+
+		`"quantity":1,"expectedUnitPrice":"5000.00","currency":"NGN"}]}`, s.eventID)
+}
+
+// sql does to the shell's database what no command does.
+func (s *shell) sql(statements ...string) {
+	s.t.Helper()
+	is := is.New(s.t)
+	db, err := sql.Open("sqlite", filepath.Join(s.dir, "t.db")+"?_pragma=busy_timeout(5000)")
+	is.NoErr(err)
+	defer func() { is.NoErr(db.Close()) }()
+	for _, statement := range statements {
+		_, err := db.ExecContext(s.t.Context(), statement)
+		is.NoErr(err)
+	}
+}
+
+// hasMembers fails where an object lacks one of the members.
+func hasMembers(t *testing.T, object map[string]any, members ...string) {
+	t.Helper()
+	for _, member := range members {
+		if _, ok := object[member]; !ok {
+			t.Errorf("%q is missing in %v", member, object)
+		}
+	}
+}
+
+// naira is a money object as it is decoded.
+func naira(amount string) map[string]any { return map[string]any{"amount": amount, "currency": "NGN"} }
+
+// must ends the test where a file cannot be had.
+func must(t *testing.T, err error) {
+	t.Helper()
+	is.New(t).NoErr(err)
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
+)
+
+// exit statuses.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// Codes of the command line's own that several places use.
+const (
+	codeOutput    = "OUTPUT"
+	codeSecretKey = "SECRET_KEY"
+)
+
+// failure is an error with a code of the command line's own.
+type failure struct{ code, text string }
+
+func (f *failure) Error() string { return f.text }
+
+// fail tells an error on standard error and returns the exit status.
+func (p *program) fail(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	status, code, message := exitFailed, string(ticketing.CodeInternal), withoutPackages(err.Error())
+	if refused, ok := errors.AsType[*ticketing.Error](err); ok {
+		code, message = string(refused.Code), sentence(refused)
+	} else if own, ok := errors.AsType[*failure](err); ok {
+		code = own.code
+	} else if own := p.operational(err); own != nil {
+		code, message = own.code, own.text
+	} else if _, ok := errors.AsType[*valueError](err); ok {
+		code = string(ticketing.CodeInvalidRequest)
+	} else if usage, ok := errors.AsType[*usageError](err); ok {
+		status, code = exitUsage, string(ticketing.CodeInvalidRequest)
+		if usage == errNoCommand {
+			return status
+		}
+	}
+	if p.JSON {
+		var body struct {
+			Error struct {
+				Code    string `json:"code"`
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		body.Error.Code, body.Error.Message = code, message
+		_ = encode(p.stderr, body)
+		return status
+	}
+	fmt.Fprintln(p.stderr, "ticketing: "+message)
+	return status
+}
+
+// operational is what a person is told of a failure of the database: what it means, not where in the program it was met.
+func (p *program) operational(err error) *failure {
+	switch {
+	case errors.Is(err, ticketing.ErrSecretKeys):
+		said := strings.TrimPrefix(ticketing.ErrSecretKeys.Error(), "ticketing: ")
+		_, more, _ := strings.Cut(err.Error(), said)
+		return &failure{code: codeSecretKey, text: said + more + ". Give all that it is used with, the newest first"}
+	case errors.Is(err, ticketing.ErrBusy):
+		return &failure{code: "BUSY", text: "the database is busy with another program's work: try again"}
+	case errors.Is(err, ticketing.ErrUnavailable):
+		why := "it is damaged, of another kind, not to be written, or its disk is full"
+		if of, ok := errors.AsType[*fs.PathError](err); ok {
+			why = of.Err.Error()
+		}
+		return &failure{code: "UNAVAILABLE", text: "the database " + p.databaseName() + " cannot be used: " + why}
+	case errors.Is(err, store.ErrNotMigrated):
+		return errOutdated
+	case errors.Is(err, store.ErrSchema):
+		return &failure{code: "SCHEMA", text: "the tables of the database are not of this version of the program: a newer " +
+			"version migrated them, or a migration was changed after it had been applied"}
+	}
+	return nil
+}
+
+// databaseName is --database without what may be secret in it.
+func (p *program) databaseName() string {
+	if path, ok := strings.CutPrefix(p.Database, sqlitePrefix); ok {
+		return path
+	}
+	scheme, _, _ := strings.Cut(p.Database, ":")
+	return scheme
+}
+
+// withoutPackages leaves out who says it: to a person it is all one program.
+func withoutPackages(message string) string {
+	return strings.NewReplacer("ticketing/store: ", "", "ticketing: ", "").Replace(message)
+}
+
+// sentence is what a person is told of a refusal: its violations where it has any, else its message.
+func sentence(refused *ticketing.Error) string {
+	if len(refused.Violations) == 0 {
+		return refused.Message
+	}
+	said := make([]string, len(refused.Violations))
+	for i, v := range refused.Violations {
+		said[i] = v.Message
+	}
+	return strings.Join(said, "; ")
+}
+
+// encode writes one JSON value on one line.
+func encode(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return written(encoder.Encode(value))
+}
+
+// written is what is told of output that could not be written.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		err = of.Err
+	}
+	return &failure{code: codeOutput, text: "the output could not be written: " + err.Error()}
+}
+
+// outlivePipe makes a pipe whose reader has gone a failure to write, not the end of the process, for commands that then
+// have something to say.
+func outlivePipe() { signal.Ignore(syscall.SIGPIPE) }
+
+// unshown says, where the output of a command could not be written, what it had done by then.
+func unshown(err error, done string) error {
+	if lost, ok := errors.AsType[*failure](err); ok && lost.code == codeOutput {
+		return &failure{code: codeOutput, text: done + " (" + lost.text + ")"}
+	}
+	return err
+}
+
+// field is one line of what a person reads about one thing.
+type field struct{ name, value string }
+
+// show prints one thing: value as JSON, or fields for a person.
+func (p *program) show(value any, fields ...field) error {
+	if p.JSON {
+		return encode(p.stdout, value)
+	}
+	return p.printFields(fields...)
+}
+
+func (p *program) printFields(fields ...field) error {
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, f := range fields {
+		fmt.Fprintf(w, "%s\t%s\n", f.name, f.value)
+	}
+	return written(w.Flush())
+}
+
+// list prints things as they come, so that it never holds all of them: a JSON array, or a table for a person.
+type list struct {
+	json  bool
+	out   *bufio.Writer
+	table *tabwriter.Writer
+	rows  int
+}
+
+// tableRows is how many rows of a table are aligned together.
+const tableRows = 500
+
+func (p *program) list(columns ...string) *list {
+	l := &list{json: p.JSON, out: bufio.NewWriter(p.stdout)}
+	if !l.json {
+		l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
+		l.row(columns)
+	}
+	return l
+}
+
+func (l *list) row(cells []string) { fmt.Fprintln(l.table, strings.Join(cells, "\t")) }
+
+// add prints one thing: value as JSON, or cells for a person.
+func (l *list) add(value any, cells ...string) error {
+	l.rows++
+	if !l.json {
+		l.row(cells)
+		if l.rows%tableRows == 0 {
+			return written(l.table.Flush())
+		}
+		return nil
+	}
+	opening := ","
+	if l.rows == 1 {
+		opening = "["
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	_, _ = l.out.WriteString(opening)
+	_, err = l.out.Write(text)
+	return written(err)
+}
+
+// end completes the list. A list that failed on the way is left as it is.
+func (l *list) end() error {
+	switch {
+	case !l.json:
+		_ = l.table.Flush()
+	case l.rows == 0:
+		_, _ = l.out.WriteString("[]\n")
+	default:
+		_, _ = l.out.WriteString("]\n")
+	}
+	return written(l.out.Flush())
+}
+
+// finality is the flag of commands that cannot be undone.
+type finality struct {
+	Yes bool `help:"Do not ask for confirmation."`
+}
+
+// confirm asks whether to go on, where a person can answer. The question names what it is about, which is looked up
+// only then; what is not there is refused before anyone is asked.
+func (f finality) confirm(p *program, question func() (string, error)) error {
+	if f.Yes || p.JSON || !onTerminal(p.stdin) {
+		return nil
+	}
+	asked, err := question()
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(p.stderr, asked+" This cannot be undone. [y/N] ")
+	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	default:
+		return &failure{code: "NOT_CONFIRMED", text: "not confirmed, nothing was done"}
+	}
+}
+
+func onTerminal(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	return ok && (isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd()))
+}
+
+// orDash is a text, or a dash for none.
+func orDash(s *string) string {
+	if s == nil {
+		return "-"
+	}
+	return *s
+}
+
+// timeOrDash is a time, or a dash for none.
+func timeOrDash(t *ticketing.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.String()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,129 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/store"
+)
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: errors.New("no space left on device")}
+}
+
+// unshown runs a command whose output cannot be written.
+func (s *shell) unshown(args ...string) (status int, stderr string) {
+	var told bytes.Buffer
+	getenv := func(name string) string { return s.env[name] }
+	status = program.Run(s.t.Context(), args, getenv, strings.NewReader(""), full{}, &told)
+	return status, told.String()
+}
+
+// What was done is told even if its result could not be shown, so that a secret that nobody saw can be revoked.
+func TestOutputThatIsLost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	for _, flag := range []string{"--json=false", "--json"} {
+		status, stderr := sh.unshown("company", "create", "--name", "Lagos Live", flag)
+		is.Equal(status, 1)
+		companies := sh.array("company", "list")
+		id := companies[len(companies)-1]["id"].(string)
+		is.True(strings.Contains(stderr, "the company "+id+" was created but could not be shown"))
+		sh.object("kyb", "approve", id)
+		status, stderr = sh.unshown("key", "issue", id, "--name", "gate", "--all-grants", flag)
+		is.Equal(status, 1)
+		key := sh.array("key", "list", id)[0]["id"].(string)
+		is.True(strings.Contains(stderr, "the key "+key+" was issued but could not be shown: revoke it"))
+		status, stderr = sh.unshown("key", "rotate", key, flag)
+		is.Equal(status, 1)
+		next := sh.array("key", "list", id)[0]["id"].(string)
+		is.True(strings.Contains(stderr, "the key "+next+" was issued but could not be shown: revoke it"))
+		for _, args := range [][]string{{"company", "list", flag}, {"company", "show", id, flag}, {"--help"}, {"key", "list", id, flag}} {
+			status, stderr := sh.unshown(args...)
+			is.Equal(status, 1)
+			is.True(strings.Contains(stderr, "the output could not be written: no space left on device"))
+		}
+	}
+}
+
+// Every failure that an operator can do something about has a code of its own, and says what it means: no method, no
+// statement, no word of a driver.
+func TestCodesOfFailures(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name       string
+		err        error
+		code, want string
+	}{
+		{"busy", fmt.Errorf("ticketing/store: begin: %w: database is locked (5)", ticketing.ErrBusy), "BUSY", "try again"},
+		{"unavailable", fmt.Errorf("ticketing/store: Enter: %w: disk I/O error (10)", ticketing.ErrUnavailable), "UNAVAILABLE", "the database live.db cannot be used"},
+		{"not migrated", fmt.Errorf("%w: it lacks Enter", store.ErrNotMigrated), "NOT_MIGRATED", "ticketing migrate"},
+		{"another schema", fmt.Errorf("%w: Enter", store.ErrSchema), "SCHEMA", "newer version"},
+		{"anything else", errors.New("no one knows"), "INTERNAL_ERROR", "no one knows"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var stderr bytes.Buffer
+			is.Equal(program.Tell(test.err, "sqlite:live.db", &stderr), 1)
+			code, message := refused(t, stderr.String())
+			is.Equal(code, test.code)
+			is.True(strings.Contains(message, test.want))
+			is.True(!strings.Contains(message, "Enter"))
+			is.True(!strings.Contains(message, "("))
+		})
+	}
+}
+
+// A database that cannot be used is told by its name and the reason, and nothing is left beside a path that is none.
+func TestDatabaseThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	secret := "--secret-key=" + strings.Repeat("ab", 32)
+	t.Run("no folder", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		code, message := newShell(t).refusal("company", "list", "--database", "sqlite:/does/not/exist/t.db", secret)
+		is.Equal(code, "UNAVAILABLE")
+		is.Equal(message, "the database /does/not/exist/t.db cannot be used: no such file or directory")
+	})
+	t.Run("another kind of file", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		sh := newShell(t)
+		is.NoErr(os.WriteFile(filepath.Join(sh.dir, "t.db"), bytes.Repeat([]byte("no database "), 1000), 0o600))
+		code, message := sh.refusal("company", "list", secret)
+		is.Equal(code, "UNAVAILABLE")
+		is.True(strings.Contains(message, "of another kind"))
+	})
+	t.Run("a folder", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		sh := newShell(t)
+		code, message := sh.refusal("company", "list", "--database", "sqlite:"+sh.dir)
+		is.Equal(code, "UNAVAILABLE")
+		is.Equal(message, "the database "+sh.dir+" is a folder")
+	})
+	t.Run("no path", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		sh := newShell(t)
+		is.Equal(sh.start("company", "list", "--database", "sqlite::memory:").wait(), 1)
+		files, err := os.ReadDir(sh.dir)
+		is.NoErr(err)
+		is.Equal(len(files), 0)
+	})
+}

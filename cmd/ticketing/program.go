@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+)
+
+// program is one run of the command line.
+type program struct {
+	*flags
+
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// flags are the flags that every command has.
+type flags struct {
+	Database  string `default:"sqlite:ticketing.db" group:"all" help:"Where everything is kept: sqlite:PATH, or memory: (demo and serve only), gone at exit." placeholder:"URL"`
+	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. Of several, separated by commas, the first makes digests and all verify them. With SQLite it is made on first use and kept in PATH.key. Give it as TICKETING_SECRET_KEY: others can see a command line." placeholder:"KEY"`
+	JSON      bool   `group:"all" help:"Print exactly one JSON value." name:"json"`
+}
+
+// commands is the grammar of the command line.
+type commands struct {
+	flags
+
+	Demo    demoCommand    `cmd:"" group:"serve" help:"Serve a company that is ready to sell, and sell one ticket."`
+	Serve   serveCommand   `cmd:"" group:"serve" help:"Serve the public API."`
+	Migrate migrateCommand `cmd:"" group:"serve" help:"Bring the tables of the database up to date."`
+	Version versionCommand `cmd:"" group:"serve" help:"Print version, commit and Go version."`
+
+	Company    companyCommands    `cmd:"" group:"operate" help:"Create, list, suspend and activate companies."`
+	KYB        kybCommands        `cmd:"" group:"operate" help:"Decide on the verification of companies." name:"kyb"`
+	Branding   brandingCommands   `cmd:"" group:"operate" help:"Set how a company looks to its buyers."`
+	Commission commissionCommands `cmd:"" group:"operate" help:"Schedule what a company earns."`
+	Float      floatCommands      `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
+	Wallet     walletCommands     `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
+	Ledger     ledgerCommands     `cmd:"" group:"operate" help:"List and verify the movements of wallets."`
+	Key        keyCommands        `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
+	Category   categoryCommands   `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
+	Event      eventCommands      `cmd:"" group:"operate" help:"End events."`
+}
+
+const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, and earn a commission.`
+
+// Help is what follows the description in the help text of the program.
+func (*commands) Help() string {
+	return `Begin with
+
+    ticketing demo
+
+or, for a company of your own,
+
+    ticketing company create --name 'Lagos Live'
+    ticketing kyb approve COMPANY
+    ticketing commission schedule COMPANY --value 250 --unit BASIS_POINTS
+    ticketing float credit COMPANY --amount 1000000.00 --reference settlement-0001
+    ticketing key issue COMPANY --name storefront --all-grants
+    ticketing serve
+
+COMPANY, EVENT and KEY are ids, as the commands print them. TIME is 2026-12-31T18:00:00+01:00, or 2026-12-31 for the ` +
+		`beginning of that day in UTC.
+
+Every flag can be given as an environment variable: --web-origin as TICKETING_WEB_ORIGIN. Commands work while a ` +
+		`server runs on the same database, and make the database where there is none.`
+}
+
+// run parses the arguments and runs the command they name.
+func (p *program) run(ctx context.Context, args []string) error {
+	// Until the arguments are parsed, errors are told the way that they seem to ask for.
+	p.flags = &flags{JSON: asksForJSON(args, p.getenv)}
+	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return badValue("argument %d is not valid UTF-8", i+1)
+		}
+	}
+
+	helped := false
+	var help bytes.Buffer
+	line := commands{}
+	parser, err := kong.New(&line,
+		kong.Name("ticketing"),
+		kong.Description(description),
+		kong.Writers(&help, p.stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "serve", Title: "Serving:"},
+			{Key: "operate", Title: "Operating:"},
+			{Key: "all", Title: "Flags of every command:"},
+		}),
+		kong.ValueFormatter(withDefault),
+		kong.KindMapper(reflect.Bool, boolMapper{}),
+		kong.Resolvers(p.environment()),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(p),
+	)
+	if err != nil {
+		return fmt.Errorf("command line: %w", err)
+	}
+	if len(args) == 0 {
+		_, _ = parser.Parse([]string{"--help"})
+		_, _ = io.WriteString(p.stderr, asWritten(help.String()))
+		return errNoCommand
+	}
+	parsed, err := parser.Parse(joined(parser.Model.Node, args))
+	if helped {
+		_, err := io.WriteString(p.stdout, asWritten(help.String()))
+		return written(err)
+	}
+	if err != nil {
+		return wrongCall(err)
+	}
+	p.flags = &line.flags
+	return parsed.Run()
+}
+
+// joined makes "--flag -5" one word, "--flag=-5", since the parser takes every word with a hyphen for a flag and would
+// call the value a wrong call. What begins with two hyphens, or is a flag, stays one: there the value is missing.
+func joined(program *kong.Node, args []string) []string {
+	valued, short := map[string]bool{}, map[string]bool{}
+	_ = kong.Visit(program, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok {
+			valued["--"+flag.Name] = !flag.IsBool()
+			if flag.Short != 0 {
+				short["-"+string(flag.Short)] = true
+			}
+		}
+		return next(nil)
+	})
+	words := make([]string, 0, len(args))
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--" {
+			return append(words, args[i:]...)
+		}
+		if valued[word] && i+1 < len(args) {
+			i++
+			value := args[i]
+			if len(value) < 2 || value[0] != '-' || value[1] == '-' || short[value] {
+				words = append(words, word)
+				word = value
+			} else {
+				word += "=" + value
+			}
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// placeholder is an argument as the parser writes it.
+var placeholder = regexp.MustCompile("<(company|key|event|category)>")
+
+// asWritten is a text of the parser with arguments and alternatives as the examples write them.
+func asWritten(text string) string {
+	text = placeholder.ReplaceAllStringFunc(text, func(name string) string {
+		return strings.ToUpper(strings.Trim(name, "<>"))
+	})
+	return strings.Replace(text, "--grants=GRANT,... --all-grants", "(--grants=GRANT,... | --all-grants)", 1)
+}
+
+// withDefault is the help of a flag, and its default where that is not what a reader expects.
+func withDefault(value *kong.Value) string {
+	if value.HasDefault && value.Default != "" {
+		return value.Help + " Default: " + value.Default + "."
+	}
+	return value.Help
+}
+
+// environment answers for a flag that is not on the command line with the variable of its name.
+func (p *program) environment() kong.Resolver {
+	return kong.ResolverFunc(func(line *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if flag.Name == "help" {
+			return nil, nil
+		}
+		value := p.getenv(variable(flag.Name))
+		if value == "" || rivalled(line, flag) {
+			return nil, nil
+		}
+		if !utf8.ValidString(value) {
+			return nil, badValue("the variable %s is not valid UTF-8", variable(flag.Name))
+		}
+		return value, nil
+	})
+}
+
+// rivalled tells whether a flag that excludes this one is on the command line, which goes before the environment.
+func rivalled(line *kong.Context, flag *kong.Flag) bool {
+	return slices.ContainsFunc(line.Path, func(given *kong.Path) bool {
+		return given.Flag != nil && !given.Resolved && slices.ContainsFunc(given.Flag.Xor, func(group string) bool {
+			return slices.Contains(flag.Xor, group)
+		})
+	})
+}
+
+// variable is the environment variable of a flag.
+func variable(flag string) string {
+	return "TICKETING_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// asksForJSON tells whether --json is among arguments that may not even parse.
+func asksForJSON(args []string, getenv func(string) string) bool {
+	asked, _ := parseBool(getenv(variable("json")))
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if arg == "--json" {
+			asked = true
+		}
+		if value, ok := strings.CutPrefix(arg, "--json="); ok {
+			asked, _ = parseBool(value)
+		}
+	}
+	return asked
+}
+
+// usageError is a call in the wrong way: exit status 2.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// errNoCommand says nothing, since the help text has been printed.
+var errNoCommand = &usageError{}
+
+// wrongCall sorts what the parser refused: a bad value, or a command line that cannot be understood.
+func wrongCall(err error) error {
+	if _, ok := errors.AsType[*valueError](err); ok {
+		return &valueError{text: asWritten(err.Error())}
+	}
+	help := "ticketing --help"
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
+		if node := parse.Context.Selected(); node != nil {
+			help = node.FullPath() + " --help"
+		}
+	}
+	text := asWritten(err.Error())
+	if flag, _, ok := strings.Cut(text, " value but got "); ok {
+		// The parser goes on with what it found there: the end of the line, or another flag.
+		flag, _, _ = strings.Cut(flag, ": expected ")
+		text = flag + " needs a value; write " + flag + "=VALUE for one that begins with --"
+	}
+	return &usageError{text: text + "\nRun \"" + help + "\" for how it is used."}
+}

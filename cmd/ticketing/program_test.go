@@ -1,0 +1,223 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+const nobody = "e4ae5fd6-4d3c-4e3a-8a9a-6d8d0e6c0a11"
+
+// A call in the wrong way is exit status 2 and says where help is; a bad value and a refusal are exit status 1. Both
+// are told on standard error alone, as JSON where that was asked for.
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	sh := newShell(t)
+	for _, test := range []struct {
+		name   string
+		args   string
+		status int
+		code   string
+		want   string
+	}{
+		{"unknown command", "sell", 2, "INVALID_REQUEST", `unexpected argument sell`},
+		{"unknown subcommand", "company crate", 2, "INVALID_REQUEST", `did you mean "create"?`},
+		{"no subcommand", "company", 2, "INVALID_REQUEST", `expected one of`},
+		{"unknown flag", "company list --colour", 2, "INVALID_REQUEST", "unknown flag --colour"},
+		{"flag without a value", "company create --name", 2, "INVALID_REQUEST", "--name needs a value"},
+		{"flag in the place of a value", "company create --name --database x", 2, "INVALID_REQUEST", "--name needs a value"},
+		{"help in the place of a value", "company create --name -h", 2, "INVALID_REQUEST", "--name needs a value"},
+		{"missing flag", "company create", 2, "INVALID_REQUEST", "missing flags: --name"},
+		{"missing argument", "company show", 2, "INVALID_REQUEST", "COMPANY"},
+		{"argument too many", "company list now", 2, "INVALID_REQUEST", "unexpected argument now"},
+		{"both kinds of grants", "key issue " + nobody + " --name ab --grants a --all-grants", 2, "INVALID_REQUEST", "together"},
+		{"command of a later version", "ledger export", 2, "INVALID_REQUEST", "unexpected argument export"},
+
+		{"bad id", "company show lagos", 1, "INVALID_REQUEST", "must be a UUID of version 4"},
+		{"bad name", "company create --name L", 1, "INVALID_REQUEST", "name"},
+		{"bad amount", "float credit " + nobody + " --amount 1e3 --reference settlement-1", 1, "INVALID_REQUEST", "--amount: must be a plain decimal"},
+		{"negative amount", "float credit " + nobody + " --amount -5 --reference settlement-1", 1, "INVALID_REQUEST", "--amount: must be"},
+		{"negative rate", "commission schedule " + nobody + " --unit PERCENT --value -1", 1, "INVALID_REQUEST", "--value: must"},
+		{"hyphen before an id", "company show -5", 2, "INVALID_REQUEST", "unknown flag -5"},
+		{"argument that is no text", "company create --name Lagos\xff", 1, "INVALID_REQUEST", "argument 4 is not valid UTF-8"},
+		{"bad time", "kyb grace " + nobody + " --until tomorrow", 1, "INVALID_REQUEST", "--until: must be a time"},
+		{"approval until the zero time", "kyb approve " + nobody + " --expires 0001-01-01", 1, "INVALID_REQUEST", "--expires: must be after the year 1"},
+		{"grace before all years", "kyb grace " + nobody + " --until 0001-01-01T00:30:00+01:00", 1, "INVALID_REQUEST", "--until: must be after the year 1"},
+		{"rate from the zero time", "commission schedule " + nobody + " --value 1 --unit PERCENT --effective-from 0001-01-01T00:00:00Z", 1, "INVALID_REQUEST", "--effective-from: must be after the year 1"},
+		{"bad unit", "commission schedule " + nobody + " --value 1 --unit percent", 1, "INVALID_REQUEST", "--unit: must be BASIS_POINTS"},
+		{"bad rate", "commission schedule " + nobody + " --value 101 --unit PERCENT", 1, "INVALID_REQUEST", "--value: must not exceed"},
+		{"bad wallet", "wallet suspend " + nobody + " --wallet CASH", 1, "INVALID_REQUEST", "--wallet: must be FLOAT or EARNINGS"},
+		{"bad boolean", "version --yes=maybe --json=maybe", 2, "INVALID_REQUEST", "unknown flag"},
+		{"bad grant", "key issue " + nobody + " --name ab --grants COMPANY:all", 1, "INVALID_REQUEST", "rant"},
+		{"bad address", "serve --addr 8080", 1, "INVALID_REQUEST", "--addr: must be HOST:PORT"},
+		{"bad web origin", "serve --web-origin https://a.example/app", 1, "INVALID_REQUEST", "--web-origin: must be an origin"},
+		{"bad rate limit", "serve --rate-limit -1", 1, "INVALID_REQUEST", "--rate-limit: must be a whole number"},
+		{"bad rate limit in one word", "serve --rate-limit=-1", 1, "INVALID_REQUEST", "--rate-limit: must be a whole number"},
+		{"bad proxies", "serve --trusted-proxies 10.0.0.0/33", 1, "INVALID_REQUEST", "--trusted-proxies: must be ranges"},
+		{"bad CA file", "serve --webhook-ca-file /does/not/exist", 1, "INVALID_REQUEST", "--webhook-ca-file: "},
+		{"bad log format", "serve --log-format xml", 1, "INVALID_REQUEST", "--log-format: must be text or json"},
+		{"bad log level", "serve --log-level loud", 1, "INVALID_REQUEST", "--log-level: must be debug"},
+		{"memory has no yesterday", "company list --database memory:", 1, "INVALID_REQUEST", "demo and serve only"},
+		{"memory has no tables", "migrate --database memory:", 1, "INVALID_REQUEST", "no tables"},
+		{"unknown store", "company list --database mysql://x", 1, "INVALID_REQUEST", "--database: "},
+		{"PostgreSQL comes later", "company list --database postgres://u:hush@h/d", 1, "INVALID_REQUEST", "--database: "},
+		{"SQLite on a cluster", "migrate --distribute citus", 1, "INVALID_REQUEST", "SQLite database is one file"},
+		{"unknown cluster", "migrate --distribute spanner", 1, "INVALID_REQUEST", "must be citus"},
+		{"short secret key", "company list --secret-key abcd", 1, "INVALID_REQUEST", "--secret-key: must be 32 to"},
+		{"unknown company", "company show " + nobody, 1, "NOT_FOUND", "not found"},
+		{"unverified company", "float credit COMPANY --amount 1 --reference settlement-1", 1, "CONFLICT", "Current company verification is required"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh := *sh
+			sh.t, sh.env = t, map[string]string{"TICKETING_DATABASE": "sqlite:" + filepath.Join(t.TempDir(), "t.db")}
+			args := strings.Fields(test.args)
+			for i := range args {
+				if args[i] == "COMPANY" {
+					args[i] = sh.object("company", "create", "--name", "Lagos Live")["id"].(string)
+				}
+			}
+			did := sh.run(args...)
+			is.Equal(did.status, test.status)
+			is.Equal(did.stdout, "")
+			is.True(strings.HasPrefix(did.stderr, "ticketing: "))
+			is.True(strings.Contains(did.stderr, test.want))
+			is.Equal(strings.Contains(did.stderr, ` --help" for how it is used.`), test.status == 2)
+			is.True(!strings.Contains(did.stderr, "hush")) // No password is repeated.
+
+			did = sh.run(append(args, "--json")...)
+			is.Equal(did.status, test.status)
+			is.Equal(did.stdout, "")
+			code, message := refused(t, did.stderr)
+			is.Equal(code, test.code)
+			is.True(strings.Contains(message, test.want))
+		})
+	}
+}
+
+// Without a command, the help text goes where errors go, and the call was wrong.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	did := sh.run()
+	is.Equal(did.status, 2)
+	is.Equal(did.stdout, "")
+	is.True(strings.HasPrefix(did.stderr, "Usage: ticketing <command>"))
+	asked := sh.run("--help")
+	is.Equal(asked.status, 0)
+	is.Equal(asked.stderr, "")
+	is.Equal(asked.stdout, did.stderr)
+	for line := range strings.SplitSeq(asked.stdout, "\n") {
+		is.True(len(line) <= 100)
+	}
+	for _, args := range [][]string{
+		{"demo"},
+		{"serve"},
+		{"migrate"},
+		{"version"},
+		{"company", "create"},
+		{"kyb", "approve"},
+		{"branding", "set"},
+		{"commission", "schedule"},
+		{"float", "credit"},
+		{"wallet", "suspend"},
+		{"ledger", "verify"},
+		{"key", "issue"},
+		{"category", "create"},
+		{"event", "end"},
+	} {
+		did := sh.run(append(args, "--help")...)
+		is.Equal(did.status, 0)
+		is.True(strings.HasPrefix(did.stdout, "Usage: ticketing "+strings.Join(args, " ")))
+	}
+	_, err := os.Stat(filepath.Join(sh.dir, "t.db"))
+	is.True(os.IsNotExist(err)) // Help and wrong calls touch no database.
+}
+
+// Every flag has a variable of its name. The command line goes before it; an empty one counts as unset.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	did := sh.with("TICKETING_NAME", "From Afar", "TICKETING_JSON", "1").run("company", "create")
+	is.Equal(did.status, 0)
+	is.True(strings.Contains(did.stdout, `"name":"From Afar"`))
+	is.Equal(sh.with("TICKETING_NAME", "From Afar").object("company", "create", "--name", "Near")["name"], "Near")
+	is.Equal(sh.with("TICKETING_NAME", "").run("company", "create").status, 2)
+	id := sh.array("company", "list")[0]["id"].(string)
+	key := sh.with("TICKETING_ALL_GRANTS", "true").run("key", "issue", id, "--name", "ab", "--json")
+	code, _ := refused(t, key.stderr)
+	is.Equal(code, "CONFLICT") // It went past the parser, to a company that is not verified.
+	did = sh.with("TICKETING_EXPIRES", "soon").run("kyb", "approve", id)
+	is.Equal(did.status, 1)
+	is.True(strings.Contains(did.stderr, "--expires: must be a time"))
+	is.Equal(sh.with("TICKETING_JSON", "maybe").run("version").status, 1)
+	did = sh.with("TICKETING_NAME", "Lagos\xff").run("company", "create")
+	is.Equal(did.status, 1)
+	is.True(strings.Contains(did.stderr, "the variable TICKETING_NAME is not valid UTF-8"))
+	// A flag goes before the variable of the flag that excludes it.
+	sh.object("kyb", "approve", id)
+	issued := sh.with("TICKETING_ALL_GRANTS", "1").object("key", "issue", id, "--name", "gate", "--grants",
+		"COMPANY:ticket:validate")
+	is.Equal(issued["grants"], []any{"COMPANY:ticket:validate"})
+	issued = sh.with("TICKETING_GRANTS", "COMPANY:ticket:validate").object("key", "issue", id, "--name", "shop",
+		"--all-grants")
+	is.Equal(len(issued["grants"].([]any)), 7)
+	// A variable of one command does not disturb another.
+	is.Equal(sh.with("TICKETING_EXPIRES", "soon").run("company", "list").status, 0)
+}
+
+// A value may begin with a hyphen.
+func TestValueWithHyphen(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	is.Equal(sh.object("company", "create", "--name", "-dash")["name"], "-dash")
+	is.Equal(sh.object("company", "create", "--name=--dash")["name"], "--dash")
+}
+
+// The usage names arguments as the examples do, and says which flags exclude each other.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	sh := newShell(t)
+	for _, test := range []struct{ args, want string }{
+		{"company show --help", "Usage: ticketing company show COMPANY"},
+		{"key revoke --help", "Usage: ticketing key revoke KEY [flags]"},
+		{"event end --help", "Usage: ticketing event end EVENT [flags]"},
+		{"ledger verify --help", "Usage: ticketing ledger verify [COMPANY]"},
+		{"key issue --help", "Usage: ticketing key issue --name=NAME (--grants=GRANT,... | --all-grants) COMPANY"},
+		{"category create --help", "words of a-z and 0-9, joined by single hyphens"},
+		{"kyb reject --help", "A grace stays in force: only revoke ends it"},
+		{"serve --help", "For a later version, which sends webhooks"},
+		{"migrate --help", "For a later version"},
+	} {
+		did := sh.run(strings.Fields(test.args)...)
+		if unwrapped := strings.Join(strings.Fields(did.stdout), " "); !strings.Contains(unwrapped, test.want) {
+			t.Errorf("ticketing %s: %q is missing in\n%s", test.args, test.want, did.stdout)
+		}
+	}
+}
+
+// The default database lies in the folder that the program runs in.
+func TestDefaultDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_DATABASE", "")
+	is.Equal(sh.start("company", "create", "--name", "Lagos Live").wait(), 0)
+	_, err := os.Stat(filepath.Join(sh.dir, "ticketing.db"))
+	is.NoErr(err)
+}
+
+// A migration names what it applied, and has nothing to do the second time.
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	is.True(len(sh.object("migrate")["applied"].([]any)) > 0)
+	is.Equal(sh.object("migrate")["applied"], []any{})
+}

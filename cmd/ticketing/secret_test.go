@@ -1,0 +1,145 @@
+package main_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// On first use a secret key is made beside the database, for its owner alone.
+func TestSecretKeyIsMadeBesideTheDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	sh.object("company", "create", "--name", "Lagos Live")
+	path := filepath.Join(sh.dir, "t.db.key")
+	info, err := os.Stat(path)
+	is.NoErr(err)
+	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
+	text, err := os.ReadFile(path)
+	is.NoErr(err)
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	is.NoErr(err)
+	is.Equal(len(key), 32)
+
+	sh.array("company", "list")
+	after, err := os.ReadFile(path)
+	is.NoErr(err)
+	is.Equal(after, text)
+	files, err := filepath.Glob(path + ".*")
+	is.NoErr(err)
+	is.Equal(len(files), 0) // Nothing is left of the making.
+}
+
+// Commands that meet on a new database agree on one key.
+func TestSecretKeyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	const commands = 4
+	outcomes := make([]outcome, commands)
+	var all sync.WaitGroup
+	for i := range outcomes {
+		all.Go(func() { outcomes[i] = sh.run("company", "create", "--name", "Lagos Live") })
+	}
+	all.Wait()
+	for _, did := range outcomes {
+		is.Equal(did.stderr, "")
+		is.Equal(did.status, 0)
+	}
+	is.Equal(len(sh.array("company", "list")), commands)
+}
+
+// A wrong secret key is refused at the start, by commands and by the server.
+func TestWrongSecretKeyIsRefusedAtStart(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	sh.object("company", "create", "--name", "Lagos Live")
+	other := strings.Repeat("ab", 32)
+	for _, args := range [][]string{
+		{"company", "list", "--secret-key", other},
+		{"migrate", "--secret-key", other},
+		{"serve", "--addr", "127.0.0.1:0", "--secret-key", other},
+	} {
+		did := sh.run(args...)
+		is.Equal(did.status, 1)
+		is.True(strings.Contains(did.stderr, "secret"))
+		code, _ := sh.refusal(args...)
+		is.Equal(code, "SECRET_KEY")
+		is.True(!strings.Contains(did.stderr, "listening"))
+		is.True(!strings.Contains(did.stderr, other))
+	}
+}
+
+// Two secret keys that are one are refused as such.
+func TestEqualSecretKeys(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	key := strings.Repeat("ab", 32)
+	code, message := newShell(t).refusal("company", "list", "--secret-key", key+","+key)
+	is.Equal(code, "SECRET_KEY")
+	is.True(!strings.Contains(message, key))
+}
+
+// A secret key is rotated by putting a new one first and keeping the old one behind it.
+func TestSecretKeysRotate(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	sh.object("company", "create", "--name", "Lagos Live")
+	kept, err := os.ReadFile(filepath.Join(sh.dir, "t.db.key"))
+	is.NoErr(err)
+	older := strings.TrimSpace(string(kept))
+	bytes, err := hex.DecodeString(strings.Repeat("fb", 40))
+	is.NoErr(err)
+	for _, newer := range []string{
+		hex.EncodeToString(bytes), strings.ToUpper(hex.EncodeToString(bytes)),
+		base64.StdEncoding.EncodeToString(bytes), base64.RawURLEncoding.EncodeToString(bytes),
+	} {
+		is.Equal(len(sh.with("TICKETING_SECRET_KEY", newer+","+older).array("company", "list")), 1)
+	}
+}
+
+// A key that is missing, damaged or open to others is not replaced and not used.
+func TestSecretKeyFileIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		spoil func(path string) error
+		want  string
+	}{
+		{"missing", os.Remove, "is not in"},
+		{"a folder", func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "is a folder"},
+		{"readable by others", func(path string) error { return os.Chmod(path, 0o640) }, "chmod 600"},
+		{"cut short", func(path string) error { return os.Truncate(path, 20) }, "damaged"},
+		{"empty", func(path string) error { return os.Truncate(path, 0) }, "damaged"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh := newShell(t)
+			sh.object("company", "create", "--name", "Lagos Live")
+			path := filepath.Join(sh.dir, "t.db.key")
+			key, err := os.ReadFile(path)
+			is.NoErr(err)
+			is.NoErr(test.spoil(path))
+			did := sh.run("company", "list")
+			is.Equal(did.status, 1)
+			is.True(strings.Contains(did.stderr, test.want))
+			is.True(strings.Contains(did.stderr, path))
+			code, _ := sh.refusal("company", "list")
+			is.Equal(code, "SECRET_KEY")
+
+			given := sh.with("TICKETING_SECRET_KEY", string(key))
+			is.Equal(len(given.array("company", "list")), 1) // The key by another way is as good.
+		})
+	}
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+)
+
+type serveCommand struct {
+	serving
+
+	NoMigrate bool `help:"Refuse to start on tables that are not up to date, instead of migrating them." name:"no-migrate"`
+}
+
+func (*serveCommand) Help() string {
+	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, /readyz ` +
+		`while the database answers, /metrics is Prometheus text; keep them from the public at your proxy.
+
+SIGTERM and SIGINT drain: requests in flight finish, those that do not arrive whole within 3 seconds are given up, and the exit status is 0. A second signal ends the process at once.
+
+    ticketing serve
+    ticketing serve --addr 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --log-format json
+    TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve`
+}
+
+// serving are the flags of the commands that serve the public API.
+type serving struct {
+	Addr                string    `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
+	WebOrigin           webOrigin `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
+	RateLimit           count     `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
+	TrustedProxies      prefixes  `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
+	WebhookAllowPrivate bool      `help:"For a later version, which sends webhooks: let them go to private addresses; for development only."`
+	WebhookCAFile       roots     `help:"For a later version, which sends webhooks: PEM file of certificates that receivers may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
+	LogFormat           logFormat `default:"text" help:"text or json." placeholder:"FORMAT"`
+	LogLevel            logLevel  `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
+}
+
+func (c *serveCommand) Run(ctx context.Context, p *program) error {
+	return p.serve(ctx, &c.serving, func(ctx context.Context, opened *database) error {
+		if !c.NoMigrate {
+			return opened.migrate(ctx)
+		}
+		pending, err := opened.pending(ctx)
+		if err == nil && len(pending) > 0 {
+			err = errOutdated
+		}
+		return err
+	}, func(ctx context.Context, _ *running) error {
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// running is a server that listens.
+type running struct {
+	svc       *ticketing.Service
+	logger    *slog.Logger
+	baseURL   string // of the public API, for a client on this machine
+	webOrigin string
+}
+
+// Bounds of a server. A client that is slower than these is cut off.
+const (
+	headerTimeout  = 10 * time.Second
+	readTimeout    = 30 * time.Second
+	writeTimeout   = 60 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 32 << 10
+	// drainTimeout is less than the half minute that supervisors commonly wait before they kill.
+	drainTimeout = 25 * time.Second
+	// arrivalTimeout is how long a drain waits for the rest of requests that are on their way.
+	arrivalTimeout = 3 * time.Second
+	readyTimeout   = 2 * time.Second
+)
+
+// serve prepares the database, serves the public API while meanwhile runs, and drains when it returns or a signal
+// comes, which ends the context of meanwhile.
+func (p *program) serve(
+	ctx context.Context, s *serving, prepare func(context.Context, *database) error,
+	meanwhile func(context.Context, *running) error,
+) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	defer func() {
+		// A signal that came before the server listened.
+		if ctx.Err() != nil {
+			err = ignoring(err, context.Canceled)
+		}
+	}()
+	// A second signal is not caught, and ends the process.
+	context.AfterFunc(ctx, stop)
+
+	logger := s.logger(p.stderr)
+	// The port is taken first: without it nothing is to be done to the database.
+	listener, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }()
+	opened, err := p.open(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.close()) }()
+	if err := prepare(ctx, opened); err != nil {
+		return err
+	}
+	svc, err := opened.service(ctx, logger)
+	if err != nil {
+		return err
+	}
+	local := localOrigin(listener.Addr())
+	r := &running{
+		svc: svc, logger: logger, baseURL: local + httpapi.DefaultPrefix, webOrigin: cmp.Or(s.WebOrigin.origin, local),
+	}
+	return p.work(ctx, s, r, listener, meanwhile)
+}
+
+// work runs the server, the background work and meanwhile until the first of them ends or ctx does, and then ends all.
+func (p *program) work(
+	ctx context.Context, s *serving, r *running, listener net.Listener,
+	meanwhile func(context.Context, *running) error,
+) error {
+	logger := r.logger
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := &http.Server{
+		Handler: s.handler(r.svc, logger),
+		// OPTIONS * is for the handler, too: every answer is the contract's.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            headerTimeout,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeaderBytes,
+		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	bodies := newArrivals()
+	bodies.watch(server)
+	ended := make(chan error, 3) // one for each part
+	go func() { ended <- ignoring(server.Serve(listener), http.ErrServerClosed) }()
+	go func() { ended <- ignoring(r.svc.Run(ctx), context.Canceled) }()
+	fmt.Fprintln(p.stderr, "listening on http://"+listener.Addr().String())
+	if s.WebhookAllowPrivate {
+		logger.WarnContext(ctx, "--webhook-allow-private is for development only: never use it in production")
+	}
+	go func() { ended <- ignoring(meanwhile(ctx, r), context.Canceled) }()
+
+	err := <-ended
+	logger.InfoContext(ctx, "draining")
+	cancel()
+	late := time.AfterFunc(arrivalTimeout, bodies.cutOff)
+	err = errors.Join(err, drain(ctx, server))
+	late.Stop()
+	err = errors.Join(err, <-ended, <-ended)
+	logger.InfoContext(ctx, "stopped")
+	return err
+}
+
+// drain lets the requests in flight finish and takes no new ones. It is for a context that has ended.
+func drain(ctx context.Context, server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		_ = server.Close()
+		return &failure{code: "DRAIN_TIMEOUT", text: fmt.Sprintf("requests in flight did not finish within %s and were "+
+			"cut off", drainTimeout)}
+	}
+	return nil
+}
+
+// handler serves the public API, and beside it what tells of the server itself.
+func (s *serving) handler(svc *ticketing.Service, logger *slog.Logger) http.Handler {
+	m := newMetrics()
+	limit := int(s.RateLimit)
+	if limit == 0 {
+		limit = -1
+	}
+	api := httpapi.New(svc, &httpapi.Config{
+		RateLimit: limit, TrustedProxies: s.TrustedProxies, Logger: logger, OnRequest: m.observe,
+	})
+	told := map[string]http.Handler{
+		"/healthz": plain(func(context.Context) error { return nil }),
+		"/readyz": plain(func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+			defer cancel()
+			err := svc.Ready(ctx)
+			if err != nil {
+				logger.WarnContext(ctx, "not ready", "error", err)
+			}
+			return err
+		}),
+		"/metrics": m.handler(),
+	}
+	// No http.ServeMux: it would clean paths, and a path is none of its business here.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, ok := told[r.URL.Path]
+		if !ok || (r.Method != http.MethodGet && r.Method != http.MethodHead) {
+			handler = api
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// plain answers 200 or 503, with no more than a word about why.
+func plain(check func(context.Context) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		if err := check(r.Context()); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "unavailable\n")
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+}
+
+// listen takes the address.
+func (s *serving) listen(ctx context.Context) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
+		return nil, badValue("--addr: must be HOST:PORT, such as 127.0.0.1:8080")
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, &failure{code: "ADDRESS_IN_USE", text: "another program listens on " + s.Addr +
+			": choose another address with --addr, such as --addr 127.0.0.1:0 for any free port"}
+	}
+	if err != nil {
+		why := err
+		if of, ok := errors.AsType[*os.SyscallError](err); ok {
+			why = of.Err
+		}
+		return nil, &failure{code: "ADDRESS", text: "--addr: cannot listen on " + s.Addr + ": " + why.Error()}
+	}
+	return httpapi.Listener(listener), nil
+}
+
+// localOrigin is how a client on this machine reaches a listener. One on all addresses has no address to connect to.
+func localOrigin(listening net.Addr) string {
+	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return "http://" + listening.String()
+}
+
+// logger writes to standard error in the format that was asked for.
+func (s *serving) logger(w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: s.LogLevel.Level}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// ignoring is err, or nil for the one that is expected.
+func ignoring(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"crypto/x509"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// webOrigin is a scheme and a host, and a port where it is not the scheme's own.
+type webOrigin struct{ origin string }
+
+func (v *webOrigin) UnmarshalText(text []byte) error {
+	given := strings.TrimSuffix(string(text), "/")
+	u, err := url.Parse(given)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Hostname() == "" ||
+		u.Scheme+"://"+u.Host != given {
+		return badValue("must be an origin such as https://tickets.example")
+	}
+	v.origin = given
+	return nil
+}
+
+// prefixes are ranges of addresses; an address alone is a range of one.
+type prefixes []netip.Prefix
+
+func (v *prefixes) UnmarshalText(text []byte) error {
+	for part := range strings.SplitSeq(string(text), ",") {
+		part = strings.TrimSpace(part)
+		prefix, err := netip.ParsePrefix(part)
+		if address, notOne := netip.ParseAddr(part); err != nil && notOne == nil && address.Zone() == "" {
+			prefix, err = address.Prefix(address.BitLen())
+		}
+		if err != nil {
+			return badValue("must be ranges of addresses such as 10.0.0.0/8, separated by commas")
+		}
+		*v = append(*v, prefix.Masked())
+	}
+	return nil
+}
+
+// roots are certificates that are trusted beside those of the system.
+type roots struct{ pool *x509.CertPool }
+
+func (v *roots) UnmarshalText(text []byte) error {
+	pem, err := os.ReadFile(string(text))
+	if err != nil {
+		return badValue("%v", err)
+	}
+	v.pool, err = x509.SystemCertPool()
+	if err != nil {
+		v.pool = x509.NewCertPool()
+	}
+	if !v.pool.AppendCertsFromPEM(pem) {
+		return badValue("%s holds no certificate in PEM", text)
+	}
+	return nil
+}
+
+type logFormat string
+
+func (v *logFormat) UnmarshalText(text []byte) error {
+	switch *v = logFormat(text); *v {
+	case "text", "json":
+		return nil
+	default:
+		return badValue("must be text or json")
+	}
+}
+
+type logLevel struct{ slog.Level }
+
+func (v *logLevel) UnmarshalText(text []byte) error {
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		if strings.EqualFold(level.String(), string(text)) {
+			v.Level = level
+			return nil
+		}
+	}
+	return badValue("must be debug, info, warn or error")
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+// valueError is a value that is not well formed: INVALID_REQUEST and exit status 1. The parser puts the flag or the
+// argument before its text.
+type valueError struct{ text string }
+
+func (e *valueError) Error() string { return e.text }
+
+func badValue(format string, args ...any) error {
+	return &valueError{text: fmt.Sprintf(format, args...)}
+}
+
+// id is the id of a resource.
+type id struct{ uuid.UUID }
+
+func (v *id) UnmarshalText(text []byte) error {
+	parsed, err := ticketing.ParseID(string(text))
+	if err != nil {
+		return badValue("%v", err)
+	}
+	v.UUID = parsed
+	return nil
+}
+
+// amount is a sum of money as a client writes it.
+type amount struct{ money.Amount }
+
+func (v *amount) UnmarshalText(text []byte) error {
+	parsed, err := money.Parse(string(text))
+	if err != nil {
+		return badValue("%v", err)
+	}
+	v.Amount = parsed
+	return nil
+}
+
+// moment is a time, or a day for its beginning in UTC.
+type moment struct{ time.Time }
+
+func (v *moment) UnmarshalText(text []byte) error {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if parsed, err := time.Parse(layout, string(text)); err == nil {
+			// The zero time, which is in the year 1, would be taken for none.
+			if v.Time = parsed.UTC(); v.Year() <= 1 {
+				return badValue("must be after the year 1")
+			}
+			return nil
+		}
+	}
+	return badValue("must be a time such as 2026-12-31T18:00:00Z, or a day such as 2026-12-31")
+}
+
+// walletName is one of the two wallets of a company.
+type walletName struct{ ledger.Wallet }
+
+func (v *walletName) UnmarshalText(text []byte) error {
+	switch wallet := ledger.Wallet(text); wallet {
+	case ledger.Float, ledger.Earnings:
+		v.Wallet = wallet
+		return nil
+	default:
+		return badValue("must be FLOAT or EARNINGS")
+	}
+}
+
+// unit is the unit of a commission rate.
+type unit struct{ money.Unit }
+
+func (v *unit) UnmarshalText(text []byte) error {
+	parsed, err := money.ParseUnit(string(text))
+	if err != nil {
+		return badValue("%v", err)
+	}
+	v.Unit = parsed
+	return nil
+}
+
+// boolMapper reads a flag that is there or not, or its environment variable. Other than the parser's own it tells a
+// bad value from a wrong call.
+type boolMapper struct{}
+
+func (boolMapper) IsBool() bool { return true }
+
+func (boolMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		target.SetBool(true)
+		return nil
+	}
+	value, err := parseBool(fmt.Sprint(ctx.Scan.Pop().Value))
+	if err != nil {
+		return err
+	}
+	target.SetBool(value)
+	return nil
+}
+
+func parseBool(s string) (bool, error) {
+	switch strings.ToLower(s) {
+	case "1", "true", "yes", "on":
+		return true, nil
+	case "0", "false", "no", "off":
+		return false, nil
+	default:
+		return false, badValue("must be true or false")
+	}
+}
+
+// count is a whole number from 0 on.
+type count int
+
+func (v *count) UnmarshalText(text []byte) error {
+	const most = 1_000_000_000
+	parsed, err := strconv.ParseUint(string(text), 10, 32)
+	if err != nil || parsed > most {
+		return badValue("must be a whole number from 0 to %d", most)
+	}
+	*v = count(parsed)
+	return nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+
+	"github.com/floatgate/ticketing"
+)
+
+type walletCommands struct {
+	Show     walletShow     `cmd:"" help:"Show both wallets of a company."`
+	Suspend  walletSuspend  `cmd:"" help:"Suspend a wallet: no checkout goes through it."`
+	Activate walletActivate `cmd:"" help:"Activate a suspended wallet."`
+}
+
+type walletShow struct{ companyArg }
+
+func (c *walletShow) Run(ctx context.Context, p *program) error {
+	return p.wallets(ctx, func(op ticketing.Operator) (ticketing.Wallets, error) {
+		return op.GetWallets(ctx, c.Company.UUID)
+	})
+}
+
+// walletFlag is the wallet that a command is about.
+type walletFlag struct {
+	Wallet walletName `help:"FLOAT or EARNINGS." placeholder:"WALLET" required:""`
+}
+
+type walletSuspend struct {
+	companyArg
+	walletFlag
+}
+
+func (c *walletSuspend) Run(ctx context.Context, p *program) error {
+	return p.wallets(ctx, func(op ticketing.Operator) (ticketing.Wallets, error) {
+		return op.SuspendWallet(ctx, c.Company.UUID, c.Wallet.Wallet)
+	})
+}
+
+type walletActivate struct {
+	companyArg
+	walletFlag
+}
+
+func (c *walletActivate) Run(ctx context.Context, p *program) error {
+	return p.wallets(ctx, func(op ticketing.Operator) (ticketing.Wallets, error) {
+		return op.ActivateWallet(ctx, c.Company.UUID, c.Wallet.Wallet)
+	})
+}
+
+// wallets does something with the wallets of a company and shows them.
+func (p *program) wallets(
+	ctx context.Context, do func(op ticketing.Operator) (ticketing.Wallets, error),
+) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		wallets, err := do(op)
+		if err != nil {
+			return err
+		}
+		return p.show(wallets,
+			field{"FLOAT", naira(wallets.Float) + "  " + string(wallets.FloatStatus)},
+			field{"EARNINGS", naira(wallets.Earnings) + "  " + string(wallets.EarningsStatus)},
+			field{"Low balance", yesNo(wallets.LowBalance)},
+		)
+	})
+}
