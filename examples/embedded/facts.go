@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/webhook"
+)
+
+// facts does the host's own work about what happened. A fact may be told more than once, so a host keeps the ids of
+// those it is done with, under a unique constraint and in the transaction of what it does about them; a map will do
+// here. An error leaves the fact to be told again.
+type facts struct {
+	log  *slog.Logger
+	mu   sync.Mutex
+	done map[uuid.UUID]bool
+}
+
+func newFacts(logger *slog.Logger) *facts {
+	return &facts{log: logger, done: make(map[uuid.UUID]bool)}
+}
+
+func (f *facts) told(ctx context.Context, fact ticketing.Fact) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done[fact.ID] {
+		return nil
+	}
+	switch about := fact.Data.(type) {
+	case webhook.OrderCreated:
+		f.log.InfoContext(ctx, "sold", slog.String("order", about.Order.ID), slog.String("gross", about.Order.GrossAmount))
+	case webhook.BalanceLow:
+		f.log.WarnContext(ctx, "the float runs out", slog.String("balance", about.BalanceAfter))
+	case ticketing.TicketEmail:
+		f.log.InfoContext(ctx, "here the tickets would be mailed", slog.String("order", about.Order.ID.String()))
+	}
+	f.done[fact.ID] = true
+	return nil
+}

@@ -1,0 +1,140 @@
+// Command embedded is somebody's own server with ticketing inside: one process, one SQLite file, nothing beside it.
+//
+//	go run ./examples/embedded
+//
+// It serves
+//
+//	/api/public/v1/…    the public API, for storefronts that hold an API key
+//	POST /door/sales    the server's own till: form values tier, quantity, unitPrice, email; header Idempotency-Key
+//	GET  /              a word of welcome
+//
+// What is worth copying:
+//
+//   - main.go opens the store, makes the service, mounts the API before http.ServeMux, runs the background work, and
+//     stops all of it in the right order.
+//   - secret.go makes the key of the database at the first start, and only then.
+//   - door.go sells without an API key: the host has decided who stands at its till and calls the service itself.
+//   - facts.go takes what happened out of the service, after the commit and at least once.
+//   - company.go makes the company, its rate, its float and its event; each step may run again.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/store"
+)
+
+func main() {
+	if err := run(context.Background(), os.Getenv, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run serves until the context ends or a signal comes.
+func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	logger := slog.New(slog.NewTextHandler(stderr, nil))
+
+	path := orDefault(getenv("APP_DATABASE"), "embedded.db")
+	secret, err := secretKey(path)
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, "sqlite:"+path, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.Migrate(ctx); err != nil {
+		return err
+	}
+	facts := newFacts(logger)
+	svc, err := ticketing.New(db, &ticketing.Config{
+		SecretKeys: [][]byte{secret}, OnFact: facts.told, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	if err := svc.Ready(ctx); err != nil { // Before anything is written: is this the database of that key?
+		return err
+	}
+	shop, err := setUp(ctx, svc)
+	if err != nil {
+		return err
+	}
+
+	mux := http.NewServeMux()
+	mux.Handle("POST /door/sales", &door{svc: svc, shop: shop, log: logger})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "Tickets are sold here.\n")
+	})
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", orDefault(getenv("APP_ADDR"), "127.0.0.1:8082"))
+	if err != nil {
+		return err
+	}
+	return serve(ctx, svc, listener, mount(httpapi.New(svc, &httpapi.Config{Logger: logger}), mux), stderr)
+}
+
+// mount hands requests under the API's prefix on as they came. http.ServeMux cannot do that: it cleans paths, and
+// answers a tier whose name holds "//" with a redirect to somewhere else.
+func mount(api, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path := r.URL.Path; path == httpapi.DefaultPrefix || strings.HasPrefix(path, httpapi.DefaultPrefix+"/") {
+			api.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
+// serve answers requests and does the background work until the context ends. Requests in flight finish before the
+// background work stops, so that what they caused has been told.
+func serve(
+	ctx context.Context, svc *ticketing.Service, listener net.Listener, handler http.Handler, stderr io.Writer,
+) error {
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	worked, served := make(chan error, 1), make(chan error, 1)
+	go func() { worked <- svc.Run(background) }()
+	go func() { served <- server.Serve(listener) }()
+	fmt.Fprintln(stderr, "listening on http://"+listener.Addr().String())
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served:
+	case err = <-worked:
+		worked <- nil // It is waited for below.
+	}
+	drain, cancel := context.WithTimeout(background, 25*time.Second)
+	defer cancel()
+	err = errors.Join(err, server.Shutdown(drain))
+	stop()
+	return errors.Join(err, <-worked)
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,289 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	embedded "github.com/floatgate/ticketing/examples/embedded"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/store"
+)
+
+// host is the program, running.
+type host struct {
+	t      *testing.T
+	origin string
+	lines  chan string // what it logged; more than a test makes it log fit in
+	stop   func() error
+}
+
+func start(t *testing.T, database string) *host {
+	t.Helper()
+	settings := map[string]string{"APP_DATABASE": database, "APP_ADDR": "127.0.0.1:0"}
+	ctx, cancel := context.WithCancel(t.Context())
+	output, stderr := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := embedded.Run(ctx, func(name string) string { return settings[name] }, stderr)
+		_ = stderr.CloseWithError(err)
+		ended <- err
+	}()
+	h := &host{t: t, lines: make(chan string, 1000)}
+	go func() {
+		defer close(h.lines)
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			h.lines <- lines.Text()
+		}
+	}()
+	h.stop = func() error {
+		cancel()
+		return <-ended
+	}
+	h.origin = h.until("listening on ")
+	return h
+}
+
+// until reads the log up to a line with a text, and returns what follows it.
+func (h *host) until(text string) string {
+	h.t.Helper()
+	for line := range h.lines {
+		if _, rest, found := strings.Cut(line, text); found {
+			return rest
+		}
+	}
+	h.t.Fatalf("the program ended without %q", text)
+	return ""
+}
+
+// sell posts a sale to the till.
+func (h *host) sell(key, tier, price string) (status int, body string) {
+	h.t.Helper()
+	form := url.Values{"tier": {tier}, "quantity": {"2"}, "unitPrice": {price}, "email": {"ada@example.com"}}
+	return h.send(http.MethodPost, "/door/sales", form.Encode(), "Content-Type", "application/x-www-form-urlencoded",
+		"Idempotency-Key", key)
+}
+
+func (h *host) send(method, path, body string, headers ...string) (status int, answer string) {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.t.Context(), method, h.origin+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultTransport.RoundTrip(request) // It follows no redirect.
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// beside is the operator's plane of a host's database, as an operator's own process has it.
+func beside(t *testing.T, database string) ticketing.Operator {
+	t.Helper()
+	is := is.New(t)
+	text, err := os.ReadFile(database + ".key")
+	is.NoErr(err)
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	is.NoErr(err)
+	db, err := store.Open(t.Context(), "sqlite:"+database, nil)
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(db.Close()) })
+	is.NoErr(db.Migrate(t.Context()))
+	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: [][]byte{secret}})
+	is.NoErr(err)
+	return svc.As(ticketing.Staff("test"))
+}
+
+// onlyCompany is the one company of a database.
+func onlyCompany(t *testing.T, op ticketing.Operator) ticketing.Company {
+	t.Helper()
+	is := is.New(t)
+	companies, err := op.ListCompanies(t.Context(), ticketing.PageParams{})
+	is.NoErr(err)
+	is.Equal(len(companies.Items), 1) // a second start makes no second company
+	return companies.Items[0]
+}
+
+// issueKey proves the books, and issues an API key.
+func issueKey(t *testing.T, database string) (key string) {
+	t.Helper()
+	is := is.New(t)
+	op := beside(t, database)
+	company := onlyCompany(t, op)
+	report, err := op.VerifyLedger(t.Context(), company.ID)
+	is.NoErr(err)
+	is.True(report.OK)
+	issued, err := op.IssueAPIKey(t.Context(), company.ID, "storefront", []ticketing.Grant{ticketing.GrantOrderRead})
+	is.NoErr(err)
+	return issued.Key
+}
+
+// The till sells once per key, the host hears of it, the API beside it shows it, and a restart loses nothing.
+func TestServerWithTicketingInside(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	database := filepath.Join(t.TempDir(), "shop.db")
+	h := start(t, database)
+
+	status, first := h.sell("till-1-sale-0001", "VIP", "15000.00")
+	is.Equal(status, http.StatusOK)
+	is.True(strings.Contains(first, `"total":{"amount":"30000.00","currency":"NGN"}`))
+	status, again := h.sell("till-1-sale-0001", "VIP", "15000.00")
+	is.Equal(status, http.StatusOK)
+	is.Equal(again, first)
+	is.True(strings.Contains(h.until("msg=sold"), "gross=30000.00"))
+
+	status, _ = h.send(http.MethodGet, "/", "")
+	is.Equal(status, http.StatusOK)
+	is.NoErr(h.stop())
+
+	h = start(t, database)
+	key := issueKey(t, database)
+	status, orders := h.send(http.MethodGet, httpapi.DefaultPrefix+"/orders", "", "Authorization", "Bearer "+key)
+	is.Equal(status, http.StatusOK)
+	is.Equal(strings.Count(orders, `"object":"order"`), 1)
+	status, again = h.sell("till-1-sale-0001", "VIP", "15000.00")
+	is.Equal(status, http.StatusOK)
+	is.Equal(again, first)
+	is.NoErr(h.stop())
+}
+
+func TestTillSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	h := start(t, filepath.Join(t.TempDir(), "shop.db"))
+	t.Cleanup(func() { _ = h.stop() })
+	tests := map[string]struct {
+		key, tier, price, says string
+		status                 int
+	}{
+		"no key":         {"", "VIP", "15000.00", "IDEMPOTENCY_KEY_REQUIRED", http.StatusBadRequest},
+		"no amount":      {"sale-0001", "VIP", "1e3", "unitPrice", http.StatusBadRequest},
+		"another price":  {"sale-0002", "VIP", "14999.99", "INVENTORY_UNAVAILABLE", http.StatusConflict},
+		"another tier":   {"sale-0003", "vip", "15000.00", "INVENTORY_UNAVAILABLE", http.StatusConflict},
+		"a tier too far": {"sale-0004", strings.Repeat("V", 61), "15000.00", "INVALID_REQUEST", http.StatusBadRequest},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			status, body := h.sell(tt.key, tt.tier, tt.price)
+			is.Equal(status, tt.status)
+			is.True(strings.Contains(body, tt.says))
+		})
+	}
+}
+
+// Under the API's prefix every path is answered by the contract, none by a redirect of the host's.
+func TestAPIIsMountedBeforeTheMux(t *testing.T) {
+	t.Parallel()
+	h := start(t, filepath.Join(t.TempDir(), "shop.db"))
+	t.Cleanup(func() { _ = h.stop() })
+	event := httpapi.DefaultPrefix + "/events/" + uuid.NewString()
+	tests := map[string]struct {
+		path, says string
+		status     int
+	}{
+		"a tier with two slashes":  {event + "/inventory/A%2F%2FB", "AUTHENTICATION_FAILED", http.StatusUnauthorized},
+		"a path that is not clean": {httpapi.DefaultPrefix + "//events", "NOT_FOUND", http.StatusNotFound},
+		"the prefix itself":        {httpapi.DefaultPrefix, "NOT_FOUND", http.StatusNotFound},
+		"a longer neighbour":       {httpapi.DefaultPrefix + "2/events", "404 page not found", http.StatusNotFound},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			status, body := h.send(http.MethodDelete, tt.path, "")
+			is.Equal(status, tt.status)
+			is.True(strings.Contains(body, tt.says))
+		})
+	}
+}
+
+// A company that is not on the first page is found again, and not made anew.
+func TestCompanyIsFoundAmongMany(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	database := filepath.Join(t.TempDir(), "shop.db")
+	is.NoErr(os.WriteFile(database+".key", []byte(strings.Repeat("ab", 32)), 0o600))
+	op := beside(t, database)
+	const neighbours = 30
+	for i := range neighbours {
+		_, err := op.CreateCompany(t.Context(), fmt.Sprintf("A neighbour, number %d", i))
+		is.NoErr(err)
+	}
+	for range 2 {
+		is.NoErr(start(t, database).stop())
+	}
+	companies, err := op.ListCompanies(t.Context(), ticketing.PageParams{Limit: 100})
+	is.NoErr(err)
+	is.Equal(len(companies.Items), neighbours+1)
+}
+
+// A company that may not act is not told as a matter of the sale.
+func TestTillOfSuspendedCompanyIsForbidden(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	database := filepath.Join(t.TempDir(), "shop.db")
+	h := start(t, database)
+	t.Cleanup(func() { _ = h.stop() })
+	op := beside(t, database)
+	_, err := op.SuspendCompany(t.Context(), onlyCompany(t, op).ID)
+	is.NoErr(err)
+	status, body := h.sell("till-1-sale-0001", "VIP", "15000.00")
+	is.Equal(status, http.StatusForbidden)
+	is.True(strings.Contains(body, "PERMISSION_DENIED"))
+}
+
+// The key is for its owner alone; one that is missing, open to others, damaged or of another database is not replaced
+// and not used.
+func TestSecretKeyFileIsRefused(t *testing.T) {
+	t.Parallel()
+	database := filepath.Join(t.TempDir(), "shop.db")
+	is.New(t).NoErr(start(t, database).stop())
+	path := database + ".key"
+	key, err := os.ReadFile(path)
+	is.New(t).NoErr(err)
+	info, err := os.Stat(path)
+	is.New(t).NoErr(err)
+	is.New(t).Equal(info.Mode().Perm(), os.FileMode(0o600))
+	other := []byte(strings.Repeat("ab", 32))
+	for _, test := range []struct {
+		name, says string
+		spoil      func() error
+	}{
+		{"missing", "has no key", func() error { return os.Remove(path) }},
+		{"readable by others", "chmod 600", func() error {
+			return errors.Join(os.WriteFile(path, key, 0o600), os.Chmod(path, 0o640))
+		}},
+		{"cut short", "damaged", func() error {
+			return errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, key[:20], 0o600))
+		}},
+		{"of another database", "not those of this database", func() error { return os.WriteFile(path, other, 0o600) }},
+	} {
+		is := is.New(t)
+		is.NoErr(test.spoil())
+		settings := map[string]string{"APP_DATABASE": database, "APP_ADDR": "127.0.0.1:0"}
+		err := embedded.Run(t.Context(), func(name string) string { return settings[name] }, io.Discard)
+		is.True(err != nil)                               // for what is wrong with the key
+		is.True(strings.Contains(err.Error(), test.says)) // and says so
+	}
+}

@@ -1,0 +1,177 @@
+// Package examples_test holds the Go code that the README shows, and proves that it is what the README shows.
+package examples_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store/memory"
+	"github.com/floatgate/ticketing/webhook"
+)
+
+func Example_sale() {
+	ctx := context.Background()
+	svc, err := ticketing.New(memory.New(), nil)
+	check(err)
+
+	// The platform's staff makes a company ready to sell.
+	staff := svc.As(ticketing.Staff("onboarding"))
+	company, err := staff.CreateCompany(ctx, "Lagos Live")
+	check(err)
+	_, err = staff.ApproveVerification(ctx, company.ID, time.Time{}) // without an end
+	check(err)
+	rate, err := money.ParseRate("2.5", money.Percent)
+	check(err)
+	_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{}) // from now on
+	check(err)
+	_, err = staff.CreditFloat(ctx, company.ID, 1_000_000_00, "settlement-0001") // amounts are kobo
+	check(err)
+
+	// The company puts an event on sale. Each write has a key: sent again, it answers the same and does nothing.
+	caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
+	event, err := svc.CreateEvent(ctx, caller, "event-highlife", ticketing.CreateEventParams{
+		Title: "Highlife Night", Date: "2030-12-24", StartsAt: "19:00", EndsAt: "23:00", Timezone: "Africa/Lagos",
+		ImageURL: "https://images.example/highlife.jpg", Status: ticketing.EventPublished,
+	})
+	check(err)
+	_, err = svc.CreateInventory(ctx, caller, event.ID, "batch-highlife-vip", ticketing.CreateInventoryParams{
+		Tier: "VIP", Title: "VIP seat", UnitPrice: 15_000_00, Currency: money.Currency, Quantity: 200,
+		Status: ticketing.InventoryAvailable,
+	})
+	check(err)
+
+	// A buyer asks for the price and buys at it.
+	quote, err := svc.Quote(ctx, caller, ticketing.QuoteParams{
+		EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+	})
+	check(err)
+	order, err := svc.Checkout(ctx, caller, "cart-0001", ticketing.CheckoutParams{
+		EventID: event.ID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
+		Lines: []ticketing.CheckoutLine{{
+			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: money.Currency,
+		}},
+	})
+	check(err)
+	fmt.Println(order.Status, order.Gross, order.Commission.Amount, order.Balances.FloatAfter)
+
+	// At the gate, once.
+	scan, err := svc.ValidateAdmission(ctx, caller, event.ID, order.Lines[0].AdmissionID, "gate-1-scan-0001",
+		ticketing.ValidateParams{Location: "Gate 1"})
+	check(err)
+	fmt.Println(scan.Outcome)
+	// Output:
+	// CONFIRMED 30000.00 750.00 970000.00
+	// ADMITTED
+}
+
+func Example_facts() {
+	svc, err := ticketing.New(memory.New(), &ticketing.Config{
+		OnFact: func(ctx context.Context, fact ticketing.Fact) error {
+			switch about := fact.Data.(type) {
+			case webhook.OrderCreated:
+				slog.InfoContext(ctx, "sold", "order", about.Order.ID, "gross", about.Order.GrossAmount)
+			case webhook.BalanceLow:
+				slog.WarnContext(ctx, "the float runs out", "balance", about.BalanceAfter)
+			}
+			return nil // An error: tell me again in half a minute.
+		},
+	})
+	check(err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- svc.Run(ctx) }() // tells facts and ends events, until ctx ends
+
+	stop()
+	check(<-done)
+	// Output:
+}
+
+func Example_errors() {
+	svc, err := ticketing.New(memory.New(), nil)
+	check(err)
+	_, err = svc.Authenticate(context.Background(), "svc_live.not-a-key")
+	refused, told := errors.AsType[*ticketing.Error](err)
+	switch {
+	case errors.Is(err, ticketing.CodeInventoryUnavailable):
+		fmt.Println("quote again")
+	case told:
+		fmt.Println(refused.Code, "is for the client:", refused.Message)
+	case err != nil:
+		fmt.Println("a fault of the service: for the log, not for the client")
+	}
+	// Output:
+	// AUTHENTICATION_FAILED is for the client: The API key is missing, malformed, revoked or not usable.
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Every Go block of the README is the body of an example above, to the letter.
+func TestREADMEShowsTheExamples(t *testing.T) {
+	t.Parallel()
+	source := read(t, "readme_test.go")
+	bodies := map[string]bool{}
+	for _, function := range strings.Split(source, "\nfunc Example_")[1:] {
+		body, _, _ := strings.Cut(function, "\t// Output:")
+		_, body, _ = strings.Cut(body, "() {\n")
+		var text strings.Builder
+		for line := range strings.Lines(body) {
+			text.WriteString(strings.TrimPrefix(line, "\t"))
+		}
+		bodies[text.String()] = true
+	}
+	blocks := strings.Split(read(t, "../README.md"), "\n```go\n")[1:]
+	if len(blocks) != len(bodies) {
+		t.Errorf("the README has %d Go blocks, there are %d examples", len(blocks), len(bodies))
+	}
+	for _, block := range blocks {
+		code, _, _ := strings.Cut(block, "```")
+		if !bodies[code] {
+			t.Errorf("this block of the README is none of the examples in examples/readme_test.go:\n%s", code)
+		}
+	}
+}
+
+// Every file that the documents link to is there.
+func TestDocumentsLinkToFiles(t *testing.T) {
+	t.Parallel()
+	for _, document := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/operating.md"} {
+		dir := "../" + document[:strings.LastIndex(document, "/")+1]
+		var prose strings.Builder
+		for i, part := range strings.Split(read(t, "../"+document), "```") {
+			if i%2 == 0 { // What is between two fences is code.
+				prose.WriteString(part)
+			}
+		}
+		for _, link := range strings.Split(prose.String(), "](")[1:] {
+			target, _, _ := strings.Cut(link, ")")
+			target, _, _ = strings.Cut(target, "#")
+			if target == "" || strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(dir + target); err != nil {
+				t.Errorf("%s: %v", document, err)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
