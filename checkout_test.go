@@ -412,6 +412,44 @@ func TestCheckoutNeedsBothWallets(t *testing.T) {
 	}
 }
 
+// EARNINGS holds at most the largest amount that can be told: a commission that fits is taken to the kobo, and the next one
+// is CHECKOUT_UNAVAILABLE and leaves nothing behind.
+func TestEarningsHaveAMaximum(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		shop.BooksAreBroken() // No order accrues what is put in here.
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 100_00, 2) // A commission of 2.50 each.
+		is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+				return err
+			}
+			entry, head, err := ledger.Genesis(shop.Company.ID, ledger.Earnings).Append(
+				ledger.CommissionAccrual, money.MaxBalance-2_50, "elsewhere", shop.Clock.Now())
+			if err != nil {
+				return err
+			}
+			locked, err := tx.LockWallets(ctx, []ticketing.WalletRef{{CompanyID: shop.Company.ID, Wallet: ledger.Earnings}})
+			if err != nil {
+				return err
+			}
+			wallet := locked[0].WalletRecord
+			wallet.Balance, wallet.Sequence, wallet.Hash, wallet.LastAt = head.Balance, head.Sequence, head.Hash, head.At
+			if err := tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallet}); err != nil {
+				return err
+			}
+			return tx.AppendEntries(ctx, []ledger.Entry{entry})
+		}))
+		order := shop.Sell(t, event.ID, "VIP", 1)
+		is.Equal(order.Balances.EarningsAfter, money.MaxBalance)
+		before := shop.Wallets(t)
+		_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
+		is.Equal(code(err), ticketing.CodeCheckoutUnavailable)
+		is.Equal(shop.Wallets(t), before)
+	})
+}
+
 // 64 buyers of the last 10 admissions get exactly 10, each admission once.
 func TestTheLastAdmissionsAreSoldOnce(t *testing.T) {
 	t.Parallel()

@@ -120,16 +120,12 @@ func normaliseEventUpdate(p UpdateEventParams) (UpdateEventParams, error) {
 		return p, Invalid(Violation{Message: "body: must change at least one member"})
 	}
 	var v violations
-	change(p.Title, func(s string) string { return requiredText(&v, "title", s, 1, maxTitle) }, &p.Title)
-	change(p.Description, func(s string) string { return text(&v, "description", s, maxDescription, true) }, &p.Description)
-	change(p.Location, func(s string) string { return text(&v, "location", s, maxPlace, false) }, &p.Location)
-	change(p.Venue, func(s string) string { return text(&v, "venue", s, maxPlace, false) }, &p.Venue)
-	change(p.OrganizerName, func(s string) string {
-		return text(&v, "organizerName", s, maxTitle, false)
-	}, &p.OrganizerName)
-	change(p.TicketCategories, func(names []string) []string {
-		return checkCategories(&v, "ticketCategories", names)
-	}, &p.TicketCategories)
+	change(&p.Title, func(s string) string { return requiredText(&v, "title", s, 1, maxTitle) })
+	change(&p.Description, func(s string) string { return text(&v, "description", s, maxDescription, true) })
+	change(&p.Location, func(s string) string { return text(&v, "location", s, maxPlace, false) })
+	change(&p.Venue, func(s string) string { return text(&v, "venue", s, maxPlace, false) })
+	change(&p.OrganizerName, func(s string) string { return text(&v, "organizerName", s, maxTitle, false) })
+	change(&p.TicketCategories, func(names []string) []string { return checkCategories(&v, "ticketCategories", names) })
 	for _, checked := range []struct {
 		member *string
 		check  func(*violations, string, string)
@@ -151,11 +147,11 @@ func normaliseEventUpdate(p UpdateEventParams) (UpdateEventParams, error) {
 	return p, v.err()
 }
 
-// change replaces what a pointer points to, without touching the caller's value.
-func change[T any](from *T, by func(T) T, to **T) {
-	if from != nil {
-		changed := by(*from)
-		*to = &changed
+// change replaces what a member points to, if it points to anything, without touching the caller's value.
+func change[T any](member **T, by func(T) T) {
+	if *member != nil {
+		changed := by(**member)
+		*member = &changed
 	}
 }
 

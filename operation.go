@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -110,7 +111,7 @@ func (o *operation[P, R]) run(ctx context.Context, s *Service, calls []*call[P, 
 		if err != nil {
 			return err
 		}
-		begun = len(filter(calls, func(i int, _ *call[P, R]) bool { return !inFlight[i] })) > 0
+		begun = slices.Contains(inFlight, false)
 		if !begun {
 			return nil
 		}

@@ -165,7 +165,7 @@ func New(store Store, config *Config) (*Service, error) {
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Millisecond) }
 
 // Ready reports whether the service can work: its store answers, and the secret keys are those that the database was
-// used with before (on first use they are remembered). Call it before serving.
+// used with before (on first use they are remembered), else [ErrSecretKeys]. Call it before serving.
 func (s *Service) Ready(ctx context.Context) error {
 	if err := s.secrets.check(ctx, s); err != nil {
 		return err
