@@ -1,0 +1,312 @@
+package group_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/group"
+)
+
+// A call on idle lanes runs at once; those that arrive meanwhile go together in the next group. Every test here runs
+// in a bubble, which fails when a goroutine is left.
+func TestCallsThatArriveWhileAGroupRunsGoTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		c := newCallers(db.config())
+		all := jobs("a1 a2 b1 a3")
+		c.send(t.Context(), all...)
+		is.Equal(len(c.answered()), 0) // no answer before the run returned
+		time.Sleep(runTime)
+		synctest.Wait()
+		is.Equal(c.answered(), []string{"a1"})
+		c.drain(t)
+		is.Equal(db.ran(), []string{"a1", "a2 b1 a3"})
+		for _, j := range all {
+			is.NoErr(c.answer(j))
+			is.Equal(db.keptOf(j), 1)
+		}
+		is.Equal(c.when(all[3]), 2*runTime)
+	})
+}
+
+// A group takes from the keys in turn, so a key with many waiting calls keeps no other key from the next group, and
+// what waits of a key runs in the order of its arrival.
+func TestAGroupTakesFromTheKeysInTurn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, calls string
+		change      func(*group.Config[string, *job])
+		runs        []string
+	}{
+		{
+			name: "in turn", calls: "a1 a2 a3 a4 a5 a6 b1 b2 c1", change: func(*group.Config[string, *job]) {},
+			runs: []string{"a1", "a2 b1 c1", "a3 b2 a4", "a5 a6"},
+		},
+		{
+			name: "one key a group", calls: "a1 a2 a3 a4 a5 a6 b1 b2 c1",
+			change: func(config *group.Config[string, *job]) { config.Single = true },
+			runs:   []string{"a1", "a2 a3 a4", "b1 b2", "c1", "a5 a6"},
+		},
+		{
+			name: "a heavy call goes by itself", calls: "a1 a2 b9 c1 a3",
+			change: func(config *group.Config[string, *job]) { config.Weight = 4 },
+			runs:   []string{"a1", "a2", "b9", "c1 a3"},
+		},
+		{
+			name: "as much as fits", calls: "a1 a1 a2 a1 a3 a2",
+			change: func(config *group.Config[string, *job]) { config.Weight = 4 },
+			runs:   []string{"a1", "a1 a2 a1", "a3", "a2"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				is, db := is.New(t), newDatabase()
+				config := db.config()
+				config.Size = 3
+				test.change(&config)
+				c := newCallers(config)
+				for _, j := range jobs(test.calls) {
+					j.weight = j.number
+					c.send(t.Context(), j)
+				}
+				c.drain(t)
+				is.Equal(db.ran(), test.runs)
+			})
+		})
+	}
+}
+
+// Lanes run beside each other, and a key stays in its lane.
+func TestLanesRunBesideEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		config := db.config()
+		config.Lanes = 0 // the default
+		c := newCallers(config)
+		first := jobs("a1 b1 c1 d1 e1 f1 g1 h1 i1 j1 k1 l1 m1 n1 o1 p1 q1 r1 s1 t1 u1 v1 w1 x1 y1 z1")
+		c.send(t.Context(), first...)
+		is.Equal(len(db.ran()), 2) // they have begun; all keys in one lane is one chance in thirty million
+		c.drain(t)
+		is.Equal(len(db.ran()), 4)
+		is.Equal(len(db.kept), len(first))
+	})
+}
+
+// A caller whose context ended before, or ends while its call waits, gets that error, and the call never runs.
+func TestACallerThatLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		c := newCallers(db.config())
+		all := jobs("a1 a2 a3 b1 a4")
+		ctx, cancel := context.WithCancel(t.Context())
+		c.send(t.Context(), all[:2]...)
+		c.send(ctx, all[2:4]...)
+		cancel()
+		synctest.Wait()
+		is.Equal(c.answered(), []string{"a3", "b1"}) // at once
+		time.Sleep(time.Second)
+		c.send(ctx, all[4]) // on idle lanes
+		c.drain(t)
+		for _, j := range all[2:] {
+			is.True(errors.Is(c.answer(j), context.Canceled))
+		}
+		is.Equal(db.ran(), []string{"a1", "a2"})
+	})
+}
+
+// A caller whose context ends while its call runs gets that error at once; the group goes on, and the others of it
+// never notice.
+func TestACallerThatLeavesTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		c := newCallers(db.config())
+		all := jobs("a1 a2 a3")
+		ctx, cancel := context.WithTimeout(t.Context(), runTime+time.Millisecond)
+		defer cancel()
+		c.send(t.Context(), all[0])
+		c.send(ctx, all[1])
+		c.send(t.Context(), all[2])
+		c.drain(t)
+		is.True(errors.Is(c.answer(all[1]), context.DeadlineExceeded))
+		is.Equal(c.when(all[1]), runTime+time.Millisecond)
+		is.NoErr(c.answer(all[2]))
+		is.Equal(db.ran(), []string{"a1", "a2 a3"})
+		is.Equal(db.keptOf(all[1]), 1)
+	})
+}
+
+// A run has a deadline of its own, the values of its first call's context, and no caller's cancellation.
+func TestTheContextOfARun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		type name struct{}
+		var value any
+		lanes := group.New(group.Config[string, *job]{
+			Run: func(ctx context.Context, _ time.Duration, calls []*job) error {
+				if calls[0] == nil {
+					time.Sleep(time.Millisecond)
+					return nil
+				}
+				value = ctx.Value(name{})
+				<-ctx.Done()
+				return ctx.Err()
+			},
+			Timeout: time.Minute,
+		})
+		begun := time.Now()
+		go func() { _ = lanes.Do(t.Context(), "a", 1, nil) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), name{}, "ada"), time.Second)
+		defer cancel()
+		is.True(errors.Is(lanes.Do(ctx, "a", 1, &job{}), context.DeadlineExceeded))
+		is.Equal(time.Since(begun), time.Second)
+		is.NoErr(lanes.Drain(t.Context()))
+		is.Equal(time.Since(begun), time.Minute+time.Millisecond)
+		is.Equal(value, "ada")
+	})
+}
+
+// A run that failed after its deadline is not tried in parts, each of which could take as long: all its calls fail.
+func TestARunThatFailsLateIsNotHalved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		config := db.config()
+		config.Timeout = time.Second
+		c := newCallers(config)
+		slow := func() error { time.Sleep(2 * time.Second); return errPoison }
+		all := jobs("a1 a2 a3 b1")
+		all[2].fault = slow
+		c.send(t.Context(), all...)
+		c.drain(t)
+		is.Equal(db.ran(), []string{"a1", "a2 b1 a3"})
+		for _, j := range all[1:] {
+			is.True(errors.Is(c.answer(j), errPoison))
+		}
+	})
+}
+
+// A lane whose queue is full refuses at once, and takes calls again when there is room.
+func TestAFullQueueRefuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		config := db.config()
+		config.Queue = 2
+		c := newCallers(config)
+		all := jobs("a1 a2 b1 a3 b2 a4")
+		ctx, cancel := context.WithCancel(t.Context())
+		c.send(t.Context(), all[:2]...)
+		c.send(ctx, all[2])
+		c.send(t.Context(), all[3])
+		is.Equal(c.answer(all[3]), group.ErrFull)
+		cancel() // makes room
+		synctest.Wait()
+		c.send(t.Context(), all[4])
+		is.Equal(len(c.answered()), 2) // a3 and b1
+		time.Sleep(runTime)
+		c.send(t.Context(), all[5])
+		c.drain(t)
+		is.Equal(db.ran(), []string{"a1", "a2 b2", "a4"})
+	})
+}
+
+// Drain refuses new calls and waits for the others, also when it is called again; if it is given up, they go on.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		c := newCallers(db.config())
+		all := jobs("a1 a2 b1 a3")
+		c.send(t.Context(), all[:3]...)
+		ctx, cancel := context.WithTimeout(t.Context(), runTime/2)
+		defer cancel()
+		is.True(errors.Is(c.lanes.Drain(ctx), context.DeadlineExceeded))
+		c.send(t.Context(), all[3])
+		is.Equal(c.answer(all[3]), group.ErrClosed)
+		c.drain(t)
+		is.Equal(db.ran(), []string{"a1", "a2 b1"})
+		c.drain(t)
+		is.Equal(len(c.answered()), 4)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		newCallers(newDatabase().config()).drain(t) // that were never used
+	})
+}
+
+// Ran is told of every run, also of those that fail, before its calls are answered.
+func TestRanIsToldOfEveryRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		type run struct {
+			calls int
+			took  time.Duration
+			err   error
+		}
+		var ran []run
+		config := db.config()
+		config.Ran = func(calls int, took time.Duration, err error) { ran = append(ran, run{calls, took, err}) }
+		c := newCallers(config)
+		all := jobs("a1 a2 a3")
+		all[2].fault = poison
+		c.send(t.Context(), all...)
+		c.drain(t)
+		is.Equal(ran, []run{{1, runTime, nil}, {2, runTime, errPoison}, {1, runTime, nil}, {1, runTime, errPoison}})
+	})
+}
+
+// Lanes that are idle keep nothing of what they ran, be it whole, in parts or beside the lane.
+func TestIdleLanesKeepNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		lanes := group.New(group.Config[*job, *job]{
+			Run: func(_ context.Context, patience time.Duration, calls []*job) error {
+				time.Sleep(runTime)
+				if len(calls) > 1 || patience > 0 && calls[0].key == "busy" {
+					return errBusy
+				}
+				return nil
+			},
+			Class: class,
+			Lanes: 1,
+		})
+		var seen []weak.Pointer[job]
+		for i := range 100 {
+			key, call := &job{number: i}, &job{key: []string{"free", "busy"}[i%2]}
+			seen = append(seen, weak.Make(key), weak.Make(call))
+			go func() { is.NoErr(lanes.Do(t.Context(), key, 1, call)) }()
+		}
+		synctest.Wait()
+		is.NoErr(lanes.Drain(t.Context()))
+		synctest.Wait()
+		runtime.GC()
+		for _, pointer := range seen {
+			is.True(pointer.Value() == nil)
+		}
+		runtime.KeepAlive(lanes)
+	})
+}
+
+// New refuses to make lanes that could run nothing.
+func TestNewWithoutRun(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		is.New(t).True(recover() != nil)
+	}()
+	group.New(group.Config[string, *job]{})
+}
