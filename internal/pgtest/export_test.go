@@ -1,0 +1,4 @@
+package pgtest
+
+// Running tells whether a process has not ended.
+func Running(id int) bool { return running(id) }
