@@ -58,9 +58,15 @@ var (
 func (s *Service) ValidateAdmission(
 	ctx context.Context, caller Caller, eventID, admissionID uuid.UUID, key string, params ValidateParams,
 ) (TicketValidation, error) {
-	return do(ctx, s, &operation[scan, TicketValidation]{
+	return do(ctx, s, s.scans, caller, key, scan{EventID: eventID, AdmissionID: admissionID, Params: params},
+		normaliseScan)
+}
+
+func newScans(s *Service, g Grouping) *operation[scan, TicketValidation] {
+	op := &operation[scan, TicketValidation]{
 		name: "admissions.validate", grant: GrantTicketValidate, apply: s.scanAdmissions, replay: recallScans,
-	}, caller, key, scan{EventID: eventID, AdmissionID: admissionID, Params: params}, normaliseScan)
+	}
+	return op.grouped(s, g, 0, func(scan) int { return 1 })
 }
 
 // scan is the input of a validation.

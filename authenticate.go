@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -60,30 +61,25 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if !ok {
 		return Caller{}, errAuthenticationFailed
 	}
-	var found APIKeyRecord
-	var genuine, current bool
-	err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		var err error
-		if found, err = only(tx.FindAPIKeys(ctx, []uuid.UUID{id})); err != nil {
-			return err
-		}
-		// Both reads and the digest, whatever was found: an unknown id costs what a wrong secret costs.
-		company, err := only(tx.Companies(ctx, []uuid.UUID{found.CompanyID}))
-		if err != nil {
-			return err
-		}
-		digest := found.Digest
-		if found.ID == uuid.Nil {
-			digest = s.keys.Dummy()
-		}
-		genuine, current = s.keys.Verify(digest, secretDomain, id.String(), secret)
-		if !genuine || found.Status != APIKeyActive || company.Status != CompanyActive {
-			return errAuthenticationFailed
-		}
-		return nil
-	})
+	asked := &keyLookup{id: id}
+	var err error
+	if s.lookups == nil {
+		err = s.lookUpKeys(ctx, 0, []*keyLookup{asked})
+	} else {
+		err = inGroup(ctx, s.lookups, id, 1, asked)
+	}
 	if err != nil {
 		return Caller{}, err
+	}
+	// The digest is made whatever was found: an unknown id costs what a wrong secret costs.
+	found := asked.key
+	digest := found.Digest
+	if found.ID == uuid.Nil {
+		digest = s.keys.Dummy()
+	}
+	genuine, current := s.keys.Verify(digest, secretDomain, id.String(), secret)
+	if !genuine || found.Status != APIKeyActive || asked.company.Status != CompanyActive {
+		return Caller{}, errAuthenticationFailed
 	}
 	if at := s.now(); !current || at.Sub(found.LastUsedAt) >= touchEvery {
 		s.touch(ctx, APIKeyUse{
@@ -91,6 +87,42 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 		})
 	}
 	return Caller{companyID: found.CompanyID, keyID: found.ID, grants: found.Grants}, nil
+}
+
+// keyLookup asks for an API key and its company.
+type keyLookup struct {
+	id      uuid.UUID
+	key     APIKeyRecord
+	company CompanyRecord
+}
+
+// lookUpKeys reads the keys of calls that were there before it began: what it finds is no older than their requests.
+func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyLookup) error {
+	ids := make([]uuid.UUID, len(asked))
+	for i, ask := range asked {
+		ids[i] = ask.id
+	}
+	ids = distinct(ids)
+	return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		keys, err := tx.FindAPIKeys(ctx, ids)
+		if err != nil {
+			return err
+		}
+		owners := make([]uuid.UUID, len(keys))
+		for i, key := range keys {
+			owners[i] = key.CompanyID
+		}
+		owners = distinct(owners)
+		companies, err := tx.Companies(ctx, owners)
+		if err != nil {
+			return err
+		}
+		for _, ask := range asked {
+			ask.key = keys[slices.Index(ids, ask.id)]
+			ask.company = companies[slices.Index(owners, ask.key.CompanyID)]
+		}
+		return nil
+	})
 }
 
 // touches are the keys whose use is not to be kept now, and until when: it is being kept, or that failed lately.

@@ -49,9 +49,20 @@ const (
 // admissions at the expected price, COMMISSION_RATE_UNAVAILABLE, CHECKOUT_UNAVAILABLE, INSUFFICIENT_FLOAT. A refused
 // checkout leaves nothing behind, and its key unspent.
 func (s *Service) Checkout(ctx context.Context, caller Caller, key string, params CheckoutParams) (Order, error) {
-	return do(ctx, s, &operation[CheckoutParams, Order]{
+	return do(ctx, s, s.checkouts, caller, key, params, normaliseCheckout)
+}
+
+func newCheckouts(s *Service, g Grouping) *operation[CheckoutParams, Order] {
+	op := &operation[CheckoutParams, Order]{
 		name: "checkouts.create", grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: recallOrders,
-	}, caller, key, params, normaliseCheckout)
+	}
+	return op.grouped(s, g, groupAdmissions, func(p CheckoutParams) int {
+		admissions := 0
+		for _, line := range p.Lines {
+			admissions += line.Quantity
+		}
+		return admissions
+	})
 }
 
 func normaliseCheckout(v *violations, p CheckoutParams) CheckoutParams {

@@ -26,7 +26,9 @@ func (s *Service) UpdateEvent(
 	}
 	var changed Event
 	closed := params.Status != nil // A sale reads the status.
-	err = s.write(ctx, "events.update", caller, GrantEventManage, closed, func(ctx context.Context, tx Tx, at time.Time) error {
+	err = s.write(ctx, "events.update", caller, GrantEventManage, closed, func(
+		ctx context.Context, tx Tx, at time.Time,
+	) error {
 		event, err := lockOpenEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: id})
 		if err != nil {
 			return err
@@ -68,7 +70,9 @@ func (s *Service) CancelEvent(ctx context.Context, caller Caller, id uuid.UUID) 
 		return Event{}, err
 	}
 	var cancelled Event
-	err := s.write(ctx, "events.cancel", caller, GrantEventManage, true, func(ctx context.Context, tx Tx, at time.Time) error {
+	err := s.write(ctx, "events.cancel", caller, GrantEventManage, true, func(
+		ctx context.Context, tx Tx, at time.Time,
+	) error {
 		event, err := lockOpenEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: id})
 		if err != nil {
 			return err

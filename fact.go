@@ -30,20 +30,17 @@ func (s *Service) fact(companyID uuid.UUID, at time.Time, kind FactType, subject
 	return FactRecord{CompanyID: companyID, At: at, ID: s.newID(), Type: kind, Subject: subject}
 }
 
-// saleFacts are what a sale tells (section 6.1): balance.low once, when it takes FLOAT below the threshold.
-func (s *Service) saleFacts(order OrderRecord) []FactRecord {
-	kinds := []FactType{FactOrderCreated, FactCommissionAccrued, FactTicketEmail}
+// saleFact is what a sale tells (section 6.1): balance.low once, when it takes FLOAT below the threshold.
+func (s *Service) saleFact(order OrderRecord) FactRecord {
+	kind := FactSale
 	if order.FloatBefore >= LowBalance && order.FloatBefore-order.Gross < LowBalance {
-		kinds = append(kinds, FactBalanceLow)
+		kind = FactSaleLow
 	}
-	facts := make([]FactRecord, len(kinds))
-	for i, kind := range kinds {
-		facts[i] = s.fact(order.CompanyID, order.ConfirmedAt, kind, order.ID)
-	}
-	return facts
+	return s.fact(order.CompanyID, order.ConfirmedAt, kind, order.ID)
 }
 
-// showFacts renders facts from what never changes, in a few reads for any number of them.
+// showFacts renders facts, none of them those of a sale together, from what never changes, in a few reads for any number
+// of them.
 func showFacts(ctx context.Context, tx ReadTx, records []FactRecord) ([]Fact, error) {
 	var orderRefs []OrderRef
 	var admissionRefs []AdmissionRef

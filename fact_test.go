@@ -92,7 +92,9 @@ func kinds(t testing.TB, shop *ticketingtest.Shop, subject uuid.UUID) (found []t
 		facts, err := tx.ListFacts(ctx, shop.Company.ID, ticketing.Position{}, 1000)
 		for _, fact := range facts {
 			if fact.Subject == subject {
-				found = append(found, fact.Type)
+				for _, told := range fact.Facts() {
+					found = append(found, told.Type)
+				}
 			}
 		}
 		return err
@@ -192,4 +194,27 @@ func TestFactsTellOfTheMomentOfTheSale(t *testing.T) {
 		is.True(strings.Contains(created, `"status":"CONFIRMED"`))
 		is.True(strings.Contains(created, `"value":"2.5","unit":"PERCENT"`))
 	})
+}
+
+// The ids of a sale's facts are for ever: receivers know a fact that is told again by its id.
+func TestIDsOfASaleFactsAreKept(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sale := ticketing.FactRecord{ID: uuid.MustParse("0b8f3a52-6b1c-4d0e-9a77-3c5d2e1f4a60"), Type: ticketing.FactSaleLow}
+	var ids []string
+	for _, fact := range sale.Facts() {
+		ids = append(ids, string(fact.Type)+" "+fact.ID.String())
+		is.Equal(fact.ID.Version(), uuid.Version(4))
+		is.Equal(fact.ID.Variant(), uuid.RFC4122)
+	}
+	is.Equal(ids, []string{
+		"order.created d9b59773-3a50-4887-b2b9-e72878f4c728",
+		"commission.accrued fe849fc3-c22e-4fc5-b33d-6f555545e293",
+		"notification.ticket_email b9b93416-3b68-462c-bfc2-0e669aaa26dd",
+		"balance.low dba8a3bf-296b-465d-b142-ef464b2940f0",
+	})
+	sale.Type = ticketing.FactSale
+	is.Equal(len(sale.Facts()), 3)
+	scan := ticketing.FactRecord{ID: sale.ID, Type: ticketing.FactTicketValidated}
+	is.Equal(scan.Facts(), []ticketing.FactRecord{scan})
 }

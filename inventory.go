@@ -30,7 +30,7 @@ type InventoryTier struct {
 	Status            InventoryStatus `json:"status"`
 	AvailableQuantity int64           `json:"availableQuantity"` // unsold admissions on sale now
 	TotalAdmissions   int64           `json:"totalAdmissions"`   // every admission ever created
-	UnitPrice         *money.Amount   `json:"unitPrice"`         // the lowest price of an unsold admission, on sale or paused
+	UnitPrice         *money.Amount   `json:"unitPrice"`         // the lowest of the unsold, on sale or paused
 }
 
 // CreateInventoryParams are the members of section 4.5.

@@ -177,7 +177,9 @@ func (s *Service) UpdateInventory(
 	if err := v.err(); err != nil {
 		return InventoryTier{}, err
 	}
-	return s.changeTier(ctx, "inventory.update", caller, eventID, tier, func(ctx context.Context, tx Tx, ref EventRef) error {
+	return s.changeTier(ctx, "inventory.update", caller, eventID, tier, func(
+		ctx context.Context, tx Tx, ref EventRef,
+	) error {
 		batches, err := lockUnsold(ctx, tx, ref, tier)
 		if err != nil {
 			return err
@@ -221,7 +223,9 @@ func (s *Service) CancelInventory(
 	if err := v.err(); err != nil {
 		return InventoryTier{}, err
 	}
-	return s.changeTier(ctx, "inventory.cancel", caller, eventID, tier, func(ctx context.Context, tx Tx, ref EventRef) error {
+	return s.changeTier(ctx, "inventory.cancel", caller, eventID, tier, func(
+		ctx context.Context, tx Tx, ref EventRef,
+	) error {
 		cancelled, err := cancelStock(ctx, tx, ref, []string{tier})
 		if err == nil && cancelled == 0 {
 			err = errNothingUnsold
@@ -236,7 +240,9 @@ func (s *Service) changeTier(
 	apply func(context.Context, Tx, EventRef) error,
 ) (InventoryTier, error) {
 	var changed InventoryTier
-	err := s.write(ctx, operation, caller, GrantInventoryManage, false, func(ctx context.Context, tx Tx, _ time.Time) error {
+	err := s.write(ctx, operation, caller, GrantInventoryManage, false, func(
+		ctx context.Context, tx Tx, _ time.Time,
+	) error {
 		event, err := findEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: eventID})
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/storetest"
@@ -23,20 +24,23 @@ import (
 func TestServiceAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores() {
-		t.Run(store.name, func(t *testing.T) {
+		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, someRuns(store, func(r *rapid.T) { agree(t, r, store.open) }))
+			rapid.Check(t, someRuns(store, func(r *rapid.T) { agree(t, r, store.Open) }))
 		})
 	}
 }
 
 // someRuns bounds the runs on a store that writes to a disk, where each takes half a second; in memory there are as
 // many as are asked for. A failure is made smaller on any store.
-func someRuns(store openStore, property func(*rapid.T)) func(*rapid.T) {
-	if store.name == "memory" {
+func someRuns(store testdb.Store, property func(*rapid.T)) func(*rapid.T) {
+	if store.Name == "memory" {
 		return property
 	}
 	left, failed := 8, false
+	if store.Name == "partitioned" {
+		left = 3 // Its statements are those of PostgreSQL, of which each asks eight tables.
+	}
 	return func(r *rapid.T) {
 		if left--; left < 0 && !failed {
 			return
@@ -64,12 +68,12 @@ func (s rereading) Snapshot(ctx context.Context, fn func(context.Context, ticket
 func TestServiceAgreesWithTheModelWhenTransactionsRunAgain(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores() {
-		t.Run(store.name, func(t *testing.T) {
+		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, someRuns(store, func(r *rapid.T) {
 				agree(t, r, func(t testing.TB) ticketing.Store {
 					t.Helper()
-					return rereading{storetest.Rerun(store.open(t))}
+					return rereading{storetest.Rerun(store.Open(t))}
 				})
 			}))
 		})
@@ -821,7 +825,11 @@ func (m *model) compare(r *rapid.T) {
 	same(r, "orders", got, want)
 	err = m.shop.Store.View(m.ctx(), func(ctx context.Context, tx ticketing.ReadTx) error {
 		facts, err := tx.ListFacts(ctx, m.shop.Company.ID, ticketing.Position{}, 1000)
-		same(r, "facts", len(facts), m.facts)
+		told := 0
+		for _, fact := range facts {
+			told += len(fact.Facts())
+		}
+		same(r, "facts", told, m.facts)
 		return err
 	})
 	expect(r, "facts", err, "")

@@ -25,6 +25,9 @@ type operation[P, R any] struct {
 	apply func(ctx context.Context, tx Tx, at time.Time, calls []*call[P, R]) error
 	// replay gives calls the result that their earlier record stands for.
 	replay func(ctx context.Context, tx ReadTx, calls []*call[P, R]) error
+	// lanes group the calls; nil: each runs alone. weight is what a call adds to its group.
+	lanes  *lanes[*call[P, R]]
+	weight func(P) int
 }
 
 // call is one request on its way through the pipeline.
@@ -33,6 +36,7 @@ type call[P, R any] struct {
 	ref    ResultRef
 	digest string
 	params P // normalised
+	seat   *seat
 
 	// The outcome, assigned afresh whenever the transaction runs.
 	company CompanyRecord
@@ -52,7 +56,8 @@ var (
 	errNothingToKeep = errors.New("ticketing: no call was accepted")
 )
 
-// do checks the form of one request and runs it alone. normalise gives the params as they are compared and applied.
+// do checks the form of one request and runs it, alone or in a group. normalise gives the params as they are compared
+// and applied.
 func do[P, R any](
 	ctx context.Context, s *Service, op *operation[P, R], caller Caller, key string, params P,
 	normalise func(*violations, P) P,
@@ -78,7 +83,7 @@ func do[P, R any](
 		ref: ResultRef{CompanyID: caller.companyID, Operation: op.name, Key: key},
 	}
 	ctx, end := s.observe(ctx, op.name)
-	if err := op.run(ctx, s, []*call[P, R]{c}); err != nil {
+	if err := op.join(ctx, s, c); err != nil {
 		end(err)
 		return none, fmt.Errorf("ticketing: %s: %w", op.name, err)
 	}
@@ -98,16 +103,66 @@ func inputDigest(params any) (string, error) {
 	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
+// grouped gives the operation lanes, in which a call weighs what weight says.
+func (o *operation[P, R]) grouped(s *Service, g Grouping, most int, weight func(P) int) *operation[P, R] {
+	o.weight = weight
+	o.lanes = lanesOf(s, g, o.name, most, func(ctx context.Context, patience time.Duration, calls []*call[P, R]) error {
+		seats := make([]*seat, len(calls))
+		for i, c := range calls {
+			seats[i] = c.seat
+		}
+		s.flights.begin(seats)
+		again := len(calls) > 1 // after a panic
+		defer func() { s.flights.end(seats, again) }()
+		err := o.run(ctx, s, patience, calls)
+		again = mayRunAgain(err, len(calls), patience)
+		return err
+	})
+	if o.lanes != nil {
+		s.drains = append(s.drains, o.lanes.Drain)
+	}
+	return o
+}
+
+// join runs a call in a group, where the operation has lanes.
+func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) error {
+	if o.lanes == nil {
+		return o.run(ctx, s, 0, []*call[P, R]{c})
+	}
+	var free bool
+	if c.seat, free = s.flights.take(c.ref); !free {
+		return o.refuseInFlight(ctx, s, s.now(), []*call[P, R]{c})
+	}
+	answered := false
+	defer func() { s.flights.leave(c.seat, answered) }()
+	err := inGroup(ctx, o.lanes, c.caller.companyID, o.weight(c.params), c)
+	answered = err == nil || ctx.Err() == nil
+	return err
+}
+
+// refuseInFlight answers calls whose keys are in flight. Whoever may not act at all is told that first.
+func (o *operation[P, R]) refuseInFlight(ctx context.Context, s *Service, at time.Time, calls []*call[P, R]) error {
+	return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		if err := o.authorise(ctx, tx, at, calls); err != nil {
+			return err
+		}
+		refuse(calls, errStillProcessing)
+		return nil
+	})
+}
+
 // run is the one pipeline of every idempotent write. The error is of the transaction, and then no call has an answer;
 // a refusal is the outcome of its call.
 //
 // What makes it true under concurrency: the claim of a key excludes its equals, the shared gate keeps authority and
 // event status as they were read, and apply locks what it decides on.
-func (o *operation[P, R]) run(ctx context.Context, s *Service, calls []*call[P, R]) error {
+func (o *operation[P, R]) run(ctx context.Context, s *Service, patience time.Duration, calls []*call[P, R]) error {
 	at := s.now()
+	in := o.entrance(calls)
+	in.Patience = patience
 	begun := false
 	err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		inFlight, err := tx.Enter(ctx, o.entrance(calls))
+		inFlight, err := tx.Enter(ctx, in)
 		if err != nil {
 			return err
 		}
@@ -118,14 +173,7 @@ func (o *operation[P, R]) run(ctx context.Context, s *Service, calls []*call[P, 
 		return o.decide(ctx, tx, at, calls, inFlight)
 	})
 	if err == nil && !begun {
-		// Every key is in flight, and the store began nothing. Whoever may not act at all is told that first.
-		err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-			if err := o.authorise(ctx, tx, at, calls); err != nil {
-				return err
-			}
-			refuse(calls, errStillProcessing)
-			return nil
-		})
+		err = o.refuseInFlight(ctx, s, at, calls) // The store began nothing.
 	}
 	if errors.Is(err, errNothingToKeep) {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,34 +13,18 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
-	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
-type openStore struct {
-	name string
-	open func(tb testing.TB) ticketing.Store
-}
-
 // stores are those that the rules of the service are tested on.
-func stores() []openStore {
-	return []openStore{
-		{name: "memory", open: func(testing.TB) ticketing.Store { return memory.New() }},
-		{name: "sqlite", open: openSQLite},
-		{name: "rerun", open: func(testing.TB) ticketing.Store { return storetest.Rerun(memory.New()) }},
-	}
-}
-
-func openSQLite(tb testing.TB) ticketing.Store {
-	tb.Helper()
-	is := is.New(tb)
-	db, err := store.Open(tb.Context(), "sqlite:"+filepath.Join(tb.TempDir(), "ticketing.db"), nil)
-	is.NoErr(err)
-	tb.Cleanup(func() { is.NoErr(db.Close()) })
-	is.NoErr(db.Migrate(tb.Context()))
-	return db
+func stores() []testdb.Store {
+	return append([]testdb.Store{
+		{Name: "memory", Open: func(testing.TB) ticketing.Store { return memory.New() }},
+		{Name: "rerun", Open: func(testing.TB) ticketing.Store { return storetest.Rerun(memory.New()) }},
+	}, testdb.Stores()...)
 }
 
 // desk is a service on an empty store, a clock that stands still, and staff that may do everything.
@@ -60,9 +43,9 @@ type desk struct {
 func onDesks(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
 	for _, store := range stores() {
-		t.Run(store.name, func(t *testing.T) {
+		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newDesk(t, store.open(t)))
+			test(t, newDesk(t, store.Open(t)))
 		})
 	}
 }

@@ -67,7 +67,7 @@ func (s *Service) endDue(ctx context.Context) error {
 	return err
 }
 
-// tellFacts tells every fact that is due, company by company.
+// tellFacts tells every fact that is due, company by company. One that fails keeps no other's from being told.
 func (s *Service) tellFacts(ctx context.Context) error {
 	for {
 		var due []uuid.UUID
@@ -80,15 +80,14 @@ func (s *Service) tellFacts(ctx context.Context) error {
 			return err
 		}
 		told := 0
+		var failed error
 		for _, companyID := range due {
 			n, err := s.tellCompany(ctx, companyID)
-			if err != nil {
-				return err
-			}
 			told += n
+			failed = errors.Join(failed, err)
 		}
-		if told == 0 {
-			return nil // Another process was there first, or everything failed and waits.
+		if failed != nil || told == 0 {
+			return failed // Without a failure, another process was there first, or every fact was refused and waits.
 		}
 	}
 }
@@ -98,7 +97,6 @@ func (s *Service) tellFacts(ctx context.Context) error {
 func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, error) {
 	at := s.now()
 	var leased []FactRecord
-	var facts []Fact
 	err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{companyID}}); err != nil {
 			return err
@@ -113,25 +111,29 @@ func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, er
 	if err != nil || len(leased) == 0 || s.onFact == nil {
 		return len(leased), err
 	}
+	var records []FactRecord
+	for _, record := range leased {
+		records = append(records, record.Facts()...)
+	}
+	var facts []Fact
 	err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
 		var err error
-		facts, err = showFacts(ctx, tx, leased)
+		facts, err = showFacts(ctx, tx, records)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	var told []FactRecord
-	for i, fact := range facts {
+	for _, record := range leased {
+		parts := len(record.Facts())
 		if ctx.Err() != nil || !s.now().Before(at.Add(factLease)) {
 			break
 		}
-		if err := s.tell(ctx, fact); err != nil {
-			s.log.WarnContext(ctx, "a fact was not taken and will be told again", slog.String("fact", fact.ID.String()),
-				slog.String("type", string(fact.Type)), slog.Any("error", err))
-			continue
+		if s.tellAll(ctx, record, facts[:parts]) {
+			told = append(told, record)
 		}
-		told = append(told, leased[i])
+		facts = facts[parts:]
 	}
 	if len(told) == 0 {
 		return 0, nil
@@ -145,6 +147,53 @@ func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, er
 		}
 		return tx.CompleteFacts(ctx, told)
 	})
+}
+
+// tellAll tells the facts of a record, and of one that was told in part before only the others, as far as this process
+// remembers. It reports whether all are told.
+func (s *Service) tellAll(ctx context.Context, record FactRecord, facts []Fact) bool {
+	done := s.told.take(record.ID)
+	for i, fact := range facts {
+		bit := uint8(1) << i
+		if done&bit != 0 {
+			continue
+		}
+		if err := s.tell(ctx, fact); err != nil {
+			s.log.WarnContext(ctx, "a fact was not taken and will be told again", slog.String("fact", fact.ID.String()),
+				slog.String("type", string(fact.Type)), slog.Any("error", err))
+			continue
+		}
+		done |= bit
+	}
+	if done == uint8(1)<<len(facts)-1 {
+		return true
+	}
+	s.told.keep(record.ID, done)
+	return false
+}
+
+// toldParts are the records that were told in part, and which of their facts.
+type toldParts struct {
+	mu    sync.Mutex
+	parts map[uuid.UUID]uint8
+}
+
+func (t *toldParts) take(id uuid.UUID) uint8 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	done := t.parts[id]
+	delete(t.parts, id)
+	return done
+}
+
+func (t *toldParts) keep(id uuid.UUID, done uint8) {
+	const most = 10_000 // What is forgotten is told again, as after a restart.
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.parts == nil || len(t.parts) >= most {
+		t.parts = make(map[uuid.UUID]uint8)
+	}
+	t.parts[id] = done
 }
 
 var errFactPanic = errors.New("ticketing: OnFact panicked")

@@ -1,10 +1,12 @@
 package ticketing_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -23,12 +27,14 @@ import (
 func TestFactsAreToldAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores() {
-		t.Run(store.name, func(t *testing.T) {
+		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			var shop *ticketingtest.Shop
 			read := make(chan error, 10)
-			shop = openShop(t, store, &ticketingtest.Config{OnFact: func(ctx context.Context, fact ticketing.Fact) error {
+			shop = openShop(t, store, &ticketingtest.Config{OnFact: func(
+				ctx context.Context, fact ticketing.Fact,
+			) error {
 				if email, ok := fact.Data.(ticketing.TicketEmail); ok {
 					found, err := shop.GetOrder(ctx, shop.Caller, email.Order.ID)
 					if err == nil && found.ID != email.Order.ID {
@@ -63,7 +69,8 @@ func TestARefusedFactIsToldAgain(t *testing.T) {
 				refused := make(chan ticketing.Fact, 100)
 				log := new(lockedLog)
 				service, err := ticketing.New(shop.Store, &ticketing.Config{
-					SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Logger: slog.New(slog.NewTextHandler(log, nil)),
+					SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now,
+					Logger: slog.New(slog.NewTextHandler(log, nil)),
 					OnFact: func(_ context.Context, fact ticketing.Fact) error {
 						if fact.Type == ticketing.FactOrderCreated && len(refused) == 0 {
 							refused <- fact
@@ -315,4 +322,50 @@ func (s *failingStore) Update(ctx context.Context, fn func(context.Context, tick
 		return fmt.Errorf("update: %w", ticketing.ErrBusy)
 	}
 	return s.Store.Update(ctx, fn)
+}
+
+// A company whose gate somebody holds keeps no other company's facts from being told, and its own are told afterwards.
+func TestHeldGateKeepsNoOtherFactsBack(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := pgtest.Database(t)
+	db := postgres(t, dsn, &store.Config{BusyTimeout: 500 * time.Millisecond})
+	shop := newShop(t, db)
+	shops := []*ticketingtest.Shop{shop, shop.Neighbour(t), shop.Neighbour(t)}
+	for _, s := range shops {
+		ready(t, s)
+	}
+	// Companies come in the order of their ids.
+	slices.SortFunc(shops, func(a, b *ticketingtest.Shop) int {
+		return bytes.Compare(a.Company.ID[:], b.Company.ID[:])
+	})
+	told := make(chan uuid.UUID, 100)
+	svc, err := ticketing.New(db, &ticketing.Config{
+		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, PollInterval: 10 * time.Millisecond,
+		OnFact: func(_ context.Context, fact ticketing.Fact) error {
+			told <- fact.CompanyID
+			return nil
+		},
+	})
+	is.NoErr(err)
+	release := holdGate(t, dsn, shops[0].Company.ID)
+	ended := running(t, svc)
+	heard := map[uuid.UUID]bool{}
+	await := func(company uuid.UUID) {
+		t.Helper()
+		for !heard[company] {
+			select {
+			case id := <-told:
+				heard[id] = true
+			case <-time.After(patience):
+				t.Fatal("the facts of a company were not told")
+			}
+		}
+	}
+	await(shops[1].Company.ID)
+	await(shops[2].Company.ID)
+	is.True(!heard[shops[0].Company.ID])
+	release()
+	await(shops[0].Company.ID)
+	ended()
 }

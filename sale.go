@@ -159,7 +159,8 @@ func (st *sale) lockStock(ctx context.Context, tx Tx, calls []*checkoutCall) err
 				i = len(queries)
 				wanted[from] = i
 				queries = append(queries, StockQuery{
-					CompanyID: c.company.ID, EventID: c.params.EventID, Tier: line.Tier, UnitPrice: line.ExpectedUnitPrice,
+					CompanyID: c.company.ID, EventID: c.params.EventID, Tier: line.Tier,
+					UnitPrice: line.ExpectedUnitPrice,
 				})
 			}
 			queries[i].Quantity += int64(line.Quantity)
@@ -255,7 +256,7 @@ func (s *Service) sellOne(st *sale, c *checkoutCall) error {
 	lines := s.admit(st, order, picks)
 	st.orders = append(st.orders, order)
 	st.admissions = append(st.admissions, lines...)
-	st.facts = append(st.facts, s.saleFacts(order)...)
+	st.facts = append(st.facts, s.saleFact(order))
 	st.buyers[BuyerRef{order.CompanyID, order.BuyerEmail}] = BuyerRecord{
 		CompanyID: order.CompanyID, Email: order.BuyerEmail, Fullname: order.BuyerFullname, Phone: order.BuyerPhone,
 		CreatedAt: at, UpdatedAt: at,
@@ -307,8 +308,8 @@ func (s *Service) admit(st *sale, order OrderRecord, picks []pick) []AdmissionRe
 		for range p.quantity {
 			lines = append(lines, AdmissionRecord{
 				CompanyID: order.CompanyID, OrderNumber: order.Number, Line: len(lines) + 1, ID: s.newID(),
-				LineID: s.newID(), OrderID: order.ID, EventID: order.EventID, Tier: p.batch.Tier, Batch: p.batch.Position,
-				Title: p.batch.Title, UnitPrice: p.batch.UnitPrice,
+				LineID: s.newID(), OrderID: order.ID, EventID: order.EventID,
+				Tier: p.batch.Tier, Batch: p.batch.Position, Title: p.batch.Title, UnitPrice: p.batch.UnitPrice,
 			})
 		}
 	}

@@ -25,8 +25,8 @@ type SecretWriter interface {
 // secretCheck tells whether the secret keys are those of the database, and remembers that they are.
 type secretCheck struct{ passed atomic.Bool }
 
-// ErrSecretKeys is the answer of [Service.Ready], and of what makes or takes API keys, where [Config.SecretKeys] are not
-// those that the database is used with.
+// ErrSecretKeys is the answer of [Service.Ready], and of what makes or takes API keys, where [Config.SecretKeys] are
+// not those that the database is used with.
 var ErrSecretKeys = errors.New("ticketing: the secret keys are not those of this database")
 
 var errMissingSecret = fmt.Errorf("%w: API keys in use were made under another one", ErrSecretKeys)

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -16,20 +17,20 @@ import (
 func onShops(t *testing.T, config *ticketingtest.Config, test func(t *testing.T, shop *ticketingtest.Shop)) {
 	t.Helper()
 	for _, store := range stores() {
-		t.Run(store.name, func(t *testing.T) {
+		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, openShop(t, store, config))
 		})
 	}
 }
 
-func openShop(t testing.TB, store openStore, config *ticketingtest.Config) *ticketingtest.Shop {
+func openShop(t testing.TB, store testdb.Store, config *ticketingtest.Config) *ticketingtest.Shop {
 	t.Helper()
 	var c ticketingtest.Config
 	if config != nil {
 		c = *config
 	}
-	c.Store = store.open(t)
+	c.Store = store.Open(t)
 	return ticketingtest.New(t, &c)
 }
 

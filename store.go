@@ -3,6 +3,7 @@ package ticketing
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -101,6 +102,9 @@ type Entrance struct {
 	Close []uuid.UUID
 	// Claim are the idempotency keys of the update; no two are equal.
 	Claim []ResultRef
+	// Patience is how long the update waits for locks before it is [ErrBusy]. Zero means as long as the store is
+	// configured to.
+	Patience time.Duration
 }
 
 // A DurableStore outlives its process. [New] asks for secret keys where it has one.

@@ -48,7 +48,9 @@ func addCategories(custom, names []string) ([]string, *Error) {
 			all = append(all, name)
 		}
 		if len(all) > MaxTicketCategories {
-			return nil, Invalid(Violation{Message: "ticketCategories: an event has at most 50, the six presets among them"})
+			return nil, Invalid(Violation{
+				Message: "ticketCategories: an event has at most 50, the six presets among them",
+			})
 		}
 	}
 	return all[len(PresetCategories()):], nil

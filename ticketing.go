@@ -43,8 +43,8 @@
 // # Idempotency
 //
 // CreateEvent, CreateInventory, Checkout and ValidateAdmission take an idempotency key, 8 to 128 characters of
-// A-Z a-z 0-9 . _ : - that begins with a letter or digit, unique for the company and operation. The same key with the same
-// input gives the first result again, for ever; with other input it is CONFLICT; while the first is still being
+// A-Z a-z 0-9 . _ : - that begins with a letter or digit, unique for the company and operation. The same key with the
+// same input gives the first result again, for ever; with other input it is CONFLICT; while the first is still being
 // worked on it is CONFLICT, too. A failed operation does not spend its key (section 4.11).
 //
 // # Concurrency
@@ -59,6 +59,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -82,6 +83,13 @@ type Service struct {
 	touched   touches
 	telemetry telemetry
 	wake      chan struct{}
+	told      toldParts
+	checkouts *operation[CheckoutParams, Order]
+	scans     *operation[scan, TicketValidation]
+	lookups   *lanes[*keyLookup]
+	flights   flights
+	contained sync.Once // the log of a panic of Grouping's functions
+	drains    []func(context.Context) error
 }
 
 // Config are the choices of a host. A nil *Config, and every zero field, means the default.
@@ -105,13 +113,17 @@ type Config struct {
 	Clock func() time.Time
 	// NewID makes ids, UUIDs of version 4. Defaults to random ones.
 	NewID func() uuid.UUID
+	// Grouping says how calls that come at the same time share a transaction. Defaults to what the store works best
+	// with.
+	Grouping Grouping
 	// Rand is where the secrets of API keys come from. Defaults to crypto/rand.
 	Rand io.Reader
 }
 
 // New makes a service over a store. It starts nothing: no goroutine, no listener, no transaction.
 //
-// It fails when a secret key is too short, when two are equal, and when the store is durable and none is given.
+// It fails when a secret key is too short, when two are equal, and when the store is durable and none is given; and when
+// a number of [Config.Grouping] is negative or beyond its bound.
 func New(store Store, config *Config) (*Service, error) {
 	if store == nil {
 		return nil, errors.New("ticketing: a service needs a store")
@@ -155,10 +167,16 @@ func New(store Store, config *Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ticketing: metrics: %w", err)
 	}
-	return &Service{
+	s := &Service{
 		store: store, clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact,
 		poll: c.PollInterval, keys: keys, wake: make(chan struct{}, 1), telemetry: observed,
-	}, nil
+	}
+	grouping := c.Grouping.on(store)
+	if err := grouping.check(); err != nil {
+		return nil, err
+	}
+	s.group(grouping)
+	return s, nil
 }
 
 // now is the time in what the service keeps: UTC and milliseconds.

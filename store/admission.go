@@ -28,42 +28,45 @@ func (s *session) OrderLines(
 		return nil, nil
 	}
 	return query(ctx, s, "OrderLines", scanAdmission,
-		"SELECT "+admissionColumns+` FROM ticketing_admissions a
-		WHERE (a.company_id, a.order_number) IN (VALUES ?) ORDER BY a.company_id, a.order_number, a.line`,
-		rows(orders, func(o ticketing.OrderNumber) []any { return []any{o.CompanyID, o.Number} }))
+		"SELECT "+admissionColumns+` FROM ?
+		ORDER BY a.company_id, a.order_number, a.line`,
+		found{table: "ticketing_admissions a", set: of("company_id, order_number", orders, func(o ticketing.OrderNumber) []any {
+			return []any{o.CompanyID, o.Number}
+		})})
 }
 
 // Admissions finds sold admissions.
 func (s *session) Admissions(
 	ctx context.Context, refs []ticketing.AdmissionRef,
 ) ([]ticketing.AdmissionRecord, error) {
-	return s.admissions(ctx, "Admissions", refs, "")
+	return s.admissions(ctx, "Admissions", refs, false)
 }
 
 func (s *session) admissions(
-	ctx context.Context, name string, refs []ticketing.AdmissionRef, lock string,
+	ctx context.Context, name string, refs []ticketing.AdmissionRef, lock bool,
 ) ([]ticketing.AdmissionRecord, error) {
 	return lookUp(refs, admissionRef,
 		func(refs []ticketing.AdmissionRef) ([]ticketing.AdmissionRecord, error) {
 			return query(ctx, s, name, scanAdmission,
-				"SELECT "+admissionColumns+" FROM ticketing_admissions a WHERE (a.id, a.company_id) IN (VALUES ?)"+lock,
-				rows(refs, func(r ticketing.AdmissionRef) []any { return []any{r.ID, r.CompanyID} }))
+				"SELECT "+admissionColumns+" FROM ?",
+				found{table: "ticketing_admissions a", lock: lock, set: of("company_id, id", refs, func(r ticketing.AdmissionRef) []any {
+					return []any{r.CompanyID, r.ID}
+				})})
 		})
 }
 
 // AppendAdmissions keeps admissions as they are sold.
 func (tx *transaction) AppendAdmissions(ctx context.Context, admissions []ticketing.AdmissionRecord) error {
 	return inParts(admissions, func(admissions []ticketing.AdmissionRecord) error {
-		_, err := tx.exec(ctx, "AppendAdmissions",
-			`INSERT INTO ticketing_admissions (company_id, order_number, line, id, line_id, order_id, event_id, tier,
-				batch, title, unit_price, voided, validation_id, validated_at, location) VALUES ?`,
-			rows(admissions, func(a ticketing.AdmissionRecord) []any {
+		return tx.insert(ctx, "AppendAdmissions", "ticketing_admissions", of(
+			`company_id, order_number, line, id, line_id, order_id, event_id, tier, batch, title, unit_price, voided,
+			validation_id, validated_at, location`,
+			admissions, func(a ticketing.AdmissionRecord) []any {
 				return []any{
 					a.CompanyID, a.OrderNumber, a.Line, a.ID, a.LineID, a.OrderID, a.EventID, a.Tier, a.Batch,
 					a.Title, int64(a.UnitPrice), a.Voided, optional(a.ValidationID), a.ValidatedAt, a.Location,
 				}
 			}))
-		return err
 	})
 }
 
@@ -71,18 +74,15 @@ func (tx *transaction) AppendAdmissions(ctx context.Context, admissions []ticket
 func (tx *transaction) LockAdmissions(
 	ctx context.Context, refs []ticketing.AdmissionRef,
 ) ([]ticketing.AdmissionRecord, error) {
-	return tx.admissions(ctx, "LockAdmissions", refs, tx.store.engine.rowLock())
+	return tx.admissions(ctx, "LockAdmissions", refs, true)
 }
 
 // UpdateAdmissions keeps the validation and Voided of admissions that were locked.
 func (tx *transaction) UpdateAdmissions(ctx context.Context, admissions []ticketing.AdmissionRecord) error {
 	return inParts(folded(admissions, admissionRef), func(admissions []ticketing.AdmissionRecord) error {
-		return tx.changed(ctx, "UpdateAdmissions", len(admissions),
-			`WITH v (company_id, id, voided, validation_id, validated_at, location) AS (VALUES ?)
-			UPDATE ticketing_admissions AS a
-			SET voided = v.voided, validation_id = v.validation_id, validated_at = v.validated_at, location = v.location
-			FROM v WHERE a.company_id = v.company_id AND a.id = v.id`,
-			rows(admissions, func(a ticketing.AdmissionRecord) []any {
+		return tx.update(ctx, "UpdateAdmissions", "ticketing_admissions", 2, of(
+			"company_id, id, voided, validation_id, validated_at, location",
+			admissions, func(a ticketing.AdmissionRecord) []any {
 				return []any{a.CompanyID, a.ID, a.Voided, optional(a.ValidationID), a.ValidatedAt, a.Location}
 			}))
 	})

@@ -19,14 +19,26 @@ func scanAPIKey(row *sql.Rows, k *ticketing.APIKeyRecord) error {
 		(*moment)(&k.RevokedAt))
 }
 
-// FindAPIKeys finds keys by their ids alone, by way of the directory.
-func (s *session) FindAPIKeys(ctx context.Context, ids []uuid.UUID) ([]ticketing.APIKeyRecord, error) {
-	return lookUp(ids, func(k ticketing.APIKeyRecord) uuid.UUID { return k.ID },
-		func(ids []uuid.UUID) ([]ticketing.APIKeyRecord, error) {
+// FindAPIKeys finds keys by their ids alone, by way of the directory. A distributed engine is told the companies that the
+// directory names, so that it asks no other node.
+func (s *session) FindAPIKeys(ctx context.Context, keys []uuid.UUID) ([]ticketing.APIKeyRecord, error) {
+	return lookUp(keys, func(k ticketing.APIKeyRecord) uuid.UUID { return k.ID },
+		func(keys []uuid.UUID) ([]ticketing.APIKeyRecord, error) {
+			if s.store.Grouping().ByCompany {
+				scan := func(row *sql.Rows, company *uuid.UUID) error { return row.Scan((*id)(company)) }
+				companies, err := query(ctx, s, "FindAPIKeys", scan,
+					"SELECT DISTINCT company_id FROM ticketing_api_key_directory WHERE ?", ids("id", keys))
+				if err != nil || len(companies) == 0 {
+					return nil, err
+				}
+				return query(ctx, s, "FindAPIKeys", scanAPIKey,
+					"SELECT "+apiKeyColumns+" FROM ticketing_api_keys k WHERE ? AND ?",
+					ids("k.company_id", companies), ids("k.id", keys))
+			}
 			return query(ctx, s, "FindAPIKeys", scanAPIKey,
 				"SELECT "+apiKeyColumns+` FROM ticketing_api_key_directory d
-				JOIN ticketing_api_keys k ON k.company_id = d.company_id AND k.id = d.id WHERE d.id IN (VALUES ?)`,
-				idRows(ids))
+				JOIN ticketing_api_keys k ON k.company_id = d.company_id AND k.id = d.id WHERE ?`,
+				ids("d.id", keys))
 		})
 }
 
@@ -38,8 +50,10 @@ func (s *session) APIKeys(ctx context.Context, refs []ticketing.APIKeyRef) ([]ti
 		},
 		func(refs []ticketing.APIKeyRef) ([]ticketing.APIKeyRecord, error) {
 			return query(ctx, s, "APIKeys", scanAPIKey,
-				"SELECT "+apiKeyColumns+" FROM ticketing_api_keys k WHERE (k.company_id, k.id) IN (VALUES ?)",
-				rows(refs, func(r ticketing.APIKeyRef) []any { return []any{r.CompanyID, r.ID} }))
+				"SELECT "+apiKeyColumns+" FROM ?",
+				found{table: "ticketing_api_keys k", set: of("company_id, id", refs, func(r ticketing.APIKeyRef) []any {
+					return []any{r.CompanyID, r.ID}
+				})})
 		})
 }
 
@@ -64,22 +78,21 @@ func (s *session) CountAPIKeys(
 
 // CreateAPIKey keeps a new key and its place in the directory.
 func (tx *transaction) CreateAPIKey(ctx context.Context, k ticketing.APIKeyRecord) error {
-	_, err := tx.exec(ctx, "CreateAPIKey", "INSERT INTO ticketing_api_key_directory (id, company_id) VALUES (?, ?)",
+	err := tx.exec(ctx, "CreateAPIKey", "INSERT INTO ticketing_api_key_directory (id, company_id) VALUES (?, ?)",
 		k.ID, k.CompanyID)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, "CreateAPIKey",
+	return tx.exec(ctx, "CreateAPIKey",
 		`INSERT INTO ticketing_api_keys (company_id, id, name, grants, status, digest, predecessor_id, created_at,
 			last_used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.CompanyID, k.ID, k.Name, texts[ticketing.Grant](k.Grants).encode(), string(k.Status), k.Digest,
 		optional(k.PredecessorID), k.CreatedAt, k.LastUsedAt, k.RevokedAt)
-	return err
 }
 
 // UpdateAPIKey keeps the status and the time of revocation.
 func (tx *transaction) UpdateAPIKey(ctx context.Context, k ticketing.APIKeyRecord) error {
-	return tx.changed(ctx, "UpdateAPIKey", 1,
+	return tx.changed(ctx, "UpdateAPIKey",
 		"UPDATE ticketing_api_keys SET status = ?, revoked_at = ? WHERE company_id = ? AND id = ?",
 		string(k.Status), k.RevokedAt, k.CompanyID, k.ID)
 }
@@ -90,15 +103,15 @@ func (tx *transaction) TouchAPIKeys(ctx context.Context, uses []ticketing.APIKey
 	uses = slices.SortedStableFunc(slices.Values(uses), func(a, b ticketing.APIKeyUse) int {
 		return a.UsedAt.Compare(b.UsedAt)
 	})
-	uses = folded(uses, func(u ticketing.APIKeyUse) ticketing.APIKeyRef { return u.APIKeyRef })
-	return inParts(uses, func(uses []ticketing.APIKeyUse) error {
-		return tx.changed(ctx, "TouchAPIKeys", len(uses),
-			`WITH used (company_id, id, at, digest) AS (VALUES ?)
-			UPDATE ticketing_api_keys AS k SET digest = used.digest,
-				last_used_at = CASE WHEN k.last_used_at >= used.at THEN k.last_used_at ELSE used.at END
-			FROM used WHERE k.company_id = used.company_id AND k.id = used.id`,
-			rows(uses, func(u ticketing.APIKeyUse) []any {
-				return []any{u.CompanyID, u.ID, u.UsedAt.UnixMilli(), u.Digest}
-			}))
-	})
+	for _, use := range folded(uses, func(u ticketing.APIKeyUse) ticketing.APIKeyRef { return u.APIKeyRef }) {
+		at := use.UsedAt.UnixMilli()
+		if err := tx.changed(ctx, "TouchAPIKeys",
+			`UPDATE ticketing_api_keys SET digest = ?,
+				last_used_at = CASE WHEN last_used_at >= ? THEN last_used_at ELSE ? END
+			WHERE company_id = ? AND id = ?`,
+			use.Digest, at, at, use.CompanyID, use.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }

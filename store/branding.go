@@ -25,16 +25,17 @@ func (s *session) Brandings(
 		},
 		func(refs []ticketing.BrandingRef) ([]ticketing.BrandingRecord, error) {
 			return query(ctx, s, "Brandings", scanBranding,
-				"SELECT "+brandingColumns+" FROM ticketing_brandings WHERE (company_id, version) IN (VALUES ?)",
-				rows(refs, func(r ticketing.BrandingRef) []any { return []any{r.CompanyID, r.Version} }))
+				"SELECT "+brandingColumns+" FROM ?",
+				found{table: "ticketing_brandings b", set: of("company_id, version", refs, func(r ticketing.BrandingRef) []any {
+					return []any{r.CompanyID, r.Version}
+				})})
 		})
 }
 
 // AppendBranding keeps a new version of branding.
 func (tx *transaction) AppendBranding(ctx context.Context, b ticketing.BrandingRecord) error {
-	_, err := tx.exec(ctx, "AppendBranding",
+	return tx.exec(ctx, "AppendBranding",
 		"INSERT INTO ticketing_brandings ("+brandingColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		b.CompanyID, b.Version, b.BrandName, b.LogoURL, b.PrimaryColor, b.AccentColor, b.CheckoutFooter,
 		b.TicketFooter, b.EmailFooter, b.SupportEmail, b.CreatedAt)
-	return err
 }

@@ -16,11 +16,11 @@ func scanCategory(row *sql.Rows, c *ticketing.CategoryRecord) error {
 }
 
 // Categories finds categories by their ids.
-func (s *session) Categories(ctx context.Context, ids []uuid.UUID) ([]ticketing.CategoryRecord, error) {
-	return lookUp(ids, func(c ticketing.CategoryRecord) uuid.UUID { return c.ID },
-		func(ids []uuid.UUID) ([]ticketing.CategoryRecord, error) {
+func (s *session) Categories(ctx context.Context, names []uuid.UUID) ([]ticketing.CategoryRecord, error) {
+	return lookUp(names, func(c ticketing.CategoryRecord) uuid.UUID { return c.ID },
+		func(names []uuid.UUID) ([]ticketing.CategoryRecord, error) {
 			return query(ctx, s, "Categories", scanCategory,
-				"SELECT "+categoryColumns+" FROM ticketing_categories WHERE id IN (VALUES ?)", idRows(ids))
+				"SELECT "+categoryColumns+" FROM ticketing_categories WHERE ?", ids("id", names))
 		})
 }
 
@@ -35,15 +35,14 @@ func (s *session) ListCategories(
 
 // CreateCategory keeps a new category.
 func (tx *transaction) CreateCategory(ctx context.Context, c ticketing.CategoryRecord) error {
-	_, err := tx.exec(ctx, "CreateCategory",
+	return tx.exec(ctx, "CreateCategory",
 		"INSERT INTO ticketing_categories ("+categoryColumns+") VALUES (?, ?, ?, ?, ?)",
 		c.ID, c.Name, c.Slug, string(c.Status), c.CreatedAt)
-	return err
 }
 
 // UpdateCategory keeps all but the time of creation.
 func (tx *transaction) UpdateCategory(ctx context.Context, c ticketing.CategoryRecord) error {
-	return tx.changed(ctx, "UpdateCategory", 1,
+	return tx.changed(ctx, "UpdateCategory",
 		"UPDATE ticketing_categories SET name = ?, slug = ?, status = ? WHERE id = ?",
 		c.Name, c.Slug, string(c.Status), c.ID)
 }

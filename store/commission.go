@@ -35,8 +35,10 @@ func (s *session) Rates(ctx context.Context, refs []ticketing.RateRef) ([]ticket
 		},
 		func(refs []ticketing.RateRef) ([]ticketing.RateRecord, error) {
 			return query(ctx, s, "Rates", scanRate,
-				"SELECT "+rateColumns+" FROM ticketing_commission_rates r WHERE (r.company_id, r.id) IN (VALUES ?)",
-				rows(refs, func(r ticketing.RateRef) []any { return []any{r.CompanyID, r.ID} }))
+				"SELECT "+rateColumns+" FROM ?",
+				found{table: "ticketing_commission_rates r", set: of("company_id, id", refs, func(r ticketing.RateRef) []any {
+					return []any{r.CompanyID, r.ID}
+				})})
 		})
 }
 
@@ -46,16 +48,25 @@ func (s *session) EffectiveRates(
 ) ([]ticketing.RateRecord, error) {
 	return lookUp(companies, func(r ticketing.RateRecord) uuid.UUID { return r.CompanyID },
 		func(companies []uuid.UUID) ([]ticketing.RateRecord, error) {
+			if len(companies) == 1 {
+				return query(ctx, s, "EffectiveRates", scanRate,
+					"SELECT "+rateColumns+` FROM ticketing_commission_rates r
+					WHERE r.company_id = ? AND r.effective_from <= ?
+					ORDER BY r.effective_from DESC, r.position DESC LIMIT 1`,
+					companies[0], at.UnixMilli())
+			}
 			return query(ctx, s, "EffectiveRates", scanRate,
-				`WITH asked (company_id) AS (VALUES ?)
-				SELECT `+rateColumns+` FROM asked JOIN ticketing_commission_rates r
-					ON r.company_id = asked.company_id AND r.id = (
-						SELECT e.id FROM ticketing_commission_rates e
-						WHERE e.company_id = asked.company_id AND e.effective_from <= ?
-						ORDER BY e.effective_from DESC, e.position DESC LIMIT 1)`,
-				idRows(companies), at.UnixMilli())
+				"SELECT "+rateColumns+" FROM ?", effective{companies, at.UnixMilli()})
 		})
 }
+
+// effective is the part of the rates that hold at a time.
+type effective struct {
+	companies []uuid.UUID
+	at        int64
+}
+
+func (e effective) appendTo(to *builder) { to.engine.appendRates(to, e.companies, e.at) }
 
 // ListRates answers with a company's schedule, highest position first.
 func (s *session) ListRates(
@@ -68,9 +79,8 @@ func (s *session) ListRates(
 
 // AppendRate keeps a new entry of a commission schedule.
 func (tx *transaction) AppendRate(ctx context.Context, r ticketing.RateRecord) error {
-	_, err := tx.exec(ctx, "AppendRate",
+	return tx.exec(ctx, "AppendRate",
 		`INSERT INTO ticketing_commission_rates (company_id, id, position, value, unit, effective_from, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		r.CompanyID, r.ID, r.Position, r.Rate.Value(), string(r.Rate.Unit()), r.EffectiveFrom, r.CreatedAt)
-	return err
 }

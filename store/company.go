@@ -19,16 +19,12 @@ func scanCompany(row *sql.Rows, c *ticketing.CompanyRecord) error {
 }
 
 // Companies finds companies by their ids.
-func (s *session) Companies(ctx context.Context, ids []uuid.UUID) ([]ticketing.CompanyRecord, error) {
-	return lookUp(ids, func(c ticketing.CompanyRecord) uuid.UUID { return c.ID },
-		func(ids []uuid.UUID) ([]ticketing.CompanyRecord, error) {
+func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]ticketing.CompanyRecord, error) {
+	return lookUp(companies, func(c ticketing.CompanyRecord) uuid.UUID { return c.ID },
+		func(companies []uuid.UUID) ([]ticketing.CompanyRecord, error) {
 			return query(ctx, s, "Companies", scanCompany,
-				"SELECT "+companyColumns+" FROM ticketing_companies WHERE id IN (VALUES ?)", idRows(ids))
+				"SELECT "+companyColumns+" FROM ticketing_companies WHERE ?", ids("id", companies))
 		})
-}
-
-func idRows(ids []uuid.UUID) list {
-	return rows(ids, func(id uuid.UUID) []any { return []any{id} })
 }
 
 // ListCompanies answers with those after a position, oldest first.
@@ -43,17 +39,16 @@ func (s *session) ListCompanies(
 // CreateCompany keeps a new company.
 func (tx *transaction) CreateCompany(ctx context.Context, c ticketing.CompanyRecord) error {
 	v := c.Verification
-	_, err := tx.exec(ctx, "CreateCompany",
+	return tx.exec(ctx, "CreateCompany",
 		"INSERT INTO ticketing_companies ("+companyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		c.ID, c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason,
 		c.BrandingVersion, c.CreatedAt, c.UpdatedAt)
-	return err
 }
 
 // UpdateCompany keeps all but the time of creation.
 func (tx *transaction) UpdateCompany(ctx context.Context, c ticketing.CompanyRecord) error {
 	v := c.Verification
-	return tx.changed(ctx, "UpdateCompany", 1,
+	return tx.changed(ctx, "UpdateCompany",
 		`UPDATE ticketing_companies SET name = ?, status = ?, verification = ?, approval_expires_at = ?,
 			grace_until = ?, reason = ?, branding_version = ?, updated_at = ? WHERE id = ?`,
 		c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason, c.BrandingVersion,

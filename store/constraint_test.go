@@ -1,120 +1,160 @@
 package store_test
 
 import (
-	"context"
+	"database/sql"
 	"errors"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
+	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
 )
 
-// The database itself refuses what no service may write, whoever writes it.
+// The database itself refuses what no service may write, whoever writes it, and every constraint of the schema is one
+// that an attack met.
 func TestConstraints(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)
-	furnish(t, s, batchRecord(1, 10), batchRecord(2, 1000))
-	if err := s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		return sale(ctx, tx, 1, 2)
-	}); err != nil {
+	write := sqliteLiterals()
+	if err := s.Exec(t.Context(), write.Replace(attacked)); err != nil {
 		t.Fatal(err)
 	}
-	written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return errors.Join(
-			tx.AppendFloatCredit(ctx, ticketing.FloatCreditRecord{CompanyID: company, Reference: "r", Amount: 1, Sequence: 1}),
-			tx.CreateCategory(ctx, ticketing.CategoryRecord{
-				ID: number(8), Name: "Music", Slug: "music", Status: ticketing.CategoryActive, CreatedAt: minute(0),
-			}),
-		)
-	})
-
-	const (
-		batch  = "UPDATE ticketing_inventory_batches SET "
-		wallet = "UPDATE ticketing_wallets SET "
-		order  = "UPDATE ticketing_orders SET "
-		entry  = `INSERT INTO ticketing_ledger_entries SELECT company_id, wallet, sequence + 1, kind, `
-		from   = `, reference, at, hash, hash FROM ticketing_ledger_entries`
-	)
-	for _, test := range []struct{ name, attack, constraint string }{
-		{"status of a company", "UPDATE ticketing_companies SET status = 'GONE'", "companies_status_check"},
-		{"verification", "UPDATE ticketing_companies SET verification = 'x'", "companies_verification_check"},
-		{"version of branding", "UPDATE ticketing_companies SET branding_version = -1", "companies_branding_version_check"},
-		{"id of a company", "INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1 FROM ticketing_companies", "companies_id_check"},
-		{"type of a column", "UPDATE ticketing_companies SET created_at = 'yesterday'", "datatype_check"},
-		{"nothing where something belongs", "UPDATE ticketing_companies SET name = NULL", "companies_name_not_null"},
-		{"company that sells", "DELETE FROM ticketing_companies", "fkey"},
-		{"branding from 1", "INSERT INTO ticketing_brandings SELECT company_id, 0, '', '', '', '', '', '', '', '', 1 FROM ticketing_brandings", "brandings_version_check"},
-		{"branding twice", "INSERT INTO ticketing_brandings SELECT * FROM ticketing_brandings", "brandings_pkey"},
-		{"branding changed", "UPDATE ticketing_brandings SET brand_name = 'x'", "brandings_append_only"},
-		{"branding removed", "DELETE FROM ticketing_brandings", "brandings_append_only"},
-		{"branding replaced", "REPLACE INTO ticketing_brandings SELECT * FROM ticketing_brandings", "brandings_append_only"},
-		{"unit of a rate", "INSERT INTO ticketing_commission_rates SELECT company_id, X'02', 2, value, 'PER_MILLE', 1, 1 FROM ticketing_commission_rates", "commission_rates_unit_check"},
-		{"place of a rate", "INSERT INTO ticketing_commission_rates SELECT company_id, X'02', 0, value, unit, 1, 1 FROM ticketing_commission_rates", "commission_rates_position_check"},
-		{"two rates in one place", "INSERT INTO ticketing_commission_rates SELECT company_id, X'02', 1, value, unit, 1, 1 FROM ticketing_commission_rates", "commission_rates_company_id_position_key"},
-		{"rate changed", "UPDATE ticketing_commission_rates SET value = '1'", "commission_rates_append_only"},
-		{"rate removed", "DELETE FROM ticketing_commission_rates", "commission_rates_append_only"},
-		{"status of a key", "UPDATE ticketing_api_keys SET status = 'LOST'", "api_keys_status_check"},
-		{"id of a key", "UPDATE ticketing_api_keys SET id = X'02'", "api_keys_id_check"},
-		{"key of another company", "UPDATE ticketing_api_key_directory SET company_id = X'00'", "api_key_directory_append_only"},
-		{"key forgotten", "DELETE FROM ticketing_api_key_directory", "api_key_directory_append_only"},
-		{"status of a category", "UPDATE ticketing_categories SET status = 'x'", "categories_status_check"},
-		{"id of a category", "UPDATE ticketing_categories SET id = X'02'", "categories_id_check"},
-		{"slug taken", "INSERT INTO ticketing_categories SELECT zeroblob(16), name, slug, status, 1 FROM ticketing_categories", "categories_slug_key"},
-		{"status of an event", "UPDATE ticketing_events SET status = 'x'", "events_status_check"},
-		{"id of an event", "UPDATE ticketing_events SET id = X'02'", "events_id_check"},
-		{"event that has tiers", "DELETE FROM ticketing_events", "fkey"},
-		{"cap of a tier", "UPDATE ticketing_inventory_tiers SET total = 1000001", "inventory_tiers_total_check"},
-		{"batches of a tier", "UPDATE ticketing_inventory_tiers SET batches = -1", "inventory_tiers_batches_check"},
-		{"flag of a tier", "UPDATE ticketing_inventory_tiers SET cancelled = 2", "inventory_tiers_cancelled_check"},
-		{"oversold", batch + "sold = quantity + 1, open = 0", "inventory_batches_sold_check"},
-		{"less than none sold", batch + "sold = -1", "inventory_batches_sold_check"},
-		{"price below nothing", batch + "unit_price = -1", "inventory_batches_unit_price_check"},
-		{"status of a batch", batch + "status = 'SOLD_OUT'", "inventory_batches_status_check"},
-		{"place of a batch", batch + "position = position - 1", "inventory_batches_position_check"},
-		{"sold out and open", batch + "open = 1", "inventory_batches_open_check"},
-		{"for sale and not open", batch + "open = 0", "inventory_batches_open_check"},
-		{"status of an order", order + "status = 'LOST'", "orders_status_check"},
-		{"number of an order", order + "number = 0", "orders_number_check"},
-		{"commission above the gross", order + "commission = gross + 1", "orders_commission_check"},
-		{"balances of an order", order + "float_before = -1", "orders_balances_check"},
-		{"two orders of one id", "INSERT INTO ticketing_orders SELECT * FROM ticketing_orders", "orders_id_company_id_key"},
-		{"two orders of one number", "INSERT INTO ticketing_orders SELECT company_id, number, zeroblob(16), event_id, status, gross, commission, rate_id, branding, float_before, earnings_before, buyer_email, buyer_fullname, buyer_phone, confirmed_at, created_at FROM ticketing_orders", "orders_pkey"},
-		{"line of an admission", "UPDATE ticketing_admissions SET line = 0", "admissions_line_check"},
-		{"price of an admission", "UPDATE ticketing_admissions SET unit_price = -1", "admissions_unit_price_check"},
-		{"flag of an admission", "UPDATE ticketing_admissions SET voided = 2", "admissions_voided_check"},
-		{"admission sold twice", "UPDATE ticketing_admissions SET id = zeroblob(16)", "admissions_id_company_id_key"},
-		{"result changed", "UPDATE ticketing_idempotency_keys SET digest = 'x'", "idempotency_keys_append_only"},
-		{"result removed", "DELETE FROM ticketing_idempotency_keys", "idempotency_keys_append_only"},
-		{"overdrawn", wallet + "balance = -1", "wallets_balance_check"},
-		{"kind of a wallet", wallet + "wallet = 'SAVINGS'", "wallets_wallet_check"},
-		{"status of a wallet", wallet + "status = 'x'", "wallets_status_check"},
-		{"sequence of a wallet", wallet + "sequence = -1", "wallets_sequence_check"},
-		{"hash of a wallet", wallet + "hash = X'00'", "wallets_hash_check"},
-		{"sum of an entry", entry + "1, balance_after, balance_after" + from, "ledger_entries_sum_check"},
-		{"entry below nothing", entry + "-balance_after - 1, balance_after, -1" + from, "ledger_entries_balance_check"},
-		{"sequence of an entry", "INSERT INTO ticketing_ledger_entries SELECT company_id, wallet, 0, kind, 0, 0, 0, reference, at, hash, hash FROM ticketing_ledger_entries", "ledger_entries_sequence_check"},
-		{"wallet of an entry", "INSERT INTO ticketing_ledger_entries SELECT company_id, 'SAVINGS', 9, kind, 0, 0, 0, reference, at, hash, hash FROM ticketing_ledger_entries", "ledger_entries_wallet_check"},
-		{"hash of an entry", "INSERT INTO ticketing_ledger_entries SELECT company_id, wallet, 9, kind, 0, 0, 0, reference, at, X'00', hash FROM ticketing_ledger_entries", "ledger_entries_hash_check"},
-		{"entry changed", "UPDATE ticketing_ledger_entries SET reference = 'x'", "ledger_entries_append_only"},
-		{"entry removed", "DELETE FROM ticketing_ledger_entries", "ledger_entries_append_only"},
-		{"entry replaced", "REPLACE INTO ticketing_ledger_entries SELECT * FROM ticketing_ledger_entries", "ledger_entries_append_only"},
-		{"funding of less than nothing", "INSERT INTO ticketing_float_credits SELECT company_id, 'q', -1, 1 FROM ticketing_float_credits", "float_credits_amount_check"},
-		{"funding without an entry", "INSERT INTO ticketing_float_credits SELECT company_id, 'q', 1, 0 FROM ticketing_float_credits", "float_credits_sequence_check"},
-		{"funding twice", "INSERT INTO ticketing_float_credits SELECT * FROM ticketing_float_credits", "float_credits_pkey"},
-		{"funding changed", "UPDATE ticketing_float_credits SET amount = 2", "float_credits_append_only"},
-		{"funding removed", "DELETE FROM ticketing_float_credits", "float_credits_append_only"},
-		{"flag of a fact", "UPDATE ticketing_outbox SET handled = 2", "outbox_handled_check"},
-	} {
+	tried := append(attacks(), sqliteAttacks()...)
+	for _, test := range slices.Concat(tried, omissions(columns(t, s.Reader().DB, sqliteColumns))) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			err := s.Exec(t.Context(), test.attack)
+			err := s.Exec(t.Context(), write.Replace(test.statement))
 			var broken *ticketing.ConstraintError
 			if !errors.As(err, &broken) {
 				t.Fatalf("got %v, want a ConstraintError", err)
 			}
-			is.Equal(broken.Constraint, test.constraint)
+			if strings.HasSuffix(test.breaks, "_fkey") {
+				is.Equal(broken.Constraint, "fkey") // SQLite does not tell which.
+				return
+			}
+			is.Equal(broken.Constraint, test.breaks)
 		})
 	}
+
+	steps, err := store.Migrations("sqlite")
+	if err != nil {
+		t.Fatal(err)
+	}
+	constraint := regexp.MustCompile(`(?:CONSTRAINT |')ticketing_(\w+(?:_check|_append_only))\b`)
+	for _, step := range steps {
+		for _, found := range constraint.FindAllStringSubmatch(step.SQL, -1) {
+			if !meets(tried, found[1], "") {
+				t.Errorf("nothing tried to break %s", found[1])
+			}
+		}
+	}
+}
+
+// PostgreSQL refuses the same, and what only it can be asked, by the same names, also where its tables are partitioned.
+// Every constraint and trigger that its catalogue knows is one that an attack met.
+func TestPostgresConstraints(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []struct {
+		name    string
+		variant func(string) string
+	}{
+		{"as it is", strings.Clone},
+		{"partitioned", testdb.Partition},
+	} {
+		t.Run(schema.name, func(t *testing.T) {
+			t.Parallel()
+			db := postgres(t, schema.variant)
+			write := postgresLiterals()
+			if _, err := db.ExecContext(t.Context(), write.Replace(attacked)); err != nil {
+				t.Fatal(err)
+			}
+			tried := append(attacks(), postgresAttacks()...)
+			for _, test := range slices.Concat(tried, omissions(columns(t, db, postgresColumns))) {
+				t.Run(test.name, func(t *testing.T) {
+					is := is.New(t)
+					is.Equal(refusal(t, db, write.Replace(test.statement)), test.breaks)
+				})
+			}
+			allTried(t, db, tried)
+		})
+	}
+}
+
+// postgres makes a database of one variant of the schema.
+func postgres(tb testing.TB, variant func(string) string) *sql.DB {
+	tb.Helper()
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(pgtest.Database(tb))))
+	tb.Cleanup(func() { _ = db.Close() })
+	steps, err := store.Migrations("postgres")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, step := range steps {
+		if _, err := db.ExecContext(tb.Context(), "BEGIN;"+variant(step.SQL)+"COMMIT"); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return db
+}
+
+// refusal is the constraint that a statement breaks, without the prefix of the tables.
+func refusal(tb testing.TB, db *sql.DB, statement string) string {
+	tb.Helper()
+	tx, err := db.BeginTx(tb.Context(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(tb.Context(), statement)
+	var broken pgdriver.Error
+	if !errors.As(err, &broken) || !broken.IntegrityViolation() {
+		tb.Fatalf("got %v, want a violation of a constraint", err)
+	}
+	name := broken.Field('n')
+	if name == "" {
+		name = broken.Field('t') + "_" + broken.Field('c') + "_not_null"
+	}
+	if strings.Contains(name, "_fkey") {
+		name = strings.TrimRight(name, "0123456789") // Those number it that refer to a part.
+	}
+	return strings.TrimPrefix(name, "ticketing_")
+}
+
+// allTried fails if a constraint, or a verb that a trigger refuses, was not tried by any attack.
+func allTried(tb testing.TB, db *sql.DB, tried []attack) {
+	tb.Helper()
+	for _, name := range texts(tb, db, `SELECT conname FROM pg_constraint
+		WHERE connamespace = 'public'::regnamespace AND contype <> 't' AND conparentid = 0`) {
+		if !meets(tried, strings.TrimPrefix(name, "ticketing_"), "") {
+			tb.Errorf("nothing tried to break %s", name)
+		}
+	}
+	refused := texts(tb, db, `SELECT verb || ' ' || split_part(encode(tgargs, 'escape'), '\000', 1)
+		FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid,
+			(VALUES ('DELETE', 8), ('UPDATE', 16), ('TRUNCATE', 32)) AS kind (verb, bit)
+		WHERE NOT tgisinternal AND relnamespace = 'public'::regnamespace AND tgtype & bit <> 0`)
+	if len(refused) == 0 {
+		tb.Error("there is no trigger")
+	}
+	for _, one := range refused {
+		verb, name, _ := strings.Cut(one, " ")
+		if !meets(tried, strings.TrimPrefix(name, "ticketing_"), verb) {
+			tb.Errorf("nothing tried %s on what %s guards", verb, name)
+		}
+	}
+}
+
+// meets reports whether one of the attacks, of those that begin with a verb, breaks a constraint.
+func meets(tried []attack, constraint, verb string) bool {
+	return slices.ContainsFunc(tried, func(a attack) bool {
+		return a.breaks == constraint && strings.HasPrefix(a.statement, verb)
+	})
 }

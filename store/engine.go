@@ -2,34 +2,72 @@ package store
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/schema"
+
+	"github.com/floatgate/ticketing"
 )
 
 // engine is all in which the dialects differ. The rest of the package is written in the SQL that both know.
 type engine interface {
 	// name is the folder of the dialect's migrations.
 	name() string
-	dialect() schema.Dialect
+	// grouping is how calls are grouped best.
+	grouping() ticketing.Grouping
 	// reader runs each statement on a connection that reads what is committed then.
 	reader() bun.IConn
 	// snapshot is a connection whose statements all see one moment. release gives it back.
 	snapshot(ctx context.Context) (conn bun.Conn, release func(), err error)
-	// begin waits for a transaction, no longer than the caller's context and the configured time, and enters the
-	// gates of the companies. Whoever gets a connection ends it with commit or rollback, then release.
-	begin(ctx context.Context, share, closing []uuid.UUID) (conn bun.Conn, release func(), err error)
+	// begin waits for a transaction, no longer than the caller's context and the entrance allow, enters its gates and
+	// tells which of its claims another process has. Whoever gets a connection ends it with commit or rollback, then
+	// release.
+	begin(ctx context.Context, in ticketing.Entrance) (conn bun.Conn, inFlight []bool, release func(), err error)
+	// beginMigration waits until no other process migrates.
+	beginMigration(ctx context.Context) (conn bun.Conn, release func(), err error)
 	// hasMigrations tells whether the table of migrations is there.
 	hasMigrations(ctx context.Context, conn bun.IConn) (bool, error)
-	// appendID writes the literal of an id.
-	appendID(b []byte, id uuid.UUID) []byte
+
+	// query runs a statement and lets read have each row that it answers with. exec tells how many it wrote.
+	query(ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error) error
+	exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error)
+	// defers tells that writes wait and travel together, in one message before the next read or the end.
+	defers() bool
+	// together tells that a message may hold statements beside the one that answers with rows.
+	together() bool
+	// appendExpecting adds a statement that fails where it does not change this number of rows.
+	appendExpecting(to *builder, statement *builder, records int)
+
+	// appendValue writes a value, NULL for a zero time.
+	appendValue(to *builder, value any)
+	// appendAmong is the condition that columns are those of a row of the set.
+	appendAmong(to *builder, of set)
+	// appendFound is the part of a table whose columns are those of a row of the set, found by its index whatever the
+	// planner believes.
+	appendFound(to *builder, of found)
+	// appendInsert inserts rows.
+	appendInsert(to *builder, table string, of set)
+	// appendUpdate changes the rows that the first columns of the set name: keys of them.
+	appendUpdate(to *builder, table string, keys int, of set)
+	// appendStock finds the open batches of several queries, as many as each can need.
+	appendStock(to *builder, queries []ticketing.StockQuery)
+	// appendRates finds for each company the rate that holds at a time.
+	appendRates(to *builder, companies []uuid.UUID, at int64)
+	// appendHeads finds wallets, w, and the last entry of each, e.
+	appendHeads(to *builder, wallets set)
 	// useIndex stands behind a table whose planner would rather read the primary key than the index that is meant.
 	useIndex(index string) string
-	// rowLock ends a SELECT that locks the rows it reads, skipLocked one that passes over those which are locked.
+	// appendLock has a SELECT that locks rows run; it adds nothing where there are no locks of rows. It
+	// tells whether the statement answers without rows, so that it can travel with one that reads.
+	appendLock(to *builder, statement *builder) (silent bool)
+	// rowLock ends a SELECT that locks the rows it reads, and reads nothing else. skipLocked is the same for one that
+	// passes over those which are locked.
 	rowLock() string
 	skipLocked() string
 	// classify says what an error of the driver means.
 	classify(err error) error
+	// pool tells of the connections that a host may want to watch.
+	pool() sql.DBStats
 	close() error
 }

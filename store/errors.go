@@ -1,12 +1,19 @@
 package store
 
 import (
+	"cmp"
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"reflect"
+	"regexp"
 	"strings"
 
+	"github.com/uptrace/bun/driver/pgdriver"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -20,11 +27,31 @@ var ErrNotMigrated = errors.New("ticketing/store: the database is not migrated")
 // was changed after it had been applied.
 var ErrSchema = errors.New("ticketing/store: the schema of the database is not one of this version")
 
+// ErrName is the answer to a name of a database that cannot be read. The error that wraps it says why, and repeats
+// nothing of the name: it may hold a password.
+var ErrName = errors.New("ticketing/store: the name of the database cannot be read")
+
+// ErrAccess is the answer of a server that does not let the store do what it must: a password that is wrong, a database
+// that is not there, a right that the role lacks. The error that wraps it says which.
+var ErrAccess = errors.New("ticketing/store: the database refuses access")
+
+// ErrUnsupported is the answer of a server on which the store does not work, such as a PostgreSQL that is too old.
+var ErrUnsupported = errors.New("ticketing/store: the database is not one that the store works on")
+
 // passingError is a failure that another run may not meet.
 type passingError struct{ err error }
 
 func (e *passingError) Error() string { return e.err.Error() }
 func (e *passingError) Unwrap() error { return e.err }
+
+// lostError is a connection that ended in the middle. Where no COMMIT was sent, nothing was kept.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string {
+	return "the connection to the database was lost: " + e.err.Error()
+}
+func (e *lostError) Unwrap() error        { return e.err }
+func (e *lostError) Is(target error) bool { return target == ticketing.ErrUnavailable }
 
 // translate says which statement failed, and what that means to the module.
 func (s *Store) translate(name string, err error) error {
@@ -60,6 +87,129 @@ func (e *sqliteEngine) classify(err error) error {
 		return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err)
 	}
 	return err
+}
+
+// connectError is a connection that could not be made.
+type connectError struct{ err error }
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
+
+// sqlError is an error of PostgreSQL without its message: that may hold a value.
+type sqlError struct{ state string }
+
+func (e *sqlError) Error() string {
+	return "PostgreSQL refused the statement (SQLSTATE " + e.state + ")"
+}
+
+// shardName is what a partition or a shard adds to the name of its table.
+var shardName = regexp.MustCompile(`_(p?[0-9]+)(_|$)`)
+
+// classify reads the states of PostgreSQL.
+func (e *postgresEngine) classify(err error) error {
+	state, message, constraint, fatal, native := stateOf(err)
+	var connect *connectError
+	connecting := errors.As(err, &connect)
+	if !native {
+		switch {
+		case errors.Is(err, ticketing.ErrBusy), errors.Is(err, context.Canceled):
+			return err
+		case connecting:
+			return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, connect.err)
+		case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, io.EOF),
+			errors.Is(err, io.ErrUnexpectedEOF), isNetwork(err):
+			return &lostError{err}
+		}
+		return err
+	}
+	const class = 2
+	constraint = shardName.ReplaceAllString(strings.TrimPrefix(constraint, "ticketing_"), "$2")
+	told := fmt.Errorf("%s (SQLSTATE %s)", message, state)
+	switch state {
+	case "40001", "40P01": // A serialisation failure, a deadlock.
+		return &passingError{&sqlError{state}}
+	case "55P03": // A lock that was not had in time.
+		return fmt.Errorf("%w: %w", ticketing.ErrBusy, &sqlError{state})
+	case "57014": // A statement that took too long: locks are waited for less.
+		return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, &sqlError{state})
+	case "22012": // Of appendExpecting.
+		return ticketing.ErrNotFound
+	case "42P01":
+		return ErrNotMigrated
+	case "42501", "28000", "28P01", "3D000", "3F000":
+		return fmt.Errorf("%w: %w", ErrAccess, told)
+	case "25006": // A standby, or a primary that was.
+		return &lostError{told}
+	}
+	switch state[:min(class, len(state))] {
+	case "23":
+		broken := &ticketing.ConstraintError{Constraint: constraint}
+		if broken.Constraint == "idempotency_keys_pkey" {
+			// Without claims that reach every process, two may have worked on one key. Another run finds the result.
+			return &passingError{broken}
+		}
+		return broken
+	case "53", "58", "08":
+		if fatal && !connecting { // What a pooler says whose server died.
+			return &lostError{told}
+		}
+		return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, told)
+	case "57":
+		if connecting {
+			return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, told)
+		}
+		return &lostError{told}
+	}
+	switch {
+	case connecting && state == "42704":
+		return fmt.Errorf("%w: an option of the URL is none of the server's: %w", ErrName, told)
+	case connecting && state == "22023": // The message repeats the value.
+		return fmt.Errorf("%w: an option of the URL has a value that the server refuses (SQLSTATE %s)", ErrName, state)
+	case connecting:
+		return fmt.Errorf("%w: %w", ErrAccess, &sqlError{state})
+	}
+	if fatal {
+		return &lostError{told}
+	}
+	return &sqlError{state}
+}
+
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network)
+}
+
+// stateOf reads an error of PostgreSQL, of this driver or of any other that tells its state.
+func stateOf(err error) (state, message, constraint string, fatal, native bool) {
+	if of, ok := errors.AsType[pgdriver.Error](err); ok {
+		severity := cmp.Or(of.Field('V'), of.Field('S')) // Not every pooler says both.
+		constraint = of.Field('n')
+		if constraint == "" && of.Field('c') != "" { // NOT NULL has no name.
+			constraint = of.Field('t') + "_" + of.Field('c') + "_not_null"
+		}
+		return of.Field('C'), of.Field('M'), constraint, severity == "FATAL" || severity == "PANIC", true
+	}
+	if of, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err); ok {
+		severity := field(of, "Severity")
+		return of.SQLState(), field(of, "Message"), field(of, "ConstraintName") + field(of, "Constraint"),
+			severity == "FATAL" || severity == "PANIC", true
+	}
+	return "", "", "", false, false
+}
+
+// field reads a field of an error of pgx or pq, neither of which is a dependency.
+func field(err error, name string) string {
+	value := reflect.Indirect(reflect.ValueOf(err))
+	if value.Kind() != reflect.Struct {
+		return ""
+	}
+	if found := value.FieldByName(name); found.IsValid() && found.Kind() == reflect.String {
+		return found.String()
+	}
+	return ""
 }
 
 // brokenConstraint is the name of the constraint, the one PostgreSQL would give it where SQLite knows none:

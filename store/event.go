@@ -22,11 +22,11 @@ func scanEvent(row *sql.Rows, e *ticketing.EventRecord) error {
 
 // Events finds events of companies.
 func (s *session) Events(ctx context.Context, refs []ticketing.EventRef) ([]ticketing.EventRecord, error) {
-	return s.events(ctx, "Events", refs, "")
+	return s.events(ctx, "Events", refs, false)
 }
 
 func (s *session) events(
-	ctx context.Context, name string, refs []ticketing.EventRef, lock string,
+	ctx context.Context, name string, refs []ticketing.EventRef, lock bool,
 ) ([]ticketing.EventRecord, error) {
 	return lookUp(refs,
 		func(e ticketing.EventRecord) ticketing.EventRef {
@@ -34,8 +34,10 @@ func (s *session) events(
 		},
 		func(refs []ticketing.EventRef) ([]ticketing.EventRecord, error) {
 			return query(ctx, s, name, scanEvent,
-				"SELECT "+eventColumns+" FROM ticketing_events WHERE (company_id, id) IN (VALUES ?)"+lock,
-				rows(refs, func(r ticketing.EventRef) []any { return []any{r.CompanyID, r.ID} }))
+				"SELECT "+eventColumns+" FROM ?",
+				found{table: "ticketing_events e", lock: lock, set: of("company_id, id", refs, func(r ticketing.EventRef) []any {
+					return []any{r.CompanyID, r.ID}
+				})})
 		})
 }
 
@@ -77,22 +79,21 @@ func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]tic
 
 // LockEvent reads an event and keeps other writers from it; the zero record where there is none.
 func (tx *transaction) LockEvent(ctx context.Context, ref ticketing.EventRef) (ticketing.EventRecord, error) {
-	return one(tx.events(ctx, "LockEvent", []ticketing.EventRef{ref}, tx.store.engine.rowLock()))
+	return one(tx.events(ctx, "LockEvent", []ticketing.EventRef{ref}, true))
 }
 
 // CreateEvent keeps a new event.
 func (tx *transaction) CreateEvent(ctx context.Context, e ticketing.EventRecord) error {
-	_, err := tx.exec(ctx, "CreateEvent",
+	return tx.exec(ctx, "CreateEvent",
 		"INSERT INTO ticketing_events ("+eventColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		e.CompanyID, e.ID, e.Title, e.Description, string(e.Status), e.Date, e.StartsAt, e.EndsAt, e.Timezone,
 		e.Location, e.Venue, e.ImageURL, e.OrganizerName, optional(e.CategoryID),
 		texts[string](e.TicketCategories).encode(), e.EndsOn, e.CreatedAt, e.UpdatedAt)
-	return err
 }
 
 // UpdateEvent keeps all but the time of creation.
 func (tx *transaction) UpdateEvent(ctx context.Context, e ticketing.EventRecord) error {
-	return tx.changed(ctx, "UpdateEvent", 1,
+	return tx.changed(ctx, "UpdateEvent",
 		`UPDATE ticketing_events SET title = ?, description = ?, status = ?, date = ?, starts_at = ?, ends_at = ?,
 			timezone = ?, location = ?, venue = ?, image_url = ?, organizer_name = ?, category_id = ?,
 			ticket_categories = ?, ends_on = ?, updated_at = ? WHERE id = ? AND company_id = ?`,

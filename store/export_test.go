@@ -2,6 +2,12 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/uptrace/bun"
 )
@@ -9,12 +15,55 @@ import (
 // Passing makes an error that another run may not meet.
 func Passing(err error) error { return &passingError{err} }
 
-// AddQueryHook lets a test see the SQL of all statements to come.
-func (s *Store) AddQueryHook(hook bun.QueryHook) {
-	engine := s.engine.(*sqliteEngine)
-	engine.writer = engine.writer.WithQueryHook(hook)
-	engine.readers = engine.readers.WithQueryHook(hook)
+// Prepared are the statements that the connections keep: the one that writes, and one that reads.
+func (s *Store) Prepared(ctx context.Context) ([]string, error) {
+	var texts []string
+	for _, pool := range []*bun.DB{s.Writer(), s.Reader()} {
+		conn, err := pool.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = conn.Raw(func(native any) error {
+			texts = slices.AppendSeq(texts, maps.Keys(native.(*sqliteConn).prepared))
+			return nil
+		})
+		if err := errors.Join(err, conn.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
 }
+
+// Placements are the tables and, of those that are distributed, the column of the company.
+func Placements() map[string]string {
+	columns := make(map[string]string)
+	for _, p := range placements() {
+		columns[p.table] += p.column
+	}
+	return columns
+}
+
+// PlacementOrder are the tables, each after those that its foreign keys name.
+func PlacementOrder() []string {
+	var tables []string
+	for _, p := range placements() {
+		tables = append(tables, p.table)
+	}
+	return tables
+}
+
+// ApplyMigration applies a step as Migrate does.
+func (s *Store) ApplyMigration(ctx context.Context, statement string) error {
+	return s.changeSchema(ctx, "migrate", func(ctx context.Context, conn bun.Conn) error {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+		return s.distributeAdded(ctx, conn)
+	})
+}
+
+// TooOld is what a PostgreSQL is told that is older than what is supported.
+func TooOld(version int) error { return tooOld(version) }
 
 // Writer and Reader are the connections of the store.
 func (s *Store) Writer() *bun.DB { return s.engine.(*sqliteEngine).writer }
@@ -26,4 +75,77 @@ func (s *Store) Reader() *bun.DB { return s.engine.(*sqliteEngine).readers }
 func (s *Store) Exec(ctx context.Context, statement string) error {
 	_, err := s.Writer().DB.ExecContext(ctx, statement)
 	return s.translate("test", err)
+}
+
+// SetLimits bounds a statement on PostgreSQL and the time between two of a transaction.
+func (s *Store) SetLimits(statement, idle time.Duration) {
+	engine := s.engine.(*postgresEngine)
+	engine.statement, engine.idle = statement, idle
+}
+
+// Pool is the pool of connections to PostgreSQL.
+func (s *Store) Pool() *sql.DB { return s.engine.(*postgresEngine).db.DB }
+
+// SelectLiterals reads rows back as PostgreSQL understood them, once as the cells of rows and once as what an array
+// holds, both as texts.
+func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arrays [][]sql.NullString, err error) {
+	columns := make([]string, len(rows[0]))
+	for i := range columns {
+		columns[i] = "c" + strconv.Itoa(i)
+	}
+	e := s.engine.(*postgresEngine)
+	read := func(statement *builder) (found [][]sql.NullString, err error) {
+		if statement.err != nil {
+			return nil, statement.err
+		}
+		result, err := e.db.QueryContext(ctx, string(statement.text))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, result.Close()) }()
+		for result.Next() {
+			row, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+			for i := range row {
+				into[i] = &row[i]
+			}
+			if err := result.Scan(into...); err != nil {
+				return nil, err
+			}
+			found = append(found, row)
+		}
+		return found, result.Err()
+	}
+	all := set{columns: columns, rows: rows}
+	scalar := build(e, "SELECT ")
+	for _, row := range rows {
+		if len(scalar.text) > len("SELECT ") {
+			scalar.add(" UNION ALL SELECT ")
+		}
+		for i, value := range row {
+			if i > 0 {
+				scalar.add(", ")
+			}
+			scalar.add("(")
+			scalar.value(value)
+			scalar.add(")::text")
+		}
+	}
+	if scalars, err = read(scalar); err != nil {
+		return nil, nil, err
+	}
+	array, t := build(e, "SELECT "), tableOf(all)
+	for i := range columns {
+		if i > 0 {
+			array.add(", ")
+		}
+		array.add("(")
+		t.appendCell(array, i)
+		array.add(")::text")
+	}
+	if t.varying > 0 {
+		array.add(" FROM ")
+		t.appendFrom(array)
+	}
+	arrays, err = read(array)
+	return scalars, arrays, err
 }

@@ -21,22 +21,21 @@ func (tx *transaction) Results(
 	return lookUp(refs, func(r ticketing.ResultRecord) ticketing.ResultRef { return r.ResultRef },
 		func(refs []ticketing.ResultRef) ([]ticketing.ResultRecord, error) {
 			return query(ctx, &tx.session, "Results", scanResult,
-				"SELECT "+resultColumns+` FROM ticketing_idempotency_keys
-				WHERE (company_id, operation, key) IN (VALUES ?)`,
-				rows(refs, func(r ticketing.ResultRef) []any { return []any{r.CompanyID, r.Operation, r.Key} }))
+				"SELECT "+resultColumns+` FROM ?`,
+				found{table: "ticketing_idempotency_keys i", set: of("company_id, operation, key", refs, func(r ticketing.ResultRef) []any {
+					return []any{r.CompanyID, r.Operation, r.Key}
+				})})
 		})
 }
 
 // AppendResults keeps what keys answer with from now on.
 func (tx *transaction) AppendResults(ctx context.Context, results []ticketing.ResultRecord) error {
 	return inParts(results, func(results []ticketing.ResultRecord) error {
-		_, err := tx.exec(ctx, "AppendResults",
-			"INSERT INTO ticketing_idempotency_keys ("+resultColumns+") VALUES ?",
-			rows(results, func(r ticketing.ResultRecord) []any {
+		return tx.insert(ctx, "AppendResults", "ticketing_idempotency_keys", of(resultColumns,
+			results, func(r ticketing.ResultRecord) []any {
 				return []any{
 					r.CompanyID, r.Operation, r.Key, r.Digest, r.Outcome, r.Subject, r.Body, r.CreatedAt,
 				}
 			}))
-		return err
 	})
 }

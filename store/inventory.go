@@ -24,8 +24,7 @@ func amongTiers(tier string, event ticketing.EventRef, names []string) (string, 
 	if names == nil {
 		return "", args, true
 	}
-	named := rows(names, func(name string) []any { return []any{name} })
-	return " AND " + tier + " IN (VALUES ?)", append(args, named), len(names) > 0
+	return " AND ?", append(args, among(set{columns: []string{tier}, rows: columnOf(names)})), len(names) > 0
 }
 
 // CountTiers answers with tiers and what their open batches add up to, in lexicographic order.
@@ -90,7 +89,7 @@ func (s *session) StockTotals(ctx context.Context, companyID uuid.UUID) ([]ticke
 func (tx *transaction) LockTier(
 	ctx context.Context, event ticketing.EventRef, tier string,
 ) (ticketing.TierRecord, error) {
-	_, err := tx.exec(ctx, "LockTier",
+	err := tx.exec(ctx, "LockTier",
 		`INSERT INTO ticketing_inventory_tiers (company_id, event_id, tier, batches, total, cancelled)
 		VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT (company_id, event_id, tier) DO NOTHING`,
 		event.CompanyID, event.ID, tier, false)
@@ -129,12 +128,9 @@ func (tx *transaction) UpdateTiers(ctx context.Context, tiers []ticketing.TierRe
 		return key{ticketing.EventRef{CompanyID: t.CompanyID, ID: t.EventID}, t.Tier}
 	})
 	return inParts(tiers, func(tiers []ticketing.TierRecord) error {
-		return tx.changed(ctx, "UpdateTiers", len(tiers),
-			`WITH v (company_id, event_id, tier, batches, total, cancelled) AS (VALUES ?)
-			UPDATE ticketing_inventory_tiers AS t
-			SET batches = v.batches, total = v.total, cancelled = v.cancelled
-			FROM v WHERE t.company_id = v.company_id AND t.event_id = v.event_id AND t.tier = v.tier`,
-			rows(tiers, func(t ticketing.TierRecord) []any {
+		return tx.update(ctx, "UpdateTiers", "ticketing_inventory_tiers", 3, of(
+			"company_id, event_id, tier, batches, total, cancelled",
+			tiers, func(t ticketing.TierRecord) []any {
 				return []any{t.CompanyID, t.EventID, t.Tier, t.Batches, t.Total, t.Cancelled}
 			}))
 	})

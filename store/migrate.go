@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"embed"
 	"encoding/hex"
 	"fmt"
@@ -27,7 +28,7 @@ type Migration struct {
 	Checksum string
 }
 
-// Migrations are the migrations of a dialect ("sqlite"), oldest first.
+// Migrations are the migrations of a dialect, "sqlite" or "postgres", oldest first.
 func Migrations(dialect string) ([]Migration, error) {
 	entries, err := fs.ReadDir(migrations, path.Join("migrations", dialect))
 	if err != nil {
@@ -52,45 +53,74 @@ func Migrations(dialect string) ([]Migration, error) {
 // processes may do so at once: each step is applied by one of them, and all return when it is done. A database that a
 // newer version migrated is refused with [ErrSchema].
 func (s *Store) Migrate(ctx context.Context) error {
-	for {
+	_, err := s.Apply(ctx)
+	return err
+}
+
+// Apply is Migrate, and names the migrations that this process applied, in their order: not those that others applied
+// while it waited for them.
+func (s *Store) Apply(ctx context.Context) (applied []string, err error) {
+	for complete := false; ; {
 		pending, err := s.Pending(ctx)
 		if err != nil || len(pending) == 0 {
-			return err
+			return applied, err
 		}
-		if err := s.applyNext(ctx); err != nil {
-			return err
+		if complete {
+			return applied, fmt.Errorf("%w: its migrations are there on one connection and not on another, as if their "+
+				"search paths or servers differed", ErrSchema)
 		}
+		name, err := s.applyNext(ctx)
+		if err != nil {
+			return applied, err
+		}
+		if name != "" {
+			applied = append(applied, name)
+		}
+		complete = name == ""
 	}
 }
 
-// applyNext applies the first pending migration, if it still is when its turn has come.
-func (s *Store) applyNext(ctx context.Context) error {
-	conn, release, err := s.engine.begin(ctx, nil, nil)
+// applyNext applies the first migration that is still pending when its turn has come, and names it.
+func (s *Store) applyNext(ctx context.Context) (name string, err error) {
+	var pending []Migration
+	err = s.changeSchema(ctx, "migrate", func(ctx context.Context, conn bun.Conn) error {
+		var err error
+		if pending, err = s.pending(ctx, conn); err != nil || len(pending) == 0 {
+			return err
+		}
+		if _, err := conn.ExecContext(ctx, pending[0].SQL); err != nil {
+			return s.translate("migrate to "+pending[0].Name, err)
+		}
+		return s.distributeAdded(ctx, conn)
+	})
+	if err != nil || len(pending) == 0 {
+		return "", err
+	}
+	s.config.Logger.InfoContext(ctx, "ticketing/store: migrated", "migration", pending[0].Name)
+	return pending[0].Name, nil
+}
+
+// changeSchema runs change in a transaction in which no other process changes the schema.
+func (s *Store) changeSchema(
+	ctx context.Context, name string, change func(ctx context.Context, conn bun.Conn) error,
+) error {
+	conn, release, err := s.engine.beginMigration(ctx)
 	if err != nil {
-		return s.translate("migrate", err)
+		return s.translate(name, err)
 	}
 	defer release()
 	// What was begun is ended, whatever becomes of the caller.
 	ctx = context.WithoutCancel(ctx)
-	pending, err := s.pending(ctx, conn)
-	if err == nil && len(pending) > 0 {
-		_, err = conn.ExecContext(ctx, pending[0].SQL)
-		err = s.translate("migrate to "+pending[0].Name, err)
-	}
-	if err == nil {
+	if err = change(ctx, conn); err == nil {
 		_, err = conn.ExecContext(ctx, "COMMIT")
-		err = s.translate("migrate", err)
+		err = s.translate(name, err)
 	}
 	if err != nil {
 		if _, failed := conn.ExecContext(ctx, "ROLLBACK"); failed != nil {
 			discard(conn)
 		}
-		return err
 	}
-	if len(pending) > 0 {
-		s.config.Logger.InfoContext(ctx, "ticketing/store: migrated", "migration", pending[0].Name)
-	}
-	return nil
+	return err
 }
 
 // Pending names the migrations that the database lacks.
@@ -113,7 +143,7 @@ func (s *Store) pending(ctx context.Context, conn bun.IConn) ([]Migration, error
 	}
 	applied, err := s.applied(ctx, conn)
 	if err != nil {
-		return nil, s.translate("read the migrations", err)
+		return nil, s.translateFor(ctx, "read the migrations", err)
 	}
 	var pending []Migration
 	for _, step := range steps {
@@ -136,18 +166,13 @@ func (s *Store) applied(ctx context.Context, conn bun.IConn) (map[string]string,
 	if found, err := s.engine.hasMigrations(ctx, conn); err != nil || !found {
 		return nil, err
 	}
-	result, err := conn.QueryContext(ctx, "SELECT name, checksum FROM ticketing_migrations")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = result.Close() }()
 	applied := make(map[string]string)
-	for result.Next() {
-		var name, checksum string
-		if err := result.Scan(&name, &checksum); err != nil {
-			return nil, err
-		}
-		applied[name] = checksum
-	}
-	return applied, result.Err()
+	err := s.engine.query(ctx, conn, build(s.engine, "SELECT name, checksum FROM ticketing_migrations"),
+		func(row *sql.Rows) error {
+			var name, checksum string
+			err := row.Scan(&name, &checksum)
+			applied[name] = checksum
+			return err
+		})
+	return applied, err
 }

@@ -4,16 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -34,6 +38,50 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 	checkMigrated(t, path)
 }
+
+// Ten who migrate an empty database of PostgreSQL at once all return, and each migration is applied once. They have
+// looked at the database before, and what they saw then does not count.
+func TestPostgresMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := pgtest.Database(t)
+	stores := make([]*store.Store, 10)
+	var applied atomic.Int64
+	for i := range stores {
+		stores[i] = testdb.Open(t, dsn, &store.Config{Connections: 1, Logger: slog.New(counting{&applied})})
+		pending, err := stores[i].Pending(t.Context())
+		is.NoErr(err)
+		is.True(len(pending) > 0)
+	}
+	errs := make([]error, len(stores))
+	var wg sync.WaitGroup
+	for i, s := range stores {
+		wg.Go(func() { errs[i] = s.Migrate(t.Context()) })
+	}
+	wg.Wait()
+	is.NoErr(errors.Join(errs...))
+	steps, err := store.Migrations("postgres")
+	is.NoErr(err)
+	is.Equal(applied.Load(), int64(len(steps)))
+	for _, s := range stores {
+		pending, err := s.Pending(t.Context())
+		is.NoErr(err)
+		is.Equal(len(pending), 0)
+	}
+}
+
+// counting is a log that counts its entries.
+type counting struct{ entries *atomic.Int64 }
+
+func (c counting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counting) Handle(context.Context, slog.Record) error {
+	c.entries.Add(1)
+	return nil
+}
+
+func (c counting) WithAttrs([]slog.Attr) slog.Handler { return c }
+func (c counting) WithGroup(string) slog.Handler      { return c }
 
 // Processes do as goroutines do.
 func TestMigrateByProcesses(t *testing.T) {

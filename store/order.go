@@ -29,8 +29,10 @@ func (s *session) Orders(ctx context.Context, refs []ticketing.OrderRef) ([]tick
 		},
 		func(refs []ticketing.OrderRef) ([]ticketing.OrderRecord, error) {
 			return query(ctx, s, "Orders", scanOrder,
-				"SELECT "+orderColumns+" FROM ticketing_orders WHERE (id, company_id) IN (VALUES ?)",
-				rows(refs, func(r ticketing.OrderRef) []any { return []any{r.ID, r.CompanyID} }))
+				"SELECT "+orderColumns+" FROM ?",
+				found{table: "ticketing_orders o", set: of("company_id, id", refs, func(r ticketing.OrderRef) []any {
+					return []any{r.CompanyID, r.ID}
+				})})
 		})
 }
 
@@ -99,37 +101,35 @@ func (s *session) Buyers(ctx context.Context, refs []ticketing.BuyerRef) ([]tick
 		},
 		func(refs []ticketing.BuyerRef) ([]ticketing.BuyerRecord, error) {
 			return query(ctx, s, "Buyers", scan,
-				`SELECT company_id, email, fullname, phone, created_at, updated_at FROM ticketing_buyers
-				WHERE (company_id, email) IN (VALUES ?)`,
-				rows(refs, func(r ticketing.BuyerRef) []any { return []any{r.CompanyID, r.Email} }))
+				`SELECT company_id, email, fullname, phone, created_at, updated_at FROM ?`,
+				found{table: "ticketing_buyers b", set: of("company_id, email", refs, func(r ticketing.BuyerRef) []any {
+					return []any{r.CompanyID, r.Email}
+				})})
 		})
 }
 
 // AppendOrders keeps new orders.
 func (tx *transaction) AppendOrders(ctx context.Context, orders []ticketing.OrderRecord) error {
 	return inParts(orders, func(orders []ticketing.OrderRecord) error {
-		_, err := tx.exec(ctx, "AppendOrders", "INSERT INTO ticketing_orders ("+orderColumns+") VALUES ?",
-			rows(orders, func(o ticketing.OrderRecord) []any {
+		return tx.insert(ctx, "AppendOrders", "ticketing_orders", of(orderColumns,
+			orders, func(o ticketing.OrderRecord) []any {
 				return []any{
 					o.CompanyID, o.Number, o.ID, o.EventID, string(o.Status), int64(o.Gross), int64(o.Commission),
 					o.RateID, o.Branding, int64(o.FloatBefore), int64(o.EarningsBefore), o.BuyerEmail,
 					o.BuyerFullname, o.BuyerPhone, o.ConfirmedAt, o.CreatedAt,
 				}
 			}))
-		return err
 	})
 }
 
 // PutBuyers keeps buyers, new or known; the time of creation of a known one stays.
 func (tx *transaction) PutBuyers(ctx context.Context, buyers []ticketing.BuyerRecord) error {
 	return inParts(buyers, func(buyers []ticketing.BuyerRecord) error {
-		_, err := tx.exec(ctx, "PutBuyers",
-			`INSERT INTO ticketing_buyers (company_id, email, fullname, phone, created_at, updated_at) VALUES ?
-			ON CONFLICT (company_id, email) DO UPDATE
-			SET fullname = excluded.fullname, phone = excluded.phone, updated_at = excluded.updated_at`,
-			rows(buyers, func(b ticketing.BuyerRecord) []any {
+		return tx.put(ctx, "PutBuyers", "ticketing_buyers", of(
+			"company_id, email, fullname, phone, created_at, updated_at",
+			buyers, func(b ticketing.BuyerRecord) []any {
 				return []any{b.CompanyID, b.Email, b.Fullname, b.Phone, b.CreatedAt, b.UpdatedAt}
-			}))
-		return err
+			}), ` ON CONFLICT (company_id, email) DO UPDATE
+			SET fullname = excluded.fullname, phone = excluded.phone, updated_at = excluded.updated_at`)
 	})
 }

@@ -34,9 +34,15 @@ func (s *session) ListFacts(
 }
 
 // DueCompanies answers with companies that have free facts, by id. It steps from company to company through the
-// unhandled facts, so that a long queue of one costs no more than a short one.
+// unhandled facts, so that a long queue of one costs no more than a short one. A distributed engine takes no such steps
+// across its nodes: it is asked plainly.
 func (s *session) DueCompanies(ctx context.Context, at time.Time, limit int) ([]uuid.UUID, error) {
 	scan := func(row *sql.Rows, company *uuid.UUID) error { return row.Scan((*id)(company)) }
+	if s.store.Grouping().ByCompany {
+		return query(ctx, s, "DueCompanies", scan,
+			"SELECT DISTINCT company_id FROM ticketing_outbox WHERE "+free+" ORDER BY company_id LIMIT ?",
+			at.UnixMilli(), max(limit, 0))
+	}
 	return query(ctx, s, "DueCompanies", scan,
 		`WITH RECURSIVE waiting (company_id) AS (
 			SELECT (SELECT company_id FROM ticketing_outbox WHERE NOT handled ORDER BY company_id LIMIT 1)
@@ -55,24 +61,27 @@ func (s *session) DueCompanies(ctx context.Context, at time.Time, limit int) ([]
 // AppendFacts keeps new facts.
 func (tx *transaction) AppendFacts(ctx context.Context, facts []ticketing.FactRecord) error {
 	return inParts(facts, func(facts []ticketing.FactRecord) error {
-		_, err := tx.exec(ctx, "AppendFacts", "INSERT INTO ticketing_outbox ("+factColumns+", handled) VALUES ?",
-			rows(facts, func(f ticketing.FactRecord) []any {
+		return tx.insert(ctx, "AppendFacts", "ticketing_outbox", of(factColumns+", handled",
+			facts, func(f ticketing.FactRecord) []any {
 				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, string(f.Type), f.Subject, false}
 			}))
-		return err
 	})
 }
 
-// LeaseFacts takes a company's oldest free facts until a time.
+// LeaseFacts takes a company's oldest free facts until a time. They are chosen once, so that never more are taken than
+// was asked for. The second limit cuts nothing off: the planner cannot know it, expects few rows and looks each up by its
+// key, where it would else read all facts that the company has.
 func (tx *transaction) LeaseFacts(
 	ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int,
 ) ([]ticketing.FactRecord, error) {
 	leased, err := query(ctx, &tx.session, "LeaseFacts", scanFact,
-		`UPDATE ticketing_outbox SET leased_until = ? WHERE (company_id, at, id) IN (
-			SELECT company_id, at, id FROM ticketing_outbox`+tx.store.engine.useIndex(unhandled)+`
+		`WITH due AS MATERIALIZED (
+			SELECT at, id FROM ticketing_outbox`+tx.store.engine.useIndex(unhandled)+`
 			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT ?`+tx.store.engine.skipLocked()+`
-		) RETURNING `+factColumns,
-		until, companyID, at.UnixMilli(), max(limit, 0))
+		)
+		UPDATE ticketing_outbox SET leased_until = ? WHERE company_id = ?
+			AND (at, id) IN (SELECT at, id FROM due LIMIT (SELECT ?)) RETURNING `+factColumns,
+		companyID, at.UnixMilli(), max(limit, 0), until, companyID, max(limit, 0))
 	// RETURNING promises no order.
 	slices.SortFunc(leased, func(a, b ticketing.FactRecord) int {
 		return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))
@@ -88,9 +97,11 @@ func (tx *transaction) CompleteFacts(ctx context.Context, facts []ticketing.Fact
 		id      uuid.UUID
 	}
 	facts = folded(facts, func(f ticketing.FactRecord) key { return key{f.CompanyID, f.At.UnixMilli(), f.ID} })
+	const keys = 3
 	return inParts(facts, func(facts []ticketing.FactRecord) error {
-		return tx.changed(ctx, "CompleteFacts", len(facts),
-			"UPDATE ticketing_outbox SET handled = ? WHERE (company_id, at, id) IN (VALUES ?)", true,
-			rows(facts, func(f ticketing.FactRecord) []any { return []any{f.CompanyID, f.At.UnixMilli(), f.ID} }))
+		return tx.update(ctx, "CompleteFacts", "ticketing_outbox", keys,
+			of("company_id, at, id, handled", facts, func(f ticketing.FactRecord) []any {
+				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, true}
+			}))
 	})
 }

@@ -24,7 +24,6 @@ func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 
 // AppendSecretName keeps a name; one that is kept already is no error.
 func (tx *transaction) AppendSecretName(ctx context.Context, name string, at time.Time) error {
-	_, err := tx.exec(ctx, "AppendSecretName",
+	return tx.exec(ctx, "AppendSecretName",
 		"INSERT INTO ticketing_secrets (name, created_at) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, at)
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,14 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
-	"github.com/uptrace/bun/schema"
 	"modernc.org/sqlite"
 
 	"github.com/floatgate/ticketing"
 )
+
+const beginImmediate = "BEGIN IMMEDIATE"
 
 // sqliteEngine has one connection that writes and a few that read.
 type sqliteEngine struct {
@@ -46,7 +45,10 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 	}
 	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout}
 	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
-		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)")
+		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)",
+		"cache_size(-32768)",           // KiB: what a large group changes, and the inner pages of the indexes
+		"wal_autocheckpoint(4000)",     // pages, 16 MiB: what many groups changed is copied once
+		"journal_size_limit(67108864)") // what the WAL is cut to after a long Snapshot held it up
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -91,7 +93,7 @@ func connectSQLite(path string, timeout time.Duration, connections int, pragmas 
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(sqliteConnector{connector})
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	return bun.NewDB(db, sqlitedialect.New()), nil
@@ -149,9 +151,13 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 	return err
 }
 
-func (e *sqliteEngine) name() string            { return "sqlite" }
-func (e *sqliteEngine) dialect() schema.Dialect { return e.writer.Dialect() }
-func (e *sqliteEngine) reader() bun.IConn       { return e.readers }
+func (e *sqliteEngine) name() string      { return "sqlite" }
+func (e *sqliteEngine) reader() bun.IConn { return e.readers }
+
+// grouping is one lane, since there is one write transaction at a time.
+func (e *sqliteEngine) grouping() ticketing.Grouping { return ticketing.Grouping{Lanes: 1} }
+
+func (e *sqliteEngine) pool() sql.DBStats { return e.readers.Stats() }
 
 func (e *sqliteEngine) close() error {
 	return errors.Join(e.readers.Close(), e.writer.Close())
@@ -180,7 +186,17 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 
 // begin is the gate of every company and the lock of every row: there is one write transaction at a time, of all
 // processes, so who shares and who closes a gate makes no difference.
-func (e *sqliteEngine) begin(ctx context.Context, _, _ []uuid.UUID) (bun.Conn, func(), error) {
+// For the same reason no other process has a key in flight meanwhile: it waits, and then replays.
+func (e *sqliteEngine) begin(ctx context.Context, in ticketing.Entrance) (bun.Conn, []bool, func(), error) {
+	conn, release, err := e.beginWrite(ctx)
+	return conn, make([]bool, len(in.Claim)), release, err
+}
+
+func (e *sqliteEngine) beginMigration(ctx context.Context) (bun.Conn, func(), error) {
+	return e.beginWrite(ctx)
+}
+
+func (e *sqliteEngine) beginWrite(ctx context.Context) (bun.Conn, func(), error) {
 	if err := e.takeTurn(ctx); err != nil {
 		return bun.Conn{}, nil, err
 	}
@@ -193,7 +209,7 @@ func (e *sqliteEngine) begin(ctx context.Context, _, _ []uuid.UUID) (bun.Conn, f
 		_ = conn.Close()
 		<-e.turn
 	}
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if _, err := conn.ExecContext(ctx, beginImmediate); err != nil {
 		// When ctx ends just as it is done, it fails and has begun.
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		release()
@@ -229,20 +245,6 @@ func (e *sqliteEngine) hasMigrations(ctx context.Context, conn bun.IConn) (bool,
 		"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'ticketing_migrations'").Scan(&tables)
 	return tables > 0, err
 }
-
-func (e *sqliteEngine) appendID(b []byte, id uuid.UUID) []byte {
-	b = append(b, "X'"...)
-	b = hex.AppendEncode(b, id[:])
-	return append(b, '\'')
-}
-
-// useIndex is needed where a table is kept in its primary key: without statistics SQLite takes that for the cheaper way
-// into the table, however long.
-func (e *sqliteEngine) useIndex(index string) string { return " INDEXED BY " + index }
-
-// rowLock is nothing: see begin.
-func (e *sqliteEngine) rowLock() string    { return "" }
-func (e *sqliteEngine) skipLocked() string { return "" }
 
 // discard closes a connection whose transaction could not be ended; what it had written goes with it.
 func discard(conn bun.Conn) {

@@ -110,7 +110,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"no path", "sqlite:", false},
 		{"memory", "sqlite::memory:", false},
 		{"unknown scheme", "mysql://localhost", false},
-		{"PostgreSQL", "postgres://user:secret@localhost/db", false},
+		{"PostgreSQL", "postgres://user:secret@127.0.0.1:1/db", true},
 		{"no folder", "sqlite:" + filepath.Join(folder, "none", "ticketing.db"), true},
 		{"a folder", "sqlite:" + folder, true},
 		{"no database", "sqlite:" + other, true},

@@ -3,13 +3,13 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/schema"
 
 	"github.com/floatgate/ticketing"
 )
@@ -33,39 +33,53 @@ const maxRows = 1000
 type session struct {
 	store *Store
 	conn  bun.IConn
+	// alone tells that each statement stands for itself: one whose answer was cut short is asked again.
+	alone bool
 	// ended tells that fn has returned.
 	ended atomic.Bool
-	// gate is asked before each statement, and told its error, by a transaction.
+	// gate is asked before each statement, and told its error, by a transaction. What waits to be sent goes before.
 	gate interface {
-		enter(ctx context.Context) (context.Context, error)
+		enter(ctx context.Context, statement *builder) (context.Context, error)
 		fail(err error)
 	}
 }
 
 // query runs a statement that answers with rows.
 func query[R any](
-	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, text string, args ...any,
+	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, text string, values ...any,
 ) ([]R, error) {
 	var found []R
-	err := s.run(ctx, name, text, args, func(ctx context.Context, formatted string) error {
-		result, err := s.conn.QueryContext(ctx, formatted)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = result.Close() }()
-		for result.Next() {
+	read := func(ctx context.Context, statement *builder) error {
+		found = nil
+		return s.store.engine.query(ctx, s.conn, statement, func(row *sql.Rows) error {
 			var record R
-			if err := scan(result, &record); err != nil {
+			if err := scan(row, &record); err != nil {
 				return err
 			}
 			found = append(found, record)
-		}
-		return result.Err()
-	})
+			return nil
+		})
+	}
+	statement := build(s.store.engine, text, values...)
+	err := s.run(ctx, name, statement, read)
+	if _, lost := errors.AsType[*lostError](err); lost && s.alone && ctx.Err() == nil {
+		err = s.run(ctx, name, statement, read)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return found, nil
+}
+
+// eachRow lets read have each row of an answer, to its end.
+func eachRow(rows *sql.Rows, read func(*sql.Rows) error) error {
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // one is the record that a statement answers with, the zero record where it answers with none.
@@ -77,28 +91,14 @@ func one[R any](found []R, err error) (R, error) {
 	return found[0], nil
 }
 
-// exec runs a statement and tells how many rows it wrote.
-func (s *session) exec(ctx context.Context, name, text string, args ...any) (int, error) {
-	var written int64
-	err := s.run(ctx, name, text, args, func(ctx context.Context, formatted string) error {
-		result, err := s.conn.ExecContext(ctx, formatted)
-		if err != nil {
-			return err
-		}
-		written, err = result.RowsAffected()
-		return err
-	})
-	return int(written), err
-}
-
 func (s *session) run(
-	ctx context.Context, name, text string, args []any, statement func(ctx context.Context, formatted string) error,
+	ctx context.Context, name string, statement *builder, do func(ctx context.Context, statement *builder) error,
 ) (err error) {
 	if s.ended.Load() {
 		return errEnded
 	}
 	if s.gate != nil {
-		if ctx, err = s.gate.enter(ctx); err != nil {
+		if ctx, err = s.gate.enter(ctx, statement); err != nil {
 			return err
 		}
 		defer func() {
@@ -107,56 +107,37 @@ func (s *session) run(
 			}
 		}()
 	}
-	formatted, err := s.store.format(text, args)
-	if err != nil {
-		return err
+	if statement.err != nil {
+		return statement.err
 	}
-	return s.store.observe(ctx, name, func() error { return statement(ctx, formatted) })
+	return s.store.observe(ctx, name, func() error { return do(ctx, statement) })
 }
-
-// format puts the values in place of the question marks, by Bun.
-func (s *Store) format(text string, args []any) (string, error) {
-	var failed error
-	for i, value := range args {
-		args[i] = literal(func(gen schema.QueryGen, b []byte) ([]byte, error) {
-			b, err := appendValue(gen, s.engine, b, value)
-			if err != nil && failed == nil {
-				failed = err
-			}
-			return b, nil
-		})
-	}
-	formatted := s.gen.FormatQuery(text, args...)
-	return formatted, failed
-}
-
-// literal is a value that Bun lets write itself. It is a func, since Bun takes a lone struct for named arguments.
-type literal func(gen schema.QueryGen, b []byte) ([]byte, error)
-
-// AppendQuery makes it a schema.QueryAppender.
-func (l literal) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) { return l(gen, b) }
 
 // observe runs a statement, tells of it, and turns its error into one of this module's.
 func (s *Store) observe(ctx context.Context, name string, statement func() error) error {
-	if s.config.OnStatement == nil {
-		return s.translate(name, statement())
-	}
 	begun := time.Now()
-	err := s.translate(name, statement())
+	err := s.translateFor(ctx, name, statement())
+	if s.config.OnStatement == nil {
+		return err
+	}
 	s.config.OnStatement(ctx, Statement{Name: name, Duration: time.Since(begun), Err: err})
 	return err
 }
 
-// changed runs a statement that changes rows that are there, one for each record.
-func (s *session) changed(ctx context.Context, name string, records int, text string, args ...any) error {
-	written, err := s.exec(ctx, name, text, args...)
-	if err == nil && written != records {
-		err = fmt.Errorf("ticketing/store: %s: %w", name, ticketing.ErrNotFound)
-		if s.gate != nil {
-			s.gate.fail(err)
-		}
+// translateFor is like translate, and tells the end of the caller's own time as that: it is a network's time-out to a
+// driver, which ends the connection.
+func (s *Store) translateFor(ctx context.Context, name string, err error) error {
+	err = s.translate(name, err)
+	if errors.Is(err, ticketing.ErrUnavailable) && expired(ctx) {
+		return fmt.Errorf("ticketing/store: %s: %w", name, context.DeadlineExceeded)
 	}
 	return err
+}
+
+// expired tells whether a deadline has passed, which the context itself may not have noticed.
+func expired(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline)
 }
 
 // lookUp finds records by their references, a statement for each maxRows of them, and answers in the order of the

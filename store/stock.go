@@ -24,11 +24,25 @@ func open(b ticketing.BatchRecord) bool {
 	return b.Status != ticketing.InventoryCancelled && b.Sold < b.Quantity
 }
 
+// Whoever changes batches has locked the counter of their tier first: it is the one lock of all that a tier sells.
+// A batch that was waited for would be read as it is then, its neighbours as they were before.
+
+func (tx *transaction) lockTiersOf(tiers set) error {
+	return tx.lock(found{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
+}
+
 // LockBatch locks one batch; the zero record where there is none.
 func (tx *transaction) LockBatch(ctx context.Context, ref ticketing.BatchRef) (ticketing.BatchRecord, error) {
+	tier := set{
+		columns: []string{"company_id", "event_id", "tier"},
+		rows:    [][]any{{ref.CompanyID, ref.EventID, ref.Tier}},
+	}
+	if err := tx.lockTiersOf(tier); err != nil {
+		return ticketing.BatchRecord{}, err
+	}
 	return one(query(ctx, &tx.session, "LockBatch", scanBatch,
 		"SELECT "+batchColumns+` FROM ticketing_inventory_batches b
-		WHERE b.company_id = ? AND b.event_id = ? AND b.tier = ? AND b.position = ?`+tx.store.engine.rowLock(),
+		WHERE b.company_id = ? AND b.event_id = ? AND b.tier = ? AND b.position = ?`,
 		ref.CompanyID, ref.EventID, ref.Tier, ref.Position))
 }
 
@@ -36,6 +50,9 @@ func (tx *transaction) LockBatch(ctx context.Context, ref ticketing.BatchRef) (t
 func (tx *transaction) LockOpenBatches(
 	ctx context.Context, event ticketing.EventRef, tiers []string,
 ) ([]ticketing.BatchRecord, error) {
+	if _, err := tx.lockTiers(ctx, "LockOpenBatches", event, tiers); err != nil {
+		return nil, err
+	}
 	among, args, some := amongTiers("b.tier", event, tiers)
 	if !some {
 		return nil, nil
@@ -43,7 +60,7 @@ func (tx *transaction) LockOpenBatches(
 	return query(ctx, &tx.session, "LockOpenBatches", scanBatch,
 		"SELECT "+batchColumns+` FROM ticketing_inventory_batches b
 		WHERE b.company_id = ? AND b.event_id = ?`+among+` AND b.open
-		ORDER BY b.tier, b.position`+tx.store.engine.rowLock(), args...)
+		ORDER BY b.tier, b.position`, args...)
 }
 
 // LockStock locks the oldest open batches on sale that cover each query. An open batch holds one admission at least,
@@ -54,24 +71,14 @@ func (tx *transaction) LockStock(
 	if len(queries) == 0 {
 		return nil, nil
 	}
-	largest := int64(1)
-	for _, q := range queries {
-		largest = max(largest, q.Quantity)
+	tiers := folded(queries, func(q ticketing.StockQuery) ticketing.StockQuery {
+		return stockKey(q.CompanyID, q.EventID, q.Tier, 0)
+	})
+	if err := tx.lockTiersOf(of("company_id, event_id, tier", tiers,
+		func(q ticketing.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} })); err != nil {
+		return nil, err
 	}
-	found, err := query(ctx, &tx.session, "LockStock", scanBatch,
-		`WITH q (company_id, event_id, tier, unit_price) AS (VALUES ?)
-		SELECT `+batchColumns+` FROM q JOIN ticketing_inventory_batches b
-			ON b.company_id = q.company_id AND b.event_id = q.event_id AND b.tier = q.tier
-			AND b.unit_price = q.unit_price AND b.open AND b.status = 'AVAILABLE'
-			AND b.position <= COALESCE((
-				SELECT last.position FROM ticketing_inventory_batches last
-				WHERE last.company_id = q.company_id AND last.event_id = q.event_id AND last.tier = q.tier
-					AND last.unit_price = q.unit_price AND last.open AND last.status = 'AVAILABLE'
-				ORDER BY last.position LIMIT 1 OFFSET ?), ?)
-		ORDER BY b.company_id, b.event_id, b.tier, b.position`+tx.store.engine.rowLock(),
-		rows(queries, func(q ticketing.StockQuery) []any {
-			return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice)}
-		}), largest-1, ticketing.MaxTierAdmissions)
+	found, err := query(ctx, &tx.session, "LockStock", scanBatch, "?", stock(queries))
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +101,11 @@ func stockKey(company, event uuid.UUID, tier string, price money.Amount) ticketi
 
 // CreateBatch keeps a new batch.
 func (tx *transaction) CreateBatch(ctx context.Context, b ticketing.BatchRecord) error {
-	_, err := tx.exec(ctx, "CreateBatch",
+	return tx.exec(ctx, "CreateBatch",
 		`INSERT INTO ticketing_inventory_batches (company_id, event_id, tier, position, title, description,
 			unit_price, status, quantity, sold, open, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		b.CompanyID, b.EventID, b.Tier, b.Position, b.Title, b.Description, int64(b.UnitPrice), string(b.Status),
 		b.Quantity, b.Sold, open(b), b.CreatedAt)
-	return err
 }
 
 // UpdateBatches keeps price, status, quantity and sold of batches that were locked.
@@ -108,17 +114,29 @@ func (tx *transaction) UpdateBatches(ctx context.Context, batches []ticketing.Ba
 		return ticketing.BatchRef{CompanyID: b.CompanyID, EventID: b.EventID, Tier: b.Tier, Position: b.Position}
 	})
 	return inParts(batches, func(batches []ticketing.BatchRecord) error {
-		return tx.changed(ctx, "UpdateBatches", len(batches),
-			`WITH v (company_id, event_id, tier, position, unit_price, status, quantity, sold, open) AS (VALUES ?)
-			UPDATE ticketing_inventory_batches AS b
-			SET unit_price = v.unit_price, status = v.status, quantity = v.quantity, sold = v.sold, open = v.open
-			FROM v WHERE b.company_id = v.company_id AND b.event_id = v.event_id AND b.tier = v.tier
-				AND b.position = v.position`,
-			rows(batches, func(b ticketing.BatchRecord) []any {
+		return tx.update(ctx, "UpdateBatches", "ticketing_inventory_batches", 4, of(
+			"company_id, event_id, tier, position, unit_price, status, quantity, sold, open",
+			batches, func(b ticketing.BatchRecord) []any {
 				return []any{
 					b.CompanyID, b.EventID, b.Tier, b.Position, int64(b.UnitPrice), string(b.Status), b.Quantity,
 					b.Sold, open(b),
 				}
 			}))
 	})
+}
+
+// stock is the statement that finds the batches of queries.
+type stock []ticketing.StockQuery
+
+func (s stock) appendTo(to *builder) {
+	if len(s) > 1 {
+		to.engine.appendStock(to, s)
+		return
+	}
+	q := s[0]
+	to.add("SELECT "+batchColumns+` FROM ticketing_inventory_batches b
+		WHERE b.company_id = ? AND b.event_id = ? AND b.tier = ? AND b.unit_price = ? AND b.open
+			AND b.status = 'AVAILABLE'
+		ORDER BY b.position LIMIT ?`,
+		q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice), q.Quantity)
 }

@@ -1,6 +1,7 @@
-// Package store keeps what the service keeps in SQL, with Bun: in SQLite, durable and with nothing to install.
+// Package store keeps what the service keeps in SQL, with Bun: in SQLite, durable and with nothing to install, or in
+// PostgreSQL, which any number of processes share.
 //
-//	db, err := store.Open(ctx, "sqlite:ticketing.db", nil)
+//	db, err := store.Open(ctx, "sqlite:ticketing.db", nil) // or "postgres://…"
 //	if err != nil { … }
 //	defer db.Close()
 //	if err := db.Migrate(ctx); err != nil { … }
@@ -16,14 +17,34 @@
 // turns. A pool of connections reads beside it and never waits for it. The gates of companies and all row locks are
 // that one write transaction: whoever is in it is alone.
 //
+// The commit that brings the WAL past 16 MiB copies it into the file, and the WAL begins again. Only a Snapshot holds
+// that up, for as long as it runs; what the WAL grew to meanwhile is cut to 64 MiB afterwards.
+//
 // Beside the file lie FILE-wal and FILE-shm while it is open. Never copy or remove one without the others; `VACUUM
 // INTO` makes a copy of a database in use.
+//
+// # PostgreSQL
+//
+// Version 14 or later, through a pool of its own or the host's ([OpenDB]). Transactions run READ COMMITTED with explicit
+// locks; the gate of a company and the claims of keys are advisory locks of the transaction, so they reach all processes
+// on the database. Settings are made in the transaction alone and nothing is prepared: a pooler in transaction mode may
+// stand in between. Where it can, several statements travel in one message.
+//
+// A connection that is lost is replaced, and what was not committed runs again; nobody reopens a store after a restart
+// or a failover. An Update whose COMMIT was lost on the way finds out under its claims what became of it, and fails with
+// [ticketing.ErrUnavailable] where it has none.
+//
+// The certificate of the server is verified where the name asks for it: sslmode=verify-full&sslrootcert=FILE. Without
+// sslmode a server on this machine is spoken to in the clear, any other encrypted and unverified, with a warning.
+//
+// Tables that are distributed by company (Citus) are found at the start: see [Store.Distribute].
 //
 // All tables are named ticketing_…, so that they can stand beside a host's own.
 package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,18 +52,30 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/uptrace/bun/schema"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/floatgate/ticketing"
 )
 
 // Config says how a database is used. Its zero fields mean the defaults.
 type Config struct {
-	// BusyTimeout is how long an Update waits for its turn to write, first behind those of this process, then behind
-	// other processes, before it fails with [ticketing.ErrBusy]. Defaults to 5 s.
+	// BusyTimeout is how long an Update waits before it fails with [ticketing.ErrBusy]: with SQLite for its turn to write,
+	// first behind those of this process, then behind other processes; with PostgreSQL for a connection, and for each
+	// lock. Defaults to 5 s.
 	BusyTimeout time.Duration
-	// Readers bounds the connections that read. A Snapshot holds one for as long as it runs. Defaults to 4.
+	// Readers bounds the connections that read from SQLite. A Snapshot holds one for as long as it runs. Defaults to 4.
 	Readers int
+	// Connections bounds the connections to PostgreSQL. Defaults to 16.
+	Connections int
+	// Schema is where the tables are in PostgreSQL; [Store.Migrate] makes it where there is none. Defaults to the
+	// first schema of the role's search path.
+	Schema string
+	// RowGates guards companies by locks of their rows instead of advisory locks, for a distributed PostgreSQL whose
+	// processes connect to several nodes: advisory locks do not reach from one to another. Nor do claims of keys: a call
+	// whose key is in flight in another process is not told so, but waits for the company and then gets the result.
+	RowGates bool
 	// Logger is told what an operator may want to know, such as migrations that were applied. Defaults to none.
 	Logger *slog.Logger
 	// OnStatement is told of every statement after it ran, on the goroutine that ran it, inside its transaction: it
@@ -55,13 +88,15 @@ type Config struct {
 type Store struct {
 	config Config
 	engine engine
-	gen    schema.QueryGen
 	claims claims
 	// migrated is set when the schema was found to be that of this version.
 	migrated atomic.Bool
 }
 
-var _ ticketing.DurableStore = (*Store)(nil)
+var (
+	_ ticketing.DurableStore  = (*Store)(nil)
+	_ ticketing.GroupingStore = (*Store)(nil)
+)
 
 var (
 	errEnded    = errors.New("ticketing/store: the transaction has ended")
@@ -69,23 +104,11 @@ var (
 	errReenter  = errors.New("ticketing/store: Enter is called once")
 )
 
-// Open opens a database by its name: "sqlite:PATH", where the path is taken as it stands and the file is made, with
-// mode 0600, where there is none. It changes nothing else: see [Store.Migrate]. A database that cannot be reached is
+// Open opens a database by its name: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or "sqlite:PATH",
+// where the path is taken as it stands and the file is made, with mode 0600, where there is none. It changes nothing else: see [Store.Migrate]. A database that cannot be reached is
 // [ticketing.ErrUnavailable].
 func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
-	s := &Store{}
-	if cfg != nil {
-		s.config = *cfg
-	}
-	if s.config.BusyTimeout <= 0 {
-		s.config.BusyTimeout = 5 * time.Second
-	}
-	if s.config.Readers <= 0 {
-		s.config.Readers = 4
-	}
-	if s.config.Logger == nil {
-		s.config.Logger = slog.New(slog.DiscardHandler)
-	}
+	s := configured(cfg)
 	scheme, rest, _ := strings.Cut(dsn, ":")
 	switch scheme {
 	case "sqlite":
@@ -95,26 +118,75 @@ func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 		}
 		s.engine = engine
 	case "postgres", "postgresql":
-		return nil, errors.New("ticketing/store: this version does not support PostgreSQL, use sqlite:PATH")
+		engine, err := openPostgres(ctx, dsn, s.config)
+		if err != nil {
+			return nil, err
+		}
+		s.engine = engine
 	default:
-		return nil, errors.New("ticketing/store: a database is named as sqlite:PATH")
+		return nil, fmt.Errorf("%w: it is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME", ErrName)
 	}
-	s.gen = schema.NewQueryGen(s.engine.dialect())
+	return s, nil
+}
+
+func configured(cfg *Config) *Store {
+	s := &Store{}
+	if cfg != nil {
+		s.config = *cfg
+	}
+	if s.config.BusyTimeout <= 0 {
+		s.config.BusyTimeout = 5 * time.Second
+	}
+	if s.config.Connections <= 0 {
+		s.config.Connections = 16
+	}
+	if s.config.Readers <= 0 {
+		s.config.Readers = 4
+	}
+	if s.config.Logger == nil {
+		s.config.Logger = slog.New(slog.DiscardHandler)
+	}
+	return s
+}
+
+// OpenDB uses a host's pool of connections to PostgreSQL, whatever its driver. The pool stays the host's: Close leaves it
+// open, and Config.Connections does not count. A driver other than Bun's own costs a few more messages a transaction.
+//
+// Of db it takes the pool alone: the host's hooks are not told what it sends, since that holds the buyers, and the
+// host's named arguments do not count. Config.OnStatement is told of statements by name.
+func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
+	if db.Dialect().Name() != dialect.PG {
+		return nil, errors.New("ticketing/store: a pool must be one of PostgreSQL; SQLite is opened by its path")
+	}
+	s := configured(cfg)
+	// Bun would put named arguments into what is finished, where a buyer's text names one.
+	engine := newPostgres(bun.NewDB(db.DB, pgdialect.New()), s.config)
+	if err := engine.meet(ctx); err != nil {
+		return nil, err
+	}
+	s.engine = engine
 	return s, nil
 }
 
 // Close gives back all connections. Transactions under way should have ended.
 func (s *Store) Close() error { return s.engine.close() }
 
+// Connections tells how many connections are used, for metrics: with SQLite, of those that read.
+func (s *Store) Connections() sql.DBStats { return s.engine.pool() }
+
 // Durable reports true: what was committed outlives the process.
 func (s *Store) Durable() bool { return true }
+
+// Grouping is what works best on the database: one lane with SQLite, whose transactions write one at a time, and groups
+// of one company where the tables are spread over several nodes.
+func (s *Store) Grouping() ticketing.Grouping { return s.engine.grouping() }
 
 // View runs fn for reading. Each call sees what is committed when it runs.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	view := &session{store: s, conn: s.engine.reader()}
+	view := &session{store: s, conn: s.engine.reader(), alone: true}
 	defer view.ended.Store(true)
 	return fn(ctx, view)
 }
@@ -126,7 +198,7 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ti
 	}
 	conn, release, err := s.engine.snapshot(ctx)
 	if err != nil {
-		return s.translate("begin", err)
+		return s.translateFor(ctx, "begin", err)
 	}
 	defer release()
 	snapshot := &session{store: s, conn: conn}

@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun/schema"
 
 	"github.com/floatgate/ticketing/ledger"
 )
@@ -87,66 +84,7 @@ func (t *texts[T]) Scan(src any) error {
 	return json.Unmarshal(b, (*[]T)(t))
 }
 
-// optional is NULL for the zero id.
-func optional(id uuid.UUID) any {
-	if id == uuid.Nil {
-		return nil
-	}
-	return id
-}
+// optional is an id that is NULL where it is zero.
+type optional uuid.UUID
 
 var errText = errors.New("ticketing/store: a text holds a NUL byte or is not UTF-8")
-
-// appendValue writes a value as a literal. A text that a database would change or cut is an error: texts are kept
-// exactly or not at all.
-func appendValue(gen schema.QueryGen, engine engine, b []byte, value any) ([]byte, error) {
-	switch v := value.(type) {
-	case string:
-		if strings.IndexByte(v, 0) >= 0 || !utf8.ValidString(v) {
-			return b, errText
-		}
-		return gen.Append(b, v), nil
-	case uuid.UUID:
-		return engine.appendID(b, v), nil
-	case time.Time:
-		if v.IsZero() {
-			return gen.Append(b, nil), nil
-		}
-		return gen.Append(b, v.UnixMilli()), nil
-	case list:
-		return v.append(gen, engine, b)
-	default:
-		return gen.Append(b, v), nil
-	}
-}
-
-// list is a list of rows as it stands behind VALUES: (1, 2), (3, 4).
-type list struct {
-	length int
-	row    func(i int) []any
-}
-
-func rows[T any](of []T, row func(T) []any) list {
-	return list{length: len(of), row: func(i int) []any { return row(of[i]) }}
-}
-
-func (l list) append(gen schema.QueryGen, engine engine, b []byte) ([]byte, error) {
-	for i := range l.length {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		for j, value := range l.row(i) {
-			if j == 0 {
-				b = append(b, '(')
-			} else {
-				b = append(b, ", "...)
-			}
-			var err error
-			if b, err = appendValue(gen, engine, b, value); err != nil {
-				return b, err
-			}
-		}
-		b = append(b, ')')
-	}
-	return b, nil
-}

@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	walletRowColumns = "company_id, wallet, status, currency, balance, sequence, hash, last_at"
+
 	walletColumns = "w.company_id, w.wallet, w.status, w.currency, w.balance, w.sequence, w.hash, w.last_at"
 	entryColumns  = `e.company_id, e.wallet, e.sequence, e.kind, e.amount, e.balance_before, e.balance_after,
 	e.reference, e.at, e.previous, e.hash`
@@ -35,9 +37,18 @@ func walletRef(w ticketing.WalletRecord) ticketing.WalletRef {
 	return ticketing.WalletRef{CompanyID: w.CompanyID, Wallet: w.Wallet}
 }
 
-func walletRefRows(refs []ticketing.WalletRef) list {
-	return rows(refs, func(r ticketing.WalletRef) []any { return []any{r.CompanyID, string(r.Wallet)} })
+func amongWallets(refs []ticketing.WalletRef) among { return among(walletSet(refs, "w.")) }
+
+func walletSet(refs []ticketing.WalletRef, alias string) set {
+	return of(alias+"company_id, "+alias+"wallet", refs, func(r ticketing.WalletRef) []any {
+		return []any{r.CompanyID, string(r.Wallet)}
+	})
 }
+
+// heads are wallets and the last entry of each.
+type heads set
+
+func (h heads) appendTo(to *builder) { to.engine.appendHeads(to, set(h)) }
 
 func scanEntry(row *sql.Rows, e *ledger.Entry) error {
 	return row.Scan((*id)(&e.CompanyID), (*string)(&e.Wallet), &e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount),
@@ -61,8 +72,7 @@ func scanLocked(row *sql.Rows, w *ticketing.LockedWallet) error {
 func (s *session) Wallets(ctx context.Context, refs []ticketing.WalletRef) ([]ticketing.WalletRecord, error) {
 	return lookUp(refs, walletRef, func(refs []ticketing.WalletRef) ([]ticketing.WalletRecord, error) {
 		return query(ctx, s, "Wallets", scanWallet,
-			"SELECT "+walletColumns+" FROM ticketing_wallets w WHERE (w.company_id, w.wallet) IN (VALUES ?)",
-			walletRefRows(refs))
+			"SELECT "+walletColumns+" FROM ticketing_wallets w WHERE ?", amongWallets(refs))
 	})
 }
 
@@ -96,10 +106,7 @@ func (s *session) CountFloatCredits(ctx context.Context, companyID uuid.UUID) (i
 // CreateWallets keeps new wallets.
 func (tx *transaction) CreateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
 	return inParts(wallets, func(wallets []ticketing.WalletRecord) error {
-		_, err := tx.exec(ctx, "CreateWallets",
-			`INSERT INTO ticketing_wallets (company_id, wallet, status, currency, balance, sequence, hash, last_at)
-			VALUES ?`, rows(wallets, walletRow))
-		return err
+		return tx.insert(ctx, "CreateWallets", "ticketing_wallets", of(walletRowColumns, wallets, walletRow))
 	})
 }
 
@@ -109,46 +116,41 @@ func (tx *transaction) LockWallets(
 ) ([]ticketing.LockedWallet, error) {
 	return lookUp(refs, func(w ticketing.LockedWallet) ticketing.WalletRef { return walletRef(w.WalletRecord) },
 		func(refs []ticketing.WalletRef) ([]ticketing.LockedWallet, error) {
+			// Locked by one statement and read by the next: what stands beside a row that a statement waited for would be
+			// as old as the statement.
+			rows := found{table: "ticketing_wallets w", set: walletSet(refs, ""), lock: true}
+			if err := tx.lock(rows); err != nil {
+				return nil, err
+			}
 			return query(ctx, &tx.session, "LockWallets", scanLocked,
-				"SELECT "+walletColumns+", "+entryColumns+` FROM ticketing_wallets w
-				LEFT JOIN ticketing_ledger_entries e ON e.company_id = w.company_id AND e.wallet = w.wallet
-					AND e.sequence = w.sequence
-				WHERE (w.company_id, w.wallet) IN (VALUES ?)`+tx.store.engine.rowLock(), walletRefRows(refs))
+				"SELECT "+walletColumns+", "+entryColumns+" FROM ?", heads(walletSet(refs, "")))
 		})
 }
 
 // UpdateWallets keeps wallets that were locked.
 func (tx *transaction) UpdateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
 	return inParts(folded(wallets, walletRef), func(wallets []ticketing.WalletRecord) error {
-		return tx.changed(ctx, "UpdateWallets", len(wallets),
-			`WITH v (company_id, wallet, status, currency, balance, sequence, hash, last_at) AS (VALUES ?)
-			UPDATE ticketing_wallets AS w SET status = v.status, currency = v.currency, balance = v.balance,
-				sequence = v.sequence, hash = v.hash, last_at = v.last_at
-			FROM v WHERE w.company_id = v.company_id AND w.wallet = v.wallet`,
-			rows(wallets, walletRow))
+		return tx.update(ctx, "UpdateWallets", "ticketing_wallets", 2, of(walletRowColumns, wallets, walletRow))
 	})
 }
 
 // AppendEntries keeps movements. A trigger refuses to change or remove one.
 func (tx *transaction) AppendEntries(ctx context.Context, entries []ledger.Entry) error {
 	return inParts(entries, func(entries []ledger.Entry) error {
-		_, err := tx.exec(ctx, "AppendEntries",
-			`INSERT INTO ticketing_ledger_entries (company_id, wallet, sequence, kind, amount, balance_before,
-				balance_after, reference, at, previous, hash) VALUES ?`,
-			rows(entries, func(e ledger.Entry) []any {
+		return tx.insert(ctx, "AppendEntries", "ticketing_ledger_entries", of(
+			`company_id, wallet, sequence, kind, amount, balance_before, balance_after, reference, at, previous, hash`,
+			entries, func(e ledger.Entry) []any {
 				return []any{
 					e.CompanyID, string(e.Wallet), e.Sequence, string(e.Kind), int64(e.Amount), int64(e.Before),
 					int64(e.After), e.Reference, e.At, e.Previous[:], e.Hash[:],
 				}
 			}))
-		return err
 	})
 }
 
 // AppendFloatCredit keeps a funding of FLOAT.
 func (tx *transaction) AppendFloatCredit(ctx context.Context, c ticketing.FloatCreditRecord) error {
-	_, err := tx.exec(ctx, "AppendFloatCredit",
+	return tx.exec(ctx, "AppendFloatCredit",
 		"INSERT INTO ticketing_float_credits (company_id, reference, amount, sequence) VALUES (?, ?, ?, ?)",
 		c.CompanyID, c.Reference, int64(c.Amount), c.Sequence)
-	return err
 }

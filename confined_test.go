@@ -1,0 +1,283 @@
+package ticketing_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// openWatched opens a store over a pool of a host's, whose statements are kept.
+func openWatched(tb testing.TB, dsn string, said *testdb.Statements) *store.Store {
+	tb.Helper()
+	is := is.New(tb)
+	db := bun.NewDB(said.Pool(dsn), pgdialect.New())
+	db.SetMaxOpenConns(8)
+	tb.Cleanup(func() { is.NoErr(db.Close()) })
+	s, err := store.OpenDB(tb.Context(), db, nil)
+	is.NoErr(err)
+	return s
+}
+
+var (
+	uuidForm = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	// inserted finds the constant that an INSERT writes into its first column, which is the company.
+	inserted = regexp.MustCompile(`INSERT INTO \w+ \((?:company_)?id\b[^)]*\) (?:SELECT |VALUES \()'([0-9a-f-]{36})'::uuid`)
+	locks    = regexp.MustCompile(`FOR (NO KEY )?UPDATE|FOR (KEY )?SHARE|LOCK TABLE`)
+	part     = regexp.MustCompile(`\bpart_[0-9]+\.`)
+)
+
+// everywhere tells whether a statement is one of the few that name no company. They read without a lock, or are about
+// the tables of which a distributed engine keeps a copy on each node.
+func everywhere(statement string) bool {
+	for _, form := range []string{
+		`^SELECT .* FROM ticketing_api_key_directory d JOIN ticketing_api_keys k ON k.company_id = d.company_id AND k.id = d.id WHERE`,
+		`^INSERT INTO ticketing_api_key_directory `,
+		`^(SELECT|INSERT INTO|UPDATE) [^()]*ticketing_(categories|secrets|migrations)\b`,
+		`^SELECT [^()]* FROM ticketing_companies WHERE id = ANY \(`,
+		`^SELECT DISTINCT substr\(digest, 4, 16\) AS name FROM ticketing_api_keys WHERE status = 'ACTIVE' ORDER BY name$`,
+		`^WITH RECURSIVE waiting `,                             // DueCompanies
+		`^SELECT company_id, id FROM ticketing_events WHERE s`, // DueEvents
+		`^SELECT .* FROM pg_catalog\.`,
+		`^SELECT name, checksum FROM ticketing_migrations$`,
+		`^SELECT current_setting\(`,
+	} {
+		if regexp.MustCompile(form).MatchString(statement) {
+			return !locks.MatchString(statement)
+		}
+	}
+	return regexp.MustCompile(`^SELECT pg_(try_)?advisory_xact_lock(_shared)?\(n\)::text FROM unnest`).MatchString(statement)
+}
+
+// confined says what is wrong with a statement that is to be about one company; empty for nothing. It names one
+// company's id and no other's, and the planner finds one part of the tables to be enough for it, which it can only where
+// every table in it is asked by the company, be it in a join or in a query within.
+func confined(tb testing.TB, db *sql.DB, statement string, companies []uuid.UUID) string {
+	tb.Helper()
+	if everywhere(statement) {
+		return ""
+	}
+	var named []string
+	for _, id := range uuidForm.FindAllString(statement, -1) {
+		if slices.ContainsFunc(companies, func(c uuid.UUID) bool { return c.String() == id }) {
+			named = append(named, id)
+		}
+	}
+	slices.Sort(named)
+	if named = slices.Compact(named); len(named) != 1 {
+		return fmt.Sprintf("it names %d companies", len(named))
+	}
+	if strings.Contains(statement, "INSERT INTO") {
+		if insert := inserted.FindStringSubmatch(statement); len(insert) < 2 || insert[1] != named[0] {
+			return "the company of its rows is no constant"
+		}
+		return ""
+	}
+	plan := testdb.Explain(tb, db, "VERBOSE, COSTS OFF", statement)
+	parts := part.FindAllString(plan, -1)
+	slices.Sort(parts)
+	if parts = slices.Compact(parts); len(parts) != 1 {
+		return fmt.Sprintf("it asks %d parts\n%s", len(parts), plan)
+	}
+	return ""
+}
+
+// With groups confined to one company, every statement that a sale, a validation, the use of a key, the writing of
+// events and inventory and the telling of facts send is about exactly one company, and none locks rows across
+// companies. It is what a database asks that keeps companies on different nodes.
+func TestStatementsAreConfinedToOneCompany(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	ctx := t.Context()
+	dsn := testdb.PartitionedDSN(t)
+	var said testdb.Statements
+	var mu sync.Mutex
+	largest := map[string]int{}
+	groups := ticketing.Grouping{ByCompany: true, Ran: func(run ticketing.GroupRun) {
+		mu.Lock()
+		defer mu.Unlock()
+		largest[run.Operation] = max(largest[run.Operation], run.Calls)
+	}}
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: openWatched(t, dsn, &said)})
+	shops := []*ticketingtest.Shop{shop, shop.Neighbour(t), shop.Neighbour(t)}
+	var companies []uuid.UUID
+	for _, own := range shops {
+		companies = append(companies, own.Company.ID)
+	}
+	var facts ticketingtest.Facts
+	service, err := ticketing.New(shop.Store, &ticketing.Config{
+		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Grouping: groups, OnFact: facts.Tell,
+	})
+	is.NoErr(err)
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+	defer db.Close()
+
+	keys := make([]string, len(shops))
+	for i, own := range shops {
+		issued, err := shop.Staff.IssueAPIKey(ctx, own.Company.ID, "gate", ticketing.AllGrants())
+		is.NoErr(err)
+		keys[i] = issued.Key
+	}
+	said.Take() // What staff does is no matter of speed.
+	shop.Clock.Advance(time.Hour)
+
+	// Events and inventory, and the use of keys.
+	events := make([][]ticketing.Event, len(shops))
+	for i, own := range shops {
+		caller, err := service.Authenticate(ctx, keys[i])
+		is.NoErr(err)
+		for range 2 {
+			event, err := service.CreateEvent(ctx, caller, own.Key(), ticketingtest.EventParams())
+			is.NoErr(err)
+			events[i] = append(events[i], event)
+			for _, tier := range []string{"VIP", "REGULAR"} {
+				for _, price := range []money.Amount{100_00, 200_00, 100_00} {
+					_, err := service.CreateInventory(ctx, caller, event.ID, own.Key(), ticketingtest.InventoryParams(tier, price, 20))
+					is.NoErr(err)
+				}
+			}
+		}
+		_, err = service.UpdateEvent(ctx, caller, events[i][1].ID, ticketing.UpdateEventParams{Status: of(ticketing.EventDraft)})
+		is.NoErr(err)
+		_, err = service.UpdateInventory(ctx, caller, events[i][1].ID, "VIP", ticketing.UpdateInventoryParams{
+			UnitPrice: of(money.Amount(300_00)), Currency: of(money.Currency), IsFree: of(false),
+		})
+		is.NoErr(err)
+		_, err = service.CancelInventory(ctx, caller, events[i][1].ID, "REGULAR")
+		is.NoErr(err)
+		_, err = service.UpdateEvent(ctx, caller, events[i][1].ID, ticketing.UpdateEventParams{Status: of(ticketing.EventPublished)})
+		is.NoErr(err)
+	}
+
+	// Sales and validations of all companies at once. The first groups wait for a lock, so that what comes meanwhile goes
+	// together in the next.
+	const times = 12
+	atOnce := func(lock string, do func(own *ticketingtest.Shop, i, n int) error) {
+		t.Helper()
+		held, err := db.BeginTx(ctx, nil)
+		is.NoErr(err)
+		_, err = held.ExecContext(ctx, lock)
+		is.NoErr(err)
+		var all sync.WaitGroup
+		for i, own := range shops {
+			for n := range times {
+				all.Go(func() {
+					if err := do(own, i, n); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		waiting(t, db)
+		is.NoErr(held.Rollback())
+		all.Wait()
+	}
+	orders := make([][]ticketing.Order, len(shops))
+	for i := range orders {
+		orders[i] = make([]ticketing.Order, times)
+	}
+	atOnce("SELECT FROM ticketing_wallets FOR NO KEY UPDATE", func(own *ticketingtest.Shop, i, n int) (err error) {
+		params := ticketingtest.Basket(events[i][0].ID, "VIP", 100_00, 1+n%2)
+		params.Buyer.Email = fmt.Sprintf("buyer%d@example.com", n%5)
+		params.Lines = append(params.Lines, ticketingtest.Basket(events[i][0].ID, "REGULAR", 200_00, 1).Lines...)
+		if n%3 == 0 {
+			params = ticketingtest.Basket(events[i][1].ID, "VIP", 300_00, 1)
+		}
+		orders[i][n], err = service.Checkout(ctx, own.Caller, fmt.Sprintf("checkout-%04d", n), params)
+		return err
+	})
+	atOnce("SELECT FROM ticketing_admissions FOR NO KEY UPDATE", func(own *ticketingtest.Shop, i, n int) error {
+		order := orders[i][n]
+		_, err := service.ValidateAdmission(ctx, own.Caller, order.EventID, order.Lines[0].AdmissionID,
+			fmt.Sprintf("validate-%04d", n), ticketing.ValidateParams{})
+		return err
+	})
+	for i, own := range shops { // Replays, and what reads.
+		_, err := service.Checkout(ctx, own.Caller, "checkout-0000", ticketingtest.Basket(events[i][1].ID, "VIP", 300_00, 1))
+		is.True(err == nil || code(err) == ticketing.CodeConflict)
+		_, err = service.Quote(ctx, own.Caller, ticketing.QuoteParams{
+			EventID: events[i][0].ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}, {Tier: "REGULAR", Quantity: 1}},
+		})
+		is.NoErr(err)
+		_, err = service.ListOrders(ctx, own.Caller, ticketing.OrderFilter{})
+		is.NoErr(err)
+		_, err = service.GetOrder(ctx, own.Caller, orders[i][0].ID)
+		is.NoErr(err)
+		_, err = service.ListEvents(ctx, own.Caller, ticketing.EventFilter{})
+		is.NoErr(err)
+		_, err = service.ListInventory(ctx, own.Caller, events[i][0].ID)
+		is.NoErr(err)
+	}
+	end := running(t, service)
+	_, err = facts.Wait(ctx, len(shops)*times*3)
+	is.NoErr(err)
+	end()
+	for i, own := range shops {
+		_, err := service.CancelEvent(ctx, own.Caller, events[i][0].ID)
+		is.NoErr(err)
+	}
+	shop.Clock.Advance(90 * 24 * time.Hour)
+	ended, err := service.EndEvents(ctx)
+	is.NoErr(err)
+	is.Equal(ended, len(shops))
+
+	mu.Lock()
+	is.True(largest["checkouts.create"] > 1)
+	is.True(largest["admissions.validate"] > 1)
+	mu.Unlock()
+	// A record that is asked for twice takes nothing from that.
+	is.NoErr(shop.Store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+		ref := ticketing.OrderRef{CompanyID: shop.Company.ID, ID: orders[0][0].ID}
+		found, err := tx.Orders(ctx, []ticketing.OrderRef{ref, ref})
+		is.Equal(found[0], found[1])
+		return err
+	}))
+	checked := map[string]bool{}
+	for _, statement := range said.Take() {
+		if shape := uuidForm.ReplaceAllString(statement, "?"); !checked[shape] {
+			checked[shape] = true
+			if problem := confined(t, db, statement, companies); problem != "" {
+				t.Errorf("%s:\n%s", problem, statement)
+			}
+		}
+	}
+	is.True(len(checked) > 30)
+}
+
+// waiting returns when a session of a database waits for a lock.
+func waiting(tb testing.TB, db *sql.DB) {
+	tb.Helper()
+	const tries = 2000
+	for range tries {
+		if sessionsWaiting(tb, db) > 0 {
+			return
+		}
+	}
+	tb.Fatal("nobody waits for a lock")
+}
+
+// sessionsWaiting is how many sessions of a database wait for locks.
+func sessionsWaiting(tb testing.TB, db *sql.DB) (sessions int) {
+	tb.Helper()
+	// The pause is the database's, and is none of what a test rests on.
+	is.New(tb).NoErr(db.QueryRowContext(tb.Context(), `SELECT count(DISTINCT a.pid) FROM pg_sleep(0.005), pg_locks l
+		JOIN pg_stat_activity a ON a.pid = l.pid WHERE NOT l.granted AND a.datname = current_database()`).Scan(&sessions))
+	return sessions
+}

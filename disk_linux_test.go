@@ -1,0 +1,69 @@
+package ticketing_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+)
+
+// A disk that fills up in the middle of a rush loses and doubles no order. Whoever asks is told to come back, and once
+// there is room again the services go on by themselves.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	disk := t.TempDir()
+	is.NoErr(os.Chmod(filepath.Dir(disk), 0o755))
+	if err := syscall.Mount("ticketing", disk, "tmpfs", 0, "size=128m,mode=1777"); err != nil {
+		t.Skipf("a small disk cannot be mounted (the test must run as root): %v", err)
+	}
+	t.Cleanup(func() { is.NoErr(syscall.Unmount(disk, 0)) })
+	server := pgtest.StartIn(t, disk, "min_wal_size=32MB", "max_wal_size=32MB")
+	dsn := server.DSN("postgres")
+	shop := newShop(t, postgres(t, dsn, nil))
+	r := newRush(t, shop)
+	alone := service(t, shop, postgres(t, dsn, nil), ticketing.Grouping{Off: true})
+	r.buy("grouped", 12, tillOf(shop.Service, shop.Caller))
+	r.buy("alone", 2, tillOf(alone, shop.Caller))
+	r.buy("web", 4, webTill(shop.Service, shop.APIKey))
+	r.begun("grouped", "alone", "web")
+
+	// There is room in the log, so that the server itself lives on.
+	_, err := beside(t, dsn).ExecContext(t.Context(), "CHECKPOINT; SELECT pg_switch_wal()")
+	is.NoErr(err)
+	ballast := filepath.Join(disk, "ballast")
+	is.True(errors.Is(fill(ballast), syscall.ENOSPC))
+	r.refused()
+	r.refused()
+	is.NoErr(os.Remove(ballast))
+	r.more(20)
+	r.settled(tillOf(alone, shop.Caller))
+}
+
+// fill writes a file until there is no room.
+func fill(path string) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	for {
+		if _, err := io.CopyN(file, zeros{}, 1<<20); err != nil {
+			return err
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}

@@ -1,0 +1,117 @@
+package ticketing_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// halved is a group of two sales that failed whole. The one half is held in its run; of the other, which is still to
+// run again, the caller has left.
+type halved struct {
+	*station
+
+	key    string // of the sale whose caller left
+	basket ticketing.CheckoutParams
+	half   *hold
+}
+
+func newHalved(t *testing.T) *halved {
+	t.Helper()
+	is := is.New(t)
+	s := newStation(t, 1000_00, ticketing.Grouping{Lanes: 1})
+	event := s.shop.Event(t)
+	s.shop.Inventory(t, event.ID, "VIP", 1_00, 100)
+	h := &halved{station: s, key: s.shop.Key(), basket: ticketingtest.Basket(event.ID, "VIP", 1_00, 1)}
+	leader := s.stage.holdNext()
+	s.buy(t.Context(), s.shop, s.shop.Key(), h.basket)
+	<-leader.entered
+	whole := s.stage.holdNext()
+	whole.failure = errors.New("a value that the database does not take")
+	s.buy(t.Context(), s.shop, s.shop.Key(), h.basket)
+	ctx, leave := context.WithCancel(t.Context())
+	left := s.buy(ctx, s.shop, h.key, h.basket)
+	close(leader.release)
+	<-whole.entered
+	h.half = s.stage.holdNext()
+	leave()
+	synctest.Wait()
+	is.True(errors.Is(left.err, context.Canceled))
+	close(whole.release)
+	<-h.half.entered
+	return h
+}
+
+func (h *halved) again(t *testing.T) *outcome[ticketing.Order] {
+	t.Helper()
+	return h.buy(t.Context(), h.shop, h.key, h.basket)
+}
+
+// A key whose caller left during a run that failed is in flight until its call has run again. Whoever asks then gets
+// what that call bought.
+func TestKeyIsInFlightUntilItsCallHasRunAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		h := newHalved(t)
+		early := h.again(t)
+		is.True(early.answered)
+		is.Equal(code(early.err), ticketing.CodeConflict)
+		close(h.half.release)
+		h.open.Wait()
+		synctest.Wait()
+		is.Equal(holdings(t, h.shop).Orders, 3) // The leader's, and one of each half.
+		is.NoErr(h.again(t).err)
+		is.Equal(holdings(t, h.shop).Orders, 3)
+	})
+}
+
+// A key is not in flight for ever where its caller left and its call is given up without another run.
+func TestKeyOfACallThatIsGivenUpCanBeUsedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		h := newHalved(t)
+		h.half.failure = ticketing.ErrUnavailable // Nothing runs again after that.
+		close(h.half.release)
+		h.open.Wait()
+		synctest.Wait()
+		is.Equal(holdings(t, h.shop).Orders, 1)
+		time.Sleep(10 * time.Second)
+		is.NoErr(h.again(t).err)
+		is.Equal(holdings(t, h.shop).Orders, 2)
+	})
+}
+
+// A key that was used again while its first call took very long stays in flight until the second call is answered,
+// whenever the first one ends.
+func TestLateCallLeavesTheKeyOfItsSuccessorInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		h := newHalved(t)
+		time.Sleep(10 * time.Second)
+		second := h.again(t)
+		is.True(!second.answered) // It waits behind the first.
+		first := h.stage.holdNext()
+		close(h.half.release)
+		<-first.entered
+		its := h.stage.holdNext()
+		close(first.release)
+		<-its.entered
+		third := h.again(t)
+		is.True(third.answered)
+		is.Equal(code(third.err), ticketing.CodeConflict)
+		close(its.release)
+		h.open.Wait()
+		is.NoErr(second.err)
+		is.Equal(holdings(t, h.shop).Orders, 3) // The second was told of the first's.
+	})
+}

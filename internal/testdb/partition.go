@@ -1,0 +1,93 @@
+package testdb
+
+import (
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/store"
+)
+
+// Partitions is in how many parts a table is partitioned.
+const Partitions = 8
+
+// Shared are the tables without a company, and the one that finds it: a distributed engine keeps a copy of them on each
+// node.
+func Shared() []string {
+	return []string{
+		"ticketing_migrations", "ticketing_secrets", "ticketing_categories", "ticketing_api_key_directory",
+	}
+}
+
+// Confined is a store whose groups hold one company each, as on an engine that keeps companies in different places.
+type Confined struct{ *store.Store }
+
+// Grouping asks for groups of one company.
+func (c Confined) Grouping() ticketing.Grouping {
+	best := c.Store.Grouping()
+	best.ByCompany = true
+	return best
+}
+
+// Partitioned opens a database whose tables are hash-partitioned by the company.
+func Partitioned(tb testing.TB) Confined {
+	tb.Helper()
+	return Confined{Open(tb, PartitionedDSN(tb), nil)}
+}
+
+// PartitionedDSN is like [DSN], with such tables.
+func PartitionedDSN(tb testing.TB) string {
+	tb.Helper()
+	return pgtest.Reuse(tb, "partitioned", partition, empty)
+}
+
+func partition(tb testing.TB, dsn string) {
+	tb.Helper()
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+	defer func() { _ = db.Close() }()
+	steps, err := store.Migrations("postgres")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, step := range steps {
+		if _, err := db.ExecContext(tb.Context(), "BEGIN;"+Partition(step.SQL)+"COMMIT"); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// Partition turns a migration for PostgreSQL into one where the tables of companies are hash-partitioned by the
+// company. PostgreSQL refuses it if a key does not contain the company, which is the rule a distributed engine sets.
+// The parts lie in schemas of their own under the names of their tables, so that every constraint keeps its name.
+func Partition(migration string) string {
+	var schemas strings.Builder
+	for part := range Partitions {
+		fmt.Fprintf(&schemas, "CREATE SCHEMA IF NOT EXISTS part_%d;\n", part)
+	}
+	table := regexp.MustCompile(`(?s)CREATE TABLE (\w+) \(\n.*?\n\)( WITH \([^)]*\))?;\n`)
+	return schemas.String() + table.ReplaceAllStringFunc(migration, func(create string) string {
+		match := table.FindStringSubmatch(create)
+		name, options := match[1], match[2]
+		if slices.Contains(Shared(), name) {
+			return create
+		}
+		by := "company_id"
+		if name == "ticketing_companies" {
+			by = "id"
+		}
+		var made strings.Builder
+		fmt.Fprintf(&made, "%s PARTITION BY HASH (%s);\n", strings.TrimSuffix(create, options+";\n"), by)
+		for part := range Partitions {
+			fmt.Fprintf(&made, "CREATE TABLE part_%d.%s PARTITION OF %s FOR VALUES WITH (MODULUS %d, REMAINDER %d)%s;\n",
+				part, name, name, Partitions, part, options)
+		}
+		return made.String()
+	})
+}

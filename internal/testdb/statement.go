@@ -1,0 +1,117 @@
+package testdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// Statements keeps the SQL of PostgreSQL that is sent over a pool, statement by statement.
+type Statements struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// Pool opens a pool of connections to a database whose statements are kept.
+func (s *Statements) Pool(dsn string) *sql.DB {
+	return sql.OpenDB(&tap{pgdriver.NewConnector(pgdriver.WithDSN(dsn)), s})
+}
+
+func (s *Statements) keep(message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, split(message)...)
+}
+
+// tap makes connections that tell what is sent over them.
+type tap struct {
+	*pgdriver.Connector
+
+	to *Statements
+}
+
+// Connect makes a connection.
+func (t *tap) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := t.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &tapped{conn.(*pgdriver.Conn), t.to}, nil
+}
+
+type tapped struct {
+	*pgdriver.Conn
+
+	to *Statements
+}
+
+// ExecContext keeps a message and sends it.
+func (c *tapped) ExecContext(ctx context.Context, message string, args []driver.NamedValue) (driver.Result, error) {
+	c.to.keep(message)
+	return c.Conn.ExecContext(ctx, message, args)
+}
+
+// QueryContext keeps a message and sends it.
+func (c *tapped) QueryContext(ctx context.Context, message string, args []driver.NamedValue) (driver.Rows, error) {
+	c.to.keep(message)
+	return c.Conn.QueryContext(ctx, message, args)
+}
+
+// Take hands over what was said since the last time.
+func (s *Statements) Take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := s.said
+	s.said = nil
+	return said
+}
+
+var control = regexp.MustCompile(`^($|BEGIN|SET LOCAL|COMMIT|ROLLBACK|MOVE |CLOSE )`)
+
+// split parts a message into its statements, without those that only begin, set or end a transaction, or
+// move a cursor, which its declaration is asked for.
+func split(message string) []string {
+	var parts []string
+	quoted, start := false, 0
+	for i := range len(message) + 1 {
+		switch {
+		case i < len(message) && message[i] == '\'':
+			quoted = !quoted
+		case i == len(message) || message[i] == ';' && !quoted:
+			part := strings.Join(strings.Fields(message[start:i]), " ")
+			if !control.MatchString(part) {
+				parts = append(parts, part)
+			}
+			start = i + 1
+		}
+	}
+	return parts
+}
+
+// Explain is PostgreSQL's plan of a statement, line by line. The options are those of EXPLAIN.
+func Explain(tb testing.TB, db *sql.DB, options, statement string) string {
+	tb.Helper()
+	rows, err := db.QueryContext(tb.Context(), "EXPLAIN ("+options+") "+statement)
+	if err != nil {
+		tb.Fatalf("%v: %s", err, statement)
+	}
+	defer func() { _ = rows.Close() }()
+	var plan strings.Builder
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			tb.Fatal(err)
+		}
+		plan.WriteString(line + "\n")
+	}
+	if err := rows.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return plan.String()
+}

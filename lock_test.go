@@ -1,0 +1,199 @@
+package ticketing_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// beside is a pool of connections that goes around the service.
+func beside(tb testing.TB, dsn string) *sql.DB {
+	tb.Helper()
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(patience)))
+	tb.Cleanup(func() { is.New(tb).NoErr(db.Close()) })
+	return db
+}
+
+// nothingOpen fails where a transaction was left open.
+func nothingOpen(tb testing.TB, dsn string) {
+	tb.Helper()
+	is := is.New(tb)
+	var open int
+	is.NoErr(beside(tb, dsn).QueryRowContext(tb.Context(), `SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`).Scan(&open))
+	is.Equal(open, 0)
+}
+
+// holdRows locks a company's rows of a table until release.
+func holdRows(table string) func(t *testing.T, dsn string, company uuid.UUID) (release func()) {
+	return func(t *testing.T, dsn string, company uuid.UUID) func() {
+		t.Helper()
+		is := is.New(t)
+		held, err := beside(t, dsn).BeginTx(t.Context(), nil)
+		is.NoErr(err)
+		_, err = held.ExecContext(t.Context(), "SELECT 1 FROM "+table+" WHERE company_id = $1 FOR UPDATE",
+			company.String())
+		is.NoErr(err)
+		return func() { is.NoErr(held.Rollback()) }
+	}
+}
+
+// holdGate keeps a company's gate closed until release, from another process.
+func holdGate(t *testing.T, dsn string, company uuid.UUID) (release func()) {
+	t.Helper()
+	is := is.New(t)
+	db := postgres(t, dsn, nil)
+	inside, leave, left := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		left <- db.Update(context.WithoutCancel(t.Context()), func(ctx context.Context, tx ticketing.Tx) error {
+			_, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{company}})
+			if err == nil {
+				close(inside)
+				<-leave
+			}
+			return err
+		})
+	}()
+	<-inside
+	return func() {
+		close(leave)
+		is.NoErr(<-left)
+	}
+}
+
+// A lock of one company that somebody holds longer than anybody waits stops nobody else in its lane: while it is held
+// the others buy one order after another, and those who wait for it are told that the database is busy. Once it is
+// released they buy, too.
+func TestHeldLockStopsNobodyElse(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		hold func(t *testing.T, dsn string, company uuid.UUID) (release func())
+	}{
+		{"gate", holdGate},
+		{"stock", holdRows("ticketing_inventory_batches")},
+		{"wallet", holdRows("ticketing_wallets")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			dsn := pgtest.Database(t)
+			const busy = 2 * time.Second
+			db := postgres(t, dsn, &store.Config{BusyTimeout: busy})
+			shop := newShop(t, db)
+			other := shop.Neighbour(t)
+			baskets := map[*ticketingtest.Shop]ticketing.CheckoutParams{}
+			for _, s := range []*ticketingtest.Shop{shop, other} {
+				event := s.Event(t)
+				s.Inventory(t, event.ID, "VIP", 100_00, 1000)
+				baskets[s] = ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
+			}
+			svc := service(t, shop, db, ticketing.Grouping{Lanes: 1})
+			buy := func(s *ticketingtest.Shop, key string) error {
+				_, err := svc.Checkout(t.Context(), s.Caller, key, baskets[s])
+				return err
+			}
+			const orders = 20
+			times := func(when string) time.Duration {
+				var took []time.Duration
+				for n := range orders {
+					begun := time.Now()
+					is.NoErr(buy(other, fmt.Sprintf("%s-order-%d", when, n)))
+					took = append(took, time.Since(begun))
+				}
+				return slices.Max(took)
+			}
+			free := times("free")
+
+			release := test.hold(t, dsn, shop.Company.ID)
+			const waiting = 5
+			answers := make(chan error, waiting)
+			web := webTill(svc, shop.APIKey)
+			for n := range waiting {
+				go func() {
+					if n > 0 {
+						answers <- buy(shop, fmt.Sprintf("held-order-%d", n))
+						return
+					}
+					_, err := web(t.Context(), "held-order-0", baskets[shop])
+					answers <- err
+				}()
+			}
+			held := times("held")
+			is.Equal(len(answers), 0) // The others were served while those who wait still waited.
+			for range waiting {
+				err := <-answers
+				is.True(errors.Is(err, ticketing.ErrBusy) || errors.Is(err, errAway))
+			}
+			times("again")
+			release()
+			for n := range waiting {
+				is.NoErr(buy(shop, fmt.Sprintf("held-order-%d", n)))
+			}
+			is.Equal(holdings(t, shop).Orders, waiting)
+			t.Logf("the slowest of the others: %v, with the lock held %v", free, held)
+			is.NoErr(svc.Drain(t.Context()))
+			nothingOpen(t, dsn)
+		})
+	}
+}
+
+// Writes of one company that wait at its gate, many more of them than there are connections, do not lock others out:
+// they give up when they have waited for as long as the store is configured to, and whoever asks for another company's
+// key meanwhile is let in or told that the database is busy.
+func TestFullPoolLetsOthersIn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := pgtest.Database(t)
+	const connections = 3
+	db := postgres(t, dsn, &store.Config{BusyTimeout: time.Second, Connections: connections})
+	shop := newShop(t, db)
+	other := shop.Neighbour(t)
+	event := shop.Event(t)
+	svc := service(t, shop, db, ticketing.Grouping{})
+	_, err := svc.Authenticate(t.Context(), other.APIKey) // Its use is kept, and not again within the minute.
+	is.NoErr(err)
+	update := func() error {
+		_, err := svc.UpdateEvent(t.Context(), shop.Caller, event.ID, ticketing.UpdateEventParams{Title: of("Another")})
+		return err
+	}
+
+	release := holdGate(t, dsn, shop.Company.ID)
+	const writers = 16 * connections
+	written := make(chan error, writers)
+	for range writers {
+		go func() { written <- update() }()
+	}
+	watch := beside(t, dsn)
+	eventually(t, func() (full bool) {
+		is.NoErr(watch.QueryRowContext(t.Context(), `SELECT count(*) >= $1 FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND datname = current_database()`, connections).Scan(&full))
+		return full
+	})
+	for range writers {
+		_, err := svc.Authenticate(t.Context(), other.APIKey)
+		is.True(err == nil || errors.Is(err, ticketing.ErrBusy) || errors.Is(err, ticketing.ErrUnavailable))
+	}
+	for range writers {
+		is.True(errors.Is(<-written, ticketing.ErrBusy))
+	}
+	_, err = svc.Authenticate(t.Context(), other.APIKey)
+	is.NoErr(err)
+	release()
+	is.NoErr(update())
+	is.NoErr(svc.Drain(t.Context()))
+	nothingOpen(t, dsn)
+}

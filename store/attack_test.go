@@ -1,0 +1,258 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// attack is a statement that somebody who goes around the store might send, and the constraint that refuses it.
+type attack struct{ name, statement, breaks string }
+
+// literals are how a dialect writes what the statements below name: {1} to {9} are ids, {yes} and {no} flags, {hash}
+// and {short} a hash and what is too short to be one.
+func literals(id func(n int) string, more ...string) *strings.Replacer {
+	for n := 1; n <= 9; n++ {
+		more = append(more, fmt.Sprintf("{%d}", n), id(n))
+	}
+	return strings.NewReplacer(more...)
+}
+
+func sqliteLiterals() *strings.Replacer {
+	return literals(func(n int) string { return fmt.Sprintf("X'%032x'", n) },
+		"{yes}", "1", "{no}", "0", "{hash}", "zeroblob(32)", "{short}", "X'00'")
+}
+
+func postgresLiterals() *strings.Replacer {
+	return literals(func(n int) string { return fmt.Sprintf("UUID '%032x'", n) },
+		"{yes}", "true", "{no}", "false", "{hash}", `'\x`+strings.Repeat("00", 32)+`'::BYTEA`, "{short}", `'\x00'::BYTEA`)
+}
+
+// attacked fills every table.
+const attacked = `
+INSERT INTO ticketing_secrets VALUES ('pepper', 1);
+INSERT INTO ticketing_companies VALUES ({1}, 'Lagos Live', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, 1, 1);
+INSERT INTO ticketing_brandings VALUES ({1}, 1, 'Lagos Live', '', '', '', '', '', '', '', 1);
+INSERT INTO ticketing_commission_rates VALUES ({1}, {3}, 1, '250', 'BASIS_POINTS', 1, 1);
+INSERT INTO ticketing_api_keys VALUES ({1}, {4}, 'shop', '[]', 'ACTIVE', 'v1', NULL, 1, NULL, NULL);
+INSERT INTO ticketing_api_key_directory VALUES ({4}, {1});
+INSERT INTO ticketing_categories VALUES ({8}, 'Music', 'music', 'ACTIVE', 1);
+INSERT INTO ticketing_events VALUES
+	({1}, {2}, 'Afro Nation', '', 'PUBLISHED', '', '', '', '', '', '', '', '', NULL, '[]', NULL, 1, 1);
+INSERT INTO ticketing_inventory_tiers VALUES ({1}, {2}, 'Regular', 2, 2000, {no});
+INSERT INTO ticketing_inventory_batches VALUES
+	({1}, {2}, 'Regular', 1, 'Entry', '', 500, 'AVAILABLE', 1000, 10, {yes}, 1),
+	({1}, {2}, 'Regular', 2, 'Entry', '', 500, 'AVAILABLE', 1000, 1000, {no}, 1);
+INSERT INTO ticketing_orders VALUES
+	({1}, 1, {5}, {2}, 'CONFIRMED', 500, 1, {3}, 1, 0, 0, 'ada@example.com', '', '', 1, 1);
+INSERT INTO ticketing_admissions VALUES
+	({1}, 1, 1, {6}, {6}, {5}, {2}, 'Regular', 1, 'Entry', 500, {no}, NULL, NULL, ''),
+	({1}, 1, 2, {7}, {7}, {5}, {2}, 'Regular', 1, 'Entry', 500, {no}, NULL, NULL, '');
+INSERT INTO ticketing_buyers VALUES ({1}, 'ada@example.com', '', '', 1, 1);
+INSERT INTO ticketing_idempotency_keys VALUES ({1}, 'checkouts.create', 'key', 'v1', '', {5}, NULL, 1);
+INSERT INTO ticketing_wallets VALUES
+	({1}, 'FLOAT', 'ACTIVE', 'NGN', 1, 1, {hash}, 1), ({1}, 'EARNINGS', 'ACTIVE', 'NGN', 1, 1, {hash}, 1);
+INSERT INTO ticketing_ledger_entries VALUES
+	({1}, 'FLOAT', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash}), ({1}, 'EARNINGS', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash});
+INSERT INTO ticketing_float_credits VALUES ({1}, 'r', 1, 1);
+INSERT INTO ticketing_outbox VALUES ({1}, 1, {9}, 'order.created', {5}, {no}, NULL);
+`
+
+// attacks are those on both dialects. Each breaks one constraint and nothing else, so that no order of checking
+// matters; the names are those of PostgreSQL, without the prefix of the tables.
+func attacks() []attack {
+	const (
+		company  = "INSERT INTO ticketing_companies SELECT "
+		branding = "INSERT INTO ticketing_brandings SELECT "
+		footers  = ", brand_name, '', '', '', '', '', '', '', 1 FROM ticketing_brandings"
+		rate     = "INSERT INTO ticketing_commission_rates SELECT "
+		rates    = ", effective_from, created_at FROM ticketing_commission_rates"
+		key      = "UPDATE ticketing_api_keys SET "
+		category = "INSERT INTO ticketing_categories SELECT "
+		tier     = "UPDATE ticketing_inventory_tiers SET "
+		batch    = "UPDATE ticketing_inventory_batches SET "
+		order    = "UPDATE ticketing_orders SET "
+		another  = "INSERT INTO ticketing_orders SELECT company_id, "
+		orders   = `, event_id, status, gross, commission, rate_id, branding, float_before, earnings_before,
+			buyer_email, buyer_fullname, buyer_phone, confirmed_at, created_at FROM ticketing_orders`
+		admission = "UPDATE ticketing_admissions SET "
+		wallet    = "UPDATE ticketing_wallets SET "
+		entry     = "INSERT INTO ticketing_ledger_entries SELECT company_id, "
+		entries   = ", reference, at, hash, hash FROM ticketing_ledger_entries"
+		credit    = "INSERT INTO ticketing_float_credits SELECT "
+		credits   = " FROM ticketing_float_credits"
+	)
+	return []attack{
+		{"migration twice", "INSERT INTO ticketing_migrations SELECT * FROM ticketing_migrations", "migrations_pkey"},
+		{"secret twice", "INSERT INTO ticketing_secrets SELECT * FROM ticketing_secrets", "secrets_pkey"},
+
+		{"status of a company", "UPDATE ticketing_companies SET status = 'GONE'", "companies_status_check"},
+		{"verification", "UPDATE ticketing_companies SET verification = 'x'", "companies_verification_check"},
+		{"version of branding", "UPDATE ticketing_companies SET branding_version = -1", "companies_branding_version_check"},
+		{"company twice", company + "* FROM ticketing_companies", "companies_pkey"},
+		{"company that sells", "DELETE FROM ticketing_companies", "brandings_company_id_fkey"},
+
+		{"branding from 1", branding + "company_id, 0" + footers, "brandings_version_check"},
+		{"branding twice", branding + "* FROM ticketing_brandings", "brandings_pkey"},
+		{"branding of nobody", branding + "{9}, 1" + footers, "brandings_company_id_fkey"},
+		{"branding changed", "UPDATE ticketing_brandings SET brand_name = 'x'", "brandings_append_only"},
+		{"branding removed", "DELETE FROM ticketing_brandings", "brandings_append_only"},
+
+		{"unit of a rate", rate + "company_id, {9}, 2, value, 'PER_MILLE'" + rates, "commission_rates_unit_check"},
+		{"place of a rate", rate + "company_id, {9}, 0, value, unit" + rates, "commission_rates_position_check"},
+		{
+			"two rates in one place", rate + "company_id, {9}, 1, value, unit" + rates,
+			"commission_rates_company_id_position_key",
+		},
+		{"rate twice", rate + "company_id, id, 2, value, unit" + rates, "commission_rates_pkey"},
+		{"rate of nobody", rate + "{9}, id, 1, value, unit" + rates, "commission_rates_company_id_fkey"},
+		{"rate changed", "UPDATE ticketing_commission_rates SET value = '1'", "commission_rates_append_only"},
+		{"rate removed", "DELETE FROM ticketing_commission_rates", "commission_rates_append_only"},
+
+		{"status of a key", key + "status = 'LOST'", "api_keys_status_check"},
+		{"key of nobody", key + "company_id = {9}", "api_keys_company_id_fkey"},
+		{"key twice", "INSERT INTO ticketing_api_keys SELECT * FROM ticketing_api_keys", "api_keys_pkey"},
+		{"directory twice", "INSERT INTO ticketing_api_key_directory VALUES ({4}, {9})", "api_key_directory_pkey"},
+		{
+			"key of another company", "UPDATE ticketing_api_key_directory SET company_id = {9}",
+			"api_key_directory_append_only",
+		},
+		{"key forgotten", "DELETE FROM ticketing_api_key_directory", "api_key_directory_append_only"},
+
+		{"status of a category", "UPDATE ticketing_categories SET status = 'x'", "categories_status_check"},
+		{"slug taken", category + "{9}, name, slug, status, 1 FROM ticketing_categories", "categories_slug_key"},
+		{"category twice", category + "id, name, 'other', status, 1 FROM ticketing_categories", "categories_pkey"},
+
+		{"status of an event", "UPDATE ticketing_events SET status = 'x'", "events_status_check"},
+		{"event twice", "INSERT INTO ticketing_events SELECT * FROM ticketing_events", "events_pkey"},
+		{
+			"event of nobody", `INSERT INTO ticketing_events SELECT {9}, id, title, '', status, '', '', '', '', '', '', '', '',
+				NULL, '[]', NULL, 1, 1 FROM ticketing_events`, "events_company_id_fkey",
+		},
+		{"event that has tiers", "DELETE FROM ticketing_events", "inventory_tiers_event_id_company_id_fkey"},
+
+		{"cap of a tier", tier + "total = 1000001", "inventory_tiers_total_check"},
+		{"total of a tier", tier + "total = -1", "inventory_tiers_total_check"},
+		{"batches of a tier", tier + "batches = -1", "inventory_tiers_batches_check"},
+		{
+			"tier twice", "INSERT INTO ticketing_inventory_tiers SELECT * FROM ticketing_inventory_tiers",
+			"inventory_tiers_pkey",
+		},
+		{
+			"tier of no event", "INSERT INTO ticketing_inventory_tiers VALUES ({1}, {9}, 'Regular', 0, 0, {no})",
+			"inventory_tiers_event_id_company_id_fkey",
+		},
+		{
+			"tier of another company's event", "INSERT INTO ticketing_inventory_tiers VALUES ({9}, {2}, 'Regular', 0, 0, {no})",
+			"inventory_tiers_event_id_company_id_fkey",
+		},
+		{
+			"tier that has batches", "DELETE FROM ticketing_inventory_tiers",
+			"inventory_batches_company_id_event_id_tier_fkey",
+		},
+
+		{"oversold", batch + "sold = quantity + 1, open = {no}", "inventory_batches_sold_check"},
+		{"less than none sold", batch + "sold = -1, open = {yes}", "inventory_batches_sold_check"},
+		{"price below nothing", batch + "unit_price = -1", "inventory_batches_unit_price_check"},
+		{"status of a batch", batch + "status = 'SOLD_OUT'", "inventory_batches_status_check"},
+		{"place of a batch", batch + "position = 0", "inventory_batches_position_check"},
+		{"sold out and open", batch + "open = {yes}", "inventory_batches_open_check"},
+		{"for sale and not open", batch + "open = {no}", "inventory_batches_open_check"},
+		{"cancelled and open", batch + "status = 'CANCELLED'", "inventory_batches_open_check"},
+		{"two batches in one place", batch + "position = 3", "inventory_batches_pkey"},
+		{"batch of no tier", batch + "tier = 'VIP'", "inventory_batches_company_id_event_id_tier_fkey"},
+
+		{"status of an order", order + "status = 'LOST'", "orders_status_check"},
+		{"number of an order", order + "number = 0", "orders_number_check"},
+		{"commission above the gross", order + "commission = gross + 1", "orders_commission_check"},
+		{"commission below nothing", order + "commission = -1", "orders_commission_check"},
+		{"FLOAT of an order", order + "float_before = -1", "orders_balances_check"},
+		{"EARNINGS of an order", order + "earnings_before = -1", "orders_balances_check"},
+		{"two orders of one id", another + "number + 1, id" + orders, "orders_id_company_id_key"},
+		{"two orders of one number", another + "number, {9}" + orders, "orders_pkey"},
+
+		{"line of an admission", admission + "line = 0", "admissions_line_check"},
+		{"price of an admission", admission + "unit_price = -1", "admissions_unit_price_check"},
+		{"admission sold twice", admission + "id = {9}", "admissions_id_company_id_key"},
+		{"two admissions in one line", admission + "line = 3", "admissions_pkey"},
+		{"buyer twice", "INSERT INTO ticketing_buyers SELECT * FROM ticketing_buyers", "buyers_pkey"},
+
+		{
+			"key used twice", "INSERT INTO ticketing_idempotency_keys SELECT * FROM ticketing_idempotency_keys",
+			"idempotency_keys_pkey",
+		},
+		{"result changed", "UPDATE ticketing_idempotency_keys SET digest = 'x'", "idempotency_keys_append_only"},
+		{"result removed", "DELETE FROM ticketing_idempotency_keys", "idempotency_keys_append_only"},
+
+		{"overdrawn", wallet + "balance = -1", "wallets_balance_check"},
+		{"kind of a wallet", wallet + "wallet = 'SAVINGS'", "wallets_wallet_check"},
+		{"status of a wallet", wallet + "status = 'x'", "wallets_status_check"},
+		{"sequence of a wallet", wallet + "sequence = -1", "wallets_sequence_check"},
+		{"hash of a wallet", wallet + "hash = {short}", "wallets_hash_check"},
+		{"wallet of nobody", wallet + "company_id = {9}", "wallets_company_id_fkey"},
+		{"wallet twice", "INSERT INTO ticketing_wallets SELECT * FROM ticketing_wallets", "wallets_pkey"},
+
+		{"sum of an entry", entry + "wallet, 9, kind, 1, balance_after, balance_after" + entries, "ledger_entries_sum_check"},
+		{"entry to below nothing", entry + "wallet, 9, kind, -2, 1, -1" + entries, "ledger_entries_balance_check"},
+		{"entry from below nothing", entry + "wallet, 9, kind, 2, -1, 1" + entries, "ledger_entries_balance_check"},
+		{"sequence of an entry", entry + "wallet, 0, kind, 0, 0, 0" + entries, "ledger_entries_sequence_check"},
+		{"wallet of an entry", entry + "'SAVINGS', 9, kind, 0, 0, 0" + entries, "ledger_entries_wallet_check"},
+		{
+			"hash of an entry", entry + "wallet, 9, kind, 0, 0, 0, '', at, hash, {short} FROM ticketing_ledger_entries",
+			"ledger_entries_hash_check",
+		},
+		{
+			"hash before an entry", entry + "wallet, 9, kind, 0, 0, 0, '', at, {short}, hash FROM ticketing_ledger_entries",
+			"ledger_entries_hash_check",
+		},
+		{"entry twice", entry + "wallet, sequence, kind, 0, 0, 0" + entries, "ledger_entries_pkey"},
+		{"entry changed", "UPDATE ticketing_ledger_entries SET reference = 'x'", "ledger_entries_append_only"},
+		{"entry removed", "DELETE FROM ticketing_ledger_entries", "ledger_entries_append_only"},
+		{
+			"entry overwritten", entry + "wallet, sequence, kind, 0, 0, 0" + entries +
+				" WHERE true ON CONFLICT (company_id, wallet, sequence) DO UPDATE SET reference = 'x'",
+			"ledger_entries_append_only",
+		},
+
+		{"funding of less than nothing", credit + "company_id, 'q', -1, 1" + credits, "float_credits_amount_check"},
+		{"funding without an entry", credit + "company_id, 'q', 1, 0" + credits, "float_credits_sequence_check"},
+		{"funding of nobody", credit + "{9}, 'q', 1, 1" + credits, "float_credits_company_id_fkey"},
+		{"funding twice", credit + "*" + credits, "float_credits_pkey"},
+		{"funding changed", "UPDATE ticketing_float_credits SET amount = 2", "float_credits_append_only"},
+		{"funding removed", "DELETE FROM ticketing_float_credits", "float_credits_append_only"},
+
+		{"fact twice", "INSERT INTO ticketing_outbox SELECT * FROM ticketing_outbox", "outbox_pkey"},
+	}
+}
+
+// sqliteAttacks are those that only SQLite takes: it has no type for ids and flags, and REPLACE.
+func sqliteAttacks() []attack {
+	return []attack{
+		{"type of a column", "UPDATE ticketing_companies SET created_at = 'yesterday'", "datatype_check"},
+		{
+			"id of a company", `INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1
+				FROM ticketing_companies`, "companies_id_check",
+		},
+		{"id of a key", "UPDATE ticketing_api_keys SET id = X'02'", "api_keys_id_check"},
+		{"id of a category", "UPDATE ticketing_categories SET id = X'02'", "categories_id_check"},
+		{"id of an event", "UPDATE ticketing_events SET id = X'02'", "events_id_check"},
+		{"flag of a tier", "UPDATE ticketing_inventory_tiers SET cancelled = 2", "inventory_tiers_cancelled_check"},
+		{"flag of an admission", "UPDATE ticketing_admissions SET voided = 2", "admissions_voided_check"},
+		{"flag of a fact", "UPDATE ticketing_outbox SET handled = 2", "outbox_handled_check"},
+		{"branding replaced", "REPLACE INTO ticketing_brandings SELECT * FROM ticketing_brandings", "brandings_append_only"},
+		{
+			"entry replaced", "REPLACE INTO ticketing_ledger_entries SELECT * FROM ticketing_ledger_entries",
+			"ledger_entries_append_only",
+		},
+	}
+}
+
+// postgresAttacks are those that only PostgreSQL takes: it has TRUNCATE.
+func postgresAttacks() []attack {
+	made := []attack{{"company and all of it", "TRUNCATE ticketing_companies CASCADE", "brandings_append_only"}}
+	for _, table := range []string{
+		"ledger_entries", "float_credits", "brandings", "commission_rates", "idempotency_keys", "api_key_directory",
+	} {
+		made = append(made, attack{table + " emptied", "TRUNCATE ticketing_" + table, table + "_append_only"})
+	}
+	return made
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun"
+)
+
+// Citus spreads tables over nodes. All rows of a company have one place, since every table of a company is distributed
+// by it and colocated with ticketing_companies: a transaction of one company is a transaction of one node, foreign keys
+// between its tables hold there, and so does every unique key, since each contains the company. What belongs to no
+// company, and the table that finds one, are reference tables, of which each node has a copy: they are small, and read
+// far more often than they are written.
+
+// ErrNotDistributable is the answer of [Store.Distribute] on a database that no cluster stands behind.
+var ErrNotDistributable = errors.New("ticketing/store: the database cannot be distributed")
+
+// placement is where the rows of a table are on a cluster.
+type placement struct {
+	table string
+	// column is that of the company; empty for a reference table.
+	column string
+}
+
+// placements are all tables, each after those that its foreign keys name: Citus makes a foreign key of shards only where
+// the shards that it refers to are there.
+func placements() []placement {
+	tables := []placement{
+		{table: "ticketing_migrations"},
+		{table: "ticketing_secrets"},
+		{table: "ticketing_categories"},
+		{table: "ticketing_api_key_directory"},
+		{table: anchor, column: "id"},
+	}
+	for _, table := range []string{
+		"ticketing_brandings", "ticketing_commission_rates", "ticketing_api_keys", "ticketing_events",
+		"ticketing_inventory_tiers", "ticketing_inventory_batches", "ticketing_orders", "ticketing_admissions",
+		"ticketing_buyers", "ticketing_idempotency_keys", "ticketing_wallets", "ticketing_ledger_entries",
+		"ticketing_float_credits", "ticketing_outbox",
+	} {
+		tables = append(tables, placement{table: table, column: "company_id"})
+	}
+	return tables
+}
+
+// anchor is the table with which those of companies are colocated.
+const anchor = "ticketing_companies"
+
+// statement spreads the table. Citus colocates by itself what is distributed by columns of one type; it is told all the
+// same, since it would join tables of a host's that are distributed by a UUID, too.
+func (p placement) statement() string {
+	switch {
+	case p.column == "":
+		return fmt.Sprintf("SELECT create_reference_table('%s')", p.table)
+	case p.table == anchor:
+		return fmt.Sprintf("SELECT create_distributed_table('%s', '%s', colocate_with => 'none')", p.table, p.column)
+	default:
+		return fmt.Sprintf("SELECT create_distributed_table('%s', '%s', colocate_with => '%s')", p.table, p.column, anchor)
+	}
+}
+
+// clusterSettings hold in a transaction that changes tables of a cluster. Citus would send such changes to the shards of
+// a node over several connections at once, which do not see each other's, and refuses to where foreign keys are
+// involved: sequential is one connection a node. It calls all triggers unsafe, since one could write to another node;
+// ours only refuse.
+const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; " +
+	"SET LOCAL citus.enable_unsafe_triggers TO on; "
+
+// Distribute spreads the tables over a Citus cluster by company, in one transaction, and leaves alone those that are
+// spread already: it is safe to repeat. From then on [Store.Migrate] spreads what a migration adds. Rows that are there
+// are copied to their nodes while writers wait, and the local copies stay on the disk until somebody removes them: it is
+// meant for tables that are empty or small. A database without the extension is [ErrNotDistributable].
+//
+// It must run on the coordinator, with the database migrated.
+func (s *Store) Distribute(ctx context.Context) error {
+	engine, ok := s.engine.(*postgresEngine)
+	if !ok {
+		return fmt.Errorf("%w: it is a file on one machine", ErrNotDistributable)
+	}
+	if !engine.distributed {
+		return fmt.Errorf("%w: it has no extension citus; on the coordinator, where shared_preload_libraries has citus, "+
+			"run CREATE EXTENSION citus, and add the workers", ErrNotDistributable)
+	}
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	var spread []string
+	err := s.changeSchema(ctx, "distribute", func(ctx context.Context, conn bun.Conn) error {
+		var err error
+		spread, err = s.distribute(ctx, engine, conn)
+		return err
+	})
+	for _, table := range spread {
+		if err == nil {
+			s.config.Logger.InfoContext(ctx, "ticketing/store: distributed", "table", table)
+		}
+	}
+	return err
+}
+
+// distribute spreads the tables that are not yet, and names them.
+func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun.Conn) ([]string, error) {
+	there, err := engine.spread(ctx, conn)
+	if err != nil {
+		return nil, s.translate("read which tables are distributed", err)
+	}
+	var spread []string
+	for _, p := range placements() {
+		found, kind := there[p.table], "reference"
+		if p.column != "" {
+			kind = "distributed"
+		}
+		switch {
+		case found == kind:
+			continue
+		case found != "":
+			return nil, fmt.Errorf("%w: %s is a %s table and should be a %s one", ErrNotDistributable, p.table, found, kind)
+		}
+		if _, err := conn.ExecContext(ctx, p.statement()); err != nil {
+			return nil, s.translate("distribute "+p.table, err)
+		}
+		spread = append(spread, p.table)
+	}
+	return spread, nil
+}
+
+// distributeAdded spreads what a migration added to a database that is spread already, in the same transaction: a table of
+// a company never holds rows on the coordinator.
+func (s *Store) distributeAdded(ctx context.Context, conn bun.Conn) error {
+	engine, ok := s.engine.(*postgresEngine)
+	if !ok || !engine.distributed {
+		return nil
+	}
+	there, err := engine.spread(ctx, conn)
+	if err != nil {
+		return s.translate("read which tables are distributed", err)
+	}
+	if there[anchor] == "" {
+		return nil
+	}
+	_, err = s.distribute(ctx, engine, conn)
+	return err
+}
+
+// extended finds out whether the database has the extension.
+func (e *postgresEngine) extended(ctx context.Context) (found bool, err error) {
+	err = e.db.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')").Scan(&found)
+	return found, err
+}
+
+// spread tells how tables are spread that are: "distributed" or "reference". One that Citus keeps on the coordinator
+// alone counts as not spread.
+func (e *postgresEngine) spread(ctx context.Context, conn bun.Conn) (map[string]string, error) {
+	rows, err := conn.QueryContext(ctx, `SELECT c.relname, CASE p.partmethod WHEN 'n' THEN 'reference' ELSE 'distributed' END
+		FROM pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrel
+			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = current_schema() AND NOT (p.partmethod = 'n' AND p.repmodel <> 't')`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	there := make(map[string]string)
+	for rows.Next() {
+		var table, kind string
+		if err := rows.Scan(&table, &kind); err != nil {
+			return nil, err
+		}
+		there[table] = kind
+	}
+	return there, rows.Err()
+}

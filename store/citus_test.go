@@ -1,0 +1,200 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+// Every table of the schema has its place on a cluster, once: those of companies by the company, the others on each node.
+func TestPlacementsCoverTheSchema(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := postgres(t, func(migration string) string { return migration })
+	tables := texts(t, db, `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+		ORDER BY relname`)
+	placed := store.Placements()
+	is.Equal(slices.Sorted(maps.Keys(placed)), tables)
+	is.Equal(len(store.PlacementOrder()), len(tables))
+	var references []string
+	for table, column := range placed {
+		if column == "" {
+			references = append(references, table)
+		}
+	}
+	slices.Sort(references)
+	is.Equal(references, slices.Sorted(slices.Values(testdb.Shared()))) // As in the partitioned variant of the tests.
+}
+
+// A database without the extension is refused and left as it is, and so is a file.
+func TestDistributeNeedsTheExtension(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	err := testdb.Postgres(t).Distribute(t.Context())
+	is.True(errors.Is(err, store.ErrNotDistributable))
+	is.True(strings.Contains(err.Error(), "CREATE EXTENSION citus"))
+	is.True(errors.Is(open(t, nil).Distribute(t.Context()), store.ErrNotDistributable))
+}
+
+// citusStandIn has the functions of Citus that the store calls, and refuses what Citus refuses: a key without the column of
+// the distribution, a foreign key to a table that is not there yet or not colocated, triggers that were not allowed, and
+// changes that are not sent one after the other.
+const citusStandIn = `
+CREATE TABLE pg_dist_partition (logicalrel regclass PRIMARY KEY, partmethod "char", repmodel "char");
+CREATE TABLE calls (number serial, statement text);
+CREATE FUNCTION check_table(spread regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+	IF current_setting('citus.multi_shard_modify_mode', true) IS DISTINCT FROM 'sequential' THEN
+		RAISE 'parallel';
+	END IF;
+	IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = spread AND NOT tgisinternal)
+			AND current_setting('citus.enable_unsafe_triggers', true) IS DISTINCT FROM 'on' THEN
+		RAISE 'triggers are not supported on distributed tables';
+	END IF;
+	IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = spread AND contype = 'f'
+			AND confrelid NOT IN (SELECT logicalrel FROM pg_dist_partition)) THEN
+		RAISE 'a foreign key to a table that is not distributed';
+	END IF;
+END $$;
+CREATE FUNCTION create_reference_table(table_name regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+	PERFORM check_table(table_name);
+	INSERT INTO pg_dist_partition VALUES (table_name, 'n', 't');
+	INSERT INTO calls (statement) VALUES (format('reference %s', table_name));
+END $$;
+CREATE FUNCTION create_distributed_table(table_name regclass, distribution_column text,
+	distribution_type text DEFAULT 'hash', colocate_with text DEFAULT 'default', shard_count int DEFAULT NULL
+) RETURNS void LANGUAGE plpgsql AS $$ DECLARE place smallint; BEGIN
+	PERFORM check_table(table_name);
+	SELECT attnum INTO STRICT place FROM pg_attribute WHERE attrelid = table_name AND attname = distribution_column;
+	IF EXISTS (SELECT FROM pg_index WHERE indrelid = table_name AND indisunique AND place <> ALL (indkey::smallint[])) THEN
+		RAISE 'a key without the column';
+	END IF;
+	IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = table_name AND contype = 'f' AND place <> ALL (conkey)) THEN
+		RAISE 'a foreign key without the column';
+	END IF;
+	IF colocate_with <> 'none' AND colocate_with::regclass NOT IN (SELECT logicalrel FROM pg_dist_partition) THEN
+		RAISE 'colocated with a table that is not distributed';
+	END IF;
+	INSERT INTO pg_dist_partition VALUES (table_name, 'h', 's');
+	INSERT INTO calls (statement) VALUES (format('distributed %s by %s with %s', table_name, distribution_column, colocate_with));
+END $$;
+SET allow_system_table_mods = on;
+INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+	VALUES (16000, 'citus', 10, 'pg_catalog'::regnamespace, false, '13.2');
+`
+
+// Distribute spreads every table by statements that Citus takes, in an order that its foreign keys allow. Repeated it does
+// nothing, and a later migration spreads what it adds. The store sees the extension and confines groups to one company.
+func TestDistribute(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := pgtest.Start(t, "fsync=off").DSN("postgres") // Its role may pretend that there is an extension.
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+	defer func() { is.NoErr(db.Close()) }()
+	_, err := db.ExecContext(t.Context(), citusStandIn)
+	is.NoErr(err)
+	s := testdb.Open(t, dsn, nil)
+	is.True(s.Grouping().ByCompany)
+	is.True(errors.Is(s.Distribute(t.Context()), store.ErrNotMigrated))
+	is.NoErr(s.Migrate(t.Context()))
+	calls := func() []string { t.Helper(); return texts(t, db, "SELECT statement FROM calls ORDER BY number") }
+	is.Equal(len(calls()), 0) // Nothing is spread that nobody asked to.
+
+	is.NoErr(s.Distribute(t.Context()))
+	want := []string{
+		"reference ticketing_migrations",
+		"reference ticketing_secrets",
+		"reference ticketing_categories",
+		"reference ticketing_api_key_directory",
+		"distributed ticketing_companies by id with none",
+		"distributed ticketing_brandings by company_id with ticketing_companies",
+		"distributed ticketing_commission_rates by company_id with ticketing_companies",
+		"distributed ticketing_api_keys by company_id with ticketing_companies",
+		"distributed ticketing_events by company_id with ticketing_companies",
+		"distributed ticketing_inventory_tiers by company_id with ticketing_companies",
+		"distributed ticketing_inventory_batches by company_id with ticketing_companies",
+		"distributed ticketing_orders by company_id with ticketing_companies",
+		"distributed ticketing_admissions by company_id with ticketing_companies",
+		"distributed ticketing_buyers by company_id with ticketing_companies",
+		"distributed ticketing_idempotency_keys by company_id with ticketing_companies",
+		"distributed ticketing_wallets by company_id with ticketing_companies",
+		"distributed ticketing_ledger_entries by company_id with ticketing_companies",
+		"distributed ticketing_float_credits by company_id with ticketing_companies",
+		"distributed ticketing_outbox by company_id with ticketing_companies",
+	}
+	is.Equal(calls(), want)
+
+	is.NoErr(s.Distribute(t.Context()))
+	is.NoErr(s.Migrate(t.Context()))
+	is.Equal(calls(), want)
+
+	// As if the outbox came with the next migration.
+	_, err = db.ExecContext(t.Context(), "DELETE FROM pg_dist_partition WHERE logicalrel = 'ticketing_outbox'::regclass")
+	is.NoErr(err)
+	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
+	is.Equal(calls()[len(want):], want[len(want)-1:])
+
+	// A table that somebody spread in another way is not taken for right.
+	_, err = db.ExecContext(t.Context(),
+		"UPDATE pg_dist_partition SET partmethod = 'h' WHERE logicalrel = 'ticketing_categories'::regclass")
+	is.NoErr(err)
+	err = s.Distribute(t.Context())
+	is.True(errors.Is(err, store.ErrNotDistributable))
+	is.True(strings.Contains(err.Error(), "ticketing_categories is a distributed table"))
+}
+
+// A cluster is asked for due companies and for keys in statements that it takes: without steps from row to row, and for
+// keys only where the directory says that they are. The answers are the same.
+func TestDistributedLookUps(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var said testdb.Statements
+	pool := said.Pool(pgtest.Start(t, "fsync=off").DSN("postgres"))
+	_, err := pool.ExecContext(t.Context(), citusStandIn)
+	is.NoErr(err)
+	s := openPool(t, pool)
+	is.NoErr(s.Migrate(t.Context()))
+	furnish(t, s)
+	other := number(77)
+	written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
+		var facts []ticketing.FactRecord
+		for i, of := range []uuid.UUID{other, company, company} {
+			facts = append(facts, ticketing.FactRecord{CompanyID: of, At: minute(i), ID: number(500 + i), Type: "order.created"})
+		}
+		return errors.Join(tx.CreateCompany(ctx, companyRecord(other)), tx.AppendFacts(ctx, facts))
+	})
+	said.Take()
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		due, err := tx.DueCompanies(ctx, minute(9), 10)
+		is.NoErr(err)
+		is.Equal(due, []uuid.UUID{company, other})
+		first, err := tx.DueCompanies(ctx, minute(9), 1)
+		is.NoErr(err)
+		is.Equal(first, []uuid.UUID{company})
+		keys, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(4), number(99)})
+		is.NoErr(err)
+		is.Equal(keys[0].ID, number(4))
+		is.Equal(keys[0].CompanyID, company)
+		is.Equal(keys[1], ticketing.APIKeyRecord{})
+		none, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(99)})
+		is.Equal(none, []ticketing.APIKeyRecord{{}})
+		return err
+	}))
+	for _, statement := range said.Take() {
+		is.True(!strings.Contains(statement, "RECURSIVE"))
+		keys := strings.Contains(statement, "ticketing_api_keys")
+		is.True(!keys || strings.Contains(statement, "k.company_id = '"+company.String()))
+	}
+}

@@ -1,0 +1,380 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/driver/pgdriver"
+	"github.com/uptrace/bun/schema"
+
+	"github.com/floatgate/ticketing"
+)
+
+const (
+	// oldestPostgres is the oldest version that is tested with and supported by its makers, in its own way of counting.
+	oldestPostgres = 140000
+	// statementTimeout is how long a statement of an Update or a View may take. The driver does not stop a statement,
+	// so the database does, before the driver would give up reading.
+	statementTimeout = 8 * time.Second
+	// snapshotTimeout is the same within a Snapshot, which may read a company's whole history.
+	snapshotTimeout = 50 * time.Second
+	readTimeout     = 60 * time.Second
+	// maxConnAge and its jitter bound the life of a connection: one that was opened on tables that were empty keeps
+	// what it learned of them.
+	maxConnAge  = 10 * time.Minute
+	maxConnIdle = 2 * time.Minute
+)
+
+// postgresEngine works on a pool of connections to PostgreSQL, its own or a host's.
+type postgresEngine struct {
+	db       *bun.DB
+	gen      schema.QueryGen
+	own      bool // close ends the pool
+	patience time.Duration
+	rowGates bool
+	schema   string
+	// place is the schema of the tables, whether it was configured or found by the search path.
+	place string
+	// whole tells that the driver reads the rows of one statement among several that travel in one message.
+	whole bool
+	// distributed tells that the tables are spread over several nodes.
+	distributed bool
+	// statement bounds a statement, idle the time between two of a transaction: statementTimeout and maxDuration.
+	statement, idle time.Duration
+}
+
+func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine, error) {
+	connector, err := connectorFor(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if conf := connector.Config(); !verified(conf) && !local(conf) {
+		cfg.Logger.WarnContext(ctx, "ticketing/store: the certificate of the database is not verified: "+
+			"ask for sslmode=verify-full&sslrootcert=FILE", "host", conf.Addr)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(cfg.Connections)
+	pool.SetMaxIdleConns(cfg.Connections)
+	pool.SetConnMaxLifetime(maxConnAge)
+	pool.SetConnMaxIdleTime(maxConnIdle)
+	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
+	e.own = true
+	if err := e.meet(ctx); err != nil {
+		_ = pool.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// OpenPool opens a pool of connections to PostgreSQL by the name that [Open] takes, read in the same way, for what beside
+// a store only SQL can say. It connects when it is first used.
+func OpenPool(dsn string) (*sql.DB, error) {
+	connector, err := connectorFor(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+func newPostgres(db *bun.DB, cfg Config) *postgresEngine {
+	_, whole := db.Driver().(pgdriver.Driver)
+	return &postgresEngine{
+		db: db, gen: schema.NewQueryGen(db.Dialect()), patience: cfg.BusyTimeout, rowGates: cfg.RowGates,
+		schema: cfg.Schema, whole: whole, statement: statementTimeout, idle: maxDuration,
+	}
+}
+
+var errNotURL = fmt.Errorf("%w: it is not a URL such as postgres://USER:PASSWORD@HOST:5432/NAME; "+
+	"special characters in it are percent-encoded, @ as %%40", ErrName)
+
+// connectorFor reads the name of a database.
+func connectorFor(dsn string) (*closingConnector, error) {
+	// Neither the parser's messages nor the driver's are told, since they may hold the password.
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		return nil, errNotURL
+	}
+	options, err := readOptions(dsn)
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, pgdriver.WithReadTimeout(readTimeout))
+	if !parsed.Query().Has("application_name") {
+		options = append(options, pgdriver.WithApplicationName("ticketing"))
+	}
+	connector := pgdriver.NewConnector(options...)
+	conf := connector.Config()
+	if !parsed.Query().Has("sslmode") && !parsed.Query().Has("sslrootcert") && local(conf) {
+		pgdriver.WithInsecure(true)(conf)
+	}
+	conf.EnableTracing = false
+	return newClosingConnector(connector), nil
+}
+
+// readOptions is the driver's reading of a name, which panics on some.
+func readOptions(dsn string) (options []pgdriver.Option, err error) {
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("%w: it has an option that is not understood, such as an sslmode other than disable, require, "+
+				"verify-ca and verify-full, or a certificate that cannot be read", ErrName)
+		}
+	}()
+	option := pgdriver.WithDSN(dsn)
+	probe := &pgdriver.Config{}
+	option(probe)
+	return []pgdriver.Option{option}, nil
+}
+
+func local(conf *pgdriver.Config) bool {
+	if conf.Network == "unix" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(conf.Addr)
+	if err != nil {
+		host = conf.Addr
+	}
+	address := net.ParseIP(host)
+	return host == "localhost" || address != nil && address.IsLoopback()
+}
+
+func verified(conf *pgdriver.Config) bool {
+	return conf.TLSConfig != nil && !conf.TLSConfig.InsecureSkipVerify
+}
+
+var errNoTLS = errors.New("the server offers no TLS: switch it on there, or append sslmode=disable to the URL where the " +
+	"network between is trusted")
+
+// closingConnector closes what the driver leaves open where a login fails.
+type closingConnector struct{ *pgdriver.Connector }
+
+type dialledKey struct{}
+
+func newClosingConnector(connector *pgdriver.Connector) *closingConnector {
+	conf := connector.Config()
+	dial := conf.Dialer
+	conf.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if dialled, ok := ctx.Value(dialledKey{}).(*net.Conn); ok && err == nil {
+			*dialled = conn
+		}
+		return conn, err
+	}
+	return &closingConnector{connector}
+}
+
+// Connect makes a connection.
+func (c *closingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	var dialled net.Conn
+	conn, err := c.Connector.Connect(context.WithValue(ctx, dialledKey{}, &dialled))
+	if err != nil {
+		if dialled != nil {
+			_ = dialled.Close()
+		}
+		if strings.Contains(err.Error(), "SSL is not enabled on the server") { // The driver has no value for it.
+			err = errNoTLS
+		}
+		return nil, &connectError{err}
+	}
+	return conn, nil
+}
+
+// meet asks the database who it is.
+func (e *postgresEngine) meet(ctx context.Context) error {
+	var version int
+	var conforming, encoding string
+	err := e.query(ctx, e.db, build(e, `SELECT current_setting('server_version_num')::bigint,
+			current_setting('standard_conforming_strings'), current_setting('client_encoding'), coalesce(current_schema(), '')`),
+		func(row *sql.Rows) error { return row.Scan(&version, &conforming, &encoding, &e.place) })
+	if err == nil {
+		e.distributed, err = e.extended(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("ticketing/store: open: %w", e.classify(err))
+	}
+	e.place = cmp.Or(e.place, e.schema) // A schema that is not there yet is nobody's current one.
+	switch {
+	case version < oldestPostgres:
+		return tooOld(version)
+	case conforming != "on":
+		return fmt.Errorf("%w: its connections have standard_conforming_strings off", ErrUnsupported)
+	case encoding != "UTF8":
+		return fmt.Errorf("%w: its connections have a client_encoding other than UTF8", ErrUnsupported)
+	}
+	return nil
+}
+
+func tooOld(version int) error {
+	return fmt.Errorf("%w: PostgreSQL %d is too old, %d or later is needed", ErrUnsupported, version/10000, oldestPostgres/10000)
+}
+
+func (e *postgresEngine) name() string      { return "postgres" }
+func (e *postgresEngine) reader() bun.IConn { return e.db }
+func (e *postgresEngine) defers() bool      { return true }
+func (e *postgresEngine) together() bool    { return e.whole }
+
+func (e *postgresEngine) grouping() ticketing.Grouping {
+	return ticketing.Grouping{Lanes: 2, ByCompany: e.distributed}
+}
+
+func (e *postgresEngine) pool() sql.DBStats { return e.db.Stats() }
+
+func (e *postgresEngine) close() error {
+	if !e.own {
+		return nil
+	}
+	return e.db.Close()
+}
+
+// settings begin a message outside of a transaction that we began, or follow BEGIN. They are set in the transaction
+// alone: what is set for a connection leaks to others behind a pooler, or is lost.
+func (e *postgresEngine) settings(statement, lock time.Duration) string {
+	var text strings.Builder
+	if e.schema != "" {
+		text.WriteString("SET LOCAL search_path TO " + quoted(e.schema) + "; ")
+	}
+	fmt.Fprintf(&text, "SET LOCAL statement_timeout TO %d; ", statement.Milliseconds())
+	if lock > 0 {
+		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
+			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
+	}
+	return text.String()
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// query runs a statement. One that reads on a connection of the pool's choice is sent again where the connection turns
+// out to be dead: after a restart of the database all that were idle are.
+func (e *postgresEngine) query(
+	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
+) error {
+	text := string(statement.text)
+	switch {
+	case conn != bun.IConn(e.db):
+		rows, err := conn.QueryContext(ctx, text)
+		if err != nil {
+			return err
+		}
+		return eachRow(rows, read)
+	case !e.whole:
+		return e.queryAlone(ctx, text, read)
+	}
+	text = e.settings(e.statement, 0) + text
+	for tries := e.db.Stats().OpenConnections; ; tries-- {
+		conn, err := e.take(ctx, e.patience)
+		if err != nil {
+			return err
+		}
+		rows, err := conn.QueryContext(ctx, text)
+		if err == nil {
+			return errors.Join(eachRow(rows, read), conn.Close())
+		}
+		_ = conn.Close()
+		var lost *lostError
+		if tries <= 0 || !errors.As(e.classify(err), &lost) {
+			return err
+		}
+	}
+}
+
+// queryAlone reads in a transaction of its own, for a driver that shows the rows of the first statement of a message
+// alone: the settings go before.
+func (e *postgresEngine) queryAlone(ctx context.Context, text string, read func(*sql.Rows) error) error {
+	conn, err := e.start(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; "+e.settings(e.statement, e.patience), e.patience)
+	if err != nil {
+		return err
+	}
+	rows, err := conn.QueryContext(ctx, text)
+	if err == nil {
+		err = eachRow(rows, read)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		e.abandon(ctx, conn)
+		return err
+	}
+	return conn.Close()
+}
+
+func (e *postgresEngine) exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error) {
+	bounded, cancel := context.WithTimeout(ctx, e.statement+time.Second)
+	defer cancel()
+	_, err := conn.ExecContext(bounded, string(statement.text))
+	if err != nil && expired(bounded) && !expired(ctx) {
+		err = &lostError{err}
+	}
+	return 0, err
+}
+
+func (e *postgresEngine) hasMigrations(ctx context.Context, conn bun.IConn) (bool, error) {
+	found := false
+	// to_regclass would answer out of a session's cache, as things were before it waited for the lock of migrations.
+	err := e.query(ctx, conn, build(e, `SELECT EXISTS (SELECT FROM pg_catalog.pg_class
+		WHERE relname = 'ticketing_migrations' AND pg_catalog.pg_table_is_visible(oid))`),
+		func(row *sql.Rows) error { return row.Scan(&found) })
+	return found, err
+}
+
+// snapshot reads once, since PostgreSQL takes the moment of the first read, not that of BEGIN.
+func (e *postgresEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
+	conn, err := e.start(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "+
+		e.settings(snapshotTimeout, e.patience)+"SELECT 1", e.patience)
+	if err != nil {
+		return bun.Conn{}, nil, err
+	}
+	return conn, func() {
+		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
+			discard(conn)
+		}
+		_ = conn.Close()
+	}, nil
+}
+
+// start takes a connection and sends the message that begins a transaction. A connection that turns out to be dead is
+// given up for another one.
+func (e *postgresEngine) start(ctx context.Context, message string, patience time.Duration) (bun.Conn, error) {
+	for tries := e.db.Stats().OpenConnections; ; tries-- {
+		conn, err := e.take(ctx, patience)
+		if err != nil {
+			return bun.Conn{}, err
+		}
+		if _, err = conn.ExecContext(ctx, message); err == nil {
+			return conn, nil
+		}
+		e.abandon(ctx, conn)
+		var lost *lostError
+		if tries <= 0 || !errors.As(e.classify(err), &lost) {
+			return bun.Conn{}, err
+		}
+	}
+}
+
+// take waits for a connection of the pool, no longer than for a lock.
+func (e *postgresEngine) take(ctx context.Context, patience time.Duration) (bun.Conn, error) {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	conn, err := e.db.Conn(waiting)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return conn, fmt.Errorf("%w: all connections are in use", ticketing.ErrBusy)
+	}
+	return conn, err
+}
+
+// abandon gives back a connection whose transaction may have begun.
+func (e *postgresEngine) abandon(ctx context.Context, conn bun.Conn) {
+	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
+		discard(conn)
+	}
+	_ = conn.Close()
+}

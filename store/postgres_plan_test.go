@@ -1,0 +1,154 @@
+package store_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+// crowd makes the tables of a company large, and those of many others as large as they are in life. u and t are an id
+// and a time of a number.
+const crowd = `
+SET session_replication_role TO replica;
+CREATE FUNCTION u(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT lpad(to_hex(n), 32, '0')::uuid $$;
+CREATE FUNCTION t(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 1772600000000 + n * 1000 $$;
+INSERT INTO ticketing_companies SELECT u(100000 + n), 'Company', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, t(n), t(n)
+	FROM generate_series(1, 2000) n;
+INSERT INTO ticketing_brandings SELECT u(100000 + n), v, 'Company', '', '', '', '', '', '', '', t(n)
+	FROM generate_series(1, 2000) n, generate_series(1, 2) v;
+INSERT INTO ticketing_commission_rates SELECT u(100000 + n), u(200000 + n * 10 + v), v, '250', 'BASIS_POINTS', t(v), t(n)
+	FROM generate_series(1, 2000) n, generate_series(1, 3) v;
+INSERT INTO ticketing_commission_rates SELECT u(1), u(290000 + v), v, '250', 'BASIS_POINTS', t(v), t(v)
+	FROM generate_series(2, 400) v;
+INSERT INTO ticketing_api_keys SELECT c, k, 'shop', '[]', CASE WHEN n % 3 = 0 THEN 'REVOKED' ELSE 'ACTIVE' END, 'v1', NULL,
+	t(n), NULL, NULL FROM (SELECT n, CASE WHEN n % 40 = 0 THEN u(1) ELSE u(100000 + n) END AS c, u(300000 + n) AS k
+	FROM generate_series(1, 2000) n) x;
+INSERT INTO ticketing_api_key_directory SELECT id, company_id FROM ticketing_api_keys WHERE id > u(300000);
+INSERT INTO ticketing_categories SELECT u(400000 + n), 'Music', 'music-' || n, 'ACTIVE', t(n) FROM generate_series(1, 2000) n;
+INSERT INTO ticketing_events SELECT CASE WHEN n % 4 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, u(500000 + n), 'Night', '',
+	(ARRAY['DRAFT', 'PUBLISHED', 'ENDED', 'CANCELLED'])[n % 4 + 1], '', '', '', '', '', '', '', '', NULL, '[]',
+	t(n + 1000000), t(n), t(n) FROM generate_series(1, 8000) n;
+INSERT INTO ticketing_inventory_tiers SELECT company_id, id, tier, 3, 3000, false
+	FROM ticketing_events, unnest('{Regular,VIP,Student}'::text[]) tier WHERE id > u(500000);
+INSERT INTO ticketing_inventory_batches SELECT company_id, event_id, tier, p, 'Entry', '', 500, 'AVAILABLE', 1000,
+	CASE WHEN p < 3 THEN 1000 ELSE 0 END, p = 3, 1 FROM ticketing_inventory_tiers, generate_series(1, 3) p
+	WHERE event_id > u(500000);
+INSERT INTO ticketing_inventory_batches SELECT u(1), u(2), 'Regular', p, 'Entry', '', 1000 + p % 50, 'AVAILABLE', 1000, 0,
+	true, 1 FROM generate_series(10, 600) p;
+INSERT INTO ticketing_orders SELECT c, 1000 + n, u(10000000 + n), e, s, 500, 1, u(3), 1, 0, 0, 'ada@example.com', '', '', t(n),
+	t(n) FROM (SELECT n, CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END AS c, u(2 + (n % 7) * 500000) AS e,
+	CASE WHEN n % 50 = 0 THEN 'REFUNDED' WHEN n % 70 = 0 THEN 'CANCELLED' ELSE 'CONFIRMED' END AS s
+	FROM generate_series(1, 40000) n) x;
+INSERT INTO ticketing_admissions SELECT company_id, number, l, u(20000000 + number * 10 + l), u(30000000 + number * 10 + l), id,
+	event_id, 'Regular', 1, 'Entry', 500, false, NULL, NULL, '' FROM ticketing_orders, generate_series(1, 2) l;
+INSERT INTO ticketing_buyers SELECT company_id, number || '@example.com', '', '', 1, 1 FROM ticketing_orders;
+INSERT INTO ticketing_idempotency_keys SELECT company_id, 'checkouts.create', 'old-' || number, 'v1', '', id, NULL, 1
+	FROM ticketing_orders;
+INSERT INTO ticketing_wallets SELECT u(100000 + n), w, 'ACTIVE', 'NGN', 0, 0, decode(repeat('00', 32), 'hex'), 1
+	FROM generate_series(1, 2000) n, unnest('{FLOAT,EARNINGS}'::text[]) w;
+INSERT INTO ticketing_ledger_entries SELECT company_id, w, number, 'x', 0, 0, 0, '', 1, decode(repeat('00', 32), 'hex'),
+	decode(repeat('00', 32), 'hex') FROM ticketing_orders, unnest('{FLOAT,EARNINGS}'::text[]) w;
+INSERT INTO ticketing_float_credits SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, 'r' || n, 1, n
+	FROM generate_series(1, 4000) n;
+INSERT INTO ticketing_outbox SELECT company_id, confirmed_at, id, 'order.created', id, number % 40 <> 0, NULL FROM ticketing_orders;
+ANALYZE;`
+
+// Facts are leased and completed one by one, by their keys, however many at once and however many a company has: whether
+// the planner knows the tables or not.
+func TestPostgresFactPlans(t *testing.T) {
+	t.Parallel()
+	for name, filling := range map[string]string{"known": crowd, "unknown": strings.TrimSuffix(crowd, "ANALYZE;")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var said testdb.Statements
+			db := bun.NewDB(said.Pool(testdb.FreshDSN(t)), pgdialect.New())
+			defer db.Close()
+			s, err := store.OpenDB(t.Context(), db, nil)
+			is.NoErr(err)
+			furnish(t, s, batchRecord(1, 0))
+			_, err = db.DB.ExecContext(t.Context(), "ALTER TABLE ticketing_outbox SET (autovacuum_enabled = off);"+filling)
+			is.NoErr(err)
+			said.Take()
+			const limit = 200
+			written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
+				facts, err := tx.LeaseFacts(ctx, company, minute(20), minute(21), limit)
+				is.NoErr(err)
+				is.Equal(len(facts), limit)
+				return tx.CompleteFacts(ctx, facts)
+			})
+			asked := 0
+			key := regexp.MustCompile(`ticketing_outbox_unhandled|at = `)
+			for _, statement := range said.Take() {
+				if !strings.Contains(statement, "ticketing_outbox") {
+					continue
+				}
+				asked++
+				plan := testdb.Explain(t, db.DB, "COSTS OFF", statement)
+				for node := range strings.SplitSeq(plan, "->  ") {
+					scan := strings.Contains(node, "Scan") && strings.Contains(node, "ticketing_outbox") &&
+						!strings.HasPrefix(node, "Bitmap Heap Scan") // The index is told below it.
+					if scan && !key.MatchString(node) {
+						t.Errorf("%s\n%s", statement, plan)
+					}
+				}
+			}
+			is.Equal(asked, 2)
+		})
+	}
+}
+
+// On PostgreSQL, too, every statement but those of verification finds its rows by an index, and no list is sorted to
+// give a page of it, where the tables are large and the planner knows.
+func TestPostgresQueryPlans(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var said testdb.Statements
+	db := bun.NewDB(said.Pool(testdb.FreshDSN(t)), pgdialect.New())
+	defer db.Close()
+	s, err := store.OpenDB(t.Context(), db, nil)
+	is.NoErr(err)
+	furnish(t, s, batchRecord(1, 0))
+	_, err = db.DB.ExecContext(t.Context(), crowd)
+	is.NoErr(err)
+	said.Take()
+	askAll(t, s)
+	asked := said.Take()
+	is.True(len(asked) > 50)
+	indexes := regexp.MustCompile(`(?:using|Bitmap Index Scan on) (ticketing_\w+)`)
+	used := map[string]bool{}
+	for _, statement := range asked {
+		// Not what is about no table, and not the names of a few secret keys.
+		if !strings.Contains(statement, " ticketing_") || strings.Contains(statement, "ticketing_migrations") {
+			continue
+		}
+		plan := testdb.Explain(t, db.DB, "COSTS OFF", statement)
+		for _, index := range indexes.FindAllStringSubmatch(plan, -1) {
+			used[index[1]] = true
+		}
+		sorted := strings.Contains(plan, "Sort") && strings.Contains(statement, "LIMIT '10'") &&
+			!strings.Contains(statement, "UNION ALL")
+		if sorted || strings.Contains(plan, "Seq Scan on ticketing_") {
+			t.Errorf("%s\n%s", statement, plan)
+		}
+	}
+	for _, index := range []string{
+		"ticketing_companies_list", "ticketing_commission_rates_effective", "ticketing_api_keys_list",
+		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
+		"ticketing_inventory_batches_stock", "ticketing_orders_event", "ticketing_orders_status_list",
+		"ticketing_orders_event_status", "ticketing_outbox_unhandled",
+	} {
+		if !used[index] {
+			t.Errorf("no statement uses %s", index)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store/storetest"
+)
+
+// The store keeps every promise of the contract on PostgreSQL, too.
+func TestPostgresStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Postgres(t) })
+}

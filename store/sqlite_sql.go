@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/floatgate/ticketing"
+)
+
+// The SQL of SQLite. Values are bound, and what writes many rows is one statement that runs once for each, since no run
+// costs a round trip. So few texts do for all, and the connections keep them prepared. Texts that write several rows at
+// once were no faster.
+
+func (e *sqliteEngine) query(
+	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
+) error {
+	text := string(statement.text)
+	// Past Bun, which would write the values into the text.
+	var rows *sql.Rows
+	var err error
+	if pool, ok := conn.(*bun.DB); ok {
+		rows, err = pool.DB.QueryContext(ctx, text, statement.bound...)
+	} else {
+		rows, err = conn.(bun.Conn).Conn.QueryContext(ctx, text, statement.bound...)
+	}
+	if err != nil {
+		return err
+	}
+	return eachRow(rows, read)
+}
+
+// exec runs a statement, once for each of its rows.
+func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *builder) (written int, err error) {
+	rows := statement.rows
+	if rows == nil {
+		rows = [][]any{statement.bound}
+	}
+	err = conn.(bun.Conn).Raw(func(native any) error {
+		written, err = native.(*sqliteConn).write(ctx, string(statement.text), rows)
+		return err
+	})
+	return written, err
+}
+
+// defers is false: there is no way to the database that a statement could wait for.
+func (e *sqliteEngine) defers() bool { return false }
+
+func (e *sqliteEngine) together() bool { return false }
+
+func (e *sqliteEngine) appendExpecting(to, statement *builder, _ int) {
+	to.text = append(to.text, statement.text...)
+}
+
+func (e *sqliteEngine) appendValue(to *builder, value any) {
+	to.text = append(to.text, '?')
+	to.bound = append(to.bound, kept(value))
+}
+
+// kept is a value as SQLite keeps it: ids are blobs, times milliseconds.
+func kept(value any) any {
+	switch v := value.(type) {
+	case uuid.UUID:
+		return v[:]
+	case optional:
+		if uuid.UUID(v) == uuid.Nil {
+			return nil
+		}
+		return v[:]
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return v.UnixMilli()
+	case int:
+		return int64(v)
+	default: // Texts, flags, other numbers and blobs.
+		return v
+	}
+}
+
+// appendAmong asks for one row by itself, and for several in a list that has one of a few lengths.
+func (e *sqliteEngine) appendAmong(to *builder, of set) {
+	if len(of.rows) == 1 {
+		for i, column := range of.columns {
+			if i > 0 {
+				to.add(" AND ")
+			}
+			to.add(column+" = ?", of.rows[0][i])
+		}
+		return
+	}
+	to.add("(" + strings.Join(of.columns, ", ") + ") IN (VALUES ")
+	to.values(padded(of))
+	to.add(")")
+}
+
+func (e *sqliteEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
+	to.add(`ticketing_companies c JOIN ticketing_commission_rates r ON r.company_id = c.id AND r.id = (
+			SELECT e.id FROM ticketing_commission_rates e WHERE e.company_id = c.id AND e.effective_from <= ?
+			ORDER BY e.effective_from DESC, e.position DESC LIMIT 1)
+		WHERE ?`, at, ids("c.id", companies))
+}
+
+func (e *sqliteEngine) appendHeads(to *builder, wallets set) {
+	to.add(`ticketing_wallets w LEFT JOIN ticketing_ledger_entries e
+			ON e.company_id = w.company_id AND e.wallet = w.wallet AND e.sequence = w.sequence
+		WHERE ?`, among{columns: []string{"w.company_id", "w.wallet"}, rows: wallets.rows})
+}
+
+func (e *sqliteEngine) appendFound(to *builder, of found) {
+	to.add(of.table+" WHERE ?", among(of.set))
+}
+
+// padded is the set with rows of NULL, which nothing equals, up to a power of two.
+func padded(of set) set {
+	size := 1
+	for size < len(of.rows) {
+		size *= 2
+	}
+	none := make([]any, len(of.columns))
+	rows := append(make([][]any, 0, size), of.rows...)
+	for len(rows) < size {
+		rows = append(rows, none)
+	}
+	return set{columns: of.columns, rows: rows}
+}
+
+func (e *sqliteEngine) appendInsert(to *builder, table string, of set) {
+	marks := strings.Repeat(", ?", len(of.columns))[2:]
+	to.add("INSERT INTO " + table + " (" + strings.Join(of.columns, ", ") + ") VALUES (" + marks + ")")
+	to.run(of.rows)
+}
+
+func (e *sqliteEngine) appendUpdate(to *builder, table string, keys int, of set) {
+	to.add("UPDATE " + table + " SET " + strings.Join(of.columns[keys:], " = ?, ") + " = ? WHERE " +
+		strings.Join(of.columns[:keys], " = ? AND ") + " = ?")
+	rows := make([][]any, len(of.rows))
+	for i, row := range of.rows {
+		rows[i] = slices.Concat(row[keys:], row[:keys])
+	}
+	to.run(rows)
+}
+
+func (e *sqliteEngine) appendStock(to *builder, queries []ticketing.StockQuery) {
+	largest := int64(1)
+	for _, q := range queries {
+		largest = max(largest, q.Quantity)
+	}
+	to.add("WITH q (company_id, event_id, tier, unit_price) AS (VALUES ")
+	to.values(padded(of("company_id, event_id, tier, unit_price", queries, func(q ticketing.StockQuery) []any {
+		return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice)}
+	})))
+	to.add(`) SELECT `+batchColumns+` FROM q JOIN ticketing_inventory_batches b
+			ON b.company_id = q.company_id AND b.event_id = q.event_id AND b.tier = q.tier
+			AND b.unit_price = q.unit_price AND b.open AND b.status = 'AVAILABLE'
+			AND b.position <= COALESCE((
+				SELECT last.position FROM ticketing_inventory_batches last
+				WHERE last.company_id = q.company_id AND last.event_id = q.event_id AND last.tier = q.tier
+					AND last.unit_price = q.unit_price AND last.open AND last.status = 'AVAILABLE'
+				ORDER BY last.position LIMIT 1 OFFSET ?), ?)
+		ORDER BY b.company_id, b.event_id, b.tier, b.position`, largest-1, ticketing.MaxTierAdmissions)
+}
+
+// useIndex is needed where a table is kept in its primary key: without statistics SQLite takes that for the cheaper way
+// into the table, however long.
+func (e *sqliteEngine) useIndex(index string) string { return " INDEXED BY " + index }
+
+// appendLock and skipLocked are nothing: see begin.
+func (e *sqliteEngine) appendLock(_, _ *builder) bool { return true }
+func (e *sqliteEngine) rowLock() string               { return "" }
+func (e *sqliteEngine) skipLocked() string            { return "" }

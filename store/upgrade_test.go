@@ -1,0 +1,297 @@
+package store_test
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// fillNewest writes testdata/DIALECT/VERSION.sql and .json anew for the newest version of the schema. Those of a version
+// that was released are never written again.
+var fillNewest = flag.Bool("fill-newest", false, "write the databases of the newest version of the schema to testdata")
+
+// released are the checksums of migrations. A database keeps them, and one that finds another refuses to work: an entry
+// that was part of a release never changes.
+func released() map[string]map[string]string {
+	return map[string]map[string]string{
+		"postgres": {"0001_tickets": "50055faabbefbaf9db4ea24611dcb9dc796260927864deaf287c3ae7b6abfb09"},
+		"sqlite":   {"0001_tickets": "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62"},
+	}
+}
+
+// A migration that was released never changes, none is taken away, and a new one is written down here.
+func TestReleasedMigrations(t *testing.T) {
+	t.Parallel()
+	for dialect, want := range released() {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			steps, err := store.Migrations(dialect)
+			is.NoErr(err)
+			found := make(map[string]string)
+			for _, step := range steps {
+				found[step.Name] = step.Checksum
+			}
+			is.Equal(found, want)
+		})
+	}
+}
+
+// past is a database as a version of the schema kept it: the SQL that fills it, and what was known of it then.
+type past struct {
+	APIKey  string    `json:"apiKey"`
+	Revoked string    `json:"revoked"`
+	Event   uuid.UUID `json:"event"`
+	Order   uuid.UUID `json:"order"`
+	Scanned uuid.UUID `json:"scanned"`
+	Unspent uuid.UUID `json:"unspent"` // an admission that was not scanned
+	// Answers are what clients were told, by what they asked for.
+	Answers map[string]json.RawMessage `json:"answers"`
+}
+
+// upgrader is how the tests reach a database of a dialect.
+type upgrader struct {
+	dialect string
+	// empty is the name of an empty database, and a connection to it.
+	empty func(t *testing.T) (dsn string, db *sql.DB)
+	// literal is the SQL of a column's value as a literal.
+	literal string
+}
+
+func upgraders() []upgrader {
+	connected := func(t *testing.T, db *sql.DB) *sql.DB {
+		t.Helper()
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	return []upgrader{
+		{dialect: "postgres", literal: "quote_nullable(%s::text)", empty: func(t *testing.T) (string, *sql.DB) {
+			t.Helper()
+			dsn := pgtest.Database(t)
+			return dsn, connected(t, sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn))))
+		}},
+		{dialect: "sqlite", literal: "quote(%s)", empty: func(t *testing.T) (string, *sql.DB) {
+			t.Helper()
+			path := filepath.Join(t.TempDir(), "past.db")
+			db, err := sql.Open("sqlite", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return "sqlite:" + path, connected(t, db)
+		}},
+	}
+}
+
+// A database that any earlier version of the schema kept is migrated to this one with all that was in it: its books are
+// right, its keys open, its idempotency keys answer what they answered then, byte for byte, and it goes on selling.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	for _, u := range upgraders() {
+		steps, err := store.Migrations(u.dialect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, step := range steps {
+			t.Run(u.dialect+"/"+step.Name, func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join("testdata", u.dialect, step.Name)
+				if *fillNewest && i == len(steps)-1 {
+					u.fill(t, file)
+				}
+				u.upgrade(t, steps[:i+1], file)
+			})
+		}
+	}
+}
+
+func (u upgrader) upgrade(t *testing.T, steps []store.Migration, file string) {
+	t.Helper()
+	is := is.New(t)
+	dsn, db := u.empty(t)
+	for _, step := range steps {
+		_, err := db.ExecContext(t.Context(), "BEGIN;"+step.SQL+"COMMIT")
+		is.NoErr(err)
+	}
+	fill, err := os.ReadFile(file + ".sql")
+	is.NoErr(err)
+	_, err = db.ExecContext(t.Context(), "BEGIN;"+string(fill)+"COMMIT")
+	is.NoErr(err)
+	is.NoErr(db.Close())
+	text, err := os.ReadFile(file + ".json")
+	is.NoErr(err)
+	var then past
+	is.NoErr(json.Unmarshal(text, &then))
+
+	s := testdb.Open(t, dsn, nil)
+	is.NoErr(s.Migrate(t.Context()))
+	svc, err := ticketing.New(s, &ticketing.Config{
+		SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Clock: ticketingtest.NewClock(time.Time{}).Now,
+	})
+	is.NoErr(err)
+	books := func() {
+		t.Helper()
+		report, err := svc.As(ticketing.Staff("upgrade")).VerifyLedger(t.Context(), uuid.Nil)
+		is.NoErr(err)
+		is.Equal(strings.Join(report.Problems, "; "), "")
+		is.True(report.Entries > 0)
+	}
+	books()
+	_, err = svc.Authenticate(t.Context(), then.Revoked)
+	is.True(errors.Is(err, ticketing.CodeAuthenticationFailed))
+	caller, err := svc.Authenticate(t.Context(), then.APIKey)
+	is.NoErr(err)
+	now := then.answers(t, svc, caller)
+	is.Equal(len(now), len(then.Answers))
+	for asked, answer := range then.Answers {
+		var compact bytes.Buffer
+		is.NoErr(json.Compact(&compact, answer))
+		is.Equal(asked+" "+string(now[asked]), asked+" "+compact.String())
+	}
+
+	order, err := svc.Checkout(t.Context(), caller, "after-0001", ticketingtest.Basket(then.Event, "VIP", 5000_00, 2))
+	is.NoErr(err)
+	is.Equal(order.Status, ticketing.OrderConfirmed)
+	scan, err := svc.ValidateAdmission(t.Context(), caller, then.Event, then.Unspent, "scan-after-0001", ticketing.ValidateParams{})
+	is.NoErr(err)
+	is.Equal(scan.Outcome, ticketing.OutcomeAdmitted)
+	books()
+}
+
+// answers asks again for what was asked then, keys included: those are answered without doing anything.
+func (p past) answers(t *testing.T, svc *ticketing.Service, caller ticketing.Caller) map[string]json.RawMessage {
+	t.Helper()
+	is := is.New(t)
+	answers := make(map[string]json.RawMessage)
+	told := func(asked string, value any, err error) {
+		t.Helper()
+		is.NoErr(err)
+		text, err := json.Marshal(value)
+		is.NoErr(err)
+		answers[asked] = text
+	}
+	ctx := t.Context()
+	event, err := svc.CreateEvent(ctx, caller, "event-0001", ticketingtest.EventParams())
+	told("event created", event, err)
+	added, err := svc.CreateInventory(ctx, caller, p.Event, "stock-0001", ticketingtest.InventoryParams("VIP", 5000_00, 20))
+	told("inventory created", added, err)
+	sold, err := svc.Checkout(ctx, caller, "cart-0001", ticketingtest.Basket(p.Event, "VIP", 5000_00, 3))
+	told("checked out", sold, err)
+	scan, err := svc.ValidateAdmission(ctx, caller, p.Event, p.Scanned, "scan-0001", ticketing.ValidateParams{Location: "Gate 1"})
+	told("validated", scan, err)
+	found, err := svc.GetEvent(ctx, caller, p.Event)
+	told("event", found, err)
+	events, err := svc.ListEvents(ctx, caller, ticketing.EventFilter{})
+	told("events", events.Items, err)
+	tiers, err := svc.ListInventory(ctx, caller, p.Event)
+	told("inventory", tiers, err)
+	order, err := svc.GetOrder(ctx, caller, p.Order)
+	told("order", order, err)
+	orders, err := svc.ListOrders(ctx, caller, ticketing.OrderFilter{})
+	told("orders", orders.Items, err)
+	return answers
+}
+
+// fill makes a database of all that this version keeps, and writes it down.
+func (u upgrader) fill(t *testing.T, file string) {
+	t.Helper()
+	is := is.New(t)
+	dsn, db := u.empty(t)
+	s := testdb.Open(t, dsn, nil)
+	is.NoErr(s.Migrate(t.Context()))
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: s})
+	shop.Neighbour(t)
+	ctx, caller := t.Context(), shop.Caller
+	p := past{APIKey: shop.APIKey}
+
+	category, err := shop.Staff.CreateCategory(ctx, "Concerts", "concerts")
+	is.NoErr(err)
+	event, err := shop.CreateEvent(ctx, caller, "event-0001", ticketingtest.EventParams())
+	is.NoErr(err)
+	p.Event = event.ID
+	shop.Event(t, ticketingtest.Draft, func(p *ticketing.CreateEventParams) { p.CategoryID = category.ID })
+	cancelled := shop.Event(t)
+	shop.Inventory(t, cancelled.ID, "VIP", 1000_00, 5)
+	_, err = shop.CancelEvent(ctx, caller, cancelled.ID)
+	is.NoErr(err)
+	_, err = shop.CreateInventory(ctx, caller, p.Event, "stock-0001", ticketingtest.InventoryParams("VIP", 5000_00, 20))
+	is.NoErr(err)
+	shop.Inventory(t, p.Event, "GENERAL_ADMISSION", 0, 10)
+	shop.Inventory(t, p.Event, "STUDENT", 1000_00, 2)
+	shop.Sell(t, p.Event, "STUDENT", 2)
+	shop.Sell(t, p.Event, "GENERAL_ADMISSION", 1)
+	name := "Àdìrẹ 'Concerts'"
+	_, err = shop.Staff.UpdateBranding(ctx, shop.Company.ID, ticketing.UpdateBrandingParams{BrandName: &name})
+	is.NoErr(err)
+	order, err := shop.Checkout(ctx, caller, "cart-0001", ticketingtest.Basket(p.Event, "VIP", 5000_00, 3))
+	is.NoErr(err)
+	p.Order, p.Scanned, p.Unspent = order.ID, order.Lines[0].AdmissionID, order.Lines[1].AdmissionID
+	_, err = shop.ValidateAdmission(ctx, caller, p.Event, p.Scanned, "scan-0001", ticketing.ValidateParams{Location: "Gate 1"})
+	is.NoErr(err)
+	next, err := shop.Staff.IssueAPIKey(ctx, shop.Company.ID, "gate", ticketing.AllGrants())
+	is.NoErr(err)
+	p.Revoked = next.Key
+	_, err = shop.Staff.RevokeAPIKey(ctx, next.ID)
+	is.NoErr(err)
+	p.Answers = p.answers(t, shop.Service, caller)
+
+	is.NoErr(os.MkdirAll(filepath.Dir(file), 0o755))
+	text, err := json.MarshalIndent(p, "", "\t")
+	is.NoErr(err)
+	is.NoErr(os.WriteFile(file+".json", append(text, '\n'), 0o600))
+	is.NoErr(os.WriteFile(file+".sql", []byte(u.dump(t, db)), 0o600))
+}
+
+// dump is the SQL that puts all rows into empty tables.
+func (u upgrader) dump(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	is := is.New(t)
+	var all strings.Builder
+	for _, table := range store.PlacementOrder() {
+		if table == "ticketing_migrations" {
+			continue
+		}
+		columns := columnsOf(t, db, table)
+		values := make([]string, len(columns))
+		for i, column := range columns {
+			values[i] = fmt.Sprintf(u.literal, column)
+		}
+		kept := texts(t, db, "SELECT "+strings.Join(values, " || ', ' || ")+" FROM "+table)
+		is.True(len(kept) > 0) // Every table holds something.
+		slices.Sort(kept)
+		for _, row := range kept {
+			fmt.Fprintf(&all, "INSERT INTO %s (%s) VALUES (%s);\n", table, strings.Join(columns, ", "), row)
+		}
+	}
+	return all.String()
+}
+
+func columnsOf(t *testing.T, db *sql.DB, table string) []string {
+	t.Helper()
+	is := is.New(t)
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" LIMIT 0")
+	is.NoErr(err)
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	is.NoErr(err)
+	is.NoErr(rows.Err())
+	return columns
+}
