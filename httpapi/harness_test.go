@@ -25,11 +25,17 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
-	"github.com/floatgate/ticketing/store/memory"
 )
 
-// deployment is a server of the API over a store in memory, with one company that is ready to sell.
+// The contract holds on PostgreSQL as it does in memory.
+func TestOnPostgres(t *testing.T) {
+	t.Parallel()
+	testdb.Again(t, "^(Example|Fuzz)")
+}
+
+// deployment is a server of the API over the store that is chosen, with one company that is ready to sell.
 type deployment struct {
 	svc     *ticketing.Service
 	staff   ticketing.Operator
@@ -42,7 +48,7 @@ type deployment struct {
 // deploy starts a server that ends with the test. Without a config there is no rate limit.
 func deploy(tb testing.TB, config *httpapi.Config) *deployment {
 	tb.Helper()
-	return deployOn(tb, memory.New(), config)
+	return deployOn(tb, testdb.Chosen(tb), config)
 }
 
 func deployOn(tb testing.TB, store ticketing.Store, config *httpapi.Config) *deployment {
@@ -404,7 +410,9 @@ func (f *failing) View(ctx context.Context, fn func(context.Context, ticketing.R
 	fail := f.fail
 	f.mu.Unlock()
 	if fail != nil {
-		return fail(ctx)
+		if err := fail(ctx); err != nil {
+			return err
+		}
 	}
 	return f.Store.View(ctx, fn)
 }

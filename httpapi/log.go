@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/group"
 )
 
 // report tells the log and the observer.
@@ -53,6 +54,9 @@ func (x *exchange) logInternal(ctx context.Context, err error) {
 	attrs := []slog.Attr{slog.String("requestId", x.id), slog.String("error", err.Error())}
 	if p, ok := errors.AsType[*panicError](err); ok {
 		attrs = append(attrs, slog.String("stack", p.stack))
+	}
+	if p, ok := errors.AsType[*group.PanicError](err); ok {
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
 	x.api.log.LogAttrs(ctx, slog.LevelError, "internal error", attrs...)
 }
