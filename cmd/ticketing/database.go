@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/floatgate/ticketing"
@@ -15,6 +16,8 @@ import (
 const (
 	inMemory     = "memory:"
 	sqlitePrefix = "sqlite:"
+	postgres     = "postgres"
+	postgresql   = "postgresql"
 )
 
 // operate does something on the operator's plane, in the name of whoever runs the command. It makes the database where
@@ -28,9 +31,9 @@ func (p *program) operateOn(
 	ctx context.Context, do func(svc *ticketing.Service, op ticketing.Operator) error,
 ) (err error) {
 	if p.Database == inMemory {
-		return badValue("--database: memory: is gone at exit, so it is for demo and serve only")
+		return badValue("--database: memory: is gone at exit, so it is for demo, serve and bench only")
 	}
-	opened, err := p.open(ctx, nil)
+	opened, err := p.open(ctx, &store.Config{})
 	if err != nil {
 		return err
 	}
@@ -38,7 +41,7 @@ func (p *program) operateOn(
 	if err := opened.migrate(ctx); err != nil {
 		return err
 	}
-	svc, err := opened.service(ctx, nil)
+	svc, err := opened.service(ctx, &ticketing.Config{})
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ type database struct {
 }
 
 // open opens the database that --database names. The secret keys come first, so that a database never exists without.
-func (p *program) open(ctx context.Context, logger *slog.Logger) (*database, error) {
+func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error) {
 	given, err := parseSecretKeys(p.SecretKey)
 	if err != nil {
 		return nil, err
@@ -67,7 +70,7 @@ func (p *program) open(ctx context.Context, logger *slog.Logger) (*database, err
 	}
 	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
 	if isSQLite && (path == "" || path == ":memory:") {
-		return nil, badValue("--database: SQLite needs the path of a file, as in sqlite:ticketing.db; memory: needs none")
+		return nil, errNoPath
 	}
 	if isSQLite && given == nil {
 		key, err := secretKeyBeside(path)
@@ -79,14 +82,66 @@ func (p *program) open(ctx context.Context, logger *slog.Logger) (*database, err
 		}
 		given = [][]byte{key}
 	}
-	opened, err := store.Open(ctx, p.Database, &store.Config{Logger: logger})
-	if err != nil {
-		if !isSQLite {
-			return nil, badValue("--database: %v", err)
+	if !isSQLite {
+		if err := p.checkURL(); err != nil {
+			return nil, err
 		}
-		return nil, fmt.Errorf("--database: %w", err)
+		if given == nil {
+			return nil, errNoSecretKey
+		}
+	}
+	opened, err := store.Open(ctx, p.Database, cfg)
+	if err != nil {
+		return nil, named(err)
 	}
 	return &database{store: opened, sql: opened, secrets: given}, nil
+}
+
+// errNoPath is the answer to SQLite without a file.
+var errNoPath = badValue("--database: SQLite needs the path of a file, as in sqlite:ticketing.db; memory: needs none")
+
+// named is what is told of a database that could not be opened: a bad value where it is its name that is wrong.
+func named(err error) error {
+	if errors.Is(err, store.ErrName) {
+		return badValue("--database: %s", after(err, store.ErrName))
+	}
+	return fmt.Errorf("--database: %w", err)
+}
+
+// errNoSecretKey is the answer to a database beside which no key can be kept: it has no folder, and several machines.
+var errNoSecretKey = &failure{
+	code: codeSecretKey,
+	text: "with PostgreSQL the secret key must be given, as TICKETING_SECRET_KEY or --secret-key, the same to every " +
+		"server and command: \"openssl rand -hex 32\" makes one for a new database; keep it as safe as the database",
+}
+
+// checkURL finds what is wrong with the name of a server before anything is asked of it. It repeats nothing of the name:
+// where it cannot be read, any part of it may be the password.
+func (p *program) checkURL() error {
+	scheme, _, _ := strings.Cut(p.Database, ":")
+	if scheme != postgres && scheme != postgresql {
+		return badValue("--database: must be sqlite:PATH or postgres://USER:PASSWORD@HOST:5432/NAME")
+	}
+	u, err := url.Parse(p.Database)
+	if err != nil || u.Opaque != "" {
+		return badValue("--database: is not a URL such as postgres://USER:PASSWORD@HOST:5432/NAME; special characters " +
+			"in the password are percent-encoded, @ as %%40")
+	}
+	if u.Hostname() == "" && !u.Query().Has("host") {
+		return badValue("--database: names no host, as in postgres://USER:PASSWORD@HOST:5432/NAME")
+	}
+	if u.User.Username() == "" {
+		return badValue("--database: names no role, as in postgres://USER:PASSWORD@HOST:5432/NAME")
+	}
+	if port := u.Port(); port != "" {
+		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			return badValue("--database: the port must be a number from 1 to 65535")
+		}
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		return badValue("--database: names no database, as in postgres://USER:PASSWORD@HOST:5432/NAME")
+	}
+	return nil
 }
 
 func (d *database) close() error {
@@ -123,8 +178,9 @@ func (d *database) pending(ctx context.Context) ([]string, error) {
 }
 
 // service makes the service over the database, and finds out whether the secret keys are those of the database.
-func (d *database) service(ctx context.Context, logger *slog.Logger) (*ticketing.Service, error) {
-	svc, err := ticketing.New(d.store, &ticketing.Config{SecretKeys: d.secrets, Logger: logger})
+func (d *database) service(ctx context.Context, cfg *ticketing.Config) (*ticketing.Service, error) {
+	cfg.SecretKeys = d.secrets
+	svc, err := ticketing.New(d.store, cfg)
 	if err != nil {
 		return nil, &failure{code: codeSecretKey, text: withoutPackages(err.Error())} // It has no other reason to fail.
 	}

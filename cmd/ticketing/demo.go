@@ -94,7 +94,7 @@ func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (json.Raw
 	}
 	unlimited := c.serving
 	unlimited.RateLimit = 0
-	server := &http.Server{Handler: unlimited.handler(r.svc, r.logger), ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: unlimited.handler(r.svc, newMetrics(), r.logger), ReadHeaderTimeout: headerTimeout}
 	defer func() { _ = server.Close() }()
 	go func() { _ = server.Serve(listener) }()
 	shop := storefront{

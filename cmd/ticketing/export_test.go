@@ -1,6 +1,10 @@
 package main
 
-import "io"
+import (
+	"encoding/json"
+	"io"
+	"time"
+)
 
 // Run is the whole program, for tests in the place of its users.
 var Run = run
@@ -9,4 +13,46 @@ var Run = run
 func Tell(err error, database string, stderr io.Writer) int {
 	p := &program{flags: &flags{Database: database, JSON: true}, stderr: stderr}
 	return p.fail(err)
+}
+
+// JudgeBooks is what is wrong with books that hold a number of orders.
+func JudgeBooks(orders, acknowledged, failed int64) []string {
+	books := benchBooks{Orders: orders}
+	books.judge(acknowledged, failed)
+	return books.Problems
+}
+
+// JudgeScans is what is wrong with books that hold a number of validations.
+func JudgeScans(validated, acknowledged, failed int64) []string {
+	books := benchBooks{Validated: validated}
+	books.judgeScans(acknowledged, failed)
+	return books.Problems
+}
+
+// EndAtNext is what commands do about the signals that follow the first.
+var EndAtNext = endAtNext
+
+// Slices are the lengths of the slices of a run, where half of the calls take a time.
+func Slices(run, median time.Duration) (lengths []time.Duration) {
+	b := &bench{slowest: median}
+	for left := run; left > 0; left -= lengths[len(lengths)-1] {
+		lengths = append(lengths, b.sliceOf(left))
+	}
+	return lengths
+}
+
+// Quantiles are quantiles and the maximum of latencies, after they travelled between processes.
+func Quantiles(latencies []time.Duration, parts ...float64) (quantiles []time.Duration, most time.Duration, err error) {
+	var h, other histogram
+	for _, latency := range latencies {
+		h.record(latency)
+	}
+	text, err := json.Marshal(&h)
+	if err == nil {
+		err = json.Unmarshal(text, &other)
+	}
+	for _, part := range parts {
+		quantiles = append(quantiles, other.quantile(part))
+	}
+	return quantiles, time.Duration(other.max.Load()), err
 }

@@ -2,6 +2,7 @@
 //
 //	ticketing demo                                    a company that is ready to sell, and one ticket sold
 //	ticketing serve                                   the public API
+//	ticketing bench                                   how fast this machine sells
 //	ticketing company create --name 'Lagos Live'      one of the operating commands; --help lists them all
 //
 // Every command works on the database named by --database, also while a server runs on it. Every flag can be given

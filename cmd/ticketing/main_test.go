@@ -23,6 +23,8 @@ import (
 	_ "modernc.org/sqlite" // The driver, for tests that break tables.
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
 )
 
 // asProgram makes the test binary behave as the program, so that tests can run it as processes of their own.
@@ -33,6 +35,13 @@ func TestMain(m *testing.M) {
 		os.Exit(program.Run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
+}
+
+// The program does on PostgreSQL what it does on SQLite, where a test is not about files: of the database or of the
+// secret key beside it, which PostgreSQL has none of. Benches have a database of each kind by themselves.
+func TestOnPostgres(t *testing.T) {
+	t.Parallel()
+	testdb.Again(t, "^(TestBench|TestSecretKey|TestDatabaseThatCannotBeUsed$|TestServerEndsWithItsContext$)")
 }
 
 // patience bounds what a test waits for; what is waited for takes milliseconds.
@@ -48,6 +57,11 @@ type shell struct {
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	dir := t.TempDir()
+	if testdb.OnPostgres() {
+		return &shell{t: t, dir: dir, env: map[string]string{
+			"TICKETING_DATABASE": pgtest.Database(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
+		}}
+	}
 	return &shell{t: t, dir: dir, env: map[string]string{
 		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"),
 	}}
@@ -154,6 +168,7 @@ type process struct {
 	mu     sync.Mutex
 	stderr strings.Builder
 	origin chan string // http://HOST:PORT, once it listens
+	told   chan string // every line of standard error, as many as there is room for
 	read   chan struct{}
 }
 
@@ -179,6 +194,7 @@ func (s *shell) start(args ...string) *process {
 	}
 	p := &process{
 		t: s.t, cmd: cmd, stdout: bufio.NewReader(stdout), origin: make(chan string, 1), read: make(chan struct{}),
+		told: make(chan string, 1000),
 	}
 	go p.readErrors(stderr)
 	s.t.Cleanup(func() {
@@ -201,6 +217,10 @@ func (p *process) readErrors(stderr io.Reader) {
 		p.mu.Lock()
 		p.stderr.WriteString(lines.Text() + "\n")
 		p.mu.Unlock()
+		select {
+		case p.told <- lines.Text():
+		default:
+		}
 	}
 }
 
@@ -223,6 +243,24 @@ func (p *process) listening() string {
 		p.t.Fatalf("it does not listen:\n%s", p.errors())
 	}
 	return ""
+}
+
+// tells waits until the process has told a line on standard error.
+func (p *process) tells(line string) {
+	p.t.Helper()
+	late := time.After(patience)
+	for {
+		select {
+		case told := <-p.told:
+			if told == line {
+				return
+			}
+		case <-p.read:
+			p.t.Fatalf("it ended without telling %q:\n%s", line, p.errors())
+		case <-late:
+			p.t.Fatalf("it does not tell %q:\n%s", line, p.errors())
+		}
+	}
 }
 
 // wait waits for the end of the process and returns its exit status, -1 after a signal.
@@ -314,7 +352,11 @@ func (s shop) checkout() string {
 func (s *shell) sql(statements ...string) {
 	s.t.Helper()
 	is := is.New(s.t)
-	db, err := sql.Open("sqlite", filepath.Join(s.dir, "t.db")+"?_pragma=busy_timeout(5000)")
+	driver, name := "sqlite", filepath.Join(s.dir, "t.db")+"?_pragma=busy_timeout(5000)"
+	if testdb.OnPostgres() {
+		driver, name = "pg", s.env["TICKETING_DATABASE"]
+	}
+	db, err := sql.Open(driver, name)
 	is.NoErr(err)
 	defer func() { is.NoErr(db.Close()) }()
 	for _, statement := range statements {

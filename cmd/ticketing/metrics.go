@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"net/http"
 	"strconv"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
 )
 
@@ -17,7 +19,24 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	groups   *prometheus.HistogramVec
+	runs     *prometheus.HistogramVec
+	failed   *prometheus.CounterVec
+	full     *prometheus.CounterVec
 }
+
+// groupedOperations are those whose calls share transactions. What is counted of them begins with zero, so that the first
+// one is seen as a change.
+func groupedOperations() []string {
+	return []string{operationCheckout, operationValidate, operationAuthenticate}
+}
+
+// Operations as groups name them.
+const (
+	operationCheckout     = "checkouts.create"
+	operationValidate     = "admissions.validate"
+	operationAuthenticate = "authenticate"
+)
 
 func newMetrics() *metrics {
 	m := &metrics{
@@ -31,6 +50,26 @@ func newMetrics() *metrics {
 			Help:    "How long requests to the public API took, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"method", "route"}),
+		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ticketing_group_calls", Help: "How many calls shared a transaction, by operation.",
+			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256},
+		}, []string{"operation"}),
+		runs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ticketing_group_duration_seconds", Help: "How long the transactions of groups took, by operation.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20},
+		}, []string{"operation"}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ticketing_group_failures_total",
+			Help: "Transactions of groups that failed, by operation; their calls run again, or are answered 5xx.",
+		}, []string{"operation"}),
+		full: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ticketing_group_queue_full_total",
+			Help: "Calls that were refused at once, since the queue of their lane was full, by operation.",
+		}, []string{"operation"}),
+	}
+	for _, operation := range groupedOperations() {
+		m.failed.WithLabelValues(operation)
+		m.full.WithLabelValues(operation)
 	}
 	b := built()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -40,7 +79,7 @@ func newMetrics() *metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.duration, build,
+		m.requests, m.duration, m.groups, m.runs, m.failed, m.full, build,
 	)
 	return m
 }
@@ -49,6 +88,37 @@ func newMetrics() *metrics {
 func (m *metrics) observe(_ context.Context, answer httpapi.Answer) {
 	m.requests.WithLabelValues(answer.Method, answer.Route, strconv.Itoa(answer.Status), string(answer.Code)).Inc()
 	m.duration.WithLabelValues(answer.Method, answer.Route).Observe(answer.Duration.Seconds())
+}
+
+// ran counts the run of a group.
+func (m *metrics) ran(run ticketing.GroupRun) {
+	m.groups.WithLabelValues(run.Operation).Observe(float64(run.Calls))
+	m.runs.WithLabelValues(run.Operation).Observe(run.Duration.Seconds())
+	if run.Err != nil {
+		m.failed.WithLabelValues(run.Operation).Inc()
+	}
+}
+
+// refused counts a call that found its queue full.
+func (m *metrics) refused(operation string) { m.full.WithLabelValues(operation).Inc() }
+
+// watch tells of the connections to the database.
+func (m *metrics) watch(pool func() sql.DBStats) {
+	gauge := func(name, help string, of func(sql.DBStats) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return of(pool()) })
+	}
+	m.registry.MustRegister(
+		gauge("ticketing_database_connections_max", "Connections to the database at most.",
+			func(s sql.DBStats) float64 { return float64(s.MaxOpenConnections) }),
+		gauge("ticketing_database_connections_in_use", "Connections to the database that are used now.",
+			func(s sql.DBStats) float64 { return float64(s.InUse) }),
+		gauge("ticketing_database_connections_idle", "Connections to the database that are open and not used.",
+			func(s sql.DBStats) float64 { return float64(s.Idle) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "ticketing_database_connection_waits_total",
+			Help: "Calls that had to wait for a connection to the database.",
+		}, func() float64 { return float64(pool().WaitCount) }),
+	)
 }
 
 func (m *metrics) handler() http.Handler {

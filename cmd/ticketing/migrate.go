@@ -3,18 +3,24 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
 )
 
 type migrateCommand struct {
-	Distribute string `help:"For a later version, with PostgreSQL: also spread the tables over a cluster; citus." placeholder:"ENGINE"`
+	Distribute string `help:"With PostgreSQL: also spread the tables over a cluster, by company; citus." placeholder:"ENGINE"`
 }
 
 func (*migrateCommand) Help() string {
-	return `It is safe to repeat, and safe beside servers that run. "ticketing serve" does the same unless --no-migrate.`
+	return `It is safe to repeat, and safe beside servers that run. "ticketing serve" does the same unless --no-migrate.
+
+--distribute citus makes the tables of a Citus cluster distributed, by company, and reference tables, those that are not yet. Best before there is data. Later migrations then spread what they add by themselves.`
 }
 
-// migrated names the migrations that were pending.
+// migrated names the migrations that this process applied.
 type migrated struct {
 	Applied []string `json:"applied"`
 }
@@ -31,28 +37,30 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 			return badValue("--distribute: a SQLite database is one file on one machine; citus spreads a PostgreSQL database")
 		}
 	}
-	opened, err := p.open(ctx, nil)
+	opened, err := p.open(ctx, &store.Config{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.close()) }()
-	pending, err := opened.pending(ctx)
+	applied, err := opened.sql.Apply(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("migrate the database: %w", err)
 	}
-	if err := opened.migrate(ctx); err != nil {
-		return err
+	if c.Distribute != "" {
+		if err := opened.sql.Distribute(ctx); err != nil {
+			return fmt.Errorf("--distribute: %w", err)
+		}
 	}
 	// A wrong secret key is told here, not when the server starts after it.
-	if _, err := opened.service(ctx, nil); err != nil {
+	if _, err := opened.service(ctx, &ticketing.Config{}); err != nil {
 		return err
 	}
-	if pending == nil {
-		pending = []string{}
+	if applied == nil {
+		applied = []string{}
 	}
 	said := "nothing, the tables are up to date"
-	if len(pending) > 0 {
-		said = strings.Join(pending, ", ")
+	if len(applied) > 0 {
+		said = strings.Join(applied, ", ")
 	}
-	return p.show(migrated{Applied: pending}, field{"Applied", said})
+	return p.show(migrated{Applied: applied}, field{"Applied", said})
 }

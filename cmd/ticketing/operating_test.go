@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/testdb"
 )
 
 const all = "COMPANY:event:read,COMPANY:event:manage,COMPANY:inventory:read,COMPANY:inventory:manage," +
@@ -148,7 +150,11 @@ func TestLedgerVerifyFindsAChange(t *testing.T) {
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
-	sh.sql("DROP TRIGGER ticketing_ledger_entries_no_update",
+	unguarded := "DROP TRIGGER ticketing_ledger_entries_no_update"
+	if testdb.OnPostgres() {
+		unguarded = "DROP TRIGGER ticketing_ledger_entries_no_change ON ticketing_ledger_entries"
+	}
+	sh.sql(unguarded,
 		"UPDATE ticketing_ledger_entries SET reference = 'settlement-1' WHERE wallet = 'FLOAT' AND sequence = 1")
 	for _, args := range [][]string{{"ledger", "verify", "--json"}, {"ledger", "verify", shop.companyID, "--json"}} {
 		did := sh.run(args...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -42,20 +43,9 @@ func (p *program) fail(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	status, code, message := exitFailed, string(ticketing.CodeInternal), withoutPackages(err.Error())
-	if refused, ok := errors.AsType[*ticketing.Error](err); ok {
-		code, message = string(refused.Code), sentence(refused)
-	} else if own, ok := errors.AsType[*failure](err); ok {
-		code = own.code
-	} else if own := p.operational(err); own != nil {
-		code, message = own.code, own.text
-	} else if _, ok := errors.AsType[*valueError](err); ok {
-		code = string(ticketing.CodeInvalidRequest)
-	} else if usage, ok := errors.AsType[*usageError](err); ok {
-		status, code = exitUsage, string(ticketing.CodeInvalidRequest)
-		if usage == errNoCommand {
-			return status
-		}
+	status, code, message := p.explain(err)
+	if usage, ok := errors.AsType[*usageError](err); ok && usage == errNoCommand {
+		return status
 	}
 	if p.JSON {
 		var body struct {
@@ -72,6 +62,23 @@ func (p *program) fail(err error) int {
 	return status
 }
 
+// explain is an error as it is told, and the exit status that goes with it.
+func (p *program) explain(err error) (status int, code, message string) {
+	status, code, message = exitFailed, string(ticketing.CodeInternal), withoutPackages(err.Error())
+	if refused, ok := errors.AsType[*ticketing.Error](err); ok {
+		code, message = string(refused.Code), sentence(refused)
+	} else if own, ok := errors.AsType[*failure](err); ok {
+		code = own.code
+	} else if own := p.operational(err); own != nil {
+		code, message = own.code, own.text
+	} else if _, ok := errors.AsType[*valueError](err); ok {
+		code = string(ticketing.CodeInvalidRequest)
+	} else if _, ok := errors.AsType[*usageError](err); ok {
+		status, code = exitUsage, string(ticketing.CodeInvalidRequest)
+	}
+	return status, code, message
+}
+
 // operational is what a person is told of a failure of the database: what it means, not where in the program it was met.
 func (p *program) operational(err error) *failure {
 	switch {
@@ -81,10 +88,22 @@ func (p *program) operational(err error) *failure {
 		return &failure{code: codeSecretKey, text: said + more + ". Give all that it is used with, the newest first"}
 	case errors.Is(err, ticketing.ErrBusy):
 		return &failure{code: "BUSY", text: "the database is busy with another program's work: try again"}
+	case errors.Is(err, store.ErrAccess):
+		return &failure{code: "DATABASE_ACCESS", text: "the database " + p.databaseName() + " refuses access: " +
+			after(err, store.ErrAccess) + accessHint(err)}
+	case errors.Is(err, store.ErrUnsupported):
+		return &failure{code: "DATABASE_UNSUPPORTED", text: "the database " + p.databaseName() + " cannot be used: " +
+			after(err, store.ErrUnsupported)}
+	case errors.Is(err, store.ErrNotDistributable):
+		return &failure{code: "NOT_DISTRIBUTABLE", text: "the database " + p.databaseName() + " cannot be distributed: " +
+			after(err, store.ErrNotDistributable)}
 	case errors.Is(err, ticketing.ErrUnavailable):
 		why := "it is damaged, of another kind, not to be written, or its disk is full"
 		if of, ok := errors.AsType[*fs.PathError](err); ok {
 			why = of.Err.Error()
+		}
+		if p.onServer() {
+			why = after(err, ticketing.ErrUnavailable)
 		}
 		return &failure{code: "UNAVAILABLE", text: "the database " + p.databaseName() + " cannot be used: " + why}
 	case errors.Is(err, store.ErrNotMigrated):
@@ -96,13 +115,48 @@ func (p *program) operational(err error) *failure {
 	return nil
 }
 
+// onServer tells whether --database names a server.
+func (p *program) onServer() bool {
+	scheme, _, _ := strings.Cut(p.Database, ":")
+	return scheme == postgres || scheme == postgresql
+}
+
 // databaseName is --database without what may be secret in it.
 func (p *program) databaseName() string {
 	if path, ok := strings.CutPrefix(p.Database, sqlitePrefix); ok {
 		return path
 	}
+	if u, err := url.Parse(p.Database); err == nil && p.onServer() {
+		return u.Host + u.Path
+	}
 	scheme, _, _ := strings.Cut(p.Database, ":")
 	return scheme
+}
+
+// after is what an error says after the words of one that it wraps.
+func after(err, of error) string {
+	said := err.Error()
+	if _, why, found := strings.Cut(said, of.Error()+": "); found {
+		return withoutPackages(why)
+	}
+	return withoutPackages(said)
+}
+
+// accessHint says what to do where it is not plain from what the server said.
+func accessHint(err error) string {
+	switch said := err.Error(); {
+	case strings.Contains(said, "for schema"):
+		return ". Let the role create tables there: it owns the database, or \"GRANT CREATE, USAGE ON SCHEMA … TO …\""
+	case strings.Contains(said, "for database"):
+		return ". The role needs CREATE on the database: GRANT CREATE ON DATABASE … TO …"
+	case strings.Contains(said, "SQLSTATE 42501"):
+		return ". The role that migrates must own the tables; one that serves with --no-migrate needs SELECT, INSERT " +
+			"and UPDATE on them"
+	case strings.Contains(said, "SQLSTATE 3D000"):
+		return ". Create it: CREATE DATABASE … OWNER …"
+	default:
+		return ""
+	}
 }
 
 // withoutPackages leaves out who says it: to a person it is all one program.

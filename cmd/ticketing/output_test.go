@@ -73,6 +73,9 @@ func TestCodesOfFailures(t *testing.T) {
 		{"unavailable", fmt.Errorf("ticketing/store: Enter: %w: disk I/O error (10)", ticketing.ErrUnavailable), "UNAVAILABLE", "the database live.db cannot be used"},
 		{"not migrated", fmt.Errorf("%w: it lacks Enter", store.ErrNotMigrated), "NOT_MIGRATED", "ticketing migrate"},
 		{"another schema", fmt.Errorf("%w: Enter", store.ErrSchema), "SCHEMA", "newer version"},
+		{"no access", fmt.Errorf("ticketing/store: Enter: %w: no", store.ErrAccess), "DATABASE_ACCESS", "refuses access: no"},
+		{"old server", fmt.Errorf("ticketing/store: open: %w: PostgreSQL 9 is too old", store.ErrUnsupported), "DATABASE_UNSUPPORTED", "cannot be used: PostgreSQL 9 is too old"},
+		{"no cluster", fmt.Errorf("Enter: %w: it has none", store.ErrNotDistributable), "NOT_DISTRIBUTABLE", "cannot be distributed: it has none"},
 		{"anything else", errors.New("no one knows"), "INTERNAL_ERROR", "no one knows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -26,8 +26,8 @@ type program struct {
 
 // flags are the flags that every command has.
 type flags struct {
-	Database  string `default:"sqlite:ticketing.db" group:"all" help:"Where everything is kept: sqlite:PATH, or memory: (demo and serve only), gone at exit." placeholder:"URL"`
-	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. Of several, separated by commas, the first makes digests and all verify them. With SQLite it is made on first use and kept in PATH.key. Give it as TICKETING_SECRET_KEY: others can see a command line." placeholder:"KEY"`
+	Database  string `default:"sqlite:ticketing.db" group:"all" help:"Where everything is kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory: (demo, serve and bench only), gone at exit. Give a URL with a password as TICKETING_DATABASE: others can see a command line." placeholder:"URL"`
+	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. Of several, separated by commas, the first makes digests and all verify them. With SQLite it is made on first use and kept in PATH.key; with PostgreSQL it must be given. Give it as TICKETING_SECRET_KEY: others can see a command line." placeholder:"KEY"`
 	JSON      bool   `group:"all" help:"Print exactly one JSON value." name:"json"`
 }
 
@@ -38,6 +38,7 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" group:"serve" help:"Serve a company that is ready to sell, and sell one ticket."`
 	Serve   serveCommand   `cmd:"" group:"serve" help:"Serve the public API."`
 	Migrate migrateCommand `cmd:"" group:"serve" help:"Bring the tables of the database up to date."`
+	Bench   benchCommand   `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
 	Version versionCommand `cmd:"" group:"serve" help:"Print version, commit and Go version."`
 
 	Company    companyCommands    `cmd:"" group:"operate" help:"Create, list, suspend and activate companies."`

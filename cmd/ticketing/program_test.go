@@ -1,8 +1,11 @@
 package main_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,10 +63,34 @@ func TestExitStatus(t *testing.T) {
 		{"bad CA file", "serve --webhook-ca-file /does/not/exist", 1, "INVALID_REQUEST", "--webhook-ca-file: "},
 		{"bad log format", "serve --log-format xml", 1, "INVALID_REQUEST", "--log-format: must be text or json"},
 		{"bad log level", "serve --log-level loud", 1, "INVALID_REQUEST", "--log-level: must be debug"},
-		{"memory has no yesterday", "company list --database memory:", 1, "INVALID_REQUEST", "demo and serve only"},
+		{"memory has no yesterday", "company list --database memory:", 1, "INVALID_REQUEST", "demo, serve and bench only"},
+		{"unknown operation", "bench --op sell", 1, "INVALID_REQUEST", "--op: must be checkout, validate, quote or read"},
+		{"bench without clients", "bench --clients 0", 1, "INVALID_REQUEST", "--clients: must be from 1 to 10000"},
+		{"bench of too many companies", "bench --companies 10001", 1, "INVALID_REQUEST", "--companies: must be from 1 to 10000"},
+		{"bench of too many admissions", "bench --qty 51", 1, "INVALID_REQUEST", "--qty: must be from 1 to 50"},
+		{"bench without runs", "bench --runs 0", 1, "INVALID_REQUEST", "--runs: must be from 1 to 100"},
+		{"bench without connections", "bench --connections 0", 1, "INVALID_REQUEST", "--connections: must be a whole number from 1 to 1000"},
+		{"bench of too many orders", "bench --preload 10000001", 1, "INVALID_REQUEST", "--preload: must be from 0 to 10000000"},
+		{"bench in no time", "bench --duration 1ms", 1, "INVALID_REQUEST", "--duration: must be a duration such as 10s"},
+		{"bench without end", "bench --duration 2h", 1, "INVALID_REQUEST", "--duration: must be a duration such as 10s"},
+		{"bench of idle processes", "bench --processes 3 --clients 2", 1, "INVALID_REQUEST", "--processes: must not be more than --clients"},
+		{"processes share no memory", "bench --processes 2 --database memory:", 1, "INVALID_REQUEST", "--processes: processes cannot share"},
+		{"ceiling of SQLite", "bench --ceiling", 1, "INVALID_REQUEST", "--ceiling: measures PostgreSQL alone"},
+		{"bench of no file", "bench --database sqlite:", 1, "INVALID_REQUEST", "SQLite needs the path of a file"},
+		{"bench of an unknown store", "bench --database mysql://u:hush@h/d", 1, "INVALID_REQUEST", "--database: must be"},
+		{"bench of no database", "bench --database postgres://u:hush@127.0.0.1:1/d", 1, "UNAVAILABLE", "cannot be used"},
+		{"argument of a bench", "bench now", 2, "INVALID_REQUEST", "unexpected argument now"},
+		{"no connections", "serve --connections 0", 1, "INVALID_REQUEST", "--connections: must be a whole number from 1"},
+		{"empty groups", "serve --group-calls 0", 1, "INVALID_REQUEST", "--group-calls: must be a whole number from 1"},
+		{"too many connections", "serve --connections 1001", 1, "INVALID_REQUEST", "--connections: must be a whole number from 1 to 1000"},
+		{"too many connections of a demo", "demo --connections 1001", 1, "INVALID_REQUEST", "--connections: must be a whole number from 1 to 1000"},
+		{"too large groups", "serve --group-calls 1001", 1, "INVALID_REQUEST", "--group-calls: must be a whole number from 1 to 1000"},
+		{"too many lanes", "serve --group-lanes 65", 1, "INVALID_REQUEST", "--group-lanes: must be a whole number from 0 to 64"},
+		{"too long queues", "serve --group-queue 1000001", 1, "INVALID_REQUEST", "--group-queue: must be a whole number from 1 to 1000000"},
+		{"too many lanes of a bench", "bench --group-lanes 65", 1, "INVALID_REQUEST", "--group-lanes: must be a whole number from 0 to 64"},
 		{"memory has no tables", "migrate --database memory:", 1, "INVALID_REQUEST", "no tables"},
 		{"unknown store", "company list --database mysql://x", 1, "INVALID_REQUEST", "--database: "},
-		{"PostgreSQL comes later", "company list --database postgres://u:hush@h/d", 1, "INVALID_REQUEST", "--database: "},
+		{"no secret key", "company list --database postgres://u:hush@h/d", 1, "SECRET_KEY", "must be given"},
 		{"SQLite on a cluster", "migrate --distribute citus", 1, "INVALID_REQUEST", "SQLite database is one file"},
 		{"unknown cluster", "migrate --distribute spanner", 1, "INVALID_REQUEST", "must be citus"},
 		{"short secret key", "company list --secret-key abcd", 1, "INVALID_REQUEST", "--secret-key: must be 32 to"},
@@ -119,6 +146,7 @@ func TestHelp(t *testing.T) {
 		{"demo"},
 		{"serve"},
 		{"migrate"},
+		{"bench"},
 		{"version"},
 		{"company", "create"},
 		{"kyb", "approve"},
@@ -194,7 +222,8 @@ func TestUsage(t *testing.T) {
 		{"category create --help", "words of a-z and 0-9, joined by single hyphens"},
 		{"kyb reject --help", "A grace stays in force: only revoke ends it"},
 		{"serve --help", "For a later version, which sends webhooks"},
-		{"migrate --help", "For a later version"},
+		{"bench --help", "It works in a schema (PostgreSQL) or a file"},
+		{"migrate --help", "spread the tables over a cluster, by company"},
 	} {
 		did := sh.run(strings.Fields(test.args)...)
 		if unwrapped := strings.Join(strings.Fields(did.stdout), " "); !strings.Contains(unwrapped, test.want) {
@@ -220,4 +249,25 @@ func TestMigrate(t *testing.T) {
 	sh := newShell(t)
 	is.True(len(sh.object("migrate")["applied"].([]any)) > 0)
 	is.Equal(sh.object("migrate")["applied"], []any{})
+}
+
+// Of several that migrate at once each names what it applied itself, so that together they name each migration once.
+func TestMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	alone := newShell(t).object("migrate")["applied"].([]any)
+	sh := newShell(t)
+	migrating := []*process{}
+	for range 6 {
+		migrating = append(migrating, sh.start("migrate", "--json", "--secret-key", strings.Repeat("MDEy", 16)))
+	}
+	var together []string
+	for _, p := range migrating {
+		var did struct{ Applied []string }
+		is.NoErr(json.NewDecoder(p.stdout).Decode(&did))
+		is.Equal(p.wait(), 0)
+		together = append(together, did.Applied...)
+	}
+	slices.Sort(together)
+	is.Equal(fmt.Sprint(together), fmt.Sprint(alone))
 }

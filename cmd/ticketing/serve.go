@@ -17,6 +17,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/store"
 )
 
 type serveCommand struct {
@@ -29,11 +30,14 @@ func (*serveCommand) Help() string {
 	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, /readyz ` +
 		`while the database answers, /metrics is Prometheus text; keep them from the public at your proxy.
 
-SIGTERM and SIGINT drain: requests in flight finish, those that do not arrive whole within 3 seconds are given up, and the exit status is 0. A second signal ends the process at once.
+SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the process at once.
 
     ticketing serve
     ticketing serve --addr 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --log-format json
-    TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve`
+    TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve
+    TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing?sslmode=verify-full' TICKETING_SECRET_KEY=… ticketing serve
+
+With PostgreSQL any number of servers may run on one database, on as many machines.`
 }
 
 // serving are the flags of the commands that serve the public API.
@@ -46,6 +50,27 @@ type serving struct {
 	WebhookCAFile       roots     `help:"For a later version, which sends webhooks: PEM file of certificates that receivers may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
 	LogFormat           logFormat `default:"text" help:"text or json." placeholder:"FORMAT"`
 	LogLevel            logLevel  `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
+
+	sharing
+}
+
+// sharing are the flags that say what calls share: connections and transactions.
+type sharing struct {
+	Connections connectionCount `default:"16" help:"Connections to PostgreSQL of each process at most, 1 to 1000; those of all together must fit into its max_connections." placeholder:"N"`
+	GroupCalls  groupCalls      `default:"64" help:"Calls that share a transaction at most, 1 to 1000; 1 is a transaction each." placeholder:"N"`
+	GroupLanes  groupLanes      `help:"Groups that run at the same time, at most 64. Defaults to what suits the database: 2, or 1 with SQLite." placeholder:"N"`
+	GroupQueue  groupQueue      `default:"4096" help:"Calls that wait in a lane, 1 to 1000000; one more is answered 503 at once." placeholder:"N"`
+}
+
+// grouping is how calls share transactions, as a process tells another.
+type grouping struct{ Calls, Lanes, Queue int }
+
+func (s *sharing) grouping() grouping {
+	return grouping{Calls: int(s.GroupCalls), Lanes: int(s.GroupLanes), Queue: int(s.GroupQueue)}
+}
+
+func (g grouping) config() ticketing.Grouping {
+	return ticketing.Grouping{Off: g.Calls == 1, Calls: g.Calls, Lanes: g.Lanes, Queue: g.Queue}
 }
 
 func (c *serveCommand) Run(ctx context.Context, p *program) error {
@@ -64,9 +89,19 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
+// signalEcho is how long the same wish may come several times: timeout(1), and a terminal beside it, signal a process and
+// its group.
+const signalEcho = time.Second
+
+// endAtNext lets the next signal end the process at once, when signalEcho has passed since the one that ended a context.
+func endAtNext(ctx context.Context, stop func()) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(signalEcho, stop) })
+}
+
 // running is a server that listens.
 type running struct {
 	svc       *ticketing.Service
+	metrics   *metrics
 	logger    *slog.Logger
 	baseURL   string // of the public API, for a client on this machine
 	webOrigin string
@@ -100,8 +135,7 @@ func (p *program) serve(
 			err = ignoring(err, context.Canceled)
 		}
 	}()
-	// A second signal is not caught, and ends the process.
-	context.AfterFunc(ctx, stop)
+	endAtNext(ctx, stop)
 
 	logger := s.logger(p.stderr)
 	// The port is taken first: without it nothing is to be done to the database.
@@ -110,7 +144,7 @@ func (p *program) serve(
 		return err
 	}
 	defer func() { _ = listener.Close() }()
-	opened, err := p.open(ctx, logger)
+	opened, err := p.open(ctx, &store.Config{Logger: logger, Connections: int(s.Connections)})
 	if err != nil {
 		return err
 	}
@@ -118,13 +152,20 @@ func (p *program) serve(
 	if err := prepare(ctx, opened); err != nil {
 		return err
 	}
-	svc, err := opened.service(ctx, logger)
+	m := newMetrics()
+	if opened.sql != nil {
+		m.watch(opened.sql.Connections)
+	}
+	grouping := s.grouping().config()
+	grouping.Ran, grouping.Refused = m.ran, m.refused
+	svc, err := opened.service(ctx, &ticketing.Config{Logger: logger, Grouping: grouping})
 	if err != nil {
 		return err
 	}
 	local := localOrigin(listener.Addr())
 	r := &running{
-		svc: svc, logger: logger, baseURL: local + httpapi.DefaultPrefix, webOrigin: cmp.Or(s.WebOrigin.origin, local),
+		svc: svc, metrics: m, logger: logger, baseURL: local + httpapi.DefaultPrefix,
+		webOrigin: cmp.Or(s.WebOrigin.origin, local),
 	}
 	return p.work(ctx, s, r, listener, meanwhile)
 }
@@ -138,7 +179,7 @@ func (p *program) work(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := &http.Server{
-		Handler: s.handler(r.svc, logger),
+		Handler: s.handler(r.svc, r.metrics, logger),
 		// OPTIONS * is for the handler, too: every answer is the contract's.
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            headerTimeout,
@@ -163,19 +204,23 @@ func (p *program) work(
 	logger.InfoContext(ctx, "draining")
 	cancel()
 	late := time.AfterFunc(arrivalTimeout, bodies.cutOff)
-	err = errors.Join(err, drain(ctx, server))
+	err = errors.Join(err, drain(ctx, server, r.svc))
 	late.Stop()
 	err = errors.Join(err, <-ended, <-ended)
 	logger.InfoContext(ctx, "stopped")
 	return err
 }
 
-// drain lets the requests in flight finish and takes no new ones. It is for a context that has ended.
-func drain(ctx context.Context, server *http.Server) error {
+// drain lets the requests in flight finish and takes no new ones; then it waits for the groups whose callers have left.
+// The store may be closed after it. It is for a context that has ended.
+func drain(ctx context.Context, server *http.Server, svc *ticketing.Service) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
+	err := server.Shutdown(ctx)
+	if err != nil {
 		_ = server.Close()
+	}
+	if err := errors.Join(err, svc.Drain(ctx)); err != nil {
 		return &failure{code: "DRAIN_TIMEOUT", text: fmt.Sprintf("requests in flight did not finish within %s and were "+
 			"cut off", drainTimeout)}
 	}
@@ -183,8 +228,7 @@ func drain(ctx context.Context, server *http.Server) error {
 }
 
 // handler serves the public API, and beside it what tells of the server itself.
-func (s *serving) handler(svc *ticketing.Service, logger *slog.Logger) http.Handler {
-	m := newMetrics()
+func (s *serving) handler(svc *ticketing.Service, m *metrics, logger *slog.Logger) http.Handler {
 	limit := int(s.RateLimit)
 	if limit == 0 {
 		limit = -1

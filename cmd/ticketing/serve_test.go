@@ -12,11 +12,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/matryer/is"
+
+	program "github.com/floatgate/ticketing/cmd/ticketing"
 )
 
 const prefix = "/api/public/v1"
@@ -236,12 +240,7 @@ func TestServerDrains(t *testing.T) {
 	p, origin := sh.serve()
 	inFlight := shop.begin(t, origin, "drain-0001")
 	p.signal(syscall.SIGTERM)
-	for refused := false; !refused; {
-		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(origin, "http://"))
-		if refused = err != nil; !refused {
-			is.NoErr(other.Close())
-		}
-	}
+	is.True(closes(t.Context(), strings.TrimPrefix(origin, "http://")))
 	status, id := inFlight.finish()
 	is.Equal(status, http.StatusCreated)
 	is.Equal(p.wait(), 0)
@@ -277,7 +276,26 @@ func TestServerDrainsDespiteASlowClient(t *testing.T) {
 	is.True(time.Since(begun) < 15*time.Second) // Less than the drain would take for requests in flight.
 }
 
-// A second signal ends the process at once, whatever is in flight.
+// Signals of one second are one, as those that timeout(1) sends to a process and its group.
+func TestSignalsThatComeTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var ended atomic.Bool
+		program.EndAtNext(ctx, func() { ended.Store(true) })
+		time.Sleep(time.Hour)
+		cancel()
+		time.Sleep(time.Second - time.Nanosecond)
+		synctest.Wait()
+		is.True(!ended.Load())
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		is.True(ended.Load())
+	})
+}
+
+// A second signal ends the process, whatever is in flight, unless it comes with the first.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -398,4 +416,16 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 	sh.sql("ALTER TABLE elsewhere RENAME TO ticketing_secrets")
 	status, _ = get(t, origin+"/readyz")
 	is.Equal(status, http.StatusOK)
+}
+
+// closes waits until nobody listens at an address.
+func closes(ctx context.Context, address string) bool {
+	for begun := time.Now(); time.Since(begun) < patience; {
+		other, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return true
+		}
+		_ = other.Close()
+	}
+	return false
 }

@@ -120,15 +120,51 @@ func parseBool(s string) (bool, error) {
 	}
 }
 
+// connectionCount is how many connections a pool has.
+type connectionCount int
+
+func (v *connectionCount) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[connectionCount](text, 1, 1_000)
+	return err
+}
+
+// groupCalls is how many calls share a transaction.
+type groupCalls int
+
+func (v *groupCalls) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[groupCalls](text, 1, 1_000)
+	return err
+}
+
+// groupLanes is how many groups run at the same time; 0 is what suits the database.
+type groupLanes int
+
+func (v *groupLanes) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[groupLanes](text, 0, 64)
+	return err
+}
+
+// groupQueue is how many calls wait in a lane.
+type groupQueue int
+
+func (v *groupQueue) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[groupQueue](text, 1, 1_000_000)
+	return err
+}
+
 // count is a whole number from 0 on.
 type count int
 
-func (v *count) UnmarshalText(text []byte) error {
-	const most = 1_000_000_000
+func (v *count) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[count](text, 0, 1_000_000_000)
+	return err
+}
+
+// whole reads a whole number within bounds.
+func whole[T ~int](text []byte, least, most T) (T, error) {
 	parsed, err := strconv.ParseUint(string(text), 10, 32)
-	if err != nil || parsed > most {
-		return badValue("must be a whole number from 0 to %d", most)
+	if err != nil || parsed < uint64(least) || parsed > uint64(most) {
+		return 0, badValue("must be a whole number from %d to %d", least, most)
 	}
-	*v = count(parsed)
-	return nil
+	return T(parsed), nil
 }

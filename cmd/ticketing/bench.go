@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+type benchCommand struct {
+	Op         benchOp `default:"checkout" help:"What is measured: checkout, validate, quote, or read (orders and events, mixed)." placeholder:"OPERATION"`
+	Clients    count   `default:"64" help:"Callers in all; each waits for its answer before it calls again." placeholder:"N"`
+	Companies  count   `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
+	Qty        count   `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
+	Duration   span    `default:"10s" help:"How long a run measures each way." placeholder:"TIME"`
+	Runs       count   `default:"1" help:"Runs, of whose figures the medians are told." placeholder:"N"`
+	HTTP       bool    `help:"Through the HTTP layer, over TCP connections that are kept alive, instead of calling the library." name:"http"`
+	Preload    count   `default:"1000" help:"Orders of two admissions that are there before anything is measured." placeholder:"N"`
+	Processes  count   `default:"1" help:"Server processes that share the clients." placeholder:"N"`
+	Background bool    `help:"Beside it, do the background work that a server does, in one of the processes."`
+	NoCompare  bool    `help:"Leave out the same without group commit." name:"no-compare"`
+	Ceiling    bool    `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
+
+	sharing
+
+	Generator bool `help:"Be one of the processes of another bench, which speaks through the pipes." hidden:"" name:"bench-generator"`
+}
+
+func (*benchCommand) Help() string {
+	return `It measures the machine: how many operations a second, how long one takes, how large groups become, and ` +
+		`the same without group commit, in short turns, so that what else happens meets both. Then it verifies the ` +
+		`ledger and the stock, and fails if anything is off.
+
+It works in a schema (PostgreSQL) or a file beside the one that is named (SQLite) of its own, and removes it at ` +
+		`the end, on Ctrl-C, and when it fails. What is in the database stays untouched. docs/performance.md explains each ` +
+		`figure.
+
+    ticketing bench --database postgres://ticketing@localhost/ticketing --clients 64
+    ticketing bench --op validate --clients 256 --http --runs 5 --json`
+}
+
+// Limits of a bench.
+const (
+	maxBenchClients    = 10_000
+	maxBenchCompanies  = 10_000
+	maxBenchQty        = 50
+	maxBenchRuns       = 100
+	maxBenchPreload    = 10_000_000
+	maxBenchProcesses  = 64
+	leastBenchDuration = 10 * time.Millisecond
+	mostBenchDuration  = time.Hour
+)
+
+func (c *benchCommand) Run(ctx context.Context, p *program) error {
+	outlivePipe() // What was made is removed, whoever reads along or not.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	endAtNext(ctx, stop)
+	if c.Generator {
+		return generate(ctx, p.stdin, p.stdout)
+	}
+	if err := c.check(p); err != nil {
+		return err
+	}
+	progress := newProgress(p)
+	defer progress.end()
+	report, err := c.bench(ctx, p, progress)
+	left, isLeft := errors.AsType[*leftError](err)
+	if ctx.Err() != nil {
+		removed := "what it had made is removed"
+		if isLeft {
+			removed = left.Error()
+		}
+		return &failure{code: "INTERRUPTED", text: "interrupted; " + removed}
+	}
+	if isLeft {
+		err = p.leftBehind(left)
+	}
+	progress.end()
+	if report != nil {
+		if shown := p.showBench(report); shown != nil {
+			return shown
+		}
+	}
+	return err
+}
+
+// leftBehind tells of what could not be removed, after what had failed before.
+func (p *program) leftBehind(left *leftError) error {
+	if left.after == nil {
+		return &failure{code: "LEFT_BEHIND", text: left.Error()}
+	}
+	_, code, message := p.explain(left.after)
+	return &failure{code: code, text: message + "; " + left.Error()}
+}
+
+func (c *benchCommand) check(p *program) error {
+	for _, flag := range []struct {
+		name        string
+		value       count
+		least, most int
+	}{
+		{"--clients", c.Clients, 1, maxBenchClients},
+		{"--companies", c.Companies, 1, maxBenchCompanies},
+		{"--qty", c.Qty, 1, maxBenchQty},
+		{"--runs", c.Runs, 1, maxBenchRuns},
+		{"--preload", c.Preload, 0, maxBenchPreload},
+		{"--processes", c.Processes, 1, maxBenchProcesses},
+	} {
+		if int(flag.value) < flag.least || int(flag.value) > flag.most {
+			return badValue("%s: must be from %d to %d", flag.name, flag.least, flag.most)
+		}
+	}
+	switch {
+	case c.Processes > c.Clients:
+		return badValue("--processes: must not be more than --clients, which they share")
+	case c.Processes > 1 && p.Database == inMemory:
+		return badValue("--processes: processes cannot share memory: name a database")
+	case c.Ceiling && !p.onServer():
+		return badValue("--ceiling: measures PostgreSQL alone: name one with --database")
+	}
+	return nil
+}
+
+// benchOp is what a bench measures.
+type benchOp string
+
+const (
+	opCheckout benchOp = "checkout"
+	opValidate benchOp = "validate"
+	opQuote    benchOp = "quote"
+	opRead     benchOp = "read"
+)
+
+func (v *benchOp) UnmarshalText(text []byte) error {
+	switch *v = benchOp(text); *v {
+	case opCheckout, opValidate, opQuote, opRead:
+		return nil
+	default:
+		return badValue("must be checkout, validate, quote or read")
+	}
+}
+
+// grouping is the operation whose groups are counted; empty where nothing is grouped.
+func (v benchOp) grouping(http bool) string {
+	switch {
+	case v == opCheckout:
+		return operationCheckout
+	case v == opValidate:
+		return operationValidate
+	case http:
+		return operationAuthenticate // All of the request that travels in groups.
+	default:
+		return ""
+	}
+}
+
+// span is how long a run measures.
+type span struct{ time.Duration }
+
+func (v *span) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil || parsed < leastBenchDuration || parsed > mostBenchDuration {
+		return badValue("must be a duration such as 10s, from %s to %s", leastBenchDuration, mostBenchDuration)
+	}
+	v.Duration = parsed
+	return nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
+
+// verify proves the books of every company, and that they hold what was acknowledged.
+func (b *bench) verify(ctx context.Context) (benchBooks, error) {
+	books := benchBooks{Problems: []string{}}
+	op := b.filler.As(ticketing.Staff("bench"))
+	for i, shop := range b.shops {
+		b.progress.tell("verifying the books", "%d of %d companies", i, len(b.shops))
+		report, err := op.VerifyLedger(ctx, shop.Company)
+		if err != nil {
+			return books, fmt.Errorf("verify the books: %w", err)
+		}
+		books.add(report)
+	}
+	failedSales, failedScans := b.errors, int64(0)
+	if b.Op == opValidate {
+		failedSales, failedScans = 0, b.errors
+	}
+	var err error
+	if books.Validated, err = b.validated(ctx); err != nil {
+		return books, fmt.Errorf("verify the validations: %w", err)
+	}
+	books.judgeScans(b.admitted, failedScans)
+	books.judge(b.sold, failedSales)
+	return books, nil
+}
+
+// validated counts the admissions that the books hold as validated, of those that were presented.
+func (b *bench) validated(ctx context.Context) (int64, error) {
+	const page = 500
+	count, read := int64(0), 0
+	for some := range slices.Chunk(b.presented, page) {
+		b.progress.tell("verifying the books", "%d of %d validations", read, len(b.presented))
+		read += len(some)
+		refs := make([]ticketing.AdmissionRef, len(some))
+		for i, a := range some {
+			refs[i] = ticketing.AdmissionRef{CompanyID: b.shops[a.Shop].Company, ID: a.Admission}
+		}
+		var found []ticketing.AdmissionRecord
+		err := b.store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) (err error) {
+			found, err = tx.Admissions(ctx, refs)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		for _, admission := range found {
+			if !admission.ValidatedAt.IsZero() {
+				count++
+			}
+		}
+	}
+	return count, nil
+}
+
+// benchBooks is what the verification found.
+type benchBooks struct {
+	OK           bool     `json:"ok"`
+	Wallets      int      `json:"wallets"`
+	Entries      int64    `json:"entries"`
+	Orders       int64    `json:"orders"`
+	Acknowledged int64    `json:"acknowledged"`
+	Validated    int64    `json:"validated"`
+	Admitted     int64    `json:"admitted"`
+	Problems     []string `json:"problems"`
+}
+
+// add takes in the report of one company, whose float was credited once.
+func (k *benchBooks) add(report ticketing.LedgerReport) {
+	const credits, entriesOfOrder = 1, 2
+	k.Wallets += report.Wallets
+	k.Entries += report.Entries
+	k.Orders += (report.Entries - credits) / entriesOfOrder
+	k.Problems = append(k.Problems, report.Problems...)
+	if !report.OK && len(report.Problems) == 0 {
+		k.Problems = append(k.Problems, "a company's books are not in order")
+	}
+}
+
+// judgeScans compares the books with the validations that were acknowledged. A call that failed may have validated.
+func (k *benchBooks) judgeScans(acknowledged, failed int64) {
+	k.Admitted = acknowledged
+	if k.Validated < acknowledged || k.Validated > acknowledged+failed {
+		k.Problems = append(k.Problems, fmt.Sprintf(
+			"%d validations were acknowledged, and %d calls failed; the books hold %d",
+			acknowledged, failed, k.Validated))
+	}
+}
+
+// judge compares the books with the orders that were acknowledged. A call that failed may have sold.
+func (k *benchBooks) judge(acknowledged, failed int64) {
+	k.Acknowledged = acknowledged
+	if k.Orders < acknowledged || k.Orders > acknowledged+failed {
+		k.Problems = append(k.Problems, fmt.Sprintf(
+			"%d orders were acknowledged, and %d calls failed; the books hold %d", acknowledged, failed, k.Orders))
+	}
+	k.OK = len(k.Problems) == 0
+}
+
+func (k *benchBooks) String() string { return strings.Join(k.Problems, "; ") }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// ceiling writes what groups of 64 checkouts of two admissions write, by SQL alone: the same rows in the same tables,
+// each group one message with one transaction of set-wise statements, on one connection. Nothing is read, decided or
+// answered. A service whose groups are no larger can't be faster on one connection.
+type ceiling struct {
+	of       *bench
+	shop     benchShop
+	first    int64 // number of the next order: the sequence of its entry in FLOAT
+	accrual  int64 // sequence of its entry in EARNINGS
+	admitted int64
+}
+
+const (
+	ceilingGroup = 64
+	ceilingQty   = 2
+	ceilingGross = ceilingQty * int64(benchPrice)
+	// ceilingCommission is benchRate of it.
+	ceilingCommission = ceilingGross * 250 / 10_000
+	// ceilingBalance is an amount with as many digits as one of FLOAT.
+	ceilingBalance = 99_999_999_999_999
+)
+
+// newCeiling makes a company of its own. Its books are not verified: what SQL alone writes has hashes of no meaning.
+func newCeiling(ctx context.Context, b *bench) (*ceiling, error) {
+	c := &ceiling{of: b, first: 2, accrual: 1} // The funding was the first entry of FLOAT.
+	return c, c.shop.openUp(ctx, b.filler, b.store, false)
+}
+
+// slice writes groups for a while. The next message is made while the database works on the one before it.
+func (c *ceiling) slice(ctx context.Context, length time.Duration, of *tally) error {
+	if c.admitted > leastLeft {
+		c.admitted = 0
+		if err := c.shop.putOnSale(ctx, c.of.filler, c.of.store); err != nil {
+			return err
+		}
+	}
+	conn, err := c.of.place.admin.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("measure SQL alone: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	o := &sliceOutcome{}
+	next := c.message()
+	made := make(chan string, 1)
+	for began := time.Now(); o.Window < length; o.Window = time.Since(began) {
+		message := next
+		go func() { made <- c.message() }()
+		_, err := conn.ExecContext(ctx, message)
+		next = <-made
+		if err != nil {
+			return fmt.Errorf("measure SQL alone: %w", err)
+		}
+		o.Completed += ceilingGroup
+	}
+	of.add([]*sliceOutcome{o})
+	return nil
+}
+
+// message is one group.
+func (c *ceiling) message() string {
+	orders := make([]string, ceilingGroup)
+	for i := range orders {
+		orders[i] = uuid.NewString()
+	}
+	order := func(i int) string { return orders[i] }
+	buyers := func(i int) string { return orders[i] + benchMail }
+	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+	company := same("company_id", "'"+c.shop.Company.String()+"'::uuid")
+	event := same("event_id", "'"+c.shop.Event.String()+"'::uuid")
+	at := func(name string) column { return same(name, now) }
+	first, accrual := c.first, c.accrual
+	c.first, c.accrual, c.admitted = first+ceilingGroup, accrual+ceilingGroup, c.admitted+ceilingGroup*ceilingQty
+
+	var m strings.Builder
+	m.WriteString("BEGIN; SET LOCAL search_path TO " + c.of.place.schema + ";\n")
+	fmt.Fprintf(&m, "UPDATE ticketing_inventory_batches SET unit_price = %d, status = 'AVAILABLE', quantity = %d, "+
+		"sold = %d, open = true WHERE company_id = %s AND event_id = %s AND tier = '%s' AND position = 1;\n",
+		int64(benchPrice), ticketing.MaxTierAdmissions, c.admitted, company.value, event.value, benchTier)
+	insert(&m, "ticketing_orders", ceilingGroup, company, event,
+		each("number", "bigint", counting(first, 1)), each("id", "uuid", order), same("status", "'CONFIRMED'"),
+		same("gross", number(ceilingGross)), same("commission", number(ceilingCommission)),
+		same("rate_id", "'"+uuid.NewString()+"'::uuid"), same("branding", "1"),
+		each("float_before", "bigint", counting(ceilingBalance, -ceilingGross)),
+		each("earnings_before", "bigint", counting(accrual, ceilingCommission)),
+		each("buyer_email", "text", buyers), same("buyer_fullname", "'"+benchBuyer+"'"), same("buyer_phone", "''"),
+		at("confirmed_at"), at("created_at"))
+	insert(&m, "ticketing_admissions", ceilingGroup*ceilingQty, company, event,
+		each("order_number", "bigint", times(ceilingQty, counting(first, 1))),
+		each("line", "bigint", func(i int) string { return strconv.Itoa(i%ceilingQty + 1) }),
+		each("id", "uuid", random), each("line_id", "uuid", random), each("order_id", "uuid", times(ceilingQty, order)),
+		same("tier", "'"+benchTier+"'"), same("batch", "1"), same("title", "'Admission 1'"),
+		same("unit_price", number(int64(benchPrice))), same("voided", "false"), same("location", "''"))
+	insert(&m, "ticketing_buyers", ceilingGroup, company, each("email", "text", buyers),
+		same("fullname", "'"+benchBuyer+"'"), same("phone", "''"), at("created_at"), at("updated_at"))
+	fmt.Fprintf(&m, "UPDATE ticketing_wallets AS t SET status = 'ACTIVE', currency = 'NGN', balance = v.balance, "+
+		"sequence = v.sequence, hash = v.hash, last_at = %s FROM unnest('{FLOAT,EARNINGS}'::text[], "+
+		"'{%d,%d}'::bigint[], '{%d,%d}'::bigint[], %s) AS v (wallet, balance, sequence, hash) "+
+		"WHERE t.company_id = %s AND t.wallet = v.wallet;\n",
+		now, int64(ceilingBalance), accrual, c.first-1, c.accrual-1, array("bytea", 2, randomHash), company.value)
+	c.entries(&m, "FLOAT", "CHECKOUT_DEBIT", first, ceilingBalance, -ceilingGross, order, at("at"))
+	c.entries(&m, "EARNINGS", "COMMISSION_ACCRUAL", accrual, accrual, ceilingCommission, order, at("at"))
+	insert(&m, "ticketing_outbox", ceilingGroup, company, at("at"), each("id", "uuid", random),
+		same("type", "'"+string(ticketing.FactSale)+"'"), each("subject", "uuid", order), same("handled", "false"))
+	insert(&m, "ticketing_idempotency_keys", ceilingGroup, company, same("operation", "'checkouts.create'"),
+		each("key", "text", func(i int) string { return "bench-" + random(i) }),
+		each("digest", "text", func(int) string { return "v1:" + randomHex(22)[:43] }), same("outcome", "''"),
+		each("subject", "uuid", order), at("created_at"))
+	m.WriteString("COMMIT")
+	return m.String()
+}
+
+// entries are the group's entries of one wallet.
+func (c *ceiling) entries(
+	m *strings.Builder, wallet, kind string, sequence, before, amount int64, order func(int) string, at column,
+) {
+	insert(m, "ticketing_ledger_entries", ceilingGroup, same("company_id", "'"+c.shop.Company.String()+"'::uuid"),
+		same("wallet", "'"+wallet+"'"), each("sequence", "bigint", counting(sequence, 1)), same("kind", "'"+kind+"'"),
+		same("amount", number(amount)), each("balance_before", "bigint", counting(before, amount)),
+		each("balance_after", "bigint", counting(before+amount, amount)), each("reference", "text", order), at,
+		each("previous", "bytea", randomHash), each("hash", "bytea", randomHash))
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// column is a column of the rows that a statement writes.
+type column struct {
+	name string
+	// value is SQL, for a column that is the same in all rows; else kind and element make an array.
+	value, kind string
+	element     func(i int) string
+}
+
+// same is a column that is the same in all rows.
+func same(name, value string) column { return column{name: name, value: value} }
+
+// each is a column that differs from row to row. What element returns needs no quotes that it does not bring.
+func each(name, kind string, element func(i int) string) column {
+	return column{name: name, kind: kind, element: element}
+}
+
+// insert writes a statement that inserts rows the way the store does: what differs comes in an array for each column.
+func insert(to *strings.Builder, table string, rows int, columns ...column) {
+	var names, values, arrays, differing []string
+	for _, c := range columns {
+		names = append(names, c.name)
+		if c.element == nil {
+			values = append(values, c.value)
+			continue
+		}
+		values = append(values, "v."+c.name)
+		differing = append(differing, c.name)
+		arrays = append(arrays, array(c.kind, rows, c.element))
+	}
+	fmt.Fprintf(to, "INSERT INTO %s (%s) SELECT %s FROM unnest(%s) AS v (%s);\n", table, strings.Join(names, ", "),
+		strings.Join(values, ", "), strings.Join(arrays, ", "), strings.Join(differing, ", "))
+}
+
+// array is the literal of an array.
+func array(kind string, n int, element func(i int) string) string {
+	const usual = 40 // bytes of an element
+	text := make([]byte, 0, usual*n)
+	text = append(text, "'{"...)
+	for i := range n {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, element(i)...)
+	}
+	return string(append(text, "}'::"+kind+"[]"...))
+}
+
+// counting are numbers that begin with one and are a step apart.
+func counting(from, step int64) func(int) string {
+	return func(i int) string { return number(from + step*int64(i)) }
+}
+
+// times has each element several times over.
+func times(n int, of func(int) string) func(int) string {
+	return func(i int) string { return of(i / n) }
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func random(int) string { return uuid.NewString() }
+
+func randomHash(int) string { return `"\\x` + randomHex(32) + `"` }
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // It never fails.
+	return hex.EncodeToString(b)
+}

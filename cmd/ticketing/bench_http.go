@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+)
+
+// overHTTP serves the side's service as "ticketing serve" does, but for the log, and makes clients of it.
+func (s *loadSide) overHTTP(ctx context.Context, plan loadPlan) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	server := &http.Server{
+		Handler:           (&serving{}).handler(s.svc, newMetrics(), slog.New(slog.DiscardHandler)),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: mostBenchDuration, MaxHeaderBytes: maxHeaderBytes,
+	}
+	newArrivals().watch(server)
+	go func() { _ = server.Serve(httpapi.Listener(listener)) }()
+	for range plan.Clients {
+		s.callers = append(s.callers, &httpCaller{addr: listener.Addr().String(), op: plan.Op, qty: plan.Qty})
+	}
+	s.end = func() {
+		for _, caller := range s.callers {
+			caller.interrupt()
+		}
+		_ = server.Close()
+	}
+	return nil
+}
+
+// httpCaller is a client with one connection, which is kept alive. It is as lean as it can be, since it shares the
+// machine with the server that it measures.
+type httpCaller struct {
+	addr    string
+	op      benchOp
+	qty     int
+	conn    net.Conn
+	in      *bufio.Reader
+	request []byte
+	stopped atomic.Bool
+	dialled atomic.Pointer[net.Conn]
+}
+
+func (c *httpCaller) interrupt() {
+	c.stopped.Store(true)
+	if conn := c.dialled.Load(); conn != nil {
+		_ = (*conn).SetDeadline(time.Unix(1, 0))
+	}
+}
+
+func (c *httpCaller) call(ctx context.Context, t *benchTask) error {
+	c.write(t)
+	if c.conn == nil {
+		if err := c.dial(ctx); err != nil {
+			return err
+		}
+	}
+	err := c.exchange()
+	if err != nil {
+		if _, answered := errors.AsType[*failure](err); !answered {
+			_ = c.conn.Close()
+			c.conn = nil
+		}
+	}
+	return err
+}
+
+func (c *httpCaller) dial(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.addr)
+	if err != nil {
+		return &failure{code: "CONNECTION", text: err.Error()}
+	}
+	c.conn, c.in = conn, bufio.NewReader(conn)
+	c.dialled.Store(&conn)
+	if c.stopped.Load() {
+		c.interrupt()
+	}
+	return nil
+}
+
+// write makes the request.
+func (c *httpCaller) write(t *benchTask) {
+	method, path, key, body := http.MethodPost, "", "", ""
+	switch c.op {
+	case opCheckout:
+		path, key = "/checkouts", t.key()
+		body = `{"eventId":"` + t.shop.Event.String() + `","buyer":{"email":"` + t.buyer() +
+			`","fullname":"` + benchBuyer + `"},` +
+			`"lines":[{"tier":"` + benchTier + `","quantity":` + strconv.Itoa(c.qty) + `,"expectedUnitPrice":"` +
+			benchPrice.String() + `","currency":"NGN"}]}`
+	case opValidate:
+		path = "/events/" + t.admission.Event.String() + "/admissions/" + t.admission.Admission.String() + "/validate"
+		key, body = t.key(), `{"location":"`+benchGate+`"}`
+	case opQuote:
+		path = "/pricing/quote"
+		body = `{"eventId":"` + t.shop.Event.String() + `","lines":[{"tier":"` + t.quoted() + `","quantity":` +
+			strconv.Itoa(c.qty) + `}]}`
+	default:
+		method = http.MethodGet
+		switch t.reading() {
+		case readOrder:
+			path = "/orders/" + t.order().String()
+		case readOrders:
+			path = "/orders"
+		default:
+			path = "/events/" + t.shop.Event.String()
+		}
+	}
+	b := c.request[:0]
+	b = append(b, method+" "+httpapi.DefaultPrefix+path+" HTTP/1.1\r\nHost: "+c.addr+
+		"\r\nAuthorization: Bearer "+t.shop.Key+"\r\n"...)
+	if key != "" {
+		b = append(b, "Idempotency-Key: "+key+"\r\n"...)
+	}
+	if body != "" {
+		b = append(b, "Content-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n"...)
+	}
+	c.request = append(append(b, "\r\n"...), body...)
+}
+
+// exchange sends the request and reads the answer. A failure is an answer that refuses; any other error is of the
+// connection.
+func (c *httpCaller) exchange() error {
+	if _, err := c.conn.Write(c.request); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	answer, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusCreated {
+		var envelope struct {
+			Error struct{ Code string }
+		}
+		_ = json.Unmarshal(body, &envelope) // An answer that is no envelope has no code.
+		return &failure{code: strconv.Itoa(answer.StatusCode) + " " + envelope.Error.Code, text: answer.Status}
+	}
+	if c.op == opValidate && !bytes.Contains(body, []byte(`"`+string(ticketing.OutcomeAdmitted)+`"`)) {
+		return &failure{code: "NOT_ADMITTED", text: errNotAdmitted.Error()}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// benchPrefix begins the names of the schemas and folders that benches work in.
+const benchPrefix = "ticketing_bench_"
+
+// removeTimeout bounds the removal of what a bench made.
+const removeTimeout = 2 * time.Minute
+
+// place is a schema or a file of a bench's own.
+type place struct {
+	database string // as a store opens it
+	schema   string // PostgreSQL
+	folder   string // SQLite
+	made     bool   // There is something to remove, or there may be.
+	// admin is a pool to PostgreSQL beside the store's, for what only SQL can say.
+	admin *sql.DB
+}
+
+// newPlace makes a place where --database says. What it makes, remove takes away.
+func (p *program) newPlace() (*place, error) {
+	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
+	switch {
+	case p.Database == inMemory:
+		return &place{database: inMemory}, nil
+	case isSQLite:
+		if path == "" || path == ":memory:" {
+			return nil, errNoPath
+		}
+		folder, err := os.MkdirTemp(filepath.Dir(path), benchPrefix)
+		if err != nil {
+			return nil, fmt.Errorf("--database: %w: make a folder beside the file: %w", ticketing.ErrUnavailable, err)
+		}
+		return &place{database: sqlitePrefix + filepath.Join(folder, "bench.db"), folder: folder, made: true}, nil
+	}
+	if err := p.checkURL(); err != nil {
+		return nil, err
+	}
+	admin, err := store.OpenPool(p.Database)
+	if err != nil {
+		return nil, named(err)
+	}
+	// What was idle may be dead by the time that it is needed.
+	admin.SetMaxIdleConns(0)
+	return &place{database: p.Database, schema: benchPrefix + randomHex(8), admin: admin}, nil
+}
+
+// open opens the store of a place.
+func (l *place) open(ctx context.Context, connections int) (ticketing.Store, func() error, error) {
+	if l.database == inMemory {
+		return memory.New(), func() error { return nil }, nil
+	}
+	opened, err := store.Open(ctx, l.database, &store.Config{Schema: l.schema, Connections: connections})
+	if err != nil {
+		return nil, nil, named(err)
+	}
+	l.made = true
+	if err := opened.Migrate(ctx); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("migrate the database: %w", err), opened.Close())
+	}
+	return opened, opened.Close, nil
+}
+
+// analyze tells PostgreSQL what is in the tables by now, as autovacuum does sooner or later.
+func (l *place) analyze(ctx context.Context) error {
+	if l.admin == nil {
+		return nil
+	}
+	//nolint:gosec // The name of the schema was made here.
+	_, err := l.admin.ExecContext(ctx, `DO $$ DECLARE name text; BEGIN
+		FOR name IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = '`+l.schema+`' LOOP
+			EXECUTE 'ANALYZE ' || name;
+		END LOOP;
+	END $$`)
+	if err != nil {
+		return fmt.Errorf("analyze the tables: %w", err)
+	}
+	return nil
+}
+
+// leftError tells what could not be removed.
+type leftError struct {
+	what, remedy string
+	err          error
+	// after is what had failed before; nil where nothing had.
+	after error
+}
+
+func (e *leftError) Error() string {
+	return fmt.Sprintf("%s is left behind (%v): remove it with %s", e.what, e.err, e.remedy)
+}
+func (e *leftError) Unwrap() error { return e.err }
+
+// removePause is how long a schema that could not be removed is left alone.
+const removePause = 200 * time.Millisecond
+
+// remove takes away all that the bench made, also where its context has ended.
+func (l *place) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	if l.folder != "" {
+		if err := os.RemoveAll(l.folder); err != nil {
+			return &leftError{what: "the folder " + l.folder, remedy: "rm -r " + l.folder, err: err}
+		}
+	}
+	if l.admin == nil {
+		return nil
+	}
+	defer func() { _ = l.admin.Close() }()
+	if !l.made {
+		return nil
+	}
+	// Backends of clients that were cut off still hold locks for a moment, and the database may be restarting.
+	//nolint:gosec // The name of the schema was made here.
+	drop := "DROP SCHEMA IF EXISTS " + l.schema + " CASCADE"
+	for {
+		_, err := l.admin.ExecContext(ctx, drop)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(removePause):
+		case <-ctx.Done():
+			return &leftError{what: "the schema " + l.schema, remedy: drop, err: err}
+		}
+	}
+}

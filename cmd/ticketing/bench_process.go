@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// worker is a process's part of a bench: this process's own, or another's.
+type worker interface {
+	slice(ctx context.Context, order sliceOrder) (*sliceOutcome, error)
+	shut(ctx context.Context) error
+}
+
+// generator is another process of this program that makes its part of the calls. It gets its plan, then orders, as
+// JSON through its standard input, and answers each on its standard output. It ends when its input does, so it never
+// outlives this process.
+type generator struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	to  *json.Encoder
+	ans *json.Decoder
+	// ended waits for its end, at most generatorTimeout, and tells how that was.
+	ended func() error
+	told  bool // how it ended has been told
+}
+
+// generatorTimeout is how long a process may take to end.
+const generatorTimeout = 10 * time.Second
+
+func startGenerator(ctx context.Context, plan loadPlan) (*generator, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	// The context ends it by its input, in shut.
+	//nolint:gosec // It is this program.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), executable, "bench", "--bench-generator")
+	cmd.Stderr = os.Stderr
+	cmd.WaitDelay = generatorTimeout
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	g := &generator{cmd: cmd, in: in, to: json.NewEncoder(in), ans: json.NewDecoder(out)}
+	g.ended = sync.OnceValue(func() error {
+		_ = g.in.Close()
+		late := time.AfterFunc(generatorTimeout, func() { _ = g.cmd.Process.Kill() })
+		defer late.Stop()
+		return g.cmd.Wait()
+	})
+	var ready struct{}
+	if err := g.ask(plan, &ready); err != nil {
+		return nil, errors.Join(err, g.shut(ctx))
+	}
+	return g, nil
+}
+
+func (g *generator) ask(question, answer any) error {
+	if err := g.to.Encode(question); err != nil {
+		return g.lost(fmt.Errorf("tell a process of the bench: %w", err))
+	}
+	if err := g.ans.Decode(answer); err != nil {
+		return g.lost(fmt.Errorf("hear from a process of the bench: %w", err))
+	}
+	return nil
+}
+
+// lost is what is told of a process that no longer takes part: how it ended, where that was the reason.
+func (g *generator) lost(err error) error {
+	if ended := g.ended(); ended != nil {
+		g.told = true
+		return fmt.Errorf("a process of the bench ended (%w) while it was needed: %w", ended, err)
+	}
+	return err
+}
+
+func (g *generator) slice(_ context.Context, order sliceOrder) (*sliceOutcome, error) {
+	outcome := &sliceOutcome{Errors: map[string]int64{}}
+	if err := g.ask(order, outcome); err != nil {
+		return nil, err
+	}
+	return outcome, nil
+}
+
+func (g *generator) shut(context.Context) error {
+	if err := g.ended(); err != nil && !g.told {
+		return fmt.Errorf("a process of the bench: %w", err)
+	}
+	return nil
+}
+
+// generate is the other end: what a generator does.
+func generate(ctx context.Context, in io.Reader, out io.Writer) (err error) {
+	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
+	var plan loadPlan
+	if err := orders.Decode(&plan); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	opened, closeStore, err := (&place{database: plan.Database, schema: plan.Schema}).open(ctx, plan.Connections)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	l, err := newLoad(ctx, plan, opened)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.shut(ctx)) }()
+	if err := answers.Encode(struct{}{}); err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	for {
+		var order sliceOrder
+		if err := orders.Decode(&order); err != nil {
+			return ignoring(err, io.EOF)
+		}
+		outcome, err := l.slice(ctx, order)
+		if err != nil {
+			return ignoring(err, context.Canceled)
+		}
+		if err := answers.Encode(outcome); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// benchReport is what a bench prints.
+type benchReport struct {
+	Op          benchOp      `json:"op"`
+	Level       string       `json:"level"` // "library" or "http"
+	Store       string       `json:"store"` // "postgres", "sqlite" or "memory"
+	Clients     int          `json:"clients"`
+	Companies   int          `json:"companies"`
+	Qty         int          `json:"qty"`
+	Processes   int          `json:"processes"`
+	Connections int          `json:"connections"`
+	Seconds     float64      `json:"seconds"` // of each side in each run
+	Preload     benchPreload `json:"preload"`
+
+	benchRun
+
+	Runs  []benchRun `json:"runs"`
+	Books benchBooks `json:"books"`
+}
+
+// benchPreload is what was there before.
+type benchPreload struct {
+	Orders  int     `json:"orders"`
+	Seconds float64 `json:"seconds"`
+}
+
+// benchRun is what one run measured, or the medians of all.
+type benchRun struct {
+	Grouped   benchSide  `json:"grouped"`
+	Ungrouped *benchSide `json:"ungrouped"` // null: not measured
+	// Ratio is grouped by ungrouped, operations a second.
+	Ratio *float64 `json:"ratio"`
+	// Ceiling is checkouts a second that SQL alone writes, and CeilingRatio grouped by it.
+	Ceiling      *float64 `json:"ceiling"`
+	CeilingRatio *float64 `json:"ceilingRatio"`
+}
+
+// benchSide is one side of a run.
+type benchSide struct {
+	OpsPerSecond float64 `json:"opsPerSecond"`
+	// Latencies are null where no call began while it was measured.
+	P50 *float64 `json:"p50Ms"`
+	P95 *float64 `json:"p95Ms"`
+	P99 *float64 `json:"p99Ms"`
+	Max *float64 `json:"maxMs"`
+	// MeanGroup is how many calls a group had; null where nothing is grouped.
+	MeanGroup *float64         `json:"meanGroupSize"`
+	Calls     int64            `json:"calls"`
+	Errors    map[string]int64 `json:"errors"`
+}
+
+// tally adds up the slices of one side of a run.
+type tally struct {
+	all      sliceOutcome
+	duration time.Duration
+	weighted float64
+}
+
+func newTally() *tally { return &tally{all: sliceOutcome{Errors: map[string]int64{}}} }
+
+// add takes in the outcomes of one slice, one of each process, and returns its calls a second.
+func (t *tally) add(outcomes []*sliceOutcome) float64 {
+	speed, window := 0.0, time.Duration(0)
+	for _, o := range outcomes {
+		t.all.add(o)
+		speed += rate(o.Completed, o.Window)
+		window = max(window, o.Window)
+	}
+	t.duration += window
+	t.weighted += speed * window.Seconds()
+	return speed
+}
+
+// rate is calls a second over all slices.
+func (t *tally) rate() float64 { return t.weighted / cmp.Or(t.duration.Seconds(), 1) }
+
+func (t *tally) side() benchSide {
+	h := &t.all.Latencies
+	s := benchSide{
+		OpsPerSecond: rounded(t.rate()), P50: milliseconds(h.quantile(0.50)), P95: milliseconds(h.quantile(0.95)),
+		P99: milliseconds(h.quantile(0.99)), Max: milliseconds(time.Duration(h.max.Load())),
+		Calls: t.all.Succeeded, Errors: t.all.Errors,
+	}
+	if t.all.Groups > 0 {
+		s.MeanGroup = new(rounded(float64(t.all.Grouped) / float64(t.all.Groups)))
+	}
+	return s
+}
+
+// milliseconds is a latency, nil for none.
+func milliseconds(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	return new(math.Round(float64(d)/float64(time.Microsecond)) / 1000)
+}
+
+// rounded is a figure with three decimals.
+func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
+
+func newBenchRun(b *bench, grouped, ungrouped, sql *tally) benchRun {
+	r := benchRun{Grouped: grouped.side()}
+	if b.compares() {
+		r.Ungrouped = new(ungrouped.side())
+		if r.Ungrouped.OpsPerSecond > 0 {
+			r.Ratio = new(rounded(r.Grouped.OpsPerSecond / r.Ungrouped.OpsPerSecond))
+		}
+	}
+	if b.ceiling != nil {
+		r.Ceiling = new(rounded(sql.rate()))
+		if *r.Ceiling > 0 {
+			r.CeilingRatio = new(rounded(r.Grouped.OpsPerSecond / *r.Ceiling))
+		}
+	}
+	return r
+}
+
+func (b *bench) newReport() *benchReport {
+	r := &benchReport{
+		Op: b.Op, Level: "library", Store: "postgres", Clients: int(b.Clients), Companies: int(b.Companies),
+		Qty: int(b.Qty), Processes: int(b.Processes), Connections: int(b.Connections),
+		Seconds: b.Duration.Seconds(),
+		Preload: benchPreload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
+	}
+	if b.HTTP {
+		r.Level = "http"
+	}
+	switch {
+	case b.place.folder != "":
+		r.Store = "sqlite"
+	case b.place.admin == nil:
+		r.Store = "memory"
+	}
+	return r
+}
+
+// summarise makes the medians of the runs: each figure's own. The largest latency is that of all runs, and calls and
+// errors are their sums.
+func (r *benchReport) summarise() {
+	r.Grouped = medianSide(r.Runs, func(run benchRun) *benchSide { return &run.Grouped })
+	if r.Runs[0].Ungrouped != nil {
+		r.Ungrouped = new(medianSide(r.Runs, func(run benchRun) *benchSide { return run.Ungrouped }))
+	}
+	r.Ratio = medianOf(r.Runs, func(run benchRun) *float64 { return run.Ratio })
+	r.Ceiling = medianOf(r.Runs, func(run benchRun) *float64 { return run.Ceiling })
+	r.CeilingRatio = medianOf(r.Runs, func(run benchRun) *float64 { return run.CeilingRatio })
+}
+
+func medianSide(runs []benchRun, of func(benchRun) *benchSide) benchSide {
+	figure := func(get func(*benchSide) *float64) *float64 {
+		return medianOf(runs, func(run benchRun) *float64 { return get(of(run)) })
+	}
+	s := benchSide{
+		OpsPerSecond: *figure(func(s *benchSide) *float64 { return &s.OpsPerSecond }),
+		P50:          figure(func(s *benchSide) *float64 { return s.P50 }),
+		P95:          figure(func(s *benchSide) *float64 { return s.P95 }),
+		P99:          figure(func(s *benchSide) *float64 { return s.P99 }),
+		MeanGroup:    figure(func(s *benchSide) *float64 { return s.MeanGroup }),
+		Errors:       map[string]int64{},
+	}
+	for _, run := range runs {
+		side := of(run)
+		if side.Max != nil && (s.Max == nil || *side.Max > *s.Max) {
+			s.Max = side.Max
+		}
+		s.Calls += side.Calls
+		for code, n := range side.Errors {
+			s.Errors[code] += n
+		}
+	}
+	return s
+}
+
+// medianOf is the median of what runs have, nil where none has it. Of an even number it is the mean of the middle two.
+func medianOf(runs []benchRun, of func(benchRun) *float64) *float64 {
+	var values []float64
+	for _, run := range runs {
+		if value := of(run); value != nil {
+			values = append(values, *value)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return &values[middle]
+	}
+	return new(rounded((values[middle-1] + values[middle]) / 2))
+}
+
+// failure is why a bench that came to its end fails all the same.
+func (r *benchReport) failure() error {
+	if !r.Books.OK {
+		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
+		return &failure{code: "LEDGER_INVALID", text: text}
+	}
+	for _, side := range []*benchSide{&r.Grouped, r.Ungrouped} {
+		if side != nil && side.Calls == 0 {
+			return &failure{code: "BENCH_FAILED", text: "no call succeeded: " + orNone(told(side.Errors))}
+		}
+	}
+	return nil
+}
+
+func orNone(text string) string { return cmp.Or(text, "none") }
+
+// told is what failed, by code.
+func told(errors map[string]int64) string {
+	var parts []string
+	for _, code := range slices.Sorted(maps.Keys(errors)) {
+		parts = append(parts, fmt.Sprintf("%d %s", errors[code], code))
+	}
+	return strings.Join(parts, ", ")
+}

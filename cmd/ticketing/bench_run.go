@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/floatgate/ticketing"
+)
+
+// bench is a bench under way.
+type bench struct {
+	*benchCommand
+
+	place    *place
+	store    ticketing.Store
+	progress *progress
+	// filler fills the tables, in the largest groups there can be.
+	filler  *ticketing.Service
+	workers []worker
+	ends    []func(context.Context) error // what is done at the end, the last first, also where it was interrupted
+	shops   []benchShop
+	ceiling *ceiling // nil: not asked for
+
+	left       int64           // admissions of every shop's event that are not sold
+	supply     []soldAdmission // admissions to validate
+	fastest    float64         // calls a second, of the fastest slice so far
+	slowest    time.Duration   // half of the calls of the slowest slice so far took no longer
+	presented  []soldAdmission // admissions of which a validation was begun
+	admitted   int64           // validations that were acknowledged
+	sold       int64           // checkouts that were acknowledged
+	errors     int64
+	preloading time.Duration
+}
+
+const (
+	// sliceLength is about how long a side has its turn, where its calls are fast. Else it is so long that most of them
+	// begin and end within it, but no longer than longestSlice: what else happens is to meet both sides.
+	sliceLength  = 500 * time.Millisecond
+	longestSlice = 10 * time.Second
+	// callsOfSlice is how many calls one after the other a turn has time for.
+	callsOfSlice = 5
+	// fillingGroup is how many checkouts of two admissions a group may hold.
+	fillingGroup = 320
+	// leastLeft is how many admissions an event has left when the next slice gets a new one.
+	leastLeft = ticketing.MaxTierAdmissions / 2
+	// leastOrders is how many orders there are at least to be read.
+	leastOrders = 100
+	// keptOrders is how many orders of a company are read.
+	keptOrders = 10_000
+	// firstSupply is how many admissions are there to validate in the first slice, for each second of it.
+	firstSupply = 10_000
+)
+
+// bench does all of it. The report is nil where the bench did not come to its end.
+func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress) (report *benchReport, err error) {
+	l, err := p.newPlace()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if l.made {
+			progress.tell("removing what was made", "")
+		}
+		if left, ok := errors.AsType[*leftError](l.remove(ctx)); ok {
+			left.after = err
+			err = left
+		}
+	}()
+	b := &bench{benchCommand: c, place: l, progress: progress}
+	defer func() {
+		for _, end := range slices.Backward(b.ends) {
+			err = errors.Join(err, end(ctx))
+		}
+	}()
+	if err := b.setUp(ctx); err != nil {
+		return nil, err
+	}
+	report = b.newReport()
+	for i := range int(c.Runs) {
+		run, err := b.run(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		report.Runs = append(report.Runs, run)
+	}
+	report.summarise()
+	progress.tell("verifying the books", "")
+	if report.Books, err = b.verify(ctx); err != nil {
+		return nil, err
+	}
+	return report, report.failure()
+}
+
+func (b *bench) setUp(ctx context.Context) error {
+	secret := make([]byte, minSecretKey)
+	_, _ = rand.Read(secret) // It never fails.
+	opened, closeStore, err := b.place.open(ctx, int(b.Connections))
+	if err != nil {
+		return err
+	}
+	b.progress.tell("setting up", "")
+	b.store = opened
+	b.ends = append(b.ends, func(context.Context) error { return closeStore() })
+	b.filler, err = ticketing.New(opened, &ticketing.Config{
+		SecretKeys: [][]byte{secret}, Grouping: ticketing.Grouping{Calls: fillingGroup},
+	})
+	if err != nil {
+		return err
+	}
+	b.ends = append(b.ends, drained(b.filler))
+	if err := b.filler.Ready(ctx); err != nil {
+		return err
+	}
+	n := int(b.Companies)
+	b.shops, err = openShops(ctx, b.filler, opened, n, b.HTTP, func(done int) {
+		b.progress.tell("making companies", "%d of %d", done, n)
+	})
+	if err != nil {
+		return err
+	}
+	b.left = ticketing.MaxTierAdmissions
+	if err := b.preload(ctx); err != nil {
+		return err
+	}
+	if b.Ceiling {
+		if b.ceiling, err = newCeiling(ctx, b); err != nil {
+			return err
+		}
+	}
+	if b.Background {
+		b.ends = append(b.ends, background(ctx, b.filler))
+	}
+	return b.startWorkers(ctx, secret)
+}
+
+// drained waits for groups whose callers may have left.
+func drained(svc *ticketing.Service) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		return svc.Drain(ctx)
+	}
+}
+
+// background does the background work until the function that it returns is called.
+func background(ctx context.Context, svc *ticketing.Service) func(context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- svc.Run(ctx) }()
+	return func(context.Context) error {
+		cancel()
+		return <-done
+	}
+}
+
+// startWorkers starts the processes, of which this one is the first.
+func (b *bench) startWorkers(ctx context.Context, secret []byte) error {
+	plan := loadPlan{
+		Database: b.place.database, Schema: b.place.schema, SecretKey: secret, Connections: int(b.Connections),
+		Grouping: b.grouping(), Op: b.Op, HTTP: b.HTTP, Qty: int(b.Qty), Shops: b.shops,
+	}
+	for i := range int(b.Processes) {
+		plan.Clients = (int(b.Clients) + i) / int(b.Processes)
+		var w worker
+		var err error
+		if i == 0 {
+			w, err = newLoad(ctx, plan, b.store)
+		} else {
+			w, err = startGenerator(ctx, plan)
+		}
+		if err != nil {
+			return err
+		}
+		b.workers = append(b.workers, w)
+		b.ends = append(b.ends, w.shut)
+	}
+	return nil
+}
+
+// run measures each side for the time asked for, in slices that alternate.
+func (b *bench) run(ctx context.Context, number int) (benchRun, error) {
+	var slice time.Duration
+	grouped, ungrouped, sql := newTally(), newTally(), newTally()
+	turns := []func() error{func() error { return b.turn(ctx, grouped, sliceOrder{For: slice}) }}
+	if b.compares() {
+		turns = append(turns, func() error { return b.turn(ctx, ungrouped, sliceOrder{For: slice, Ungrouped: true}) })
+	}
+	if b.ceiling != nil {
+		turns = append(turns, func() error { return b.ceiling.slice(ctx, slice, sql) })
+	}
+	for left := b.Duration.Duration; left > 0; left -= slice {
+		slice = b.sliceOf(left)
+		b.progress.tell(fmt.Sprintf("run %d of %d", number+1, int(b.Runs)), "%s of %s  %.0f/s",
+			(b.Duration.Duration - left).Round(time.Millisecond), b.Duration, grouped.rate())
+		for _, turn := range turns {
+			if err := turn(); err != nil {
+				return benchRun{}, err
+			}
+		}
+		slices.Reverse(turns) // What one leaves to the other, it gets back.
+	}
+	return newBenchRun(b, grouped, ungrouped, sql), nil
+}
+
+// sliceOf is the length of the next slice: an equal part of what is left.
+func (b *bench) sliceOf(left time.Duration) time.Duration {
+	length := min(max(sliceLength, callsOfSlice*b.slowest), longestSlice)
+	return left / max((left+length/2)/length, 1)
+}
+
+// compares tells whether there is something to compare with.
+func (b *bench) compares() bool { return !b.NoCompare && b.Op.grouping(b.HTTP) != "" }
+
+// turn has all processes make calls for one slice.
+func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
+	orders := make([]sliceOrder, len(b.workers))
+	switch b.Op {
+	case opValidate:
+		if err := b.present(ctx, order.For); err != nil {
+			return err
+		}
+		each := len(b.supply) / len(b.workers)
+		for i := range orders {
+			orders[i] = order
+			orders[i].Admissions = b.supply[i*each : (i+1)*each]
+			orders[i].Budget = int64(each)
+		}
+	case opQuote, opRead:
+		for i := range orders {
+			orders[i] = order
+			orders[i].Budget = math.MaxInt64
+		}
+	default:
+		if err := b.restock(ctx, &order); err != nil {
+			return err
+		}
+		// Not so many that a shop sells out: its turn comes at least once in every round of each process.
+		budget := b.left/int64(b.Qty)/int64(len(b.workers))*int64(len(b.shops)) - int64(len(b.shops))
+		for i := range orders {
+			orders[i] = order
+			orders[i].Budget = budget
+		}
+	}
+	outcomes := make([]*sliceOutcome, len(b.workers))
+	errs := make([]error, len(b.workers))
+	var all sync.WaitGroup
+	for i, w := range b.workers {
+		all.Go(func() { outcomes[i], errs[i] = w.slice(ctx, orders[i]) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var rest []soldAdmission
+	for i, o := range outcomes {
+		if b.Op == opValidate {
+			rest = append(rest, orders[i].Admissions[o.Begun:]...)
+			b.presented = append(b.presented, orders[i].Admissions[:o.Begun]...)
+			b.admitted += o.Succeeded
+		}
+		if b.Op == opCheckout {
+			b.took(o.Begun, int(b.Qty))
+			b.sold += o.Succeeded
+		}
+		for _, n := range o.Errors {
+			b.errors += n
+		}
+	}
+	b.supply = rest
+	b.fastest = max(b.fastest, of.add(outcomes))
+	for _, o := range outcomes {
+		b.slowest = max(b.slowest, o.median())
+	}
+	return nil
+}

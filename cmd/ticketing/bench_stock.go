@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// preload puts orders in, and has PostgreSQL look at what is there then.
+func (b *bench) preload(ctx context.Context) error {
+	began := time.Now()
+	orders := int(b.Preload)
+	if b.Op == opRead {
+		orders = max(orders, leastOrders, int(b.Companies))
+	}
+	err := b.sell(ctx, orders, 2, "preloading", func(shop int, order ticketing.Order) {
+		if b.Op == opValidate && len(b.supply) < ticketing.MaxTierAdmissions {
+			b.addSupply(shop, order)
+		}
+		if known := &b.shops[shop].Orders; b.Op == opRead && len(*known) < keptOrders {
+			*known = append(*known, order.ID)
+		}
+	})
+	b.preloading = time.Since(began)
+	if err != nil {
+		return err
+	}
+	return b.place.analyze(ctx)
+}
+
+func (b *bench) addSupply(shop int, order ticketing.Order) {
+	for _, line := range order.Lines {
+		b.supply = append(b.supply, soldAdmission{Shop: shop, Event: order.EventID, Admission: line.AdmissionID})
+	}
+}
+
+// sell sells orders of some admissions to the shops in turn, and hands each on, one at a time.
+func (b *bench) sell(
+	ctx context.Context, orders, qty int, what string, sold func(shop int, order ticketing.Order),
+) error {
+	var mu sync.Mutex
+	for from := 0; from < orders; {
+		if err := b.restock(ctx, nil); err != nil {
+			return err
+		}
+		portion := min(orders-from, leastLeft/qty*len(b.shops))
+		base := from
+		err := inParallel(ctx, portion, 2*fillingGroup, func(done int) {
+			b.progress.tell(what, "%d of %d orders", base+done, orders)
+		}, func(ctx context.Context, i int) error {
+			task := benchTask{shop: &b.shops[(base+i)%len(b.shops)], id: uuid.NewString()}
+			order, err := b.filler.Checkout(ctx, task.shop.caller(), task.key(), task.checkout(qty))
+			if err == nil {
+				mu.Lock()
+				sold((base+i)%len(b.shops), order)
+				mu.Unlock()
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		b.took(int64(portion), qty)
+		b.sold += int64(portion)
+		from += portion
+	}
+	return nil
+}
+
+// took counts what was taken from every event, at most.
+func (b *bench) took(checkouts int64, qty int) {
+	shops := int64(len(b.shops))
+	b.left -= (checkouts + shops - 1) / shops * int64(qty)
+}
+
+// restock gives every shop a new event where the old ones are half sold.
+func (b *bench) restock(ctx context.Context, order *sliceOrder) error {
+	if b.left > leastLeft {
+		return nil
+	}
+	err := inParallel(ctx, len(b.shops), settingUp, func(done int) {
+		b.progress.tell("making events", "%d of %d", done, len(b.shops))
+	}, func(ctx context.Context, i int) error { return b.shops[i].putOnSale(ctx, b.filler, b.store) })
+	if err != nil {
+		return err
+	}
+	b.left = ticketing.MaxTierAdmissions
+	if order != nil {
+		for _, shop := range b.shops {
+			order.Events = append(order.Events, shop.Event)
+		}
+	}
+	return nil
+}
+
+// present sees to it that there are admissions to validate for a slice, in an order like that of people at a gate.
+func (b *bench) present(ctx context.Context, slice time.Duration) error {
+	const margin = 2
+	want := int(max(firstSupply, margin*b.fastest)*(slice+ramp(slice)).Seconds()) + int(b.Clients)
+	if len(b.supply) < want {
+		missing := (want-len(b.supply))/int(b.Qty) + 1
+		err := b.sell(ctx, missing, int(b.Qty), "selling admissions to validate", b.addSupply)
+		if err != nil {
+			return err
+		}
+		//nolint:gosec // No secret.
+		rand.Shuffle(len(b.supply), func(i, j int) { b.supply[i], b.supply[j] = b.supply[j], b.supply[i] })
+	}
+	return nil
+}

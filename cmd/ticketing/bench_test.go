@@ -1,0 +1,557 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"pgregory.net/rapid"
+
+	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+)
+
+// benchPlace is a database to bench in, and what tells how many places of benches there are in it.
+type benchPlace struct {
+	name string
+	open func(t *testing.T) (sh *shell, left func() []string)
+}
+
+func benchPlaces() []benchPlace {
+	return []benchPlace{
+		{"memory", func(t *testing.T) (*shell, func() []string) {
+			t.Helper()
+			return newShell(t).with("TICKETING_DATABASE", "memory:"), func() []string { return nil }
+		}},
+		{"sqlite", func(t *testing.T) (*shell, func() []string) {
+			t.Helper()
+			sh := newShell(t)
+			return sh.with("TICKETING_DATABASE", "sqlite:"+filepath.Join(sh.dir, "t.db")), func() []string {
+				return inFolder(t, sh.dir)
+			}
+		}},
+		{"postgres", func(t *testing.T) (*shell, func() []string) {
+			t.Helper()
+			dsn := pgtest.Database(t)
+			return newShell(t).with("TICKETING_DATABASE", dsn), func() []string { return inDatabase(t, dsn) }
+		}},
+	}
+}
+
+// inFolder is all that is in a folder.
+func inFolder(t *testing.T, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	must(t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+// inDatabase is every schema of a user's, and every table outside of them.
+func inDatabase(t *testing.T, dsn string) []string {
+	t.Helper()
+	db := connect(t, dsn)
+	rows, err := db.QueryContext(t.Context(), `SELECT nspname FROM pg_namespace
+		WHERE nspname <> 'public' AND nspname <> 'information_schema' AND nspname !~ '^pg_'
+		UNION ALL SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)
+	must(t, err)
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		must(t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	must(t, rows.Err())
+	return names
+}
+
+func connect(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pg", dsn)
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	return db
+}
+
+// short are the flags of a bench that takes a moment.
+func short(more ...string) []string {
+	return append([]string{"bench", "--duration", "60ms", "--clients", "4", "--preload", "20"}, more...)
+}
+
+// Every operation can be measured on every store, as a library and through HTTP. The one JSON value has the figures of
+// every side and what the verification found, and nothing of the bench is left.
+func TestBench(t *testing.T) {
+	t.Parallel()
+	for _, place := range benchPlaces() {
+		t.Run(place.name, func(t *testing.T) {
+			t.Parallel()
+			sh, left := place.open(t)
+			for _, test := range []struct {
+				args       string
+				ungrouped  bool // there is something to compare with
+				groupsSeen bool
+			}{
+				{"--op checkout", true, true},
+				{"--op checkout --http --companies 3 --qty 5", true, true},
+				{"--op checkout --no-compare --background", false, true},
+				{"--op validate", true, true},
+				{"--op validate --http --companies 2", true, true},
+				{"--op quote", false, false},
+				{"--op quote --http", true, true},
+				{"--op read --companies 2", false, false},
+				{"--op read --http", true, true},
+			} {
+				t.Run(test.args, func(t *testing.T) {
+					is := is.New(t)
+					own := *sh
+					own.t = t
+					report := own.object(short(strings.Fields(test.args)...)...)
+					is.Equal(report["store"], place.name)
+					grouped := report["grouped"].(map[string]any)
+					hasMembers(t, grouped, "opsPerSecond", "p50Ms", "p95Ms", "p99Ms", "maxMs", "meanGroupSize", "calls")
+					is.True(grouped["calls"].(float64) > 0)
+					is.Equal(grouped["errors"], map[string]any{})
+					is.Equal(grouped["meanGroupSize"] != nil, test.groupsSeen)
+					is.Equal(report["ungrouped"] != nil, test.ungrouped)
+					if test.ungrouped {
+						ungrouped := report["ungrouped"].(map[string]any)
+						is.True(ungrouped["calls"].(float64) > 0)
+						is.Equal(ungrouped["errors"], map[string]any{})
+						is.Equal(ungrouped["meanGroupSize"], nil)
+					}
+					books := report["books"].(map[string]any)
+					is.Equal(books["ok"], true)
+					is.Equal(books["problems"], []any{})
+					is.Equal(books["orders"], books["acknowledged"])
+					is.True(books["orders"].(float64) >= 20)
+					is.Equal(books["validated"], books["admitted"])
+					is.Equal(books["admitted"].(float64) > 0, strings.HasPrefix(test.args, "--op validate"))
+				})
+			}
+			is.New(t).Equal(left(), nil)
+		})
+	}
+}
+
+// The groups that are measured are as large as the flags of "ticketing serve" let them be, in each process.
+func TestBenchGroups(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"--database memory:", "--processes 2"} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh, _ := benchPlaces()[1].open(t)
+			p := sh.start(append([]string{
+				"bench", "--json", "--duration", "200ms", "--clients", "16", "--no-compare",
+				"--group-calls", "2", "--group-lanes", "1", "--group-queue", "20",
+			}, strings.Fields(args)...)...)
+			var report map[string]any
+			is.NoErr(json.NewDecoder(p.stdout).Decode(&report))
+			is.Equal(p.wait(), 0)
+			size := report["grouped"].(map[string]any)["meanGroupSize"].(float64)
+			is.True(size > 1 && size <= 2)
+		})
+	}
+}
+
+// A person gets a table of every run and of the medians, and what the bench is at on standard error.
+func TestBenchForAPerson(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh, _ := benchPlaces()[0].open(t)
+	did := sh.run(short("--runs", "2")...)
+	is.Equal(did.status, 0)
+	for _, want := range []string{
+		"run 1 grouped", "run 2 ungrouped", "median grouped", "grouped / ungrouped", "books ", "in order: ",
+	} {
+		is.True(strings.Contains(did.stdout, want))
+	}
+	is.True(strings.Contains(did.stderr, "\nrun 2 of 2\n"))
+}
+
+// Several processes sell for one company, and SQL alone writes beside them.
+func TestBenchProcesses(t *testing.T) {
+	t.Parallel()
+	for _, place := range benchPlaces()[1:] {
+		for _, args := range []string{"--op checkout", "--op validate", "--op checkout --http"} {
+			t.Run(place.name+" "+args, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				sh, left := place.open(t)
+				if place.name == "postgres" {
+					args += " --ceiling"
+				}
+				p := sh.start(short(append(strings.Fields(args), "--processes", "2", "--json")...)...)
+				var report map[string]any
+				is.NoErr(json.NewDecoder(p.stdout).Decode(&report))
+				is.Equal(p.wait(), 0)
+				is.Equal(report["processes"], 2.0)
+				is.Equal(report["books"].(map[string]any)["ok"], true)
+				if place.name == "postgres" {
+					is.True(report["ceiling"].(float64) > 0)
+					hasMembers(t, report, "ceilingRatio")
+				}
+				is.Equal(left(), nil)
+			})
+		}
+	}
+}
+
+// A bench that is interrupted ends, says so, and leaves nothing.
+func TestBenchInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, place := range benchPlaces() {
+		for _, test := range []struct {
+			args   string
+			signal os.Signal
+		}{
+			{"--op checkout", os.Interrupt},
+			{"--op validate --http", syscall.SIGTERM},
+			{"--op checkout --processes 2", os.Interrupt},
+			{"--op quote --preload 100000 --companies 50", os.Interrupt}, // in the middle of the preload
+		} {
+			if place.name == "memory" && strings.Contains(test.args, "--processes") {
+				continue
+			}
+			t.Run(place.name+" "+test.args, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				sh, left := place.open(t)
+				args := []string{"bench", "--duration", "1h", "--clients", "4"}
+				p := sh.start(append(args, strings.Fields(test.args)...)...)
+				if strings.Contains(test.args, "--preload") {
+					p.tells("preloading")
+				} else {
+					p.tells("run 1 of 1")
+				}
+				p.signal(test.signal)
+				p.signal(test.signal) // timeout(1) signals a process and its group.
+				is.Equal(p.wait(), 1)
+				is.True(strings.HasSuffix(p.errors(), "ticketing: interrupted; what it had made is removed\n"))
+				is.Equal(left(), nil)
+			})
+		}
+	}
+}
+
+// A bench whose books are not in order at the end fails, tells what is wrong, and leaves nothing either.
+func TestBenchFindsBrokenBooks(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		place benchPlace
+		args  []string
+		want  string
+		tear  func(t *testing.T, sh *shell, place string)
+	}{
+		{benchPlaces()[1], nil, "", func(t *testing.T, sh *shell, place string) {
+			t.Helper()
+			db, err := sql.Open("sqlite", filepath.Join(sh.dir, place, "bench.db")+"?_pragma=busy_timeout(5000)")
+			must(t, err)
+			defer func() { must(t, db.Close()) }()
+			_, err = db.ExecContext(t.Context(),
+				"UPDATE ticketing_wallets SET balance = balance - 100 WHERE wallet = 'FLOAT'")
+			must(t, err)
+		}},
+		{
+			benchPlaces()[2],
+			[]string{"--op", "validate"},
+			" validations were acknowledged, and 0 calls failed; ",
+			func(t *testing.T, sh *shell, place string) {
+				t.Helper()
+				_, err := connect(t, sh.env["TICKETING_DATABASE"]).ExecContext(t.Context(), "UPDATE "+place+
+					".ticketing_admissions SET validated_at = NULL WHERE id = (SELECT id FROM "+place+
+					".ticketing_admissions WHERE validated_at IS NOT NULL LIMIT 1)")
+				must(t, err)
+			},
+		},
+		{benchPlaces()[2], nil, "", func(t *testing.T, sh *shell, place string) {
+			t.Helper()
+			_, err := connect(t, sh.env["TICKETING_DATABASE"]).ExecContext(t.Context(),
+				"DELETE FROM "+place+".ticketing_admissions WHERE order_number = 5 AND line = 1")
+			must(t, err)
+		}},
+	} {
+		t.Run(strings.Join(append(test.args, test.place.name), " "), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh, left := test.place.open(t)
+			var stdout bytes.Buffer
+			// The bench waits while its progress is written.
+			stderr := &tearing{before: "verifying the books\n", tear: func() { test.tear(t, sh, left()[0]) }}
+			status := program.Run(t.Context(), short(test.args...), func(name string) string { return sh.env[name] },
+				strings.NewReader(""), &stdout, stderr)
+			is.Equal(status, 1)
+			is.True(strings.Contains(stdout.String(), "NOT in order: "))
+			is.True(strings.Contains(stdout.String(), test.want))
+			is.True(strings.HasSuffix(stderr.String(), "ticketing: the books are not in order (problems: 1)\n"))
+			is.Equal(left(), nil)
+		})
+	}
+}
+
+// What holds a bench up as it removes its schema, a lock or a database that restarts, only makes it try again, each
+// time on a connection of its own.
+func TestBenchRemovesItsSchemaInTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		// disturb is called before the removal, and what it returns when the bench has ended.
+		disturb func(t *testing.T, server *pgtest.Server, dsn string) (settled func())
+	}{
+		{"lock", func(t *testing.T, _ *pgtest.Server, dsn string) func() {
+			t.Helper()
+			db := connect(t, dsn)
+			tx, err := db.BeginTx(t.Context(), nil)
+			must(t, err)
+			_, err = tx.ExecContext(t.Context(), "SELECT FROM "+inDatabase(t, dsn)[0]+".ticketing_orders LIMIT 1")
+			must(t, err)
+			ended := make(chan error, 1)
+			go func() {
+				seen := map[int]bool{}
+				for begun := time.Now(); len(seen) < 2 && time.Since(begun) < patience; {
+					pid := 0
+					err := db.QueryRowContext(t.Context(),
+						"SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").Scan(&pid)
+					if err != nil {
+						ended <- errors.Join(err, tx.Rollback())
+						return
+					}
+					if pid != 0 {
+						seen[pid] = true
+					}
+				}
+				ended <- tx.Rollback()
+			}()
+			return func() { must(t, <-ended) }
+		}},
+		{"restart", func(t *testing.T, server *pgtest.Server, _ string) func() {
+			t.Helper()
+			server.Kill()
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				server.Restart()
+			}()
+			return func() { <-ended }
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			server := pgtest.Start(t)
+			dsn := server.DSN("postgres")
+			// What waits for a lock gives up, as the victim of a deadlock does.
+			sh := newShell(t).with("TICKETING_DATABASE", dsn+"&lock_timeout=50ms")
+			settled := func() {}
+			disturb := func() { settled = test.disturb(t, server, dsn) }
+			stderr := &tearing{before: "removing what was made\n", tear: disturb}
+			status := program.Run(t.Context(), short("--no-compare"), func(name string) string { return sh.env[name] },
+				strings.NewReader(""), io.Discard, stderr)
+			settled()
+			is.True(strings.HasSuffix(stderr.String(), stderr.before)) // It says nothing of it.
+			is.Equal(status, 0)
+			is.Equal(inDatabase(t, dsn), nil)
+		})
+	}
+}
+
+// A bench names what it cannot use as other commands do.
+func TestBenchWhereItCannot(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	missing := filepath.Join(sh.dir, "nothing", "t.db")
+	code, message := sh.with("TICKETING_DATABASE", "sqlite:"+missing).refusal(short()...)
+	is.Equal(code, "UNAVAILABLE")
+	is.Equal(message, "the database "+missing+" cannot be used: no such file or directory")
+	code, _ = sh.with("TICKETING_DATABASE", "nothing").refusal(short()...)
+	is.Equal(code, "INVALID_REQUEST")
+}
+
+// tearing does something before it takes a line.
+type tearing struct {
+	strings.Builder
+
+	before string
+	tear   func()
+}
+
+// Write takes what is written.
+func (w *tearing) Write(p []byte) (int, error) {
+	if string(p) == w.before {
+		w.tear()
+	}
+	return w.Builder.Write(p)
+}
+
+// The books hold every order and every validation that was acknowledged, and no other but of calls that failed.
+func TestBenchJudgesTheBooks(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name                         string
+		orders, acknowledged, failed int64
+		right                        bool
+	}{
+		{"all is there", 10, 10, 0, true},
+		{"one was lost", 9, 10, 0, false},
+		{"one was lost, and a failed call makes up for none", 9, 10, 5, false},
+		{"nobody was told of one", 11, 10, 0, false},
+		{"a failed call sold", 11, 10, 1, true},
+		{"more than the failed calls sold", 12, 10, 1, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			is.Equal(len(program.JudgeBooks(test.orders, test.acknowledged, test.failed)) == 0, test.right)
+			is.Equal(len(program.JudgeScans(test.orders, test.acknowledged, test.failed)) == 0, test.right)
+		})
+	}
+}
+
+// A turn is half a second, or so long that five calls have time in it, one after the other; but never longer than ten
+// seconds, nor than the run. The turns of a run are equal, and as long as it together.
+func TestBenchSlices(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		run, median, length time.Duration
+		slices              int
+	}{
+		{10 * time.Second, 0, 500 * time.Millisecond, 20},
+		{10 * time.Second, 100 * time.Millisecond, 500 * time.Millisecond, 20},
+		{10 * time.Second, 500 * time.Millisecond, 2500 * time.Millisecond, 4},
+		{10 * time.Second, time.Minute, 10 * time.Second, 1},
+		{time.Minute, time.Minute, 10 * time.Second, 6},
+		{60 * time.Millisecond, 0, 60 * time.Millisecond, 1},
+	} {
+		t.Run(fmt.Sprint(test.run, test.median), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			lengths := program.Slices(test.run, test.median)
+			is.Equal(len(lengths), test.slices)
+			for _, length := range lengths {
+				is.Equal(length, test.length)
+			}
+		})
+	}
+}
+
+// A quantile is at most one percent above the true one and never below it, or above the largest latency.
+func TestBenchQuantiles(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		is := is.New(t)
+		logarithms := rapid.Float64Range(math.Log(2e3), math.Log(3e12))
+		latencies := rapid.SliceOfN(rapid.Map(logarithms, func(log float64) time.Duration {
+			return time.Duration(math.Exp(log))
+		}), 1, 200).Draw(t, "latencies")
+		parts := []float64{0.5, 0.95, 0.99, 1}
+		got, most, err := program.Quantiles(latencies, parts...)
+		is.NoErr(err)
+		slices.Sort(latencies)
+		is.Equal(most, latencies[len(latencies)-1])
+		for i, part := range parts {
+			exact := latencies[int(math.Ceil(part*float64(len(latencies))))-1]
+			is.True(got[i] >= exact-1) // A bucket's edge is a whole nanosecond.
+			is.True(float64(got[i]) <= 1.0101*float64(exact)+1)
+			is.True(got[i] <= most)
+		}
+	})
+}
+
+// What SQL alone writes is what a sale writes: as many rows of an order in every table, and of the same size.
+func TestBenchCeilingWritesTheRowsOfSales(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh, left := benchPlaces()[2].open(t)
+	ctx, stop := context.WithCancel(t.Context())
+	begun, ended := make(chan struct{}), make(chan struct{})
+	stderr := &tearing{before: "run 1 of 1\n", tear: func() { close(begun) }}
+	go func() {
+		defer close(ended)
+		program.Run(ctx, []string{"bench", "--duration", "1h", "--ceiling", "--no-compare", "--preload", "0"},
+			func(name string) string { return sh.env[name] }, strings.NewReader(""), io.Discard, stderr)
+	}()
+	defer func() { <-ended }()
+	defer stop()
+	select {
+	case <-begun:
+	case <-ended:
+		t.Fatal(stderr.String())
+	}
+
+	db := connect(t, sh.env["TICKETING_DATABASE"])
+	var rows map[string]map[string]tableRows
+	for len(rows) < 2 {
+		select {
+		case <-ended:
+			t.Fatal(stderr.String())
+		default:
+		}
+		rows = soldRows(t, db, left())
+	}
+	var sides []map[string]tableRows
+	for _, side := range rows {
+		sides = append(sides, side)
+	}
+	is.True(len(sides[0]) >= 7)
+	for table, a := range sides[0] {
+		b := sides[1][table]
+		t.Log(table, a, b)
+		is.Equal(a.ofOrder, b.ofOrder)
+		is.True(math.Abs(a.size-b.size) <= 0.03*a.size)
+	}
+}
+
+// tableRows are the rows of a company in a table that sales append to: how many of an order, and their mean size.
+type tableRows struct{ ofOrder, size float64 }
+
+// soldRows are the rows of companies that have sold something, by company and table, all at one moment.
+func soldRows(t *testing.T, db *sql.DB, schemas []string) map[string]map[string]tableRows {
+	t.Helper()
+	sold := map[string]string{
+		"orders": "true", "admissions": "true", "buyers": "true", "outbox": "true",
+		"idempotency_keys": "t.operation = 'checkouts.create'", "ledger_entries": "t.kind = 'CHECKOUT_DEBIT'",
+		"ledger_entries ": "t.kind = 'COMMISSION_ACCRUAL'",
+	}
+	var parts []string
+	for table, where := range sold {
+		name := schemas[0] + ".ticketing_" + strings.TrimSpace(table)
+		parts = append(parts, fmt.Sprintf("SELECT t.company_id::text, '%s', count(*)::float / (SELECT count(*) FROM "+
+			"%s.ticketing_orders o WHERE o.company_id = t.company_id), avg(pg_column_size(t))::float FROM %s t "+
+			"WHERE %s GROUP BY t.company_id", table, schemas[0], name, where))
+	}
+	answer, err := db.QueryContext(t.Context(), strings.Join(parts, " UNION ALL "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Close()
+	rows := map[string]map[string]tableRows{}
+	for answer.Next() {
+		var company, table string
+		var of tableRows
+		must(t, answer.Scan(&company, &table, &of.ofOrder, &of.size))
+		if rows[company] == nil {
+			rows[company] = map[string]tableRows{}
+		}
+		rows[company][table] = of
+	}
+	must(t, answer.Err())
+	return rows
+}

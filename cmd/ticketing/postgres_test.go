@@ -1,0 +1,311 @@
+package main_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/floatgate/ticketing/internal/pgtest"
+)
+
+// onPostgres is a shell on an empty database of PostgreSQL, with a secret key.
+func onPostgres(t *testing.T) *shell {
+	t.Helper()
+	return newShell(t).with("TICKETING_DATABASE", pgtest.Database(t), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32))
+}
+
+// postgres is a connection to the shell's database, for what no command does.
+func (s *shell) postgres() *sql.DB {
+	s.t.Helper()
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(s.env["TICKETING_DATABASE"])))
+	s.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// A company sells on PostgreSQL as on SQLite, with several servers on one database: what one sells the other shows, a
+// retry that meets the other is the same order, and the books agree.
+func TestServersShareOneDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := onPostgres(t)
+	shop := sh.openShop()
+	p, first := sh.serve("--connections", "3")
+	_, second := sh.serve("--group-calls", "1", "--no-migrate")
+	status, sold := send(t, http.MethodPost, first+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
+	is.Equal(status, http.StatusCreated)
+	status, again := send(t, http.MethodPost, second+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
+	is.Equal(status, http.StatusCreated)
+	order, _, _ := strings.Cut(sold, `,"meta":`)
+	is.True(strings.HasPrefix(again, order))
+	for _, origin := range []string{first, second} {
+		status, _ := get(t, origin+"/readyz")
+		is.Equal(status, http.StatusOK)
+	}
+
+	_, told := get(t, first+"/metrics")
+	for _, want := range []string{
+		`ticketing_group_calls_bucket{operation="checkouts.create",le="1"} 1`,
+		`ticketing_group_duration_seconds_count{operation="authenticate"} 1`,
+		`ticketing_group_failures_total{operation="admissions.validate"} 0`,
+		`ticketing_group_queue_full_total{operation="checkouts.create"} 0`,
+		"ticketing_database_connections_max 3\n", "ticketing_database_connections_in_use ",
+		"ticketing_database_connections_idle ", "ticketing_database_connection_waits_total ",
+	} {
+		if !strings.Contains(told, want) {
+			t.Errorf("%q is missing in\n%s", want, told)
+		}
+	}
+	_, told = get(t, second+"/metrics")
+	is.True(!strings.Contains(told, "ticketing_group_calls_count")) // A transaction each.
+
+	sh.object("key", "revoke", strings.Split(shop.key, ".")[1])
+	for _, origin := range []string{first, second} {
+		status, _ := get(t, origin+prefix+"/events")
+		is.Equal(status, http.StatusUnauthorized)
+	}
+	is.Equal(sh.object("ledger", "verify")["ok"], true)
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+}
+
+// Several that start at once on an empty database all serve.
+func TestServersStartAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := onPostgres(t)
+	code, _ := sh.refusal("serve", "--addr", "127.0.0.1:0", "--no-migrate")
+	is.Equal(code, "NOT_MIGRATED")
+	starting := []*process{}
+	for range 3 {
+		starting = append(starting, sh.start("serve", "--addr", "127.0.0.1:0"))
+	}
+	for _, p := range starting {
+		status, _ := get(t, p.listening()+"/readyz")
+		is.Equal(status, http.StatusOK)
+	}
+	is.Equal(len(sh.object("migrate")["applied"].([]any)), 0)
+}
+
+// PostgreSQL has no place for a key of its own making, so it must be given, and it must be that of the database.
+func TestSecretKeyOnPostgres(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := onPostgres(t)
+	for _, args := range [][]string{{"company", "list"}, {"migrate"}, {"serve", "--addr", "127.0.0.1:0"}} {
+		code, message := sh.with("TICKETING_SECRET_KEY", "").refusal(args...)
+		is.Equal(code, "SECRET_KEY")
+		is.True(strings.Contains(message, "openssl rand -hex 32"))
+	}
+	is.Equal(len(sh.object("migrate")["applied"].([]any)), 1)
+	for _, args := range [][]string{{"company", "list"}, {"migrate"}, {"serve", "--addr", "127.0.0.1:0"}} {
+		code, message := sh.with("TICKETING_SECRET_KEY", strings.Repeat("cd", 32)).refusal(args...)
+		is.Equal(code, "SECRET_KEY")
+		is.True(strings.Contains(message, "not those of this database"))
+	}
+	is.Equal(len(sh.array("company", "list")), 0)
+}
+
+// A database that is no cluster is not distributed, and says what it lacks.
+func TestDistributeWithoutCitus(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	code, message := onPostgres(t).refusal("migrate", "--distribute", "citus")
+	is.Equal(code, "NOT_DISTRIBUTABLE")
+	is.True(strings.Contains(message, "CREATE EXTENSION citus"))
+}
+
+// Whatever is wrong with the name of a database or with the server behind it is told in words that help, with a code for
+// scripts, and without the password, a word of SQL or a word of a driver.
+func TestPostgresThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	// The server must read it as whoever it runs as.
+	hba, err := os.CreateTemp("", "ticketing-hba-*") //nolint:usetesting // The folder of a test is closed to others.
+	is.NoErr(err)
+	t.Cleanup(func() { _ = os.Remove(hba.Name()) })
+	_, err = hba.WriteString("host all ticketing all trust\nhost all all all scram-sha-256\n")
+	is.NoErr(err)
+	is.NoErr(hba.Chmod(0o644))
+	is.NoErr(hba.Close())
+	server := pgtest.Start(t, "hba_file="+hba.Name(), "fsync=off")
+	admin := newShell(t).with("TICKETING_DATABASE", server.DSN("postgres"), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32))
+	for _, statement := range []string{
+		"CREATE ROLE guest LOGIN PASSWORD 'hush-hush'", "CREATE DATABASE filled",
+	} {
+		_, err := admin.postgres().ExecContext(t.Context(), statement)
+		is.NoErr(err)
+	}
+	admin.with("TICKETING_DATABASE", server.DSN("filled")).object("migrate")
+	at := server.Addr()
+	for _, test := range []struct{ name, database, code, want string }{
+		{"refused", "postgres://guest:hush-hush@127.0.0.1:1/d", "UNAVAILABLE", "127.0.0.1:1/d cannot be used: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{"wrong password", "postgres://guest:hush-hash@" + at + "/postgres?sslmode=disable", "DATABASE_ACCESS", "password authentication failed"},
+		{"no database", "postgres://guest:hush-hush@" + at + "/nothing?sslmode=disable", "DATABASE_ACCESS", "CREATE DATABASE"},
+		{"no right to create", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable", "DATABASE_ACCESS", "GRANT CREATE"},
+		{"no right to read", "postgres://guest:hush-hush@" + at + "/filled?sslmode=disable", "DATABASE_ACCESS", "needs SELECT, INSERT and UPDATE"},
+		{"no TLS", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=verify-full", "UNAVAILABLE", "append sslmode=disable"},
+		{"unknown option", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&target_session_attrs=any", "INVALID_REQUEST", "an option of the URL is none of the server's: unrecognized configuration parameter \"target_session_attrs\""},
+		{"value of an option", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&lock_timeout=hush", "INVALID_REQUEST", "value that the server refuses"},
+		{"no password", "postgres://guest@" + at + "/postgres?sslmode=disable", "DATABASE_ACCESS", "28P01"},
+		{"port", "postgres://guest:hush-hush@127.0.0.1:99999/postgres", "INVALID_REQUEST", "from 1 to 65535"},
+		{"unknown sslmode", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=hush", "INVALID_REQUEST", "option that is not understood"},
+		{"no certificate", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=verify-full&sslrootcert=/hush", "INVALID_REQUEST", "certificate"},
+		{"malformed", "postgres://guest:hush%zz@" + at + "/postgres", "INVALID_REQUEST", "percent-encoded"},
+		{"password that ends the host", "postgres://guest:hush#hush@" + at + "/postgres", "INVALID_REQUEST", "--database: "},
+		{"password that begins the path", "postgres://guest:12/hush@" + at + "/postgres", "INVALID_REQUEST", "--database: "},
+		{"no host", "postgres://guest:hush-hush@/postgres", "INVALID_REQUEST", "names no host"},
+		{"no role", "postgres://" + at + "/postgres", "INVALID_REQUEST", "names no role"},
+		{"no name", "postgres://guest:hush-hush@" + at, "INVALID_REQUEST", "names no database"},
+		{"no URL", "postgres:hush", "INVALID_REQUEST", "percent-encoded"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			is := is.New(t)
+			sh := admin.with("TICKETING_DATABASE", test.database)
+			sh.t = t
+			for _, args := range [][]string{{"company", "list"}, {"serve", "--addr", "127.0.0.1:0"}, short()} {
+				code, message := sh.refusal(args...)
+				is.Equal(code, test.code)
+				want := test.want
+				if args[0] == "bench" && strings.HasPrefix(test.name, "no right") {
+					want = "the role needs CREATE on the database" // It makes a schema.
+				}
+				if !strings.Contains(strings.ToLower(message), strings.ToLower(want)) {
+					t.Errorf("%q is not in %q", want, message)
+				}
+				for _, never := range []string{"hush", "SELECT name", "CREATE TABLE", "pgdriver", "ticketing/store"} {
+					if strings.Contains(message, never) {
+						t.Errorf("%q is in %q", never, message)
+					}
+				}
+			}
+		})
+	}
+}
+
+// held is a row of a wallet that somebody else has locked.
+func (s shop) held(t *testing.T, db *sql.DB) (release func()) {
+	t.Helper()
+	is := is.New(t)
+	tx, err := db.BeginTx(t.Context(), nil)
+	is.NoErr(err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	_, err = tx.ExecContext(t.Context(),
+		"SELECT FROM ticketing_wallets WHERE company_id = '"+s.companyID+"' AND wallet = 'FLOAT' FOR UPDATE")
+	is.NoErr(err)
+	return func() { is.NoErr(tx.Rollback()) }
+}
+
+// A server that is asked for more than its queue holds answers 503 INTERNAL_ERROR at once, and says when to come back.
+// Nothing is lost: the same requests, sent again, are all sold, once each.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := onPostgres(t)
+	shop := sh.openShop()
+	db := sh.postgres()
+	_, origin := sh.serve("--group-queue", "1", "--rate-limit", "0")
+	release := shop.held(t, db)
+	const buyers = 8
+	refused := make(chan struct{}, 1000*buyers)
+	buy := func(ctx context.Context, key string) error {
+		for {
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, origin+prefix+"/checkouts",
+				strings.NewReader(shop.checkout()))
+			if err != nil {
+				return err
+			}
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set("Authorization", "Bearer "+shop.key)
+			request.Header.Set("Idempotency-Key", key)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return err
+			}
+			_ = response.Body.Close()
+			switch response.StatusCode {
+			case http.StatusCreated:
+				return nil
+			case http.StatusServiceUnavailable:
+				if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err != nil || seconds < 1 {
+					return fmt.Errorf("Retry-After is %q", response.Header.Get("Retry-After"))
+				}
+				refused <- struct{}{}
+			default:
+				return fmt.Errorf("status %d", response.StatusCode)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(20 * time.Millisecond): // Less than a well-behaved client waits.
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	errs := make([]error, buyers)
+	var all sync.WaitGroup
+	for i := range buyers {
+		all.Go(func() { errs[i] = buy(ctx, fmt.Sprintf("cart-%04d", i)) })
+	}
+	for range buyers {
+		select {
+		case <-refused:
+		case <-ctx.Done():
+			t.Fatal("nobody was refused")
+		}
+	}
+	release()
+	all.Wait()
+	for _, err := range errs {
+		is.NoErr(err)
+	}
+	_, told := get(t, origin+"/metrics")
+	is.True(regexp.MustCompile(`ticketing_group_queue_full_total\{operation="[^"]+"\} [1-9]`).MatchString(told))
+	is.True(strings.Contains(told, `,status="503"}`))
+	var orders int
+	is.NoErr(db.QueryRowContext(t.Context(), "SELECT count(*) FROM ticketing_orders").Scan(&orders))
+	is.Equal(orders, buyers+1) // One is the demo's.
+	is.Equal(sh.object("ledger", "verify")["ok"], true)
+}
+
+// A sale under way when the signal comes is committed and answered before the server ends.
+func TestServerDrainsOnPostgres(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := onPostgres(t)
+	shop := sh.openShop()
+	db := sh.postgres()
+	p, origin := sh.serve()
+	release := shop.held(t, db)
+	status := make(chan int, 1)
+	go func() {
+		got, _, _ := try(t.Context(), http.MethodPost, origin+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
+		status <- got
+	}()
+	waiting := 0
+	for begun := time.Now(); waiting == 0 && time.Since(begun) < patience; {
+		is.NoErr(db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "+
+			"AND wait_event_type = 'Lock'").Scan(&waiting))
+	}
+	p.signal(syscall.SIGTERM)
+	at, err := url.Parse(origin)
+	is.NoErr(err)
+	is.True(closes(t.Context(), at.Host))
+	release()
+	is.Equal(<-status, http.StatusCreated)
+	is.Equal(p.wait(), 0)
+	is.Equal(len(sh.array("ledger", "list", shop.companyID, "--wallet", "EARNINGS")), 2)
+}
