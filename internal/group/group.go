@@ -38,6 +38,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"sync/atomic"
 	"time"
 )
 
@@ -87,7 +88,8 @@ type Config[K comparable, T any] struct {
 
 	// Linger is the part of a run's time, one Linger-th, that the next group may wait for the calls that follow on those
 	// of the run: where as many clients as before come again at once, they go together rather than in two halves. It
-	// waits for no more calls than ran and wait already, and never after a run of one call. 0 is no waiting.
+	// waits for no more calls than ran and wait already, no longer than until as many as ran have come to all lanes, and
+	// never after a run of one call. 0 is no waiting.
 	Linger int
 
 	// Timeout is the time that one run has. One that fails after it is neither halved nor split: its calls fail
@@ -102,8 +104,9 @@ type Config[K comparable, T any] struct {
 // Lanes runs calls in groups. A key belongs to one lane; the groups of a key never overlap. It is safe for use by
 // several goroutines.
 type Lanes[K comparable, T any] struct {
-	seed  maphash.Seed
-	lanes []*lane[K, T]
+	seed     maphash.Seed
+	lanes    []*lane[K, T]
+	arrivals atomic.Int64 // the calls that came, to whichever lane
 }
 
 // New returns lanes that are idle: no goroutine runs before the first call. It panics if Run is missing.
@@ -122,7 +125,7 @@ func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 
 	l := &Lanes[K, T]{seed: maphash.MakeSeed(), lanes: make([]*lane[K, T], cmp.Or(config.Lanes, 2))}
 	for i := range l.lanes {
-		l.lanes[i] = newLane(&config)
+		l.lanes[i] = newLane(&config, &l.arrivals)
 	}
 	return l
 }
@@ -146,6 +149,7 @@ func (l *Lanes[K, T]) Do(ctx context.Context, key K, weight int, call T) error {
 	if err != nil {
 		return err
 	}
+	l.arrived()
 	if lead {
 		lane.runner.lead()
 	}
@@ -179,6 +183,16 @@ func (l *Lanes[K, T]) Drain(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// arrived tells the lanes that wait for calls of another one.
+func (l *Lanes[K, T]) arrived() {
+	count := l.arrivals.Add(1)
+	for _, lane := range l.lanes {
+		if until := lane.until.Load(); until != 0 && count >= until {
+			lane.gather()
+		}
+	}
 }
 
 func (l *Lanes[K, T]) lane(key K) *lane[K, T] {

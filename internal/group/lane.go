@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // entry is one call on its way. It waits in its key's queue, is in the hands of one runner, or is answered. Its place
@@ -42,13 +43,16 @@ type lane[K comparable, T any] struct {
 	running bool               // the lane's own runner is at work
 	beside  int                // runners at work for busy keys
 	target  int                // how many calls the lane's runner waits for; 0 when it does not
-	enough  chan struct{}      // closed when they are there
+	enough  chan struct{}      // closed when they are there, or as many as ran have come to all lanes
 	closed  bool
 	idle    chan struct{} // closed when the lane is, and nothing runs
+
+	arrivals *atomic.Int64 // of all lanes
+	until    atomic.Int64  // the arrival that the lane's runner waits for at most; 0 when it does not
 }
 
-func newLane[K comparable, T any](config *Config[K, T]) *lane[K, T] {
-	l := &lane[K, T]{config: config, queues: make(map[K]*queue[K, T]), idle: make(chan struct{})}
+func newLane[K comparable, T any](config *Config[K, T], arrivals *atomic.Int64) *lane[K, T] {
+	l := &lane[K, T]{config: config, arrivals: arrivals, queues: make(map[K]*queue[K, T]), idle: make(chan struct{})}
 	l.runner.lane = l
 	l.turns.init()
 	l.parked.init()
@@ -69,15 +73,29 @@ func (l *lane[K, T]) join(e *entry[K, T]) (lead bool, err error) {
 	e.place.value = e
 	q.calls.pushBack(&e.place)
 	l.waiting++
-	if l.target > 0 && l.waiting >= l.target {
-		l.target = 0
-		close(l.enough)
+	if l.waiting >= l.target {
+		l.gathered()
 	}
 	if !q.alone && !q.turn.held() {
 		l.turns.pushBack(&q.turn)
 		lead, l.running = !l.running, true
 	}
 	return lead, nil
+}
+
+// gather ends the waiting of the lane's runner for more calls.
+func (l *lane[K, T]) gather() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gathered()
+}
+
+func (l *lane[K, T]) gathered() {
+	if l.target > 0 {
+		l.target = 0
+		l.until.Store(0)
+		close(l.enough)
+	}
 }
 
 // leave takes out a call that waits, and tells whether it did. One that runs is marked as left.

@@ -14,6 +14,7 @@ type runner[K comparable, T any] struct {
 	busy  bool         // the key did not have its locks the last time
 
 	ran    int           // how many calls the last run had
+	came   int64         // how many had come to all lanes when it was answered
 	took   time.Duration // how long it took
 	failed bool          // it was not kept
 
@@ -107,22 +108,24 @@ func (r *runner[K, T]) linger() {
 		return
 	}
 	l.mu.Lock()
-	target := min(l.config.Size, l.waiting+ran)
+	target, until := min(l.config.Size, l.waiting+ran), r.came+int64(ran)
 	if l.waiting >= target || l.closed {
 		l.mu.Unlock()
 		return
 	}
 	enough := make(chan struct{})
 	l.target, l.enough = target, enough
+	l.until.Store(until)
+	if l.arrivals.Load() >= until { // Whoever came before did not see that it is waited for.
+		l.gathered()
+	}
 	l.mu.Unlock()
 	patience := time.NewTimer(r.took / time.Duration(l.config.Linger))
 	defer patience.Stop()
 	select {
 	case <-enough:
 	case <-patience.C:
-		l.mu.Lock()
-		l.target = 0
-		l.mu.Unlock()
+		l.gather()
 	}
 }
 
@@ -156,6 +159,7 @@ func (r *runner[K, T]) run() {
 		}
 		cancel()
 		r.ran, r.took, r.failed = len(part), time.Since(start), err != nil
+		r.came = r.lane.arrivals.Load()
 		if config.Ran != nil {
 			config.Ran(len(part), r.took, err)
 		}
