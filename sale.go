@@ -18,7 +18,6 @@ type checkoutCall = call[CheckoutParams, Order]
 // What a sale only reads (event status, branding, rate) is behind the shared gate; stock and wallets are locked before
 // they are read, the wallets last.
 type sale struct {
-	events    map[EventRef]EventRecord
 	brandings map[uuid.UUID]BrandingRecord
 	rates     map[uuid.UUID]RateRecord
 	stock     map[shelf][]*BatchRecord // oldest first
@@ -65,15 +64,12 @@ var (
 // sell decides checkouts in the order they came and writes the accepted ones.
 func (s *Service) sell(ctx context.Context, tx Tx, at time.Time, calls []*checkoutCall) error {
 	state := &sale{buyers: map[BuyerRef]BuyerRecord{}}
-	if err := state.readEvents(ctx, tx, calls); err != nil {
+	if err := state.readTerms(ctx, tx, at, calls); err != nil {
 		return err
 	}
 	calls = open(calls)
 	if len(calls) == 0 {
 		return nil
-	}
-	if err := state.readTerms(ctx, tx, at, calls); err != nil {
-		return err
 	}
 	if err := state.lockStock(ctx, tx, calls); err != nil {
 		return err
@@ -97,53 +93,34 @@ func (s *Service) sell(ctx context.Context, tx Tx, at time.Time, calls []*checko
 	return state.write(ctx, tx)
 }
 
-// readEvents refuses the checkouts of events that are not on sale.
-func (st *sale) readEvents(ctx context.Context, tx Tx, calls []*checkoutCall) error {
-	refs := make([]EventRef, len(calls))
+// readTerms reads what the checkouts are made under, and refuses those of events that are not on sale.
+func (st *sale) readTerms(ctx context.Context, tx Tx, at time.Time, calls []*checkoutCall) error {
+	refs := make([]SaleTermsRef, len(calls))
 	for i, c := range calls {
-		refs[i] = EventRef{CompanyID: c.company.ID, ID: c.params.EventID}
-	}
-	events, err := tx.Events(ctx, distinct(refs))
-	if err != nil {
-		return err
-	}
-	st.events = make(map[EventRef]EventRecord, len(events))
-	for _, event := range events {
-		st.events[event.ref()] = event
-	}
-	for i, c := range calls {
-		switch event, ok := st.events[refs[i]]; {
-		case !ok:
-			c.err = errEventNotFound
-		case event.Status != EventPublished:
-			c.err = errEventNotOnSale
+		refs[i] = SaleTermsRef{
+			EventRef:        EventRef{CompanyID: c.company.ID, ID: c.params.EventID},
+			BrandingVersion: c.company.BrandingVersion,
 		}
 	}
-	return nil
-}
-
-func (st *sale) readTerms(ctx context.Context, tx Tx, at time.Time, calls []*checkoutCall) error {
-	companies := make([]uuid.UUID, len(calls))
-	brandings := make([]BrandingRef, len(calls))
+	found, err := tx.SaleTerms(ctx, distinct(refs), at)
+	if err != nil {
+		return err
+	}
+	statuses := make(map[EventRef]EventStatus, len(found))
+	st.rates = make(map[uuid.UUID]RateRecord)
+	st.brandings = make(map[uuid.UUID]BrandingRecord)
+	for _, terms := range found {
+		statuses[terms.EventRef] = terms.Status
+		st.rates[terms.CompanyID], st.brandings[terms.CompanyID] = terms.Rate, terms.Branding
+	}
 	for i, c := range calls {
-		companies[i] = c.company.ID
-		brandings[i] = BrandingRef{CompanyID: c.company.ID, Version: c.company.BrandingVersion}
-	}
-	rates, err := tx.EffectiveRates(ctx, distinct(companies), at)
-	if err != nil {
-		return err
-	}
-	st.rates = make(map[uuid.UUID]RateRecord, len(rates))
-	for _, rate := range rates {
-		st.rates[rate.CompanyID] = rate
-	}
-	looks, err := tx.Brandings(ctx, distinct(brandings))
-	if err != nil {
-		return err
-	}
-	st.brandings = make(map[uuid.UUID]BrandingRecord, len(looks))
-	for _, look := range looks {
-		st.brandings[look.CompanyID] = look
+		switch statuses[refs[i].EventRef] {
+		case EventPublished:
+		case "":
+			c.err = errEventNotFound
+		default:
+			c.err = errEventNotOnSale
+		}
 	}
 	return nil
 }

@@ -56,6 +56,7 @@ type ReadTx interface {
 	APIKeyReader
 	CategoryReader
 	EventReader
+	TermsReader
 	InventoryReader
 	OrderReader
 	WalletReader

@@ -38,11 +38,18 @@ type WalletRef struct {
 	Wallet    ledger.Wallet
 }
 
-// LockedWallet is a wallet that other writers are kept from, and its last entry, the zero entry before the first.
+// LockedWallet is a wallet that other writers are kept from, and where its last entry leaves it.
 type LockedWallet struct {
 	WalletRecord
 
-	Last ledger.Entry
+	Last LastEntry
+}
+
+// LastEntry is what a wallet must agree with: its newest entry, zero before the first.
+type LastEntry struct {
+	Sequence int64
+	After    money.Amount
+	Hash     ledger.Hash
 }
 
 // FloatCreditRecord is a funding of FLOAT under its provider reference.
@@ -123,7 +130,8 @@ func (w *LockedWallet) move(
 	if err != nil {
 		return ledger.Entry{}, err
 	}
-	w.Sequence, w.Balance, w.Hash, w.LastAt, w.Last = head.Sequence, head.Balance, head.Hash, head.At, entry
+	w.Sequence, w.Balance, w.Hash, w.LastAt, w.Last = head.Sequence, head.Balance, head.Hash, head.At,
+		LastEntry{Sequence: entry.Sequence, After: entry.After, Hash: entry.Hash}
 	return entry, nil
 }
 

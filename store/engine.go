@@ -54,6 +54,9 @@ type engine interface {
 	appendStock(to *builder, queries []ticketing.StockQuery)
 	// appendRates finds for each company the rate that holds at a time.
 	appendRates(to *builder, companies []uuid.UUID, at int64)
+	// appendTerms finds the status of events, and the branding and the rate of a time of each one's company, for a set of
+	// company_id, id and version.
+	appendTerms(to *builder, of set, at int64)
 	// appendHeads finds wallets, w, and the last entry of each, e.
 	appendHeads(to *builder, wallets set)
 	// useIndex stands behind a table whose planner would rather read the primary key than the index that is meant.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,6 +140,28 @@ func same(a, b any) bool {
 	return (x == nil) == (y == nil) && bytes.Equal(x, y)
 }
 
+// compareRows orders the rows of a set by their ids, texts and numbers. Any order would do that is the same everywhere.
+func compareRows(a, b []any) int {
+	for i := range a {
+		order := 0
+		switch x := a[i].(type) {
+		case uuid.UUID:
+			y := b[i].(uuid.UUID)
+			order = bytes.Compare(x[:], y[:])
+		case string:
+			order = strings.Compare(x, b[i].(string))
+		case int64:
+			order = cmp.Compare(x, b[i].(int64))
+		default:
+			panic("ticketing/store: rows are locked by a value of an unknown type")
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
 // table is a set as it stands behind FROM: columns that are the same in all rows are values, the others arrays.
 type table struct {
 	set
@@ -275,7 +296,7 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 	if of.lock {
 		end = rowLock
 		// Everybody locks in one order.
-		slices.SortFunc(t.rows, func(a, b []any) int { return cmp.Compare(fmt.Sprint(a...), fmt.Sprint(b...)) })
+		slices.SortFunc(t.rows, compareRows)
 	}
 	if t.varying > 0 {
 		t.appendFrom(to)
@@ -300,9 +321,36 @@ func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int6
 	to.add(" AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r", at)
 }
 
+func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
+	t := tableOf(of)
+	cell := func(column int) { t.appendCell(to, column) }
+	to.add("SELECT ")
+	for i := range of.columns {
+		cell(i)
+		to.add(", ")
+	}
+	to.add(termsColumns + " FROM ")
+	if t.varying > 0 {
+		t.appendFrom(to)
+	} else {
+		to.add("(SELECT 1) AS v")
+	}
+	to.add(" LEFT JOIN LATERAL (SELECT status FROM ticketing_events t WHERE t.company_id = ")
+	cell(0)
+	to.add(" AND t.id = ")
+	cell(1)
+	to.add(" OFFSET 0) AS e ON true LEFT JOIN LATERAL (SELECT * FROM ticketing_brandings t WHERE t.company_id = ")
+	cell(0)
+	to.add(" AND t.version = ")
+	cell(2)
+	to.add(" OFFSET 0) AS b ON true LEFT JOIN LATERAL (SELECT * FROM ticketing_commission_rates t WHERE t.company_id = ")
+	cell(0)
+	to.add(` AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r ON true`, at)
+}
+
 func (e *postgresEngine) appendHeads(to *builder, wallets set) {
 	e.appendFound(to, found{set: wallets, table: "ticketing_wallets w"})
-	to.add(` LEFT JOIN LATERAL (SELECT * FROM ticketing_ledger_entries t
+	to.add(` LEFT JOIN LATERAL (SELECT sequence, balance_after, hash FROM ticketing_ledger_entries t
 		WHERE t.company_id = w.company_id AND t.wallet = w.wallet AND t.sequence = w.sequence`)
 	if t := tableOf(wallets); t.constant[0] {
 		to.add(" AND t.company_id = ")
@@ -328,8 +376,16 @@ func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 
 // appendUpdate hides from the planner how many rows there are, behind a query of its own for each array: it expects ten
 // and looks each up by its key. Of many it would rather read all that a company has.
+//
+// Behind a column of the key that differs none is written as a value: by that it would read the whole index.
 func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set) {
 	t := tableOf(of)
+	for i := 1; i < keys; i++ {
+		if t.constant[i] && !t.constant[i-1] {
+			t.constant[i] = false
+			t.varying++
+		}
+	}
 	to.add("UPDATE " + name + " AS t SET ")
 	for i := keys; i < len(of.columns); i++ {
 		if i > keys {

@@ -73,6 +73,13 @@ func askAll(tb testing.TB, s ticketing.Store) {
 			func() error { _, err := tx.ListCategories(ctx, "a", limit); return err },
 			func() error { _, err := tx.Categories(ctx, []uuid.UUID{number(4), number(5)}); return err },
 			func() error { _, err := tx.FindEvent(ctx, event.ID); return err },
+			func() error {
+				_, err := tx.SaleTerms(ctx, []ticketing.SaleTermsRef{
+					{EventRef: event, BrandingVersion: 1},
+					{EventRef: ticketing.EventRef{CompanyID: company, ID: number(9)}, BrandingVersion: 1},
+				}, minute(3))
+				return err
+			},
 			func() error { _, err := tx.DueEvents(ctx, minute(60), limit); return err },
 			func() error {
 				_, err := tx.ListEvents(ctx, ticketing.EventQuery{CompanyID: company, Limit: limit})

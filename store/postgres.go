@@ -235,6 +235,11 @@ func (e *postgresEngine) close() error {
 	return e.db.Close()
 }
 
+// byIndex keeps the planner to the indexes in a transaction: all that one reads is found by a key. Of a table that is
+// small, or was when its statistics were taken, it would rather read the whole.
+const byIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_hashjoin TO off; " +
+	"SET LOCAL enable_mergejoin TO off; SET LOCAL enable_memoize TO off; "
+
 // settings begin a message outside of a transaction that we began, or follow BEGIN. They are set in the transaction
 // alone: what is set for a connection leaks to others behind a pooler, or is lost.
 func (e *postgresEngine) settings(statement, lock time.Duration) string {
@@ -244,6 +249,7 @@ func (e *postgresEngine) settings(statement, lock time.Duration) string {
 	}
 	fmt.Fprintf(&text, "SET LOCAL statement_timeout TO %d; ", statement.Milliseconds())
 	if lock > 0 {
+		text.WriteString(byIndex)
 		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
 			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
 	}

@@ -172,7 +172,8 @@ func sale(
 	if _, err := tx.Results(ctx, []ticketing.ResultRef{key}); err != nil {
 		return err
 	}
-	if _, err := tx.Events(ctx, []ticketing.EventRef{event}); err != nil {
+	terms, err := tx.SaleTerms(ctx, []ticketing.SaleTermsRef{{EventRef: event, BrandingVersion: 1}}, at)
+	if err != nil {
 		return err
 	}
 	stock, err := tx.LockStock(ctx, []ticketing.StockQuery{{
@@ -181,20 +182,13 @@ func sale(
 	if err != nil {
 		return err
 	}
-	rates, err := tx.EffectiveRates(ctx, []uuid.UUID{company}, at)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Brandings(ctx, []ticketing.BrandingRef{{CompanyID: company, Version: 1}}); err != nil {
-		return err
-	}
 	wallets, err := tx.LockWallets(ctx, []ticketing.WalletRef{
 		{CompanyID: company, Wallet: ledger.Float}, {CompanyID: company, Wallet: ledger.Earnings},
 	})
 	if err != nil {
 		return err
 	}
-	return keepSale(ctx, tx, sold{order: order, quantity: quantity, at: at, key: key, stock: stock, rate: rates[0], wallets: wallets})
+	return keepSale(ctx, tx, sold{order: order, quantity: quantity, at: at, key: key, stock: stock, rate: terms[0].Rate, wallets: wallets})
 }
 
 type sold struct {

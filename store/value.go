@@ -53,6 +53,37 @@ func (h *hash) Scan(src any) error {
 	return nil
 }
 
+// missing is a text, and number a number, that is zero where a row is missing.
+type (
+	missing string
+	number  int64
+)
+
+// Scan reads a text.
+func (m *missing) Scan(src any) error {
+	switch text := src.(type) {
+	case nil:
+		*m = ""
+	case string:
+		*m = missing(text)
+	case []byte:
+		*m = missing(text)
+	default:
+		return fmt.Errorf("a text is kept as %T", src)
+	}
+	return nil
+}
+
+// Scan reads a number.
+func (n *number) Scan(src any) error {
+	value, ok := src.(int64)
+	if src != nil && !ok {
+		return fmt.Errorf("a number is kept as %T", src)
+	}
+	*n = number(value)
+	return nil
+}
+
 // texts is a list of texts as a JSON array.
 type texts[T ~string] []T
 

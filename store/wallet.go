@@ -57,15 +57,8 @@ func scanEntry(row *sql.Rows, e *ledger.Entry) error {
 
 // scanLocked reads a wallet and its last entry, which may be missing.
 func scanLocked(row *sql.Rows, w *ticketing.LockedWallet) error {
-	var wallet, kind, reference sql.NullString
-	var sequence, amount, before, after sql.NullInt64
-	e := &w.Last
-	err := row.Scan(append(walletFields(&w.WalletRecord), (*id)(&e.CompanyID), &wallet, &sequence, &kind, &amount,
-		&before, &after, &reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))...)
-	e.Wallet, e.Kind, e.Reference = ledger.Wallet(wallet.String), ledger.Kind(kind.String), reference.String
-	e.Sequence = sequence.Int64
-	*(*int64)(&e.Amount), *(*int64)(&e.Before), *(*int64)(&e.After) = amount.Int64, before.Int64, after.Int64
-	return err
+	return row.Scan(append(walletFields(&w.WalletRecord),
+		(*number)(&w.Last.Sequence), (*number)(&w.Last.After), (*hash)(&w.Last.Hash))...)
 }
 
 // Wallets finds wallets.
@@ -123,7 +116,7 @@ func (tx *transaction) LockWallets(
 				return nil, err
 			}
 			return query(ctx, &tx.session, "LockWallets", scanLocked,
-				"SELECT "+walletColumns+", "+entryColumns+" FROM ?", heads(walletSet(refs, "")))
+				"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads(walletSet(refs, "")))
 		})
 }
 

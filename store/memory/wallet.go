@@ -34,7 +34,8 @@ func (w *wallets) find(ref ticketing.WalletRef) ticketing.WalletRecord { return 
 func (w *wallets) locked(ref ticketing.WalletRef) ticketing.LockedWallet {
 	wallet := ticketing.LockedWallet{WalletRecord: w.find(ref)}
 	if entries, ok := w.entries[ref]; ok && len(*entries) > 0 {
-		wallet.Last = (*entries)[len(*entries)-1]
+		last := (*entries)[len(*entries)-1]
+		wallet.Last = ticketing.LastEntry{Sequence: last.Sequence, After: last.After, Hash: last.Hash}
 	}
 	return wallet
 }

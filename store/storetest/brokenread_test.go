@@ -50,6 +50,15 @@ func brokenReads() []broken {
 		{"takes a rate before its time", "rates/the effective one", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return hasty{tx}
 		})},
+		{"sells under a rate before its time", "terms/are those of the roles they spare", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return hastyTerms{tx}
+		})},
+		{"sells events of other companies", "terms/are those of the roles they spare", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return foreignTerms{tx}
+		})},
+		{"sells under one look for all", "terms/are those of the roles they spare", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return oneLook{tx}
+		})},
 		{"hands out what it keeps", "copies/what is handed out may be changed", handsOut},
 	}
 }
@@ -175,6 +184,46 @@ func (h hasty) EffectiveRates(
 	ctx context.Context, companies []uuid.UUID, at time.Time,
 ) ([]ticketing.RateRecord, error) {
 	return h.ReadTx.EffectiveRates(ctx, companies, at.Add(time.Millisecond))
+}
+
+type hastyTerms struct{ ticketing.ReadTx }
+
+func (h hastyTerms) SaleTerms(
+	ctx context.Context, refs []ticketing.SaleTermsRef, at time.Time,
+) ([]ticketing.SaleTerms, error) {
+	return h.ReadTx.SaleTerms(ctx, refs, at.Add(time.Millisecond))
+}
+
+type foreignTerms struct{ ticketing.ReadTx }
+
+func (f foreignTerms) SaleTerms(
+	ctx context.Context, refs []ticketing.SaleTermsRef, at time.Time,
+) ([]ticketing.SaleTerms, error) {
+	found, err := f.ReadTx.SaleTerms(ctx, refs, at)
+	for i, terms := range found {
+		event, err := f.FindEvent(ctx, terms.ID)
+		if err != nil {
+			return nil, err
+		}
+		found[i].Status = event.Status
+	}
+	return found, err
+}
+
+type oneLook struct{ ticketing.ReadTx }
+
+func (o oneLook) SaleTerms(
+	ctx context.Context, refs []ticketing.SaleTermsRef, at time.Time,
+) ([]ticketing.SaleTerms, error) {
+	found, err := o.ReadTx.SaleTerms(ctx, refs, at)
+	first := make(map[ticketing.EventRef]ticketing.BrandingRecord)
+	for i, terms := range found {
+		if look, known := first[terms.EventRef]; known {
+			found[i].Branding = look
+		}
+		first[terms.EventRef] = found[i].Branding
+	}
+	return found, err
 }
 
 // shared answers with the very event it once read.

@@ -31,7 +31,7 @@ func Checks() []Check {
 	return slices.Concat(
 		transactionChecks(), endingChecks(), isolationChecks(), claimChecks(), gateChecks(), recordChecks(),
 		textChecks(), copyChecks(), companyChecks(), brandingChecks(), commissionChecks(), apiKeyChecks(),
-		secretChecks(), categoryChecks(), eventChecks(), inventoryChecks(), stockChecks(), orderChecks(),
+		secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(), orderChecks(),
 		admissionChecks(), walletChecks(), ledgerChecks(), outboxChecks(), idempotencyChecks(),
 	)
 }

@@ -93,9 +93,10 @@ func walletsLocked(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return err
 	}
+	newest := ticketing.LastEntry{Sequence: last.Sequence, After: last.After, Hash: last.Hash}
 	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
 		return want("a wallet that moved and one that did not",
-			[]ticketing.LockedWallet{{WalletRecord: float, Last: last}, {WalletRecord: earnings}},
+			[]ticketing.LockedWallet{{WalletRecord: float, Last: newest}, {WalletRecord: earnings}},
 		).from(tx.LockWallets(ctx, []ticketing.WalletRef{
 			{CompanyID: companyA, Wallet: ledger.Float}, {CompanyID: companyA, Wallet: ledger.Earnings},
 		}))

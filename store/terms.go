@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+)
+
+// termsColumns stand behind the company, the event and the version that were asked for.
+const termsColumns = "e.status, " + termsBranding + ", " + rateColumns
+
+const termsBranding = `b.company_id, b.version, b.brand_name, b.logo_url, b.primary_color, b.accent_color,
+	b.checkout_footer, b.ticket_footer, b.email_footer, b.support_email, b.created_at`
+
+func scanTerms(row *sql.Rows, t *ticketing.SaleTerms) error {
+	b, r := &t.Branding, &t.Rate
+	var value, unit missing
+	err := row.Scan((*id)(&t.CompanyID), (*id)(&t.ID), &t.BrandingVersion, (*missing)(&t.Status),
+		(*id)(&b.CompanyID), (*number)(&b.Version), (*missing)(&b.BrandName), (*missing)(&b.LogoURL),
+		(*missing)(&b.PrimaryColor), (*missing)(&b.AccentColor), (*missing)(&b.CheckoutFooter),
+		(*missing)(&b.TicketFooter), (*missing)(&b.EmailFooter), (*missing)(&b.SupportEmail), (*moment)(&b.CreatedAt),
+		(*id)(&r.CompanyID), (*id)(&r.ID), (*number)(&r.Position), &value, &unit, (*moment)(&r.EffectiveFrom),
+		(*moment)(&r.CreatedAt))
+	if err != nil || value == "" {
+		return err
+	}
+	if r.Rate, err = money.ParseRate(string(value), money.Unit(unit)); err != nil {
+		return fmt.Errorf("commission rate %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// SaleTerms finds what sales are made under, in one statement.
+func (s *session) SaleTerms(
+	ctx context.Context, refs []ticketing.SaleTermsRef, at time.Time,
+) ([]ticketing.SaleTerms, error) {
+	return lookUp(refs, func(t ticketing.SaleTerms) ticketing.SaleTermsRef { return t.SaleTermsRef },
+		func(refs []ticketing.SaleTermsRef) ([]ticketing.SaleTerms, error) {
+			return query(ctx, s, "SaleTerms", scanTerms, "?", terms{
+				at.UnixMilli(), of("company_id, id, version", refs, func(r ticketing.SaleTermsRef) []any {
+					return []any{r.CompanyID, r.ID, r.BrandingVersion}
+				}),
+			})
+		})
+}
+
+// terms is the statement that finds the terms of the rows of a set: company_id, id, version.
+type terms struct {
+	at int64
+	of set
+}
+
+func (t terms) appendTo(to *builder) { to.engine.appendTerms(to, t.of, t.at) }
