@@ -107,7 +107,7 @@ type IssuedAPIKey struct {
 func (o Operator) IssueAPIKey(
 	ctx context.Context, companyID uuid.UUID, name string, grants []Grant,
 ) (IssuedAPIKey, error) {
-	if err := o.allow(PermissionAPIKeyManage, companyID); err != nil {
+	if err := o.allowWrite(PermissionAPIKeyManage, companyID); err != nil {
 		return IssuedAPIKey{}, err
 	}
 	var v violations
@@ -116,7 +116,7 @@ func (o Operator) IssueAPIKey(
 	if err := v.err(); err != nil {
 		return IssuedAPIKey{}, err
 	}
-	return o.makeKey(ctx, companyID, func(context.Context, Tx) (APIKeyRecord, error) {
+	return o.makeKey(ctx, "key.issue", companyID, func(context.Context, Tx) (APIKeyRecord, error) {
 		return APIKeyRecord{Name: name, Grants: slices.Clone(grants)}, nil
 	})
 }
@@ -128,7 +128,7 @@ func (o Operator) RotateAPIKey(ctx context.Context, keyID uuid.UUID) (IssuedAPIK
 	if err != nil {
 		return IssuedAPIKey{}, err
 	}
-	return o.makeKey(ctx, ref.CompanyID, func(ctx context.Context, tx Tx) (APIKeyRecord, error) {
+	return o.makeKey(ctx, "key.rotate", ref.CompanyID, func(ctx context.Context, tx Tx) (APIKeyRecord, error) {
 		predecessor, err := only(tx.APIKeys(ctx, []APIKeyRef{ref}))
 		if err == nil && predecessor.Status != APIKeyActive {
 			err = conflict("A revoked API key cannot be rotated.")
@@ -151,15 +151,16 @@ func (o Operator) RevokeAPIKey(ctx context.Context, keyID uuid.UUID) (APIKey, er
 			if err != nil {
 				return err
 			}
-			wasActive := key.Status == APIKeyActive
-			if wasActive {
-				key.Status, key.RevokedAt = APIKeyRevoked, at
+			before := key.apiKey()
+			if revoked = before; key.Status != APIKeyActive {
+				return nil
 			}
+			key.Status, key.RevokedAt = APIKeyRevoked, at
 			revoked = key.apiKey()
-			if wasActive {
-				return tx.UpdateAPIKey(ctx, key)
+			if err := tx.UpdateAPIKey(ctx, key); err != nil {
+				return err
 			}
-			return nil
+			return o.audit(ctx, tx, at, "key.revoke", ref.CompanyID, about("key", keyID), changes{before, revoked})
 		})
 	if err != nil {
 		return APIKey{}, err
@@ -186,7 +187,8 @@ func (o Operator) ListAPIKeys(ctx context.Context, companyID uuid.UUID) ([]APIKe
 
 // makeKey keeps a new key. The draft says what it is to be.
 func (o Operator) makeKey(
-	ctx context.Context, companyID uuid.UUID, draft func(ctx context.Context, tx Tx) (APIKeyRecord, error),
+	ctx context.Context, action string, companyID uuid.UUID,
+	draft func(ctx context.Context, tx Tx) (APIKeyRecord, error),
 ) (IssuedAPIKey, error) {
 	if err := o.s.secrets.check(ctx, o.s); err != nil {
 		return IssuedAPIKey{}, err
@@ -215,7 +217,10 @@ func (o Operator) makeKey(
 			}
 			made.CompanyID, made.ID, made.Status, made.CreatedAt = companyID, id, APIKeyActive, at
 			made.Digest = o.s.keys.Sum(secretDomain, id.String(), secret)
-			return tx.CreateAPIKey(ctx, made)
+			if err := tx.CreateAPIKey(ctx, made); err != nil {
+				return err
+			}
+			return o.audit(ctx, tx, at, action, companyID, about("key", id), changes{after: made.apiKey()})
 		})
 	if err != nil {
 		return IssuedAPIKey{}, err

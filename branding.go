@@ -130,7 +130,11 @@ func (o Operator) UpdateBranding(
 			if err := tx.AppendBranding(ctx, next); err != nil {
 				return err
 			}
-			return tx.UpdateCompany(ctx, *company)
+			if err := tx.UpdateCompany(ctx, *company); err != nil {
+				return err
+			}
+			return o.audit(ctx, tx, at, "branding.set", companyID, about("company", companyID),
+				changes{current.branding(), updated})
 		})
 	if err != nil {
 		return Branding{}, err

@@ -57,7 +57,7 @@ func (c CategoryRecord) category() Category {
 // words joined by single hyphens, and is CONFLICT where it is taken, also by an inactive category. It needs
 // tenant:manage.
 func (o Operator) CreateCategory(ctx context.Context, name, slug string) (Category, error) {
-	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
+	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Category{}, err
 	}
 	var v violations
@@ -75,7 +75,11 @@ func (o Operator) CreateCategory(ctx context.Context, name, slug string) (Catego
 		if _, err := tx.Enter(ctx, Entrance{}); err != nil {
 			return err
 		}
-		return tx.CreateCategory(ctx, category)
+		if err := tx.CreateCategory(ctx, category); err != nil {
+			return err
+		}
+		return o.audit(ctx, tx, category.CreatedAt, "category.create", uuid.Nil, about("category", category.ID),
+			changes{after: category.category()})
 	})
 	// The id is new, so nothing but the slug can be taken.
 	if taken := (*ConstraintError)(nil); errors.As(err, &taken) {
@@ -119,9 +123,10 @@ func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 // DeactivateCategory keeps new events from taking a category; those that have it go on showing it. One that is
 // inactive already stays as it is. It needs tenant:manage.
 func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Category, error) {
-	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
+	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Category{}, err
 	}
+	at := o.s.now()
 	var category CategoryRecord
 	err := o.s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{}); err != nil {
@@ -138,8 +143,13 @@ func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Categor
 		if category.Status == CategoryInactive {
 			return nil
 		}
+		before := category
 		category.Status = CategoryInactive
-		return tx.UpdateCategory(ctx, category)
+		if err := tx.UpdateCategory(ctx, category); err != nil {
+			return err
+		}
+		return o.audit(ctx, tx, at, "category.deactivate", uuid.Nil, about("category", id),
+			changes{before.category(), category.category()})
 	})
 	if err != nil {
 		return Category{}, err

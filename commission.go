@@ -58,7 +58,7 @@ func (r RateRecord) rate() CommissionRate {
 func (o Operator) ScheduleCommission(
 	ctx context.Context, companyID uuid.UUID, rate money.Rate, effectiveFrom time.Time,
 ) (CommissionRate, error) {
-	if err := o.allow(PermissionCommissionSchedule, companyID); err != nil {
+	if err := o.allowWrite(PermissionCommissionSchedule, companyID); err != nil {
 		return CommissionRate{}, err
 	}
 	fromNow := effectiveFrom.IsZero()
@@ -80,7 +80,11 @@ func (o Operator) ScheduleCommission(
 			if fromNow {
 				scheduled.EffectiveFrom = at
 			}
-			return tx.AppendRate(ctx, scheduled)
+			if err := tx.AppendRate(ctx, scheduled); err != nil {
+				return err
+			}
+			return o.audit(ctx, tx, at, "commission.schedule", companyID, about("rate", scheduled.ID),
+				changes{after: scheduled.rate()})
 		})
 	if err != nil {
 		return CommissionRate{}, err

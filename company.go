@@ -72,7 +72,7 @@ func findCompany(ctx context.Context, tx CompanyReader, id uuid.UUID) (CompanyRe
 // CreateCompany makes an active, unverified company with the default branding and both wallets at 0.00. The name has
 // 2 to 120 characters. It needs tenant:manage.
 func (o Operator) CreateCompany(ctx context.Context, name string) (Company, error) {
-	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
+	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Company{}, err
 	}
 	var v violations
@@ -96,9 +96,14 @@ func (o Operator) CreateCompany(ctx context.Context, name string) (Company, erro
 		if err := tx.AppendBranding(ctx, defaultBranding(company)); err != nil {
 			return err
 		}
-		return tx.CreateWallets(ctx, []WalletRecord{
+		err := tx.CreateWallets(ctx, []WalletRecord{
 			emptyWallet(company.ID, ledger.Float), emptyWallet(company.ID, ledger.Earnings),
 		})
+		if err != nil {
+			return err
+		}
+		return o.audit(ctx, tx, at, "company.create", company.ID, about("company", company.ID),
+			changes{after: company.audited()})
 	})
 	if err != nil {
 		return Company{}, err
@@ -153,24 +158,40 @@ func (o Operator) ListCompanies(ctx context.Context, params PageParams) (Page[Co
 // write of a caller of it goes through. One that
 // is suspended already stays as it is. It needs tenant:manage.
 func (o Operator) SuspendCompany(ctx context.Context, id uuid.UUID) (Company, error) {
-	return o.setStatus(ctx, id, CompanySuspended)
+	return o.setStatus(ctx, "company.suspend", id, CompanySuspended)
 }
 
 // ActivateCompany ends a suspension. One that is active already stays as it is. It needs tenant:manage.
 func (o Operator) ActivateCompany(ctx context.Context, id uuid.UUID) (Company, error) {
-	return o.setStatus(ctx, id, CompanyActive)
+	return o.setStatus(ctx, "company.activate", id, CompanyActive)
 }
 
-func (o Operator) setStatus(ctx context.Context, id uuid.UUID, status CompanyStatus) (Company, error) {
-	return o.changeCompany(ctx, PermissionManage, id, func(_ time.Time, company *CompanyRecord) error {
+func (o Operator) setStatus(
+	ctx context.Context, action string, id uuid.UUID, status CompanyStatus,
+) (Company, error) {
+	return o.changeCompany(ctx, PermissionManage, action, id, func(_ time.Time, company *CompanyRecord) error {
 		company.Status = status
 		return nil
 	})
 }
 
+// audited is what the audit log tells of a company. Why it was rejected is for staff only.
+func (c CompanyRecord) audited() any {
+	return struct {
+		Name              string             `json:"name"`
+		Status            CompanyStatus      `json:"status"`
+		Verification      VerificationStatus `json:"verification"`
+		ApprovalExpiresAt *Time              `json:"approvalExpiresAt"`
+		GraceUntil        *Time              `json:"graceUntil"`
+	}{
+		c.Name, c.Status, c.Verification.Status, when(c.Verification.ApprovalExpiresAt), when(c.Verification.GraceUntil),
+	}
+}
+
 // changeCompany changes the company's own record and keeps it, unless nothing changed.
 func (o Operator) changeCompany(
-	ctx context.Context, permission Permission, id uuid.UUID, rule func(at time.Time, company *CompanyRecord) error,
+	ctx context.Context, permission Permission, action string, id uuid.UUID,
+	rule func(at time.Time, company *CompanyRecord) error,
 ) (Company, error) {
 	var changed Company
 	err := o.change(ctx, permission, id, func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
@@ -184,7 +205,10 @@ func (o Operator) changeCompany(
 		}
 		company.UpdatedAt = later(at, before.UpdatedAt)
 		changed = company.company()
-		return tx.UpdateCompany(ctx, *company)
+		if err := tx.UpdateCompany(ctx, *company); err != nil {
+			return err
+		}
+		return o.audit(ctx, tx, at, action, id, about("company", id), changes{before.audited(), company.audited()})
 	})
 	if err != nil {
 		return Company{}, err

@@ -60,7 +60,7 @@ func (s *Service) endDueEvent(ctx context.Context, ref EventRef, at time.Time) (
 //
 // Errors: NOT_FOUND, CONFLICT for any event that is not published.
 func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error) {
-	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
+	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Event{}, err
 	}
 	var found EventRecord
@@ -76,21 +76,32 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 		return Event{}, errEventNotFound
 	}
 	var ended Event
-	err = o.s.endEvent(ctx, found.ref(), o.s.now(), func(e EventRecord) error {
+	at := o.s.now()
+	err = o.s.endEvent(ctx, found.ref(), at, func(e EventRecord) error {
 		if e.Status != EventPublished {
 			return conflict("Only a published event can be ended; this one is %s.", e.Status)
 		}
 		return nil
-	}, &ended)
+	}, func(ctx context.Context, tx Tx, event EventRecord) error {
+		var err error
+		if ended, err = showEvent(ctx, tx, event); err != nil {
+			return err
+		}
+		return o.audit(ctx, tx, at, "event.end", event.CompanyID, about("event", eventID), changes{
+			map[string]any{"status": EventPublished}, map[string]any{"status": ended.Status},
+		})
+	})
 	if err != nil {
 		return Event{}, err
 	}
 	return ended, nil
 }
 
-// endEvent ends an event that check, which sees it locked, has nothing against.
+// endEvent ends an event that check, which sees it locked, has nothing against. In the same transaction follow, if it is
+// not nil, does what else is to be done about it.
 func (s *Service) endEvent(
-	ctx context.Context, ref EventRef, at time.Time, check func(EventRecord) error, shown *Event,
+	ctx context.Context, ref EventRef, at time.Time, check func(EventRecord) error,
+	follow func(ctx context.Context, tx Tx, event EventRecord) error,
 ) error {
 	return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Close: []uuid.UUID{ref.CompanyID}}); err != nil {
@@ -105,13 +116,9 @@ func (s *Service) endEvent(
 		}
 		event.Status, event.UpdatedAt = EventEnded, later(at, event.UpdatedAt)
 		event.schedule(at)
-		if err := tx.UpdateEvent(ctx, event); err != nil {
+		if err := tx.UpdateEvent(ctx, event); err != nil || follow == nil {
 			return err
 		}
-		if shown == nil {
-			return nil
-		}
-		*shown, err = showEvent(ctx, tx, event)
-		return err
+		return follow(ctx, tx, event)
 	})
 }

@@ -37,7 +37,7 @@ func newFloatCredit(applied bool, entry ledger.Entry) FloatCredit {
 func (o Operator) CreditFloat(
 	ctx context.Context, companyID uuid.UUID, amount money.Amount, reference string,
 ) (FloatCredit, error) {
-	if err := o.allow(PermissionFloatCredit, companyID); err != nil {
+	if err := o.allowWrite(PermissionFloatCredit, companyID); err != nil {
 		return FloatCredit{}, err
 	}
 	var v violations
@@ -71,12 +71,17 @@ func (o Operator) CreditFloat(
 			if err != nil {
 				return err
 			}
-			if earlier.Sequence == 0 {
-				credit, err = newCredit(ctx, tx, float, amount, reference, at)
-			} else {
+			if earlier.Sequence != 0 {
 				credit, err = earlierCredit(ctx, tx, earlier, amount)
+				return err
 			}
-			return err
+			if credit, err = newCredit(ctx, tx, float, amount, reference, at); err != nil {
+				return err
+			}
+			return o.audit(ctx, tx, at, "float.credit", companyID, about("company", companyID), changes{
+				map[string]any{"float": credit.BalanceBefore},
+				map[string]any{"float": credit.BalanceAfter, "reference": reference},
+			})
 		})
 	if err != nil {
 		return FloatCredit{}, err

@@ -3,36 +3,15 @@ package ticketing
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// Permission is one right on the operator's plane. None of them can be placed on a public API key.
-type Permission string
-
-// The permissions of a company's administrators, for their own company.
-const (
-	PermissionKYBRead        Permission = "COMPANY:kyb:read"
-	PermissionAPIKeyRead     Permission = "COMPANY:api_key:read"
-	PermissionAPIKeyManage   Permission = "COMPANY:api_key:manage"
-	PermissionBrandingRead   Permission = "COMPANY:branding:read"
-	PermissionBrandingManage Permission = "COMPANY:branding:manage"
-	PermissionWalletRead     Permission = "COMPANY:wallet:read"
-)
-
-// The permissions of platform staff, for every company.
-const (
-	PermissionFloatCredit        Permission = "tenant_float:credit"
-	PermissionCommissionSchedule Permission = "tenant_commission:schedule"
-	PermissionKYBDecide          Permission = "tenant_kyb:decide"
-	PermissionManage             Permission = "tenant:manage"
-)
-
 // Actor is who acts on the operator's plane: an administrator of one company, or platform staff.
 type Actor struct {
-	// Name tells people who it was.
+	// Name tells people who it was, and is what the audit log keeps: 1 to 200 characters on one line, surrounding white
+	// space aside. Without one an actor may read and not write.
 	Name string
 	// CompanyID is the company an administrator belongs to; zero for platform staff.
 	CompanyID uuid.UUID
@@ -43,15 +22,6 @@ type Actor struct {
 // Staff is a platform actor with every permission, for a host or a command line that trusts itself.
 func Staff(name string) Actor { return Actor{Name: name, Permissions: AllPermissions()} }
 
-// AllPermissions are the permissions of companies, then those of staff.
-func AllPermissions() []Permission {
-	return []Permission{
-		PermissionKYBRead, PermissionAPIKeyRead, PermissionAPIKeyManage, PermissionBrandingRead,
-		PermissionBrandingManage, PermissionWalletRead,
-		PermissionFloatCredit, PermissionCommissionSchedule, PermissionKYBDecide, PermissionManage,
-	}
-}
-
 // Operator runs companies and their money on behalf of an actor. [Service.As] makes it.
 type Operator struct {
 	s     *Service
@@ -61,9 +31,6 @@ type Operator struct {
 // As is the operator's plane in the name of an actor. Each method checks the exact permission it names, and that an
 // administrator stays within their own company: else PERMISSION_DENIED, and for another company NOT_FOUND.
 func (s *Service) As(actor Actor) Operator { return Operator{s: s, actor: actor} }
-
-// forStaff tells whether a permission is one that no administrator of a company can hold.
-func (p Permission) forStaff() bool { return !strings.HasPrefix(string(p), "COMPANY:") }
 
 // holds checks a permission, for whichever company.
 func (o Operator) holds(permission Permission) error {
@@ -90,9 +57,19 @@ func (o Operator) allow(permission Permission, companyID uuid.UUID) error {
 	return nil
 }
 
+// allowWrite is allow for what changes something: the actor has a name for the audit log, else INVALID_REQUEST.
+func (o Operator) allowWrite(permission Permission, companyID uuid.UUID) error {
+	if err := o.allow(permission, companyID); err != nil {
+		return err
+	}
+	_, err := o.actor.auditName()
+	return err
+}
+
 var errNoCompany = notFound("The company")
 
-// An operatorRule decides about one company and writes what follows, at a time that was read before. It may run again.
+// An operatorRule decides about one company and writes what follows, at a time that was read before; where it changed
+// something, it ends with [Operator.audit]. It may run again.
 type operatorRule func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error
 
 // change runs a rule that changes what a sale only reads: it has the company to itself.
@@ -108,7 +85,7 @@ func (o Operator) share(ctx context.Context, permission Permission, companyID uu
 func (o Operator) update(
 	ctx context.Context, permission Permission, companyID uuid.UUID, in Entrance, rule operatorRule,
 ) error {
-	if err := o.allow(permission, companyID); err != nil {
+	if err := o.allowWrite(permission, companyID); err != nil {
 		return err
 	}
 	at := o.s.now()

@@ -3,6 +3,8 @@ package ticketing_test
 import (
 	"context"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,19 +14,24 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store/memory"
 )
 
 // right is one method of the operator's plane and the permission it asks for.
 type right struct {
-	method     string
+	method string
+	// action is what the audit log calls it; empty for a method that changes nothing.
+	action     string
 	permission ticketing.Permission
 	// platform says that the method is about no company, so that an administrator gets nowhere with it.
 	platform bool
-	call     func(ctx context.Context, o ticketing.Operator, own subject) error
+	// before makes a subject one that the call changes, where it is not yet.
+	before func(ctx context.Context, o ticketing.Operator, own subject) error
+	call   func(ctx context.Context, o ticketing.Operator, own subject) error
 }
 
-// subject is what a call is about: a verified company with an active key and a published event.
-type subject struct{ company, key, event uuid.UUID }
+// subject is what a call is about: a verified company with an active key and a published event, and an active category.
+type subject struct{ company, key, event, category uuid.UUID }
 
 func (d *desk) subject(t *testing.T) subject {
 	t.Helper()
@@ -36,13 +43,15 @@ func (d *desk) subject(t *testing.T) subject {
 			ImageURL: "https://cdn.adire.ng/live.jpg", Status: ticketing.EventPublished,
 		})
 	is.New(t).NoErr(err)
-	return subject{company: company, key: key.ID, event: event.ID}
+	category, err := d.staff.CreateCategory(t.Context(), "Music", "music-"+uuid.NewString())
+	is.New(t).NoErr(err)
+	return subject{company: company, key: key.ID, event: event.ID, category: category.ID}
 }
 
 func rights() []right {
 	return []right{
 		{
-			method: "CreateCompany", permission: ticketing.PermissionManage, platform: true,
+			method: "CreateCompany", action: "company.create", permission: ticketing.PermissionManage, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
 				_, err := o.CreateCompany(ctx, "Bogolan Nights")
 				return err
@@ -63,42 +72,50 @@ func rights() []right {
 			},
 		},
 		{
-			method: "SuspendCompany", permission: ticketing.PermissionManage,
+			method: "SuspendCompany", action: "company.suspend", permission: ticketing.PermissionManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.SuspendCompany(ctx, own.company)
 				return err
 			},
 		},
 		{
-			method: "ActivateCompany", permission: ticketing.PermissionManage,
+			method: "ActivateCompany", action: "company.activate", permission: ticketing.PermissionManage,
+			before: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.SuspendCompany(ctx, own.company)
+				return err
+			},
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ActivateCompany(ctx, own.company)
 				return err
 			},
 		},
 		{
-			method: "ApproveVerification", permission: ticketing.PermissionKYBDecide,
+			method: "ApproveVerification", action: "kyb.approve", permission: ticketing.PermissionKYBDecide,
+			before: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.RevokeVerification(ctx, own.company)
+				return err
+			},
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ApproveVerification(ctx, own.company, time.Time{})
 				return err
 			},
 		},
 		{
-			method: "RejectVerification", permission: ticketing.PermissionKYBDecide,
+			method: "RejectVerification", action: "kyb.reject", permission: ticketing.PermissionKYBDecide,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.RejectVerification(ctx, own.company, "No registration number")
 				return err
 			},
 		},
 		{
-			method: "GrantGrace", permission: ticketing.PermissionKYBDecide,
+			method: "GrantGrace", action: "kyb.grace", permission: ticketing.PermissionKYBDecide,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.GrantGrace(ctx, own.company, opening.Add(time.Hour))
 				return err
 			},
 		},
 		{
-			method: "RevokeVerification", permission: ticketing.PermissionKYBDecide,
+			method: "RevokeVerification", action: "kyb.revoke", permission: ticketing.PermissionKYBDecide,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.RevokeVerification(ctx, own.company)
 				return err
@@ -112,14 +129,14 @@ func rights() []right {
 			},
 		},
 		{
-			method: "UpdateBranding", permission: ticketing.PermissionBrandingManage,
+			method: "UpdateBranding", action: "branding.set", permission: ticketing.PermissionBrandingManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.UpdateBranding(ctx, own.company, ticketing.UpdateBrandingParams{BrandName: new("Adire")})
 				return err
 			},
 		},
 		{
-			method: "ScheduleCommission", permission: ticketing.PermissionCommissionSchedule,
+			method: "ScheduleCommission", action: "commission.schedule", permission: ticketing.PermissionCommissionSchedule,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ScheduleCommission(ctx, own.company, money.Rate{}, time.Time{})
 				return err
@@ -133,7 +150,7 @@ func rights() []right {
 			},
 		},
 		{
-			method: "CreditFloat", permission: ticketing.PermissionFloatCredit,
+			method: "CreditFloat", action: "float.credit", permission: ticketing.PermissionFloatCredit,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.CreditFloat(ctx, own.company, 1, "PSK-"+uuid.NewString())
 				return err
@@ -147,14 +164,18 @@ func rights() []right {
 			},
 		},
 		{
-			method: "SuspendWallet", permission: ticketing.PermissionManage,
+			method: "SuspendWallet", action: "wallet.suspend", permission: ticketing.PermissionManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.SuspendWallet(ctx, own.company, ledger.Float)
 				return err
 			},
 		},
 		{
-			method: "ActivateWallet", permission: ticketing.PermissionManage,
+			method: "ActivateWallet", action: "wallet.activate", permission: ticketing.PermissionManage,
+			before: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.SuspendWallet(ctx, own.company, ledger.Float)
+				return err
+			},
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ActivateWallet(ctx, own.company, ledger.Float)
 				return err
@@ -181,21 +202,21 @@ func rights() []right {
 			},
 		},
 		{
-			method: "IssueAPIKey", permission: ticketing.PermissionAPIKeyManage,
+			method: "IssueAPIKey", action: "key.issue", permission: ticketing.PermissionAPIKeyManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.IssueAPIKey(ctx, own.company, "gate", ticketing.AllGrants())
 				return err
 			},
 		},
 		{
-			method: "RotateAPIKey", permission: ticketing.PermissionAPIKeyManage,
+			method: "RotateAPIKey", action: "key.rotate", permission: ticketing.PermissionAPIKeyManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.RotateAPIKey(ctx, own.key)
 				return err
 			},
 		},
 		{
-			method: "RevokeAPIKey", permission: ticketing.PermissionAPIKeyManage,
+			method: "RevokeAPIKey", action: "key.revoke", permission: ticketing.PermissionAPIKeyManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.RevokeAPIKey(ctx, own.key)
 				return err
@@ -209,14 +230,28 @@ func rights() []right {
 			},
 		},
 		{
-			method: "EndEvent", permission: ticketing.PermissionManage,
+			method: "ListAudit", permission: ticketing.PermissionAuditRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ListAudit(ctx, own.company, ticketing.PageParams{})
+				return err
+			},
+		},
+		{
+			method: "ListAudit", permission: ticketing.PermissionManage, platform: true,
+			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
+				_, err := o.ListAudit(ctx, uuid.Nil, ticketing.PageParams{})
+				return err
+			},
+		},
+		{
+			method: "EndEvent", action: "event.end", permission: ticketing.PermissionManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.EndEvent(ctx, own.event)
 				return err
 			},
 		},
 		{
-			method: "CreateCategory", permission: ticketing.PermissionManage, platform: true,
+			method: "CreateCategory", action: "category.create", permission: ticketing.PermissionManage, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
 				_, err := o.CreateCategory(ctx, "Music", "music-"+uuid.NewString())
 				return err
@@ -230,38 +265,85 @@ func rights() []right {
 			},
 		},
 		{
-			method: "DeactivateCategory", permission: ticketing.PermissionManage, platform: true,
-			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
-				// Who may deactivate one may create it; to the others, that there is none makes no difference.
-				category, err := o.CreateCategory(ctx, "Music", "music-"+uuid.NewString())
-				if err != nil {
-					category.ID = uuid.New()
-				}
-				_, err = o.DeactivateCategory(ctx, category.ID)
+			method: "DeactivateCategory", action: "category.deactivate", permission: ticketing.PermissionManage, platform: true,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.DeactivateCategory(ctx, own.category)
 				return err
 			},
 		},
 	}
 }
 
+// Every method of the operator's plane is in the table of permissions, and asks for what the table says.
 func TestEveryOperatorMethodHasItsRight(t *testing.T) {
 	t.Parallel()
-	listed := make(map[string]bool)
-	for _, right := range rights() {
-		listed[right.method] = true
+	is := is.New(t)
+	type need struct {
+		method     string
+		permission ticketing.Permission
 	}
-	for method := range reflect.TypeFor[ticketing.Operator]().Methods() {
-		if !listed[method.Name] {
-			t.Errorf("%s is not in the table of rights", method.Name)
+	told, tried := make(map[need]bool), make(map[need]bool)
+	methods := make(map[string]bool)
+	for _, rule := range ticketing.PermissionRules() {
+		for _, method := range rule.Methods {
+			is.True(!told[need{method, rule.Permission}]) // told once
+			told[need{method, rule.Permission}] = true
+			methods[method] = true
 		}
+	}
+	for _, right := range rights() {
+		tried[need{right.method, right.permission}] = true
+	}
+	is.Equal(tried, told)
+	for method := range reflect.TypeFor[ticketing.Operator]().Methods() {
+		is.True(methods[method.Name]) // in the table of permissions
+		delete(methods, method.Name)
+	}
+	is.Equal(methods, map[string]bool{}) // methods that are none
+}
+
+// Section 1, item 4: no permission of the operator's plane can be placed on a public API key, and none is told twice.
+func TestNoPermissionIsAGrant(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := newDesk(t, memory.New())
+	company := d.verified(t)
+	seen := make(map[ticketing.Permission]bool)
+	for _, permission := range ticketing.AllPermissions() {
+		is.True(!seen[permission])
+		seen[permission] = true
+		is.True(!slices.Contains(ticketing.AllGrants(), ticketing.Grant(permission)))
+		_, err := d.staff.IssueAPIKey(t.Context(), company, "gate", []ticketing.Grant{ticketing.Grant(permission)})
+		is.Equal(said(err), "grants[0]: must be one of the seven grants of a public API key")
+	}
+	keys, err := d.staff.ListAPIKeys(t.Context(), company)
+	is.NoErr(err)
+	is.Equal(len(keys), 0)
+}
+
+// The names of permissions tell their plane; a viewer sees everything and changes nothing, and whoever may change
+// something may see it.
+func TestRolesFollowFromTheTable(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for _, rule := range ticketing.PermissionRules() {
+		is.Equal(rule.Staff, !strings.HasPrefix(string(rule.Permission), "COMPANY:"))
+		if rule.Staff {
+			is.Equal(len(rule.Roles), 0)
+			continue
+		}
+		reads := strings.HasSuffix(string(rule.Permission), ":read")
+		is.Equal(slices.Contains(rule.Roles, ticketing.RoleViewer), reads)
+		is.True(slices.Contains(rule.Roles, ticketing.RoleOwner))
+		is.True(!reads || slices.Contains(rule.Roles, ticketing.RoleAdministrator))
 	}
 }
 
 func TestOperatorsNeedTheExactPermission(t *testing.T) {
 	t.Parallel()
-	forStaff := map[ticketing.Permission]bool{
-		ticketing.PermissionFloatCredit: true, ticketing.PermissionCommissionSchedule: true,
-		ticketing.PermissionKYBDecide: true, ticketing.PermissionManage: true,
+	forStaff := make(map[ticketing.Permission]bool)
+	for _, rule := range ticketing.PermissionRules() {
+		forStaff[rule.Permission] = rule.Staff
 	}
 	for _, right := range rights() {
 		name := right.method
@@ -302,6 +384,9 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 				} {
 					t.Run(test.name, func(t *testing.T) {
 						own = d.subject(t)
+						if right.before != nil {
+							is.New(t).NoErr(right.before(t.Context(), d.staff, own))
+						}
 						o := d.As(ticketing.Actor{Name: "test", CompanyID: test.of(), Permissions: test.permissions})
 						before := d.books(t, own)
 						err := right.call(t.Context(), o, own)
@@ -334,7 +419,9 @@ func (d *desk) books(t *testing.T, own subject) []any {
 	is.NoErr(err)
 	event, err := d.GetEvent(t.Context(), ticketing.TrustedCaller(own.company, ticketing.GrantEventRead), own.event)
 	is.NoErr(err)
-	return []any{company, branding, rates, wallets, keys, categories, event}
+	acts, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+	is.NoErr(err)
+	return []any{company, branding, rates, wallets, keys, categories, event, acts}
 }
 
 func TestTheUnknownCompanyIsNotFound(t *testing.T) {
@@ -346,7 +433,7 @@ func TestTheUnknownCompanyIsNotFound(t *testing.T) {
 		t.Run(right.method, func(t *testing.T) {
 			t.Parallel()
 			onDesks(t, func(t *testing.T, d *desk) {
-				err := right.call(t.Context(), d.staff, subject{uuid.New(), uuid.New(), uuid.New()})
+				err := right.call(t.Context(), d.staff, subject{uuid.New(), uuid.New(), uuid.New(), uuid.New()})
 				is.New(t).Equal(code(err), ticketing.CodeNotFound)
 			})
 		})

@@ -61,6 +61,7 @@ type ReadTx interface {
 	OrderReader
 	WalletReader
 	FactReader
+	AuditReader
 }
 
 // Tx is what can be read and written, a role for each subject.
@@ -79,6 +80,7 @@ type Tx interface {
 	OrderWriter
 	WalletWriter
 	FactWriter
+	AuditWriter
 }
 
 // Gate is the way into an Update: one fair readers-writer lock for each company, and the keys in flight.

@@ -111,7 +111,7 @@ type Config struct {
 	MeterProvider metric.MeterProvider
 	// Clock tells the time. Defaults to time.Now.
 	Clock func() time.Time
-	// NewID makes ids, UUIDs of version 4. Defaults to random ones.
+	// NewID makes ids, UUIDs of version 4. Defaults to random ones. Those of the audit log are always random.
 	NewID func() uuid.UUID
 	// Grouping says how calls that come at the same time share a transaction. Defaults to what the store works best
 	// with.

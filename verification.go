@@ -56,7 +56,7 @@ var errUnverified = conflict("Current company verification is required")
 func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, expires time.Time) (Company, error) {
 	forever := expires.IsZero()
 	expires = moment(expires)
-	return o.decide(ctx, companyID, func(at time.Time, verification *VerificationRecord) error {
+	return o.decide(ctx, "kyb.approve", companyID, func(at time.Time, verification *VerificationRecord) error {
 		var v violations
 		if !forever {
 			future(&v, "expires", expires, at)
@@ -69,7 +69,7 @@ func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, 
 // RejectVerification rejects a company from whatever status, for a reason of 1 to 500 characters that only staff see.
 // A grace stays in force. It needs tenant_kyb:decide.
 func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, reason string) (Company, error) {
-	return o.decide(ctx, companyID, func(_ time.Time, verification *VerificationRecord) error {
+	return o.decide(ctx, "kyb.reject", companyID, func(_ time.Time, verification *VerificationRecord) error {
 		var v violations
 		verification.Reason = requiredText(&v, "reason", reason, 1, 500)
 		verification.Status, verification.ApprovalExpiresAt = VerificationRejected, time.Time{}
@@ -81,7 +81,7 @@ func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, r
 // as it is: a grace is not an approval. It needs tenant_kyb:decide.
 func (o Operator) GrantGrace(ctx context.Context, companyID uuid.UUID, until time.Time) (Company, error) {
 	until = moment(until)
-	return o.decide(ctx, companyID, func(at time.Time, verification *VerificationRecord) error {
+	return o.decide(ctx, "kyb.grace", companyID, func(at time.Time, verification *VerificationRecord) error {
 		var v violations
 		future(&v, "until", until, at)
 		verification.GraceUntil = until
@@ -91,16 +91,17 @@ func (o Operator) GrantGrace(ctx context.Context, companyID uuid.UUID, until tim
 
 // RevokeVerification takes back approval and grace, from whatever status. It needs tenant_kyb:decide.
 func (o Operator) RevokeVerification(ctx context.Context, companyID uuid.UUID) (Company, error) {
-	return o.decide(ctx, companyID, func(_ time.Time, verification *VerificationRecord) error {
+	return o.decide(ctx, "kyb.revoke", companyID, func(_ time.Time, verification *VerificationRecord) error {
 		*verification = VerificationRecord{Status: VerificationRevoked}
 		return nil
 	})
 }
 
 func (o Operator) decide(
-	ctx context.Context, companyID uuid.UUID, rule func(at time.Time, verification *VerificationRecord) error,
+	ctx context.Context, action string, companyID uuid.UUID,
+	rule func(at time.Time, verification *VerificationRecord) error,
 ) (Company, error) {
-	return o.changeCompany(ctx, PermissionKYBDecide, companyID, func(at time.Time, company *CompanyRecord) error {
+	return o.changeCompany(ctx, PermissionKYBDecide, action, companyID, func(at time.Time, company *CompanyRecord) error {
 		return rule(at, &company.Verification)
 	})
 }

@@ -175,18 +175,18 @@ func (o Operator) GetWallets(ctx context.Context, companyID uuid.UUID) (Wallets,
 // SuspendWallet keeps a wallet from moving: a checkout is CHECKOUT_UNAVAILABLE, a funding CONFLICT. One that is
 // suspended already stays as it is. It needs tenant:manage.
 func (o Operator) SuspendWallet(ctx context.Context, companyID uuid.UUID, wallet ledger.Wallet) (Wallets, error) {
-	return o.setWalletStatus(ctx, companyID, wallet, WalletSuspended)
+	return o.setWalletStatus(ctx, "wallet.suspend", companyID, wallet, WalletSuspended)
 }
 
 // ActivateWallet ends a wallet's suspension. One that is active already stays as it is. It needs tenant:manage.
 func (o Operator) ActivateWallet(ctx context.Context, companyID uuid.UUID, wallet ledger.Wallet) (Wallets, error) {
-	return o.setWalletStatus(ctx, companyID, wallet, WalletActive)
+	return o.setWalletStatus(ctx, "wallet.activate", companyID, wallet, WalletActive)
 }
 
 func (o Operator) setWalletStatus(
-	ctx context.Context, companyID uuid.UUID, wallet ledger.Wallet, status WalletStatus,
+	ctx context.Context, action string, companyID uuid.UUID, wallet ledger.Wallet, status WalletStatus,
 ) (Wallets, error) {
-	if err := o.allow(PermissionManage, companyID); err != nil {
+	if err := o.allowWrite(PermissionManage, companyID); err != nil {
 		return Wallets{}, err
 	}
 	var v violations
@@ -196,23 +196,27 @@ func (o Operator) setWalletStatus(
 	}
 	var changed Wallets
 	err := o.share(ctx, PermissionManage, companyID,
-		func(ctx context.Context, tx Tx, _ time.Time, _ *CompanyRecord) error {
+		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
 			locked, err := tx.LockWallets(ctx, walletRefs(companyID))
 			if err != nil {
 				return err
 			}
-			var changes []WalletRecord
+			before := newWallets(locked[0].WalletRecord, locked[1].WalletRecord)
+			var moved []WalletRecord
 			for i := range locked {
 				if locked[i].Wallet == wallet && locked[i].Status != status {
 					locked[i].Status = status
-					changes = append(changes, locked[i].WalletRecord)
+					moved = append(moved, locked[i].WalletRecord)
 				}
 			}
 			changed = newWallets(locked[0].WalletRecord, locked[1].WalletRecord)
-			if len(changes) == 0 {
+			if len(moved) == 0 {
 				return nil
 			}
-			return tx.UpdateWallets(ctx, changes)
+			if err := tx.UpdateWallets(ctx, moved); err != nil {
+				return err
+			}
+			return o.audit(ctx, tx, at, action, companyID, about("company", companyID), changes{before, changed})
 		})
 	if err != nil {
 		return Wallets{}, err

@@ -55,6 +55,7 @@ INSERT INTO ticketing_ledger_entries VALUES
 	({1}, 'FLOAT', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash}), ({1}, 'EARNINGS', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash});
 INSERT INTO ticketing_float_credits VALUES ({1}, 'r', 1, 1);
 INSERT INTO ticketing_outbox VALUES ({1}, 1, {9}, 'order.created', {5}, {no}, NULL);
+INSERT INTO ticketing_audit_entries VALUES ({1}, 1, {9}, 'Obi', 'company.suspend', 'company', '{}');
 `
 
 // attacks are those on both dialects. Each breaks one constraint and nothing else, so that no order of checking
@@ -220,6 +221,10 @@ func attacks() []attack {
 		{"funding changed", "UPDATE ticketing_float_credits SET amount = 2", "float_credits_append_only"},
 		{"funding removed", "DELETE FROM ticketing_float_credits", "float_credits_append_only"},
 
+		{"act twice", "INSERT INTO ticketing_audit_entries SELECT * FROM ticketing_audit_entries", "audit_entries_pkey"},
+		{"act changed", "UPDATE ticketing_audit_entries SET actor = 'x'", "audit_entries_append_only"},
+		{"act removed", "DELETE FROM ticketing_audit_entries", "audit_entries_append_only"},
+
 		{"fact twice", "INSERT INTO ticketing_outbox SELECT * FROM ticketing_outbox", "outbox_pkey"},
 	}
 }
@@ -251,6 +256,7 @@ func postgresAttacks() []attack {
 	made := []attack{{"company and all of it", "TRUNCATE ticketing_companies CASCADE", "brandings_append_only"}}
 	for _, table := range []string{
 		"ledger_entries", "float_credits", "brandings", "commission_rates", "idempotency_keys", "api_key_directory",
+		"audit_entries",
 	} {
 		made = append(made, attack{table + " emptied", "TRUNCATE ticketing_" + table, table + "_append_only"})
 	}

@@ -38,7 +38,7 @@ func placements() []placement {
 		"ticketing_brandings", "ticketing_commission_rates", "ticketing_api_keys", "ticketing_events",
 		"ticketing_inventory_tiers", "ticketing_inventory_batches", "ticketing_orders", "ticketing_admissions",
 		"ticketing_buyers", "ticketing_idempotency_keys", "ticketing_wallets", "ticketing_ledger_entries",
-		"ticketing_float_credits", "ticketing_outbox",
+		"ticketing_float_credits", "ticketing_outbox", "ticketing_audit_entries",
 	} {
 		tables = append(tables, placement{table: table, column: "company_id"})
 	}

@@ -138,6 +138,15 @@ func askAll(tb testing.TB, s ticketing.Store) {
 			},
 			func() error { _, err := tx.FloatCredit(ctx, company, "r"); return err },
 			func() error { _, err := tx.DueCompanies(ctx, minute(20), limit); return err },
+			func() error { _, err := tx.ListAudit(ctx, ticketing.AuditQuery{Limit: limit}); return err },
+			func() error {
+				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{Before: before, Limit: limit})
+				return err
+			},
+			func() error {
+				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{CompanyID: company, Before: before, Limit: limit})
+				return err
+			},
 		} {
 			if err := call(); err != nil {
 				return err
@@ -185,6 +194,7 @@ func TestQueryPlans(t *testing.T) {
 		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
 		"ticketing_inventory_batches_open_list", "ticketing_inventory_batches_stock", "ticketing_orders_event",
 		"ticketing_orders_status_list", "ticketing_orders_event_status", "ticketing_outbox_unhandled",
+		"ticketing_audit_entries_list",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

@@ -59,6 +59,8 @@ INSERT INTO ticketing_ledger_entries SELECT company_id, w, number, 'x', 0, 0, 0,
 	decode(repeat('00', 32), 'hex') FROM ticketing_orders, unnest('{FLOAT,EARNINGS}'::text[]) w;
 INSERT INTO ticketing_float_credits SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, 'r' || n, 1, n
 	FROM generate_series(1, 4000) n;
+INSERT INTO ticketing_audit_entries SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, t(n),
+	u(40000000 + n), 'Obi', 'float.credit', 'company', '{}' FROM generate_series(1, 20000) n;
 INSERT INTO ticketing_outbox SELECT company_id, confirmed_at, id, 'order.created', id, number % 40 <> 0, NULL FROM ticketing_orders;
 ANALYZE;`
 
@@ -145,7 +147,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 		"ticketing_companies_list", "ticketing_commission_rates_effective", "ticketing_api_keys_list",
 		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
 		"ticketing_inventory_batches_stock", "ticketing_orders_event", "ticketing_orders_status_list",
-		"ticketing_orders_event_status", "ticketing_outbox_unhandled",
+		"ticketing_orders_event_status", "ticketing_outbox_unhandled", "ticketing_audit_entries_list",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

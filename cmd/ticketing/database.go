@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/store"
@@ -45,11 +46,24 @@ func (p *program) operateOn(
 	if err != nil {
 		return err
 	}
-	name := "command line"
-	if user := p.getenv("USER"); user != "" {
-		name += " of " + user
+	return do(svc, svc.As(ticketing.Staff(p.actorName())))
+}
+
+// actorName is who runs the command, for the audit log: on one line and no longer than it takes.
+func (p *program) actorName() string {
+	const longest = 100
+	user := strings.ToValidUTF8(p.getenv("USER"), "")
+	user = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, user))
+	if user == "" {
+		return "command line"
 	}
-	return do(svc, svc.As(ticketing.Staff(name)))
+	letters := []rune(user)
+	return "command line of " + string(letters[:min(len(letters), longest)])
 }
 
 // database is a database that was opened, and the secret keys that go with it.

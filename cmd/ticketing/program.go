@@ -51,6 +51,7 @@ type commands struct {
 	Key        keyCommands        `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
 	Category   categoryCommands   `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
 	Event      eventCommands      `cmd:"" group:"operate" help:"End events."`
+	Audit      auditCommands      `cmd:"" group:"operate" help:"List what operators did."`
 }
 
 const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, and earn a commission.`

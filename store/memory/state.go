@@ -18,6 +18,7 @@ type state struct {
 	wallets     wallets
 	outbox      outbox
 	results     results
+	audit       audit
 }
 
 func newState() *state {
@@ -34,6 +35,7 @@ func newState() *state {
 		wallets:     newWallets(),
 		outbox:      newOutbox(),
 		results:     newResults(),
+		audit:       newAudit(),
 	}
 }
 

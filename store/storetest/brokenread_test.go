@@ -50,6 +50,12 @@ func brokenReads() []broken {
 		{"takes a rate before its time", "rates/the effective one", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return hasty{tx}
 		})},
+		{"lists everybody's acts", "audit/list is in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return indiscreet{tx}
+		})},
+		{"lists acts of one time twice", "audit/list is in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return byTimeAlone{tx}
+		})},
 		{"sells under a rate before its time", "terms/are those of the roles they spare", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return hastyTerms{tx}
 		})},
@@ -184,6 +190,23 @@ func (h hasty) EffectiveRates(
 	ctx context.Context, companies []uuid.UUID, at time.Time,
 ) ([]ticketing.RateRecord, error) {
 	return h.ReadTx.EffectiveRates(ctx, companies, at.Add(time.Millisecond))
+}
+
+type indiscreet struct{ ticketing.ReadTx }
+
+func (i indiscreet) ListAudit(ctx context.Context, query ticketing.AuditQuery) ([]ticketing.AuditRecord, error) {
+	query.CompanyID = uuid.Nil
+	return i.ReadTx.ListAudit(ctx, query)
+}
+
+// byTimeAlone turns the page by the time of the last act and not by its id.
+type byTimeAlone struct{ ticketing.ReadTx }
+
+func (b byTimeAlone) ListAudit(ctx context.Context, query ticketing.AuditQuery) ([]ticketing.AuditRecord, error) {
+	if !query.Before.At.IsZero() {
+		query.Before = ticketing.Position{At: query.Before.At.Add(time.Millisecond)}
+	}
+	return b.ReadTx.ListAudit(ctx, query)
 }
 
 type hastyTerms struct{ ticketing.ReadTx }

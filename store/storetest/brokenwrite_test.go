@@ -55,6 +55,9 @@ func brokenWrites() []broken {
 		{"forgets what was handled", "facts/what is handled is not leased again", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return forgetful{tx}
 		})},
+		{"keeps one act of a list", "audit/list is in order and in pages", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return forgetsActs{tx}
+		})},
 		{"loses when a buyer changed", "buyers/new and known ones", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return latestBuyer{tx}
 		})},
@@ -274,6 +277,12 @@ func (f forEver) LeaseFacts(
 type forgetful struct{ ticketing.Tx }
 
 func (forgetful) CompleteFacts(context.Context, []ticketing.FactRecord) error { return nil }
+
+type forgetsActs struct{ ticketing.Tx }
+
+func (f forgetsActs) AppendAudit(ctx context.Context, acts []ticketing.AuditRecord) error {
+	return f.Tx.AppendAudit(ctx, acts[:min(1, len(acts))])
+}
 
 type latestBuyer struct{ ticketing.Tx }
 

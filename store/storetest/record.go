@@ -26,7 +26,7 @@ type record struct {
 func records() []record {
 	return slices.Concat(
 		companyKinds(), brandingKinds(), commissionKinds(), apiKeyKinds(), categoryKinds(), eventKinds(),
-		inventoryKinds(), orderKinds(), admissionKinds(), walletKinds(), ledgerKinds(), outboxKinds(),
+		inventoryKinds(), orderKinds(), admissionKinds(), walletKinds(), ledgerKinds(), outboxKinds(), auditKinds(),
 	)
 }
 

@@ -187,6 +187,13 @@ func factRecord(companyID uuid.UUID, n int, when time.Time) ticketing.FactRecord
 	}
 }
 
+func auditRecord(companyID uuid.UUID, n int, when time.Time) ticketing.AuditRecord {
+	return ticketing.AuditRecord{
+		CompanyID: companyID, At: when, ID: id(n), Actor: awkward, Action: "float.credit", Subject: awkward,
+		Changes: `{"b":{"before":  null,"after":"₦ \u00e9"},"a":1}`,
+	}
+}
+
 func resultRef(companyID uuid.UUID, key string) ticketing.ResultRef {
 	return ticketing.ResultRef{CompanyID: companyID, Operation: "checkouts.create", Key: key}
 }

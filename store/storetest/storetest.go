@@ -32,6 +32,6 @@ func Checks() []Check {
 		transactionChecks(), endingChecks(), isolationChecks(), claimChecks(), gateChecks(), recordChecks(),
 		textChecks(), copyChecks(), companyChecks(), brandingChecks(), commissionChecks(), apiKeyChecks(),
 		secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(), orderChecks(),
-		admissionChecks(), walletChecks(), ledgerChecks(), outboxChecks(), idempotencyChecks(),
+		admissionChecks(), walletChecks(), ledgerChecks(), outboxChecks(), idempotencyChecks(), auditChecks(),
 	)
 }

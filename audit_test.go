@@ -1,0 +1,404 @@
+package ticketing_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// acts is the audit log of a company, or (the zero id) all of it, the latest act first.
+func (d *desk) acts(t *testing.T, companyID uuid.UUID) []ticketing.AuditEntry {
+	t.Helper()
+	var acts []ticketing.AuditEntry
+	for params := (ticketing.PageParams{Limit: ticketing.MaxPageLimit}); ; {
+		page, err := d.staff.ListAudit(t.Context(), companyID, params)
+		is.New(t).NoErr(err)
+		acts = append(acts, page.Items...)
+		if params.Cursor = page.NextCursor; !page.HasMore {
+			return acts
+		}
+	}
+}
+
+// Every method of the operator's plane that changes something leaves what it did in the audit log, and one that reads
+// leaves nothing.
+func TestEveryOperatorWriteIsAudited(t *testing.T) {
+	t.Parallel()
+	for _, right := range rights() {
+		name := right.method
+		if right.platform {
+			name += " of all"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onDesks(t, func(t *testing.T, d *desk) {
+				is := is.New(t)
+				own := d.subject(t)
+				if right.before != nil {
+					is.NoErr(right.before(t.Context(), d.staff, own))
+				}
+				known := make(map[uuid.UUID]bool)
+				for _, act := range d.acts(t, uuid.Nil) {
+					known[act.ID] = true
+				}
+				d.clock.advance(time.Second)
+				is.NoErr(right.call(t.Context(), d.As(ticketing.Staff(" Ngozi Obi ")), own))
+				found := 0
+				for _, act := range d.acts(t, uuid.Nil) {
+					if known[act.ID] {
+						continue
+					}
+					is.True(right.action != "") // What reads leaves nothing.
+					is.Equal(act.Actor, "Ngozi Obi")
+					is.Equal(act.At.Time, opening.Add(time.Second))
+					is.True(json.Valid(act.Changes) && act.Changes[0] == '{')
+					if act.Action == right.action {
+						found++
+						is.Equal(act.CompanyID == nil, strings.HasPrefix(act.Action, "category."))
+						is.True(act.CompanyID == nil || right.platform || *act.CompanyID == own.company)
+					}
+				}
+				is.Equal(found == 1, right.action != "")
+			})
+		})
+	}
+}
+
+// What cannot be written into the log is not done: both are one transaction.
+func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
+	t.Parallel()
+	for _, right := range rights() {
+		if right.action == "" {
+			continue
+		}
+		t.Run(right.method, func(t *testing.T) {
+			t.Parallel()
+			onDesks(t, func(t *testing.T, d *desk) {
+				is := is.New(t)
+				own := d.subject(t)
+				if right.before != nil {
+					is.NoErr(right.before(t.Context(), d.staff, own))
+				}
+				companies, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{})
+				is.NoErr(err)
+				before := d.books(t, own)
+				deaf, err := ticketing.New(deafStore{d.store}, &ticketing.Config{
+					SecretKeys: [][]byte{secretKey('a')}, Clock: d.clock.now,
+				})
+				is.NoErr(err)
+				err = right.call(t.Context(), deaf.As(ticketing.Staff("test")), own)
+				is.True(errors.Is(err, errDeaf))
+				is.Equal(d.books(t, own), before)
+				after, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{})
+				is.NoErr(err)
+				is.Equal(after, companies)
+			})
+		})
+	}
+}
+
+var errDeaf = errors.New("nothing is written into the log")
+
+// deafStore keeps everything but acts.
+type deafStore struct{ ticketing.Store }
+
+func (s deafStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error { return fn(ctx, deafTx{tx}) })
+}
+
+type deafTx struct{ ticketing.Tx }
+
+func (deafTx) AppendAudit(context.Context, []ticketing.AuditRecord) error { return errDeaf }
+
+// An act as an auditor reads it: who, when, what, to what, and each member that changed as it was and as it is.
+func TestAnActOnTheWire(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		var want []string
+		act := func(actor, action, subject, changes string) {
+			t.Helper()
+			d.clock.advance(time.Second)
+			want = append([]string{fmt.Sprintf(`{"at":"%s","actor":"%s","action":"%s","subject":"%s","changes":%s`,
+				ticketing.Time{Time: d.clock.now()}, actor, action, subject, changes)}, want...)
+		}
+		subject := "company " + company.String()
+		want = []string{fmt.Sprintf(`{"at":"2026-11-21T09:30:00.000Z","actor":"test","action":"company.create",`+
+			`"subject":"%s","changes":{"name":{"before":null,"after":"Adire Concerts"},"status":{"before":null,`+
+			`"after":"ACTIVE"},"verification":{"before":null,"after":"UNVERIFIED"}}`, subject)}
+
+		act("test", "kyb.approve", subject, `{"approvalExpiresAt":{"before":null,"after":"2026-11-21T10:30:00.000Z"},`+
+			`"verification":{"before":"UNVERIFIED","after":"APPROVED"}}`)
+		_, err := d.staff.ApproveVerification(t.Context(), company, opening.Add(time.Hour))
+		is.NoErr(err)
+		act("test", "kyb.reject", subject, `{"approvalExpiresAt":{"before":"2026-11-21T10:30:00.000Z","after":null},`+
+			`"verification":{"before":"APPROVED","after":"REJECTED"}}`) // Why is for staff.
+		_, err = d.staff.RejectVerification(t.Context(), company, "A private reason")
+		is.NoErr(err)
+		act("test", "kyb.grace", subject, `{"graceUntil":{"before":null,"after":"2026-11-21T10:30:00.000Z"}}`)
+		_, err = d.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
+		is.NoErr(err)
+		act("Ọlá \\\"Ada\\\"", "branding.set", subject,
+			`{"brandName":{"before":"Adire Concerts","after":"Adire"},"ticketFooter":{"before":null,"after":"Bring an id"}}`)
+		administrator := d.As(ticketing.Actor{
+			Name: `Ọlá "Ada"`, CompanyID: company, Permissions: ticketing.AllPermissions(),
+		})
+		_, err = administrator.UpdateBranding(t.Context(), company, ticketing.UpdateBrandingParams{
+			BrandName: of("Adire"), TicketFooter: of("Bring an id"),
+		})
+		is.NoErr(err)
+		act("test", "float.credit", subject, `{"float":{"before":{"amount":"0.00","currency":"NGN"},`+
+			`"after":{"amount":"25.00","currency":"NGN"}},"reference":{"before":null,"after":"PSK-00000001"}}`)
+		d.credit(t, company, 25_00, "PSK-00000001")
+		act("test", "wallet.suspend", subject, `{"floatStatus":{"before":"ACTIVE","after":"SUSPENDED"}}`)
+		_, err = d.staff.SuspendWallet(t.Context(), company, ledger.Float)
+		is.NoErr(err)
+		act("test", "company.suspend", subject, `{"status":{"before":"ACTIVE","after":"SUSPENDED"}}`)
+		_, err = d.staff.SuspendCompany(t.Context(), company)
+		is.NoErr(err)
+
+		acts := d.acts(t, company)
+		is.Equal(len(acts), len(want))
+		for i, act := range acts {
+			is.Equal(show(t, act), want[i]+fmt.Sprintf(`,"id":"%s","companyId":"%s"}`, act.ID, company))
+		}
+		is.Equal(d.acts(t, uuid.Nil), acts) // Nobody did anything else.
+
+		// The company's own actor reads the same, and neither another company's log nor all of it.
+		page, err := administrator.ListAudit(t.Context(), company, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+		is.NoErr(err)
+		is.Equal(page.Items, acts)
+		_, err = administrator.ListAudit(t.Context(), d.unverified(t), ticketing.PageParams{})
+		is.Equal(code(err), ticketing.CodeNotFound)
+		_, err = administrator.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		is.Equal(code(err), ticketing.CodePermissionDenied)
+	})
+}
+
+// What is about no company is in the whole log alone.
+func TestActsOnThePlatformAreOfNoCompany(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		d.clock.advance(time.Second)
+		category, err := d.staff.CreateCategory(t.Context(), "Music", "music")
+		is.NoErr(err)
+		d.clock.advance(time.Second)
+		_, err = d.staff.DeactivateCategory(t.Context(), category.ID)
+		is.NoErr(err)
+		acts := d.acts(t, uuid.Nil)
+		is.Equal(len(acts), 3)
+		is.Equal(show(t, acts[0]), fmt.Sprintf(`{"at":"2026-11-21T09:30:02.000Z","actor":"test",`+
+			`"action":"category.deactivate","subject":"category %s","changes":{"status":{"before":"ACTIVE",`+
+			`"after":"INACTIVE"}},"id":"%s","companyId":null}`, category.ID, acts[0].ID))
+		is.Equal(len(d.acts(t, company)), 1)
+	})
+}
+
+// What changes nothing is not in the log, and neither is what was refused.
+func TestWhatChangesNothingIsNotAudited(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		own := d.subject(t)
+		category, err := d.staff.CreateCategory(t.Context(), "Music", "music")
+		is.NoErr(err)
+		ctx := t.Context()
+		repeated := []func() error{
+			func() error { _, err := d.staff.SuspendCompany(ctx, own.company); return err },
+			func() error { _, err := d.staff.ActivateCompany(ctx, own.company); return err },
+			func() error { _, err := d.staff.SuspendWallet(ctx, own.company, ledger.Earnings); return err },
+			func() error { _, err := d.staff.ActivateWallet(ctx, own.company, ledger.Earnings); return err },
+			func() error { _, err := d.staff.CreditFloat(ctx, own.company, 1, "PSK-00000001"); return err },
+			func() error { _, err := d.staff.RevokeAPIKey(ctx, own.key); return err },
+			func() error { _, err := d.staff.DeactivateCategory(ctx, category.ID); return err },
+			func() error { _, err := d.staff.GrantGrace(ctx, own.company, opening.Add(time.Hour)); return err },
+			func() error { _, err := d.staff.RejectVerification(ctx, own.company, "why"); return err },
+			func() error { _, err := d.staff.ApproveVerification(ctx, own.company, time.Time{}); return err },
+			func() error { _, err := d.staff.RevokeVerification(ctx, own.company); return err },
+			func() error {
+				_, err := d.staff.UpdateBranding(ctx, own.company, ticketing.UpdateBrandingParams{BrandName: of("New")})
+				return err
+			},
+		}
+		for i, act := range repeated {
+			before := len(d.acts(t, uuid.Nil))
+			for range 3 {
+				is.NoErr(act())
+			}
+			if made := len(d.acts(t, uuid.Nil)) - before; made != 1 {
+				t.Errorf("act %d, done three times, is %d times in the log", i, made)
+			}
+		}
+
+		before := d.acts(t, uuid.Nil)
+		for _, act := range []func() error{
+			func() error { _, err := d.staff.CreditFloat(ctx, own.company, 2, "PSK-00000001"); return err },
+			func() error { _, err := d.staff.CreditFloat(ctx, own.company, 2, "PSK-00000002"); return err },
+			func() error {
+				_, err := d.staff.IssueAPIKey(ctx, own.company, "gate", ticketing.AllGrants())
+				return err
+			},
+			func() error { _, err := d.staff.RotateAPIKey(ctx, own.key); return err },
+			func() error { _, err := d.staff.CreateCategory(ctx, "Music", "music"); return err },
+			func() error { _, err := d.staff.DeactivateCategory(ctx, uuid.New()); return err },
+			func() error { _, err := d.staff.CreateCompany(ctx, ""); return err },
+			func() error { _, err := d.staff.SuspendCompany(ctx, uuid.New()); return err },
+			func() error { _, err := d.staff.EndEvent(ctx, uuid.New()); return err },
+		} {
+			is.True(act() != nil)
+		}
+		is.Equal(d.acts(t, uuid.Nil), before)
+	})
+}
+
+// The background work that ends an event is nobody's act.
+func TestWhatNobodyDidIsNotAudited(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		d.subject(t)
+		before := d.acts(t, uuid.Nil)
+		d.clock.advance(60 * 24 * time.Hour)
+		ended, err := d.EndEvents(t.Context())
+		is.NoErr(err)
+		is.Equal(ended, 1)
+		is.Equal(d.acts(t, uuid.Nil), before)
+	})
+}
+
+// Whoever changes something has a name of 1 to 200 characters on one line; whoever reads needs none.
+func TestWhoWritesHasAName(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		for _, test := range []struct{ name, want string }{
+			{"x", ""},
+			{strings.Repeat("é", 200), ""},
+			{" " + strings.Repeat("x", 200) + "\n", ""},
+			{"", "actor.name: must not be empty"},
+			{" \t ", "actor.name: must not be empty"},
+			{strings.Repeat("x", 201), "actor.name: must be at most 200 characters"},
+			{"Ada\nkyb.approve", "actor.name: must not contain control characters"},
+			{"Ada\xff", "actor.name: must be valid UTF-8"},
+		} {
+			staff := d.As(ticketing.Staff(test.name))
+			own := d.subject(t)
+			before := len(d.acts(t, uuid.Nil))
+			for _, right := range rights() {
+				if right.action != "" && right.platform {
+					is.Equal(said(right.call(t.Context(), staff, own)), test.want)
+				}
+			}
+			_, err := staff.SuspendCompany(t.Context(), company)
+			is.Equal(said(err), test.want)
+			_, err = staff.ActivateCompany(t.Context(), company)
+			is.Equal(said(err), test.want)
+			if test.want != "" {
+				is.Equal(len(d.acts(t, uuid.Nil)), before)
+			}
+			_, err = staff.GetCompany(t.Context(), company)
+			is.NoErr(err)
+		}
+	})
+}
+
+// The log turns its pages newest first, and its cursors are those of one company.
+func TestTheAuditLogIsPaged(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, other := d.unverified(t), d.unverified(t)
+		for i := range 6 {
+			d.clock.advance(time.Millisecond * time.Duration(i%2)) // Two acts share a time.
+			for _, id := range []uuid.UUID{company, other} {
+				_, err := d.staff.ScheduleCommission(t.Context(), id, money.Rate{}, time.Time{})
+				is.NoErr(err)
+			}
+		}
+		for id, want := range map[uuid.UUID]int{company: 7, other: 7, uuid.Nil: 14} {
+			whole := d.acts(t, id)
+			is.Equal(len(whole), want)
+			for i := 1; i < len(whole); i++ {
+				is.True(!whole[i].At.After(whole[i-1].At.Time))
+			}
+			for limit := 1; limit <= want; limit++ {
+				var acts []ticketing.AuditEntry
+				for params := (ticketing.PageParams{Limit: limit}); ; {
+					page, err := d.staff.ListAudit(t.Context(), id, params)
+					is.NoErr(err)
+					is.True(len(page.Items) <= limit)
+					acts = append(acts, page.Items...)
+					if params.Cursor = page.NextCursor; !page.HasMore {
+						break
+					}
+				}
+				is.Equal(acts, whole)
+			}
+		}
+		page, err := d.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: 1})
+		is.NoErr(err)
+		for _, id := range []uuid.UUID{other, uuid.Nil} {
+			_, err = d.staff.ListAudit(t.Context(), id, ticketing.PageParams{Cursor: page.NextCursor})
+			is.Equal(code(err), ticketing.CodeInvalidCursor)
+		}
+		for limit, want := range map[int]ticketing.Code{
+			-1: ticketing.CodeInvalidRequest, 1: "", 100: "", 101: ticketing.CodeInvalidRequest,
+		} {
+			_, err := d.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: limit})
+			is.Equal(code(err), want)
+		}
+	})
+}
+
+// Section 5, rule 4: no secret of a key, no digest and no master secret is in the audit log, an error or the service's
+// own log, whatever was done.
+func TestNoSecretIsAudited(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := newDesk(t, memory.New())
+	own := d.subject(t)
+	first := d.issue(t, own.company)
+	rotated, err := d.staff.RotateAPIKey(t.Context(), first.ID)
+	is.True(err != nil) // two are active
+	var told strings.Builder
+	told.WriteString(err.Error())
+	_, err = d.staff.RevokeAPIKey(t.Context(), own.key)
+	is.NoErr(err)
+	rotated, err = d.staff.RotateAPIKey(t.Context(), first.ID)
+	is.NoErr(err)
+	for _, act := range d.acts(t, uuid.Nil) {
+		told.WriteString(show(t, act))
+	}
+	told.WriteString(d.log.String())
+	secrets := []string{string(secretKey('a')), first.Key, rotated.Key}
+	for _, key := range []ticketing.IssuedAPIKey{first, rotated} {
+		secrets = append(secrets, key.Key[strings.LastIndex(key.Key, ".")+1:])
+	}
+	is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		records, err := tx.ListAPIKeys(ctx, own.company, 10)
+		for _, record := range records {
+			secrets = append(secrets, record.Digest)
+		}
+		return err
+	}))
+	is.True(strings.Contains(told.String(), rotated.ID.String()))
+	for _, secret := range secrets {
+		is.True(secret != "" && !strings.Contains(told.String(), secret))
+	}
+}

@@ -1,0 +1,119 @@
+package ticketing
+
+import "slices"
+
+// Permission is one right on the operator's plane. None of them can be placed on a public API key.
+type Permission string
+
+// The permissions of a company's administrators, for their own company.
+const (
+	PermissionKYBRead           Permission = "COMPANY:kyb:read"
+	PermissionKYBManage         Permission = "COMPANY:kyb:manage"
+	PermissionKYBSubmit         Permission = "COMPANY:kyb:submit"
+	PermissionAPIKeyRead        Permission = "COMPANY:api_key:read"
+	PermissionAPIKeyManage      Permission = "COMPANY:api_key:manage"
+	PermissionBrandingRead      Permission = "COMPANY:branding:read"
+	PermissionBrandingManage    Permission = "COMPANY:branding:manage"
+	PermissionWebhookRead       Permission = "COMPANY:webhook:read"
+	PermissionWebhookManage     Permission = "COMPANY:webhook:manage"
+	PermissionWebhookReplay     Permission = "COMPANY:webhook:replay"
+	PermissionWalletRead        Permission = "COMPANY:wallet:read"
+	PermissionSettlementRead    Permission = "COMPANY:settlement:read"
+	PermissionSettlementRequest Permission = "COMPANY:settlement:request"
+	PermissionAuditRead         Permission = "COMPANY:audit:read"
+)
+
+// The permissions of platform staff, for every company.
+const (
+	PermissionFloatCredit        Permission = "tenant_float:credit"
+	PermissionCommissionSchedule Permission = "tenant_commission:schedule"
+	PermissionKYBDecide          Permission = "tenant_kyb:decide"
+	PermissionSettlementDecide   Permission = "tenant_settlement:decide"
+	PermissionManage             Permission = "tenant:manage"
+)
+
+// Role is what a user is in a company. It stands for permissions.
+type Role string
+
+// The roles of a company's members.
+const (
+	// RoleOwner may do everything that a company's people may.
+	RoleOwner Role = "OWNER"
+	// RoleAdministrator runs the company, and neither asks for its money nor chooses its members.
+	RoleAdministrator Role = "ADMINISTRATOR"
+	// RoleViewer sees everything and changes nothing.
+	RoleViewer Role = "VIEWER"
+)
+
+// PermissionRule is a row of the table of permissions.
+type PermissionRule struct {
+	Permission Permission
+	// Staff tells that platform staff alone can hold it. The others are those of a company's administrators for their
+	// own company; staff may hold them, too, and then for every company.
+	Staff bool
+	// Roles are those whose members hold it.
+	Roles []Role
+	// Methods are the methods of [Operator] that ask for it.
+	Methods []string
+}
+
+// PermissionRules is the table of permissions, whole: those of companies, then those of staff.
+func PermissionRules() []PermissionRule {
+	viewers := []Role{RoleOwner, RoleAdministrator, RoleViewer}
+	administrators := []Role{RoleOwner, RoleAdministrator}
+	owners := []Role{RoleOwner}
+	return []PermissionRule{
+		{Permission: PermissionKYBRead, Roles: viewers, Methods: []string{"GetCompany"}},
+		{Permission: PermissionKYBManage, Roles: administrators},
+		{Permission: PermissionKYBSubmit, Roles: administrators},
+		{Permission: PermissionAPIKeyRead, Roles: viewers, Methods: []string{"ListAPIKeys"}},
+		{
+			Permission: PermissionAPIKeyManage, Roles: administrators,
+			Methods: []string{"IssueAPIKey", "RotateAPIKey", "RevokeAPIKey"},
+		},
+		{Permission: PermissionBrandingRead, Roles: viewers, Methods: []string{"GetBranding"}},
+		{Permission: PermissionBrandingManage, Roles: administrators, Methods: []string{"UpdateBranding"}},
+		{Permission: PermissionWebhookRead, Roles: viewers},
+		{Permission: PermissionWebhookManage, Roles: administrators},
+		{Permission: PermissionWebhookReplay, Roles: administrators},
+		{
+			Permission: PermissionWalletRead, Roles: viewers,
+			Methods: []string{"GetWallets", "ListCommissionRates", "Ledger", "VerifyLedger"},
+		},
+		{Permission: PermissionSettlementRead, Roles: viewers},
+		{Permission: PermissionSettlementRequest, Roles: owners},
+		{Permission: PermissionAuditRead, Roles: viewers, Methods: []string{"ListAudit"}},
+
+		{Permission: PermissionFloatCredit, Staff: true, Methods: []string{"CreditFloat"}},
+		{Permission: PermissionCommissionSchedule, Staff: true, Methods: []string{"ScheduleCommission"}},
+		{
+			Permission: PermissionKYBDecide, Staff: true,
+			Methods: []string{"ApproveVerification", "RejectVerification", "GrantGrace", "RevokeVerification"},
+		},
+		{Permission: PermissionSettlementDecide, Staff: true},
+		{
+			Permission: PermissionManage, Staff: true,
+			Methods: []string{
+				"CreateCompany", "ListCompanies", "SuspendCompany", "ActivateCompany", "SuspendWallet",
+				"ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent", "ListAudit",
+			},
+		},
+	}
+}
+
+// AllPermissions are the permissions of companies, then those of staff.
+func AllPermissions() []Permission {
+	rules := PermissionRules()
+	all := make([]Permission, len(rules))
+	for i, rule := range rules {
+		all[i] = rule.Permission
+	}
+	return all
+}
+
+// forStaff tells whether a permission is one that no administrator of a company can hold.
+func (p Permission) forStaff() bool {
+	return !slices.ContainsFunc(PermissionRules(), func(rule PermissionRule) bool {
+		return rule.Permission == p && !rule.Staff
+	})
+}
