@@ -27,6 +27,8 @@ func (d *desk) brandingVersion(t *testing.T, companyID uuid.UUID) int64 {
 	return version
 }
 
+// Section 2.7: in a patch an omitted field keeps its value and null clears a nullable one; colors are normalized to upper
+// case, the support email to lower case.
 func TestBrandingIsPatched(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -158,6 +160,7 @@ func TestBrandingHasRules(t *testing.T) {
 	})
 }
 
+// Section 2.7, logoUrl: HTTPS, a host that looks public, no credentials, no fragment, at most 2048 characters.
 func TestALogoIsOnThePublicInternet(t *testing.T) {
 	t.Parallel()
 	const (
@@ -225,6 +228,22 @@ func TestALogoIsOnThePublicInternet(t *testing.T) {
 		{"https://adire/", public},
 		{"https://adire.ng./", public},
 		{"https://printer.local/", public},
+		{"https://a.b.LOCAL:8443/logo.png", public},
+		{"https://vault.internal/", public},
+		{"https://metadata.google.internal/", public},
+		{"https://internal/", public},
+		{"https://local/", public},
+		{"https://internal.adire.ng/", ""},
+		{"https://adire.ng.local./", public},
+		{"https://127.0.0.1./", form},
+		{"https://0300.0250.0.1/", form},
+		{"https://0x7f.0.0.0x1/", form},
+		{"https://①②⑦.0.0.1/", public},
+		{"https://[::ffff:127.0.0.1]/", public},
+		{"https://[0:0:0:0:0:0:0:1]/", public},
+		{"https://adire.ng:00443/", ""},
+		{"https://adire.ng:99999/", form},
+		{"https://adire.ng:-1/", form},
 		{"https://api.INTERNAL/", public},
 		{"https://adiré.ng/", public},
 		{"https://adire。ng/", public},

@@ -154,9 +154,24 @@ func (o Operator) ListCompanies(ctx context.Context, params PageParams) (Page[Co
 	return page, nil
 }
 
-// SuspendCompany stops a company: its keys answer as if they were unknown, and no
-// write of a caller of it goes through. One that
-// is suspended already stays as it is. It needs tenant:manage.
+// RenameCompany gives a company another name of 2 to 120 characters. Its branding keeps its own. It needs tenant:manage.
+func (o Operator) RenameCompany(ctx context.Context, id uuid.UUID, name string) (Company, error) {
+	if err := o.allowWrite(PermissionManage, id); err != nil {
+		return Company{}, err
+	}
+	var v violations
+	name = requiredText(&v, "name", name, 2, 120)
+	if err := v.err(); err != nil {
+		return Company{}, err
+	}
+	return o.changeCompany(ctx, PermissionManage, "company.rename", id, func(_ time.Time, company *CompanyRecord) error {
+		company.Name = name
+		return nil
+	})
+}
+
+// SuspendCompany stops a company: its keys answer as if they were unknown, and no write of a caller of it goes through.
+// One that is suspended already stays as it is. It needs tenant:manage.
 func (o Operator) SuspendCompany(ctx context.Context, id uuid.UUID) (Company, error) {
 	return o.setStatus(ctx, "company.suspend", id, CompanySuspended)
 }
@@ -175,16 +190,20 @@ func (o Operator) setStatus(
 	})
 }
 
-// audited is what the audit log tells of a company. Why it was rejected is for staff only.
-func (c CompanyRecord) audited() any {
-	return struct {
-		Name              string             `json:"name"`
-		Status            CompanyStatus      `json:"status"`
-		Verification      VerificationStatus `json:"verification"`
-		ApprovalExpiresAt *Time              `json:"approvalExpiresAt"`
-		GraceUntil        *Time              `json:"graceUntil"`
-	}{
-		c.Name, c.Status, c.Verification.Status, when(c.Verification.ApprovalExpiresAt), when(c.Verification.GraceUntil),
+// auditedCompany is what the audit log tells of a company. Why it was rejected is for staff only.
+type auditedCompany struct {
+	Name              string             `json:"name"`
+	Status            CompanyStatus      `json:"status"`
+	Verification      VerificationStatus `json:"verification"`
+	ApprovalExpiresAt *Time              `json:"approvalExpiresAt"`
+	GraceUntil        *Time              `json:"graceUntil"`
+	Case              VerificationStatus `json:"case,omitempty"` // of the case that changed, if one did
+}
+
+func (c CompanyRecord) audited() auditedCompany {
+	return auditedCompany{
+		Name: c.Name, Status: c.Status, Verification: c.Verification.Status,
+		ApprovalExpiresAt: when(c.Verification.ApprovalExpiresAt), GraceUntil: when(c.Verification.GraceUntil),
 	}
 }
 

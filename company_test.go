@@ -77,6 +77,37 @@ func TestACompanyNameHas2To120Characters(t *testing.T) {
 	})
 }
 
+func TestACompanyIsRenamed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		id := d.unverified(t)
+		d.clock.advance(time.Second)
+		renamed, err := d.staff.RenameCompany(t.Context(), id, " Bogolan Nights ")
+		is.NoErr(err)
+		is.Equal(renamed.Name, "Bogolan Nights")
+		is.Equal(renamed.UpdatedAt.Time, opening.Add(time.Second))
+		found, err := d.staff.GetCompany(t.Context(), id)
+		is.NoErr(err)
+		is.Equal(found, renamed)
+		branding, err := d.staff.GetBranding(t.Context(), id)
+		is.NoErr(err)
+		is.Equal(branding.BrandName, "Adire Concerts") // What buyers see is the branding's.
+
+		d.clock.advance(time.Second)
+		again, err := d.staff.RenameCompany(t.Context(), id, "Bogolan Nights")
+		is.NoErr(err)
+		is.Equal(again, renamed)
+		for name, want := range map[string]string{
+			"a": "name: must be 2 to 120 characters", "ab": "", strings.Repeat("a", 120): "",
+			strings.Repeat("a", 121): "name: must be at most 120 characters", "": "name: must be 2 to 120 characters",
+		} {
+			_, err := d.staff.RenameCompany(t.Context(), id, name)
+			is.Equal(said(err), want)
+		}
+	})
+}
+
 func TestSuspendingAndActivatingChangeOnce(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {

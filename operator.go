@@ -17,6 +17,8 @@ type Actor struct {
 	CompanyID uuid.UUID
 	// Permissions are what the actor may do. Staff may hold those of companies, too, and then for every company.
 	Permissions []Permission
+
+	userID uuid.UUID // the member that [Service.Member] made it from; zero: none
 }
 
 // Staff is a platform actor with every permission, for a host or a command line that trusts itself.
@@ -36,9 +38,13 @@ func (s *Service) As(actor Actor) Operator { return Operator{s: s, actor: actor}
 func (o Operator) holds(permission Permission) error {
 	staff := o.actor.CompanyID == uuid.Nil
 	if !slices.Contains(o.actor.Permissions, permission) || (permission.forStaff() && !staff) {
-		return &Error{Code: CodePermissionDenied, Message: "The permission " + string(permission) + " is required."}
+		return errMissing(permission)
 	}
 	return nil
+}
+
+func errMissing(permission Permission) error {
+	return &Error{Code: CodePermissionDenied, Message: "The permission " + string(permission) + " is required."}
 }
 
 // reaches tells whether the actor may see a company, or (the zero id) what belongs to none.
@@ -95,6 +101,9 @@ func (o Operator) update(
 		}
 		company, err := findCompany(ctx, tx, companyID)
 		if err != nil {
+			return err
+		}
+		if err := o.stillHolds(ctx, tx, permission, companyID); err != nil {
 			return err
 		}
 		return rule(ctx, tx, at, &company)

@@ -30,8 +30,11 @@ type right struct {
 	call   func(ctx context.Context, o ticketing.Operator, own subject) error
 }
 
-// subject is what a call is about: a verified company with an active key and a published event, and an active category.
-type subject struct{ company, key, event, category uuid.UUID }
+// subject is what a call is about: a verified company with an active key, a published event, a buyer and a member who
+// views, and an active category.
+type subject struct{ company, key, event, category, user uuid.UUID }
+
+const buyerOfSubject = "ngozi@example.com"
 
 func (d *desk) subject(t *testing.T) subject {
 	t.Helper()
@@ -45,7 +48,16 @@ func (d *desk) subject(t *testing.T) subject {
 	is.New(t).NoErr(err)
 	category, err := d.staff.CreateCategory(t.Context(), "Music", "music-"+uuid.NewString())
 	is.New(t).NoErr(err)
-	return subject{company: company, key: key.ID, event: event.ID, category: category.ID}
+	member, err := d.staff.AddMember(t.Context(), company, ticketing.AddMemberParams{
+		Email: "bisi@adire.ng", Name: "Bisi", Role: ticketing.RoleViewer,
+	})
+	is.New(t).NoErr(err)
+	d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+		return tx.PutBuyers(ctx, []ticketing.BuyerRecord{{
+			CompanyID: company, Email: buyerOfSubject, CreatedAt: opening, UpdatedAt: opening,
+		}})
+	})
+	return subject{company: company, key: key.ID, event: event.ID, category: category.ID, user: member.UserID}
 }
 
 func rights() []right {
@@ -72,6 +84,13 @@ func rights() []right {
 			},
 		},
 		{
+			method: "RenameCompany", action: "company.rename", permission: ticketing.PermissionManage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.RenameCompany(ctx, own.company, "Bogolan Nights")
+				return err
+			},
+		},
+		{
 			method: "SuspendCompany", action: "company.suspend", permission: ticketing.PermissionManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.SuspendCompany(ctx, own.company)
@@ -86,6 +105,86 @@ func rights() []right {
 			},
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ActivateCompany(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "GetVerification", permission: ticketing.PermissionKYBRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.GetVerification(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "UpdateVerification", action: "kyb.edit", permission: ticketing.PermissionKYBManage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.UpdateVerification(ctx, own.company, facts())
+				return err
+			},
+		},
+		{
+			method: "SubmitVerification", action: "kyb.submit", permission: ticketing.PermissionKYBSubmit,
+			before: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.UpdateVerification(ctx, own.company, facts())
+				return err
+			},
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.SubmitVerification(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "EndGrace", action: "kyb.end-grace", permission: ticketing.PermissionKYBDecide,
+			before: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.GrantGrace(ctx, own.company, opening.Add(time.Hour))
+				return err
+			},
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.EndGrace(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "AddMember", action: "member.add", permission: ticketing.PermissionMemberManage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.AddMember(ctx, own.company, ticketing.AddMemberParams{
+					Email: "chi@adire.ng", Name: "Chi", Role: ticketing.RoleViewer,
+				})
+				return err
+			},
+		},
+		{
+			method: "UpdateMember", action: "member.update", permission: ticketing.PermissionMemberManage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.UpdateMember(ctx, own.company, own.user, ticketing.RoleAdministrator)
+				return err
+			},
+		},
+		{
+			method: "RemoveMember", action: "member.remove", permission: ticketing.PermissionMemberManage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.RemoveMember(ctx, own.company, own.user)
+				return err
+			},
+		},
+		{
+			method: "ListMembers", permission: ticketing.PermissionMemberRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ListMembers(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "GetBuyer", permission: ticketing.PermissionBuyerRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.GetBuyer(ctx, own.company, buyerOfSubject)
+				return err
+			},
+		},
+		{
+			method: "EraseBuyer", action: "buyer.erase", permission: ticketing.PermissionBuyerErase,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.EraseBuyer(ctx, own.company, buyerOfSubject)
 				return err
 			},
 		},
@@ -421,7 +520,13 @@ func (d *desk) books(t *testing.T, own subject) []any {
 	is.NoErr(err)
 	acts, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
 	is.NoErr(err)
-	return []any{company, branding, rates, wallets, keys, categories, event, acts}
+	cases, err := d.staff.GetVerification(t.Context(), own.company)
+	is.NoErr(err)
+	members, err := d.staff.ListMembers(t.Context(), own.company)
+	is.NoErr(err)
+	buyer, err := d.staff.GetBuyer(t.Context(), own.company, buyerOfSubject)
+	is.NoErr(err)
+	return []any{company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer}
 }
 
 func TestTheUnknownCompanyIsNotFound(t *testing.T) {
@@ -433,7 +538,7 @@ func TestTheUnknownCompanyIsNotFound(t *testing.T) {
 		t.Run(right.method, func(t *testing.T) {
 			t.Parallel()
 			onDesks(t, func(t *testing.T, d *desk) {
-				err := right.call(t.Context(), d.staff, subject{uuid.New(), uuid.New(), uuid.New(), uuid.New()})
+				err := right.call(t.Context(), d.staff, subject{uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()})
 				is.New(t).Equal(code(err), ticketing.CodeNotFound)
 			})
 		})

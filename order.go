@@ -19,7 +19,8 @@ const (
 	OrderRefunded  OrderStatus = "REFUNDED"
 )
 
-// Order is a sale (section 2.6). All but its status are immutable snapshots taken at checkout.
+// Order is a sale (section 2.6). All but its status are immutable snapshots taken at checkout; [Operator.EraseBuyer]
+// takes the buyer out of one.
 type Order struct {
 	ID           uuid.UUID       `json:"id"`
 	Object       string          `json:"object"` // "order"
@@ -81,7 +82,7 @@ type OrderFilter struct {
 	Statuses []OrderStatus // empty: any; no two alike
 }
 
-// OrderRecord is an order as a store keeps it. All but the status never changes.
+// OrderRecord is an order as a store keeps it. All but the status and the buyer never changes.
 type OrderRecord struct {
 	CompanyID      uuid.UUID
 	Number         int64 // the sequence of its FLOAT entry: the order of sales, without a clock
@@ -158,6 +159,14 @@ type BuyerRef struct {
 	Email     string
 }
 
+// BuyerOrderQuery asks for a part of a buyer's orders, highest number first.
+type BuyerOrderQuery struct {
+	BuyerRef
+
+	Before int64 // zero: from the newest
+	Limit  int
+}
+
 // OrderReader finds orders, their admissions and their buyers.
 type OrderReader interface {
 	Orders(ctx context.Context, refs []OrderRef) ([]OrderRecord, error)
@@ -166,6 +175,8 @@ type OrderReader interface {
 	OrderLines(ctx context.Context, orders []OrderNumber) ([]AdmissionRecord, error)
 	Admissions(ctx context.Context, refs []AdmissionRef) ([]AdmissionRecord, error)
 	Buyers(ctx context.Context, refs []BuyerRef) ([]BuyerRecord, error)
+	// ListBuyerOrders may take as long as the company has orders: nothing that a sale writes finds them faster.
+	ListBuyerOrders(ctx context.Context, query BuyerOrderQuery) ([]OrderRecord, error)
 }
 
 // OrderWriter keeps orders, their admissions and their buyers.
@@ -179,4 +190,8 @@ type OrderWriter interface {
 	// PutBuyers keeps buyers, new or known; the time of creation of a known one stays. No two are of one company and
 	// email.
 	PutBuyers(ctx context.Context, buyers []BuyerRecord) error
+	// ReplaceBuyer keeps another record, of the same company, in place of a buyer's; the time of creation stays.
+	ReplaceBuyer(ctx context.Context, ref BuyerRef, buyer BuyerRecord) error
+	// UpdateOrderBuyers keeps the email, the name and the phone of orders, found by their numbers.
+	UpdateOrderBuyers(ctx context.Context, orders []OrderRecord) error
 }

@@ -20,6 +20,10 @@ const (
 	PermissionWalletRead        Permission = "COMPANY:wallet:read"
 	PermissionSettlementRead    Permission = "COMPANY:settlement:read"
 	PermissionSettlementRequest Permission = "COMPANY:settlement:request"
+	PermissionMemberRead        Permission = "COMPANY:member:read"
+	PermissionMemberManage      Permission = "COMPANY:member:manage"
+	PermissionBuyerRead         Permission = "COMPANY:buyer:read"
+	PermissionBuyerErase        Permission = "COMPANY:buyer:erase"
 	PermissionAuditRead         Permission = "COMPANY:audit:read"
 )
 
@@ -63,9 +67,9 @@ func PermissionRules() []PermissionRule {
 	administrators := []Role{RoleOwner, RoleAdministrator}
 	owners := []Role{RoleOwner}
 	return []PermissionRule{
-		{Permission: PermissionKYBRead, Roles: viewers, Methods: []string{"GetCompany"}},
-		{Permission: PermissionKYBManage, Roles: administrators},
-		{Permission: PermissionKYBSubmit, Roles: administrators},
+		{Permission: PermissionKYBRead, Roles: viewers, Methods: []string{"GetCompany", "GetVerification"}},
+		{Permission: PermissionKYBManage, Roles: administrators, Methods: []string{"UpdateVerification"}},
+		{Permission: PermissionKYBSubmit, Roles: administrators, Methods: []string{"SubmitVerification"}},
 		{Permission: PermissionAPIKeyRead, Roles: viewers, Methods: []string{"ListAPIKeys"}},
 		{
 			Permission: PermissionAPIKeyManage, Roles: administrators,
@@ -82,20 +86,30 @@ func PermissionRules() []PermissionRule {
 		},
 		{Permission: PermissionSettlementRead, Roles: viewers},
 		{Permission: PermissionSettlementRequest, Roles: owners},
+		{Permission: PermissionMemberRead, Roles: viewers, Methods: []string{"ListMembers"}},
+		{
+			Permission: PermissionMemberManage, Roles: owners,
+			Methods: []string{"AddMember", "UpdateMember", "RemoveMember"},
+		},
+		{Permission: PermissionBuyerRead, Roles: viewers, Methods: []string{"GetBuyer"}},
+		{Permission: PermissionBuyerErase, Roles: administrators, Methods: []string{"EraseBuyer"}},
 		{Permission: PermissionAuditRead, Roles: viewers, Methods: []string{"ListAudit"}},
 
 		{Permission: PermissionFloatCredit, Staff: true, Methods: []string{"CreditFloat"}},
 		{Permission: PermissionCommissionSchedule, Staff: true, Methods: []string{"ScheduleCommission"}},
 		{
 			Permission: PermissionKYBDecide, Staff: true,
-			Methods: []string{"ApproveVerification", "RejectVerification", "GrantGrace", "RevokeVerification"},
+			Methods: []string{
+				"ApproveVerification", "RejectVerification", "GrantGrace", "EndGrace", "RevokeVerification",
+			},
 		},
 		{Permission: PermissionSettlementDecide, Staff: true},
 		{
 			Permission: PermissionManage, Staff: true,
 			Methods: []string{
-				"CreateCompany", "ListCompanies", "SuspendCompany", "ActivateCompany", "SuspendWallet",
-				"ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent", "ListAudit",
+				"CreateCompany", "ListCompanies", "RenameCompany", "SuspendCompany", "ActivateCompany",
+				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent",
+				"ListAudit",
 			},
 		},
 	}

@@ -62,6 +62,9 @@ type ReadTx interface {
 	WalletReader
 	FactReader
 	AuditReader
+	UserReader
+	MemberReader
+	VerificationReader
 }
 
 // Tx is what can be read and written, a role for each subject.
@@ -81,6 +84,9 @@ type Tx interface {
 	WalletWriter
 	FactWriter
 	AuditWriter
+	UserWriter
+	MemberWriter
+	VerificationWriter
 }
 
 // Gate is the way into an Update: one fair readers-writer lock for each company, and the keys in flight.

@@ -10,7 +10,8 @@ import (
 // VerificationStatus is where a company's verification (KYB) stands.
 type VerificationStatus string
 
-// The statuses of a verification. An approval may have an expiry, and a grace may stand beside any of them.
+// The statuses of a verification and of its cases. An approval may have an expiry, and a grace may stand beside any of
+// them. A case that is UNVERIFIED is a draft.
 const (
 	VerificationUnverified VerificationStatus = "UNVERIFIED"
 	VerificationSubmitted  VerificationStatus = "SUBMITTED"
@@ -34,11 +35,15 @@ type VerificationRecord struct {
 	Reason            string    // why it was rejected, for staff only
 }
 
+// approved tells whether an approval is current.
+func (v VerificationRecord) approved(at time.Time) bool {
+	return v.Status == VerificationApproved && (v.ApprovalExpiresAt.IsZero() || at.Before(v.ApprovalExpiresAt))
+}
+
 // current tells whether the company may sell at this time: a current approval, or an explicit grace, which is not an
 // approval (section 1, precondition 1).
 func (v VerificationRecord) current(at time.Time) bool {
-	approved := v.Status == VerificationApproved && (v.ApprovalExpiresAt.IsZero() || at.Before(v.ApprovalExpiresAt))
-	return approved || at.Before(v.GraceUntil)
+	return v.approved(at) || at.Before(v.GraceUntil)
 }
 
 func (v VerificationRecord) verification() Verification {
@@ -52,7 +57,8 @@ func (v VerificationRecord) verification() Verification {
 var errUnverified = conflict("Current company verification is required")
 
 // ApproveVerification approves a company until a moment in the future, or (the zero time) for good, from whatever
-// status. It needs tenant_kyb:decide.
+// status, and with it the case that was submitted, if there is one. Before an approval expires this makes it longer
+// without a gap. It needs tenant_kyb:decide.
 func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, expires time.Time) (Company, error) {
 	forever := expires.IsZero()
 	expires = moment(expires)
@@ -66,8 +72,9 @@ func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, 
 	})
 }
 
-// RejectVerification rejects a company from whatever status, for a reason of 1 to 500 characters that only staff see.
-// A grace stays in force. It needs tenant_kyb:decide.
+// RejectVerification rejects a company from whatever status, for a reason of 1 to 500 characters that only staff see, and
+// with it the case that was submitted, if there is one. A current approval ends with it; a grace stays in force. It
+// needs tenant_kyb:decide.
 func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, reason string) (Company, error) {
 	return o.decide(ctx, "kyb.reject", companyID, func(_ time.Time, verification *VerificationRecord) error {
 		var v violations
@@ -77,19 +84,8 @@ func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, r
 	})
 }
 
-// GrantGrace lets a company sell until a moment in the future, whatever the status of its verification, which stays
-// as it is: a grace is not an approval. It needs tenant_kyb:decide.
-func (o Operator) GrantGrace(ctx context.Context, companyID uuid.UUID, until time.Time) (Company, error) {
-	until = moment(until)
-	return o.decide(ctx, "kyb.grace", companyID, func(at time.Time, verification *VerificationRecord) error {
-		var v violations
-		future(&v, "until", until, at)
-		verification.GraceUntil = until
-		return v.err()
-	})
-}
-
-// RevokeVerification takes back approval and grace, from whatever status. It needs tenant_kyb:decide.
+// RevokeVerification takes back approval and grace, from whatever status, and refuses the case that was submitted, if
+// there is one. It needs tenant_kyb:decide.
 func (o Operator) RevokeVerification(ctx context.Context, companyID uuid.UUID) (Company, error) {
 	return o.decide(ctx, "kyb.revoke", companyID, func(_ time.Time, verification *VerificationRecord) error {
 		*verification = VerificationRecord{Status: VerificationRevoked}
@@ -97,11 +93,61 @@ func (o Operator) RevokeVerification(ctx context.Context, companyID uuid.UUID) (
 	})
 }
 
+// decide changes a company's verification, and with it the case that was submitted, unless neither changes.
 func (o Operator) decide(
 	ctx context.Context, action string, companyID uuid.UUID,
 	rule func(at time.Time, verification *VerificationRecord) error,
 ) (Company, error) {
-	return o.changeCompany(ctx, PermissionKYBDecide, action, companyID, func(at time.Time, company *CompanyRecord) error {
-		return rule(at, &company.Verification)
-	})
+	var decided Company
+	err := o.change(ctx, PermissionKYBDecide, companyID,
+		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+			before := *company
+			if err := rule(at, &company.Verification); err != nil {
+				return err
+			}
+			closed, err := closeCase(ctx, tx, at, *company)
+			if err != nil {
+				return err
+			}
+			if decided = before.company(); *company == before && !closed {
+				return nil
+			}
+			company.UpdatedAt = later(at, before.UpdatedAt)
+			decided = company.company()
+			if err := tx.UpdateCompany(ctx, *company); err != nil {
+				return err
+			}
+			was, is := before.audited(), company.audited()
+			if closed {
+				was.Case, is.Case = VerificationSubmitted, company.Verification.Status
+			}
+			return o.audit(ctx, tx, at, action, companyID, about("company", companyID), changes{was, is})
+		})
+	if err != nil {
+		return Company{}, err
+	}
+	return decided, nil
+}
+
+// GrantGrace lets a company sell until a moment in the future, whatever the status of its verification, which stays
+// as it is: a grace is not an approval. It needs tenant_kyb:decide.
+func (o Operator) GrantGrace(ctx context.Context, companyID uuid.UUID, until time.Time) (Company, error) {
+	until = moment(until)
+	return o.changeCompany(ctx, PermissionKYBDecide, "kyb.grace", companyID,
+		func(at time.Time, company *CompanyRecord) error {
+			var v violations
+			future(&v, "until", until, at)
+			company.Verification.GraceUntil = until
+			return v.err()
+		})
+}
+
+// EndGrace ends a grace and leaves the verification as it is. A company without one stays as it is. It needs
+// tenant_kyb:decide.
+func (o Operator) EndGrace(ctx context.Context, companyID uuid.UUID) (Company, error) {
+	return o.changeCompany(ctx, PermissionKYBDecide, "kyb.end-grace", companyID,
+		func(_ time.Time, company *CompanyRecord) error {
+			company.Verification.GraceUntil = time.Time{}
+			return nil
+		})
 }

@@ -56,6 +56,10 @@ INSERT INTO ticketing_ledger_entries VALUES
 INSERT INTO ticketing_float_credits VALUES ({1}, 'r', 1, 1);
 INSERT INTO ticketing_outbox VALUES ({1}, 1, {9}, 'order.created', {5}, {no}, NULL);
 INSERT INTO ticketing_audit_entries VALUES ({1}, 1, {9}, 'Obi', 'company.suspend', 'company', '{}');
+INSERT INTO ticketing_users VALUES ({4}, 'ada@example.com', 'Ada', 1);
+INSERT INTO ticketing_members VALUES ({1}, {4}, 'OWNER', 1, 1);
+INSERT INTO ticketing_verification_cases VALUES
+	({1}, 1, 'SUBMITTED', 'Lagos Live Ltd', 'RC 1', 'NG', '', '', '', '', '', NULL, NULL, 1, 1);
 `
 
 // attacks are those on both dialects. Each breaks one constraint and nothing else, so that no order of checking
@@ -225,6 +229,17 @@ func attacks() []attack {
 		{"act changed", "UPDATE ticketing_audit_entries SET actor = 'x'", "audit_entries_append_only"},
 		{"act removed", "DELETE FROM ticketing_audit_entries", "audit_entries_append_only"},
 
+		{"user twice", "INSERT INTO ticketing_users SELECT id, 'bob@example.com', name, 1 FROM ticketing_users", "users_pkey"},
+		{"two users of one email", "INSERT INTO ticketing_users SELECT {9}, email, name, 1 FROM ticketing_users", "users_email_key"},
+		{"role of a member", "UPDATE ticketing_members SET role = 'GUEST'", "members_role_check"},
+		{"member twice", "INSERT INTO ticketing_members SELECT * FROM ticketing_members", "members_pkey"},
+		{"place of a case", "UPDATE ticketing_verification_cases SET number = 0", "verification_cases_number_check"},
+		{"status of a case", "UPDATE ticketing_verification_cases SET status = 'DRAFT'", "verification_cases_status_check"},
+		{
+			"case twice", "INSERT INTO ticketing_verification_cases SELECT * FROM ticketing_verification_cases",
+			"verification_cases_pkey",
+		},
+
 		{"fact twice", "INSERT INTO ticketing_outbox SELECT * FROM ticketing_outbox", "outbox_pkey"},
 	}
 }
@@ -239,6 +254,7 @@ func sqliteAttacks() []attack {
 		},
 		{"id of a key", "UPDATE ticketing_api_keys SET id = X'02'", "api_keys_id_check"},
 		{"id of a category", "UPDATE ticketing_categories SET id = X'02'", "categories_id_check"},
+		{"id of a user", "UPDATE ticketing_users SET id = X'02'", "users_id_check"},
 		{"id of an event", "UPDATE ticketing_events SET id = X'02'", "events_id_check"},
 		{"flag of a tier", "UPDATE ticketing_inventory_tiers SET cancelled = 2", "inventory_tiers_cancelled_check"},
 		{"flag of an admission", "UPDATE ticketing_admissions SET voided = 2", "admissions_voided_check"},

@@ -32,13 +32,15 @@ func placements() []placement {
 		{table: "ticketing_secrets"},
 		{table: "ticketing_categories"},
 		{table: "ticketing_api_key_directory"},
+		{table: "ticketing_users"},
 		{table: anchor, column: "id"},
 	}
 	for _, table := range []string{
 		"ticketing_brandings", "ticketing_commission_rates", "ticketing_api_keys", "ticketing_events",
 		"ticketing_inventory_tiers", "ticketing_inventory_batches", "ticketing_orders", "ticketing_admissions",
 		"ticketing_buyers", "ticketing_idempotency_keys", "ticketing_wallets", "ticketing_ledger_entries",
-		"ticketing_float_credits", "ticketing_outbox", "ticketing_audit_entries",
+		"ticketing_float_credits", "ticketing_outbox", "ticketing_audit_entries", "ticketing_members",
+		"ticketing_verification_cases",
 	} {
 		tables = append(tables, placement{table: table, column: "company_id"})
 	}

@@ -118,6 +118,7 @@ func TestDistribute(t *testing.T) {
 		"reference ticketing_secrets",
 		"reference ticketing_categories",
 		"reference ticketing_api_key_directory",
+		"reference ticketing_users",
 		"distributed ticketing_companies by id with none",
 		"distributed ticketing_brandings by company_id with ticketing_companies",
 		"distributed ticketing_commission_rates by company_id with ticketing_companies",
@@ -134,6 +135,8 @@ func TestDistribute(t *testing.T) {
 		"distributed ticketing_float_credits by company_id with ticketing_companies",
 		"distributed ticketing_outbox by company_id with ticketing_companies",
 		"distributed ticketing_audit_entries by company_id with ticketing_companies",
+		"distributed ticketing_members by company_id with ticketing_companies",
+		"distributed ticketing_verification_cases by company_id with ticketing_companies",
 	}
 	is.Equal(calls(), want)
 
@@ -143,7 +146,7 @@ func TestDistribute(t *testing.T) {
 
 	// As if the last table came with the next migration.
 	_, err = db.ExecContext(t.Context(), `DELETE FROM pg_dist_partition
-		WHERE logicalrel = 'ticketing_audit_entries'::regclass`)
+		WHERE logicalrel = 'ticketing_verification_cases'::regclass`)
 	is.NoErr(err)
 	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
 	is.Equal(calls()[len(want):], want[len(want)-1:])

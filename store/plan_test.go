@@ -143,6 +143,20 @@ func askAll(tb testing.TB, s ticketing.Store) {
 				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{Before: before, Limit: limit})
 				return err
 			},
+			func() error { _, err := tx.Users(ctx, []uuid.UUID{number(4), number(5)}); return err },
+			func() error { _, err := tx.FindUsers(ctx, []string{"ada@example.com"}); return err },
+			func() error { _, err := tx.ListMembers(ctx, company, limit); return err },
+			func() error {
+				_, err := tx.Members(ctx, []ticketing.MemberRef{{CompanyID: company, UserID: number(4)}})
+				return err
+			},
+			func() error { _, err := tx.ListVerificationCases(ctx, company, limit); return err },
+			func() error {
+				_, err := tx.ListBuyerOrders(ctx, ticketing.BuyerOrderQuery{
+					BuyerRef: ticketing.BuyerRef{CompanyID: company, Email: "ada@example.com"}, Limit: limit,
+				})
+				return err
+			},
 			func() error {
 				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{CompanyID: company, Before: before, Limit: limit})
 				return err

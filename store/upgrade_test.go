@@ -36,10 +36,12 @@ func released() map[string]map[string]string {
 		"postgres": {
 			"0001_tickets": "50055faabbefbaf9db4ea24611dcb9dc796260927864deaf287c3ae7b6abfb09",
 			"0002_audit":   "aff3f06e82b8e3a36b612f49f19636cc0271f2647cd6d0df06978b708942e8a9",
+			"0003_people":  "62a7f83451d249201798bdb1d7b2433f88cd57eb7acd09cd9482f5e1a5c69c66",
 		},
 		"sqlite": {
 			"0001_tickets": "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
 			"0002_audit":   "f8bd19795aab78eda03ce34dd7690d39f0ea61587df49458726d35f78dd9c784",
+			"0003_people":  "ca18090fd21a58f776cbb363c1574aa42c39b393c17675414c3727155185d44c",
 		},
 	}
 }
@@ -256,6 +258,12 @@ func (u upgrader) fill(t *testing.T, file string) {
 	is.NoErr(err)
 	p.Revoked = next.Key
 	_, err = shop.Staff.RevokeAPIKey(ctx, next.ID)
+	is.NoErr(err)
+	_, err = shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
+		Email: "ada@example.com", Name: name, Role: ticketing.RoleOwner,
+	})
+	is.NoErr(err)
+	_, err = shop.Staff.UpdateVerification(ctx, shop.Company.ID, ticketing.UpdateVerificationParams{LegalName: &name})
 	is.NoErr(err)
 	p.Answers = p.answers(t, shop.Service, caller)
 

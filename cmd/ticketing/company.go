@@ -12,6 +12,7 @@ type companyCommands struct {
 	Create   companyCreate   `cmd:"" help:"Create a company."`
 	List     companyList     `cmd:"" help:"List all companies, oldest first."`
 	Show     companyShow     `cmd:"" help:"Show a company."`
+	Rename   companyRename   `cmd:"" help:"Give a company another name."`
 	Suspend  companySuspend  `cmd:"" help:"Suspend a company: its keys answer as if they were unknown."`
 	Activate companyActivate `cmd:"" help:"Activate a suspended company."`
 }
@@ -77,6 +78,24 @@ type companyShow struct{ companyArg }
 func (c *companyShow) Run(ctx context.Context, p *program) error {
 	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
 		return op.GetCompany(ctx, c.Company.UUID)
+	})
+}
+
+type companyRename struct {
+	companyArg
+
+	Name string `help:"Name of the company, 2 to 120 characters." placeholder:"NAME" required:""`
+}
+
+func (*companyRename) Help() string {
+	return `The name that buyers see is that of the branding, and stays.
+
+    ticketing company rename COMPANY --name 'Lagos Live Ltd'`
+}
+
+func (c *companyRename) Run(ctx context.Context, p *program) error {
+	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
+		return op.RenameCompany(ctx, c.Company.UUID, c.Name)
 	})
 }
 

@@ -91,6 +91,11 @@ func TestQuestions(t *testing.T) {
 			shop.companyID,
 			`Schedule 3 PERCENT for the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
 		},
+		{
+			[]string{"buyer", "erase", "--email", "ada@example.com"},
+			shop.companyID,
+			`Erase the buyer "ada@example.com" of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+		},
 	} {
 		t.Run(strings.Join(test.args[:2], " "), func(t *testing.T) {
 			t.Parallel()

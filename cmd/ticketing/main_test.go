@@ -365,6 +365,20 @@ func (s *shell) sql(statements ...string) {
 	}
 }
 
+// query reads one value from the shell's database.
+func (s *shell) query(statement string, value any) {
+	s.t.Helper()
+	is := is.New(s.t)
+	driver, name := "sqlite", filepath.Join(s.dir, "t.db")+"?_pragma=busy_timeout(5000)"
+	if testdb.OnPostgres() {
+		driver, name = "pg", s.env["TICKETING_DATABASE"]
+	}
+	db, err := sql.Open(driver, name)
+	is.NoErr(err)
+	defer func() { is.NoErr(db.Close()) }()
+	is.NoErr(db.QueryRowContext(s.t.Context(), statement).Scan(value))
+}
+
 // hasMembers fails where an object lacks one of the members.
 func hasMembers(t *testing.T, object map[string]any, members ...string) {
 	t.Helper()

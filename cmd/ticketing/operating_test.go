@@ -46,6 +46,34 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	is.Equal(approved["status"], "APPROVED")
 	is.Equal(approved["approvalExpiresAt"], "2999-01-02T02:04:05.000Z")
 
+	sh.object("kyb", "grace", id, "--until", "2999-01-02")
+	is.Equal(verification(sh.object("kyb", "end-grace", id))["graceUntil"], nil)
+
+	edited := sh.object("kyb", "edit", id, "--legal-name", "Lagos Live Ltd", "--registration-number", "RC 1", "--country", "ng",
+		"--address", "1 Marina, Lagos", "--contact-name", "Ada Obi", "--contact-email", "Ada@Lagos.Example")
+	hasMembers(t, edited, "number", "status", "legalName", "registrationNumber", "country", "address", "contactName",
+		"contactEmail", "contactPhone", "submittedAt", "decidedAt", "reason", "createdAt", "updatedAt")
+	is.Equal(edited["status"], "UNVERIFIED")
+	code, message := sh.refusal("kyb", "submit", id)
+	is.Equal(code+" "+message, "CONFLICT The verification lacks contactPhone.")
+	sh.object("kyb", "edit", id, "--contact-phone", "+234 800")
+	is.Equal(sh.object("kyb", "submit", id)["status"], "SUBMITTED")
+	file := sh.object("kyb", "show", id)
+	hasMembers(t, file, "status", "approvalExpiresAt", "graceUntil", "current", "cases")
+	is.Equal(file["status"], "APPROVED") // A renewal leaves the approval as it is.
+	is.Equal(file["cases"].([]any)[0].(map[string]any)["country"], "NG")
+
+	is.Equal(sh.object("company", "rename", id, "--name", "Lagos Live Ltd")["name"], "Lagos Live Ltd")
+	member := sh.object("member", "add", id, "--email", "Ada@Lagos.Example", "--name", "Ada Obi", "--role", "OWNER")
+	hasMembers(t, member, "userId", "email", "name", "role", "createdAt")
+	is.Equal(sh.array("member", "list", id), []map[string]any{member})
+	user := member["userId"].(string)
+	is.Equal(sh.object("member", "update", id, user, "--role", "OWNER")["role"], "OWNER")
+	code, _ = sh.refusal("member", "remove", id, user)
+	is.Equal(code, "CONFLICT") // the last owner
+	viewer := sh.object("member", "add", id, "--email", "bisi@lagos.example", "--name", "Bisi", "--role", "VIEWER")
+	is.Equal(sh.object("member", "remove", id, viewer["userId"].(string))["email"], "bisi@lagos.example")
+
 	branding := sh.object("branding", "set", id, "--primary-color", "#aabbcc", "--ticket-footer", "Bring water",
 		"--logo-url", "https://cdn.lagos.example/logo.png", "--support-email", "Help@Lagos.Example")
 	hasMembers(t, branding, "brandName", "logoUrl", "primaryColor", "accentColor", "checkoutFooter", "ticketFooter",
@@ -108,6 +136,20 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	hasMembers(t, category, "id", "name", "slug", "status")
 	is.Equal(sh.array("category", "list"), []map[string]any{category})
 	is.Equal(sh.object("category", "deactivate", category["id"].(string))["status"], "INACTIVE")
+
+	// Who did what is kept, the latest first, and never a key.
+	acts := sh.array("audit", "list")
+	hasMembers(t, acts[0], "at", "actor", "action", "subject", "changes")
+	is.Equal(acts[0]["action"], "category.deactivate")
+	is.Equal(acts[0]["subject"], "category "+category["id"].(string))
+	is.Equal(acts[0]["changes"], map[string]any{"status": map[string]any{"before": "ACTIVE", "after": "INACTIVE"}})
+	own := sh.array("audit", "list", id)
+	is.Equal(len(own), len(acts)-2)
+	is.Equal(own[len(own)-1]["action"], "company.create")
+	told := fmt.Sprint(acts)
+	for _, issued := range []map[string]any{key, next} {
+		is.True(!strings.Contains(told, issued["key"].(string)[len("svc_live."):]))
+	}
 }
 
 // A list holds all there is, past the pages that it is read in, oldest first.
@@ -142,6 +184,46 @@ func TestEventEnd(t *testing.T) {
 	is.Equal(event["status"], "ENDED")
 	code, _ := sh.refusal("event", "end", shop.eventID)
 	is.Equal(code, "CONFLICT")
+}
+
+// A buyer of the demo is shown and erased; what is left names nobody, and a second time there is nothing to erase.
+func TestBuyerIsErased(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	shop := sh.openShop()
+	var email string
+	sh.query("SELECT buyer_email FROM ticketing_orders", &email)
+	buyer := sh.object("buyer", "show", shop.companyID, "--email", email)
+	hasMembers(t, buyer, "email", "fullname", "phone", "userId", "createdAt", "updatedAt")
+	is.Equal(buyer["email"], email)
+	is.Equal(sh.object("buyer", "erase", shop.companyID, "--email", strings.ToUpper(email)),
+		map[string]any{"erased": true, "orders": 1.0})
+	is.Equal(sh.object("buyer", "erase", shop.companyID, "--email", email), map[string]any{"erased": false, "orders": 0.0})
+	code, _ := sh.refusal("buyer", "show", shop.companyID, "--email", email)
+	is.Equal(code, "NOT_FOUND")
+	var left string
+	sh.query("SELECT buyer_email FROM ticketing_orders", &left)
+	is.True(strings.HasPrefix(left, "erased-") && strings.HasSuffix(left, "@erased.invalid"))
+	is.Equal(sh.object("ledger", "verify")["ok"], true)
+	did := sh.run("audit", "list", shop.companyID)
+	is.Equal(did.status, 0)
+	is.True(strings.Contains(did.stdout, "buyer.erase"))
+	is.True(!strings.Contains(strings.ToLower(did.stdout), strings.ToLower(email)))
+}
+
+// Whoever runs a command is told in the log on one line, whatever their shell calls them.
+func TestAuditNamesWhoRanACommand(t *testing.T) {
+	t.Parallel()
+	for user, want := range map[string]string{
+		"": "command line", "ngozi": "command line of ngozi", " \n\x00": "command line",
+		"a\nb\xff": "command line of ab", strings.Repeat("é", 300): "command line of " + strings.Repeat("é", 100),
+	} {
+		is := is.New(t)
+		sh := newShell(t).with("USER", user)
+		sh.object("company", "create", "--name", "Lagos Live")
+		is.Equal(sh.array("audit", "list")[0]["actor"], want)
+	}
 }
 
 // A ledger that somebody changed is told, with what is wrong, and exit status 1.

@@ -41,8 +41,9 @@ type commands struct {
 	Bench   benchCommand   `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
 	Version versionCommand `cmd:"" group:"serve" help:"Print version, commit and Go version."`
 
-	Company    companyCommands    `cmd:"" group:"operate" help:"Create, list, suspend and activate companies."`
-	KYB        kybCommands        `cmd:"" group:"operate" help:"Decide on the verification of companies." name:"kyb"`
+	Company    companyCommands    `cmd:"" group:"operate" help:"Create, list, rename, suspend and activate companies."`
+	Member     memberCommands     `cmd:"" group:"operate" help:"Run who acts for a company, and as what."`
+	KYB        kybCommands        `cmd:"" group:"operate" help:"Edit, submit and decide the verification of companies." name:"kyb"`
 	Branding   brandingCommands   `cmd:"" group:"operate" help:"Set how a company looks to its buyers."`
 	Commission commissionCommands `cmd:"" group:"operate" help:"Schedule what a company earns."`
 	Float      floatCommands      `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
@@ -50,6 +51,7 @@ type commands struct {
 	Ledger     ledgerCommands     `cmd:"" group:"operate" help:"List and verify the movements of wallets."`
 	Key        keyCommands        `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
 	Category   categoryCommands   `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
+	Buyer      buyerCommands      `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
 	Event      eventCommands      `cmd:"" group:"operate" help:"End events."`
 	Audit      auditCommands      `cmd:"" group:"operate" help:"List what operators did."`
 }
@@ -163,7 +165,7 @@ func joined(program *kong.Node, args []string) []string {
 }
 
 // placeholder is an argument as the parser writes it.
-var placeholder = regexp.MustCompile("<(company|key|event|category)>")
+var placeholder = regexp.MustCompile("<(company|key|event|category|user)>")
 
 // asWritten is a text of the parser with arguments and alternatives as the examples write them.
 func asWritten(text string) string {

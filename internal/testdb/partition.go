@@ -23,6 +23,7 @@ const Partitions = 8
 func Shared() []string {
 	return []string{
 		"ticketing_migrations", "ticketing_secrets", "ticketing_categories", "ticketing_api_key_directory",
+		"ticketing_users",
 	}
 }
 

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // state is everything that is kept.
@@ -19,6 +21,8 @@ type state struct {
 	outbox      outbox
 	results     results
 	audit       audit
+	people      people
+	cases       map[uuid.UUID]*cases
 }
 
 func newState() *state {
@@ -36,6 +40,8 @@ func newState() *state {
 		outbox:      newOutbox(),
 		results:     newResults(),
 		audit:       newAudit(),
+		people:      newPeople(),
+		cases:       make(map[uuid.UUID]*cases),
 	}
 }
 

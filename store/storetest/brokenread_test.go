@@ -50,6 +50,18 @@ func brokenReads() []broken {
 		{"takes a rate before its time", "rates/the effective one", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return hasty{tx}
 		})},
+		{"lists members who were removed", "members/roles change, and a member who was removed is listed no more", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return attached{tx}
+		})},
+		{"finds users whatever the case", "users/answers are aligned", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return lenient{tx}
+		})},
+		{"lists the oldest case first", "verification cases/list is in order and of its company", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return oldestCase{tx}
+		})},
+		{"lists everybody's orders as a buyer's", "buyers/orders of one are listed in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return anyBuyer{tx}
+		})},
 		{"lists everybody's acts", "audit/list is in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return indiscreet{tx}
 		})},
@@ -190,6 +202,52 @@ func (h hasty) EffectiveRates(
 	ctx context.Context, companies []uuid.UUID, at time.Time,
 ) ([]ticketing.RateRecord, error) {
 	return h.ReadTx.EffectiveRates(ctx, companies, at.Add(time.Millisecond))
+}
+
+// attached lists whoever has ever been a member, of the first user it can be.
+type attached struct{ ticketing.ReadTx }
+
+func (a attached) ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]ticketing.MemberRecord, error) {
+	found, err := a.ReadTx.ListMembers(ctx, companyID, limit)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	ref := ticketing.MemberRef{CompanyID: companyID, UserID: uuid.MustParse("01020304-0506-4708-8000-00000000000a")}
+	return a.Members(ctx, []ticketing.MemberRef{ref})
+}
+
+type lenient struct{ ticketing.ReadTx }
+
+func (l lenient) FindUsers(ctx context.Context, emails []string) ([]ticketing.UserRecord, error) {
+	found, err := l.ReadTx.FindUsers(ctx, emails)
+	for i, email := range emails {
+		for _, other := range found {
+			if other.ID != uuid.Nil && strings.EqualFold(strings.TrimSpace(other.Email), strings.TrimSpace(email)) {
+				found[i] = other
+			}
+		}
+	}
+	return found, err
+}
+
+type oldestCase struct{ ticketing.ReadTx }
+
+func (o oldestCase) ListVerificationCases(
+	ctx context.Context, companyID uuid.UUID, limit int,
+) ([]ticketing.VerificationCaseRecord, error) {
+	found, err := o.ReadTx.ListVerificationCases(ctx, companyID, limit)
+	slices.Reverse(found)
+	return found, err
+}
+
+type anyBuyer struct{ ticketing.ReadTx }
+
+func (a anyBuyer) ListBuyerOrders(
+	ctx context.Context, query ticketing.BuyerOrderQuery,
+) ([]ticketing.OrderRecord, error) {
+	return a.ListOrders(ctx, ticketing.OrderQuery{
+		CompanyID: query.CompanyID, Before: query.Before, Limit: query.Limit,
+	})
 }
 
 type indiscreet struct{ ticketing.ReadTx }

@@ -55,6 +55,18 @@ func brokenWrites() []broken {
 		{"forgets what was handled", "facts/what is handled is not leased again", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return forgetful{tx}
 		})},
+		{"takes the change of a role for joining", "members/roles change, and a member who was removed is listed no more", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return rejoining{tx}
+		})},
+		{"edits a case by another", "verification cases/a case is put again", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return appending{tx}
+		})},
+		{"leaves a buyer's phone", "buyers/orders take another buyer and nothing else", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return halfErasing{tx}
+		})},
+		{"keeps a buyer beside the new one", "buyers/a record takes the place of another", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return doubling{tx}
+		})},
 		{"keeps one act of a list", "audit/list is in order and in pages", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return forgetsActs{tx}
 		})},
@@ -277,6 +289,59 @@ func (f forEver) LeaseFacts(
 type forgetful struct{ ticketing.Tx }
 
 func (forgetful) CompleteFacts(context.Context, []ticketing.FactRecord) error { return nil }
+
+// rejoining takes the time of a change for that of joining.
+type rejoining struct{ ticketing.Tx }
+
+func (r rejoining) Members(ctx context.Context, refs []ticketing.MemberRef) ([]ticketing.MemberRecord, error) {
+	found, err := r.Tx.Members(ctx, refs)
+	for i := range found {
+		found[i].CreatedAt = found[i].UpdatedAt
+	}
+	return found, err
+}
+
+// appending keeps a case that is there as another one.
+type appending struct{ ticketing.Tx }
+
+func (a appending) PutVerificationCase(ctx context.Context, record ticketing.VerificationCaseRecord) error {
+	known, err := a.ListVerificationCases(ctx, record.CompanyID, 1)
+	if err != nil {
+		return err
+	}
+	if len(known) > 0 {
+		record.Number = known[0].Number + 1
+	}
+	return a.Tx.PutVerificationCase(ctx, record)
+}
+
+type halfErasing struct{ ticketing.Tx }
+
+func (h halfErasing) UpdateOrderBuyers(ctx context.Context, orders []ticketing.OrderRecord) error {
+	orders = slices.Clone(orders)
+	for i, order := range orders {
+		kept, err := h.Orders(ctx, []ticketing.OrderRef{{CompanyID: order.CompanyID, ID: order.ID}})
+		if err != nil {
+			return err
+		}
+		orders[i].BuyerPhone = kept[0].BuyerPhone
+	}
+	return h.Tx.UpdateOrderBuyers(ctx, orders)
+}
+
+// doubling keeps the old record of a buyer.
+type doubling struct{ ticketing.Tx }
+
+func (d doubling) ReplaceBuyer(ctx context.Context, ref ticketing.BuyerRef, buyer ticketing.BuyerRecord) error {
+	old, err := d.Buyers(ctx, []ticketing.BuyerRef{ref})
+	if err != nil {
+		return err
+	}
+	if err := d.Tx.ReplaceBuyer(ctx, ref, buyer); err != nil {
+		return err
+	}
+	return d.PutBuyers(ctx, old)
+}
 
 type forgetsActs struct{ ticketing.Tx }
 

@@ -26,7 +26,8 @@ type record struct {
 func records() []record {
 	return slices.Concat(
 		companyKinds(), brandingKinds(), commissionKinds(), apiKeyKinds(), categoryKinds(), eventKinds(),
-		inventoryKinds(), orderKinds(), admissionKinds(), walletKinds(), ledgerKinds(), outboxKinds(), auditKinds(),
+		inventoryKinds(), orderKinds(), admissionKinds(), walletKinds(), ledgerKinds(), outboxKinds(), auditKinds(), userKinds(),
+		memberKinds(), caseKinds(),
 	)
 }
 

@@ -33,5 +33,6 @@ func Checks() []Check {
 		textChecks(), copyChecks(), companyChecks(), brandingChecks(), commissionChecks(), apiKeyChecks(),
 		secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(), orderChecks(),
 		admissionChecks(), walletChecks(), ledgerChecks(), outboxChecks(), idempotencyChecks(), auditChecks(),
+		memberChecks(), caseChecks(), buyerChecks(),
 	)
 }

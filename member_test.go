@@ -1,0 +1,299 @@
+package ticketing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// join makes a user a member.
+func (d *desk) join(t testing.TB, companyID uuid.UUID, email string, role ticketing.Role) ticketing.Member {
+	t.Helper()
+	member, err := d.staff.AddMember(t.Context(), companyID, ticketing.AddMemberParams{
+		Email: email, Name: "Ada Obi", Role: role,
+	})
+	is.New(t).NoErr(err)
+	return member
+}
+
+// as is the operator's plane as a member sees it.
+func (d *desk) as(t testing.TB, companyID, userID uuid.UUID) ticketing.Operator {
+	t.Helper()
+	actor, err := d.Member(t.Context(), companyID, userID)
+	is.New(t).NoErr(err)
+	return d.As(actor)
+}
+
+// One user is behind an email on the whole platform, with a role of their own in each company.
+func TestAUserIsAMemberOfSeveralCompanies(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		one, other := d.unverified(t), d.unverified(t)
+		first := d.join(t, one, " Ada@Adire.NG ", ticketing.RoleOwner)
+		is.Equal(show(t, first), fmt.Sprintf(`{"userId":"%s","email":"ada@adire.ng","name":"Ada Obi","role":"OWNER",`+
+			`"createdAt":"2026-11-21T09:30:00.000Z"}`, first.UserID))
+		second, err := d.staff.AddMember(t.Context(), other, ticketing.AddMemberParams{
+			Email: "ada@adire.ng", Name: "Somebody Else", Role: ticketing.RoleViewer,
+		})
+		is.NoErr(err)
+		is.Equal(second.UserID, first.UserID)
+		is.Equal(second.Name, "Ada Obi") // A company does not rename a user.
+		members, err := d.staff.ListMembers(t.Context(), one)
+		is.NoErr(err)
+		is.Equal(members, []ticketing.Member{first})
+		members, err = d.staff.ListMembers(t.Context(), other)
+		is.NoErr(err)
+		is.Equal(members, []ticketing.Member{second})
+		none, err := d.staff.ListMembers(t.Context(), d.unverified(t))
+		is.NoErr(err)
+		is.Equal(show(t, none), "[]")
+	})
+}
+
+func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		owner := d.join(t, company, "ada@adire.ng", ticketing.RoleOwner)
+		is.Equal(d.join(t, company, "ADA@adire.ng", ticketing.RoleOwner), owner) // Again changes nothing.
+		_, err := d.staff.AddMember(t.Context(), company, ticketing.AddMemberParams{
+			Email: "ada@adire.ng", Name: "Ada Obi", Role: ticketing.RoleViewer,
+		})
+		is.Equal(said(err), "The user is a member already, with the role OWNER.")
+
+		d.clock.advance(time.Second)
+		viewer := d.join(t, company, "bisi@adire.ng", ticketing.RoleViewer)
+		changed, err := d.staff.UpdateMember(t.Context(), company, viewer.UserID, ticketing.RoleAdministrator)
+		is.NoErr(err)
+		viewer.Role = ticketing.RoleAdministrator
+		is.Equal(changed, viewer)
+		removed, err := d.staff.RemoveMember(t.Context(), company, viewer.UserID)
+		is.NoErr(err)
+		is.Equal(removed, viewer) // what the member was
+		members, err := d.staff.ListMembers(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(members, []ticketing.Member{owner})
+		for _, err := range []error{
+			second(d.staff.RemoveMember(t.Context(), company, viewer.UserID)),
+			second(d.staff.UpdateMember(t.Context(), company, viewer.UserID, ticketing.RoleViewer)),
+			second(d.staff.UpdateMember(t.Context(), company, uuid.New(), ticketing.RoleViewer)),
+		} {
+			is.Equal(code(err), ticketing.CodeNotFound)
+		}
+		_, err = d.Member(t.Context(), company, viewer.UserID)
+		is.Equal(code(err), ticketing.CodeNotFound)
+
+		// Somebody who left may come back, with the id that they had.
+		back := d.join(t, company, "bisi@adire.ng", ticketing.RoleViewer)
+		is.Equal(back.UserID, viewer.UserID)
+		is.Equal(back.CreatedAt, viewer.CreatedAt)
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A company that has an owner keeps one, also where two leave at once.
+func TestTheLastOwnerStays(t *testing.T) {
+	t.Parallel()
+	const want = "A company that has an owner keeps one. Make somebody else an owner first."
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, other := d.unverified(t), d.unverified(t)
+		ada := d.join(t, company, "ada@adire.ng", ticketing.RoleOwner).UserID
+		d.join(t, company, "chi@adire.ng", ticketing.RoleAdministrator)
+		d.join(t, other, "bisi@adire.ng", ticketing.RoleOwner) // of another company
+		leave := func(user uuid.UUID) error { return second(d.staff.RemoveMember(t.Context(), company, user)) }
+		step := func(user uuid.UUID) error {
+			return second(d.staff.UpdateMember(t.Context(), company, user, ticketing.RoleAdministrator))
+		}
+		for _, err := range []error{leave(ada), step(ada)} {
+			is.Equal(code(err), ticketing.CodeConflict)
+			is.Equal(said(err), want)
+		}
+		is.NoErr(second(d.staff.UpdateMember(t.Context(), company, ada, ticketing.RoleOwner))) // Nothing changes.
+
+		bisi := d.join(t, company, "bisi@adire.ng", ticketing.RoleOwner).UserID
+		errs := make([]error, 2)
+		var wg sync.WaitGroup
+		wg.Go(func() { errs[0] = leave(ada) })
+		wg.Go(func() { errs[1] = step(bisi) })
+		wg.Wait()
+		is.True((errs[0] == nil) != (errs[1] == nil)) // exactly one
+		is.Equal(said(errors.Join(errs...)), want)
+		members, err := d.staff.ListMembers(t.Context(), company)
+		is.NoErr(err)
+		owners := slices.DeleteFunc(members, func(m ticketing.Member) bool { return m.Role != ticketing.RoleOwner })
+		is.Equal(len(owners), 1)
+	})
+}
+
+// A company has at most a thousand members.
+func TestACompanyHasAThousandMembers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := newDesk(t, memory.New())
+	company := d.unverified(t)
+	d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+		for range 999 {
+			err := tx.PutMember(ctx, ticketing.MemberRecord{
+				CompanyID: company, UserID: uuid.New(), Role: ticketing.RoleViewer, CreatedAt: opening, UpdatedAt: opening,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	last := d.join(t, company, "ada@adire.ng", ticketing.RoleViewer)
+	params := ticketing.AddMemberParams{Email: "bisi@adire.ng", Name: "Bisi", Role: ticketing.RoleViewer}
+	_, err := d.staff.AddMember(t.Context(), company, params)
+	is.Equal(said(err), "A company has at most 1000 members.")
+	is.NoErr(second(d.staff.RemoveMember(t.Context(), company, last.UserID)))
+	_, err = d.staff.AddMember(t.Context(), company, params)
+	is.NoErr(err)
+}
+
+// Many who add one new email at once, for several companies, make one user.
+func TestOneUserIsMadeOfOneEmail(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		companies := []uuid.UUID{d.unverified(t), d.unverified(t), d.unverified(t)}
+		ids, errs := make([]uuid.UUID, 6), make([]error, 6)
+		var wg sync.WaitGroup
+		for i := range ids {
+			wg.Go(func() {
+				member, err := d.staff.AddMember(t.Context(), companies[i%3], ticketing.AddMemberParams{
+					Email: "ada@adire.ng", Name: "Ada Obi", Role: ticketing.RoleOwner,
+				})
+				ids[i], errs[i] = member.UserID, err
+			})
+		}
+		wg.Wait()
+		is.NoErr(errors.Join(errs...))
+		is.Equal(len(slices.Compact(ids)), 1)
+	})
+}
+
+func TestAMemberIsWellFormed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		company := d.unverified(t)
+		good := ticketing.AddMemberParams{Email: "ada@adire.ng", Name: "Ada", Role: ticketing.RoleViewer}
+		for _, test := range []struct {
+			change func(p *ticketing.AddMemberParams)
+			want   string
+		}{
+			{func(p *ticketing.AddMemberParams) { p.Email = "" }, "email: must not be empty"},
+			{func(p *ticketing.AddMemberParams) { p.Email = "ada" }, "email: must be one email address, such as ada@example.com"},
+			{func(p *ticketing.AddMemberParams) { p.Email = strings.Repeat("a", 309) + "@example.com" }, "email: must be at most 320 characters"},
+			{func(p *ticketing.AddMemberParams) { p.Email = strings.Repeat("a", 308) + "@example.com" }, ""},
+			{func(p *ticketing.AddMemberParams) { p.Name = " " }, "name: must not be empty"},
+			{func(p *ticketing.AddMemberParams) { p.Name = strings.Repeat("é", 201) }, "name: must be at most 200 characters"},
+			{func(p *ticketing.AddMemberParams) { p.Name = strings.Repeat("é", 200) }, ""},
+			{func(p *ticketing.AddMemberParams) { p.Role = "" }, "role: must be OWNER, ADMINISTRATOR or VIEWER"},
+			{func(p *ticketing.AddMemberParams) { p.Role = "owner" }, "role: must be OWNER, ADMINISTRATOR or VIEWER"},
+		} {
+			params := good
+			test.change(&params)
+			_, err := d.staff.AddMember(t.Context(), company, params)
+			is.New(t).Equal(said(err), test.want)
+		}
+		_, err := d.staff.UpdateMember(t.Context(), company, uuid.New(), "GUEST")
+		is.New(t).Equal(said(err), "role: must be OWNER, ADMINISTRATOR or VIEWER")
+	})
+}
+
+// A member may do exactly what the table of permissions says of their role, and nothing in another company.
+func TestAMemberMayDoWhatTheirRoleSays(t *testing.T) {
+	t.Parallel()
+	for _, role := range []ticketing.Role{ticketing.RoleOwner, ticketing.RoleAdministrator, ticketing.RoleViewer} {
+		t.Run(string(role), func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, memory.New())
+			for _, right := range rights() {
+				t.Run(right.method, func(t *testing.T) {
+					may := slices.ContainsFunc(ticketing.PermissionRules(), func(rule ticketing.PermissionRule) bool {
+						return rule.Permission == right.permission && slices.Contains(rule.Roles, role)
+					})
+					want, elsewhere := ticketing.CodePermissionDenied, ticketing.CodePermissionDenied
+					if may {
+						want, elsewhere = "", ticketing.CodeNotFound
+					}
+					if may && right.platform {
+						want = ticketing.CodeNotFound
+					}
+					own := d.subject(t)
+					if right.before != nil {
+						is.New(t).NoErr(right.before(t.Context(), d.staff, own))
+					}
+					member := d.as(t, own.company, d.join(t, own.company, "ada@adire.ng", role).UserID)
+					is.New(t).Equal(code(right.call(t.Context(), member, own)), want)
+					is.New(t).Equal(code(right.call(t.Context(), member, d.subject(t))), elsewhere)
+				})
+			}
+		})
+	}
+}
+
+// Whoever loses a role between being asked and writing writes nothing any more.
+func TestAMemberWritesByTheRoleOfNow(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		d.join(t, company, "ada@adire.ng", ticketing.RoleOwner)
+		bisi := d.join(t, company, "bisi@adire.ng", ticketing.RoleOwner).UserID
+		operator := d.as(t, company, bisi)
+		brand := func(name string) error {
+			return second(operator.UpdateBranding(t.Context(), company, ticketing.UpdateBrandingParams{BrandName: &name}))
+		}
+		is.NoErr(brand("One"))
+		is.True(slices.ContainsFunc(d.acts(t, company), func(act ticketing.AuditEntry) bool {
+			return act.Action == "branding.set" && act.Actor == "user "+bisi.String()
+		}))
+		_, err := d.staff.UpdateMember(t.Context(), company, bisi, ticketing.RoleAdministrator)
+		is.NoErr(err)
+		is.NoErr(brand("Two"))
+		_, err = operator.AddMember(t.Context(), company, ticketing.AddMemberParams{
+			Email: "chi@adire.ng", Name: "Chi", Role: ticketing.RoleOwner,
+		})
+		is.Equal(code(err), ticketing.CodePermissionDenied)
+		_, err = d.staff.UpdateMember(t.Context(), company, bisi, ticketing.RoleViewer)
+		is.NoErr(err)
+		is.Equal(code(brand("Three")), ticketing.CodePermissionDenied)
+		_, err = d.staff.RemoveMember(t.Context(), company, bisi)
+		is.NoErr(err)
+		is.Equal(said(brand("Four")), "The permission COMPANY:branding:manage is required.")
+		branding, err := d.staff.GetBranding(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(branding.BrandName, "Two")
+	})
+}
+
+func TestNobodyIsAMemberOfWhatIsNone(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		ada := d.join(t, company, "ada@adire.ng", ticketing.RoleOwner).UserID
+		for _, of := range [][2]uuid.UUID{{uuid.New(), ada}, {company, uuid.New()}, {d.unverified(t), ada}, {}} {
+			actor, err := d.Member(t.Context(), of[0], of[1])
+			is.Equal(code(err), ticketing.CodeNotFound)
+			is.Equal(len(actor.Permissions), 0)
+		}
+	})
+}

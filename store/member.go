@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const (
+	userColumns   = "id, email, name, created_at"
+	memberColumns = "company_id, user_id, role, created_at, updated_at"
+)
+
+func scanUser(row *sql.Rows, u *ticketing.UserRecord) error {
+	return row.Scan((*id)(&u.ID), &u.Email, &u.Name, (*moment)(&u.CreatedAt))
+}
+
+func scanMember(row *sql.Rows, m *ticketing.MemberRecord) error {
+	return row.Scan((*id)(&m.CompanyID), (*id)(&m.UserID), (*string)(&m.Role), (*moment)(&m.CreatedAt),
+		(*moment)(&m.UpdatedAt))
+}
+
+// Users finds users by their ids.
+func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]ticketing.UserRecord, error) {
+	return lookUp(users, func(u ticketing.UserRecord) uuid.UUID { return u.ID },
+		func(users []uuid.UUID) ([]ticketing.UserRecord, error) {
+			return query(ctx, s, "Users", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?", ids("id", users))
+		})
+}
+
+// FindUsers finds users by their emails.
+func (s *session) FindUsers(ctx context.Context, emails []string) ([]ticketing.UserRecord, error) {
+	return lookUp(emails, func(u ticketing.UserRecord) string { return u.Email },
+		func(emails []string) ([]ticketing.UserRecord, error) {
+			return query(ctx, s, "FindUsers", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?",
+				among{columns: []string{"email"}, rows: columnOf(emails)})
+		})
+}
+
+// Members finds members, those who were removed as well.
+func (s *session) Members(ctx context.Context, refs []ticketing.MemberRef) ([]ticketing.MemberRecord, error) {
+	return lookUp(refs,
+		func(m ticketing.MemberRecord) ticketing.MemberRef {
+			return ticketing.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
+		},
+		func(refs []ticketing.MemberRef) ([]ticketing.MemberRecord, error) {
+			return query(ctx, s, "Members", scanMember,
+				"SELECT "+memberColumns+" FROM ?",
+				found{table: "ticketing_members m", set: of("company_id, user_id", refs, func(r ticketing.MemberRef) []any {
+					return []any{r.CompanyID, r.UserID}
+				})})
+		})
+}
+
+// ListMembers answers with a company's members by the ids of their users, without those who were removed.
+func (s *session) ListMembers(
+	ctx context.Context, companyID uuid.UUID, limit int,
+) ([]ticketing.MemberRecord, error) {
+	return query(ctx, s, "ListMembers", scanMember,
+		"SELECT "+memberColumns+` FROM ticketing_members WHERE company_id = ? AND role <> ''
+		ORDER BY user_id LIMIT ?`,
+		companyID, max(limit, 0))
+}
+
+// CreateUser keeps a new user.
+func (tx *transaction) CreateUser(ctx context.Context, u ticketing.UserRecord) error {
+	return tx.exec(ctx, "CreateUser", "INSERT INTO ticketing_users ("+userColumns+") VALUES (?, ?, ?, ?)",
+		u.ID, u.Email, u.Name, u.CreatedAt)
+}
+
+// PutMember keeps a member, new or known; the time of creation of a known one stays.
+func (tx *transaction) PutMember(ctx context.Context, m ticketing.MemberRecord) error {
+	return tx.exec(ctx, "PutMember",
+		"INSERT INTO ticketing_members ("+memberColumns+`) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (company_id, user_id) DO UPDATE SET role = excluded.role, updated_at = excluded.updated_at`,
+		m.CompanyID, m.UserID, string(m.Role), m.CreatedAt, m.UpdatedAt)
+}

@@ -1,0 +1,59 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/floatgate/ticketing"
+)
+
+func (r reading) ListBuyerOrders(
+	ctx context.Context, query ticketing.BuyerOrderQuery,
+) ([]ticketing.OrderRecord, error) {
+	return ask(ctx, r, func(s *state) []ticketing.OrderRecord {
+		of, ok := s.orders.ofCompany[query.CompanyID]
+		if !ok {
+			return nil
+		}
+		numbers := of.all.keys
+		if query.Before > 0 {
+			numbers = of.all.below(query.Before)
+		}
+		var found []ticketing.OrderRecord
+		for i := len(numbers) - 1; i >= 0 && len(found) < query.Limit; i-- {
+			order := s.orders.byNumber[ticketing.OrderNumber{CompanyID: query.CompanyID, Number: numbers[i]}]
+			if order.BuyerEmail == query.Email {
+				found = append(found, order)
+			}
+		}
+		return found
+	})
+}
+
+func (tx *updating) ReplaceBuyer(ctx context.Context, ref ticketing.BuyerRef, buyer ticketing.BuyerRecord) error {
+	return tx.write(ctx, func(s *state, u *undo) error {
+		old, ok := s.orders.buyers[ref]
+		if !ok {
+			return ticketing.ErrNotFound
+		}
+		delete(s.orders.buyers, ref)
+		u.add(func() { s.orders.buyers[ref] = old })
+		buyer.CompanyID, buyer.CreatedAt, buyer.UpdatedAt = ref.CompanyID, old.CreatedAt, moment(buyer.UpdatedAt)
+		return create(u, s.orders.buyers, ticketing.BuyerRef{CompanyID: ref.CompanyID, Email: buyer.Email}, buyer,
+			"buyers_pkey")
+	})
+}
+
+func (tx *updating) UpdateOrderBuyers(ctx context.Context, orders []ticketing.OrderRecord) error {
+	return tx.write(ctx, func(s *state, u *undo) error {
+		for _, order := range orders {
+			number := ticketing.OrderNumber{CompanyID: order.CompanyID, Number: order.Number}
+			kept, ok := s.orders.byNumber[number]
+			if !ok {
+				return ticketing.ErrNotFound
+			}
+			kept.BuyerEmail, kept.BuyerFullname, kept.BuyerPhone = order.BuyerEmail, order.BuyerFullname, order.BuyerPhone
+			put(u, s.orders.byNumber, number, kept)
+		}
+		return nil
+	})
+}

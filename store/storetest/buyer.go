@@ -1,0 +1,130 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/floatgate/ticketing"
+)
+
+func buyerChecks() []Check {
+	return []Check{
+		{"buyers/orders of one are listed in order and in pages", grounded(buyerOrdersListed)},
+		{"buyers/orders take another buyer and nothing else", grounded(orderBuyersUpdated)},
+		{"buyers/a record takes the place of another", grounded(buyerReplaced)},
+	}
+}
+
+const emailOfAda, emailOfBob = "ada@example.com", "bob@example.com"
+
+// boughtBy keeps orders of companyA of these buyers, numbered from 1, and one of the first buyer in companyB.
+func boughtBy(ctx context.Context, s ticketing.Store, emails ...string) ([]ticketing.OrderRecord, error) {
+	var orders []ticketing.OrderRecord
+	for i, email := range emails {
+		order := orderRecord(eventA, int64(i+1))
+		order.BuyerEmail = email
+		orders = append(orders, order)
+	}
+	other := orderRecord(eventB, 1)
+	other.BuyerEmail = emails[0]
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return tx.AppendOrders(ctx, append([]ticketing.OrderRecord{other}, orders...))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("append orders: %w", err)
+	}
+	return orders, nil
+}
+
+func buyerOrdersListed(ctx context.Context, s ticketing.Store) error {
+	orders, err := boughtBy(ctx, s, emailOfAda, emailOfBob, emailOfAda, emailOfAda, emailOfBob, "ADA@example.com", emailOfAda)
+	if err != nil {
+		return err
+	}
+	order := []ticketing.OrderRecord{orders[6], orders[3], orders[2], orders[0]}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		query := ticketing.BuyerOrderQuery{BuyerRef: ticketing.BuyerRef{CompanyID: companyA, Email: emailOfAda}}
+		err := pages(order, func(after *ticketing.OrderRecord, limit int) ([]ticketing.OrderRecord, error) {
+			query.Before, query.Limit = 0, limit
+			if after != nil {
+				query.Before = after.Number
+			}
+			return tx.ListBuyerOrders(ctx, query)
+		})
+		query.Email, query.Before, query.Limit = "nobody@example.com", 0, 9
+		return errors.Join(err,
+			want("of nobody", []ticketing.OrderRecord(nil)).from(tx.ListBuyerOrders(ctx, query)))
+	})
+}
+
+func orderBuyersUpdated(ctx context.Context, s ticketing.Store) error {
+	orders, err := boughtBy(ctx, s, emailOfAda, emailOfBob, emailOfAda)
+	if err != nil {
+		return err
+	}
+	changed := []ticketing.OrderRecord{orders[2], orders[0]}
+	for i := range changed {
+		changed[i].BuyerEmail, changed[i].BuyerFullname, changed[i].BuyerPhone = fmt.Sprint("erased-", i), "", "0"
+	}
+	spoilt := append([]ticketing.OrderRecord(nil), changed...)
+	for i := range spoilt {
+		spoilt[i].Gross, spoilt[i].Status, spoilt[i].ID = 1, ticketing.OrderRefunded, id(90+i)
+	}
+	missing := orderRecord(eventA, 9)
+	write := func(orders []ticketing.OrderRecord) writes {
+		return func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateOrderBuyers(ctx, orders) }
+	}
+	lists := func(orders ...ticketing.OrderRecord) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return want("list", orders).from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, Limit: 9}))
+		})
+	}
+	return steps(
+		func() error { return failing(ctx, s, write(spoilt)) },
+		func() error { return lists(orders[2], orders[1], orders[0]) },
+		func() error { return update(ctx, s, write(spoilt)) },
+		func() error { return lists(changed[0], orders[1], changed[1]) },
+		func() error { return update(ctx, s, write(nil)) },
+		func() error {
+			return misses("an order that is not there", update(ctx, s, write([]ticketing.OrderRecord{missing})))
+		},
+	)
+}
+
+func buyerReplaced(ctx context.Context, s ticketing.Store) error {
+	first, second := buyerRecord(companyA, emailOfAda), buyerRecord(companyA, emailOfBob)
+	other := buyerRecord(companyB, emailOfAda)
+	erased := first
+	erased.Email, erased.Fullname, erased.Phone, erased.UpdatedAt = "erased", "", "", at(20)
+	replace := func(ref ticketing.BuyerRef, buyer ticketing.BuyerRecord) writes {
+		return func(ctx context.Context, tx ticketing.Tx) error { return tx.ReplaceBuyer(ctx, ref, buyer) }
+	}
+	refs := []ticketing.BuyerRef{
+		{CompanyID: companyA, Email: emailOfAda},
+		{CompanyID: companyA, Email: emailOfBob},
+		{CompanyID: companyB, Email: emailOfAda},
+		{CompanyID: companyA, Email: "erased"},
+	}
+	holds := func(buyers ...ticketing.BuyerRecord) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return want("buyers", buyers).from(tx.Buyers(ctx, refs))
+		})
+	}
+	none := ticketing.BuyerRecord{}
+	taken := erased
+	taken.Email = emailOfBob
+	return steps(
+		func() error {
+			return update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+				return tx.PutBuyers(ctx, []ticketing.BuyerRecord{first, second, other})
+			})
+		},
+		func() error { return failing(ctx, s, replace(refs[0], erased)) },
+		func() error { return holds(first, second, other, none) },
+		func() error { return refuses("an email that is taken", update(ctx, s, replace(refs[0], taken))) },
+		func() error { return update(ctx, s, replace(refs[0], erased)) },
+		func() error { return holds(none, second, other, erased) },
+		func() error { return misses("again", update(ctx, s, replace(refs[0], erased))) },
+	)
+}

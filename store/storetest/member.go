@@ -1,0 +1,183 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func userRecord(n int, email string) ticketing.UserRecord {
+	return ticketing.UserRecord{ID: id(n), Email: email, Name: awkward, CreatedAt: at(11)}
+}
+
+func memberRecord(companyID uuid.UUID, user int, role ticketing.Role) ticketing.MemberRecord {
+	return ticketing.MemberRecord{
+		CompanyID: companyID, UserID: id(user), Role: role, CreatedAt: at(12), UpdatedAt: at(13),
+	}
+}
+
+func userKinds() []record {
+	user := userRecord(10, "ada@example.com")
+	holds := func(found ticketing.UserRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			return errors.Join(
+				want("Users", []ticketing.UserRecord{found}).from(tx.Users(ctx, []uuid.UUID{user.ID})),
+				want("FindUsers", []ticketing.UserRecord{found}).from(tx.FindUsers(ctx, []string{user.Email})),
+			)
+		}
+	}
+	create := func(user ticketing.UserRecord) writes {
+		return func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateUser(ctx, user) }
+	}
+	return []record{{
+		name: "users", create: create(user), created: holds(user), absent: holds(ticketing.UserRecord{}),
+		taken: map[string]writes{
+			"id":    create(userRecord(10, "bob@example.com")),
+			"email": create(userRecord(11, user.Email)),
+		},
+	}}
+}
+
+func memberKinds() []record {
+	member := memberRecord(companyA, 10, ticketing.RoleOwner)
+	holds := func(found ticketing.MemberRecord, listed ...ticketing.MemberRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			return errors.Join(
+				want("Members", []ticketing.MemberRecord{found}).
+					from(tx.Members(ctx, []ticketing.MemberRef{{CompanyID: companyA, UserID: member.UserID}})),
+				want("ListMembers", listed).from(tx.ListMembers(ctx, companyA, 9)),
+			)
+		}
+	}
+	return []record{{
+		name: "members", created: holds(member, member), absent: holds(ticketing.MemberRecord{}),
+		create: func(ctx context.Context, tx ticketing.Tx) error { return tx.PutMember(ctx, member) },
+	}}
+}
+
+func memberChecks() []Check {
+	return []Check{
+		{"users/answers are aligned", usersAligned},
+		{"members/roles change, and a member who was removed is listed no more", grounded(membersChanged)},
+		{"members/answers are aligned and of their company", grounded(membersAligned)},
+		{"members/list is in order", grounded(membersListed)},
+	}
+}
+
+func usersAligned(ctx context.Context, s ticketing.Store) error {
+	ada, bob := userRecord(20, "ada@example.com"), userRecord(10, "BOB@example.com ")
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return errors.Join(tx.CreateUser(ctx, ada), tx.CreateUser(ctx, bob))
+	})
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("by id", []ticketing.UserRecord{{}, bob, ada, bob}).
+				from(tx.Users(ctx, []uuid.UUID{id(90), bob.ID, ada.ID, bob.ID})),
+			want("by email", []ticketing.UserRecord{bob, {}, {}, ada}).
+				from(tx.FindUsers(ctx, []string{bob.Email, "bob@example.com", "", ada.Email})),
+			want("none", []ticketing.UserRecord(nil)).from(tx.Users(ctx, nil)),
+		)
+	})
+}
+
+func putMembers(members ...ticketing.MemberRecord) writes {
+	return func(ctx context.Context, tx ticketing.Tx) error {
+		for _, member := range members {
+			if err := tx.PutMember(ctx, member); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func membersChanged(ctx context.Context, s ticketing.Store) error {
+	joined := memberRecord(companyA, 10, ticketing.RoleViewer)
+	changed := joined
+	changed.Role, changed.CreatedAt, changed.UpdatedAt = ticketing.RoleOwner, at(20), at(21)
+	removed, back := changed, changed
+	removed.Role, back.Role = "", ticketing.RoleAdministrator
+	refs := []ticketing.MemberRef{{CompanyID: companyA, UserID: joined.UserID}}
+	holds := func(kept ticketing.MemberRecord) error {
+		kept.CreatedAt = joined.CreatedAt // The first one stays.
+		var listed []ticketing.MemberRecord
+		if kept.Role != "" {
+			listed = append(listed, kept)
+		}
+		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return errors.Join(
+				want("member", []ticketing.MemberRecord{kept}).from(tx.Members(ctx, refs)),
+				want("list", listed).from(tx.ListMembers(ctx, companyA, 9)),
+			)
+		})
+	}
+	if err := update(ctx, s, putMembers(joined)); err != nil {
+		return err
+	}
+	for _, member := range []ticketing.MemberRecord{changed, removed, removed, back} {
+		before := joined
+		if member.Role == back.Role {
+			before = removed
+		}
+		if member.Role == changed.Role {
+			if err := steps(
+				func() error { return failing(ctx, s, putMembers(member)) },
+				func() error { return holds(before) },
+			); err != nil {
+				return fmt.Errorf("in an Update that failed: %w", err)
+			}
+		}
+		if err := update(ctx, s, putMembers(member)); err != nil {
+			return err
+		}
+		if err := holds(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func membersAligned(ctx context.Context, s ticketing.Store) error {
+	a, b := memberRecord(companyA, 10, ticketing.RoleOwner), memberRecord(companyB, 10, ticketing.RoleViewer)
+	c := memberRecord(companyB, 11, ticketing.RoleAdministrator)
+	if err := update(ctx, s, putMembers(b, a, c)); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("with gaps and out of order", []ticketing.MemberRecord{b, {}, a, c}).
+				from(tx.Members(ctx, []ticketing.MemberRef{
+					{CompanyID: companyB, UserID: id(10)},
+					{CompanyID: companyA, UserID: id(11)},
+					{CompanyID: companyA, UserID: id(10)},
+					{CompanyID: companyB, UserID: id(11)},
+				})),
+			want("of one", []ticketing.MemberRecord{a}).from(tx.ListMembers(ctx, companyA, 9)),
+			want("of the other", []ticketing.MemberRecord{b, c}).from(tx.ListMembers(ctx, companyB, 9)),
+			want("of none", []ticketing.MemberRecord(nil)).from(tx.ListMembers(ctx, id(90), 9)),
+		)
+	})
+}
+
+func membersListed(ctx context.Context, s ticketing.Store) error {
+	var all []ticketing.MemberRecord
+	for _, user := range []int{10, 20, 30, 40} {
+		all = append(all, memberRecord(companyA, user, ticketing.RoleViewer))
+	}
+	if err := update(ctx, s, putMembers(all[2], all[0], all[3], all[1])); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("all", all).from(tx.ListMembers(ctx, companyA, 4)),
+			want("three", all[:3]).from(tx.ListMembers(ctx, companyA, 3)),
+		)
+	})
+}

@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func caseRecord(companyID uuid.UUID, number int64) ticketing.VerificationCaseRecord {
+	return ticketing.VerificationCaseRecord{
+		CompanyID: companyID, Number: number, Status: ticketing.VerificationUnverified,
+		Facts: ticketing.VerificationFacts{
+			LegalName: awkward, RegistrationNumber: "RC 1", Country: "NG", Address: awkward + "\nLagos",
+			ContactName: awkward, ContactEmail: "ada@example.com", ContactPhone: "+234",
+		},
+		CreatedAt: at(14), UpdatedAt: at(15),
+	}
+}
+
+func caseKinds() []record {
+	draft := caseRecord(companyA, 1)
+	holds := func(listed ...ticketing.VerificationCaseRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			return want("ListVerificationCases", listed).from(tx.ListVerificationCases(ctx, companyA, 9))
+		}
+	}
+	return []record{{
+		name: "verification cases", created: holds(draft), absent: holds(),
+		create: func(ctx context.Context, tx ticketing.Tx) error { return tx.PutVerificationCase(ctx, draft) },
+	}}
+}
+
+func caseChecks() []Check {
+	return []Check{
+		{"verification cases/a case is put again", grounded(casePutAgain)},
+		{"verification cases/list is in order and of its company", grounded(casesListed)},
+	}
+}
+
+func casePutAgain(ctx context.Context, s ticketing.Store) error {
+	draft := caseRecord(companyA, 1)
+	decided := draft
+	decided.Status, decided.Reason, decided.Facts = ticketing.VerificationRejected, awkward, ticketing.VerificationFacts{
+		LegalName: "a", RegistrationNumber: "b", Country: "GH", Address: "c", ContactName: "d",
+		ContactEmail: "e@example.com", ContactPhone: "f",
+	}
+	decided.SubmittedAt, decided.DecidedAt, decided.CreatedAt, decided.UpdatedAt = at(20), at(21), at(22), at(23)
+	keep := func(record ticketing.VerificationCaseRecord) writes {
+		return func(ctx context.Context, tx ticketing.Tx) error { return tx.PutVerificationCase(ctx, record) }
+	}
+	lists := func(record ticketing.VerificationCaseRecord) error {
+		record.CreatedAt = draft.CreatedAt // The first one stays.
+		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return want("list", []ticketing.VerificationCaseRecord{record}).
+				from(tx.ListVerificationCases(ctx, companyA, 9))
+		})
+	}
+	return steps(
+		func() error { return update(ctx, s, keep(draft)) },
+		func() error { return failing(ctx, s, keep(decided)) },
+		func() error { return lists(draft) },
+		func() error { return update(ctx, s, keep(decided)) },
+		func() error { return lists(decided) },
+	)
+}
+
+func casesListed(ctx context.Context, s ticketing.Store) error {
+	one, two, ten := caseRecord(companyA, 1), caseRecord(companyA, 2), caseRecord(companyA, 10)
+	other := caseRecord(companyB, 3)
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		for _, record := range []ticketing.VerificationCaseRecord{two, other, ten, one} {
+			if err := tx.PutVerificationCase(ctx, record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("put: %w", err)
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("whole", []ticketing.VerificationCaseRecord{ten, two, one}).
+				from(tx.ListVerificationCases(ctx, companyA, 3)),
+			want("the newest", []ticketing.VerificationCaseRecord{ten}).from(tx.ListVerificationCases(ctx, companyA, 1)),
+			want("of the other company", []ticketing.VerificationCaseRecord{other}).
+				from(tx.ListVerificationCases(ctx, companyB, 9)),
+			want("of none", []ticketing.VerificationCaseRecord(nil)).from(tx.ListVerificationCases(ctx, id(90), 9)),
+		)
+	})
+}

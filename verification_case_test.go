@@ -1,0 +1,286 @@
+package ticketing_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+// facts are those that a submission needs.
+func facts() ticketing.UpdateVerificationParams {
+	return ticketing.UpdateVerificationParams{
+		LegalName: of(" Adire Concerts Ltd "), RegistrationNumber: of("RC 123456"), Country: of(" ng"),
+		Address: of("1 Marina\r\nLagos"), ContactName: of("Ada Obi"), ContactEmail: of(" Ada@Adire.NG"),
+		ContactPhone: of("+234 800 1234567"),
+	}
+}
+
+func (d *desk) file(t *testing.T, companyID uuid.UUID) ticketing.CompanyVerification {
+	t.Helper()
+	found, err := d.staff.GetVerification(t.Context(), companyID)
+	is.New(t).NoErr(err)
+	return found
+}
+
+// A case goes from draft to submitted to decided, and a rejected one begins another with its facts.
+func TestAVerificationCase(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		ctx := t.Context()
+		company := d.unverified(t)
+		is.Equal(show(t, d.file(t, company)), `{"status":"UNVERIFIED","approvalExpiresAt":null,"graceUntil":null,`+
+			`"current":false,"cases":[]}`)
+		administrator := d.as(t, company, d.join(t, company, "ada@adire.ng", ticketing.RoleAdministrator).UserID)
+
+		draft, err := administrator.UpdateVerification(ctx, company, ticketing.UpdateVerificationParams{LegalName: of("Adire")})
+		is.NoErr(err)
+		is.Equal(draft.Number, int64(1))
+		is.Equal(draft.Status, ticketing.VerificationUnverified)
+		_, err = administrator.SubmitVerification(ctx, company)
+		is.Equal(code(err), ticketing.CodeConflict)
+		is.Equal(said(err), "The verification lacks registrationNumber, country, address, contactName, contactEmail, contactPhone.")
+		d.clock.advance(time.Minute)
+		_, err = administrator.UpdateVerification(ctx, company, facts())
+		is.NoErr(err)
+		d.clock.advance(time.Minute)
+		submitted, err := administrator.SubmitVerification(ctx, company)
+		is.NoErr(err)
+		is.Equal(show(t, submitted), `{"number":1,"status":"SUBMITTED","legalName":"Adire Concerts Ltd",`+
+			`"registrationNumber":"RC 123456","country":"NG","address":"1 Marina\r\nLagos","contactName":"Ada Obi",`+
+			`"contactEmail":"ada@adire.ng","contactPhone":"+234 800 1234567","submittedAt":"2026-11-21T09:32:00.000Z",`+
+			`"decidedAt":null,"reason":null,"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:32:00.000Z"}`)
+		is.Equal(d.file(t, company).Status, ticketing.VerificationSubmitted)
+		is.True(!verifiedNow(t, d, company)) // A submission is no approval.
+
+		// What is submitted stays as it is.
+		d.clock.advance(time.Minute)
+		again, err := administrator.SubmitVerification(ctx, company)
+		is.NoErr(err)
+		is.Equal(again, submitted)
+		_, err = administrator.UpdateVerification(ctx, company, ticketing.UpdateVerificationParams{LegalName: of("Other")})
+		is.Equal(said(err), "The verification is submitted. It can be edited once it is decided.")
+
+		_, err = d.staff.RejectVerification(ctx, company, "The number is another company's")
+		is.NoErr(err)
+		file := d.file(t, company)
+		is.Equal(file.Status, ticketing.VerificationRejected)
+		is.Equal(file.Cases[0].Status, ticketing.VerificationRejected)
+		is.Equal(*file.Cases[0].Reason, "The number is another company's")
+		is.Equal(file.Cases[0].DecidedAt.String(), "2026-11-21T09:33:00.000Z")
+		own, err := administrator.GetVerification(ctx, company)
+		is.NoErr(err)
+		is.Equal(own.Cases[0].Reason, nil) // It is for staff.
+
+		// The next case begins where the last one ended, and the last one stays as it was decided.
+		next, err := administrator.UpdateVerification(ctx, company, ticketing.UpdateVerificationParams{
+			RegistrationNumber: of("RC 654321"),
+		})
+		is.NoErr(err)
+		is.Equal(next.Number, int64(2))
+		is.Equal(next.LegalName, "Adire Concerts Ltd")
+		_, err = administrator.SubmitVerification(ctx, company)
+		is.NoErr(err)
+		_, err = d.staff.ApproveVerification(ctx, company, time.Time{})
+		is.NoErr(err)
+		file = d.file(t, company)
+		is.True(file.Current)
+		is.Equal([]ticketing.VerificationStatus{file.Cases[0].Status, file.Cases[1].Status},
+			[]ticketing.VerificationStatus{ticketing.VerificationApproved, ticketing.VerificationRejected})
+		is.Equal(file.Cases[1].RegistrationNumber, "RC 123456")
+
+		// The log tells which facts changed, and neither what they are nor why something was rejected.
+		for _, act := range d.acts(t, company) {
+			text := show(t, act)
+			for _, private := range []string{"RC 123456", "ada@adire.ng", "Ada Obi", "Marina", "another company", "+234"} {
+				is.True(!strings.Contains(text, private))
+			}
+		}
+	})
+}
+
+// Section 1, KYB renewal: a new submission keeps an approval current until it is decided, so that there is no gap.
+func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		ctx := t.Context()
+		company := d.unverified(t)
+		_, err := d.staff.UpdateVerification(ctx, company, facts())
+		is.NoErr(err)
+		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(time.Hour)) // The draft stays one.
+		is.NoErr(err)
+		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationUnverified)
+
+		d.clock.advance(30 * time.Minute)
+		submitted, err := d.staff.SubmitVerification(ctx, company)
+		is.NoErr(err)
+		is.Equal(submitted.Number, int64(1))
+		file := d.file(t, company)
+		is.Equal(file.Status, ticketing.VerificationApproved)
+		is.Equal(file.ApprovalExpiresAt.Time, opening.Add(time.Hour))
+		is.True(verifiedNow(t, d, company))
+		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
+		is.NoErr(err)
+		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
+		d.clock.advance(time.Hour) // past what was approved first
+		is.True(verifiedNow(t, d, company))
+
+		// The same facts may be submitted again. A decision that changes nothing about the company still closes the case.
+		renewal, err := d.staff.SubmitVerification(ctx, company)
+		is.NoErr(err)
+		is.Equal(renewal.Number, int64(2))
+		before := len(d.acts(t, company))
+		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
+		is.NoErr(err)
+		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
+		is.Equal(len(d.acts(t, company)), before+1)
+
+		// One that comes late, after the approval has run out, is a submission like the first.
+		d.clock.advance(2 * time.Hour)
+		is.True(!verifiedNow(t, d, company))
+		_, err = d.staff.SubmitVerification(ctx, company)
+		is.NoErr(err)
+		file = d.file(t, company)
+		is.Equal(file.Status, ticketing.VerificationSubmitted)
+		is.Equal(file.ApprovalExpiresAt, nil)
+		is.True(!verifiedNow(t, d, company))
+
+		// Rejecting a renewal ends the approval; revoking refuses what was submitted.
+		_, err = d.staff.ApproveVerification(ctx, company, time.Time{})
+		is.NoErr(err)
+		_, err = d.staff.SubmitVerification(ctx, company)
+		is.NoErr(err)
+		is.True(verifiedNow(t, d, company))
+		_, err = d.staff.RevokeVerification(ctx, company)
+		is.NoErr(err)
+		file = d.file(t, company)
+		is.Equal(file.Status, ticketing.VerificationRevoked)
+		is.Equal(file.Cases[0].Status, ticketing.VerificationRevoked)
+		is.True(!verifiedNow(t, d, company))
+	})
+}
+
+// Section 1, precondition 1: a grace is not an approval, stands beside any status, and is ended alone.
+func TestAGraceIsEndedAlone(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		for _, verified := range []bool{false, true} {
+			if verified {
+				_, err := d.staff.ApproveVerification(t.Context(), company, time.Time{})
+				is.NoErr(err)
+			}
+			status := d.file(t, company).Status
+			_, err := d.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
+			is.NoErr(err)
+			is.True(verifiedNow(t, d, company))
+			is.Equal(d.file(t, company).Status, status)
+			for range 2 {
+				ended, err := d.staff.EndGrace(t.Context(), company)
+				is.NoErr(err)
+				is.Equal(ended.Verification.GraceUntil, nil)
+				is.Equal(ended.Verification.Status, status)
+			}
+			is.Equal(verifiedNow(t, d, company), verified)
+		}
+	})
+}
+
+// Each fact has its limit, at both sides of it.
+func TestFactsOfAVerificationAreWellFormed(t *testing.T) {
+	t.Parallel()
+	long := func(n int) *string { return of(strings.Repeat("é", n)) }
+	onDesks(t, func(t *testing.T, d *desk) {
+		company := d.unverified(t)
+		for _, test := range []struct {
+			give ticketing.UpdateVerificationParams
+			want string
+		}{
+			{ticketing.UpdateVerificationParams{LegalName: long(200)}, ""},
+			{ticketing.UpdateVerificationParams{LegalName: long(201)}, "legalName: must be at most 200 characters"},
+			{ticketing.UpdateVerificationParams{LegalName: of("a\nb")}, "legalName: must not contain control characters"},
+			{ticketing.UpdateVerificationParams{RegistrationNumber: long(100)}, ""},
+			{ticketing.UpdateVerificationParams{RegistrationNumber: long(101)}, "registrationNumber: must be at most 100 characters"},
+			{ticketing.UpdateVerificationParams{Country: of("gh")}, ""},
+			{ticketing.UpdateVerificationParams{Country: of("ZZ")}, "country: must be a code of ISO 3166-1 alpha-2, such as NG"},
+			{ticketing.UpdateVerificationParams{Country: of("NGA")}, "country: must be a code of ISO 3166-1 alpha-2, such as NG"},
+			{ticketing.UpdateVerificationParams{Country: of("NG GH")}, "country: must be a code of ISO 3166-1 alpha-2, such as NG"},
+			{ticketing.UpdateVerificationParams{Address: of("1 Marina\n\tLagos")}, ""},
+			{ticketing.UpdateVerificationParams{Address: long(500)}, ""},
+			{ticketing.UpdateVerificationParams{Address: long(501)}, "address: must be at most 500 characters"},
+			{ticketing.UpdateVerificationParams{ContactName: long(200)}, ""},
+			{ticketing.UpdateVerificationParams{ContactName: long(201)}, "contactName: must be at most 200 characters"},
+			{ticketing.UpdateVerificationParams{ContactEmail: of(strings.Repeat("a", 242) + "@example.com")}, ""},
+			{
+				ticketing.UpdateVerificationParams{ContactEmail: of(strings.Repeat("a", 243) + "@example.com")},
+				"contactEmail: must be at most 254 characters",
+			},
+			{
+				ticketing.UpdateVerificationParams{ContactEmail: of("ada")},
+				"contactEmail: must be one email address, such as ada@example.com",
+			},
+			{ticketing.UpdateVerificationParams{ContactPhone: long(50)}, ""},
+			{ticketing.UpdateVerificationParams{ContactPhone: long(51)}, "contactPhone: must be at most 50 characters"},
+			{ticketing.UpdateVerificationParams{
+				LegalName: of(""), RegistrationNumber: of(""), Country: of(""), Address: of(""), ContactName: of(""),
+				ContactEmail: of(""), ContactPhone: of(""),
+			}, ""},
+		} {
+			before := d.file(t, company)
+			_, err := d.staff.UpdateVerification(t.Context(), company, test.give)
+			is.New(t).Equal(said(err), test.want)
+			if test.want != "" {
+				is.New(t).Equal(d.file(t, company), before)
+			}
+		}
+	})
+}
+
+// Two administrators who edit and submit at once lose nothing of each other's.
+func TestEditsOfADraftAddUp(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		all := facts()
+		parts := []ticketing.UpdateVerificationParams{
+			{LegalName: all.LegalName},
+			{RegistrationNumber: all.RegistrationNumber},
+			{Country: all.Country},
+			{Address: all.Address},
+			{ContactName: all.ContactName},
+			{ContactEmail: all.ContactEmail},
+			{ContactPhone: all.ContactPhone},
+		}
+		errs := make([]error, len(parts))
+		var wg sync.WaitGroup
+		for i, part := range parts {
+			wg.Go(func() { errs[i] = second(d.staff.UpdateVerification(t.Context(), company, part)) })
+		}
+		wg.Wait()
+		is.NoErr(errors.Join(errs...))
+		errs = make([]error, 2)
+		numbers := make([]int64, 2)
+		for i := range errs {
+			wg.Go(func() {
+				submitted, err := d.staff.SubmitVerification(t.Context(), company)
+				numbers[i], errs[i] = submitted.Number, err
+			})
+		}
+		wg.Wait()
+		is.NoErr(errors.Join(errs...))
+		is.Equal(numbers, []int64{1, 1})
+		is.Equal(len(d.file(t, company).Cases), 1)
+		is.Equal(fmt.Sprint(len(d.acts(t, company))), "9") // created, edited seven times, submitted once
+	})
+}
