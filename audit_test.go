@@ -45,7 +45,7 @@ func TestEveryOperatorWriteIsAudited(t *testing.T) {
 			t.Parallel()
 			onDesks(t, func(t *testing.T, d *desk) {
 				is := is.New(t)
-				own := d.subject(t)
+				own := right.subject(t, d)
 				if right.before != nil {
 					is.NoErr(right.before(t.Context(), d.staff, own))
 				}
@@ -87,7 +87,7 @@ func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
 			t.Parallel()
 			onDesks(t, func(t *testing.T, d *desk) {
 				is := is.New(t)
-				own := d.subject(t)
+				own := right.subject(t, d)
 				if right.before != nil {
 					is.NoErr(right.before(t.Context(), d.staff, own))
 				}

@@ -280,11 +280,73 @@ func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 	t.Parallel()
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
+		banked(t, shop)
+		var order ticketing.Order
+		newest := func() (ticketing.Settlement, error) {
+			page, err := shop.Staff.ListSettlements(t.Context(), shop.Company.ID, ticketing.PageParams{Limit: 1})
+			if err != nil || len(page.Items) == 0 {
+				return ticketing.Settlement{}, err
+			}
+			return page.Items[0], nil
+		}
 		for _, test := range []struct {
 			name   string
+			ready  func() // nil: nothing
 			change func(n int) error
 			made   func(n int) bool
 		}{
+			{
+				name:  "refund an order",
+				ready: func() { order = shop.Sell(t, event.ID, "VIP", 2) },
+				change: func(int) error {
+					_, err := shop.Staff.RefundOrder(t.Context(), order.ID, ticketing.RefundParams{Reason: ill, Restock: true})
+					return err
+				},
+				made: func(int) bool {
+					found, err := shop.Staff.GetOrder(t.Context(), order.ID)
+					return err == nil && found.Status == ticketing.OrderRefunded && found.Ending != nil && found.Lines[1].Voided
+				},
+			},
+			{
+				name: "request a settlement",
+				ready: func() {
+					if open, err := newest(); err == nil && open.Status == ticketing.SettlementPending {
+						_, err := shop.Staff.ApproveSettlement(t.Context(), open.ID)
+						is.New(t).NoErr(err)
+					}
+					shop.Sell(t, event.ID, "VIP", 1)
+				},
+				change: func(int) error {
+					_, err := shop.Staff.RequestSettlement(t.Context(), shop.Company.ID)
+					return err
+				},
+				made: func(int) bool {
+					found, err := newest()
+					return err == nil && found.Status == ticketing.SettlementPending && shop.Wallets(t).Earnings == 0
+				},
+			},
+			{
+				name: "reject a settlement",
+				ready: func() {
+					if open, err := newest(); err == nil && open.Status != ticketing.SettlementPending {
+						shop.Sell(t, event.ID, "VIP", 1)
+						request(t, shop)
+					}
+				},
+				change: func(int) error {
+					found, err := newest()
+					if err != nil {
+						return err
+					}
+					_, err = shop.Staff.RejectSettlement(t.Context(), found.ID, "No such account")
+					return err
+				},
+				made: func(int) bool {
+					found, err := newest()
+					return err == nil && found.Status == ticketing.SettlementRejected && shop.Wallets(t).Earnings > 0
+				},
+			},
 			{
 				name: "update an event",
 				change: func(n int) error {
@@ -318,6 +380,9 @@ func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 		} {
 			ended := false
 			for n := 1; !ended; n++ {
+				if test.ready != nil {
+					test.ready()
+				}
 				s.set(at, n)
 				err := test.change(n)
 				commits, cut, last := s.away()

@@ -120,6 +120,7 @@ type StockTotal struct {
 	Quantity   int64 // over all batches
 	Sold       int64 // over all batches
 	Admissions int64 // rows of sold admissions
+	Restocked  int64 // of them, those of orders whose refund put them back as unsold
 }
 
 // InventoryReader finds what can be sold.
@@ -141,6 +142,8 @@ type InventoryWriter interface {
 	LockTiers(ctx context.Context, event EventRef, tiers []string) ([]TierRecord, error)
 	// LockBatch locks one batch.
 	LockBatch(ctx context.Context, ref BatchRef) (BatchRecord, error)
+	// LockBatches locks batches.
+	LockBatches(ctx context.Context, refs []BatchRef) ([]BatchRecord, error)
 	// LockOpenBatches locks the open batches of the named tiers, or of all (nil), by tier, then position.
 	LockOpenBatches(ctx context.Context, event EventRef, tiers []string) ([]BatchRecord, error)
 	// LockStock locks, for each query, the oldest open batches on sale at its price that cover its quantity, or all

@@ -93,6 +93,7 @@ type LedgerReport struct {
 // VerifyLedger proves one company's books, or (the zero id) everybody's, as they stood at one moment:
 //
 //   - every chain is whole, from its genesis to the head that the wallet keeps (package ledger);
+//   - every refund, reversal and settlement has its order or settlement;
 //   - every funding has its reference and every reference its funding; every order has exactly one debit of its gross
 //     and one accrual of its commission, in the same order, with the balances and times that the order tells, and there
 //     are no others;
@@ -257,6 +258,8 @@ func (b *bookCheck) float(ctx context.Context, entry ledger.Entry, orders map[in
 			return nil
 		}
 		return b.sale(ctx, order, entry)
+	case ledger.CheckoutRefund:
+		return b.refund(ctx, entry)
 	default:
 		b.problemf("FLOAT %d: its kind has no place in FLOAT", entry.Sequence)
 	}
@@ -271,7 +274,7 @@ func (b *bookCheck) sale(ctx context.Context, order OrderRecord, debit ledger.En
 	if !debit.At.Equal(order.ConfirmedAt) || !debit.At.Equal(order.CreatedAt) {
 		b.problemf("order %s: debit %d in FLOAT was made at another time", order.ID, debit.Sequence)
 	}
-	if err := b.earnings.read(ctx, b.tx); err != nil {
+	if err := b.betweenAccruals(ctx); err != nil {
 		return err
 	}
 	// What lies before an order's accrual is surplus; where it is not near, it is missing. So one entry too many or
@@ -284,7 +287,9 @@ func (b *bookCheck) sale(ctx context.Context, order OrderRecord, debit ledger.En
 		return nil
 	}
 	for range place {
-		b.surplus(b.earnings.take())
+		if err := b.noAccrual(ctx, b.earnings.take()); err != nil {
+			return err
+		}
 	}
 	accrual := b.earnings.take()
 	b.chain(accrual)
@@ -297,10 +302,69 @@ func (b *bookCheck) sale(ctx context.Context, order OrderRecord, debit ledger.En
 	return nil
 }
 
-// surplus tells of an entry of EARNINGS that no order asks for.
-func (b *bookCheck) surplus(entry ledger.Entry) {
+// betweenAccruals goes through what lies in EARNINGS before the next accrual.
+func (b *bookCheck) betweenAccruals(ctx context.Context) error {
+	for {
+		err := b.earnings.read(ctx, b.tx)
+		if err != nil || len(b.earnings.page) == 0 || b.earnings.page[0].Kind == ledger.CommissionAccrual {
+			return err
+		}
+		if err := b.noAccrual(ctx, b.earnings.take()); err != nil {
+			return err
+		}
+	}
+}
+
+// noAccrual proves that an entry of EARNINGS has its cause, which is none of the orders that accrue in this place.
+func (b *bookCheck) noAccrual(ctx context.Context, entry ledger.Entry) error {
 	b.chain(entry)
-	b.problemf("EARNINGS %d: no order accrues it in this place", entry.Sequence)
+	switch entry.Kind {
+	case ledger.CommissionReversal:
+		return b.refund(ctx, entry)
+	case ledger.SettlementDebit, ledger.SettlementRefund:
+		return b.settlement(ctx, entry)
+	default:
+		b.problemf("EARNINGS %d: no order accrues it in this place", entry.Sequence)
+		return nil
+	}
+}
+
+// refund proves that an entry is that of an order which was refunded, with its amount.
+func (b *bookCheck) refund(ctx context.Context, entry ledger.Entry) error {
+	id, _ := ParseID(entry.Reference)
+	order, err := only(b.tx.Orders(ctx, []OrderRef{{CompanyID: b.companyID, ID: id}}))
+	if err != nil {
+		return err
+	}
+	ending, err := only(b.tx.OrderEndings(ctx, []OrderNumber{order.number()}))
+	if err != nil {
+		return err
+	}
+	amount, sequence := order.Gross, ending.FloatSequence
+	if entry.Wallet == ledger.Earnings {
+		amount, sequence = -order.Commission, ending.EarningsSequence
+	}
+	if order.Status != OrderRefunded || entry.Amount != amount || entry.Sequence != sequence {
+		b.problemf("%s %d: no order was refunded by it", entry.Wallet, entry.Sequence)
+	}
+	return nil
+}
+
+// settlement proves that an entry is that of a settlement, with its amount.
+func (b *bookCheck) settlement(ctx context.Context, entry ledger.Entry) error {
+	id, _ := ParseID(entry.Reference)
+	settlement, err := only(b.tx.Settlements(ctx, []SettlementRef{{CompanyID: b.companyID, ID: id}}))
+	if err != nil {
+		return err
+	}
+	amount, sequence := -settlement.Amount, settlement.Number
+	if entry.Kind == ledger.SettlementRefund {
+		amount, sequence = settlement.Amount, settlement.RefundSequence
+	}
+	if settlement.ID == uuid.Nil || entry.Amount != amount || entry.Sequence != sequence {
+		b.problemf("EARNINGS %d: no settlement was debited or refunded by it", entry.Sequence)
+	}
+	return nil
 }
 
 // leftEarnings tells of what lies in EARNINGS behind the last order's accrual.
@@ -309,7 +373,9 @@ func (b *bookCheck) leftEarnings(ctx context.Context) error {
 		if err := b.earnings.read(ctx, b.tx); err != nil || len(b.earnings.page) == 0 {
 			return err
 		}
-		b.surplus(b.earnings.take())
+		if err := b.noAccrual(ctx, b.earnings.take()); err != nil {
+			return err
+		}
 	}
 }
 
@@ -341,9 +407,9 @@ func (b *bookCheck) stock(ctx context.Context) error {
 			b.problemf("event %s tier %q: %d admissions were created, its batches hold %d",
 				total.EventID, total.Tier, total.Total, total.Quantity)
 		}
-		if total.Sold != total.Admissions {
+		if total.Sold != total.Admissions-total.Restocked {
 			b.problemf("event %s tier %q: %d admissions count as sold, there are %d",
-				total.EventID, total.Tier, total.Sold, total.Admissions)
+				total.EventID, total.Tier, total.Sold, total.Admissions-total.Restocked)
 		}
 	}
 	return err

@@ -2,7 +2,6 @@ package ticketing
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -171,10 +170,6 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 			added = joined.member(user)
 			return o.putMember(ctx, tx, at, "member.add", "", joined)
 		})
-	// On an engine whose gates are rows, two companies may meet at a user who is new to both.
-	if taken := (*ConstraintError)(nil); errors.As(err, &taken) {
-		return Member{}, conflict("The user is being added by somebody else. Try again.")
-	}
 	if err != nil {
 		return Member{}, err
 	}

@@ -99,6 +99,11 @@ func agree(t *testing.T, r *rapid.T, open func(testing.TB) ticketing.Store) {
 		"validate":         m.validate,
 		"validate again":   m.validate,
 		"credit":           m.credit,
+		"refund":           m.refund,
+		"cancel order":     m.cancelOrder,
+		"settle":           m.settle,
+		"approve":          m.approve,
+		"reject":           m.reject,
 		"schedule rate":    m.schedule,
 		"authority":        m.authority,
 		"wallet":           m.wallet,
@@ -144,6 +149,7 @@ type model struct {
 	facts     int
 	events    []*modelEvent
 	orders    []*modelOrder // oldest first
+	settled   []*modelSettlement
 	keys      map[string]modelAnswer
 	again     []modelRequest
 	sold      []*modelAdmission
@@ -170,23 +176,28 @@ type modelEvent struct {
 
 type modelTier struct {
 	admissions []*modelAdmission // in order of creation
-	cancelled  bool              // since the last were added
+	batches    []*modelBatch
+	cancelled  bool // since the last were added
 }
 
 type modelAdmission struct {
 	event  *modelEvent
+	batch  *modelBatch
 	title  string
 	price  money.Amount
 	state  string // on sale, paused, cancelled or sold
 	soldAt time.Time
 
 	id         uuid.UUID
+	voided     bool
 	validation ticketing.TicketValidation
 }
 
 type modelOrder struct {
-	id   uuid.UUID
-	text string
+	ticketing.Order
+
+	event *modelEvent
+	sold  []*modelAdmission
 }
 
 type modelAnswer struct{ input, text string }
@@ -208,6 +219,7 @@ func newModel(t drawnTB, r *rapid.T, store ticketing.Store) *model {
 		m.rates = []modelRate{{m.now.AddDate(-1, 0, 0), 250}}
 	}
 	m.makeEvent(r, ticketing.EventPublished, 1)
+	banked(t, m.shop)
 	m.makeInventory(r, m.events[0], m.shop.Key(), ticketingtest.InventoryParams("VIP", 500_00, 4))
 	m.makeInventory(r, m.events[0], m.shop.Key(), ticketingtest.InventoryParams("REGULAR", 33_33, 4))
 	return m
@@ -344,6 +356,7 @@ func (m *model) publish(r *rapid.T) {
 			if to == ticketing.EventPublished {
 				a.state = "on sale"
 			}
+			a.batch.state = a.state
 		}
 	}
 }
@@ -359,7 +372,7 @@ func (t *modelTier) unsold() (found []*modelAdmission) {
 
 func (t *modelTier) cancel() {
 	for _, a := range t.unsold() {
-		a.state, t.cancelled = "cancelled", true
+		a.state, a.batch.state, t.cancelled = "cancelled", "cancelled", true
 	}
 }
 
@@ -417,10 +430,9 @@ func (m *model) makeInventory(r *rapid.T, event *modelEvent, key string, params 
 	if params.Status == ticketing.InventoryPaused || event.status == ticketing.EventDraft {
 		state = "paused"
 	}
+	batch := tier.grow(modelBatch{params.Title, params.UnitPrice, state})
 	for range params.Quantity {
-		tier.admissions = append(tier.admissions, &modelAdmission{
-			event: event, title: params.Title, price: params.UnitPrice, state: state,
-		})
+		tier.admissions = append(tier.admissions, batch.admission(event))
 	}
 	tier.cancelled = false
 	same(r, "inventory", text, show(m.t, tier.show(params.Tier)))
@@ -485,12 +497,13 @@ func (m *model) patchInventory(r *rapid.T) {
 	}
 	for _, a := range tier.unsold() {
 		if params.UnitPrice != nil {
-			a.price = *params.UnitPrice
+			a.price, a.batch.price = *params.UnitPrice, *params.UnitPrice
 		}
 		if params.Status != nil {
 			a.state = map[ticketing.InventoryStatus]string{
 				ticketing.InventoryAvailable: "on sale", ticketing.InventoryPaused: "paused",
 			}[*params.Status]
+			a.batch.state = a.state
 		}
 	}
 	same(r, "patched inventory", show(m.t, got), show(m.t, tier.show(name)))
@@ -613,7 +626,7 @@ func (m *model) checkout(r *rapid.T) {
 	m.keep(scope, input, text, true, func() (any, error) {
 		return m.shop.Checkout(m.ctx(), m.shop.Caller, key, params)
 	})
-	m.orders = append(m.orders, &modelOrder{order.ID, text})
+	m.orders = append(m.orders, &modelOrder{order, event, picked})
 	m.sell(r, order, picked, gross, rate, at)
 }
 
@@ -687,6 +700,8 @@ func (m *model) validate(r *rapid.T) {
 		want = ticketing.CodeConflict
 	case !spent && event != a.event.id:
 		want = ticketing.CodeNotFound
+	case !spent && a.voided && a.validation.ID == uuid.Nil:
+		want = ticketing.CodeConflict
 	}
 	got, err := m.shop.ValidateAdmission(m.ctx(), m.shop.Caller, event, a.id, key, ticketing.ValidateParams{})
 	if !expect(r, "validate", err, want) {
@@ -820,7 +835,7 @@ func (m *model) compare(r *rapid.T) {
 		got = append(got, show(m.t, order))
 	}
 	for _, order := range slices.Backward(m.orders) {
-		want = append(want, order.text)
+		want = append(want, show(m.t, order.Order))
 	}
 	same(r, "orders", got, want)
 	err = m.shop.Store.View(m.ctx(), func(ctx context.Context, tx ticketing.ReadTx) error {

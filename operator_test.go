@@ -25,14 +25,16 @@ type right struct {
 	permission ticketing.Permission
 	// platform says that the method is about no company, so that an administrator gets nowhere with it.
 	platform bool
+	// sells says that the subject has an order and a settlement.
+	sells bool
 	// before makes a subject one that the call changes, where it is not yet.
 	before func(ctx context.Context, o ticketing.Operator, own subject) error
 	call   func(ctx context.Context, o ticketing.Operator, own subject) error
 }
 
 // subject is what a call is about: a verified company with an active key, a published event, a buyer and a member who
-// views, and an active category.
-type subject struct{ company, key, event, category, user uuid.UUID }
+// views, and an active category; where it sells, an order and a settlement, too.
+type subject struct{ company, key, event, category, user, order, settlement uuid.UUID }
 
 const buyerOfSubject = "ngozi@example.com"
 
@@ -60,8 +62,18 @@ func (d *desk) subject(t *testing.T) subject {
 	return subject{company: company, key: key.ID, event: event.ID, category: category.ID, user: member.UserID}
 }
 
+// subject is one that the method can be called on.
+func (r right) subject(t *testing.T, d *desk) subject {
+	t.Helper()
+	own := d.subject(t)
+	if r.sells {
+		d.sellFor(t, &own)
+	}
+	return own
+}
+
 func rights() []right {
-	return []right{
+	return append(moneyRights(), []right{
 		{
 			method: "CreateCompany", action: "company.create", permission: ticketing.PermissionManage, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
@@ -370,7 +382,7 @@ func rights() []right {
 				return err
 			},
 		},
-	}
+	}...)
 }
 
 // Every method of the operator's plane is in the table of permissions, and asks for what the table says.
@@ -482,7 +494,7 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 					{"administrator of another company with all", all, uuid.New, stranger},
 				} {
 					t.Run(test.name, func(t *testing.T) {
-						own = d.subject(t)
+						own = right.subject(t, d)
 						if right.before != nil {
 							is.New(t).NoErr(right.before(t.Context(), d.staff, own))
 						}
@@ -526,7 +538,7 @@ func (d *desk) books(t *testing.T, own subject) []any {
 	is.NoErr(err)
 	buyer, err := d.staff.GetBuyer(t.Context(), own.company, buyerOfSubject)
 	is.NoErr(err)
-	return []any{company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer}
+	return []any{company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer, d.payouts(t, own)}
 }
 
 func TestTheUnknownCompanyIsNotFound(t *testing.T) {
@@ -538,7 +550,9 @@ func TestTheUnknownCompanyIsNotFound(t *testing.T) {
 		t.Run(right.method, func(t *testing.T) {
 			t.Parallel()
 			onDesks(t, func(t *testing.T, d *desk) {
-				err := right.call(t.Context(), d.staff, subject{uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()})
+				err := right.call(t.Context(), d.staff, subject{
+					uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(),
+				})
 				is.New(t).Equal(code(err), ticketing.CodeNotFound)
 			})
 		})

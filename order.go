@@ -136,11 +136,13 @@ type AdmissionRef struct{ CompanyID, ID uuid.UUID }
 
 // OrderQuery asks for a part of the list of a company's orders, highest number first.
 type OrderQuery struct {
-	CompanyID uuid.UUID
-	EventID   uuid.UUID     // zero: of any event
-	Statuses  []OrderStatus // empty: any
-	Before    int64         // zero: from the newest
-	Limit     int
+	CompanyID  uuid.UUID
+	EventID    uuid.UUID     // zero: of any event
+	Statuses   []OrderStatus // empty: any
+	BuyerEmail string        // empty: of any buyer; no index helps, so After bounds what is looked through
+	Before     int64         // zero: from the newest
+	After      int64         // only those with higher numbers
+	Limit      int
 }
 
 // BuyerRecord is a buyer of a company, as the latest checkout knew them.
@@ -170,6 +172,8 @@ type BuyerOrderQuery struct {
 // OrderReader finds orders, their admissions and their buyers.
 type OrderReader interface {
 	Orders(ctx context.Context, refs []OrderRef) ([]OrderRecord, error)
+	// FindOrder finds an order by its id alone, as an operator names it; the zero record where there is none.
+	FindOrder(ctx context.Context, id uuid.UUID) (OrderRecord, error)
 	ListOrders(ctx context.Context, query OrderQuery) ([]OrderRecord, error)
 	// OrderLines answers with the admissions of the orders, by company, number and line.
 	OrderLines(ctx context.Context, orders []OrderNumber) ([]AdmissionRecord, error)

@@ -2,7 +2,6 @@ package ticketing
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,17 +46,15 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 		return Page[Order]{}, err
 	}
 	scope := cursor.Scope("orders", caller.companyID.String(), filter.EventID.String(), joined(statuses))
-	before, err := filter.read(scope, orderPositionSize)
+	position, err := filter.read(scope, numberSize)
 	if err != nil {
 		return Page[Order]{}, err
 	}
 	query := OrderQuery{
 		CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, Limit: limit + 1,
 	}
-	if before != nil {
-		if query.Before = int64(binary.BigEndian.Uint64(before)); query.Before < 1 { //nolint:gosec // Checked here.
-			return Page[Order]{}, errInvalidCursor
-		}
+	if query.Before, err = parseNumber(position); err != nil {
+		return Page[Order]{}, err
 	}
 	var page Page[Order]
 	err = s.read(ctx, "orders.list", func(ctx context.Context, tx ReadTx) error {
@@ -66,7 +63,7 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 			return err
 		}
 		records, page.NextCursor = turn(records, limit, scope, func(o OrderRecord) []byte {
-			return binary.BigEndian.AppendUint64(nil, uint64(o.Number)) //nolint:gosec // A sequence is positive.
+			return numberBytes(o.Number)
 		})
 		page.HasMore = page.NextCursor != ""
 		page.Items, err = showOrders(ctx, tx, records)
@@ -74,8 +71,6 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 	})
 	return page, err
 }
-
-const orderPositionSize = 8
 
 // statuses are the wanted ones in one order, so that a list in another order is the same filter.
 func (f OrderFilter) statuses(v *violations) []OrderStatus {

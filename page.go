@@ -89,3 +89,22 @@ func parsePosition(b []byte) Position {
 		ID: uuid.UUID(b[8:]),
 	}
 }
+
+const numberSize = 8
+
+// numberBytes is the position of what is listed by its number: an order, a settlement.
+func numberBytes(number int64) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(number)) //nolint:gosec // A sequence is positive.
+}
+
+// parseNumber is the inverse of numberBytes, and 0 for the first page.
+func parseNumber(b []byte) (int64, error) {
+	if b == nil {
+		return 0, nil
+	}
+	number := int64(binary.BigEndian.Uint64(b)) //nolint:gosec // Checked here.
+	if number < 1 {
+		return 0, errInvalidCursor
+	}
+	return number, nil
+}

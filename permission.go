@@ -33,6 +33,8 @@ const (
 	PermissionCommissionSchedule Permission = "tenant_commission:schedule"
 	PermissionKYBDecide          Permission = "tenant_kyb:decide"
 	PermissionSettlementDecide   Permission = "tenant_settlement:decide"
+	PermissionOrderRead          Permission = "tenant_order:read"
+	PermissionOrderRefund        Permission = "tenant_order:refund"
 	PermissionManage             Permission = "tenant:manage"
 )
 
@@ -84,8 +86,14 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionWalletRead, Roles: viewers,
 			Methods: []string{"GetWallets", "ListCommissionRates", "Ledger", "VerifyLedger"},
 		},
-		{Permission: PermissionSettlementRead, Roles: viewers},
-		{Permission: PermissionSettlementRequest, Roles: owners},
+		{
+			Permission: PermissionSettlementRead, Roles: viewers,
+			Methods: []string{"GetBankAccount", "GetSettlement", "ListSettlements"},
+		},
+		{
+			Permission: PermissionSettlementRequest, Roles: owners,
+			Methods: []string{"SetBankAccount", "RequestSettlement"},
+		},
 		{Permission: PermissionMemberRead, Roles: viewers, Methods: []string{"ListMembers"}},
 		{
 			Permission: PermissionMemberManage, Roles: owners,
@@ -103,7 +111,12 @@ func PermissionRules() []PermissionRule {
 				"ApproveVerification", "RejectVerification", "GrantGrace", "EndGrace", "RevokeVerification",
 			},
 		},
-		{Permission: PermissionSettlementDecide, Staff: true},
+		{
+			Permission: PermissionSettlementDecide, Staff: true,
+			Methods: []string{"ApproveSettlement", "RejectSettlement"},
+		},
+		{Permission: PermissionOrderRead, Staff: true, Methods: []string{"GetOrder", "ListOrders"}},
+		{Permission: PermissionOrderRefund, Staff: true, Methods: []string{"RefundOrder", "CancelOrder"}},
 		{
 			Permission: PermissionManage, Staff: true,
 			Methods: []string{

@@ -36,7 +36,7 @@ import (
 // # Lock order
 //
 // The gate, then claims of idempotency keys, then the event (for those who change it), tiers, batches, admissions,
-// and wallets last, each by key. A decision rests only on data that is locked or behind the gate, read by a statement
+// settlements, and wallets last, each by key. A decision rests only on data that is locked or behind the gate, read by a statement
 // that began after the lock was had.
 type Store interface {
 	// View runs fn for reading. Each call sees what is committed when it runs.
@@ -59,7 +59,10 @@ type ReadTx interface {
 	TermsReader
 	InventoryReader
 	OrderReader
+	OrderEndingReader
 	WalletReader
+	BankAccountReader
+	SettlementReader
 	FactReader
 	AuditReader
 	UserReader
@@ -81,7 +84,10 @@ type Tx interface {
 	EventWriter
 	InventoryWriter
 	OrderWriter
+	OrderEndingWriter
 	WalletWriter
+	BankAccountWriter
+	SettlementWriter
 	FactWriter
 	AuditWriter
 	UserWriter

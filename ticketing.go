@@ -67,6 +67,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/floatgate/ticketing/internal/digest"
+	"github.com/floatgate/ticketing/internal/seal"
 )
 
 // Service is the ticketing core over one store. [New] makes it.
@@ -79,6 +80,7 @@ type Service struct {
 	onFact    func(context.Context, Fact) error
 	poll      time.Duration
 	keys      *digest.Ring
+	seals     *seal.Ring
 	secrets   secretCheck
 	touched   touches
 	telemetry telemetry
@@ -94,9 +96,11 @@ type Service struct {
 
 // Config are the choices of a host. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// SecretKeys key the digests of API-key secrets, 32 bytes or more each. The first makes digests, all verify
-	// them; a digest made by another than the first is renewed when its API key is next used. Required with a store
-	// that outlives the process; with any other it defaults to a random key for the life of the Service.
+	// SecretKeys key the digests of API-key secrets and encrypt the numbers of bank accounts, 32 bytes or more each.
+	// The first makes digests and encrypts, all verify and decrypt; a digest made by another than the first is renewed
+	// when its API key is next used, a number when its company next requests a settlement or sets its account again.
+	// Required with a store that outlives the process; with any other it defaults to a random key for the life of the
+	// Service.
 	SecretKeys [][]byte
 	// OnFact is told each fact at least once, by [Service.Run], after the commit that wrote it, in no promised order
 	// between facts. An error leaves the fact to be told again about half a minute later. Defaults to nobody.
@@ -116,7 +120,7 @@ type Config struct {
 	// Grouping says how calls that come at the same time share a transaction. Defaults to what the store works best
 	// with.
 	Grouping Grouping
-	// Rand is where the secrets of API keys come from. Defaults to crypto/rand.
+	// Rand is where the secrets of API keys and the nonces of encryption come from. Defaults to crypto/rand.
 	Rand io.Reader
 }
 
@@ -163,13 +167,17 @@ func New(store Store, config *Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ticketing: secret keys: %w", err)
 	}
+	seals, err := sealsUnder(keys.Names(), c.SecretKeys)
+	if err != nil {
+		return nil, fmt.Errorf("ticketing: secret keys: %w", err)
+	}
 	observed, err := newTelemetry(c.TracerProvider, c.MeterProvider)
 	if err != nil {
 		return nil, fmt.Errorf("ticketing: metrics: %w", err)
 	}
 	s := &Service{
 		store: store, clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact,
-		poll: c.PollInterval, keys: keys, wake: make(chan struct{}, 1), telemetry: observed,
+		poll: c.PollInterval, keys: keys, seals: seals, wake: make(chan struct{}, 1), telemetry: observed,
 	}
 	grouping := c.Grouping.on(store)
 	if err := grouping.check(); err != nil {

@@ -105,6 +105,9 @@ func (r VerificationCaseRecord) next(companyID uuid.UUID, at time.Time) Verifica
 
 // GetVerification shows a company's verification and its cases. It needs COMPANY:kyb:read.
 func (o Operator) GetVerification(ctx context.Context, companyID uuid.UUID) (CompanyVerification, error) {
+	if err := o.allow(PermissionKYBRead, companyID); err != nil {
+		return CompanyVerification{}, err
+	}
 	var found CompanyVerification
 	at := o.s.now()
 	err := o.view(ctx, PermissionKYBRead, companyID, func(ctx context.Context, tx ReadTx, company CompanyRecord) error {

@@ -78,7 +78,7 @@ const (
 // wallet and which sign belong to it is for the service to hold.
 type Kind string
 
-// The kinds of movement (Sections 2.9 and 4.7).
+// The kinds of movement (Sections 2.9, 3.3, 3.6 and 4.7).
 const (
 	// FloatCredit funds FLOAT; its reference is the provider's.
 	FloatCredit Kind = "FLOAT_CREDIT"
@@ -88,6 +88,18 @@ const (
 	// CommissionAccrual adds the commission of an order to EARNINGS; its
 	// reference is the order's id.
 	CommissionAccrual Kind = "COMMISSION_ACCRUAL"
+	// CheckoutRefund gives the gross of a refunded order back to FLOAT; its
+	// reference is the order's id.
+	CheckoutRefund Kind = "CHECKOUT_REFUND"
+	// CommissionReversal takes the commission of a refunded order from
+	// EARNINGS; its reference is the order's id.
+	CommissionReversal Kind = "COMMISSION_REVERSAL"
+	// SettlementDebit takes the whole balance from EARNINGS for a payout; its
+	// reference is the settlement's id.
+	SettlementDebit Kind = "SETTLEMENT_DEBIT"
+	// SettlementRefund gives the amount of a rejected settlement back to
+	// EARNINGS; its reference is the settlement's id.
+	SettlementRefund Kind = "SETTLEMENT_REFUND"
 )
 
 // What [Head.Append] refuses, told apart by [errors.Is].

@@ -60,6 +60,9 @@ INSERT INTO ticketing_users VALUES ({4}, 'ada@example.com', 'Ada', 1);
 INSERT INTO ticketing_members VALUES ({1}, {4}, 'OWNER', 1, 1);
 INSERT INTO ticketing_verification_cases VALUES
 	({1}, 1, 'SUBMITTED', 'Lagos Live Ltd', 'RC 1', 'NG', '', '', '', '', '', NULL, NULL, 1, 1);
+INSERT INTO ticketing_bank_accounts VALUES ({1}, 1, 'First Bank', 'Lagos Live', 's1', '6789', 1);
+INSERT INTO ticketing_settlements VALUES ({1}, 1, {5}, 500, 'PENDING', 1, '', 1, NULL, 0);
+INSERT INTO ticketing_order_endings VALUES ({1}, 1, {5}, 'REFUNDED', 'ill', {no}, 2, 2, 1);
 `
 
 // attacks are those on both dialects. Each breaks one constraint and nothing else, so that no order of checking
@@ -85,6 +88,11 @@ func attacks() []attack {
 		entries   = ", reference, at, hash, hash FROM ticketing_ledger_entries"
 		credit    = "INSERT INTO ticketing_float_credits SELECT "
 		credits   = " FROM ticketing_float_credits"
+		account   = "UPDATE ticketing_bank_accounts SET "
+		payout    = "UPDATE ticketing_settlements SET "
+		payouts   = ", 500, 'COMPLETED', 1, '', 1, NULL, 0 FROM ticketing_settlements"
+		ending    = "INSERT INTO ticketing_order_endings SELECT company_id, "
+		endings   = " FROM ticketing_order_endings"
 	)
 	return []attack{
 		{"migration twice", "INSERT INTO ticketing_migrations SELECT * FROM ticketing_migrations", "migrations_pkey"},
@@ -240,6 +248,47 @@ func attacks() []attack {
 			"verification_cases_pkey",
 		},
 
+		{"version of a bank account", account + "version = 0", "bank_accounts_version_check"},
+		{"whole number of a bank account", account + "last4 = '3141592653'", "bank_accounts_last4_check"},
+		{"bank account twice", "INSERT INTO ticketing_bank_accounts SELECT * FROM ticketing_bank_accounts", "bank_accounts_pkey"},
+		{
+			"bank account of nobody", "INSERT INTO ticketing_bank_accounts VALUES ({9}, 1, '', '', 's1', '6789', 1)",
+			"bank_accounts_company_id_fkey",
+		},
+		{
+			"bank account that is paid to", "DELETE FROM ticketing_bank_accounts",
+			"settlements_company_id_bank_account_fkey",
+		},
+
+		{"number of a settlement", payout + "number = 0", "settlements_number_check"},
+		{"settlement of nothing", payout + "amount = 0", "settlements_amount_check"},
+		{"status of a settlement", payout + "status = 'PAID'", "settlements_status_check"},
+		{"refund of an open settlement", payout + "refund_sequence = 2", "settlements_refund_check"},
+		{
+			"refund before the debit", payout + "status = 'REJECTED', refund_sequence = 1", "settlements_refund_check",
+		},
+		{"settlement to no account", payout + "bank_account = 2", "settlements_company_id_bank_account_fkey"},
+		{
+			"settlement of nobody", "INSERT INTO ticketing_settlements SELECT {9}, 1, {9}" + payouts,
+			"settlements_company_id_bank_account_fkey",
+		},
+		{
+			"two settlements of one number", "INSERT INTO ticketing_settlements SELECT company_id, number, {9}" + payouts,
+			"settlements_pkey",
+		},
+		{
+			"two settlements of one id", "INSERT INTO ticketing_settlements SELECT company_id, number + 1, id" + payouts,
+			"settlements_id_company_id_key",
+		},
+
+		{"number of an ending", ending + "0, order_id, status, '', {no}, 2, 2, 1" + endings, "order_endings_number_check"},
+		{"order that is not ended", ending + "2, order_id, 'CONFIRMED', '', {no}, 0, 0, 1" + endings, "order_endings_status_check"},
+		{"refund without money", ending + "2, order_id, 'REFUNDED', '', {no}, 0, 0, 1" + endings, "order_endings_status_check"},
+		{"cancelled with money", ending + "2, order_id, 'CANCELLED', '', {no}, 2, 2, 1" + endings, "order_endings_status_check"},
+		{"order ended twice", ending + "number, order_id, 'CANCELLED', '', {no}, 0, 0, 1" + endings, "order_endings_pkey"},
+		{"ending changed", "UPDATE ticketing_order_endings SET reason = 'x'", "order_endings_append_only"},
+		{"ending removed", "DELETE FROM ticketing_order_endings", "order_endings_append_only"},
+
 		{"fact twice", "INSERT INTO ticketing_outbox SELECT * FROM ticketing_outbox", "outbox_pkey"},
 	}
 }
@@ -259,6 +308,14 @@ func sqliteAttacks() []attack {
 		{"flag of a tier", "UPDATE ticketing_inventory_tiers SET cancelled = 2", "inventory_tiers_cancelled_check"},
 		{"flag of an admission", "UPDATE ticketing_admissions SET voided = 2", "admissions_voided_check"},
 		{"flag of a fact", "UPDATE ticketing_outbox SET handled = 2", "outbox_handled_check"},
+		{
+			"flag of an ending", `INSERT INTO ticketing_order_endings SELECT company_id, 2, order_id, 'REFUNDED', '', 2, 2, 2, 1
+				FROM ticketing_order_endings`, "order_endings_restocked_check",
+		},
+		{
+			"two open settlements", `INSERT INTO ticketing_settlements SELECT company_id, number + 1, {9}, 500, 'APPROVED', 1, '', 1,
+				NULL, 0 FROM ticketing_settlements`, "settlements_company_id_key",
+		},
 		{"branding replaced", "REPLACE INTO ticketing_brandings SELECT * FROM ticketing_brandings", "brandings_append_only"},
 		{
 			"entry replaced", "REPLACE INTO ticketing_ledger_entries SELECT * FROM ticketing_ledger_entries",
@@ -269,10 +326,16 @@ func sqliteAttacks() []attack {
 
 // postgresAttacks are those that only PostgreSQL takes: it has TRUNCATE.
 func postgresAttacks() []attack {
-	made := []attack{{"company and all of it", "TRUNCATE ticketing_companies CASCADE", "brandings_append_only"}}
+	made := []attack{
+		{"company and all of it", "TRUNCATE ticketing_companies CASCADE", "brandings_append_only"},
+		{
+			"two open settlements", `INSERT INTO ticketing_settlements SELECT company_id, number + 1, {9}, 500, 'APPROVED', 1, '', 1,
+				NULL, 0 FROM ticketing_settlements`, "settlements_company_id_idx",
+		},
+	}
 	for _, table := range []string{
 		"ledger_entries", "float_credits", "brandings", "commission_rates", "idempotency_keys", "api_key_directory",
-		"audit_entries",
+		"audit_entries", "order_endings",
 	} {
 		made = append(made, attack{table + " emptied", "TRUNCATE ticketing_" + table, table + "_append_only"})
 	}

@@ -40,7 +40,7 @@ func placements() []placement {
 		"ticketing_inventory_tiers", "ticketing_inventory_batches", "ticketing_orders", "ticketing_admissions",
 		"ticketing_buyers", "ticketing_idempotency_keys", "ticketing_wallets", "ticketing_ledger_entries",
 		"ticketing_float_credits", "ticketing_outbox", "ticketing_audit_entries", "ticketing_members",
-		"ticketing_verification_cases",
+		"ticketing_verification_cases", "ticketing_bank_accounts", "ticketing_settlements", "ticketing_order_endings",
 	} {
 		tables = append(tables, placement{table: table, column: "company_id"})
 	}

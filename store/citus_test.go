@@ -137,6 +137,9 @@ func TestDistribute(t *testing.T) {
 		"distributed ticketing_audit_entries by company_id with ticketing_companies",
 		"distributed ticketing_members by company_id with ticketing_companies",
 		"distributed ticketing_verification_cases by company_id with ticketing_companies",
+		"distributed ticketing_bank_accounts by company_id with ticketing_companies",
+		"distributed ticketing_settlements by company_id with ticketing_companies",
+		"distributed ticketing_order_endings by company_id with ticketing_companies",
 	}
 	is.Equal(calls(), want)
 
@@ -146,7 +149,7 @@ func TestDistribute(t *testing.T) {
 
 	// As if the last table came with the next migration.
 	_, err = db.ExecContext(t.Context(), `DELETE FROM pg_dist_partition
-		WHERE logicalrel = 'ticketing_verification_cases'::regclass`)
+		WHERE logicalrel = 'ticketing_order_endings'::regclass`)
 	is.NoErr(err)
 	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
 	is.Equal(calls()[len(want):], want[len(want)-1:])

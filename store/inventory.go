@@ -69,20 +69,25 @@ func (s *session) PriceBands(
 // StockTotals reads every batch and admission of a company: it is asked for proof, not for speed.
 func (s *session) StockTotals(ctx context.Context, companyID uuid.UUID) ([]ticketing.StockTotal, error) {
 	scan := func(row *sql.Rows, t *ticketing.StockTotal) error {
-		return row.Scan((*id)(&t.EventID), &t.Tier, &t.Total, &t.Quantity, &t.Sold, &t.Admissions)
+		return row.Scan((*id)(&t.EventID), &t.Tier, &t.Total, &t.Quantity, &t.Sold, &t.Admissions, &t.Restocked)
 	}
 	return query(ctx, s, "StockTotals", scan,
 		`SELECT event_id, tier, CAST(SUM(total) AS BIGINT), CAST(SUM(quantity) AS BIGINT), CAST(SUM(sold) AS BIGINT),
-			CAST(SUM(admissions) AS BIGINT)
+			CAST(SUM(admissions) AS BIGINT), CAST(SUM(restocked) AS BIGINT)
 		FROM (
-			SELECT event_id, tier, total, 0 AS quantity, 0 AS sold, 0 AS admissions
+			SELECT event_id, tier, total, 0 AS quantity, 0 AS sold, 0 AS admissions, 0 AS restocked
 			FROM ticketing_inventory_tiers WHERE company_id = ?
 			UNION ALL
-			SELECT event_id, tier, 0, quantity, sold, 0 FROM ticketing_inventory_batches WHERE company_id = ?
+			SELECT event_id, tier, 0, quantity, sold, 0, 0 FROM ticketing_inventory_batches WHERE company_id = ?
 			UNION ALL
-			SELECT event_id, tier, 0, 0, 0, 1 FROM ticketing_admissions WHERE company_id = ?
+			SELECT event_id, tier, 0, 0, 0, 1, 0 FROM ticketing_admissions WHERE company_id = ?
+			UNION ALL
+			SELECT a.event_id, a.tier, 0, 0, 0, 0, 1
+			FROM ticketing_order_endings x JOIN ticketing_admissions a
+				ON a.company_id = x.company_id AND a.order_number = x.number
+			WHERE x.company_id = ? AND x.restocked
 		) AS counted
-		GROUP BY event_id, tier ORDER BY event_id, tier`, companyID, companyID, companyID)
+		GROUP BY event_id, tier ORDER BY event_id, tier`, companyID, companyID, companyID, companyID)
 }
 
 // LockTier locks the counter of a tier, making it at zero where there is none.

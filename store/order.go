@@ -36,6 +36,12 @@ func (s *session) Orders(ctx context.Context, refs []ticketing.OrderRef) ([]tick
 		})
 }
 
+// FindOrder finds an order by its id alone.
+func (s *session) FindOrder(ctx context.Context, id uuid.UUID) (ticketing.OrderRecord, error) {
+	return one(query(ctx, s, "FindOrder", scanOrder,
+		"SELECT "+orderColumns+" FROM ticketing_orders WHERE id = ? LIMIT 1", id))
+}
+
 // ListOrders answers with a part of a company's orders, highest number first.
 func (s *session) ListOrders(
 	ctx context.Context, ask ticketing.OrderQuery,
@@ -81,6 +87,14 @@ func (s *session) orderPart(ask ticketing.OrderQuery, status ticketing.OrderStat
 	if ask.Before > 0 {
 		where += " AND number < ?"
 		args = append(args, ask.Before)
+	}
+	if ask.After > 0 {
+		where += " AND number > ?"
+		args = append(args, ask.After)
+	}
+	if ask.BuyerEmail != "" {
+		where += " AND buyer_email = ?"
+		args = append(args, ask.BuyerEmail)
 	}
 	if index != "" {
 		index = s.store.engine.useIndex(index)

@@ -28,6 +28,41 @@ func askAll(tb testing.TB, s ticketing.Store) {
 			func() error { _, err := tx.LockAdmissions(ctx, []ticketing.AdmissionRef{admission}); return err },
 			func() error { _, err := tx.LockOpenBatches(ctx, event, nil); return err },
 			func() error {
+				_, err := tx.LockBatches(ctx, []ticketing.BatchRef{
+					{CompanyID: company, EventID: event.ID, Tier: "Regular", Position: 1},
+					{CompanyID: company, EventID: event.ID, Tier: "VIP", Position: 1},
+				})
+				return err
+			},
+			func() error {
+				return tx.AppendBankAccount(ctx, ticketing.BankAccountRecord{CompanyID: company, Version: 1, Last4: "6789", CreatedAt: minute(5)})
+			},
+			func() error {
+				return tx.UpdateBankAccount(ctx, ticketing.BankAccountRecord{CompanyID: company, Version: 1, Number: "s1"})
+			},
+			func() error {
+				return tx.CreateSettlement(ctx, ticketing.SettlementRecord{
+					CompanyID: company, Number: 1, ID: number(9), Amount: 1, Status: ticketing.SettlementPending, BankAccount: 1,
+					RequestedAt: minute(6),
+				})
+			},
+			func() error {
+				settlement, err := tx.LockSettlement(ctx, ticketing.SettlementRef{CompanyID: company, ID: number(9)})
+				if err != nil {
+					return err
+				}
+				return tx.UpdateSettlement(ctx, settlement)
+			},
+			func() error {
+				return tx.UpdateOrderStatus(ctx, ticketing.OrderNumber{CompanyID: company, Number: 1}, ticketing.OrderRefunded)
+			},
+			func() error {
+				return tx.AppendOrderEnding(ctx, ticketing.OrderEndingRecord{
+					CompanyID: company, Number: 1, Status: ticketing.OrderRefunded, FloatSequence: 1, EarningsSequence: 1,
+					At: minute(7),
+				})
+			},
+			func() error {
 				_, err := tx.LockStock(ctx, []ticketing.StockQuery{
 					{CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 500, Quantity: 3},
 					{CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 1010, Quantity: 7},
@@ -73,6 +108,40 @@ func askAll(tb testing.TB, s ticketing.Store) {
 			func() error { _, err := tx.ListCategories(ctx, "a", limit); return err },
 			func() error { _, err := tx.Categories(ctx, []uuid.UUID{number(4), number(5)}); return err },
 			func() error { _, err := tx.FindEvent(ctx, event.ID); return err },
+			func() error { _, err := tx.FindOrder(ctx, number(7)); return err },
+			func() error {
+				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
+					CompanyID: company, BuyerEmail: "ada@example.com", Before: 900, After: 3, Limit: limit,
+				})
+				return err
+			},
+			func() error {
+				_, err := tx.OrderEndings(ctx, []ticketing.OrderNumber{{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2}})
+				return err
+			},
+			func() error {
+				_, err := tx.ListOrderEndings(ctx, ticketing.OrderEndingQuery{CompanyID: company, Limit: limit})
+				return err
+			},
+			func() error {
+				_, err := tx.BankAccounts(ctx, []ticketing.BankAccountRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
+				return err
+			},
+			func() error { _, err := tx.CurrentBankAccount(ctx, company); return err },
+			func() error {
+				_, err := tx.Settlements(ctx, []ticketing.SettlementRef{{CompanyID: company, ID: number(9)}, {CompanyID: company, ID: number(8)}})
+				return err
+			},
+			func() error { _, err := tx.FindSettlement(ctx, number(9)); return err },
+			func() error { _, err := tx.OpenSettlement(ctx, company); return err },
+			func() error {
+				_, err := tx.ListSettlements(ctx, ticketing.SettlementQuery{CompanyID: company, Limit: limit})
+				return err
+			},
+			func() error {
+				_, err := tx.ListSettlements(ctx, ticketing.SettlementQuery{CompanyID: company, OldestFirst: true, Beyond: 3, Limit: limit})
+				return err
+			},
 			func() error {
 				_, err := tx.SaleTerms(ctx, []ticketing.SaleTermsRef{
 					{EventRef: event, BrandingVersion: 1},
@@ -208,7 +277,7 @@ func TestQueryPlans(t *testing.T) {
 		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
 		"ticketing_inventory_batches_open_list", "ticketing_inventory_batches_stock", "ticketing_orders_event",
 		"ticketing_orders_status_list", "ticketing_orders_event_status", "ticketing_outbox_unhandled",
-		"ticketing_audit_entries_list",
+		"ticketing_audit_entries_list", "ticketing_settlements_company_id_idx",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

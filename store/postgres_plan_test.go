@@ -66,6 +66,13 @@ INSERT INTO ticketing_members SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000
 	FROM (SELECT id, row_number() OVER () AS n FROM ticketing_users) x;
 INSERT INTO ticketing_verification_cases SELECT CASE WHEN n > 1000 THEN u(1) ELSE u(100000 + n) END, n * 2 + v, 'REJECTED', '', '', '', '', '', '', '', '', 1, 1, 1, 1
 	FROM generate_series(1, 2000) n, generate_series(1, 2) v;
+INSERT INTO ticketing_bank_accounts SELECT u(100000 + n), v, 'First Bank', 'Company', 's1', '6789', t(n)
+	FROM generate_series(1, 2000) n, generate_series(1, 2) v;
+INSERT INTO ticketing_settlements SELECT c, n + 10, u(50000000 + n), 500, CASE WHEN n > 9000 THEN 'PENDING' ELSE 'COMPLETED' END,
+	1, '', t(n), NULL, 0 FROM (SELECT n, CASE WHEN n % 2 = 0 AND n <= 9000 THEN u(1) ELSE u(100000 + n % 2000 + 1) END AS c
+	FROM generate_series(1, 10000) n) x;
+INSERT INTO ticketing_order_endings SELECT company_id, number, id, 'CANCELLED', '', false, 0, 0, 1
+	FROM ticketing_orders WHERE status <> 'CONFIRMED';
 INSERT INTO ticketing_outbox SELECT company_id, confirmed_at, id, 'order.created', id, number % 40 <> 0, NULL FROM ticketing_orders;
 ANALYZE;`
 
@@ -153,6 +160,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
 		"ticketing_inventory_batches_stock", "ticketing_orders_event", "ticketing_orders_status_list",
 		"ticketing_orders_event_status", "ticketing_outbox_unhandled", "ticketing_audit_entries_list",
+		"ticketing_settlements_company_id_idx",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

@@ -105,12 +105,13 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 		"ticketing_admissions.validation_id", "ticketing_admissions.validated_at", "ticketing_api_keys.predecessor_id",
 		"ticketing_api_keys.last_used_at", "ticketing_api_keys.revoked_at", "ticketing_companies.approval_expires_at",
 		"ticketing_companies.grace_until", "ticketing_events.category_id", "ticketing_events.ends_on",
-		"ticketing_idempotency_keys.body", "ticketing_outbox.leased_until", "ticketing_verification_cases.submitted_at",
-		"ticketing_verification_cases.decided_at", "ticketing_wallets.last_at",
+		"ticketing_idempotency_keys.body", "ticketing_outbox.leased_until", "ticketing_settlements.decided_at",
+		"ticketing_verification_cases.submitted_at", "ticketing_verification_cases.decided_at", "ticketing_wallets.last_at",
 	})
 	is.Equal(
 		texts(t, db, `SELECT c.relname FROM pg_index JOIN pg_class c ON c.oid = indexrelid
-			WHERE relnamespace = 'public'::regnamespace AND NOT indisunique ORDER BY relname COLLATE "C"`),
+			WHERE relnamespace = 'public'::regnamespace
+				AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid) ORDER BY relname COLLATE "C"`),
 		texts(t, s.Reader().DB, "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY 1"),
 	)
 }

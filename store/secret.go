@@ -14,11 +14,15 @@ func (s *session) SecretNames(ctx context.Context) ([]string, error) {
 	return query(ctx, s, "SecretNames", scan, "SELECT name FROM ticketing_secrets ORDER BY name")
 }
 
-// SecretsInUse answers with the names of the secret keys that the digests of active keys name.
+// SecretsInUse answers with the names of the secret keys that the digests of active keys and current bank accounts name.
 func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
 	return query(ctx, s, "SecretsInUse", scan,
-		"SELECT DISTINCT substr(digest, 4, 16) AS name FROM ticketing_api_keys WHERE status = ? ORDER BY name",
+		`SELECT DISTINCT substr(digest, 4, 16) AS name FROM ticketing_api_keys WHERE status = ?
+		UNION SELECT substr(number, 4, 16) FROM ticketing_bank_accounts b WHERE version = (
+			SELECT MAX(version) FROM ticketing_bank_accounts newer WHERE newer.company_id = b.company_id
+		)
+		ORDER BY name`,
 		string(ticketing.APIKeyActive))
 }
 

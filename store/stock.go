@@ -46,6 +46,33 @@ func (tx *transaction) LockBatch(ctx context.Context, ref ticketing.BatchRef) (t
 		ref.CompanyID, ref.EventID, ref.Tier, ref.Position))
 }
 
+// LockBatches locks batches.
+func (tx *transaction) LockBatches(
+	ctx context.Context, refs []ticketing.BatchRef,
+) ([]ticketing.BatchRecord, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	tiers := folded(refs, func(r ticketing.BatchRef) ticketing.BatchRef {
+		r.Position = 0
+		return r
+	})
+	if err := tx.lockTiersOf(of("company_id, event_id, tier", tiers,
+		func(r ticketing.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier} })); err != nil {
+		return nil, err
+	}
+	return lookUp(refs, batchRef, func(refs []ticketing.BatchRef) ([]ticketing.BatchRecord, error) {
+		return query(ctx, &tx.session, "LockBatches", scanBatch,
+			"SELECT "+batchColumns+" FROM ?",
+			found{table: "ticketing_inventory_batches b", set: of("company_id, event_id, tier, position", refs,
+				func(r ticketing.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier, r.Position} })})
+	})
+}
+
+func batchRef(b ticketing.BatchRecord) ticketing.BatchRef {
+	return ticketing.BatchRef{CompanyID: b.CompanyID, EventID: b.EventID, Tier: b.Tier, Position: b.Position}
+}
+
 // LockOpenBatches locks the open batches of the named tiers, or of all (nil), by tier, then position.
 func (tx *transaction) LockOpenBatches(
 	ctx context.Context, event ticketing.EventRef, tiers []string,
@@ -110,9 +137,7 @@ func (tx *transaction) CreateBatch(ctx context.Context, b ticketing.BatchRecord)
 
 // UpdateBatches keeps price, status, quantity and sold of batches that were locked.
 func (tx *transaction) UpdateBatches(ctx context.Context, batches []ticketing.BatchRecord) error {
-	batches = folded(batches, func(b ticketing.BatchRecord) ticketing.BatchRef {
-		return ticketing.BatchRef{CompanyID: b.CompanyID, EventID: b.EventID, Tier: b.Tier, Position: b.Position}
-	})
+	batches = folded(batches, batchRef)
 	return inParts(batches, func(batches []ticketing.BatchRecord) error {
 		return tx.update(ctx, "UpdateBatches", "ticketing_inventory_batches", 4, of(
 			"company_id, event_id, tier, position, unit_price, status, quantity, sold, open",

@@ -34,14 +34,16 @@ var fillNewest = flag.Bool("fill-newest", false, "write the databases of the new
 func released() map[string]map[string]string {
 	return map[string]map[string]string{
 		"postgres": {
-			"0001_tickets": "50055faabbefbaf9db4ea24611dcb9dc796260927864deaf287c3ae7b6abfb09",
-			"0002_audit":   "aff3f06e82b8e3a36b612f49f19636cc0271f2647cd6d0df06978b708942e8a9",
-			"0003_people":  "62a7f83451d249201798bdb1d7b2433f88cd57eb7acd09cd9482f5e1a5c69c66",
+			"0001_tickets":     "50055faabbefbaf9db4ea24611dcb9dc796260927864deaf287c3ae7b6abfb09",
+			"0002_audit":       "aff3f06e82b8e3a36b612f49f19636cc0271f2647cd6d0df06978b708942e8a9",
+			"0003_people":      "62a7f83451d249201798bdb1d7b2433f88cd57eb7acd09cd9482f5e1a5c69c66",
+			"0004_settlements": "f4625a936b6d47725fea4caec8081e90e487a38d04af8cfc8a0fbdb52dcd7c9b",
 		},
 		"sqlite": {
-			"0001_tickets": "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
-			"0002_audit":   "f8bd19795aab78eda03ce34dd7690d39f0ea61587df49458726d35f78dd9c784",
-			"0003_people":  "ca18090fd21a58f776cbb363c1574aa42c39b393c17675414c3727155185d44c",
+			"0001_tickets":     "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
+			"0002_audit":       "f8bd19795aab78eda03ce34dd7690d39f0ea61587df49458726d35f78dd9c784",
+			"0003_people":      "ca18090fd21a58f776cbb363c1574aa42c39b393c17675414c3727155185d44c",
+			"0004_settlements": "d21556cf8250f70c17df4e9a52a656c3e93a04fc75dd622de54275fa079bd4d4",
 		},
 	}
 }
@@ -258,6 +260,20 @@ func (u upgrader) fill(t *testing.T, file string) {
 	is.NoErr(err)
 	p.Revoked = next.Key
 	_, err = shop.Staff.RevokeAPIKey(ctx, next.ID)
+	is.NoErr(err)
+	_, err = shop.Staff.RefundOrder(ctx, shop.Sell(t, p.Event, "VIP", 1).ID, ticketing.RefundParams{Reason: "Ill", Restock: true})
+	is.NoErr(err)
+	_, err = shop.Staff.CancelOrder(ctx, shop.Sell(t, p.Event, "GENERAL_ADMISSION", 1).ID, "Fraud")
+	is.NoErr(err)
+	_, err = shop.Staff.SetBankAccount(ctx, shop.Company.ID, ticketing.BankAccountParams{
+		Bank: "First Bank", AccountNumber: "0123456789", AccountName: "Adire Concerts Ltd",
+	})
+	is.NoErr(err)
+	rejected, err := shop.Staff.RequestSettlement(ctx, shop.Company.ID)
+	is.NoErr(err)
+	_, err = shop.Staff.RejectSettlement(ctx, rejected.ID, "No such account")
+	is.NoErr(err)
+	_, err = shop.Staff.RequestSettlement(ctx, shop.Company.ID)
 	is.NoErr(err)
 	_, err = shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
 		Email: "ada@example.com", Name: name, Role: ticketing.RoleOwner,

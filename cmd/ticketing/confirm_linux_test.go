@@ -73,11 +73,36 @@ func TestQuestions(t *testing.T) {
 	shop := sh.openShop()
 	key := strings.Split(shop.key, ".")[1]
 	category := sh.object("category", "create", "--name", "Live music", "--slug", "live-music")["id"].(string)
+	order := sh.array("order", "list", shop.companyID)[0]["id"].(string)
+	sh.bank(shop.companyID)
+	settlement := sh.object("settlement", "request", shop.companyID)["id"].(string)
 	for _, test := range []struct {
 		args []string
 		id   string
 		want string
 	}{
+		{
+			[]string{"settlement", "approve"},
+			settlement,
+			`Approve the settlement of NGN 125.00 to …2653 of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+		},
+		{
+			[]string{"settlement", "reject", "--reason", "r"},
+			settlement,
+			`Reject the settlement of NGN 125.00 to …2653 of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+		},
+		{
+			[]string{"order", "refund", "--reason", "r"},
+			order,
+			`Refund the order ` + order +
+				` of NGN 5000.00, 1 tickets, 0 of them scanned, of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+		},
+		{
+			[]string{"order", "cancel", "--reason", "r"},
+			order,
+			`Cancel the order ` + order +
+				` of NGN 5000.00, 1 tickets, 0 of them scanned, of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+		},
 		{[]string{"event", "end"}, shop.eventID, `End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?`},
 		{[]string{"key", "revoke"}, key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?`},
 		{[]string{"category", "deactivate"}, category, `Deactivate the category "Live music" (` + category + `)?`},

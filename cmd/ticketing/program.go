@@ -41,19 +41,22 @@ type commands struct {
 	Bench   benchCommand   `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
 	Version versionCommand `cmd:"" group:"serve" help:"Print version, commit and Go version."`
 
-	Company    companyCommands    `cmd:"" group:"operate" help:"Create, list, rename, suspend and activate companies."`
-	Member     memberCommands     `cmd:"" group:"operate" help:"Run who acts for a company, and as what."`
-	KYB        kybCommands        `cmd:"" group:"operate" help:"Edit, submit and decide the verification of companies." name:"kyb"`
-	Branding   brandingCommands   `cmd:"" group:"operate" help:"Set how a company looks to its buyers."`
-	Commission commissionCommands `cmd:"" group:"operate" help:"Schedule what a company earns."`
-	Float      floatCommands      `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
-	Wallet     walletCommands     `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
-	Ledger     ledgerCommands     `cmd:"" group:"operate" help:"List and verify the movements of wallets."`
-	Key        keyCommands        `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
-	Category   categoryCommands   `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
-	Buyer      buyerCommands      `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
-	Event      eventCommands      `cmd:"" group:"operate" help:"End events."`
-	Audit      auditCommands      `cmd:"" group:"operate" help:"List what operators did."`
+	Company     companyCommands     `cmd:"" group:"operate" help:"Create, list, rename, suspend and activate companies."`
+	Member      memberCommands      `cmd:"" group:"operate" help:"Run who acts for a company, and as what."`
+	KYB         kybCommands         `cmd:"" group:"operate" help:"Edit, submit and decide the verification of companies." name:"kyb"`
+	Branding    brandingCommands    `cmd:"" group:"operate" help:"Set how a company looks to its buyers."`
+	Commission  commissionCommands  `cmd:"" group:"operate" help:"Schedule what a company earns."`
+	Float       floatCommands       `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
+	Wallet      walletCommands      `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
+	Ledger      ledgerCommands      `cmd:"" group:"operate" help:"List and verify the movements of wallets."`
+	Key         keyCommands         `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
+	BankAccount bankAccountCommands `cmd:"" group:"operate" help:"Set where a company's earnings are paid out to." name:"bank-account"`
+	Settlement  settlementCommands  `cmd:"" group:"operate" help:"Request, approve and reject payouts of EARNINGS."`
+	Order       orderCommands       `cmd:"" group:"operate" help:"Find, refund and cancel orders."`
+	Category    categoryCommands    `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
+	Buyer       buyerCommands       `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
+	Event       eventCommands       `cmd:"" group:"operate" help:"End events."`
+	Audit       auditCommands       `cmd:"" group:"operate" help:"List what operators did."`
 }
 
 const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, and earn a commission.`
@@ -165,7 +168,10 @@ func joined(program *kong.Node, args []string) []string {
 }
 
 // placeholder is an argument as the parser writes it.
-var placeholder = regexp.MustCompile("<(company|key|event|category|user)>")
+var placeholder = regexp.MustCompile("<(company|key|event|category|settlement|order|user)>")
+
+// strayNumber is what the parser says of a number where none belongs. It may be that of a bank account, and is not repeated.
+var strayNumber = regexp.MustCompile("unexpected argument [0-9]{5,}")
 
 // asWritten is a text of the parser with arguments and alternatives as the examples write them.
 func asWritten(text string) string {
@@ -250,7 +256,7 @@ func wrongCall(err error) error {
 			help = node.FullPath() + " --help"
 		}
 	}
-	text := asWritten(err.Error())
+	text := strayNumber.ReplaceAllString(asWritten(err.Error()), "unexpected argument that is a number")
 	if flag, _, ok := strings.Cut(text, " value but got "); ok {
 		// The parser goes on with what it found there: the end of the line, or another flag.
 		flag, _, _ = strings.Cut(flag, ": expected ")

@@ -78,6 +78,19 @@ func (v *walletName) UnmarshalText(text []byte) error {
 	}
 }
 
+// orderStatus is where an order stands.
+type orderStatus struct{ ticketing.OrderStatus }
+
+func (v *orderStatus) UnmarshalText(text []byte) error {
+	switch status := ticketing.OrderStatus(text); status {
+	case ticketing.OrderConfirmed, ticketing.OrderCancelled, ticketing.OrderRefunded:
+		v.OrderStatus = status
+		return nil
+	default:
+		return badValue("must be CONFIRMED, CANCELLED or REFUNDED")
+	}
+}
+
 // unit is the unit of a commission rate.
 type unit struct{ money.Unit }
 

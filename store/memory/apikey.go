@@ -70,12 +70,17 @@ func (r reading) APIKeys(ctx context.Context, refs []ticketing.APIKeyRef) ([]tic
 	})
 }
 
-// SecretsInUse looks at every key: it is asked once, when a service starts.
+// SecretsInUse looks at every key and bank account: it is asked once, when a service starts.
 func (r reading) SecretsInUse(ctx context.Context) ([]string, error) {
 	return ask(ctx, r, func(s *state) []string {
 		var names []string
 		for _, key := range s.apiKeys.byID {
 			if name, found := strings.CutPrefix(key.Digest, "v1:"); found && key.Status == ticketing.APIKeyActive {
+				names = append(names, name[:min(len(name), 16)])
+			}
+		}
+		for _, account := range s.accounts.current {
+			if name, found := strings.CutPrefix(account.Number, "s1:"); found {
 				names = append(names, name[:min(len(name), 16)])
 			}
 		}

@@ -29,6 +29,7 @@ type tier struct {
 	batches    map[int]ticketing.BatchRecord
 	open       *index[int] // positions
 	admissions int64       // sold ones with a row
+	restocked  int64       // of them, those that went back as unsold
 }
 
 func newInventory() inventory {
@@ -130,6 +131,7 @@ func (t *tier) bands() []ticketing.PriceBand {
 func (t *tier) total() ticketing.StockTotal {
 	total := ticketing.StockTotal{
 		EventID: t.record.EventID, Tier: t.record.Tier, Total: t.record.Total, Admissions: t.admissions,
+		Restocked: t.restocked,
 	}
 	for _, batch := range t.batches {
 		total.Quantity += batch.Quantity

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -68,10 +69,20 @@ func (o *orders) list(query ticketing.OrderQuery) []int64 {
 		}
 	}
 	ends := each(parts, func(part *index[int64]) []int64 {
-		if query.Before == 0 {
-			return part.keys
+		keys := part.keys
+		if query.Before != 0 {
+			keys = part.below(query.Before)
 		}
-		return part.below(query.Before)
+		if query.After > 0 {
+			keys = keys[min(len(part.below(query.After+1)), len(keys)):]
+		}
+		if query.BuyerEmail != "" {
+			keys = slices.DeleteFunc(slices.Clone(keys), func(number int64) bool {
+				order := o.byNumber[ticketing.OrderNumber{CompanyID: query.CompanyID, Number: number}]
+				return order.BuyerEmail != query.BuyerEmail
+			})
+		}
+		return keys
 	})
 	return last(ends, query.Limit, cmp.Compare[int64])
 }
@@ -85,6 +96,18 @@ func (r reading) Orders(ctx context.Context, refs []ticketing.OrderRef) ([]ticke
 			}
 			return s.orders.byNumber[ticketing.OrderNumber{CompanyID: ref.CompanyID, Number: number}]
 		})
+	})
+}
+
+// FindOrder looks for the order in every company that has any.
+func (r reading) FindOrder(ctx context.Context, id uuid.UUID) (ticketing.OrderRecord, error) {
+	return ask(ctx, r, func(s *state) ticketing.OrderRecord {
+		for company := range s.orders.ofCompany {
+			if number, ok := s.orders.byID[ticketing.OrderRef{CompanyID: company, ID: id}]; ok {
+				return s.orders.byNumber[ticketing.OrderNumber{CompanyID: company, Number: number}]
+			}
+		}
+		return ticketing.OrderRecord{}
 	})
 }
 

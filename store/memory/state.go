@@ -17,7 +17,10 @@ type state struct {
 	events      events
 	inventory   inventory
 	orders      orders
+	endings     endings
 	wallets     wallets
+	accounts    accounts
+	settlements settlements
 	outbox      outbox
 	results     results
 	audit       audit
@@ -36,7 +39,10 @@ func newState() *state {
 		events:      newEvents(),
 		inventory:   newInventory(),
 		orders:      newOrders(),
+		endings:     newEndings(),
 		wallets:     newWallets(),
+		accounts:    newAccounts(),
+		settlements: newSettlements(),
 		outbox:      newOutbox(),
 		results:     newResults(),
 		audit:       newAudit(),

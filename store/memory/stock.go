@@ -36,13 +36,22 @@ func (tx *updating) LockTiers(
 
 // LockBatch reads a batch: its writer is alone.
 func (tx *updating) LockBatch(ctx context.Context, ref ticketing.BatchRef) (ticketing.BatchRecord, error) {
-	return ask(ctx, tx.reading, func(s *state) ticketing.BatchRecord {
-		of := s.inventory.find(ticketing.EventRef{CompanyID: ref.CompanyID, ID: ref.EventID}, ref.Tier)
-		if of == nil {
-			return ticketing.BatchRecord{}
-		}
-		return of.batches[ref.Position]
-	})
+	return ask(ctx, tx.reading, func(s *state) ticketing.BatchRecord { return s.inventory.batch(ref) })
+}
+
+// LockBatches reads batches: their writer is alone.
+func (tx *updating) LockBatches(
+	ctx context.Context, refs []ticketing.BatchRef,
+) ([]ticketing.BatchRecord, error) {
+	return ask(ctx, tx.reading, func(s *state) []ticketing.BatchRecord { return each(refs, s.inventory.batch) })
+}
+
+func (i *inventory) batch(ref ticketing.BatchRef) ticketing.BatchRecord {
+	of := i.find(ticketing.EventRef{CompanyID: ref.CompanyID, ID: ref.EventID}, ref.Tier)
+	if of == nil {
+		return ticketing.BatchRecord{}
+	}
+	return of.batches[ref.Position]
 }
 
 // LockOpenBatches reads open batches: their writer is alone.

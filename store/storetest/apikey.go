@@ -48,7 +48,7 @@ func apiKeyChecks() []Check {
 		{"api keys/answers are aligned and of their company", grounded(apiKeysAligned)},
 		{"api keys/list is in order", grounded(apiKeysListed)},
 		{"api keys/count is by status", grounded(apiKeysCounted)},
-		{"api keys/secrets in use are those of active keys", grounded(secretsInUse)},
+		{"api keys/secrets in use are those of active keys and current bank accounts", grounded(secretsInUse)},
 		{"api keys/another company's is not changed", grounded(apiKeyOfAnother)},
 		{"api keys/the last use is never earlier", grounded(apiKeysTouched)},
 	}
@@ -67,9 +67,30 @@ func secretsInUse(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		return want("SecretsInUse", []string{first, second}).from(tx.SecretsInUse(ctx))
-	})
+	holds := func(names ...string) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return want("SecretsInUse", names).from(tx.SecretsInUse(ctx))
+		})
+	}
+	if err := holds(first, second); err != nil {
+		return err
+	}
+	// A bank account that was replaced needs its secret no more.
+	sealed := func(company uuid.UUID, version int64, name string) ticketing.BankAccountRecord {
+		account := bankAccountRecord(company, version)
+		account.Number = "s1:" + name + ":rest"
+		return account
+	}
+	const fourth = "00000000000000dd"
+	for _, account := range []ticketing.BankAccountRecord{
+		sealed(companyA, 1, third), sealed(companyB, 1, first), sealed(companyA, 2, fourth),
+	} {
+		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendBankAccount(ctx, account) })
+		if err != nil {
+			return fmt.Errorf("append a bank account: %w", err)
+		}
+	}
+	return holds(first, second, fourth)
 }
 
 func createAPIKeys(ctx context.Context, s ticketing.Store, keys ...ticketing.APIKeyRecord) error {

@@ -14,6 +14,18 @@ import (
 
 func brokenReads() []broken {
 	return []broken{
+		{"takes any settlement for an open one", "settlements/one is open at a time", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return alwaysOpen{tx}
+		})},
+		{"finds the orders of everybody", "orders/those of a buyer, in a part of the list", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return everyBuyer{tx}
+		})},
+		{"counts what went back as sold", "order endings/what went back is counted", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return unreturned{tx}
+		})},
+		{"takes the last bank account for the current one", "bank accounts/the highest version is current", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return firstAccount{tx}
+		})},
 		{"leaves gaps out of answers", "companies/answers are aligned", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return gapless{tx}
 		})},
@@ -328,4 +340,43 @@ func (s shared) Events(ctx context.Context, refs []ticketing.EventRef) ([]ticket
 		s.once[ref] = found[i]
 	}
 	return found, err
+}
+
+type alwaysOpen struct{ ticketing.Tx }
+
+func (a alwaysOpen) OpenSettlement(ctx context.Context, companyID uuid.UUID) (ticketing.SettlementRecord, error) {
+	found, err := a.ListSettlements(ctx, ticketing.SettlementQuery{CompanyID: companyID, OldestFirst: true, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return ticketing.SettlementRecord{}, err
+	}
+	return found[0], nil
+}
+
+type everyBuyer struct{ ticketing.ReadTx }
+
+func (e everyBuyer) ListOrders(ctx context.Context, query ticketing.OrderQuery) ([]ticketing.OrderRecord, error) {
+	query.BuyerEmail = ""
+	return e.ReadTx.ListOrders(ctx, query)
+}
+
+type unreturned struct{ ticketing.ReadTx }
+
+func (u unreturned) StockTotals(ctx context.Context, companyID uuid.UUID) ([]ticketing.StockTotal, error) {
+	totals, err := u.ReadTx.StockTotals(ctx, companyID)
+	for i := range totals {
+		totals[i].Restocked = 0
+	}
+	return totals, err
+}
+
+type firstAccount struct{ ticketing.ReadTx }
+
+func (f firstAccount) CurrentBankAccount(
+	ctx context.Context, companyID uuid.UUID,
+) (ticketing.BankAccountRecord, error) {
+	found, err := f.BankAccounts(ctx, []ticketing.BankAccountRef{{CompanyID: companyID, Version: 9}})
+	if err != nil {
+		return ticketing.BankAccountRecord{}, err
+	}
+	return found[0], nil
 }

@@ -70,6 +70,19 @@ func brokenWrites() []broken {
 		{"keeps one act of a list", "audit/list is in order and in pages", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return forgetsActs{tx}
 		})},
+		{"loses what an ending says", "order endings/round trip", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return unreasoned{tx}
+		})},
+		{"forgets the lists of a status", "order statuses/a change is kept", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return steadfast{tx}
+		})},
+		{"changes the whole of a settlement", "settlements/a change is kept", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return lavish{tx}
+		})},
+		{"lets two decide about a settlement", "settlements/are decided once", staleSettlement},
+		{"keeps the first bank account", "bank accounts/a change is kept", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return unsealing{tx}
+		})},
 		{"loses when a buyer changed", "buyers/new and known ones", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return latestBuyer{tx}
 		})},
@@ -364,4 +377,57 @@ func (l latestBuyer) PutBuyers(ctx context.Context, buyers []ticketing.BuyerReco
 		}
 	}
 	return l.Tx.PutBuyers(ctx, buyers)
+}
+
+type unreasoned struct{ ticketing.Tx }
+
+func (u unreasoned) AppendOrderEnding(ctx context.Context, ending ticketing.OrderEndingRecord) error {
+	ending.Restocked = false
+	return u.Tx.AppendOrderEnding(ctx, ending)
+}
+
+type steadfast struct{ ticketing.Tx }
+
+func (s steadfast) UpdateOrderStatus(
+	ctx context.Context, order ticketing.OrderNumber, _ ticketing.OrderStatus,
+) error {
+	return s.Tx.UpdateOrderStatus(ctx, order, ticketing.OrderConfirmed)
+}
+
+// lavish takes the time of the request for that of the decision.
+type lavish struct{ ticketing.Tx }
+
+func (l lavish) UpdateSettlement(ctx context.Context, settlement ticketing.SettlementRecord) error {
+	settlement.DecidedAt = settlement.RequestedAt
+	return l.Tx.UpdateSettlement(ctx, settlement)
+}
+
+type unsealing struct{ ticketing.Tx }
+
+func (u unsealing) UpdateBankAccount(ctx context.Context, account ticketing.BankAccountRecord) error {
+	account.Number = "s1"
+	return u.Tx.UpdateBankAccount(ctx, account)
+}
+
+// unlockedSettlements answers with a settlement as it was when it was first asked for.
+type unlockedSettlements struct {
+	ticketing.Tx
+
+	seen map[ticketing.SettlementRef]ticketing.SettlementRecord
+}
+
+func staleSettlement(s ticketing.Store) ticketing.Store {
+	seen := make(map[ticketing.SettlementRef]ticketing.SettlementRecord)
+	return writing(func(tx ticketing.Tx) ticketing.Tx { return unlockedSettlements{tx, seen} })(s)
+}
+
+func (u unlockedSettlements) LockSettlement(
+	ctx context.Context, ref ticketing.SettlementRef,
+) (ticketing.SettlementRecord, error) {
+	if seen, ok := u.seen[ref]; ok {
+		return seen, nil
+	}
+	found, err := u.Tx.LockSettlement(ctx, ref)
+	u.seen[ref] = found
+	return found, err
 }

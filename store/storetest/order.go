@@ -22,6 +22,7 @@ func orderKinds() []record {
 			return errors.Join(
 				want("Orders", []ticketing.OrderRecord{found}).
 					from(tx.Orders(ctx, []ticketing.OrderRef{{CompanyID: companyA, ID: kept.ID}})),
+				want("FindOrder", found).from(tx.FindOrder(ctx, kept.ID)),
 				want("ListOrders", listed).from(tx.ListOrders(ctx, query)),
 				want("ListOrders of the event", listed).from(tx.ListOrders(ctx, ofEvent)),
 				want("ListOrders of statuses", listed).from(tx.ListOrders(ctx, ofStatus)),
@@ -76,6 +77,8 @@ func ordersAligned(ctx context.Context, s ticketing.Store) error {
 					{CompanyID: companyB, ID: b.ID},
 				})),
 			want("none", []ticketing.OrderRecord(nil)).from(tx.Orders(ctx, nil)),
+			want("by id alone", b).from(tx.FindOrder(ctx, b.ID)),
+			want("by an unknown id", ticketing.OrderRecord{}).from(tx.FindOrder(ctx, id(90))),
 			want("of another company's event", []ticketing.OrderRecord(nil)).
 				from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, EventID: eventB.ID, Limit: 9})),
 		)

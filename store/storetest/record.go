@@ -26,8 +26,8 @@ type record struct {
 func records() []record {
 	return slices.Concat(
 		companyKinds(), brandingKinds(), commissionKinds(), apiKeyKinds(), categoryKinds(), eventKinds(),
-		inventoryKinds(), orderKinds(), admissionKinds(), walletKinds(), ledgerKinds(), outboxKinds(), auditKinds(), userKinds(),
-		memberKinds(), caseKinds(),
+		inventoryKinds(), orderKinds(), admissionKinds(), orderEndingKinds(), walletKinds(), ledgerKinds(),
+		bankAccountKinds(), settlementKinds(), outboxKinds(), auditKinds(), userKinds(), memberKinds(), caseKinds(),
 	)
 }
 

@@ -142,6 +142,10 @@ func oneBatch(ctx context.Context, s ticketing.Store) error {
 		err := errors.Join(
 			want("kept", batch).from(tx.LockBatch(ctx, ref)),
 			want("missing", ticketing.BatchRecord{}).from(tx.LockBatch(ctx, other)),
+			want("several", []ticketing.BatchRecord{{}, batch, {}, batch}).
+				from(tx.LockBatches(ctx, []ticketing.BatchRef{other, ref, {}, ref})),
+			want("one of several", []ticketing.BatchRecord{batch}).from(tx.LockBatches(ctx, []ticketing.BatchRef{ref})),
+			want("none", []ticketing.BatchRecord(nil)).from(tx.LockBatches(ctx, nil)),
 		)
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ func Checks() []Check {
 		transactionChecks(), endingChecks(), isolationChecks(), claimChecks(), gateChecks(), recordChecks(),
 		textChecks(), copyChecks(), companyChecks(), brandingChecks(), commissionChecks(), apiKeyChecks(),
 		secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(), orderChecks(),
-		admissionChecks(), walletChecks(), ledgerChecks(), outboxChecks(), idempotencyChecks(), auditChecks(),
-		memberChecks(), caseChecks(), buyerChecks(),
+		admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(), settlementChecks(),
+		outboxChecks(), idempotencyChecks(), auditChecks(), memberChecks(), caseChecks(), buyerChecks(),
 	)
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+
+	"github.com/floatgate/ticketing"
+)
+
+type bankAccountCommands struct {
+	Set  bankAccountSet  `cmd:"" help:"Set the account that a company's settlements go to."`
+	Show bankAccountShow `cmd:"" help:"Show it: of its number, the last four digits."`
+}
+
+type bankAccountSet struct {
+	companyArg
+
+	Bank          string `help:"Name of the bank, 2 to 120 characters." placeholder:"BANK" required:""`
+	AccountNumber string `help:"Number of the account, 6 to 20 digits. Give it as TICKETING_ACCOUNT_NUMBER: others can see a command line." placeholder:"NUMBER" required:""`
+	AccountName   string `help:"In whose name it is, 2 to 120 characters." placeholder:"NAME" required:""`
+}
+
+func (*bankAccountSet) Help() string {
+	return `The number is kept encrypted under the master secret; nothing shows more of it again than its last four ` +
+		`digits. A settlement that is open keeps the account it was requested with.
+
+    ticketing bank-account set COMPANY --bank 'First Bank' --account-number 0123456789 --account-name 'Lagos Live Ltd'`
+}
+
+func (c *bankAccountSet) Run(ctx context.Context, p *program) error {
+	return p.bankAccount(ctx, func(op ticketing.Operator) (ticketing.BankAccount, error) {
+		return op.SetBankAccount(ctx, c.Company.UUID, ticketing.BankAccountParams{
+			Bank: c.Bank, AccountNumber: ticketing.AccountNumber(c.AccountNumber), AccountName: c.AccountName,
+		})
+	})
+}
+
+type bankAccountShow struct{ companyArg }
+
+func (c *bankAccountShow) Run(ctx context.Context, p *program) error {
+	return p.bankAccount(ctx, func(op ticketing.Operator) (ticketing.BankAccount, error) {
+		return op.GetBankAccount(ctx, c.Company.UUID)
+	})
+}
+
+// bankAccount does something with a company's bank account and shows it.
+func (p *program) bankAccount(
+	ctx context.Context, do func(op ticketing.Operator) (ticketing.BankAccount, error),
+) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		account, err := do(op)
+		if err != nil {
+			return err
+		}
+		return p.show(account,
+			field{"Bank", account.Bank},
+			field{"Account name", account.AccountName},
+			field{"Account number", "…" + account.BankAccountLast4},
+			field{"Set", account.CreatedAt.String()},
+		)
+	})
+}

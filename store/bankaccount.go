@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const bankAccountColumns = "company_id, version, bank, account_name, number, last4, created_at"
+
+func scanBankAccount(row *sql.Rows, a *ticketing.BankAccountRecord) error {
+	return row.Scan((*id)(&a.CompanyID), &a.Version, &a.Bank, &a.AccountName, &a.Number, &a.Last4,
+		(*moment)(&a.CreatedAt))
+}
+
+// BankAccounts finds versions of bank accounts.
+func (s *session) BankAccounts(
+	ctx context.Context, refs []ticketing.BankAccountRef,
+) ([]ticketing.BankAccountRecord, error) {
+	return lookUp(refs,
+		func(a ticketing.BankAccountRecord) ticketing.BankAccountRef {
+			return ticketing.BankAccountRef{CompanyID: a.CompanyID, Version: a.Version}
+		},
+		func(refs []ticketing.BankAccountRef) ([]ticketing.BankAccountRecord, error) {
+			return query(ctx, s, "BankAccounts", scanBankAccount,
+				"SELECT "+bankAccountColumns+" FROM ?",
+				found{table: "ticketing_bank_accounts b", set: of("company_id, version", refs,
+					func(r ticketing.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })})
+		})
+}
+
+// CurrentBankAccount finds the highest version of a company.
+func (s *session) CurrentBankAccount(
+	ctx context.Context, companyID uuid.UUID,
+) (ticketing.BankAccountRecord, error) {
+	return one(query(ctx, s, "CurrentBankAccount", scanBankAccount,
+		"SELECT "+bankAccountColumns+` FROM ticketing_bank_accounts
+		WHERE company_id = ? ORDER BY version DESC LIMIT 1`, companyID))
+}
+
+// AppendBankAccount keeps a new version.
+func (tx *transaction) AppendBankAccount(ctx context.Context, a ticketing.BankAccountRecord) error {
+	return tx.exec(ctx, "AppendBankAccount",
+		"INSERT INTO ticketing_bank_accounts ("+bankAccountColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+		a.CompanyID, a.Version, a.Bank, a.AccountName, a.Number, a.Last4, a.CreatedAt)
+}
+
+// UpdateBankAccount keeps the sealed number.
+func (tx *transaction) UpdateBankAccount(ctx context.Context, a ticketing.BankAccountRecord) error {
+	return tx.changed(ctx, "UpdateBankAccount",
+		"UPDATE ticketing_bank_accounts SET number = ? WHERE company_id = ? AND version = ?",
+		a.Number, a.CompanyID, a.Version)
+}

@@ -1,0 +1,73 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+type accounts struct {
+	byRef   map[ticketing.BankAccountRef]ticketing.BankAccountRecord
+	current map[uuid.UUID]ticketing.BankAccountRecord
+}
+
+func newAccounts() accounts {
+	return accounts{
+		byRef:   make(map[ticketing.BankAccountRef]ticketing.BankAccountRecord),
+		current: make(map[uuid.UUID]ticketing.BankAccountRecord),
+	}
+}
+
+func (a *accounts) keep(u *undo, ref ticketing.BankAccountRef, account ticketing.BankAccountRecord) {
+	put(u, a.byRef, ref, account)
+	if account.Version >= a.current[account.CompanyID].Version {
+		put(u, a.current, account.CompanyID, account)
+	}
+}
+
+func (r reading) BankAccounts(
+	ctx context.Context, refs []ticketing.BankAccountRef,
+) ([]ticketing.BankAccountRecord, error) {
+	return ask(ctx, r, func(s *state) []ticketing.BankAccountRecord {
+		return each(refs, func(ref ticketing.BankAccountRef) ticketing.BankAccountRecord { return s.accounts.byRef[ref] })
+	})
+}
+
+func (r reading) CurrentBankAccount(
+	ctx context.Context, companyID uuid.UUID,
+) (ticketing.BankAccountRecord, error) {
+	return ask(ctx, r, func(s *state) ticketing.BankAccountRecord { return s.accounts.current[companyID] })
+}
+
+func (tx *updating) AppendBankAccount(ctx context.Context, account ticketing.BankAccountRecord) error {
+	return tx.write(ctx, func(s *state, u *undo) error {
+		account.CreatedAt = moment(account.CreatedAt)
+		ref := ticketing.BankAccountRef{CompanyID: account.CompanyID, Version: account.Version}
+		if _, taken := s.accounts.byRef[ref]; taken {
+			return broken("bank_accounts_pkey")
+		}
+		if err := check(account.Version >= 1, "bank_accounts_version_check"); err != nil {
+			return err
+		}
+		if err := check(len(account.Last4) == 4, "bank_accounts_last4_check"); err != nil {
+			return err
+		}
+		s.accounts.keep(u, ref, account)
+		return nil
+	})
+}
+
+func (tx *updating) UpdateBankAccount(ctx context.Context, account ticketing.BankAccountRecord) error {
+	return tx.write(ctx, func(s *state, u *undo) error {
+		ref := ticketing.BankAccountRef{CompanyID: account.CompanyID, Version: account.Version}
+		kept, ok := s.accounts.byRef[ref]
+		if !ok {
+			return ticketing.ErrNotFound
+		}
+		kept.Number = account.Number
+		s.accounts.keep(u, ref, kept)
+		return nil
+	})
+}
