@@ -44,6 +44,9 @@ type ValidateParams struct {
 
 const maxLocation = 200
 
+// opValidate scopes the idempotency keys of validations.
+const opValidate = "admissions.validate"
+
 var (
 	errAdmissionNotFound = notFound("The admission")
 	errAdmissionVoided   = conflict("The order of the admission is cancelled or refunded.")
@@ -64,7 +67,7 @@ func (s *Service) ValidateAdmission(
 
 func newScans(s *Service, g Grouping) *operation[scan, TicketValidation] {
 	op := &operation[scan, TicketValidation]{
-		name: "admissions.validate", grant: GrantTicketValidate, apply: s.scanAdmissions, replay: recallScans,
+		name: opValidate, grant: GrantTicketValidate, apply: s.scanAdmissions, replay: recallScans,
 	}
 	return op.grouped(s, g, 0, func(scan) int { return 1 })
 }

@@ -2,6 +2,7 @@ package ticketing_test
 
 import (
 	"context"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -296,6 +297,27 @@ func rights() []right {
 			method: "Ledger", permission: ticketing.PermissionWalletRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				return o.Ledger(ctx, own.company, "", func(ticketing.LedgerEntry) error { return nil })
+			},
+		},
+		{
+			method: "Dashboard", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.Dashboard(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "Statement", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				return o.Statement(ctx, own.company, time.Time{}, time.Time{},
+					func(ticketing.StatementLine) error { return nil })
+			},
+		},
+		{
+			method: "ExportLedger", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ExportLedger(ctx, own.company, io.Discard)
+				return err
 			},
 		},
 		{

@@ -84,7 +84,9 @@ func PermissionRules() []PermissionRule {
 		{Permission: PermissionWebhookReplay, Roles: administrators},
 		{
 			Permission: PermissionWalletRead, Roles: viewers,
-			Methods: []string{"GetWallets", "ListCommissionRates", "Ledger", "VerifyLedger"},
+			Methods: []string{
+				"GetWallets", "Dashboard", "ListCommissionRates", "Ledger", "Statement", "VerifyLedger", "ExportLedger",
+			},
 		},
 		{
 			Permission: PermissionSettlementRead, Roles: viewers,

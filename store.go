@@ -63,6 +63,7 @@ type ReadTx interface {
 	WalletReader
 	BankAccountReader
 	SettlementReader
+	BookReader
 	FactReader
 	AuditReader
 	UserReader

@@ -81,6 +81,7 @@ type Service struct {
 	poll      time.Duration
 	keys      *digest.Ring
 	seals     *seal.Ring
+	signers   []signer
 	secrets   secretCheck
 	touched   touches
 	telemetry telemetry
@@ -177,7 +178,8 @@ func New(store Store, config *Config) (*Service, error) {
 	}
 	s := &Service{
 		store: store, clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact,
-		poll: c.PollInterval, keys: keys, seals: seals, wake: make(chan struct{}, 1), telemetry: observed,
+		poll: c.PollInterval, keys: keys, seals: seals, signers: signersOf(c.SecretKeys), wake: make(chan struct{}, 1),
+		telemetry: observed,
 	}
 	grouping := c.Grouping.on(store)
 	if err := grouping.check(); err != nil {

@@ -65,6 +65,7 @@ type LedgerQuery struct {
 	WalletRef
 
 	After int64 // the sequence to begin behind
+	Last  int64 // the sequence to end with; 0: no end. See [SoldQuery]
 	Limit int
 }
 
@@ -88,6 +89,8 @@ type WalletWriter interface {
 	AppendEntries(ctx context.Context, entries []ledger.Entry) error
 	AppendFloatCredit(ctx context.Context, credit FloatCreditRecord) error
 }
+
+func (w WalletRecord) ref() WalletRef { return WalletRef{CompanyID: w.CompanyID, Wallet: w.Wallet} }
 
 // head is the end of the wallet's chain.
 func (w WalletRecord) head() ledger.Head {

@@ -146,7 +146,7 @@ func TestREADMEShowsTheExamples(t *testing.T) {
 // Every file that the documents link to is there.
 func TestDocumentsLinkToFiles(t *testing.T) {
 	t.Parallel()
-	for _, document := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/operating.md"} {
+	for _, document := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/ledger-format.md", "docs/operating.md"} {
 		dir := "../" + document[:strings.LastIndex(document, "/")+1]
 		var prose strings.Builder
 		for i, part := range strings.Split(read(t, "../"+document), "```") {

@@ -40,6 +40,12 @@
 // A later format will have another first line. Bytes are never made from a
 // marshalled struct and never in SQL.
 //
+// # Bundles
+//
+// A [BundleWriter] puts the entries of a company into one file that ends with
+// [SignedHeads], and a [BundleCheck] verifies it with nothing but a public key.
+// docs/ledger-format.md specifies its bytes, and tells what it can prove.
+//
 // # Example
 //
 // The first credit of a company's FLOAT, 1,000,000.00, has these bytes:

@@ -205,6 +205,19 @@ func askAll(tb testing.TB, s ticketing.Store) {
 				})
 				return err
 			},
+			func() error {
+				_, err := tx.ListSoldOrders(ctx, ticketing.SoldQuery{
+					CompanyID: company, After: ticketing.SoldPlace{Number: 1}, Last: 9, Limit: limit,
+				})
+				return err
+			},
+			func() error {
+				_, err := tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{
+					CompanyID: company, After: ticketing.SoldPlace{Number: 1, Line: 1}, Last: 9, Limit: limit,
+				})
+				return err
+			},
+			func() error { _, err := tx.FloatCredits(ctx, company, []string{"r", "s"}); return err },
 			func() error { _, err := tx.FloatCredit(ctx, company, "r"); return err },
 			func() error { _, err := tx.DueCompanies(ctx, minute(20), limit); return err },
 			func() error { _, err := tx.ListAudit(ctx, ticketing.AuditQuery{Limit: limit}); return err },

@@ -52,12 +52,9 @@ func query[R any](
 	read := func(ctx context.Context, statement *builder) error {
 		found = nil
 		return s.store.engine.query(ctx, s.conn, statement, func(row *sql.Rows) error {
-			var record R
-			if err := scan(row, &record); err != nil {
-				return err
-			}
-			found = append(found, record)
-			return nil
+			// In its place from the beginning: a record of its own would be one more allocation for each row.
+			found = append(found, *new(R))
+			return scan(row, &found[len(found)-1])
 		})
 	}
 	statement := build(s.store.engine, text, values...)

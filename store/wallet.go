@@ -50,11 +50,6 @@ type heads set
 
 func (h heads) appendTo(to *builder) { to.engine.appendHeads(to, set(h)) }
 
-func scanEntry(row *sql.Rows, e *ledger.Entry) error {
-	return row.Scan((*id)(&e.CompanyID), (*string)(&e.Wallet), &e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount),
-		(*int64)(&e.Before), (*int64)(&e.After), &e.Reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))
-}
-
 // scanLocked reads a wallet and its last entry, which may be missing.
 func scanLocked(row *sql.Rows, w *ticketing.LockedWallet) error {
 	return row.Scan(append(walletFields(&w.WalletRecord),
@@ -71,10 +66,16 @@ func (s *session) Wallets(ctx context.Context, refs []ticketing.WalletRef) ([]ti
 
 // ListEntries answers with a part of a wallet's ledger, oldest first.
 func (s *session) ListEntries(ctx context.Context, ask ticketing.LedgerQuery) ([]ledger.Entry, error) {
-	return query(ctx, s, "ListEntries", scanEntry,
-		"SELECT "+entryColumns+` FROM ticketing_ledger_entries e
-		WHERE e.company_id = ? AND e.wallet = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`,
-		ask.CompanyID, string(ask.Wallet), ask.After, max(ask.Limit, 0))
+	scan := func(row *sql.Rows, e *ledger.Entry) error {
+		e.CompanyID, e.Wallet = ask.CompanyID, ask.Wallet
+		return row.Scan(&e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount), (*int64)(&e.Before), (*int64)(&e.After),
+			&e.Reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))
+	}
+	return query(ctx, s, "ListEntries", scan,
+		`SELECT sequence, kind, amount, balance_before, balance_after, reference, at, previous, hash
+		FROM ticketing_ledger_entries
+		WHERE company_id = ? AND wallet = ? AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`,
+		ask.CompanyID, string(ask.Wallet), ask.After, upTo(ask.Last), max(ask.Limit, 0))
 }
 
 // FloatCredit finds a funding by its reference; the zero record where there is none.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -55,4 +56,25 @@ func (p *progress) end() {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 	p.open = false
+}
+
+// newBar is a progress that only a terminal gets.
+func newBar(p *program) *progress {
+	bar := newProgress(p)
+	if !bar.terminal {
+		bar.out = io.Discard
+	}
+	return bar
+}
+
+// bar says what is begun, and how far it is.
+func (p *progress) bar(begun string, done, total int64) {
+	const width = 30
+	share := float64(1)
+	if total > 0 {
+		share = min(float64(done)/float64(total), 1)
+	}
+	full := int(share * width)
+	p.tell(begun, "[%s%s] %3d %%  %d of %d",
+		strings.Repeat("#", full), strings.Repeat(".", width-full), int(share*100), done, total) //nolint:mnd // Percent.
 }

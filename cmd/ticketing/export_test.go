@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+
+	"github.com/floatgate/ticketing"
 )
 
 // Run is the whole program, for tests in the place of its users.
@@ -55,4 +57,18 @@ func Quantiles(latencies []time.Duration, parts ...float64) (quantiles []time.Du
 		quantiles = append(quantiles, other.quantile(part))
 	}
 	return quantiles, time.Duration(other.max.Load()), err
+}
+
+// WriteFile writes a file whole or not at all.
+var WriteFile = writeFile
+
+// CSV is a statement as comma-separated values.
+func CSV(w io.Writer, lines ...ticketing.StatementLine) error {
+	out := formatCSV.writer(w)
+	for _, line := range lines {
+		if err := out.add(line); err != nil {
+			return err
+		}
+	}
+	return out.end()
 }

@@ -2,15 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/floatgate/ticketing"
 )
 
 type ledgerCommands struct {
-	List   ledgerList   `cmd:"" help:"List the movements of a company's wallets, oldest first."`
-	Verify ledgerVerify `cmd:"" help:"Verify the chains of one company, or of all."`
+	List      ledgerList      `cmd:"" help:"List the movements of a company's wallets, oldest first."`
+	Statement ledgerStatement `cmd:"" help:"Write what moved a company's wallets in a period, with the balances around it."`
+	Verify    ledgerVerify    `cmd:"" help:"Verify the books of one company, or of all, or a bundle."`
+	Export    ledgerExport    `cmd:"" help:"Write a company's ledger as a signed bundle."`
+	PublicKey ledgerPublicKey `cmd:"" help:"Print the public key that bundles are verified with."`
 }
 
 type ledgerList struct {
@@ -31,43 +33,5 @@ func (c *ledgerList) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		return list.end()
-	})
-}
-
-type ledgerVerify struct {
-	Company id `arg:"" help:"Id of the company. Defaults to all." optional:"" placeholder:"COMPANY"`
-}
-
-func (*ledgerVerify) Help() string {
-	return `It computes every chain anew, compares it with the wallets, and says what is wrong. Exit status 1 when ` +
-		`anything is. It may run while the server sells.`
-}
-
-func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
-	return p.operate(ctx, func(op ticketing.Operator) error {
-		report, err := op.VerifyLedger(ctx, c.Company.UUID)
-		if err != nil {
-			return err
-		}
-		if report.Problems == nil {
-			report.Problems = []string{}
-		}
-		fields := []field{
-			{"OK", yesNo(report.OK)},
-			{"Wallets", strconv.Itoa(report.Wallets)},
-			{"Entries", strconv.FormatInt(report.Entries, 10)},
-		}
-		for _, problem := range report.Problems {
-			fields = append(fields, field{"Problem", problem})
-		}
-		if err := p.show(report, fields...); err != nil {
-			return err
-		}
-		if !report.OK {
-			return &failure{
-				code: "LEDGER_INVALID", text: fmt.Sprintf("the ledger has %d problems", len(report.Problems)),
-			}
-		}
-		return nil
 	})
 }

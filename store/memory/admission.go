@@ -77,6 +77,10 @@ func (o *orders) admit(u *undo, admission ticketing.AdmissionRecord) error {
 		return broken("admissions_pkey")
 	}
 	lines.add(u, at)
+	numbers := need(o.withLines, admission.CompanyID, newNumbers)
+	if _, known := numbers.search(admission.OrderNumber); !known {
+		numbers.add(u, admission.OrderNumber)
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ type orders struct {
 	ofCompany  map[uuid.UUID]*orderLists
 	ofEvent    map[ticketing.EventRef]*orderLists
 	lines      map[ticketing.OrderNumber]*index[line]
+	withLines  map[uuid.UUID]*index[int64] // the numbers in lines, of a company
 	admissions map[ticketing.AdmissionRef]ticketing.AdmissionRecord
 	buyers     map[ticketing.BuyerRef]ticketing.BuyerRecord
 }
@@ -37,6 +38,7 @@ func newOrders() orders {
 		ofCompany:  make(map[uuid.UUID]*orderLists),
 		ofEvent:    make(map[ticketing.EventRef]*orderLists),
 		lines:      make(map[ticketing.OrderNumber]*index[line]),
+		withLines:  make(map[uuid.UUID]*index[int64]),
 		admissions: make(map[ticketing.AdmissionRef]ticketing.AdmissionRecord),
 		buyers:     make(map[ticketing.BuyerRef]ticketing.BuyerRecord),
 	}
@@ -45,6 +47,8 @@ func newOrders() orders {
 func newOrderLists() *orderLists {
 	return newLists[int64, ticketing.OrderStatus](cmp.Compare[int64])
 }
+
+func newNumbers() *index[int64] { return newIndex(cmp.Compare[int64]) }
 
 func newLines() *index[line] {
 	return newIndex(func(a, b line) int { return cmp.Compare(a.number, b.number) })

@@ -47,6 +47,9 @@ func (w *wallets) list(query ticketing.LedgerQuery) []ledger.Entry {
 	}
 	from := min(max(query.After, 0), int64(len(*entries)))
 	behind := (*entries)[from:]
+	if query.Last != 0 {
+		behind = behind[:max(min(query.Last-from, int64(len(behind))), 0)]
+	}
 	return slices.Clone(behind[:min(max(query.Limit, 0), len(behind))])
 }
 

@@ -80,6 +80,18 @@ func brokenReads() []broken {
 		{"lists acts of one time twice", "audit/list is in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return byTimeAlone{tx}
 		})},
+		{"begins a page with the last order of the one before", "books/sold orders are in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return sellingTwice{tx}
+		})},
+		{"begins a page with the next order", "books/sold admissions are in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return byOrderAlone{tx}
+		})},
+		{"answers with what it finds alone", "books/fundings are aligned and of their company", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return found{tx}
+		})},
+		{"counts every outcome", "books/spent keys are counted by their outcome", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return undiscerning{tx}
+		})},
 		{"sells under a rate before its time", "terms/are those of the roles they spare", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return hastyTerms{tx}
 		})},
@@ -91,6 +103,46 @@ func brokenReads() []broken {
 		})},
 		{"hands out what it keeps", "copies/what is handed out may be changed", handsOut},
 	}
+}
+
+type sellingTwice struct{ ticketing.ReadTx }
+
+func (s sellingTwice) ListSoldOrders(
+	ctx context.Context, query ticketing.SoldQuery,
+) ([]ticketing.OrderRecord, error) {
+	query.After.Number--
+	return s.ReadTx.ListSoldOrders(ctx, query)
+}
+
+type byOrderAlone struct{ ticketing.ReadTx }
+
+func (b byOrderAlone) ListSoldAdmissions(
+	ctx context.Context, query ticketing.SoldQuery,
+) ([]ticketing.AdmissionRecord, error) {
+	query.After = ticketing.SoldPlace{Number: query.After.Number + 1}
+	return b.ReadTx.ListSoldAdmissions(ctx, query)
+}
+
+type found struct{ ticketing.ReadTx }
+
+func (f found) FloatCredits(
+	ctx context.Context, companyID uuid.UUID, references []string,
+) ([]ticketing.FloatCreditRecord, error) {
+	credits, err := f.ReadTx.FloatCredits(ctx, companyID, references)
+	return slices.DeleteFunc(credits, func(c ticketing.FloatCreditRecord) bool { return c.Sequence == 0 }), err
+}
+
+type undiscerning struct{ ticketing.ReadTx }
+
+func (u undiscerning) CountResults(
+	ctx context.Context, companyID uuid.UUID, operation, outcome string,
+) (int64, error) {
+	admitted, err := u.ReadTx.CountResults(ctx, companyID, operation, outcome)
+	if err != nil {
+		return 0, err
+	}
+	again, err := u.ReadTx.CountResults(ctx, companyID, operation, "ALREADY_VALIDATED")
+	return admitted + again, err
 }
 
 type gapless struct{ ticketing.ReadTx }

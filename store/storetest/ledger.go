@@ -99,6 +99,11 @@ func entriesListed(ctx context.Context, s ticketing.Store) error {
 				return fmt.Errorf("%s: %w", ref.Wallet, err)
 			}
 			beyond := ticketing.LedgerQuery{WalletRef: ref, After: math.MaxInt64, Limit: 9}
+			part := moved[min(1, len(moved)):min(3, len(moved))]
+			query := ticketing.LedgerQuery{WalletRef: ref, After: 1, Last: 3, Limit: 9}
+			if err := want("a part", part).from(tx.ListEntries(ctx, query)); err != nil {
+				return err
+			}
 			if err := want("behind the end", []ledger.Entry(nil)).from(tx.ListEntries(ctx, beyond)); err != nil {
 				return err
 			}

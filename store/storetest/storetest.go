@@ -33,6 +33,6 @@ func Checks() []Check {
 		textChecks(), copyChecks(), companyChecks(), brandingChecks(), commissionChecks(), apiKeyChecks(),
 		secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(), orderChecks(),
 		admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(), settlementChecks(),
-		outboxChecks(), idempotencyChecks(), auditChecks(), memberChecks(), caseChecks(), buyerChecks(),
+		bookChecks(), outboxChecks(), idempotencyChecks(), auditChecks(), memberChecks(), caseChecks(), buyerChecks(),
 	)
 }

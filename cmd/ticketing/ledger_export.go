@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+type ledgerExport struct {
+	companyArg
+
+	Out string `help:"The file to write. It is there whole, or not at all." placeholder:"FILE" required:""`
+}
+
+func (*ledgerExport) Help() string {
+	return `The bundle holds every movement up to this moment and is signed. Verify it anywhere with
+
+    ticketing ledger verify --file FILE --public-key "$(ticketing ledger public-key)"
+
+and keep it: against it a later one is shown to tell the same history.`
+}
+
+func (c *ledgerExport) Run(ctx context.Context, p *program) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	bar := newBar(p)
+	defer bar.end()
+	return p.operateOn(ctx, func(svc *ticketing.Service, op ticketing.Operator) error {
+		var signed ledger.SignedHeads
+		err := writeFile(c.Out, func(w io.Writer) (err error) {
+			signed, err = op.ExportLedger(ctx, c.Company.UUID, w, func(done, total int64) {
+				bar.bar("exporting the ledger", done, total)
+			})
+			return err
+		})
+		bar.end()
+		if errors.Is(err, ticketing.ErrLedgerBroken) {
+			return &failure{code: "LEDGER_INVALID", text: withoutPackages(err.Error()) +
+				"; nothing was written, \"ticketing ledger verify\" tells more"}
+		}
+		if err != nil {
+			return interrupted(ctx, err)
+		}
+		shown := exported{
+			Entries: signed.Entries, Heads: []exportedHead{}, File: c.Out,
+			PublicKey: ledger.FormatPublicKey(svc.LedgerKeys()[0]),
+		}
+		fields := []field{{"File", c.Out}, {"Entries", strconv.FormatInt(signed.Entries, 10)}}
+		for _, head := range signed.Heads {
+			shown.Heads = append(shown.Heads, exportedHead{head.Wallet, head.Sequence, head.Balance, head.Hash})
+			fields = append(fields, field{"Head of " + string(head.Wallet), strconv.FormatInt(head.Sequence, 10) + "  " +
+				naira(head.Balance) + "  " + head.Hash.String()})
+		}
+		err = p.show(shown, append(fields, field{"Public key", shown.PublicKey})...)
+		return unshown(err, "the bundle was written to "+c.Out)
+	})
+}
+
+// exported is what an export tells.
+type exported struct {
+	Entries   int64          `json:"entries"`
+	Heads     []exportedHead `json:"heads"`
+	File      string         `json:"file"`
+	PublicKey string         `json:"publicKey"`
+}
+
+type exportedHead struct {
+	Wallet   ledger.Wallet `json:"wallet"`
+	Sequence int64         `json:"seq"`
+	Balance  money.Amount  `json:"balance"`
+	Hash     ledger.Hash   `json:"hash"`
+}
+
+type ledgerStatement struct {
+	companyArg
+
+	From   moment          `help:"The beginning of the period. Defaults to that of the company." placeholder:"TIME"`
+	To     moment          `help:"The end of the period, itself not part of it. Defaults to now." placeholder:"TIME"`
+	Format statementFormat `default:"csv" help:"csv, or jsonl: a JSON value on each line."`
+	Out    string          `help:"The file to write, whole or not at all. Defaults to standard output." placeholder:"FILE"`
+}
+
+func (*ledgerStatement) Help() string {
+	return `Of each wallet the balance at the beginning, the movements, and the balance at the end.
+
+    ticketing ledger statement COMPANY --from 2026-11-01 --to 2026-12-01 --format csv --out november.csv`
+}
+
+func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		if c.Out == "" && p.JSON {
+			list := p.list()
+			err := op.Statement(ctx, c.Company.UUID, c.From.Time, c.To.Time, func(line ticketing.StatementLine) error {
+				return list.add(line)
+			})
+			if err != nil {
+				return interrupted(ctx, err)
+			}
+			return list.end()
+		}
+		movements := 0
+		write := func(w io.Writer) error {
+			out := c.Format.writer(w)
+			err := op.Statement(ctx, c.Company.UUID, c.From.Time, c.To.Time, func(line ticketing.StatementLine) error {
+				if line.Type == ticketing.StatementMovement {
+					movements++
+				}
+				return out.add(line)
+			})
+			if err != nil {
+				return err
+			}
+			return out.end()
+		}
+		if c.Out == "" {
+			return interrupted(ctx, write(p.stdout))
+		}
+		if err := writeFile(c.Out, write); err != nil {
+			return interrupted(ctx, err)
+		}
+		shown := struct {
+			File      string `json:"file"`
+			Movements int    `json:"movements"`
+		}{c.Out, movements}
+		return unshown(p.show(shown, field{"File", c.Out}, field{"Movements", strconv.Itoa(movements)}),
+			"the statement was written to "+c.Out)
+	})
+}
+
+// statementFormat is how a statement is written.
+type statementFormat string
+
+const (
+	formatCSV   statementFormat = "csv"
+	formatJSONL statementFormat = "jsonl"
+)
+
+func (v *statementFormat) UnmarshalText(text []byte) error {
+	switch format := statementFormat(text); format {
+	case formatCSV, formatJSONL:
+		*v = format
+		return nil
+	default:
+		return badValue("must be csv or jsonl")
+	}
+}
+
+// statementWriter writes the lines of a statement.
+type statementWriter interface {
+	add(line ticketing.StatementLine) error
+	end() error
+}
+
+func (v statementFormat) writer(w io.Writer) statementWriter {
+	if v == formatJSONL {
+		out := bufio.NewWriter(w)
+		return &jsonStatement{out, json.NewEncoder(out)}
+	}
+	out := &csvStatement{csv.NewWriter(w)}
+	_ = out.csv.Write([]string{ // Its error is kept for the end.
+		"type", "wallet", "at", "seq", "kind", "amount", "balanceBefore", "balance", "currency", "reference",
+	})
+	return out
+}
+
+type jsonStatement struct {
+	out     *bufio.Writer
+	encoder *json.Encoder
+}
+
+func (s *jsonStatement) add(line ticketing.StatementLine) error {
+	return written(s.encoder.Encode(line))
+}
+func (s *jsonStatement) end() error { return written(s.out.Flush()) }
+
+type csvStatement struct{ csv *csv.Writer }
+
+func (s *csvStatement) add(line ticketing.StatementLine) error {
+	cells := []string{
+		string(line.Type), string(line.Wallet), line.At.String(), "", "", "", "", line.Balance.String(), money.Currency, "",
+	}
+	if line.Type == ticketing.StatementMovement {
+		cells[3], cells[4] = strconv.FormatInt(*line.Sequence, 10), noFormula(string(*line.Kind))
+		cells[5], cells[6], cells[9] = line.Amount.String(), line.BalanceBefore.String(), noFormula(*line.Reference)
+	}
+	return written(s.csv.Write(cells))
+}
+
+func (s *csvStatement) end() error {
+	s.csv.Flush()
+	return written(s.csv.Error())
+}
+
+// noFormula is a text that no spreadsheet takes for a formula.
+func noFormula(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// writeFile writes a file for its owner alone, whole and on the disk before it has its name. Where that fails, nothing is
+// left, and a file that had the name before is as it was.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return badValue("--out: %s is not a file", path)
+	}
+	directory := filepath.Dir(path)
+	file, err := os.CreateTemp(directory, "."+filepath.Base(path)+".*") // with mode 0600
+	if err != nil {
+		return unwritable(path, err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	defer func() { _ = file.Close() }()
+	if err := write(outputFile{file}); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return unwritable(path, err)
+	}
+	if err := file.Close(); err != nil {
+		return unwritable(path, err)
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return unwritable(path, err)
+	}
+	if err := syncDirectory(directory); err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+func unwritable(path string, err error) error {
+	return &failure{code: codeOutput, text: path + " could not be written: " + reason(err).Error()}
+}
+
+// outputFile tells of its errors as output that could not be written.
+type outputFile struct{ *os.File }
+
+// Write writes.
+func (f outputFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	return n, written(err)
+}
+
+// reason is an error without the path that it repeats.
+func reason(err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return of.Err
+	}
+	if of, ok := errors.AsType[*os.LinkError](err); ok {
+		return of.Err
+	}
+	return err
+}

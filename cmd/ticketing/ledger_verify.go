@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+type ledgerVerify struct {
+	Company   id         `arg:"" help:"Id of the company. Defaults to all." optional:"" placeholder:"COMPANY"`
+	File      string     `and:"bundle" help:"Verify this bundle instead, without a database." placeholder:"FILE"`
+	PublicKey publicKeys `and:"bundle" help:"What the bundle is signed with, as \"ledger public-key\" prints it; several are separated by commas." placeholder:"KEY"`
+	Against   string     `help:"An older bundle that this one has to continue, or the signed heads it ended with." placeholder:"FILE"`
+}
+
+func (*ledgerVerify) Help() string {
+	return `It computes every chain anew, compares it with the wallets, the orders and the stock, and says what is ` +
+		`wrong. Exit status 1 when anything is. It may run while the server sells.
+
+With --file it needs neither a database nor a secret:
+
+    ticketing ledger verify --file books.bundle --public-key KEY --against last-year.bundle`
+}
+
+func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	bar := newBar(p)
+	defer bar.end()
+	switch {
+	case c.File != "" && c.Company != (id{}):
+		return &usageError{"--file is verified without a database, and holds one company: give no COMPANY"}
+	case c.File != "":
+		return c.verifyFile(ctx, p, bar)
+	case c.Against != "":
+		return &usageError{"--against needs --file"}
+	}
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		report, err := op.VerifyLedger(ctx, c.Company.UUID, func(done, total int64) {
+			bar.bar("verifying the books", done, total)
+		})
+		bar.end()
+		if err != nil {
+			return interrupted(ctx, err)
+		}
+		return p.judge(report)
+	})
+}
+
+// verifyFile verifies a bundle, and first the older one that it continues.
+func (c *ledgerVerify) verifyFile(ctx context.Context, p *program, bar *progress) error {
+	check := ledger.BundleCheck{Keys: c.PublicKey}
+	report := ticketing.LedgerReport{Problems: []string{}}
+	if c.Against != "" {
+		older := check
+		older.HeadsAlone = true
+		found, err := readBundle(ctx, c.Against, "reading the older one", bar, older)
+		if err != nil {
+			return err
+		}
+		for _, problem := range found.Problems {
+			report.Problems = append(report.Problems, "the older one: "+problem)
+		}
+		check.Against = found.Signed
+	}
+	found, err := readBundle(ctx, c.File, "verifying the bundle", bar, check)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	report.Wallets, report.Entries = found.Wallets, found.Entries
+	report.Problems = append(report.Problems, found.Problems...)
+	report.OK = len(report.Problems) == 0
+	return p.judge(report)
+}
+
+// readBundle verifies one file.
+func readBundle(
+	ctx context.Context, path, what string, bar *progress, check ledger.BundleCheck,
+) (ledger.BundleReport, error) {
+	file, err := os.Open(path) //nolint:gosec // The operator names the file.
+	if err != nil {
+		return ledger.BundleReport{}, unreadable(path, err)
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return ledger.BundleReport{}, unreadable(path, err)
+	}
+	reading := &watchedReader{ctx: ctx, in: file, tell: func(done int64) { bar.bar(what, done, info.Size()) }}
+	report, err := check.Verify(reading)
+	if err != nil {
+		return report, interrupted(ctx, unreadable(path, err))
+	}
+	return report, nil
+}
+
+func unreadable(path string, err error) error {
+	return &failure{code: "INPUT", text: fmt.Sprintf("%s cannot be read: %v", path, reason(err))}
+}
+
+// watchedReader ends with its context, and tells how many bytes were read.
+type watchedReader struct {
+	ctx  context.Context //nolint:containedctx // It is that of the one call that reads.
+	in   io.Reader
+	done int64
+	tell func(done int64)
+}
+
+// Read reads on.
+func (r *watchedReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.in.Read(b)
+	r.done += int64(n)
+	r.tell(r.done)
+	return n, err
+}
+
+// judge shows what a verification found, and fails where it found anything.
+func (p *program) judge(report ticketing.LedgerReport) error {
+	fields := []field{
+		{"OK", yesNo(report.OK)},
+		{"Wallets", strconv.Itoa(report.Wallets)},
+		{"Entries", strconv.FormatInt(report.Entries, 10)},
+	}
+	for _, problem := range report.Problems {
+		fields = append(fields, field{"Problem", problem})
+	}
+	if err := p.show(report, fields...); err != nil {
+		return err
+	}
+	if !report.OK {
+		return &failure{
+			code: "LEDGER_INVALID", text: fmt.Sprintf("the ledger has %d problems", len(report.Problems)),
+		}
+	}
+	return nil
+}
+
+// publicKeys are the keys that a bundle may be signed with.
+type publicKeys []ed25519.PublicKey
+
+func (v *publicKeys) UnmarshalText(text []byte) error {
+	*v = nil
+	for part := range strings.SplitSeq(string(text), ",") {
+		key, err := ledger.ParsePublicKey(strings.TrimSpace(part))
+		if err != nil {
+			return badValue("must be 64 lower-case hexadecimal digits, as \"ledger public-key\" prints them")
+		}
+		*v = append(*v, key)
+	}
+	return nil
+}
+
+type ledgerPublicKey struct{}
+
+func (*ledgerPublicKey) Help() string {
+	return `It belongs to the first master secret, and is no secret. Give it to whoever verifies bundles by another way ` +
+		`than the bundles.`
+}
+
+func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {
+	return p.operateOn(ctx, func(svc *ticketing.Service, _ ticketing.Operator) error {
+		keys := svc.LedgerKeys()
+		shown := struct {
+			PublicKey string   `json:"publicKey"`
+			Others    []string `json:"others"`
+		}{ledger.FormatPublicKey(keys[0]), []string{}}
+		for _, key := range keys[1:] {
+			shown.Others = append(shown.Others, ledger.FormatPublicKey(key))
+		}
+		if p.JSON {
+			return encode(p.stdout, shown)
+		}
+		_, err := fmt.Fprintln(p.stdout, shown.PublicKey)
+		return written(err)
+	})
+}
+
+// interruptible ends with a signal, for what has to be put in order before the end of the process.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+}
+
+// interrupted is what a person is told of an error that their own signal is the cause of.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &failure{code: "INTERRUPTED", text: "interrupted"}
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func bookChecks() []Check {
+	return []Check{
+		{"books/sold orders are in order and in pages", grounded(soldOrdersListed)},
+		{"books/sold admissions are in order and in pages", grounded(soldAdmissionsListed)},
+		{"books/fundings are aligned and of their company", grounded(fundingsAligned)},
+		{"books/spent keys are counted by their outcome", grounded(resultsCounted)},
+	}
+}
+
+func soldOrdersListed(ctx context.Context, s ticketing.Store) error {
+	// Numbers have gaps, and come out of their order.
+	sold := []ticketing.OrderRecord{
+		orderRecord(eventA, 1), orderRecord(eventA, 4), orderRecord(eventA, 5), orderRecord(eventA, 900),
+	}
+	sold[1].Status, sold[2].Status = ticketing.OrderCancelled, ticketing.OrderRefunded
+	if err := appendOrders(ctx, s, sold[3], sold[0], sold[2], orderRecord(eventB, 3), sold[1]); err != nil {
+		return err
+	}
+	numbers := make([]int64, len(sold))
+	for i := range sold {
+		sold[i].BuyerEmail, sold[i].BuyerFullname, sold[i].BuyerPhone = "", "", ""
+		numbers[i] = sold[i].Number
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		err := pages(numbers, func(after *int64, limit int) ([]int64, error) {
+			query := ticketing.SoldQuery{CompanyID: companyA, Limit: limit}
+			if after != nil {
+				query.After = ticketing.SoldPlace{Number: *after, Line: 7}
+			}
+			found, err := tx.ListSoldOrders(ctx, query)
+			listed := make([]int64, len(found))
+			for i, order := range found {
+				listed[i] = order.Number
+			}
+			return listed, err
+		})
+		return errors.Join(
+			err,
+			want("all but the buyers", sold).
+				from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{CompanyID: companyA, Limit: 9})),
+			want("up to one", sold[:3]).
+				from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{CompanyID: companyA, Last: 5, Limit: 9})),
+			want("up to none", []ticketing.OrderRecord(nil)).from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{
+				CompanyID: companyA, After: ticketing.SoldPlace{Number: 5}, Last: 899, Limit: 9,
+			})),
+			want("of no company", []ticketing.OrderRecord(nil)).
+				from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{CompanyID: id(9), Limit: 9})),
+		)
+	})
+}
+
+func soldAdmissionsListed(ctx context.Context, s ticketing.Store) error {
+	// Orders of one and of several lines, one of which is validated and one void. Their orders are not there.
+	var sold []ticketing.AdmissionRecord
+	for _, of := range []struct {
+		order int64
+		lines int
+	}{{order: 2, lines: 3}, {order: 3, lines: 1}, {order: 700, lines: 2}} {
+		for line := range of.lines {
+			sold = append(sold, admissionRecord(eventA, of.order, line+1))
+		}
+	}
+	sold[1].Voided = true
+	sold[3].ValidationID, sold[3].ValidatedAt, sold[3].Location = id(60), at(61), awkward
+	mixed := []ticketing.AdmissionRecord{
+		sold[5], sold[0], sold[3], admissionRecord(eventB, 2, 1), sold[2], sold[4], sold[1],
+	}
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendAdmissions(ctx, mixed) })
+	if err != nil {
+		return fmt.Errorf("append admissions: %w", err)
+	}
+	places := make([]ticketing.SoldPlace, len(sold))
+	for i := range sold {
+		sold[i].LineID, sold[i].Title, sold[i].Location = uuid.Nil, "", ""
+		places[i] = ticketing.SoldPlace{Number: sold[i].OrderNumber, Line: sold[i].Line}
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		err := pages(places, func(after *ticketing.SoldPlace, limit int) ([]ticketing.SoldPlace, error) {
+			query := ticketing.SoldQuery{CompanyID: companyA, Limit: limit}
+			if after != nil {
+				query.After = *after
+			}
+			found, err := tx.ListSoldAdmissions(ctx, query)
+			listed := make([]ticketing.SoldPlace, len(found))
+			for i, admission := range found {
+				listed[i] = ticketing.SoldPlace{Number: admission.OrderNumber, Line: admission.Line}
+			}
+			return listed, err
+		})
+		return errors.Join(
+			err,
+			want("what the books tell", sold).
+				from(tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{CompanyID: companyA, Limit: 9})),
+			want("a part", sold[2:4]).from(tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{
+				CompanyID: companyA, After: places[1], Last: 3, Limit: 9,
+			})),
+			want("of no company", []ticketing.AdmissionRecord(nil)).
+				from(tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{CompanyID: id(9), Limit: 9})),
+		)
+	})
+}
+
+func fundingsAligned(ctx context.Context, s ticketing.Store) error {
+	a, b, other := creditRecord(companyA, "PSK-1"), creditRecord(companyA, "PSK-2"), creditRecord(companyB, "PSK-1")
+	b.Amount, other.Sequence = 1, 7
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return errors.Join(tx.AppendFloatCredit(ctx, a), tx.AppendFloatCredit(ctx, b), tx.AppendFloatCredit(ctx, other))
+	})
+	if err != nil {
+		return fmt.Errorf("append fundings: %w", err)
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("with gaps, out of order and twice", []ticketing.FloatCreditRecord{b, {}, a, b}).
+				from(tx.FloatCredits(ctx, companyA, []string{"PSK-2", "psk-1", "PSK-1", "PSK-2"})),
+			want("one of another company", []ticketing.FloatCreditRecord{other}).
+				from(tx.FloatCredits(ctx, companyB, []string{"PSK-1"})),
+			want("none", []ticketing.FloatCreditRecord(nil)).from(tx.FloatCredits(ctx, companyA, nil)),
+		)
+	})
+}
+
+func resultsCounted(ctx context.Context, s ticketing.Store) error {
+	const operation, outcome = "admissions.validate", "ADMITTED"
+	var spent []ticketing.ResultRecord
+	spend := func(key string, subject int, changes ...func(r *ticketing.ResultRecord)) {
+		result := resultRecord(companyA, key)
+		result.Operation, result.Outcome, result.Subject = operation, outcome, id(subject)
+		for _, change := range changes {
+			change(&result)
+		}
+		spent = append(spent, result)
+	}
+	spend("key-1", 30)
+	spend("key-2", 32)
+	spend("key-3", 32)
+	spend("key-4", 31)
+	spend("key-5", 31)
+	spend("key-6", 31)
+	spend("key-7", 30, func(r *ticketing.ResultRecord) { r.Outcome = "ALREADY_VALIDATED" })
+	spend("key-8", 30, func(r *ticketing.ResultRecord) { r.Operation = "checkouts.create" })
+	spend("key-9", 30, func(r *ticketing.ResultRecord) { r.CompanyID = companyB })
+	if err := share(ctx, s, appendResults(spent...)); err != nil {
+		return fmt.Errorf("spend keys: %w", err)
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("the count", int64(6)).from(tx.CountResults(ctx, companyA, operation, outcome)),
+			want("the count of another outcome", int64(0)).from(tx.CountResults(ctx, companyA, operation, "")),
+			want("what is named again", []uuid.UUID{id(31), id(32)}).
+				from(tx.RepeatedSubjects(ctx, companyA, operation, outcome, 9)),
+			want("the first of it", []uuid.UUID{id(31)}).from(tx.RepeatedSubjects(ctx, companyA, operation, outcome, 1)),
+			want("of another company", []uuid.UUID(nil)).from(tx.RepeatedSubjects(ctx, companyB, operation, outcome, 9)),
+		)
+	})
+}
