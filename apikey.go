@@ -102,8 +102,8 @@ type IssuedAPIKey struct {
 }
 
 // IssueAPIKey makes a key for a company that is currently verified and has fewer than two active ones; else CONFLICT.
-// The name has 2 to 80 characters, the grants are at least one of the seven, no two alike (section 5.1). It needs
-// COMPANY:api_key:manage.
+// The name has 2 to 80 characters, the grants are at least one of the seven, no two alike (section 5.1). Whatever
+// answers a browser with it sends Cache-Control: no-store. It needs COMPANY:api_key:manage.
 func (o Operator) IssueAPIKey(
 	ctx context.Context, companyID uuid.UUID, name string, grants []Grant,
 ) (IssuedAPIKey, error) {
@@ -121,8 +121,9 @@ func (o Operator) IssueAPIKey(
 	})
 }
 
-// RotateAPIKey makes a successor with the name and the grants of an active key, which stays active. What it asks of
-// the company is what [Operator.IssueAPIKey] asks. It needs COMPANY:api_key:manage.
+// RotateAPIKey makes a successor with the name and the grants of an active key, which stays active until it is revoked
+// (section 5.1). What it asks of the company, and of whoever shows its answer, is what [Operator.IssueAPIKey] asks. It
+// needs COMPANY:api_key:manage.
 func (o Operator) RotateAPIKey(ctx context.Context, keyID uuid.UUID) (IssuedAPIKey, error) {
 	ref, err := o.findKey(ctx, keyID)
 	if err != nil {

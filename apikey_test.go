@@ -16,8 +16,11 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ticketingtest"
 )
 
+// 5.1: "secret shown once"; "List calls expose status, grants, rotation ancestry and usage timestamps (including
+// lastUsedAt), never the secret or digest".
 func TestAnIssuedKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -48,6 +51,7 @@ func TestAnIssuedKeyIsShownOnce(t *testing.T) {
 	})
 }
 
+// 5.1: "Key name: 2 to 80 characters"; "Grants at issue: non-empty, duplicate-free subset of the seven grants".
 func TestAKeyIsNamedAndGranted(t *testing.T) {
 	t.Parallel()
 	some := []ticketing.Grant{ticketing.GrantEventRead}
@@ -93,6 +97,7 @@ func TestAKeyIsNamedAndGranted(t *testing.T) {
 	})
 }
 
+// 5.1: rotation "creates an active successor with the predecessor's name and grants, without revoking the predecessor".
 func TestASuccessorHasNameAndGrantsOfItsPredecessor(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -116,6 +121,7 @@ func TestASuccessorHasNameAndGrantsOfItsPredecessor(t *testing.T) {
 	})
 }
 
+// 5.1: "Active keys per company: at most 2; a third issue or rotation is refused".
 func TestACompanyHasAtMostTwoActiveKeys(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -136,6 +142,7 @@ func TestACompanyHasAtMostTwoActiveKeys(t *testing.T) {
 	})
 }
 
+// 5.1: the same of several at once.
 func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -164,6 +171,8 @@ func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
 	})
 }
 
+// 5.1: issue and rotation "need current approval or rollout grace; otherwise 409 with message Current company
+// verification is required"; revocation is "idempotent; never KYB-gated".
 func TestKeysAreMadeForTheVerifiedAndRevokedForEverybody(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -207,6 +216,53 @@ func TestAnUnknownKeyIsNotFound(t *testing.T) {
 		is.Equal(code(err), ticketing.CodeNotFound)
 		_, err = d.staff.RevokeAPIKey(t.Context(), uuid.Nil)
 		is.Equal(code(err), ticketing.CodeNotFound)
+	})
+}
+
+// 5.1, the rotation sequence: "keep one active key; rotate and store the successor secret; deploy it everywhere while
+// the predecessor stays valid; make a real request and confirm the successor's lastUsedAt; then revoke the
+// predecessor".
+func TestRotationWithoutAGap(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		list := func() map[uuid.UUID]ticketing.APIKey {
+			keys, err := shop.Staff.ListAPIKeys(t.Context(), shop.Company.ID)
+			is.NoErr(err)
+			named := make(map[uuid.UUID]ticketing.APIKey, len(keys))
+			for _, key := range keys {
+				named[key.ID] = key
+			}
+			return named
+		}
+		request := func(key string) error {
+			caller, err := shop.Authenticate(t.Context(), key)
+			if err == nil {
+				_, err = shop.CreateEvent(t.Context(), caller, "the-same-request", ticketingtest.EventParams())
+			}
+			return err
+		}
+		first := shop.Caller.KeyID()
+		is.Equal(len(list()), 1)
+		shop.Clock.Advance(time.Hour)
+		second, err := shop.Staff.RotateAPIKey(t.Context(), first)
+		is.NoErr(err)
+		is.Equal(*list()[second.ID].PredecessorID, first)
+		is.Equal(list()[second.ID].LastUsedAt, nil)
+		is.NoErr(request(shop.APIKey)) // While it is deployed,
+		is.NoErr(request(second.Key))  // both are good, and a retry under the other finds its result.
+		is.Equal(list()[second.ID].LastUsedAt.Time, ticketingtest.Opening.Add(time.Hour))
+
+		shop.Clock.Advance(time.Minute)
+		is.NoErr(request(second.Key))
+		_, err = shop.Staff.RevokeAPIKey(t.Context(), first)
+		is.NoErr(err)
+		is.Equal(code(request(shop.APIKey)), ticketing.CodeAuthenticationFailed)
+		is.NoErr(request(second.Key))
+		is.Equal(list()[first].Status, ticketing.APIKeyRevoked)
+		is.Equal(list()[first].LastUsedAt.Time, ticketingtest.Opening.Add(time.Hour)) // It moves no more.
+		_, err = shop.Staff.RotateAPIKey(t.Context(), second.ID)                      // The place of the first is free.
+		is.NoErr(err)
 	})
 }
 

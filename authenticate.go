@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -81,7 +82,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if !genuine || found.Status != APIKeyActive || asked.company.Status != CompanyActive {
 		return Caller{}, errAuthenticationFailed
 	}
-	if at := s.now(); !current || at.Sub(found.LastUsedAt) >= touchEvery {
+	if at := s.now(); !s.bound && (!current || at.Sub(found.LastUsedAt) >= touchEvery) {
 		s.touch(ctx, APIKeyUse{
 			APIKeyRef: found.ref(), UsedAt: at, Digest: s.keys.Sum(secretDomain, id.String(), secret),
 		})
@@ -125,11 +126,16 @@ func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyL
 	})
 }
 
-// touches are the keys whose use is not to be kept now, and until when: it is being kept, or that failed lately.
+// touches are the keys whose use is not to be kept now, and until when: it is being kept, was a moment ago, or that
+// failed lately.
 type touches struct {
 	mu    sync.Mutex
 	until map[uuid.UUID]time.Time
+	sweep int // the number at which those whose time has come are forgotten
 }
+
+// fewTouches is how many keys are remembered without a look at their times.
+const fewTouches = 10_000
 
 // begin tells whether the use of a key is to be kept by this caller, who then calls end.
 func (t *touches) begin(id uuid.UUID, at time.Time) bool {
@@ -139,20 +145,25 @@ func (t *touches) begin(id uuid.UUID, at time.Time) bool {
 		return false
 	}
 	if t.until == nil {
-		t.until = make(map[uuid.UUID]time.Time)
+		t.until, t.sweep = make(map[uuid.UUID]time.Time), fewTouches
+	}
+	if len(t.until) >= t.sweep {
+		maps.DeleteFunc(t.until, func(_ uuid.UUID, until time.Time) bool { return !at.Before(until) })
+		t.sweep = max(fewTouches, 2*len(t.until))
 	}
 	t.until[id] = at.Add(touchEvery)
 	return true
 }
 
+// end leaves a key whose use was kept alone for as long as its time may be old: calls that looked it up before know no
+// better than to keep theirs.
 func (t *touches) end(id uuid.UUID, at time.Time, kept bool) {
+	if kept {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if kept {
-		delete(t.until, id)
-	} else {
-		t.until[id] = at.Add(touchAgain)
-	}
+	t.until[id] = at.Add(touchAgain)
 }
 
 // touch keeps the use of a key, unless another call is about it. A reader does not wait long for a busy database.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,6 +207,56 @@ func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
 			_, err := d.Authenticate(t.Context(), key.Key)
 			is.NoErr(err)
 			is.Equal(lastUse(), step.want)
+		}
+	})
+}
+
+// busyStore counts its Updates.
+type busyStore struct {
+	ticketing.Store
+
+	updates atomic.Int64
+}
+
+func (s *busyStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+	s.updates.Add(1)
+	return s.Store.Update(ctx, fn)
+}
+
+// The time of the last use is seen as soon as the first request is answered (5.1: "usage timestamps, including
+// lastUsedAt"), and costs a key that is used all the time one write a minute.
+func TestABusyKeyCostsOneWriteAMinute(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.verified(t)
+		key := d.issue(t, company)
+		kept := d.store
+		counting := &busyStore{Store: kept}
+		d.store = counting
+		svc := d.service(t, secretKey('a'))
+		d.store = kept
+		for minute := range 3 {
+			var all sync.WaitGroup
+			for range 32 {
+				all.Go(func() {
+					for range 4 {
+						if _, err := svc.Authenticate(t.Context(), key.Key); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			is.Equal(counting.updates.Load(), int64(minute+1))
+			keys, err := d.staff.ListAPIKeys(t.Context(), company)
+			is.NoErr(err)
+			is.Equal(keys[0].LastUsedAt.Time, opening.Add(time.Duration(minute)*time.Minute))
+			d.clock.advance(59_999 * time.Millisecond)
+			_, err = svc.Authenticate(t.Context(), key.Key)
+			is.NoErr(err)
+			is.Equal(counting.updates.Load(), int64(minute+1))
+			d.clock.advance(time.Millisecond)
 		}
 	})
 }

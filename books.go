@@ -65,7 +65,8 @@ type LedgerReport struct {
 //   - at most one validation admitted each admission.
 //
 // It takes the same memory for books of any length. progress, of which there is at most one, is told now and then how
-// many movements were read, of how many. It needs COMPANY:wallet:read.
+// many movements were read, of how many; it must be quick, must not call the service, and may be told from the beginning
+// again where the reading is tried again. It needs COMPANY:wallet:read.
 func (o Operator) VerifyLedger(
 	ctx context.Context, companyID uuid.UUID, progress ...func(done, total int64),
 ) (LedgerReport, error) {

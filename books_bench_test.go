@@ -23,7 +23,7 @@ import (
 )
 
 // ledgerEntries is how long the books are that benchmarks verify: "go test -run '^$' -bench Ledger -ledger-entries 1000000 .".
-var ledgerEntries = flag.Int("ledger-entries", 100_000, "how many movements the books of benchmarks hold")
+var ledgerEntries = flag.Int("ledger-entries", 20_000, "how many movements the books of benchmarks hold")
 
 // fillBooks writes sales of one admission each into a company's books, in groups, until they hold so many movements.
 func fillBooks(b *testing.B, shop *ticketingtest.Shop, movements int) {

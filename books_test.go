@@ -166,6 +166,75 @@ func TestBooksThatHoldEverythingAreInOrder(t *testing.T) {
 	})
 }
 
+// Books are read in portions of movements, orders and lines: long stretches without an order, and orders of more lines
+// than a portion holds, are read whole.
+func TestBooksOfAnyShapeAreReadWhole(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t).ID
+		for range 3 {
+			shop.Inventory(t, event, "VIP", 100, 1000)
+		}
+		h := &history{Shop: shop, company: shop.Company.ID}
+		h.float = ticketing.WalletRef{CompanyID: h.company, Wallet: ledger.Float}
+		fund := func(first, count int) {
+			h.alter(t, func(ctx context.Context, tx ticketing.Tx) error { return fundByHand(ctx, tx, h, first, count) })
+		}
+		fund(0, 1201)
+		for range 45 {
+			shop.Sell(t, event, "VIP", 50)
+		}
+		fund(1201, 1100)
+		shop.Sell(t, event, "VIP", 1)
+		report, err := shop.Staff.VerifyLedger(t.Context(), h.company)
+		is.NoErr(err)
+		wantTold(t, report)
+		is.Equal(report.Entries, int64(1+1201+45+1100+1+46))
+
+		// What nothing leads to is found behind the end of the movements, too.
+		shop.BooksAreBroken()
+		h.alter(t, func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{{
+				CompanyID: h.company, OrderNumber: 1 << 40, Line: 1, ID: uuid.New(), LineID: uuid.New(), OrderID: uuid.New(),
+				EventID: event, Tier: "VIP", Batch: 1, Title: "VIP", UnitPrice: 100,
+			}})
+		})
+		report, err = shop.Staff.VerifyLedger(t.Context(), h.company)
+		is.NoErr(err)
+		wantTold(t, report, "there is no order 1099511627776", "2251 admissions count as sold, there are 2252")
+	})
+}
+
+// fundByHand writes fundings of one kobo.
+func fundByHand(ctx context.Context, tx ticketing.Tx, h *history, first, count int) error {
+	wallets, err := tx.LockWallets(ctx, []ticketing.WalletRef{h.float})
+	if err != nil {
+		return err
+	}
+	w := wallets[0].WalletRecord
+	head := ledger.Head{
+		CompanyID: w.CompanyID, Wallet: w.Wallet, Sequence: w.Sequence, Balance: w.Balance, Hash: w.Hash, At: w.LastAt,
+	}
+	var entries []ledger.Entry
+	for i := range count {
+		reference := fmt.Sprintf("by-hand-%06d", first+i)
+		entry, next, err := head.Append(ledger.FloatCredit, 1, reference, h.Clock.Now())
+		if err != nil {
+			return err
+		}
+		err = tx.AppendFloatCredit(ctx, ticketing.FloatCreditRecord{
+			CompanyID: h.company, Reference: reference, Amount: 1, Sequence: entry.Sequence,
+		})
+		if err != nil {
+			return err
+		}
+		entries, head = append(entries, entry), next
+	}
+	w.Balance, w.Sequence, w.Hash, w.LastAt = head.Balance, head.Sequence, head.Hash, head.At
+	return errors.Join(tx.AppendEntries(ctx, entries), tx.UpdateWallets(ctx, []ticketing.WalletRecord{w}))
+}
+
 // Whoever alters the books by hand leaves a trace (2.9, items 2 to 6).
 func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 	t.Parallel()

@@ -118,9 +118,9 @@ func (o Operator) walletRecords(ctx context.Context, companyID uuid.UUID) (Compa
 func (o Operator) entries(
 	ctx context.Context, of WalletRef, after, last int64, yield func([]ledger.Entry) error,
 ) error {
-	query := LedgerQuery{WalletRef: of, After: after}
+	query := LedgerQuery{WalletRef: of, After: after, Limit: ledgerPage}
 	for query.After < last {
-		query.Limit = int(min(ledgerPage, last-query.After))
+		query.Last = min(query.After+ledgerPage, last)
 		var entries []ledger.Entry
 		err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
 			var err error
@@ -130,17 +130,10 @@ func (o Operator) entries(
 		if err != nil {
 			return err
 		}
-		// Where movements are missing the page holds some beyond the last.
-		if beyond := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Sequence > last }); beyond >= 0 {
-			entries = entries[:beyond]
-		}
-		if len(entries) == 0 {
-			return nil
-		}
 		if err := yield(entries); err != nil {
 			return err
 		}
-		query.After = entries[len(entries)-1].Sequence
+		query.After = query.Last
 	}
 	return nil
 }

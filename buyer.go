@@ -35,7 +35,10 @@ const erasurePage = 1000
 
 // GetBuyer finds a buyer of a company by their email. It needs COMPANY:buyer:read.
 func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email string) (CompanyBuyer, error) {
-	ref, err := o.buyerRef(PermissionBuyerRead, companyID, email)
+	if err := o.allow(PermissionBuyerRead, companyID); err != nil {
+		return CompanyBuyer{}, err
+	}
+	ref, err := buyerRef(companyID, email)
 	if err != nil {
 		return CompanyBuyer{}, err
 	}
@@ -76,26 +79,33 @@ func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email strin
 // and a later checkout by the same email begins anew. A buyer who is not there, or erased already, is no error. A user
 // of the email is none of the company's and stays. It needs COMPANY:buyer:erase.
 func (o Operator) EraseBuyer(ctx context.Context, companyID uuid.UUID, email string) (BuyerErasure, error) {
-	ref, err := o.buyerRef(PermissionBuyerErase, companyID, email)
+	if err := o.allowWrite(PermissionBuyerErase, companyID); err != nil {
+		return BuyerErasure{}, err
+	}
+	ref, err := buyerRef(companyID, email)
 	if err != nil {
 		return BuyerErasure{}, err
 	}
+	id := o.s.newID()
 	var erasure BuyerErasure
 	// The closed gate keeps out the checkout that would bring the buyer back half-way.
 	err = o.change(ctx, PermissionBuyerErase, companyID,
 		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
+			erasure = BuyerErasure{}
+			buyer, err := only(tx.Buyers(ctx, []BuyerRef{ref}))
+			if err != nil || buyer.Email == "" {
+				return err
+			}
 			orders, err := eraseOrders(ctx, tx, ref)
 			if err != nil {
 				return err
 			}
-			known, err := o.eraseRecord(ctx, tx, ref, at)
-			if err != nil {
+			buyer.Email, buyer.Fullname, buyer.Phone = erasedEmail(id), "", ""
+			buyer.UpdatedAt = later(at, buyer.UpdatedAt)
+			if err := tx.ReplaceBuyer(ctx, ref, buyer); err != nil {
 				return err
 			}
-			erasure = BuyerErasure{Erased: known || orders > 0, Orders: orders}
-			if !erasure.Erased {
-				return nil
-			}
+			erasure = BuyerErasure{Erased: true, Orders: orders}
 			return o.audit(ctx, tx, at, "buyer.erase", companyID, about("company", companyID),
 				changes{after: map[string]any{"orders": orders}})
 		})
@@ -107,44 +117,30 @@ func (o Operator) EraseBuyer(ctx context.Context, companyID uuid.UUID, email str
 
 // eraseOrders takes a buyer out of their orders and tells how many there were.
 func eraseOrders(ctx context.Context, tx Tx, ref BuyerRef) (int, error) {
-	count := 0
-	for before := int64(0); ; {
-		orders, err := tx.ListBuyerOrders(ctx, BuyerOrderQuery{BuyerRef: ref, Before: before, Limit: erasurePage})
-		if err != nil || len(orders) == 0 {
-			return count, err
+	query := OrderQuery{CompanyID: ref.CompanyID, BuyerEmail: ref.Email, Limit: erasurePage}
+	for count := 0; ; {
+		orders, err := searchOrders(ctx, tx, query)
+		if err != nil {
+			return 0, err
 		}
 		for i := range orders {
 			orders[i].BuyerEmail, orders[i].BuyerFullname, orders[i].BuyerPhone = erasedEmail(orders[i].ID), "", ""
 		}
 		if err := tx.UpdateOrderBuyers(ctx, orders); err != nil {
-			return count, err
+			return 0, err
 		}
 		count += len(orders)
 		if len(orders) < erasurePage {
 			return count, nil
 		}
-		before = orders[len(orders)-1].Number
+		query.Before = orders[len(orders)-1].Number
 	}
-}
-
-// eraseRecord empties a buyer's own record and tells whether there was one.
-func (o Operator) eraseRecord(ctx context.Context, tx Tx, ref BuyerRef, at time.Time) (bool, error) {
-	buyer, err := only(tx.Buyers(ctx, []BuyerRef{ref}))
-	if err != nil || buyer.CompanyID == uuid.Nil {
-		return false, err
-	}
-	buyer.Email, buyer.Fullname, buyer.Phone = erasedEmail(o.s.newID()), "", ""
-	buyer.UpdatedAt = later(at, buyer.UpdatedAt)
-	return true, tx.ReplaceBuyer(ctx, ref, buyer)
 }
 
 func erasedEmail(id uuid.UUID) string { return "erased-" + id.String() + erasedDomain }
 
-// buyerRef checks who asks and what for.
-func (o Operator) buyerRef(permission Permission, companyID uuid.UUID, address string) (BuyerRef, error) {
-	if err := o.allow(permission, companyID); err != nil {
-		return BuyerRef{}, err
-	}
+// buyerRef names the buyer of an email, as a checkout reads it.
+func buyerRef(companyID uuid.UUID, address string) (BuyerRef, error) {
 	var v violations
 	address = requiredEmail(&v, "email", address, maxBuyerEmail)
 	return BuyerRef{CompanyID: companyID, Email: address}, v.err()

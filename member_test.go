@@ -236,13 +236,13 @@ func TestAMemberMayDoWhatTheirRoleSays(t *testing.T) {
 					if may && right.platform {
 						want = ticketing.CodeNotFound
 					}
-					own := d.subject(t)
+					own := right.subject(t, d)
 					if right.before != nil {
 						is.New(t).NoErr(right.before(t.Context(), d.staff, own))
 					}
 					member := d.as(t, own.company, d.join(t, own.company, "ada@adire.ng", role).UserID)
 					is.New(t).Equal(code(right.call(t.Context(), member, own)), want)
-					is.New(t).Equal(code(right.call(t.Context(), member, d.subject(t))), elsewhere)
+					is.New(t).Equal(code(right.call(t.Context(), member, right.subject(t, d))), elsewhere)
 				})
 			}
 		})

@@ -101,6 +101,7 @@ func agree(t *testing.T, r *rapid.T, open func(testing.TB) ticketing.Store) {
 		"credit":           m.credit,
 		"refund":           m.refund,
 		"cancel order":     m.cancelOrder,
+		"erase buyer":      m.eraseBuyer,
 		"settle":           m.settle,
 		"approve":          m.approve,
 		"reject":           m.reject,
@@ -568,7 +569,7 @@ func (m *model) quote(r *rapid.T) {
 
 func (m *model) checkout(r *rapid.T) {
 	event := m.drawEvent(r)
-	params := ticketing.CheckoutParams{EventID: event.id, Buyer: ticketing.BuyerParams{Email: "ada@example.com"}}
+	params := ticketing.CheckoutParams{EventID: event.id, Buyer: ticketing.BuyerParams{Email: drawBuyer(r)}}
 	var picked []*modelAdmission
 	var gross money.Amount
 	enough := true

@@ -139,7 +139,7 @@ type OrderQuery struct {
 	CompanyID  uuid.UUID
 	EventID    uuid.UUID     // zero: of any event
 	Statuses   []OrderStatus // empty: any
-	BuyerEmail string        // empty: of any buyer; no index helps, so After bounds what is looked through
+	BuyerEmail string        // empty: of any buyer
 	Before     int64         // zero: from the newest
 	After      int64         // only those with higher numbers
 	Limit      int
@@ -161,26 +161,17 @@ type BuyerRef struct {
 	Email     string
 }
 
-// BuyerOrderQuery asks for a part of a buyer's orders, highest number first.
-type BuyerOrderQuery struct {
-	BuyerRef
-
-	Before int64 // zero: from the newest
-	Limit  int
-}
-
 // OrderReader finds orders, their admissions and their buyers.
 type OrderReader interface {
 	Orders(ctx context.Context, refs []OrderRef) ([]OrderRecord, error)
 	// FindOrder finds an order by its id alone, as an operator names it; the zero record where there is none.
 	FindOrder(ctx context.Context, id uuid.UUID) (OrderRecord, error)
+	// ListOrders may, for one buyer, take as long as there are orders: nothing that a sale writes finds them faster.
 	ListOrders(ctx context.Context, query OrderQuery) ([]OrderRecord, error)
 	// OrderLines answers with the admissions of the orders, by company, number and line.
 	OrderLines(ctx context.Context, orders []OrderNumber) ([]AdmissionRecord, error)
 	Admissions(ctx context.Context, refs []AdmissionRef) ([]AdmissionRecord, error)
 	Buyers(ctx context.Context, refs []BuyerRef) ([]BuyerRecord, error)
-	// ListBuyerOrders may take as long as the company has orders: nothing that a sale writes finds them faster.
-	ListBuyerOrders(ctx context.Context, query BuyerOrderQuery) ([]OrderRecord, error)
 }
 
 // OrderWriter keeps orders, their admissions and their buyers.

@@ -23,6 +23,9 @@ const (
 // nil then, after what it is in the middle of; before that only where [Service.Ready] fails at its start. Several
 // processes on one database share the work.
 func (s *Service) Run(ctx context.Context) error {
+	if s.bound {
+		return errBoundRun
+	}
 	if err := s.Ready(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -54,7 +57,8 @@ func (s *Service) repeat(
 	}
 }
 
-// Wake tells [Service.Run] of the same process that there is work. The service's own commits do it by themselves.
+// Wake tells [Service.Run] of the same process that there is work. The service's own commits do it by themselves; after
+// one of its own transaction a host calls it, or the work is found at the next [Config.PollInterval].
 func (s *Service) Wake() {
 	select {
 	case s.wake <- struct{}{}:

@@ -47,6 +47,11 @@
 // same input gives the first result again, for ever; with other input it is CONFLICT; while the first is still being
 // worked on it is CONFLICT, too. A failed operation does not spend its key (section 4.11).
 //
+// # Within a transaction of the host's
+//
+// A host that keeps rows of its own beside the service's sells in its own transaction, so that both are kept or neither:
+// [Service.WithStore], on a store that package store binds to it.
+//
 // # Concurrency
 //
 // A Service is safe for concurrent use. It starts nothing by itself: [Service.Run] does the background work.
@@ -72,7 +77,24 @@ import (
 
 // Service is the ticketing core over one store. [New] makes it.
 type Service struct {
+	choices
+
 	store     Store
+	bound     bool // to a transaction of the host's
+	secrets   secretCheck
+	touched   touches
+	wake      chan struct{} // nil: nobody waits
+	told      toldParts
+	checkouts *operation[CheckoutParams, Order]
+	scans     *operation[scan, TicketValidation]
+	lookups   *lanes[*keyLookup]
+	flights   flights
+	contained sync.Once // the log of a panic of Grouping's functions
+	drains    []func(context.Context) error
+}
+
+// choices are what Config came to: a service has them on whichever store.
+type choices struct {
 	clock     func() time.Time
 	newID     func() uuid.UUID
 	rand      io.Reader
@@ -82,17 +104,7 @@ type Service struct {
 	keys      *digest.Ring
 	seals     *seal.Ring
 	signers   []signer
-	secrets   secretCheck
-	touched   touches
 	telemetry telemetry
-	wake      chan struct{}
-	told      toldParts
-	checkouts *operation[CheckoutParams, Order]
-	scans     *operation[scan, TicketValidation]
-	lookups   *lanes[*keyLookup]
-	flights   flights
-	contained sync.Once // the log of a panic of Grouping's functions
-	drains    []func(context.Context) error
 }
 
 // Config are the choices of a host. A nil *Config, and every zero field, means the default.
@@ -176,11 +188,10 @@ func New(store Store, config *Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ticketing: metrics: %w", err)
 	}
-	s := &Service{
-		store: store, clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact,
-		poll: c.PollInterval, keys: keys, seals: seals, signers: signersOf(c.SecretKeys), wake: make(chan struct{}, 1),
-		telemetry: observed,
-	}
+	s := &Service{store: store, wake: make(chan struct{}, 1), choices: choices{
+		clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact, poll: c.PollInterval, keys: keys,
+		seals: seals, signers: signersOf(c.SecretKeys), telemetry: observed,
+	}}
 	grouping := c.Grouping.on(store)
 	if err := grouping.check(); err != nil {
 		return nil, err

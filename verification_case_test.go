@@ -17,7 +17,7 @@ import (
 // facts are those that a submission needs.
 func facts() ticketing.UpdateVerificationParams {
 	return ticketing.UpdateVerificationParams{
-		LegalName: of(" Adire Concerts Ltd "), RegistrationNumber: of("RC 123456"), Country: of(" ng"),
+		LegalName: of(" Adire Shows Limited "), RegistrationNumber: of("RC 123456"), Country: of(" ng"),
 		Address: of("1 Marina\r\nLagos"), ContactName: of("Ada Obi"), ContactEmail: of(" Ada@Adire.NG"),
 		ContactPhone: of("+234 800 1234567"),
 	}
@@ -54,7 +54,7 @@ func TestAVerificationCase(t *testing.T) {
 		d.clock.advance(time.Minute)
 		submitted, err := administrator.SubmitVerification(ctx, company)
 		is.NoErr(err)
-		is.Equal(show(t, submitted), `{"number":1,"status":"SUBMITTED","legalName":"Adire Concerts Ltd",`+
+		is.Equal(show(t, submitted), `{"number":1,"status":"SUBMITTED","legalName":"Adire Shows Limited",`+
 			`"registrationNumber":"RC 123456","country":"NG","address":"1 Marina\r\nLagos","contactName":"Ada Obi",`+
 			`"contactEmail":"ada@adire.ng","contactPhone":"+234 800 1234567","submittedAt":"2026-11-21T09:32:00.000Z",`+
 			`"decidedAt":null,"reason":null,"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:32:00.000Z"}`)
@@ -86,7 +86,7 @@ func TestAVerificationCase(t *testing.T) {
 		})
 		is.NoErr(err)
 		is.Equal(next.Number, int64(2))
-		is.Equal(next.LegalName, "Adire Concerts Ltd")
+		is.Equal(next.LegalName, "Adire Shows Limited")
 		_, err = administrator.SubmitVerification(ctx, company)
 		is.NoErr(err)
 		_, err = d.staff.ApproveVerification(ctx, company, time.Time{})

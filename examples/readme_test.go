@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/webhook"
 )
@@ -70,6 +75,83 @@ func Example_sale() {
 	// Output:
 	// CONFIRMED 30000.00 750.00 970000.00
 	// ADMITTED
+}
+
+func Example_hostTransaction() {
+	ctx := context.Background()
+	tickets, db, svc, caller, basket := openHost(ctx) // a store, your own pool on its database, a company that can sell
+
+	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		bound, err := tickets.Bind(ctx, tx)
+		if err != nil {
+			return err
+		}
+		order, err := svc.WithStore(bound).Checkout(ctx, caller, "trip-0001", basket)
+		if err != nil {
+			return err
+		}
+		_, err = tx.NewRaw("INSERT INTO trips (order_id) VALUES (?)", order.ID.String()).Exec(ctx)
+		return err // After an error there is no trip, no order, and the key is unspent.
+	})
+	check(err)
+	svc.Wake() // Facts of the sale are told now.
+	// Output:
+}
+
+// TestMain removes what the examples keep.
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "examples")
+	check(err)
+	check(os.Setenv("TMPDIR", folder))
+	m.Run()
+	check(os.RemoveAll(folder))
+}
+
+// openHost opens a store and a pool of a host's on its database.
+func openHost(ctx context.Context) (
+	*store.Store, *bun.DB, *ticketing.Service, ticketing.Caller, ticketing.CheckoutParams,
+) {
+	folder, err := os.MkdirTemp("", "readme")
+	check(err)
+	name := "sqlite:" + filepath.Join(folder, "tickets.db")
+	tickets, err := store.Open(ctx, name, nil)
+	check(err)
+	check(tickets.Migrate(ctx))
+	pool, err := store.OpenPool(name)
+	check(err)
+	db := bun.NewDB(pool, sqlitedialect.New())
+	_, err = db.ExecContext(ctx, "CREATE TABLE trips (order_id TEXT)")
+	check(err)
+	svc, err := ticketing.New(tickets, &ticketing.Config{SecretKeys: [][]byte{make([]byte, 32)}})
+	check(err)
+	staff := svc.As(ticketing.Staff("onboarding"))
+	company, err := staff.CreateCompany(ctx, "Lagos Live")
+	check(err)
+	_, err = staff.ApproveVerification(ctx, company.ID, time.Time{})
+	check(err)
+	rate, err := money.ParseRate("2.5", money.Percent)
+	check(err)
+	_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+	check(err)
+	_, err = staff.CreditFloat(ctx, company.ID, 1_000_000_00, "settlement-0001")
+	check(err)
+	caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
+	event, err := svc.CreateEvent(ctx, caller, "event-highlife", ticketing.CreateEventParams{
+		Title: "Highlife Night", Date: "2030-12-24", StartsAt: "19:00", EndsAt: "23:00", Timezone: "Africa/Lagos",
+		ImageURL: "https://images.example/highlife.jpg", Status: ticketing.EventPublished,
+	})
+	check(err)
+	_, err = svc.CreateInventory(ctx, caller, event.ID, "batch-highlife-vip", ticketing.CreateInventoryParams{
+		Tier: "VIP", Title: "VIP seat", UnitPrice: 15_000_00, Currency: money.Currency, Quantity: 200,
+		Status: ticketing.InventoryAvailable,
+	})
+	check(err)
+	return tickets, db, svc, caller, ticketing.CheckoutParams{
+		EventID: event.ID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
+		Lines: []ticketing.CheckoutLine{{
+			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 15_000_00, Currency: money.Currency,
+		}},
+	}
 }
 
 func Example_facts() {

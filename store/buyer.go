@@ -6,20 +6,6 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// ListBuyerOrders answers with a part of a buyer's orders, highest number first. It goes through the company's orders:
-// an index would cost every sale.
-func (s *session) ListBuyerOrders(
-	ctx context.Context, ask ticketing.BuyerOrderQuery,
-) ([]ticketing.OrderRecord, error) {
-	where, args := "company_id = ? AND buyer_email = ?", []any{ask.CompanyID, ask.Email}
-	if ask.Before > 0 {
-		where, args = where+" AND number < ?", append(args, ask.Before)
-	}
-	return query(ctx, s, "ListBuyerOrders", scanOrder,
-		"SELECT "+orderColumns+" FROM ticketing_orders WHERE "+where+" ORDER BY number DESC LIMIT ?",
-		append(args, max(ask.Limit, 0))...)
-}
-
 // ReplaceBuyer keeps another record, of the same company, in place of a buyer's; the time of creation stays.
 func (tx *transaction) ReplaceBuyer(ctx context.Context, ref ticketing.BuyerRef, b ticketing.BuyerRecord) error {
 	return tx.changed(ctx, "ReplaceBuyer",

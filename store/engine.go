@@ -10,6 +10,24 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
+// begun is a transaction that an engine began, or a part of one of a host's.
+type begun struct {
+	conn bun.IConn
+	// commit and rollback are the statements that end it.
+	commit, rollback string
+	// part tells that its end keeps nothing yet.
+	part bool
+	// discard makes sure that nothing is kept where the end failed. release comes last, and gives the connection back.
+	discard, release func()
+}
+
+// own is a transaction on a connection of the store's.
+func own(conn bun.Conn, release func()) *begun {
+	return &begun{
+		conn: conn, commit: "COMMIT", rollback: "ROLLBACK", discard: func() { discard(conn) }, release: release,
+	}
+}
+
 // engine is all in which the dialects differ. The rest of the package is written in the SQL that both know.
 type engine interface {
 	// name is the folder of the dialect's migrations.
@@ -21,9 +39,10 @@ type engine interface {
 	// snapshot is a connection whose statements all see one moment. release gives it back.
 	snapshot(ctx context.Context) (conn bun.Conn, release func(), err error)
 	// begin waits for a transaction, no longer than the caller's context and the entrance allow, enters its gates and
-	// tells which of its claims another process has. Whoever gets a connection ends it with commit or rollback, then
-	// release.
-	begin(ctx context.Context, in ticketing.Entrance) (conn bun.Conn, inFlight []bool, release func(), err error)
+	// tells which of its claims another process has.
+	begin(ctx context.Context, in ticketing.Entrance) (tx *begun, inFlight []bool, err error)
+	// bind is the same engine in a transaction of a host's, begun on its pool, in which begin begins a part.
+	bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error)
 	// beginMigration waits until no other process migrates.
 	beginMigration(ctx context.Context) (conn bun.Conn, release func(), err error)
 	// hasMigrations tells whether the table of migrations is there.

@@ -454,7 +454,7 @@ func (e *postgresEngine) appendLock(to, statement *builder) bool {
 		to.text = append(append(to.text, statement.text...), ";\n"...)
 		return false
 	}
-	to.text = append(append(to.text, "DECLARE locked NO SCROLL CURSOR FOR "...), statement.text...)
-	to.text = append(to.text, "; MOVE FORWARD ALL IN locked; CLOSE locked;\n"...)
+	to.text = append(append(to.text, "DECLARE ticketing_locked NO SCROLL CURSOR FOR "...), statement.text...)
+	to.text = append(to.text, "; MOVE FORWARD ALL IN ticketing_locked; CLOSE ticketing_locked;\n"...)
 	return true
 }

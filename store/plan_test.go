@@ -234,12 +234,6 @@ func askAll(tb testing.TB, s ticketing.Store) {
 			},
 			func() error { _, err := tx.ListVerificationCases(ctx, company, limit); return err },
 			func() error {
-				_, err := tx.ListBuyerOrders(ctx, ticketing.BuyerOrderQuery{
-					BuyerRef: ticketing.BuyerRef{CompanyID: company, Email: "ada@example.com"}, Limit: limit,
-				})
-				return err
-			},
-			func() error {
 				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{CompanyID: company, Before: before, Limit: limit})
 				return err
 			},

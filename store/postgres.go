@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -49,6 +50,8 @@ type postgresEngine struct {
 	whole bool
 	// distributed tells that the tables are spread over several nodes.
 	distributed bool
+	// known is the identity of the tables, as it was last asked for.
+	known *atomic.Pointer[string]
 	// statement bounds a statement, idle the time between two of a transaction: statementTimeout and maxDuration.
 	statement, idle time.Duration
 }
@@ -76,21 +79,12 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	return e, nil
 }
 
-// OpenPool opens a pool of connections to PostgreSQL by the name that [Open] takes, read in the same way, for what beside
-// a store only SQL can say. It connects when it is first used.
-func OpenPool(dsn string) (*sql.DB, error) {
-	connector, err := connectorFor(dsn)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
-}
-
 func newPostgres(db *bun.DB, cfg Config) *postgresEngine {
 	_, whole := db.Driver().(pgdriver.Driver)
 	return &postgresEngine{
 		db: db, gen: schema.NewQueryGen(db.Dialect()), patience: cfg.BusyTimeout, rowGates: cfg.RowGates,
-		schema: cfg.Schema, whole: whole, statement: statementTimeout, idle: maxDuration,
+		schema: cfg.Schema, whole: whole, known: new(atomic.Pointer[string]), statement: statementTimeout,
+		idle: maxDuration,
 	}
 }
 

@@ -57,7 +57,22 @@ func (e *postgresEngine) claims(refs []ticketing.ResultRef) []int64 {
 }
 
 // begin begins a transaction, enters the gates and tries the claims, all in one message.
-func (e *postgresEngine) begin(ctx context.Context, in ticketing.Entrance) (bun.Conn, []bool, func(), error) {
+func (e *postgresEngine) begin(ctx context.Context, in ticketing.Entrance) (tx *begun, inFlight []bool, err error) {
+	err = e.attempt(ctx, in, func(slice, patience time.Duration) error {
+		conn, answers, err := e.enter(ctx, in, slice, patience)
+		if err == nil {
+			tx, inFlight = own(conn, func() { _ = conn.Close() }), answers
+		}
+		return err
+	})
+	return tx, inFlight, err
+}
+
+// attempt lets enter try to be in, in which no lock is waited for longer than slice. Who closes a gate tries again for as
+// long as the patience lasts.
+func (e *postgresEngine) attempt(
+	ctx context.Context, in ticketing.Entrance, enter func(slice, patience time.Duration) error,
+) error {
 	patience := e.patience
 	if in.Patience > 0 {
 		patience = in.Patience
@@ -71,19 +86,16 @@ func (e *postgresEngine) begin(ctx context.Context, in ticketing.Entrance) (bun.
 		slice = min(slice, closeSlice)
 	}
 	for ; ; slice = min(2*slice, patience) { // Until it outlasts those who are in.
-		conn, inFlight, err := e.enter(ctx, in, slice, patience)
-		if err == nil {
-			return conn, inFlight, func() { _ = conn.Close() }, nil
-		}
-		if len(in.Close) == 0 || !errors.Is(e.classify(err), ticketing.ErrBusy) || time.Now().After(until) {
-			return bun.Conn{}, nil, nil, err
+		err := enter(slice, patience)
+		if err == nil || len(in.Close) == 0 || !errors.Is(e.classify(err), ticketing.ErrBusy) || time.Now().After(until) {
+			return err
 		}
 		pause := time.NewTimer(rand.N(closeSlice / 4)) //nolint:gosec // No secret.
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return bun.Conn{}, nil, nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -173,7 +185,7 @@ func (e *postgresEngine) rowEntrance(in ticketing.Entrance) string {
 
 // ask sends a message and reads which claims were had: the last rows of its answer.
 func (e *postgresEngine) ask(
-	ctx context.Context, conn bun.Conn, message string, answers bool, claims int,
+	ctx context.Context, conn bun.IConn, message string, answers bool, claims int,
 ) ([]bool, error) {
 	inFlight := make([]bool, claims)
 	if message == "" {

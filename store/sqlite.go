@@ -29,6 +29,9 @@ type sqliteEngine struct {
 	turn    chan struct{}
 	timeout time.Duration
 	readers *bun.DB
+	// prober finds out whether somebody writes. It connects when it is first used.
+	prober *bun.DB
+	path   string // absolute
 }
 
 func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, error) {
@@ -43,7 +46,7 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 	if err := makeFile(absolute); err != nil {
 		return nil, failed(fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err))
 	}
-	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout}
+	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout, path: absolute}
 	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
 		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)",
 		"cache_size(-32768)",           // KiB: what a large group changes, and the inner pages of the indexes
@@ -54,6 +57,9 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 	}
 	e.readers, err = connectSQLite(absolute, cfg.BusyTimeout, cfg.Readers, "query_only(1)")
 	if err != nil {
+		return nil, failed(err)
+	}
+	if e.prober, err = connectSQLite(absolute, 0, 1); err != nil {
 		return nil, failed(err)
 	}
 	if err := e.checkDurable(ctx); err != nil {
@@ -85,11 +91,7 @@ func connectSQLite(path string, timeout time.Duration, connections int, pragmas 
 		"_pragma":   append([]string{fmt.Sprintf("busy_timeout(%d)", timeout.Milliseconds()), "foreign_keys(1)"}, pragmas...),
 		"_error_rc": {"1"},
 	}
-	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
-	if !strings.HasPrefix(name.Path, "/") {
-		name.Path = "/" + name.Path // C:/… on Windows
-	}
-	connector, err := sqlite.NewConnector(name.String())
+	connector, err := connectorTo(path, options)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +99,32 @@ func connectSQLite(path string, timeout time.Duration, connections int, pragmas 
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	return bun.NewDB(db, sqlitedialect.New()), nil
+}
+
+func connectorTo(path string, options url.Values) (driver.Connector, error) {
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
+	if !strings.HasPrefix(name.Path, "/") {
+		name.Path = "/" + name.Path // C:/… on Windows
+	}
+	return sqlite.NewConnector(name.String())
+}
+
+// openSQLitePool opens a pool of a host's, whose transactions begin IMMEDIATE.
+func openSQLitePool(path string) (*sql.DB, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("ticketing/store: open %s: %w", path, err)
+	}
+	connector, err := connectorTo(absolute, url.Values{
+		"mode":      {"rw"},
+		"_txlock":   {"immediate"},
+		"_pragma":   {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "synchronous(FULL)"},
+		"_error_rc": {"1"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ticketing/store: open %s: %w", path, err)
+	}
+	return sql.OpenDB(connector), nil
 }
 
 // checkDurable refuses a file system on which SQLite can't do what Durable promises: it then goes on without a word in
@@ -160,7 +188,7 @@ func (e *sqliteEngine) grouping() ticketing.Grouping { return ticketing.Grouping
 func (e *sqliteEngine) pool() sql.DBStats { return e.readers.Stats() }
 
 func (e *sqliteEngine) close() error {
-	return errors.Join(e.readers.Close(), e.writer.Close())
+	return errors.Join(e.prober.Close(), e.readers.Close(), e.writer.Close())
 }
 
 // snapshot reads once, since SQLite takes the moment of the first read, not that of BEGIN.
@@ -187,9 +215,12 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 // begin is the gate of every company and the lock of every row: there is one write transaction at a time, of all
 // processes, so who shares and who closes a gate makes no difference.
 // For the same reason no other process has a key in flight meanwhile: it waits, and then replays.
-func (e *sqliteEngine) begin(ctx context.Context, in ticketing.Entrance) (bun.Conn, []bool, func(), error) {
+func (e *sqliteEngine) begin(ctx context.Context, in ticketing.Entrance) (*begun, []bool, error) {
 	conn, release, err := e.beginWrite(ctx)
-	return conn, make([]bool, len(in.Claim)), release, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return own(conn, release), make([]bool, len(in.Claim)), nil
 }
 
 func (e *sqliteEngine) beginMigration(ctx context.Context) (bun.Conn, func(), error) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -24,10 +25,13 @@ func (e *sqliteEngine) query(
 	// Past Bun, which would write the values into the text.
 	var rows *sql.Rows
 	var err error
-	if pool, ok := conn.(*bun.DB); ok {
-		rows, err = pool.DB.QueryContext(ctx, text, statement.bound...)
-	} else {
-		rows, err = conn.(bun.Conn).Conn.QueryContext(ctx, text, statement.bound...)
+	switch conn := conn.(type) {
+	case *bun.DB:
+		rows, err = conn.DB.QueryContext(ctx, text, statement.bound...)
+	case bun.Conn:
+		rows, err = conn.Conn.QueryContext(ctx, text, statement.bound...)
+	default: // A transaction of a host's.
+		rows, err = conn.QueryContext(ctx, text, statement.bound...)
 	}
 	if err != nil {
 		return err
@@ -41,11 +45,39 @@ func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *buil
 	if rows == nil {
 		rows = [][]any{statement.bound}
 	}
+	if tx, ok := conn.(*sql.Tx); ok {
+		return execIn(ctx, tx, string(statement.text), rows)
+	}
 	err = conn.(bun.Conn).Raw(func(native any) error {
 		written, err = native.(*sqliteConn).write(ctx, string(statement.text), rows)
 		return err
 	})
 	return written, err
+}
+
+// execIn runs a statement in a transaction of a host's, on a connection of which only the driver's own side is known.
+func execIn(ctx context.Context, tx *sql.Tx, text string, rows [][]any) (written int, err error) {
+	prepared, err := tx.PrepareContext(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, prepared.Close()) }()
+	for _, row := range rows {
+		values := make([]any, len(row))
+		for i, value := range row {
+			values[i] = kept(value)
+		}
+		result, err := prepared.ExecContext(ctx, values...)
+		if err != nil {
+			return 0, err
+		}
+		number, err := result.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		written += int(number)
+	}
+	return written, nil
 }
 
 // defers is false: there is no way to the database that a statement could wait for.

@@ -89,6 +89,8 @@ type Store struct {
 	config Config
 	engine engine
 	claims claims
+	// runs is how often fn runs when passing failures come between.
+	runs int
 	// migrated is set when the schema was found to be that of this version.
 	migrated atomic.Bool
 }
@@ -129,13 +131,15 @@ func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 	return s, nil
 }
 
+const busyTimeout = 5 * time.Second
+
 func configured(cfg *Config) *Store {
-	s := &Store{}
+	s := &Store{runs: maxRuns}
 	if cfg != nil {
 		s.config = *cfg
 	}
 	if s.config.BusyTimeout <= 0 {
-		s.config.BusyTimeout = 5 * time.Second
+		s.config.BusyTimeout = busyTimeout
 	}
 	if s.config.Connections <= 0 {
 		s.config.Connections = 16
@@ -147,6 +151,23 @@ func configured(cfg *Config) *Store {
 		s.config.Logger = slog.New(slog.DiscardHandler)
 	}
 	return s
+}
+
+// OpenPool opens a pool of connections to a database by the name that [Open] takes, read in the same way, for a host's own
+// tables beside those of a store, and for what only SQL can say. It connects when it is first used.
+//
+// Of SQLite the file is there already. Every transaction of the pool begins IMMEDIATE, so that [Store.Bind] takes it,
+// waits for its turn up to 5 s, checks foreign keys and survives the loss of power; it is for writing. A pool of one
+// connection would make whoever reads wait, too.
+func OpenPool(dsn string) (*sql.DB, error) {
+	if path, found := strings.CutPrefix(dsn, "sqlite:"); found {
+		return openSQLitePool(path)
+	}
+	connector, err := connectorFor(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
 }
 
 // OpenDB uses a host's pool of connections to PostgreSQL, whatever its driver. The pool stays the host's: Close leaves it

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/floatgate/ticketing"
 )
 
@@ -38,8 +36,7 @@ type transaction struct {
 	lost bool
 	// All below belongs to one run.
 	entered  bool
-	begun    bun.Conn
-	release  func()  // nil: not begun
+	begun    *begun
 	pending  builder // writes that wait to be sent
 	loud     bool    // some of them answer with rows
 	deadline time.Time
@@ -70,15 +67,15 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx tick
 				notOver = time.Now()
 			}
 			if time.Since(notOver) < s.config.BusyTimeout {
-				runs = min(runs, maxRuns-1) // It ends by itself, and is waited for as long as any lock.
+				runs = min(runs, s.runs-1) // It ends by itself, and is waited for as long as any lock.
 			}
 		}
 		switch {
 		case !again(err):
 			return err
-		case runs == maxRuns && (errors.Is(err, ticketing.ErrUnavailable) || isConstraint(err)):
+		case runs == s.runs && (errors.Is(err, ticketing.ErrUnavailable) || isConstraint(err)):
 			return err
-		case runs == maxRuns:
+		case runs == s.runs:
 			return fmt.Errorf("%w: %w", ticketing.ErrBusy, err)
 		}
 		// A passing failure is two that met: they part by waiting for times that differ.
@@ -94,19 +91,19 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx tick
 
 // run is one run of fn.
 func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) (err error) {
-	tx.entered, tx.release, tx.pending, tx.loud, tx.doom = false, nil, builder{}, false, nil
+	tx.entered, tx.begun, tx.pending, tx.loud, tx.doom = false, nil, builder{}, false, nil
 	committed := false
 	defer func() {
-		if tx.release == nil {
+		if tx.begun == nil {
 			return
 		}
 		if !committed {
 			tx.rollback(ctx)
 		}
 		if _, lost := errors.AsType[*lostError](err); lost {
-			discard(tx.begun) // It may be alive, and lead to a server that is the primary no more.
+			tx.begun.discard() // It may be alive, and lead to a server that is the primary no more.
 		}
-		tx.release()
+		tx.begun.release()
 	}()
 	err = fn(ctx, tx)
 	switch {
@@ -116,12 +113,12 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 		return err
 	case tx.doom != nil:
 		return fmt.Errorf("%w: %w", errSwallowed, tx.doom)
-	case tx.release == nil:
+	case tx.begun == nil:
 		return nil
 	case time.Now().After(tx.deadline):
 		return errTooLong
 	}
-	commit := "COMMIT"
+	commit := tx.begun.commit
 	if len(tx.claimed) > 0 && len(tx.pending.text) > 0 {
 		// The last writes and the commit are one message: the first statement that fails is the last one to run.
 		commit = string(tx.pending.text) + commit
@@ -130,7 +127,7 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 	}
 	err = tx.end(ctx, "commit", commit)
 	committed = err == nil
-	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 {
+	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.begun.part {
 		// Nobody knows whether it is kept. A run under the same claims finds out; without any, nothing may run twice.
 		return fmt.Errorf("%w: %w", errUnknown, err)
 	}
@@ -154,9 +151,9 @@ func isConstraint(err error) bool {
 
 // rollback has no one to tell that it failed: the connection is then thrown away, which rolls back as well.
 func (tx *transaction) rollback(ctx context.Context) {
-	if err := tx.end(ctx, "rollback", "ROLLBACK"); err != nil {
+	if err := tx.end(ctx, "rollback", tx.begun.rollback); err != nil {
 		tx.store.config.Logger.WarnContext(ctx, "ticketing/store: rollback failed", "error", err)
-		discard(tx.begun)
+		tx.begun.discard()
 	}
 }
 
@@ -185,8 +182,9 @@ func (tx *transaction) Enter(ctx context.Context, in ticketing.Entrance) ([]bool
 	var elsewhere []bool
 	err := tx.store.observe(ctx, "begin", func() error {
 		var err error
-		tx.begun, elsewhere, tx.release, err = tx.store.engine.begin(ctx, in)
-		tx.conn = tx.begun
+		if tx.begun, elsewhere, err = tx.store.engine.begin(ctx, in); err == nil {
+			tx.conn = tx.begun.conn
+		}
 		return err
 	})
 	if err != nil {
@@ -211,7 +209,7 @@ func (tx *transaction) check() error {
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%w: %w", errSwallowed, err)
-	case tx.release == nil:
+	case tx.begun == nil:
 		err = errNotBegun
 	case time.Now().After(tx.deadline):
 		err = errTooLong

@@ -46,10 +46,6 @@ func (c *ledgerExport) Run(ctx context.Context, p *program) error {
 			return err
 		})
 		bar.end()
-		if errors.Is(err, ticketing.ErrLedgerBroken) {
-			return &failure{code: "LEDGER_INVALID", text: withoutPackages(err.Error()) +
-				"; nothing was written, \"ticketing ledger verify\" tells more"}
-		}
 		if err != nil {
 			return interrupted(ctx, err)
 		}

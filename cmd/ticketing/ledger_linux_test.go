@@ -3,14 +3,45 @@ package main_test
 import (
 	"bytes"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/matryer/is"
+	"golang.org/x/sys/unix"
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 )
+
+// A disk that is full leaves what was there, and no part of what was to be.
+func TestLedgerExportToAFullDisk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.funded(3)
+	disk := t.TempDir()
+	if err := unix.Mount("ticketing", disk, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("a small disk cannot be mounted (the test must run as root): %v", err)
+	}
+	t.Cleanup(func() { is.NoErr(unix.Unmount(disk, 0)) })
+	out, ballast := filepath.Join(disk, "books"), filepath.Join(disk, "ballast")
+	is.NoErr(os.WriteFile(out, []byte("before"), 0o600))
+	is.True(os.WriteFile(ballast, make([]byte, 1<<20), 0o600) != nil) // All the room there is.
+	for _, args := range [][]string{{"export"}, {"statement"}} {
+		code, message := sh.refusal(append([]string{"ledger", args[0], company}, "--out", out)...)
+		is.Equal(code, "OUTPUT")
+		is.True(strings.Contains(message, "no space left"))
+		entries, err := os.ReadDir(disk)
+		is.NoErr(err)
+		is.Equal(len(entries), 2)
+		text, err := os.ReadFile(out)
+		is.NoErr(err)
+		is.Equal(string(text), "before")
+	}
+	is.NoErr(os.Remove(ballast))
+	sh.object("ledger", "export", company, "--out", out)
+}
 
 // Who waits at a terminal sees how far it is, and a line that is gone when it is done. Scripts see nothing of it.
 func TestProgressOfTheLedger(t *testing.T) {

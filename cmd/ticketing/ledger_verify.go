@@ -142,7 +142,7 @@ func (p *program) judge(report ticketing.LedgerReport) error {
 	}
 	if !report.OK {
 		return &failure{
-			code: "LEDGER_INVALID", text: fmt.Sprintf("the ledger has %d problems", len(report.Problems)),
+			code: codeLedgerInvalid, text: fmt.Sprintf("the ledger has %d problems", len(report.Problems)),
 		}
 	}
 	return nil
@@ -190,7 +190,9 @@ func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {
 
 // interruptible ends with a signal, for what has to be put in order before the end of the process.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	endAtNext(ctx, stop)
+	return ctx, stop
 }
 
 // interrupted is what a person is told of an error that their own signal is the cause of.

@@ -29,8 +29,9 @@ const (
 
 // Codes of the command line's own that several places use.
 const (
-	codeOutput    = "OUTPUT"
-	codeSecretKey = "SECRET_KEY"
+	codeLedgerInvalid = "LEDGER_INVALID"
+	codeOutput        = "OUTPUT"
+	codeSecretKey     = "SECRET_KEY"
 )
 
 // failure is an error with a code of the command line's own.
@@ -106,6 +107,9 @@ func (p *program) operational(err error) *failure {
 			why = after(err, ticketing.ErrUnavailable)
 		}
 		return &failure{code: "UNAVAILABLE", text: "the database " + p.databaseName() + " cannot be used: " + why}
+	case errors.Is(err, ticketing.ErrLedgerBroken):
+		return &failure{code: codeLedgerInvalid, text: withoutPackages(err.Error()) +
+			"; \"ticketing ledger verify\" tells more"}
 	case errors.Is(err, store.ErrNotMigrated):
 		return errOutdated
 	case errors.Is(err, store.ErrSchema):

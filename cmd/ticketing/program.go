@@ -48,7 +48,7 @@ type commands struct {
 	Commission  commissionCommands  `cmd:"" group:"operate" help:"Schedule what a company earns."`
 	Float       floatCommands       `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
 	Wallet      walletCommands      `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
-	Ledger      ledgerCommands      `cmd:"" group:"operate" help:"List and verify the movements of wallets."`
+	Ledger      ledgerCommands      `cmd:"" group:"operate" help:"List, verify and export the movements of wallets."`
 	Key         keyCommands         `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
 	BankAccount bankAccountCommands `cmd:"" group:"operate" help:"Set where a company's earnings are paid out to." name:"bank-account"`
 	Settlement  settlementCommands  `cmd:"" group:"operate" help:"Request, approve and reject payouts of EARNINGS."`

@@ -37,7 +37,7 @@ func TestExitStatus(t *testing.T) {
 		{"missing argument", "company show", 2, "INVALID_REQUEST", "COMPANY"},
 		{"argument too many", "company list now", 2, "INVALID_REQUEST", "unexpected argument now"},
 		{"both kinds of grants", "key issue " + nobody + " --name ab --grants a --all-grants", 2, "INVALID_REQUEST", "together"},
-		{"command of a later version", "ledger export", 2, "INVALID_REQUEST", "unexpected argument export"},
+		{"command of a later version", "webhook list", 2, "INVALID_REQUEST", "unexpected argument webhook"},
 
 		{"bad id", "company show lagos", 1, "INVALID_REQUEST", "must be a UUID of version 4"},
 		{"bad name", "company create --name L", 1, "INVALID_REQUEST", "name"},

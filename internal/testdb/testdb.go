@@ -34,11 +34,7 @@ const connections = 8
 // SQLite opens a file.
 func SQLite(tb testing.TB) *store.Store {
 	tb.Helper()
-	s := Open(tb, "sqlite:"+filepath.Join(tb.TempDir(), "ticketing.db"), nil)
-	if err := s.Migrate(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return migrated(tb, Open(tb, "sqlite:"+filepath.Join(tb.TempDir(), "ticketing.db"), nil))
 }
 
 // Postgres opens a database on the server that tests share.

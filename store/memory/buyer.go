@@ -6,29 +6,6 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-func (r reading) ListBuyerOrders(
-	ctx context.Context, query ticketing.BuyerOrderQuery,
-) ([]ticketing.OrderRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.OrderRecord {
-		of, ok := s.orders.ofCompany[query.CompanyID]
-		if !ok {
-			return nil
-		}
-		numbers := of.all.keys
-		if query.Before > 0 {
-			numbers = of.all.below(query.Before)
-		}
-		var found []ticketing.OrderRecord
-		for i := len(numbers) - 1; i >= 0 && len(found) < query.Limit; i-- {
-			order := s.orders.byNumber[ticketing.OrderNumber{CompanyID: query.CompanyID, Number: numbers[i]}]
-			if order.BuyerEmail == query.Email {
-				found = append(found, order)
-			}
-		}
-		return found
-	})
-}
-
 func (tx *updating) ReplaceBuyer(ctx context.Context, ref ticketing.BuyerRef, buyer ticketing.BuyerRecord) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		old, ok := s.orders.buyers[ref]

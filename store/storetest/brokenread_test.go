@@ -71,9 +71,6 @@ func brokenReads() []broken {
 		{"lists the oldest case first", "verification cases/list is in order and of its company", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return oldestCase{tx}
 		})},
-		{"lists everybody's orders as a buyer's", "buyers/orders of one are listed in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
-			return anyBuyer{tx}
-		})},
 		{"lists everybody's acts", "audit/list is in order and in pages", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return indiscreet{tx}
 		})},
@@ -302,16 +299,6 @@ func (o oldestCase) ListVerificationCases(
 	found, err := o.ReadTx.ListVerificationCases(ctx, companyID, limit)
 	slices.Reverse(found)
 	return found, err
-}
-
-type anyBuyer struct{ ticketing.ReadTx }
-
-func (a anyBuyer) ListBuyerOrders(
-	ctx context.Context, query ticketing.BuyerOrderQuery,
-) ([]ticketing.OrderRecord, error) {
-	return a.ListOrders(ctx, ticketing.OrderQuery{
-		CompanyID: query.CompanyID, Before: query.Before, Limit: query.Limit,
-	})
 }
 
 type indiscreet struct{ ticketing.ReadTx }

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/floatgate/ticketing"
@@ -10,7 +9,6 @@ import (
 
 func buyerChecks() []Check {
 	return []Check{
-		{"buyers/orders of one are listed in order and in pages", grounded(buyerOrdersListed)},
 		{"buyers/orders take another buyer and nothing else", grounded(orderBuyersUpdated)},
 		{"buyers/a record takes the place of another", grounded(buyerReplaced)},
 	}
@@ -35,27 +33,6 @@ func boughtBy(ctx context.Context, s ticketing.Store, emails ...string) ([]ticke
 		return nil, fmt.Errorf("append orders: %w", err)
 	}
 	return orders, nil
-}
-
-func buyerOrdersListed(ctx context.Context, s ticketing.Store) error {
-	orders, err := boughtBy(ctx, s, emailOfAda, emailOfBob, emailOfAda, emailOfAda, emailOfBob, "ADA@example.com", emailOfAda)
-	if err != nil {
-		return err
-	}
-	order := []ticketing.OrderRecord{orders[6], orders[3], orders[2], orders[0]}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		query := ticketing.BuyerOrderQuery{BuyerRef: ticketing.BuyerRef{CompanyID: companyA, Email: emailOfAda}}
-		err := pages(order, func(after *ticketing.OrderRecord, limit int) ([]ticketing.OrderRecord, error) {
-			query.Before, query.Limit = 0, limit
-			if after != nil {
-				query.Before = after.Number
-			}
-			return tx.ListBuyerOrders(ctx, query)
-		})
-		query.Email, query.Before, query.Limit = "nobody@example.com", 0, 9
-		return errors.Join(err,
-			want("of nobody", []ticketing.OrderRecord(nil)).from(tx.ListBuyerOrders(ctx, query)))
-	})
 }
 
 func orderBuyersUpdated(ctx context.Context, s ticketing.Store) error {

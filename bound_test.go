@@ -1,0 +1,503 @@
+package ticketing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// host is a shop in the database of somebody who keeps bookings there.
+type host struct {
+	*ticketingtest.Shop
+
+	kind  testdb.Host
+	store *store.Store
+	db    *bun.DB
+	event ticketing.Event
+}
+
+// onHosts runs a test on an open house of every kind, with a hundred VIP admissions on sale. The books are verified
+// when it ends.
+func onHosts(t *testing.T, test func(t *testing.T, h *host)) {
+	t.Helper()
+	for _, kind := range testdb.Hosts() {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, openHost(t, kind, nil))
+		})
+	}
+}
+
+func openHost(t testing.TB, kind testdb.Host, config *ticketingtest.Config) *host {
+	t.Helper()
+	var c ticketingtest.Config
+	if config != nil {
+		c = *config
+	}
+	db, pool := kind.Open(t)
+	c.Store = db
+	h := &host{Shop: ticketingtest.New(t, &c), kind: kind, store: db, db: pool}
+	_, err := pool.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS bookings (name TEXT PRIMARY KEY)")
+	is.New(t).NoErr(err)
+	h.event = h.Event(t)
+	h.Inventory(t, h.event.ID, "VIP", 100_00, 100)
+	return h
+}
+
+func (h *host) basket(quantity int) ticketing.CheckoutParams {
+	return ticketingtest.Basket(h.event.ID, "VIP", 100_00, quantity)
+}
+
+// errChanged is why a host takes its transaction back.
+var errChanged = errors.New("the host has changed its mind")
+
+// within is a transaction of the host's and the service in it. An error of do takes it back.
+func (h *host) within(
+	ctx context.Context, do func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error,
+) error {
+	return h.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		bound, err := h.store.Bind(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return do(ctx, tx, h.WithStore(bound))
+	})
+}
+
+func book(ctx context.Context, tx bun.Tx, name string) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO bookings (name) VALUES (?)", name)
+	return err
+}
+
+func (h *host) bookings(t testing.TB) []string {
+	t.Helper()
+	var names []string
+	is.New(t).NoErr(h.db.NewRaw("SELECT name FROM bookings ORDER BY name").Scan(t.Context(), &names))
+	return names
+}
+
+// The host's row and the sale are kept together, or neither: a sale that was taken back never was, and its key is
+// unspent.
+func TestSaleInTheHostsTransaction(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, h *host) {
+		is := is.New(t)
+		before := holdings(t, h.Shop)
+		sell := func(name string, end error) (order ticketing.Order, err error) {
+			err = h.within(t.Context(), func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error {
+				if err := book(ctx, tx, name); err != nil {
+					return err
+				}
+				order, err = svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(2))
+				if err != nil {
+					return err
+				}
+				again, err := svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(2))
+				is.NoErr(err)
+				is.Equal(show(t, again), show(t, order)) // The same call within the transaction.
+				_, err = svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
+				is.Equal(code(err), ticketing.CodeConflict) // The key with other input.
+				found, err := svc.GetOrder(ctx, h.Caller, order.ID)
+				is.NoErr(err)
+				is.Equal(show(t, found), show(t, order))
+				_, err = h.GetOrder(ctx, h.Caller, order.ID)
+				is.Equal(code(err), ticketing.CodeNotFound) // Nobody else sees it yet.
+				return end
+			})
+			return order, err
+		}
+		_, err := sell("first", errChanged)
+		is.True(errors.Is(err, errChanged))
+		is.Equal(len(h.bookings(t)), 0)
+		is.Equal(show(t, holdings(t, h.Shop)), show(t, before))
+
+		order, err := sell("second", nil)
+		is.NoErr(err)
+		is.Equal(h.bookings(t), []string{"second"})
+		again, err := h.Checkout(t.Context(), h.Caller, "booking-0001", h.basket(2))
+		is.NoErr(err)
+		is.Equal(show(t, again), show(t, order)) // The key is spent.
+		after := holdings(t, h.Shop)
+		is.Equal(after.Orders, before.Orders+1)
+		is.Equal(after.Wallets.Float, before.Wallets.Float-200_00)
+	})
+}
+
+// A refusal leaves the host's transaction as it was: its rows, what was sold before, and what it sells next are kept.
+func TestRefusalLeavesTheHostsTransaction(t *testing.T) {
+	t.Parallel()
+	for _, kind := range testdb.Hosts() {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			h := openHost(t, kind, &ticketingtest.Config{Float: 350_00})
+			dear := h.basket(1)
+			dear.Lines[0].ExpectedUnitPrice = 99_00
+			is.NoErr(h.within(t.Context(), func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error {
+				is.NoErr(book(ctx, tx, "first"))
+				_, err := svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
+				is.NoErr(err)
+				for range 2 {
+					_, err = svc.Checkout(ctx, h.Caller, "booking-0002", h.basket(4))
+					is.Equal(code(err), ticketing.CodeInsufficientFloat)
+					_, err = svc.Checkout(ctx, h.Caller, "booking-0003", dear)
+					is.Equal(code(err), ticketing.CodeInventoryUnavailable)
+					_, err = svc.GetOrder(ctx, h.Caller, uuid.New())
+					is.Equal(code(err), ticketing.CodeNotFound)
+					_, err = svc.As(ticketing.Staff("host")).CreditFloat(ctx, h.Company.ID, -1, "reference-1")
+					is.Equal(code(err), ticketing.CodeInvalidRequest)
+				}
+				is.NoErr(book(ctx, tx, "second"))
+				_, err = svc.Checkout(ctx, h.Caller, "booking-0002", h.basket(2)) // It is unspent.
+				is.NoErr(err)
+				return nil
+			}))
+			is.Equal(h.bookings(t), []string{"first", "second"})
+			is.Equal(h.Wallets(t).Float, money.Amount(50_00))
+			is.Equal(holdings(t, h.Shop).Orders, 2)
+		})
+	}
+}
+
+// What comes with the sale that a host makes ready in the same transaction works there, too, and is kept or not with
+// it.
+func TestEverythingWorksInTheHostsTransaction(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, h *host) {
+		is := is.New(t)
+		rate, err := money.ParseRate("3", money.Percent)
+		is.NoErr(err)
+		all := func(ctx context.Context, svc *ticketing.Service) {
+			staff := svc.As(ticketing.Staff("host"))
+			company, err := staff.CreateCompany(ctx, "Highlife Concerts")
+			is.NoErr(err)
+			_, err = staff.ApproveVerification(ctx, company.ID, time.Time{})
+			is.NoErr(err)
+			_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+			is.NoErr(err)
+			credit, err := staff.CreditFloat(ctx, company.ID, 1000_00, "transfer-0001")
+			is.NoErr(err)
+			is.True(credit.Applied)
+			_, err = staff.UpdateBranding(ctx, company.ID, ticketing.UpdateBrandingParams{BrandName: of("Highlife")})
+			is.NoErr(err)
+			key, err := staff.IssueAPIKey(ctx, company.ID, "gate", ticketing.AllGrants())
+			is.NoErr(err)
+			caller, err := svc.Authenticate(ctx, key.Key)
+			is.NoErr(err)
+			_, err = staff.RotateAPIKey(ctx, key.ID)
+			is.NoErr(err)
+
+			event, err := svc.CreateEvent(ctx, caller, "event-0001", ticketingtest.EventParams())
+			is.NoErr(err)
+			again, err := svc.CreateEvent(ctx, caller, "event-0001", ticketingtest.EventParams())
+			is.NoErr(err)
+			is.Equal(show(t, again), show(t, event))
+			event, err = svc.UpdateEvent(ctx, caller, event.ID, ticketing.UpdateEventParams{Title: of("Highlife Night")})
+			is.NoErr(err)
+			_, err = svc.CreateInventory(ctx, caller, event.ID, "stock-0001", ticketingtest.InventoryParams("VIP", 50_00, 3))
+			is.NoErr(err)
+			_, err = svc.UpdateInventory(ctx, caller, event.ID, "VIP", ticketing.UpdateInventoryParams{
+				UnitPrice: of(money.Amount(60_00)), Currency: of("NGN"), IsFree: of(false),
+			})
+			is.NoErr(err)
+			quote, err := svc.Quote(ctx, caller, ticketing.QuoteParams{
+				EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+			})
+			is.NoErr(err)
+			is.Equal(quote.Total, money.Amount(120_00))
+			order, err := svc.Checkout(ctx, caller, "order-0001", ticketingtest.Basket(event.ID, "VIP", 60_00, 2))
+			is.NoErr(err)
+			scanned, err := svc.ValidateAdmission(ctx, caller, event.ID, order.Lines[0].AdmissionID, "scan-0001",
+				ticketing.ValidateParams{})
+			is.NoErr(err)
+			is.Equal(scanned.Outcome, ticketing.OutcomeAdmitted)
+			listed, err := svc.ListOrders(ctx, caller, ticketing.OrderFilter{})
+			is.NoErr(err)
+			is.Equal(len(listed.Items), 1)
+			tiers, err := svc.ListInventory(ctx, caller, event.ID)
+			is.NoErr(err)
+			is.Equal(tiers[0].AvailableQuantity, int64(1))
+			_, err = svc.CancelInventory(ctx, caller, event.ID, "VIP")
+			is.NoErr(err)
+			_, err = staff.EndEvent(ctx, event.ID)
+			is.NoErr(err)
+			_, err = staff.RevokeAPIKey(ctx, key.ID)
+			is.NoErr(err)
+			_, err = svc.Checkout(ctx, caller, "order-0002", ticketingtest.Basket(event.ID, "VIP", 60_00, 1))
+			is.Equal(code(err), ticketing.CodePermissionDenied)
+			wallets, err := staff.GetWallets(ctx, company.ID)
+			is.NoErr(err)
+			is.Equal([]money.Amount{wallets.Float, wallets.Earnings}, []money.Amount{880_00, 3_60})
+			_, err = staff.RefundOrder(ctx, order.ID, ticketing.RefundParams{Reason: "It rains."})
+			is.NoErr(err)
+			is.Equal(len(audited(ctx, t, staff, company.ID)), 10)
+			report, err := staff.VerifyLedger(ctx, company.ID)
+			if h.kind.SQLite() {
+				is.NoErr(err)
+				is.True(report.OK)
+			} else {
+				is.True(errors.Is(err, store.ErrTransaction)) // It does not see one moment.
+			}
+		}
+		companies := func() int {
+			listed, err := h.Staff.ListCompanies(t.Context(), ticketing.PageParams{})
+			is.NoErr(err)
+			return len(listed.Items)
+		}
+		before := companies()
+		err = h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
+			all(ctx, svc)
+			return errChanged
+		})
+		is.True(errors.Is(err, errChanged))
+		is.Equal(companies(), before)
+		is.NoErr(h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
+			all(ctx, svc)
+			return nil
+		}))
+		is.Equal(companies(), before+1)
+	})
+}
+
+func audited(
+	ctx context.Context, t *testing.T, staff ticketing.Operator, company uuid.UUID,
+) []ticketing.AuditEntry {
+	t.Helper()
+	page, err := staff.ListAudit(ctx, company, ticketing.PageParams{Limit: 100})
+	is.New(t).NoErr(err)
+	return page.Items
+}
+
+// A key that one transaction of a host's has spent is in flight for every other caller until it ends: 409 at once. On
+// SQLite writers take turns, so the other waits.
+func TestKeyInFlightInTheHostsTransaction(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, h *host) {
+		if h.kind.SQLite() || h.kind.Name == "row gates" {
+			waitsForTheHost(t, h)
+			return
+		}
+		is := is.New(t)
+		var order ticketing.Order
+		is.NoErr(h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
+			var err error
+			order, err = svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
+			is.NoErr(err)
+			begun := time.Now()
+			_, err = h.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
+			is.Equal(said(err), "Idempotent request is still processing")
+			err = h.within(t.Context(), func(ctx context.Context, _ bun.Tx, other *ticketing.Service) error {
+				_, err := other.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
+				return err
+			})
+			is.Equal(said(err), "Idempotent request is still processing")
+			_, err = svc.CreateEvent(ctx, h.Caller, "event-0001", ticketingtest.EventParams())
+			is.NoErr(err) // It closes the gate.
+			err = h.within(t.Context(), func(ctx context.Context, _ bun.Tx, other *ticketing.Service) error {
+				_, err := other.CreateEvent(ctx, h.Caller, "event-0001", ticketingtest.EventParams())
+				return err
+			})
+			is.Equal(said(err), "Idempotent request is still processing")
+			is.True(time.Since(begun) < 2*time.Second) // Nobody waited for a lock.
+			return nil
+		}))
+		again, err := h.Checkout(t.Context(), h.Caller, "booking-0001", h.basket(1))
+		is.NoErr(err)
+		is.Equal(show(t, again), show(t, order))
+	})
+}
+
+// waitsForTheHost has a second transaction with the same key come to its turn after the first has ended.
+func waitsForTheHost(t *testing.T, h *host) {
+	t.Helper()
+	is := is.New(t)
+	var first, second ticketing.Order
+	var other sync.WaitGroup
+	is.NoErr(h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) (err error) {
+		first, err = svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
+		other.Go(func() {
+			err := h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) (err error) {
+				second, err = svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		think()
+		return err
+	}))
+	other.Wait()
+	is.Equal(show(t, second), show(t, first))
+}
+
+// What a host set for its transaction is afterwards as it was: after a sale, a refusal and a read.
+func TestHostsSettingsStay(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, h *host) {
+		if h.kind.SQLite() {
+			return // It has none for a transaction.
+		}
+		settings := func(ctx context.Context, tx bun.Tx) []string {
+			var found []string
+			is.New(t).NoErr(tx.NewRaw(`SELECT name || '=' || setting FROM pg_settings WHERE name IN ('search_path',
+				'lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout') ORDER BY name`).Scan(ctx, &found))
+			return found
+		}
+		for _, own := range []string{
+			"", "SET lock_timeout TO '33s'", "SET LOCAL lock_timeout TO '77s'; SET LOCAL statement_timeout TO '99s'; " +
+				"SET LOCAL search_path TO public, pg_temp",
+		} {
+			is := is.New(t)
+			is.NoErr(h.within(t.Context(), func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error {
+				if own != "" {
+					_, err := tx.ExecContext(ctx, own)
+					is.NoErr(err)
+				}
+				before := settings(ctx, tx)
+				_, err := svc.Checkout(ctx, h.Caller, h.Key(), h.basket(1))
+				is.NoErr(err)
+				is.Equal(settings(ctx, tx), before)
+				_, err = svc.Checkout(ctx, h.Caller, h.Key(), ticketingtest.Basket(h.event.ID, "VIP", 1, 1))
+				is.Equal(code(err), ticketing.CodeInventoryUnavailable)
+				is.Equal(settings(ctx, tx), before)
+				_, err = svc.ListOrders(ctx, h.Caller, ticketing.OrderFilter{})
+				is.NoErr(err)
+				is.Equal(settings(ctx, tx), before)
+				_, err = svc.UpdateEvent(ctx, h.Caller, h.event.ID, ticketing.UpdateEventParams{Title: of(h.Key())})
+				is.NoErr(err)
+				is.Equal(settings(ctx, tx), before)
+				return nil
+			}))
+		}
+	})
+}
+
+// Facts of a sale are told after the host's commit, once it wakes the service, and never of a sale that was taken back.
+func TestFactsOfTheHostsTransaction(t *testing.T) {
+	t.Parallel()
+	for _, kind := range testdb.Hosts()[:2] {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			h := openHost(t, kind, &ticketingtest.Config{PollInterval: time.Hour})
+			h.Work(t)
+			sell := func(end error) (order ticketing.Order, err error) {
+				err = h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
+					order, err = svc.Checkout(ctx, h.Caller, h.Key(), h.basket(1))
+					is.NoErr(err)
+					svc.Wake() // It wakes nobody before the commit.
+					return end
+				})
+				return order, err
+			}
+			_, err := sell(errChanged)
+			is.True(errors.Is(err, errChanged))
+			h.Wake()
+			order, err := sell(nil)
+			is.NoErr(err)
+			h.Wake()
+			told, err := h.Facts.Wait(t.Context(), 3)
+			is.NoErr(err)
+			for _, fact := range told {
+				is.True(fact.Type != ticketing.FactTicketEmail || fact.Data.(ticketing.TicketEmail).Order.ID == order.ID)
+			}
+			is.Equal(len(told), 3)
+		})
+	}
+}
+
+// A service in a transaction does no background work, and keeps no time of use: a reader would hold the row of its key.
+func TestServiceInATransactionLeavesWorkAlone(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, h *host) {
+		is := is.New(t)
+		h.Clock.Advance(time.Hour) // Since the shop was opened with the key.
+		is.NoErr(h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
+			caller, err := svc.Authenticate(ctx, h.APIKey)
+			is.NoErr(err)
+			is.Equal(caller.CompanyID(), h.Company.ID)
+			is.True(svc.Run(ctx) != nil)
+			is.NoErr(svc.Drain(ctx))
+			_, err = svc.Checkout(ctx, caller, h.Key(), h.basket(1))
+			is.NoErr(err)
+			return nil
+		}))
+		keys, err := h.Staff.ListAPIKeys(t.Context(), h.Company.ID)
+		is.NoErr(err)
+		is.Equal(keys[0].LastUsedAt.Time, ticketingtest.Opening)
+	})
+}
+
+// Sales of hosts' transactions and of the service itself, at the same time, sell what there is, once, and every chain
+// stays whole.
+func TestHostsDoNotOversell(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, h *host) {
+		is := is.New(t)
+		event := h.Event(t)
+		h.Inventory(t, event.ID, "VIP", 100_00, 12)
+		var mu sync.Mutex
+		var sold []uuid.UUID
+		var all sync.WaitGroup
+		for i := range 24 {
+			key, name := h.Key(), fmt.Sprintf("booking-%02d", i)
+			basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
+			all.Go(func() {
+				order, err := retried(func() (order ticketing.Order, err error) {
+					if i%4 == 0 {
+						return h.Checkout(t.Context(), h.Caller, key, basket)
+					}
+					err = h.within(t.Context(), func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error {
+						if err := book(ctx, tx, name); err != nil {
+							return err
+						}
+						order, err = svc.Checkout(ctx, h.Caller, key, basket)
+						if err == nil && i%4 == 1 {
+							err = errChanged
+						}
+						return err
+					})
+					return order, err
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					sold = append(sold, order.Lines[0].AdmissionID)
+				case errors.Is(err, errChanged), code(err) == ticketing.CodeInventoryUnavailable:
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		slices.SortFunc(sold, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+		is.Equal(len(slices.Compact(sold)), len(sold))
+		is.Equal(len(sold), 12)
+	})
+}
+
+// retried makes a call again that was told to come again.
+func retried[T any](call func() (T, error)) (T, error) {
+	for {
+		got, err := call()
+		if !errors.Is(err, ticketing.ErrBusy) {
+			return got, err
+		}
+	}
+}

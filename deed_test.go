@@ -1,0 +1,342 @@
+package ticketing_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// office is where deeds are done: a service, and a company with an event.
+type office struct {
+	svc     *ticketing.Service
+	staff   ticketing.Operator
+	company uuid.UUID
+	event   uuid.UUID
+	caller  ticketing.Caller
+
+	// The database and a pool of a host's on it, where there is one.
+	store *store.Store
+	hosts *bun.DB
+}
+
+func newOffice(svc *ticketing.Service, company, event uuid.UUID) office {
+	return office{
+		svc: svc, staff: svc.As(ticketing.Staff("office")), company: company, event: event,
+		caller: ticketing.TrustedCaller(company, ticketing.AllGrants()...),
+	}
+}
+
+// deed is a change that carries no idempotency key, one of many like it that are told apart by a number.
+type deed struct {
+	name string
+	// ready makes what the deed is done to.
+	ready func(ctx context.Context, o office, n int) error
+	do    func(ctx context.Context, o office, n int) error
+	// made tells whether it was done, all of it. What is half done is an error.
+	made func(ctx context.Context, o office, n int) (bool, error)
+	// after makes room for the next.
+	after func(ctx context.Context, o office, n int) error
+}
+
+// deeds are those of operators, and what a company changes by itself.
+func deeds() []deed {
+	return slices.Concat(moneyDeeds(), peopleDeeds(), []deed{
+		{
+			name: "create a company",
+			do: func(ctx context.Context, o office, n int) error {
+				_, err := o.staff.CreateCompany(ctx, fmt.Sprintf("Company %d", n))
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				companies, err := o.staff.ListCompanies(ctx, ticketing.PageParams{Limit: 100})
+				for _, company := range companies.Items {
+					if company.Name == fmt.Sprintf("Company %d", n) {
+						_, unbranded := o.staff.GetBranding(ctx, company.ID)
+						_, poor := o.staff.GetWallets(ctx, company.ID)
+						return true, errors.Join(unbranded, poor)
+					}
+				}
+				return false, err
+			},
+		},
+		{
+			name: "suspend a company",
+			do: func(ctx context.Context, o office, _ int) error {
+				_, err := o.staff.SuspendCompany(ctx, o.company)
+				return err
+			},
+			made: func(ctx context.Context, o office, _ int) (bool, error) {
+				company, err := o.staff.GetCompany(ctx, o.company)
+				return company.Status == ticketing.CompanySuspended, err
+			},
+			after: func(ctx context.Context, o office, _ int) error {
+				_, err := o.staff.ActivateCompany(ctx, o.company)
+				return err
+			},
+		},
+		{
+			name: "approve a company",
+			do: func(ctx context.Context, o office, n int) error {
+				_, err := o.staff.ApproveVerification(ctx, o.company, ticketingtest.Opening.AddDate(1, 0, n))
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				company, err := o.staff.GetCompany(ctx, o.company)
+				expires := company.Verification.ApprovalExpiresAt
+				return expires != nil && expires.Equal(ticketingtest.Opening.AddDate(1, 0, n)), err
+			},
+		},
+		{
+			name: "change the branding",
+			do: func(ctx context.Context, o office, n int) error {
+				_, err := o.staff.UpdateBranding(ctx, o.company, ticketing.UpdateBrandingParams{
+					BrandName: of(fmt.Sprintf("Brand %d", n)), TicketFooter: of(fmt.Sprintf("Footer %d", n)),
+				})
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				branding, err := o.staff.GetBranding(ctx, o.company)
+				made := branding.BrandName == fmt.Sprintf("Brand %d", n)
+				if made && *branding.TicketFooter != fmt.Sprintf("Footer %d", n) {
+					err = errHalfDone
+				}
+				return made, err
+			},
+		},
+		{
+			name: "schedule a rate",
+			do: func(ctx context.Context, o office, n int) error {
+				rate, err := money.ParseRate(fmt.Sprint(n), money.BasisPoints)
+				if err != nil {
+					return err
+				}
+				_, err = o.staff.ScheduleCommission(ctx, o.company, rate, ticketingtest.Opening.AddDate(1, 0, 0))
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				rates, err := o.staff.ListCommissionRates(ctx, o.company)
+				return once(len(slices.DeleteFunc(rates, func(rate ticketing.CommissionRate) bool {
+					return rate.Value != fmt.Sprint(n) || rate.Unit != money.BasisPoints
+				})), err)
+			},
+		},
+		{
+			name: "credit FLOAT",
+			do: func(ctx context.Context, o office, n int) error {
+				_, err := o.staff.CreditFloat(ctx, o.company, 1_00, fmt.Sprintf("transfer-%d", n))
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				return o.moved(ctx, ledger.Float, fmt.Sprintf("transfer-%d", n))
+			},
+		},
+		{
+			name: "suspend a wallet",
+			do: func(ctx context.Context, o office, _ int) error {
+				_, err := o.staff.SuspendWallet(ctx, o.company, ledger.Earnings)
+				return err
+			},
+			made: func(ctx context.Context, o office, _ int) (bool, error) {
+				wallets, err := o.staff.GetWallets(ctx, o.company)
+				return wallets.EarningsStatus == ticketing.WalletSuspended, err
+			},
+			after: func(ctx context.Context, o office, _ int) error {
+				_, err := o.staff.ActivateWallet(ctx, o.company, ledger.Earnings)
+				return err
+			},
+		},
+		{
+			name: "issue a key",
+			do: func(ctx context.Context, o office, n int) error {
+				_, err := o.staff.IssueAPIKey(ctx, o.company, fmt.Sprintf("issued %d", n), ticketing.AllGrants())
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				keys, err := o.keys(ctx, "issued", n)
+				return once(len(keys), err)
+			},
+			after: revokeAll,
+		},
+		{
+			name:  "rotate a key",
+			ready: issueOne("rotated"),
+			do: func(ctx context.Context, o office, n int) error {
+				keys, err := o.keys(ctx, "rotated", n)
+				if err == nil {
+					_, err = o.staff.RotateAPIKey(ctx, keys[len(keys)-1].ID)
+				}
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				keys, err := o.keys(ctx, "rotated", n)
+				if err == nil && (len(keys) > 2 || len(keys) == 2 && (keys[0].PredecessorID == nil ||
+					*keys[0].PredecessorID != keys[1].ID || keys[1].Status != ticketing.APIKeyActive)) {
+					err = errHalfDone
+				}
+				return len(keys) == 2, err
+			},
+			after: revokeAll,
+		},
+		{
+			name:  "revoke a key",
+			ready: issueOne("revoked"),
+			do: func(ctx context.Context, o office, n int) error {
+				keys, err := o.keys(ctx, "revoked", n)
+				if err == nil {
+					_, err = o.staff.RevokeAPIKey(ctx, keys[0].ID)
+				}
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				keys, err := o.keys(ctx, "revoked", n)
+				if err != nil {
+					return false, err
+				}
+				revoked := keys[0].Status == ticketing.APIKeyRevoked
+				if revoked != (keys[0].RevokedAt != nil) {
+					err = errHalfDone
+				}
+				return revoked, err
+			},
+			after: revokeAll,
+		},
+		{
+			name: "create a category",
+			do: func(ctx context.Context, o office, n int) error {
+				_, err := o.staff.CreateCategory(ctx, fmt.Sprintf("Category %d", n), fmt.Sprintf("category-%d", n))
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				categories, err := o.staff.ListCategories(ctx)
+				return once(len(slices.DeleteFunc(categories, func(category ticketing.Category) bool {
+					return category.Slug != fmt.Sprintf("category-%d", n)
+				})), err)
+			},
+		},
+		{
+			name: "update an event",
+			do: func(ctx context.Context, o office, n int) error {
+				_, err := o.svc.UpdateEvent(ctx, o.caller, o.event, ticketing.UpdateEventParams{
+					Title: of(fmt.Sprintf("Night %d", n)), TicketCategories: &[]string{fmt.Sprintf("TIER %d", n%40)},
+				})
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				event, err := o.svc.GetEvent(ctx, o.caller, o.event)
+				made := event.Title == fmt.Sprintf("Night %d", n)
+				if made && !slices.Contains(event.TicketCategories, fmt.Sprintf("TIER %d", n%40)) {
+					err = errHalfDone
+				}
+				return made, err
+			},
+		},
+		{
+			name: "price a tier anew",
+			do: func(ctx context.Context, o office, n int) error {
+				price := money.Amount(100_00 + n)
+				_, err := o.svc.UpdateInventory(ctx, o.caller, o.event, "VIP", ticketing.UpdateInventoryParams{
+					UnitPrice: &price, Currency: of("NGN"), IsFree: of(false),
+				})
+				return err
+			},
+			made: func(ctx context.Context, o office, n int) (bool, error) {
+				tiers, err := o.svc.ListInventory(ctx, o.caller, o.event)
+				return err == nil && *tiers[0].UnitPrice == money.Amount(100_00+n), err
+			},
+		},
+	})
+}
+
+var errHalfDone = errors.New("something is half done")
+
+// once is what there may be of a thing.
+func once(number int, err error) (bool, error) {
+	if err == nil && number > 1 {
+		err = errors.New("something is done twice")
+	}
+	return number == 1, err
+}
+
+// moved tells whether a movement with a reference is in the ledger of a wallet.
+func (o office) moved(ctx context.Context, wallet ledger.Wallet, reference string) (bool, error) {
+	found := 0
+	err := o.staff.Ledger(ctx, o.company, wallet, func(entry ticketing.LedgerEntry) error {
+		if entry.Reference == reference {
+			found++
+		}
+		return nil
+	})
+	return once(found, err)
+}
+
+// keys are those that were made for the n-th deed of a name, successors first.
+func (o office) keys(ctx context.Context, name string, n int) ([]ticketing.APIKey, error) {
+	keys, err := o.staff.ListAPIKeys(ctx, o.company)
+	keys = slices.DeleteFunc(keys, func(key ticketing.APIKey) bool { return key.Name != fmt.Sprintf("%s %d", name, n) })
+	slices.SortFunc(keys, func(a, b ticketing.APIKey) int { // Of one moment they come in no order.
+		return cmp.Compare(successor(b), successor(a))
+	})
+	return keys, err
+}
+
+func successor(key ticketing.APIKey) int {
+	if key.PredecessorID != nil {
+		return 1
+	}
+	return 0
+}
+
+func issueOne(name string) func(ctx context.Context, o office, n int) error {
+	return func(ctx context.Context, o office, n int) error {
+		_, err := o.staff.IssueAPIKey(ctx, o.company, fmt.Sprintf("%s %d", name, n), ticketing.AllGrants())
+		return err
+	}
+}
+
+func revokeAll(ctx context.Context, o office, _ int) error {
+	keys, err := o.staff.ListAPIKeys(ctx, o.company)
+	for _, key := range keys {
+		_, failed := o.staff.RevokeAPIKey(ctx, key.ID)
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// prepare and finish surround a deed.
+func (d deed) prepare(ctx context.Context, o office, n int) error {
+	if d.ready == nil {
+		return nil
+	}
+	return d.ready(ctx, o, n)
+}
+
+func (d deed) finish(ctx context.Context, o office, n int) error {
+	if d.after == nil {
+		return nil
+	}
+	return d.after(ctx, o, n)
+}
+
+// openOffice is an office in a shop whose own key makes room for others.
+func openOffice(t testing.TB, shop *ticketingtest.Shop) office {
+	t.Helper()
+	event := shop.Event(t)
+	shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
+	o := newOffice(shop.Service, shop.Company.ID, event.ID)
+	if err := revokeAll(t.Context(), o, 0); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}

@@ -1,0 +1,4 @@
+package main
+
+// Run is the program without the process around it.
+var Run = run

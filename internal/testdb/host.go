@@ -1,0 +1,103 @@
+package testdb
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/store"
+)
+
+// Host is a way to keep a host's own rows in the database of a store, under a name for subtests.
+type Host struct {
+	Name string
+	// Open opens an empty store, and the host's pool on its database. A table of the host's is there again for the next
+	// test, without its rows.
+	Open func(tb testing.TB) (*store.Store, *bun.DB)
+}
+
+// SQLite tells whether the host is one of SQLite.
+func (h Host) SQLite() bool { return h.Name == "sqlite" }
+
+// Hosts are those of SQLite and of PostgreSQL: with a pool beside the store's, of Bun's own driver or of another, or
+// with one for both; with the tables in a schema that the host's search path lacks; with locks of rows for gates; and
+// with tables as a distributed engine wants them.
+func Hosts() []Host {
+	return []Host{
+		{Name: "sqlite", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			path := filepath.Join(tb.TempDir(), "ticketing.db")
+			s := migrated(tb, Open(tb, "sqlite:"+path, nil))
+			return s, bun.NewDB(Pool(tb, "sqlite:"+path), sqlitedialect.New())
+		}},
+		{Name: "postgres", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			dsn := DSN(tb)
+			return Open(tb, dsn, nil), bun.NewDB(Pool(tb, dsn), pgdialect.New())
+		}},
+		{Name: "pgx", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			dsn := DSN(tb)
+			config, err := pgx.ParseConfig(dsn)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			pool := stdlib.OpenDB(*config)
+			tb.Cleanup(func() { _ = pool.Close() })
+			return Open(tb, dsn, nil), bun.NewDB(pool, pgdialect.New())
+		}},
+		{Name: "one pool", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			db := bun.NewDB(Pool(tb, DSN(tb)), pgdialect.New())
+			s, err := store.OpenDB(tb.Context(), db, nil)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return s, db
+		}},
+		{Name: "schema", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			dsn := pgtest.Database(tb)
+			s := migrated(tb, Open(tb, dsn, &store.Config{Schema: "tickets", Connections: connections}))
+			return s, bun.NewDB(Pool(tb, dsn), pgdialect.New())
+		}},
+		{Name: "row gates", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			dsn := DSN(tb)
+			return Open(tb, dsn, &store.Config{RowGates: true, Connections: connections}),
+				bun.NewDB(Pool(tb, dsn), pgdialect.New())
+		}},
+		{Name: "partitioned", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			dsn := PartitionedDSN(tb)
+			return Open(tb, dsn, nil), bun.NewDB(Pool(tb, dsn), pgdialect.New())
+		}},
+	}
+}
+
+// Pool opens a pool of a host's and closes it when the test ends.
+func Pool(tb testing.TB, dsn string) *sql.DB {
+	tb.Helper()
+	pool, err := store.OpenPool(dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pool.SetMaxOpenConns(connections)
+	tb.Cleanup(func() { _ = pool.Close() })
+	return pool
+}
+
+func migrated(tb testing.TB, s *store.Store) *store.Store {
+	tb.Helper()
+	if err := s.Migrate(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}

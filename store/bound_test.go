@@ -1,0 +1,553 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/faultproxy"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/store/storetest"
+)
+
+// hosted is a store whose every Update is a transaction of a host's own.
+type hosted struct {
+	*store.Store
+
+	db     *bun.DB
+	sqlite bool
+}
+
+func (h hosted) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+	return h.within(ctx, func(bound *store.Bound) error { return bound.Update(ctx, fn) })
+}
+
+// View reads in one, too, except where that would keep writers waiting.
+func (h hosted) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+	if h.sqlite {
+		return h.Store.View(ctx, fn)
+	}
+	return h.within(ctx, func(bound *store.Bound) error { return bound.View(ctx, fn) })
+}
+
+func (h hosted) within(ctx context.Context, do func(bound *store.Bound) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	tx, err := h.db.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // Also of what panics.
+	bound, err := h.Bind(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := do(bound); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// A store that is bound to transactions of hosts keeps every promise to whoever writes through it, whatever the driver.
+func TestBoundStore(t *testing.T) {
+	t.Parallel()
+	for name, driver := range drivers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T) ticketing.Store {
+				t.Helper()
+				dsn := testdb.DSN(t)
+				pool := driver(t, dsn)
+				pool.SetMaxOpenConns(8)
+				t.Cleanup(func() { is.New(t).NoErr(pool.Close()) })
+				return hosted{Store: testdb.Open(t, dsn, nil), db: bun.NewDB(pool, pgdialect.New())}
+			})
+		})
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		for _, check := range storetest.Checks() {
+			if strings.Contains(check.Name, "in flight") && strings.HasPrefix(check.Name, "claims/") {
+				continue // Hosts take turns to begin, and meet no claim of another's.
+			}
+			t.Run(check.Name, func(t *testing.T) {
+				t.Parallel()
+				s, db := testdb.Hosts()[0].Open(t)
+				is.New(t).NoErr(check.Run(t.Context(), hosted{Store: s, db: db, sqlite: true}))
+			})
+		}
+	})
+}
+
+// onHosts runs a test with a store and the pool of a host on its database.
+func onHosts(t *testing.T, test func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB)) {
+	t.Helper()
+	for _, kind := range testdb.Hosts() {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			s, db := kind.Open(t)
+			test(t, kind, s, db)
+		})
+	}
+}
+
+// begun begins a transaction of a host's, which ends with the test at the latest.
+func begun(tb testing.TB, db *bun.DB, options *sql.TxOptions) bun.Tx {
+	tb.Helper()
+	tx, err := db.BeginTx(tb.Context(), options)
+	is.New(tb).NoErr(err)
+	tb.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// refuses says why a transaction is none to sell in.
+func refuses(tb testing.TB, err error, why string) {
+	tb.Helper()
+	if !errors.Is(err, store.ErrTransaction) || !strings.Contains(err.Error(), why) {
+		tb.Errorf("got %v, want a refusal that says %q", err, why)
+	}
+}
+
+func appended(name string) func(ctx context.Context, tx ticketing.Tx) error {
+	return func(ctx context.Context, tx ticketing.Tx) error {
+		if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{uuid.Nil}}); err != nil {
+			return err
+		}
+		return tx.AppendSecretName(ctx, name, minute(0))
+	}
+}
+
+// A transaction whose locks would guard nothing, or that may not write, is refused when it is bound.
+func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
+		if kind.SQLite() {
+			return
+		}
+		for _, test := range []struct {
+			why     string
+			options *sql.TxOptions
+			set     string
+		}{
+			{why: "its isolation level is repeatable read", options: &sql.TxOptions{Isolation: sql.LevelRepeatableRead}},
+			{why: "its isolation level is serializable", options: &sql.TxOptions{Isolation: sql.LevelSerializable}},
+			{why: "its isolation level is repeatable read", set: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
+			{why: "it may not write", options: &sql.TxOptions{ReadOnly: true}},
+			{why: "it may not write", set: "SET TRANSACTION READ ONLY"},
+			{why: "standard_conforming_strings", set: "SET LOCAL standard_conforming_strings TO off"},
+			{why: "client_encoding", set: "SET LOCAL client_encoding TO LATIN1"},
+		} {
+			is := is.New(t)
+			if test.why == "client_encoding" && kind.Name == "pgx" {
+				continue // The driver refuses it by itself.
+			}
+			tx := begun(t, db, test.options)
+			if test.set != "" {
+				_, err := tx.ExecContext(t.Context(), test.set)
+				is.NoErr(err)
+			}
+			_, err := s.Bind(t.Context(), tx)
+			refuses(t, err, test.why)
+			is.NoErr(tx.Rollback())
+		}
+		// What becomes so later is found when it matters.
+		is := is.New(t)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		_, err = tx.ExecContext(t.Context(), "SET TRANSACTION READ ONLY")
+		is.NoErr(err)
+		refuses(t, bound.Update(t.Context(), appended("later")), "it may not write")
+		refuses(t, bound.Snapshot(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }), "one moment")
+		is.NoErr(tx.Rollback())
+		is.Equal(len(names(t, s)), 0)
+	})
+}
+
+// An error that the host swallowed has doomed its transaction, as PostgreSQL has it: an Update says so, and a new one
+// is not bound. On SQLite such an error spoils nothing.
+func TestHostThatSwallowsAnError(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
+		is := is.New(t)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		_, err = tx.ExecContext(t.Context(), "INSERT INTO nowhere VALUES (1)")
+		is.True(err != nil)
+		err = bound.Update(t.Context(), appended("name"))
+		if kind.SQLite() {
+			is.NoErr(err)
+			is.NoErr(tx.Commit())
+			is.Equal(names(t, s), []string{"name"})
+			return
+		}
+		refuses(t, err, "a statement of it failed")
+		is.True(tx.Commit() != nil) // Bun's driver would have reported no error before.
+
+		tx = begun(t, db, nil)
+		_, err = tx.ExecContext(t.Context(), "INSERT INTO nowhere VALUES (1)")
+		is.True(err != nil)
+		_, err = s.Bind(t.Context(), tx)
+		refuses(t, err, "a statement of it failed")
+		is.Equal(len(names(t, s)), 0)
+	})
+}
+
+// An error that fn swallows fails its Update, and nothing else of the transaction.
+func TestPartThatSwallowsAnError(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+		is := is.New(t)
+		furnish(t, s)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		is.NoErr(bound.Update(t.Context(), appended("before")))
+		err = bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			is.NoErr(appended("within")(ctx, tx))
+			_ = tx.CreateCompany(ctx, companyRecord(company)) // It is there.
+			_, _ = tx.SecretNames(ctx)
+			return nil
+		})
+		is.True(err != nil)
+		is.NoErr(bound.Update(t.Context(), appended("after")))
+		is.NoErr(tx.Commit())
+		is.Equal(names(t, s), []string{"after", "before"})
+	})
+}
+
+// After its end a transaction is told as ended, whoever ended it, and nothing is written.
+func TestBoundAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
+		is := is.New(t)
+		ends := map[string]func(tx bun.Tx) error{
+			"commit":   func(tx bun.Tx) error { return tx.Commit() },
+			"rollback": func(tx bun.Tx) error { return tx.Rollback() },
+		}
+		if kind.SQLite() { // As SQLite does by itself when a disk is full.
+			ends["behind the driver's back"] = func(tx bun.Tx) error {
+				_, err := tx.ExecContext(t.Context(), "ROLLBACK")
+				return err
+			}
+		}
+		for _, end := range ends {
+			tx := begun(t, db, nil)
+			bound, err := s.Bind(t.Context(), tx)
+			is.NoErr(err)
+			is.NoErr(end(tx))
+			refuses(t, bound.Update(t.Context(), appended("late")), "it has ended")
+			refuses(t, bound.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+				_, err := tx.SecretNames(ctx)
+				return err
+			}), "it has ended")
+			_, err = s.Bind(t.Context(), tx)
+			refuses(t, err, "it has ended")
+			is.Equal(len(names(t, s)), 0)
+		}
+		_, err := s.Bind(t.Context(), bun.Tx{})
+		refuses(t, err, "there is none")
+	})
+}
+
+// A transaction that ends in the middle of a part keeps nothing of it.
+func TestTransactionThatEndsWithinAPart(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+		is := is.New(t)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		refuses(t, bound.Update(t.Context(), func(ctx context.Context, part ticketing.Tx) error {
+			is.NoErr(appended("torn")(ctx, part))
+			return tx.Rollback()
+		}), "it has ended")
+		is.Equal(len(names(t, s)), 0)
+	})
+}
+
+// A transaction of another database is refused, also where that has the tables of a store, and so is one of the same
+// database that does not see them.
+func TestTransactionOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	kinds := testdb.Hosts()
+	for i, kind := range kinds {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s, db := kind.Open(t)
+			_, other := kind.Open(t)
+			_, err := s.Bind(t.Context(), begun(t, other, nil))
+			refuses(t, err, "not of the store's database")
+			_, foreign := kinds[1-min(i, 1)].Open(t)
+			_, err = s.Bind(t.Context(), begun(t, foreign, nil))
+			refuses(t, err, "it is not one of")
+			if kind.SQLite() || kind.Name == "schema" { // Its search path is the store's own.
+				return
+			}
+			tx := begun(t, db, nil)
+			_, err = tx.ExecContext(t.Context(), "SET LOCAL search_path TO pg_catalog")
+			is.NoErr(err)
+			_, err = s.Bind(t.Context(), tx)
+			refuses(t, err, "does not see the store's tables")
+			_, err = tx.ExecContext(t.Context(), "SET LOCAL search_path TO public")
+			is.NoErr(err) // The refusal has left the transaction as it was.
+			_, err = s.Bind(t.Context(), tx)
+			is.NoErr(err)
+		})
+	}
+}
+
+// A database that is not migrated is told of by its own error, before anything is asked of the transaction.
+func TestBindBeforeMigrating(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	path := filepath.Join(t.TempDir(), "new.db")
+	s := testdb.Open(t, "sqlite:"+path, nil)
+	db := bun.NewDB(testdb.Pool(t, "sqlite:"+path), sqlitedialect.New())
+	_, err := s.Bind(t.Context(), begun(t, db, nil))
+	is.True(errors.Is(err, store.ErrNotMigrated))
+}
+
+// A server that was restarted is the same database.
+func TestBindAfterARestart(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server := pgtest.Start(t)
+	s := testdb.Open(t, server.DSN("postgres"), nil)
+	db := bun.NewDB(testdb.Pool(t, server.DSN("postgres")), pgdialect.New())
+	is.NoErr(s.Migrate(t.Context()))
+	bind := func() error {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		_, err = s.Bind(t.Context(), tx)
+		return err
+	}
+	is.NoErr(bind())
+	server.Restart()
+	for bind() != nil { // The host's own pool has dead connections.
+		is.True(!errors.Is(bind(), store.ErrTransaction))
+	}
+}
+
+// On SQLite a transaction that was not begun IMMEDIATE is refused, whether somebody writes meanwhile or not, and so is
+// a connection that checks no foreign keys.
+func TestTransactionsOfSQLiteThatAreRefused(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	path := filepath.Join(t.TempDir(), "ticketing.db")
+	s := testdb.Open(t, "sqlite:"+path, nil)
+	is.NoErr(s.Migrate(t.Context()))
+	pool := func(options string) *bun.DB {
+		db, err := sql.Open("sqlite", "file:"+path+"?"+options)
+		is.NoErr(err)
+		t.Cleanup(func() { _ = db.Close() })
+		return bun.NewDB(db, sqlitedialect.New())
+	}
+	const why = "it was not begun IMMEDIATE"
+	deferred := pool("_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
+	_, err := s.Bind(t.Context(), begun(t, deferred, nil))
+	refuses(t, err, why)
+
+	reading := begun(t, deferred, nil)
+	var kept int
+	is.NoErr(reading.NewRaw("SELECT count(*) FROM ticketing_secrets").Scan(t.Context(), &kept))
+	_, err = s.Bind(t.Context(), reading)
+	refuses(t, err, why)
+
+	immediate := pool("_txlock=immediate&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
+	writing := begun(t, immediate, nil)
+	started := time.Now()
+	_, err = s.Bind(t.Context(), begun(t, deferred, nil)) // Somebody writes, and it is not this one.
+	refuses(t, err, why)
+	is.True(time.Since(started) < 2*time.Second) // Nor does it wait for the other.
+	bound, err := s.Bind(t.Context(), writing)
+	is.NoErr(err)
+	is.NoErr(bound.Update(t.Context(), appended("name")))
+	var timeout int
+	is.NoErr(writing.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &timeout))
+	is.Equal(timeout, 5000) // It is as it was.
+	is.NoErr(writing.Commit())
+	is.Equal(names(t, s), []string{"name"})
+
+	unchecked := begun(t, pool("_txlock=immediate"), nil)
+	_, err = s.Bind(t.Context(), unchecked)
+	refuses(t, err, "foreign_keys is off")
+	is.NoErr(unchecked.Rollback())
+
+	held := begun(t, immediate, nil)
+	_, err = held.ExecContext(t.Context(), "PRAGMA query_only = 1")
+	is.NoErr(err)
+	_, err = s.Bind(t.Context(), held)
+	refuses(t, err, "it may not write")
+}
+
+// A part that cannot wait any longer leaves the transaction to the host, who may try again; a store's own Update that
+// waits for the host is busy, too.
+func TestPartThatWaits(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
+		if kind.SQLite() {
+			return
+		}
+		is := is.New(t)
+		furnish(t, s)
+		soon := ticketing.Entrance{Close: []uuid.UUID{company}, Patience: 150 * time.Millisecond}
+		enter := func(ctx context.Context, tx ticketing.Tx) error { _, err := tx.Enter(ctx, soon); return err }
+
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		is.NoErr(s.Update(t.Context(), func(ctx context.Context, other ticketing.Tx) error {
+			if _, err := other.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}}); err != nil {
+				return err
+			}
+			is.True(errors.Is(bound.Update(ctx, enter), ticketing.ErrBusy))
+			is.NoErr(bound.Update(ctx, appended("meanwhile")))
+			return nil
+		}))
+		is.NoErr(bound.Update(t.Context(), enter))
+		is.True(errors.Is(s.Update(t.Context(), enter), ticketing.ErrBusy)) // The gate is the host's until it ends.
+		is.NoErr(tx.Commit())
+		is.NoErr(s.Update(t.Context(), enter))
+		is.Equal(names(t, s), []string{"meanwhile"})
+	})
+}
+
+// A part that fails gives its locks back, the claims of its keys among them.
+func TestPartThatFailsLetsGo(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
+		if kind.SQLite() {
+			return
+		}
+		is := is.New(t)
+		in := ticketing.Entrance{Close: []uuid.UUID{company}, Claim: claim("key")}
+		furnish(t, s)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		failed := errors.New("refused")
+		is.Equal(bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			_, err := tx.Enter(ctx, in)
+			is.NoErr(err)
+			return failed
+		}), failed)
+		is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			inFlight, err := tx.Enter(ctx, in)
+			is.Equal(inFlight, []bool{false})
+			return err
+		}))
+		is.NoErr(tx.Commit())
+	})
+}
+
+// A passing failure is not tried again: what the host did before is not behind the savepoint.
+func TestPartRunsOnce(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+		is := is.New(t)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		runs := 0
+		err = bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			runs++
+			is.NoErr(appended("once")(ctx, tx))
+			return store.Passing(errPassing)
+		})
+		is.True(errors.Is(err, ticketing.ErrBusy))
+		is.Equal(runs, 1)
+		is.NoErr(tx.Commit())
+		is.Equal(len(names(t, s)), 0)
+	})
+}
+
+// Several goroutines in one transaction take turns.
+func TestBoundByTurns(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+		is := is.New(t)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		var all sync.WaitGroup
+		for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			all.Go(func() {
+				err := bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+					if err := appended(name)(ctx, tx); err != nil || i%2 == 0 {
+						return err
+					}
+					return errPassing
+				})
+				if i%2 == 0 && err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		is.NoErr(tx.Commit())
+		is.Equal(names(t, s), []string{"a", "c", "e"})
+	})
+}
+
+// A connection that is lost in a part is told as a database that is away, and nothing of the transaction is kept.
+func TestPartWhoseConnectionIsLost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	s := testdb.Open(t, dsn, nil)
+	_, rest, _ := strings.Cut(dsn, "@")
+	addr, _, _ := strings.Cut(rest, "/")
+	proxy := faultproxy.New(t, addr)
+	db := bun.NewDB(testdb.Pool(t, strings.Replace(dsn, addr, proxy.Addr(), 1)), pgdialect.New())
+	tx := begun(t, db, nil)
+	bound, err := s.Bind(t.Context(), tx)
+	is.NoErr(err)
+	is.NoErr(bound.Update(t.Context(), appended("before")))
+	proxy.OnMessage(func(m faultproxy.Message) faultproxy.Action {
+		if strings.Contains(m.SQL(), "RELEASE") {
+			return faultproxy.PassAndCut
+		}
+		return faultproxy.Pass
+	})
+	err = bound.Update(t.Context(), appended("lost"))
+	is.True(errors.Is(err, ticketing.ErrUnavailable))
+	is.True(tx.Commit() != nil)
+	is.Equal(len(names(t, s)), 0)
+}
+
+// Binding and a sale say nothing to the host's hooks: they hold the buyers.
+func TestBoundSaysNothingToHooks(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+		is := is.New(t)
+		hook := &spy{}
+		db = db.WithQueryHook(hook)
+		tx := begun(t, db, nil)
+		hook.told = nil
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		is.NoErr(bound.Update(t.Context(), appended("name")))
+		is.Equal(len(hook.told), 0)
+	})
+}

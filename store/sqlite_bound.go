@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/floatgate/ticketing"
+)
+
+// boundSQLite works in a transaction of a host's.
+type boundSQLite struct {
+	*sqliteEngine
+
+	tx *sql.Tx
+}
+
+var (
+	errOtherSQLite = refused("its pool is not one of modernc.org/sqlite: two libraries of SQLite in one process " +
+		"spoil each other's locks of the file")
+	errNoKeys       = refused("foreign_keys is off on its connection")
+	errNotImmediate = refused("it was not begun IMMEDIATE: ask for _txlock=immediate, as OpenPool does")
+)
+
+// bind refuses a transaction that may not be able to write when it wants to.
+func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
+	if pool.Dialect().Name() != dialect.SQLite {
+		return nil, refused("it is not one of SQLite")
+	}
+	if _, same := pool.Driver().(*sqlite.Driver); !same {
+		return nil, errOtherSQLite
+	}
+	b := &boundSQLite{e, tx}
+	for _, check := range []func(context.Context) error{b.checkOpen, b.checkFile, b.checkKeys, b.checkLock} {
+		if err := check(ctx); err != nil {
+			return nil, b.classify(err)
+		}
+	}
+	return b, nil
+}
+
+// checkOpen finds out whether there still is a transaction: SQLite ends one by itself on some errors, as of a full
+// disk, and the driver does not tell. What followed would be committed statement by statement.
+func (e *boundSQLite) checkOpen(ctx context.Context) error {
+	_, err := e.tx.ExecContext(ctx, "BEGIN")
+	if err == nil {
+		_ = e.tx.Rollback() // Nothing more is let through.
+		return errHostEnded
+	}
+	if strings.Contains(err.Error(), "within a transaction") {
+		return nil
+	}
+	return err
+}
+
+func (e *boundSQLite) checkFile(ctx context.Context) error {
+	var path string
+	err := e.tx.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&path)
+	if err != nil {
+		return err
+	}
+	file, err := os.Stat(path)
+	own, ownErr := os.Stat(e.path)
+	if err != nil || ownErr != nil || !os.SameFile(file, own) {
+		return errElsewhere
+	}
+	return nil
+}
+
+func (e *boundSQLite) checkKeys(ctx context.Context) error {
+	var on bool
+	err := e.tx.QueryRowContext(ctx, "SELECT foreign_keys FROM pragma_foreign_keys").Scan(&on)
+	if err == nil && !on {
+		err = errNoKeys
+	}
+	return err
+}
+
+// checkLock tells whether the transaction has the lock of writers. Where another connection can have it, it has not;
+// where nobody can, a statement of the transaction takes it without waiting, unless somebody else has it.
+func (e *boundSQLite) checkLock(ctx context.Context) error {
+	free, err := e.writable(ctx)
+	if err != nil {
+		return err
+	}
+	if free {
+		return errNotImmediate
+	}
+	var timeout int
+	if err := e.tx.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&timeout); err != nil {
+		return err
+	}
+	if _, err := e.tx.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return err
+	}
+	_, err = e.tx.ExecContext(ctx, "UPDATE ticketing_migrations SET name = name WHERE false")
+	_, restored := e.tx.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", timeout))
+	var passing *passingError
+	if busy := e.classify(err); errors.Is(busy, ticketing.ErrBusy) || errors.As(busy, &passing) {
+		return errNotImmediate
+	}
+	return errors.Join(err, restored)
+}
+
+// writable tells whether a connection could begin to write.
+func (e *sqliteEngine) writable(ctx context.Context) (bool, error) {
+	conn, err := e.prober.Conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	_, err = conn.ExecContext(ctx, beginImmediate)
+	if errors.Is(e.classify(err), ticketing.ErrBusy) {
+		return false, nil
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "ROLLBACK")
+	}
+	if err != nil {
+		discard(conn)
+	}
+	return err == nil, err
+}
+
+// begin begins a part of the transaction. That was begun IMMEDIATE, so it is alone.
+func (e *boundSQLite) begin(ctx context.Context, in ticketing.Entrance) (*begun, []bool, error) {
+	ctx = context.WithoutCancel(ctx)
+	if err := e.checkOpen(ctx); err != nil {
+		return nil, nil, err
+	}
+	if _, err := e.tx.ExecContext(ctx, savepoint); err != nil {
+		return nil, nil, err
+	}
+	return part(e.tx, keepSavepoint), make([]bool, len(in.Claim)), nil
+}
+
+// classify reads what an error means to whoever is in a host's transaction.
+func (e *boundSQLite) classify(err error) error {
+	if errors.Is(err, ErrTransaction) {
+		return err
+	}
+	if errors.Is(err, sql.ErrTxDone) || err != nil && strings.Contains(err.Error(), "no such savepoint") {
+		return errHostEnded
+	}
+	if native, ok := errors.AsType[*sqlite.Error](err); ok && native.Code() == sqlite3.SQLITE_READONLY {
+		return errHostWrites
+	}
+	return e.sqliteEngine.classify(err)
+}
