@@ -101,6 +101,13 @@ type IssuedAPIKey struct {
 	Key string `json:"key"`
 }
 
+// CompanyAPIKey is a key and whose it is.
+type CompanyAPIKey struct {
+	APIKey
+
+	CompanyID uuid.UUID `json:"companyId"`
+}
+
 // IssueAPIKey makes a key for a company that is currently verified and has fewer than two active ones; else CONFLICT.
 // The name has 2 to 80 characters, the grants are at least one of the seven, no two alike (section 5.1). Whatever
 // answers a browser with it sends Cache-Control: no-store. It needs COMPANY:api_key:manage.
@@ -125,10 +132,11 @@ func (o Operator) IssueAPIKey(
 // (section 5.1). What it asks of the company, and of whoever shows its answer, is what [Operator.IssueAPIKey] asks. It
 // needs COMPANY:api_key:manage.
 func (o Operator) RotateAPIKey(ctx context.Context, keyID uuid.UUID) (IssuedAPIKey, error) {
-	ref, err := o.findKey(ctx, keyID)
+	found, err := o.findKey(ctx, PermissionAPIKeyManage, keyID)
 	if err != nil {
 		return IssuedAPIKey{}, err
 	}
+	ref := found.ref()
 	return o.makeKey(ctx, "key.rotate", ref.CompanyID, func(ctx context.Context, tx Tx) (APIKeyRecord, error) {
 		predecessor, err := only(tx.APIKeys(ctx, []APIKeyRef{ref}))
 		if err == nil && predecessor.Status != APIKeyActive {
@@ -141,10 +149,11 @@ func (o Operator) RotateAPIKey(ctx context.Context, keyID uuid.UUID) (IssuedAPIK
 // RevokeAPIKey makes a key useless from this moment on, verified company or not. One that is revoked already stays as
 // it is. It needs COMPANY:api_key:manage.
 func (o Operator) RevokeAPIKey(ctx context.Context, keyID uuid.UUID) (APIKey, error) {
-	ref, err := o.findKey(ctx, keyID)
+	found, err := o.findKey(ctx, PermissionAPIKeyManage, keyID)
 	if err != nil {
 		return APIKey{}, err
 	}
+	ref := found.ref()
 	var revoked APIKey
 	err = o.change(ctx, PermissionAPIKeyManage, ref.CompanyID,
 		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
@@ -167,6 +176,15 @@ func (o Operator) RevokeAPIKey(ctx context.Context, keyID uuid.UUID) (APIKey, er
 		return APIKey{}, err
 	}
 	return revoked, nil
+}
+
+// GetAPIKey shows a key, never its secret or its digest. It needs COMPANY:api_key:read.
+func (o Operator) GetAPIKey(ctx context.Context, keyID uuid.UUID) (CompanyAPIKey, error) {
+	key, err := o.findKey(ctx, PermissionAPIKeyRead, keyID)
+	if err != nil {
+		return CompanyAPIKey{}, err
+	}
+	return CompanyAPIKey{APIKey: key.apiKey(), CompanyID: key.CompanyID}, nil
 }
 
 // ListAPIKeys shows a company's keys, newest first, never a secret or a digest. It needs COMPANY:api_key:read.
@@ -229,10 +247,10 @@ func (o Operator) makeKey(
 	return IssuedAPIKey{APIKey: made.apiKey(), Key: formatAPIKey(id, secret)}, nil
 }
 
-// findKey finds the company of a key that the actor may manage.
-func (o Operator) findKey(ctx context.Context, keyID uuid.UUID) (APIKeyRef, error) {
-	if err := o.holds(PermissionAPIKeyManage); err != nil {
-		return APIKeyRef{}, err
+// findKey finds a key by its id alone, for an actor that may see it.
+func (o Operator) findKey(ctx context.Context, permission Permission, keyID uuid.UUID) (APIKeyRecord, error) {
+	if err := o.holds(permission); err != nil {
+		return APIKeyRecord{}, err
 	}
 	var key APIKeyRecord
 	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
@@ -243,7 +261,7 @@ func (o Operator) findKey(ctx context.Context, keyID uuid.UUID) (APIKeyRef, erro
 	if err == nil && (key.ID == uuid.Nil || !o.reaches(key.CompanyID)) {
 		err = notFound("The API key")
 	}
-	return key.ref(), err
+	return key, err
 }
 
 func checkGrants(v *violations, grants []Grant) {

@@ -299,3 +299,19 @@ func TestNoKeyIsMadeWithoutRandomness(t *testing.T) {
 		is.Equal(len(keys), 0)
 	})
 }
+
+// A key is found by its id alone, with its company, and never shows its secret.
+func TestAPIKeyIsFoundByItsID(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, other := d.verified(t), d.verified(t)
+		issued := d.issue(t, company)
+		d.issue(t, other)
+		found, err := d.staff.GetAPIKey(t.Context(), issued.ID)
+		is.NoErr(err)
+		is.Equal(found, ticketing.CompanyAPIKey{APIKey: issued.APIKey, CompanyID: company})
+		_, err = d.staff.GetAPIKey(t.Context(), uuid.New())
+		is.Equal(said(err), "The API key was not found.")
+	})
+}

@@ -62,11 +62,31 @@ type BankAccountRef struct {
 	Version   int64
 }
 
+// StaleBankAccountQuery asks for a part of the current bank accounts that were sealed under another key than one.
+type StaleBankAccountQuery struct {
+	SecretName string    // of the one
+	After      uuid.UUID // the company to begin behind; zero: from the beginning
+	Limit      int
+}
+
+// BankAccountResealing tells what became of the bank accounts that were encrypted under another than the first secret
+// key.
+type BankAccountResealing struct {
+	// Resealed is how many were encrypted anew.
+	Resealed int `json:"resealed"`
+	// Left is how many still are not encrypted under the first: what does not decrypt, or was set meanwhile by a process
+	// with another first key. While there are any, their keys must be given.
+	Left int `json:"left"`
+}
+
 // BankAccountReader finds bank accounts.
 type BankAccountReader interface {
 	BankAccounts(ctx context.Context, refs []BankAccountRef) ([]BankAccountRecord, error)
 	// CurrentBankAccount finds the highest version of a company; the zero record where there is none.
 	CurrentBankAccount(ctx context.Context, companyID uuid.UUID) (BankAccountRecord, error)
+	// StaleBankAccounts answers with accounts of whichever company that are current and were sealed under another key
+	// than one, by the company's id.
+	StaleBankAccounts(ctx context.Context, query StaleBankAccountQuery) ([]BankAccountRecord, error)
 }
 
 // BankAccountWriter keeps bank accounts.
@@ -215,6 +235,94 @@ func (s *Service) sealAnew(ctx context.Context, tx BankAccountWriter, account Ba
 		return err
 	}
 	return tx.UpdateBankAccount(ctx, account)
+}
+
+// resealPage is how many bank accounts are looked for at a time.
+const resealPage = 500
+
+// ResealBankAccounts encrypts the number of every company's bank account under the first of [Config.SecretKeys] that
+// another had encrypted, so that the other can be given up; sales go on meanwhile. It may be repeated. No account becomes
+// another one, and the audit log does not tell of it, as of other uses of the keys. One that does not decrypt stays as it
+// is and is told to the log; setting it anew mends it. It needs tenant:manage.
+func (o Operator) ResealBankAccounts(ctx context.Context) (BankAccountResealing, error) {
+	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
+		return BankAccountResealing{}, err
+	}
+	if err := o.s.secrets.check(ctx, o.s); err != nil {
+		return BankAccountResealing{}, err
+	}
+	var done BankAccountResealing
+	err := o.s.eachStaleAccount(ctx, func(stale BankAccountRecord) error {
+		resealed, err := o.s.reseal(ctx, stale.CompanyID)
+		if resealed {
+			done.Resealed++
+		}
+		return err
+	})
+	if err == nil {
+		err = o.s.eachStaleAccount(ctx, func(BankAccountRecord) error {
+			done.Left++
+			return nil
+		})
+	}
+	if err != nil {
+		return BankAccountResealing{}, err
+	}
+	return done, nil
+}
+
+// eachStaleAccount goes through the current bank accounts that another than the first secret key has encrypted.
+func (s *Service) eachStaleAccount(ctx context.Context, do func(stale BankAccountRecord) error) error {
+	query := StaleBankAccountQuery{SecretName: s.keys.Names()[0], Limit: resealPage}
+	for {
+		var page []BankAccountRecord
+		err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+			var err error
+			page, err = tx.StaleBankAccounts(ctx, query)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, stale := range page {
+			if err := do(stale); err != nil {
+				return err
+			}
+			query.After = stale.CompanyID
+		}
+		if len(page) < query.Limit {
+			return nil
+		}
+	}
+}
+
+// reseal encrypts a company's bank account under the first secret key, and tells whether it had to and could. The shared
+// gate keeps the account from being set meanwhile; whoever else encrypts it anew at once writes what decrypts, too.
+func (s *Service) reseal(ctx context.Context, companyID uuid.UUID) (resealed bool, err error) {
+	err = s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+		resealed = false
+		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{companyID}}); err != nil {
+			return err
+		}
+		account, err := tx.CurrentBankAccount(ctx, companyID)
+		if err != nil {
+			return err
+		}
+		number, current, err := s.openNumber(account)
+		if err != nil {
+			s.log.WarnContext(ctx, "a bank account was not encrypted anew", "company", companyID, "error", err)
+			return nil
+		}
+		if current {
+			return nil
+		}
+		if err := s.sealNumber(&account, number); err != nil {
+			return err
+		}
+		resealed = true
+		return tx.UpdateBankAccount(ctx, account)
+	})
+	return resealed && err == nil, err
 }
 
 // GetBankAccount shows where the company's settlements go. It needs COMPANY:settlement:read. NOT_FOUND where no account

@@ -235,6 +235,65 @@ func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 	})
 }
 
+// A company that asks for nothing keeps no master secret in use: all accounts are encrypted anew at once, by whoever has
+// both secrets. What does not decrypt is left, and told.
+func TestBankAccountsAreResealed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		companies := []uuid.UUID{d.verified(t), d.verified(t), d.verified(t)}
+		for _, company := range companies {
+			_, err := d.staff.SetBankAccount(t.Context(), company, accountParams())
+			is.NoErr(err)
+		}
+		_, err := d.staff.SuspendCompany(t.Context(), companies[2])
+		is.NoErr(err)
+		reseal := func(keys ...[]byte) ticketing.BankAccountResealing {
+			t.Helper()
+			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ResealBankAccounts(t.Context())
+			is.NoErr(err)
+			return done
+		}
+		is.Equal(show(t, reseal(secretKey('a'))), `{"resealed":0,"left":0}`)
+		acts, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		is.NoErr(err)
+
+		alone := func() error { return d.service(t, secretKey('b')).Ready(t.Context()) }
+		is.True(errors.Is(alone(), ticketing.ErrSecretKeys))
+		_, err = d.service(t, secretKey('b')).As(ticketing.Staff("test")).ResealBankAccounts(t.Context())
+		is.True(errors.Is(err, ticketing.ErrSecretKeys))
+
+		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":3,"left":0}`)
+		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
+		is.NoErr(alone())
+		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
+		staff := d.service(t, secretKey('b')).As(ticketing.Staff("test"))
+		for _, company := range companies {
+			same, err := staff.SetBankAccount(t.Context(), company, accountParams())
+			is.NoErr(err)
+			is.Equal(same.BankAccountLast4, "2653")
+		}
+		now, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		is.NoErr(err)
+		is.Equal(now, acts) // They are the same accounts.
+
+		// One that was taken from another company does not decrypt.
+		is.NoErr(d.store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			if _, err := tx.Enter(ctx, ticketing.Entrance{Close: companies[:2]}); err != nil {
+				return err
+			}
+			own, err := tx.CurrentBankAccount(ctx, companies[0])
+			if err != nil {
+				return err
+			}
+			own.CompanyID = companies[1]
+			return tx.UpdateBankAccount(ctx, own)
+		}))
+		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":2,"left":1}`)
+		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":0,"left":1}`)
+	})
+}
+
 // A number that was moved from another company, or changed, is not paid to: nothing is debited, and setting the account
 // anew mends it.
 func TestBankAccountsAreBoundToTheirCompany(t *testing.T) {

@@ -1,9 +1,13 @@
 package ticketing
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
+	"sort"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,9 +30,18 @@ type companyBooks struct {
 	settlements cursorOver[SettlementRecord]
 
 	chains *ledger.Verifier
-	rates  map[uuid.UUID]money.Rate
+	rates  map[uuid.UUID]RateRecord
 	shares map[share]money.Amount
 	tally  bookTally
+	// schedule are the company's rates by EffectiveFrom, then position, and newest is the highest position that an order
+	// had a rate of.
+	schedule []RateRecord
+	newest   int64
+	accounts int64 // versions of the bank account
+	open     int   // settlements
+
+	sales     idDigest // orders
+	validated idDigest // admissions that are validated
 }
 
 // bookTally counts what has its cause, and the causes: where they differ, something is missing.
@@ -38,7 +51,6 @@ type bookTally struct {
 	refunded          int64 // refunded orders
 	returned          int64 // movements of rejected settlements
 	rejected          int64 // rejected settlements
-	validated         int64 // admissions
 }
 
 // share is a question that sales ask over and over: what a rate makes of a gross.
@@ -50,8 +62,8 @@ type share struct {
 // newCompanyBooks is about a company and its wallets, FLOAT first, of which the ids are set where there are none, too.
 func newCompanyBooks(b *bookCheck, company CompanyRecord, wallets []WalletRecord) *companyBooks {
 	of := &companyBooks{
-		bookCheck: b, record: company, chains: ledger.NewVerifier(), rates: make(map[uuid.UUID]money.Rate),
-		shares: make(map[share]money.Amount),
+		bookCheck: b, record: company, chains: ledger.NewVerifier(), rates: make(map[uuid.UUID]RateRecord),
+		shares: make(map[share]money.Amount), sales: newIDDigest(), validated: newIDDigest(),
 	}
 	of.float.stream = feedStream(&of.feed, of.readMovements(wallets[0]))
 	orders := feedStream(&of.feed, of.readOrders(wallets[0].Sequence))
@@ -63,7 +75,7 @@ func newCompanyBooks(b *bookCheck, company CompanyRecord, wallets []WalletRecord
 		page, ok := orders.take()
 		for _, rate := range page.rates {
 			if rate.ID != uuid.Nil {
-				of.rates[rate.ID] = rate.Rate
+				of.rates[rate.ID] = rate
 			}
 		}
 		return page.orders, ok
@@ -86,14 +98,14 @@ func (b *companyBooks) check() {
 		b.moveFloat(entry)
 		b.float.pass()
 	}
-	b.ordersBefore(0)
+	b.ordersBefore(math.MaxInt64)
 	for b.earnings.ahead(1) {
 		b.passEarnings()
 	}
-	b.settlementsBefore(0)
+	b.settlementsBefore(math.MaxInt64)
 	for admission := b.admissions.peek(); admission != nil; admission = b.admissions.peek() {
 		b.problemf("admission %s: there is no order %d", admission.ID, admission.OrderNumber)
-		b.admissions.pass()
+		b.passStray(admission)
 	}
 	for ending := b.endings.peek(); ending != nil; ending = b.endings.peek() {
 		b.problemf("order %s: it was ended, and there is no order %d", ending.OrderID, ending.Number)
@@ -108,9 +120,9 @@ func (b *companyBooks) chain(entry *ledger.Entry) {
 	}
 }
 
-// ordersBefore tells of the orders without a debit that have a number below one, or (0) any.
+// ordersBefore tells of the orders without a debit that have a number below one.
 func (b *companyBooks) ordersBefore(number int64) {
-	for order := b.orders.peek(); order != nil && (number == 0 || order.Number < number); order = b.orders.peek() {
+	for order := b.orders.peek(); order != nil && order.Number < number; order = b.orders.peek() {
 		b.problemf("order %s: FLOAT has no debit %d", order.ID, order.Number)
 		b.sold(order)
 		b.orders.pass()
@@ -201,7 +213,7 @@ func (b *companyBooks) passEarnings() {
 		b.settled(entry)
 	case ledger.SettlementRefund:
 		if of := b.earnings.cause().settlement; of.Status != SettlementRejected ||
-			of.RefundSequence != entry.Sequence || of.Amount != entry.Amount {
+			of.RefundSequence != entry.Sequence || of.Amount != entry.Amount || !of.DecidedAt.Equal(entry.At) {
 			b.problemf("EARNINGS %d: no rejected settlement of this amount has its reference", entry.Sequence)
 		} else {
 			b.tally.returned++
@@ -220,15 +232,24 @@ func (b *companyBooks) passEarnings() {
 	b.earnings.pass()
 }
 
-// settlementsBefore tells of the settlements without a debit that have a number below one, or (0) any.
+// settlementsBefore tells of the settlements without a debit that have a number below one.
 func (b *companyBooks) settlementsBefore(number int64) {
-	for of := b.settlements.peek(); of != nil && (number == 0 || of.Number < number); of = b.settlements.peek() {
+	for of := b.settlements.peek(); of != nil && of.Number < number; of = b.settlements.peek() {
 		b.problemf("settlement %s: EARNINGS has no debit %d", of.ID, of.Number)
 		b.passSettlement(of)
 	}
 }
 
 func (b *companyBooks) passSettlement(of *SettlementRecord) {
+	if of.BankAccount < 1 || of.BankAccount > b.accounts {
+		b.problemf("settlement %s: there is no bank account %d", of.ID, of.BankAccount)
+	}
+	switch of.Status { //nolint:exhaustive // The others are over.
+	case SettlementPending, SettlementProcessing, SettlementApproved:
+		if b.open++; b.open > 1 {
+			b.problemf("settlement %s: it is %s, and so is an earlier one", of.ID, of.Status)
+		}
+	}
 	switch {
 	case of.Status == SettlementRejected:
 		b.tally.rejected++
@@ -256,9 +277,12 @@ func (b *companyBooks) settled(debit *ledger.Entry) {
 
 // sold proves an order by itself: its lines, its commission, its branding, and what ended it.
 func (b *companyBooks) sold(order *OrderRecord) {
+	b.sales.add(order.ID)
 	b.lines(order)
-	if rate, known := b.rates[order.RateID]; !known {
+	if scheduled, known := b.rates[order.RateID]; !known {
 		b.problemf("order %s: there is no commission rate %s", order.ID, order.RateID)
+	} else if rate := scheduled.Rate; !b.inForce(&scheduled, order.ConfirmedAt) {
+		b.problemf("order %s: its rate of %s %s was not in force", order.ID, rate.Value(), rate.Unit())
 	} else if commission := b.share(order.RateID, rate, order.Gross); commission != order.Commission {
 		b.problemf("order %s: its commission is %s, its rate of %s %s makes %s of its gross of %s",
 			order.ID, order.Commission, rate.Value(), rate.Unit(), commission, order.Gross)
@@ -287,6 +311,31 @@ func (b *companyBooks) sold(order *OrderRecord) {
 	b.endings.pass()
 }
 
+// inForce tells whether a rate held at a time. That of an order that came before cannot be unknown to one that follows.
+// Beyond that, clocks of several servers tell when an entry of the schedule came about, and a day is left to them.
+func (b *companyBooks) inForce(rate *RateRecord, at time.Time) bool {
+	const clocks = 24 * time.Hour
+	b.newest = max(b.newest, rate.Position)
+	if rate.EffectiveFrom.After(at) {
+		return false
+	}
+	for i := b.effective(at) - 1; i >= 0 && compareRates(&b.schedule[i], rate) > 0; i-- {
+		if later := &b.schedule[i]; later.Position <= b.newest || later.CreatedAt.Add(clocks).Before(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// effective is how many entries of the schedule take effect at or before a time.
+func (b *companyBooks) effective(at time.Time) int {
+	return sort.Search(len(b.schedule), func(i int) bool { return b.schedule[i].EffectiveFrom.After(at) })
+}
+
+func compareRates(a, b *RateRecord) int {
+	return cmp.Or(a.EffectiveFrom.Compare(b.EffectiveFrom), cmp.Compare(a.Position, b.Position))
+}
+
 // lines proves that the lines of an order add up to it, and that a void admission is that of an order that ended.
 func (b *companyBooks) lines(order *OrderRecord) {
 	var gross money.Amount
@@ -297,7 +346,7 @@ func (b *companyBooks) lines(order *OrderRecord) {
 	for ; line != nil && line.OrderNumber <= order.Number; line = b.admissions.peek() {
 		if line.OrderNumber < order.Number {
 			b.problemf("admission %s: there is no order %d", line.ID, line.OrderNumber)
-			b.admissions.pass()
+			b.passStray(line)
 			continue
 		}
 		count++
@@ -310,7 +359,7 @@ func (b *companyBooks) lines(order *OrderRecord) {
 			wrong++
 		}
 		if line.ValidationID != uuid.Nil {
-			b.tally.validated++
+			b.validated.add(line.ID)
 		}
 		b.admissions.pass()
 	}
@@ -328,6 +377,14 @@ func (b *companyBooks) lines(order *OrderRecord) {
 	} else if wrong > 0 {
 		b.problemf("order %s: it is %s, and %d of its admissions are void", order.ID, order.Status, wrong)
 	}
+}
+
+// passStray passes an admission without an order.
+func (b *companyBooks) passStray(admission *AdmissionRecord) {
+	if admission.ValidationID != uuid.Nil {
+		b.validated.add(admission.ID)
+	}
+	b.admissions.pass()
 }
 
 // share is what a rate makes of a gross. Few grosses are sold over and over.

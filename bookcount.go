@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
 )
 
 // counts proves that every funding moved FLOAT.
@@ -88,6 +89,9 @@ func (b *companyBooks) wallets(ctx context.Context) error {
 			continue
 		}
 		b.report.Wallets++
+		if wallet.Currency != money.Currency {
+			b.problemf("wallet %s: its currency is %q", wallet.Wallet, wallet.Currency)
+		}
 		for _, problem := range b.chains.Match(wallet.head()) {
 			b.problem(problem.String())
 		}
@@ -107,25 +111,6 @@ func (b *companyBooks) stock(ctx context.Context) error {
 			b.problemf("event %s tier %q: %d admissions count as sold, there are %d",
 				total.EventID, total.Tier, total.Sold, total.Admissions-total.Restocked)
 		}
-	}
-	return err
-}
-
-// scans proves that each validated admission was admitted by one validation.
-func (b *companyBooks) scans(ctx context.Context) error {
-	admitted, err := b.tx.CountResults(ctx, b.record.ID, opValidate, string(OutcomeAdmitted))
-	if err != nil {
-		return err
-	}
-	if admitted == 0 && b.tally.validated == 0 {
-		return nil
-	}
-	repeated, err := b.tx.RepeatedSubjects(ctx, b.record.ID, opValidate, string(OutcomeAdmitted), maxProblems+1)
-	for _, id := range repeated {
-		b.problemf("admission %s: more than one validation admitted it", id)
-	}
-	if err == nil && len(repeated) == 0 && admitted != b.tally.validated {
-		b.problemf("validations: %d admitted somebody, %d admissions are validated", admitted, b.tally.validated)
 	}
 	return err
 }

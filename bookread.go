@@ -39,13 +39,16 @@ type portions struct {
 	after, last, end int64
 }
 
-func newPortions(end int64) *portions { return &portions{last: min(bookPage, end), end: end} }
+// newPortions begins below every number: no number that should not be there is passed over.
+func newPortions(end int64) *portions {
+	return &portions{after: math.MinInt64, last: max(min(bookPage, end), 0), end: end}
+}
 
-// next says what follows a page, given the number behind which more of this range may lie (0: none does).
-func (p *portions) next(within int64) (more bool) {
+// next says what follows a page, given the number behind which more of this range may lie (nil: none does).
+func (p *portions) next(within *int64) (more bool) {
 	switch {
-	case within > 0:
-		p.after = within
+	case within != nil:
+		p.after = *within
 	case p.last == 0:
 		return false
 	case p.last >= p.end:
@@ -56,12 +59,12 @@ func (p *portions) next(within int64) (more bool) {
 	return true
 }
 
-// left is the number that a full page ended with, 0 where the range ends with it, too.
-func (p *portions) left(number int64) int64 {
+// left is the number that a full page ended with, nil where the range ends with it, too.
+func (p *portions) left(number int64) *int64 {
 	if number == p.last {
-		return 0
+		return nil
 	}
-	return number
+	return &number
 }
 
 func (b *companyBooks) readMovements(of WalletRecord) func(context.Context) (movementPage, bool, error) {
@@ -76,7 +79,7 @@ func (b *companyBooks) readMovements(of WalletRecord) func(context.Context) (mov
 			return page, false, err
 		}
 		b.tell(len(page.entries))
-		within := int64(0)
+		var within *int64
 		if len(page.entries) == bookPage {
 			within = along.left(page.entries[bookPage-1].Sequence)
 		}
@@ -180,7 +183,7 @@ func (b *companyBooks) readOrders(end int64) func(context.Context) (orderPage, b
 				return page, false, err
 			}
 		}
-		within := int64(0)
+		var within *int64
 		if len(page.orders) == bookPage {
 			within = along.left(page.orders[bookPage-1].Number)
 		}
@@ -200,18 +203,18 @@ func (b *companyBooks) readAdmissions(end int64) func(context.Context) ([]Admiss
 		if err != nil {
 			return nil, false, err
 		}
-		within := int64(0)
+		var within *int64
 		line = math.MaxInt32
 		if len(admissions) == limit {
 			last := admissions[limit-1]
-			within, line = last.OrderNumber, last.Line
+			within, line = &last.OrderNumber, last.Line
 		}
 		return admissions, along.next(within), nil
 	}
 }
 
 func (b *companyBooks) readEndings() func(context.Context) ([]OrderEndingRecord, bool, error) {
-	query := OrderEndingQuery{CompanyID: b.record.ID, Limit: bookPage}
+	query := OrderEndingQuery{CompanyID: b.record.ID, After: math.MinInt64, Limit: bookPage}
 	return func(ctx context.Context) ([]OrderEndingRecord, bool, error) {
 		endings, err := b.tx.ListOrderEndings(ctx, query)
 		more := len(endings) == bookPage

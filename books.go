@@ -3,6 +3,7 @@ package ticketing
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -26,6 +27,20 @@ type SoldQuery struct {
 	Limit int
 }
 
+// SubjectQuery asks for a part of the spent keys of an operation, lowest key first, byte by byte.
+type SubjectQuery struct {
+	CompanyID          uuid.UUID
+	Operation, Outcome string
+	After              string // the key to begin behind
+	Limit              int
+}
+
+// KeySubject is a spent key and what it names.
+type KeySubject struct {
+	Key     string
+	Subject uuid.UUID
+}
+
 // BookReader finds what the verification of a company's books goes through from its beginning to its end.
 type BookReader interface {
 	// ListSoldOrders answers with orders, by number, without their buyers.
@@ -34,10 +49,11 @@ type BookReader interface {
 	ListSoldAdmissions(ctx context.Context, query SoldQuery) ([]AdmissionRecord, error)
 	// FloatCredits finds a company's fundings by their references.
 	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCreditRecord, error)
-	// CountResults counts the spent keys of an operation that had an outcome.
-	CountResults(ctx context.Context, companyID uuid.UUID, operation, outcome string) (int64, error)
-	// RepeatedSubjects answers with the subjects that more than one of those keys name, by id.
-	RepeatedSubjects(ctx context.Context, companyID uuid.UUID, operation, outcome string, limit int) ([]uuid.UUID, error)
+	// ListSubjects answers with the spent keys of an operation that had an outcome and what they name, by key.
+	ListSubjects(ctx context.Context, query SubjectQuery) ([]KeySubject, error)
+	// StrayCompanies answers with the ids, lowest first, that orders, admissions, movements or other records of the
+	// books name as their company, and that no company has.
+	StrayCompanies(ctx context.Context, limit int) ([]uuid.UUID, error)
 }
 
 // LedgerReport is what a verification found.
@@ -56,13 +72,15 @@ type LedgerReport struct {
 //   - every order has exactly one debit of its gross and one accrual of its commission, in the same order, with the
 //     balances and times that the order tells, and there are no others: so the debits of FLOAT add up to the gross of
 //     all orders, and the accruals to their commission;
-//   - an order's lines add up to its gross, and its commission is what its rate makes of it;
+//   - an order's lines add up to its gross, and its commission is what its rate makes of it, which was in force;
 //   - a refunded order has exactly one refund in FLOAT and one reversal in EARNINGS, no other has any, and its
 //     admissions are void, as those of a cancelled one are;
 //   - every settlement has its debit of all that EARNINGS held, a rejected one exactly one refund, no other any;
 //   - every tier has as many admissions as were created in its batches, and as many sold as there are sold admissions
 //     that were not put back on sale;
-//   - at most one validation admitted each admission.
+//   - every order is what exactly one spent key of a checkout names, and no such key names anything else;
+//   - every validated admission was admitted by exactly one validation, and no validation admitted any other;
+//   - of everybody's books, none is of a company that is not there.
 //
 // It takes the same memory for books of any length. progress, of which there is at most one, is told now and then how
 // many movements were read, of how many; it must be quick, must not call the service, and may be told from the beginning
@@ -74,7 +92,7 @@ func (o Operator) VerifyLedger(
 		return LedgerReport{}, err
 	}
 	var books *bookCheck
-	err := o.s.store.Snapshot(ctx, func(ctx context.Context, tx ReadTx) error {
+	err := o.s.wholeSnapshot(ctx, func(ctx context.Context, tx ReadTx) error {
 		books = &bookCheck{tx: tx, report: LedgerReport{Problems: []string{}}}
 		if len(progress) > 0 {
 			books.progress = progress[0]
@@ -89,7 +107,7 @@ func (o Operator) VerifyLedger(
 				return err
 			}
 		}
-		return eachCompany(ctx, tx, companyID, func(ctx context.Context, companies []CompanyRecord) error {
+		err := eachCompany(ctx, tx, companyID, func(ctx context.Context, companies []CompanyRecord) error {
 			for _, company := range companies {
 				if err := books.company(ctx, company); err != nil {
 					return err
@@ -97,6 +115,14 @@ func (o Operator) VerifyLedger(
 			}
 			return nil
 		})
+		if err != nil || companyID != uuid.Nil {
+			return err
+		}
+		strays, err := tx.StrayCompanies(ctx, maxProblems+1)
+		for _, id := range strays {
+			books.problem(fmt.Sprintf("company %s has records, and there is no such company", id))
+		}
+		return err
 	})
 	if err != nil {
 		return LedgerReport{}, err
@@ -182,10 +208,19 @@ func (b *bookCheck) company(ctx context.Context, company CompanyRecord) error {
 		wallets[i].CompanyID, wallets[i].Wallet = ref.CompanyID, ref.Wallet // Movements may be there without it.
 	}
 	of := newCompanyBooks(b, company, wallets)
+	if of.schedule, err = b.tx.ListRates(ctx, company.ID, maxListed); err != nil {
+		return err
+	}
+	slices.SortFunc(of.schedule, func(a, b RateRecord) int { return compareRates(&a, &b) })
+	account, err := b.tx.CurrentBankAccount(ctx, company.ID)
+	if err != nil {
+		return err
+	}
+	of.accounts = account.Version
 	if err := of.feed.run(ctx, of.check); err != nil {
 		return err
 	}
-	for _, check := range []func(context.Context) error{of.counts, of.blame, of.wallets, of.stock, of.scans} {
+	for _, check := range []func(context.Context) error{of.counts, of.blame, of.wallets, of.stock, of.spent} {
 		if err := check(ctx); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ import (
 var ledgerEntries = flag.Int("ledger-entries", 20_000, "how many movements the books of benchmarks hold")
 
 // fillBooks writes sales of one admission each into a company's books, in groups, until they hold so many movements.
-func fillBooks(b *testing.B, shop *ticketingtest.Shop, movements int) {
+func fillBooks(b testing.TB, shop *ticketingtest.Shop, movements int) {
 	b.Helper()
 	is := is.New(b)
 	event := shop.Event(b).ID
@@ -65,6 +65,7 @@ func writeSales(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, 
 	var orders []ticketing.OrderRecord
 	var admissions []ticketing.AdmissionRecord
 	var entries []ledger.Entry
+	var spent []ticketing.ResultRecord
 	tier.Batches, tier.Total = tier.Batches+1, tier.Total+int64(count)
 	for i := range count {
 		price := money.Amount(1000 + (done+i)%7*500)
@@ -74,7 +75,7 @@ func writeSales(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, 
 			Branding: 1, FloatBefore: wallets[0].Balance, EarningsBefore: wallets[1].Balance,
 			BuyerEmail: fmt.Sprintf("buyer-%d@example.com", done+i), BuyerFullname: "Ada Obi", ConfirmedAt: at, CreatedAt: at,
 		}
-		orders = append(orders, order)
+		orders, spent = append(orders, order), append(spent, spentOn(order))
 		admissions = append(admissions, ticketing.AdmissionRecord{
 			CompanyID: company, OrderNumber: order.Number, Line: 1, ID: uuid.New(), LineID: uuid.New(), OrderID: order.ID,
 			EventID: event, Tier: "VIP", Batch: tier.Batches, Title: "VIP seat", UnitPrice: price,
@@ -107,6 +108,7 @@ func writeSales(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, 
 		func() error { return tx.AppendOrders(ctx, orders) },
 		func() error { return tx.AppendAdmissions(ctx, admissions) },
 		func() error { return tx.AppendEntries(ctx, entries) },
+		func() error { return tx.AppendResults(ctx, spent) },
 		func() error {
 			return tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallets[0].WalletRecord, wallets[1].WalletRecord})
 		},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -440,6 +441,60 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 			},
 		},
 		{
+			name: "a settlement that was decided at another time than it was given back",
+			alter: func(h *history) altered {
+				return func(ctx context.Context, tx ticketing.Tx) error {
+					of, err := tx.LockSettlement(ctx, ticketing.SettlementRef{CompanyID: h.company, ID: h.rejected.ID})
+					if err != nil {
+						return err
+					}
+					of.DecidedAt = of.DecidedAt.Add(time.Second)
+					return tx.UpdateSettlement(ctx, of)
+				}
+			},
+			want: func(*history) []string {
+				return []string{"no rejected settlement of this amount has its reference"}
+			},
+		},
+		{
+			name: "a settlement that was requested at another time than its debit",
+			alter: func(h *history) altered {
+				return func(ctx context.Context, tx ticketing.Tx) error {
+					wallets, err := tx.Wallets(ctx, []ticketing.WalletRef{h.earnings})
+					if err != nil {
+						return err
+					}
+					amount := wallets[0].Balance
+					err = tx.CreateSettlement(ctx, ticketing.SettlementRecord{
+						CompanyID: h.company, Number: wallets[0].Sequence + 1, ID: h.event, Amount: amount, BankAccount: 1,
+						Status: ticketing.SettlementPending, RequestedAt: h.Clock.Now().Add(time.Second),
+					})
+					if err != nil {
+						return err
+					}
+					return h.move(h.earnings, ledger.SettlementDebit, -amount, h.event.String())(ctx, tx)
+				}
+			},
+			want: func(*history) []string { return []string{"differs in settlement, amount or time"} },
+		},
+		{
+			name: "a rate that was not in force",
+			alter: func(h *history) altered {
+				return func(ctx context.Context, tx ticketing.Tx) error {
+					rates, err := tx.ListRates(ctx, h.company, 1)
+					if err != nil {
+						return err
+					}
+					later := rates[0]
+					later.ID, later.Position, later.Rate = uuid.New(), later.Position+1, money.Rate{}
+					later.EffectiveFrom = later.EffectiveFrom.Add(time.Hour)
+					later.CreatedAt = later.CreatedAt.Add(-48 * time.Hour)
+					return tx.AppendRate(ctx, later)
+				}
+			},
+			want: func(*history) []string { return []string{"its rate of 2.5 PERCENT was not in force"} },
+		},
+		{
 			name: "a paid settlement that was given back",
 			alter: func(h *history) altered {
 				return h.move(h.earnings, ledger.SettlementRefund, h.paid.Amount, h.paid.ID.String())
@@ -512,7 +567,7 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 				}
 			},
 			want: func(*history) []string {
-				return []string{"validations: 1 admitted somebody, 0 admissions are validated"}
+				return []string{"a validation admitted it, and it is not validated"}
 			},
 		},
 	}
@@ -529,6 +584,97 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 				wantTold(t, report, test.want(h)...)
 			})
 		})
+	}
+}
+
+// Whoever takes the latest order out of the books, with all that it moved, leaves the key of its checkout, and whoever
+// writes an order by hand has none.
+func TestVerificationComparesOrdersWithTheirKeys(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		d.broken = true
+		company, other := d.verified(t), d.verified(t)
+		order := uuid.New()
+		spend := func(company uuid.UUID, key string, order uuid.UUID) {
+			d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+				spent := spentOn(ticketing.OrderRecord{CompanyID: company, ID: order, CreatedAt: opening})
+				spent.Key = key
+				return tx.AppendResults(ctx, []ticketing.ResultRecord{spent})
+			})
+		}
+		spend(company, "by-hand-0001", order)
+		wantProblems(t, d, company, []string{
+			fmt.Sprintf("order %s: the key of its checkout is spent, and there is no such order", order),
+		})
+		d.credit(t, other, 1000_00, "PSK-0001")
+		var sold uuid.UUID
+		d.sell(t, other, func(r *records) { sold = r.orders[0].ID })
+		spend(other, "by-hand-0001", sold)
+		wantProblems(t, d, other, []string{fmt.Sprintf("order %s: 2 spent keys of checkouts name it", sold)})
+		third := d.verified(t)
+		d.credit(t, third, 1000_00, "PSK-0001")
+		d.sell(t, third, func(r *records) {
+			sold = uuid.New()
+			r.orders[0].ID, r.admissions[0].OrderID = sold, sold
+			for _, e := range []*ledger.Entry{&r.debits[0], &r.accruals[0]} {
+				e.Reference = sold.String()
+				e.Hash = e.Sum()
+			}
+		})
+		wantProblems(t, d, third, []string{
+			fmt.Sprintf("order %s: no spent key of a checkout names it", sold),
+			"the key of its checkout is spent, and there is no such order",
+		})
+	})
+}
+
+func TestVerificationFindsRecordsOfNoCompany(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		d.broken = true
+		company, stray := d.verified(t), uuid.New()
+		d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.AppendOrders(ctx, []ticketing.OrderRecord{{
+				CompanyID: stray, Number: 1, ID: uuid.New(), EventID: uuid.New(), Status: ticketing.OrderConfirmed,
+				ConfirmedAt: opening, CreatedAt: opening,
+			}})
+		})
+		wantProblems(t, d, uuid.Nil, []string{fmt.Sprintf("company %s has records, and there is no such company", stray)})
+		wantProblems(t, d, company, nil)
+	})
+}
+
+// Books of any length are verified in the same memory: what lives after a collection is looked at on the way. No other
+// test runs beside this one, so that what lives is this verification's.
+func TestVerificationHoldsLittleMemory(t *testing.T) { //nolint:paralleltest // See above.
+	const movements, most = 100_000, 16 << 20
+	is := is.New(t)
+	for _, store := range stores() {
+		if store.Name != "sqlite" {
+			continue
+		}
+		shop := openShop(t, store, &ticketingtest.Config{Float: money.MaxInput})
+		fillBooks(t, shop, movements)
+		living := func() uint64 {
+			var stats runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&stats)
+			return stats.HeapAlloc
+		}
+		before, peak, calls := living(), uint64(0), 0
+		report, err := shop.Staff.VerifyLedger(t.Context(), shop.Company.ID, func(int64, int64) {
+			if calls++; calls%20 == 0 {
+				peak = max(peak, living())
+			}
+		})
+		is.NoErr(err)
+		is.Equal(report.Problems, []string{})
+		is.True(report.Entries >= movements-1)
+		is.True(calls >= movements/500)
+		if peak > before+most {
+			t.Errorf("%d bytes live, %d before", peak, before)
+		}
+		t.Logf("%d bytes more at most", int64(peak)-int64(before))
 	}
 }
 
@@ -705,6 +851,8 @@ func TestAStatementTellsAPeriod(t *testing.T) {
 		is.Equal(shop.Staff.Statement(t.Context(), h.company, time.Time{}, time.Time{}, none), enough)
 		err = shop.Staff.Statement(t.Context(), h.company, begun, begun, none)
 		is.Equal(said(err), "from: must be before the end of the period")
+		err = shop.Staff.Statement(t.Context(), h.company, time.Time{}, begun.Add(-time.Hour), none)
+		is.Equal(said(err), "to: must be after the creation of the company")
 		is.Equal(code(shop.Staff.Statement(t.Context(), uuid.New(), begun, begun, none)), ticketing.CodeNotFound)
 	})
 }

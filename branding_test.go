@@ -86,6 +86,8 @@ func TestBrandingIsPatched(t *testing.T) {
 	})
 }
 
+// 2.7: brandName "required after normalization, max 120, no control characters"; primaryColor and accentColor "six-digit
+// hex with leading #"; checkoutFooter, ticketFooter and emailFooter "max 500, treated as text".
 func TestBrandingHasRules(t *testing.T) {
 	t.Parallel()
 	const color = "must be # and six hexadecimal digits, such as #2563EB"
@@ -262,6 +264,7 @@ func TestALogoIsOnThePublicInternet(t *testing.T) {
 	})
 }
 
+// 2.7: supportEmail "max 254, normalized to lowercase".
 func TestAnEmailIsOneAddress(t *testing.T) {
 	t.Parallel()
 	const form = "supportEmail: must be one email address, such as ada@example.com"

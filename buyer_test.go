@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -102,6 +103,10 @@ func TestABuyerIsErased(t *testing.T) {
 			again, err := shop.Checkout(ctx, shop.Caller, fmt.Sprint("cart-000", i), basketOf(event.ID, "ada@example.com"))
 			is.NoErr(err)
 			is.Equal(again, want)
+			page, err := shop.Staff.ListOrders(ctx, shop.Company.ID, ticketing.OrderSearch{Email: want.Buyer.Email})
+			is.NoErr(err)
+			is.Equal(len(page.Items), 1)
+			is.Equal(page.Items[0].ID, want.ID) // The email that an order shows finds it.
 		}
 		for _, order := range []ticketing.Order{orders[1], foreign} {
 			found, err := shop.GetOrder(ctx, ticketing.TrustedCaller(shop.Company.ID, ticketing.GrantOrderRead), order.ID)
@@ -181,6 +186,78 @@ func TestABuyerOfManyOrdersIsErased(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+var errUnplugged = errors.New("unplugged")
+
+// heldStore is a store whose every update waits for a function, and does not begin where that fails.
+type heldStore struct {
+	ticketing.Store
+
+	hold func() error // nil: nothing to wait for
+}
+
+func (h *heldStore) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+	if h.hold != nil {
+		if err := h.hold(); err != nil {
+			return err
+		}
+	}
+	return h.Store.Update(ctx, fn)
+}
+
+// An erasure is cut into transactions of a thousand orders. One that breaks off leaves the buyer to a second call, and a
+// checkout between two of them is erased with the others.
+func TestAnErasureThatBreaksOffIsEnded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	held := &heldStore{Store: memory.New()}
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: held})
+	event := shop.Event(t)
+	shop.Inventory(t, event.ID, "VIP", 0, 1000)
+	shop.Inventory(t, event.ID, "VIP", 0, 600)
+	buy := func() {
+		_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 0, 1))
+		is.NoErr(err)
+	}
+	const orders, portion = 1500, 1000
+	erase := func(updates int, beside func()) (ticketing.BuyerErasure, error) {
+		var hold func() error
+		hold = func() error {
+			held.hold = nil // for those of beside
+			defer func() { held.hold = hold }()
+			if updates--; updates < 0 {
+				return errUnplugged
+			}
+			beside()
+			return nil
+		}
+		held.hold = hold
+		defer func() { held.hold = nil }()
+		return shop.Staff.EraseBuyer(t.Context(), shop.Company.ID, "ada@example.com")
+	}
+	for range orders {
+		buy()
+	}
+
+	_, err := erase(1, func() {})
+	is.True(errors.Is(err, errUnplugged))
+	search := ticketing.OrderSearch{Email: "ada@example.com"}
+	search.Limit = ticketing.MaxPageLimit
+	page, err := shop.Staff.ListOrders(t.Context(), shop.Company.ID, search)
+	is.NoErr(err)
+	is.Equal(len(page.Items), ticketing.MaxPageLimit) // what is left is found by the email
+	_, err = shop.Staff.GetBuyer(t.Context(), shop.Company.ID, "ada@example.com")
+	is.NoErr(err)
+
+	erasure, err := erase(1, buy)
+	is.NoErr(err)
+	is.Equal(erasure, ticketing.BuyerErasure{Erased: true, Orders: orders - portion + 1})
+	page, err = shop.Staff.ListOrders(t.Context(), shop.Company.ID, search)
+	is.NoErr(err)
+	is.Equal(len(page.Items), 0)
+	_, err = shop.Staff.GetBuyer(t.Context(), shop.Company.ID, "ada@example.com")
+	is.Equal(code(err), ticketing.CodeNotFound)
 }
 
 // Checkouts and erasures of one buyer at once: each checkout is erased whole or comes after, with its record.

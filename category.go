@@ -72,7 +72,7 @@ func (o Operator) CreateCategory(ctx context.Context, name, slug string) (Catego
 		ID: o.s.newID(), Name: name, Slug: slug, Status: CategoryActive, CreatedAt: o.s.now(),
 	}
 	err := o.s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, Entrance{}); err != nil {
+		if _, err := tx.Enter(ctx, platformAlone()); err != nil {
 			return err
 		}
 		if err := tx.CreateCategory(ctx, category); err != nil {
@@ -129,7 +129,7 @@ func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Categor
 	at := o.s.now()
 	var category CategoryRecord
 	err := o.s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, Entrance{}); err != nil {
+		if _, err := tx.Enter(ctx, platformAlone()); err != nil {
 			return err
 		}
 		var err error

@@ -2,8 +2,10 @@ package ticketing_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -70,6 +72,46 @@ func TestASlugIsTakenForEver(t *testing.T) {
 		told, err := json.Marshal(listed[1])
 		is.NoErr(err)
 		is.Equal(string(told), fmt.Sprintf(`{"id":%q,"name":"Music","slug":"music","status":"INACTIVE"}`, music.ID.String()))
+	})
+}
+
+// Of several who deactivate a category at once, or make one of a slug, one does, and the audit log tells of that one.
+func TestACategoryChangesOnceAtOnce(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		const staff, rounds = 8, 5
+		for round := range rounds {
+			slug := fmt.Sprintf("music-%d", round)
+			made, refused := make([]ticketing.Category, staff), make([]error, staff)
+			var wg sync.WaitGroup
+			for i := range staff {
+				wg.Go(func() { made[i], refused[i] = d.staff.CreateCategory(t.Context(), "Music", slug) })
+			}
+			wg.Wait()
+			var music ticketing.Category
+			for i, err := range refused {
+				if err == nil {
+					is.Equal(music, ticketing.Category{}) // two were made
+					music = made[i]
+					continue
+				}
+				is.Equal(code(err), ticketing.CodeConflict)
+			}
+			errs := make([]error, staff)
+			for i := range staff {
+				wg.Go(func() { errs[i] = second(d.staff.DeactivateCategory(t.Context(), music.ID)) })
+			}
+			wg.Wait()
+			is.NoErr(errors.Join(errs...))
+		}
+		page, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+		is.NoErr(err)
+		told := map[string]int{}
+		for _, act := range page.Items {
+			told[act.Action]++
+		}
+		is.Equal(told, map[string]int{"category.create": rounds, "category.deactivate": rounds})
 	})
 }
 

@@ -54,7 +54,7 @@ func (s *Service) Checkout(ctx context.Context, caller Caller, key string, param
 
 func newCheckouts(s *Service, g Grouping) *operation[CheckoutParams, Order] {
 	op := &operation[CheckoutParams, Order]{
-		name: "checkouts.create", grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: recallOrders,
+		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: recallOrders,
 	}
 	return op.grouped(s, g, groupAdmissions, func(p CheckoutParams) int {
 		admissions := 0

@@ -21,6 +21,7 @@ func mustRate(tb testing.TB, value string, unit money.Unit) money.Rate {
 	return rate
 }
 
+// 2.9, item 1: "the latest rate whose effectiveFrom is at or before the transaction time … (ties by creation time)".
 func TestTheLatestEffectiveRateHolds(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {

@@ -52,7 +52,6 @@ func everywhere(statement string) bool {
 		`^INSERT INTO ticketing_api_key_directory `,
 		`^(SELECT|INSERT INTO|UPDATE) [^()]*ticketing_(categories|secrets|migrations)\b`,
 		`^SELECT [^()]* FROM ticketing_companies WHERE id = ANY \(`,
-		`^SELECT DISTINCT substr\(digest, 4, 16\) AS name FROM ticketing_api_keys WHERE status = 'ACTIVE' ORDER BY name$`,
 		`^WITH RECURSIVE waiting `,                             // DueCompanies
 		`^SELECT company_id, id FROM ticketing_events WHERE s`, // DueEvents
 		`^SELECT .* FROM pg_catalog\.`,
@@ -126,6 +125,7 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Grouping: groups, OnFact: facts.Tell,
 	})
 	is.NoErr(err)
+	is.NoErr(service.Ready(ctx)) // Whether the secret keys are those of the database is asked once, at the start.
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
 	defer db.Close()
 

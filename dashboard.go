@@ -26,7 +26,7 @@ func (o Operator) Dashboard(ctx context.Context, companyID uuid.UUID) (Dashboard
 		return Dashboard{}, err
 	}
 	var shown Dashboard
-	err := o.s.store.Snapshot(ctx, func(ctx context.Context, tx ReadTx) error {
+	err := o.s.wholeSnapshot(ctx, func(ctx context.Context, tx ReadTx) error {
 		if _, err := findCompany(ctx, tx, companyID); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 // OrderEnding is what ended an order, as an operator sees it.
 type OrderEnding struct {
 	Reason    string `json:"reason"`
-	Restocked bool   `json:"restocked"` // its admissions went back as unsold
+	Restocked bool   `json:"restocked"` // its admissions count as unsold; not on sale in a tier that was cancelled
 	At        Time   `json:"at"`
 }
 
@@ -21,7 +21,7 @@ type OrderEndingRecord struct {
 	OrderID          uuid.UUID
 	Status           OrderStatus // REFUNDED or CANCELLED
 	Reason           string
-	Restocked        bool  // its admissions went back as unsold: they count as sold no more
+	Restocked        bool  // its admissions count as sold no more, see RefundParams
 	FloatSequence    int64 // of what FLOAT got back; 0 for a cancelled order
 	EarningsSequence int64 // of what EARNINGS gave back; 0 for a cancelled order
 	At               time.Time

@@ -56,13 +56,14 @@ func (o Operator) CreditFloat(
 			if company.Status != CompanyActive {
 				return conflict("The company is not active.")
 			}
-			if !company.Verification.current(at) {
-				return errUnverified
-			}
 			// The lock comes before the look-up, so that of two equal fundings the second finds the first.
 			float, err := only(tx.LockWallets(ctx, walletRefs(companyID)[:1]))
 			if err != nil {
 				return err
+			}
+			// Where the clock lags behind the wallet, the later time counts, as it does for sales.
+			if !company.Verification.current(float.notBefore(at)) {
+				return errUnverified
 			}
 			if !float.usable() {
 				return conflict("The FLOAT wallet is not active.")

@@ -21,6 +21,8 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
+// 2.9, item 3: "same reference and amount credit once"; "a replay returns applied: false with the original balance
+// movement"; "the same reference with a different amount is 409 and moves no money"; "tenant-scoped".
 func TestFloatIsCreditedOncePerReference(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -48,6 +50,7 @@ func TestFloatIsCreditedOncePerReference(t *testing.T) {
 	})
 }
 
+// 2.9, item 3: "credit once (also under concurrency)".
 func TestTwentyCreditsAtOnceWithOneReferenceCreditOnce(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {
@@ -76,6 +79,8 @@ func TestTwentyCreditsAtOnceWithOneReferenceCreditOnce(t *testing.T) {
 	})
 }
 
+// 2.9, item 2: "Amount: positive, at most two decimals. Provider reference: 8 to 128 characters, first an ASCII letter or
+// digit, then only letters, digits, ., _, :, -".
 func TestFloatCreditsHaveAmountAndReference(t *testing.T) {
 	t.Parallel()
 	const (
@@ -116,6 +121,8 @@ func TestFloatCreditsHaveAmountAndReference(t *testing.T) {
 	})
 }
 
+// 2.9, item 2: "Target: an active company with an active NGN FLOAT wallet"; "A current KYB approval or rollout grace is
+// required; otherwise … 409 with message Current company verification is required before any wallet or ledger change".
 func TestFloatIsCreditedToTheActiveAndVerifiedOnly(t *testing.T) {
 	t.Parallel()
 	const unverified = "Current company verification is required"

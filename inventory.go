@@ -120,7 +120,7 @@ type StockTotal struct {
 	Quantity   int64 // over all batches
 	Sold       int64 // over all batches
 	Admissions int64 // rows of sold admissions
-	Restocked  int64 // of them, those of orders whose refund put them back as unsold
+	Restocked  int64 // of them, those of orders whose refund has them count as unsold
 }
 
 // InventoryReader finds what can be sold.

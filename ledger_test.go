@@ -80,7 +80,18 @@ func (d *desk) writeSale(
 	if err := tx.AppendAdmissions(ctx, sale.admissions); err != nil {
 		return err
 	}
+	if err := tx.AppendResults(ctx, []ticketing.ResultRecord{spentOn(order)}); err != nil {
+		return err
+	}
 	return tx.AppendOrders(ctx, sale.orders)
+}
+
+// spentOn is the key of an order's checkout.
+func spentOn(order ticketing.OrderRecord) ticketing.ResultRecord {
+	return ticketing.ResultRecord{
+		ResultRef: ticketing.ResultRef{CompanyID: order.CompanyID, Operation: "checkouts.create", Key: order.ID.String()},
+		Digest:    "v1.abc", Subject: order.ID, CreatedAt: order.CreatedAt,
+	}
 }
 
 // writeStock adds a sold admission to a company's event, making the event, which has the company's id, its one batch and
@@ -255,7 +266,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 			spoil: func(r *records) { r.orders = nil },
 			want: []string{
 				"FLOAT 3: there is no order of this number", "EARNINGS 2: no order accrues it in this place",
-				"there is no order 3",
+				"there is no order 3", "the key of its checkout is spent, and there is no such order",
 			},
 		},
 		{
@@ -324,7 +335,10 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 				r.debits[0].Kind = ledger.FloatCredit
 				rehash(&r.debits[0])
 			},
-			want: []string{"FLOAT 3: no funding of this amount has its reference", "there is no order 3"},
+			want: []string{
+				"FLOAT 3: no funding of this amount has its reference", "there is no order 3",
+				"the key of its checkout is spent, and there is no such order",
+			},
 		},
 		{
 			name: "funding twice under one reference",
@@ -334,7 +348,10 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 				e.Kind, e.Reference, e.Amount, e.After = ledger.FloatCredit, "PSK-0001", 1000_00, e.Before+1000_00
 				rehash(e)
 			},
-			want: []string{"FLOAT 3: no funding of this amount has its reference", "there is no order 3"},
+			want: []string{
+				"FLOAT 3: no funding of this amount has its reference", "there is no order 3",
+				"the key of its checkout is spent, and there is no such order",
+			},
 		},
 		{
 			name:  "accrual missing",
@@ -406,6 +423,14 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 			},
 		},
 		{
+			name: "line of an order of a number below 1",
+			spoil: func(r *records) {
+				r.admissions = append(r.admissions, r.admissions[0])
+				r.admissions[1].ID, r.admissions[1].OrderNumber = uuid.New(), -7
+			},
+			want: []string{"there is no order -7", `tier "VIP": 3 admissions count as sold, there are 4`},
+		},
+		{
 			name:  "line of another price",
 			spoil: func(r *records) { r.admissions[0].UnitPrice-- },
 			want:  []string{"its lines add up to 9.99, its gross is 10.00"},
@@ -440,7 +465,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 		{
 			name:  "validated by nothing",
 			spoil: func(r *records) { r.admissions[0].ValidationID, r.admissions[0].ValidatedAt = uuid.New(), opening },
-			want:  []string{"validations: 0 admitted somebody, 1 admissions are validated"},
+			want:  []string{"it is validated, and no validation admitted it"},
 		},
 	}
 	for _, test := range tests {

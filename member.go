@@ -12,7 +12,7 @@ import (
 type Member struct {
 	UserID    uuid.UUID `json:"userId"`
 	Email     string    `json:"email"`
-	Name      string    `json:"name"`
+	Name      string    `json:"name"` // what this company calls them
 	Role      Role      `json:"role"`
 	CreatedAt Time      `json:"createdAt"`
 }
@@ -21,7 +21,8 @@ type Member struct {
 type MemberRecord struct {
 	CompanyID uuid.UUID
 	UserID    uuid.UUID
-	Role      Role // empty: was removed
+	Name      string // what the company calls them: no other company sees it
+	Role      Role   // empty: was removed
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -46,12 +47,14 @@ type MemberWriter interface {
 // AddMemberParams say who joins a company.
 type AddMemberParams struct {
 	Email string // at most 320 characters; trimmed and lower-cased
-	Name  string // 1 to 200 characters; only kept where no user has the email yet
+	Name  string // 1 to 200 characters; what this company calls them
 	Role  Role
 }
 
-// maxMembers is how many members a company has at most.
-const maxMembers = 1000
+const (
+	maxMembers    = 1000 // of a company
+	maxMemberName = 200
+)
 
 var (
 	errNoMember  = notFound("The member")
@@ -78,7 +81,7 @@ func checkRole(v *violations, role Role) {
 }
 
 func (m MemberRecord) member(user UserRecord) Member {
-	return Member{UserID: m.UserID, Email: user.Email, Name: user.Name, Role: m.Role, CreatedAt: Time{m.CreatedAt}}
+	return Member{UserID: m.UserID, Email: user.Email, Name: m.Name, Role: m.Role, CreatedAt: Time{m.CreatedAt}}
 }
 
 // Member is the actor that a user is in a company, for surfaces that users sign in to: with the permissions of their
@@ -116,16 +119,16 @@ func (o Operator) stillHolds(ctx context.Context, tx MemberReader, permission Pe
 	return err
 }
 
-// AddMember makes a user a member of a company, and the user where there is none of the email. A member of that role
-// already stays as they are; one of another role, and a company with a thousand members, is CONFLICT. It needs
-// COMPANY:member:manage.
+// AddMember makes a user a member of a company, and the user where there is none of the email. The name is this
+// company's own: what another company calls them is not shown. A member of that role already stays as they are; one
+// of another role, and a company with a thousand members, is CONFLICT. It needs COMPANY:member:manage.
 func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params AddMemberParams) (Member, error) {
 	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
 		return Member{}, err
 	}
 	var v violations
 	params.Email = requiredEmail(&v, "email", params.Email, maxUserEmail)
-	params.Name = requiredText(&v, "name", params.Name, 1, maxUserName)
+	params.Name = requiredText(&v, "name", params.Name, 1, maxMemberName)
 	checkRole(&v, params.Role)
 	if err := v.err(); err != nil {
 		return Member{}, err
@@ -136,9 +139,7 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 	in := Entrance{Close: []uuid.UUID{companyID, uuid.Nil}}
 	err := o.update(ctx, PermissionMemberManage, companyID, in,
 		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			user, err := findOrCreateUser(ctx, tx, UserRecord{
-				ID: id, Email: params.Email, Name: params.Name, CreatedAt: at,
-			})
+			user, err := findOrCreateUser(ctx, tx, UserRecord{ID: id, Email: params.Email, CreatedAt: at})
 			if err != nil {
 				return err
 			}
@@ -162,7 +163,7 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 				return conflict("A company has at most %d members.", maxMembers)
 			}
 			joined := MemberRecord{
-				CompanyID: companyID, UserID: user.ID, Role: params.Role, CreatedAt: at, UpdatedAt: at,
+				CompanyID: companyID, UserID: user.ID, Name: params.Name, Role: params.Role, CreatedAt: at, UpdatedAt: at,
 			}
 			if !member.CreatedAt.IsZero() {
 				joined.CreatedAt, joined.UpdatedAt = member.CreatedAt, later(at, member.UpdatedAt)

@@ -49,7 +49,7 @@ func TestAUserIsAMemberOfSeveralCompanies(t *testing.T) {
 		})
 		is.NoErr(err)
 		is.Equal(second.UserID, first.UserID)
-		is.Equal(second.Name, "Ada Obi") // A company does not rename a user.
+		is.Equal(second.Name, "Somebody Else") // What another company calls them is nobody else's.
 		members, err := d.staff.ListMembers(t.Context(), one)
 		is.NoErr(err)
 		is.Equal(members, []ticketing.Member{first})

@@ -88,6 +88,9 @@ func (o Operator) share(ctx context.Context, permission Permission, companyID uu
 	return o.update(ctx, permission, companyID, Entrance{Share: []uuid.UUID{companyID}}, rule)
 }
 
+// platformAlone has what belongs to no company to itself, behind the gate of the zero company.
+func platformAlone() Entrance { return Entrance{Close: []uuid.UUID{uuid.Nil}} }
+
 func (o Operator) update(
 	ctx context.Context, permission Permission, companyID uuid.UUID, in Entrance, rule operatorRule,
 ) error {
@@ -110,15 +113,27 @@ func (o Operator) update(
 	})
 }
 
-// view reads about one company.
-func (o Operator) view(
-	ctx context.Context, permission Permission, companyID uuid.UUID,
-	read func(ctx context.Context, tx ReadTx, company CompanyRecord) error,
+// operatorRead reads about one company.
+type operatorRead func(ctx context.Context, tx ReadTx, company CompanyRecord) error
+
+// view reads what one statement answers, or what does not change.
+func (o Operator) view(ctx context.Context, permission Permission, companyID uuid.UUID, read operatorRead) error {
+	return o.look(ctx, Store.View, permission, companyID, read)
+}
+
+// snapshot reads what has to agree, as of one moment.
+func (o Operator) snapshot(ctx context.Context, permission Permission, companyID uuid.UUID, read operatorRead) error {
+	return o.look(ctx, Store.Snapshot, permission, companyID, read)
+}
+
+func (o Operator) look(
+	ctx context.Context, run func(Store, context.Context, func(context.Context, ReadTx) error) error,
+	permission Permission, companyID uuid.UUID, read operatorRead,
 ) error {
 	if err := o.allow(permission, companyID); err != nil {
 		return err
 	}
-	return o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	return run(o.s.store, ctx, func(ctx context.Context, tx ReadTx) error {
 		company, err := findCompany(ctx, tx, companyID)
 		if err != nil {
 			return err

@@ -356,6 +356,13 @@ func rights() []right {
 			},
 		},
 		{
+			method: "GetAPIKey", permission: ticketing.PermissionAPIKeyRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.GetAPIKey(ctx, own.key)
+				return err
+			},
+		},
+		{
 			method: "ListAPIKeys", permission: ticketing.PermissionAPIKeyRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ListAPIKeys(ctx, own.company)
@@ -387,6 +394,13 @@ func rights() []right {
 			method: "CreateCategory", action: "category.create", permission: ticketing.PermissionManage, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
 				_, err := o.CreateCategory(ctx, "Music", "music-"+uuid.NewString())
+				return err
+			},
+		},
+		{
+			method: "ResealBankAccounts", permission: ticketing.PermissionManage, platform: true,
+			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
+				_, err := o.ResealBankAccounts(ctx)
 				return err
 			},
 		},

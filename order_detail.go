@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -44,40 +45,37 @@ type OrderSearch struct {
 const searchWindow = 200_000
 
 // findOrder finds an order by its id alone, for an actor that may see it.
-func (o Operator) findOrder(ctx context.Context, permission Permission, id uuid.UUID) (OrderRecord, error) {
-	if err := o.holds(permission); err != nil {
-		return OrderRecord{}, err
-	}
-	var found OrderRecord
-	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		var err error
-		found, err = tx.FindOrder(ctx, id)
-		return err
-	})
+func (o Operator) findOrder(ctx context.Context, tx ReadTx, id uuid.UUID) (OrderRecord, error) {
+	found, err := tx.FindOrder(ctx, id)
 	if err == nil && (found.ID == uuid.Nil || !o.reaches(found.CompanyID)) {
 		err = errOrderNotFound
 	}
 	return found, err
 }
 
-// GetOrder shows an order of whichever company, when and where each of its admissions was validated, and what ended it.
-// It needs tenant_order:read.
+// GetOrder shows an order of whichever company, when and where each of its admissions was validated, and what ended it,
+// all as of one moment. It needs tenant_order:read.
 func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, error) {
-	record, err := o.findOrder(ctx, PermissionOrderRead, id)
-	if err != nil {
+	if err := o.holds(PermissionOrderRead); err != nil {
 		return OrderDetail{}, err
 	}
 	var shown OrderDetail
-	err = o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		var err error
+	err := o.s.store.Snapshot(ctx, func(ctx context.Context, tx ReadTx) error {
+		record, err := o.findOrder(ctx, tx, id)
+		if err != nil {
+			return err
+		}
 		shown, err = only(showDetails(ctx, tx, []OrderRecord{record}))
 		return err
 	})
-	return shown, err
+	if err != nil {
+		return OrderDetail{}, err
+	}
+	return shown, nil
 }
 
-// ListOrders pages through a company's orders, newest first. With an email it looks through all orders of the company,
-// unless nobody of that email ever bought there. It needs tenant_order:read.
+// ListOrders pages through a company's orders, newest first, each page as of one moment. With an email it looks
+// through all orders of the company, unless nobody of that email ever bought there. It needs tenant_order:read.
 func (o Operator) ListOrders(
 	ctx context.Context, companyID uuid.UUID, search OrderSearch,
 ) (Page[OrderDetail], error) {
@@ -103,7 +101,7 @@ func (o Operator) ListOrders(
 		return Page[OrderDetail]{}, err
 	}
 	var page Page[OrderDetail]
-	err = o.view(ctx, PermissionOrderRead, companyID,
+	err = o.snapshot(ctx, PermissionOrderRead, companyID,
 		func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
 			records, err := searchOrders(ctx, tx, query)
 			if err != nil {
@@ -127,9 +125,12 @@ func searchOrders(ctx context.Context, tx ReadTx, query OrderQuery) ([]OrderReco
 	if query.BuyerEmail == "" {
 		return tx.ListOrders(ctx, query)
 	}
-	buyer, err := only(tx.Buyers(ctx, []BuyerRef{{CompanyID: query.CompanyID, Email: query.BuyerEmail}}))
-	if err != nil || buyer.Email == "" {
-		return nil, err
+	// An erased buyer's email is in an order, and in no record.
+	if !strings.HasSuffix(query.BuyerEmail, erasedDomain) {
+		buyer, err := only(tx.Buyers(ctx, []BuyerRef{{CompanyID: query.CompanyID, Email: query.BuyerEmail}}))
+		if err != nil || buyer.Email == "" {
+			return nil, err
+		}
 	}
 	if query.Before == 0 {
 		float, err := only(tx.Wallets(ctx, walletRefs(query.CompanyID)[:1]))
@@ -139,8 +140,8 @@ func searchOrders(ctx context.Context, tx ReadTx, query OrderQuery) ([]OrderReco
 		query.Before = float.Sequence + 1
 	}
 	var found []OrderRecord
-	for query.Before > 1 && query.Limit > 0 {
-		query.After = max(query.Before-1-searchWindow, 0)
+	for oldest := query.After; query.Before > oldest+1 && query.Limit > 0; {
+		query.After = max(query.Before-1-searchWindow, oldest)
 		part, err := tx.ListOrders(ctx, query)
 		if err != nil {
 			return nil, err

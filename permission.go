@@ -72,7 +72,7 @@ func PermissionRules() []PermissionRule {
 		{Permission: PermissionKYBRead, Roles: viewers, Methods: []string{"GetCompany", "GetVerification"}},
 		{Permission: PermissionKYBManage, Roles: administrators, Methods: []string{"UpdateVerification"}},
 		{Permission: PermissionKYBSubmit, Roles: administrators, Methods: []string{"SubmitVerification"}},
-		{Permission: PermissionAPIKeyRead, Roles: viewers, Methods: []string{"ListAPIKeys"}},
+		{Permission: PermissionAPIKeyRead, Roles: viewers, Methods: []string{"GetAPIKey", "ListAPIKeys"}},
 		{
 			Permission: PermissionAPIKeyManage, Roles: administrators,
 			Methods: []string{"IssueAPIKey", "RotateAPIKey", "RevokeAPIKey"},
@@ -124,7 +124,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"CreateCompany", "ListCompanies", "RenameCompany", "SuspendCompany", "ActivateCompany",
 				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent",
-				"ListAudit",
+				"ListAudit", "ResealBankAccounts",
 			},
 		},
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// RefundParams say why an order is refunded, and whether its admissions go back on sale.
+// RefundParams say why an order is refunded, and whether its admissions count as unsold again.
 type RefundParams struct {
 	Reason string // 1 to 500 characters
-	// Restock puts the admissions back as unsold, at the price of the batch they were sold from: paused on a draft,
-	// not at all on an event that is cancelled or has ended.
+	// Restock has the admissions count as unsold again, at the price of the batch they were sold from: paused on a
+	// draft, cancelled where the tier was cancelled, not at all on an event that is cancelled or has ended.
 	Restock bool
 }
 
@@ -52,7 +52,12 @@ func (o Operator) endOrder(
 	if err := v.err(); err != nil {
 		return OrderDetail{}, err
 	}
-	found, err := o.findOrder(ctx, PermissionOrderRefund, orderID)
+	var found OrderRecord
+	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		var err error
+		found, err = o.findOrder(ctx, tx, orderID)
+		return err
+	})
 	if err != nil {
 		return OrderDetail{}, err
 	}

@@ -96,6 +96,20 @@ func TestCancelMovesNoMoney(t *testing.T) {
 	})
 }
 
+// An order ends no earlier than it was confirmed, also where the clock was set back meanwhile.
+func TestEndingsComeAfterTheOrder(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 10_00, 2)
+		cancelled, refunded := shop.Sell(t, event.ID, "VIP", 1), shop.Sell(t, event.ID, "VIP", 1)
+		shop.Clock.Advance(-time.Hour)
+		is.Equal(cancel(t, shop, cancelled.ID).Ending.At, cancelled.ConfirmedAt)
+		is.Equal(refund(t, shop, refunded.ID).Ending.At, refunded.ConfirmedAt)
+	})
+}
+
 // Both are once: the same act again answers the order as it is, the other one is a conflict.
 func TestOrdersEndOnce(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,8 @@ type SettlementReader interface {
 
 // SettlementWriter keeps settlements.
 type SettlementWriter interface {
-	// CreateSettlement keeps a new one. A second that is open breaks the constraint "settlements_open_key".
+	// CreateSettlement keeps a new one. A second that is open breaks a constraint, whose name
+	// is the store's.
 	CreateSettlement(ctx context.Context, settlement SettlementRecord) error
 	// LockSettlement reads a settlement and keeps other writers from it; the zero record where there is none.
 	LockSettlement(ctx context.Context, ref SettlementRef) (SettlementRecord, error)
@@ -144,6 +145,10 @@ func (o Operator) RequestSettlement(ctx context.Context, companyID uuid.UUID) (S
 			earnings, err := lockSettleable(ctx, tx, companyID)
 			if err != nil {
 				return err
+			}
+			// Where the clock lags behind the wallet, the later time counts, as it does for sales.
+			if !company.Verification.current(earnings.notBefore(at)) {
+				return errUnverified
 			}
 			// What nobody could pay out is not debited.
 			if err := o.s.sealAnew(ctx, tx, account); err != nil {

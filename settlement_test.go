@@ -45,6 +45,34 @@ func movements(t testing.TB, shop *ticketingtest.Shop, wallet ledger.Wallet) []s
 	return moved
 }
 
+// Section 2.9, items 2 and 6: where the clock lags behind a wallet, the time of the wallet tells whether the company is
+// currently verified, as it does for sales: no movement is dated after the approval.
+func TestMoneyMovesWithinTheApproval(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := earning(t, shop)
+		early := shop.Clock.Now()
+		shop.Clock.Advance(2 * time.Hour)
+		shop.Sell(t, event.ID, "VIP", 1)
+		shop.Clock.Set(early)
+		approve := func(expires time.Time) {
+			_, err := shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, expires)
+			is.NoErr(err)
+		}
+		fund := func() error {
+			return second(shop.Staff.CreditFloat(t.Context(), shop.Company.ID, 5_00, "PSK-late-1"))
+		}
+		settle := func() error { return second(shop.Staff.RequestSettlement(t.Context(), shop.Company.ID)) }
+		approve(early.Add(time.Hour))
+		is.Equal(said(fund()), "Current company verification is required")
+		is.Equal(said(settle()), "Current company verification is required")
+		approve(early.Add(3 * time.Hour))
+		is.NoErr(fund())
+		is.NoErr(settle())
+	})
+}
+
 // Section 2.9, item 6: "no amount field"; "It atomically debits the whole current earnings balance and starts as
 // PENDING; it never debits FLOAT."
 func TestSettlementTakesTheWholeOfEarnings(t *testing.T) {

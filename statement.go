@@ -52,7 +52,8 @@ func (o Operator) Statement(
 	if err != nil {
 		return err
 	}
-	if from.IsZero() {
+	begun := from.IsZero()
+	if begun {
 		from = company.CreatedAt
 	}
 	if to.IsZero() {
@@ -61,7 +62,11 @@ func (o Operator) Statement(
 	}
 	var v violations
 	if from, to = moment(from), moment(to); !from.Before(to) {
-		v.add("from", "must be before the end of the period")
+		if begun {
+			v.add("to", "must be after the creation of the company")
+		} else {
+			v.add("from", "must be before the end of the period")
+		}
 	}
 	if err := v.err(); err != nil {
 		return err

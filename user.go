@@ -7,17 +7,14 @@ import (
 	"github.com/google/uuid"
 )
 
-const (
-	maxUserEmail = 320
-	maxUserName  = 200
-)
+const maxUserEmail = 320
 
-// UserRecord is a person as a store keeps them, one for each email on the whole platform. They have no password here:
-// who signs in, and how, is up to the surfaces that people sign in to.
+// UserRecord is a person as a store keeps them, one for each email on the whole platform. What they are called is up to
+// each company that they are a member of. They have no password here: who signs in, and how, is up to the surfaces that
+// people sign in to.
 type UserRecord struct {
 	ID        uuid.UUID
 	Email     string // as a buyer's: trimmed, in lower case
-	Name      string
 	CreatedAt time.Time
 }
 

@@ -103,14 +103,14 @@ func (r VerificationCaseRecord) next(companyID uuid.UUID, at time.Time) Verifica
 	}
 }
 
-// GetVerification shows a company's verification and its cases. It needs COMPANY:kyb:read.
+// GetVerification shows a company's verification and its cases, as of one moment. It needs COMPANY:kyb:read.
 func (o Operator) GetVerification(ctx context.Context, companyID uuid.UUID) (CompanyVerification, error) {
 	if err := o.allow(PermissionKYBRead, companyID); err != nil {
 		return CompanyVerification{}, err
 	}
 	var found CompanyVerification
 	at := o.s.now()
-	err := o.view(ctx, PermissionKYBRead, companyID, func(ctx context.Context, tx ReadTx, company CompanyRecord) error {
+	read := func(ctx context.Context, tx ReadTx, company CompanyRecord) error {
 		cases, err := tx.ListVerificationCases(ctx, companyID, maxListed)
 		found = CompanyVerification{
 			Verification: company.Verification.verification(), Current: company.Verification.current(at),
@@ -120,8 +120,8 @@ func (o Operator) GetVerification(ctx context.Context, companyID uuid.UUID) (Com
 			found.Cases[i] = record.shown(o.actor.CompanyID == uuid.Nil)
 		}
 		return err
-	})
-	if err != nil {
+	}
+	if err := o.snapshot(ctx, PermissionKYBRead, companyID, read); err != nil {
 		return CompanyVerification{}, err
 	}
 	return found, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
+// 2.9, item 4: "The dashboard low-balance flag is true only while current FLOAT is strictly below 1000.00".
 func TestFloatIsLowStrictlyBelowAThousand(t *testing.T) {
 	t.Parallel()
 	onDesks(t, func(t *testing.T, d *desk) {

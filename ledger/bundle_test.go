@@ -454,6 +454,23 @@ func FuzzBundle(f *testing.F) {
 	})
 }
 
+// Whoever has the key and signs another number of entries is told so.
+func TestASignedCountThatIsWrongIsFound(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	v := bundleVectors(t)[1]
+	before, after, found := strings.Cut(v.Bundle, "\nentries ")
+	is.True(found)
+	count, after, _ := strings.Cut(after, "\n")
+	body, _ := cut(v.Bundle)
+	unsigned, _, found := strings.Cut(before+"\nentries 1"+count+"\n"+after, "signature ")
+	is.True(found)
+	signature := ed25519.Sign(v.signing(t), []byte(strings.TrimPrefix(unsigned, body)))
+	report := check(t, ledger.BundleCheck{Keys: []ed25519.PublicKey{v.key(t)}},
+		unsigned+"signature "+hex.EncodeToString(signature)+"\n")
+	is.Equal(report.Problems, []string{fmt.Sprintf("1%s entries were signed, the file holds %s", count, count)})
+}
+
 // The verification of a bundle, against hashing the bytes of its entries alone.
 func BenchmarkBundle(b *testing.B) {
 	const count = 100_000

@@ -56,8 +56,8 @@ INSERT INTO ticketing_ledger_entries VALUES
 INSERT INTO ticketing_float_credits VALUES ({1}, 'r', 1, 1);
 INSERT INTO ticketing_outbox VALUES ({1}, 1, {9}, 'order.created', {5}, {no}, NULL);
 INSERT INTO ticketing_audit_entries VALUES ({1}, 1, {9}, 'Obi', 'company.suspend', 'company', '{}');
-INSERT INTO ticketing_users VALUES ({4}, 'ada@example.com', 'Ada', 1);
-INSERT INTO ticketing_members VALUES ({1}, {4}, 'OWNER', 1, 1);
+INSERT INTO ticketing_users VALUES ({4}, 'ada@example.com', 1);
+INSERT INTO ticketing_members VALUES ({1}, {4}, 'Ada', 'OWNER', 1, 1);
 INSERT INTO ticketing_verification_cases VALUES
 	({1}, 1, 'SUBMITTED', 'Lagos Live Ltd', 'RC 1', 'NG', '', '', '', '', '', NULL, NULL, 1, 1);
 INSERT INTO ticketing_bank_accounts VALUES ({1}, 1, 'First Bank', 'Lagos Live', 's1', '6789', 1);
@@ -237,8 +237,8 @@ func attacks() []attack {
 		{"act changed", "UPDATE ticketing_audit_entries SET actor = 'x'", "audit_entries_append_only"},
 		{"act removed", "DELETE FROM ticketing_audit_entries", "audit_entries_append_only"},
 
-		{"user twice", "INSERT INTO ticketing_users SELECT id, 'bob@example.com', name, 1 FROM ticketing_users", "users_pkey"},
-		{"two users of one email", "INSERT INTO ticketing_users SELECT {9}, email, name, 1 FROM ticketing_users", "users_email_key"},
+		{"user twice", "INSERT INTO ticketing_users SELECT id, 'bob@example.com', 1 FROM ticketing_users", "users_pkey"},
+		{"two users of one email", "INSERT INTO ticketing_users SELECT {9}, email, 1 FROM ticketing_users", "users_email_key"},
 		{"role of a member", "UPDATE ticketing_members SET role = 'GUEST'", "members_role_check"},
 		{"member twice", "INSERT INTO ticketing_members SELECT * FROM ticketing_members", "members_pkey"},
 		{"place of a case", "UPDATE ticketing_verification_cases SET number = 0", "verification_cases_number_check"},
@@ -251,14 +251,6 @@ func attacks() []attack {
 		{"version of a bank account", account + "version = 0", "bank_accounts_version_check"},
 		{"whole number of a bank account", account + "last4 = '3141592653'", "bank_accounts_last4_check"},
 		{"bank account twice", "INSERT INTO ticketing_bank_accounts SELECT * FROM ticketing_bank_accounts", "bank_accounts_pkey"},
-		{
-			"bank account of nobody", "INSERT INTO ticketing_bank_accounts VALUES ({9}, 1, '', '', 's1', '6789', 1)",
-			"bank_accounts_company_id_fkey",
-		},
-		{
-			"bank account that is paid to", "DELETE FROM ticketing_bank_accounts",
-			"settlements_company_id_bank_account_fkey",
-		},
 
 		{"number of a settlement", payout + "number = 0", "settlements_number_check"},
 		{"settlement of nothing", payout + "amount = 0", "settlements_amount_check"},
@@ -266,11 +258,6 @@ func attacks() []attack {
 		{"refund of an open settlement", payout + "refund_sequence = 2", "settlements_refund_check"},
 		{
 			"refund before the debit", payout + "status = 'REJECTED', refund_sequence = 1", "settlements_refund_check",
-		},
-		{"settlement to no account", payout + "bank_account = 2", "settlements_company_id_bank_account_fkey"},
-		{
-			"settlement of nobody", "INSERT INTO ticketing_settlements SELECT {9}, 1, {9}" + payouts,
-			"settlements_company_id_bank_account_fkey",
 		},
 		{
 			"two settlements of one number", "INSERT INTO ticketing_settlements SELECT company_id, number, {9}" + payouts,

@@ -41,6 +41,20 @@ func (s *session) CurrentBankAccount(
 		WHERE company_id = ? ORDER BY version DESC LIMIT 1`, companyID))
 }
 
+// StaleBankAccounts finds current accounts that were sealed under another key than one. It looks at every account: it is
+// asked when a key is given up.
+func (s *session) StaleBankAccounts(
+	ctx context.Context, q ticketing.StaleBankAccountQuery,
+) ([]ticketing.BankAccountRecord, error) {
+	return query(ctx, s, "StaleBankAccounts", scanBankAccount,
+		"SELECT "+bankAccountColumns+` FROM ticketing_bank_accounts b
+		WHERE company_id > ? AND substr(number, 4, 16) <> ? AND version = (
+			SELECT MAX(version) FROM ticketing_bank_accounts newer WHERE newer.company_id = b.company_id
+		)
+		ORDER BY company_id LIMIT ?`,
+		q.After, q.SecretName, max(q.Limit, 0))
+}
+
 // AppendBankAccount keeps a new version.
 func (tx *transaction) AppendBankAccount(ctx context.Context, a ticketing.BankAccountRecord) error {
 	return tx.exec(ctx, "AppendBankAccount",

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -70,23 +72,38 @@ func (s *session) FloatCredits(
 		})
 }
 
-// CountResults counts the spent keys of an operation that had an outcome.
-func (s *session) CountResults(
-	ctx context.Context, companyID uuid.UUID, operation, outcome string,
-) (int64, error) {
-	scan := func(row *sql.Rows, count *int64) error { return row.Scan(count) }
-	return one(query(ctx, s, "CountResults", scan,
-		"SELECT count(*) FROM ticketing_idempotency_keys WHERE company_id = ? AND operation = ? AND outcome = ?",
-		companyID, operation, outcome))
+// ListSubjects answers with the spent keys of an operation that had an outcome and what they name, by key.
+func (s *session) ListSubjects(ctx context.Context, ask ticketing.SubjectQuery) ([]ticketing.KeySubject, error) {
+	scan := func(row *sql.Rows, k *ticketing.KeySubject) error { return row.Scan(&k.Key, (*id)(&k.Subject)) }
+	return query(ctx, s, "ListSubjects", scan,
+		`SELECT key, subject FROM ticketing_idempotency_keys
+		WHERE company_id = ? AND operation = ? AND key > ? AND outcome = ? ORDER BY key LIMIT ?`,
+		ask.CompanyID, ask.Operation, ask.After, ask.Outcome, max(ask.Limit, 0))
 }
 
-// RepeatedSubjects answers with the subjects that more than one of those keys name, by id.
-func (s *session) RepeatedSubjects(
-	ctx context.Context, companyID uuid.UUID, operation, outcome string, limit int,
-) ([]uuid.UUID, error) {
-	scan := func(row *sql.Rows, subject *uuid.UUID) error { return row.Scan((*id)(subject)) }
-	return query(ctx, s, "RepeatedSubjects", scan,
-		`SELECT subject FROM ticketing_idempotency_keys WHERE company_id = ? AND operation = ? AND outcome = ?
-		GROUP BY subject HAVING count(*) > 1 ORDER BY subject LIMIT ?`,
-		companyID, operation, outcome, max(limit, 0))
+// booksTables are the tables of the books. What a sale appends refers to its company without a foreign key.
+func booksTables() []string {
+	return []string{
+		"orders", "admissions", "order_endings", "ledger_entries", "wallets", "float_credits", "settlements",
+		"idempotency_keys",
+	}
+}
+
+// StrayCompanies answers with the ids that records of the books name as their company, and that no company has.
+func (s *session) StrayCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
+	scan := func(row *sql.Rows, stray *uuid.UUID) error { return row.Scan((*id)(stray)) }
+	var strays []uuid.UUID
+	for _, table := range booksTables() {
+		found, err := query(ctx, s, "StrayCompanies", scan,
+			`SELECT company_id FROM (SELECT DISTINCT company_id FROM ticketing_`+table+`) AS t
+			WHERE NOT EXISTS (SELECT 1 FROM ticketing_companies c WHERE c.id = t.company_id)
+			ORDER BY company_id LIMIT ?`, max(limit, 0))
+		if err != nil {
+			return nil, err
+		}
+		strays = append(strays, found...)
+	}
+	slices.SortFunc(strays, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	strays = slices.Compact(strays)
+	return strays[:min(max(limit, 0), len(strays))], nil
 }

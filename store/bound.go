@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"weak"
 
 	"github.com/uptrace/bun"
 
@@ -23,9 +25,10 @@ import (
 // A View reads in the transaction, which sees its own writes. So does a Snapshot with SQLite; with PostgreSQL it is
 // [ErrTransaction], since statements of READ COMMITTED do not see one moment.
 //
-// Calls from several goroutines take turns. When the transaction has ended, each is [ErrTransaction].
+// Calls from several goroutines take turns, also those of several Binds of one transaction. The host sends nothing
+// through the transaction while one is under way. When the transaction has ended, each call is [ErrTransaction].
 type Bound struct {
-	mu    sync.Mutex
+	turn  *sync.Mutex
 	store *Store
 }
 
@@ -63,7 +66,8 @@ var (
 // The transaction is refused with [ErrTransaction]
 //
 //   - with PostgreSQL, where its isolation level is not READ COMMITTED: what is locked would be read as it was before
-//     the lock was had. Any driver will do, and any search path that finds the tables of the store;
+//     the lock was had; and where its session_replication_role is replica. Any driver will do, and any search path
+//     that finds the tables of the store;
 //   - with SQLite, where it was not begun IMMEDIATE: it could be told in the middle that it may not write. Its pool is
 //     one of [OpenPool], or another one of modernc.org/sqlite with _txlock=immediate and foreign_keys(1);
 //   - where it may not write, has ended, is of another database, or is doomed because a statement in it failed.
@@ -71,9 +75,16 @@ var (
 // Keep the transaction short, and do nothing in it that waits for anything else. From its first sale on the company's
 // wallets are locked, with SQLite from its beginning on the whole database, and all other sales wait for its end, as
 // long as their patience ([Config.BusyTimeout]) lasts. That goes for the host's own calls on the service itself, which
-// would wait for ever for their own caller: within the transaction everything goes through WithStore. Two transactions
+// would wait for their own caller and fail with [ticketing.ErrBusy]: within the transaction everything goes through
+// WithStore. Two transactions
 // that do several things each may meet in opposite orders; PostgreSQL then fails one of them, and the host runs it
 // again. What changes what a sale relies on (an event, a key, a company) comes before the first sale.
+//
+// A store that was used or migrated before asks nothing outside of a transaction on its own pool, and so may share a
+// pool of one connection with it.
+//
+// With PostgreSQL a sale is as durable as the host's COMMIT: after SET LOCAL synchronous_commit TO off a server that
+// crashes may lose it.
 //
 // With PostgreSQL, a host that swallows the failure of a statement of its own has lost the transaction: COMMIT then
 // rolls back, and pgdriver reports no error. An Update that comes after such a failure is [ErrTransaction].
@@ -84,11 +95,11 @@ func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	bound, err := s.engine.bind(context.WithoutCancel(ctx), tx.NewRaw("").DB(), tx.Tx)
+	bound, err := s.engine.bind(ctx, tx.NewRaw("").DB(), tx.Tx)
 	if err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	b := &Bound{store: &Store{config: s.config, engine: bound, runs: 1}}
+	b := &Bound{turn: s.turns.of(tx.Tx), store: &Store{config: s.config, engine: bound, runs: 1}}
 	b.store.migrated.Store(true)
 	return b, nil
 }
@@ -98,8 +109,8 @@ func (b *Bound) Durable() bool { return true }
 
 // Update runs fn for writing, once, all or nothing of it in the host's transaction.
 func (b *Bound) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	return b.store.Update(ctx, fn)
 }
 
@@ -133,4 +144,33 @@ func part(tx *sql.Tx, keep string) *begun {
 		conn: tx, commit: keep, rollback: undoSavepoint, part: true,
 		discard: func() { _ = tx.Rollback() }, release: func() {},
 	}
+}
+
+// turns are those of hosts' transactions, for as long as somebody has them: savepoints of two parts at once would end
+// one another.
+type turns struct {
+	mu   sync.Mutex
+	each map[weak.Pointer[sql.Tx]]*sync.Mutex
+}
+
+func (t *turns) of(tx *sql.Tx) *sync.Mutex {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := weak.Make(tx)
+	turn := t.each[key]
+	if turn == nil {
+		if t.each == nil {
+			t.each = make(map[weak.Pointer[sql.Tx]]*sync.Mutex)
+		}
+		turn = &sync.Mutex{}
+		t.each[key] = turn
+		runtime.AddCleanup(tx, t.forget, key)
+	}
+	return turn
+}
+
+func (t *turns) forget(key weak.Pointer[sql.Tx]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.each, key)
 }

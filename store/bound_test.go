@@ -151,6 +151,7 @@ func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 			{why: "it may not write", set: "SET TRANSACTION READ ONLY"},
 			{why: "standard_conforming_strings", set: "SET LOCAL standard_conforming_strings TO off"},
 			{why: "client_encoding", set: "SET LOCAL client_encoding TO LATIN1"},
+			{why: "session_replication_role", set: "SET LOCAL session_replication_role TO replica"},
 		} {
 			is := is.New(t)
 			if test.why == "client_encoding" && kind.Name == "pgx" {
@@ -349,6 +350,68 @@ func TestBindAfterARestart(t *testing.T) {
 	}
 }
 
+// A store that is ready is bound to a transaction that has the only connection of the pool of both, also to one of a
+// server that was restarted. One that must ask waits no longer than its caller.
+func TestBindOnAPoolOfOne(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server := pgtest.Start(t)
+	db := bun.NewDB(testdb.Pool(t, server.DSN("postgres")), pgdialect.New())
+	db.SetMaxOpenConns(1)
+	s, err := store.OpenDB(t.Context(), db, nil)
+	is.NoErr(err)
+	is.NoErr(s.Migrate(t.Context()))
+	sell := func(name string) {
+		t.Helper()
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		is.NoErr(bound.Update(t.Context(), appended(name)))
+		is.NoErr(tx.Commit())
+	}
+	sell("before")
+	server.Restart()
+	is.Equal(names(t, s), []string{"before"}) // On a connection that is alive.
+	sell("later")
+	is.Equal(names(t, s), []string{"before", "later"})
+
+	// A store that was not used before has questions.
+	fresh, err := store.OpenDB(t.Context(), db, nil)
+	is.NoErr(err)
+	tx := begun(t, db, nil)
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	started := time.Now()
+	_, err = fresh.Bind(short, tx)
+	is.True(errors.Is(err, context.DeadlineExceeded))
+	is.True(time.Since(started) < 3*time.Second)
+}
+
+// A part finds what it reads by indexes, as every other transaction of the store does, whatever the host has set.
+func TestPartReadsByIndexes(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
+		if kind.SQLite() {
+			return
+		}
+		is := is.New(t)
+		tx := begun(t, db, nil)
+		bound, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		is.NoErr(bound.Update(t.Context(), func(ctx context.Context, part ticketing.Tx) error {
+			_, err := part.Enter(ctx, ticketing.Entrance{})
+			is.NoErr(err)
+			for _, name := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_memoize"} {
+				var set string
+				is.NoErr(tx.NewRaw("SELECT current_setting(?)", name).Scan(ctx, &set))
+				is.Equal(name+" "+set, name+" off")
+			}
+			return nil
+		}))
+		is.NoErr(tx.Commit())
+	})
+}
+
 // On SQLite a transaction that was not begun IMMEDIATE is refused, whether somebody writes meanwhile or not, and so is
 // a connection that checks no foreign keys.
 func TestTransactionsOfSQLiteThatAreRefused(t *testing.T) {
@@ -482,7 +545,7 @@ func TestPartRunsOnce(t *testing.T) {
 	})
 }
 
-// Several goroutines in one transaction take turns.
+// Several goroutines in one transaction take turns, also those that bound it by themselves.
 func TestBoundByTurns(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
@@ -490,10 +553,13 @@ func TestBoundByTurns(t *testing.T) {
 		tx := begun(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
+		other, err := s.Bind(t.Context(), tx)
+		is.NoErr(err)
+		both := []*store.Bound{bound, bound, other, other}
 		var all sync.WaitGroup
 		for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
 			all.Go(func() {
-				err := bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+				err := both[i%len(both)].Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
 					if err := appended(name)(ctx, tx); err != nil || i%2 == 0 {
 						return err
 					}

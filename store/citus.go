@@ -110,7 +110,11 @@ func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun
 	}
 	var spread []string
 	for _, p := range placements() {
-		found, kind := there[p.table], "reference"
+		found, made := there[p.table]
+		if !made {
+			continue // A later migration makes it, and spreads it then.
+		}
+		kind := "reference"
 		if p.column != "" {
 			kind = "distributed"
 		}
@@ -153,13 +157,15 @@ func (e *postgresEngine) extended(ctx context.Context) (found bool, err error) {
 	return found, err
 }
 
-// spread tells how tables are spread that are: "distributed" or "reference". One that Citus keeps on the coordinator
-// alone counts as not spread.
+// spread tells of each table how it is spread: "distributed", "reference", or empty for not at all, which one that Citus
+// keeps on the coordinator alone counts as, too.
 func (e *postgresEngine) spread(ctx context.Context, conn bun.Conn) (map[string]string, error) {
-	rows, err := conn.QueryContext(ctx, `SELECT c.relname, CASE p.partmethod WHEN 'n' THEN 'reference' ELSE 'distributed' END
-		FROM pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrel
-			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE n.nspname = current_schema() AND NOT (p.partmethod = 'n' AND p.repmodel <> 't')`)
+	rows, err := conn.QueryContext(ctx, `SELECT c.relname,
+			CASE WHEN p.partmethod IS NULL OR (p.partmethod = 'n' AND p.repmodel <> 't') THEN ''
+				WHEN p.partmethod = 'n' THEN 'reference' ELSE 'distributed' END
+		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+			LEFT JOIN pg_dist_partition p ON p.logicalrel = c.oid
+		WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p')`)
 	if err != nil {
 		return nil, err
 	}

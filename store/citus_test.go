@@ -163,6 +163,55 @@ func TestDistribute(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "ticketing_categories is a distributed table"))
 }
 
+// citusForeignKeys refuses, as Citus does, a foreign key from a table that is not spread to one that is.
+const citusForeignKeys = `
+CREATE FUNCTION check_schema() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF EXISTS (SELECT FROM pg_constraint WHERE contype = 'f'
+			AND confrelid IN (SELECT logicalrel FROM pg_dist_partition WHERE partmethod = 'h')
+			AND conrelid NOT IN (SELECT logicalrel FROM pg_dist_partition)) THEN
+		RAISE 'a foreign key from a local table to a distributed one';
+	END IF;
+END $$;
+CREATE EVENT TRIGGER check_schema ON ddl_command_end EXECUTE FUNCTION check_schema();
+`
+
+// A cluster that was made with the first version of the schema takes every later migration, one by one, and spreads what
+// each adds.
+func TestDistributedUpgrade(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := pgtest.Start(t, "fsync=off").DSN("postgres")
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+	defer func() { is.NoErr(db.Close()) }()
+	_, err := db.ExecContext(t.Context(), citusStandIn+citusForeignKeys)
+	is.NoErr(err)
+	s := testdb.Open(t, dsn, nil)
+	_, err = s.MigrateNext(t.Context())
+	is.NoErr(err)
+	_, err = db.ExecContext(t.Context(), `INSERT INTO pg_dist_partition
+		SELECT oid, CASE WHEN shared THEN 'n'::"char" ELSE 'h' END, CASE WHEN shared THEN 't'::"char" ELSE 's' END
+		FROM (SELECT oid, relname IN ('`+strings.Join(testdb.Shared(), "', '")+`') AS shared
+			FROM pg_class WHERE relname LIKE 'ticketing\_%' AND relkind = 'r') tables`)
+	is.NoErr(err)
+
+	is.NoErr(s.Migrate(t.Context()))
+	is.Equal(texts(t, db, `SELECT relname FROM pg_class WHERE relname LIKE 'ticketing\_%' AND relkind = 'r'
+		AND oid NOT IN (SELECT logicalrel FROM pg_dist_partition)`), []string(nil))
+	is.Equal(texts(t, db, "SELECT statement FROM calls ORDER BY number"), []string{
+		"distributed ticketing_audit_entries by company_id with ticketing_companies",
+		"reference ticketing_users",
+		"distributed ticketing_members by company_id with ticketing_companies",
+		"distributed ticketing_verification_cases by company_id with ticketing_companies",
+		"distributed ticketing_bank_accounts by company_id with ticketing_companies",
+		"distributed ticketing_settlements by company_id with ticketing_companies",
+		"distributed ticketing_order_endings by company_id with ticketing_companies",
+	})
+
+	// A foreign key may come later.
+	is.NoErr(s.ApplyMigration(t.Context(), `ALTER TABLE ticketing_bank_accounts ADD FOREIGN KEY (company_id)
+		REFERENCES ticketing_companies (id)`))
+}
+
 // A cluster is asked for due companies and for keys in statements that it takes: without steps from row to row, and for
 // keys only where the directory says that they are. The answers are the same.
 func TestDistributedLookUps(t *testing.T) {

@@ -41,6 +41,8 @@ type engine interface {
 	// begin waits for a transaction, no longer than the caller's context and the entrance allow, enters its gates and
 	// tells which of its claims another process has.
 	begin(ctx context.Context, in ticketing.Entrance) (tx *begun, inFlight []bool, err error)
+	// recognise learns what tells the store's tables from those of any other, for bind.
+	recognise(ctx context.Context) error
 	// bind is the same engine in a transaction of a host's, begun on its pool, in which begin begins a part.
 	bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error)
 	// beginMigration waits until no other process migrates.

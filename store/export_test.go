@@ -62,6 +62,9 @@ func (s *Store) ApplyMigration(ctx context.Context, statement string) error {
 	})
 }
 
+// MigrateNext applies the first migration that is pending, and names it.
+func (s *Store) MigrateNext(ctx context.Context) (string, error) { return s.applyNext(ctx) }
+
 // TooOld is what a PostgreSQL is told that is older than what is supported.
 func TooOld(version int) error { return tooOld(version) }
 

@@ -115,6 +115,40 @@ func setStandbys(tb testing.TB, db *sql.DB, standbys string) {
 	until(tb, db, "SELECT current_setting('synchronous_standby_names') = '"+standbys+"'")
 }
 
+// A connection that takes longer to make than a call may wait for its locks is no database that is away: the call is
+// told to come again, and one with patience waits for it.
+func TestConnectionThatIsSlowToMake(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	_, rest, _ := strings.Cut(dsn, "@")
+	addr, _, _ := strings.Cut(rest, "/")
+	proxy := faultproxy.New(t, addr)
+	s := testdb.Open(t, strings.Replace(dsn, addr, proxy.Addr(), 1), nil)
+	is.NoErr(s.Migrate(t.Context()))
+	const slow, short = 100 * time.Millisecond, 20 * time.Millisecond
+	proxy.OnMessage(func(m faultproxy.Message) faultproxy.Action {
+		if m.Backend && m.Type == 'R' {
+			<-time.NewTimer(slow).C
+		}
+		return faultproxy.Pass
+	})
+	enter := func(patience time.Duration) error {
+		proxy.Cut()
+		return s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			_, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{company}, Patience: patience})
+			return err
+		})
+	}
+	is.NoErr(enter(0)) // The tables are known.
+	for range 20 {
+		err := enter(short)
+		is.True(errors.Is(err, ticketing.ErrBusy))
+		is.True(!errors.Is(err, ticketing.ErrUnavailable))
+	}
+	is.NoErr(enter(0))
+}
+
 // A standby answers reads, and refuses a write as a database that is away. Once it is promoted the same store writes.
 func TestReadOnlyStandby(t *testing.T) {
 	t.Parallel()

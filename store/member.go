@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	userColumns   = "id, email, name, created_at"
-	memberColumns = "company_id, user_id, role, created_at, updated_at"
+	userColumns   = "id, email, created_at"
+	memberColumns = "company_id, user_id, name, role, created_at, updated_at"
 )
 
 func scanUser(row *sql.Rows, u *ticketing.UserRecord) error {
-	return row.Scan((*id)(&u.ID), &u.Email, &u.Name, (*moment)(&u.CreatedAt))
+	return row.Scan((*id)(&u.ID), &u.Email, (*moment)(&u.CreatedAt))
 }
 
 func scanMember(row *sql.Rows, m *ticketing.MemberRecord) error {
-	return row.Scan((*id)(&m.CompanyID), (*id)(&m.UserID), (*string)(&m.Role), (*moment)(&m.CreatedAt),
+	return row.Scan((*id)(&m.CompanyID), (*id)(&m.UserID), &m.Name, (*string)(&m.Role), (*moment)(&m.CreatedAt),
 		(*moment)(&m.UpdatedAt))
 }
 
@@ -67,14 +67,15 @@ func (s *session) ListMembers(
 
 // CreateUser keeps a new user.
 func (tx *transaction) CreateUser(ctx context.Context, u ticketing.UserRecord) error {
-	return tx.exec(ctx, "CreateUser", "INSERT INTO ticketing_users ("+userColumns+") VALUES (?, ?, ?, ?)",
-		u.ID, u.Email, u.Name, u.CreatedAt)
+	return tx.exec(ctx, "CreateUser", "INSERT INTO ticketing_users ("+userColumns+") VALUES (?, ?, ?)",
+		u.ID, u.Email, u.CreatedAt)
 }
 
 // PutMember keeps a member, new or known; the time of creation of a known one stays.
 func (tx *transaction) PutMember(ctx context.Context, m ticketing.MemberRecord) error {
 	return tx.exec(ctx, "PutMember",
-		"INSERT INTO ticketing_members ("+memberColumns+`) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (company_id, user_id) DO UPDATE SET role = excluded.role, updated_at = excluded.updated_at`,
-		m.CompanyID, m.UserID, string(m.Role), m.CreatedAt, m.UpdatedAt)
+		"INSERT INTO ticketing_members ("+memberColumns+`) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (company_id, user_id) DO UPDATE
+		SET name = excluded.name, role = excluded.role, updated_at = excluded.updated_at`,
+		m.CompanyID, m.UserID, m.Name, string(m.Role), m.CreatedAt, m.UpdatedAt)
 }

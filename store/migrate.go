@@ -53,8 +53,10 @@ func Migrations(dialect string) ([]Migration, error) {
 // processes may do so at once: each step is applied by one of them, and all return when it is done. A database that a
 // newer version migrated is refused with [ErrSchema].
 func (s *Store) Migrate(ctx context.Context) error {
-	_, err := s.Apply(ctx)
-	return err
+	if _, err := s.Apply(ctx); err != nil {
+		return err
+	}
+	return s.ready(ctx)
 }
 
 // Apply is Migrate, and names the migrations that this process applied, in their order: not those that others applied

@@ -51,7 +51,7 @@ type postgresEngine struct {
 	// distributed tells that the tables are spread over several nodes.
 	distributed bool
 	// known is the identity of the tables, as it was last asked for.
-	known *atomic.Pointer[string]
+	known *atomic.Pointer[identity]
 	// statement bounds a statement, idle the time between two of a transaction: statementTimeout and maxDuration.
 	statement, idle time.Duration
 }
@@ -83,7 +83,7 @@ func newPostgres(db *bun.DB, cfg Config) *postgresEngine {
 	_, whole := db.Driver().(pgdriver.Driver)
 	return &postgresEngine{
 		db: db, gen: schema.NewQueryGen(db.Dialect()), patience: cfg.BusyTimeout, rowGates: cfg.RowGates,
-		schema: cfg.Schema, whole: whole, known: new(atomic.Pointer[string]), statement: statementTimeout,
+		schema: cfg.Schema, whole: whole, known: new(atomic.Pointer[identity]), statement: statementTimeout,
 		idle: maxDuration,
 	}
 }
@@ -360,13 +360,16 @@ func (e *postgresEngine) start(ctx context.Context, message string, patience tim
 	}
 }
 
-// take waits for a connection of the pool, no longer than for a lock.
+// take waits for a connection of the pool, no longer than for a lock. That one is still being made when a shorter
+// patience ends does not mean that the database is away, though the driver's time-out reads so.
 func (e *postgresEngine) take(ctx context.Context, patience time.Duration) (bun.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	conn, err := e.db.Conn(waiting)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return conn, fmt.Errorf("%w: all connections are in use", ticketing.ErrBusy)
+	var making *connectError
+	if err != nil && expired(waiting) && ctx.Err() == nil && !expired(ctx) &&
+		(patience < e.patience || !errors.As(err, &making)) {
+		return conn, fmt.Errorf("%w: no connection was free in time", ticketing.ErrBusy)
 	}
 	return conn, err
 }

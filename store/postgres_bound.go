@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -30,32 +31,45 @@ func (e *postgresEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (en
 	inside := *e
 	_, inside.whole = pool.Driver().(pgdriver.Driver)
 	b := &boundPostgres{&inside, tx}
-	found, err := b.whereabouts(ctx)
+	found, err := b.whereabouts(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
-	if known := e.known.Load(); known != nil && *known == found {
+	known := e.known.Load()
+	if known != nil && pool.DB == e.db.DB {
+		// It is on the server of the store, whichever that is by now: only its search path may lead elsewhere. Nothing is
+		// asked outside of it, since it may have the only connection.
+		known = &identity{found.server, known.tables}
+	}
+	if known != nil && *known == found {
 		return b, nil
 	}
 	// The server may be another one than when it was last asked.
-	own, err := e.identity(ctx, e.db)
-	if err != nil {
+	if err := e.recognise(ctx); err != nil {
 		return nil, fmt.Errorf("ticketing/store: %w", e.classify(err))
 	}
-	e.known.Store(&own)
-	if own != found {
+	if *e.known.Load() != found {
 		return nil, errElsewhere
 	}
 	return b, nil
 }
 
+// recognise asks for the identity of the store's tables.
+func (e *postgresEngine) recognise(ctx context.Context) error {
+	own, err := e.identify(ctx, e.db)
+	if err == nil {
+		e.known.Store(&own)
+	}
+	return err
+}
+
 // whereabouts is the identity of the tables that the host's transaction sees.
-func (e *boundPostgres) whereabouts(ctx context.Context) (string, error) {
+func (e *boundPostgres) whereabouts(ctx context.Context) (identity, error) {
 	begun, _, err := e.begin(ctx, ticketing.Entrance{})
 	if err != nil {
-		return "", e.classify(err)
+		return identity{}, e.classify(err)
 	}
-	found, err := e.identity(ctx, e.tx)
+	found, err := e.identify(ctx, e.tx)
 	if _, undone := e.tx.ExecContext(ctx, begun.rollback); err == nil {
 		err = undone
 	}
@@ -65,16 +79,18 @@ func (e *boundPostgres) whereabouts(ctx context.Context) (string, error) {
 	return found, err
 }
 
-// identity tells the tables of a store from those of any other: by the server, the database, the table and when it was
-// first migrated. Nodes of a distributed engine are different servers with the same tables.
-func (e *postgresEngine) identity(ctx context.Context, conn bun.IConn) (string, error) {
-	node := `'ticketing_migrations'::regclass::oid, extract(epoch FROM pg_postmaster_start_time())`
+// identity tells the tables of a store from those of any other: by the start of the server, and by the database, the
+// table and when it was first migrated. Nodes of a distributed engine are different servers with the same tables.
+type identity struct{ server, tables string }
+
+func (e *postgresEngine) identify(ctx context.Context, conn bun.IConn) (identity, error) {
+	server, table := "extract(epoch FROM pg_postmaster_start_time())::text", "'ticketing_migrations'::regclass::oid"
 	if e.rowGates || e.distributed {
-		node = "''"
+		server, table = "''", "''"
 	}
-	var found string
-	err := e.query(ctx, conn, build(e, `SELECT concat_ws(' ', current_database(), min(applied_at), `+node+`)
-		FROM ticketing_migrations`), func(row *sql.Rows) error { return row.Scan(&found) })
+	var found identity
+	err := e.query(ctx, conn, build(e, "SELECT "+server+", concat_ws(' ', current_database(), min(applied_at), "+table+
+		") FROM ticketing_migrations"), func(row *sql.Rows) error { return row.Scan(&found.server, &found.tables) })
 	return found, err
 }
 
@@ -100,20 +116,40 @@ func (e *boundPostgres) begin(ctx context.Context, in ticketing.Entrance) (tx *b
 	return tx, inFlight, err
 }
 
+// settingsOfPart are those that a part changes, save for the search path: those of its time-outs, and those that its
+// statements rely on.
+func settingsOfPart() []string {
+	return []string{
+		"statement_timeout", "lock_timeout", "bytea_output", "enable_seqscan", "enable_hashjoin", "enable_mergejoin",
+		"enable_memoize",
+	}
+}
+
 // settled checks what the host's transaction was set to, and is the statement that sets it again. What is set behind a
 // savepoint outlives its release.
 func (e *boundPostgres) settled(ctx context.Context) (restore string, err error) {
-	var isolation, readOnly, conforming, encoding, path, statement, lock string
-	err = e.query(ctx, e.tx, build(e, `SELECT current_setting('transaction_isolation'),
-			current_setting('transaction_read_only'), current_setting('standard_conforming_strings'),
-			current_setting('client_encoding'), current_setting('search_path'), current_setting('statement_timeout'),
-			current_setting('lock_timeout')`),
-		func(row *sql.Rows) error {
-			return row.Scan(&isolation, &readOnly, &conforming, &encoding, &path, &statement, &lock)
-		})
-	switch {
-	case err != nil:
+	changed := settingsOfPart()
+	if e.schema != "" {
+		changed = append(changed, "search_path")
+	}
+	asked := append([]string{
+		"transaction_isolation", "transaction_read_only", "standard_conforming_strings", "client_encoding",
+		"session_replication_role",
+	}, changed...)
+	set := make([]string, len(asked))
+	question := "SELECT current_setting('" + strings.Join(asked, "'), current_setting('") + "')"
+	err = e.query(ctx, e.tx, build(e, question), func(row *sql.Rows) error {
+		into := make([]any, len(set))
+		for i := range set {
+			into[i] = &set[i]
+		}
+		return row.Scan(into...)
+	})
+	if err != nil {
 		return "", err
+	}
+	isolation, readOnly, conforming, encoding, role, before := set[0], set[1], set[2], set[3], set[4], set[5:]
+	switch {
 	case isolation != "read committed":
 		return "", refused("its isolation level is " + isolation + ", not READ COMMITTED")
 	case readOnly != "off":
@@ -122,11 +158,15 @@ func (e *boundPostgres) settled(ctx context.Context) (restore string, err error)
 		return "", refused("standard_conforming_strings is off")
 	case encoding != "UTF8":
 		return "", refused("its client_encoding is not UTF8")
+	case role == "replica":
+		return "", refused("its session_replication_role is replica, which checks no foreign keys")
 	}
-	text := build(e, "SELECT set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true)",
-		statement, lock)
-	if e.schema != "" {
-		text.add(", set_config('search_path', ?, true)", path)
+	text := build(e, "SELECT ")
+	for i, name := range changed {
+		if i > 0 {
+			text.add(", ")
+		}
+		text.add("set_config(?, ?, true)", name, before[i])
 	}
 	text.add("; ")
 	return string(text.text), text.err
@@ -139,7 +179,8 @@ func (e *boundPostgres) enterPart(
 	within := func(lock time.Duration) string {
 		return fmt.Sprintf("SET LOCAL lock_timeout TO %d", max(lock.Milliseconds(), 1))
 	}
-	begin := savepoint + "; " + e.settings(e.statement, 0) + within(slice) //nolint:gosec // Of numbers and a quoted name.
+	begin := savepoint + "; " + //nolint:gosec // Of numbers and a quoted name.
+		e.settings(e.statement, 0) + byIndex + "SET LOCAL bytea_output TO hex; " + within(slice)
 	after := ""
 	if slice != patience {
 		after = within(patience)

@@ -61,8 +61,8 @@ INSERT INTO ticketing_float_credits SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(
 	FROM generate_series(1, 4000) n;
 INSERT INTO ticketing_audit_entries SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, t(n),
 	u(40000000 + n), 'Obi', 'float.credit', 'company', '{}' FROM generate_series(1, 20000) n;
-INSERT INTO ticketing_users SELECT u(50000000 + n), n || '@example.com', 'Ada', 1 FROM generate_series(1, 4000) n;
-INSERT INTO ticketing_members SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, id, 'VIEWER', 1, 1
+INSERT INTO ticketing_users SELECT u(50000000 + n), n || '@example.com', 1 FROM generate_series(1, 4000) n;
+INSERT INTO ticketing_members SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, id, 'Ada', 'VIEWER', 1, 1
 	FROM (SELECT id, row_number() OVER () AS n FROM ticketing_users) x;
 INSERT INTO ticketing_verification_cases SELECT CASE WHEN n > 1000 THEN u(1) ELSE u(100000 + n) END, n * 2 + v, 'REJECTED', '', '', '', '', '', '', '', '', 1, 1, 1, 1
 	FROM generate_series(1, 2000) n, generate_series(1, 2) v;

@@ -30,6 +30,9 @@ var (
 	errNotImmediate = refused("it was not begun IMMEDIATE: ask for _txlock=immediate, as OpenPool does")
 )
 
+// recognise has nothing to ask: a file is known by its path.
+func (e *sqliteEngine) recognise(context.Context) error { return nil }
+
 // bind refuses a transaction that may not be able to write when it wants to.
 func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
 	if pool.Dialect().Name() != dialect.SQLite {
@@ -38,6 +41,7 @@ func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engi
 	if _, same := pool.Driver().(*sqlite.Driver); !same {
 		return nil, errOtherSQLite
 	}
+	ctx = context.WithoutCancel(ctx) // What is cut short would take the host's transaction with it.
 	b := &boundSQLite{e, tx}
 	for _, check := range []func(context.Context) error{b.checkOpen, b.checkFile, b.checkKeys, b.checkLock} {
 		if err := check(ctx); err != nil {

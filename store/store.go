@@ -89,6 +89,7 @@ type Store struct {
 	config Config
 	engine engine
 	claims claims
+	turns  turns
 	// runs is how often fn runs when passing failures come between.
 	runs int
 	// migrated is set when the schema was found to be that of this version.
@@ -241,6 +242,9 @@ func (s *Store) ready(ctx context.Context) error {
 	}
 	if len(pending) > 0 {
 		return fmt.Errorf("%w: it lacks %s", ErrNotMigrated, strings.Join(pending, ", "))
+	}
+	if err := s.engine.recognise(ctx); err != nil {
+		return s.translateFor(ctx, "recognise", err)
 	}
 	s.migrated.Store(true)
 	return nil

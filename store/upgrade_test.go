@@ -36,14 +36,14 @@ func released() map[string]map[string]string {
 		"postgres": {
 			"0001_tickets":     "50055faabbefbaf9db4ea24611dcb9dc796260927864deaf287c3ae7b6abfb09",
 			"0002_audit":       "aff3f06e82b8e3a36b612f49f19636cc0271f2647cd6d0df06978b708942e8a9",
-			"0003_people":      "62a7f83451d249201798bdb1d7b2433f88cd57eb7acd09cd9482f5e1a5c69c66",
-			"0004_settlements": "f4625a936b6d47725fea4caec8081e90e487a38d04af8cfc8a0fbdb52dcd7c9b",
+			"0003_people":      "c02115b5013ba88460ddfbdd2c6695d64c86ab976d6122113ba079be84e8bd2f",
+			"0004_settlements": "69545b70e40db29c1eb34b620d186a34887b4bd12c3ecfdd88256e22f2affc0e",
 		},
 		"sqlite": {
 			"0001_tickets":     "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
 			"0002_audit":       "f8bd19795aab78eda03ce34dd7690d39f0ea61587df49458726d35f78dd9c784",
-			"0003_people":      "ca18090fd21a58f776cbb363c1574aa42c39b393c17675414c3727155185d44c",
-			"0004_settlements": "d21556cf8250f70c17df4e9a52a656c3e93a04fc75dd622de54275fa079bd4d4",
+			"0003_people":      "6729c9d2f17b0d6f61a181543444333bbd4e91bc8ea282baf92150b92b584483",
+			"0004_settlements": "bc05052ef0822b20b36bf65601b4ff913c04d27bbef1318117bbbedb114bc31b",
 		},
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/floatgate/ticketing"
 )
@@ -9,6 +10,8 @@ import (
 type bankAccountCommands struct {
 	Set  bankAccountSet  `cmd:"" help:"Set the account that a company's settlements go to."`
 	Show bankAccountShow `cmd:"" help:"Show it: of its number, the last four digits."`
+
+	Reseal bankAccountReseal `cmd:"" help:"Encrypt the numbers of all companies under the first master secret."`
 }
 
 type bankAccountSet struct {
@@ -39,6 +42,28 @@ type bankAccountShow struct{ companyArg }
 func (c *bankAccountShow) Run(ctx context.Context, p *program) error {
 	return p.bankAccount(ctx, func(op ticketing.Operator) (ticketing.BankAccount, error) {
 		return op.GetBankAccount(ctx, c.Company.UUID)
+	})
+}
+
+type bankAccountReseal struct{}
+
+func (*bankAccountReseal) Help() string {
+	return `It is a step of replacing the master secret: give the new one first, and the old one, too. It may be ` +
+		`repeated, and sales go on. "Left" are those that could not be encrypted anew; they still need the old secret.
+
+    TICKETING_SECRET_KEY=NEW,OLD ticketing bank-account reseal`
+}
+
+func (*bankAccountReseal) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		done, err := op.ResealBankAccounts(ctx)
+		if err != nil {
+			return err
+		}
+		return p.show(done,
+			field{"Resealed", strconv.Itoa(done.Resealed)},
+			field{"Left", strconv.Itoa(done.Left)},
+		)
 	})
 }
 

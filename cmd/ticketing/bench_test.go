@@ -255,12 +255,13 @@ func TestBenchInterrupted(t *testing.T) {
 func TestBenchFindsBrokenBooks(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		place benchPlace
-		args  []string
-		want  string
-		tear  func(t *testing.T, sh *shell, place string)
+		place    benchPlace
+		args     []string
+		want     string
+		problems int
+		tear     func(t *testing.T, sh *shell, place string)
 	}{
-		{benchPlaces()[1], nil, "", func(t *testing.T, sh *shell, place string) {
+		{benchPlaces()[1], nil, "", 1, func(t *testing.T, sh *shell, place string) {
 			t.Helper()
 			db, err := sql.Open("sqlite", filepath.Join(sh.dir, place, "bench.db")+"?_pragma=busy_timeout(5000)")
 			must(t, err)
@@ -273,6 +274,7 @@ func TestBenchFindsBrokenBooks(t *testing.T) {
 			benchPlaces()[2],
 			[]string{"--op", "validate"},
 			" validations were acknowledged, and 0 calls failed; ",
+			1,
 			func(t *testing.T, sh *shell, place string) {
 				t.Helper()
 				_, err := connect(t, sh.env["TICKETING_DATABASE"]).ExecContext(t.Context(), "UPDATE "+place+
@@ -281,7 +283,8 @@ func TestBenchFindsBrokenBooks(t *testing.T) {
 				must(t, err)
 			},
 		},
-		{benchPlaces()[2], nil, "", func(t *testing.T, sh *shell, place string) {
+		// The order has a gap, its lines are not its gross, and the tier counts one sold that is not there.
+		{benchPlaces()[2], nil, " admissions count as sold, there are ", 3, func(t *testing.T, sh *shell, place string) {
 			t.Helper()
 			_, err := connect(t, sh.env["TICKETING_DATABASE"]).ExecContext(t.Context(),
 				"DELETE FROM "+place+".ticketing_admissions WHERE order_number = 5 AND line = 1")
@@ -300,7 +303,8 @@ func TestBenchFindsBrokenBooks(t *testing.T) {
 			is.Equal(status, 1)
 			is.True(strings.Contains(stdout.String(), "NOT in order: "))
 			is.True(strings.Contains(stdout.String(), test.want))
-			is.True(strings.HasSuffix(stderr.String(), "ticketing: the books are not in order (problems: 1)\n"))
+			is.True(strings.HasSuffix(stderr.String(), fmt.Sprintf(
+				"ticketing: the books are not in order (problems: %d)\n", test.problems)))
 			is.Equal(left(), nil)
 		})
 	}

@@ -49,7 +49,8 @@ type buyerErase struct {
 
 func (*buyerErase) Help() string {
 	return `Email, name and phone are replaced in the buyer's record and in each of their orders. What was paid, the ` +
-		`ledger and the tickets stay as they are. The company's sales wait until it is done.
+		`ledger and the tickets stay as they are. It takes a thousand orders at a time; the same command ends one that ` +
+		`broke off.
 
     ticketing buyer erase COMPANY --email ada@example.com`
 }

@@ -34,10 +34,8 @@ func (c companyArg) named(ctx context.Context, op ticketing.Operator) (string, e
 // errFound ends a search.
 var errFound = errors.New("found")
 
-// search looks for something that one of the companies has, until found.
-func search(
-	ctx context.Context, op ticketing.Operator, what string, in func(ticketing.Company) (found bool, err error),
-) error {
+// searchEvent looks for an event that one of the companies has, until found.
+func searchEvent(ctx context.Context, op ticketing.Operator, in func(ticketing.Company) (found bool, err error)) error {
 	err := eachCompany(ctx, op, func(company ticketing.Company) error {
 		found, err := in(company)
 		if err == nil && found {
@@ -46,7 +44,7 @@ func search(
 		return err
 	})
 	if err == nil {
-		return &failure{code: string(ticketing.CodeNotFound), text: "The " + what + " was not found."}
+		return &failure{code: string(ticketing.CodeNotFound), text: "The event was not found."}
 	}
 	return ignoring(err, errFound)
 }

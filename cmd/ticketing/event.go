@@ -27,7 +27,7 @@ func (c *eventEnd) Run(ctx context.Context, p *program) error {
 	return p.operateOn(ctx, func(svc *ticketing.Service, op ticketing.Operator) error {
 		err := c.confirm(p, func() (string, error) {
 			question := ""
-			err := search(ctx, op, "event", func(company ticketing.Company) (bool, error) {
+			err := searchEvent(ctx, op, func(company ticketing.Company) (bool, error) {
 				caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
 				event, err := svc.GetEvent(ctx, caller, c.Event.UUID)
 				if refused, ok := errors.AsType[*ticketing.Error](err); ok && refused.Code == ticketing.CodeNotFound {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/floatgate/ticketing"
@@ -96,19 +95,15 @@ type keyRevoke struct {
 func (c *keyRevoke) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		err := c.confirm(p, func() (string, error) {
-			question := ""
-			err := search(ctx, op, "key", func(company ticketing.Company) (bool, error) {
-				keys, err := op.ListAPIKeys(ctx, company.ID)
-				if err != nil {
-					return false, err
-				}
-				i := slices.IndexFunc(keys, func(key ticketing.APIKey) bool { return key.ID == c.Key.UUID })
-				if i >= 0 {
-					question = fmt.Sprintf("Revoke the key %q (%s) of the company %q?", keys[i].Name, keys[i].ID, company.Name)
-				}
-				return i >= 0, nil
-			})
-			return question, err
+			key, err := op.GetAPIKey(ctx, c.Key.UUID)
+			if err != nil {
+				return "", err
+			}
+			company, err := op.GetCompany(ctx, key.CompanyID)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("Revoke the key %q (%s) of the company %q?", key.Name, key.ID, company.Name), nil
 		})
 		if err != nil {
 			return err

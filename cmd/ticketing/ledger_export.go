@@ -215,8 +215,19 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return badValue("--out: %s is not a file", path)
 	}
-	directory := filepath.Dir(path)
-	file, err := os.CreateTemp(directory, "."+filepath.Base(path)+".*") // with mode 0600
+	target, err := filepath.EvalSymlinks(path) // A link stays one.
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if target, err = os.Readlink(path); err != nil {
+			target = path
+		} else if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+	case err != nil:
+		return unwritable(path, err)
+	}
+	directory := filepath.Dir(target)
+	file, err := os.CreateTemp(directory, ".ticketing-*") // with mode 0600
 	if err != nil {
 		return unwritable(path, err)
 	}
@@ -231,7 +242,7 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	if err := file.Close(); err != nil {
 		return unwritable(path, err)
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
+	if err := os.Rename(file.Name(), target); err != nil {
 		return unwritable(path, err)
 	}
 	if err := syncDirectory(directory); err != nil {

@@ -120,11 +120,29 @@ func TestLedgerBundle(t *testing.T) {
 	is.Equal(code, "INVALID_REQUEST")
 	for _, args := range [][]string{
 		{"--file", newer},
-		{"--public-key", key},
-		{"--against", older},
 		{company, "--file", newer, "--public-key", key},
 	} {
 		is.Equal(auditor.run(append([]string{"ledger", "verify"}, args...)...).status, 2)
+	}
+	// What is set for bundles does not keep anybody from verifying the database.
+	is.Equal(sh.run("ledger", "verify", "--public-key", key, "--against", older).status, 0)
+}
+
+func TestLedgerExportFollowsALinkAndKeepsIt(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.funded(1)
+	link, long := filepath.Join(sh.dir, "link"), filepath.Join(sh.dir, strings.Repeat("n", 250))
+	is.NoErr(os.Symlink(filepath.Base(long), link))
+	for range 2 { // The first makes the file, the second replaces it.
+		is.Equal(sh.run("ledger", "export", company, "--out", link).status, 0)
+		info, err := os.Lstat(link)
+		is.NoErr(err)
+		is.True(info.Mode()&os.ModeSymlink != 0)
+		info, err = os.Lstat(long)
+		is.NoErr(err)
+		is.True(info.Mode().IsRegular())
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 type ledgerVerify struct {
 	Company   id         `arg:"" help:"Id of the company. Defaults to all." optional:"" placeholder:"COMPANY"`
-	File      string     `and:"bundle" help:"Verify this bundle instead, without a database." placeholder:"FILE"`
-	PublicKey publicKeys `and:"bundle" help:"What the bundle is signed with, as \"ledger public-key\" prints it; several are separated by commas." placeholder:"KEY"`
+	File      string     `help:"Verify this bundle instead, without a database." placeholder:"FILE"`
+	PublicKey publicKeys `help:"What the bundle is signed with, as \"ledger public-key\" prints it; several are separated by commas." placeholder:"KEY"`
 	Against   string     `help:"An older bundle that this one has to continue, or the signed heads it ended with." placeholder:"FILE"`
 }
 
@@ -39,11 +39,12 @@ func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
 	switch {
 	case c.File != "" && c.Company != (id{}):
 		return &usageError{"--file is verified without a database, and holds one company: give no COMPANY"}
+	case c.File != "" && len(c.PublicKey) == 0:
+		return &usageError{"--file needs --public-key: whoever can write the file can sign it with a key of their own"}
 	case c.File != "":
 		return c.verifyFile(ctx, p, bar)
-	case c.Against != "":
-		return &usageError{"--against needs --file"}
 	}
+	// What a bundle is held against may be set in the environment for good, and says nothing about a database.
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		report, err := op.VerifyLedger(ctx, c.Company.UUID, func(done, total int64) {
 			bar.bar("verifying the books", done, total)
@@ -141,11 +142,24 @@ func (p *program) judge(report ticketing.LedgerReport) error {
 		return err
 	}
 	if !report.OK {
-		return &failure{
-			code: codeLedgerInvalid, text: fmt.Sprintf("the ledger has %d problems", len(report.Problems)),
+		text := "the ledger has 1 problem"
+		if count := problemCount(report.Problems); count != 1 {
+			text = fmt.Sprintf("the ledger has %d problems", count)
 		}
+		return &failure{code: codeLedgerInvalid, text: text}
 	}
 	return nil
+}
+
+// problemCount is how many problems were found, of which the last line may tell several.
+func problemCount(problems []string) int {
+	if last := len(problems) - 1; last >= 0 {
+		var more int
+		if n, err := fmt.Sscanf(problems[last], "and %d more", &more); err == nil && n == 1 {
+			return last + more
+		}
+	}
+	return len(problems)
 }
 
 // publicKeys are the keys that a bundle may be signed with.

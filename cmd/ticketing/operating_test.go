@@ -102,6 +102,7 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	is.Equal(wallets["float"], naira("2500.50"))
 	is.Equal(wallets["earnings"], naira("0.00"))
 	is.Equal(wallets["lowBalance"], false)
+	is.Equal(wallets["movements"].([]any)[0].(map[string]any)["reference"], "settlement-1")
 	hasMembers(t, sh.object("wallet", "suspend", id, "--wallet", "FLOAT"), "float", "earnings", "lowBalance")
 	hasMembers(t, sh.object("wallet", "activate", id, "--wallet", "FLOAT"), "float", "earnings", "lowBalance")
 
@@ -273,7 +274,7 @@ func TestOutputForPeople(t *testing.T) {
 		want []string
 	}{
 		{[]string{"company", "list"}, []string{"ID ", " NAME ", "VERIFICATION", "Lagos Live  ACTIVE  APPROVED"}},
-		{[]string{"wallet", "show", id}, []string{"FLOAT        NGN 12.00  ACTIVE\n", "Low balance  yes\n"}},
+		{[]string{"wallet", "show", id}, []string{"FLOAT        NGN 12.00  ACTIVE\n", "Low balance  yes\n", "FLOAT_CREDIT  NGN 12.00  settlement-1\n"}},
 		{[]string{"ledger", "list", id}, []string{"SEQ  WALLET", "1    FLOAT", "settlement-1"}},
 		{[]string{"ledger", "verify"}, []string{"OK       yes\n"}},
 		{[]string{"key", "list", id}, []string{"ID  NAME  STATUS"}},

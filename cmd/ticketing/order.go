@@ -106,12 +106,13 @@ func (c orderEnd) asked(ctx context.Context, p *program, op ticketing.Operator, 
 type orderRefund struct {
 	orderEnd
 
-	Restock bool `help:"Put its tickets back on sale, if the event allows."`
+	Restock bool `help:"Count its tickets as unsold again, on sale where event and tier are."`
 }
 
 func (*orderRefund) Help() string {
 	return `It is refused where EARNINGS do not hold the commission any more, since it was settled. With --restock the ` +
-		`tickets are paused on a draft event, and stay out of stock on one that is cancelled or has ended.
+		`tickets count as unsold again: paused on a draft event, not on sale where the tier was cancelled. On an event ` +
+		`that is cancelled or has ended nothing goes back. "Restocked" tells whether they count as unsold.
 
     ticketing order refund ORDER --reason 'The headliner fell ill' --restock`
 }

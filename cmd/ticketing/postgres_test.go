@@ -109,7 +109,9 @@ func TestSecretKeyOnPostgres(t *testing.T) {
 		is.Equal(code, "SECRET_KEY")
 		is.True(strings.Contains(message, "openssl rand -hex 32"))
 	}
-	is.Equal(len(sh.object("migrate")["applied"].([]any)), 1)
+	all, err := os.ReadDir("../../store/migrations/postgres")
+	must(t, err)
+	is.Equal(len(sh.object("migrate")["applied"].([]any)), len(all)) // Nothing was written before the key was there.
 	for _, args := range [][]string{{"company", "list"}, {"migrate"}, {"serve", "--addr", "127.0.0.1:0"}} {
 		code, message := sh.with("TICKETING_SECRET_KEY", strings.Repeat("cd", 32)).refusal(args...)
 		is.Equal(code, "SECRET_KEY")

@@ -170,8 +170,9 @@ func joined(program *kong.Node, args []string) []string {
 // placeholder is an argument as the parser writes it.
 var placeholder = regexp.MustCompile("<(company|key|event|category|settlement|order|user)>")
 
-// strayNumber is what the parser says of a number where none belongs. It may be that of a bank account, and is not repeated.
-var strayNumber = regexp.MustCompile("unexpected argument [0-9]{5,}")
+// strayWord is what the parser says of a word with digits where none belongs. It may be the number of a bank account,
+// however it is spelt, and is not repeated.
+var strayWord = regexp.MustCompile(`(?s)unexpected argument .*\p{Nd}.*?(, did you mean .*)?$`)
 
 // asWritten is a text of the parser with arguments and alternatives as the examples write them.
 func asWritten(text string) string {
@@ -256,7 +257,7 @@ func wrongCall(err error) error {
 			help = node.FullPath() + " --help"
 		}
 	}
-	text := strayNumber.ReplaceAllString(asWritten(err.Error()), "unexpected argument that is a number")
+	text := strayWord.ReplaceAllString(asWritten(err.Error()), "unexpected argument that has digits$1")
 	if flag, _, ok := strings.Cut(text, " value but got "); ok {
 		// The parser goes on with what it found there: the end of the line, or another flag.
 		flag, _, _ = strings.Cut(flag, ": expected ")

@@ -108,6 +108,33 @@ func TestSecretKeysRotate(t *testing.T) {
 	}
 }
 
+// A master secret that only a bank account needs is given up once the account is encrypted under the new one.
+func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.object("company", "create", "--name", "Lagos Live")["id"].(string)
+	sh.bank(company)
+	kept, err := os.ReadFile(filepath.Join(sh.dir, "t.db.key"))
+	is.NoErr(err)
+	older, newer := strings.TrimSpace(string(kept)), strings.Repeat("ab", 32)
+
+	alone, both := sh.with("TICKETING_SECRET_KEY", newer), sh.with("TICKETING_SECRET_KEY", newer+","+older)
+	is.Equal(both.object("bank-account", "show", company)["bankAccountLast4"], "2653")
+	code, message := alone.refusal("serve", "--addr", "127.0.0.1:0")
+	is.Equal(code, "SECRET_KEY")
+	is.True(strings.Contains(message, "API keys or bank accounts in use were made under another one"))
+	code, _ = alone.refusal("bank-account", "reseal")
+	is.Equal(code, "SECRET_KEY")
+
+	is.Equal(both.object("bank-account", "reseal"), map[string]any{"resealed": 1.0, "left": 0.0})
+	is.Equal(both.run("bank-account", "reseal").stdout, "Resealed  0\nLeft      0\n")
+	alone.serve()
+	is.Equal(alone.object("bank-account", "show", company)["bankAccountLast4"], "2653")
+	code, _ = sh.refusal("company", "list")
+	is.Equal(code, "SECRET_KEY") // The old one alone.
+}
+
 // A key that is missing, damaged or open to others is not replaced and not used.
 func TestSecretKeyFileIsRefused(t *testing.T) {
 	t.Parallel()

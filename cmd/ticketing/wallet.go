@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/floatgate/ticketing"
 )
@@ -15,9 +17,30 @@ type walletCommands struct {
 type walletShow struct{ companyArg }
 
 func (c *walletShow) Run(ctx context.Context, p *program) error {
-	return p.wallets(ctx, func(op ticketing.Operator) (ticketing.Wallets, error) {
-		return op.GetWallets(ctx, c.Company.UUID)
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		const latest = 10
+		shown, err := op.Dashboard(ctx, c.Company.UUID)
+		if err != nil {
+			return err
+		}
+		shown.Movements = shown.Movements[:min(latest, len(shown.Movements))]
+		fields := walletFields(shown.Wallets)
+		for _, m := range shown.Movements {
+			fields = append(fields, field{"Movement", strings.Join([]string{
+				m.CreatedAt.String(), string(m.Wallet), strconv.FormatInt(m.Sequence, 10), string(m.Kind), naira(m.Amount),
+				m.Reference,
+			}, "  ")})
+		}
+		return p.show(shown, fields...)
 	})
+}
+
+func walletFields(wallets ticketing.Wallets) []field {
+	return []field{
+		{"FLOAT", naira(wallets.Float) + "  " + string(wallets.FloatStatus)},
+		{"EARNINGS", naira(wallets.Earnings) + "  " + string(wallets.EarningsStatus)},
+		{"Low balance", yesNo(wallets.LowBalance)},
+	}
 }
 
 // walletFlag is the wallet that a command is about.
@@ -56,10 +79,6 @@ func (p *program) wallets(
 		if err != nil {
 			return err
 		}
-		return p.show(wallets,
-			field{"FLOAT", naira(wallets.Float) + "  " + string(wallets.FloatStatus)},
-			field{"EARNINGS", naira(wallets.Earnings) + "  " + string(wallets.EarningsStatus)},
-			field{"Low balance", yesNo(wallets.LowBalance)},
-		)
+		return p.show(wallets, walletFields(wallets)...)
 	})
 }

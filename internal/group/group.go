@@ -88,8 +88,8 @@ type Config[K comparable, T any] struct {
 
 	// Linger is the part of a run's time, one Linger-th, that the next group may wait for the calls that follow on those
 	// of the run: where as many clients as before come again at once, they go together rather than in two halves. It
-	// waits for no more calls than ran and wait already, no longer than until as many as ran have come to all lanes, and
-	// never after a run of one call. 0 is no waiting.
+	// waits for no more calls than ran and wait already, no longer than until as many as ran have come to all lanes, no
+	// longer than 50 milliseconds, and never after a run of one call nor for a [Lanes.Drain]. 0 is no waiting.
 	Linger int
 
 	// Timeout is the time that one run has. One that fails after it is neither halved nor split: its calls fail

@@ -198,6 +198,7 @@ func (l *lane[K, T]) close() {
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.closed = true
+		l.gathered() // Nobody comes any more.
 		l.stopped()
 	}
 }

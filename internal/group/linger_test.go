@@ -1,6 +1,7 @@
 package group_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,5 +67,56 @@ func TestAGroupDoesNotWaitForThoseWhoComeToAnotherLane(t *testing.T) {
 		c.drain(t)
 		is.Equal(c.when(all[2])-begun, 2*runTime)
 		is.Equal(c.when(all[3])-begun, 2*runTime+time.Millisecond+runTime)
+	})
+}
+
+// slow are lanes whose runs take a second each, after one of two calls.
+func slow(t *testing.T) (*database, *callers) {
+	t.Helper()
+	db := newDatabase()
+	config := db.config()
+	config.Linger = 1
+	run := config.Run
+	config.Run = func(ctx context.Context, patience time.Duration, calls []*job) error {
+		time.Sleep(time.Second - runTime)
+		return run(ctx, patience, calls)
+	}
+	c := newCallers(config)
+	c.send(t.Context(), jobs("a1 a2 a3")...)
+	time.Sleep(2*time.Second + time.Millisecond) // a2 and a3 are answered.
+	return db, c
+}
+
+// After a slow run it is waited for 50 milliseconds, which hold back whoever waits already.
+func TestAGroupDoesNotWaitLongAfterASlowRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		db, c := slow(t)
+		last := jobs("a4")
+		c.send(t.Context(), last...)
+		time.Sleep(2 * time.Second)
+		is.Equal(db.ran(), []string{"a1", "a2 a3", "a4"})
+		is.Equal(c.when(last[0]), 2*time.Second+50*time.Millisecond+time.Second)
+		c.drain(t)
+	})
+}
+
+// Drain is not kept waiting for calls that cannot come any more.
+func TestDrainEndsTheWaitingForMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		_, c := slow(t)
+		begun := time.Now()
+		c.drain(t)
+		is.Equal(time.Since(begun), time.Duration(0))
+
+		_, c = slow(t)
+		last := jobs("a4")
+		c.send(t.Context(), last...)
+		c.drain(t)
+		is.NoErr(c.answer(last[0]))
+		is.Equal(c.when(last[0]), 2*time.Second+time.Millisecond+time.Second)
 	})
 }

@@ -99,6 +99,9 @@ func (r *runner[K, T]) ready() bool {
 	return true
 }
 
+// longestLinger bounds the waiting after a slow run: calls that wait already are held back by it.
+const longestLinger = 50 * time.Millisecond
+
 // linger waits for the calls that follow on those of the last run.
 func (r *runner[K, T]) linger() {
 	l := r.lane
@@ -120,7 +123,7 @@ func (r *runner[K, T]) linger() {
 		l.gathered()
 	}
 	l.mu.Unlock()
-	patience := time.NewTimer(r.took / time.Duration(l.config.Linger))
+	patience := time.NewTimer(min(r.took/time.Duration(l.config.Linger), longestLinger))
 	defer patience.Stop()
 	select {
 	case <-enough:

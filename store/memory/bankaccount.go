@@ -2,6 +2,8 @@ package memory
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -39,6 +41,21 @@ func (r reading) CurrentBankAccount(
 	ctx context.Context, companyID uuid.UUID,
 ) (ticketing.BankAccountRecord, error) {
 	return ask(ctx, r, func(s *state) ticketing.BankAccountRecord { return s.accounts.current[companyID] })
+}
+
+func (r reading) StaleBankAccounts(
+	ctx context.Context, query ticketing.StaleBankAccountQuery,
+) ([]ticketing.BankAccountRecord, error) {
+	return ask(ctx, r, func(s *state) []ticketing.BankAccountRecord {
+		var stale []ticketing.BankAccountRecord
+		for company, account := range s.accounts.current {
+			if compareIDs(company, query.After) > 0 && !strings.HasPrefix(account.Number, "s1:"+query.SecretName) {
+				stale = append(stale, account)
+			}
+		}
+		slices.SortFunc(stale, func(a, b ticketing.BankAccountRecord) int { return compareIDs(a.CompanyID, b.CompanyID) })
+		return stale[:min(len(stale), max(query.Limit, 0))]
+	})
 }
 
 func (tx *updating) AppendBankAccount(ctx context.Context, account ticketing.BankAccountRecord) error {

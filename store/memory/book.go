@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -72,40 +73,58 @@ func (r reading) FloatCredits(
 	})
 }
 
-// CountResults looks at every spent key: only the verification of books asks.
-func (r reading) CountResults(
-	ctx context.Context, companyID uuid.UUID, operation, outcome string,
-) (int64, error) {
-	return ask(ctx, r, func(s *state) (count int64) {
-		for _, times := range s.results.subjects(companyID, operation, outcome) {
-			count += times
-		}
-		return count
-	})
-}
-
-func (r reading) RepeatedSubjects(
-	ctx context.Context, companyID uuid.UUID, operation, outcome string, limit int,
-) ([]uuid.UUID, error) {
-	return ask(ctx, r, func(s *state) []uuid.UUID {
-		var repeated []uuid.UUID
-		for subject, times := range s.results.subjects(companyID, operation, outcome) {
-			if times > 1 {
-				repeated = append(repeated, subject)
+// ListSubjects looks at every spent key: only the verification of books asks.
+func (r reading) ListSubjects(ctx context.Context, query ticketing.SubjectQuery) ([]ticketing.KeySubject, error) {
+	return ask(ctx, r, func(s *state) []ticketing.KeySubject {
+		var keys []ticketing.KeySubject
+		for ref, result := range s.results.byRef {
+			if ref.CompanyID == query.CompanyID && ref.Operation == query.Operation && ref.Key > query.After &&
+				result.Outcome == query.Outcome {
+				keys = append(keys, ticketing.KeySubject{Key: ref.Key, Subject: result.Subject})
 			}
 		}
-		slices.SortFunc(repeated, compareIDs)
-		return repeated[:min(max(limit, 0), len(repeated))]
+		slices.SortFunc(keys, func(a, b ticketing.KeySubject) int { return strings.Compare(a.Key, b.Key) })
+		return keys[:min(max(query.Limit, 0), len(keys))]
 	})
 }
 
-// subjects are what the spent keys of an operation name that had an outcome, and how often.
-func (r *results) subjects(companyID uuid.UUID, operation, outcome string) map[uuid.UUID]int64 {
-	named := make(map[uuid.UUID]int64)
-	for ref, result := range r.byRef {
-		if ref.CompanyID == companyID && ref.Operation == operation && result.Outcome == outcome {
-			named[result.Subject]++
+// StrayCompanies looks at every record: only the verification of books asks.
+func (r reading) StrayCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
+	return ask(ctx, r, func(s *state) []uuid.UUID {
+		named := make(map[uuid.UUID]bool)
+		for ref := range s.orders.byNumber {
+			named[ref.CompanyID] = true
 		}
-	}
-	return named
+		for ref := range s.orders.admissions {
+			named[ref.CompanyID] = true
+		}
+		for ref := range s.endings.byNumber {
+			named[ref.CompanyID] = true
+		}
+		for ref, entries := range s.wallets.entries {
+			if len(*entries) > 0 {
+				named[ref.CompanyID] = true
+			}
+		}
+		for ref := range s.wallets.byRef {
+			named[ref.CompanyID] = true
+		}
+		for ref := range s.wallets.credits {
+			named[ref.companyID] = true
+		}
+		for _, of := range s.settlements.byID {
+			named[of.CompanyID] = true
+		}
+		for ref := range s.results.byRef {
+			named[ref.CompanyID] = true
+		}
+		var strays []uuid.UUID
+		for id := range named {
+			if _, known := s.companies.byID[id]; !known {
+				strays = append(strays, id)
+			}
+		}
+		slices.SortFunc(strays, compareIDs)
+		return strays[:min(max(limit, 0), len(strays))]
+	})
 }

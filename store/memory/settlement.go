@@ -94,10 +94,6 @@ func (r reading) ListSettlements(
 func (tx *updating) CreateSettlement(ctx context.Context, settlement ticketing.SettlementRecord) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		settlement.RequestedAt, settlement.DecidedAt = moment(settlement.RequestedAt), moment(settlement.DecidedAt)
-		account := ticketing.BankAccountRef{CompanyID: settlement.CompanyID, Version: settlement.BankAccount}
-		if _, ok := s.accounts.byRef[account]; !ok {
-			return broken("settlements_bank_account_fkey")
-		}
 		of := need(s.settlements.ofCompany, settlement.CompanyID, newSettlementList)
 		if err := create(u, of.ids, settlement.Number, settlement.ID, "settlements_pkey"); err != nil {
 			return err
@@ -113,7 +109,8 @@ func (tx *updating) CreateSettlement(ctx context.Context, settlement ticketing.S
 // follow keeps which settlement is open, and how many there may be.
 func (l *settlementList) follow(u *undo, settlement ticketing.SettlementRecord) error {
 	refunded := settlement.Status == ticketing.SettlementRejected || settlement.Status == ticketing.SettlementFailed
-	if err := check(settlement.RefundSequence == 0 || refunded, "settlements_refund_check"); err != nil {
+	given := refunded && settlement.RefundSequence > settlement.Number
+	if err := check(settlement.RefundSequence == 0 || given, "settlements_refund_check"); err != nil {
 		return err
 	}
 	if err := check(settlement.Amount >= 1, "settlements_amount_check"); err != nil {

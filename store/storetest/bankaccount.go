@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,47 @@ func bankAccountKinds() []record {
 }
 
 func bankAccountChecks() []Check {
-	return []Check{{"bank accounts/the highest version is current", grounded(currentBankAccount)}}
+	return []Check{
+		{"bank accounts/the highest version is current", grounded(currentBankAccount)},
+		{"bank accounts/current ones of another key are listed", grounded(staleBankAccounts)},
+	}
+}
+
+// staleBankAccounts has accounts of both companies, of which the current ones were sealed under keys of different names.
+func staleBankAccounts(ctx context.Context, s ticketing.Store) error {
+	// The key's name tells of the version.
+	a, b := bankAccountRecord(companyA, 3), bankAccountRecord(companyB, 2)
+	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		for _, account := range []ticketing.BankAccountRecord{
+			bankAccountRecord(companyA, 1), bankAccountRecord(companyB, 1), bankAccountRecord(companyA, 2), a, b,
+		} {
+			if err := tx.AppendBankAccount(ctx, account); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("append bank accounts: %w", err)
+	}
+	first, second := a, b
+	if bytes.Compare(companyA[:], companyB[:]) > 0 {
+		first, second = b, a
+	}
+	ask := func(version int64, after uuid.UUID, limit int) ticketing.StaleBankAccountQuery {
+		return ticketing.StaleBankAccountQuery{SecretName: fmt.Sprintf("%016x", version), After: after, Limit: limit}
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return errors.Join(
+			want("of keys that are no more", []ticketing.BankAccountRecord{first, second}).
+				from(tx.StaleBankAccounts(ctx, ask(1, uuid.Nil, 9))),
+			want("a part", []ticketing.BankAccountRecord{first}).from(tx.StaleBankAccounts(ctx, ask(1, uuid.Nil, 1))),
+			want("the rest", []ticketing.BankAccountRecord{second}).
+				from(tx.StaleBankAccounts(ctx, ask(1, first.CompanyID, 1))),
+			want("all but those of a key", []ticketing.BankAccountRecord{b}).from(tx.StaleBankAccounts(ctx, ask(3, uuid.Nil, 9))),
+			want("no more", []ticketing.BankAccountRecord(nil)).from(tx.StaleBankAccounts(ctx, ask(1, second.CompanyID, 9))),
+		)
+	})
 }
 
 func currentBankAccount(ctx context.Context, s ticketing.Store) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
 )
 
 func bookChecks() []Check {
@@ -15,7 +16,8 @@ func bookChecks() []Check {
 		{"books/sold orders are in order and in pages", grounded(soldOrdersListed)},
 		{"books/sold admissions are in order and in pages", grounded(soldAdmissionsListed)},
 		{"books/fundings are aligned and of their company", grounded(fundingsAligned)},
-		{"books/spent keys are counted by their outcome", grounded(resultsCounted)},
+		{"books/spent keys are listed by their outcome", grounded(subjectsListed)},
+		{"books/records of no company are found", grounded(straysFound)},
 	}
 }
 
@@ -132,7 +134,7 @@ func fundingsAligned(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func resultsCounted(ctx context.Context, s ticketing.Store) error {
+func subjectsListed(ctx context.Context, s ticketing.Store) error {
 	const operation, outcome = "admissions.validate", "ADMITTED"
 	var spent []ticketing.ResultRecord
 	spend := func(key string, subject int, changes ...func(r *ticketing.ResultRecord)) {
@@ -155,14 +157,57 @@ func resultsCounted(ctx context.Context, s ticketing.Store) error {
 	if err := share(ctx, s, appendResults(spent...)); err != nil {
 		return fmt.Errorf("spend keys: %w", err)
 	}
+	all := []ticketing.KeySubject{
+		{Key: "key-1", Subject: id(30)},
+		{Key: "key-2", Subject: id(32)},
+		{Key: "key-3", Subject: id(32)},
+		{Key: "key-4", Subject: id(31)},
+		{Key: "key-5", Subject: id(31)},
+		{Key: "key-6", Subject: id(31)},
+	}
+	none := []ticketing.KeySubject(nil)
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		query := ticketing.SubjectQuery{CompanyID: companyA, Operation: operation, Outcome: outcome, Limit: 9}
+		part, without, foreign := query, query, query
+		part.After, part.Limit = "key-2", 2
+		without.Outcome, foreign.CompanyID = "", companyB
+		return errors.Join(
+			want("all", all).from(tx.ListSubjects(ctx, query)),
+			want("a part", all[2:4]).from(tx.ListSubjects(ctx, part)),
+			want("of another outcome", none).from(tx.ListSubjects(ctx, without)),
+			want("of another company", []ticketing.KeySubject{{Key: "key-9", Subject: id(30)}}).
+				from(tx.ListSubjects(ctx, foreign)),
+		)
+	})
+}
+
+func straysFound(ctx context.Context, s ticketing.Store) error {
+	order, admission := orderRecord(eventA, 1), admissionRecord(eventA, 1, 1)
+	entry := ledger.Entry{
+		CompanyID: id(902), Wallet: ledger.Float, Sequence: 1, Kind: ledger.FloatCredit, Amount: 1, After: 1,
+		Reference: "stray", At: at(1),
+	}
+	order.CompanyID, admission.CompanyID = id(901), id(903)
+	spent := resultRecord(id(900), "key-1")
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return errors.Join(
+			tx.AppendOrders(ctx, []ticketing.OrderRecord{order, orderRecord(eventB, 3)}),
+			tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{admission}),
+			tx.AppendEntries(ctx, []ledger.Entry{entry}),
+			tx.AppendResults(ctx, []ticketing.ResultRecord{spent}),
+			tx.AppendOrderEnding(ctx, ticketing.OrderEndingRecord{
+				CompanyID: id(904), Number: 1, OrderID: id(30), Status: ticketing.OrderCancelled, Reason: "stray", At: at(1),
+			}),
+		)
+	})
+	if err != nil {
+		return fmt.Errorf("append records of no company: %w", err)
+	}
+	strays := []uuid.UUID{id(900), id(901), id(902), id(903), id(904)}
 	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
 		return errors.Join(
-			want("the count", int64(6)).from(tx.CountResults(ctx, companyA, operation, outcome)),
-			want("the count of another outcome", int64(0)).from(tx.CountResults(ctx, companyA, operation, "")),
-			want("what is named again", []uuid.UUID{id(31), id(32)}).
-				from(tx.RepeatedSubjects(ctx, companyA, operation, outcome, 9)),
-			want("the first of it", []uuid.UUID{id(31)}).from(tx.RepeatedSubjects(ctx, companyA, operation, outcome, 1)),
-			want("of another company", []uuid.UUID(nil)).from(tx.RepeatedSubjects(ctx, companyB, operation, outcome, 9)),
+			want("all", strays).from(tx.StrayCompanies(ctx, 9)),
+			want("the first", strays[:2]).from(tx.StrayCompanies(ctx, 2)),
 		)
 	})
 }

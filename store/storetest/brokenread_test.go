@@ -26,6 +26,9 @@ func brokenReads() []broken {
 		{"takes the last bank account for the current one", "bank accounts/the highest version is current", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return firstAccount{tx}
 		})},
+		{"lists bank accounts of the key", "bank accounts/current ones of another key are listed", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return anyKey{tx}
+		})},
 		{"leaves gaps out of answers", "companies/answers are aligned", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return gapless{tx}
 		})},
@@ -86,8 +89,11 @@ func brokenReads() []broken {
 		{"answers with what it finds alone", "books/fundings are aligned and of their company", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return found{tx}
 		})},
-		{"counts every outcome", "books/spent keys are counted by their outcome", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+		{"counts every outcome", "books/spent keys are listed by their outcome", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return undiscerning{tx}
+		})},
+		{"takes every company for one that is there", "books/records of no company are found", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return trusting{tx}
 		})},
 		{"sells under a rate before its time", "terms/are those of the roles they spare", reading(func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return hastyTerms{tx}
@@ -131,16 +137,21 @@ func (f found) FloatCredits(
 
 type undiscerning struct{ ticketing.ReadTx }
 
-func (u undiscerning) CountResults(
-	ctx context.Context, companyID uuid.UUID, operation, outcome string,
-) (int64, error) {
-	admitted, err := u.ReadTx.CountResults(ctx, companyID, operation, outcome)
+func (u undiscerning) ListSubjects(
+	ctx context.Context, query ticketing.SubjectQuery,
+) ([]ticketing.KeySubject, error) {
+	keys, err := u.ReadTx.ListSubjects(ctx, query)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	again, err := u.ReadTx.CountResults(ctx, companyID, operation, "ALREADY_VALIDATED")
-	return admitted + again, err
+	query.Outcome = "ALREADY_VALIDATED"
+	again, err := u.ReadTx.ListSubjects(ctx, query)
+	return append(keys, again...), err
 }
+
+type trusting struct{ ticketing.ReadTx }
+
+func (trusting) StrayCompanies(context.Context, int) ([]uuid.UUID, error) { return nil, nil }
 
 type gapless struct{ ticketing.ReadTx }
 
@@ -406,6 +417,15 @@ func (u unreturned) StockTotals(ctx context.Context, companyID uuid.UUID) ([]tic
 		totals[i].Restocked = 0
 	}
 	return totals, err
+}
+
+type anyKey struct{ ticketing.ReadTx }
+
+func (a anyKey) StaleBankAccounts(
+	ctx context.Context, query ticketing.StaleBankAccountQuery,
+) ([]ticketing.BankAccountRecord, error) {
+	query.SecretName = ""
+	return a.ReadTx.StaleBankAccounts(ctx, query)
 }
 
 type firstAccount struct{ ticketing.ReadTx }

@@ -58,6 +58,9 @@ func brokenWrites() []broken {
 		{"takes the change of a role for joining", "members/roles change, and a member who was removed is listed no more", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return rejoining{tx}
 		})},
+		{"keeps the first name of a member", "members/roles change, and a member who was removed is listed no more", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return firstNamed{tx}
+		})},
 		{"edits a case by another", "verification cases/a case is put again", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return appending{tx}
 		})},
@@ -78,6 +81,9 @@ func brokenWrites() []broken {
 		})},
 		{"changes the whole of a settlement", "settlements/a change is kept", writing(func(tx ticketing.Tx) ticketing.Tx {
 			return lavish{tx}
+		})},
+		{"takes any movement for what was given back", "settlements/EARNINGS gets back what it gave before", writing(func(tx ticketing.Tx) ticketing.Tx {
+			return overpaid{tx}
 		})},
 		{"lets two decide about a settlement", "settlements/are decided once", staleSettlement},
 		{"keeps the first bank account", "bank accounts/a change is kept", writing(func(tx ticketing.Tx) ticketing.Tx {
@@ -314,6 +320,20 @@ func (r rejoining) Members(ctx context.Context, refs []ticketing.MemberRef) ([]t
 	return found, err
 }
 
+// firstNamed never gives a member another name.
+type firstNamed struct{ ticketing.Tx }
+
+func (f firstNamed) PutMember(ctx context.Context, member ticketing.MemberRecord) error {
+	known, err := f.Members(ctx, []ticketing.MemberRef{{CompanyID: member.CompanyID, UserID: member.UserID}})
+	if err != nil {
+		return err
+	}
+	if !known[0].CreatedAt.IsZero() {
+		member.Name = known[0].Name
+	}
+	return f.Tx.PutMember(ctx, member)
+}
+
 // appending keeps a case that is there as another one.
 type appending struct{ ticketing.Tx }
 
@@ -400,6 +420,14 @@ type lavish struct{ ticketing.Tx }
 func (l lavish) UpdateSettlement(ctx context.Context, settlement ticketing.SettlementRecord) error {
 	settlement.DecidedAt = settlement.RequestedAt
 	return l.Tx.UpdateSettlement(ctx, settlement)
+}
+
+// overpaid moves what was given back behind its debit.
+type overpaid struct{ ticketing.Tx }
+
+func (o overpaid) UpdateSettlement(ctx context.Context, settlement ticketing.SettlementRecord) error {
+	settlement.RefundSequence = 1 << 40
+	return o.Tx.UpdateSettlement(ctx, settlement)
 }
 
 type unsealing struct{ ticketing.Tx }

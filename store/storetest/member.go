@@ -11,12 +11,12 @@ import (
 )
 
 func userRecord(n int, email string) ticketing.UserRecord {
-	return ticketing.UserRecord{ID: id(n), Email: email, Name: awkward, CreatedAt: at(11)}
+	return ticketing.UserRecord{ID: id(n), Email: email, CreatedAt: at(11)}
 }
 
 func memberRecord(companyID uuid.UUID, user int, role ticketing.Role) ticketing.MemberRecord {
 	return ticketing.MemberRecord{
-		CompanyID: companyID, UserID: id(user), Role: role, CreatedAt: at(12), UpdatedAt: at(13),
+		CompanyID: companyID, UserID: id(user), Name: awkward, Role: role, CreatedAt: at(12), UpdatedAt: at(13),
 	}
 }
 
@@ -104,6 +104,8 @@ func membersChanged(ctx context.Context, s ticketing.Store) error {
 	changed.Role, changed.CreatedAt, changed.UpdatedAt = ticketing.RoleOwner, at(20), at(21)
 	removed, back := changed, changed
 	removed.Role, back.Role = "", ticketing.RoleAdministrator
+	changed.Name, back.Name = "Ada", "Ada Obi"
+	removed.Name = changed.Name
 	refs := []ticketing.MemberRef{{CompanyID: companyA, UserID: joined.UserID}}
 	holds := func(kept ticketing.MemberRecord) error {
 		kept.CreatedAt = joined.CreatedAt // The first one stays.

@@ -77,6 +77,7 @@ func settlementChecks() []Check {
 	return []Check{
 		{"settlements/answers are aligned and of their company", grounded(settlementsAligned)},
 		{"settlements/one is open at a time", grounded(settlementsOpen)},
+		{"settlements/EARNINGS gets back what it gave before", grounded(settlementsGivenBack)},
 		{"settlements/list is in order and in pages", grounded(settlementsListed)},
 		{"settlements/are decided once", grounded(settlementsDecided)},
 	}
@@ -225,6 +226,29 @@ func settlementsListed(ctx context.Context, s ticketing.Store) error {
 			}
 		}
 		return nil
+	})
+}
+
+// settlementsGivenBack has EARNINGS get a settlement back in a movement that is not behind its debit.
+func settlementsGivenBack(ctx context.Context, s ticketing.Store) error {
+	if err := update(ctx, s, accounted); err != nil {
+		return err
+	}
+	pending := settlementRecord(companyA, 7, ticketing.SettlementPending)
+	if err := createSettlements(ctx, s, pending); err != nil {
+		return err
+	}
+	rejected := pending
+	rejected.Status, rejected.DecidedAt = ticketing.SettlementRejected, at(101)
+	for _, sequence := range []int64{6, 7} {
+		rejected.RefundSequence = sequence
+		err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateSettlement(ctx, rejected) })
+		if err := refuses(fmt.Sprintf("given back in %d, debited in 7", sequence), err); err != nil {
+			return err
+		}
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return want("the settlement", pending).from(tx.FindSettlement(ctx, pending.ID))
 	})
 }
 

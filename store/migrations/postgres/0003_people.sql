@@ -4,13 +4,13 @@
 CREATE TABLE ticketing_users (
 	id         UUID             NOT NULL PRIMARY KEY,
 	email      TEXT COLLATE "C" NOT NULL UNIQUE,
-	name       TEXT             NOT NULL,
 	created_at BIGINT           NOT NULL
 );
 
 CREATE TABLE ticketing_members (
 	company_id UUID   NOT NULL,
 	user_id    UUID   NOT NULL,
+	name       TEXT   NOT NULL,
 	role       TEXT   NOT NULL, -- empty: was removed
 	created_at BIGINT NOT NULL,
 	updated_at BIGINT NOT NULL,

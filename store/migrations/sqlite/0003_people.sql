@@ -4,7 +4,6 @@
 CREATE TABLE ticketing_users (
 	id         BLOB    NOT NULL PRIMARY KEY,
 	email      TEXT    NOT NULL UNIQUE,
-	name       TEXT    NOT NULL,
 	created_at INTEGER NOT NULL,
 	CONSTRAINT ticketing_users_id_check CHECK (length(id) = 16)
 ) STRICT, WITHOUT ROWID;
@@ -12,6 +11,7 @@ CREATE TABLE ticketing_users (
 CREATE TABLE ticketing_members (
 	company_id BLOB    NOT NULL,
 	user_id    BLOB    NOT NULL,
+	name       TEXT    NOT NULL,
 	role       TEXT    NOT NULL, -- empty: was removed
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
