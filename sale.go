@@ -205,8 +205,8 @@ func (s *Service) sellOne(st *sale, c *checkoutCall) error {
 	if err != nil {
 		return err
 	}
-	rate, ok := st.rates[c.company.ID]
-	if !ok || rate.ID == uuid.Nil {
+	rate := st.rates[c.company.ID]
+	if rate.ID == uuid.Nil {
 		return errCommissionUnavailable
 	}
 	float := st.wallets[WalletRef{c.company.ID, ledger.Float}]
