@@ -402,13 +402,13 @@ func TestHostsSettingsStay(t *testing.T) {
 			var found []string
 			is.New(t).NoErr(tx.NewRaw(`SELECT name || '=' || setting FROM pg_settings WHERE name IN ('search_path',
 				'lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout', 'bytea_output', 'enable_seqscan',
-				'enable_hashjoin', 'enable_mergejoin', 'enable_memoize') ORDER BY name`).Scan(ctx, &found))
+				'enable_hashjoin', 'enable_mergejoin', 'enable_memoize', 'jit') ORDER BY name`).Scan(ctx, &found))
 			return found
 		}
 		for _, own := range []string{
 			"", "SET lock_timeout TO '33s'", "SET LOCAL lock_timeout TO '77s'; SET LOCAL statement_timeout TO '99s'; " +
 				"SET LOCAL search_path TO public, pg_temp; SET LOCAL bytea_output TO escape; " +
-				"SET LOCAL enable_seqscan TO on; SET LOCAL enable_memoize TO off",
+				"SET LOCAL enable_seqscan TO on; SET LOCAL enable_memoize TO off; SET LOCAL jit TO on",
 		} {
 			is := is.New(t)
 			is.NoErr(h.within(t.Context(), func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error {

@@ -401,7 +401,9 @@ func TestPartReadsByIndexes(t *testing.T) {
 		is.NoErr(bound.Update(t.Context(), func(ctx context.Context, part ticketing.Tx) error {
 			_, err := part.Enter(ctx, ticketing.Entrance{})
 			is.NoErr(err)
-			for _, name := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_memoize"} {
+			for _, name := range []string{
+				"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_memoize", "jit",
+			} {
 				var set string
 				is.NoErr(tx.NewRaw("SELECT current_setting(?)", name).Scan(ctx, &set))
 				is.Equal(name+" "+set, name+" off")

@@ -121,7 +121,7 @@ func (e *boundPostgres) begin(ctx context.Context, in ticketing.Entrance) (tx *b
 func settingsOfPart() []string {
 	return []string{
 		"statement_timeout", "lock_timeout", "bytea_output", "enable_seqscan", "enable_hashjoin", "enable_mergejoin",
-		"enable_memoize",
+		"enable_memoize", "jit",
 	}
 }
 
