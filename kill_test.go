@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -32,8 +32,8 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 		return
 	}
 	var number, n, last int
-	var path, company, event string
-	if _, err := fmt.Sscan(order, &number, &n, &last, &company, &event, &path); err != nil {
+	var dsn, company, event string
+	if _, err := fmt.Sscan(order, &number, &n, &last, &company, &event, &dsn); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.FindProcess(os.Getpid())
@@ -41,7 +41,7 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 		t.Fatal(err)
 	}
 	said := 0
-	db := testdb.Open(t, "sqlite:"+path, &store.Config{OnStatement: func(context.Context, store.Statement) {
+	db := testdb.Open(t, dsn, &store.Config{OnStatement: func(context.Context, store.Statement) {
 		if said++; said == last {
 			_ = self.Kill()
 			select {} // Nothing more of this process is seen.
@@ -52,7 +52,7 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 		t.Fatal(err)
 	}
 	o := newOffice(svc, uuid.MustParse(company), uuid.MustParse(event))
-	o.hosts, o.store = bun.NewDB(testdb.Pool(t, "sqlite:"+path), sqlitedialect.New()), db
+	o.hosts, o.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
 	if err := mortal()[number].do(t.Context(), o, n); err != nil {
 		t.Fatal(err)
 	}
@@ -63,22 +63,27 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 // and the change can be made by the next.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	for number, deed := range mortal() {
+	all := mortal()
+	numbers := make([]int, len(all))
+	for n := range all {
+		numbers[n] = n
+	}
+	for _, number := range race.Every(6, numbers) { // One process alone writes at a time.
+		deed := all[number]
 		t.Run(deed.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			path := filepath.Join(t.TempDir(), "ticketing.db")
-			db := testdb.Open(t, "sqlite:"+path, nil)
-			is.NoErr(db.Migrate(t.Context()))
+			dsn := testdb.SQLiteDSN(t)
+			db := testdb.Open(t, dsn, nil)
 			shop := newShop(t, db)
 			o := openOffice(t, shop)
-			o.hosts, o.store = bun.NewDB(testdb.Pool(t, "sqlite:"+path), sqlitedialect.New()), db
+			o.hosts, o.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
 			_, err := o.hosts.ExecContext(t.Context(), "CREATE TABLE bookings (name TEXT PRIMARY KEY)")
 			is.NoErr(err)
 			undone, done := 0, 0
 			for n, lived := 1, false; !lived; n++ {
 				is.NoErr(deed.prepare(t.Context(), o, n))
-				lived = kill(t, fmt.Sprintln(number, n, n, o.company, o.event, path))
+				lived = kill(t, fmt.Sprintln(number, n, n, o.company, o.event, dsn))
 				made, err := deed.made(t.Context(), o, n)
 				is.NoErr(err)
 				report, err := o.staff.VerifyLedger(t.Context(), uuid.Nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
@@ -39,10 +40,20 @@ type desk struct {
 	broken bool
 }
 
+// storesFor are the stores that a test runs on: all. Under the race detector a row of a table, in which nobody acts beside
+// the test, has one of them, and another row has another.
+func storesFor(t *testing.T) []testdb.Store {
+	t.Helper()
+	if !strings.Contains(t.Name(), "/") {
+		return stores()
+	}
+	return race.Some(t.Name(), stores())
+}
+
 // onDesks runs a test on an empty desk for each store, and looks at the books when it ends.
 func onDesks(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
-	for _, store := range stores() {
+	for _, store := range storesFor(t) {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, newDesk(t, store.Open(t)))

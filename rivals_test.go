@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -42,10 +41,8 @@ func onRivals(t *testing.T, test func(t *testing.T, r *rivals)) {
 		},
 		"sqlite": func(tb testing.TB) (one, other ticketing.Store) {
 			tb.Helper()
-			name := "sqlite:" + filepath.Join(tb.TempDir(), "ticketing.db")
-			first := testdb.Open(tb, name, nil)
-			is.New(tb).NoErr(first.Migrate(tb.Context()))
-			return first, testdb.Open(tb, name, nil)
+			dsn := testdb.SQLiteDSN(tb)
+			return testdb.Open(tb, dsn, nil), testdb.Open(tb, dsn, nil)
 		},
 		"postgres": func(tb testing.TB) (one, other ticketing.Store) {
 			tb.Helper()

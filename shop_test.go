@@ -16,7 +16,7 @@ import (
 // onShops runs a test for each store with a company on it that is ready to sell. The books are verified when it ends.
 func onShops(t *testing.T, config *ticketingtest.Config, test func(t *testing.T, shop *ticketingtest.Shop)) {
 	t.Helper()
-	for _, store := range stores() {
+	for _, store := range storesFor(t) {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, openShop(t, store, config))

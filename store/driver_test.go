@@ -23,7 +23,6 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
-	"github.com/floatgate/ticketing/store/storetest"
 )
 
 // drivers make pools of a host's: of Bun's own driver, and of pgx as it goes through a pooler.
@@ -59,7 +58,7 @@ func TestHostsPool(t *testing.T) {
 	for name, driver := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, func(t *testing.T) ticketing.Store {
+			variant(t, func(t *testing.T) ticketing.Store {
 				t.Helper()
 				return openPool(t, driver(t, testdb.DSN(t)))
 			})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/testdb"
-	"github.com/floatgate/ticketing/store/storetest"
 )
 
 // Every table of a company can be sharded by it: in the partitioned variant all of them are, in eight parts, and what
@@ -52,5 +51,5 @@ func TestPartitionedRefusesKeyWithoutCompany(t *testing.T) {
 // The store keeps every promise of the contract on tables that are partitioned by company, too.
 func TestPartitionedStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Partitioned(t) })
+	variant(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Partitioned(t) })
 }

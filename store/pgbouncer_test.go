@@ -17,7 +17,6 @@ import (
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/store"
-	"github.com/floatgate/ticketing/store/storetest"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -31,7 +30,7 @@ func throughPgBouncer(tb testing.TB) string {
 // The store keeps every promise of the contract behind PgBouncer, too.
 func TestStoreBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) ticketing.Store {
+	variant(t, func(t *testing.T) ticketing.Store {
 		t.Helper()
 		return testdb.Open(t, throughPgBouncer(t), &store.Config{Connections: 12})
 	})

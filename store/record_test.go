@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
@@ -19,11 +20,7 @@ import (
 // open opens a new database with the schema of this version.
 func open(tb testing.TB, cfg *store.Config) *store.Store {
 	tb.Helper()
-	s := openFile(tb, filepath.Join(tb.TempDir(), "ticketing.db"), cfg)
-	if err := s.Migrate(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return openFile(tb, strings.TrimPrefix(testdb.SQLiteDSN(tb), "sqlite:"), cfg)
 }
 
 func openFile(tb testing.TB, path string, cfg *store.Config) *store.Store {

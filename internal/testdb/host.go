@@ -2,7 +2,6 @@ package testdb
 
 import (
 	"database/sql"
-	"path/filepath"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -33,9 +32,8 @@ func Hosts() []Host {
 	return []Host{
 		{Name: "sqlite", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
 			tb.Helper()
-			path := filepath.Join(tb.TempDir(), "ticketing.db")
-			s := migrated(tb, Open(tb, "sqlite:"+path, nil))
-			return s, bun.NewDB(Pool(tb, "sqlite:"+path), sqlitedialect.New())
+			dsn := SQLiteDSN(tb)
+			return Open(tb, dsn, nil), bun.NewDB(Pool(tb, dsn), sqlitedialect.New())
 		}},
 		{Name: "postgres", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
 			tb.Helper()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 )
@@ -20,7 +21,8 @@ type Statements struct {
 
 // Pool opens a pool of connections to a database whose statements are kept.
 func (s *Statements) Pool(dsn string) *sql.DB {
-	return sql.OpenDB(&tap{pgdriver.NewConnector(pgdriver.WithDSN(dsn)), s})
+	// A busy machine takes longer to fill a database than the driver would wait.
+	return sql.OpenDB(&tap{pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(time.Minute)), s})
 }
 
 func (s *Statements) keep(message string) {

@@ -5,7 +5,10 @@ package testdb
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/floatgate/ticketing"
@@ -34,8 +37,43 @@ const connections = 8
 // SQLite opens a file.
 func SQLite(tb testing.TB) *store.Store {
 	tb.Helper()
-	return migrated(tb, Open(tb, "sqlite:"+filepath.Join(tb.TempDir(), "ticketing.db"), nil))
+	return Open(tb, SQLiteDSN(tb), nil)
 }
+
+// SQLiteDSN is the name of a file with the tables of this version.
+func SQLiteDSN(tb testing.TB) string {
+	tb.Helper()
+	file, err := theSQLite()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(tb.TempDir(), "ticketing.db")
+	if err := os.WriteFile(path, file, ownersAlone); err != nil {
+		tb.Fatal(err)
+	}
+	return "sqlite:" + path
+}
+
+const ownersAlone = 0o600
+
+// theSQLite is what is in such a file: it is migrated once, and copied.
+var theSQLite = sync.OnceValues(func() (file []byte, err error) {
+	folder, err := os.MkdirTemp("", "ticketing-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	path := filepath.Join(folder, "ticketing.db")
+	s, err := store.Open(context.Background(), "sqlite:"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	// All of it is in the one file once it is closed.
+	if err := errors.Join(s.Migrate(context.Background()), s.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 // Postgres opens a database on the server that tests share.
 func Postgres(tb testing.TB) *store.Store {
