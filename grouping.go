@@ -23,12 +23,12 @@ import (
 type Grouping struct {
 	// Off runs every call in a transaction of its own.
 	Off bool
-	// Lanes is how many groups may run at the same time; a company belongs to one of them. Defaults to what the store
+	// Lanes is how many groups may run at the same time; a company is in one of them at a time. Defaults to what the store
 	// works best with: 2, or 1 with SQLite. At most 64.
 	Lanes int
 	// Calls bounds a group. Defaults to 64. At most 1000.
 	Calls int
-	// Queue is how many calls may wait in a lane. One more is refused at once with [ErrBusy]. Defaults to 4096. At most
+	// Queue is how many calls of an operation may wait. One more is refused at once with [ErrBusy]. Defaults to 4096. At most
 	// 1,000,000.
 	Queue int
 	// ByCompany confines a group to one company, for databases that keep companies in different places. A store that

@@ -64,7 +64,7 @@ func newMetrics() *metrics {
 		}, []string{"operation"}),
 		full: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_group_queue_full_total",
-			Help: "Calls that were refused at once, since the queue of their lane was full, by operation.",
+			Help: "Calls that were refused at once, since the queue was full, by operation.",
 		}, []string{"operation"}),
 	}
 	for _, operation := range groupedOperations() {

@@ -59,7 +59,7 @@ type sharing struct {
 	Connections connectionCount `default:"16" help:"Connections to PostgreSQL of each process at most, 1 to 1000; those of all together must fit into its max_connections." placeholder:"N"`
 	GroupCalls  groupCalls      `default:"64" help:"Calls that share a transaction at most, 1 to 1000; 1 is a transaction each." placeholder:"N"`
 	GroupLanes  groupLanes      `help:"Groups that run at the same time, at most 64. Defaults to what suits the database: 2, or 1 with SQLite." placeholder:"N"`
-	GroupQueue  groupQueue      `default:"4096" help:"Calls that wait in a lane, 1 to 1000000; one more is answered 503 at once." placeholder:"N"`
+	GroupQueue  groupQueue      `default:"4096" help:"Calls of an operation that wait, 1 to 1000000; one more is answered 503 at once." placeholder:"N"`
 }
 
 // grouping is how calls share transactions, as a process tells another.

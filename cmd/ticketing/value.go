@@ -157,7 +157,7 @@ func (v *groupLanes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// groupQueue is how many calls wait in a lane.
+// groupQueue is how many calls of an operation wait.
 type groupQueue int
 
 func (v *groupQueue) UnmarshalText(text []byte) (err error) {

@@ -3,10 +3,13 @@
 //
 // # How calls travel
 //
-// A call has a key, and a key belongs to one of a few lanes. A lane runs one group at a time. The first call of an
-// idle lane runs at once, in its caller's goroutine; what waits by then goes on in another one, which ends when nothing
-// waits any more. So nobody waits when nothing runs, and nothing is left behind. The next group takes one call of each waiting key in turn, then the second of each, and so on: a
-// key with ten thousand waiting calls does not keep another key's call from the next group.
+// A call has a key, and there are a few lanes. A lane runs one group at a time, and has the keys of its calls until that
+// has run. A call that comes while a lane rests runs at once, in its caller's goroutine; what waits by then goes on in
+// another one, which ends when nothing waits any more. So nobody waits when nothing runs, and nothing is left behind.
+//
+// What waits, waits for all lanes: the first one that ends takes it, but for the calls of keys that another one has. The
+// next group takes one call of each waiting key in turn, then the second of each, and so on: a key with ten thousand
+// waiting calls does not keep another key's call from the next group.
 //
 // # What becomes of errors
 //
@@ -17,8 +20,8 @@
 //     succeeds. A panic is treated alike, and fails its call with a [*PanicError].
 //   - [Busy]: the group is split by key. A key that is busy by itself goes alone: beside the lane, in a goroutine of
 //     its own and with full patience, and its later calls queue behind it. After the first run that had its locks it
-//     returns to the lane. So a lock that somebody holds does not stop the other keys.
-//   - [Gone]: all calls of the group and all that wait in the lane fail with the error at once, not one time-out
+//     returns to the lanes. So a lock that somebody holds does not stop the other keys.
+//   - [Gone]: all calls of the group and all that wait fail with the error at once, not one time-out
 //     after another.
 //
 // # What holds
@@ -37,13 +40,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
 var (
-	// ErrFull is the answer to a call for which its lane has no room. It has not run.
+	// ErrFull is the answer to a call for which there is no room. It has not run.
 	ErrFull = errors.New("group: too many calls wait")
 	// ErrClosed is the answer to every call that comes after [Lanes.Drain]. It has not run.
 	ErrClosed = errors.New("group: closed")
@@ -76,10 +78,10 @@ type Config[K comparable, T any] struct {
 	// Weight is the most that the calls of a group weigh together. A heavier call goes by itself. 0 is no bound.
 	Weight int
 
-	// Queue is the most calls that wait in a lane; what runs does not count. Defaults to 4096.
+	// Queue is the most calls that wait; what runs does not count. Defaults to 4096.
 	Queue int
 
-	// Alone is the most busy keys of a lane that run beside it at a time; more of them wait for one another. It keeps
+	// Alone is the most busy keys that run beside the lanes at a time; more of them wait for one another. It keeps
 	// held locks from taking up every connection. Defaults to 8.
 	Alone int
 
@@ -87,9 +89,10 @@ type Config[K comparable, T any] struct {
 	Single bool
 
 	// Linger is the part of a run's time, one Linger-th, that the next group may wait for the calls that follow on those
-	// of the run: where as many clients as before come again at once, they go together rather than in two halves. It
-	// waits for no more calls than ran and wait already, no longer than until as many as ran have come to all lanes, no
-	// longer than 50 milliseconds, and never after a run of one call nor for a [Lanes.Drain]. 0 is no waiting.
+	// of the run: where as many clients as before come again at once, they go together rather than in two halves, and no
+	// lane that rests begins with the first of them. It waits no longer than until a whole group waits or as many calls
+	// as ran have come, no longer than 50 milliseconds, and never after a run of one call nor for a [Lanes.Drain]. 0 is
+	// no waiting.
 	Linger int
 
 	// Timeout is the time that one run has. One that fails after it is neither halved nor split: its calls fail
@@ -101,12 +104,24 @@ type Config[K comparable, T any] struct {
 	Patience time.Duration
 }
 
-// Lanes runs calls in groups. A key belongs to one lane; the groups of a key never overlap. It is safe for use by
-// several goroutines.
+// Lanes runs calls in groups. The groups of a key never overlap. It is safe for use by several
+// goroutines.
 type Lanes[K comparable, T any] struct {
-	seed     maphash.Seed
-	lanes    []*lane[K, T]
-	arrivals atomic.Int64 // the calls that came, to whichever lane
+	config Config[K, T]
+
+	mu        sync.Mutex
+	queues    map[K]*queue[K, T]
+	turns     list[*queue[K, T]] // every queue with calls that nobody has, the next one first
+	numbers   int64              // the last number of a turn
+	parked    list[*queue[K, T]] // queues that are alone and wait for a runner
+	waiting   int                // calls in all queues
+	arrivals  int64              // the calls that came
+	resting   []*runner[K, T]    // the lanes that nothing runs in
+	lingering []*runner[K, T]    // the lanes that wait for more calls
+	gathering int                // lanes that are to wait for more calls, or do, or have and took none yet
+	beside    int                // runners at work for busy keys
+	closed    bool
+	idle      chan struct{} // closed when the lanes are, and nothing runs
 }
 
 // New returns lanes that are idle: no goroutine runs before the first call. It panics if Run is missing.
@@ -117,15 +132,18 @@ func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	if config.Class == nil {
 		config.Class = func(error) Class { return Poison }
 	}
+	config.Lanes = cmp.Or(config.Lanes, 2)
 	config.Size = cmp.Or(config.Size, 64)
 	config.Queue = cmp.Or(config.Queue, 4096)
 	config.Alone = cmp.Or(config.Alone, 8)
 	config.Timeout = cmp.Or(config.Timeout, 30*time.Second)
 	config.Patience = cmp.Or(config.Patience, 50*time.Millisecond)
 
-	l := &Lanes[K, T]{seed: maphash.MakeSeed(), lanes: make([]*lane[K, T], cmp.Or(config.Lanes, 2))}
-	for i := range l.lanes {
-		l.lanes[i] = newLane(&config, &l.arrivals)
+	l := &Lanes[K, T]{config: config, queues: make(map[K]*queue[K, T]), idle: make(chan struct{})}
+	l.turns.init()
+	l.parked.init()
+	for range config.Lanes {
+		l.resting = append(l.resting, &runner[K, T]{lanes: l})
 	}
 	return l
 }
@@ -133,7 +151,7 @@ func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 // Do runs the call in the next group that has room for it and returns after that group: nil if it was kept, else the
 // error that the call fails with, [ErrFull] or [ErrClosed].
 //
-// A call that finds its lane idle runs in the caller's own goroutine, with those that come just then, whatever becomes of
+// A call that finds a lane at rest runs in the caller's own goroutine, with those that come just then, whatever becomes of
 // ctx. For any other, when ctx ends first, Do returns an error that wraps ctx.Err(). A call that was still waiting is
 // taken out and never runs. One that runs goes on, and whether it was kept is not known; Run may still read and write what the call
 // points to, so the caller must leave that alone for good.
@@ -144,21 +162,19 @@ func (l *Lanes[K, T]) Do(ctx context.Context, key K, weight int, call T) error {
 		return fmt.Errorf("group: the call did not run: %w", err)
 	}
 	e := &entry[K, T]{ctx: ctx, key: key, weight: weight, call: call, answer: make(chan error, 1)}
-	lane := l.lane(key)
-	lead, err := lane.join(e)
+	lane, err := l.join(e)
 	if err != nil {
 		return err
 	}
-	l.arrived()
-	if lead {
-		lane.runner.lead()
+	if lane != nil {
+		lane.lead()
 	}
 	select {
 	case err := <-e.answer:
 		return err
 	case <-ctx.Done():
 	}
-	if lane.leave(e) {
+	if l.leave(e) {
 		return fmt.Errorf("group: the call did not run: %w", ctx.Err())
 	}
 	select {
@@ -172,32 +188,11 @@ func (l *Lanes[K, T]) Do(ctx context.Context, key K, weight int, call T) error {
 // Drain refuses new calls from now on, with [ErrClosed], and returns when all others are answered and no goroutine
 // of the lanes is left. When ctx ends first, it returns an error that wraps ctx.Err(), and the calls go on.
 func (l *Lanes[K, T]) Drain(ctx context.Context) error {
-	for _, lane := range l.lanes {
-		lane.close()
+	l.close()
+	select {
+	case <-l.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("group: calls still run: %w", ctx.Err())
 	}
-	for _, lane := range l.lanes {
-		select {
-		case <-lane.idle:
-		case <-ctx.Done():
-			return fmt.Errorf("group: calls still run: %w", ctx.Err())
-		}
-	}
-	return nil
-}
-
-// arrived tells the lanes that wait for calls of another one.
-func (l *Lanes[K, T]) arrived() {
-	count := l.arrivals.Add(1)
-	for _, lane := range l.lanes {
-		if until := lane.until.Load(); until != 0 && count >= until {
-			lane.gather()
-		}
-	}
-}
-
-func (l *Lanes[K, T]) lane(key K) *lane[K, T] {
-	if len(l.lanes) == 1 {
-		return l.lanes[0]
-	}
-	return l.lanes[maphash.Comparable(l.seed, key)%uint64(len(l.lanes))]
 }

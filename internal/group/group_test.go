@@ -85,7 +85,8 @@ func TestAGroupTakesFromTheKeysInTurn(t *testing.T) {
 	}
 }
 
-// Lanes run beside each other, and a key stays in its lane.
+// Lanes run beside each other. The first one that ends takes all that waits, save for the keys that the other one has:
+// they wait for it, and are before those who came later.
 func TestLanesRunBesideEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,12 +94,38 @@ func TestLanesRunBesideEachOther(t *testing.T) {
 		config := db.config()
 		config.Lanes = 0 // the default
 		c := newCallers(config)
-		first := jobs("a1 b1 c1 d1 e1 f1 g1 h1 i1 j1 k1 l1 m1 n1 o1 p1 q1 r1 s1 t1 u1 v1 w1 x1 y1 z1")
-		c.send(t.Context(), first...)
-		is.Equal(len(db.ran()), 2) // they have begun; all keys in one lane is one chance in thirty million
+		c.send(t.Context(), jobs("a1 a2")...)
+		is.Equal(db.ran(), []string{"a1"})
+		time.Sleep(time.Millisecond)
+		c.send(t.Context(), jobs("b1 b2 c1 d1 a3")...)
+		is.Equal(db.ran(), []string{"a1", "b1"})
+		time.Sleep(runTime - time.Millisecond)
+		synctest.Wait()
+		is.Equal(db.ran(), []string{"a1", "b1", "a2 c1 d1 a3"})
+		time.Sleep(time.Millisecond / 2)
+		c.send(t.Context(), jobs("e1 b3")...)
 		c.drain(t)
-		is.Equal(len(db.ran()), 4)
-		is.Equal(len(db.kept), len(first))
+		is.Equal(db.ran(), []string{"a1", "b1", "a2 c1 d1 a3", "b2 e1 b3"})
+	})
+}
+
+// What a group has no room for is begun with by a lane that rests.
+func TestALaneThatRestsTakesWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		config := db.config()
+		config.Lanes, config.Weight, config.Linger = 2, 4, 2
+		c := newCallers(config)
+		c.send(t.Context(), jobs("a1 a2 a3")...)
+		time.Sleep(2*runTime + time.Millisecond) // a2 and a3 are answered, and waited for.
+		last := jobs("b1 c1")
+		last[0].weight, last[1].weight = 3, 3
+		begun := time.Since(c.start)
+		c.send(t.Context(), last...)
+		is.Equal(db.ran(), []string{"a1", "a2 a3", "b1", "c1"})
+		c.drain(t)
+		is.Equal(c.when(last[1])-begun, runTime)
 	})
 }
 

@@ -3,12 +3,10 @@ package group
 import (
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 )
 
 // entry is one call on its way. It waits in its key's queue, is in the hands of one runner, or is answered. Its place
-// and left belong to the lane's lock, the rest is never changed.
+// and left belong to the lock of the lanes, the rest is never changed.
 type entry[K comparable, T any] struct {
 	//nolint:containedctx // A group runs with the values of its first call's context.
 	ctx    context.Context
@@ -20,86 +18,76 @@ type entry[K comparable, T any] struct {
 	left   bool // the caller went away while the call ran
 }
 
-// queue holds the waiting calls of one key. A lane has it while there are any, or while the key goes alone.
+// queue holds the waiting calls of one key. The lanes have it while there are any, or while somebody has the key.
 type queue[K comparable, T any] struct {
-	key   K
-	calls list[*entry[K, T]]
-	turn  place[*queue[K, T]] // in turns, or in parked; in neither while a runner has it alone
-	alone bool
+	key    K
+	calls  list[*entry[K, T]]
+	turn   place[*queue[K, T]] // in turns, or in parked; in neither while somebody has the key
+	number int64               // of its turn: a lower one is before it
+	holder *runner[K, T]       // the lane that runs calls of the key
+	alone  bool                // the key goes alone
 }
 
-// lane is a line of keys that share a runner. Its lock is held for moments only, never while a group runs. The
-// groups of a key don't overlap because a queue is in turns, which the lane's one runner takes from, or is alone,
-// which at most one other runner takes from, and changes sides only between runs.
-type lane[K comparable, T any] struct {
-	config *Config[K, T]
-	runner runner[K, T] // the lane's own, used again from one start to the next
+// The groups of a key don't overlap because a queue is in turns, which lanes take from, or has a holder, which is the
+// one lane that runs calls of it, or is alone, which at most one runner beside the lanes takes from. It changes sides
+// under the lock, which is held for moments only, and between runs.
 
-	mu      sync.Mutex
-	queues  map[K]*queue[K, T]
-	turns   list[*queue[K, T]] // every queue with calls that is not alone, the next one first
-	parked  list[*queue[K, T]] // queues that are alone and wait for a runner
-	waiting int                // calls in all queues
-	running bool               // the lane's own runner is at work
-	beside  int                // runners at work for busy keys
-	target  int                // how many calls the lane's runner waits for; 0 when it does not
-	enough  chan struct{}      // closed when they are there, or as many as ran have come to all lanes
-	closed  bool
-	idle    chan struct{} // closed when the lane is, and nothing runs
-
-	arrivals *atomic.Int64 // of all lanes
-	until    atomic.Int64  // the arrival that the lane's runner waits for at most; 0 when it does not
-}
-
-func newLane[K comparable, T any](config *Config[K, T], arrivals *atomic.Int64) *lane[K, T] {
-	l := &lane[K, T]{config: config, arrivals: arrivals, queues: make(map[K]*queue[K, T]), idle: make(chan struct{})}
-	l.runner.lane = l
-	l.turns.init()
-	l.parked.init()
-	return l
-}
-
-// join puts a call at the end of its key's queue. Where nothing runs, the caller is to lead.
-func (l *lane[K, T]) join(e *entry[K, T]) (lead bool, err error) {
+// join puts a call at the end of its key's queue. Where a lane rests, the caller is to lead it.
+func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		return false, ErrClosed
+		return nil, ErrClosed
 	case l.waiting >= l.config.Queue:
-		return false, ErrFull
+		return nil, ErrFull
 	}
 	q := l.queue(e.key)
 	e.place.value = e
-	q.calls.pushBack(&e.place)
 	l.waiting++
-	if l.waiting >= l.target {
-		l.gathered()
+	l.arrivals++
+	if q.calls.empty() {
+		l.number(q)
 	}
-	if !q.alone && !q.turn.held() {
+	q.calls.pushBack(&e.place)
+	for _, r := range l.lingering {
+		if l.waiting >= l.config.Size || l.arrivals >= r.until {
+			r.gathered()
+		}
+	}
+	if q.holder == nil && !q.alone && !q.turn.held() {
 		l.turns.pushBack(&q.turn)
-		lead, l.running = !l.running, true
+		lead = l.hire()
 	}
 	return lead, nil
 }
 
-// gather ends the waiting of the lane's runner for more calls.
-func (l *lane[K, T]) gather() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.gathered()
+// hire returns a lane that rests, for what waits; nil where there is none, and where it is left to one that gathers.
+func (l *Lanes[K, T]) hire() *runner[K, T] {
+	last := len(l.resting) - 1
+	if l.turns.empty() || l.gathering > 0 || last < 0 {
+		return nil
+	}
+	r := l.resting[last]
+	l.resting = l.resting[:last]
+	return r
 }
 
-func (l *lane[K, T]) gathered() {
-	if l.target > 0 {
-		l.target = 0
-		l.until.Store(0)
-		close(l.enough)
+// staff sees that somebody is at work for what waits.
+func (l *Lanes[K, T]) staff() {
+	if r := l.hire(); r != nil {
+		go r.work()
 	}
 }
 
+// rest takes a lane back that has nothing to do.
+func (l *Lanes[K, T]) rest(r *runner[K, T]) {
+	l.resting = append(l.resting, r)
+	l.stopped()
+}
+
 // leave takes out a call that waits, and tells whether it did. One that runs is marked as left.
-func (l *lane[K, T]) leave(e *entry[K, T]) bool {
+func (l *Lanes[K, T]) leave(e *entry[K, T]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !e.place.held() {
@@ -110,12 +98,13 @@ func (l *lane[K, T]) leave(e *entry[K, T]) bool {
 	return true
 }
 
-// next appends the next group to a slice: of the queue that is given, or in turn of those that have one.
-func (l *lane[K, T]) next(group []*entry[K, T], only *queue[K, T]) []*entry[K, T] {
+// next gives a runner its next group: of the queue that it has alone, or in turn of those that nobody has.
+func (l *Lanes[K, T]) next(r *runner[K, T]) {
+	only := r.alone
 	if only == nil && l.config.Single {
 		only = l.turns.first()
 	}
-	for weight := 0; len(group) < l.config.Size; {
+	for weight := 0; len(r.group) < l.config.Size; {
 		q := only
 		if q == nil {
 			q = l.turns.first()
@@ -125,21 +114,62 @@ func (l *lane[K, T]) next(group []*entry[K, T], only *queue[K, T]) []*entry[K, T
 		}
 		e := q.calls.first()
 		weight += e.weight
-		if l.config.Weight > 0 && weight > l.config.Weight && len(group) > 0 {
+		if l.config.Weight > 0 && weight > l.config.Weight && len(r.group) > 0 {
 			break
 		}
+		if !q.alone && q.holder == nil {
+			q.holder = r
+			r.keys = append(r.keys, q)
+		}
 		l.take(q, e)
-		group = append(group, e)
+		r.group = append(r.group, e)
 		if q.turn.held() {
 			q.turn.leave()
+			l.number(q)
 			l.turns.pushBack(&q.turn)
 		}
 	}
-	return group
+	for _, q := range r.keys {
+		if q.turn.held() {
+			q.turn.leave()
+		}
+	}
+}
+
+// release ends that a runner has the keys of the group that ran.
+func (l *Lanes[K, T]) release(r *runner[K, T]) {
+	for _, q := range r.keys {
+		if q.holder != r {
+			continue
+		}
+		q.holder = nil
+		if q.calls.empty() {
+			delete(l.queues, q.key)
+		} else {
+			l.enter(q)
+		}
+	}
+	clear(r.keys)
+	r.keys = r.keys[:0]
+}
+
+// number makes the turn of a queue the last one. Where somebody has its key, that counts once it is released.
+func (l *Lanes[K, T]) number(q *queue[K, T]) {
+	l.numbers++
+	q.number = l.numbers
+}
+
+// enter gives a queue the turn of its number.
+func (l *Lanes[K, T]) enter(q *queue[K, T]) {
+	before := l.turns.root.prev
+	for before != &l.turns.root && before.value.number > q.number {
+		before = before.prev
+	}
+	q.turn.insertAfter(before)
 }
 
 // takeAll empties every queue.
-func (l *lane[K, T]) takeAll() []*entry[K, T] {
+func (l *Lanes[K, T]) takeAll() []*entry[K, T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]*entry[K, T], 0, l.waiting)
@@ -154,36 +184,35 @@ func (l *lane[K, T]) takeAll() []*entry[K, T] {
 }
 
 // stepAside lets the key of these calls, which were taken, go alone: they are the first in its queue again.
-func (l *lane[K, T]) stepAside(calls []*entry[K, T]) {
+func (l *Lanes[K, T]) stepAside(calls []*entry[K, T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queue(calls[0].key)
+	q := l.queues[calls[0].key]
 	for _, e := range slices.Backward(calls) {
 		if !e.left {
 			q.calls.pushFront(&e.place)
 			l.waiting++
 		}
 	}
-	if q.turn.held() {
-		q.turn.leave()
-	}
-	q.alone = true
+	q.holder, q.alone = nil, true
 	if l.beside == l.config.Alone {
 		l.parked.pushBack(&q.turn)
 		return
 	}
 	l.beside++
-	r := &runner[K, T]{lane: l, alone: q, busy: true}
+	r := &runner[K, T]{lanes: l, alone: q, busy: true}
 	go r.work()
 }
 
 // rejoin ends that a queue is alone, and returns the next one for its runner, nil if none is parked.
-func (l *lane[K, T]) rejoin(q *queue[K, T]) *queue[K, T] {
+func (l *Lanes[K, T]) rejoin(q *queue[K, T]) *queue[K, T] {
 	q.alone = false
 	if q.calls.empty() {
 		delete(l.queues, q.key)
 	} else {
-		l.enter(q)
+		l.number(q)
+		l.turns.pushBack(&q.turn)
+		l.staff()
 	}
 	parked := l.parked.first()
 	if parked != nil {
@@ -193,25 +222,27 @@ func (l *lane[K, T]) rejoin(q *queue[K, T]) *queue[K, T] {
 }
 
 // close refuses calls from now on.
-func (l *lane[K, T]) close() {
+func (l *Lanes[K, T]) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.closed = true
-		l.gathered() // Nobody comes any more.
+		for _, r := range l.lingering {
+			r.gathered() // Nobody comes any more.
+		}
 		l.stopped()
 	}
 }
 
 // stopped is called after a runner ended, and tells who waits for that if it was the last one.
-func (l *lane[K, T]) stopped() {
-	if l.closed && !l.running && l.beside == 0 {
+func (l *Lanes[K, T]) stopped() {
+	if l.closed && len(l.resting) == l.config.Lanes && l.beside == 0 {
 		close(l.idle)
 	}
 }
 
-// queue returns the queue of a key, a new one where the lane has none.
-func (l *lane[K, T]) queue(key K) *queue[K, T] {
+// queue returns the queue of a key, a new one where there is none.
+func (l *Lanes[K, T]) queue(key K) *queue[K, T] {
 	q := l.queues[key]
 	if q == nil {
 		q = &queue[K, T]{key: key}
@@ -222,21 +253,17 @@ func (l *lane[K, T]) queue(key K) *queue[K, T] {
 	return q
 }
 
-// enter gives a queue its turn, the last one, and sees that somebody is at work.
-func (l *lane[K, T]) enter(q *queue[K, T]) {
-	l.turns.pushBack(&q.turn)
-	if !l.running {
-		l.running = true
-		go l.runner.work()
-	}
-}
-
-// take takes a call out of its queue, and the queue out of the lane when that was all it was there for.
-func (l *lane[K, T]) take(q *queue[K, T], e *entry[K, T]) {
+// take takes a call out of its queue, and the queue out of the lanes when that was all it was there for.
+func (l *Lanes[K, T]) take(q *queue[K, T], e *entry[K, T]) {
 	e.place.leave()
 	l.waiting--
-	if q.calls.empty() && !q.alone {
+	if !q.calls.empty() || q.alone {
+		return
+	}
+	if q.turn.held() {
 		q.turn.leave()
+	}
+	if q.holder == nil {
 		delete(l.queues, q.key)
 	}
 }

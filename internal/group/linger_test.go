@@ -44,29 +44,47 @@ func TestAGroupWaitsForThoseWhoComeAgain(t *testing.T) {
 	}
 }
 
-// Callers that come again in another lane are not waited for any longer.
-func TestAGroupDoesNotWaitForThoseWhoComeToAnotherLane(t *testing.T) {
+// What a lane waits for is left to it though another one rests, whatever its key. Where nobody is waited for, the other
+// one begins at once.
+func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is, db := is.New(t), newDatabase()
 		config := db.config()
 		config.Lanes, config.Linger = 2, 2
 		c := newCallers(config)
-
-		// Whoever runs beside the first one is in the other lane.
-		c.send(t.Context(), jobs("a1 b1 c1 d1 e1 f1 g1 h1 i1 j1 k1 l1 m1 n1 o1 p1 q1 r1 s1 t1 u1 v1 w1 x1 y1 z1")...)
-		is.Equal(len(db.ran()), 2)
-		other := db.ran()[1][:1]
-		time.Sleep(time.Second)
-
-		begun := time.Since(c.start)
-		all := jobs("a2 a3 a4 a5 " + other + "2")
+		all := jobs("a1 a2 a3 b1 c1 d1")
 		c.send(t.Context(), all[:3]...)
-		time.Sleep(2*runTime + time.Millisecond) // a3 and a4 are answered.
-		c.send(t.Context(), all[3], all[4])
+		time.Sleep(2*runTime + time.Millisecond) // a2 and a3 are answered.
+		c.send(t.Context(), all[3])
+		time.Sleep(time.Millisecond)
+		c.send(t.Context(), all[4:]...)
+		is.Equal(db.ran(), []string{"a1", "a2 a3", "b1 c1", "d1"})
 		c.drain(t)
-		is.Equal(c.when(all[2])-begun, 2*runTime)
-		is.Equal(c.when(all[3])-begun, 2*runTime+time.Millisecond+runTime)
+		is.Equal(c.when(all[3]), 2*runTime+2*time.Millisecond+runTime)
+		is.Equal(c.when(all[5]), 2*runTime+2*time.Millisecond+runTime)
+	})
+}
+
+// Callers that come again and are taken by another lane, which has just ended, are not waited for any longer.
+func TestAGroupDoesNotWaitForThoseWhoAreTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		config := db.config()
+		config.Lanes, config.Linger = 2, 1
+		c := newCallers(config)
+		c.send(t.Context(), jobs("a1 a2 a3")...)
+		time.Sleep(runTime + runTime/2)
+		c.send(t.Context(), jobs("b1")...)
+		time.Sleep(runTime / 2) // a2 and a3 are answered.
+		all := jobs("c1 d1")
+		c.send(t.Context(), all[0])
+		time.Sleep(runTime / 2) // b1 is answered.
+		c.send(t.Context(), all[1])
+		is.Equal(db.ran(), []string{"a1", "a2 a3", "b1", "c1", "d1"})
+		c.drain(t)
+		is.Equal(c.when(all[1]), 2*runTime+runTime/2+runTime)
 	})
 }
 

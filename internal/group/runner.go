@@ -6,18 +6,21 @@ import (
 	"time"
 )
 
-// runner is a goroutine's work: group after group of a lane, or of one busy key beside it. It belongs to that
-// goroutine alone.
+// runner is a goroutine's work: a lane, group after group, or one busy key beside them. It belongs to that goroutine
+// alone, but for what is the lock's.
 type runner[K comparable, T any] struct {
-	lane  *lane[K, T]
-	alone *queue[K, T] // the busy key; nil for the lane's own runner
+	lanes *Lanes[K, T]
+	alone *queue[K, T] // the busy key; nil for a lane
 	busy  bool         // the key did not have its locks the last time
 
-	ran    int           // how many calls the last run had
-	came   int64         // how many had come to all lanes when it was answered
-	took   time.Duration // how long it took
-	failed bool          // it was not kept
+	ran     int           // how many calls the last run had
+	took    time.Duration // how long it took
+	gathers bool          // the next group is to wait for those who come again
 
+	until  int64         // the arrival that is waited for at most; the lock's while enough is there
+	enough chan struct{} // closed when it came; nil while nobody is waited for; the lock's
+
+	keys  []*queue[K, T] // those of the group
 	group []*entry[K, T]
 	parts [][]*entry[K, T] // what is still to run of the group, the last one first
 	calls []T
@@ -37,7 +40,7 @@ func (r *runner[K, T]) work() {
 	finished = true
 }
 
-// lead runs the first group of an idle lane in the caller's own goroutine, which spares one caller two changes of
+// lead runs the first group of a lane that rested in the caller's own goroutine, which spares one caller two changes of
 // goroutine, and leaves the rest to another.
 func (r *runner[K, T]) lead() {
 	finished := false
@@ -59,16 +62,16 @@ func (r *runner[K, T]) lead() {
 
 // rest ends the runner, where nothing waits.
 func (r *runner[K, T]) rest() bool {
-	l := r.lane
+	l := r.lanes
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.release(r)
+	clear(r.group)
+	r.group = r.group[:0]
 	if !l.turns.empty() {
 		return false
 	}
-	clear(r.group)
-	r.group = r.group[:0]
-	l.running = false
-	l.stopped()
+	l.rest(r)
 	return true
 }
 
@@ -77,11 +80,15 @@ func (r *runner[K, T]) ready() bool {
 	if len(r.parts) > 0 {
 		return true
 	}
-	clear(r.group)
-	r.linger()
-	l := r.lane
+	l := r.lanes
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.release(r)
+	clear(r.group)
+	r.group = r.group[:0]
+	if r.gathers {
+		r.gather()
+	}
 	for r.alone != nil && (!r.busy || r.alone.calls.empty()) {
 		if r.alone = l.rejoin(r.alone); r.alone == nil {
 			l.beside--
@@ -90,11 +97,12 @@ func (r *runner[K, T]) ready() bool {
 		}
 		r.busy = true
 	}
-	if r.group = l.next(r.group[:0], r.alone); len(r.group) == 0 {
-		l.running = false
-		l.stopped()
+	l.next(r)
+	if len(r.group) == 0 {
+		l.rest(r)
 		return false
 	}
+	l.staff() // What is left is for another lane.
 	r.parts = append(r.parts, r.group)
 	return true
 }
@@ -102,33 +110,33 @@ func (r *runner[K, T]) ready() bool {
 // longestLinger bounds the waiting after a slow run: calls that wait already are held back by it.
 const longestLinger = 50 * time.Millisecond
 
-// linger waits for the calls that follow on those of the last run.
-func (r *runner[K, T]) linger() {
-	l := r.lane
-	ran := r.ran
-	r.ran = 0
-	if l.config.Linger <= 0 || r.alone != nil || ran < 2 || r.failed {
-		return
-	}
-	l.mu.Lock()
-	target, until := min(l.config.Size, l.waiting+ran), r.came+int64(ran)
-	if l.waiting >= target || l.closed {
+// gather waits, without the lock, for the calls that follow on those of the last run.
+func (r *runner[K, T]) gather() {
+	l := r.lanes
+	if l.waiting < l.config.Size && l.arrivals < r.until && !l.closed {
+		enough := make(chan struct{})
+		r.enough = enough
+		l.lingering = append(l.lingering, r)
 		l.mu.Unlock()
-		return
+		patience := time.NewTimer(min(r.took/time.Duration(l.config.Linger), longestLinger))
+		select {
+		case <-enough:
+		case <-patience.C:
+		}
+		patience.Stop()
+		l.mu.Lock()
+		l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
+		r.enough = nil
 	}
-	enough := make(chan struct{})
-	l.target, l.enough = target, enough
-	l.until.Store(until)
-	if l.arrivals.Load() >= until { // Whoever came before did not see that it is waited for.
-		l.gathered()
-	}
-	l.mu.Unlock()
-	patience := time.NewTimer(min(r.took/time.Duration(l.config.Linger), longestLinger))
-	defer patience.Stop()
-	select {
-	case <-enough:
-	case <-patience.C:
-		l.gather()
+	r.gathers = false
+	l.gathering--
+}
+
+// gathered ends the waiting of a lane for more calls.
+func (r *runner[K, T]) gathered() {
+	if r.enough != nil {
+		close(r.enough)
+		r.enough = nil
 	}
 }
 
@@ -141,7 +149,7 @@ func (r *runner[K, T]) run() {
 	for _, e := range part {
 		r.calls = append(r.calls, e.call)
 	}
-	config := r.lane.config
+	config := &r.lanes.config
 	patience := config.Patience
 	if r.alone != nil {
 		patience = 0
@@ -161,10 +169,12 @@ func (r *runner[K, T]) run() {
 			late = ctx.Err() != nil
 		}
 		cancel()
-		r.ran, r.took, r.failed = len(part), time.Since(start), err != nil
-		r.came = r.lane.arrivals.Load()
+		r.ran, r.took = len(part), time.Since(start)
 		if config.Ran != nil {
 			config.Ran(len(part), r.took, err)
+		}
+		if err == nil {
+			r.expect()
 		}
 		clear(r.calls)
 		r.calls = r.calls[:0]
@@ -174,6 +184,19 @@ func (r *runner[K, T]) run() {
 	returned = true
 }
 
+// expect is called before the calls of a run are answered. Where their callers are worth waiting for, no other lane
+// begins with the first of them.
+func (r *runner[K, T]) expect() {
+	l := r.lanes
+	if l.config.Linger <= 0 || r.alone != nil || r.ran < 2 || len(r.parts) > 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.gathers, r.until = true, l.arrivals+int64(r.ran)
+	l.gathering++
+}
+
 // settle answers the calls of a part that ran, or has them run again in other company.
 func (r *runner[K, T]) settle(part []*entry[K, T], err error, class Class, late bool) {
 	r.busy = false
@@ -181,7 +204,7 @@ func (r *runner[K, T]) settle(part []*entry[K, T], err error, class Class, late 
 	case err == nil:
 		answer(part, nil)
 	case class == Gone:
-		waiting := r.lane.takeAll()
+		waiting := r.lanes.takeAll()
 		answer(part, err)
 		for _, rest := range slices.Backward(r.parts) {
 			answer(rest, err)
@@ -194,7 +217,7 @@ func (r *runner[K, T]) settle(part []*entry[K, T], err error, class Class, late 
 	case class == Busy && severalKeys(part):
 		r.parts = append(r.parts, byKey(part)...)
 	case class == Busy && r.alone == nil:
-		r.lane.stepAside(r.withRest(part))
+		r.lanes.stepAside(r.withRest(part))
 	case class == Busy:
 		r.busy = true
 		answer(part, err)
