@@ -78,8 +78,10 @@ type engine interface {
 	// appendTerms finds the status of events, and the branding and the rate of a time of each one's company, for a set of
 	// company_id, id and version.
 	appendTerms(to *builder, of set, at int64)
-	// appendHeads finds wallets, w, and the last entry of each, e.
-	appendHeads(to *builder, wallets set)
+	// appendHeads finds wallets, w, and the last entry of each, e. With lock it keeps other writers from the wallets,
+	// where locksBeside tells that it can: then an entry is missing that was written while a lock was waited for.
+	appendHeads(to *builder, wallets set, lock bool)
+	locksBeside() bool
 	// useIndex stands behind a table whose planner would rather read the primary key than the index that is meant.
 	useIndex(index string) string
 	// appendLock has a SELECT that locks rows run; it adds nothing where there are no locks of rows. It

@@ -348,8 +348,8 @@ func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
 	to.add(` AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r ON true`, at)
 }
 
-func (e *postgresEngine) appendHeads(to *builder, wallets set) {
-	e.appendFound(to, found{set: wallets, table: "ticketing_wallets w"})
+func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
+	e.appendFound(to, found{set: wallets, table: "ticketing_wallets w", lock: lock})
 	to.add(` LEFT JOIN LATERAL (SELECT sequence, balance_after, hash FROM ticketing_ledger_entries t
 		WHERE t.company_id = w.company_id AND t.wallet = w.wallet AND t.sequence = w.sequence`)
 	if t := tableOf(wallets); t.constant[0] {
@@ -443,6 +443,7 @@ func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
 
 func (e *postgresEngine) useIndex(string) string { return "" }
 func (e *postgresEngine) rowLock() string        { return rowLock }
+func (e *postgresEngine) locksBeside() bool      { return !e.distributed }
 func (e *postgresEngine) skipLocked() string     { return rowLock + " SKIP LOCKED" }
 
 const rowLock = " FOR NO KEY UPDATE"

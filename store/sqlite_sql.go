@@ -151,7 +151,7 @@ func (e *sqliteEngine) appendTerms(to *builder, of set, at int64) {
 		WHERE v.company_id IS NOT NULL`, at)
 }
 
-func (e *sqliteEngine) appendHeads(to *builder, wallets set) {
+func (e *sqliteEngine) appendHeads(to *builder, wallets set, _ bool) {
 	to.add(`ticketing_wallets w LEFT JOIN ticketing_ledger_entries e
 			ON e.company_id = w.company_id AND e.wallet = w.wallet AND e.sequence = w.sequence
 		WHERE ?`, among{columns: []string{"w.company_id", "w.wallet"}, rows: wallets.rows})
@@ -218,4 +218,5 @@ func (e *sqliteEngine) useIndex(index string) string { return " INDEXED BY " + i
 // appendLock and skipLocked are nothing: see begin.
 func (e *sqliteEngine) appendLock(_, _ *builder) bool { return true }
 func (e *sqliteEngine) rowLock() string               { return "" }
+func (e *sqliteEngine) locksBeside() bool             { return true }
 func (e *sqliteEngine) skipLocked() string            { return "" }

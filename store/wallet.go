@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -46,9 +47,13 @@ func walletSet(refs []ticketing.WalletRef, alias string) set {
 }
 
 // heads are wallets and the last entry of each.
-type heads set
+type heads struct {
+	set
 
-func (h heads) appendTo(to *builder) { to.engine.appendHeads(to, set(h)) }
+	lock bool // keep other writers from the wallets
+}
+
+func (h heads) appendTo(to *builder) { to.engine.appendHeads(to, h.set, h.lock) }
 
 // scanLocked reads a wallet and its last entry, which may be missing.
 func scanLocked(row *sql.Rows, w *ticketing.LockedWallet) error {
@@ -110,16 +115,25 @@ func (tx *transaction) LockWallets(
 ) ([]ticketing.LockedWallet, error) {
 	return lookUp(refs, func(w ticketing.LockedWallet) ticketing.WalletRef { return walletRef(w.WalletRecord) },
 		func(refs []ticketing.WalletRef) ([]ticketing.LockedWallet, error) {
-			// Locked by one statement and read by the next: what stands beside a row that a statement waited for would be
-			// as old as the statement.
-			rows := found{table: "ticketing_wallets w", set: walletSet(refs, ""), lock: true}
-			if err := tx.lock(rows); err != nil {
+			read := func(lock bool) ([]ticketing.LockedWallet, error) {
+				return query(ctx, &tx.session, "LockWallets", scanLocked,
+					"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads{walletSet(refs, ""), lock})
+			}
+			if tx.store.engine.locksBeside() {
+				found, err := read(true)
+				if err != nil || !slices.ContainsFunc(found, aged) {
+					return found, err
+				}
+			} else if err := tx.lock(found{table: "ticketing_wallets w", set: walletSet(refs, ""), lock: true}); err != nil {
 				return nil, err
 			}
-			return query(ctx, &tx.session, "LockWallets", scanLocked,
-				"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads(walletSet(refs, "")))
+			return read(false)
 		})
 }
+
+// aged tells that a wallet's last entry was not found. A row that a statement waited for is read as it is then, and what
+// stands beside it as it was before. Entries never change, so one that is found is the one.
+func aged(w ticketing.LockedWallet) bool { return w.Sequence > 0 && w.Last.Sequence == 0 }
 
 // UpdateWallets keeps wallets that were locked.
 func (tx *transaction) UpdateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
