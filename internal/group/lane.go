@@ -98,42 +98,70 @@ func (l *Lanes[K, T]) leave(e *entry[K, T]) bool {
 	return true
 }
 
-// next gives a runner its next group: of the queue that it has alone, or in turn of those that nobody has.
+// next gives a runner its next group: of the queue that it has alone, or of its share of those that nobody has. It takes
+// the first call of each in turn, then the second of each, and so on.
 func (l *Lanes[K, T]) next(r *runner[K, T]) {
-	only := r.alone
-	if only == nil && l.config.Single {
-		only = l.turns.first()
-	}
-	for weight := 0; len(r.group) < l.config.Size; {
-		q := only
-		if q == nil {
-			q = l.turns.first()
-		}
-		if q == nil || q.calls.empty() {
-			break
-		}
+	weight := 0
+	take := func(q *queue[K, T]) bool {
 		e := q.calls.first()
 		weight += e.weight
-		if l.config.Weight > 0 && weight > l.config.Weight && len(r.group) > 0 {
-			break
+		if len(r.group) == l.config.Size || l.config.Weight > 0 && weight > l.config.Weight && len(r.group) > 0 {
+			return false
 		}
-		if !q.alone && q.holder == nil {
+		if r.alone == nil && q.holder == nil {
+			q.turn.leave()
 			q.holder = r
-			r.keys = append(r.keys, q)
 		}
 		l.take(q, e)
+		l.number(q)
 		r.group = append(r.group, e)
-		if q.turn.held() {
-			q.turn.leave()
-			l.number(q)
-			l.turns.pushBack(&q.turn)
+		return true
+	}
+	if r.alone != nil {
+		r.keys = append(r.keys, r.alone)
+	}
+	for n := l.share(r); n > 0; n-- {
+		q := l.turns.first()
+		if !take(q) {
+			return
+		}
+		r.keys = append(r.keys, q)
+	}
+	for more := true; more; {
+		more = false
+		for _, q := range r.keys {
+			if q.calls.empty() {
+				continue
+			}
+			if !take(q) {
+				return
+			}
+			more = true
 		}
 	}
-	for _, q := range r.keys {
-		if q.turn.held() {
-			q.turn.leave()
+}
+
+// share is how many of the keys that nobody has a runner may take. It leaves those of other lanes that have none: two
+// lanes that are at work are faster than one with a group of twice the size.
+func (l *Lanes[K, T]) share(r *runner[K, T]) int {
+	most := l.config.Size
+	if l.config.Single {
+		most = 1
+	}
+	if r.alone != nil {
+		most = 0
+	}
+	others := len(l.resting)
+	for _, other := range l.lingering {
+		if other != r && other.enough == nil {
+			others++
 		}
 	}
+	keys := 0
+	for at := l.turns.root.next; at != &l.turns.root && keys < most*(1+others); at = at.next {
+		keys++
+	}
+	return (keys + others) / (1 + others)
 }
 
 // release ends that a runner has the keys of the group that ran.

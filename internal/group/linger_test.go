@@ -44,8 +44,7 @@ func TestAGroupWaitsForThoseWhoComeAgain(t *testing.T) {
 	}
 }
 
-// What a lane waits for is left to it though another one rests, whatever its key. Where nobody is waited for, the other
-// one begins at once.
+// What a lane waits for is left to it though another one rests, whatever its key. Then both have their share of it.
 func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,16 +52,17 @@ func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {
 		config := db.config()
 		config.Lanes, config.Linger = 2, 2
 		c := newCallers(config)
-		all := jobs("a1 a2 a3 b1 c1 d1")
-		c.send(t.Context(), all[:3]...)
-		time.Sleep(2*runTime + time.Millisecond) // a2 and a3 are answered.
-		c.send(t.Context(), all[3])
+		all := jobs("a1 a2 a3 a4 b1 b2 c1")
+		c.send(t.Context(), all[:4]...)
+		time.Sleep(2*runTime + time.Millisecond) // a2, a3 and a4 are answered.
+		c.send(t.Context(), all[4], all[5])
+		is.Equal(db.ran(), []string{"a1", "a2 a3 a4"})
 		time.Sleep(time.Millisecond)
-		c.send(t.Context(), all[4:]...)
-		is.Equal(db.ran(), []string{"a1", "a2 a3", "b1 c1", "d1"})
+		c.send(t.Context(), all[6])
+		is.Equal(db.ran(), []string{"a1", "a2 a3 a4", "b1 b2", "c1"})
 		c.drain(t)
-		is.Equal(c.when(all[3]), 2*runTime+2*time.Millisecond+runTime)
-		is.Equal(c.when(all[5]), 2*runTime+2*time.Millisecond+runTime)
+		is.Equal(c.when(all[4]), 2*runTime+2*time.Millisecond+runTime)
+		is.Equal(c.when(all[6]), 2*runTime+2*time.Millisecond+runTime)
 	})
 }
 

@@ -125,8 +125,8 @@ func (r *runner[K, T]) gather() {
 		}
 		patience.Stop()
 		l.mu.Lock()
-		l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
 		r.enough = nil
+		l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
 	}
 	r.gathers = false
 	l.gathering--
