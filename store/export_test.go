@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -137,6 +138,7 @@ func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arra
 		return nil, nil, err
 	}
 	array, t := build(e, "SELECT "), tableOf(all)
+	t.shorten()
 	for i := range columns {
 		if i > 0 {
 			array.add(", ")
@@ -152,3 +154,6 @@ func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arra
 	arrays, err = read(array)
 	return scalars, arrays, err
 }
+
+// Lazily is a connection of the store's on top of another one.
+func Lazily(conn net.Conn) net.Conn { return &lazyConn{Conn: conn} }

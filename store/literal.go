@@ -168,12 +168,15 @@ type table struct {
 	// constant are the columns that are the same in all rows.
 	constant []bool
 	varying  int
+	// short are the columns of ids that are given by their places in a list, since they come again and again: an id is
+	// the dearest of what PostgreSQL reads.
+	short []bool
 	// hidden keeps the planner from counting the rows.
 	hidden bool
 }
 
 func tableOf(of set) table {
-	t := table{set: of, constant: make([]bool, len(of.columns))}
+	t := table{set: of, constant: make([]bool, len(of.columns)), short: make([]bool, len(of.columns))}
 	for i := range of.columns {
 		t.constant[i] = true
 		for _, row := range of.rows[1:] {
@@ -189,6 +192,25 @@ func tableOf(of set) table {
 		t.constant[len(t.constant)-1], t.varying = false, 1
 	}
 	return t
+}
+
+// shorten is for a statement that writes each column's cell once.
+func (t table) shorten() {
+	for i := range t.columns {
+		_, isID := t.rows[0][i].(uuid.UUID)
+		t.short[i] = isID && !t.constant[i] && t.repeats(i)
+	}
+}
+
+// repeats tells whether most rows have the id of the row before.
+func (t table) repeats(column int) bool {
+	again := 0
+	for i, row := range t.rows[1:] {
+		if row[column] == t.rows[i][column] {
+			again++
+		}
+	}
+	return 2*again >= len(t.rows)
 }
 
 // given is the name in v of a column, with or without the alias of its table. No table has a column of that name.
@@ -233,24 +255,49 @@ func (t table) appendArray(to *builder, column int) {
 		defer to.add(")")
 	}
 	to.text = append(to.text, "'{"...)
+	place := int64(1)
 	for i, row := range t.rows {
 		if i > 0 {
 			to.text = append(to.text, ',')
+		}
+		if t.short[column] {
+			if i > 0 && row[column] != t.rows[i-1][column] {
+				place++
+			}
+			to.text = strconv.AppendInt(to.text, place, 10)
+			continue
 		}
 		if text, ok := row[column].(string); ok && !keepable(text) {
 			to.err = errText
 		}
 		to.text = appendElement(to.text, row[column])
 	}
+	if t.short[column] {
+		to.text = append(to.text, "}'::int[]"...)
+		return
+	}
 	to.text = append(to.text, "}'::"+kindOf(t.rows[0][column])+"[]"...)
 }
 
 // appendCell writes what a column is in a row of v.
 func (t table) appendCell(to *builder, column int) {
-	if t.constant[column] {
+	name := "v." + given(t.columns[column])
+	switch {
+	case t.constant[column]:
 		to.value(t.rows[0][column])
-	} else {
-		to.add("v." + given(t.columns[column]))
+	case t.short[column]:
+		to.text = append(to.text, "('{"...)
+		for i, row := range t.rows {
+			if i == 0 || row[column] != t.rows[i-1][column] {
+				if i > 0 {
+					to.text = append(to.text, ',')
+				}
+				to.text = appendElement(to.text, row[column])
+			}
+		}
+		to.text = append(to.text, "}'::uuid[])["+name+"]"...)
+	default:
+		to.add(name)
 	}
 }
 
@@ -298,6 +345,7 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 		// Everybody locks in one order.
 		slices.SortFunc(t.rows, compareRows)
 	}
+	t.shorten()
 	if t.varying > 0 {
 		t.appendFrom(to)
 		to.add(" CROSS JOIN LATERAL ")
@@ -362,6 +410,7 @@ func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
 func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") SELECT ")
 	t := tableOf(of)
+	t.shorten()
 	for i := range of.columns {
 		if i > 0 {
 			to.add(", ")
@@ -386,6 +435,7 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 			t.varying++
 		}
 	}
+	t.shorten()
 	to.add("UPDATE " + name + " AS t SET ")
 	for i := keys; i < len(of.columns); i++ {
 		if i > keys {

@@ -58,6 +58,9 @@ func TestLiterals(t *testing.T) {
 				add(bytes, `\x`+hex.EncodeToString(bytes), true)
 			}
 			id := uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
+			if i > 0 && rapid.Bool().Draw(t, "the id of the row before") {
+				id = rows[i-1][len(rows[i])].(uuid.UUID)
+			}
 			add(id, id.String(), true)
 			amount := rapid.Int64().Draw(t, "number")
 			add(amount, strconv.FormatInt(amount, 10), true)

@@ -158,12 +158,38 @@ func newClosingConnector(connector *pgdriver.Connector) *closingConnector {
 	dial := conf.Dialer
 	conf.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
-		if dialled, ok := ctx.Value(dialledKey{}).(*net.Conn); ok && err == nil {
+		if err != nil {
+			return nil, err
+		}
+		if dialled, ok := ctx.Value(dialledKey{}).(*net.Conn); ok {
 			*dialled = conn
 		}
-		return conn, err
+		return &lazyConn{Conn: conn}, nil
 	}
 	return &closingConnector{connector}
+}
+
+// lazyConn spares the driver most of its deadlines: it sets one for each row that it reads.
+type lazyConn struct {
+	net.Conn
+
+	reads time.Time // the deadline that is set
+}
+
+// SetReadDeadline sets when a read fails. One that is far ahead may stay for a second.
+func (c *lazyConn) SetReadDeadline(at time.Time) error {
+	const far, little = 20 * time.Second, time.Second
+	if later := at.Sub(c.reads); later >= 0 && later < little && time.Until(at) > far {
+		return nil
+	}
+	c.reads = at
+	return c.Conn.SetReadDeadline(at)
+}
+
+// SetDeadline sets when reads and writes fail.
+func (c *lazyConn) SetDeadline(at time.Time) error {
+	c.reads = at
+	return c.Conn.SetDeadline(at)
 }
 
 // Connect makes a connection.

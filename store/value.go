@@ -24,9 +24,16 @@ type (
 
 // Scan reads what appendID of either dialect wrote.
 func (i *id) Scan(src any) error {
-	if src == nil {
+	switch text := src.(type) {
+	case nil:
 		*i = id{}
 		return nil
+	case []byte: // As PostgreSQL's driver gives it; SQLite keeps the 16 bytes.
+		if len(text) == len("00000000-0000-0000-0000-000000000000") {
+			found, err := uuid.ParseBytes(text)
+			*i = id(found)
+			return err
+		}
 	}
 	return (*uuid.UUID)(i).Scan(src)
 }
