@@ -6,28 +6,35 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/money"
 )
 
-// termsColumns stand behind the company, the event and the version that were asked for.
-const termsColumns = "e.status, " + termsBranding + ", " + rateColumns
-
-const termsBranding = `b.company_id, b.version, b.brand_name, b.logo_url, b.primary_color, b.accent_color,
-	b.checkout_footer, b.ticket_footer, b.email_footer, b.support_email, b.created_at`
+// termsColumns stand behind the company, the event and the version that were asked for, and do not repeat them.
+const termsColumns = `e.status, b.brand_name, b.logo_url, b.primary_color, b.accent_color, b.checkout_footer,
+	b.ticket_footer, b.email_footer, b.support_email, b.created_at, r.id, r.position, r.value, r.unit, r.effective_from,
+	r.created_at`
 
 func scanTerms(row *sql.Rows, t *ticketing.SaleTerms) error {
 	b, r := &t.Branding, &t.Rate
 	var value, unit missing
 	err := row.Scan((*id)(&t.CompanyID), (*id)(&t.ID), &t.BrandingVersion, (*missing)(&t.Status),
-		(*id)(&b.CompanyID), (*number)(&b.Version), (*missing)(&b.BrandName), (*missing)(&b.LogoURL),
-		(*missing)(&b.PrimaryColor), (*missing)(&b.AccentColor), (*missing)(&b.CheckoutFooter),
-		(*missing)(&b.TicketFooter), (*missing)(&b.EmailFooter), (*missing)(&b.SupportEmail), (*moment)(&b.CreatedAt),
-		(*id)(&r.CompanyID), (*id)(&r.ID), (*number)(&r.Position), &value, &unit, (*moment)(&r.EffectiveFrom),
-		(*moment)(&r.CreatedAt))
-	if err != nil || value == "" {
+		(*missing)(&b.BrandName), (*missing)(&b.LogoURL), (*missing)(&b.PrimaryColor), (*missing)(&b.AccentColor),
+		(*missing)(&b.CheckoutFooter), (*missing)(&b.TicketFooter), (*missing)(&b.EmailFooter),
+		(*missing)(&b.SupportEmail), (*moment)(&b.CreatedAt), (*id)(&r.ID), (*number)(&r.Position), &value, &unit,
+		(*moment)(&r.EffectiveFrom), (*moment)(&r.CreatedAt))
+	if err != nil {
 		return err
 	}
+	if !b.CreatedAt.IsZero() {
+		b.CompanyID, b.Version = t.CompanyID, t.BrandingVersion
+	}
+	if r.ID == uuid.Nil {
+		return nil
+	}
+	r.CompanyID = t.CompanyID
 	if r.Rate, err = money.ParseRate(string(value), money.Unit(unit)); err != nil {
 		return fmt.Errorf("commission rate %s: %w", r.ID, err)
 	}
