@@ -1,5 +1,26 @@
-// Package webhook is what a receiver of the service's webhooks needs: the types of the events, as they stand on the
-// wire (section 6). It imports the standard library alone.
+// Package webhook is what a receiver of the service's webhooks needs: their signature, the events with their types, and
+// an [http.Handler] (section 6 of the contract). It imports the standard library alone.
+//
+// # Receive
+//
+// [Handler] does all that the contract asks of a receiver but the one thing that only its owner can do: keep what came.
+//
+//	http.Handle("/webhooks", webhook.Handler(webhook.FixedSecrets(secret), accept, nil))
+//
+// where accept writes the event's id under a uniqueness constraint and the work that follows from it, both in one
+// durable transaction, and returns. An event is delivered at least once, in any order, and a duplicate is a success.
+// Who serves requests another way calls [Receive], and who has the raw bytes in hand [Verify] and then [ParseEvent].
+//
+// # What is sent
+//
+// A delivery is a POST over TLS, its body the JSON of an [Event], with these headers beside those of HTTP:
+//
+//	Content-Type           application/json; charset=utf-8
+//	User-Agent             Service-Webhooks/1.0
+//	X-Service-Event-Id     the id of the event, the same in every delivery of it
+//	X-Service-Event        the type of the event
+//	X-Service-Delivery-Id  the id of the delivery: its attempts share it, a replay has another
+//	X-Service-Signature    the signature of this attempt, see [Sign]
 //
 // Ids, amounts and times are the text of the wire: a UUID in lower case, major units with exactly two decimals
 // ("1234.50"), and UTC with milliseconds ("2026-01-31T17:05:00.000Z"), which [time.RFC3339] parses.

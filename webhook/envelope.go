@@ -1,0 +1,200 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// APIVersion is the api_version of every event here (section 9).
+	APIVersion = "v1"
+	// MaxBody is how many bytes a body may have. The largest order, of 50 lines, takes less than half of them.
+	MaxBody = 256 << 10
+
+	timeLayout = "2006-01-02T15:04:05.000Z"
+)
+
+// What is wrong with a body, for errors.Is.
+var (
+	// ErrTooLarge means more than MaxBody bytes.
+	ErrTooLarge = errors.New("webhook: the body is too large")
+	// ErrEvent means that the body is not the JSON of an event.
+	ErrEvent = errors.New("webhook: the body is not an event")
+	// ErrVersion means an event of another api_version.
+	ErrVersion = errors.New("webhook: the event's api_version is not " + APIVersion)
+)
+
+// Event is something that happened, as it is told to receivers (section 6.3). On the wire it is
+//
+//	{"id":…,"type":…,"api_version":"v1","created_at":…,"data":{…}}
+//
+// [NewEvent] makes one and [Event.Encode] its bytes; [ParseEvent] reads them.
+type Event struct {
+	// ID is a UUID. It stays the same in every attempt and every replay: it is what duplicates are known by.
+	ID string `json:"id"`
+	// Type is order.created, commission.accrued, balance.low, ticket.validated, or one that is younger than this code.
+	Type string `json:"type"`
+	// APIVersion is "v1".
+	APIVersion string `json:"api_version"`
+	// CreatedAt is when it happened, in UTC with milliseconds.
+	CreatedAt string `json:"created_at"`
+	// Data is an [OrderCreated], [CommissionAccrued], [BalanceLow] or [TicketValidated], each by value, and of a type that
+	// is not known here the JSON object as it came, a [json.RawMessage].
+	Data any `json:"data"`
+}
+
+// NewEvent makes the event with some data, which its type follows from. What does not make an event, Encode refuses.
+func NewEvent(id string, at time.Time, data any) Event {
+	return Event{
+		ID: id, Type: typeOf(data), APIVersion: APIVersion, CreatedAt: at.UTC().Format(timeLayout), Data: data,
+	}
+}
+
+// typeOf is the type of an event with this data, or nothing for data that is not of this package.
+func typeOf(data any) string {
+	switch data.(type) {
+	case OrderCreated:
+		return TypeOrderCreated
+	case CommissionAccrued:
+		return TypeCommissionAccrued
+	case BalanceLow:
+		return TypeBalanceLow
+	case TicketValidated:
+		return TypeTicketValidated
+	default:
+		return ""
+	}
+}
+
+// Encode makes the body of the event's deliveries. Equal events make equal bytes: members in the order of the contract,
+// no white space, UTF-8. Within texts, the quote, the backslash, control characters and U+2028 and U+2029 are escaped,
+// and nothing else: < > & and letters of any script stand as they are. What is not UTF-8 becomes U+FFFD.
+//
+// It refuses, with [ErrEvent], [ErrVersion] or [ErrTooLarge], what [ParseEvent] would refuse, and data that is not of the
+// event's type. It keeps to itself what the event holds: buyers are nothing for a log.
+func (e Event) Encode() ([]byte, error) {
+	if kind := typeOf(e.Data); kind != e.Type {
+		if _, ok := e.Data.(json.RawMessage); !ok {
+			return nil, fmt.Errorf("%w: its data is not of its type", ErrEvent)
+		}
+	}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(e) != nil { // Raw data that is no JSON.
+		return nil, fmt.Errorf("%w: its data is not JSON", ErrEvent)
+	}
+	text := bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	if _, err := ParseEvent(text); err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// ParseEvent reads the body of a delivery that was verified. Members that it does not know are ignored, and an event of
+// a type that it does not know has its data as raw JSON: the service may say more within v1 (section 9).
+//
+// It fails with [ErrTooLarge], [ErrVersion], or [ErrEvent] where the body is not UTF-8, not one JSON object, or lacks the
+// id (a UUID), the type, created_at (a time of RFC 3339) or data (an object, fit for the type). No error repeats what the
+// body says.
+func ParseEvent(body []byte) (Event, error) {
+	if len(body) > MaxBody {
+		return Event{}, ErrTooLarge
+	}
+	if !utf8.Valid(body) {
+		return Event{}, fmt.Errorf("%w: it is not UTF-8", ErrEvent)
+	}
+	var wire struct {
+		ID         string          `json:"id"`
+		Type       string          `json:"type"`
+		APIVersion string          `json:"api_version"`
+		CreatedAt  string          `json:"created_at"`
+		Data       json.RawMessage `json:"data"`
+	}
+	// What encoding/json says quotes the body, a character or a number of it: it is not wrapped.
+	if json.Unmarshal(body, &wire) != nil || !isObject(body) {
+		return Event{}, fmt.Errorf("%w: it is not a JSON object with its members", ErrEvent)
+	}
+	if wire.APIVersion != APIVersion {
+		return Event{}, ErrVersion
+	}
+	if !isUUID(wire.ID) {
+		return Event{}, fmt.Errorf("%w: its id is not a UUID", ErrEvent)
+	}
+	if wire.Type == "" {
+		return Event{}, fmt.Errorf("%w: it has no type", ErrEvent)
+	}
+	if _, err := time.Parse(time.RFC3339, wire.CreatedAt); err != nil {
+		return Event{}, fmt.Errorf("%w: its created_at is not a time", ErrEvent)
+	}
+	if !isObject(wire.Data) {
+		return Event{}, fmt.Errorf("%w: its data is not an object", ErrEvent)
+	}
+	data, err := parseData(wire.Type, wire.Data)
+	if err != nil {
+		return Event{}, err
+	}
+	return Event{
+		ID: wire.ID, Type: wire.Type, APIVersion: wire.APIVersion, CreatedAt: wire.CreatedAt, Data: data,
+	}, nil
+}
+
+// UnmarshalJSON is ParseEvent, so that an event that was kept as JSON has its typed data again.
+func (e *Event) UnmarshalJSON(body []byte) error {
+	parsed, err := ParseEvent(body)
+	if err != nil {
+		return err
+	}
+	*e = parsed
+	return nil
+}
+
+func parseData(kind string, raw json.RawMessage) (any, error) {
+	switch kind {
+	case TypeOrderCreated:
+		return decode[OrderCreated](raw)
+	case TypeCommissionAccrued:
+		return decode[CommissionAccrued](raw)
+	case TypeBalanceLow:
+		return decode[BalanceLow](raw)
+	case TypeTicketValidated:
+		return decode[TicketValidated](raw)
+	default:
+		return raw, nil
+	}
+}
+
+func decode[T any](raw json.RawMessage) (any, error) {
+	var data T
+	if json.Unmarshal(raw, &data) != nil {
+		return nil, fmt.Errorf("%w: its data is not of its type", ErrEvent)
+	}
+	return data, nil
+}
+
+func isObject(value []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte("{"))
+}
+
+// isUUID looks for the 36 characters of a UUID, in either case.
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, c := range []byte(s) {
+		switch {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if c != '-' {
+				return false
+			}
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
+		default:
+			return false
+		}
+	}
+	return true
+}
