@@ -1,5 +1,5 @@
 // Package ticketingtest is for tests of programs that sell with package ticketing: a company that is ready to sell in
-// one line, a clock that stands still, ids that repeat, and the facts that were told.
+// one line, a clock that stands still, ids that repeat, the facts that were told, and a receiver of webhooks.
 //
 //	func TestBoxOffice(t *testing.T) {
 //		shop := ticketingtest.New(t, nil)
