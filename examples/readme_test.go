@@ -202,9 +202,14 @@ func check(err error) {
 // Every Go block of the README is the body of an example above, to the letter.
 func TestREADMEShowsTheExamples(t *testing.T) {
 	t.Parallel()
-	source := read(t, "readme_test.go")
+	shows(t, "../README.md", "readme_test.go")
+}
+
+// shows proves that the Go blocks of a document are the bodies of the examples in a file, and that all of them are.
+func shows(t *testing.T, document, source string) {
+	t.Helper()
 	bodies := map[string]bool{}
-	for _, function := range strings.Split(source, "\nfunc Example_")[1:] {
+	for _, function := range strings.Split(read(t, source), "\nfunc Example_")[1:] {
 		body, _, _ := strings.Cut(function, "\t// Output:")
 		_, body, _ = strings.Cut(body, "() {\n")
 		var text strings.Builder
@@ -213,14 +218,14 @@ func TestREADMEShowsTheExamples(t *testing.T) {
 		}
 		bodies[text.String()] = true
 	}
-	blocks := strings.Split(read(t, "../README.md"), "\n```go\n")[1:]
+	blocks := strings.Split(read(t, document), "\n```go\n")[1:]
 	if len(blocks) != len(bodies) {
-		t.Errorf("the README has %d Go blocks, there are %d examples", len(blocks), len(bodies))
+		t.Errorf("%s has %d Go blocks, there are %d examples", document, len(blocks), len(bodies))
 	}
 	for _, block := range blocks {
 		code, _, _ := strings.Cut(block, "```")
 		if !bodies[code] {
-			t.Errorf("this block of the README is none of the examples in examples/readme_test.go:\n%s", code)
+			t.Errorf("this block of %s is none of the examples in examples/%s:\n%s", document, source, code)
 		}
 	}
 }
@@ -228,7 +233,10 @@ func TestREADMEShowsTheExamples(t *testing.T) {
 // Every file that the documents link to is there.
 func TestDocumentsLinkToFiles(t *testing.T) {
 	t.Parallel()
-	for _, document := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/ledger-format.md", "docs/operating.md"} {
+	for _, document := range []string{
+		"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/ledger-format.md", "docs/operating.md",
+		"docs/webhooks.md",
+	} {
 		dir := "../" + document[:strings.LastIndex(document, "/")+1]
 		var prose strings.Builder
 		for i, part := range strings.Split(read(t, "../"+document), "```") {
