@@ -83,7 +83,7 @@ func verify(header string, body []byte, now time.Time, secrets []string) (time.T
 		return time.Time{}, ErrSignatureHeader
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil {
+	if err != nil { // There is no digit.
 		return time.Time{}, ErrSignatureHeader
 	}
 	at := time.Unix(seconds, 0).UTC()
@@ -110,14 +110,14 @@ func digest(secret, timestamp string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// parseSignature takes a header apart into the digits of its time and its digest.
+// parseSignature takes a header apart into the digits of its time, at most twelve, and its digest.
 func parseSignature(header string) (timestamp string, sum []byte, ok bool) {
 	rest, ok := strings.CutPrefix(header, "t=")
 	if !ok {
 		return "", nil, false
 	}
 	timestamp, sent, ok := strings.Cut(rest, ",v1=")
-	if !ok || timestamp == "" || len(timestamp) > 12 || len(sent) != hex.EncodedLen(sha256.Size) ||
+	if !ok || len(timestamp) > 12 || len(sent) != hex.EncodedLen(sha256.Size) ||
 		strings.Trim(timestamp, "0123456789") != "" || strings.ContainsAny(sent, "ABCDEF") {
 		return "", nil, false
 	}

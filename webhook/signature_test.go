@@ -20,8 +20,8 @@ const (
 	next   = "svc_whsec_bmV4dA_-next"
 )
 
-// now is when the tests run.
-var now = time.Unix(1767225600, 0)
+// now is when the tests run, by a clock in Lagos.
+var now = time.Unix(1767225600, 0).In(time.FixedZone("WAT", 3600))
 
 // vectors are those of testdata/signatures.json, which says what they are.
 type vectors struct {

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/matryer/is"
@@ -236,8 +237,13 @@ func TestWhatIsNotAsTheContractSaysIsRefused(t *testing.T) {
 		},
 		"signed nonsense": func(d *delivery) { d.body = []byte("{"); d.sign(current, time.Now()) },
 		"no id":           func(d *delivery) { d.body = []byte(`{"api_version":"v1"}`); d.sign(current, time.Now()) },
-		"another id":      func(d *delivery) { d.header.Set(id, "11111111-2222-4333-8444-555555555555") },
-		"another type":    func(d *delivery) { d.header.Set(kind, "order.created") },
+		"no id anywhere": func(d *delivery) {
+			d.body = []byte(`{"api_version":"v1"}`)
+			d.header = http.Header{}
+			d.sign(current, time.Now())
+		},
+		"another id":   func(d *delivery) { d.header.Set(id, "11111111-2222-4333-8444-555555555555") },
+		"another type": func(d *delivery) { d.header.Set(kind, "order.created") },
 		"too large": func(d *delivery) {
 			d.body = append(d.body, bytes.Repeat([]byte(" "), 1<<20)...)
 			d.sign(current, time.Now())
@@ -369,29 +375,47 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 	is.Equal(len(w.works()), 1)
 }
 
-// Work that fails is left for later and holds up nothing, and what crashed in the middle of its work does it again.
+// Work that fails is left for later and holds up nothing, what ended in the middle of its work does it again, and what is
+// done is done.
 func TestWorkIsDoneUntilItIsDone(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	file := path(t)
-	w := newWorld(t, file)
-	is.Equal(w.sends(low(t)), http.StatusNoContent)
-	second := newDelivery(t, "11111111-2222-4333-8444-555555555555", "", webhook.BalanceLow{})
-	is.Equal(w.sends(second), http.StatusNoContent)
-
-	ctx, stop := context.WithCancel(t.Context())
-	var tried []string
-	w.receiver.Inbox.Work(ctx, w.receiver.Log, func(_ context.Context, event receiver.Event) error {
-		tried = append(tried, event.ID)
-		if len(tried) == 2 {
-			stop() // It ends within the work on the second, which is not marked as done.
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		inbox, err := receiver.OpenInbox(t.Context(), path(t))
+		is.NoErr(err)
+		defer inbox.Close()
+		begun := time.Now()
+		first := low(t)
+		second := newDelivery(t, "11111111-2222-4333-8444-555555555555", "", webhook.BalanceLow{})
+		for i, d := range []*delivery{first, second} {
+			_, err := inbox.Keep(t.Context(), d.event.ID, d.event.Type, d.body, begun.Add(time.Duration(i)*time.Millisecond))
+			is.NoErr(err)
 		}
-		return io.ErrUnexpectedEOF
+		var tried []string
+		work := func(until time.Duration, do func() error) {
+			ctx, stop := context.WithDeadline(t.Context(), begun.Add(until))
+			defer stop()
+			inbox.Work(ctx, slog.New(slog.DiscardHandler), func(_ context.Context, event receiver.Event) error {
+				tried = append(tried, event.ID)
+				if do == nil {
+					return nil
+				}
+				return do()
+			})
+		}
+		fails := true
+		work(59*time.Second, func() error {
+			if fails {
+				fails = false
+				return io.ErrUnexpectedEOF
+			}
+			time.Sleep(time.Hour) // It ends within its work, which is not marked as done.
+			return nil
+		})
+		is.Equal(tried, []string{first.event.ID, second.event.ID})
+		work(3*time.Hour, nil)
+		is.Equal(tried[2:], []string{second.event.ID, first.event.ID}) // The first was put off for a minute.
 	})
-	is.Equal(tried, []string{eventID, second.event.ID})
-	done := newWorld(t, file).works()
-	is.Equal(len(done), 1) // The first is due in a minute.
-	is.Equal(done[0].ID, second.event.ID)
 }
 
 // program runs the program, and answers with what it prints, where it listens, and what ends it.
