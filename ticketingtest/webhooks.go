@@ -55,7 +55,7 @@ type Received struct {
 // end, too.
 func NewWebhooks(t testing.TB, secrets ...string) *Webhooks {
 	t.Helper()
-	w := &Webhooks{secrets: secrets, clock: time.Now}
+	w := &Webhooks{secrets: slices.Clone(secrets), clock: time.Now}
 	ended, end := context.WithCancel(t.Context())
 	w.server = httptest.NewUnstartedServer(http.HandlerFunc(w.receive))
 	w.server.EnableHTTP2 = true

@@ -77,10 +77,18 @@ func typeOf(data any) string {
 // It refuses, with [ErrEvent], [ErrVersion] or [ErrTooLarge], what [ParseEvent] would refuse, and data that is not of the
 // event's type. It keeps to itself what the event holds: buyers are nothing for a log.
 func (e Event) Encode() ([]byte, error) {
-	if kind := typeOf(e.Data); kind != e.Type {
-		if _, ok := e.Data.(json.RawMessage); !ok {
-			return nil, fmt.Errorf("%w: its data is not of its type", ErrEvent)
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	if raw, ok := e.Data.(json.RawMessage); ok {
+		if !utf8.Valid(raw) {
+			return nil, fmt.Errorf("%w: its data is not UTF-8", ErrEvent)
 		}
+		if _, err := parseData(e.Type, raw); err != nil {
+			return nil, err
+		}
+	} else if typeOf(e.Data) != e.Type {
+		return nil, fmt.Errorf("%w: its data is not of its type", ErrEvent)
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
@@ -89,10 +97,27 @@ func (e Event) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("%w: its data is not JSON", ErrEvent)
 	}
 	text := bytes.TrimSuffix(body.Bytes(), []byte("\n"))
-	if _, err := ParseEvent(text); err != nil {
-		return nil, err
+	if len(text) > MaxBody {
+		return nil, ErrTooLarge
 	}
 	return text, nil
+}
+
+// check holds everything but the data to what section 6.3 says.
+func (e Event) check() error {
+	if e.APIVersion != APIVersion {
+		return ErrVersion
+	}
+	if !isUUID(e.ID) {
+		return fmt.Errorf("%w: its id is not a UUID", ErrEvent)
+	}
+	if e.Type == "" {
+		return fmt.Errorf("%w: it has no type", ErrEvent)
+	}
+	if _, err := time.Parse(time.RFC3339, e.CreatedAt); err != nil {
+		return fmt.Errorf("%w: its created_at is not a time", ErrEvent)
+	}
+	return nil
 }
 
 // ParseEvent reads the body of a delivery that was verified. Members that it does not know are ignored, and an event of
@@ -119,28 +144,16 @@ func ParseEvent(body []byte) (Event, error) {
 	if json.Unmarshal(body, &wire) != nil || !isObject(body) {
 		return Event{}, fmt.Errorf("%w: it is not a JSON object with its members", ErrEvent)
 	}
-	if wire.APIVersion != APIVersion {
-		return Event{}, ErrVersion
-	}
-	if !isUUID(wire.ID) {
-		return Event{}, fmt.Errorf("%w: its id is not a UUID", ErrEvent)
-	}
-	if wire.Type == "" {
-		return Event{}, fmt.Errorf("%w: it has no type", ErrEvent)
-	}
-	if _, err := time.Parse(time.RFC3339, wire.CreatedAt); err != nil {
-		return Event{}, fmt.Errorf("%w: its created_at is not a time", ErrEvent)
-	}
-	if !isObject(wire.Data) {
-		return Event{}, fmt.Errorf("%w: its data is not an object", ErrEvent)
+	event := Event{ID: wire.ID, Type: wire.Type, APIVersion: wire.APIVersion, CreatedAt: wire.CreatedAt}
+	if err := event.check(); err != nil {
+		return Event{}, err
 	}
 	data, err := parseData(wire.Type, wire.Data)
 	if err != nil {
 		return Event{}, err
 	}
-	return Event{
-		ID: wire.ID, Type: wire.Type, APIVersion: wire.APIVersion, CreatedAt: wire.CreatedAt, Data: data,
-	}, nil
+	event.Data = data
+	return event, nil
 }
 
 // UnmarshalJSON is ParseEvent, so that an event that was kept as JSON has its typed data again.
@@ -153,7 +166,11 @@ func (e *Event) UnmarshalJSON(body []byte) error {
 	return nil
 }
 
+// parseData reads the data of an event of a type; of an unknown one it stays as it is.
 func parseData(kind string, raw json.RawMessage) (any, error) {
+	if !isObject(raw) {
+		return nil, fmt.Errorf("%w: its data is not an object", ErrEvent)
+	}
 	switch kind {
 	case TypeOrderCreated:
 		return decode[OrderCreated](raw)

@@ -125,15 +125,17 @@ func TestEncodeRefusesWhatIsNoEvent(t *testing.T) {
 		change func(e *webhook.Event)
 		want   error
 	}{
-		"no id":                    {func(e *webhook.Event) { e.ID = "" }, webhook.ErrEvent},
-		"an id that is no UUID":    {func(e *webhook.Event) { e.ID = strings.Repeat("a", 36) }, webhook.ErrEvent},
-		"data of another type":     {func(e *webhook.Event) { e.Type = webhook.TypeBalanceLow }, webhook.ErrEvent},
-		"no data":                  {func(e *webhook.Event) { e.Data = nil }, webhook.ErrEvent},
-		"data of nobody's":         {func(e *webhook.Event) { *e = webhook.NewEvent(eventID, now, map[string]any{}) }, webhook.ErrEvent},
-		"a pointer to data":        {func(e *webhook.Event) { e.Data = &validated }, webhook.ErrEvent},
-		"raw data that is no JSON": {func(e *webhook.Event) { e.Data = json.RawMessage(`{`) }, webhook.ErrEvent},
-		"raw data no object":       {func(e *webhook.Event) { e.Data = json.RawMessage(`[]`) }, webhook.ErrEvent},
-		"another version":          {func(e *webhook.Event) { e.APIVersion = "v2" }, webhook.ErrVersion},
+		"no id":                     {func(e *webhook.Event) { e.ID = "" }, webhook.ErrEvent},
+		"an id that is no UUID":     {func(e *webhook.Event) { e.ID = strings.Repeat("a", 36) }, webhook.ErrEvent},
+		"data of another type":      {func(e *webhook.Event) { e.Type = webhook.TypeBalanceLow }, webhook.ErrEvent},
+		"no data":                   {func(e *webhook.Event) { e.Data = nil }, webhook.ErrEvent},
+		"data of nobody's":          {func(e *webhook.Event) { *e = webhook.NewEvent(eventID, now, map[string]any{}) }, webhook.ErrEvent},
+		"a pointer to data":         {func(e *webhook.Event) { e.Data = &validated }, webhook.ErrEvent},
+		"raw data that is no JSON":  {func(e *webhook.Event) { e.Data = json.RawMessage(`{`) }, webhook.ErrEvent},
+		"raw data of another shape": {func(e *webhook.Event) { e.Data = json.RawMessage(`{"order_id":1}`) }, webhook.ErrEvent},
+		"raw data that is no text":  {func(e *webhook.Event) { e.Type, e.Data = "x", json.RawMessage("{\"a\":\"\xff\"}") }, webhook.ErrEvent},
+		"raw data no object":        {func(e *webhook.Event) { e.Data = json.RawMessage(`[]`) }, webhook.ErrEvent},
+		"another version":           {func(e *webhook.Event) { e.APIVersion = "v2" }, webhook.ErrVersion},
 		"a year of five digits": {func(e *webhook.Event) {
 			*e = webhook.NewEvent(eventID, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), validated)
 		}, webhook.ErrEvent},

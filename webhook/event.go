@@ -20,7 +20,7 @@
 //	X-Service-Event-Id     the id of the event, the same in every delivery of it
 //	X-Service-Event        the type of the event
 //	X-Service-Delivery-Id  the id of the delivery: its attempts share it, a replay has another
-//	X-Service-Signature    the signature of this attempt, see [Sign]
+//	X-Service-Signature    the signature of this attempt, see Sign
 //
 // Ids, amounts and times are the text of the wire: a UUID in lower case, major units with exactly two decimals
 // ("1234.50"), and UTC with milliseconds ("2026-01-31T17:05:00.000Z"), which [time.RFC3339] parses.

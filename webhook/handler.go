@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,7 @@ type Secrets func(ctx context.Context) ([]string, error)
 
 // FixedSecrets are Secrets that stay as they are.
 func FixedSecrets(secrets ...string) Secrets {
+	secrets = slices.Clone(secrets)
 	return func(context.Context) ([]string, error) { return secrets, nil }
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -233,6 +234,32 @@ func TestHandlerAsksForAnotherAttempt(t *testing.T) {
 			is.Equal(k.errors[0].Error(), test.want)
 		})
 	}
+}
+
+// Whoever is told of a panic can see where it was.
+func TestHandlerTellsOfPanicsOnTheirStack(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var stack string
+	config := new(kept).config()
+	config.OnError = func(*http.Request, error) { stack = string(debug.Stack()) }
+	status, _ := answer(webhook.Handler(webhook.FixedSecrets(secret), panics, config), request(t, samples()[0]))
+	is.Equal(status, http.StatusInternalServerError)
+	is.True(strings.Contains(stack, "webhook_test.panics("))
+}
+
+func panics(context.Context, webhook.Delivery) error { panic("a fault") }
+
+// Secrets that are fixed stay as they were given.
+func TestFixedSecretsStay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	given := []string{secret, next}
+	secrets := webhook.FixedSecrets(given...)
+	given[0] = ""
+	got, err := secrets(t.Context())
+	is.NoErr(err)
+	is.Equal(got, []string{secret, next})
 }
 
 // A handler that wants its connection cut is not answered for.
