@@ -2,14 +2,12 @@ package ticketing
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
+	"github.com/floatgate/ticketing/internal/publicurl"
 )
 
 // text trims a text of at most limit characters, which may be empty. Control characters are refused, save for tabs
@@ -58,60 +56,9 @@ func hasControl(s string, multiline bool) bool {
 func httpsURL(v *violations, path, s string, limit int) {
 	before := len(*v)
 	checkText(v, path, s, limit, false)
-	if len(*v) == before && !isHTTPSURL(s) {
+	if len(*v) == before && !publicurl.IsHTTPS(s) {
 		v.add(path, "must be an absolute https URL with a host, without credentials or a fragment")
 	}
-}
-
-func isHTTPSURL(s string) bool {
-	// A browser turns backslashes into slashes and drops a fragment's bare mark.
-	if strings.ContainsAny(s, "\\#") || strings.ContainsFunc(s, unicode.IsSpace) {
-		return false
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "https" || u.User != nil {
-		return false
-	}
-	if port := u.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return false
-		}
-	}
-	return isHost(u.Hostname(), strings.HasPrefix(u.Host, "["))
-}
-
-// isHost tells whether a host is an address or a name that a browser takes.
-func isHost(host string, bracketed bool) bool {
-	if bracketed {
-		ip, err := netip.ParseAddr(host)
-		return err == nil && ip.Is6() && ip.Zone() == ""
-	}
-	ascii, err := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false)).ToASCII(host)
-	if err != nil {
-		return false
-	}
-	host = ascii
-	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
-	for _, label := range labels {
-		if label == "" || strings.ContainsFunc(label, notInLabel) {
-			return false
-		}
-	}
-	// A last label that is a number makes a browser read an address.
-	if !isNumber(labels[len(labels)-1]) {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Is4()
-}
-
-func notInLabel(r rune) bool { return !isAlphanumeric(r) && r != '-' && r != '_' }
-
-// isNumber tells whether a label is decimal, octal or hexadecimal, as the parts of an IPv4 address may be spelt.
-func isNumber(label string) bool {
-	digits, hexadecimal := strings.CutPrefix(strings.ToLower(label), "0x")
-	return strings.Trim(digits, "0123456789") == "" ||
-		hexadecimal && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // publicURL is an httpsURL whose host looks like one of the public internet: a plain ASCII name of two labels or
@@ -122,24 +69,9 @@ func publicURL(v *violations, path, s string, limit int) {
 	if len(*v) > before {
 		return
 	}
-	if u, err := url.Parse(s); err != nil || !isPublicName(u.Hostname()) {
+	if u, err := url.Parse(s); err != nil || !publicurl.IsPublicName(u.Hostname()) {
 		v.add(path, "must have a public host name, not an address, a local name or a name with a trailing dot")
 	}
-}
-
-func isPublicName(host string) bool {
-	host = strings.ToLower(host)
-	if len(host) > 253 || strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return false
-	}
-	labels := strings.Split(host, ".")
-	for _, label := range labels {
-		if !isDomainLabel(label) || len(label) > 63 {
-			return false
-		}
-	}
-	last := labels[len(labels)-1]
-	return len(labels) >= 2 && !isNumber(last) && last != "localhost" && last != "local" && last != "internal"
 }
 
 // email trims and lower-cases one address, which may be empty: no display name, a dot-atom or quoted local part, a
@@ -169,19 +101,7 @@ func isEmail(s string) bool {
 		return false
 	}
 	local, domain := s[:at], s[at+1:]
-	labels := strings.Split(domain, ".")
-	for _, label := range labels {
-		if !isDomainLabel(label) {
-			return false
-		}
-	}
-	return len(labels) >= 2 && !isNumber(labels[len(labels)-1]) && (isDotAtom(local) || isQuoted(local))
-}
-
-// isDomainLabel tells whether a label is letters, digits and inner hyphens.
-func isDomainLabel(label string) bool {
-	return label != "" && label[0] != '-' && label[len(label)-1] != '-' &&
-		!strings.ContainsFunc(label, func(r rune) bool { return !isAlphanumeric(r) && r != '-' })
+	return publicurl.IsDomain(domain) && (isDotAtom(local) || isQuoted(local))
 }
 
 func isDotAtom(s string) bool {
