@@ -3,6 +3,7 @@ module github.com/floatgate/ticketing
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/alecthomas/kong v1.17.0
 	github.com/ericlagergren/decimal v0.0.0-20240411145413-00de7ca16731
 	github.com/go-chi/chi/v5 v5.5.0
