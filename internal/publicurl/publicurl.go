@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -171,9 +172,11 @@ func isHost(host string, bracketed bool) bool {
 
 // lookupName is a host as a browser looks it up, in lower-case ASCII. Two hyphens may stand anywhere,
 // as in v1--shop.example.com.
-func lookupName(host string) (string, error) {
-	return idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.CheckHyphens(false)).ToASCII(host)
-}
+func lookupName(host string) (string, error) { return lookup().ToASCII(host) }
+
+var lookup = sync.OnceValue(func() *idna.Profile {
+	return idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.CheckHyphens(false))
+})
 
 // IsPublicName tells whether a host looks like one of the public internet: a domain of ASCII letters, no address in any
 // spelling, none that only a machine or a local network knows, without a dot at its end.
