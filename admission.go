@@ -123,7 +123,7 @@ func (s *Service) scanAdmissions(ctx context.Context, tx Tx, at time.Time, calls
 			a.ValidationID, a.Location = s.newID(), c.params.Params.Location
 			a.ValidatedAt = later(at, tickets.orders[a.orderRef()].ConfirmedAt)
 			admitted = append(admitted, *a)
-			facts = append(facts, s.fact(a.CompanyID, a.ValidatedAt, FactTicketValidated, a.ID))
+			facts = append(facts, s.fact(c.company, a.ValidatedAt, FactTicketValidated, a.ID))
 		}
 		c.result = tickets.validation(*a, outcome)
 		c.record = ResultRecord{Outcome: string(outcome), Subject: a.ID}

@@ -64,8 +64,9 @@ type APIKeyReader interface {
 	ListAPIKeys(ctx context.Context, companyID uuid.UUID, limit int) ([]APIKeyRecord, error)
 	// CountAPIKeys counts a company's keys of a status.
 	CountAPIKeys(ctx context.Context, companyID uuid.UUID, status APIKeyStatus) (int, error)
-	// SecretsInUse answers with the names of the secret keys that the digests of active keys and the sealed numbers of
-	// current bank accounts name, each once, in order: the 16 characters behind "v1:" and "s1:".
+	// SecretsInUse answers with the names of the secret keys that the digests of active keys, the sealed numbers of
+	// current bank accounts and the sealed signing secrets of webhooks name, each once, in order: the 16 characters behind
+	// "v1:" and "s1:".
 	SecretsInUse(ctx context.Context) ([]string, error)
 }
 

@@ -173,6 +173,9 @@ func (e *eraser) erase(ctx context.Context, portion []OrderRecord) (done bool, e
 			if err := tx.UpdateOrderBuyers(ctx, found); err != nil {
 				return err
 			}
+			if err := tx.ForgetMessages(ctx, found); err != nil {
+				return err
+			}
 			if complete {
 				buyer.Email, buyer.Fullname, buyer.Phone = erasedEmail(e.id), "", ""
 				buyer.UpdatedAt = later(at, buyer.UpdatedAt)

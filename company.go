@@ -36,8 +36,10 @@ type CompanyRecord struct {
 	Status          CompanyStatus
 	Verification    VerificationRecord
 	BrandingVersion int64 // the current branding, see BrandingRecord
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	// WebhookEndpoints is how many webhook endpoints it ever registered: the number of the newest.
+	WebhookEndpoints int64
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
 }
 
 // CompanyReader finds companies.

@@ -52,8 +52,11 @@ func everywhere(statement string) bool {
 		`^INSERT INTO ticketing_api_key_directory `,
 		`^(SELECT|INSERT INTO|UPDATE) [^()]*ticketing_(categories|secrets|migrations)\b`,
 		`^SELECT [^()]* FROM ticketing_companies WHERE id = ANY \(`,
-		`^WITH RECURSIVE waiting `,                             // DueCompanies
-		`^SELECT company_id, id FROM ticketing_events WHERE s`, // DueEvents
+		`^WITH RECURSIVE (dispatch|tell|deliver|prune|prune_facts)_from `, // DueWork
+		`^SELECT company_id, id FROM ticketing_events WHERE s`,            // DueEvents
+		// Secrets whose time is over, and an endpoint that an operator names by its id alone.
+		`^SELECT company_id, endpoint, version FROM ticketing_webhook_secrets s WHERE \(company_id, endpoint, version\) > `,
+		`^SELECT [^()]* FROM ticketing_webhook_endpoints WHERE id = '[0-9a-f-]{36}'::uuid LIMIT 1$`,
 		`^SELECT .* FROM pg_catalog\.`,
 		`^SELECT name, checksum FROM ticketing_migrations$`,
 		`^SELECT current_setting\(`,
@@ -249,6 +252,177 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		is.Equal(found[0], found[1])
 		return err
 	}))
+	checked := map[string]bool{}
+	for _, statement := range said.Take() {
+		if shape := uuidForm.ReplaceAllString(statement, "?"); !checked[shape] {
+			checked[shape] = true
+			if problem := confined(t, db, statement, companies); problem != "" {
+				t.Errorf("%s:\n%s", problem, statement)
+			}
+		}
+	}
+	is.True(len(checked) > 30)
+}
+
+// What a worker asks of a store about webhooks is about exactly one company, too: dispatch, claims, outcomes, messages
+// and the removal of what is old. Only whose work is due is asked of all, without a lock.
+func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.PartitionedDSN(t)
+	var said testdb.Statements
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: openWatched(t, dsn, &said)})
+	companies := []uuid.UUID{shop.Company.ID, shop.Neighbour(t).Company.ID}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+	defer db.Close()
+	said.Take()
+	at := shop.Clock.Now()
+	due := ticketing.WorkQuery{At: at.Add(time.Hour), Limit: 9, After: []ticketing.DueWork{
+		{Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkTell}, {Kind: ticketing.WorkDeliver},
+	}}
+	for _, company := range companies {
+		is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}}); err != nil {
+				return err
+			}
+			var facts []ticketing.FactRecord
+			var messages []ticketing.MessageRecord
+			var deliveries []ticketing.DeliveryRecord
+			var refs []ticketing.DeliveryRef
+			var texts []ticketing.MessageRef
+			for i := range 3 {
+				id, when := uuid.New(), at.Add(time.Duration(i)*time.Second)
+				facts = append(facts, ticketing.FactRecord{CompanyID: company, At: when, ID: id, Type: ticketing.FactSale, Endpoints: 1})
+				messages = append(messages, ticketing.MessageRecord{CompanyID: company, At: when, ID: id, Subject: id, Body: "{}"})
+				texts = append(texts, ticketing.MessageRef{CompanyID: company, At: when, ID: id})
+				deliveries = append(deliveries, ticketing.DeliveryRecord{
+					CompanyID: company, CreatedAt: when, ID: id, Endpoint: 1, MessageAt: when, MessageID: id,
+					Status: ticketing.DeliveryPending, DueAt: when,
+				})
+				refs = append(refs, ticketing.DeliveryRef{CompanyID: company, CreatedAt: when, ID: id})
+			}
+			secret := ticketing.WebhookSecretRef{CompanyID: company, Endpoint: 1, Version: 1}
+			orders := []ticketing.OrderRecord{
+				{CompanyID: company, ID: facts[0].ID, ConfirmedAt: at}, {CompanyID: company, ID: facts[1].ID, ConfirmedAt: at},
+			}
+			read := func(_ any, err error) error { return err }
+			late := at.Add(time.Hour)
+			for i, call := range []func() error{
+				func() error { return tx.AppendFacts(ctx, facts) },
+				func() error { return read(tx.TakeFacts(ctx, company, 9)) },
+				func() error { return read(tx.ListWebhookEndpoints(ctx, company)) },
+				func() error { return tx.AppendMessages(ctx, messages) },
+				func() error { return tx.AppendDeliveries(ctx, deliveries) },
+				func() error { return tx.DispatchFacts(ctx, facts[:2], true) },
+				func() error { return read(tx.DueWork(ctx, due)) },
+				func() error {
+					return read(tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+						CompanyID: company, Endpoint: 1, At: late, Until: late.Add(time.Minute), Limit: 9,
+					}))
+				},
+				func() error { return read(tx.Messages(ctx, texts)) },
+				func() error {
+					return read(tx.WebhookSecrets(ctx, []ticketing.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}}))
+				},
+				func() error { return read(tx.LockDeliveries(ctx, refs)) },
+				func() error {
+					return read(tx.LockPending(ctx, ticketing.WebhookEndpointRef{CompanyID: company, Number: 1}, 9))
+				},
+				func() error {
+					for i := range deliveries {
+						deliveries[i].Status, deliveries[i].FinishedAt = ticketing.DeliverySucceeded, late
+					}
+					return tx.UpdateDeliveries(ctx, deliveries)
+				},
+				func() error { return read(tx.DeliversUnder(ctx, secret)) },
+				func() error {
+					return read(tx.ListDeliveries(ctx, ticketing.DeliveryQuery{CompanyID: company, Limit: 9}))
+				},
+				func() error { return read(tx.CountDeliveries(ctx, ticketing.DeliveryQuery{CompanyID: company})) },
+				func() error { return tx.UpdateMessages(ctx, messages) },
+				func() error { return tx.ForgetMessages(ctx, orders) },
+				func() error {
+					return tx.DeleteWebhookSecrets(ctx, []ticketing.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}})
+				},
+				func() error { return read(tx.PruneFacts(ctx, company, late, 9)) },
+				func() error { return read(tx.PruneDeliveries(ctx, company, late, 9)) },
+				func() error { return read(tx.PruneMessages(ctx, company, late, 9)) },
+			} {
+				if err := call(); err != nil {
+					return fmt.Errorf("call %d: %w", i, err)
+				}
+			}
+			return nil
+		}))
+	}
+	statements := said.Take()
+	is.True(len(statements) > 40)
+	for _, statement := range statements {
+		if problem := confined(t, db, statement, companies); problem != "" {
+			t.Errorf("%s:\n%s", problem, statement)
+		}
+	}
+}
+
+// The same of all that a worker does with webhooks of several companies at once: it tells, makes deliveries, claims, writes
+// outcomes, in groups too, cancels, gives back, and prunes.
+func TestWebhookWorkIsConfinedToOneCompany(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.PartitionedDSN(t)
+	var said testdb.Statements
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: openWatched(t, dsn, &said)})
+	shops := []*ticketingtest.Shop{shop, shop.Neighbour(t), shop.Neighbour(t)}
+	var companies []uuid.UUID
+	for _, own := range shops {
+		companies = append(companies, own.Company.ID)
+	}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+	defer db.Close()
+	in := newInbox(shop.Clock.Now)
+	var facts ticketingtest.Facts
+	svc := sender(t, shop, in, func(c *ticketing.Config) {
+		c.Grouping, c.OnFact = ticketing.Grouping{ByCompany: true}, facts.Tell
+		c.WebhookRetention, c.FactRetention = time.Hour, time.Hour
+	})
+	is.NoErr(svc.Ready(t.Context()))
+	const sales = 20
+	var good, bad []ticketing.WebhookEndpoint
+	for _, own := range shops {
+		good, bad = append(good, in.register(t, own)), append(bad, in.register(t, own))
+		in.rotate(t, own, bad[len(bad)-1].ID) // A retired secret is looked at.
+		in.answer(bad[len(bad)-1].ID, answering(500))
+		sellMany(t, own, sales)
+	}
+	said.Take()
+	end := running(t, svc)
+	for i := range shops {
+		in.wait(t, good[i].ID, 2*sales)
+	}
+	_, err := facts.Wait(t.Context(), 3*sales*len(shops))
+	is.NoErr(err)
+	end()
+	shop.Clock.Advance(6 * time.Second)
+	send(t, svc) // What failed is claimed.
+	for i, own := range shops {
+		in.answer(bad[i].ID, func(context.Context, posted) (int, error) {
+			_, err := svc.As(ticketing.Staff("test")).DisableWebhookEndpoint(t.Context(), bad[i].ID)
+			return 500, err
+		})
+		is.True(len(deliveries(t, own)) == 4*sales)
+	}
+	shop.Clock.Advance(time.Minute)
+	send(t, svc)
+	shop.Clock.Advance(24 * time.Hour)
+	end = running(t, svc)
+	eventually(t, func() bool {
+		left := 0
+		for _, own := range shops {
+			left += len(deliveries(t, own))
+		}
+		return left == 0
+	})
+	end()
 	checked := map[string]bool{}
 	for _, statement := range said.Take() {
 		if shape := uuidForm.ReplaceAllString(statement, "?"); !checked[shape] {

@@ -26,6 +26,9 @@ type office struct {
 	event   uuid.UUID
 	caller  ticketing.Caller
 
+	// keeper is the store that deeds are got ready in.
+	keeper ticketing.Store
+
 	// The database and a pool of a host's on it, where there is one.
 	store *store.Store
 	hosts *bun.DB
@@ -52,7 +55,7 @@ type deed struct {
 
 // deeds are those of operators, and what a company changes by itself.
 func deeds() []deed {
-	return slices.Concat(moneyDeeds(), peopleDeeds(), []deed{
+	return slices.Concat(moneyDeeds(), peopleDeeds(), webhookDeeds(), []deed{
 		{
 			name: "create a company",
 			do: func(ctx context.Context, o office, n int) error {
@@ -335,6 +338,7 @@ func openOffice(t testing.TB, shop *ticketingtest.Shop) office {
 	event := shop.Event(t)
 	shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
 	o := newOffice(shop.Service, shop.Company.ID, event.ID)
+	o.keeper = shop.Store
 	if err := revokeAll(t.Context(), o, 0); err != nil {
 		t.Fatal(err)
 	}

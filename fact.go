@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,17 +27,19 @@ type TicketEmail struct {
 	Order Order `json:"order"`
 }
 
-func (s *Service) fact(companyID uuid.UUID, at time.Time, kind FactType, subject uuid.UUID) FactRecord {
-	return FactRecord{CompanyID: companyID, At: at, ID: s.newID(), Type: kind, Subject: subject}
+func (s *Service) fact(company CompanyRecord, at time.Time, kind FactType, subject uuid.UUID) FactRecord {
+	return FactRecord{
+		CompanyID: company.ID, At: at, ID: s.newID(), Type: kind, Subject: subject, Endpoints: company.WebhookEndpoints,
+	}
 }
 
 // saleFact is what a sale tells (section 6.1): balance.low once, when it takes FLOAT below the threshold.
-func (s *Service) saleFact(order OrderRecord) FactRecord {
+func (s *Service) saleFact(company CompanyRecord, order OrderRecord) FactRecord {
 	kind := FactSale
 	if order.FloatBefore >= LowBalance && order.FloatBefore-order.Gross < LowBalance {
 		kind = FactSaleLow
 	}
-	return s.fact(order.CompanyID, order.ConfirmedAt, kind, order.ID)
+	return s.fact(company, order.ConfirmedAt, kind, order.ID)
 }
 
 // showFacts renders facts, none of them those of a sale together, from what never changes, in a few reads for any number
@@ -57,6 +60,7 @@ func showFacts(ctx context.Context, tx ReadTx, records []FactRecord) ([]Fact, er
 		if err != nil {
 			return nil, err
 		}
+		found = slices.DeleteFunc(found, func(order OrderRecord) bool { return order.ID == uuid.Nil })
 		shown, err := showOrders(ctx, tx, found)
 		if err != nil {
 			return nil, err
@@ -73,16 +77,19 @@ func showFacts(ctx context.Context, tx ReadTx, records []FactRecord) ([]Fact, er
 			return nil, err
 		}
 		for _, a := range found {
-			admissions[a.ID] = a
+			if a.ID != uuid.Nil {
+				admissions[a.ID] = a
+			}
 		}
 	}
 	facts := make([]Fact, len(records))
 	for i, f := range records {
 		facts[i] = Fact{ID: f.ID, CompanyID: f.CompanyID, Type: f.Type, CreatedAt: Time{f.At}}
-		if f.Type == FactTicketValidated {
-			facts[i].Data = admissions[f.Subject].validated()
-		} else {
-			facts[i].Data = orders[f.Subject].fact(f.Type)
+		// What tells of nothing that is there has no data.
+		if admission, found := admissions[f.Subject]; found && f.Type == FactTicketValidated {
+			facts[i].Data = admission.validated()
+		} else if order, found := orders[f.Subject]; found {
+			facts[i].Data = order.fact(f.Type)
 		}
 	}
 	return facts, nil

@@ -26,9 +26,10 @@ import (
 // mix is a town of companies where everything is done to everything, and what is known of it: ids and keys that were
 // seen, of things that may be gone.
 type mix struct {
-	shop  *ticketingtest.Shop
-	store *store.Store // nil: no host has transactions
-	hosts *bun.DB
+	shop   *ticketingtest.Shop
+	store  *store.Store // nil: no host has transactions
+	hosts  *bun.DB
+	sender *ticketing.Service // posts webhooks to a receiver that takes every other one
 
 	mu         sync.Mutex
 	companies  []uuid.UUID
@@ -52,9 +53,10 @@ type (
 type hand struct {
 	*mix
 
-	svc   *ticketing.Service
-	staff ticketing.Operator
-	dice  dice
+	svc    *ticketing.Service
+	staff  ticketing.Operator
+	dice   dice
+	within bool // a transaction of a host's
 }
 
 // dice answers with a number from 0 to less than n.
@@ -156,6 +158,14 @@ func mixedOperations() map[string]operationOf {
 		"erase buyer":         hand.erase,
 		"validate":            hand.validate,
 		"validate again":      hand.validate,
+		"webhook":             hand.webhook,
+		"webhook again":       hand.webhook,
+		"webhook secret":      hand.webhookSecret,
+		"webhook status":      hand.webhookStatus,
+		"delete webhook":      hand.deleteWebhook,
+		"send webhooks":       hand.sendWebhooks,
+		"replay":              hand.replay,
+		"sample":              hand.sample,
 		"read":                hand.read,
 	}
 }
@@ -495,6 +505,7 @@ func (h hand) inTheHostsTransaction(ctx context.Context, do operationOf) error {
 			return err
 		}
 		within := h
+		within.within = true
 		within.svc = h.svc.WithStore(bound)
 		within.staff = within.svc.As(ticketing.Staff("host"))
 		for range 1 + h.dice(4, "operations") {
@@ -525,7 +536,9 @@ func ofTheContract(err error) error {
 func newTown(t testing.TB, shop *ticketingtest.Shop) *mix {
 	t.Helper()
 	other := shop.Neighbour(t)
-	m := &mix{shop: shop, companies: []uuid.UUID{other.Company.ID, shop.Company.ID}}
+	m := &mix{
+		shop: shop, companies: []uuid.UUID{other.Company.ID, shop.Company.ID}, sender: mixedSender(t, shop),
+	}
 	begins := shop.Event(t)
 	shop.Inventory(t, begins.ID, "VIP", 500_00, 6)
 	shop.Inventory(t, begins.ID, "REGULAR", 33_33, 6)
@@ -600,6 +613,9 @@ func booksInOrder(r interface {
 	report, err := m.shop.Staff.VerifyLedger(context.Background(), uuid.Nil)
 	if err != nil || !report.OK {
 		r.Fatalf("the books are wrong: %v %v", err, report.Problems)
+	}
+	if err := webhooksInOrder(context.Background(), m); err != nil {
+		r.Fatalf("webhooks are wrong: %v", err)
 	}
 }
 

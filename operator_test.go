@@ -28,14 +28,17 @@ type right struct {
 	platform bool
 	// sells says that the subject has an order and a settlement.
 	sells bool
+	// hooks says that the subject has a webhook endpoint and a delivery that has failed.
+	hooks bool
 	// before makes a subject one that the call changes, where it is not yet.
 	before func(ctx context.Context, o ticketing.Operator, own subject) error
 	call   func(ctx context.Context, o ticketing.Operator, own subject) error
 }
 
 // subject is what a call is about: a verified company with an active key, a published event, a buyer and a member who
-// views, and an active category; where it sells, an order and a settlement, too.
-type subject struct{ company, key, event, category, user, order, settlement uuid.UUID }
+// views, and an active category; where it sells, an order and a settlement, too, and where it
+// hooks, a webhook endpoint and a delivery.
+type subject struct{ company, key, event, category, user, order, settlement, endpoint, delivery uuid.UUID }
 
 const buyerOfSubject = "ngozi@example.com"
 
@@ -70,11 +73,14 @@ func (r right) subject(t *testing.T, d *desk) subject {
 	if r.sells {
 		d.sellFor(t, &own)
 	}
+	if r.hooks {
+		d.hookFor(t, &own)
+	}
 	return own
 }
 
 func rights() []right {
-	return append(moneyRights(), []right{
+	return slices.Concat(moneyRights(), webhookRights(), []right{
 		{
 			method: "CreateCompany", action: "company.create", permission: ticketing.PermissionManage, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
@@ -418,7 +424,7 @@ func rights() []right {
 				return err
 			},
 		},
-	}...)
+	})
 }
 
 // Every method of the operator's plane is in the table of permissions, and asks for what the table says.
@@ -574,7 +580,7 @@ func (d *desk) books(t *testing.T, own subject) []any {
 	is.NoErr(err)
 	buyer, err := d.staff.GetBuyer(t.Context(), own.company, buyerOfSubject)
 	is.NoErr(err)
-	return []any{company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer, d.payouts(t, own)}
+	return []any{company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer, d.payouts(t, own), d.hooks(t, own)}
 }
 
 func TestTheUnknownCompanyIsNotFound(t *testing.T) {
@@ -587,7 +593,7 @@ func TestTheUnknownCompanyIsNotFound(t *testing.T) {
 			t.Parallel()
 			onDesks(t, func(t *testing.T, d *desk) {
 				err := right.call(t.Context(), d.staff, subject{
-					uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(),
+					uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(),
 				})
 				is.New(t).Equal(code(err), ticketing.CodeNotFound)
 			})

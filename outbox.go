@@ -2,8 +2,6 @@ package ticketing
 
 import (
 	"context"
-	"crypto/sha256"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,6 +34,9 @@ type FactRecord struct {
 	ID        uuid.UUID
 	Type      FactType
 	Subject   uuid.UUID // the order, or the admission of ticket.validated
+	// Endpoints is how many webhook endpoints the company had ever registered when the fact was written: it is delivered
+	// to those alone, whatever clocks say.
+	Endpoints int64
 }
 
 // Facts are the facts that a record stands for, in the order in which they are told. Each of a sale's has an id of its
@@ -55,10 +56,7 @@ func (f FactRecord) Facts() []FactRecord {
 	for i, kind := range kinds {
 		facts[i] = f
 		facts[i].Type = kind
-		sum := sha256.Sum256(slices.Concat([]byte("ticketing/fact/v1\n"), f.ID[:], []byte(kind)))
-		copy(facts[i].ID[:], sum[:])
-		facts[i].ID[6] = facts[i].ID[6]&0x0f | 0x40
-		facts[i].ID[8] = facts[i].ID[8]&0x3f | 0x80
+		facts[i].ID = madeID("ticketing/fact/v1\n", f.ID, string(kind))
 	}
 	return facts
 }
@@ -67,16 +65,24 @@ func (f FactRecord) Facts() []FactRecord {
 type FactReader interface {
 	// ListFacts answers with a company's facts, handled or not, by time, then id, after a position.
 	ListFacts(ctx context.Context, companyID uuid.UUID, after Position, limit int) ([]FactRecord, error)
-	// DueCompanies answers with companies that have facts neither handled nor leased at a time.
-	DueCompanies(ctx context.Context, at time.Time, limit int) ([]uuid.UUID, error)
 }
 
-// FactWriter keeps facts.
+// FactWriter keeps facts. A fact is dispatched first, which makes the deliveries of it, then told to the host, and
+// handled when the host has taken it.
 type FactWriter interface {
+	// AppendFacts keeps new facts, neither dispatched nor handled.
 	AppendFacts(ctx context.Context, facts []FactRecord) error
-	// LeaseFacts takes a company's oldest facts that are neither handled nor leased at a time, for whoever handles
-	// them until another time. It passes over those that another transaction is taking.
+	// TakeFacts locks a company's oldest facts that are not dispatched. It passes over those that another transaction
+	// has taken.
+	TakeFacts(ctx context.Context, companyID uuid.UUID, limit int) ([]FactRecord, error)
+	// DispatchFacts marks facts that were taken as dispatched, and where nobody is to be told as handled, too.
+	DispatchFacts(ctx context.Context, facts []FactRecord, handled bool) error
+	// LeaseFacts takes a company's oldest facts that are dispatched, and neither handled nor leased at a time, for
+	// whoever handles them until another time. It passes over those that another transaction is taking.
 	LeaseFacts(ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int) ([]FactRecord, error)
 	// CompleteFacts marks facts as handled.
 	CompleteFacts(ctx context.Context, facts []FactRecord) error
+	// PruneFacts removes up to a limit of a company's facts that are dispatched and handled, from before a time, the
+	// oldest first, and tells how many.
+	PruneFacts(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error)
 }

@@ -1,6 +1,8 @@
 package ticketing
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -75,6 +77,11 @@ func turn[R any](records []R, limit int, scope [16]byte, position func(R) []byte
 }
 
 const positionSize = 8 + 16
+
+// behind tells whether a position comes after another one.
+func (p Position) behind(other Position) bool {
+	return cmp.Or(p.At.Compare(other.At), bytes.Compare(p.ID[:], other.ID[:])) > 0
+}
 
 func (p Position) bytes() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMilli())), p.ID[:]...)

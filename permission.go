@@ -79,9 +79,24 @@ func PermissionRules() []PermissionRule {
 		},
 		{Permission: PermissionBrandingRead, Roles: viewers, Methods: []string{"GetBranding"}},
 		{Permission: PermissionBrandingManage, Roles: administrators, Methods: []string{"UpdateBranding"}},
-		{Permission: PermissionWebhookRead, Roles: viewers},
-		{Permission: PermissionWebhookManage, Roles: administrators},
-		{Permission: PermissionWebhookReplay, Roles: administrators},
+		{
+			Permission: PermissionWebhookRead, Roles: viewers,
+			Methods: []string{
+				"GetWebhookEndpoint", "ListWebhookEndpoints", "GetDelivery", "ListDeliveries", "CountDeliveries",
+				"FollowWebhooks",
+			},
+		},
+		{
+			Permission: PermissionWebhookManage, Roles: administrators,
+			Methods: []string{
+				"CreateWebhookEndpoint", "UpdateWebhookEndpoint", "EnableWebhookEndpoint", "DisableWebhookEndpoint",
+				"DeleteWebhookEndpoint", "PrepareWebhookSecret", "ActivateWebhookSecret", "TriggerWebhook",
+			},
+		},
+		{
+			Permission: PermissionWebhookReplay, Roles: administrators,
+			Methods: []string{"ReplayDelivery", "ReplayDeliveries"},
+		},
 		{
 			Permission: PermissionWalletRead, Roles: viewers,
 			Methods: []string{
@@ -124,7 +139,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"CreateCompany", "ListCompanies", "RenameCompany", "SuspendCompany", "ActivateCompany",
 				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent",
-				"ListAudit", "ResealBankAccounts",
+				"ListAudit", "ResealBankAccounts", "ResealWebhookSecrets",
 			},
 		},
 	}

@@ -105,7 +105,7 @@ type contest struct {
 type act = func(ctx context.Context, staff ticketing.Operator, n int) (any, error)
 
 func contests() []contest {
-	return slices.Concat(moneyContests(), peopleContests(), []contest{
+	return slices.Concat(moneyContests(), peopleContests(), webhookContests(), []contest{
 		{
 			name: "credits of one reference (2.9, item 3)",
 			ready: func(_ *testing.T, r *rivals) act {

@@ -15,13 +15,19 @@ const (
 	endInterval   = 20 * time.Second // an event ends within a minute after its end
 	factLease     = 30 * time.Second // how long a fact is ours to tell, and the wait before it is told again
 	factBatch     = 200
-	companyBatch  = 100
 	finishTimeout = 5 * time.Second
+
+	lookBatch = 1000
+	// lookGap is the least time between two looks for work: commits that come together are found together.
+	lookGap     = 10 * time.Millisecond
+	dispatchers = 4 // how many companies are dispatched at a time: one whose gate is closed keeps no other waiting
+	claimers    = 2
 )
 
-// Run does the background work until the context ends: it tells facts to [Config.OnFact] and ends events. It returns
-// nil then, after what it is in the middle of; before that only where [Service.Ready] fails at its start. Several
-// processes on one database share the work.
+// Run does the background work until the context ends: it makes deliveries of what webhooks tell and sends them with
+// [Config.Sender], tells facts to [Config.OnFact], ends events, and prunes what is older than it is to be kept. It
+// returns nil then, after what it is in the middle of: a delivery that is being tried has its ten seconds. Before that
+// it returns only where [Service.Ready] fails at its start. Several processes on one database share the work.
 func (s *Service) Run(ctx context.Context) error {
 	if s.bound {
 		return errBoundRun
@@ -29,31 +35,68 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.Ready(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
-	// Each work has a loop of its own: a host that takes its time with facts keeps no event from ending.
+	w := s.newWorker()
+	if w.courier != nil {
+		s.couriers.add(w.courier)
+		defer s.couriers.remove(w.courier)
+	}
+	// Each work has a loop of its own: a host that takes its time with facts keeps no event from ending and no webhook
+	// from being sent.
 	var works sync.WaitGroup
-	works.Go(func() { s.repeat(ctx, endInterval, nil, "end events", s.endDue) })
-	works.Go(func() { s.repeat(ctx, s.poll, s.wake, "tell facts", s.tellFacts) })
+	works.Go(func() { s.repeat(ctx, endInterval, "end events", s.endDue) })
+	works.Go(func() { s.repeat(ctx, pruneInterval, "prune", s.prune) })
+	works.Go(func() { w.watch(ctx) })
+	for range dispatchers {
+		works.Go(func() { s.serve(ctx, w.dispatches, "dispatch facts", w.dispatch) })
+	}
+	works.Go(func() { s.serve(ctx, w.tells, "tell facts", w.tell) })
+	if w.courier != nil {
+		for range claimers {
+			works.Go(func() { s.serve(ctx, w.courier.claims, "claim deliveries", w.courier.claim) })
+		}
+	}
 	works.Wait()
+	if w.courier != nil {
+		w.courier.close(ctx)
+		w.courier.wait()
+	}
 	return nil
 }
 
-// repeat does a work now, at every interval and when it is woken, until the context ends. What goes wrong is logged;
-// the work is there again at the next round.
+// repeat does a work now and at every interval, until the context ends. What goes wrong is logged; the work is there
+// again at the next round.
 func (s *Service) repeat(
-	ctx context.Context, interval time.Duration, wake <-chan struct{}, what string, work func(context.Context) error,
+	ctx context.Context, interval time.Duration, what string, work func(context.Context) error,
 ) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		if err := work(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "background work failed", slog.String("work", what), slog.Any("error", err))
-		}
+		s.report(ctx, what, work(ctx))
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-wake:
 		}
+	}
+}
+
+// serve does the work of one company after another, until the context ends.
+func (s *Service) serve(
+	ctx context.Context, turns *turns[uuid.UUID], what string, work func(context.Context, uuid.UUID) error,
+) {
+	for {
+		companyID, ok := turns.take(ctx)
+		if !ok {
+			return
+		}
+		s.report(ctx, what, work(ctx, companyID))
+		turns.done(companyID)
+	}
+}
+
+func (s *Service) report(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "background work failed", slog.String("work", what), slog.Any("error", err))
 	}
 }
 
@@ -71,33 +114,128 @@ func (s *Service) endDue(ctx context.Context) error {
 	return err
 }
 
-// tellFacts tells every fact that is due, company by company. One that fails keeps no other's from being told.
-func (s *Service) tellFacts(ctx context.Context) error {
+// worker is what [Service.Run] knows of the work that waits in the store.
+type worker struct {
+	s                 *Service
+	courier           *courier // nil: this process sends nothing
+	dispatches, tells *turns[uuid.UUID]
+	alarm             *alarm
+}
+
+func (s *Service) newWorker() *worker {
+	w := &worker{s: s, dispatches: newTurns[uuid.UUID](), tells: newTurns[uuid.UUID](), alarm: newAlarm()}
+	if s.sender != nil {
+		w.courier = newCourier(s)
+		w.courier.later = w.alarm.set
+		w.courier.relieved = w.dispatches.add
+	}
+	return w
+}
+
+// watch looks for work in the store, all of it with one question: at every interval, when a commit of this process
+// wakes it, and when the wait of a delivery that this process has tried is over.
+func (w *worker) watch(ctx context.Context) {
+	defer w.alarm.stop()
+	ticker := time.NewTicker(w.s.poll)
+	defer ticker.Stop()
+	gap := time.NewTimer(0)
+	defer gap.Stop()
 	for {
-		var due []uuid.UUID
-		err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-			var err error
-			due, err = tx.DueCompanies(ctx, s.now(), companyBatch)
-			return err
-		})
-		if err != nil || len(due) == 0 {
-			return err
+		select { // Work may come as fast as it likes.
+		case <-gap.C:
+		case <-ctx.Done():
+			return
 		}
-		told := 0
-		var failed error
-		for _, companyID := range due {
-			n, err := s.tellCompany(ctx, companyID)
-			told += n
-			failed = errors.Join(failed, err)
-		}
-		if failed != nil || told == 0 {
-			return failed // Without a failure, another process was there first, or every fact was refused and waits.
+		w.s.report(ctx, "look for work", w.look(ctx))
+		gap.Reset(lookGap)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if w.courier != nil {
+				w.courier.grant()
+			}
+		case <-w.s.wake:
+		case <-w.alarm.rings:
 		}
 	}
 }
 
+// look hands the work that is due to those who do it.
+func (w *worker) look(ctx context.Context) error {
+	asked := []DueWork{{Kind: WorkDispatch}}
+	if w.s.onFact != nil {
+		asked = append(asked, DueWork{Kind: WorkTell})
+	}
+	if w.courier != nil {
+		asked = append(asked, DueWork{Kind: WorkDeliver})
+	}
+	for len(asked) > 0 {
+		due, err := w.s.dueWork(ctx, WorkQuery{At: w.s.now(), After: asked, Limit: lookBatch})
+		if err != nil {
+			return err
+		}
+		counts, last := make(map[WorkKind]int), make(map[WorkKind]DueWork)
+		for _, work := range due {
+			counts[work.Kind]++
+			last[work.Kind] = work
+			switch work.Kind {
+			case WorkDispatch:
+				w.dispatches.add(work.CompanyID)
+			case WorkTell:
+				w.tells.add(work.CompanyID)
+			case WorkDeliver:
+				w.courier.waiting(WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
+			case WorkPrune, WorkPruneFacts: // They have a loop of their own.
+			}
+		}
+		asked = asked[:0]
+		for kind, count := range counts {
+			if count >= lookBatch {
+				asked = append(asked, last[kind])
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) dueWork(ctx context.Context, query WorkQuery) (due []DueWork, err error) {
+	err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		due, err = tx.DueWork(ctx, query)
+		return err
+	})
+	return due, err
+}
+
+// dispatch makes the deliveries of a company's next facts, and sees to it that the rest has its turn behind the other
+// companies. Where they go to endpoints alone that have more than they take already, the facts wait in the store.
+func (w *worker) dispatch(ctx context.Context, companyID uuid.UUID) error {
+	if w.courier != nil && w.courier.paused(companyID) {
+		return nil
+	}
+	done, err := w.s.dispatchCompany(ctx, companyID, w.courier)
+	if err != nil || done.facts == 0 {
+		return err
+	}
+	if w.s.onFact != nil {
+		w.tells.add(companyID)
+	}
+	if done.facts == factBatch && (w.courier == nil || !w.courier.pause(companyID, done.counts)) {
+		w.dispatches.add(companyID)
+	}
+	return nil
+}
+
+func (w *worker) tell(ctx context.Context, companyID uuid.UUID) error {
+	leased, err := w.s.tellCompany(ctx, companyID)
+	if leased == factBatch {
+		w.tells.add(companyID)
+	}
+	return err
+}
+
 // tellCompany leases a company's oldest facts, tells them and marks those that were told. What is told and not marked,
-// because the process ends in between, is told again when the lease has run out.
+// because the process ends in between, is told again when the lease has run out. It tells how many it leased.
 func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, error) {
 	at := s.now()
 	var leased []FactRecord
@@ -107,17 +245,14 @@ func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, er
 		}
 		var err error
 		leased, err = tx.LeaseFacts(ctx, companyID, at, at.Add(factLease), factBatch)
-		if err != nil || len(leased) == 0 || s.onFact != nil {
-			return err
-		}
-		return tx.CompleteFacts(ctx, leased)
+		return err
 	})
-	if err != nil || len(leased) == 0 || s.onFact == nil {
-		return len(leased), err
+	if err != nil || len(leased) == 0 {
+		return 0, err
 	}
 	var records []FactRecord
 	for _, record := range leased {
-		records = append(records, record.Facts()...)
+		records = append(records, record.told()...)
 	}
 	var facts []Fact
 	err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
@@ -130,7 +265,7 @@ func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, er
 	}
 	var told []FactRecord
 	for _, record := range leased {
-		parts := len(record.Facts())
+		parts := len(record.told())
 		if ctx.Err() != nil || !s.now().Before(at.Add(factLease)) {
 			break
 		}
@@ -140,12 +275,12 @@ func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, er
 		facts = facts[parts:]
 	}
 	if len(told) == 0 {
-		return 0, nil
+		return len(leased), nil
 	}
 	// What was told is marked although the context may have ended meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
-	return len(told), s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	return len(leased), s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}

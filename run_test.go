@@ -107,8 +107,11 @@ func TestARefusedFactIsToldAgain(t *testing.T) {
 func due(t testing.TB, shop *ticketingtest.Shop, in time.Duration) (found bool) {
 	t.Helper()
 	is.New(t).NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		companies, err := tx.DueCompanies(ctx, shop.Clock.Now().Add(in), 1)
-		found = len(companies) > 0
+		work, err := tx.DueWork(ctx, ticketing.WorkQuery{
+			At: shop.Clock.Now().Add(in), Limit: 1,
+			After: []ticketing.DueWork{{Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkTell}},
+		})
+		found = len(work) > 0
 		return err
 	}))
 	return found

@@ -233,7 +233,7 @@ func (s *Service) sellOne(st *sale, c *checkoutCall) error {
 	lines := s.admit(st, order, picks)
 	st.orders = append(st.orders, order)
 	st.admissions = append(st.admissions, lines...)
-	st.facts = append(st.facts, s.saleFact(order))
+	st.facts = append(st.facts, s.saleFact(c.company, order))
 	st.buyers[BuyerRef{order.CompanyID, order.BuyerEmail}] = BuyerRecord{
 		CompanyID: order.CompanyID, Email: order.BuyerEmail, Fullname: order.BuyerFullname, Phone: order.BuyerPhone,
 		CreatedAt: at, UpdatedAt: at,

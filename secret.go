@@ -29,12 +29,14 @@ type secretCheck struct{ passed atomic.Bool }
 // not those that the database is used with.
 var ErrSecretKeys = errors.New("ticketing: the secret keys are not those of this database")
 
-var errMissingSecret = fmt.Errorf("%w: API keys or bank accounts in use were made under another one", ErrSecretKeys)
+var errMissingSecret = fmt.Errorf(
+	"%w: API keys, bank accounts or webhook secrets in use were made under another one", ErrSecretKeys,
+)
 
 // check compares the secret keys with those that the database was used with, once: at the start, or else before the
-// first use of a key. It fails where none of them was, and where an active API key or a company's bank account needs one
-// that is not given: that key would be refused, and that account could not be paid. On first use, and where the first
-// key is new beside one that is known, it keeps the first key's name.
+// first use of a key. It fails where none of them was, and where an active API key, a company's bank account or a webhook
+// secret needs one that is not given: that key would be refused, that account could not be paid, and no delivery could be
+// signed. On first use, and where the first key is new beside one that is known, it keeps the first key's name.
 func (c *secretCheck) check(ctx context.Context, s *Service) error {
 	if c.passed.Load() {
 		return nil

@@ -52,7 +52,7 @@ func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 
 		// The new key alone is refused as long as an active API key needs the old one, and so is the old one.
 		refused := "ticketing: the secret keys are not those of this database: " +
-			"API keys or bank accounts in use were made under another one"
+			"API keys, bank accounts or webhook secrets in use were made under another one"
 		for _, keys := range [][][]byte{{secretKey('b')}, {secretKey('a')}, {secretKey('c'), secretKey('a')}} {
 			err := d.service(t, keys...).Ready(t.Context())
 			is.True(err != nil)

@@ -36,7 +36,7 @@ import (
 // # Lock order
 //
 // The gate, then claims of idempotency keys, then the event (for those who change it), tiers, batches, admissions,
-// settlements, and wallets last, each by key. A decision rests only on data that is locked or behind the gate, read by a statement
+// settlements, deliveries, and wallets last, each by key. A decision rests only on data that is locked or behind the gate, read by a statement
 // that began after the lock was had.
 type Store interface {
 	// View runs fn for reading. Each call sees what is committed when it runs.
@@ -65,6 +65,10 @@ type ReadTx interface {
 	SettlementReader
 	BookReader
 	FactReader
+	WebhookEndpointReader
+	MessageReader
+	DeliveryReader
+	WorkReader
 	AuditReader
 	UserReader
 	MemberReader
@@ -90,6 +94,9 @@ type Tx interface {
 	BankAccountWriter
 	SettlementWriter
 	FactWriter
+	WebhookEndpointWriter
+	MessageWriter
+	DeliveryWriter
 	AuditWriter
 	UserWriter
 	MemberWriter

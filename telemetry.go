@@ -17,9 +17,18 @@ const scopeName = "github.com/floatgate/ticketing"
 // telemetry tells of each operation of the data plane that reached the store: a span "ticketing.<operation>", and the
 // histogram "ticketing.operation.duration" in seconds. Both carry the operation and the code of its outcome, and
 // neither a company, a key nor a buyer.
+//
+// Of webhooks it tells the attempts, by outcome (succeeded, failed or timeout), and how long they took, the time from the
+// fact to its acceptance, how many deliveries are exhausted, by type of event, and how many attempts are in flight.
 type telemetry struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
+
+	attempts  metric.Int64Counter
+	attempted metric.Float64Histogram
+	age       metric.Float64Histogram
+	exhausted metric.Int64Counter
+	flying    metric.Int64UpDownCounter
 }
 
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (telemetry, error) {
@@ -29,9 +38,43 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 	if meters == nil {
 		meters = metricnoop.NewMeterProvider()
 	}
-	duration, err := meters.Meter(scopeName).Float64Histogram("ticketing.operation.duration", metric.WithUnit("s"),
+	meter := meters.Meter(scopeName)
+	t := telemetry{tracer: tracers.Tracer(scopeName)}
+	var errs [6]error
+	t.duration, errs[0] = meter.Float64Histogram("ticketing.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("How long an operation of the data plane took, its transaction included."))
-	return telemetry{tracer: tracers.Tracer(scopeName), duration: duration}, err
+	t.attempts, errs[1] = meter.Int64Counter("ticketing.webhook.attempts",
+		metric.WithDescription("Attempts to deliver a webhook."))
+	t.attempted, errs[2] = meter.Float64Histogram("ticketing.webhook.attempt.duration", metric.WithUnit("s"),
+		metric.WithDescription("How long an attempt to deliver a webhook took."))
+	t.age, errs[3] = meter.Float64Histogram("ticketing.webhook.age", metric.WithUnit("s"),
+		metric.WithDescription("How long after it happened an event was accepted by a receiver."))
+	t.exhausted, errs[4] = meter.Int64Counter("ticketing.webhook.exhausted",
+		metric.WithDescription("Deliveries that failed for good."))
+	t.flying, errs[5] = meter.Int64UpDownCounter("ticketing.webhook.in_flight",
+		metric.WithDescription("Attempts to deliver a webhook that wait for an answer."))
+	return t, errors.Join(errs[:]...)
+}
+
+// attempt tells of an attempt to deliver.
+func (t *telemetry) attempt(ctx context.Context, o *outcome) {
+	name := "failed"
+	switch o.result {
+	case resultSuccess:
+		name = "succeeded"
+		t.age.Record(ctx, max(0, o.at.Sub(o.delivery.MessageAt).Seconds()))
+	case resultTimeout:
+		name = "timeout"
+	case resultFailure, resultUnsent, resultCut:
+	}
+	outcome := metric.WithAttributes(attribute.String("ticketing.outcome", name))
+	t.attempts.Add(ctx, 1, outcome)
+	t.attempted.Record(ctx, float64(o.attempt.DurationMS)/1000, outcome)
+}
+
+// exhaust tells of a delivery that failed for good, by its type.
+func (t *telemetry) exhaust(ctx context.Context, kind FactType) {
+	t.exhausted.Add(ctx, 1, metric.WithAttributes(attribute.String("ticketing.event.type", string(kind))))
 }
 
 // observe begins an operation; the function ends it with its outcome.

@@ -16,7 +16,7 @@
 //	err = db.Migrate(ctx)
 //	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: keys})
 //	err = svc.Ready(ctx) // before serving
-//	go svc.Run(ctx)      // ends events, tells facts
+//	go svc.Run(ctx)      // sends webhooks, tells facts, ends events
 //
 // The types that end in Record, Ref, Query, Reader and Writer are for authors of stores; a host does without.
 //
@@ -89,6 +89,7 @@ type Service struct {
 	scans     *operation[scan, TicketValidation]
 	lookups   *lanes[*keyLookup]
 	flights   flights
+	couriers  couriers
 	contained sync.Once // the log of a panic of Grouping's functions
 	drains    []func(context.Context) error
 }
@@ -101,6 +102,14 @@ type choices struct {
 	log       *slog.Logger
 	onFact    func(context.Context, Fact) error
 	poll      time.Duration
+	byCompany bool // Grouping.ByCompany
+
+	sender           Sender
+	onExhausted      func(context.Context, WebhookDelivery)
+	webhookRetention time.Duration
+	factRetention    time.Duration
+	privateHooks     bool
+
 	keys      *digest.Ring
 	seals     *seal.Ring
 	signers   []signer
@@ -109,7 +118,8 @@ type choices struct {
 
 // Config are the choices of a host. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// SecretKeys key the digests of API-key secrets and encrypt the numbers of bank accounts, 32 bytes or more each.
+	// SecretKeys key the digests of API-key secrets and encrypt the numbers of bank accounts and the signing secrets of
+	// webhooks, 32 bytes or more each.
 	// The first makes digests and encrypts, all verify and decrypt; a digest made by another than the first is renewed
 	// when its API key is next used, a number when its company next requests a settlement or sets its account again.
 	// Required with a store that outlives the process; with any other it defaults to a random key for the life of the
@@ -118,13 +128,24 @@ type Config struct {
 	// OnFact is told each fact at least once, by [Service.Run], after the commit that wrote it, in no promised order
 	// between facts. An error leaves the fact to be told again about half a minute later. Defaults to nobody.
 	OnFact func(ctx context.Context, fact Fact) error
-	// PollInterval is how often [Service.Run] looks for work that other processes left. Defaults to one second.
+	// PollInterval is how often [Service.Run] looks for work that other processes left. Defaults to 600 ms.
 	PollInterval time.Duration
+	// Sender posts webhooks: package delivery has one. Defaults to none: [Service.Run] makes the deliveries, which wait for
+	// a process that has one.
+	Sender Sender
+	// OnExhausted is told of each delivery that became FAILED in this process, after the commit, one after another. It is
+	// told once, and of none that a crash or a full queue of 1,000 kept from it: [Operator.ListDeliveries] has them all. Its context ends after ten seconds. A panic of it is logged and stops nothing. Defaults to nobody.
+	OnExhausted func(ctx context.Context, delivery WebhookDelivery)
+	// WebhookRetention is how long deliveries that are final, their attempts and the bodies of their events are kept.
+	// Defaults to 30 days.
+	WebhookRetention time.Duration
+	// FactRetention is how long facts are kept that were dispatched and told. Defaults to for ever.
+	FactRetention time.Duration
 	// Logger is told what goes wrong in the background. Never a secret, a key or a buyer. Defaults to silence.
 	Logger *slog.Logger
 	// TracerProvider is told a span for each operation. Defaults to silence.
 	TracerProvider trace.TracerProvider
-	// MeterProvider is told how long operations take. Defaults to silence.
+	// MeterProvider is told how long operations take, and what becomes of webhooks. Defaults to silence.
 	MeterProvider metric.MeterProvider
 	// Clock tells the time. Defaults to time.Now.
 	Clock func() time.Time
@@ -133,8 +154,11 @@ type Config struct {
 	// Grouping says how calls that come at the same time share a transaction. Defaults to what the store works best
 	// with.
 	Grouping Grouping
-	// Rand is where the secrets of API keys and the nonces of encryption come from. Defaults to crypto/rand.
+	// Rand is where the secrets of API keys and webhooks and the nonces of encryption come from. Defaults to crypto/rand.
 	Rand io.Reader
+	// AllowPrivateWebhooks lets webhook endpoints be registered with localhost, addresses and local names. It is for
+	// development alone, and the sender has to be told the same. Defaults to the public URLs of section 6.2.
+	AllowPrivateWebhooks bool
 }
 
 // New makes a service over a store. It starts nothing: no goroutine, no listener, no transaction.
@@ -162,7 +186,10 @@ func New(store Store, config *Config) (*Service, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.PollInterval <= 0 {
-		c.PollInterval = time.Second
+		c.PollInterval = 600 * time.Millisecond // With all else, an idle service asks less than twice a second.
+	}
+	if c.WebhookRetention <= 0 {
+		c.WebhookRetention = 30 * 24 * time.Hour
 	}
 	durable, ok := store.(DurableStore)
 	lasting := ok && durable.Durable()
@@ -190,12 +217,14 @@ func New(store Store, config *Config) (*Service, error) {
 	}
 	s := &Service{store: store, wake: make(chan struct{}, 1), choices: choices{
 		clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact, poll: c.PollInterval, keys: keys,
-		seals: seals, signers: signersOf(c.SecretKeys), telemetry: observed,
+		seals: seals, signers: signersOf(c.SecretKeys), telemetry: observed, sender: c.Sender, onExhausted: c.OnExhausted,
+		webhookRetention: c.WebhookRetention, factRetention: c.FactRetention, privateHooks: c.AllowPrivateWebhooks,
 	}}
 	grouping := c.Grouping.on(store)
 	if err := grouping.check(); err != nil {
 		return nil, err
 	}
+	s.byCompany = grouping.ByCompany
 	s.group(grouping)
 	return s, nil
 }

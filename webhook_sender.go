@@ -14,7 +14,9 @@ type Sender interface {
 	// with an error, whose text companies see in their list of deliveries: short, on one line, and with nothing in it
 	// that the receiver wrote.
 	//
-	// Post returns soon after its context ends, with an error that wraps the context's. It does not change the body.
+	// Post returns soon after its context ends, with an error that wraps the context's. An error that wraps
+	// [context.Canceled] while the context holds says that the sender gave up, as one does that was closed: it is no
+	// failed attempt, and the delivery is due again 5 seconds later. Post does not change the body.
 	Post(ctx context.Context, attempt WebhookPost) (status int, err error)
 }
 

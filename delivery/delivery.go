@@ -22,6 +22,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/publicurl"
 	"github.com/floatgate/ticketing/internal/safedial"
+	"github.com/floatgate/ticketing/webhook"
 )
 
 // MaxTimeout is how long an attempt takes at most, in all (section 6.3).
@@ -46,13 +47,8 @@ const (
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
 
-// Names and values of section 6.3.
+// Values of section 6.3.
 const (
-	headerSignature  = "X-Service-Signature"
-	headerEventID    = "X-Service-Event-Id"
-	headerEvent      = "X-Service-Event"
-	headerDeliveryID = "X-Service-Delivery-Id"
-
 	contentType = "application/json; charset=utf-8"
 	userAgent   = "Service-Webhooks/1.0"
 )
@@ -241,10 +237,10 @@ func (s *Sender) request(ctx context.Context, attempt ticketing.WebhookPost) (*h
 	header := request.Header
 	header.Set("Content-Type", contentType)
 	header.Set("User-Agent", userAgent)
-	header.Set(headerEventID, attempt.EventID.String())
-	header.Set(headerEvent, string(attempt.EventType))
-	header.Set(headerDeliveryID, attempt.DeliveryID.String())
-	header.Set(headerSignature, attempt.Signature)
+	header.Set(webhook.HeaderEventID, attempt.EventID.String())
+	header.Set(webhook.HeaderEvent, string(attempt.EventType))
+	header.Set(webhook.HeaderDeliveryID, attempt.DeliveryID.String())
+	header.Set(webhook.HeaderSignature, attempt.Signature)
 	return request, nil
 }
 
@@ -276,7 +272,8 @@ func (s *Sender) dial(ctx context.Context, dialer *safedial.Dialer, secure *tls.
 func (s *Sender) CloseIdleConnections() { s.transport.CloseIdleConnections() }
 
 // Close lets the attempts under way end as they will, and closes all connections when the last of them is over. It waits
-// for none. Post fails from now on. Close may be called again, and never fails.
+// for none. Post fails from now on, with an error that wraps [context.Canceled]: the service counts no such attempt.
+// Close may be called again, and never fails.
 func (s *Sender) Close() error {
 	s.connections.close()
 	s.transport.CloseIdleConnections()

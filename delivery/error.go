@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -58,7 +59,8 @@ func (e *Error) Error() string {
 // eyes at most.
 func (e *Error) Unwrap() error { return e.cause }
 
-var errClosed = errors.New("delivery: the sender is closed")
+// errClosed says, as an end of the context would, that the attempt came to nothing on this side.
+var errClosed = fmt.Errorf("delivery: the sender is closed: %w", context.Canceled)
 
 // handshakeError says that a handshake failed, which its cause alone does not.
 type handshakeError struct{ cause error }

@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/delivery"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
@@ -155,7 +156,11 @@ func openHost(ctx context.Context) (
 }
 
 func Example_facts() {
+	sender, err := delivery.New(nil) // to public HTTPS addresses alone
+	check(err)
+	defer sender.Close()
 	svc, err := ticketing.New(memory.New(), &ticketing.Config{
+		Sender: sender,
 		OnFact: func(ctx context.Context, fact ticketing.Fact) error {
 			switch about := fact.Data.(type) {
 			case webhook.OrderCreated:
@@ -169,11 +174,22 @@ func Example_facts() {
 	check(err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- svc.Run(ctx) }() // tells facts and ends events, until ctx ends
+	go func() { done <- svc.Run(ctx) }() // sends webhooks, tells facts, ends events, until ctx ends
+
+	// A company's own systems hear of what happens from now on.
+	staff := svc.As(ticketing.Staff("onboarding"))
+	company, err := staff.CreateCompany(ctx, "Lagos Live")
+	check(err)
+	hook, err := staff.CreateWebhookEndpoint(ctx, company.ID, ticketing.WebhookEndpointParams{
+		URL: "https://lagos.example/hooks", Events: ticketing.WebhookEventTypes(),
+	})
+	check(err)
+	fmt.Println(hook.URL, hook.Status) // hook.Secret is for their developers, and shown this once.
 
 	stop()
 	check(<-done)
 	// Output:
+	// https://lagos.example/hooks ENABLED
 }
 
 func Example_errors() {

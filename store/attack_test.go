@@ -30,7 +30,7 @@ func postgresLiterals() *strings.Replacer {
 // attacked fills every table.
 const attacked = `
 INSERT INTO ticketing_secrets VALUES ('pepper', 1);
-INSERT INTO ticketing_companies VALUES ({1}, 'Lagos Live', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, 1, 1);
+INSERT INTO ticketing_companies VALUES ({1}, 'Lagos Live', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, 1, 1, 1);
 INSERT INTO ticketing_brandings VALUES ({1}, 1, 'Lagos Live', '', '', '', '', '', '', '', 1);
 INSERT INTO ticketing_commission_rates VALUES ({1}, {3}, 1, '250', 'BASIS_POINTS', 1, 1);
 INSERT INTO ticketing_api_keys VALUES ({1}, {4}, 'shop', '[]', 'ACTIVE', 'v1', NULL, 1, NULL, NULL);
@@ -54,7 +54,7 @@ INSERT INTO ticketing_wallets VALUES
 INSERT INTO ticketing_ledger_entries VALUES
 	({1}, 'FLOAT', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash}), ({1}, 'EARNINGS', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash});
 INSERT INTO ticketing_float_credits VALUES ({1}, 'r', 1, 1);
-INSERT INTO ticketing_outbox VALUES ({1}, 1, {9}, 'order.created', {5}, {no}, NULL);
+INSERT INTO ticketing_outbox VALUES ({1}, 1, {9}, 'order.created', {5}, {no}, NULL, 1, {no});
 INSERT INTO ticketing_audit_entries VALUES ({1}, 1, {9}, 'Obi', 'company.suspend', 'company', '{}');
 INSERT INTO ticketing_users VALUES ({4}, 'ada@example.com', 1);
 INSERT INTO ticketing_members VALUES ({1}, {4}, 'Ada', 'OWNER', 1, 1);
@@ -63,6 +63,12 @@ INSERT INTO ticketing_verification_cases VALUES
 INSERT INTO ticketing_bank_accounts VALUES ({1}, 1, 'First Bank', 'Lagos Live', 's1', '6789', 1);
 INSERT INTO ticketing_settlements VALUES ({1}, 1, {5}, 500, 'PENDING', 1, '', 1, NULL, 0);
 INSERT INTO ticketing_order_endings VALUES ({1}, 1, {5}, 'REFUNDED', 'ill', {no}, 2, 2, 1);
+INSERT INTO ticketing_webhook_endpoints VALUES
+	({1}, 1, {2}, 'https://example.com', 'order.created', 'ENABLED', 1, 0, 1, 1, 1);
+INSERT INTO ticketing_webhook_secrets VALUES ({1}, 1, 1, 's1', 1);
+INSERT INTO ticketing_webhook_messages VALUES ({1}, 1, {9}, 'order.created', {5}, '{}');
+INSERT INTO ticketing_webhook_deliveries VALUES
+	({1}, 1, {3}, 1, {2}, 1, {9}, 'order.created', 'https://example.com', 1, NULL, 'PENDING', {no}, '[]', 1, NULL, NULL);
 `
 
 // attacks are those on both dialects. Each breaks one constraint and nothing else, so that no order of checking
@@ -82,17 +88,22 @@ func attacks() []attack {
 		another  = "INSERT INTO ticketing_orders SELECT company_id, "
 		orders   = `, event_id, status, gross, commission, rate_id, branding, float_before, earnings_before,
 			buyer_email, buyer_fullname, buyer_phone, confirmed_at, created_at FROM ticketing_orders`
-		admission = "UPDATE ticketing_admissions SET "
-		wallet    = "UPDATE ticketing_wallets SET "
-		entry     = "INSERT INTO ticketing_ledger_entries SELECT company_id, "
-		entries   = ", reference, at, hash, hash FROM ticketing_ledger_entries"
-		credit    = "INSERT INTO ticketing_float_credits SELECT "
-		credits   = " FROM ticketing_float_credits"
-		account   = "UPDATE ticketing_bank_accounts SET "
-		payout    = "UPDATE ticketing_settlements SET "
-		payouts   = ", 500, 'COMPLETED', 1, '', 1, NULL, 0 FROM ticketing_settlements"
-		ending    = "INSERT INTO ticketing_order_endings SELECT company_id, "
-		endings   = " FROM ticketing_order_endings"
+		admission  = "UPDATE ticketing_admissions SET "
+		wallet     = "UPDATE ticketing_wallets SET "
+		entry      = "INSERT INTO ticketing_ledger_entries SELECT company_id, "
+		entries    = ", reference, at, hash, hash FROM ticketing_ledger_entries"
+		credit     = "INSERT INTO ticketing_float_credits SELECT "
+		credits    = " FROM ticketing_float_credits"
+		account    = "UPDATE ticketing_bank_accounts SET "
+		payout     = "UPDATE ticketing_settlements SET "
+		payouts    = ", 500, 'COMPLETED', 1, '', 1, NULL, 0 FROM ticketing_settlements"
+		ending     = "INSERT INTO ticketing_order_endings SELECT company_id, "
+		endings    = " FROM ticketing_order_endings"
+		endpoint   = "UPDATE ticketing_webhook_endpoints SET "
+		delivery   = "UPDATE ticketing_webhook_deliveries SET "
+		again      = "INSERT INTO ticketing_webhook_deliveries SELECT company_id, "
+		deliveries = `, id, endpoint, endpoint_id, message_at, message_id, type, url, secret_version, replay_of, status,
+			cancelling, attempts, due_at, leased_until, finished_at FROM ticketing_webhook_deliveries`
 	)
 	return []attack{
 		{"migration twice", "INSERT INTO ticketing_migrations SELECT * FROM ticketing_migrations", "migrations_pkey"},
@@ -277,6 +288,43 @@ func attacks() []attack {
 		{"ending removed", "DELETE FROM ticketing_order_endings", "order_endings_append_only"},
 
 		{"fact twice", "INSERT INTO ticketing_outbox SELECT * FROM ticketing_outbox", "outbox_pkey"},
+
+		{"endpoint from 1", endpoint + "number = 0", "webhook_endpoints_number_check"},
+		{"endpoint for nothing", endpoint + "events = ''", "webhook_endpoints_events_check"},
+		{"status of an endpoint", endpoint + "status = 'PAUSED'", "webhook_endpoints_status_check"},
+		{"endpoint without a secret", endpoint + "active_secret = 0", "webhook_endpoints_secrets_check"},
+		{"secret there never was", endpoint + "active_secret = 2", "webhook_endpoints_secrets_check"},
+		{"pending secret there never was", endpoint + "pending_secret = 2", "webhook_endpoints_secrets_check"},
+		{"pending secret of the past", endpoint + "last_secret = 2, pending_secret = 1", "webhook_endpoints_secrets_check"},
+		{
+			"endpoint twice", `INSERT INTO ticketing_webhook_endpoints SELECT company_id, number, {9}, url, events, status, 1, 0, 1,
+				1, 1 FROM ticketing_webhook_endpoints`, "webhook_endpoints_pkey",
+		},
+		{
+			"id of an endpoint twice", `INSERT INTO ticketing_webhook_endpoints SELECT company_id, 2, id, url, events, status, 1, 0,
+				1, 1, 1 FROM ticketing_webhook_endpoints`, "webhook_endpoints_id_company_id_key",
+		},
+		{"signing secret from 1", "UPDATE ticketing_webhook_secrets SET version = 0", "webhook_secrets_version_check"},
+		{
+			"signing secret twice", "INSERT INTO ticketing_webhook_secrets SELECT * FROM ticketing_webhook_secrets",
+			"webhook_secrets_pkey",
+		},
+		{
+			"message twice", "INSERT INTO ticketing_webhook_messages SELECT * FROM ticketing_webhook_messages",
+			"webhook_messages_pkey",
+		},
+		{"status of a delivery", delivery + "status = 'LOST', finished_at = 1", "webhook_deliveries_status_check"},
+		{"delivery without an end", delivery + "status = 'FAILED'", "webhook_deliveries_status_check"},
+		{"end of a pending delivery", delivery + "finished_at = 1", "webhook_deliveries_status_check"},
+		{
+			"lease of what has ended", delivery + "status = 'FAILED', finished_at = 1, leased_until = 2",
+			"webhook_deliveries_pending_check",
+		},
+		{
+			"end of what is to be cancelled", delivery + "status = 'FAILED', finished_at = 1, cancelling = {yes}",
+			"webhook_deliveries_pending_check",
+		},
+		{"id of a delivery twice", again + "2" + deliveries, "webhook_deliveries_id_company_id_key"},
 	}
 }
 
@@ -285,7 +333,7 @@ func sqliteAttacks() []attack {
 	return []attack{
 		{"type of a column", "UPDATE ticketing_companies SET created_at = 'yesterday'", "datatype_check"},
 		{
-			"id of a company", `INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1
+			"id of a company", `INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1, 1
 				FROM ticketing_companies`, "companies_id_check",
 		},
 		{"id of a key", "UPDATE ticketing_api_keys SET id = X'02'", "api_keys_id_check"},
@@ -295,6 +343,11 @@ func sqliteAttacks() []attack {
 		{"flag of a tier", "UPDATE ticketing_inventory_tiers SET cancelled = 2", "inventory_tiers_cancelled_check"},
 		{"flag of an admission", "UPDATE ticketing_admissions SET voided = 2", "admissions_voided_check"},
 		{"flag of a fact", "UPDATE ticketing_outbox SET handled = 2", "outbox_handled_check"},
+		{"dispatch of a fact", "UPDATE ticketing_outbox SET dispatched = 2", "outbox_dispatched_check"},
+		{
+			"flag of a delivery", "UPDATE ticketing_webhook_deliveries SET cancelling = 2",
+			"webhook_deliveries_cancelling_check",
+		},
 		{
 			"flag of an ending", `INSERT INTO ticketing_order_endings SELECT company_id, 2, order_id, 'REFUNDED', '', 2, 2, 2, 1
 				FROM ticketing_order_endings`, "order_endings_restocked_check",
@@ -315,6 +368,11 @@ func sqliteAttacks() []attack {
 func postgresAttacks() []attack {
 	made := []attack{
 		{"company and all of it", "TRUNCATE ticketing_companies CASCADE", "brandings_append_only"},
+		// SQLite names the other key that it breaks: that of the id.
+		{
+			"delivery twice", "INSERT INTO ticketing_webhook_deliveries SELECT * FROM ticketing_webhook_deliveries",
+			"webhook_deliveries_pkey",
+		},
 		{
 			"two open settlements", `INSERT INTO ticketing_settlements SELECT company_id, number + 1, {9}, 500, 'APPROVED', 1, '', 1,
 				NULL, 0 FROM ticketing_settlements`, "settlements_company_id_idx",

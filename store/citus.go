@@ -41,6 +41,8 @@ func placements() []placement {
 		"ticketing_buyers", "ticketing_idempotency_keys", "ticketing_wallets", "ticketing_ledger_entries",
 		"ticketing_float_credits", "ticketing_outbox", "ticketing_audit_entries", "ticketing_members",
 		"ticketing_verification_cases", "ticketing_bank_accounts", "ticketing_settlements", "ticketing_order_endings",
+		"ticketing_webhook_endpoints", "ticketing_webhook_secrets", "ticketing_webhook_messages",
+		"ticketing_webhook_deliveries",
 	} {
 		tables = append(tables, placement{table: table, column: "company_id"})
 	}

@@ -140,6 +140,10 @@ func TestDistribute(t *testing.T) {
 		"distributed ticketing_bank_accounts by company_id with ticketing_companies",
 		"distributed ticketing_settlements by company_id with ticketing_companies",
 		"distributed ticketing_order_endings by company_id with ticketing_companies",
+		"distributed ticketing_webhook_endpoints by company_id with ticketing_companies",
+		"distributed ticketing_webhook_secrets by company_id with ticketing_companies",
+		"distributed ticketing_webhook_messages by company_id with ticketing_companies",
+		"distributed ticketing_webhook_deliveries by company_id with ticketing_companies",
 	}
 	is.Equal(calls(), want)
 
@@ -149,7 +153,7 @@ func TestDistribute(t *testing.T) {
 
 	// As if the last table came with the next migration.
 	_, err = db.ExecContext(t.Context(), `DELETE FROM pg_dist_partition
-		WHERE logicalrel = 'ticketing_order_endings'::regclass`)
+		WHERE logicalrel = 'ticketing_webhook_deliveries'::regclass`)
 	is.NoErr(err)
 	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
 	is.Equal(calls()[len(want):], want[len(want)-1:])
@@ -205,6 +209,10 @@ func TestDistributedUpgrade(t *testing.T) {
 		"distributed ticketing_bank_accounts by company_id with ticketing_companies",
 		"distributed ticketing_settlements by company_id with ticketing_companies",
 		"distributed ticketing_order_endings by company_id with ticketing_companies",
+		"distributed ticketing_webhook_endpoints by company_id with ticketing_companies",
+		"distributed ticketing_webhook_secrets by company_id with ticketing_companies",
+		"distributed ticketing_webhook_messages by company_id with ticketing_companies",
+		"distributed ticketing_webhook_deliveries by company_id with ticketing_companies",
 	})
 
 	// A foreign key may come later.
@@ -230,16 +238,33 @@ func TestDistributedLookUps(t *testing.T) {
 		for i, of := range []uuid.UUID{other, company, company} {
 			facts = append(facts, ticketing.FactRecord{CompanyID: of, At: minute(i), ID: number(500 + i), Type: "order.created"})
 		}
-		return errors.Join(tx.CreateCompany(ctx, companyRecord(other)), tx.AppendFacts(ctx, facts))
+		return errors.Join(
+			tx.CreateCompany(ctx, companyRecord(other)), tx.AppendFacts(ctx, facts), tx.DispatchFacts(ctx, facts[:1], false),
+			tx.AppendDeliveries(ctx, []ticketing.DeliveryRecord{deliveryRecord(company, 1, 1), deliveryRecord(other, 2, 2)}),
+		)
 	})
 	said.Take()
 	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		due, err := tx.DueCompanies(ctx, minute(9), 10)
+		query := ticketing.WorkQuery{At: minute(9), Limit: 10, After: []ticketing.DueWork{
+			{Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkTell}, {Kind: ticketing.WorkDeliver},
+		}}
+		due, err := tx.DueWork(ctx, query)
 		is.NoErr(err)
-		is.Equal(due, []uuid.UUID{company, other})
-		first, err := tx.DueCompanies(ctx, minute(9), 1)
+		all := []ticketing.DueWork{
+			{Kind: ticketing.WorkDispatch, CompanyID: company},
+			{Kind: ticketing.WorkTell, CompanyID: other},
+			{Kind: ticketing.WorkDeliver, CompanyID: company, Endpoint: 1},
+			{Kind: ticketing.WorkDeliver, CompanyID: other, Endpoint: 2},
+		}
+		is.Equal(due, all)
+		query.Limit = 1
+		first, err := tx.DueWork(ctx, query)
 		is.NoErr(err)
-		is.Equal(first, []uuid.UUID{company})
+		is.Equal(first, all[:3])
+		query.After[2] = all[2]
+		next, err := tx.DueWork(ctx, query)
+		is.NoErr(err)
+		is.Equal(next, []ticketing.DueWork{all[0], all[1], all[3]})
 		keys, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(4), number(99)})
 		is.NoErr(err)
 		is.Equal(keys[0].ID, number(4))

@@ -10,12 +10,13 @@ import (
 )
 
 const companyColumns = `id, name, status, verification, approval_expires_at, grace_until, reason, branding_version,
-	created_at, updated_at`
+	webhook_endpoints, created_at, updated_at`
 
 func scanCompany(row *sql.Rows, c *ticketing.CompanyRecord) error {
 	v := &c.Verification
 	return row.Scan((*id)(&c.ID), &c.Name, (*string)(&c.Status), (*string)(&v.Status), (*moment)(&v.ApprovalExpiresAt),
-		(*moment)(&v.GraceUntil), &v.Reason, &c.BrandingVersion, (*moment)(&c.CreatedAt), (*moment)(&c.UpdatedAt))
+		(*moment)(&v.GraceUntil), &v.Reason, &c.BrandingVersion, &c.WebhookEndpoints, (*moment)(&c.CreatedAt),
+		(*moment)(&c.UpdatedAt))
 }
 
 // Companies finds companies by their ids.
@@ -40,9 +41,9 @@ func (s *session) ListCompanies(
 func (tx *transaction) CreateCompany(ctx context.Context, c ticketing.CompanyRecord) error {
 	v := c.Verification
 	return tx.exec(ctx, "CreateCompany",
-		"INSERT INTO ticketing_companies ("+companyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"INSERT INTO ticketing_companies ("+companyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		c.ID, c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason,
-		c.BrandingVersion, c.CreatedAt, c.UpdatedAt)
+		c.BrandingVersion, c.WebhookEndpoints, c.CreatedAt, c.UpdatedAt)
 }
 
 // UpdateCompany keeps all but the time of creation.
@@ -50,7 +51,8 @@ func (tx *transaction) UpdateCompany(ctx context.Context, c ticketing.CompanyRec
 	v := c.Verification
 	return tx.changed(ctx, "UpdateCompany",
 		`UPDATE ticketing_companies SET name = ?, status = ?, verification = ?, approval_expires_at = ?,
-			grace_until = ?, reason = ?, branding_version = ?, updated_at = ? WHERE id = ?`,
+			grace_until = ?, reason = ?, branding_version = ?, webhook_endpoints = ?,
+			updated_at = ? WHERE id = ?`,
 		c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason, c.BrandingVersion,
-		c.UpdatedAt, c.ID)
+		c.WebhookEndpoints, c.UpdatedAt, c.ID)
 }

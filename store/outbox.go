@@ -13,14 +13,16 @@ import (
 )
 
 const (
-	factColumns = "company_id, at, id, type, subject"
-	unhandled   = "ticketing_outbox_unhandled"
-	// free is a fact that is neither handled nor leased at a time.
-	free = "NOT handled AND (leased_until IS NULL OR leased_until <= ?)"
+	factColumns  = "company_id, at, id, type, subject, endpoints"
+	undispatched = "ticketing_outbox_undispatched"
+	untold       = "ticketing_outbox_untold"
+	// free is a fact that is dispatched and neither handled nor leased at a time.
+	free = "dispatched AND NOT handled AND (leased_until IS NULL OR leased_until <= ?)"
 )
 
 func scanFact(row *sql.Rows, f *ticketing.FactRecord) error {
-	return row.Scan((*id)(&f.CompanyID), (*moment)(&f.At), (*id)(&f.ID), (*string)(&f.Type), (*id)(&f.Subject))
+	return row.Scan((*id)(&f.CompanyID), (*moment)(&f.At), (*id)(&f.ID), (*string)(&f.Type), (*id)(&f.Subject),
+		&f.Endpoints)
 }
 
 // ListFacts answers with a company's facts by time, then id, after a position.
@@ -33,51 +35,46 @@ func (s *session) ListFacts(
 		companyID, after.At.UnixMilli(), after.ID, max(limit, 0))
 }
 
-// DueCompanies answers with companies that have free facts, by id. It steps from company to company through the
-// unhandled facts, so that a long queue of one costs no more than a short one. A distributed engine takes no such steps
-// across its nodes: it is asked plainly.
-func (s *session) DueCompanies(ctx context.Context, at time.Time, limit int) ([]uuid.UUID, error) {
-	scan := func(row *sql.Rows, company *uuid.UUID) error { return row.Scan((*id)(company)) }
-	if s.store.Grouping().ByCompany {
-		return query(ctx, s, "DueCompanies", scan,
-			"SELECT DISTINCT company_id FROM ticketing_outbox WHERE "+free+" ORDER BY company_id LIMIT ?",
-			at.UnixMilli(), max(limit, 0))
-	}
-	return query(ctx, s, "DueCompanies", scan,
-		`WITH RECURSIVE waiting (company_id) AS (
-			SELECT (SELECT company_id FROM ticketing_outbox WHERE NOT handled ORDER BY company_id LIMIT 1)
-			UNION ALL
-			SELECT (SELECT o.company_id FROM ticketing_outbox o
-				WHERE NOT o.handled AND o.company_id > waiting.company_id ORDER BY o.company_id LIMIT 1)
-			FROM waiting WHERE waiting.company_id IS NOT NULL
-		)
-		SELECT company_id FROM waiting WHERE EXISTS (
-			SELECT 1 FROM ticketing_outbox`+s.store.engine.useIndex(unhandled)+`
-			WHERE ticketing_outbox.company_id = waiting.company_id AND `+free+`)
-		ORDER BY company_id LIMIT ?`,
-		at.UnixMilli(), max(limit, 0))
-}
-
 // AppendFacts keeps new facts.
 func (tx *transaction) AppendFacts(ctx context.Context, facts []ticketing.FactRecord) error {
 	return inParts(facts, func(facts []ticketing.FactRecord) error {
-		return tx.insert(ctx, "AppendFacts", "ticketing_outbox", of(factColumns+", handled",
+		// That they are not dispatched is said, since the default of SQLite tells of facts from before there was a dispatch.
+		return tx.insert(ctx, "AppendFacts", "ticketing_outbox", of(factColumns+", dispatched, handled",
 			facts, func(f ticketing.FactRecord) []any {
-				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, string(f.Type), f.Subject, false}
+				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, string(f.Type), f.Subject, f.Endpoints, false, false}
 			}))
 	})
 }
 
+// TakeFacts locks a company's oldest facts that are not dispatched.
+func (tx *transaction) TakeFacts(
+	ctx context.Context, companyID uuid.UUID, limit int,
+) ([]ticketing.FactRecord, error) {
+	return query(ctx, &tx.session, "TakeFacts", scanFact,
+		"SELECT "+factColumns+" FROM ticketing_outbox"+tx.store.engine.useIndex(undispatched)+`
+		WHERE company_id = ? AND NOT dispatched ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.skipLocked(),
+		companyID, max(limit, 0))
+}
+
+// DispatchFacts marks facts as dispatched, and as handled, too, where nobody is to be told.
+func (tx *transaction) DispatchFacts(ctx context.Context, facts []ticketing.FactRecord, handled bool) error {
+	if !handled {
+		return tx.mark(ctx, "DispatchFacts", facts, "dispatched")
+	}
+	return tx.mark(ctx, "DispatchFacts", facts, "dispatched", "handled")
+}
+
 // LeaseFacts takes a company's oldest free facts until a time. They are chosen once, so that never more are taken than
-// was asked for. The second limit cuts nothing off: the planner cannot know it, expects few rows and looks each up by its
-// key, where it would else read all facts that the company has.
+// was asked for. The planner cannot know the limits. So it reads the first as the index has them, where it would else, of a
+// queue that it believes to be short, read all and sort; and of the second, which cuts nothing off, it expects few rows and
+// looks each up by its key, where it would else read all facts that the company has.
 func (tx *transaction) LeaseFacts(
 	ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int,
 ) ([]ticketing.FactRecord, error) {
 	leased, err := query(ctx, &tx.session, "LeaseFacts", scanFact,
 		`WITH due AS MATERIALIZED (
-			SELECT at, id FROM ticketing_outbox`+tx.store.engine.useIndex(unhandled)+`
-			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT ?`+tx.store.engine.skipLocked()+`
+			SELECT at, id FROM ticketing_outbox`+tx.store.engine.useIndex(untold)+`
+			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.skipLocked()+`
 		)
 		UPDATE ticketing_outbox SET leased_until = ? WHERE company_id = ?
 			AND (at, id) IN (SELECT at, id FROM due LIMIT (SELECT ?)) RETURNING `+factColumns,
@@ -91,6 +88,11 @@ func (tx *transaction) LeaseFacts(
 
 // CompleteFacts marks facts as handled.
 func (tx *transaction) CompleteFacts(ctx context.Context, facts []ticketing.FactRecord) error {
+	return tx.mark(ctx, "CompleteFacts", facts, "handled")
+}
+
+// mark sets flags of facts that are there.
+func (tx *transaction) mark(ctx context.Context, name string, facts []ticketing.FactRecord, flags ...string) error {
 	type key struct {
 		company uuid.UUID
 		at      int64
@@ -99,9 +101,39 @@ func (tx *transaction) CompleteFacts(ctx context.Context, facts []ticketing.Fact
 	facts = folded(facts, func(f ticketing.FactRecord) key { return key{f.CompanyID, f.At.UnixMilli(), f.ID} })
 	const keys = 3
 	return inParts(facts, func(facts []ticketing.FactRecord) error {
-		return tx.update(ctx, "CompleteFacts", "ticketing_outbox", keys,
-			of("company_id, at, id, handled", facts, func(f ticketing.FactRecord) []any {
-				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, true}
-			}))
+		rows := of("company_id, at, id", facts, func(f ticketing.FactRecord) []any {
+			row := []any{f.CompanyID, f.At.UnixMilli(), f.ID}
+			for range flags {
+				row = append(row, true)
+			}
+			return row
+		})
+		rows.columns = append(rows.columns, flags...)
+		return tx.update(ctx, name, "ticketing_outbox", keys, rows)
 	})
+}
+
+// PruneFacts removes a company's oldest facts that are dispatched and handled.
+func (tx *transaction) PruneFacts(
+	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
+) (int, error) {
+	return tx.prune(ctx, "PruneFacts", "ticketing_outbox", "at, id", "at < ? AND dispatched AND handled",
+		companyID, before, limit)
+}
+
+// prune removes rows of a company that a condition on a time is true of, the first ones by a key, and tells how many. It
+// chooses them as LeaseFacts does.
+func (tx *transaction) prune(
+	ctx context.Context, name, table, key, condition string, companyID uuid.UUID, before time.Time, limit int,
+) (int, error) {
+	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
+	gone, err := query(ctx, &tx.session, name, scan,
+		`WITH due AS MATERIALIZED (
+			SELECT `+key+" FROM "+table+" AS t WHERE company_id = ? AND "+condition+" ORDER BY "+key+" LIMIT (SELECT ?)"+
+			tx.store.engine.skipLocked()+`
+		)
+		DELETE FROM `+table+" WHERE company_id = ? AND ("+key+") IN (SELECT "+key+` FROM due LIMIT (SELECT ?))
+		RETURNING 1`,
+		companyID, before.UnixMilli(), max(limit, 0), companyID, max(limit, 0))
+	return len(gone), err
 }

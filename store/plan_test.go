@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -96,7 +97,7 @@ func askAll(tb testing.TB, s ticketing.Store) {
 				return err
 			}
 		}
-		return nil
+		return asked(hookWrites(ctx, tx))
 	}))
 	is.NoErr(s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
 		for _, call := range []func() error{
@@ -219,7 +220,6 @@ func askAll(tb testing.TB, s ticketing.Store) {
 			},
 			func() error { _, err := tx.FloatCredits(ctx, company, []string{"r", "s"}); return err },
 			func() error { _, err := tx.FloatCredit(ctx, company, "r"); return err },
-			func() error { _, err := tx.DueCompanies(ctx, minute(20), limit); return err },
 			func() error { _, err := tx.ListAudit(ctx, ticketing.AuditQuery{Limit: limit}); return err },
 			func() error {
 				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{Before: before, Limit: limit})
@@ -242,8 +242,18 @@ func askAll(tb testing.TB, s ticketing.Store) {
 				return err
 			}
 		}
-		return nil
+		return asked(hookReads(ctx, tx))
 	}))
+	is.NoErr(update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return asked(hookEnds(ctx, tx)) }))
+}
+
+func asked(calls []func() error) error {
+	for _, call := range calls {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Every statement but those of verification finds its rows by an index, and no list is sorted to give a page of it.
@@ -270,10 +280,9 @@ func TestQueryPlans(t *testing.T) {
 				used[strings.Fields(index)[0]] = true
 			}
 			// A page is never sorted, save to put together the pages of several statuses.
-			sorted := strings.Contains(step, "TEMP B-TREE") && strings.Contains(statement, "LIMIT ?") &&
-				!strings.Contains(statement, "UNION ALL")
-			if sorted || strings.Contains(step, "AUTOMATIC") || strings.Contains(step, "SCAN ticketing_") &&
-				!strings.Contains(step, "USING INDEX ticketing_outbox_unhandled") {
+			sorted := strings.Contains(step, "TEMP B-TREE") && page.MatchString(statement) &&
+				!strings.Contains(statement, "UNION ALL") && !strings.Contains(statement, pendingPage)
+			if sorted || strings.Contains(step, "AUTOMATIC") || strings.Contains(step, "SCAN ticketing_") {
 				t.Errorf("%s\n%s", statement, strings.Join(plan, "\n"))
 				break
 			}
@@ -283,7 +292,10 @@ func TestQueryPlans(t *testing.T) {
 		"ticketing_companies_list", "ticketing_commission_rates_effective", "ticketing_api_keys_list",
 		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
 		"ticketing_inventory_batches_open_list", "ticketing_inventory_batches_stock", "ticketing_orders_event",
-		"ticketing_orders_status_list", "ticketing_orders_event_status", "ticketing_outbox_unhandled",
+		"ticketing_orders_status_list", "ticketing_orders_event_status", "ticketing_outbox_undispatched",
+		"ticketing_outbox_untold", "ticketing_webhook_deliveries_pending", "ticketing_webhook_deliveries_failed",
+		"ticketing_webhook_deliveries_cancelled",
+		"ticketing_webhook_deliveries_message",
 		"ticketing_audit_entries_list", "ticketing_settlements_company_id_idx",
 	} {
 		if !used[index] {
@@ -291,6 +303,13 @@ func TestQueryPlans(t *testing.T) {
 		}
 	}
 }
+
+// page tells that a statement asks for a page of a list.
+var page = regexp.MustCompile(`LIMIT (\(SELECT )?(\?|'10')`)
+
+// pendingPage is in a statement that asks for deliveries which are pending. Those alone are sorted: an index in the order
+// of the list would cost every delivery an entry more, and few are pending but while an endpoint is down.
+const pendingPage = "status = 'PENDING' AND created_at"
 
 func explain(ctx context.Context, s interface{ Writer() *bun.DB }, statement string) ([]string, error) {
 	rows, err := s.Writer().DB.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement,

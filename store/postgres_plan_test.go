@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ const crowd = `
 SET session_replication_role TO replica;
 CREATE FUNCTION u(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT lpad(to_hex(n), 32, '0')::uuid $$;
 CREATE FUNCTION t(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 1772600000000 + n * 1000 $$;
-INSERT INTO ticketing_companies SELECT u(100000 + n), 'Company', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, t(n), t(n)
+INSERT INTO ticketing_companies SELECT u(100000 + n), 'Company', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, t(n), t(n), 0
 	FROM generate_series(1, 2000) n;
 INSERT INTO ticketing_brandings SELECT u(100000 + n), v, 'Company', '', '', '', '', '', '', '', t(n)
 	FROM generate_series(1, 2000) n, generate_series(1, 2) v;
@@ -73,11 +74,21 @@ INSERT INTO ticketing_settlements SELECT c, n + 10, u(50000000 + n), 500, CASE W
 	FROM generate_series(1, 10000) n) x;
 INSERT INTO ticketing_order_endings SELECT company_id, number, id, 'CANCELLED', '', false, 0, 0, 1
 	FROM ticketing_orders WHERE status <> 'CONFIRMED';
-INSERT INTO ticketing_outbox SELECT company_id, confirmed_at, id, 'order.created', id, number % 40 <> 0, NULL FROM ticketing_orders;
+INSERT INTO ticketing_outbox SELECT company_id, confirmed_at, id, 'order.created', id, number % 40 <> 0, NULL, 0,
+	number % 80 <> 0 FROM ticketing_orders;
+INSERT INTO ticketing_webhook_endpoints SELECT u(100000 + n), e, u(60000000 + n * 10 + e), 'https://example.com',
+	'order.created', 'ENABLED', 2, 0, 2, t(n), t(n) FROM generate_series(1, 2000) n, generate_series(1, 2) e;
+INSERT INTO ticketing_webhook_secrets SELECT company_id, number, v, 's1', created_at
+	FROM ticketing_webhook_endpoints, generate_series(1, 2) v;
+INSERT INTO ticketing_webhook_messages SELECT company_id, at, id, type, subject, '{}' FROM ticketing_outbox;
+INSERT INTO ticketing_webhook_deliveries SELECT company_id, at, id, 1 + n % 2, u(60000000 + n), at, id, type,
+	'https://example.com', 2, NULL, s, false, '[]', at, NULL, CASE WHEN s <> 'PENDING' THEN at END FROM (
+		SELECT *, CASE WHEN n % 30 = 0 THEN 'PENDING' WHEN n % 70 = 0 THEN 'FAILED' WHEN n % 110 = 0 THEN 'CANCELLED'
+			ELSE 'SUCCEEDED' END AS s FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM ticketing_outbox) x) y;
 ANALYZE;`
 
-// Facts are leased and completed one by one, by their keys, however many at once and however many a company has: whether
-// the planner knows the tables or not.
+// Facts and deliveries are taken in the order of their queue and changed one by one, by their keys, however many at once
+// and however many a company has: whether the planner knows the tables or not.
 func TestPostgresFactPlans(t *testing.T) {
 	t.Parallel()
 	for name, filling := range map[string]string{"known": crowd, "unknown": strings.TrimSuffix(crowd, "ANALYZE;")} {
@@ -90,33 +101,49 @@ func TestPostgresFactPlans(t *testing.T) {
 			s, err := store.OpenDB(t.Context(), db, nil)
 			is.NoErr(err)
 			furnish(t, s, batchRecord(1, 0))
-			_, err = db.DB.ExecContext(t.Context(), "ALTER TABLE ticketing_outbox SET (autovacuum_enabled = off);"+filling)
+			_, err = db.DB.ExecContext(t.Context(), "ALTER TABLE ticketing_outbox SET (autovacuum_enabled = off);"+
+				"ALTER TABLE ticketing_webhook_deliveries SET (autovacuum_enabled = off);"+filling)
 			is.NoErr(err)
 			said.Take()
 			const limit = 200
 			written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
+				taken, err := tx.TakeFacts(ctx, company, limit)
+				is.NoErr(err)
+				is.Equal(len(taken), limit)
+				if err := tx.DispatchFacts(ctx, taken, false); err != nil {
+					return err
+				}
 				facts, err := tx.LeaseFacts(ctx, company, minute(20), minute(21), limit)
 				is.NoErr(err)
 				is.Equal(len(facts), limit)
-				return tx.CompleteFacts(ctx, facts)
+				claimed, err := tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+					CompanyID: company, Endpoint: 1, At: minute(1000), Until: minute(1001), Limit: limit,
+				})
+				is.NoErr(err)
+				is.Equal(len(claimed), limit)
+				return errors.Join(tx.CompleteFacts(ctx, facts), tx.UpdateDeliveries(ctx, claimed))
 			})
 			asked := 0
-			key := regexp.MustCompile(`ticketing_outbox_unhandled|at = `)
+			queue := regexp.MustCompile(`ticketing_(outbox|webhook_deliveries)`)
+			key := regexp.MustCompile(`ticketing_outbox_(undispatched|untold)|ticketing_webhook_deliveries_pending|at = |id = `)
 			for _, statement := range said.Take() {
-				if !strings.Contains(statement, "ticketing_outbox") {
+				if !queue.MatchString(statement) {
 					continue
 				}
 				asked++
 				plan := testdb.Explain(t, db.DB, "COSTS OFF", statement)
 				for node := range strings.SplitSeq(plan, "->  ") {
-					scan := strings.Contains(node, "Scan") && strings.Contains(node, "ticketing_outbox") &&
+					scan := strings.Contains(node, "Scan") && queue.MatchString(node) &&
 						!strings.HasPrefix(node, "Bitmap Heap Scan") // The index is told below it.
 					if scan && !key.MatchString(node) {
 						t.Errorf("%s\n%s", statement, plan)
 					}
 				}
+				if list, _, _ := strings.Cut(plan, "->  Nested Loop"); strings.Contains(list, "Sort") {
+					t.Errorf("%s\n%s", statement, plan)
+				}
 			}
-			is.Equal(asked, 2)
+			is.Equal(asked, 6)
 		})
 	}
 }
@@ -149,8 +176,13 @@ func TestPostgresQueryPlans(t *testing.T) {
 		for _, index := range indexes.FindAllStringSubmatch(plan, -1) {
 			used[index[1]] = true
 		}
-		sorted := strings.Contains(plan, "Sort") && strings.Contains(statement, "LIMIT '10'") &&
-			!strings.Contains(statement, "UNION ALL")
+		// What a worker takes is looked up one by one behind the list of it.
+		list := plan
+		if strings.HasPrefix(statement, "WITH due ") {
+			list, _, _ = strings.Cut(plan, "->  Nested Loop")
+		}
+		sorted := strings.Contains(list, "Sort") && page.MatchString(statement) &&
+			!strings.Contains(statement, "UNION ALL") && !strings.Contains(statement, pendingPage)
 		if sorted || strings.Contains(plan, "Seq Scan on ticketing_") {
 			t.Errorf("%s\n%s", statement, plan)
 		}
@@ -159,7 +191,10 @@ func TestPostgresQueryPlans(t *testing.T) {
 		"ticketing_companies_list", "ticketing_commission_rates_effective", "ticketing_api_keys_list",
 		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
 		"ticketing_inventory_batches_stock", "ticketing_orders_event", "ticketing_orders_status_list",
-		"ticketing_orders_event_status", "ticketing_outbox_unhandled", "ticketing_audit_entries_list",
+		"ticketing_orders_event_status", "ticketing_outbox_undispatched", "ticketing_outbox_untold",
+		"ticketing_audit_entries_list", "ticketing_webhook_deliveries_pending", "ticketing_webhook_deliveries_failed",
+		"ticketing_webhook_deliveries_cancelled",
+		"ticketing_webhook_deliveries_message",
 		"ticketing_settlements_company_id_idx",
 	} {
 		if !used[index] {

@@ -107,6 +107,8 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 		"ticketing_companies.grace_until", "ticketing_events.category_id", "ticketing_events.ends_on",
 		"ticketing_idempotency_keys.body", "ticketing_outbox.leased_until", "ticketing_settlements.decided_at",
 		"ticketing_verification_cases.submitted_at", "ticketing_verification_cases.decided_at", "ticketing_wallets.last_at",
+		"ticketing_webhook_deliveries.replay_of", "ticketing_webhook_deliveries.leased_until",
+		"ticketing_webhook_deliveries.finished_at",
 	})
 	is.Equal(
 		texts(t, db, `SELECT c.relname FROM pg_index JOIN pg_class c ON c.oid = indexrelid

@@ -14,7 +14,8 @@ func (s *session) SecretNames(ctx context.Context) ([]string, error) {
 	return query(ctx, s, "SecretNames", scan, "SELECT name FROM ticketing_secrets ORDER BY name")
 }
 
-// SecretsInUse answers with the names of the secret keys that the digests of active keys and current bank accounts name.
+// SecretsInUse answers with the names of the secret keys that the digests of active keys, current bank
+// accounts and signing secrets name.
 func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
 	return query(ctx, s, "SecretsInUse", scan,
@@ -22,6 +23,7 @@ func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 		UNION SELECT substr(number, 4, 16) FROM ticketing_bank_accounts b WHERE version = (
 			SELECT MAX(version) FROM ticketing_bank_accounts newer WHERE newer.company_id = b.company_id
 		)
+		UNION SELECT substr(secret, 4, 16) FROM ticketing_webhook_secrets
 		ORDER BY name`,
 		string(ticketing.APIKeyActive))
 }

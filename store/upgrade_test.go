@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/seal"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -38,12 +41,14 @@ func released() map[string]map[string]string {
 			"0002_audit":       "aff3f06e82b8e3a36b612f49f19636cc0271f2647cd6d0df06978b708942e8a9",
 			"0003_people":      "c02115b5013ba88460ddfbdd2c6695d64c86ab976d6122113ba079be84e8bd2f",
 			"0004_settlements": "69545b70e40db29c1eb34b620d186a34887b4bd12c3ecfdd88256e22f2affc0e",
+			"0005_webhooks":    "35ec4aec08041caf6c43de51c90e295f22396ff4adbec4bf4912ae152dd1a13d",
 		},
 		"sqlite": {
 			"0001_tickets":     "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
 			"0002_audit":       "f8bd19795aab78eda03ce34dd7690d39f0ea61587df49458726d35f78dd9c784",
 			"0003_people":      "6729c9d2f17b0d6f61a181543444333bbd4e91bc8ea282baf92150b92b584483",
 			"0004_settlements": "bc05052ef0822b20b36bf65601b4ff913c04d27bbef1318117bbbedb114bc31b",
+			"0005_webhooks":    "2c6ed28539a1bc43faf6fa83f7b839d6e7faffcd0ee3d1746b33f963fb146622",
 		},
 	}
 }
@@ -281,6 +286,7 @@ func (u upgrader) fill(t *testing.T, file string) {
 	is.NoErr(err)
 	_, err = shop.Staff.UpdateVerification(ctx, shop.Company.ID, ticketing.UpdateVerificationParams{LegalName: &name})
 	is.NoErr(err)
+	hooked(t, s, shop.Company.ID, order.ID)
 	p.Answers = p.answers(t, shop.Service, caller)
 
 	is.NoErr(os.MkdirAll(filepath.Dir(file), 0o755))
@@ -288,6 +294,54 @@ func (u upgrader) fill(t *testing.T, file string) {
 	is.NoErr(err)
 	is.NoErr(os.WriteFile(file+".json", append(text, '\n'), 0o600))
 	is.NoErr(os.WriteFile(file+".sql", []byte(u.dump(t, db)), 0o600))
+}
+
+// hooked keeps an endpoint with its secret, and deliveries to it of which one failed and one waits.
+func hooked(t *testing.T, s ticketing.Store, companyID, orderID uuid.UUID) {
+	t.Helper()
+	is := is.New(t)
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{companyID}}); err != nil {
+			return err
+		}
+		companies, err := tx.Companies(ctx, []uuid.UUID{companyID})
+		if err != nil {
+			return err
+		}
+		names, err := tx.SecretNames(ctx)
+		if err != nil {
+			return err
+		}
+		ring, err := seal.New([]seal.Key{{Name: names[0], Secret: bytes.Repeat([]byte("k"), 32)}})
+		if err != nil {
+			return err
+		}
+		endpoint := endpointRecord(companyID, 1)
+		companies[0].WebhookEndpoints = endpoint.Number
+		sealed, err := ring.Seal(rand.Reader, "webhook-secret", fmt.Sprintf("%s/%d/%d", companyID, endpoint.Number, endpoint.ActiveSecret),
+			[]byte("svc_whsec_"+strings.Repeat("A", 43)))
+		if err != nil {
+			return err
+		}
+		message := ticketing.MessageRecord{
+			CompanyID: companyID, At: minute(1), ID: number(9001), Type: ticketing.FactOrderCreated, Subject: orderID,
+			Body: `{"id":"00000000-0000-0000-0000-000000002329"}`,
+		}
+		failed, waiting := deliveryRecord(companyID, 1, 1), deliveryRecord(companyID, 1, 2)
+		failed.Status, failed.FinishedAt, waiting.MessageID = ticketing.DeliveryFailed, minute(9), failed.MessageID
+		failed.Attempts = []ticketing.DeliveryAttempt{
+			{At: ticketing.Time{Time: minute(3)}, Status: 503, DurationMS: 12, Error: "the receiver answered with 503"},
+			{At: ticketing.Time{Time: minute(4)}, DurationMS: 10_000, Error: "no answer in time"},
+		}
+		return errors.Join(
+			tx.UpdateCompany(ctx, companies[0]), tx.CreateWebhookEndpoint(ctx, endpoint),
+			tx.AppendWebhookSecret(ctx, ticketing.WebhookSecretRecord{
+				CompanyID: companyID, Endpoint: 1, Version: 1, Secret: sealed, CreatedAt: minute(1),
+			}),
+			tx.AppendMessages(ctx, []ticketing.MessageRecord{message}),
+			tx.AppendDeliveries(ctx, []ticketing.DeliveryRecord{failed, waiting}),
+		)
+	}))
 }
 
 // dump is the SQL that puts all rows into empty tables.

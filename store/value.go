@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/ledger"
 )
 
@@ -120,6 +122,84 @@ func (t *texts[T]) Scan(src any) error {
 		return nil
 	}
 	return json.Unmarshal(b, (*[]T)(t))
+}
+
+// types are the facts that an endpoint is subscribed to, joined by commas.
+type types []ticketing.FactType
+
+func (t types) encode() string {
+	names := make([]string, len(t))
+	for i, name := range t {
+		names[i] = string(name)
+	}
+	return strings.Join(names, ",")
+}
+
+func (t *types) Scan(src any) error {
+	var joined missing
+	if err := joined.Scan(src); err != nil {
+		return err
+	}
+	*t = nil
+	for name := range strings.SplitSeq(string(joined), ",") {
+		*t = append(*t, ticketing.FactType(name))
+	}
+	return nil
+}
+
+// attempts are those of a delivery as a JSON array, the first one first:
+//
+//	[{"at":1760000000000,"status":503,"ms":12,"error":"…"}]
+//
+// with the time and the duration in milliseconds. What is zero is left out, and so is what is not known.
+type attempts []ticketing.DeliveryAttempt
+
+type keptAttempt struct {
+	At     int64  `json:"at"`
+	Status int    `json:"status,omitempty"`
+	MS     int64  `json:"ms,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// encode writes what appendValue refuses where a text would not be kept exactly.
+func (a attempts) encode() string {
+	if len(a) == 0 {
+		return "[]"
+	}
+	kept := make([]keptAttempt, len(a))
+	for i, attempt := range a {
+		if !keepable(attempt.Error) {
+			return attempt.Error
+		}
+		kept[i] = keptAttempt{attempt.At.UnixMilli(), attempt.Status, attempt.DurationMS, attempt.Error}
+	}
+	b, err := json.Marshal(kept)
+	if err != nil {
+		panic(err) // Numbers and texts always marshal.
+	}
+	return string(b)
+}
+
+func (a *attempts) Scan(src any) error {
+	var text missing
+	if err := text.Scan(src); err != nil {
+		return err
+	}
+	*a = nil
+	if text == "[]" {
+		return nil
+	}
+	var kept []keptAttempt
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return err
+	}
+	for _, attempt := range kept {
+		*a = append(*a, ticketing.DeliveryAttempt{
+			At:     ticketing.Time{Time: time.UnixMilli(attempt.At).UTC()},
+			Status: attempt.Status, DurationMS: attempt.MS, Error: attempt.Error,
+		})
+	}
+	return nil
 }
 
 // optional is an id that is NULL where it is zero.

@@ -26,9 +26,10 @@ type HandlerConfig struct {
 	// Clock tells the time that signatures are held against. Defaults to time.Now.
 	Clock func() time.Time
 	// OnError is told of every request that was not accepted and why: an error of [Receive], one that begins with
-	// "webhook: secrets: " or "webhook: accept: " around one of those functions', or "webhook: accept panicked: " with
-	// what it panicked with, in the goroutine and on the stack of the panic. Nothing of the request's body and no secret is
-	// in what this package says. Defaults to telling nobody.
+	// "webhook: secrets: " or "webhook: accept: " around one of those functions', or "webhook: accept panicked with a "
+	// and the type of what it panicked with, whose text may hold a body; it is told in the goroutine and on the stack of
+	// the panic, so that runtime/debug.Stack says where. Nothing of the request's body and no secret is in what this
+	// package says. Defaults to telling nobody.
 	OnError func(r *http.Request, err error)
 }
 
@@ -101,7 +102,7 @@ func (h *handler) accepted(w http.ResponseWriter, r *http.Request, delivery Deli
 			panic(value)
 		default:
 			ok = false
-			h.fail(w, r, fmt.Errorf("webhook: accept panicked: %v", value))
+			h.fail(w, r, fmt.Errorf("webhook: accept panicked with a %T", value))
 		}
 	}()
 	if err := h.accept(r.Context(), delivery); err != nil {

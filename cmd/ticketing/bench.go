@@ -7,10 +7,12 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/floatgate/ticketing"
 )
 
 type benchCommand struct {
-	Op         benchOp `default:"checkout" help:"What is measured: checkout, validate, quote, or read (orders and events, mixed)." placeholder:"OPERATION"`
+	Op         benchOp `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), or webhook (deliveries)." placeholder:"OPERATION"`
 	Clients    count   `default:"64" help:"Callers in all; each waits for its answer before it calls again." placeholder:"N"`
 	Companies  count   `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
 	Qty        count   `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
@@ -19,6 +21,8 @@ type benchCommand struct {
 	HTTP       bool    `help:"Through the HTTP layer, over TCP connections that are kept alive, instead of calling the library." name:"http"`
 	Preload    count   `default:"1000" help:"Orders of two admissions that are there before anything is measured." placeholder:"N"`
 	Processes  count   `default:"1" help:"Server processes that share the clients." placeholder:"N"`
+	Endpoints  count   `default:"1" help:"With webhook: endpoints of each company, 1 to 10." placeholder:"N"`
+	Rate       count   `default:"200" help:"With webhook: events a second, while latencies are measured." placeholder:"N"`
 	Background bool    `help:"Beside it, do the background work that a server does, in one of the processes."`
 	NoCompare  bool    `help:"Leave out the same without group commit." name:"no-compare"`
 	Ceiling    bool    `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
@@ -37,6 +41,9 @@ It works in a schema (PostgreSQL) or a file beside the one that is named (SQLite
 		`the end, on Ctrl-C, and when it fails. What is in the database stays untouched. docs/performance.md explains each ` +
 		`figure.
 
+With --op webhook one process sells, delivers and receives, over TLS: first as fast as it can what was sold before, ` +
+		`then what is sold at --rate, from the commit to the receiver. At the end each event has to have reached each endpoint.
+
     ticketing bench --database postgres://ticketing@localhost/ticketing --clients 64
     ticketing bench --op validate --clients 256 --http --runs 5 --json`
 }
@@ -49,6 +56,7 @@ const (
 	maxBenchRuns       = 100
 	maxBenchPreload    = 10_000_000
 	maxBenchProcesses  = 64
+	maxBenchRate       = 10_000
 	leastBenchDuration = 10 * time.Millisecond
 	mostBenchDuration  = time.Hour
 )
@@ -80,7 +88,7 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	}
 	progress.end()
 	if report != nil {
-		if shown := p.showBench(report); shown != nil {
+		if shown := report.show(p); shown != nil {
 			return shown
 		}
 	}
@@ -108,6 +116,8 @@ func (c *benchCommand) check(p *program) error {
 		{"--runs", c.Runs, 1, maxBenchRuns},
 		{"--preload", c.Preload, 0, maxBenchPreload},
 		{"--processes", c.Processes, 1, maxBenchProcesses},
+		{"--endpoints", c.Endpoints, 1, ticketing.MaxWebhookEndpoints},
+		{"--rate", c.Rate, 1, maxBenchRate},
 	} {
 		if int(flag.value) < flag.least || int(flag.value) > flag.most {
 			return badValue("%s: must be from %d to %d", flag.name, flag.least, flag.most)
@@ -118,6 +128,8 @@ func (c *benchCommand) check(p *program) error {
 		return badValue("--processes: must not be more than --clients, which they share")
 	case c.Processes > 1 && p.Database == inMemory:
 		return badValue("--processes: processes cannot share memory: name a database")
+	case c.Op == opWebhook && (c.Processes > 1 || c.HTTP || c.Ceiling || c.Background):
+		return badValue("--op: webhook is measured in one process: without --processes, --http, --background and --ceiling")
 	case c.Ceiling && !p.onServer():
 		return badValue("--ceiling: measures PostgreSQL alone: name one with --database")
 	}
@@ -132,14 +144,15 @@ const (
 	opValidate benchOp = "validate"
 	opQuote    benchOp = "quote"
 	opRead     benchOp = "read"
+	opWebhook  benchOp = "webhook"
 )
 
 func (v *benchOp) UnmarshalText(text []byte) error {
 	switch *v = benchOp(text); *v {
-	case opCheckout, opValidate, opQuote, opRead:
+	case opCheckout, opValidate, opQuote, opRead, opWebhook:
 		return nil
 	default:
-		return badValue("must be checkout, validate, quote or read")
+		return badValue("must be checkout, validate, quote, read or webhook")
 	}
 }
 

@@ -74,6 +74,9 @@ func (p *progress) bar(begun string, done, total int64) {
 	if total > 0 {
 		share = min(float64(done)/float64(total), 1)
 	}
+	if done >= total {
+		p.drawn = time.Time{} // The end is always seen.
+	}
 	full := int(share * width)
 	p.tell(begun, "[%s%s] %3d %%  %d of %d",
 		strings.Repeat("#", full), strings.Repeat(".", width-full), int(share*100), done, total) //nolint:mnd // Percent.

@@ -128,7 +128,7 @@ func newBenchRun(b *bench, grouped, ungrouped, sql *tally) benchRun {
 
 func (b *bench) newReport() *benchReport {
 	r := &benchReport{
-		Op: b.Op, Level: "library", Store: "postgres", Clients: int(b.Clients), Companies: int(b.Companies),
+		Op: b.Op, Level: "library", Store: b.place.store(), Clients: int(b.Clients), Companies: int(b.Companies),
 		Qty: int(b.Qty), Processes: int(b.Processes), Connections: int(b.Connections),
 		Seconds: b.Duration.Seconds(),
 		Preload: benchPreload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
@@ -136,13 +136,19 @@ func (b *bench) newReport() *benchReport {
 	if b.HTTP {
 		r.Level = "http"
 	}
-	switch {
-	case b.place.folder != "":
-		r.Store = "sqlite"
-	case b.place.admin == nil:
-		r.Store = "memory"
-	}
 	return r
+}
+
+// store is what a report calls the store of a place.
+func (l *place) store() string {
+	switch {
+	case l.folder != "":
+		return "sqlite"
+	case l.admin == nil:
+		return "memory"
+	default:
+		return postgres
+	}
 }
 
 // summarise makes the medians of the runs: each figure's own. The largest latency is that of all runs, and calls and
@@ -183,7 +189,7 @@ func medianSide(runs []benchRun, of func(benchRun) *benchSide) benchSide {
 }
 
 // medianOf is the median of what runs have, nil where none has it. Of an even number it is the mean of the middle two.
-func medianOf(runs []benchRun, of func(benchRun) *float64) *float64 {
+func medianOf[T any](runs []T, of func(T) *float64) *float64 {
 	var values []float64
 	for _, run := range runs {
 		if value := of(run); value != nil {

@@ -19,6 +19,7 @@ type bench struct {
 
 	place    *place
 	store    ticketing.Store
+	secret   []byte
 	progress *progress
 	// filler fills the tables, in the largest groups there can be.
 	filler  *ticketing.Service
@@ -57,8 +58,11 @@ const (
 	firstSupply = 10_000
 )
 
+// benchShown is what a bench came to.
+type benchShown interface{ show(p *program) error }
+
 // bench does all of it. The report is nil where the bench did not come to its end.
-func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress) (report *benchReport, err error) {
+func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress) (report benchShown, err error) {
 	l, err := p.newPlace()
 	if err != nil {
 		return nil, err
@@ -81,8 +85,28 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 	if err := b.setUp(ctx); err != nil {
 		return nil, err
 	}
-	report = b.newReport()
-	for i := range int(c.Runs) {
+	if c.Op == opWebhook {
+		return b.measureWebhooks(ctx)
+	}
+	return b.measure(ctx)
+}
+
+// measure measures calls.
+func (b *bench) measure(ctx context.Context) (benchShown, error) {
+	if b.Ceiling {
+		var err error
+		if b.ceiling, err = newCeiling(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	if b.Background {
+		b.ends = append(b.ends, background(ctx, b.filler))
+	}
+	if err := b.startWorkers(ctx); err != nil {
+		return nil, err
+	}
+	report := b.newReport()
+	for i := range int(b.Runs) {
 		run, err := b.run(ctx, i)
 		if err != nil {
 			return nil, err
@@ -90,16 +114,18 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 		report.Runs = append(report.Runs, run)
 	}
 	report.summarise()
-	progress.tell("verifying the books", "")
+	b.progress.tell("verifying the books", "")
+	var err error
 	if report.Books, err = b.verify(ctx); err != nil {
 		return nil, err
 	}
 	return report, report.failure()
 }
 
+// setUp opens the place, and makes companies and what they have sold before.
 func (b *bench) setUp(ctx context.Context) error {
-	secret := make([]byte, minSecretKey)
-	_, _ = rand.Read(secret) // It never fails.
+	b.secret = make([]byte, minSecretKey)
+	_, _ = rand.Read(b.secret) // It never fails.
 	opened, closeStore, err := b.place.open(ctx, int(b.Connections))
 	if err != nil {
 		return err
@@ -108,7 +134,7 @@ func (b *bench) setUp(ctx context.Context) error {
 	b.store = opened
 	b.ends = append(b.ends, func(context.Context) error { return closeStore() })
 	b.filler, err = ticketing.New(opened, &ticketing.Config{
-		SecretKeys: [][]byte{secret}, Grouping: ticketing.Grouping{Calls: fillingGroup},
+		SecretKeys: [][]byte{b.secret}, Grouping: ticketing.Grouping{Calls: fillingGroup},
 	})
 	if err != nil {
 		return err
@@ -125,18 +151,7 @@ func (b *bench) setUp(ctx context.Context) error {
 		return err
 	}
 	b.left = ticketing.MaxTierAdmissions
-	if err := b.preload(ctx); err != nil {
-		return err
-	}
-	if b.Ceiling {
-		if b.ceiling, err = newCeiling(ctx, b); err != nil {
-			return err
-		}
-	}
-	if b.Background {
-		b.ends = append(b.ends, background(ctx, b.filler))
-	}
-	return b.startWorkers(ctx, secret)
+	return b.preload(ctx)
 }
 
 // drained waits for groups whose callers may have left.
@@ -160,9 +175,9 @@ func background(ctx context.Context, svc *ticketing.Service) func(context.Contex
 }
 
 // startWorkers starts the processes, of which this one is the first.
-func (b *bench) startWorkers(ctx context.Context, secret []byte) error {
+func (b *bench) startWorkers(ctx context.Context) error {
 	plan := loadPlan{
-		Database: b.place.database, Schema: b.place.schema, SecretKey: secret, Connections: int(b.Connections),
+		Database: b.place.database, Schema: b.place.schema, SecretKey: b.secret, Connections: int(b.Connections),
 		Grouping: b.grouping(), Op: b.Op, HTTP: b.HTTP, Qty: int(b.Qty), Shops: b.shops,
 	}
 	for i := range int(b.Processes) {

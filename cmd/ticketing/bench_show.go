@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// showBench prints a report: JSON, or a table for a person.
-func (p *program) showBench(r *benchReport) error {
+// show prints a report: JSON, or a table for a person.
+func (r *benchReport) show(p *program) error {
 	if p.JSON {
 		return encode(p.stdout, r)
 	}

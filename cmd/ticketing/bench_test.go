@@ -150,6 +150,48 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// Webhooks can be measured on every store: how fast they are delivered, and how long they take. Every event reaches every
+// endpoint, and nothing of the bench is left.
+func TestBenchWebhooks(t *testing.T) {
+	t.Parallel()
+	for _, place := range benchPlaces() {
+		t.Run(place.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh, left := place.open(t)
+			report := sh.object(short("--op", "webhook", "--companies", "2", "--endpoints", "2", "--runs", "2")...)
+			hasMembers(t, report, "op", "seconds", "rate", "deliveriesPerSecond", "p50Ms", "p95Ms", "p99Ms", "maxMs")
+			is.Equal(report["store"], place.name)
+			is.Equal(len(report["runs"].([]any)), 2)
+			is.True(report["deliveriesPerSecond"].(float64) > 0)
+			is.True(report["p50Ms"].(float64) > 0)
+			verified := report["verified"].(map[string]any)
+			is.Equal(verified["ok"], true)
+			for _, count := range []string{"deliveries", "succeeded", "arrived"} {
+				is.Equal(verified[count], verified["expected"])
+			}
+			books := report["books"].(map[string]any)
+			is.Equal(books["ok"], true)
+			is.Equal(verified["expected"], 2*2*(books["orders"].(float64)-20)) // Two events of each order, at two endpoints.
+			is.Equal(left(), nil)
+			did := sh.run(short("--op", "webhook")...)
+			is.Equal(did.status, 0)
+			is.True(strings.Contains(did.stdout, "DELIVERIES/S"))
+			is.True(strings.Contains(did.stdout, "in order: all "))
+		})
+	}
+}
+
+// A bench of webhooks fails where an event did not arrive, was told to have arrived and had not, or was made up.
+func TestBenchFindsLostDeliveries(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	is.Equal(len(program.JudgeDeliveries(10, 10, 10, 10, 0)), 0)
+	for _, counts := range [][4]int64{{9, 10, 10, 0}, {10, 9, 10, 0}, {10, 10, 9, 0}, {10, 10, 10, 1}, {11, 10, 10, 0}} {
+		is.Equal(len(program.JudgeDeliveries(10, counts[0], counts[1], counts[2], counts[3])), 1)
+	}
+}
+
 // The groups that are measured are as large as the flags of "ticketing serve" let them be, in each process.
 func TestBenchGroups(t *testing.T) {
 	t.Parallel()

@@ -76,6 +76,8 @@ func TestQuestions(t *testing.T) {
 	order := sh.array("order", "list", shop.companyID)[0]["id"].(string)
 	sh.bank(shop.companyID)
 	settlement := sh.object("settlement", "request", shop.companyID)["id"].(string)
+	endpoint := sh.object("webhook", "create", shop.companyID, "--url", hooks, "--events", "order.created")["id"].(string)
+	about := "the endpoint " + hooks + ` of the company "Lagos Live (demo)" (` + shop.companyID + `)`
 	for _, test := range []struct {
 		args []string
 		id   string
@@ -121,6 +123,18 @@ func TestQuestions(t *testing.T) {
 			shop.companyID,
 			`Erase the buyer "ada@example.com" of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
 		},
+		{[]string{"webhook", "disable"}, endpoint, "Disable " + about + " and cancel what waits for it?"},
+		{[]string{"webhook", "delete"}, endpoint, "Delete " + about + " and cancel what waits for it?"},
+		{
+			[]string{"webhook", "activate"},
+			endpoint,
+			"Sign with the prepared secret what is delivered to " + about + "?",
+		},
+		{
+			[]string{"webhook", "replay", "--status", "FAILED", "--company"},
+			shop.companyID,
+			`Deliver again what 0 deliveries of the company "Lagos Live (demo)" (` + shop.companyID + `) were about?`,
+		},
 	} {
 		t.Run(strings.Join(test.args[:2], " "), func(t *testing.T) {
 			t.Parallel()
@@ -140,6 +154,28 @@ func TestQuestions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A sample event looks real to those who get it, so a person is asked, and without a yes none is made.
+func TestTriggerAsks(t *testing.T) {
+	t.Parallel()
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	triggers := func() int { return strings.Count(sh.run("audit", "list", company).stdout, "webhook.trigger") }
+	for made, flags := range [][]string{nil, {"--yes"}, {"--json"}} {
+		is := is.New(t)
+		person, in := terminal(t)
+		_, err := person.WriteString("n\n")
+		is.NoErr(err)
+		var stdout, stderr bytes.Buffer
+		getenv := func(name string) string { return sh.env[name] }
+		args := append([]string{"webhook", "trigger", company, "order.created"}, flags...)
+		status := program.Run(t.Context(), args, getenv, in, &stdout, &stderr)
+		is.Equal(status == 0, flags != nil)
+		is.Equal(strings.HasPrefix(stderr.String(), "Send a made-up order.created, which looks real, to the endpoints of the "+
+			`company "Lagos Live (demo)" (`+company+")? This cannot be undone. [y/N] "), flags == nil)
+		is.Equal(triggers(), made)
 	}
 }
 

@@ -24,13 +24,23 @@ const (
 // operate does something on the operator's plane, in the name of whoever runs the command. It makes the database where
 // there is none and brings its tables up to date, so that the first command of a newcomer is no other than the tenth.
 func (p *program) operate(ctx context.Context, do func(op ticketing.Operator) error) error {
-	return p.operateOn(ctx, func(_ *ticketing.Service, op ticketing.Operator) error { return do(op) })
+	return p.operateWith(ctx, nil, do)
 }
 
-// operateOn is operate for what also reads as a company does.
+// operateWith is operate with a configuration, nil for none.
+func (p *program) operateWith(
+	ctx context.Context, cfg *ticketing.Config, do func(op ticketing.Operator) error,
+) error {
+	return p.operateOn(ctx, cfg, func(_ *ticketing.Service, op ticketing.Operator) error { return do(op) })
+}
+
+// operateOn is operateWith for what also reads as a company does.
 func (p *program) operateOn(
-	ctx context.Context, do func(svc *ticketing.Service, op ticketing.Operator) error,
+	ctx context.Context, cfg *ticketing.Config, do func(svc *ticketing.Service, op ticketing.Operator) error,
 ) (err error) {
+	if cfg == nil {
+		cfg = &ticketing.Config{}
+	}
 	if p.Database == inMemory {
 		return badValue("--database: memory: is gone at exit, so it is for demo, serve and bench only")
 	}
@@ -42,7 +52,7 @@ func (p *program) operateOn(
 	if err := opened.migrate(ctx); err != nil {
 		return err
 	}
-	svc, err := opened.service(ctx, &ticketing.Config{})
+	svc, err := opened.service(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -377,9 +377,22 @@ func (p *program) showDemo(r *running, set stage, order json.RawMessage) error {
 	text.WriteString("\nBuy a ticket (the same Idempotency-Key never buys a second one; change it to buy again):\n\n")
 	text.WriteString(curl(r.baseURL+"/checkouts", set.key, "cart-"+uuid.NewString(),
 		demoCheckout(set.eventID, demoPrice.String())))
+	if p.Database != inMemory {
+		text.WriteString("\nSee the webhooks of what you buy, signed, at an address of this machine:\n\n")
+		text.WriteString(p.listening(set.companyID))
+	}
 	text.WriteString("\n")
 	_, err := p.stdout.Write(text.Bytes())
 	return written(err)
+}
+
+// listening is a command that relays a company's webhooks. The name of a server is not in it: it may tell a password.
+func (p *program) listening(companyID uuid.UUID) string {
+	line := "ticketing webhook listen " + companyID.String() + " --forward-to http://127.0.0.1:3000/hooks"
+	if path, ok := strings.CutPrefix(p.Database, sqlitePrefix); ok && path != "ticketing.db" {
+		line += " --database '" + strings.ReplaceAll(p.Database, "'", `'\''`) + "'"
+	}
+	return line + "\n"
 }
 
 // curl is a request as a command to paste into a shell. Nothing in it holds a quote.

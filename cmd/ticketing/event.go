@@ -24,7 +24,7 @@ func (*eventEnd) Help() string {
 }
 
 func (c *eventEnd) Run(ctx context.Context, p *program) error {
-	return p.operateOn(ctx, func(svc *ticketing.Service, op ticketing.Operator) error {
+	return p.operateOn(ctx, nil, func(svc *ticketing.Service, op ticketing.Operator) error {
 		err := c.confirm(p, func() (string, error) {
 			question := ""
 			err := searchEvent(ctx, op, func(company ticketing.Company) (bool, error) {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/floatgate/ticketing"
@@ -29,6 +32,15 @@ func JudgeScans(validated, acknowledged, failed int64) []string {
 	books := benchBooks{Validated: validated}
 	books.judgeScans(acknowledged, failed)
 	return books.Problems
+}
+
+// JudgeDeliveries is what is wrong with deliveries of a number of events.
+func JudgeDeliveries(expected, deliveries, succeeded, arrived, refused int64) []string {
+	v := webhookVerified{
+		Expected: expected, Deliveries: deliveries, Succeeded: succeeded, Arrived: arrived, Refused: refused,
+	}
+	v.judge()
+	return v.Problems
 }
 
 // EndAtNext is what commands do about the signals that follow the first.
@@ -62,6 +74,19 @@ func Quantiles(latencies []time.Duration, parts ...float64) (quantiles []time.Du
 // WriteFile writes a file whole or not at all.
 var WriteFile = writeFile
 
+// Serving is what a server's flags make of a service, and its metrics.
+func Serving() (cfg *ticketing.Config, told func(context.Context) string, closeSender func(), err error) {
+	m := newMetrics()
+	cfg = &ticketing.Config{}
+	closeSender, err = new(sending).configure(cfg, m.webhooks)
+	told = func(ctx context.Context) string {
+		answer := httptest.NewRecorder()
+		m.handler().ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody))
+		return answer.Body.String()
+	}
+	return cfg, told, closeSender, err
+}
+
 // CSV is a statement as comma-separated values.
 func CSV(w io.Writer, lines ...ticketing.StatementLine) error {
 	out := formatCSV.writer(w)
@@ -72,3 +97,9 @@ func CSV(w io.Writer, lines ...ticketing.StatementLine) error {
 	}
 	return out.end()
 }
+
+// OutcomeOf is the label of an attempt's outcome.
+var OutcomeOf = outcomeOf
+
+// Outcomes are the labels that there are.
+var Outcomes = outcomes

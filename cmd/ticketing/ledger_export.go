@@ -37,7 +37,7 @@ func (c *ledgerExport) Run(ctx context.Context, p *program) error {
 	defer stop()
 	bar := newBar(p)
 	defer bar.end()
-	return p.operateOn(ctx, func(svc *ticketing.Service, op ticketing.Operator) error {
+	return p.operateOn(ctx, nil, func(svc *ticketing.Service, op ticketing.Operator) error {
 		var signed ledger.SignedHeads
 		err := writeFile(c.Out, func(w io.Writer) (err error) {
 			signed, err = op.ExportLedger(ctx, c.Company.UUID, w, func(done, total int64) {

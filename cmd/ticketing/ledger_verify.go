@@ -185,7 +185,7 @@ func (*ledgerPublicKey) Help() string {
 }
 
 func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {
-	return p.operateOn(ctx, func(svc *ticketing.Service, _ ticketing.Operator) error {
+	return p.operateOn(ctx, nil, func(svc *ticketing.Service, _ ticketing.Operator) error {
 		keys := svc.LedgerKeys()
 		shown := struct {
 			PublicKey string   `json:"publicKey"`

@@ -50,6 +50,27 @@ func TestOnPostgres(t *testing.T) {
 	testdb.Again(t, but+")")
 }
 
+// eventually waits until something holds that another process brings about.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	const pause = 10 * time.Millisecond
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for late := time.Now().Add(patience); !holds(); <-ticker.C {
+		if time.Now().After(late) {
+			t.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// soon is a context that ends with the patience of tests.
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // patience bounds what a test waits for; what is waited for takes milliseconds.
 const patience = 60 * time.Second
 

@@ -23,6 +23,7 @@ type metrics struct {
 	runs     *prometheus.HistogramVec
 	failed   *prometheus.CounterVec
 	full     *prometheus.CounterVec
+	webhooks *webhookMetrics
 }
 
 // groupedOperations are those whose calls share transactions. What is counted of them begins with zero, so that the first
@@ -81,6 +82,7 @@ func newMetrics() *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests, m.duration, m.groups, m.runs, m.failed, m.full, build,
 	)
+	m.webhooks = newWebhookMetrics(m.registry)
 	return m
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/ticketingtest"
 )
 
 // onPostgres is a shell on an empty database of PostgreSQL, with a secret key.
@@ -195,6 +196,60 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server whose role has what docs/operating.md grants it, and owns nothing, sells, delivers webhooks and removes what was
+// kept long enough.
+func TestServerOfARoleThatOwnsNothing(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server := pgtest.Start(t, "fsync=off")
+	owner := newShell(t).with("TICKETING_DATABASE", server.DSN("postgres"), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32))
+	shop := owner.openShop()
+	document, err := os.ReadFile("../../docs/operating.md")
+	is.NoErr(err)
+	db := owner.postgres()
+	grants := regexp.MustCompile("`(GRANT (?:SELECT|DELETE)[^`]*)`").FindAllStringSubmatch(string(document), -1)
+	is.Equal(len(grants), 2)
+	statements := []string{"CREATE ROLE clerk LOGIN", "GRANT USAGE ON SCHEMA public TO clerk"}
+	for _, grant := range grants {
+		statements = append(statements, grant[1]+" TO clerk")
+	}
+	for _, statement := range statements {
+		_, err := db.ExecContext(t.Context(), statement)
+		is.NoErr(err)
+	}
+	receiver := ticketingtest.NewWebhooks(t)
+	owner.hooked(shop.companyID, receiver, "order.created")
+	clerk := owner.with("TICKETING_DATABASE", strings.Replace(server.DSN("postgres"), "ticketing@", "clerk@", 1))
+	serve := []string{
+		"--no-migrate", "--webhook-allow-private", "--webhook-ca-file", roots(t, receiver), "--webhook-retention", "1h",
+		"--fact-retention", "1h",
+	}
+	p, origin := clerk.serve(serve...)
+	status, _ := send(t, http.MethodPost, origin+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
+	is.Equal(status, http.StatusCreated)
+	owner.settled(shop.companyID, 1)
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+
+	// Two hours later.
+	for _, statement := range []string{
+		"UPDATE ticketing_webhook_deliveries SET created_at = created_at - 7200000, message_at = message_at - 7200000",
+		"UPDATE ticketing_webhook_messages SET at = at - 7200000",
+		"UPDATE ticketing_outbox SET at = at - 7200000",
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		is.NoErr(err)
+	}
+	p, _ = clerk.serve(serve...)
+	eventually(t, "what was kept is removed", func() bool {
+		var kept int
+		is.NoErr(db.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM ticketing_webhook_deliveries) +
+			(SELECT count(*) FROM ticketing_webhook_messages) + (SELECT count(*) FROM ticketing_outbox)`).Scan(&kept))
+		return kept == 0
+	})
+	is.True(!strings.Contains(p.errors(), "level=ERROR"))
 }
 
 // held is a row of a wallet that somebody else has locked.

@@ -50,6 +50,7 @@ type commands struct {
 	Wallet      walletCommands      `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
 	Ledger      ledgerCommands      `cmd:"" group:"operate" help:"List, verify and export the movements of wallets."`
 	Key         keyCommands         `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
+	Webhook     webhookCommands     `cmd:"" group:"operate" help:"Tell a company's systems what happens: endpoints, deliveries, replay, and a relay for developers."`
 	BankAccount bankAccountCommands `cmd:"" group:"operate" help:"Set where a company's earnings are paid out to." name:"bank-account"`
 	Settlement  settlementCommands  `cmd:"" group:"operate" help:"Request, approve and reject payouts of EARNINGS."`
 	Order       orderCommands       `cmd:"" group:"operate" help:"Find, refund and cancel orders."`
@@ -76,7 +77,7 @@ or, for a company of your own,
     ticketing key issue COMPANY --name storefront --all-grants
     ticketing serve
 
-COMPANY, EVENT and KEY are ids, as the commands print them. TIME is 2026-12-31T18:00:00+01:00, or 2026-12-31 for the ` +
+COMPANY, EVENT, KEY and the like are ids, as the commands print them. TIME is 2026-12-31T18:00:00+01:00, or 2026-12-31 for the ` +
 		`beginning of that day in UTC.
 
 Every flag can be given as an environment variable: --web-origin as TICKETING_WEB_ORIGIN. Commands work while a ` +
@@ -168,7 +169,7 @@ func joined(program *kong.Node, args []string) []string {
 }
 
 // placeholder is an argument as the parser writes it.
-var placeholder = regexp.MustCompile("<(company|key|event|category|settlement|order|user)>")
+var placeholder = regexp.MustCompile("<(company|key|event|category|settlement|order|user|endpoint|delivery|type)>")
 
 // strayWord is what the parser says of a word with digits where none belongs. It may be the number of a bank account,
 // however it is spelt, and is not repeated.

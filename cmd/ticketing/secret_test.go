@@ -123,7 +123,7 @@ func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 	is.Equal(both.object("bank-account", "show", company)["bankAccountLast4"], "2653")
 	code, message := alone.refusal("serve", "--addr", "127.0.0.1:0")
 	is.Equal(code, "SECRET_KEY")
-	is.True(strings.Contains(message, "API keys or bank accounts in use were made under another one"))
+	is.True(strings.Contains(message, "API keys, bank accounts or webhook secrets in use were made under another one"))
 	code, _ = alone.refusal("bank-account", "reseal")
 	is.Equal(code, "SECRET_KEY")
 

@@ -28,7 +28,8 @@ type serveCommand struct {
 
 func (*serveCommand) Help() string {
 	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, /readyz ` +
-		`while the database answers, /metrics is Prometheus text; keep them from the public at your proxy.
+		`while the database answers, /metrics is Prometheus text; keep them from the public at your proxy. Beside serving it ` +
+		`delivers the webhooks that are due.
 
 SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the process at once.
 
@@ -42,15 +43,14 @@ With PostgreSQL any number of servers may run on one database, on as many machin
 
 // serving are the flags of the commands that serve the public API.
 type serving struct {
-	Addr                string    `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
-	WebOrigin           webOrigin `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
-	RateLimit           count     `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
-	TrustedProxies      prefixes  `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
-	WebhookAllowPrivate bool      `help:"For a later version, which sends webhooks: let them go to private addresses; for development only."`
-	WebhookCAFile       roots     `help:"For a later version, which sends webhooks: PEM file of certificates that receivers may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
-	LogFormat           logFormat `default:"text" help:"text or json." placeholder:"FORMAT"`
-	LogLevel            logLevel  `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
+	Addr           string    `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
+	WebOrigin      webOrigin `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
+	RateLimit      count     `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
+	TrustedProxies prefixes  `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
+	LogFormat      logFormat `default:"text" help:"text or json." placeholder:"FORMAT"`
+	LogLevel       logLevel  `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
 
+	sending
 	sharing
 }
 
@@ -158,7 +158,13 @@ func (p *program) serve(
 	}
 	grouping := s.grouping().config()
 	grouping.Ran, grouping.Refused = m.ran, m.refused
-	svc, err := opened.service(ctx, &ticketing.Config{Logger: logger, Grouping: grouping})
+	cfg := &ticketing.Config{Logger: logger, Grouping: grouping}
+	closeSender, err := s.configure(cfg, m.webhooks)
+	if err != nil {
+		return err
+	}
+	defer closeSender()
+	svc, err := opened.service(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -196,7 +202,7 @@ func (p *program) work(
 	go func() { ended <- ignoring(r.svc.Run(ctx), context.Canceled) }()
 	fmt.Fprintln(p.stderr, "listening on http://"+listener.Addr().String())
 	if s.WebhookAllowPrivate {
-		logger.WarnContext(ctx, "--webhook-allow-private is for development only: never use it in production")
+		logger.WarnContext(ctx, privateWarning)
 	}
 	go func() { ended <- ignoring(meanwhile(ctx, r), context.Canceled) }()
 

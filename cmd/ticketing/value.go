@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,6 +93,45 @@ func (v *orderStatus) UnmarshalText(text []byte) error {
 	}
 }
 
+// webhookType is one of the types of events that webhooks tell.
+type webhookType struct{ ticketing.FactType }
+
+func (v *webhookType) UnmarshalText(text []byte) error {
+	if v.FactType = ticketing.FactType(text); !slices.Contains(ticketing.WebhookEventTypes(), v.FactType) {
+		return badValue("must be order.created, commission.accrued, balance.low or ticket.validated")
+	}
+	return nil
+}
+
+// deliveryStatus is where a delivery stands.
+type deliveryStatus struct{ ticketing.DeliveryStatus }
+
+func (v *deliveryStatus) UnmarshalText(text []byte) error {
+	switch status := ticketing.DeliveryStatus(text); status {
+	case ticketing.DeliveryPending, ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryCancelled:
+		v.DeliveryStatus = status
+		return nil
+	default:
+		return badValue("must be PENDING, SUCCEEDED, FAILED or CANCELLED")
+	}
+}
+
+// forwardURL is where a developer has events relayed to.
+type forwardURL struct{ url string }
+
+func (v *forwardURL) UnmarshalText(text []byte) error {
+	const longest = 2048 // as an endpoint's
+	if len(text) > longest {
+		return badValue("must have at most %d characters", longest)
+	}
+	u, err := url.Parse(string(text))
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil {
+		return badValue("must be an address such as http://127.0.0.1:3000/hooks")
+	}
+	v.url = u.String()
+	return nil
+}
+
 // unit is the unit of a commission rate.
 type unit struct{ money.Unit }
 
@@ -170,6 +211,14 @@ type count int
 
 func (v *count) UnmarshalText(text []byte) (err error) {
 	*v, err = whole[count](text, 0, 1_000_000_000)
+	return err
+}
+
+// replayRate is how many deliveries are replayed in a second; 0, which cannot be given, is the default.
+type replayRate int
+
+func (v *replayRate) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[replayRate](text, 1, 10_000)
 	return err
 }
 

@@ -1,13 +1,20 @@
 package main_test
 
 import (
+	"context"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/webhook"
 )
 
 // The auditor's walk-through of docs/operating.md does what it says: a company is taken on, funded, sells, refunds and
@@ -16,7 +23,54 @@ import (
 func TestAuditorsWalkThrough(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	told := newShell(t).walk(t.TempDir(), "<!-- smoke books -->")
+	for _, said := range []string{"the kobo was found", "the cut was found"} {
+		is.True(strings.Contains(told, said))
+	}
+}
+
+// What docs/operating.md says about webhooks works as it is written, from the registration of an endpoint to its rotated
+// secret, with a receiver that has the secrets which the commands print, and a developer's local one.
+func TestWebhooksWalkThrough(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	folder := t.TempDir()
+	accepted, local := make(chan webhook.Delivery, 100), make(chan string, 100)
+	secrets := func(context.Context) ([]string, error) {
+		text, err := os.ReadFile(filepath.Join(folder, "secrets"))
+		return strings.Fields(string(text)), err
+	}
+	receiver := httptest.NewTLSServer(webhook.Handler(secrets, func(_ context.Context, d webhook.Delivery) error {
+		accepted <- d
+		return nil
+	}, nil))
+	t.Cleanup(receiver.Close)
+	roots := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: receiver.Certificate().Raw})
+	is.NoErr(os.WriteFile(filepath.Join(folder, "receiver.pem"), roots, 0o600))
+	developers := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		local <- r.Header.Get(webhook.HeaderEvent)
+	}))
+	t.Cleanup(developers.Close)
+
+	newShell(t).walk(folder, "<!-- smoke hooks -->", "https://127.0.0.1:8443", receiver.URL, "http://127.0.0.1:3000",
+		developers.URL)
+	is.Equal(<-local, "commission.accrued")
+	close(accepted)
+	types, runs := map[string]int{}, map[string]bool{}
+	for delivery := range accepted {
+		types[delivery.Event.Type]++
+		runs[delivery.ID] = true
+	}
+	is.Equal(types["ticket.validated"], 1)
+	is.True(types["order.created"] >= 2) // It was replayed.
+	is.True(len(runs) >= 4)
+}
+
+// walk runs the blocks of docs/operating.md under a mark in a shell of their own, in a folder, with the program on the
+// path and these replacements, and returns what they print.
+func (s *shell) walk(folder, mark string, replacements ...string) string {
+	s.t.Helper()
+	t, is := s.t, is.New(s.t)
 	for _, needed := range []string{"bash", "curl", "sed"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			t.Skip("the walk-through is for a shell with " + needed)
@@ -24,36 +78,34 @@ func TestAuditorsWalkThrough(t *testing.T) {
 	}
 	self, err := os.Executable()
 	is.NoErr(err)
-	bin, folder := t.TempDir(), t.TempDir()
+	bin := t.TempDir()
 	program := "#!/bin/sh\n" + asProgram + "=1 exec '" + self + "' \"$@\"\n"
 	is.NoErr(os.WriteFile(filepath.Join(bin, "ticketing"), []byte(program), 0o700))
 
-	text := marked(t, "../../docs/operating.md", "<!-- smoke books -->")
+	text := marked(t, "../../docs/operating.md", mark)
 	is.True(strings.Count(text, "\n") > 30)
 	// The server takes a port that is free, and is ended with the shell.
 	begin := `set -euo pipefail
 trap 'kill $(jobs -p); wait' EXIT
 `
-	serve := `ticketing serve --addr 127.0.0.1:0 2>serve.log &
+	serve := regexp.MustCompile(`(?m)^(ticketing serve.*) &$`)
+	is.Equal(len(serve.FindAllString(text, -1)), 1)
+	text = serve.ReplaceAllString(text, `$1 --addr 127.0.0.1:0 2>serve.log &
 until grep -q 'listening on' serve.log; do sleep 0.05; done
-ORIGIN=$(sed -n 's/.*listening on //p' serve.log | head -n 1)`
-	is.Equal(strings.Count(text, "ticketing serve &"), 1)
-	text = strings.Replace(text, "ticketing serve &", serve, 1)
-	text = strings.ReplaceAll(text, "http://127.0.0.1:8080", "$ORIGIN")
+ORIGIN=$$(sed -n 's/.*listening on //p' serve.log | head -n 1)`)
+	text = strings.NewReplacer(append(replacements, "http://127.0.0.1:8080", "$ORIGIN")...).Replace(text)
 
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", begin+text)
 	cmd.Dir = folder
 	cmd.Env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + folder}
-	for name, value := range sh.env {
+	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	told, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the walk-through failed: %v\n%s", err, told)
 	}
-	for _, said := range []string{"the kobo was found", "the cut was found"} {
-		is.True(strings.Contains(string(told), said))
-	}
+	return string(told)
 }
 
 // marked are the shell blocks of a document that stand under a mark, in their order.

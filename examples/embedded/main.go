@@ -8,6 +8,11 @@
 //	POST /door/sales    the server's own till: form values tier, quantity, unitPrice, email; header Idempotency-Key
 //	GET  /              a word of welcome
 //
+// and sends the company's webhooks, where it is told an address:
+//
+//	APP_WEBHOOK_URL     the company's endpoint; its signing secret is written to embedded.db.webhook at the first start
+//	APP_WEBHOOK_DEV_CA  for development: certificates, in PEM, of a receiver on this machine, which is let through then
+//
 // What is worth copying:
 //
 //   - main.go opens the store, makes the service, mounts the API before http.ServeMux, runs the background work, and
@@ -15,6 +20,7 @@
 //   - secret.go makes the key of the database at the first start, and only then.
 //   - door.go sells without an API key: the host has decided who stands at its till and calls the service itself.
 //   - facts.go takes what happened out of the service, after the commit and at least once.
+//   - hooks.go makes what posts webhooks, and registers the company's endpoint.
 //   - company.go makes the company, its rate, its float and its event; each step may run again.
 package main
 
@@ -63,9 +69,15 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err
 	if err := db.Migrate(ctx); err != nil {
 		return err
 	}
-	facts := newFacts(logger)
+	facts, developmentCA := newFacts(logger), getenv("APP_WEBHOOK_DEV_CA")
+	sender, err := newSender(developmentCA)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sender.Close()) }()
 	svc, err := ticketing.New(db, &ticketing.Config{
 		SecretKeys: [][]byte{secret}, OnFact: facts.told, Logger: logger,
+		Sender: sender, AllowPrivateWebhooks: developmentCA != "",
 	})
 	if err != nil {
 		return err
@@ -76,6 +88,12 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err
 	shop, err := setUp(ctx, svc)
 	if err != nil {
 		return err
+	}
+
+	if url := getenv("APP_WEBHOOK_URL"); url != "" {
+		if err := register(ctx, svc, shop.companyID, url, path+".webhook"); err != nil {
+			return err
+		}
 	}
 
 	mux := http.NewServeMux()

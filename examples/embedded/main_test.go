@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -21,6 +23,7 @@ import (
 	embedded "github.com/floatgate/ticketing/examples/embedded"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/ticketingtest"
 )
 
 // host is the program, running.
@@ -31,9 +34,12 @@ type host struct {
 	stop   func() error
 }
 
-func start(t *testing.T, database string) *host {
+func start(t *testing.T, database string, more ...string) *host {
 	t.Helper()
 	settings := map[string]string{"APP_DATABASE": database, "APP_ADDR": "127.0.0.1:0"}
+	for i := 0; i < len(more); i += 2 {
+		settings[more[i]] = more[i+1]
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	output, stderr := io.Pipe()
 	ended := make(chan error, 1)
@@ -167,6 +173,52 @@ func TestServerWithTicketingInside(t *testing.T) {
 	is.Equal(status, http.StatusOK)
 	is.Equal(again, first)
 	is.NoErr(h.stop())
+}
+
+// A sale at the till reaches the company's own systems, signed with the secret that was written for them at the first start,
+// and after the next start it does so still, under the same one.
+func TestSalesReachTheCompanysSystems(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	database, ca := filepath.Join(t.TempDir(), "shop.db"), filepath.Join(t.TempDir(), "receiver.pem")
+	receiver := ticketingtest.NewWebhooks(t)
+	is.NoErr(os.WriteFile(ca, receiver.RootsPEM(), 0o600))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var secrets []string
+	for n := range 2 {
+		h := start(t, database, "APP_WEBHOOK_URL", receiver.URL, "APP_WEBHOOK_DEV_CA", ca)
+		secret, err := os.ReadFile(database + ".webhook")
+		is.NoErr(err)
+		secrets = append(secrets, strings.TrimSpace(string(secret)))
+		receiver.SetSecrets(secrets[n])
+		status, _ := h.sell(fmt.Sprintf("till-1-sale-000%d", n), "VIP", "15000.00")
+		is.Equal(status, http.StatusOK)
+		got, err := receiver.Wait(ctx, 2*(n+1)) // order.created and commission.accrued
+		is.NoErr(err)
+		for _, delivery := range got {
+			is.NoErr(delivery.Err)
+		}
+		is.NoErr(h.stop())
+	}
+	is.Equal(secrets[0], secrets[1])
+	info, err := os.Stat(database + ".webhook")
+	is.NoErr(err)
+	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
+}
+
+// An address that no webhook goes to stops the start, and leaves no secret.
+func TestBadWebhookAddressIsRefused(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	database := filepath.Join(t.TempDir(), "shop.db")
+	settings := map[string]string{
+		"APP_DATABASE": database, "APP_ADDR": "127.0.0.1:0", "APP_WEBHOOK_URL": "https://127.0.0.1/hooks",
+	}
+	err := embedded.Run(t.Context(), func(name string) string { return settings[name] }, io.Discard)
+	is.True(errors.Is(err, ticketing.CodeInvalidRequest))
+	_, err = os.Stat(database + ".webhook")
+	is.True(errors.Is(err, fs.ErrNotExist))
 }
 
 func TestTillSaysWhatIsWrong(t *testing.T) {

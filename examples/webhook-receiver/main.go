@@ -5,6 +5,11 @@
 //	export TICKETING_WEBHOOK_SECRET=svc_whsec_…
 //	go run ./examples/webhook-receiver
 //
+// and, to see events come, without an endpoint and without a server,
+//
+//	ticketing webhook listen COMPANY --secret $TICKETING_WEBHOOK_SECRET --forward-to http://127.0.0.1:8083/webhooks
+//	ticketing webhook trigger COMPANY order.created
+//
 // It serves POST /webhooks, answers 204 once an event is kept, and prints a line per event.
 //
 //	TICKETING_WEBHOOK_SECRET  the endpoint's secret; during a rotation the current and the next one, with a comma between

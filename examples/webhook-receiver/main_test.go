@@ -409,8 +409,8 @@ func TestWorkIsDoneUntilItIsDone(t *testing.T) {
 				fails = false
 				return io.ErrUnexpectedEOF
 			}
-			time.Sleep(time.Hour) // It ends within its work, which is not marked as done.
-			return nil
+			time.Sleep(time.Hour) // It is stopped within its work.
+			return context.DeadlineExceeded
 		})
 		is.Equal(tried, []string{first.event.ID, second.event.ID})
 		work(3*time.Hour, nil)

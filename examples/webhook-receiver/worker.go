@@ -49,7 +49,7 @@ func (i *Inbox) work(ctx context.Context, logger *slog.Logger, do func(ctx conte
 		logger.ErrorContext(ctx, "work failed", slog.String("event", id), slog.Any("err", err))
 		return i.postpone(ctx, id, time.Now().Add(later))
 	}
-	return i.done(ctx, id)
+	return i.done(context.WithoutCancel(ctx), id) // What was done is not done again after a stop.
 }
 
 // printer is work that prints a line per event: its type, its id and what it is about. Buyers are not printed.

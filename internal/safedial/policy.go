@@ -8,6 +8,7 @@ package safedial
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"code.dny.dev/ssrf"
@@ -19,7 +20,7 @@ const mappedBits = 96
 // Policy says which addresses are dialled. The zero Policy lets public addresses through alone.
 type Policy struct {
 	// AllowPrivate opens loopback, the private networks of RFC 1918 and unique-local addresses, for development. What
-	// else is special stays closed, link-local addresses with the metadata of clouds first of all.
+	// else is special stays closed, first of all the metadata of clouds, link-local or unique-local.
 	AllowPrivate bool
 	// Denied is closed, too, whatever else holds: public addresses that are served from inside, for instance. An IPv4
 	// prefix also covers its IPv4-mapped form, and the other way round.
@@ -66,9 +67,22 @@ func unmap(prefix netip.Prefix) netip.Prefix {
 
 func (p Policy) isOpen(addr netip.Addr) bool {
 	if p.AllowPrivate && (addr.IsLoopback() || addr.IsPrivate()) {
-		return true
+		return !isMetadata(addr)
 	}
 	return isPublic(addr)
+}
+
+// metadata is where clouds tell a machine its credentials, as far as that is among unique-local addresses.
+var metadata = sync.OnceValue(func() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("fd00:ec2::/32"),          // All that AWS serves on the spot, credentials of pods, too.
+		netip.MustParsePrefix("fd20:ce::254/128"),       // Google Cloud.
+		netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), // Oracle Cloud.
+	}
+})
+
+func isMetadata(addr netip.Addr) bool {
+	return slices.ContainsFunc(metadata(), func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
 }
 
 // registries holds what the IANA registries do, and closes all IPv6 outside 2000::/3.

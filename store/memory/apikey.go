@@ -70,7 +70,7 @@ func (r reading) APIKeys(ctx context.Context, refs []ticketing.APIKeyRef) ([]tic
 	})
 }
 
-// SecretsInUse looks at every key and bank account: it is asked once, when a service starts.
+// SecretsInUse looks at every key, bank account and signing secret: it is asked once, when a service starts.
 func (r reading) SecretsInUse(ctx context.Context) ([]string, error) {
 	return ask(ctx, r, func(s *state) []string {
 		var names []string
@@ -80,8 +80,13 @@ func (r reading) SecretsInUse(ctx context.Context) ([]string, error) {
 			}
 		}
 		for _, account := range s.accounts.current {
-			if name, found := strings.CutPrefix(account.Number, "s1:"); found {
-				names = append(names, name[:min(len(name), 16)])
+			if name, found := sealedUnder(account.Number); found {
+				names = append(names, name)
+			}
+		}
+		for _, secret := range s.endpoints.secrets {
+			if name, found := sealedUnder(secret.Secret); found {
+				names = append(names, name)
 			}
 		}
 		slices.Sort(names)

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -49,7 +48,7 @@ func (r reading) StaleBankAccounts(
 	return ask(ctx, r, func(s *state) []ticketing.BankAccountRecord {
 		var stale []ticketing.BankAccountRecord
 		for company, account := range s.accounts.current {
-			if compareIDs(company, query.After) > 0 && !strings.HasPrefix(account.Number, "s1:"+query.SecretName) {
+			if name, _ := sealedUnder(account.Number); compareIDs(company, query.After) > 0 && name != query.SecretName {
 				stale = append(stale, account)
 			}
 		}

@@ -12,8 +12,7 @@ func (tx *updating) ReplaceBuyer(ctx context.Context, ref ticketing.BuyerRef, bu
 		if !ok {
 			return ticketing.ErrNotFound
 		}
-		delete(s.orders.buyers, ref)
-		u.add(func() { s.orders.buyers[ref] = old })
+		take(u, s.orders.buyers, ref)
 		buyer.CompanyID, buyer.CreatedAt, buyer.UpdatedAt = ref.CompanyID, old.CreatedAt, moment(buyer.UpdatedAt)
 		return create(u, s.orders.buyers, ticketing.BuyerRef{CompanyID: ref.CompanyID, Email: buyer.Email}, buyer,
 			"buyers_pkey")

@@ -11,47 +11,103 @@ import (
 
 type outbox struct {
 	byCompany map[uuid.UUID]*facts
-	// waiting are the companies that have facts nobody has handled.
-	waiting *index[uuid.UUID]
+	// undispatched are the companies that have facts which are not dispatched, untold those that have facts which are,
+	// and which nobody has handled.
+	undispatched, untold *index[uuid.UUID]
 }
 
 // facts are those of one company.
 type facts struct {
-	byPlace map[ticketing.Position]fact
-	all     *index[ticketing.Position]
-	open    *index[ticketing.Position] // not handled
+	byPlace              map[ticketing.Position]fact
+	all                  *index[ticketing.Position]
+	undispatched, untold *index[ticketing.Position]
 }
 
 type fact struct {
-	record ticketing.FactRecord
-	leased time.Time // until then somebody handles it
+	record              ticketing.FactRecord
+	dispatched, handled bool
+	leased              time.Time // until then somebody handles it
 }
 
 func newOutbox() outbox {
-	return outbox{byCompany: make(map[uuid.UUID]*facts), waiting: newIndex(compareIDs)}
+	return outbox{
+		byCompany: make(map[uuid.UUID]*facts), undispatched: newIndex(compareIDs), untold: newIndex(compareIDs),
+	}
 }
 
 func newFacts() *facts {
 	return &facts{
-		byPlace: make(map[ticketing.Position]fact),
-		all:     newIndex(comparePositions),
-		open:    newIndex(comparePositions),
+		byPlace: make(map[ticketing.Position]fact), all: newPlaces(), undispatched: newPlaces(), untold: newPlaces(),
 	}
 }
 
-// due are the oldest places of facts that are neither handled nor leased. It passes over what is leased, which is
-// as much as is being handled, never over what was handled.
-func (f *facts) due(at time.Time, limit int) []ticketing.Position {
-	var due []ticketing.Position
-	for _, place := range f.open.keys {
-		if len(due) >= limit {
+// stage is what a fact waits for: the lists of places and of companies that it is in.
+func (o *outbox) stage(of *facts, f fact) (places *index[ticketing.Position], companies *index[uuid.UUID]) {
+	switch {
+	case !f.dispatched:
+		return of.undispatched, o.undispatched
+	case !f.handled:
+		return of.untold, o.untold
+	}
+	return nil, nil
+}
+
+// enter lists a fact under its stage, and leave takes it off.
+func (o *outbox) enter(u *undo, f fact) {
+	if places, companies := o.stage(o.byCompany[f.record.CompanyID], f); places != nil {
+		if len(places.keys) == 0 {
+			companies.add(u, f.record.CompanyID)
+		}
+		places.add(u, place(f.record))
+	}
+}
+
+func (o *outbox) leave(u *undo, f fact) {
+	if places, companies := o.stage(o.byCompany[f.record.CompanyID], f); places != nil {
+		places.drop(u, place(f.record))
+		if len(places.keys) == 0 {
+			companies.drop(u, f.record.CompanyID)
+		}
+	}
+}
+
+// change changes facts that are there.
+func (o *outbox) change(u *undo, records []ticketing.FactRecord, change func(f *fact)) error {
+	for _, record := range records {
+		of, ok := o.byCompany[record.CompanyID]
+		if !ok {
+			return ticketing.ErrNotFound
+		}
+		kept, ok := of.byPlace[place(record)]
+		if !ok {
+			return ticketing.ErrNotFound
+		}
+		o.leave(u, kept)
+		change(&kept)
+		put(u, of.byPlace, place(record), kept)
+		o.enter(u, kept)
+	}
+	return nil
+}
+
+// free are the oldest places of facts that are dispatched and neither handled nor leased. It passes over what is leased,
+// which is as much as is being handled, never over what was handled.
+func (f *facts) free(at time.Time, limit int) []ticketing.Position {
+	var free []ticketing.Position
+	for _, place := range f.untold.keys {
+		if len(free) >= limit {
 			break
 		}
 		if !f.byPlace[place].leased.After(at) {
-			due = append(due, place)
+			free = append(free, place)
 		}
 	}
-	return due
+	return free
+}
+
+// records are the facts at places.
+func (f *facts) records(places []ticketing.Position) []ticketing.FactRecord {
+	return each(places, func(at ticketing.Position) ticketing.FactRecord { return f.byPlace[at].record })
 }
 
 func place(record ticketing.FactRecord) ticketing.Position {
@@ -66,24 +122,7 @@ func (r reading) ListFacts(
 		if !ok {
 			return nil
 		}
-		return each(of.all.after(after, limit), func(at ticketing.Position) ticketing.FactRecord {
-			return of.byPlace[at].record
-		})
-	})
-}
-
-func (r reading) DueCompanies(ctx context.Context, at time.Time, limit int) ([]uuid.UUID, error) {
-	return ask(ctx, r, func(s *state) []uuid.UUID {
-		var due []uuid.UUID
-		for _, id := range s.outbox.waiting.keys {
-			if len(due) >= limit {
-				break
-			}
-			if len(s.outbox.byCompany[id].due(at, 1)) > 0 {
-				due = append(due, id)
-			}
-		}
-		return due
+		return of.records(of.all.after(after, limit))
 	})
 }
 
@@ -95,13 +134,29 @@ func (tx *updating) AppendFacts(ctx context.Context, records []ticketing.FactRec
 			if err := create(u, of.byPlace, place(record), fact{record: record}, "outbox_pkey"); err != nil {
 				return err
 			}
-			if len(of.open.keys) == 0 {
-				s.outbox.waiting.add(u, record.CompanyID)
-			}
 			of.all.add(u, place(record))
-			of.open.add(u, place(record))
+			s.outbox.enter(u, fact{record: record})
 		}
 		return nil
+	})
+}
+
+// TakeFacts reads a company's oldest facts that are not dispatched: their writer is alone.
+func (tx *updating) TakeFacts(
+	ctx context.Context, companyID uuid.UUID, limit int,
+) ([]ticketing.FactRecord, error) {
+	return ask(ctx, tx.reading, func(s *state) []ticketing.FactRecord {
+		of, ok := s.outbox.byCompany[companyID]
+		if !ok {
+			return nil
+		}
+		return of.records(of.undispatched.first(limit))
+	})
+}
+
+func (tx *updating) DispatchFacts(ctx context.Context, records []ticketing.FactRecord, handled bool) error {
+	return tx.write(ctx, func(s *state, u *undo) error {
+		return s.outbox.change(u, records, func(f *fact) { f.dispatched, f.handled = true, f.handled || handled })
 	})
 }
 
@@ -115,35 +170,52 @@ func (tx *updating) LeaseFacts(
 		if !ok {
 			return nil
 		}
-		for _, place := range of.due(at, limit) {
-			record := of.byPlace[place].record
-			put(u, of.byPlace, place, fact{record: record, leased: moment(until)})
-			taken = append(taken, record)
+		for _, place := range of.free(at, limit) {
+			kept := of.byPlace[place]
+			kept.leased = moment(until)
+			put(u, of.byPlace, place, kept)
+			taken = append(taken, kept.record)
 		}
 		return nil
 	})
 	return taken, err
 }
 
+// CompleteFacts marks facts as handled. One that somebody handled already whose lease ran out stays so.
 func (tx *updating) CompleteFacts(ctx context.Context, records []ticketing.FactRecord) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
-		for _, record := range records {
-			of, ok := s.outbox.byCompany[record.CompanyID]
-			if !ok {
-				return ticketing.ErrNotFound
-			}
-			if _, kept := of.byPlace[place(record)]; !kept {
-				return ticketing.ErrNotFound
-			}
-			// Handled already by somebody whose lease ran out: it stays so.
-			if _, open := of.open.search(place(record)); !open {
-				continue
-			}
-			of.open.drop(u, place(record))
-			if len(of.open.keys) == 0 {
-				s.outbox.waiting.drop(u, record.CompanyID)
-			}
+		return s.outbox.change(u, records, func(f *fact) { f.handled = true })
+	})
+}
+
+func (tx *updating) PruneFacts(
+	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
+) (pruned int, err error) {
+	err = tx.write(ctx, func(s *state, u *undo) error {
+		of, ok := s.outbox.byCompany[companyID]
+		if !ok {
+			return nil
 		}
+		gone := of.prunable(before, limit)
+		for _, place := range gone {
+			of.all.drop(u, place)
+			take(u, of.byPlace, place)
+		}
+		pruned = len(gone)
 		return nil
 	})
+	return pruned, err
+}
+
+// prunable are the oldest places of facts that are dispatched and handled, from before a time.
+func (f *facts) prunable(before time.Time, limit int) (gone []ticketing.Position) {
+	for _, place := range f.all.below(ticketing.Position{At: moment(before)}) {
+		if len(gone) >= limit {
+			break
+		}
+		if kept := f.byPlace[place]; kept.dispatched && kept.handled {
+			gone = append(gone, place)
+		}
+	}
+	return gone
 }

@@ -24,3 +24,9 @@ func (tx *updating) AppendSecretName(ctx context.Context, name string, _ time.Ti
 		return nil
 	})
 }
+
+// sealedUnder is the name of the key that a sealed value names.
+func sealedUnder(sealed string) (name string, found bool) {
+	name, found = strings.CutPrefix(sealed, "s1:")
+	return name[:min(len(name), 16)], found
+}

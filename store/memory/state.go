@@ -22,6 +22,9 @@ type state struct {
 	accounts    accounts
 	settlements settlements
 	outbox      outbox
+	endpoints   endpoints
+	messages    messages
+	deliveries  deliveries
 	results     results
 	audit       audit
 	people      people
@@ -44,6 +47,9 @@ func newState() *state {
 		accounts:    newAccounts(),
 		settlements: newSettlements(),
 		outbox:      newOutbox(),
+		endpoints:   newEndpoints(),
+		messages:    newMessages(),
+		deliveries:  newDeliveries(),
 		results:     newResults(),
 		audit:       newAudit(),
 		people:      newPeople(),

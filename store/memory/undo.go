@@ -31,6 +31,17 @@ func put[K comparable, V any](u *undo, table map[K]V, key K, value V) {
 	})
 }
 
+// take removes what is kept under a key.
+func take[K comparable, V any](u *undo, table map[K]V, key K) {
+	old, had := table[key]
+	delete(table, key)
+	u.add(func() {
+		if had {
+			table[key] = old
+		}
+	})
+}
+
 // set changes a variable.
 func set[V any](u *undo, variable *V, value V) {
 	old := *variable

@@ -48,7 +48,7 @@ func apiKeyChecks() []Check {
 		{"api keys/answers are aligned and of their company", grounded(apiKeysAligned)},
 		{"api keys/list is in order", grounded(apiKeysListed)},
 		{"api keys/count is by status", grounded(apiKeysCounted)},
-		{"api keys/secrets in use are those of active keys and current bank accounts", grounded(secretsInUse)},
+		{"api keys/secrets in use are those of active keys, current bank accounts and signing secrets", grounded(secretsInUse)},
 		{"api keys/another company's is not changed", grounded(apiKeyOfAnother)},
 		{"api keys/the last use is never earlier", grounded(apiKeysTouched)},
 	}
@@ -90,7 +90,15 @@ func secretsInUse(ctx context.Context, s ticketing.Store) error {
 			return fmt.Errorf("append a bank account: %w", err)
 		}
 	}
-	return holds(first, second, fourth)
+	if err := holds(first, second, fourth); err != nil {
+		return err
+	}
+	signing := signingSecret(companyB, 1, 1)
+	signing.Secret = "s1:" + third + ":rest"
+	if err := keepSecrets(ctx, s, signing); err != nil {
+		return err
+	}
+	return holds(first, second, third, fourth)
 }
 
 func createAPIKeys(ctx context.Context, s ticketing.Store, keys ...ticketing.APIKeyRecord) error {

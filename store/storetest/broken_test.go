@@ -17,7 +17,7 @@ type broken struct {
 }
 
 func brokenStores() []broken {
-	return slices.Concat(brokenTransactions(), brokenReads(), brokenWrites())
+	return slices.Concat(brokenTransactions(), brokenReads(), brokenWrites(), brokenHooks())
 }
 
 type (

@@ -26,22 +26,31 @@ type sliced struct {
 	orders  []ticketing.OrderRecord
 	entries []ledger.Entry
 	facts   []ticketing.FactRecord
+	hook    ticketing.WebhookEndpointRecord
+	sent    []ticketing.DeliveryRecord
 }
 
 func newSliced() sliced {
 	event := eventRecord(ticketing.EventRef{CompanyID: companyA, ID: id(50)})
 	event.CreatedAt = at(50)
+	sent := deliveryRecord(companyA, 60, at(0))
+	sent.Attempts = []ticketing.DeliveryAttempt{{At: ticketing.Time{Time: at(1)}, Status: 500, Error: "failed"}}
 	return sliced{
 		key: apiKeyRecord(companyA, 30, at(0)), event: event,
 		results: []ticketing.ResultRecord{resultRecord(companyA, "key-1")},
 		orders:  []ticketing.OrderRecord{orderRecord(eventA, 1), orderRecord(eventA, 2)},
 		entries: entries(companyA, ledger.Float, 2),
 		facts:   []ticketing.FactRecord{factRecord(companyA, 10, at(0))},
+		hook:    endpointRecord(companyA, 1), sent: []ticketing.DeliveryRecord{sent},
 	}
 }
 
 // spoil changes everything that can be reached.
 func (c *sliced) spoil() {
+	c.hook.Events[0] = "spoilt"
+	for i := range c.sent {
+		c.sent[i].Attempts[0].Error, c.sent[i].URL = "spoilt", "spoilt"
+	}
 	c.key.Grants[0], c.event.TicketCategories[0] = "spoilt", "spoilt"
 	for i := range c.results {
 		c.results[i].Body[0] = 'X'
@@ -68,11 +77,13 @@ func readBack(ctx context.Context, tx ticketing.Tx) (sliced, error) {
 		WalletRef: ticketing.WalletRef{CompanyID: companyA, Wallet: ledger.Float}, Limit: 9,
 	})
 	facts, factErr := tx.ListFacts(ctx, companyA, ticketing.Position{}, 9)
-	if err := errors.Join(keyErr, eventErr, resultErr, orderErr, ledgerErr, factErr); err != nil {
+	hook, hookErr := tx.FindWebhookEndpoint(ctx, endpointRecord(companyA, 1).ID)
+	sent, sentErr := tx.ListDeliveries(ctx, ticketing.DeliveryQuery{CompanyID: companyA, Limit: 9})
+	if err := errors.Join(keyErr, eventErr, resultErr, orderErr, ledgerErr, factErr, hookErr, sentErr); err != nil {
 		return sliced{}, err
 	}
 	slices.Reverse(orders)
-	found := sliced{results: results, orders: orders, entries: moved, facts: facts}
+	found := sliced{results: results, orders: orders, entries: moved, facts: facts, hook: hook, sent: sent}
 	if len(keys) == 1 && len(events) == 1 {
 		found.key, found.event = keys[0], events[0]
 	}
@@ -91,6 +102,8 @@ func (c *sliced) holds(ctx context.Context, tx ticketing.Tx) error {
 		want("orders", c.orders).from(found.orders, nil),
 		want("entries", c.entries).from(found.entries, nil),
 		want("facts", c.facts).from(found.facts, nil),
+		want("endpoint", c.hook).from(found.hook, nil),
+		want("deliveries", c.sent).from(found.sent, nil),
 	)
 }
 
@@ -102,6 +115,8 @@ func (c *sliced) keep(ctx context.Context, tx ticketing.Tx) error {
 		func() error { return tx.AppendOrders(ctx, c.orders) },
 		func() error { return tx.AppendEntries(ctx, c.entries) },
 		func() error { return tx.AppendFacts(ctx, c.facts) },
+		func() error { return tx.CreateWebhookEndpoint(ctx, c.hook) },
+		func() error { return tx.AppendDeliveries(ctx, c.sent) },
 	)
 }
 
@@ -121,7 +136,10 @@ func copiedIn(ctx context.Context, s ticketing.Store) error {
 	}
 	err = update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
 		given := newSliced()
-		if err := tx.UpdateEvent(ctx, given.event); err != nil {
+		err := errors.Join(
+			tx.UpdateEvent(ctx, given.event), tx.UpdateWebhookEndpoint(ctx, given.hook), tx.UpdateDeliveries(ctx, given.sent),
+		)
+		if err != nil {
 			return err
 		}
 		given.spoil()
@@ -164,6 +182,21 @@ func copiedOut(ctx context.Context, s ticketing.Store) error {
 				return err
 			}
 			keys[0].Grants[0] = "spoilt"
+			hooks, err := tx.ListWebhookEndpoints(ctx, companyA)
+			if err != nil {
+				return err
+			}
+			hooks[0].Events[0] = "spoilt"
+			sent, err := tx.FindDelivery(ctx, id(60))
+			if err != nil {
+				return err
+			}
+			sent.Attempts[0].Error = "spoilt"
+			held, err := tx.LockPending(ctx, ticketing.WebhookEndpointRef{CompanyID: companyA, Number: 1}, 1)
+			if err != nil {
+				return err
+			}
+			held[0].Attempts[0].Error = "spoilt"
 			return original.holds(ctx, tx)
 		},
 		original.holds,

@@ -16,13 +16,15 @@ func outboxKinds() []record {
 	kept := factRecord(companyA, 10, at(0))
 	holds := func(listed ...ticketing.FactRecord) reads {
 		return func(ctx context.Context, tx ticketing.ReadTx) error {
-			var due []uuid.UUID
+			var due []ticketing.DueWork
 			if len(listed) > 0 {
-				due = []uuid.UUID{companyA}
+				due = []ticketing.DueWork{{Kind: ticketing.WorkDispatch, CompanyID: companyA}}
 			}
 			return errors.Join(
 				want("ListFacts", listed).from(tx.ListFacts(ctx, companyA, ticketing.Position{}, 9)),
-				want("DueCompanies", due).from(tx.DueCompanies(ctx, at(1), 9)),
+				want("DueWork", due).from(tx.DueWork(ctx, ticketing.WorkQuery{
+					At: at(1), After: []ticketing.DueWork{{Kind: ticketing.WorkDispatch}}, Limit: 9,
+				})),
 			)
 		}
 	}
@@ -43,11 +45,17 @@ func outboxChecks() []Check {
 		{"facts/a lease is taken back", grounded(leaseTakenBack)},
 		{"facts/a fact is leased once", grounded(factsLeasedOnce)},
 		{"facts/companies that have something due", grounded(companiesDue)},
+		{"facts/go from dispatch to telling", grounded(factsDispatched)},
+		{"facts/are taken by one at a time", grounded(factsTakenOnce)},
+		{"facts/old ones that are handled are removed", grounded(factsPruned)},
 	}
 }
 
+// appendFacts keeps facts that are dispatched.
 func appendFacts(ctx context.Context, s ticketing.Store, facts ...ticketing.FactRecord) error {
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, facts) })
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return errors.Join(tx.AppendFacts(ctx, facts), tx.DispatchFacts(ctx, facts, false))
+	})
 	if err != nil {
 		return fmt.Errorf("append facts: %w", err)
 	}
@@ -173,7 +181,7 @@ func leaseTakenBack(ctx context.Context, s ticketing.Store) error {
 	}
 	return errors.Join(
 		want("companies", []uuid.UUID{companyA}).from(read(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) ([]uuid.UUID, error) {
-			return tx.DueCompanies(ctx, at(100), 9)
+			return companiesToTell(ctx, tx, at(100), 9)
 		})),
 		want("after an Update that failed", facts).from(lease(ctx, s, at(100), 9)),
 	)
@@ -210,12 +218,22 @@ func factsLeasedOnce(ctx context.Context, s ticketing.Store) error {
 	return want("leased by anybody", facts).from(all, err)
 }
 
+// companiesToTell are the companies with facts to tell at a time.
+func companiesToTell(ctx context.Context, tx ticketing.ReadTx, when time.Time, limit int) ([]uuid.UUID, error) {
+	work, err := tx.DueWork(ctx, ticketing.WorkQuery{
+		At: when, After: []ticketing.DueWork{{Kind: ticketing.WorkTell}}, Limit: limit,
+	})
+	var companies []uuid.UUID
+	for _, due := range work {
+		companies = append(companies, due.CompanyID)
+	}
+	return companies, err
+}
+
 func companiesDue(ctx context.Context, s ticketing.Store) error {
 	due := func(when time.Time, limit int) ([]uuid.UUID, error) {
 		return read(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) ([]uuid.UUID, error) {
-			found, err := tx.DueCompanies(ctx, when, limit)
-			slices.SortFunc(found, func(a, b uuid.UUID) int { return compareText(a.String(), b.String()) })
-			return found, err
+			return companiesToTell(ctx, tx, when, limit)
 		})
 	}
 	if err := want("of nothing", []uuid.UUID(nil)).from(due(at(100), 9)); err != nil {
@@ -245,5 +263,139 @@ func companiesDue(ctx context.Context, s ticketing.Store) error {
 		func() error { return complete(ctx, s, a...) }, step("all of one company are handled", companyB),
 		func() error { return complete(ctx, s, b) }, step("all are handled"),
 		func() error { return appendFacts(ctx, s, factRecord(companyA, 12, at(3))) }, step("a new one", companyA),
+	)
+}
+
+// take takes facts of company A to dispatch, and does something with them.
+func take(
+	ctx context.Context, s ticketing.Store, limit int, then func(ctx context.Context, tx ticketing.Tx, taken []ticketing.FactRecord) error,
+) ([]ticketing.FactRecord, error) {
+	var taken []ticketing.FactRecord
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		var err error
+		if taken, err = tx.TakeFacts(ctx, companyA, limit); err != nil || then == nil {
+			return err
+		}
+		return then(ctx, tx, taken)
+	})
+	return taken, err
+}
+
+func factsDispatched(ctx context.Context, s ticketing.Store) error {
+	facts := someFacts()
+	other := factRecord(companyB, 12, at(2))
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return tx.AppendFacts(ctx, []ticketing.FactRecord{facts[3], facts[2], other, facts[0], facts[1]})
+	})
+	if err != nil {
+		return err
+	}
+	dispatch := func(handled bool) func(context.Context, ticketing.Tx, []ticketing.FactRecord) error {
+		return func(ctx context.Context, tx ticketing.Tx, taken []ticketing.FactRecord) error {
+			return tx.DispatchFacts(ctx, taken, handled)
+		}
+	}
+	none := []ticketing.FactRecord(nil)
+	return steps(
+		func() error { return want("leased before dispatch", none).from(lease(ctx, s, at(100), 9)) },
+		// What was taken and not dispatched is there again.
+		func() error { return want("taken", facts[:3]).from(take(ctx, s, 3, nil)) },
+		func() error {
+			err := failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+				return tx.DispatchFacts(ctx, facts, false)
+			})
+			return errors.Join(err, want("leased after an Update that failed", none).from(lease(ctx, s, at(100), 9)))
+		},
+		func() error { return want("taken to be told", facts[:2]).from(take(ctx, s, 2, dispatch(false))) },
+		func() error { return want("taken to nobody", facts[2:3]).from(take(ctx, s, 1, dispatch(true))) },
+		func() error { return want("leased", facts[:2]).from(lease(ctx, s, at(100), 9)) },
+		func() error { return complete(ctx, s, facts[0]) },
+		// One that is handled stays so.
+		func() error {
+			return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+				return tx.DispatchFacts(ctx, facts[:3], false)
+			})
+		},
+		func() error { return want("leased again", facts[1:2]).from(lease(ctx, s, at(9000), 9)) },
+		func() error { return want("the last one", facts[3:]).from(take(ctx, s, 9, dispatch(true))) },
+		func() error { return want("no more", none).from(take(ctx, s, 9, nil)) },
+		func() error {
+			return misses("dispatch what is missing", share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+				return tx.DispatchFacts(ctx, []ticketing.FactRecord{factRecord(companyA, 90, at(90))}, false)
+			}))
+		},
+	)
+}
+
+// factsTakenOnce takes and dispatches from several sides at once: nobody gets what another has.
+func factsTakenOnce(ctx context.Context, s ticketing.Store) error {
+	var facts []ticketing.FactRecord
+	for i := range 30 {
+		facts = append(facts, factRecord(companyA, 100+i, at(i)))
+	}
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, facts) })
+	if err != nil {
+		return err
+	}
+	dispatch := func(ctx context.Context, tx ticketing.Tx, taken []ticketing.FactRecord) error {
+		return tx.DispatchFacts(ctx, taken, false)
+	}
+	var taken [8][]ticketing.FactRecord
+	err = together(ctx, len(taken), func(n int) error {
+		for {
+			some, err := take(ctx, s, 3, dispatch)
+			if err != nil || len(some) == 0 {
+				return err
+			}
+			taken[n] = append(taken[n], some...)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("take at once: %w", err)
+	}
+	rest, err := take(ctx, s, 99, dispatch)
+	all := append(slices.Concat(taken[:]...), rest...)
+	slices.SortFunc(all, func(a, b ticketing.FactRecord) int { return a.At.Compare(b.At) })
+	return want("taken by anybody", facts).from(all, err)
+}
+
+func factsPruned(ctx context.Context, s ticketing.Store) error {
+	var facts []ticketing.FactRecord
+	for i := range 6 {
+		facts = append(facts, factRecord(companyA, 10+i, at(i)))
+	}
+	other := factRecord(companyB, 10, at(0))
+	// The second is told to nobody, the third waits for dispatch.
+	err := errors.Join(
+		appendFacts(ctx, s, facts[0], facts[1], facts[3], facts[4], facts[5], other),
+		share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, facts[2:3]) }),
+		complete(ctx, s, facts[0], facts[3], facts[4], facts[5], other),
+	)
+	if err != nil {
+		return err
+	}
+	prune := func(limit int) (pruned int, err error) {
+		err = share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			pruned, err = tx.PruneFacts(ctx, companyA, at(5), limit)
+			return err
+		})
+		return pruned, err
+	}
+	left := func(left ...ticketing.FactRecord) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return errors.Join(
+				want("left", left).from(tx.ListFacts(ctx, companyA, ticketing.Position{}, 9)),
+				want("of another company", []ticketing.FactRecord{other}).from(tx.ListFacts(ctx, companyB, ticketing.Position{}, 9)),
+			)
+		})
+	}
+	err = failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return want("removed in an Update that fails", 3).from(tx.PruneFacts(ctx, companyA, at(5), 9))
+	})
+	return errors.Join(err,
+		left(facts...),
+		want("the oldest two", 2).from(prune(2)), left(facts[1], facts[2], facts[4], facts[5]),
+		want("the rest", 1).from(prune(9)), left(facts[1], facts[2], facts[5]),
+		want("no more", 0).from(prune(9)),
 	)
 }

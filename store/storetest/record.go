@@ -27,7 +27,8 @@ func records() []record {
 	return slices.Concat(
 		companyKinds(), brandingKinds(), commissionKinds(), apiKeyKinds(), categoryKinds(), eventKinds(),
 		inventoryKinds(), orderKinds(), admissionKinds(), orderEndingKinds(), walletKinds(), ledgerKinds(),
-		bankAccountKinds(), settlementKinds(), outboxKinds(), auditKinds(), userKinds(), memberKinds(), caseKinds(),
+		bankAccountKinds(), settlementKinds(), outboxKinds(), endpointKinds(), signingSecretKinds(),
+		messageKinds(), deliveryKinds(), auditKinds(), userKinds(), memberKinds(), caseKinds(),
 	)
 }
 

@@ -74,7 +74,7 @@ func companyRecord(id uuid.UUID) ticketing.CompanyRecord {
 		Verification: ticketing.VerificationRecord{
 			Status: ticketing.VerificationApproved, ApprovalExpiresAt: at(9000), Reason: awkward,
 		},
-		BrandingVersion: 1, CreatedAt: at(0), UpdatedAt: at(1),
+		BrandingVersion: 1, WebhookEndpoints: 12, CreatedAt: at(0), UpdatedAt: at(1),
 	}
 }
 
@@ -184,6 +184,7 @@ func creditRecord(companyID uuid.UUID, reference string) ticketing.FloatCreditRe
 func factRecord(companyID uuid.UUID, n int, when time.Time) ticketing.FactRecord {
 	return ticketing.FactRecord{
 		CompanyID: companyID, At: when, ID: id(n), Type: ticketing.FactOrderCreated, Subject: id(n + 1),
+		Endpoints: int64(n),
 	}
 }
 

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/delivery"
+)
+
+// webhookBench measures deliveries: one process sells, delivers and receives.
+type webhookBench struct {
+	*bench
+
+	svc      *ticketing.Service // sells and delivers
+	receiver *benchReceiver
+	before   int64 // checkouts from before there were endpoints
+}
+
+const (
+	// eventsOfSale is what each checkout of a bench tells: order.created and commission.accrued.
+	eventsOfSale = 2
+	// warmUpSales are sold and delivered before anything is measured.
+	warmUpSales = 500
+	// mostBacklog bounds what is delivered as fast as it can in a run.
+	mostBacklog = 1_000_000
+	// arrivalPause is how often it is looked how much has arrived, and stall how long nothing may arrive: longer than
+	// the wait before a second attempt.
+	arrivalPause = 2 * time.Millisecond
+	stall        = 60 * time.Second
+)
+
+// measureWebhooks measures how fast what was sold before is delivered, and how long what is sold takes to arrive.
+func (b *bench) measureWebhooks(ctx context.Context) (benchShown, error) {
+	w, err := b.newWebhookBench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.progress.tell("warming up", "")
+	speed, err := w.drain(ctx, warmUpSales)
+	if err != nil {
+		return nil, err
+	}
+	report := &webhookReport{
+		Op: b.Op, Store: b.place.store(), Companies: len(b.shops), Endpoints: int(b.Endpoints),
+		Connections: int(b.Connections), Seconds: b.Duration.Seconds(), Rate: int(b.Rate),
+		Preload: benchPreload{Orders: int(b.Preload), Seconds: rounded(b.preloading.Seconds())},
+	}
+	for i := range int(b.Runs) {
+		b.progress.tell(fmt.Sprintf("run %d of %d", i+1, int(b.Runs)), "")
+		backlog := min(speed*b.Duration.Seconds(), mostBacklog)
+		if speed, err = w.drain(ctx, int(backlog)/w.ofSale()+1); err != nil {
+			return nil, err
+		}
+		latencies, err := w.pace(ctx)
+		if err != nil {
+			return nil, err
+		}
+		report.Runs = append(report.Runs, newWebhookRun(speed, latencies))
+	}
+	report.summarise()
+	if report.Verified, err = w.verify(ctx); err != nil {
+		return nil, err
+	}
+	if report.Books, err = b.verify(ctx); err != nil {
+		return nil, err
+	}
+	return report, report.failure()
+}
+
+// ofSale is how many deliveries a checkout makes.
+func (w *webhookBench) ofSale() int { return eventsOfSale * int(w.Endpoints) }
+
+// expected is how many deliveries there are when everything has arrived.
+func (w *webhookBench) expected() int64 { return (w.sold - w.before) * int64(w.ofSale()) }
+
+// newWebhookBench starts the receiver and registers its endpoints.
+func (b *bench) newWebhookBench(ctx context.Context) (*webhookBench, error) {
+	receiver, err := newBenchReceiver(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start a receiver: %w", err)
+	}
+	b.ends = append(b.ends, func(context.Context) error { return receiver.server.Close() })
+	sender, err := delivery.New(&delivery.Config{AllowPrivate: true, RootCAs: receiver.roots})
+	if err != nil {
+		return nil, err
+	}
+	b.ends = append(b.ends, func(context.Context) error { return sender.Close() })
+	w := &webhookBench{bench: b, receiver: receiver, before: b.sold}
+	w.svc, err = ticketing.New(b.store, &ticketing.Config{
+		SecretKeys: [][]byte{b.secret}, Grouping: b.grouping().config(), Sender: sender, AllowPrivateWebhooks: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.ends = append(b.ends, drained(w.svc))
+	op := w.svc.As(ticketing.Staff("bench"))
+	for _, shop := range b.shops {
+		for range int(b.Endpoints) {
+			issued, err := op.CreateWebhookEndpoint(ctx, shop.Company, ticketing.WebhookEndpointParams{
+				URL:    receiver.address(),
+				Events: []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactCommissionAccrued},
+			})
+			if err != nil {
+				return nil, err
+			}
+			receiver.expect(string(issued.Secret))
+		}
+	}
+	return w, nil
+}
+
+// drain sells, then delivers all of it, and tells how many deliveries a second were made and written down.
+func (w *webhookBench) drain(ctx context.Context, sales int) (speed float64, err error) {
+	if err := w.sell(ctx, sales, 1, "selling what is delivered", func(int, ticketing.Order) {}); err != nil {
+		return 0, err
+	}
+	if err := w.place.analyze(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	stop := background(ctx, w.svc)
+	err = errors.Join(w.arrive(ctx, "delivering"), stop(ctx))
+	return float64(sales*w.ofSale()) / time.Since(began).Seconds(), err
+}
+
+// arrive waits until everything has arrived.
+func (w *webhookBench) arrive(ctx context.Context, what string) error {
+	ticker := time.NewTicker(arrivalPause)
+	defer ticker.Stop()
+	last, grew := int64(-1), time.Now()
+	for {
+		arrived := w.receiver.arrived()
+		if arrived >= w.expected() {
+			return nil
+		}
+		w.progress.tell(what, "%d of %d", arrived, w.expected())
+		if arrived > last {
+			last, grew = arrived, time.Now()
+		}
+		if time.Since(grew) > stall {
+			return &failure{code: "BENCH_FAILED", text: fmt.Sprintf("%d of %d deliveries did not arrive",
+				w.expected()-arrived, w.expected())}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// pace sells at the rate that was asked for while it delivers, and returns how long events took from the answer to the
+// sale, which comes after its commit, to the receiver.
+func (w *webhookBench) pace(ctx context.Context) (*histogram, error) {
+	if err := w.restock(ctx, nil); err != nil {
+		return nil, err
+	}
+	stop := background(ctx, w.svc)
+	w.receiver.watch(true)
+	committed, err := w.sellEvenly(ctx)
+	if err == nil {
+		err = w.arrive(ctx, "delivering")
+	}
+	w.receiver.watch(false)
+	if err := errors.Join(err, stop(ctx)); err != nil {
+		return nil, err
+	}
+	var latencies histogram
+	for _, a := range w.receiver.watched() {
+		if at, known := committed[a.order]; known {
+			latencies.record(max(a.at.Sub(at), time.Microsecond))
+		}
+	}
+	return &latencies, nil
+}
+
+// sellEvenly sells at the rate that was asked for, whatever a sale takes, and returns when each order was answered.
+func (w *webhookBench) sellEvenly(ctx context.Context) (map[uuid.UUID]time.Time, error) {
+	var (
+		mu        sync.Mutex
+		committed = map[uuid.UUID]time.Time{}
+		failed    error
+		all       sync.WaitGroup
+	)
+	interval := eventsOfSale * time.Second / time.Duration(w.Rate)
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	sales := max(int(w.Duration.Duration/interval), 1)
+	for i := range sales {
+		w.progress.tell("selling at the rate", "%d of %d orders", i, sales)
+		all.Go(func() {
+			task := benchTask{shop: &w.shops[i%len(w.shops)], id: uuid.NewString()}
+			order, err := w.svc.Checkout(ctx, task.shop.caller(), task.key(), task.checkout(1))
+			mu.Lock()
+			defer mu.Unlock()
+			committed[order.ID] = time.Now()
+			failed = errors.Join(failed, err)
+		})
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+	all.Wait()
+	w.took(int64(sales), 1)
+	w.sold += int64(len(committed))
+	return committed, errors.Join(failed, ctx.Err())
+}
+
+// verify proves that each event of each sale reached each endpoint of its company, and that the database says so.
+func (w *webhookBench) verify(ctx context.Context) (webhookVerified, error) {
+	v := webhookVerified{
+		Expected: w.expected(), Arrived: w.receiver.arrived(), Requests: w.receiver.requests(),
+		Refused: w.receiver.refused(), Problems: []string{},
+	}
+	op := w.svc.As(ticketing.Staff("bench"))
+	for i, shop := range w.shops {
+		w.progress.tell("verifying the deliveries", "%d of %d companies", i, len(w.shops))
+		for _, status := range []ticketing.DeliveryStatus{"", ticketing.DeliverySucceeded} {
+			number, err := op.CountDeliveries(ctx, shop.Company, ticketing.DeliveryFilter{Status: status})
+			if err != nil {
+				return v, fmt.Errorf("count the deliveries: %w", err)
+			}
+			if status == "" {
+				v.Deliveries += int64(number)
+			} else {
+				v.Succeeded += int64(number)
+			}
+		}
+	}
+	v.judge()
+	return v, nil
+}
+
+// webhookVerified is what became of the deliveries.
+type webhookVerified struct {
+	OK         bool     `json:"ok"`
+	Expected   int64    `json:"expected"`   // events, once for each endpoint
+	Deliveries int64    `json:"deliveries"` // that the database has
+	Succeeded  int64    `json:"succeeded"`  // of them
+	Arrived    int64    `json:"arrived"`    // once for each event and endpoint
+	Requests   int64    `json:"requests"`   // that verified, those that came again too
+	Refused    int64    `json:"refused"`    // that did not verify
+	Problems   []string `json:"problems"`
+}
+
+func (v *webhookVerified) judge() {
+	for _, count := range []struct {
+		what string
+		is   int64
+	}{
+		{"deliveries were made", v.Deliveries},
+		{"deliveries are told to have succeeded", v.Succeeded},
+		{"events arrived", v.Arrived},
+	} {
+		if count.is != v.Expected {
+			v.Problems = append(v.Problems, fmt.Sprintf("%d %s, not %d", count.is, count.what, v.Expected))
+		}
+	}
+	if v.Refused > 0 {
+		v.Problems = append(v.Problems, fmt.Sprintf("%d requests had no valid signature", v.Refused))
+	}
+	slices.Sort(v.Problems)
+	v.OK = len(v.Problems) == 0
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/webhook"
+)
+
+// benchReceiver receives what a bench delivers, over TLS, at an address of this machine for each endpoint.
+type benchReceiver struct {
+	server *http.Server
+	origin string
+	roots  *x509.CertPool
+
+	verified, unverified atomic.Int64
+	watching             atomic.Bool
+
+	mu      sync.Mutex
+	secrets []string // of each endpoint
+	seen    map[arrivedOnce]bool
+	noted   []arrivedAt
+}
+
+// arrivedOnce is an event at an endpoint.
+type arrivedOnce struct {
+	endpoint int
+	event    [36]byte
+}
+
+// arrivedAt is when an event about an order arrived first.
+type arrivedAt struct {
+	order uuid.UUID
+	at    time.Time
+}
+
+func newBenchReceiver(ctx context.Context) (*benchReceiver, error) {
+	certificate, err := newCertificate()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &benchReceiver{
+		origin: "https://" + listener.Addr().String() + "/", roots: x509.NewCertPool(), seen: map[arrivedOnce]bool{},
+	}
+	r.roots.AddCert(certificate.Leaf)
+	r.server = &http.Server{
+		Handler: http.HandlerFunc(r.receive), ReadHeaderTimeout: headerTimeout,
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	}
+	go func() { _ = r.server.ServeTLS(listener, "", "") }()
+	return r, nil
+}
+
+// newCertificate makes a certificate for this machine, for a day.
+func newCertificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}
+
+// address is where the next endpoint receives.
+func (r *benchReceiver) address() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.origin + strconv.Itoa(len(r.secrets))
+}
+
+// expect has the next endpoint accept what a secret signs.
+func (r *benchReceiver) expect(secret string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.secrets = append(r.secrets, secret)
+}
+
+// receive takes what verifies, as a receiver has to (section 6.4), and remembers it.
+func (r *benchReceiver) receive(w http.ResponseWriter, request *http.Request) {
+	at := time.Now()
+	endpoint, event, body, err := r.check(request, at)
+	if err != nil {
+		r.unverified.Add(1)
+		http.Error(w, "not accepted", http.StatusBadRequest)
+		return
+	}
+	order := uuid.Nil
+	if r.watching.Load() {
+		order = orderOf(body)
+	}
+	r.mu.Lock()
+	once := arrivedOnce{endpoint: endpoint, event: event}
+	if first := !r.seen[once]; first && order != uuid.Nil {
+		r.noted = append(r.noted, arrivedAt{order: order, at: at})
+	}
+	r.seen[once] = true
+	r.mu.Unlock()
+	r.verified.Add(1)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+var errNoEndpoint = errors.New("no endpoint")
+
+func (r *benchReceiver) check(request *http.Request, at time.Time) (endpoint int, event [36]byte, body []byte, err error) {
+	if body, err = io.ReadAll(http.MaxBytesReader(nil, request.Body, webhook.MaxBody)); err != nil {
+		return 0, event, nil, err
+	}
+	endpoint, err = strconv.Atoi(strings.TrimPrefix(request.URL.Path, "/"))
+	if err != nil {
+		return 0, event, nil, err
+	}
+	r.mu.Lock()
+	known := endpoint >= 0 && endpoint < len(r.secrets)
+	secret := ""
+	if known {
+		secret = r.secrets[endpoint]
+	}
+	r.mu.Unlock()
+	if !known || len(request.Header.Get(webhook.HeaderEventID)) != len(event) {
+		return 0, event, nil, errNoEndpoint
+	}
+	copy(event[:], request.Header.Get(webhook.HeaderEventID))
+	return endpoint, event, body, webhook.Verify(request.Header.Get(webhook.HeaderSignature), body, at, secret)
+}
+
+// orderOf is the order that an event is about; none where it is about something else.
+func orderOf(body []byte) uuid.UUID {
+	event, err := webhook.ParseEvent(body)
+	if err != nil {
+		return uuid.Nil
+	}
+	id := ""
+	switch data := event.Data.(type) {
+	case webhook.OrderCreated:
+		id = data.Order.ID
+	case webhook.CommissionAccrued:
+		id = data.OrderID
+	}
+	order, _ := uuid.Parse(id)
+	return order
+}
+
+// arrived is how many events arrived, once for each endpoint.
+func (r *benchReceiver) arrived() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int64(len(r.seen))
+}
+
+func (r *benchReceiver) requests() int64 { return r.verified.Load() }
+
+func (r *benchReceiver) refused() int64 { return r.unverified.Load() }
+
+// watch says whether it is noted when events arrive.
+func (r *benchReceiver) watch(on bool) { r.watching.Store(on) }
+
+// watched is when events arrived since it was asked last.
+func (r *benchReceiver) watched() []arrivedAt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	noted := r.noted
+	r.noted = nil
+	return noted
+}

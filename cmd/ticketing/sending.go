@@ -1,0 +1,62 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/delivery"
+)
+
+// sending are the flags about what leaves the service.
+type sending struct {
+	NoWebhooks          bool      `help:"Deliver no webhooks; another server does." name:"no-webhooks"`
+	WebhookAllowPrivate bool      `help:"Let webhooks go to private addresses; for development only."`
+	WebhookCAFile       roots     `help:"PEM file of certificates that receivers of webhooks may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
+	WebhookRetention    retention `default:"30d" help:"How long deliveries that have ended are kept, such as 30d or 12h; 0 is for ever." placeholder:"TIME"`
+	FactRetention       retention `default:"0" help:"How long facts that were told and delivered are kept, such as 365d; 0 is for ever." placeholder:"TIME"`
+}
+
+// configure has a service send webhooks, which is counted. The function that it returns ends what is
+// kept open for sending.
+func (s *sending) configure(cfg *ticketing.Config, m *webhookMetrics) (func(), error) {
+	cfg.AllowPrivateWebhooks = s.WebhookAllowPrivate
+	cfg.WebhookRetention, cfg.FactRetention = cmp.Or(s.WebhookRetention.Duration, longestRetention),
+		s.FactRetention.Duration
+	cfg.MeterProvider = exhaustedMeters{counter: m.exhausted}
+	if s.NoWebhooks {
+		return func() {}, nil
+	}
+	sender, err := delivery.New(&delivery.Config{AllowPrivate: s.WebhookAllowPrivate, RootCAs: s.WebhookCAFile.pool})
+	if err != nil {
+		return nil, fmt.Errorf("webhooks: %w", err)
+	}
+	cfg.Sender = countedSender{Sender: sender, metrics: m}
+	return func() { _ = sender.Close() }, nil
+}
+
+// retention is how long something is kept; zero is for ever.
+type retention struct{ time.Duration }
+
+const (
+	day              = 24 * time.Hour
+	longestRetention = 100 * 365 * day
+)
+
+func (v *retention) UnmarshalText(text []byte) error {
+	given := string(text)
+	parsed, err := time.ParseDuration(given)
+	if number, ok := strings.CutSuffix(given, "d"); ok {
+		var days uint64
+		days, err = strconv.ParseUint(number, 10, 16)
+		parsed = time.Duration(days) * day
+	}
+	if err != nil || parsed > longestRetention || (parsed != 0 && parsed < time.Hour) {
+		return badValue("must be a time such as 30d or 12h, at least 1h, or 0 for ever")
+	}
+	v.Duration = parsed
+	return nil
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
+
+type webhookCommands struct {
+	Create  webhookCreate  `cmd:"" help:"Register an endpoint. Its signing secret is shown this once."`
+	List    webhookList    `cmd:"" help:"List the endpoints of a company."`
+	Show    webhookShow    `cmd:"" help:"Show an endpoint."`
+	Update  webhookUpdate  `cmd:"" help:"Change the address or the types of an endpoint."`
+	Enable  webhookEnable  `cmd:"" help:"Deliver to an endpoint again what happens from now on."`
+	Disable webhookDisable `cmd:"" help:"Stop delivering to an endpoint, and cancel what waits for it."`
+	Delete  webhookDelete  `cmd:"" help:"Remove an endpoint, and cancel what waits for it."`
+
+	Rotate   webhookRotate   `cmd:"" help:"Prepare the next signing secret. It is shown this once."`
+	Activate webhookActivate `cmd:"" help:"Sign new deliveries with the prepared secret."`
+	Reseal   webhookReseal   `cmd:"" help:"Encrypt all signing secrets under the first master secret."`
+
+	Deliveries webhookDeliveries `cmd:"" help:"List the deliveries of a company, newest first."`
+	Delivery   webhookDelivery   `cmd:"" help:"Show a delivery, attempt by attempt."`
+	Replay     webhookReplay     `cmd:"" help:"Deliver again: one, or all of a time."`
+
+	Listen  webhookListen  `cmd:"" help:"Relay a company's events to an address on this machine, as they happen."`
+	Trigger webhookTrigger `cmd:"" help:"Send a sample event."`
+}
+
+// endpointArg is the endpoint that a command is about.
+type endpointArg struct {
+	Endpoint id `arg:"" help:"Id of the endpoint." placeholder:"ENDPOINT"`
+}
+
+// allowPrivate is the flag of those who may give an endpoint an address.
+type allowPrivate struct {
+	WebhookAllowPrivate bool `help:"Take localhost, IP addresses and names of private networks, too; for development only."`
+}
+
+func (a allowPrivate) config() *ticketing.Config {
+	return &ticketing.Config{AllowPrivateWebhooks: a.WebhookAllowPrivate}
+}
+
+const privateWarning = "--webhook-allow-private is for development only: never use it in production"
+
+// warn logs a warning where private addresses are taken: after the act, so that a refusal stays alone on standard error.
+func (a allowPrivate) warn(ctx context.Context, p *program) {
+	if !a.WebhookAllowPrivate {
+		return
+	}
+	var handler slog.Handler = slog.NewTextHandler(p.stderr, nil)
+	if p.JSON {
+		handler = slog.NewJSONHandler(p.stderr, nil)
+	}
+	slog.New(handler).WarnContext(ctx, privateWarning)
+}
+
+type webhookCreate struct {
+	companyArg
+	allowPrivate
+
+	URL    string   `help:"Where to deliver, an HTTPS address that the public can reach." name:"url" placeholder:"URL" required:""`
+	Events []string `help:"The types that are delivered, see below." placeholder:"TYPE" required:""`
+}
+
+func (*webhookCreate) Help() string {
+	return `A company has at most 10 endpoints, disabled ones counted. The types are
+
+` + webhookTypeList() + `
+What happens from now on is delivered, signed with the secret that is printed. A server that runs delivers it.
+
+    ticketing webhook create COMPANY --url https://lagos.example/hooks --events order.created,ticket.validated`
+}
+
+// webhookTypeList are the types, each on a line.
+func webhookTypeList() string {
+	var list strings.Builder
+	for _, kind := range ticketing.WebhookEventTypes() {
+		list.WriteString("    " + string(kind) + "\n")
+	}
+	return list.String()
+}
+
+func factTypes(names []string) []ticketing.FactType {
+	if names == nil {
+		return nil
+	}
+	types := make([]ticketing.FactType, len(names))
+	for i, name := range names {
+		types[i] = ticketing.FactType(name)
+	}
+	return types
+}
+
+func (c *webhookCreate) Run(ctx context.Context, p *program) error {
+	outlivePipe()
+	return p.operateWith(ctx, c.config(), func(op ticketing.Operator) error {
+		issued, err := op.CreateWebhookEndpoint(ctx, c.Company.UUID, ticketing.WebhookEndpointParams{
+			URL: c.URL, Events: factTypes(c.Events),
+		})
+		if err != nil {
+			return err
+		}
+		c.warn(ctx, p)
+		err = p.show(issued, slices.Insert(endpointFields(issued.WebhookEndpoint), 1,
+			field{"Secret", string(issued.Secret)})...)
+		return unshown(err, "the endpoint "+issued.ID.String()+" was registered but its secret could not be shown: delete it")
+	})
+}
+
+func endpointFields(endpoint ticketing.WebhookEndpoint) []field {
+	return []field{
+		{"ID", endpoint.ID.String()},
+		{"URL", endpoint.URL},
+		{"Events", typeNames(endpoint.Events)},
+		{"Status", string(endpoint.Status)},
+		{"Next secret", map[bool]string{true: "prepared", false: "-"}[endpoint.PendingSecret]},
+	}
+}
+
+// typeNames are types for a person, and for --events.
+func typeNames(types []ticketing.FactType) string {
+	names := make([]string, len(types))
+	for i, kind := range types {
+		names[i] = string(kind)
+	}
+	return strings.Join(names, ",")
+}
+
+type webhookList struct{ companyArg }
+
+func (c *webhookList) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		endpoints, err := op.ListWebhookEndpoints(ctx, c.Company.UUID)
+		if err != nil {
+			return err
+		}
+		list := p.list("ID", "STATUS", "URL", "EVENTS")
+		for _, endpoint := range endpoints {
+			err := list.add(endpoint, endpoint.ID.String(), string(endpoint.Status), endpoint.URL,
+				typeNames(endpoint.Events))
+			if err != nil {
+				return err
+			}
+		}
+		return list.end()
+	})
+}
+
+type webhookShow struct{ endpointArg }
+
+func (c *webhookShow) Run(ctx context.Context, p *program) error {
+	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
+		return op.GetWebhookEndpoint(ctx, c.Endpoint.UUID)
+	})
+}
+
+type webhookUpdate struct {
+	endpointArg
+	allowPrivate
+
+	URL    *string  `help:"Where to deliver from now on." name:"url" placeholder:"URL"`
+	Events []string `help:"The types that are delivered from now on, instead of those before." placeholder:"TYPE"`
+}
+
+func (*webhookUpdate) Help() string {
+	return `What waits to be delivered, or to be tried again, keeps the address that it was made for. The types are
+
+` + webhookTypeList() + `
+    ticketing webhook update ENDPOINT --url https://lagos.example/v2/hooks`
+}
+
+func (c *webhookUpdate) Run(ctx context.Context, p *program) error {
+	if c.URL == nil && c.Events == nil {
+		return badValue("nothing to change: give --url, --events or both")
+	}
+	return p.endpoint(ctx, c.config(), func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
+		endpoint, err := op.UpdateWebhookEndpoint(ctx, c.Endpoint.UUID, ticketing.WebhookEndpointUpdate{
+			URL: c.URL, Events: factTypes(c.Events),
+		})
+		if err == nil {
+			c.warn(ctx, p)
+		}
+		return endpoint, err
+	})
+}
+
+type webhookEnable struct{ endpointArg }
+
+func (*webhookEnable) Help() string {
+	return `What happened while it was disabled is not delivered by itself: "ticketing webhook replay" delivers what was ` +
+		`cancelled then.`
+}
+
+func (c *webhookEnable) Run(ctx context.Context, p *program) error {
+	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
+		return op.EnableWebhookEndpoint(ctx, c.Endpoint.UUID)
+	})
+}
+
+type webhookDisable struct {
+	endpointArg
+	finality
+}
+
+func (c *webhookDisable) Run(ctx context.Context, p *program) error {
+	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
+		if err := c.asked(ctx, p, op, c.finality, "Disable %s and cancel what waits for it?"); err != nil {
+			return ticketing.WebhookEndpoint{}, err
+		}
+		return op.DisableWebhookEndpoint(ctx, c.Endpoint.UUID)
+	})
+}
+
+// asked asks whether to do something with the endpoint, which the question names.
+func (c endpointArg) asked(
+	ctx context.Context, p *program, op ticketing.Operator, f finality, question string,
+) error {
+	return f.confirm(p, func() (string, error) {
+		endpoint, err := op.GetWebhookEndpoint(ctx, c.Endpoint.UUID)
+		if err != nil {
+			return "", err
+		}
+		name, err := companyArg{Company: id{endpoint.CompanyID}}.named(ctx, op)
+		return fmt.Sprintf(question, fmt.Sprintf("the endpoint %s of the company %s", endpoint.URL, name)), err
+	})
+}
+
+type webhookDelete struct {
+	endpointArg
+	finality
+}
+
+func (*webhookDelete) Help() string {
+	return `It is shown as it was. Its place among the ten of the company is free, and its deliveries stay to be seen.`
+}
+
+func (c *webhookDelete) Run(ctx context.Context, p *program) error {
+	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
+		err := c.asked(ctx, p, op, c.finality, "Delete %s and cancel what waits for it?")
+		if err != nil {
+			return ticketing.WebhookEndpoint{}, err
+		}
+		endpoint, err := op.GetWebhookEndpoint(ctx, c.Endpoint.UUID)
+		if err != nil {
+			return endpoint, err
+		}
+		return endpoint, op.DeleteWebhookEndpoint(ctx, c.Endpoint.UUID)
+	})
+}
+
+type webhookRotate struct{ endpointArg }
+
+func (*webhookRotate) Help() string {
+	return `The secret that is active goes on signing. Let the receiver accept both, then
+
+    ticketing webhook activate ENDPOINT
+
+Preparing again replaces a secret that was prepared and not activated.`
+}
+
+func (c *webhookRotate) Run(ctx context.Context, p *program) error {
+	outlivePipe()
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		prepared, err := op.PrepareWebhookSecret(ctx, c.Endpoint.UUID)
+		if err != nil {
+			return err
+		}
+		err = p.show(prepared,
+			field{"ID", prepared.ID.String()},
+			field{"Secret", string(prepared.Secret)},
+		)
+		return unshown(err, "a secret was prepared for the endpoint "+prepared.ID.String()+
+			" but could not be shown: prepare another")
+	})
+}
+
+type webhookActivate struct {
+	endpointArg
+	finality
+}
+
+func (*webhookActivate) Help() string {
+	return `The receiver has to accept the prepared secret by now, and the old one until the deliveries that were made ` +
+		`under it have ended: for ten minutes and as long as the receiver is away.`
+}
+
+func (c *webhookActivate) Run(ctx context.Context, p *program) error {
+	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
+		err := c.asked(ctx, p, op, c.finality, "Sign with the prepared secret what is delivered to %s?")
+		if err != nil {
+			return ticketing.WebhookEndpoint{}, err
+		}
+		return op.ActivateWebhookSecret(ctx, c.Endpoint.UUID)
+	})
+}
+
+// endpoint does something with an endpoint and shows it.
+func (p *program) endpoint(
+	ctx context.Context, cfg *ticketing.Config, do func(op ticketing.Operator) (ticketing.WebhookEndpoint, error),
+) error {
+	return p.operateWith(ctx, cfg, func(op ticketing.Operator) error {
+		endpoint, err := do(op)
+		if err != nil {
+			return err
+		}
+		return p.show(endpoint, endpointFields(endpoint)...)
+	})
+}
+
+type webhookReseal struct{}
+
+func (*webhookReseal) Help() string {
+	return `It is a step of replacing the master secret: give the new one first, and the old one, too. It may be ` +
+		`repeated, and deliveries go on. "Left" are those that could not be encrypted anew; they still need the old secret.
+
+    TICKETING_SECRET_KEY=NEW,OLD ticketing webhook reseal`
+}
+
+func (*webhookReseal) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		done, err := op.ResealWebhookSecrets(ctx)
+		if err != nil {
+			return err
+		}
+		return p.show(done,
+			field{"Resealed", strconv.Itoa(done.Resealed)},
+			field{"Left", strconv.Itoa(done.Left)},
+		)
+	})
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/webhook"
+)
+
+type webhookListen struct {
+	companyArg
+
+	ForwardTo     forwardURL    `help:"Where to relay to, an http or https address, as a rule on this machine." placeholder:"URL" required:""`
+	Secret        listenSecret  `help:"The secret to sign with. Defaults to a new one, which is printed." placeholder:"SECRET"`
+	Events        []webhookType `help:"Relay these types only." placeholder:"TYPE"`
+	PrintJSON     bool          `help:"Print the body of each event, too." name:"print-json"`
+	WebhookCAFile roots         `help:"PEM file of certificates that the address may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
+}
+
+func (*webhookListen) Help() string {
+	return `It relays what happens from its start on, replayed events too, as if the company had an endpoint there for all ` +
+		`types: the same body and headers, and a valid signature. It needs neither an endpoint nor a server that runs, and ` +
+		`it tries each event once. Ctrl-C ends it.
+
+    ticketing webhook listen COMPANY --forward-to http://127.0.0.1:3000/hooks
+    ticketing webhook trigger COMPANY order.created
+
+The secret is told on standard error, then each event on a line of its own, with --json an object, on standard output.`
+}
+
+// Bounds of the developer's loop.
+const (
+	followInterval = 500 * time.Millisecond // how often it is asked what has happened
+	followBatch    = 100
+	followPatience = 5 * time.Second // how long a question waits for the database
+)
+
+func (c *webhookListen) Run(ctx context.Context, p *program) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	relay := newRelay(c.ForwardTo.url, c.Secret.secret(), c.WebhookCAFile.pool)
+	defer relay.close()
+	err := p.operate(ctx, func(op ticketing.Operator) error {
+		_, place, err := op.FollowWebhooks(ctx, c.Company.UUID, ticketing.WebhookPlace{}, followBatch)
+		if err != nil {
+			return err
+		}
+		if err := c.begin(p, relay); err != nil {
+			return err
+		}
+		return c.follow(ctx, p, op, relay, place)
+	})
+	if ctx.Err() != nil {
+		return ignoring(err, context.Canceled)
+	}
+	return err
+}
+
+// begin tells that events are relayed from now on, and what they are signed with.
+func (c *webhookListen) begin(p *program, relay *relay) error {
+	if p.JSON {
+		return encode(p.stderr, struct {
+			ForwardTo string `json:"forwardTo"`
+			Secret    string `json:"secret"`
+		}{relay.url, relay.secret})
+	}
+	_, err := fmt.Fprintf(p.stderr, "relaying to %s, signed with %s\n", relay.url, relay.secret)
+	return written(err)
+}
+
+// follow relays what happens until ctx ends. A database that is away for a while is waited for.
+func (c *webhookListen) follow(
+	ctx context.Context, p *program, op ticketing.Operator, relay *relay, place ticketing.WebhookPlace,
+) error {
+	away := false
+	for {
+		events, next, err := c.ask(ctx, op, place)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !passing(err):
+			return err
+		case err != nil && !away:
+			_, _, message := p.explain(err)
+			fmt.Fprintln(p.stderr, "ticketing: "+message+"; waiting for it")
+		case err == nil:
+			place = next
+		}
+		away = err != nil
+		for _, event := range events {
+			if !c.wants(event.Type) {
+				continue
+			}
+			if err := c.tell(p, event, relay.post(ctx, event)); err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if len(events) == followBatch {
+			continue // There may be more already.
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(followInterval):
+		}
+	}
+}
+
+func (c *webhookListen) ask(
+	ctx context.Context, op ticketing.Operator, place ticketing.WebhookPlace,
+) ([]ticketing.WebhookEvent, ticketing.WebhookPlace, error) {
+	ctx, cancel := context.WithTimeout(ctx, followPatience)
+	defer cancel()
+	return op.FollowWebhooks(ctx, c.Company.UUID, place, followBatch)
+}
+
+// passing tells whether what failed may do without anybody's help in a while.
+func passing(err error) bool {
+	return errors.Is(err, ticketing.ErrUnavailable) || errors.Is(err, ticketing.ErrBusy) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+func (c *webhookListen) wants(kind ticketing.FactType) bool {
+	return len(c.Events) == 0 || slices.Contains(c.Events, webhookType{kind})
+}
+
+// relayed is what became of an event.
+type relayed struct {
+	At         ticketing.Time     `json:"at"`
+	EventID    uuid.UUID          `json:"eventId"`
+	EventType  ticketing.FactType `json:"eventType"`
+	DeliveryID uuid.UUID          `json:"deliveryId"`
+	HTTPStatus *int               `json:"httpStatus"` // nil: no answer
+	Error      *string            `json:"error"`
+	DurationMS int64              `json:"durationMs"`
+	Body       json.RawMessage    `json:"body,omitempty"`
+}
+
+// tell prints what became of an event.
+func (c *webhookListen) tell(p *program, event ticketing.WebhookEvent, did relayed) error {
+	if p.JSON {
+		if c.PrintJSON {
+			did.Body = event.Body
+		}
+		return encode(p.stdout, did)
+	}
+	told := ""
+	if did.HTTPStatus != nil {
+		told = strconv.Itoa(*did.HTTPStatus)
+	}
+	if did.Error != nil {
+		told = *did.Error
+	}
+	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n", did.At, did.EventType, did.EventID, told, did.DurationMS)
+	if c.PrintJSON {
+		text += string(event.Body) + "\n"
+	}
+	_, err := fmt.Fprint(p.stdout, text)
+	return written(err)
+}
+
+type webhookTrigger struct {
+	companyArg
+	finality
+
+	Type webhookType `arg:"" help:"Type of the event." placeholder:"TYPE"`
+}
+
+func (*webhookTrigger) Help() string {
+	return `It is an event of made-up data, delivered like any other to the endpoints that are subscribed to its type, by a ` +
+		`server that runs, and relayed by "ticketing webhook listen". Nothing is sold, but nothing in it says so: it is signed ` +
+		`and looks real to a receiver, so take a company whose endpoints are for trying out. The types are
+
+` + webhookTypeList() + `
+    ticketing webhook trigger COMPANY order.created`
+}
+
+func (c *webhookTrigger) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		err := c.confirm(p, func() (string, error) {
+			name, err := c.named(ctx, op)
+			return fmt.Sprintf("Send a made-up %s, which looks real, to the endpoints of the company %s?", c.Type.FactType, name), err
+		})
+		if err != nil {
+			return err
+		}
+		event, err := op.TriggerWebhook(ctx, c.Company.UUID, c.Type.FactType)
+		if err != nil {
+			return err
+		}
+		return p.show(event,
+			field{"ID", event.ID.String()},
+			field{"Type", string(event.Type)},
+			field{"Body", string(event.Body)},
+		)
+	})
+}
+
+// listenSecret is a signing secret that a developer chose.
+type listenSecret struct{ text string }
+
+func (v *listenSecret) UnmarshalText(text []byte) error {
+	const shortest, longest = 8, 256
+	if len(text) < shortest || len(text) > longest {
+		return badValue("must be %d to %d bytes", shortest, longest)
+	}
+	v.text = string(text)
+	return nil
+}
+
+// secret is the one that was given, or a new one of the form that endpoints have.
+func (v listenSecret) secret() string {
+	if v.text != "" {
+		return v.text
+	}
+	return webhook.SecretPrefix + newSecretText()
+}

@@ -1,0 +1,208 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/ticketingtest"
+	"github.com/floatgate/ticketing/webhook"
+)
+
+// heard is a local receiver of webhooks: what package webhook accepted, and with what it answers.
+func heard(t *testing.T, secret string) (url string, deliveries chan webhook.Delivery) {
+	t.Helper()
+	deliveries = make(chan webhook.Delivery, 100)
+	handler := webhook.Handler(webhook.FixedSecrets(secret), func(_ context.Context, d webhook.Delivery) error {
+		deliveries <- d
+		return nil
+	}, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/elsewhere" {
+			http.Redirect(w, r, "/", http.StatusFound)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, deliveries
+}
+
+// next is the next delivery that was heard.
+func next(t *testing.T, deliveries <-chan webhook.Delivery) webhook.Delivery {
+	t.Helper()
+	select {
+	case delivery := <-deliveries:
+		return delivery
+	case <-time.After(patience):
+		t.Fatal("nothing is heard")
+		return webhook.Delivery{}
+	}
+}
+
+// listen starts to relay, and waits until it does.
+func (s *shell) listen(args ...string) *process {
+	s.t.Helper()
+	p := s.start(append([]string{"webhook", "listen"}, args...)...)
+	select {
+	case <-p.told:
+	case <-p.read:
+		s.t.Fatalf("it ended:\n%s", p.errors())
+	case <-time.After(patience):
+		s.t.Fatal("it does not listen")
+	}
+	return p
+}
+
+// line reads the next line of a process's output.
+func line(t *testing.T, from *bufio.Reader) string {
+	t.Helper()
+	text, err := from.ReadString('\n')
+	must(t, err)
+	return strings.TrimSuffix(text, "\n")
+}
+
+const developersSecret = "svc_whsec_" + "developer-0123456789-0123456789-0123456789-01"
+
+// A developer sees every type of event on a local address, each with a signature that package webhook accepts, without
+// an endpoint and without a server that runs, and a line for each. Ctrl-C ends it, which is no failure.
+func TestListenRelaysWhatIsTriggered(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	url, deliveries := heard(t, developersSecret)
+	p := sh.listen(company, "--forward-to", url+"/hooks", "--secret", developersSecret)
+	is.Equal(p.errors(), "relaying to "+url+"/hooks, signed with "+developersSecret+"\n")
+	for _, kind := range []string{"order.created", "commission.accrued", "balance.low", "ticket.validated"} {
+		event := sh.object("webhook", "trigger", company, kind)
+		hasMembers(t, event, "id", "type")
+		is.Equal(event["type"], kind)
+		got := next(t, deliveries)
+		is.Equal(got.Event.ID, event["id"])
+		is.Equal(got.Event.Type, kind)
+		words := strings.Fields(line(t, p.stdout))
+		is.Equal(words[1:4], []string{kind, event["id"].(string), "204"})
+		_, err := time.Parse(time.RFC3339, words[0])
+		is.NoErr(err)
+		is.Equal(words[5], "ms")
+	}
+	p.signal(syscall.SIGINT)
+	is.Equal(p.wait(), 0)
+	is.Equal(len(sh.array("webhook", "deliveries", company)), 0) // It is no endpoint's.
+}
+
+// What is sold while it listens is relayed, of the types that were asked for; for scripts there is an object for each,
+// and the secret is a new one each time.
+func TestListenForScripts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	shop := sh.openShop()
+	receiver := ticketingtest.NewWebhooks(t)
+	p := sh.listen(shop.companyID, "--forward-to", receiver.URL, "--webhook-ca-file", roots(t, receiver), "--events",
+		"order.created,ticket.validated", "--json", "--print-json")
+	var begun struct{ ForwardTo, Secret string }
+	is.NoErr(json.Unmarshal([]byte(p.errors()), &begun))
+	is.Equal(begun.ForwardTo, receiver.URL)
+	is.True(strings.HasPrefix(begun.Secret, webhook.SecretPrefix))
+	receiver.SetSecrets(begun.Secret)
+
+	_, origin := sh.serve("--rate-limit", "0", "--no-webhooks")
+	status, body := send(t, http.MethodPost, origin+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
+	is.Equal(status, http.StatusCreated)
+	got, err := receiver.Wait(soon(t), 1)
+	is.NoErr(err)
+	is.NoErr(got[0].Err)
+	is.Equal(got[0].Delivery.Event.Data.(webhook.OrderCreated).Order.ID, orderID(t, body))
+	var told map[string]any
+	is.NoErr(json.Unmarshal([]byte(line(t, p.stdout)), &told))
+	hasMembers(t, told, "at", "eventId", "eventType", "deliveryId", "httpStatus", "error", "durationMs", "body")
+	is.Equal(told["eventId"], got[0].EventID)
+	is.Equal(told["deliveryId"], got[0].DeliveryID)
+	is.Equal(told["httpStatus"], 204.0)
+	is.Equal(told["error"], nil)
+	is.Equal(told["body"].(map[string]any)["id"], got[0].EventID)
+	// Not commission.accrued, which the sale told, too.
+	sh.object("webhook", "trigger", shop.companyID, "ticket.validated")
+	is.True(strings.Contains(line(t, p.stdout), `"eventType":"ticket.validated"`))
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+}
+
+// The relay's request has the headers of a delivery and no others, and goes to no address that an endpoint's is shorter
+// than.
+func TestListenSendsWhatADeliveryHas(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	headers := make(chan http.Header, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header }))
+	t.Cleanup(server.Close)
+	p := sh.listen(company, "--forward-to", server.URL)
+	sh.object("webhook", "trigger", company, "balance.low")
+	relayed := slices.Sorted(maps.Keys(<-headers))
+	is.Equal(relayed, []string{
+		"Content-Length", "Content-Type", "User-Agent", "X-Service-Delivery-Id", "X-Service-Event", "X-Service-Event-Id",
+		"X-Service-Signature",
+	})
+	p.signal(syscall.SIGINT)
+	is.Equal(p.wait(), 0)
+	code, message := sh.refusal("webhook", "listen", company, "--forward-to", server.URL+"/"+strings.Repeat("a", 2048))
+	is.Equal(code+" "+message, "INVALID_REQUEST --forward-to: must have at most 2048 characters")
+}
+
+// An address that redirects or does not answer is told as such, is not tried again, and keeps nothing from what follows.
+func TestListenTellsWhatFails(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	url, deliveries := heard(t, developersSecret)
+	elsewhere := sh.listen(company, "--forward-to", url+"/elsewhere")
+	nobodyThere := sh.listen(company, "--forward-to", "http://127.0.0.1:1")
+	otherSecret := sh.listen(company, "--forward-to", url, "--json")
+	for range 2 {
+		sh.object("webhook", "trigger", company, "balance.low")
+		is.True(strings.Contains(line(t, elsewhere.stdout), "  302  "))
+		is.True(strings.Contains(line(t, nobodyThere.stdout), "connection refused"))
+		is.True(strings.Contains(line(t, otherSecret.stdout), `"httpStatus":400,"error":null`))
+	}
+	is.Equal(len(deliveries), 0)
+}
+
+// A database that is away for a while ends no relay: it says so once, waits, and goes on with what has happened by then.
+func TestListenOutlivesItsDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server := pgtest.Start(t, "fsync=off")
+	sh := newShell(t).with("TICKETING_DATABASE", server.DSN("postgres"), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32))
+	company := sh.openShop().companyID
+	url, deliveries := heard(t, developersSecret)
+	p := sh.listen(company, "--forward-to", url, "--secret", developersSecret)
+	first := sh.object("webhook", "trigger", company, "balance.low")
+	is.Equal(next(t, deliveries).Event.ID, first["id"])
+	for range 2 {
+		server.Stop()
+		p.tellsNow("; waiting for it")
+		server.Restart()
+		more := sh.object("webhook", "trigger", company, "balance.low")
+		is.Equal(next(t, deliveries).Event.ID, more["id"])
+	}
+	p.signal(syscall.SIGINT)
+	is.Equal(p.wait(), 0)
+	is.Equal(strings.Count(p.errors(), "; waiting for it"), 2)
+	is.Equal(len(deliveries), 0)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/webhook"
+)
+
+// relay posts events to a developer's address: whichever, since whoever runs it may reach it anyway. Otherwise it is as
+// strict as what delivers to endpoints (section 6.3): no redirects, no proxy, ten seconds, 64 KiB.
+type relay struct {
+	url, secret string
+	client      *http.Client
+}
+
+const (
+	relayTimeout  = 10 * time.Second
+	maxRelayedTo  = 64 << 10
+	relayUserName = "Service-Webhooks/1.0"
+)
+
+func newRelay(to, secret string, roots *x509.CertPool) *relay {
+	transport := &http.Transport{
+		DialContext:       (&net.Dialer{Timeout: relayTimeout}).DialContext,
+		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true,
+		// What delivers to endpoints asks for no compression either.
+		DisableCompression: true,
+	}
+	return &relay{url: to, secret: secret, client: &http.Client{
+		Transport: transport, Timeout: relayTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func (r *relay) close() { r.client.CloseIdleConnections() }
+
+// post makes the one attempt, as a delivery of its own.
+func (r *relay) post(ctx context.Context, event ticketing.WebhookEvent) relayed {
+	at := time.Now()
+	did := relayed{
+		At: ticketing.Time{Time: at.UTC()}, EventID: event.ID, EventType: event.Type, DeliveryID: uuid.New(),
+	}
+	status, err := r.send(ctx, event, did.DeliveryID, at)
+	did.DurationMS = time.Since(at).Milliseconds()
+	if err != nil {
+		text := relayError(err)
+		did.Error = &text
+	} else {
+		did.HTTPStatus = &status
+	}
+	return did
+}
+
+func (r *relay) send(
+	ctx context.Context, event ticketing.WebhookEvent, deliveryID uuid.UUID, at time.Time,
+) (status int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(event.Body))
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Content-Type", "application/json; charset=utf-8")
+	request.Header.Set("User-Agent", relayUserName)
+	request.Header.Set(webhook.HeaderEventID, event.ID.String())
+	request.Header.Set(webhook.HeaderEvent, string(event.Type))
+	request.Header.Set(webhook.HeaderDeliveryID, deliveryID.String())
+	request.Header.Set(webhook.HeaderSignature, webhook.Sign(r.secret, at, event.Body))
+	response, err := r.client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, response.Body, maxRelayedTo) // Nothing in it matters, not even whether all of it came.
+	return response.StatusCode, nil
+}
+
+// relayError is what a person is told of an attempt without an answer.
+func relayError(err error) string {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return "no answer within " + relayTimeout.String()
+	}
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		err = of.Err
+	}
+	return err.Error()
+}
+
+// newSecretText is what follows the prefix of a new signing secret: 32 random bytes.
+func newSecretText() string {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // It never fails.
+	return base64.RawURLEncoding.EncodeToString(random)
+}

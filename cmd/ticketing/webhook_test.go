@@ -1,0 +1,353 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/ticketingtest"
+	"github.com/floatgate/ticketing/webhook"
+)
+
+// hooks is an address that an endpoint may have.
+const hooks = "https://lagos.example/hooks"
+
+// hooked is an endpoint of a company that delivers to a receiver, which verifies with the endpoint's secret.
+func (s *shell) hooked(company string, to *ticketingtest.Webhooks, types ...string) map[string]any {
+	s.t.Helper()
+	endpoint := s.object("webhook", "create", company, "--url", to.URL, "--events", strings.Join(types, ","),
+		"--webhook-allow-private")
+	to.SetSecrets(endpoint["secret"].(string))
+	return endpoint
+}
+
+// sends starts a server that delivers to receivers on this machine.
+func (s *shell) sends(to *ticketingtest.Webhooks) (p *process, origin string) {
+	s.t.Helper()
+	return s.serve("--rate-limit", "0", "--webhook-allow-private", "--webhook-ca-file", roots(s.t, to))
+}
+
+// roots is a file of the certificates that a receiver is trusted by.
+func roots(t *testing.T, of *ticketingtest.Webhooks) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "roots.pem")
+	must(t, os.WriteFile(path, of.RootsPEM(), 0o600))
+	return path
+}
+
+// Endpoints are run by commands alone, and each prints at least the members that scripts rely on. A secret is shown when
+// it is made, and never again.
+func TestWebhookEndpointCommands(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	is.Equal(len(sh.array("webhook", "list", company)), 0)
+
+	created := sh.object("webhook", "create", company, "--url", hooks, "--events", "ticket.validated,order.created")
+	hasMembers(t, created, "id", "url", "events", "status", "secret")
+	is.Equal(created["url"], hooks)
+	is.Equal(created["events"], []any{"order.created", "ticket.validated"})
+	is.Equal(created["status"], "ENABLED")
+	first := created["secret"].(string)
+	is.True(strings.HasPrefix(first, webhook.SecretPrefix))
+	delete(created, "secret")
+	id := created["id"].(string)
+	is.Equal(sh.array("webhook", "list", company), []map[string]any{created})
+	is.Equal(sh.object("webhook", "show", id), created)
+
+	changed := sh.object("webhook", "update", id, "--url", hooks+"/2", "--events", "balance.low")
+	is.Equal(changed["url"], hooks+"/2")
+	is.Equal(changed["events"], []any{"balance.low"})
+	is.Equal(sh.object("webhook", "update", id, "--events", "commission.accrued")["url"], hooks+"/2")
+	is.Equal(sh.object("webhook", "disable", id)["status"], "DISABLED")
+	is.Equal(sh.object("webhook", "enable", id)["status"], "ENABLED")
+
+	code, _ := sh.refusal("webhook", "activate", id)
+	is.Equal(code, "CONFLICT") // Nothing was prepared.
+	prepared := sh.object("webhook", "rotate", id)
+	is.Equal(prepared["id"], id)
+	second := prepared["secret"].(string)
+	is.True(strings.HasPrefix(second, webhook.SecretPrefix) && second != first)
+	hasMembers(t, sh.object("webhook", "activate", id), "id", "url", "events", "status")
+	hasMembers(t, sh.object("webhook", "reseal"), "resealed", "left")
+
+	deleted := sh.object("webhook", "delete", id)
+	is.Equal(deleted["id"], id)
+	is.Equal(len(sh.array("webhook", "list", company)), 0)
+	for _, args := range [][]string{
+		{"show", id},
+		{"delete", id},
+		{"enable", id},
+		{"disable", id},
+		{"rotate", id},
+		{"activate", id},
+		{"update", id, "--url", hooks},
+		{"delivery", nobody},
+		{"replay", nobody},
+		{"trigger", nobody, "order.created"},
+		{"create", nobody, "--url", hooks, "--events", "order.created"},
+		{"listen", nobody, "--forward-to", "http://127.0.0.1:1/"},
+	} {
+		code, message := sh.refusal(append([]string{"webhook"}, args...)...)
+		is.Equal(code, "NOT_FOUND")
+		is.True(!strings.Contains(message, nobody))
+	}
+
+	told := fmt.Sprint(sh.array("audit", "list", company))
+	for _, action := range []string{"webhook.create", "webhook.delete"} {
+		is.True(strings.Contains(told, action))
+	}
+	for _, secret := range []string{first, second} {
+		is.True(!strings.Contains(told, secret[len(webhook.SecretPrefix):]))
+	}
+}
+
+// A company has ten endpoints at most, and one that is deleted makes room.
+func TestTenWebhookEndpoints(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	create := []string{"webhook", "create", company, "--url", hooks, "--events", "order.created"}
+	var last string
+	for range 10 {
+		last = sh.object(create...)["id"].(string)
+	}
+	code, _ := sh.refusal(create...)
+	is.Equal(code, "CONFLICT")
+	sh.object("webhook", "disable", last)
+	code, _ = sh.refusal(create...)
+	is.Equal(code, "CONFLICT")
+	sh.object("webhook", "delete", last)
+	sh.object(create...)
+	is.Equal(len(sh.array("webhook", "list", company)), 10)
+}
+
+// Whoever opens private addresses is warned in the log, once the endpoint has one.
+func TestPrivateWebhookAddressIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	create := []string{"webhook", "create", company, "--events", "order.created", "--url", "https://127.0.0.1/h"}
+	const warning = "--webhook-allow-private is for development only: never use it in production"
+	for _, flag := range []string{"--webhook-allow-private", "--webhook-allow-private --json"} {
+		did := sh.run(append(create, strings.Fields(flag)...)...)
+		is.Equal(did.status, 0)
+		is.Equal(strings.Count(did.stderr, warning), 1)
+		is.True(strings.Contains(did.stderr, "WARN"))
+	}
+	var line struct{ Level, Msg string }
+	id := sh.array("webhook", "list", company)[0]["id"].(string)
+	did := sh.run("webhook", "update", id, "--url", "https://127.0.0.1/2", "--webhook-allow-private", "--json")
+	is.NoErr(json.Unmarshal([]byte(did.stderr), &line))
+	is.Equal(line.Level+" "+line.Msg, "WARN "+warning)
+	is.Equal(sh.run("webhook", "update", id, "--url", hooks).stderr, "")
+}
+
+// An address that only this machine or its network knows is refused, unless a developer allows it with every command.
+func TestPrivateWebhookAddressNeedsTheFlag(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	create := []string{"webhook", "create", company, "--events", "order.created", "--url"}
+	for _, url := range []string{
+		"https://127.0.0.1/h", "https://localhost/h", "https://[::1]/h", "https://hooks.internal/h",
+	} {
+		code, message := sh.refusal(append(create, url)...)
+		is.Equal(code, "INVALID_REQUEST")
+		is.True(strings.HasPrefix(message, "url: "))
+		id := sh.object(append(create, url, "--webhook-allow-private")...)["id"].(string)
+		code, _ = sh.refusal("webhook", "update", id, "--url", url+"/2")
+		is.Equal(code, "INVALID_REQUEST")
+		sh.object("webhook", "update", id, "--url", url+"/2", "--webhook-allow-private")
+		sh.object("webhook", "delete", id)
+	}
+	for _, url := range []string{
+		"https://2130706433/h", "http://lagos.example/h", "https://u:hush@lagos.example/h", "https://lagos.example/h#f",
+	} {
+		for _, args := range [][]string{append(create, url), append(create, url, "--webhook-allow-private")} {
+			code, message := sh.refusal(args...)
+			is.Equal(code, "INVALID_REQUEST")
+			is.True(!strings.Contains(message, "hush"))
+		}
+	}
+}
+
+// What people read names the endpoint and its types, and never a secret that was shown before.
+func TestWebhookOutputForPeople(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	did := sh.run("webhook", "create", company, "--url", hooks, "--events", "order.created")
+	is.Equal(did.status, 0)
+	_, rest, found := strings.Cut(did.stdout, webhook.SecretPrefix)
+	is.True(found)
+	secret, _, _ := strings.Cut(rest, "\n")
+	is.Equal(len(secret), 43)
+	id := sh.array("webhook", "list", company)[0]["id"].(string)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"list", company}, "  ENABLED  " + hooks + "  order.created\n"},
+		{[]string{"show", id}, "Next secret  -\n"},
+		{[]string{"update", id, "--events", "balance.low"}, "Events       balance.low\n"},
+		{[]string{"disable", id}, "Status       DISABLED\n"},
+		{[]string{"delete", id}, "URL          " + hooks + "\n"},
+	} {
+		did := sh.run(append([]string{"webhook"}, test.args...)...)
+		is.Equal(did.status, 0)
+		if !strings.Contains(did.stdout, test.want) {
+			t.Errorf("ticketing webhook %s: %q is missing in\n%s", test.args[0], test.want, did.stdout)
+		}
+		is.True(!strings.Contains(did.stdout, secret))
+	}
+}
+
+// A sale reaches the receiver once it is signed by the endpoint's secret, and is seen as a delivery; what failed for
+// good, or was delivered, is replayed: with another delivery, of the same event, with the same body.
+func TestDeliveriesAndReplay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	shop := sh.openShop()
+	receiver := ticketingtest.NewWebhooks(t)
+	endpoint := sh.hooked(shop.companyID, receiver, "order.created")
+	p, origin := sh.sends(receiver)
+	status, body := send(t, "POST", origin+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
+	is.Equal(status, 201)
+	got, err := receiver.Wait(soon(t), 1)
+	is.NoErr(err)
+	is.NoErr(got[0].Err)
+	is.Equal(got[0].Delivery.Event.Data.(webhook.OrderCreated).Order.ID, orderID(t, body))
+
+	id := got[0].DeliveryID
+	delivery := sh.delivered(id)
+	hasMembers(t, delivery, "id", "eventId", "eventType", "endpointId", "url", "status", "attempts", "lastHttpStatus",
+		"lastError", "nextAttemptAt", "createdAt")
+	is.Equal(delivery["eventId"], got[0].EventID)
+	is.Equal(delivery["eventType"], "order.created")
+	is.Equal(delivery["endpointId"], endpoint["id"])
+	is.Equal(delivery["url"], receiver.URL)
+	is.Equal(delivery["status"], "SUCCEEDED")
+	is.Equal(delivery["attempts"], 1.0)
+	is.Equal(delivery["lastHttpStatus"], 204.0)
+	is.Equal(delivery["lastError"], nil)
+	is.Equal(delivery["nextAttemptAt"], nil)
+
+	replayed := sh.object("webhook", "replay", id)
+	hasMembers(t, replayed, "id", "eventId", "status")
+	is.True(replayed["id"] != id)
+	is.Equal(replayed["eventId"], delivery["eventId"])
+	got, err = receiver.Wait(soon(t), 2)
+	is.NoErr(err)
+	is.NoErr(got[1].Err)
+	is.Equal(got[1].DeliveryID, replayed["id"])
+	is.Equal(string(got[1].Body), string(got[0].Body))
+	sh.delivered(got[1].DeliveryID)
+
+	listed := sh.array("webhook", "deliveries", shop.companyID)
+	is.Equal(len(listed), 2)
+	is.Equal(listed[0]["id"], replayed["id"]) // The newest first.
+	hasMembers(t, listed[0], "id", "eventId", "eventType", "endpointId", "url", "status", "attempts", "lastHttpStatus",
+		"lastError", "nextAttemptAt", "createdAt")
+	for _, test := range []struct {
+		flags string
+		want  int
+	}{
+		{"--status SUCCEEDED", 2},
+		{"--status FAILED", 0},
+		{"--type order.created --endpoint " + endpoint["id"].(string), 2},
+		{"--type balance.low", 0},
+		{"--since 2020-01-01 --until 2999-01-01", 2},
+		{"--until 2020-01-01", 0},
+		{"--limit 1", 1},
+	} {
+		found := sh.array(append([]string{"webhook", "deliveries", shop.companyID}, strings.Fields(test.flags)...)...)
+		if len(found) != test.want {
+			t.Errorf("%s: %d deliveries, not %d", test.flags, len(found), test.want)
+		}
+	}
+	code, _ := sh.refusal("webhook", "deliveries", shop.companyID, "--endpoint", nobody)
+	is.Equal(code, "NOT_FOUND")
+	table := sh.run("webhook", "deliveries", shop.companyID)
+	is.Equal(strings.Count(table.stdout, "\n"), 3)
+	is.True(strings.Contains(sh.run("webhook", "delivery", id).stdout, "Attempt 1"))
+
+	window := []string{"webhook", "replay", "--company", shop.companyID, "--since", "2020-01-01"}
+	did := sh.object(append(window, "--status", "SUCCEEDED", "--rate", "1000")...)
+	is.Equal(did, map[string]any{"replayed": 1.0, "skipped": 1.0}) // Both are of one event.
+	got, err = receiver.Wait(soon(t), 3)
+	is.NoErr(err)
+	ids := map[string]bool{}
+	for _, delivery := range got {
+		is.Equal(delivery.EventID, got[0].EventID)
+		ids[delivery.DeliveryID] = true
+	}
+	is.Equal(len(ids), 3)
+	is.Equal(sh.object(append(window, "--until", "2020-01-02")...), map[string]any{"replayed": 0.0, "skipped": 0.0})
+
+	attempt := delivery["log"].([]any)[0].(map[string]any)
+	is.Equal(attempt["httpStatus"], 204.0)
+	told, has := attempt["error"]
+	is.True(has && told == nil) // null, as wherever there is none
+
+	sh.object("webhook", "disable", endpoint["id"].(string))
+	code, _ = sh.refusal("webhook", "replay", id)
+	is.Equal(code, "CONFLICT")
+	code, _ = sh.refusal(append(window, "--endpoint", endpoint["id"].(string))...)
+	is.Equal(code, "CONFLICT")
+	for _, rate := range []string{"0", "10001", "-1"} {
+		code, message := sh.refusal("webhook", "replay", "--company", nobody, "--status", "FAILED", "--rate", rate)
+		is.Equal(code+" "+message, "INVALID_REQUEST --rate: must be a whole number from 1 to 10000") // before the company is looked for
+	}
+	for _, secret := range []string{endpoint["secret"].(string), "ada@example.com"} {
+		is.True(!strings.Contains(p.errors(), secret))
+		is.True(!strings.Contains(fmt.Sprint(delivery, listed, table.stdout), secret))
+	}
+}
+
+// delivered waits until a delivery has ended, and shows it.
+func (s *shell) delivered(id string) (delivery map[string]any) {
+	s.t.Helper()
+	eventually(s.t, "the delivery ends", func() bool {
+		delivery = s.object("webhook", "delivery", id)
+		return delivery["status"] != "PENDING"
+	})
+	return delivery
+}
+
+// Deliveries are listed past the pages that they are read in, and no more than asked for.
+func TestDeliveryListIsWhole(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	receiver := ticketingtest.NewWebhooks(t)
+	sh.hooked(company, receiver, "balance.low")
+	const events = 102 // A page holds 100.
+	for range events {
+		is.Equal(sh.run("webhook", "trigger", company, "balance.low").status, 0)
+	}
+	sh.sends(receiver)
+	_, err := receiver.Wait(soon(t), events)
+	is.NoErr(err)
+	listed := sh.array("webhook", "deliveries", company)
+	is.Equal(len(listed), events)
+	seen := map[any]bool{}
+	for _, delivery := range listed {
+		seen[delivery["id"]] = true
+	}
+	is.Equal(len(seen), events)
+	is.Equal(sh.array("webhook", "deliveries", company, "--limit", "101")[100]["id"], listed[100]["id"])
+	is.Equal(len(sh.array("webhook", "deliveries", company, "--limit", "101")), 101)
+}

@@ -1,0 +1,201 @@
+package ticketing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ticketingtest"
+	"github.com/floatgate/ticketing/webhook"
+)
+
+// inbox is where the webhooks of a test are posted to. It verifies each, keeps it, and answers as it is told.
+type inbox struct {
+	clock   func() time.Time
+	secrets map[uuid.UUID][]string // by endpoint, every version
+	mu      sync.Mutex
+	got     []posted
+	answers map[uuid.UUID]func(ctx context.Context, post posted) (int, error) // by endpoint; none: 200
+	faults  []error
+	came    chan struct{} // closed and made anew with every post
+}
+
+// posted is an attempt as it came.
+type posted struct {
+	ticketing.WebhookPost
+
+	At     time.Time
+	Secret int // which version signed it: 1, 2 …
+}
+
+func newInbox(clock func() time.Time) *inbox {
+	return &inbox{
+		clock: clock, secrets: make(map[uuid.UUID][]string), came: make(chan struct{}),
+		answers: make(map[uuid.UUID]func(context.Context, posted) (int, error)),
+	}
+}
+
+// Post is the Sender of a test.
+func (i *inbox) Post(ctx context.Context, post ticketing.WebhookPost) (int, error) {
+	got := posted{WebhookPost: post, At: i.clock()}
+	i.mu.Lock()
+	got.Body = slices.Clone(post.Body)
+	for n, secret := range i.secrets[post.EndpointID] {
+		if webhook.Verify(post.Signature, post.Body, got.At, secret) == nil {
+			got.Secret = n + 1
+		}
+	}
+	event, err := webhook.ParseEvent(post.Body)
+	if err == nil && (got.Secret == 0 || event.ID != post.EventID.String() || event.Type != string(post.EventType)) {
+		err = fmt.Errorf("a webhook that no receiver takes: %v of %s", post.DeliveryID, event.Type)
+	}
+	i.faults = append(i.faults, err)
+	i.got = append(i.got, got)
+	close(i.came)
+	i.came = make(chan struct{})
+	answer := i.answers[post.EndpointID]
+	i.mu.Unlock()
+	if answer != nil {
+		return answer(ctx, got)
+	}
+	return 200, nil
+}
+
+func (i *inbox) answer(endpoint uuid.UUID, answer func(ctx context.Context, post posted) (int, error)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.answers[endpoint] = answer
+}
+
+// answering answers always alike.
+func answering(code int) func(context.Context, posted) (int, error) {
+	return func(context.Context, posted) (int, error) { return code, nil }
+}
+
+func hang(ctx context.Context, _ posted) (int, error) {
+	<-ctx.Done()
+	return 0, errors.New("no answer in time")
+}
+
+func (i *inbox) all(t testing.TB) []posted {
+	t.Helper()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	is.New(t).NoErr(errors.Join(i.faults...)) // Every attempt is one that a receiver takes.
+	return slices.Clone(i.got)
+}
+
+func (i *inbox) of(t testing.TB, endpoint uuid.UUID) []posted {
+	t.Helper()
+	return slices.DeleteFunc(i.all(t), func(p posted) bool { return p.EndpointID != endpoint })
+}
+
+// wait waits for posts to an endpoint.
+func (i *inbox) wait(t testing.TB, endpoint uuid.UUID, n int) {
+	t.Helper()
+	for {
+		i.mu.Lock()
+		came := i.came
+		i.mu.Unlock()
+		got := i.of(t, endpoint)
+		if len(got) >= n {
+			return
+		}
+		select {
+		case <-came:
+		case <-t.Context().Done():
+			t.Fatalf("%d of %d webhooks came", len(got), n)
+		}
+	}
+}
+
+// register makes an endpoint that is subscribed to these types, to all four where none is named.
+func (i *inbox) register(
+	t testing.TB, shop *ticketingtest.Shop, events ...ticketing.FactType,
+) ticketing.WebhookEndpoint {
+	t.Helper()
+	if len(events) == 0 {
+		events = ticketing.WebhookEventTypes()
+	}
+	made, err := shop.Staff.CreateWebhookEndpoint(t.Context(), shop.Company.ID, ticketing.WebhookEndpointParams{
+		URL: "https://hooks.example.com/" + uuid.NewString(), Events: events,
+	})
+	is.New(t).NoErr(err)
+	i.know(made.ID, made.Secret)
+	return made.WebhookEndpoint
+}
+
+// know has the inbox verify with a secret from now on.
+func (i *inbox) know(endpoint uuid.UUID, secret ticketing.WebhookSecret) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.secrets[endpoint] = append(i.secrets[endpoint], string(secret))
+}
+
+// rotate gives an endpoint its next secret.
+func (i *inbox) rotate(t testing.TB, shop *ticketingtest.Shop, endpoint uuid.UUID) {
+	t.Helper()
+	is := is.New(t)
+	next, err := shop.Staff.PrepareWebhookSecret(t.Context(), endpoint)
+	is.NoErr(err)
+	i.know(endpoint, next.Secret)
+	_, err = shop.Staff.ActivateWebhookSecret(t.Context(), endpoint)
+	is.NoErr(err)
+}
+
+// onCompany runs fn behind the shop's shared gate.
+func onCompany(t testing.TB, shop *ticketingtest.Shop, fn func(ctx context.Context, tx ticketing.Tx) error) {
+	t.Helper()
+	is.New(t).NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+			return err
+		}
+		return fn(ctx, tx)
+	}))
+}
+
+// sender is a service on the shop's store that posts to an inbox.
+func sender(t testing.TB, shop *ticketingtest.Shop, in ticketing.Sender, more ...func(*ticketing.Config)) *ticketing.Service {
+	t.Helper()
+	config := ticketing.Config{
+		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Sender: in,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	for _, m := range more {
+		m(&config)
+	}
+	svc, err := ticketing.New(shop.Store, &config)
+	is.New(t).NoErr(err)
+	return svc
+}
+
+// send is a pass of a service that goes well.
+func send(t testing.TB, svc *ticketing.Service) int {
+	t.Helper()
+	sent, err := svc.SendWebhooks(t.Context())
+	is.New(t).NoErr(err)
+	return sent
+}
+
+// deliveries are all of a shop's, the oldest first.
+func deliveries(t testing.TB, shop *ticketingtest.Shop) []ticketing.DeliveryRecord {
+	t.Helper()
+	var all []ticketing.DeliveryRecord
+	is.New(t).NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		var err error
+		all, err = tx.ListDeliveries(ctx, ticketing.DeliveryQuery{
+			CompanyID: shop.Company.ID, OldestFirst: true, Limit: 100_000,
+		})
+		return err
+	}))
+	return all
+}

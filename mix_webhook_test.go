@@ -1,0 +1,170 @@
+package ticketing_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// everyOther is a receiver that takes every other webhook.
+type everyOther struct{ posts atomic.Int64 }
+
+func (e *everyOther) Post(context.Context, ticketing.WebhookPost) (int, error) {
+	return 200 + 300*int(e.posts.Add(1)%2), nil
+}
+
+func mixedSender(t testing.TB, shop *ticketingtest.Shop) *ticketing.Service {
+	t.Helper()
+	svc, err := ticketing.New(shop.Store, &ticketing.Config{
+		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Sender: new(everyOther),
+	})
+	is.New(t).NoErr(err)
+	return svc
+}
+
+// endpoint is one of a company's webhook endpoints; nil where it has none.
+func (h hand) endpoint(ctx context.Context) (uuid.UUID, error) {
+	endpoints, err := h.staff.ListWebhookEndpoints(ctx, h.company())
+	if err != nil || len(endpoints) == 0 {
+		return uuid.Nil, err
+	}
+	return endpoints[h.dice(len(endpoints), "endpoint")].ID, nil
+}
+
+func (h hand) webhook(ctx context.Context) error {
+	if h.dice(2, "new") == 0 {
+		_, err := h.staff.CreateWebhookEndpoint(ctx, h.company(), hookParams())
+		return err
+	}
+	id, err := h.endpoint(ctx)
+	if err == nil {
+		_, err = h.staff.UpdateWebhookEndpoint(ctx, id, ticketing.WebhookEndpointUpdate{
+			Events: ticketing.WebhookEventTypes()[h.dice(4, "type"):],
+		})
+	}
+	return err
+}
+
+func (h hand) webhookSecret(ctx context.Context) error {
+	id, err := h.endpoint(ctx)
+	switch {
+	case err != nil:
+	case h.dice(2, "step") == 0:
+		_, err = h.staff.PrepareWebhookSecret(ctx, id)
+	default:
+		_, err = h.staff.ActivateWebhookSecret(ctx, id)
+	}
+	return err
+}
+
+func (h hand) webhookStatus(ctx context.Context) error {
+	id, err := h.endpoint(ctx)
+	switch {
+	case err != nil:
+	case h.often("enable"):
+		_, err = h.staff.EnableWebhookEndpoint(ctx, id)
+	default:
+		_, err = h.staff.DisableWebhookEndpoint(ctx, id)
+	}
+	return err
+}
+
+func (h hand) deleteWebhook(ctx context.Context) error {
+	id, err := h.endpoint(ctx)
+	if err == nil && !h.often("leave it") {
+		err = h.staff.DeleteWebhookEndpoint(ctx, id)
+	}
+	return err
+}
+
+// sendWebhooks is a pass of a service of its own, since those of a mix send nothing. It is none within a transaction.
+func (h hand) sendWebhooks(ctx context.Context) error {
+	if h.within {
+		return nil
+	}
+	_, err := h.sender.SendWebhooks(ctx)
+	return err
+}
+
+func (h hand) replay(ctx context.Context) error {
+	company := h.company()
+	if h.dice(3, "window") == 0 {
+		_, err := h.staff.ReplayDeliveries(ctx, company, ticketing.ReplayParams{
+			DeliveryFilter: ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed}, Rate: 10_000,
+		})
+		return err
+	}
+	page, err := h.staff.ListDeliveries(ctx, company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+	if err == nil && len(page.Items) > 0 {
+		_, err = h.staff.ReplayDelivery(ctx, page.Items[h.dice(len(page.Items), "delivery")].ID)
+	}
+	return err
+}
+
+func (h hand) sample(ctx context.Context) error {
+	company := h.company()
+	_, err := h.staff.TriggerWebhook(ctx, company, ticketing.WebhookEventTypes()[h.dice(4, "type")])
+	if err == nil {
+		_, _, err = h.staff.FollowWebhooks(ctx, company, ticketing.WebhookPlace{}, 0)
+	}
+	return err
+}
+
+// webhooksInOrder fails where an endpoint or a pending delivery cannot be signed for, where a company has too many
+// endpoints, and where something is pending that nobody asked to have delivered.
+func webhooksInOrder(ctx context.Context, m *mix) error {
+	return m.shop.Store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+		for _, company := range m.companies {
+			endpoints, err := tx.ListWebhookEndpoints(ctx, company)
+			if err != nil {
+				return err
+			}
+			if len(endpoints) > ticketing.MaxWebhookEndpoints {
+				return fmt.Errorf("there are %d endpoints", len(endpoints))
+			}
+			var needed []ticketing.WebhookSecretRef
+			enabled := make(map[int64]bool)
+			for _, endpoint := range endpoints {
+				enabled[endpoint.Number] = endpoint.Status == ticketing.WebhookEnabled
+				for _, version := range []int64{endpoint.ActiveSecret, endpoint.PendingSecret} {
+					if version != 0 {
+						needed = append(needed, ticketing.WebhookSecretRef{
+							CompanyID: company, Endpoint: endpoint.Number, Version: version,
+						})
+					}
+				}
+			}
+			pending, err := tx.ListDeliveries(ctx, ticketing.DeliveryQuery{
+				CompanyID: company, Status: ticketing.DeliveryPending, Limit: 10_000,
+			})
+			if err != nil {
+				return err
+			}
+			for _, delivery := range pending {
+				if !enabled[delivery.Endpoint] {
+					return fmt.Errorf("delivery %s to endpoint %d is pending", delivery.ID, delivery.Endpoint)
+				}
+				needed = append(needed, ticketing.WebhookSecretRef{
+					CompanyID: company, Endpoint: delivery.Endpoint, Version: delivery.SecretVersion,
+				})
+			}
+			secrets, err := tx.WebhookSecrets(ctx, needed)
+			if err != nil {
+				return err
+			}
+			for n, secret := range secrets {
+				if secret.Version == 0 {
+					return fmt.Errorf("secret %d of endpoint %d is gone", needed[n].Version, needed[n].Endpoint)
+				}
+			}
+		}
+		return nil
+	})
+}

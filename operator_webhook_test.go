@@ -1,0 +1,200 @@
+package ticketing_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+// hookFor gives a subject an endpoint, and a delivery to it that has failed for good.
+func (d *desk) hookFor(t *testing.T, own *subject) {
+	t.Helper()
+	own.endpoint = d.hook(t, own.company).ID
+	own.delivery = d.delivered(t, own.endpoint, 1, failed)[0].ID
+}
+
+// hooks are what an operator could have changed of a company's webhooks.
+func (d *desk) hooks(t *testing.T, own subject) []any {
+	t.Helper()
+	is := is.New(t)
+	endpoints, err := d.staff.ListWebhookEndpoints(t.Context(), own.company)
+	is.NoErr(err)
+	deliveries, err := d.staff.ListDeliveries(t.Context(), own.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+	is.NoErr(err)
+	var facts, kept string
+	is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		written, err := tx.ListFacts(ctx, own.company, ticketing.Position{}, 100)
+		if err != nil {
+			return err
+		}
+		records, err := tx.ListWebhookEndpoints(ctx, own.company)
+		facts, kept = fmt.Sprint(written), fmt.Sprint(records)
+		return err
+	}))
+	return []any{endpoints, deliveries, facts, kept}
+}
+
+func prepareSecret(ctx context.Context, o ticketing.Operator, own subject) error {
+	_, err := o.PrepareWebhookSecret(ctx, own.endpoint)
+	return err
+}
+
+func disableHook(ctx context.Context, o ticketing.Operator, own subject) error {
+	_, err := o.DisableWebhookEndpoint(ctx, own.endpoint)
+	return err
+}
+
+func webhookRights() []right {
+	const (
+		read   = ticketing.PermissionWebhookRead
+		manage = ticketing.PermissionWebhookManage
+		replay = ticketing.PermissionWebhookReplay
+	)
+	rights := []right{
+		{
+			method: "CreateWebhookEndpoint", action: "webhook.create", permission: manage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.CreateWebhookEndpoint(ctx, own.company, hookParams())
+				return err
+			},
+		},
+		{
+			method: "GetWebhookEndpoint", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.GetWebhookEndpoint(ctx, own.endpoint)
+				return err
+			},
+		},
+		{
+			method: "ListWebhookEndpoints", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ListWebhookEndpoints(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "UpdateWebhookEndpoint", action: "webhook.update", permission: manage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.UpdateWebhookEndpoint(ctx, own.endpoint, ticketing.WebhookEndpointUpdate{
+					URL: of("https://other.adire.ng/"),
+				})
+				return err
+			},
+		},
+		{
+			method: "EnableWebhookEndpoint", action: "webhook.enable", permission: manage, before: disableHook,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.EnableWebhookEndpoint(ctx, own.endpoint)
+				return err
+			},
+		},
+		{method: "DisableWebhookEndpoint", action: "webhook.disable", permission: manage, call: disableHook},
+		{
+			method: "DeleteWebhookEndpoint", action: "webhook.delete", permission: manage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				return o.DeleteWebhookEndpoint(ctx, own.endpoint)
+			},
+		},
+		{method: "PrepareWebhookSecret", action: "webhook.prepare_secret", permission: manage, call: prepareSecret},
+		{
+			method: "ActivateWebhookSecret", action: "webhook.activate_secret", permission: manage, before: prepareSecret,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ActivateWebhookSecret(ctx, own.endpoint)
+				return err
+			},
+		},
+		{
+			method: "TriggerWebhook", action: "webhook.trigger", permission: manage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.TriggerWebhook(ctx, own.company, ticketing.FactOrderCreated)
+				return err
+			},
+		},
+		{
+			method: "GetDelivery", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.GetDelivery(ctx, own.delivery)
+				return err
+			},
+		},
+		{
+			method: "ListDeliveries", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ListDeliveries(ctx, own.company, ticketing.DeliveryFilter{EndpointID: own.endpoint}, ticketing.PageParams{})
+				return err
+			},
+		},
+		{
+			method: "CountDeliveries", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.CountDeliveries(ctx, own.company, ticketing.DeliveryFilter{EndpointID: own.endpoint})
+				return err
+			},
+		},
+		{
+			method: "FollowWebhooks", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, _, err := o.FollowWebhooks(ctx, own.company, ticketing.WebhookPlace{}, 0)
+				return err
+			},
+		},
+		{
+			method: "ReplayDelivery", action: "webhook.replay", permission: replay,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ReplayDelivery(ctx, own.delivery)
+				return err
+			},
+		},
+		{
+			method: "ReplayDeliveries", action: "webhook.replay", permission: replay,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ReplayDeliveries(ctx, own.company, ticketing.ReplayParams{})
+				return err
+			},
+		},
+	}
+	for i := range rights {
+		rights[i].hooks = true
+	}
+	return append(rights, right{
+		method: "ResealWebhookSecrets", permission: ticketing.PermissionManage, platform: true,
+		call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
+			_, err := o.ResealWebhookSecrets(ctx)
+			return err
+		},
+	})
+}
+
+// A member of a company, with the role's permissions, sees webhooks as a viewer, and runs them as an administrator.
+func TestMembersRunTheirCompanysWebhooks(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		own := d.subject(t)
+		d.hookFor(t, &own)
+		for _, test := range []struct {
+			role                  ticketing.Role
+			read, manage, replays ticketing.Code
+		}{
+			{ticketing.RoleViewer, "", ticketing.CodePermissionDenied, ticketing.CodePermissionDenied},
+			{ticketing.RoleAdministrator, "", "", ""},
+			{ticketing.RoleOwner, "", "", ""},
+		} {
+			_, err := d.staff.UpdateMember(t.Context(), own.company, own.user, test.role)
+			is.NoErr(err)
+			actor, err := d.Member(t.Context(), own.company, own.user)
+			is.NoErr(err)
+			member := d.As(actor)
+			_, err = member.ListDeliveries(t.Context(), own.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+			is.Equal(code(err), test.read)
+			_, err = member.PrepareWebhookSecret(t.Context(), own.endpoint)
+			is.Equal(code(err), test.manage)
+			_, err = member.ReplayDelivery(t.Context(), own.delivery)
+			is.Equal(code(err), test.replays)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package store_test
+
+import (
+	"context"
+	"flag"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+var backlog = flag.Int("backlog", 20_000, "how many facts and deliveries of one company wait in benchmarks")
+
+// queued are facts of a company, half of them to dispatch and half to tell, and as many deliveries of its first endpoint,
+// all due; another is a delivery of another company.
+const queued = `
+INSERT INTO ticketing_outbox (company_id, at, id, type, subject, endpoints, handled, dispatched)
+	SELECT {1}, 1772600000000 + n, {id}, 'sale', {1}, 1, {no}, n % 2 = 0 FROM {numbers};
+INSERT INTO ticketing_webhook_deliveries (company_id, created_at, id, endpoint, endpoint_id, message_at, message_id, type, url,
+		secret_version, status, cancelling, attempts, due_at)
+	SELECT {1}, 1772600000000 + n, {id}, 1, {1}, 1772600000000 + n, {id}, 'order.created', 'https://example.com/hooks', 1,
+		'PENDING', {no}, '[]', 1772600000000 + n FROM {numbers};
+`
+
+const another = `
+INSERT INTO ticketing_webhook_deliveries (company_id, created_at, id, endpoint, endpoint_id, message_at, message_id, type, url,
+		secret_version, status, cancelling, attempts, due_at)
+	SELECT {2}, created_at, id, endpoint, endpoint_id, message_at, message_id, type, url, secret_version, status, cancelling,
+		attempts, due_at FROM ticketing_webhook_deliveries LIMIT 1;
+ANALYZE;`
+
+// A long queue of one company makes it no slower to find out whose work is due, nor to take some of it.
+func BenchmarkBacklog(b *testing.B) {
+	for _, dialect := range []struct {
+		name, dsn string
+		words     []string
+	}{
+		{"sqlite", "sqlite:" + filepath.Join(b.TempDir(), "queue.db"), []string{
+			"{1}", "X'00000000000000000000000000000001'", "{2}", "X'00000000000000000000000000000002'",
+			"{id}", "randomblob(16)", "{no}", "0", "{numbers}",
+			"(WITH RECURSIVE c (n) AS (SELECT {from} UNION ALL SELECT n + 1 FROM c WHERE n < {to}) SELECT n FROM c)",
+		}},
+		{"postgres", testdb.FreshDSN(b), []string{
+			"{1}", "lpad('1', 32, '0')::uuid", "{2}", "lpad('2', 32, '0')::uuid",
+			"{id}", "gen_random_uuid()", "{no}", "false", "{numbers}", "generate_series({from}, {to}) n",
+		}},
+	} {
+		s := testdb.Open(b, dialect.dsn, nil)
+		if err := s.Migrate(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		pool, err := store.OpenPool(dialect.dsn)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = pool.Close() })
+		words := strings.NewReplacer(dialect.words...)
+		const part = 20_000 // So that no statement takes longer than a driver waits.
+		for from := 1; from <= *backlog; from += part {
+			numbers := strings.NewReplacer("{from}", strconv.Itoa(from), "{to}", strconv.Itoa(min(from+part-1, *backlog)))
+			if _, err := pool.ExecContext(b.Context(), numbers.Replace(words.Replace(queued))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := pool.ExecContext(b.Context(), words.Replace(another)); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(dialect.name+"/due", func(b *testing.B) {
+			for b.Loop() {
+				if err := s.View(b.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+					due, err := tx.DueWork(ctx, dueWork(minute(20)))
+					if len(due) != 4 {
+						b.Fatal(due)
+					}
+					return err
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(dialect.name+"/claim", func(b *testing.B) {
+			const batch = 100
+			var query time.Duration // without the transaction around it
+			for b.Loop() {
+				if err := update(b.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+					begun := time.Now()
+					defer func() { query += time.Since(begun) }()
+					_, err := tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+						CompanyID: company, Endpoint: 1, At: minute(20), Until: minute(21), Limit: batch,
+					})
+					return err
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(query.Nanoseconds())/float64(b.N), "query-ns/op")
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const messageColumns = "company_id, at, id, type, subject, body"
+
+func scanMessage(row *sql.Rows, m *ticketing.MessageRecord) error {
+	return row.Scan((*id)(&m.CompanyID), (*moment)(&m.At), (*id)(&m.ID), (*string)(&m.Type), (*id)(&m.Subject), &m.Body)
+}
+
+// messageKey is the key of a message, its time as it is kept.
+type messageKey struct {
+	company uuid.UUID
+	at      int64
+	id      uuid.UUID
+}
+
+func messageKeyOf(m ticketing.MessageRecord) messageKey {
+	return messageKey{m.CompanyID, m.At.UnixMilli(), m.ID}
+}
+
+// Messages finds messages.
+func (s *session) Messages(ctx context.Context, refs []ticketing.MessageRef) ([]ticketing.MessageRecord, error) {
+	keys := make([]messageKey, len(refs))
+	for i, ref := range refs {
+		keys[i] = messageKey{ref.CompanyID, ref.At.UnixMilli(), ref.ID}
+	}
+	return lookUp(keys, messageKeyOf, func(keys []messageKey) ([]ticketing.MessageRecord, error) {
+		return query(ctx, s, "Messages", scanMessage, "SELECT "+messageColumns+" FROM ?",
+			found{table: "ticketing_webhook_messages m", set: of("company_id, at, id", keys, func(k messageKey) []any {
+				return []any{k.company, k.at, k.id}
+			})})
+	})
+}
+
+// AppendMessages keeps new messages.
+func (tx *transaction) AppendMessages(ctx context.Context, messages []ticketing.MessageRecord) error {
+	return inParts(messages, func(messages []ticketing.MessageRecord) error {
+		return tx.insert(ctx, "AppendMessages", "ticketing_webhook_messages", of(messageColumns, messages,
+			func(m ticketing.MessageRecord) []any {
+				return []any{m.CompanyID, m.At.UnixMilli(), m.ID, string(m.Type), m.Subject, m.Body}
+			}))
+	})
+}
+
+// UpdateMessages keeps bodies.
+func (tx *transaction) UpdateMessages(ctx context.Context, messages []ticketing.MessageRecord) error {
+	const keys = 3
+	messages = folded(messages, messageKeyOf)
+	return inParts(messages, func(messages []ticketing.MessageRecord) error {
+		return tx.update(ctx, "UpdateMessages", "ticketing_webhook_messages", keys,
+			of("company_id, at, id, body", messages, func(m ticketing.MessageRecord) []any {
+				return []any{m.CompanyID, m.At.UnixMilli(), m.ID, m.Body}
+			}))
+	})
+}
+
+// ForgetMessages empties the bodies of the messages about orders. The time of confirmation is the beginning of the key.
+func (tx *transaction) ForgetMessages(ctx context.Context, orders []ticketing.OrderRecord) error {
+	const keys = 3
+	return inParts(orders, func(orders []ticketing.OrderRecord) error {
+		statement := build(tx.store.engine, "")
+		tx.store.engine.appendUpdate(statement, "ticketing_webhook_messages", keys,
+			of("company_id, at, subject, body", orders, func(o ticketing.OrderRecord) []any {
+				return []any{o.CompanyID, o.ConfirmedAt.UnixMilli(), o.ID, ""}
+			}))
+		return tx.send(ctx, "ForgetMessages", anyNumber, statement)
+	})
+}
+
+// PruneMessages removes a company's oldest messages that no delivery is left of.
+func (tx *transaction) PruneMessages(
+	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
+) (int, error) {
+	return tx.prune(ctx, "PruneMessages", "ticketing_webhook_messages", "at, id",
+		`at < ? AND NOT EXISTS (
+			SELECT 1 FROM ticketing_webhook_deliveries d WHERE d.company_id = t.company_id AND d.message_id = t.id
+		)`, companyID, before, limit)
+}

@@ -1,0 +1,515 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// deliveryRecord is pending, and due when it was made.
+func deliveryRecord(companyID uuid.UUID, n int, when time.Time) ticketing.DeliveryRecord {
+	return ticketing.DeliveryRecord{
+		CompanyID: companyID, CreatedAt: when, ID: id(n), Endpoint: 1, EndpointID: id(300_001), MessageAt: at(7),
+		MessageID: id(n + 1000), Type: ticketing.FactOrderCreated, URL: "https://example.com/%20a?b=c#d", SecretVersion: 1,
+		ReplayOf: id(8), Status: ticketing.DeliveryPending, DueAt: when,
+	}
+}
+
+func deliveryRef(delivery ticketing.DeliveryRecord) ticketing.DeliveryRef {
+	return ticketing.DeliveryRef{CompanyID: delivery.CompanyID, CreatedAt: delivery.CreatedAt, ID: delivery.ID}
+}
+
+// final is a delivery at its end.
+func final(delivery ticketing.DeliveryRecord, status ticketing.DeliveryStatus) ticketing.DeliveryRecord {
+	delivery.Status, delivery.FinishedAt, delivery.LeasedUntil, delivery.Cancelling = status, at(5000), time.Time{}, false
+	return delivery
+}
+
+func deliveryKinds() []record {
+	kept := deliveryRecord(companyA, 10, at(0))
+	kept.Attempts = []ticketing.DeliveryAttempt{
+		{At: ticketing.Time{Time: at(1)}, Status: 503, DurationMS: 12, Error: awkward},
+		{At: ticketing.Time{Time: at(2)}, DurationMS: 10_000, Error: "none"},
+	}
+	kept.Cancelling, kept.LeasedUntil, kept.DueAt = true, at(30), at(30)
+	changed := final(kept, ticketing.DeliverySucceeded)
+	changed.DueAt = at(40)
+	changed.Attempts = append(slices.Clone(kept.Attempts), ticketing.DeliveryAttempt{At: ticketing.Time{Time: at(3)}, Status: 200})
+	holds := func(found ticketing.DeliveryRecord, listed ...ticketing.DeliveryRecord) reads {
+		return func(ctx context.Context, tx ticketing.ReadTx) error {
+			query := ticketing.DeliveryQuery{CompanyID: companyA, Limit: 9}
+			oldest := query
+			oldest.OldestFirst = true
+			return errors.Join(
+				want("FindDelivery", found).from(tx.FindDelivery(ctx, kept.ID)),
+				want("ListDeliveries", listed).from(tx.ListDeliveries(ctx, query)),
+				want("ListDeliveries, oldest first", listed).from(tx.ListDeliveries(ctx, oldest)),
+				want("CountDeliveries", len(listed)).from(tx.CountDeliveries(ctx, query)),
+			)
+		}
+	}
+	put := func(delivery ticketing.DeliveryRecord) writes {
+		return func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.AppendDeliveries(ctx, []ticketing.DeliveryRecord{delivery})
+		}
+	}
+	sameID := deliveryRecord(companyA, 10, at(1))
+	return []record{{
+		name: "deliveries", create: put(kept), created: holds(kept, kept), absent: holds(ticketing.DeliveryRecord{}),
+		change: func(ctx context.Context, tx ticketing.Tx) error {
+			// What a delivery is of, and where to, is left alone.
+			other := changed
+			other.Endpoint, other.EndpointID, other.MessageAt, other.MessageID = 2, id(9), at(9), id(9)
+			other.Type, other.URL, other.SecretVersion, other.ReplayOf = ticketing.FactBalanceLow, "other", 2, uuid.Nil
+			return tx.UpdateDeliveries(ctx, []ticketing.DeliveryRecord{other})
+		},
+		changed: holds(changed, changed), taken: map[string]writes{"place": put(kept), "id": put(sameID)},
+	}}
+}
+
+func deliveryChecks() []Check {
+	return []Check{
+		{"deliveries/list is in order and in pages under every filter", grounded(deliveriesListed)},
+		{"deliveries/are sound", grounded(deliveriesSound)},
+		{"deliveries/a claim keeps others away until it runs out", grounded(deliveriesClaimed)},
+		{"deliveries/the longest due are claimed", grounded(deliveriesDue)},
+		{"deliveries/a claim is taken back", grounded(claimTakenBack)},
+		{"deliveries/a delivery is claimed once", grounded(deliveriesClaimedOnce)},
+		{"deliveries/locks are aligned and of their company", grounded(deliveriesLocked)},
+		{"deliveries/those that are pending are locked", grounded(pendingLocked)},
+		{"deliveries/a secret is needed while one is pending", grounded(deliveriesUnder)},
+		{"deliveries/old ones that are final are removed", grounded(deliveriesPruned)},
+	}
+}
+
+func keepDeliveries(ctx context.Context, s ticketing.Store, deliveries ...ticketing.DeliveryRecord) error {
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendDeliveries(ctx, deliveries) })
+	if err != nil {
+		return fmt.Errorf("append deliveries: %w", err)
+	}
+	return nil
+}
+
+func updateDeliveries(ctx context.Context, s ticketing.Store, deliveries ...ticketing.DeliveryRecord) error {
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateDeliveries(ctx, deliveries) })
+	if err != nil {
+		return fmt.Errorf("update deliveries: %w", err)
+	}
+	return nil
+}
+
+// claimDeliveries claims those of the first endpoint of company A at a time for a second.
+func claimDeliveries(
+	ctx context.Context, s ticketing.Store, when time.Time, limit int,
+) ([]ticketing.DeliveryRecord, error) {
+	var claimed []ticketing.DeliveryRecord
+	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		var err error
+		claimed, err = tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+			CompanyID: companyA, Endpoint: 1, At: when, Until: when.Add(time.Second), Limit: limit,
+		})
+		return err
+	})
+	return claimed, err
+}
+
+// claimedAt are deliveries as a claim of that time leaves them.
+func claimedAt(when time.Time, deliveries ...ticketing.DeliveryRecord) []ticketing.DeliveryRecord {
+	claimed := slices.Clone(deliveries)
+	for i := range claimed {
+		claimed[i].DueAt, claimed[i].LeasedUntil = when.Add(time.Second), when.Add(time.Second)
+	}
+	return claimed
+}
+
+// manyDeliveries are of two endpoints, three types and all statuses, some of one time and some replays, in order.
+func manyDeliveries() []ticketing.DeliveryRecord {
+	var deliveries []ticketing.DeliveryRecord
+	statuses := []ticketing.DeliveryStatus{
+		ticketing.DeliveryPending, ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryCancelled,
+		ticketing.DeliveryFailed,
+	}
+	types := []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactTicketValidated, ticketing.FactBalanceLow}
+	for i := range 20 {
+		delivery := deliveryRecord(companyA, 40+i, at(i/2))
+		delivery.Endpoint, delivery.Type = int64(1+i%2), types[i%3]
+		if status := statuses[i%5]; status != ticketing.DeliveryPending {
+			delivery = final(delivery, status)
+		}
+		if i%4 != 3 {
+			delivery.ReplayOf = uuid.Nil
+		}
+		deliveries = append(deliveries, delivery)
+	}
+	return deliveries
+}
+
+func deliveriesListed(ctx context.Context, s ticketing.Store) error {
+	all := manyDeliveries()
+	shuffled := append([]ticketing.DeliveryRecord{deliveryRecord(companyB, 70, at(3))}, all...)
+	slices.Reverse(shuffled)
+	if err := keepDeliveries(ctx, s, shuffled...); err != nil {
+		return err
+	}
+	for _, query := range []ticketing.DeliveryQuery{
+		{},
+		{Endpoint: 2},
+		{Endpoint: 3},
+		{Status: ticketing.DeliveryPending},
+		{Status: ticketing.DeliverySucceeded},
+		{Status: ticketing.DeliveryFailed},
+		{Status: ticketing.DeliveryCancelled},
+		{Type: ticketing.FactBalanceLow},
+		{Since: at(4)},
+		{Until: at(4)},
+		{Since: at(2), Until: at(8)},
+		{Since: at(8), Until: at(2)},
+		{Since: at(100)},
+		{Endpoint: 1, Status: ticketing.DeliveryFailed, Type: ticketing.FactOrderCreated, Since: at(1), Until: at(9)},
+		{Endpoint: 2, Status: ticketing.DeliveryPending, Since: at(1)},
+		{Status: ticketing.DeliveryCancelled, Until: at(5)},
+		{Replays: true},
+		{Replays: true, Since: at(3)},
+		{Replays: true, Status: ticketing.DeliveryFailed, Endpoint: 2},
+	} {
+		query.CompanyID = companyA
+		if err := everywhere(ctx, s, deliveriesFiltered(query, all)); err != nil {
+			return fmt.Errorf("endpoint %d, status %q, type %q, replays %t, since %v, until %v: %w", query.Endpoint,
+				query.Status, query.Type, query.Replays, query.Since, query.Until, err)
+		}
+	}
+	return nil
+}
+
+// deliveriesFiltered holds the lists of a query, in both directions, and its count against those of all that it is true of.
+func deliveriesFiltered(query ticketing.DeliveryQuery, all []ticketing.DeliveryRecord) reads {
+	var order []place
+	for _, d := range all {
+		if (query.Endpoint == 0 || d.Endpoint == query.Endpoint) && (query.Status == "" || d.Status == query.Status) &&
+			(query.Type == "" || d.Type == query.Type) && (!query.Replays || d.ReplayOf != uuid.Nil) && !d.CreatedAt.Before(query.Since) &&
+			(query.Until.IsZero() || d.CreatedAt.Before(query.Until)) {
+			order = append(order, place{
+				id: int(d.ID[15]), ms: int(d.CreatedAt.Sub(at(0)) / time.Millisecond),
+			})
+		}
+	}
+	list := func(ctx context.Context, tx ticketing.ReadTx, oldest bool) func(after *place, limit int) ([]place, error) {
+		return func(after *place, limit int) ([]place, error) {
+			query.OldestFirst, query.Limit, query.Beyond = oldest, limit, ticketing.Position{}
+			if after != nil {
+				query.Beyond = after.position()
+			}
+			found, err := tx.ListDeliveries(ctx, query)
+			return placesOf(found, err, func(d ticketing.DeliveryRecord) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID })
+		}
+	}
+	return func(ctx context.Context, tx ticketing.ReadTx) error {
+		newest := slices.Clone(order)
+		slices.Reverse(newest)
+		if err := pages(newest, list(ctx, tx, false)); err != nil {
+			return fmt.Errorf("the newest first: %w", err)
+		}
+		if err := pages(order, list(ctx, tx, true)); err != nil {
+			return fmt.Errorf("the oldest first: %w", err)
+		}
+		// Neither a place nor a limit bounds the count.
+		query.Beyond, query.Limit = ticketing.Position{At: at(5), ID: id(50)}, 1
+		return want("count", len(order)).from(tx.CountDeliveries(ctx, query))
+	}
+}
+
+func deliveriesSound(ctx context.Context, s ticketing.Store) error {
+	if err := keepDeliveries(ctx, s, deliveryRecord(companyA, 10, at(0))); err != nil {
+		return err
+	}
+	for name, spoil := range map[string]func(d *ticketing.DeliveryRecord){
+		"a status of its own":           func(d *ticketing.DeliveryRecord) { d.Status = "LOST" },
+		"an end while it is pending":    func(d *ticketing.DeliveryRecord) { d.FinishedAt = at(9) },
+		"no end although it failed":     func(d *ticketing.DeliveryRecord) { d.Status = ticketing.DeliveryFailed },
+		"a lease although it failed":    func(d *ticketing.DeliveryRecord) { *d = final(*d, ticketing.DeliveryFailed); d.LeasedUntil = at(9) },
+		"cancelling although it failed": func(d *ticketing.DeliveryRecord) { *d = final(*d, ticketing.DeliveryFailed); d.Cancelling = true },
+	} {
+		created, changed := deliveryRecord(companyA, 11, at(0)), deliveryRecord(companyA, 10, at(0))
+		spoil(&created)
+		spoil(&changed)
+		err := errors.Join(
+			refuses("append a delivery with "+name, keepDeliveries(ctx, s, created)),
+			refuses("change a delivery to one with "+name, updateDeliveries(ctx, s, changed)),
+		)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deliveriesClaimed(ctx context.Context, s ticketing.Store) error {
+	var all []ticketing.DeliveryRecord
+	for i := range 4 {
+		all = append(all, deliveryRecord(companyA, 10+i, at(i)))
+	}
+	elsewhere := deliveryRecord(companyA, 20, at(0))
+	elsewhere.Endpoint = 2
+	if err := keepDeliveries(ctx, s, append([]ticketing.DeliveryRecord{
+		deliveryRecord(companyB, 30, at(0)), elsewhere, final(deliveryRecord(companyA, 21, at(0)), ticketing.DeliveryFailed),
+	}, all...)...); err != nil {
+		return err
+	}
+	now, later := at(100), at(600)
+	none := []ticketing.DeliveryRecord(nil)
+	return steps(
+		func() error {
+			return want("the first two", claimedAt(now, all[:2]...)).from(claimDeliveries(ctx, s, now, 2))
+		},
+		func() error {
+			return want("the rest", claimedAt(later, all[2:]...)).from(claimDeliveries(ctx, s, later, 9))
+		},
+		func() error {
+			return want("while all are claimed", none).from(claimDeliveries(ctx, s, now.Add(999*time.Millisecond), 9))
+		},
+		func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+				return want("as it is kept", claimedAt(now, all[0])[0]).from(tx.FindDelivery(ctx, all[0].ID))
+			})
+		},
+		func() error {
+			again := now.Add(time.Second)
+			return want("when the first claim runs out", claimedAt(again, all[:2]...)).from(claimDeliveries(ctx, s, again, 9))
+		},
+		func() error { return want("for nothing", none).from(claimDeliveries(ctx, s, now.Add(time.Hour), 0)) },
+		func() error { return want("of nobody", none).from(claimDeliveries(ctx, s, at(-1), 9)) },
+		// The end of one is not claimed again, nor what is to be tried later.
+		func() error {
+			retried := all[1]
+			retried.DueAt, retried.Attempts = at(3_000_000), []ticketing.DeliveryAttempt{{At: ticketing.Time{Time: now}, Status: 500}}
+			return updateDeliveries(ctx, s, final(all[0], ticketing.DeliverySucceeded), retried, final(all[2], ticketing.DeliveryFailed))
+		},
+		func() error {
+			end := at(2_000_000)
+			return want("what is left", claimedAt(end, all[3])).from(claimDeliveries(ctx, s, end, 9))
+		},
+	)
+}
+
+// deliveriesDue has deliveries whose order of creation is not that in which they are due.
+func deliveriesDue(ctx context.Context, s ticketing.Store) error {
+	var all []ticketing.DeliveryRecord
+	for i, due := range []int{50, 10, 40, 20, 30, 200} {
+		delivery := deliveryRecord(companyA, 10+i, at(i))
+		delivery.DueAt = at(due)
+		all = append(all, delivery)
+	}
+	if err := keepDeliveries(ctx, s, all...); err != nil {
+		return err
+	}
+	now := at(100)
+	return steps(
+		// Answered by time of creation.
+		func() error {
+			return want("the longest due", claimedAt(now, all[1], all[3], all[4])).from(claimDeliveries(ctx, s, now, 3))
+		},
+		func() error {
+			return want("all that is due", claimedAt(now, all[0], all[2])).from(claimDeliveries(ctx, s, now, 9))
+		},
+	)
+}
+
+func claimTakenBack(ctx context.Context, s ticketing.Store) error {
+	all := []ticketing.DeliveryRecord{deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(1))}
+	if err := keepDeliveries(ctx, s, all...); err != nil {
+		return err
+	}
+	claim := ticketing.DeliveryClaim{CompanyID: companyA, Endpoint: 1, At: at(100), Until: at(9000), Limit: 9}
+	err := failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		claimed, err := tx.ClaimDeliveries(ctx, claim)
+		if err != nil || len(claimed) != 2 {
+			return fmt.Errorf("claimed %d: %w", len(claimed), err)
+		}
+		again, err := tx.ClaimDeliveries(ctx, claim)
+		if err := want("claimed again", []ticketing.DeliveryRecord(nil)).from(again, err); err != nil {
+			return err
+		}
+		return tx.UpdateDeliveries(ctx, []ticketing.DeliveryRecord{final(claimed[0], ticketing.DeliverySucceeded)})
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			query := ticketing.DeliveryQuery{CompanyID: companyA, OldestFirst: true, Limit: 9}
+			pending := query
+			pending.Status = ticketing.DeliveryPending
+			return errors.Join(
+				want("after an Update that failed", all).from(tx.ListDeliveries(ctx, query)),
+				want("those pending", all).from(tx.ListDeliveries(ctx, pending)),
+			)
+		}),
+		want("claimed after it", claimedAt(at(100), all...)).from(claimDeliveries(ctx, s, at(100), 9)),
+	)
+}
+
+// deliveriesClaimedOnce claims from several sides at once: nobody gets what another has.
+func deliveriesClaimedOnce(ctx context.Context, s ticketing.Store) error {
+	var all []ticketing.DeliveryRecord
+	for i := range 30 {
+		all = append(all, deliveryRecord(companyA, 100+i, at(i)))
+	}
+	if err := keepDeliveries(ctx, s, all...); err != nil {
+		return err
+	}
+	var claimed [8][]ticketing.DeliveryRecord
+	err := together(ctx, len(claimed), func(n int) error {
+		for {
+			some, err := claimDeliveries(ctx, s, at(100), 3)
+			if err != nil || len(some) == 0 {
+				return err
+			}
+			claimed[n] = append(claimed[n], some...)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("claim at once: %w", err)
+	}
+	// What was passed over while another took it is there for the next.
+	rest, err := claimDeliveries(ctx, s, at(100), 99)
+	found := append(slices.Concat(claimed[:]...), rest...)
+	slices.SortFunc(found, func(a, b ticketing.DeliveryRecord) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return want("claimed by anybody", claimedAt(at(100), all...)).from(found, err)
+}
+
+func deliveriesLocked(ctx context.Context, s ticketing.Store) error {
+	one, two, foreign := deliveryRecord(companyA, 10, at(1)), deliveryRecord(companyA, 11, at(1)), deliveryRecord(companyB, 12, at(1))
+	if err := keepDeliveries(ctx, s, two, foreign, one); err != nil {
+		return err
+	}
+	later := deliveryRef(one)
+	later.CreatedAt = at(2)
+	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return errors.Join(
+			want("locked", []ticketing.DeliveryRecord{two, {}, one, {}, foreign, two}).
+				from(tx.LockDeliveries(ctx, []ticketing.DeliveryRef{
+					deliveryRef(two), later, deliveryRef(one), {}, deliveryRef(foreign), deliveryRef(two),
+				})),
+			want("none", []ticketing.DeliveryRecord(nil)).from(tx.LockDeliveries(ctx, nil)),
+		)
+	})
+}
+
+func pendingLocked(ctx context.Context, s ticketing.Store) error {
+	leased, cancelling, elsewhere := deliveryRecord(companyA, 11, at(1)), deliveryRecord(companyA, 12, at(2)), deliveryRecord(companyA, 13, at(3))
+	leased.LeasedUntil, leased.DueAt = at(9000), at(9000)
+	cancelling.Cancelling, cancelling.LeasedUntil = true, at(9000)
+	elsewhere.Endpoint = 2
+	plain := deliveryRecord(companyA, 10, at(0))
+	if err := keepDeliveries(ctx, s, plain, leased, cancelling, elsewhere, deliveryRecord(companyB, 14, at(0)),
+		final(deliveryRecord(companyA, 15, at(0)), ticketing.DeliveryCancelled)); err != nil {
+		return err
+	}
+	lock := func(ctx context.Context, tx ticketing.Tx, limit int) ([]ticketing.DeliveryRecord, error) {
+		locked, err := tx.LockPending(ctx, ticketing.WebhookEndpointRef{CompanyID: companyA, Number: 1}, limit)
+		slices.SortFunc(locked, func(a, b ticketing.DeliveryRecord) int { return a.CreatedAt.Compare(b.CreatedAt) })
+		return locked, err
+	}
+	return update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		some, err := lock(ctx, tx, 1)
+		if err := want("at most one", 1).from(len(some), err); err != nil {
+			return err
+		}
+		all, err := lock(ctx, tx, 9)
+		if err := want("those pending", []ticketing.DeliveryRecord{plain, leased}).from(all, err); err != nil {
+			return err
+		}
+		leased.Cancelling = true
+		if err := tx.UpdateDeliveries(ctx, []ticketing.DeliveryRecord{
+			final(plain, ticketing.DeliveryCancelled), leased,
+		}); err != nil {
+			return err
+		}
+		return want("none any more", []ticketing.DeliveryRecord(nil)).from(lock(ctx, tx, 9))
+	})
+}
+
+func deliveriesUnder(ctx context.Context, s ticketing.Store) error {
+	under := func(n int, endpoint, version int64) ticketing.DeliveryRecord {
+		delivery := deliveryRecord(companyA, n, at(n))
+		delivery.Endpoint, delivery.SecretVersion = endpoint, version
+		return delivery
+	}
+	leased := under(13, 2, 4)
+	leased.LeasedUntil = at(9000)
+	if err := keepDeliveries(ctx, s, under(10, 1, 2), under(11, 1, 2),
+		final(under(12, 1, 3), ticketing.DeliverySucceeded), leased); err != nil {
+		return err
+	}
+	needed := func(expected bool, ref ticketing.WebhookSecretRef) func() error {
+		return func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+				return want(fmt.Sprintf("endpoint %d, version %d", ref.Endpoint, ref.Version), expected).
+					from(tx.DeliversUnder(ctx, ref))
+			})
+		}
+	}
+	second := signingSecretRef(companyA, 1, 2)
+	return steps(
+		needed(true, second), needed(true, signingSecretRef(companyA, 2, 4)), needed(false, signingSecretRef(companyA, 1, 3)),
+		needed(false, signingSecretRef(companyA, 1, 1)), needed(false, signingSecretRef(companyA, 2, 2)),
+		needed(false, signingSecretRef(companyB, 1, 2)),
+		func() error { return updateDeliveries(ctx, s, final(under(10, 1, 2), ticketing.DeliveryFailed)) },
+		needed(true, second),
+		func() error { return updateDeliveries(ctx, s, final(under(11, 1, 2), ticketing.DeliveryCancelled)) },
+		needed(false, second),
+	)
+}
+
+func deliveriesPruned(ctx context.Context, s ticketing.Store) error {
+	statuses := []ticketing.DeliveryStatus{
+		ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryPending, ticketing.DeliveryCancelled,
+		ticketing.DeliverySucceeded, ticketing.DeliverySucceeded,
+	}
+	var all []ticketing.DeliveryRecord
+	for i, status := range statuses {
+		delivery := deliveryRecord(companyA, 10+i, at(i))
+		if status != ticketing.DeliveryPending {
+			delivery = final(delivery, status)
+		}
+		all = append(all, delivery)
+	}
+	foreign := final(deliveryRecord(companyB, 30, at(0)), ticketing.DeliveryFailed)
+	if err := keepDeliveries(ctx, s, append(all, foreign)...); err != nil {
+		return err
+	}
+	prune := func(limit int) (pruned int, err error) {
+		err = share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			pruned, err = tx.PruneDeliveries(ctx, companyA, at(5), limit)
+			return err
+		})
+		return pruned, err
+	}
+	left := func(deliveries ...ticketing.DeliveryRecord) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+			query := ticketing.DeliveryQuery{CompanyID: companyA, OldestFirst: true, Limit: 9}
+			found, err := tx.FindDelivery(ctx, all[0].ID)
+			return errors.Join(err,
+				want("left", deliveries).from(tx.ListDeliveries(ctx, query)),
+				want("left by its id", len(deliveries) == len(all)).from(found.ID == all[0].ID, nil),
+				want("of another company", foreign).from(tx.FindDelivery(ctx, foreign.ID)),
+			)
+		})
+	}
+	err := failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return want("removed in an Update that fails", 4).from(tx.PruneDeliveries(ctx, companyA, at(5), 9))
+	})
+	return errors.Join(err,
+		left(all...),
+		want("none", 0).from(prune(0)),
+		want("the oldest three", 3).from(prune(3)), left(all[2], all[4], all[5]),
+		want("the rest", 1).from(prune(9)), left(all[2], all[5]),
+		want("no more", 0).from(prune(9)),
+	)
+}

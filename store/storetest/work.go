@@ -1,0 +1,169 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func workChecks() []Check {
+	return []Check{
+		{"work/is due by kind, company and endpoint, in pages", grounded(workDue)},
+		{"work/a delivery is due when its time has come", grounded(deliveryDue)},
+		{"work/what waits is passed over", grounded(workWaits)},
+		{"work/what is over is due to be removed", grounded(pruneDue)},
+	}
+}
+
+// allWork is the work of all kinds, from the beginning.
+func allWork() []ticketing.DueWork {
+	// In no order: the answer has its own.
+	return []ticketing.DueWork{{Kind: ticketing.WorkDeliver}, {Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkTell}}
+}
+
+func due(when time.Time, limit int, after ...ticketing.DueWork) func(context.Context, ticketing.ReadTx) ([]ticketing.DueWork, error) {
+	return func(ctx context.Context, tx ticketing.ReadTx) ([]ticketing.DueWork, error) {
+		return tx.DueWork(ctx, ticketing.WorkQuery{At: when, After: after, Limit: limit})
+	}
+}
+
+// workDue has work of every kind in both companies.
+func workDue(ctx context.Context, s ticketing.Store) error {
+	of := func(company uuid.UUID, endpoint int64, n int) ticketing.DeliveryRecord {
+		delivery := deliveryRecord(company, n, at(0))
+		delivery.Endpoint = endpoint
+		return delivery
+	}
+	undispatched := []ticketing.FactRecord{
+		factRecord(companyB, 10, at(0)), factRecord(companyA, 10, at(1)), factRecord(companyA, 11, at(2)),
+	}
+	err := errors.Join(
+		share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, undispatched) }),
+		appendFacts(ctx, s, factRecord(companyB, 20, at(0)), factRecord(companyA, 20, at(0))),
+		keepDeliveries(ctx, s, of(companyB, 1, 30), of(companyA, 10, 31), of(companyA, 2, 32), of(companyA, 2, 33),
+			of(companyB, 7, 34)),
+	)
+	if err != nil {
+		return err
+	}
+	kinds := map[ticketing.WorkKind][]ticketing.DueWork{
+		ticketing.WorkDispatch: {{CompanyID: companyA}, {CompanyID: companyB}},
+		ticketing.WorkTell:     {{CompanyID: companyA}, {CompanyID: companyB}},
+		ticketing.WorkDeliver: {
+			{CompanyID: companyA, Endpoint: 2},
+			{CompanyID: companyA, Endpoint: 10},
+			{CompanyID: companyB, Endpoint: 1},
+			{CompanyID: companyB, Endpoint: 7},
+		},
+	}
+	var all, first []ticketing.DueWork
+	for kind := ticketing.WorkDispatch; kind <= ticketing.WorkDeliver; kind++ {
+		for i := range kinds[kind] {
+			kinds[kind][i].Kind = kind
+		}
+		all, first = append(all, kinds[kind]...), append(first, kinds[kind][0])
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		err := errors.Join(
+			want("all work", all).from(due(at(9), 9, allWork()...)(ctx, tx)),
+			want("the first of each kind", first).from(due(at(9), 1, allWork()...)(ctx, tx)),
+			want("of no kind", []ticketing.DueWork(nil)).from(due(at(9), 9)(ctx, tx)),
+			want("none", []ticketing.DueWork(nil)).from(due(at(9), 0, allWork()...)(ctx, tx)),
+		)
+		for kind, order := range kinds {
+			err = errors.Join(err, pages(order, func(after *ticketing.DueWork, limit int) ([]ticketing.DueWork, error) {
+				from := ticketing.DueWork{Kind: kind}
+				if after != nil {
+					from = *after
+				}
+				return due(at(9), limit, from)(ctx, tx)
+			}))
+		}
+		return err
+	})
+}
+
+func deliveryDue(ctx context.Context, s ticketing.Store) error {
+	first, second := deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(0))
+	first.DueAt, second.DueAt = at(50), at(60)
+	if err := keepDeliveries(ctx, s, first, second); err != nil {
+		return err
+	}
+	work := []ticketing.DueWork{{Kind: ticketing.WorkDeliver, CompanyID: companyA, Endpoint: 1}}
+	is := func(expected string, when time.Time, wanted []ticketing.DueWork) func() error {
+		return func() error { return want(expected, wanted).from(read(ctx, s, due(when, 9, allWork()...))) }
+	}
+	return steps(
+		is("before its time", at(49), nil), is("at its time", at(50), work),
+		func() error { return updateDeliveries(ctx, s, final(first, ticketing.DeliveryFailed)) },
+		is("when the first is final", at(59), nil), is("at the time of the second", at(60), work),
+		func() error { _, err := claimDeliveries(ctx, s, at(60), 9); return err },
+		is("while it is claimed", at(60).Add(999*time.Millisecond), nil),
+		is("when the claim runs out", at(60).Add(time.Second), work),
+	)
+}
+
+// pruneDue has, besides what is over, what is not: pending, not handled, or of the time itself.
+func pruneDue(ctx context.Context, s ticketing.Store) error {
+	of := func(company uuid.UUID, n, seconds int) ticketing.DeliveryRecord {
+		return deliveryRecord(company, n, at(seconds))
+	}
+	handled := factRecord(companyB, 20, at(4))
+	err := errors.Join(
+		keepDeliveries(ctx, s, of(companyA, 30, 1), final(of(companyA, 31, 4), ticketing.DeliveryFailed),
+			of(companyB, 32, 1), final(of(companyB, 33, 5), ticketing.DeliverySucceeded)),
+		appendFacts(ctx, s, handled),
+	)
+	if err != nil {
+		return err
+	}
+	prune := []ticketing.DueWork{{Kind: ticketing.WorkPruneFacts}, {Kind: ticketing.WorkPrune}}
+	is := func(expected string, seconds int, wanted ...ticketing.DueWork) error {
+		return want(expected, wanted).from(read(ctx, s, due(at(seconds), 9, prune...)))
+	}
+	a := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyA}
+	b := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyB}
+	facts := ticketing.DueWork{Kind: ticketing.WorkPruneFacts, CompanyID: companyB}
+	return steps(
+		func() error { return is("before", 4) },
+		func() error { return is("a delivery", 5, a) }, // The fact is not handled yet.
+		func() error {
+			return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+				return errors.Join(tx.AppendFacts(ctx, []ticketing.FactRecord{factRecord(companyA, 21, at(1))}),
+					tx.CompleteFacts(ctx, []ticketing.FactRecord{handled}))
+			})
+		},
+		func() error { return is("all", 6, a, b, facts) },
+		func() error {
+			return want("behind one", []ticketing.DueWork{b}).from(read(ctx, s, due(at(6), 9, a)))
+		},
+		func() error {
+			return want("the first", []ticketing.DueWork{a, facts}).from(read(ctx, s, due(at(6), 1, prune...)))
+		},
+	)
+}
+
+// workWaits has two places before the one that is due: they take nothing of its limit.
+func workWaits(ctx context.Context, s ticketing.Store) error {
+	a := factRecord(companyA, 10, at(0))
+	waits, later := deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(0))
+	later.Endpoint = 2
+	waits.DueAt, later.DueAt = at(900), at(900)
+	err := errors.Join(
+		appendFacts(ctx, s, a, factRecord(companyB, 10, at(0))),
+		keepDeliveries(ctx, s, waits, later, deliveryRecord(companyB, 12, at(0))),
+	)
+	if err != nil {
+		return err
+	}
+	if err := want("leased", []ticketing.FactRecord{a}).from(lease(ctx, s, at(9), 9)); err != nil {
+		return err
+	}
+	return want("the one of each kind that is due", []ticketing.DueWork{
+		{Kind: ticketing.WorkTell, CompanyID: companyB}, {Kind: ticketing.WorkDeliver, CompanyID: companyB, Endpoint: 1},
+	}).from(read(ctx, s, due(at(9), 1, allWork()...)))
+}

@@ -1,0 +1,505 @@
+package ticketing_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+const hookURL = "https://hooks.adire.ng/tickets?shop=1"
+
+func hookParams() ticketing.WebhookEndpointParams {
+	return ticketing.WebhookEndpointParams{
+		URL: hookURL, Events: []ticketing.FactType{ticketing.FactTicketValidated, ticketing.FactOrderCreated},
+	}
+}
+
+// hook registers an endpoint for a company.
+func (d *desk) hook(tb testing.TB, companyID uuid.UUID) ticketing.IssuedWebhookEndpoint {
+	tb.Helper()
+	made, err := d.staff.CreateWebhookEndpoint(tb.Context(), companyID, hookParams())
+	is.New(tb).NoErr(err)
+	return made
+}
+
+// endpointRecord is an endpoint as the store keeps it.
+func (d *desk) endpointRecord(tb testing.TB, id uuid.UUID) (record ticketing.WebhookEndpointRecord) {
+	tb.Helper()
+	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) (err error) {
+		record, err = tx.FindWebhookEndpoint(ctx, id)
+		return err
+	}))
+	return record
+}
+
+// delivered keeps deliveries of an event each to an endpoint, a second after each other, changed as a test needs them, as
+// the pipeline makes them.
+func (d *desk) delivered(
+	tb testing.TB, endpointID uuid.UUID, number int, change func(n int, delivery *ticketing.DeliveryRecord),
+) []ticketing.DeliveryRecord {
+	tb.Helper()
+	endpoint := d.endpointRecord(tb, endpointID)
+	made := make([]ticketing.DeliveryRecord, number)
+	messages := make([]ticketing.MessageRecord, number)
+	for n := range made {
+		at := d.clock.now().Add(time.Duration(n) * time.Second)
+		messages[n] = ticketing.MessageRecord{
+			CompanyID: endpoint.CompanyID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(),
+			Body: fmt.Sprintf(`{"n":%d}`, n),
+		}
+		made[n] = ticketing.DeliveryRecord{
+			CompanyID: endpoint.CompanyID, CreatedAt: at, ID: uuid.New(), Endpoint: endpoint.Number, EndpointID: endpointID,
+			MessageAt: at, MessageID: messages[n].ID, Type: messages[n].Type, URL: endpoint.URL,
+			SecretVersion: endpoint.ActiveSecret, Status: ticketing.DeliveryPending, DueAt: at,
+		}
+		if change != nil {
+			change(n, &made[n])
+		}
+		messages[n].Type = made[n].Type
+		if made[n].Status != ticketing.DeliveryPending {
+			made[n].FinishedAt = at
+		}
+	}
+	d.write(tb, endpoint.CompanyID, func(ctx context.Context, tx ticketing.Tx) error {
+		if err := tx.AppendMessages(ctx, messages); err != nil {
+			return err
+		}
+		return tx.AppendDeliveries(ctx, made)
+	})
+	return made
+}
+
+func (d *desk) deliveryStatus(tb testing.TB, id uuid.UUID) ticketing.DeliveryStatus {
+	tb.Helper()
+	found, err := d.staff.GetDelivery(tb.Context(), id)
+	is.New(tb).NoErr(err)
+	return found.Status
+}
+
+// actsOf are the acts of one kind.
+func (d *desk) actsOf(t *testing.T, companyID uuid.UUID, action string) []ticketing.AuditEntry {
+	t.Helper()
+	return slices.DeleteFunc(d.acts(t, companyID), func(act ticketing.AuditEntry) bool { return act.Action != action })
+}
+
+// Section 5.2: a secret "starts with svc_whsec_, is shown once"; cli.md's members of an endpoint.
+func TestWebhookEndpointOnTheWire(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, other := d.unverified(t), d.unverified(t) // No verification is asked for.
+		made := d.hook(t, company)
+		is.True(strings.HasPrefix(string(made.Secret), "svc_whsec_"))
+		is.Equal(len(made.Secret), len("svc_whsec_")+43)
+		is.True(made.Secret != d.hook(t, other).Secret)
+		shown := fmt.Sprintf(`"id":"%s","companyId":"%s","url":"%s","events":["order.created","ticket.validated"],`+
+			`"status":"ENABLED","pendingSecret":false,"createdAt":"2026-11-21T09:30:00.000Z",`+
+			`"updatedAt":"2026-11-21T09:30:00.000Z"`, made.ID, company, hookURL)
+		is.Equal(show(t, made), fmt.Sprintf(`{%s,"secret":"%s"}`, shown, string(made.Secret)))
+
+		found, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		is.Equal(show(t, found), "{"+shown+"}")
+		listed, err := d.staff.ListWebhookEndpoints(t.Context(), company)
+		is.NoErr(err)
+		is.Equal(listed, []ticketing.WebhookEndpoint{found})
+		none, err := d.staff.ListWebhookEndpoints(t.Context(), d.unverified(t))
+		is.NoErr(err)
+		is.Equal(show(t, none), "[]")
+	})
+}
+
+func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
+	t.Parallel()
+	const event = "must be order.created, commission.accrued, balance.low or ticket.validated"
+	order := []ticketing.FactType{ticketing.FactOrderCreated}
+	long := "https://hooks.adire.ng/" + strings.Repeat("a", 2048)
+	tests := []struct {
+		name   string
+		url    string
+		events []ticketing.FactType
+		want   string // the beginning
+	}{
+		{"any port", "https://hooks.adire.ng:8443/a", order, ""},
+		{"all types", hookURL, ticketing.WebhookEventTypes(), ""},
+		{"2048 characters", long[:2048], order, ""},
+		{"2049 characters", long[:2049], order, "url: must be at most 2048 characters"},
+		{"no URL", "", order, "url: must "},
+		{"http", "http://hooks.adire.ng/a", order, "url: must begin with https://"},
+		{"credentials", "https://ada:pw@hooks.adire.ng/a", order, "url: must not contain credentials"},
+		{"a fragment", "https://hooks.adire.ng/a#b", order, "url: must "},
+		{"localhost", "https://localhost/a", order, "url: must "},
+		{"an address", "https://93.184.216.34/a", order, "url: must "},
+		{"a short address", "https://127.1/a", order, "url: must "},
+		{"a local name", "https://printer.local/a", order, "url: must "},
+		{"a trailing dot", "https://hooks.adire.ng./a", order, "url: must "},
+		{"no types", hookURL, nil, "events: must have at least one event type"},
+		{"the ticket mail", hookURL, []ticketing.FactType{ticketing.FactTicketEmail}, "events[0]: " + event},
+		{"a sale", hookURL, []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactSale}, "events[1]: " + event},
+		{"a sample", hookURL, []ticketing.FactType{"sample.order.created"}, "events[0]: " + event},
+		{"upper case", hookURL, []ticketing.FactType{"ORDER.CREATED"}, "events[0]: " + event},
+		{
+			"twice", hookURL,
+			[]ticketing.FactType{ticketing.FactBalanceLow, ticketing.FactBalanceLow},
+			"events[1]: must not repeat an event type",
+		},
+		{
+			"too many to tell", hookURL, make([]ticketing.FactType, 100),
+			strings.Join([]string{
+				"events[0]: " + event, "events[1]: " + event, "events[2]: " + event, "events[3]: " + event, "events[4]: " + event,
+			}, "; "),
+		},
+		{"both", "ftp://a", nil, "url: must begin with https://; events: must have at least one event type"},
+	}
+	onDesks(t, func(t *testing.T, d *desk) {
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				is := is.New(t)
+				created, err := d.staff.CreateWebhookEndpoint(t.Context(), company,
+					ticketing.WebhookEndpointParams{URL: test.url, Events: test.events})
+				is.True(strings.HasPrefix(said(err), test.want) && (test.want == "") == (err == nil)) // what it says
+				is.True(!strings.Contains(said(err), "pw"))
+				if err == nil {
+					is.Equal(created.URL, test.url)
+					is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), created.ID))
+				}
+				events := test.events
+				if events == nil {
+					events = []ticketing.FactType{} // nil changes nothing
+				}
+				before, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+				is.NoErr(err)
+				updated, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID,
+					ticketing.WebhookEndpointUpdate{URL: &test.url, Events: events})
+				is.True(strings.HasPrefix(said(err), test.want) && (test.want == "") == (err == nil))
+				after, failed := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+				is.NoErr(failed)
+				if err == nil {
+					is.Equal(after, updated)
+				} else {
+					is.Equal(after, before)
+				}
+			})
+		}
+	})
+}
+
+// Private URLs are for a service that says so.
+func TestPrivateWebhooksAreForDevelopment(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		params := hookParams()
+		params.URL = "https://127.0.0.1:8443/a"
+		_, err := d.staff.CreateWebhookEndpoint(t.Context(), company, params)
+		is.Equal(code(err), ticketing.CodeInvalidRequest)
+		svc, err := ticketing.New(d.store, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('a')}, Clock: d.clock.now, AllowPrivateWebhooks: true,
+		})
+		is.NoErr(err)
+		made, err := svc.As(ticketing.Staff("test")).CreateWebhookEndpoint(t.Context(), company, params)
+		is.NoErr(err)
+		is.Equal(made.URL, params.URL)
+		params.URL = "http://127.0.0.1:8443/a"
+		_, err = svc.As(ticketing.Staff("test")).CreateWebhookEndpoint(t.Context(), company, params)
+		is.Equal(code(err), ticketing.CodeInvalidRequest)
+	})
+}
+
+// Section 6.2: "At most 10 endpoints per company", disabled ones counted; one that is deleted makes room.
+func TestTenWebhookEndpoints(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company, other := d.unverified(t), d.unverified(t)
+		var made []uuid.UUID
+		for range ticketing.MaxWebhookEndpoints {
+			made = append(made, d.hook(t, company).ID)
+		}
+		refused := func() {
+			t.Helper()
+			_, err := d.staff.CreateWebhookEndpoint(t.Context(), company, hookParams())
+			is.Equal(code(err), ticketing.CodeConflict)
+			is.Equal(said(err), "A company has at most 10 webhook endpoints, disabled ones counted. Delete one first.")
+		}
+		refused()
+		_, err := d.staff.DisableWebhookEndpoint(t.Context(), made[3])
+		is.NoErr(err)
+		refused()
+		d.hook(t, other)
+		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), made[3]))
+		eleventh := d.hook(t, company)
+		is.Equal(d.endpointRecord(t, eleventh.ID).Number, int64(11)) // No number comes again.
+		refused()
+		listed, err := d.staff.ListWebhookEndpoints(t.Context(), company)
+		is.NoErr(err)
+		ids := make([]uuid.UUID, len(listed))
+		for i, endpoint := range listed {
+			ids[i] = endpoint.ID
+		}
+		is.Equal(ids, append(slices.Delete(slices.Clone(made), 3, 4), eleventh.ID)) // as they were registered
+	})
+}
+
+// An endpoint gets what happens after its registration, whatever clocks say: each fact tells how many there had ever been.
+func TestFactsTellWhichEndpointsThereWere(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 100_00, 50)
+		var want []int64
+		sold := func(ever int64) {
+			t.Helper()
+			order := shop.Sell(t, event.ID, "VIP", 1)
+			shop.Scan(t, event.ID, order.Lines[0].AdmissionID)
+			want = append(want, ever, ever)
+		}
+		sold(0)
+		first, err := shop.Staff.CreateWebhookEndpoint(t.Context(), shop.Company.ID, hookParams())
+		is.NoErr(err)
+		shop.Clock.Advance(-time.Second)
+		sold(1)
+		_, err = shop.Staff.DisableWebhookEndpoint(t.Context(), first.ID)
+		is.NoErr(err)
+		sold(1)
+		is.NoErr(shop.Staff.DeleteWebhookEndpoint(t.Context(), first.ID))
+		sold(1)
+		_, err = shop.Staff.CreateWebhookEndpoint(t.Context(), shop.Company.ID, hookParams())
+		is.NoErr(err)
+		sold(2)
+		var got []int64
+		is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			facts, err := tx.ListFacts(ctx, shop.Company.ID, ticketing.Position{}, 100)
+			got = nil
+			for _, fact := range facts {
+				got = append(got, fact.Endpoints)
+			}
+			return err
+		}))
+		slices.Sort(got)
+		is.Equal(got, want)
+	})
+}
+
+// Section 6: "Changing an endpoint's subscriptions affects only future dispatch", and 6.5: automatic attempts keep the
+// URL and the secret's version.
+func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		pending := d.delivered(t, made.ID, 1, nil)[0]
+		before := d.acts(t, company)
+		d.clock.advance(time.Hour)
+
+		// Nothing, and what it is already, are no change.
+		for _, update := range []ticketing.WebhookEndpointUpdate{{}, {
+			URL: of(hookURL), Events: []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactTicketValidated},
+		}} {
+			same, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, update)
+			is.NoErr(err)
+			is.Equal(same, made.WebhookEndpoint)
+		}
+		is.Equal(d.acts(t, company), before)
+
+		updated, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
+			URL: of("https://other.adire.ng/"),
+		})
+		is.NoErr(err)
+		is.Equal(updated.URL, "https://other.adire.ng/")
+		is.Equal(updated.Events, made.Events)
+		is.Equal(updated.UpdatedAt.Time, opening.Add(time.Hour))
+		is.Equal(updated.CreatedAt, made.CreatedAt)
+		updated, err = d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
+			Events: []ticketing.FactType{ticketing.FactBalanceLow, ticketing.FactCommissionAccrued},
+		})
+		is.NoErr(err)
+		is.Equal(updated.URL, "https://other.adire.ng/")
+		is.Equal(updated.Events, []ticketing.FactType{ticketing.FactCommissionAccrued, ticketing.FactBalanceLow})
+		_, err = d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			kept, err := tx.FindDelivery(ctx, pending.ID)
+			is.Equal(show(t, kept), show(t, pending))
+			return err
+		}))
+		acts := d.actsOf(t, company, "webhook.update")
+		is.Equal(len(acts), 2)
+		changes := []string{string(acts[0].Changes), string(acts[1].Changes)}
+		slices.Sort(changes)
+		is.Equal(changes[1], fmt.Sprintf(`{"url":{"before":"%s","after":"https://other.adire.ng/"}}`, hookURL))
+		is.Equal(acts[0].Subject, "webhook "+made.ID.String())
+	})
+}
+
+// Section 3.5: "Disabling an endpoint cancels its pending work"; an attempt in flight is waited for; what is final stays.
+func TestDisablingCancelsWhatIsPending(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		for _, act := range []struct {
+			name string
+			do   func(ctx context.Context, id uuid.UUID) error
+		}{
+			{"disable", func(ctx context.Context, id uuid.UUID) error {
+				disabled, err := d.staff.DisableWebhookEndpoint(ctx, id)
+				if err == nil && disabled.Status != ticketing.WebhookDisabled {
+					err = fmt.Errorf("it is %s", disabled.Status)
+				}
+				return err
+			}},
+			{"delete", d.staff.DeleteWebhookEndpoint},
+		} {
+			t.Run(act.name, func(t *testing.T) {
+				is := is.New(t)
+				company := d.unverified(t)
+				made, neighbour := d.hook(t, company), d.hook(t, company)
+				const number = 1100
+				all := d.delivered(t, made.ID, number, func(n int, delivery *ticketing.DeliveryRecord) {
+					switch n {
+					case 0:
+						delivery.Status = ticketing.DeliverySucceeded
+					case 1:
+						delivery.Status = ticketing.DeliveryFailed
+					case 2: // in flight
+						delivery.LeasedUntil = d.clock.now().Add(time.Hour)
+						delivery.DueAt = delivery.LeasedUntil
+					case 3: // whoever had it is gone
+						delivery.LeasedUntil = d.clock.now().Add(-time.Hour)
+					}
+				})
+				others := d.delivered(t, neighbour.ID, 1, nil)
+				is.NoErr(act.do(t.Context(), made.ID))
+				is.Equal(d.deliveryStatus(t, all[0].ID), ticketing.DeliverySucceeded)
+				is.Equal(d.deliveryStatus(t, all[1].ID), ticketing.DeliveryFailed)
+				is.Equal(d.deliveryStatus(t, all[2].ID), ticketing.DeliveryPending)
+				is.Equal(d.deliveryStatus(t, all[3].ID), ticketing.DeliveryCancelled)
+				is.Equal(d.deliveryStatus(t, others[0].ID), ticketing.DeliveryPending)
+				cancelled, err := d.staff.CountDeliveries(t.Context(), company,
+					ticketing.DeliveryFilter{Status: ticketing.DeliveryCancelled})
+				is.NoErr(err)
+				is.Equal(cancelled, number-3)
+				is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+					flying, err := tx.FindDelivery(ctx, all[2].ID)
+					is.True(flying.Cancelling)
+					return err
+				}))
+			})
+		}
+	})
+}
+
+// Disabling and enabling again change nothing and leave no act; what a disabling that was cut off has left pending is
+// cancelled before the endpoint is enabled.
+func TestEnablingBeginsAnew(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		pending := d.delivered(t, made.ID, 1, nil)[0]
+		count := len(d.acts(t, company))
+		enabled, err := d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		is.Equal(enabled, made.WebhookEndpoint)
+		is.Equal(d.deliveryStatus(t, pending.ID), ticketing.DeliveryPending)
+		is.Equal(len(d.acts(t, company)), count)
+
+		first, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		d.clock.advance(time.Second)
+		left := d.delivered(t, made.ID, 3, nil)
+		again, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		is.Equal(again, first)
+		is.Equal(d.deliveryStatus(t, left[2].ID), ticketing.DeliveryCancelled)
+		left = d.delivered(t, made.ID, 3, nil)
+		d.clock.advance(time.Minute)
+		enabled, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		is.Equal(enabled.Status, ticketing.WebhookEnabled)
+		for _, delivery := range left {
+			is.Equal(d.deliveryStatus(t, delivery.ID), ticketing.DeliveryCancelled)
+		}
+		is.Equal(len(d.acts(t, company)), count+2)
+		is.Equal(len(d.actsOf(t, company, "webhook.enable")), 1)
+		is.Equal(string(d.actsOf(t, company, "webhook.disable")[0].Changes),
+			`{"status":{"before":"ENABLED","after":"DISABLED"}}`)
+	})
+}
+
+func TestADeletedEndpointIsGone(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		_, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+		pending := d.delivered(t, made.ID, 2, nil)
+		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), made.ID))
+
+		_, err = d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+		is.Equal(said(err), "The webhook endpoint was not found.")
+		_, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		is.Equal(code(err), ticketing.CodeNotFound)
+		is.Equal(code(d.staff.DeleteWebhookEndpoint(t.Context(), made.ID)), ticketing.CodeNotFound)
+		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			kept, err := tx.WebhookSecrets(ctx, []ticketing.WebhookSecretRef{
+				{CompanyID: company, Endpoint: 1, Version: 1}, {CompanyID: company, Endpoint: 1, Version: 2},
+			})
+			is.Equal(kept, make([]ticketing.WebhookSecretRecord, 2))
+			return err
+		}))
+
+		// Its deliveries are seen, and are not delivered any more.
+		page, err := d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+		is.NoErr(err)
+		is.Equal(len(page.Items), 2)
+		is.Equal(page.Items[0].EndpointID, made.ID)
+		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: made.ID},
+			ticketing.PageParams{})
+		is.Equal(code(err), ticketing.CodeNotFound)
+		_, err = d.staff.ReplayDelivery(t.Context(), pending[0].ID)
+		is.Equal(said(err), "The webhook endpoint was deleted: its deliveries cannot be replayed.")
+		is.Equal(code(err), ticketing.CodeConflict)
+		var deleted map[string]any
+		is.NoErr(json.Unmarshal(d.actsOf(t, company, "webhook.delete")[0].Changes, &deleted))
+		is.Equal(deleted["url"], map[string]any{"before": hookURL, "after": nil})
+	})
+}
+
+// A suspended company's webhooks go on: they tell of sales that happened.
+func TestSuspendedCompaniesKeepTheirWebhooks(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		_, err := d.staff.SuspendCompany(t.Context(), company)
+		is.NoErr(err)
+		made := d.hook(t, company)
+		failed := d.delivered(t, made.ID, 1, func(_ int, delivery *ticketing.DeliveryRecord) {
+			delivery.Status = ticketing.DeliveryFailed
+		})
+		_, err = d.staff.ReplayDelivery(t.Context(), failed[0].ID)
+		is.NoErr(err)
+		_, err = d.staff.TriggerWebhook(t.Context(), company, ticketing.FactBalanceLow)
+		is.NoErr(err)
+	})
+}

@@ -1,0 +1,323 @@
+package ticketing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// deliveryRecord is a delivery as the store keeps it.
+func (d *desk) deliveryRecord(tb testing.TB, id uuid.UUID) (record ticketing.DeliveryRecord) {
+	tb.Helper()
+	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) (err error) {
+		record, err = tx.FindDelivery(ctx, id)
+		return err
+	}))
+	return record
+}
+
+func failed(_ int, delivery *ticketing.DeliveryRecord) { delivery.Status = ticketing.DeliveryFailed }
+
+// Section 6.5: a replay has a "new delivery ID, same event ID and body, current endpoint URL and active signing secret".
+func TestADeliveryIsReplayed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		original := d.delivered(t, made.ID, 1, failed)[0]
+		d.clock.advance(time.Hour)
+		_, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
+			URL: of("https://other.adire.ng/"), Events: []ticketing.FactType{ticketing.FactBalanceLow},
+		})
+		is.NoErr(err)
+		_, err = d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+		prepared, err := d.staff.ReplayDelivery(t.Context(), original.ID)
+		is.NoErr(err)
+		is.Equal(d.deliveryRecord(t, prepared.ID).SecretVersion, int64(1)) // A secret that is only prepared signs nothing.
+		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+
+		replay, err := d.staff.ReplayDelivery(t.Context(), original.ID)
+		is.NoErr(err)
+		found, err := d.staff.GetDelivery(t.Context(), replay.ID)
+		is.NoErr(err)
+		is.Equal(found, replay)
+		is.True(replay.ID != original.ID)
+		is.Equal(*replay.ReplayOf, original.ID)
+		is.Equal(d.deliveryRecord(t, replay.ID), ticketing.DeliveryRecord{
+			CompanyID: company, CreatedAt: opening.Add(time.Hour), ID: replay.ID, Endpoint: original.Endpoint,
+			EndpointID: made.ID, MessageAt: original.MessageAt, MessageID: original.MessageID, Type: original.Type,
+			URL: "https://other.adire.ng/", SecretVersion: 2, ReplayOf: original.ID, Status: ticketing.DeliveryPending,
+			DueAt: opening.Add(time.Hour),
+		})
+		is.Equal(d.deliveryRecord(t, original.ID), original) // It stays what it was.
+		acts := d.actsOf(t, company, "webhook.replay")
+		is.Equal(len(acts), 2)
+		is.Equal(acts[0].Subject, "delivery "+original.ID.String())
+	})
+}
+
+// A replay is refused while the delivery is under way and while its endpoint is disabled (section 3.5: "re-enabling is
+// required before a replay"); in every final status it is granted.
+func TestWhatIsReplayed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		statuses := []ticketing.DeliveryStatus{
+			ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryCancelled, ticketing.DeliveryPending,
+		}
+		all := d.delivered(t, made.ID, 4, func(n int, delivery *ticketing.DeliveryRecord) { delivery.Status = statuses[n] })
+		for _, delivery := range all[:3] {
+			_, err := d.staff.ReplayDelivery(t.Context(), delivery.ID)
+			is.NoErr(err)
+		}
+		refused := func(id uuid.UUID, why string) {
+			t.Helper()
+			count := len(d.listed(t, company, ticketing.DeliveryFilter{}, 100))
+			_, err := d.staff.ReplayDelivery(t.Context(), id)
+			is.Equal(code(err), ticketing.CodeConflict)
+			is.Equal(said(err), why)
+			is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), count)
+		}
+		refused(all[3].ID, "The delivery is still being delivered.")
+		_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		const disabled = "The webhook endpoint is disabled. Enable it first, then replay."
+		refused(all[0].ID, disabled)
+		refused(all[3].ID, disabled)
+		_, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		_, err = d.staff.ReplayDelivery(t.Context(), all[3].ID) // It is CANCELLED now.
+		is.NoErr(err)
+		_, err = d.staff.ReplayDelivery(t.Context(), uuid.New())
+		is.Equal(said(err), "The delivery was not found.")
+	})
+}
+
+// A window is replayed oldest first, each event once for an endpoint; what cannot be replayed is passed over and
+// counted, what was made after it began is left alone, and every transaction is told to the log.
+func TestAWindowIsReplayed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made, stopped, gone := d.hook(t, company), d.hook(t, company), d.hook(t, company)
+		const number = 250
+		all := d.delivered(t, made.ID, number, func(n int, delivery *ticketing.DeliveryRecord) {
+			failed(n, delivery)
+			delivery.CreatedAt = opening.Add(time.Duration(n) * time.Millisecond)
+			if n == 7 {
+				delivery.Status = ticketing.DeliveryPending
+			}
+		})
+		d.delivered(t, stopped.ID, 3, failed)
+		d.delivered(t, gone.ID, 2, failed)
+		_, err := d.staff.DisableWebhookEndpoint(t.Context(), stopped.ID)
+		is.NoErr(err)
+		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), gone.ID))
+		d.clock.advance(time.Minute)
+		var told []string
+		done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{
+			Rate: 10_000, Progress: func(done, total int) { told = append(told, fmt.Sprint(done, " of ", total)) },
+		})
+		is.NoErr(err)
+		is.Equal(show(t, done), fmt.Sprintf(`{"replayed":%d,"skipped":6}`, number-1))
+		is.Equal(told[len(told)-1], "255 of 255")
+		is.Equal(told[0], "103 of 255") // A hundred, and what was passed over on the way.
+
+		replays := d.listed(t, company, ticketing.DeliveryFilter{Status: ticketing.DeliveryPending, Since: opening.Add(time.Minute)}, 100)
+		is.Equal(len(replays), number-1)
+		of := make(map[uuid.UUID]bool)
+		for _, id := range replays {
+			replay := d.deliveryRecord(t, id)
+			is.True(!of[replay.ReplayOf]) // once
+			of[replay.ReplayOf] = true
+		}
+		for n, original := range all {
+			is.Equal(of[original.ID], n != 7)
+		}
+		acts := d.actsOf(t, company, "webhook.replay")
+		is.Equal(len(acts), 3)
+		is.True(acts[0].Subject == "company "+company.String())
+	})
+}
+
+// Who replays to an endpoint by its name is told where that is disabled, or gone, as with a single delivery: nothing is
+// replayed.
+func TestAWindowOfADisabledEndpointIsRefused(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		d.delivered(t, made.ID, 2, failed)
+		params := ticketing.ReplayParams{DeliveryFilter: ticketing.DeliveryFilter{EndpointID: made.ID}}
+		refused := func(why string, code ticketing.Code) {
+			t.Helper()
+			done, err := d.staff.ReplayDeliveries(t.Context(), company, params)
+			is.True(errors.Is(err, code))
+			is.Equal(said(err), why)
+			is.Equal(done, ticketing.ReplayResult{})
+			is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), 2)
+		}
+		_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		refused("The webhook endpoint is disabled. Enable it first, then replay.", ticketing.CodeConflict)
+		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), made.ID))
+		refused("The webhook endpoint was not found.", ticketing.CodeNotFound)
+	})
+}
+
+// An event that was replayed before, to whatever end, is replayed to its endpoint once; with a filter, what it means.
+func TestAnEventIsReplayedOnce(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made, second := d.hook(t, company), d.hook(t, company)
+		original := d.delivered(t, made.ID, 1, func(_ int, delivery *ticketing.DeliveryRecord) {
+			delivery.Status = ticketing.DeliverySucceeded
+		})[0]
+		again := func(of ticketing.DeliveryRecord, after time.Duration, status ticketing.DeliveryStatus) ticketing.DeliveryRecord {
+			replay := of
+			replay.ID, replay.ReplayOf, replay.Status = uuid.New(), of.ID, status
+			replay.CreatedAt, replay.FinishedAt = opening.Add(after), opening.Add(after)
+			return replay
+		}
+		// Two replays of the original, one of which was replayed itself; and the event's delivery to another endpoint.
+		one, two := again(original, time.Second, ticketing.DeliveryFailed), again(original, 2*time.Second, ticketing.DeliveryFailed)
+		three := again(one, 3*time.Second, ticketing.DeliveryFailed)
+		elsewhere := again(original, 4*time.Second, ticketing.DeliveryFailed)
+		elsewhere.ReplayOf, elsewhere.Endpoint, elsewhere.EndpointID = uuid.Nil, 2, second.ID
+		d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.AppendDeliveries(ctx, []ticketing.DeliveryRecord{one, two, three, elsewhere})
+		})
+		d.clock.advance(time.Minute)
+		for _, test := range []struct {
+			name   string
+			filter ticketing.DeliveryFilter
+			want   []ticketing.DeliveryRecord
+			result string
+		}{
+			{"all", ticketing.DeliveryFilter{}, []ticketing.DeliveryRecord{original, elsewhere}, `{"replayed":2,"skipped":3}`},
+			{
+				"dead letters",
+				ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed},
+				[]ticketing.DeliveryRecord{one, elsewhere},
+				`{"replayed":2,"skipped":2}`,
+			},
+			{
+				"the end",
+				ticketing.DeliveryFilter{Since: opening.Add(2 * time.Second)},
+				[]ticketing.DeliveryRecord{two, elsewhere},
+				`{"replayed":2,"skipped":1}`,
+			},
+			{"an endpoint", ticketing.DeliveryFilter{EndpointID: second.ID}, []ticketing.DeliveryRecord{elsewhere}, `{"replayed":1,"skipped":0}`},
+			{"another type", ticketing.DeliveryFilter{Type: ticketing.FactBalanceLow}, nil, `{"replayed":0,"skipped":0}`},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				is := is.New(t)
+				d.clock.advance(time.Minute)
+				began := d.clock.now()
+				if test.filter.Until.IsZero() {
+					test.filter.Until = opening.Add(time.Minute)
+				}
+				done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{DeliveryFilter: test.filter, Rate: 10_000})
+				is.NoErr(err)
+				is.Equal(show(t, done), test.result)
+				of := make(map[uuid.UUID]int)
+				for _, id := range d.listed(t, company, ticketing.DeliveryFilter{Since: began}, 100) {
+					of[d.deliveryRecord(t, id).ReplayOf]++
+				}
+				want := make(map[uuid.UUID]int)
+				for _, delivery := range test.want {
+					want[delivery.ID]++
+				}
+				is.Equal(of, want)
+			})
+		}
+	})
+}
+
+// A window is replayed at a rate and stops where its context ends, with what was done until then; the same again goes
+// through all of it.
+func TestAReplayKeepsItsRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		d := newDesk(t, memory.New())
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		d.delivered(t, made.ID, 40, func(n int, delivery *ticketing.DeliveryRecord) {
+			failed(n, delivery)
+			delivery.CreatedAt = opening.Add(time.Duration(n) * time.Millisecond)
+		})
+		d.clock.advance(time.Minute)
+		for _, test := range []struct {
+			rate int
+			took time.Duration
+		}{{1, 39 * time.Second}, {20, 1900 * time.Millisecond}, {0, 700 * time.Millisecond}, {10_000, 0}} {
+			begun := time.Now()
+			until := ticketing.DeliveryFilter{Until: opening.Add(time.Minute)}
+			done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{DeliveryFilter: until, Rate: test.rate})
+			is.NoErr(err)
+			is.Equal(done.Replayed, 40)
+			is.Equal(time.Since(begun), test.took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+1)
+		defer cancel()
+		before := len(d.listed(t, company, ticketing.DeliveryFilter{}, 100))
+		done, err := d.staff.ReplayDeliveries(ctx, company, ticketing.ReplayParams{
+			DeliveryFilter: ticketing.DeliveryFilter{Until: opening.Add(time.Minute)}, Rate: 1,
+		})
+		is.True(errors.Is(err, context.DeadlineExceeded))
+		is.Equal(done, ticketing.ReplayResult{Replayed: 11})
+		is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), before+11)
+
+		for _, rate := range []int{-1, 10_001} {
+			_, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{Rate: rate})
+			is.Equal(said(err), "rate: must be from 1 to 10000 deliveries a second, or 0 for 50")
+		}
+	})
+}
+
+// What is disabled while a window is replayed is passed over from then on.
+func TestAReplayHeedsWhatIsDisabledMeanwhile(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		d.delivered(t, made.ID, 250, func(n int, delivery *ticketing.DeliveryRecord) {
+			failed(n, delivery)
+			delivery.CreatedAt = opening
+		})
+		d.clock.advance(time.Minute)
+		done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{
+			Rate: 10_000, Progress: func(done, _ int) {
+				if done == 100 {
+					_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+					is.NoErr(err)
+				}
+			},
+		})
+		is.NoErr(err)
+		is.Equal(done, ticketing.ReplayResult{Replayed: 100, Skipped: 150})
+		count, err := d.staff.CountDeliveries(t.Context(), company, ticketing.DeliveryFilter{Status: ticketing.DeliveryPending})
+		is.NoErr(err)
+		is.Equal(count, 0)
+	})
+}

@@ -1,0 +1,277 @@
+package ticketing_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"pgregory.net/rapid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/seal"
+	"github.com/floatgate/ticketing/internal/testdb"
+)
+
+// secretRecord is a version of an endpoint's secret as the store keeps it.
+func (d *desk) secretRecord(
+	tb testing.TB, endpoint ticketing.WebhookEndpointRecord, version int64,
+) (record ticketing.WebhookSecretRecord) {
+	tb.Helper()
+	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		found, err := tx.WebhookSecrets(ctx, []ticketing.WebhookSecretRef{
+			{CompanyID: endpoint.CompanyID, Endpoint: endpoint.Number, Version: version},
+		})
+		if err == nil {
+			record = found[0]
+		}
+		return err
+	}))
+	return record
+}
+
+// unsealed is the text of a kept secret, by the bytes that package seal specifies and the domain and id of a webhook
+// secret.
+func unsealed(tb testing.TB, record ticketing.WebhookSecretRecord, key []byte) string {
+	tb.Helper()
+	is := is.New(tb)
+	parts := strings.Split(record.Secret, ":")
+	is.Equal(len(parts), 3)
+	ring, err := seal.New([]seal.Key{{Name: parts[1], Secret: key}})
+	is.NoErr(err)
+	text, _, err := ring.Open(record.Secret, "webhook-secret",
+		fmt.Sprintf("%s/%d/%d", record.CompanyID, record.Endpoint, record.Version))
+	is.NoErr(err)
+	return string(text)
+}
+
+// However a secret is printed, logged or marshalled, it does not show, but in the JSON of the answers that hand it out.
+func TestWebhookSecretsDoNotShow(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const text = "svc_whsec_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_abcde"
+	secret := ticketing.WebhookSecret(text)
+	issued := ticketing.IssuedWebhookEndpoint{
+		WebhookEndpoint: ticketing.WebhookEndpoint{ID: uuid.New(), URL: hookURL}, Secret: secret,
+	}
+	prepared := ticketing.PreparedWebhookSecret{ID: uuid.New(), Secret: secret}
+	unseen := func(where, told string) {
+		t.Helper()
+		rest := strings.TrimPrefix(text, "svc_whsec_")
+		for i := range len(rest) - 5 {
+			if strings.Contains(told, rest[i:i+6]) || strings.Contains(strings.ToLower(told), fmt.Sprintf("%x", rest[i:i+6])) {
+				t.Fatalf("%s shows a part of the secret: %s", where, told)
+			}
+		}
+	}
+	values := []any{secret, &secret, issued, &issued, prepared, &prepared, []any{issued, prepared}}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T %[1]v", "%08.3f", "%!"} {
+		for _, value := range values {
+			unseen(format, fmt.Sprintf(format, value))
+		}
+	}
+	is.Equal(secret.String(), "svc_whsec_…")
+	var log strings.Builder
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
+		slog.New(handler).Info("made", "secret", secret, "issued", issued, "prepared", prepared)
+	}
+	unseen("the log", log.String())
+	is.True(strings.Contains(log.String(), issued.ID.String()))
+	is.True(strings.Contains(log.String(), prepared.ID.String()))
+	marshalled, err := json.Marshal(map[string]any{"a": secret, "b": struct{ S *ticketing.WebhookSecret }{&secret}})
+	is.NoErr(err)
+	unseen("JSON", string(marshalled))
+
+	is.Equal(string(secret), text)
+	is.Equal(show(t, prepared), fmt.Sprintf(`{"id":"%s","secret":"%s"}`, prepared.ID, text))
+	is.True(strings.HasSuffix(show(t, issued), `,"secret":"`+text+`"}`))
+	defer func() { unseen("a panic", fmt.Sprint(recover())) }()
+	panic(issued)
+}
+
+// Section 6.5: "Secret rotation is two-phase: prepare and reveal the next secret; deploy a receiver that accepts both;
+// activate". What is kept is sealed, and nothing else ever shows it.
+func TestWebhookSecretsAreRotatedInTwoSteps(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		made := d.hook(t, company)
+		kept := func() ticketing.WebhookEndpointRecord { return d.endpointRecord(t, made.ID) }
+		is.Equal(unsealed(t, d.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret))
+		is.Equal(kept().ActiveSecret, int64(1))
+
+		_, err := d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.Equal(code(err), ticketing.CodeConflict)
+		is.Equal(said(err), "The endpoint has no prepared secret. Prepare one first.")
+
+		first, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+		is.Equal(first.ID, made.ID)
+		is.Equal(unsealed(t, d.secretRecord(t, kept(), 2), secretKey('a')), string(first.Secret))
+		is.Equal(kept().ActiveSecret, int64(1)) // The present one signs.
+		shown, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+		is.NoErr(err)
+		is.True(shown.PendingSecret)
+
+		second, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+		is.True(second.Secret != first.Secret)
+		is.Equal(d.secretRecord(t, kept(), 2), ticketing.WebhookSecretRecord{}) // Nobody will sign with it.
+		activated, err := d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.NoErr(err)
+		is.True(!activated.PendingSecret)
+		is.Equal(kept().ActiveSecret, int64(3))
+		is.Equal(unsealed(t, d.secretRecord(t, kept(), 3), secretKey('a')), string(second.Secret))
+		is.Equal(unsealed(t, d.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret)) // It serves what is under way.
+		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.Equal(code(err), ticketing.CodeConflict)
+
+		acts := show(t, d.acts(t, company))
+		is.True(strings.Contains(acts, `{"activeSecret":{"before":1,"after":3},"pendingSecret":{"before":3,"after":null}}`))
+		is.True(strings.Contains(acts, `{"pendingSecret":{"before":2,"after":3}}`))
+		everything := acts + d.log.String() + fmt.Sprintf("%+v", kept()) + fmt.Sprintf("%+v", d.secretRecord(t, kept(), 3))
+		for _, secret := range []ticketing.WebhookSecret{made.Secret, first.Secret, second.Secret} {
+			is.True(!strings.Contains(everything, strings.TrimPrefix(string(secret), "svc_whsec_")))
+		}
+	})
+}
+
+// Whatever is done in whatever order, the active secret is the one that was last activated, the pending one the one that
+// was last prepared since, both can be opened, and none comes back.
+func TestRotationsOfWebhookSecrets(t *testing.T) {
+	t.Parallel()
+	for _, store := range stores() {
+		t.Run(store.Name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, store.Open(t))
+			rapid.Check(t, someRuns(testdb.Store{Name: store.Name}, func(r *rapid.T) {
+				made := d.hook(t, d.unverified(t))
+				active, pending := made.Secret, ticketing.WebhookSecret("")
+				seen := map[ticketing.WebhookSecret]bool{active: true}
+				status := ticketing.WebhookEnabled
+				r.Repeat(map[string]func(*rapid.T){
+					"prepare": func(r *rapid.T) {
+						prepared, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+						expect(r, "prepare", err, "")
+						if seen[prepared.Secret] {
+							r.Fatal("a secret came again")
+						}
+						seen[prepared.Secret], pending = true, prepared.Secret
+					},
+					"activate": func(r *rapid.T) {
+						_, err := d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+						if pending == "" {
+							expect(r, "activate", err, ticketing.CodeConflict)
+							return
+						}
+						expect(r, "activate", err, "")
+						active, pending = pending, ""
+					},
+					"disable": func(r *rapid.T) {
+						_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+						expect(r, "disable", err, "")
+						status = ticketing.WebhookDisabled
+					},
+					"enable": func(r *rapid.T) {
+						_, err := d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+						expect(r, "enable", err, "")
+						status = ticketing.WebhookEnabled
+					},
+					"": func(r *rapid.T) {
+						kept := d.endpointRecord(t, made.ID)
+						same(r, "status", kept.Status, status)
+						same(r, "active", unsealed(t, d.secretRecord(t, kept, kept.ActiveSecret), secretKey('a')), string(active))
+						same(r, "a pending one", kept.PendingSecret != 0, pending != "")
+						if pending != "" {
+							same(r, "pending", unsealed(t, d.secretRecord(t, kept, kept.PendingSecret), secretKey('a')), string(pending))
+						}
+						for version := range kept.LastSecret + 1 {
+							if version > kept.ActiveSecret && version != kept.PendingSecret {
+								same(r, "a forgotten one", d.secretRecord(t, kept, version), ticketing.WebhookSecretRecord{})
+							}
+						}
+					},
+				})
+			}))
+		})
+	}
+}
+
+// A master secret is replaced: all signing secrets are encrypted anew at once, by whoever has both, those of disabled
+// endpoints and those that still serve deliveries too; a database whose secrets need one that is not given is refused at
+// the start. What does not decrypt is left, and told.
+func TestWebhookSecretsAreResealed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		companies := []uuid.UUID{d.unverified(t), d.unverified(t)}
+		first, second := d.hook(t, companies[0]), d.hook(t, companies[1])
+		next, err := d.staff.PrepareWebhookSecret(t.Context(), first.ID)
+		is.NoErr(err)
+		_, err = d.staff.ActivateWebhookSecret(t.Context(), first.ID)
+		is.NoErr(err)
+		pending, err := d.staff.PrepareWebhookSecret(t.Context(), second.ID)
+		is.NoErr(err)
+		_, err = d.staff.DisableWebhookEndpoint(t.Context(), second.ID)
+		is.NoErr(err)
+		reseal := func(keys ...[]byte) ticketing.WebhookSecretResealing {
+			t.Helper()
+			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ResealWebhookSecrets(t.Context())
+			is.NoErr(err)
+			return done
+		}
+		is.Equal(show(t, reseal(secretKey('a'))), `{"resealed":0,"left":0}`)
+		acts := d.acts(t, uuid.Nil)
+
+		alone := func() error { return d.service(t, secretKey('b')).Ready(t.Context()) }
+		is.True(errors.Is(alone(), ticketing.ErrSecretKeys))
+		stranger := d.service(t, secretKey('b')).As(ticketing.Staff("test"))
+		_, err = stranger.ResealWebhookSecrets(t.Context())
+		is.True(errors.Is(err, ticketing.ErrSecretKeys))
+		_, err = stranger.CreateWebhookEndpoint(t.Context(), companies[0], hookParams())
+		is.True(errors.Is(err, ticketing.ErrSecretKeys))
+		_, err = stranger.PrepareWebhookSecret(t.Context(), first.ID)
+		is.True(errors.Is(err, ticketing.ErrSecretKeys))
+		_, err = stranger.ActivateWebhookSecret(t.Context(), second.ID)
+		is.True(errors.Is(err, ticketing.ErrSecretKeys))
+
+		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":4,"left":0}`)
+		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
+		is.NoErr(alone())
+		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
+		is.Equal(d.acts(t, uuid.Nil), acts) // They are the same secrets.
+		for _, kept := range []struct {
+			endpoint uuid.UUID
+			version  int64
+			want     ticketing.WebhookSecret
+		}{{first.ID, 1, first.Secret}, {first.ID, 2, next.Secret}, {second.ID, 1, second.Secret}, {second.ID, 2, pending.Secret}} {
+			is.Equal(unsealed(t, d.secretRecord(t, d.endpointRecord(t, kept.endpoint), kept.version), secretKey('b')),
+				string(kept.want))
+		}
+
+		// One that was taken from another endpoint does not decrypt, and is not activated; rotating mends it.
+		stolen := d.secretRecord(t, d.endpointRecord(t, first.ID), 1)
+		stolen.CompanyID, stolen.Version = companies[1], 2
+		d.write(t, companies[1], func(ctx context.Context, tx ticketing.Tx) error {
+			return tx.UpdateWebhookSecret(ctx, stolen)
+		})
+		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":3,"left":1}`)
+		is.True(strings.Contains(d.log.String(), "a webhook secret was not encrypted anew"))
+		staff := d.service(t, secretKey('c'), secretKey('b')).As(ticketing.Staff("test"))
+		_, err = staff.ActivateWebhookSecret(t.Context(), second.ID)
+		is.True(err != nil && strings.Contains(err.Error(), "was changed from outside"))
+		is.True(!errors.Is(err, ticketing.ErrSecretKeys))
+		is.Equal(d.endpointRecord(t, second.ID).ActiveSecret, int64(1))
+		_, err = staff.PrepareWebhookSecret(t.Context(), second.ID)
+		is.NoErr(err)
+		_, err = staff.ActivateWebhookSecret(t.Context(), second.ID)
+		is.NoErr(err)
+		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":0,"left":0}`)
+	})
+}
