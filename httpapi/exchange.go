@@ -22,6 +22,7 @@ type exchange struct {
 	id         string
 	began      time.Time
 	op         *operation // nil until the path and method are known
+	document   *document  // nil where the path is that of an operation
 	params     httprouter.Params
 	caller     ticketing.Caller
 	retryAfter int // seconds; 0: no such header
@@ -31,7 +32,11 @@ type exchange struct {
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{ResponseWriter: w, api: a, r: r, id: a.requestID(r), began: a.now()}
 	status, code, body := x.answer(r.Context())
-	x.send(status, code, body)
+	if code == "" && x.document != nil {
+		status = x.sendDocument()
+	} else {
+		x.send(status, code, body)
+	}
 	x.report(r.Context(), status, code)
 }
 
@@ -65,7 +70,7 @@ func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
 		}
 	}()
 	res, err := x.run(ctx)
-	if err != nil {
+	if err != nil || x.document != nil {
 		return nil, err
 	}
 	return encodeResult(res, x.id)
@@ -78,6 +83,9 @@ func (x *exchange) run(ctx context.Context) (result, error) {
 	}
 	if !x.find() {
 		return result{}, errUnknownPath
+	}
+	if x.document != nil {
+		return result{}, nil
 	}
 	caller, err := x.api.svc.Authenticate(ctx, bearer(x.r.Header))
 	if err != nil {

@@ -70,6 +70,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	is.Equal(len(statuses), len(ticketing.Codes()))
 	store := &failing{Store: testdb.Chosen(t)}
 	d := deployOn(t, store, nil)
+	d.invents = true
 	for _, code := range ticketing.Codes() {
 		told := &ticketing.Error{Code: code, Message: "As it is."}
 		if code == ticketing.CodeInvalidRequest {
@@ -342,11 +343,9 @@ func TestClientTracker(t *testing.T) {
 			is.NoErr(err)
 			test.config.RateLimit = 1
 			handler := httpapi.New(svc, &test.config)
-			first, second := httptest.NewRecorder(), httptest.NewRecorder()
-			handler.ServeHTTP(first, &test.first)
-			handler.ServeHTTP(second, &test.second)
-			is.Equal(first.Code, 404)
-			is.Equal(second.Code == 429, test.same)
+			first, second := served(t, handler, &test.first, ""), served(t, handler, &test.second, "")
+			is.Equal(first.status, 404)
+			is.Equal(second.status == 429, test.same)
 		})
 	}
 }
@@ -397,14 +396,16 @@ func TestPrefix(t *testing.T) {
 		{"/a/b", "/a%2Fb/events", 404},
 	} {
 		handler := httpapi.New(svc, &httpapi.Config{Prefix: test.prefix})
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil))
-		is.Equal(w.Code, test.status)
+		below := ""
+		if test.status == http.StatusUnauthorized {
+			below = "/events"
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)
+		is.Equal(served(t, handler, r, below).status, test.status)
 	}
 	stripped := http.StripPrefix("/outer", httpapi.New(svc, nil))
-	w := httptest.NewRecorder()
-	stripped.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/outer/api/public/v1/events/a%2Fb", nil))
-	is.Equal(w.Code, 401)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/outer/api/public/v1/events/a%2Fb", nil)
+	is.Equal(served(t, stripped, r, "/events/a%2Fb").status, 401)
 }
 
 // Whatever a host chooses is used.

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,9 +19,7 @@ import (
 // envelope.
 func (d *deployment) serve(t *testing.T, r *http.Request) answer {
 	t.Helper()
-	w := httptest.NewRecorder()
-	d.server.Config.Handler.ServeHTTP(w, r)
-	a := read(t, r.Method, w.Result())
+	a := served(t, d.server.Config.Handler, r, below(cmp.Or(r.URL.RawPath, r.URL.EscapedPath())))
 	if a.status >= http.StatusInternalServerError {
 		t.Fatalf("%d: %s\n%s", a.status, a.body, d.log)
 	}

@@ -29,10 +29,10 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// The contract holds on PostgreSQL as it does in memory.
+// The contract holds on PostgreSQL as it does in memory. What the document says is the same on both, and so are the pages.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
-	testdb.Again(t, "^(Example|Fuzz)")
+	testdb.Again(t, "^(Example|Fuzz|TestOpenAPI|TestBrowser)")
 }
 
 // deployment is a server of the API over the store that is chosen, with one company that is ready to sell.
@@ -43,6 +43,7 @@ type deployment struct {
 	company uuid.UUID
 	key     string // with all grants
 	log     *logBook
+	invents bool // Its store makes up errors that no rule gives: its answers are in no document.
 }
 
 // deploy starts a server that ends with the test. Without a config there is no rate limit.
@@ -99,6 +100,15 @@ func (d *deployment) issue(tb testing.TB, company uuid.UUID, grants ...ticketing
 	return issued.Key
 }
 
+func (d *deployment) revoke(tb testing.TB, key string) {
+	tb.Helper()
+	is := is.New(tb)
+	keyID, err := ticketing.ParseID(strings.Split(key, ".")[1])
+	is.NoErr(err)
+	_, err = d.staff.RevokeAPIKey(tb.Context(), keyID)
+	is.NoErr(err)
+}
+
 // headers are those of a request beside Authorization; a name may be there twice.
 type headers [][2]string
 
@@ -133,7 +143,11 @@ func (d *deployment) call(tb testing.TB, method, path, key string, with headers,
 	}
 	response, err := client.Do(r)
 	is.New(tb).NoErr(err)
-	return read(tb, method, response)
+	a := read(tb, method, response)
+	if !d.invents {
+		a.documented(tb, method, path)
+	}
+	return a
 }
 
 var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -151,7 +165,11 @@ func (d *deployment) raw(tb testing.TB, text string) answer {
 	method, _, _ := strings.Cut(text, " ")
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	is.NoErr(err)
-	return read(tb, method, response)
+	_, target, _ := strings.Cut(text, " ")
+	target, _, _ = strings.Cut(target, " ")
+	a := read(tb, method, response)
+	a.documented(tb, method, below(target))
+	return a
 }
 
 // answer is what came back.
@@ -161,6 +179,20 @@ type answer struct {
 	body   string
 }
 
+func answerOf(response *http.Response, body []byte) answer {
+	return answer{status: response.StatusCode, header: response.Header, body: string(body)}
+}
+
+// served is what a handler answers to a request, without a network. The path is the request's below the prefix.
+func served(tb testing.TB, handler http.Handler, r *http.Request, path string) answer {
+	tb.Helper()
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	a := read(tb, r.Method, w.Result())
+	a.documented(tb, r.Method, path)
+	return a
+}
+
 // read takes an answer in, and checks what every answer has to be.
 func read(tb testing.TB, method string, response *http.Response) answer {
 	tb.Helper()
@@ -168,7 +200,7 @@ func read(tb testing.TB, method string, response *http.Response) answer {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	is.NoErr(err)
-	a := answer{status: response.StatusCode, header: response.Header, body: string(body)}
+	a := answerOf(response, body)
 	is.Equal(a.header["Content-Type"], []string{"application/json; charset=utf-8"})
 	is.Equal(a.header["Cache-Control"], []string{"no-store"})
 	is.Equal(a.header["X-Content-Type-Options"], []string{"nosniff"})
@@ -188,6 +220,29 @@ func read(tb testing.TB, method string, response *http.Response) answer {
 	is.Equal(envelope.Error == nil, a.status < 400)
 	is.Equal(envelope.Data == nil, a.status >= 400)
 	return a
+}
+
+// documented holds that the document knows such an answer of the operation at the path.
+func (a answer) documented(tb testing.TB, method, path string) {
+	tb.Helper()
+	_, err := theContract(tb).documented(method, path, a)
+	is.New(tb).NoErr(err)
+}
+
+// below is the path of a target below the prefix, as it was sent; empty for one that is not below it.
+func below(target string) string {
+	path, under := strings.CutPrefix(target, httpapi.DefaultPrefix)
+	if !under {
+		return ""
+	}
+	return path
+}
+
+// code is that of a refusal, empty for a success.
+func (a answer) code() ticketing.Code {
+	var envelope struct{ Error struct{ Code ticketing.Code } }
+	_ = json.Unmarshal([]byte(a.body), &envelope)
+	return envelope.Error.Code
 }
 
 // data is the resource of a success, as it was sent.
@@ -391,12 +446,34 @@ func (b *logBook) String() string {
 	return b.text.String()
 }
 
-// failing is a store that answers every transaction with an error, or panics, once it is told to.
+// failing is a store that answers every reading with an error, or panics, once it is told to, and that lets something
+// happen before a write.
 type failing struct {
 	ticketing.Store
 
-	mu   sync.Mutex
-	fail func(context.Context) error
+	mu    sync.Mutex
+	fail  func(context.Context) error
+	first func(context.Context) error
+}
+
+// before runs a function before the next write.
+func (f *failing) before(first func(context.Context) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.first = first
+}
+
+func (f *failing) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+	f.mu.Lock()
+	first := f.first
+	f.first = nil
+	f.mu.Unlock()
+	if first != nil {
+		if err := first(ctx); err != nil {
+			return err
+		}
+	}
+	return f.Store.Update(ctx, fn)
 }
 
 func (f *failing) set(fail func(context.Context) error) {

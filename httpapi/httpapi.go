@@ -22,6 +22,17 @@
 // "X-Content-Type-Options: nosniff". A 401 adds "WWW-Authenticate: Bearer". A 429, and a 503 of a database that is
 // busy or away, add Retry-After.
 //
+// # Documents
+//
+// GET and HEAD of /openapi.json answer with the contract in OpenAPI 3.1, whose server is Config.Prefix; of /docs with a
+// page that shows it and calls the API from a browser; of /guide with a page that leads from the first key to a receiver
+// of webhooks. What the pages load lies below them, and no other host is asked for anything: their
+// Content-Security-Policy forbids it. A key that is entered in /docs stays in the memory of that page.
+//
+// No document needs a key, and each counts towards the rate limit; a query is ignored. A document may be kept, and asked
+// for again with its ETag ("Cache-Control: public, no-cache"), and comes compressed to who takes gzip. It is not shown in
+// frames, and links from it tell no referrer. All that is said here of answers in JSON is of the operations.
+//
 // # Order of checks
 //
 // Rate limit (429), path and method (404), credential (401), grant (403), presence of the Idempotency-Key (400), form
@@ -86,8 +97,8 @@ type Config struct {
 
 // Answer is how one request was answered. The values of its texts are few, so they can label a metric.
 type Answer struct {
-	// Method and Route are the operation as the contract writes it, such as "GET" and "/events/:eventId". Both are
-	// empty where there is no such operation, and where the rate limit refused to look. A HEAD counts as its GET.
+	// Method and Route are the operation or document as the contract writes it, such as "GET" and "/events/:eventId".
+	// Both are empty where there is none, and where the rate limit refused to look. A HEAD counts as its GET.
 	Method, Route string
 	Status        int
 	Code          ticketing.Code // empty for a success
@@ -139,8 +150,9 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	prefix := normalPrefix(c.Prefix)
 	a := &api{
-		svc: svc, router: newRouter(operations()), prefix: normalPrefix(c.Prefix), limit: c.RateLimit,
+		svc: svc, router: newRouter(operations(), documents(prefix)), prefix: prefix, limit: c.RateLimit,
 		counter: c.Counter, clientKey: c.ClientKey, maxBody: c.MaxBodyBytes, log: c.Logger, onRequest: c.OnRequest,
 		newID: c.NewRequestID, now: c.Clock,
 	}

@@ -54,7 +54,7 @@ func operations() []operation {
 
 // newRouter is asked through Lookup alone: as a handler it would clean paths, redirect, and answer 405. Its handles
 // put what they stand for into the request they are given.
-func newRouter(operations []operation) *httprouter.Router {
+func newRouter(operations []operation, documents []*document) *httprouter.Router {
 	router := httprouter.New()
 	for _, op := range operations {
 		found := func(w http.ResponseWriter, _ *http.Request, params httprouter.Params) {
@@ -66,6 +66,7 @@ func newRouter(operations []operation) *httprouter.Router {
 			router.Handle(http.MethodHead, op.path, found)
 		}
 	}
+	routeDocuments(router, documents)
 	return router
 }
 

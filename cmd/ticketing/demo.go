@@ -370,8 +370,8 @@ func (p *program) showDemo(r *running, set stage, order json.RawMessage) error {
 	if err := json.Indent(&text, order, "", "  "); err != nil {
 		return fmt.Errorf("read the order: %w", err)
 	}
-	fmt.Fprintf(&text, "\n\nBase URL  %s\nAPI key   %s\nCompany   %s\nEvent     %s\n", r.baseURL, set.key, set.companyID,
-		set.eventID)
+	fmt.Fprintf(&text, "\n\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
+		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
 	text.WriteString("\nAsk for a quote:\n\n")
 	text.WriteString(curl(r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))
 	text.WriteString("\nBuy a ticket (the same Idempotency-Key never buys a second one; change it to buy again):\n\n")

@@ -1,0 +1,135 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// A client for a gate: few attempts, short times, and its own id for what it does.
+func ExampleNew() {
+	baseURL, apiKey, _, end := deployment()
+	defer end()
+
+	api, err := client.New(baseURL, apiKey, &client.Config{Attempts: 2, Timeout: 3 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	ctx := client.WithRequestID(context.Background(), "gate-1-0001")
+	if err := api.Verify(ctx); err != nil { // The first call does so, too; this fails early.
+		panic(err)
+	}
+	_, err = api.ValidateAdmission(ctx, uuid.New(), uuid.New(), "scan-0001", ticketing.ValidateParams{Location: "Gate 1"})
+	if errors.Is(err, ticketing.CodeNotFound) {
+		fmt.Println(err)
+	}
+	// Output:
+	// client: HTTP 404: NOT_FOUND: The admission was not found. (request gate-1-0001)
+}
+
+// A sale: quote, check out at what was quoted, and know what every failure means.
+func ExampleClient_Checkout() {
+	baseURL, apiKey, eventID, end := deployment()
+	defer end()
+	ctx := context.Background()
+	api, err := client.New(baseURL, apiKey, nil)
+	if err != nil {
+		panic(err)
+	}
+
+	quote, err := api.Quote(ctx, ticketing.QuoteParams{
+		EventID: eventID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	// The key and the parameters are kept before the call: after ErrAmbiguous they are sent again as they are.
+	key, basket := "cart-0001", ticketing.CheckoutParams{
+		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
+		Lines: []ticketing.CheckoutLine{{
+			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: quote.Currency,
+		}},
+	}
+	order, err := api.Checkout(ctx, key, basket)
+	refused, _ := errors.AsType[*client.Error](err)
+	switch {
+	case err == nil:
+		fmt.Println(order.Status, order.Gross)
+	case errors.Is(err, client.ErrAmbiguous):
+		fmt.Println("perhaps sold: the same call again tells")
+	case errors.Is(err, ticketing.CodeInventoryUnavailable):
+		fmt.Println("quote again")
+	case refused != nil:
+		fmt.Println("not sold:", refused.Status, refused.Refusal.Code, refused.RequestID)
+	default:
+		fmt.Println("not sent:", err)
+	}
+	// Output:
+	// CONFIRMED 300.00
+}
+
+// An iterator turns the pages.
+func ExampleClient_Events() {
+	baseURL, apiKey, _, end := deployment()
+	defer end()
+	api, err := client.New(baseURL, apiKey, nil)
+	if err != nil {
+		panic(err)
+	}
+	for event, err := range api.Events(context.Background(), ticketing.EventFilter{Status: ticketing.EventPublished}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(event.Title)
+	}
+	// Output:
+	// Highlife Night
+}
+
+// deployment serves the API of a company that can sell.
+func deployment() (baseURL, apiKey string, eventID uuid.UUID, end func()) {
+	ctx := context.Background()
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	svc, err := ticketing.New(memory.New(), nil)
+	must(err)
+	staff := svc.As(ticketing.Staff("onboarding"))
+	company, err := staff.CreateCompany(ctx, "Lagos Live")
+	must(err)
+	_, err = staff.ApproveVerification(ctx, company.ID, time.Time{})
+	must(err)
+	rate, err := money.ParseRate("2.5", money.Percent)
+	must(err)
+	_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+	must(err)
+	_, err = staff.CreditFloat(ctx, company.ID, 1_000_000_00, "settlement-0001")
+	must(err)
+	issued, err := staff.IssueAPIKey(ctx, company.ID, "shop", ticketing.AllGrants())
+	must(err)
+	caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
+	event, err := svc.CreateEvent(ctx, caller, "event-0001", ticketing.CreateEventParams{
+		Title: "Highlife Night", Date: "2030-12-24", StartsAt: "19:00", EndsAt: "23:00", Timezone: "Africa/Lagos",
+		ImageURL: "https://images.example/highlife.jpg", Status: ticketing.EventPublished,
+	})
+	must(err)
+	_, err = svc.CreateInventory(ctx, caller, event.ID, "batch-0001", ticketing.CreateInventoryParams{
+		Tier: "VIP", Title: "VIP seat", UnitPrice: 150_00, Currency: money.Currency, Quantity: 10,
+		Status: ticketing.InventoryAvailable,
+	})
+	must(err)
+	server := httptest.NewServer(httpapi.New(svc, nil))
+	return server.URL + httpapi.DefaultPrefix, issued.Key, event.ID, server.Close
+}

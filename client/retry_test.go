@@ -1,0 +1,538 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"pgregory.net/rapid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// fault is what becomes of a request on its way to the service and back.
+type fault func(r *http.Request, serve func() *http.Response) (*http.Response, error)
+
+var errLine = errors.New("connection reset by peer")
+
+// unreached cuts the line before the service sees anything.
+func unreached(*http.Request, func() *http.Response) (*http.Response, error) { return nil, errLine }
+
+// broken cuts it after the service has answered.
+func broken(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+	serve()
+	return nil, errLine
+}
+
+// lost lets the service answer and tells nobody until the client has given up.
+func lost(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+	serve()
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// cut breaks the line in the middle of the answer.
+func cut(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+	response := serve()
+	response.Body = io.NopCloser(io.MultiReader(io.LimitReader(response.Body, 20), brokenOff{}))
+	return response, nil
+}
+
+type brokenOff struct{}
+
+func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// garbled is a success of something on the way that speaks no contract.
+func garbled(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+	serve()
+	return made(http.StatusOK, "", "<html>welcome</html>"), nil
+}
+
+// hollow is an envelope with nothing in it.
+func hollow(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+	serve()
+	return made(http.StatusOK, "", `{"meta":{"requestId":"r"}}`), nil
+}
+
+// endless is a success that goes on in white space.
+func endless(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+	response := serve()
+	response.Body = io.NopCloser(io.MultiReader(response.Body, spaces{}))
+	return response, nil
+}
+
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// afterwards answers with a status once the service has done its work.
+func afterwards(status int) fault {
+	return func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+		serve()
+		return made(status, "", `{"error":{"code":"INTERNAL_ERROR","message":"An unexpected error occurred."}}`), nil
+	}
+}
+
+// instead answers without asking the service.
+func instead(status int, code ticketing.Code, retryAfter string) fault {
+	return func(*http.Request, func() *http.Response) (*http.Response, error) {
+		return made(status, retryAfter, `{"error":{"code":"`+string(code)+`","message":"No."},"meta":{"requestId":"r"}}`), nil
+	}
+}
+
+func limited(seconds int) fault {
+	return instead(http.StatusTooManyRequests, ticketing.CodeRateLimited, strconv.Itoa(seconds))
+}
+
+func made(status int, retryAfter, body string) *http.Response {
+	w := httptest.NewRecorder()
+	if retryAfter != "" {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(status)
+	_, _ = w.WriteString(body)
+	return w.Result()
+}
+
+// line is a transport to a service, without a network, on which requests meet one fault after the other. The document
+// always arrives.
+type line struct {
+	handler http.Handler
+
+	mu     sync.Mutex
+	faults []fault
+	sent   []sending
+}
+
+type sending struct {
+	what, id string // all that has to be the same in each attempt
+	at       time.Time
+}
+
+func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	served := r.Clone(r.Context())
+	served.Body, served.RequestURI = io.NopCloser(bytes.NewReader(body)), r.URL.RequestURI()
+	serve := func() *http.Response {
+		w := httptest.NewRecorder()
+		l.handler.ServeHTTP(w, served)
+		return w.Result()
+	}
+	if strings.HasSuffix(r.URL.Path, "/openapi.json") {
+		return serve(), nil
+	}
+	l.mu.Lock()
+	l.sent = append(l.sent, sending{
+		what: r.Method + " " + r.URL.RequestURI() + " " + r.Header.Get("Idempotency-Key") + " " + string(body),
+		id:   r.Header.Get("X-Request-Id"), at: time.Now(),
+	})
+	become := fault(func(_ *http.Request, serve func() *http.Response) (*http.Response, error) { return serve(), nil })
+	if len(l.faults) > 0 {
+		become, l.faults = l.faults[0], l.faults[1:]
+	}
+	l.mu.Unlock()
+	return become(r, serve)
+}
+
+// waits are the times between the attempts.
+func (l *line) waits() []time.Duration {
+	var waits []time.Duration
+	for i := 1; i < len(l.sent); i++ {
+		waits = append(waits, l.sent[i].at.Sub(l.sent[i-1].at))
+	}
+	return waits
+}
+
+// connect is a shop with an event on sale, a faulty line to it, and a client at the other end.
+func connect(t *testing.T, config client.Config) (*ticketingtest.Shop, ticketing.Event, *line, *client.Client) {
+	t.Helper()
+	shop := ticketingtest.New(t, nil)
+	event := shop.Event(t)
+	shop.Inventory(t, event.ID, "VIP", 10_00, 100)
+	l := &line{handler: httpapi.New(shop.Service, &httpapi.Config{RateLimit: -1})}
+	config.Transport = l
+	api, err := client.New("http://tickets.example"+httpapi.DefaultPrefix, shop.APIKey, &config)
+	is.New(t).NoErr(err)
+	return shop, event, l, api
+}
+
+// bubble runs a test on a clock of its own, on which waits take no time.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+// kinds are the operations by what may be done after a failure: each makes one call.
+func kinds(event ticketing.Event) map[string]func(context.Context, *client.Client) error {
+	return map[string]func(context.Context, *client.Client) error{
+		"read": func(ctx context.Context, api *client.Client) error {
+			_, err := api.GetEvent(ctx, event.ID)
+			return err
+		},
+		"quote": func(ctx context.Context, api *client.Client) error {
+			_, err := api.Quote(ctx, ticketing.QuoteParams{
+				EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}},
+			})
+			return err
+		},
+		"keyed": func(ctx context.Context, api *client.Client) error {
+			_, err := api.Checkout(ctx, "cart-0001", ticketingtest.Basket(event.ID, "VIP", 10_00, 1))
+			return err
+		},
+		"patch": func(ctx context.Context, api *client.Client) error {
+			title := "Juju Night"
+			_, err := api.UpdateEvent(ctx, event.ID, ticketing.UpdateEventParams{Title: &title})
+			return err
+		},
+		"delete": func(ctx context.Context, api *client.Client) error {
+			_, err := api.CancelInventory(ctx, event.ID, "VIP")
+			return err
+		},
+	}
+}
+
+// What may be tried again is, with the identical request, and what may not is not; an error tells whether the call may
+// have been done.
+func TestWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	const always, safely, never = "read quote keyed patch delete", "read quote keyed", ""
+	const doubtful, plain = true, false
+	for name, test := range map[string]struct {
+		fault    fault
+		again    string
+		doubtful bool // for what changes something, if it is not tried again
+	}{
+		"unreached":         {unreached, safely, doubtful},
+		"broken":            {broken, safely, doubtful},
+		"no answer in time": {lost, safely, doubtful},
+		"cut off":           {cut, safely, doubtful},
+		"garbled":           {garbled, safely, doubtful},
+		"hollow":            {hollow, safely, doubtful},
+		"endless":           {endless, safely, doubtful},
+		"500":               {afterwards(500), safely, doubtful},
+		"502":               {afterwards(502), safely, doubtful},
+		"503":               {instead(503, ticketing.CodeInternal, "1"), safely, doubtful},
+		"429":               {limited(1), always, plain},
+		"400":               {instead(400, ticketing.CodeInvalidRequest, ""), never, plain},
+		"401":               {instead(401, ticketing.CodeAuthenticationFailed, ""), never, plain},
+		"403":               {instead(403, ticketing.CodePermissionDenied, ""), never, plain},
+		"404":               {instead(404, ticketing.CodeNotFound, ""), never, plain},
+		"409":               {instead(409, ticketing.CodeConflict, "1"), never, plain},
+		"302":               {instead(302, "", ""), never, plain},
+	} {
+		for kind := range strings.FieldsSeq(always) {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					is := is.New(t)
+					shop, event, l, api := connect(t, client.Config{})
+					l.faults = []fault{test.fault}
+					err := kinds(event)[kind](t.Context(), api)
+					if strings.Contains(test.again, kind) {
+						is.NoErr(err)
+						is.Equal(len(l.sent), 2)
+						is.Equal(l.sent[0].what, l.sent[1].what)
+						is.Equal(l.sent[0].id, l.sent[1].id)
+						return
+					}
+					is.True(err != nil)
+					is.Equal(len(l.sent), 1)
+					changes := kind != "read" && kind != "quote"
+					is.Equal(errors.Is(err, client.ErrAmbiguous), test.doubtful && changes)
+					is.True(!strings.Contains(err.Error(), strings.Split(shop.APIKey, ".")[2]))
+				})
+			})
+		}
+	}
+}
+
+// Attempts have an end. What is told then is the last failure, and what it leaves open.
+func TestAttemptsEnd(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		shop, event, l, api := connect(t, client.Config{Attempts: 3})
+		basket := ticketingtest.Basket(event.ID, "VIP", 10_00, 1)
+		l.faults = []fault{unreached, afterwards(500), limited(1)}
+		_, err := api.Checkout(t.Context(), "cart-0001", basket)
+		is.Equal(len(l.sent), 3)
+		is.True(errors.Is(err, client.ErrAmbiguous) && errors.Is(err, ticketing.CodeRateLimited))
+		refused, ok := errors.AsType[*client.Error](err)
+		is.True(ok)
+		is.Equal(refused.Status, http.StatusTooManyRequests)
+		is.Equal(refused.RetryAfter, time.Second)
+
+		// A refusal after an attempt without an answer does not settle what became of that one.
+		l.faults = []fault{broken, instead(409, ticketing.CodeVerificationRequired, "")}
+		_, err = api.Checkout(t.Context(), "cart-0002", basket)
+		is.True(errors.Is(err, client.ErrAmbiguous) && errors.Is(err, ticketing.CodeVerificationRequired))
+		order, err := api.Checkout(t.Context(), "cart-0002", basket)
+		is.NoErr(err)
+		page, err := shop.ListOrders(t.Context(), shop.Caller, ticketing.OrderFilter{})
+		is.NoErr(err)
+		is.Equal(page.Items[0], order)
+		is.Equal(len(page.Items), 2)
+
+		// A transport that fails tells why, and under which id.
+		l.faults = []fault{unreached, unreached, unreached}
+		_, err = api.GetEvent(client.WithRequestID(t.Context(), "look-1"), event.ID)
+		is.True(errors.Is(err, errLine) && strings.Contains(err.Error(), "look-1"))
+		is.True(!errors.Is(err, client.ErrAmbiguous)) // Reading does nothing.
+	})
+}
+
+// Waits double up to the longest, each between half of it and all of it, and differ.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		var told []time.Duration
+		_, event, l, api := connect(t, client.Config{
+			Attempts: 10, FirstWait: time.Second, LongestWait: 5 * time.Second,
+			OnRetry: func(_ context.Context, failure error, wait time.Duration) {
+				is.True(errors.Is(failure, errLine))
+				told = append(told, wait)
+			},
+		})
+		for range 9 {
+			l.faults = append(l.faults, unreached)
+		}
+		_, err := api.GetEvent(t.Context(), event.ID)
+		is.NoErr(err)
+		is.Equal(l.waits(), told)
+		is.Equal(len(told), 9)
+		distinct := map[time.Duration]bool{}
+		for i, seconds := range []int{1, 2, 4, 5, 5, 5, 5, 5, 5} {
+			longest := time.Duration(seconds) * time.Second
+			is.True(told[i] > longest/2 && told[i] <= longest)
+			distinct[told[i]] = true
+		}
+		is.True(len(distinct) > 5)
+	})
+}
+
+// Retry-After, in seconds or as a date, is over before the next attempt; one that is too long ends the call.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{})
+		date := time.Now().Add(40 * time.Second).UTC().Format(http.TimeFormat)
+		l.faults = []fault{limited(7), instead(503, ticketing.CodeInternal, "60"), instead(503, "", date)}
+		began := time.Now()
+		_, err := api.Checkout(t.Context(), "cart-0001", ticketingtest.Basket(event.ID, "VIP", 10_00, 1))
+		is.NoErr(err)
+		waits := l.waits()
+		is.Equal(waits[0], 7*time.Second)
+		is.Equal(waits[1], 60*time.Second)
+		is.True(waits[2] < client.DefaultLongestWait) // That date was over.
+
+		l.sent, l.faults = nil, []fault{instead(503, "", began.Add(100*time.Second).UTC().Format(http.TimeFormat))}
+		_, err = api.GetEvent(t.Context(), event.ID)
+		is.NoErr(err)
+		is.True(!l.sent[1].at.Before(began.Add(100 * time.Second)))
+
+		for _, tooLong := range []string{"91", "99999999999999999999"} {
+			l.sent, l.faults = nil, []fault{instead(429, ticketing.CodeRateLimited, tooLong)}
+			at := time.Now()
+			_, err = api.GetEvent(t.Context(), event.ID)
+			refused, ok := errors.AsType[*client.Error](err)
+			is.True(ok && refused.RetryAfter > 90*time.Second)
+			is.Equal(len(l.sent), 1)
+			is.Equal(time.Now(), at) // at once
+		}
+	})
+}
+
+// The time-out is of one attempt; the context is of all. A wait that the context does not outlast is not begun.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{Timeout: 3 * time.Second, FirstWait: time.Second})
+		l.faults = []fault{lost}
+		began := time.Now()
+		_, err := api.GetEvent(t.Context(), event.ID)
+		is.NoErr(err)
+		is.True(time.Since(began) > 3*time.Second && time.Since(began) <= 4*time.Second)
+
+		basket := ticketingtest.Basket(event.ID, "VIP", 10_00, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		l.sent, l.faults = nil, []fault{lost}
+		began = time.Now()
+		_, err = api.Checkout(ctx, "cart-0001", basket)
+		is.Equal(time.Since(began), 2*time.Second)
+		is.True(errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrAmbiguous))
+		is.Equal(len(l.sent), 1)
+
+		_, err = api.Checkout(ctx, "cart-0002", basket) // The context has ended: nothing is sent, nothing is in doubt.
+		is.True(errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, client.ErrAmbiguous))
+		is.Equal(len(l.sent), 1)
+
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		l.sent, l.faults = nil, []fault{limited(30)}
+		began = time.Now()
+		_, err = api.GetEvent(short, event.ID)
+		is.True(errors.Is(err, ticketing.CodeRateLimited))
+		is.Equal(time.Since(began), time.Duration(0))
+
+		ended, end := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, end)
+		l.sent, l.faults = nil, []fault{limited(30)}
+		began = time.Now()
+		_, err = api.GetEvent(ended, event.ID)
+		is.Equal(time.Since(began), 10*time.Second)
+		is.True(errors.Is(err, context.Canceled) && errors.Is(err, ticketing.CodeRateLimited))
+		is.Equal(len(l.sent), 1)
+	})
+}
+
+// A page that claims to lead on and does not ends a sequence, which would else never end.
+func TestPagesThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, _, l, api := connect(t, client.Config{})
+		page := func(next string) fault {
+			return func(*http.Request, func() *http.Response) (*http.Response, error) {
+				return made(200, "", `{"data":[],"meta":{"requestId":"r","page":{"hasMore":true,"nextCursor":`+next+`},"more":1}}`), nil
+			}
+		}
+		for _, pages := range [][]fault{{page(`null`)}, {page(`"a"`), page(`"a"`)}} {
+			l.sent, l.faults = nil, pages
+			var failures []error
+			for _, err := range api.Orders(t.Context(), ticketing.OrderFilter{}) {
+				failures = append(failures, err)
+			}
+			is.Equal(len(failures), 1)
+			is.True(errors.Is(failures[0], client.ErrAnswer))
+			is.Equal(len(l.sent), len(pages))
+		}
+	})
+}
+
+// Members that this version of the client does not know are no obstacle (section 9).
+func TestUnknownMembersAreIgnored(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{})
+		l.faults = []fault{func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+			body, err := io.ReadAll(serve().Body)
+			is.NoErr(err)
+			return made(200, "", strings.Replace(string(body), `{"data":{`, `{"news":[1],"data":{"seats":{"a":1},`, 1)), nil
+		}}
+		got, err := api.GetEvent(t.Context(), event.ID)
+		is.NoErr(err)
+		is.Equal(got, event)
+	})
+}
+
+// Whatever happens on the line, however often the same checkout is made: one order, and an error that leaves nothing in
+// doubt only where there is none.
+func TestOneCheckoutIsOneOrder(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		shop, event, l, api := connect(t, client.Config{Attempts: 3, Timeout: time.Second})
+		shop.Inventory(t, event.ID, "REGULAR", 1_00, 1000)
+		shop.Inventory(t, event.ID, "REGULAR", 1_00, 1000)
+		faults := []fault{
+			unreached, broken, lost, cut, garbled, hollow, afterwards(500), afterwards(503), limited(1),
+			instead(409, ticketing.CodeConflict, ""), instead(503, ticketing.CodeInternal, "2"),
+		}
+		sold := 0
+		unbounded := struct{ testing.TB }{t} // The deadline of a test means nothing on the bubble's clock.
+		rapid.Check(unbounded, func(rt *rapid.T) {
+			is := is.New(t)
+			l.sent, l.faults = nil, nil
+			for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(faults)-1), 0, 9).Draw(rt, "faults") {
+				l.faults = append(l.faults, faults[i])
+			}
+			key, basket := uuid.NewString(), ticketingtest.Basket(event.ID, "REGULAR", 1_00, 1)
+			basket.Buyer.Email = key + "@example.com"
+			settled, doubt := false, false
+			for range 10 { // Each call meets one fault or more.
+				order, err := api.Checkout(t.Context(), key, basket)
+				page, listErr := shop.ListOrders(t.Context(), shop.Caller, ticketing.OrderFilter{
+					PageParams: ticketing.PageParams{Limit: 1},
+				})
+				is.NoErr(listErr)
+				done := len(page.Items) > 0 && page.Items[0].Buyer.Email == basket.Buyer.Email
+				if err == nil {
+					is.True(done)
+					is.Equal(order, page.Items[0])
+					settled = true
+					break
+				}
+				doubt = doubt || errors.Is(err, client.ErrAmbiguous)
+				is.True(!done || doubt) // Who was never told of doubt has no order.
+			}
+			is.True(settled)
+			sold++
+			for _, sent := range l.sent {
+				is.Equal(sent.what, l.sent[0].what)
+			}
+		})
+		is := is.New(t)
+		orders := 0
+		for page, filter := (ticketing.Page[ticketing.Order]{HasMore: true}), (ticketing.OrderFilter{}); page.HasMore; {
+			var err error
+			page, err = shop.ListOrders(t.Context(), shop.Caller, filter)
+			is.NoErr(err)
+			orders += len(page.Items)
+			filter.Cursor = page.NextCursor
+		}
+		is.Equal(orders, sold)
+	})
+}
+
+// Many goroutines share a client.
+func TestConcurrentCalls(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	shop, api := serve(t)
+	event := shop.Event(t)
+	shop.Inventory(t, event.ID, "VIP", 10_00, 20)
+	ids := make([]uuid.UUID, 20)
+	var buyers sync.WaitGroup
+	for i := range ids {
+		buyers.Go(func() {
+			order, err := api.Checkout(t.Context(), "cart-"+strconv.Itoa(1000+i/2), ticketingtest.Basket(event.ID, "VIP", 10_00, 1))
+			if err != nil && !errors.Is(err, ticketing.CodeConflict) { // Its twin is being worked on.
+				t.Error(err)
+			}
+			ids[i] = order.ID
+		})
+	}
+	buyers.Wait()
+	orders := 0
+	for _, err := range api.Orders(t.Context(), ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: 3}}) {
+		is.NoErr(err)
+		orders++
+	}
+	is.Equal(orders, 10)
+}

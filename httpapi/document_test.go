@@ -1,0 +1,342 @@
+package httpapi_test
+
+import (
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// library is a handler with a document to read.
+type library struct{ handler http.Handler }
+
+func newLibrary(tb testing.TB, config *httpapi.Config) library {
+	tb.Helper()
+	svc, err := ticketing.New(memory.New(), nil)
+	is.New(tb).NoErr(err)
+	return library{httpapi.New(svc, config)}
+}
+
+// get asks for a document, and holds what is true of every answer.
+func (l library) get(tb testing.TB, method, path string, with headers) answer {
+	tb.Helper()
+	is := is.New(tb)
+	r := httptest.NewRequestWithContext(tb.Context(), method, path, nil)
+	for _, h := range with {
+		r.Header.Add(h[0], h[1])
+	}
+	w := httptest.NewRecorder()
+	l.handler.ServeHTTP(w, r)
+	is.Equal(w.Header()["X-Content-Type-Options"], []string{"nosniff"})
+	is.True(w.Header().Get("X-Request-Id") != "")
+	return answer{status: w.Code, header: w.Header(), body: w.Body.String()}
+}
+
+// exchanged sends a request to a server. When it was answered does not matter.
+func exchanged(tb testing.TB, r *http.Request) answer {
+	tb.Helper()
+	is := is.New(tb)
+	response, err := client.Do(r)
+	is.NoErr(err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	is.NoErr(err)
+	response.Header.Del("Date")
+	return answerOf(response, body)
+}
+
+const openAPIPath = httpapi.DefaultPrefix + "/openapi.json"
+
+// Section 1: the contract is there for everybody, byte for byte as it is kept, and caches ask whether it still is.
+func TestOpenAPIDocument(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	want, err := os.ReadFile(openAPIFile)
+	is.NoErr(err)
+	l := newLibrary(t, nil)
+	for _, path := range []string{openAPIPath, openAPIPath + "?v=1", openAPIPath + "?limit=0&limit=0"} {
+		response := l.get(t, "GET", path, headers{{"X-Request-Id", "the-request"}})
+		is.Equal(response.status, 200)
+		is.Equal(response.body, string(want))
+		is.Equal(response.header["Content-Type"], []string{"application/json; charset=utf-8"})
+		is.Equal(response.header["Cache-Control"], []string{"public, no-cache"})
+		is.Equal(response.header["Vary"], []string{"Accept-Encoding"})
+		is.Equal(response.header["Content-Length"], []string{strconv.Itoa(len(want))})
+		is.Equal(response.header["X-Request-Id"], []string{"the-request"})
+		is.Equal(response.header["Content-Encoding"], nil)
+		is.Equal(len(response.header["Etag"]), 1)
+	}
+}
+
+// Each document is what its type says, needs no key, is framed by nobody and tells no referrer; a page loads and calls its
+// own server alone, and runs nothing that is written in it.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	const (
+		text   = "; charset=utf-8"
+		closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	)
+	for _, prefix := range []string{httpapi.DefaultPrefix, "", "/a/b"} {
+		config := &httpapi.Config{Prefix: cmp.Or(prefix, "/")}
+		for _, test := range []struct{ path, contentType, policy, holds string }{
+			{path: "/openapi.json", contentType: "application/json", holds: `"openapi": "3.1`},
+			{
+				path: "/docs", contentType: "text/html", holds: "<title>Reference",
+				policy: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " + closed,
+			},
+			{path: "/docs/docs.js", contentType: "text/javascript", holds: "persistAuthorization: false"},
+			{path: "/docs/docs.css", contentType: "text/css", holds: ".skip"},
+			{path: "/docs/swagger-ui-bundle.js", contentType: "text/javascript", holds: "SwaggerUIBundle"},
+			{path: "/docs/swagger-ui.css", contentType: "text/css", holds: ".swagger-ui"},
+			{path: "/docs/licenses.txt", contentType: "text/plain", holds: "Apache License"},
+			{
+				path: "/guide", contentType: "text/html", holds: "<title>Integration guide",
+				policy: "default-src 'none'; style-src 'self'; img-src 'self' data:; " + closed,
+			},
+			{path: "/guide/guide.css", contentType: "text/css", holds: "@media print"},
+		} {
+			t.Run(prefix+test.path, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				response := newLibrary(t, config).get(t, "GET", prefix+test.path, nil)
+				is.Equal(response.status, 200)
+				is.Equal(response.header["Content-Type"], []string{test.contentType + text})
+				is.Equal(response.header.Get("Content-Security-Policy"), test.policy)
+				is.Equal(response.header["X-Frame-Options"], []string{"DENY"})
+				is.Equal(response.header["Referrer-Policy"], []string{"no-referrer"})
+				is.Equal(response.header["Cache-Control"], []string{"public, no-cache"})
+				is.True(strings.Contains(response.body, test.holds))
+				if test.contentType == "text/html" {
+					// What a page names is found from where it lies, and is there.
+					for _, link := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(response.body, -1) {
+						if link[1] != "data:," {
+							is.Equal(newLibrary(t, config).get(t, "HEAD", prefix+"/"+link[1], nil).status, 200)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A HEAD tells what a GET would, and sends nothing; any other method is no operation of the contract.
+func TestDocumentMethods(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	l := newLibrary(t, &httpapi.Config{NewRequestID: func() string { return "same" }})
+	server := httptest.NewServer(l.handler)
+	t.Cleanup(server.Close)
+	asked := func(method string) answer {
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+openAPIPath, http.NoBody)
+		is.NoErr(err)
+		r.Header.Set("Accept-Encoding", "identity")
+		return exchanged(t, r)
+	}
+	get, head := asked("GET"), asked("HEAD")
+	is.True(get.body != "")
+	is.Equal(head.body, "")
+	is.Equal(head.header, get.header)
+	is.Equal(head.status, 200)
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
+		response := l.get(t, method, openAPIPath, nil)
+		is.Equal(response.status, 404)
+		is.Equal(response.header["Cache-Control"], []string{"no-store"})
+		is.True(strings.Contains(response.body, `"code":"NOT_FOUND"`))
+	}
+	is.Equal(l.get(t, "GET", openAPIPath+"/", nil).status, 404)
+}
+
+// RFC 9110, section 12.5.3: a client gets what it takes, gzip where it takes both alike, and each under a tag of its own.
+func TestDocumentEncoding(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t, nil)
+	plain := l.get(t, "GET", openAPIPath, nil).body
+	tags := make(map[string]string)
+	for _, test := range []struct {
+		accept string
+		gzip   bool
+	}{
+		{"", false},
+		{"gzip", true},
+		{"GZIP", true},
+		{"x-gzip", true},
+		{"gzip, deflate, br, zstd", true},
+		{"deflate, br", false},
+		{"gzip;q=0", false},
+		{"gzip;q=0.000", false},
+		{"gzip; q=0", false},
+		{"gzip;q=0.001", true},
+		{"*", true},
+		{"*;q=0", false},
+		{"br;q=1, *;q=0.1", true},
+		{"*, gzip;q=0", false},
+		{"gzip;q=0.5, identity", false},
+		{"gzip;q=0.5, identity;q=0.5", true},
+		{"identity;q=0, gzip;q=0", false},
+		{"identity", false},
+		{"gzip;q=2", false},
+		{"gzip;q=NaN", false},
+		{"gzip;q=", false},
+		{"gzip;level=9", false},
+		{"notgzip", false},
+		{",,", false},
+	} {
+		t.Run(test.accept, func(t *testing.T) {
+			is := is.New(t)
+			var with headers
+			if test.accept != "" {
+				with = headers{{"Accept-Encoding", test.accept}}
+			}
+			response := l.get(t, "GET", openAPIPath, with)
+			body := response.body
+			is.Equal(response.header["Content-Length"], []string{strconv.Itoa(len(body))})
+			encoding := response.header.Get("Content-Encoding")
+			tags[encoding] = response.header.Get("Etag")
+			if !test.gzip {
+				is.Equal(encoding, "")
+				is.Equal(body, plain)
+				return
+			}
+			is.Equal(encoding, "gzip")
+			is.True(len(body) < len(plain)/4)
+			unpacked, err := gzip.NewReader(strings.NewReader(body))
+			is.NoErr(err)
+			text, err := io.ReadAll(unpacked)
+			is.NoErr(err)
+			is.Equal(string(text), plain)
+		})
+	}
+	is := is.New(t)
+	is.True(tags[""] != tags["gzip"])
+	for _, tag := range tags {
+		is.True(strings.HasPrefix(tag, `"`)) // strong
+	}
+	two := l.get(t, "GET", openAPIPath, headers{{"Accept-Encoding", "br"}, {"Accept-Encoding", "gzip"}})
+	is.Equal(two.header.Get("Content-Encoding"), "gzip")
+}
+
+// A client that has the document is told so, and gets nothing again.
+func TestDocumentThatIsKnown(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	l := newLibrary(t, nil)
+	plain := l.get(t, "GET", openAPIPath, nil).header.Get("Etag")
+	packed := l.get(t, "GET", openAPIPath, headers{{"Accept-Encoding", "gzip"}}).header.Get("Etag")
+	again := l.get(t, "GET", openAPIPath, nil).header.Get("Etag")
+	is.Equal(plain, again)
+	is.Equal(newLibrary(t, nil).get(t, "GET", openAPIPath, nil).header.Get("Etag"), plain) // after a restart, too
+	for _, test := range []struct {
+		with  headers
+		known bool
+	}{
+		{headers{{"If-None-Match", plain}}, true},
+		{headers{{"If-None-Match", "W/" + plain}}, true},
+		{headers{{"If-None-Match", `"x" , ` + plain}}, true},
+		{headers{{"If-None-Match", `"x"`}, {"If-None-Match", plain}}, true},
+		{headers{{"If-None-Match", "*"}}, true},
+		{headers{{"If-None-Match", packed}, {"Accept-Encoding", "gzip"}}, true},
+		{headers{{"If-None-Match", packed}}, false},
+		{headers{{"If-None-Match", plain}, {"Accept-Encoding", "gzip"}}, false},
+		{headers{{"If-None-Match", `"x"`}}, false},
+		{headers{{"If-None-Match", ""}}, false},
+		{headers{{"If-None-Match", strings.Trim(plain, `"`)}}, false},
+		{headers{{"If-Match", plain}}, false},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			response := l.get(t, method, openAPIPath, test.with)
+			if !test.known {
+				is.Equal(response.status, 200)
+				continue
+			}
+			is.Equal(response.status, 304)
+			is.Equal(response.body, "")
+			is.Equal(response.header["Cache-Control"], []string{"public, no-cache"})
+			is.Equal(response.header["Vary"], []string{"Accept-Encoding"})
+			is.Equal(response.header["Content-Type"], nil)
+			is.True(response.header.Get("Etag") == plain || response.header.Get("Etag") == packed)
+		}
+	}
+}
+
+// The document's server is where the handler lies.
+func TestDocumentServerIsThePrefix(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string][2]string{
+		"":          {openAPIPath, httpapi.DefaultPrefix},
+		"/":         {"/openapi.json", "/"},
+		"/tickets/": {"/tickets/openapi.json", "/tickets"},
+		"/a/b":      {"/a/b/openapi.json", "/a/b"},
+	} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			response := newLibrary(t, &httpapi.Config{Prefix: prefix}).get(t, "GET", want[0], nil)
+			is.Equal(response.status, 200)
+			var document struct{ Servers []struct{ URL string } }
+			is.NoErr(json.Unmarshal([]byte(response.body), &document))
+			is.Equal(len(document.Servers), 1)
+			is.Equal(document.Servers[0].URL, want[1])
+		})
+	}
+}
+
+// Documents count towards the rate limit, whether the client has them or not, and are logged as what they are.
+func TestDocumentsAreCountedAndLogged(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := deploy(t, &httpapi.Config{RateLimit: 3})
+	var codes []int
+	for range 4 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.server.URL+openAPIPath, http.NoBody)
+		is.NoErr(err)
+		r.Header.Set("If-None-Match", "*")
+		codes = append(codes, exchanged(t, r).status)
+	}
+	is.Equal(codes, []int{304, 304, 304, 429})
+	d.server.Close()
+	entries := d.log.lines(t, "request")
+	is.Equal(len(entries), 4)
+	is.Equal(entries[0]["route"], "/openapi.json")
+	is.Equal(fmt.Sprint(entries[0]["status"]), "304")
+	is.Equal(entries[3]["route"], "")
+	is.Equal(entries[3]["code"], "RATE_LIMITED")
+}
+
+// BenchmarkDocument tells what a document costs, whatever its size: no byte of it is copied.
+func BenchmarkDocument(b *testing.B) {
+	handler := newLibrary(b, &httpapi.Config{RateLimit: 1 << 30}).handler
+	for _, bench := range []struct{ name, path, header, value string }{
+		{"plain", "/openapi.json", "Accept-Encoding", "identity"},
+		{"gzip", "/openapi.json", "Accept-Encoding", "gzip, deflate, br"},
+		{"not modified", "/openapi.json", "If-None-Match", "*"},
+		{"guide", "/guide", "Accept-Encoding", "gzip, deflate, br"},
+		{"docs", "/docs", "Accept-Encoding", "gzip, deflate, br"},
+		{"script of docs", "/docs/swagger-ui-bundle.js", "Accept-Encoding", "identity"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, httpapi.DefaultPrefix+bench.path, nil)
+			r.Header.Set(bench.header, bench.value)
+			w := &discard{header: http.Header{}}
+			handler.ServeHTTP(w, r) // It is made with the first request.
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(w.header)
+				handler.ServeHTTP(w, r)
+			}
+		})
+	}
+}

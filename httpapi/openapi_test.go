@@ -1,0 +1,516 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/money"
+)
+
+const openAPIFile = "openapi.json"
+
+// node is an object of the document.
+type node = map[string]any
+
+// contract is openapi.json as the tests read it. The schemas of answers are made strict: to a client a member that it
+// does not know is nothing, to a test it is one that the document lacks.
+type contract struct {
+	root     node
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex
+	compiled map[string]*jsonschema.Schema
+}
+
+var published = sync.OnceValues(func() (*contract, error) {
+	text, err := os.ReadFile(openAPIFile)
+	if err != nil {
+		return nil, err
+	}
+	return readContract(text)
+})
+
+func theContract(tb testing.TB) *contract {
+	tb.Helper()
+	c, err := published()
+	is.New(tb).NoErr(err)
+	return c
+}
+
+func readContract(text []byte) (*contract, error) {
+	root, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		return nil, err
+	}
+	c := &contract{root: root.(node), compiler: jsonschema.NewCompiler(), compiled: make(map[string]*jsonschema.Schema)}
+	for _, schema := range c.at("components", "schemas") {
+		makeStrict(schema.(node))
+	}
+	for _, response := range c.at("components", "responses") {
+		makeStrict(schemaOf(response.(node)))
+	}
+	for path, item := range c.at("paths") {
+		for verb := range item.(node) {
+			for _, response := range c.at("paths", path, verb, "responses") {
+				makeStrict(schemaOf(c.follow(response.(node))))
+			}
+		}
+	}
+	c.compiler.DefaultDraft(jsonschema.Draft2020)
+	c.compiler.AssertFormat()
+	c.compiler.UseRegexpEngine(compilePattern)
+	return c, c.compiler.AddResource(openAPIFile, root)
+}
+
+// schemaOf is the schema of an answer's body.
+func schemaOf(response node) node {
+	return response["content"].(node)["application/json"].(node)["schema"].(node)
+}
+
+// makeStrict refuses the members that are not described, in a schema and in what it is made of.
+func makeStrict(schema node) {
+	properties, ok := schema["properties"].(node)
+	if _, said := schema["additionalProperties"]; ok && !said {
+		schema["additionalProperties"] = false
+	}
+	for _, property := range properties {
+		makeStrict(property.(node))
+	}
+	if items, ok := schema["items"].(node); ok {
+		makeStrict(items)
+	}
+	choices, _ := schema["anyOf"].([]any)
+	for _, choice := range choices {
+		makeStrict(choice.(node))
+	}
+}
+
+// compilePattern compiles a pattern of ECMAScript, whose \s knows the spaces of Unicode, for RE2.
+func compilePattern(pattern string) (jsonschema.Regexp, error) {
+	return regexp.Compile(forRE2(pattern))
+}
+
+func forRE2(pattern string) string {
+	const spaces = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
+	return regexp.MustCompile(`\\u([0-9A-F]{4})`).ReplaceAllString(strings.ReplaceAll(pattern, `\s`, spaces), `\x{$1}`)
+}
+
+// at goes down by names, and through references.
+func (c *contract) at(path ...string) node {
+	found := c.root
+	for _, name := range path {
+		next, ok := found[name].(node)
+		if !ok {
+			return nil
+		}
+		found = c.follow(next)
+	}
+	return found
+}
+
+// follow answers what an object refers to, or itself.
+func (c *contract) follow(n node) node {
+	if reference, ok := n["$ref"].(string); ok && len(n) == 1 {
+		return c.at(strings.Split(strings.TrimPrefix(reference, "#/"), "/")...)
+	}
+	return n
+}
+
+// check holds a value against the schema at a place in the document.
+func (c *contract) check(value any, path ...string) error {
+	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D")
+	pointer := openAPIFile + "#"
+	for _, name := range path {
+		pointer += "/" + escape.Replace(name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	schema := c.compiled[pointer]
+	if schema == nil {
+		var err error
+		if schema, err = c.compiler.Compile(pointer); err != nil {
+			return err
+		}
+		c.compiled[pointer] = schema
+	}
+	return schema.Validate(value)
+}
+
+// operationOf finds the operation of a request by the path as it was sent, below the prefix; nothing for a path or
+// method that is not documented. A HEAD is its GET.
+func (c *contract) operationOf(method, path string) (template, verb string) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	path, _, _ = strings.Cut(path, "?")
+	sent := strings.Split(path, "/")
+	for template, item := range c.at("paths") {
+		parts := strings.Split(template, "/")
+		fits := len(parts) == len(sent)
+		for i := 0; fits && i < len(parts); i++ {
+			fits = parts[i] == sent[i] || strings.HasPrefix(parts[i], "{") && sent[i] != ""
+		}
+		verb := strings.ToLower(method)
+		if _, ok := item.(node)[verb]; fits && ok && verb != method {
+			return template, verb
+		}
+	}
+	return "", ""
+}
+
+// transport are the headers that HTTP is made of, and that OpenAPI leaves to it.
+var transport = []string{"Connection", "Content-Length", "Content-Type", "Date"}
+
+// told is an answer that is documented: of which operation, with which status and, for a refusal, code.
+type told struct {
+	operation string
+	status    int
+	code      ticketing.Code
+}
+
+// documented holds an answer against the document: status, headers, body and code.
+func (c *contract) documented(method, path string, a answer) (told, error) {
+	template, verb := c.operationOf(method, path)
+	if template == "" {
+		return told{}, c.outside(a)
+	}
+	operation := c.at("paths", template, verb)
+	found := told{operation: operation["operationId"].(string), status: a.status}
+	status := strconv.Itoa(a.status)
+	response := c.at("paths", template, verb, "responses", status)
+	if response == nil {
+		return found, fmt.Errorf("%s answers %d, which is not documented: %s", found.operation, a.status, a.body)
+	}
+	where := []string{"paths", template, verb, "responses", status}
+	if reference, ok := c.at("paths", template, verb, "responses")[status].(node)["$ref"].(string); ok {
+		where = strings.Split(strings.TrimPrefix(reference, "#/"), "/")
+	}
+	if err := c.headers(response, a.header); err != nil {
+		return found, fmt.Errorf("%s %d: %w", found.operation, a.status, err)
+	}
+	if method == http.MethodHead {
+		return found, nil
+	}
+	body, err := jsonschema.UnmarshalJSON(strings.NewReader(a.body))
+	if err == nil {
+		err = c.check(body, append(where, "content", "application/json", "schema")...)
+	}
+	if err != nil {
+		return found, fmt.Errorf("%s %d: %w\n%s", found.operation, a.status, err, a.body)
+	}
+	found.code = a.code()
+	return found, nil
+}
+
+// outside holds an answer to a path or method that is not documented: such a request is told so, or is refused before
+// anybody looks at where it goes.
+func (c *contract) outside(a answer) error {
+	switch a.status {
+	case http.StatusNotFound, http.StatusTooManyRequests, http.StatusBadRequest:
+	default:
+		return fmt.Errorf("%d for a path that is not documented", a.status)
+	}
+	if a.body == "" {
+		return nil // to HEAD
+	}
+	body, err := jsonschema.UnmarshalJSON(strings.NewReader(a.body))
+	if err == nil {
+		response := map[int]string{404: "EventNotFound", 429: "RateLimited", 400: "InvalidRequest"}[a.status]
+		err = c.check(body, "components", "responses", response, "content", "application/json", "schema")
+	}
+	return err
+}
+
+func (c *contract) headers(response node, sent http.Header) error {
+	documented, _ := response["headers"].(node)
+	for name := range sent {
+		if documented[name] == nil && !slices.Contains(transport, name) && name != "Www-Authenticate" {
+			return fmt.Errorf("the header %s is not documented", name)
+		}
+	}
+	if sent.Get("Www-Authenticate") != "" && documented["WWW-Authenticate"] == nil {
+		return errors.New("the header WWW-Authenticate is not documented")
+	}
+	for name, header := range documented {
+		header := c.follow(header.(node))
+		values := sent.Values(name)
+		if required, _ := header["required"].(bool); required && len(values) == 0 {
+			return fmt.Errorf("the header %s is missing", name)
+		}
+		for _, text := range values {
+			var value any = text
+			if schema := header["schema"].(node); schema["type"] == "integer" {
+				value = json.Number(text)
+			}
+			if err := c.check(value, "components", "headers", name, "schema"); err != nil {
+				return fmt.Errorf("the header %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// everyAnswer is what the document says may be told: each operation with each status and each code.
+func (c *contract) everyAnswer() map[told]bool {
+	all := make(map[told]bool)
+	for path, item := range c.at("paths") {
+		for verb, operation := range item.(node) {
+			responses := c.at("paths", path, verb, "responses")
+			for status, response := range responses {
+				n, _ := strconv.Atoi(status)
+				one := told{operation: operation.(node)["operationId"].(string), status: n}
+				for _, one.code = range codesOf(schemaOf(c.follow(response.(node)))) {
+					all[one] = true
+				}
+			}
+		}
+	}
+	return all
+}
+
+// codesOf are the codes that the schema of a refusal names; one that is empty for the schema of a success.
+func codesOf(schema node) []ticketing.Code {
+	properties, _ := schema["properties"].(node)
+	refusal, ok := properties["error"].(node)
+	if !ok {
+		return []ticketing.Code{""}
+	}
+	code := refusal["allOf"].([]any)[1].(node)["properties"].(node)["code"].(node)
+	names, ok := code["enum"].([]any)
+	if !ok {
+		names = []any{code["const"]}
+	}
+	codes := make([]ticketing.Code, len(names))
+	for i, name := range names {
+		codes[i] = ticketing.Code(name.(string))
+	}
+	return codes
+}
+
+// names are the strings of a list.
+func names(list any) []string {
+	items, _ := list.([]any)
+	found := make([]string, len(items))
+	for i, item := range items {
+		found[i] = item.(string)
+	}
+	return found
+}
+
+// Section 9: title and version are what clients look at before they use the document.
+func TestOpenAPITitleAndVersion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := theContract(t)
+	is.Equal(c.root["openapi"], "3.1.0")
+	is.Equal(c.at("info")["title"], "Service Public API")
+	is.Equal(c.at("info")["version"], "1")
+	is.Equal(slices.Sorted(maps.Keys(c.at("webhooks"))), []string{
+		"balance.low", "commission.accrued", "order.created", "ticket.validated",
+	})
+}
+
+// Section 4's table is the document's: the same operations, each with its grant and its idempotency key, and for every
+// one of them the header for the request's id, and the answers that any request may get.
+func TestOpenAPIOperations(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := theContract(t)
+	found := 0
+	for _, item := range c.at("paths") {
+		found += len(item.(node))
+	}
+	is.Equal(found, len(endpoints))
+	for _, e := range endpoints {
+		template, verb := c.operationOf(e.method, at(e.path))
+		operation := c.at("paths", template, verb)
+		is.Equal(operation["x-grant"], string(e.grant))
+		is.True(strings.Contains(operation["description"].(string), "`"+string(e.grant)+"`"))
+		var parameters []string
+		inPath := strings.Count(template, "{")
+		for _, p := range operation["parameters"].([]any) {
+			p := c.follow(p.(node))
+			parameters = append(parameters, p["name"].(string))
+			if p["in"] == "path" {
+				inPath--
+				is.True(strings.Contains(template, "{"+p["name"].(string)+"}"))
+			}
+		}
+		is.Equal(inPath, 0)
+		is.Equal(slices.Contains(parameters, "Idempotency-Key"), e.keyed)
+		is.True(slices.Contains(parameters, "X-Request-Id"))
+		body := e.body || strings.HasSuffix(e.path, "/validate")
+		is.Equal(operation["requestBody"] != nil, body)
+		for _, status := range []string{"400", "401", "403", "429", "500", "503"} {
+			is.True(operation["responses"].(node)[status] != nil)
+		}
+	}
+}
+
+// Sections 2.1 and 2.2: requests are strict, and every member of anything else is always there, but for the details of an
+// error. Each schema says what it is.
+func TestOpenAPISchemasAreWhole(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	text, err := os.ReadFile(openAPIFile)
+	is.NoErr(err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct {
+					Schema struct {
+						Ref string `json:"$ref"`
+					}
+				}
+			}
+		}
+		Components struct{ Schemas map[string]node }
+	}
+	is.NoErr(json.Unmarshal(text, &document))
+	requests := make(map[string]bool)
+	for _, item := range document.Paths {
+		for _, operation := range item {
+			reference := operation.RequestBody.Content["application/json"].Schema.Ref
+			requests[strings.TrimPrefix(reference, "#/components/schemas/")] = true
+		}
+	}
+	is.Equal(len(requests), 8) // seven, and none
+	for name, schema := range document.Components.Schemas {
+		is.True(schema["description"] != nil)
+		eachObject(name, schema, func(path string, object node) {
+			properties := slices.Sorted(maps.Keys(object["properties"].(node)))
+			required := slices.Sorted(slices.Values(names(object["required"])))
+			switch {
+			case requests[name]:
+				is.Equal(object["additionalProperties"], false)
+			case path == "Error":
+				is.Equal(properties, slices.Sorted(slices.Values(append(required, "details"))))
+			case !slices.Equal(properties, required):
+				t.Errorf("%s: of %q only %q have to be there", path, properties, required)
+			}
+		})
+	}
+}
+
+// eachObject goes through the objects that a schema describes.
+func eachObject(path string, schema node, look func(path string, object node)) {
+	properties, ok := schema["properties"].(node)
+	if ok {
+		look(path, schema)
+	}
+	for name, property := range properties {
+		eachObject(path+"."+name, property.(node), look)
+	}
+	if items, ok := schema["items"].(node); ok {
+		eachObject(path+"[]", items, look)
+	}
+	choices, _ := schema["anyOf"].([]any)
+	for _, choice := range choices {
+		eachObject(path, choice.(node), look)
+	}
+}
+
+// What the document says of limits and words is what the code holds.
+func TestOpenAPISaysWhatTheCodeHolds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := theContract(t)
+	number := func(want int, path ...string) {
+		t.Helper()
+		last := len(path) - 1
+		is.Equal(c.at(path[:last]...)[path[last]], json.Number(strconv.Itoa(want)))
+	}
+	var codes []string
+	for _, code := range ticketing.Codes() {
+		codes = append(codes, string(code))
+	}
+	is.Equal(names(c.at("components", "schemas", "ErrorCode")["enum"]), codes)
+	number(ticketing.MaxPageLimit, "components", "parameters", "limit", "schema", "maximum")
+	number(ticketing.DefaultPageLimit, "components", "parameters", "limit", "schema", "default")
+	number(ticketing.MaxTicketCategories, "components", "schemas", "Event", "properties", "ticketCategories", "maxItems")
+	number(ticketing.MaxAdmissions, "components", "schemas", "Order", "properties", "lines", "maxItems")
+	number(ticketing.MaxAdmissions, "components", "schemas", "CheckoutRequest", "properties", "lines", "maxItems")
+	number(ticketing.MaxTierAdmissions, "components", "schemas", "InventoryTier", "properties", "totalAdmissions", "maximum")
+	said := c.at("info")["description"].(string)
+	is.True(strings.Contains(said, fmt.Sprintf("%d requests in %d seconds", httpapi.DefaultRateLimit, int(httpapi.RateWindow.Seconds()))))
+	is.True(strings.Contains(said, fmt.Sprintf("%d KiB", httpapi.DefaultMaxBodyBytes>>10)))
+	is.True(strings.Contains(c.at("components", "schemas", "MoneyInput")["description"].(string), money.MaxInput.String()))
+	for _, preset := range ticketing.PresetCategories() {
+		is.True(strings.Contains(c.at("components", "schemas", "Event", "properties", "ticketCategories")["description"].(string), "`"+preset+"`"))
+	}
+}
+
+// A test that holds answers against the document must find what is wrong with one.
+func TestOpenAPICheckFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, nil)
+	event := d.newEvent(t, "PUBLISHED")
+	good := d.call(t, "GET", "/events/"+event, d.key, nil, "")
+	refused := d.call(t, "GET", "/events/"+someID, d.key, nil, "")
+	text, err := os.ReadFile(openAPIFile)
+	is.New(t).NoErr(err)
+	for _, test := range []struct {
+		name     string
+		of       answer
+		document []string // of the document, from and to
+		body     []string // of the body, from and to
+		status   int
+		header   [2]string
+	}{
+		{name: "a member is dropped", of: good, body: []string{`"imageUrl":`, `"image":`}},
+		{name: "a member is null", of: good, body: []string{`"title":"`, `"title":null,"x":"`}},
+		{name: "a status is another", of: good, status: 201},
+		{name: "a header is new", of: good, header: [2]string{"X-New", "1"}},
+		{name: "a header is missing", of: good, header: [2]string{"X-Content-Type-Options", ""}},
+		{name: "a header says another thing", of: good, header: [2]string{"Cache-Control", "public"}},
+		{name: "the code is another", of: refused, body: []string{"NOT_FOUND", "CONFLICT"}},
+		{name: "details that do not belong", of: refused, body: []string{`"message"`, `"details":{"violations":[{"message":"x"}]},"message"`}},
+		{name: "a value is not documented", of: good, document: []string{`["DRAFT", "PUBLISHED", "ENDED", "CANCELLED"]`, `["DRAFT", "ENDED", "CANCELLED"]`}},
+		{name: "a member is not documented", of: good, document: []string{`"organizerName": {"type": ["string", "null"], "maxLength": 200}`, `"x": {}`}},
+		{name: "a code is not documented", of: refused, document: []string{`{"code": {"const": "NOT_FOUND"}}`, `{"code": {"const": "CONFLICT"}}`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			c, a := theContract(t), test.of
+			_, err := c.documented("GET", "/events/"+someID, a)
+			is.NoErr(err)
+			if test.document != nil {
+				changed := strings.ReplaceAll(string(text), test.document[0], test.document[1])
+				is.True(changed != string(text))
+				c, err = readContract([]byte(changed))
+				is.NoErr(err)
+			}
+			if test.body != nil {
+				a.body = strings.Replace(a.body, test.body[0], test.body[1], 1)
+				is.True(a.body != test.of.body)
+			}
+			if test.status != 0 {
+				a.status = test.status
+			}
+			if test.header[0] != "" {
+				a.header = a.header.Clone()
+				a.header.Set(test.header[0], test.header[1])
+				if test.header[1] == "" {
+					a.header.Del(test.header[0])
+				}
+			}
+			_, err = c.documented("GET", "/events/"+someID, a)
+			is.True(err != nil)
+		})
+	}
+}
