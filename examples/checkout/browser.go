@@ -6,19 +6,26 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"regexp"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
+	"github.com/floatgate/ticketing/money"
 )
 
 // BrowserOrder is all of an order that a browser is shown (section 4.12, rule 6). What is not named here does not
 // leave: no buyer, no commission, no balances.
 type BrowserOrder struct {
-	ID          string             `json:"id"`
-	Object      string             `json:"object"`
-	EventID     string             `json:"eventId"`
-	Status      string             `json:"status"`
-	Gross       Money              `json:"gross"`
-	Branding    BrowserBranding    `json:"branding"`
-	Lines       []BrowserOrderLine `json:"lines"`
-	ConfirmedAt string             `json:"confirmedAt"`
+	ID          uuid.UUID             `json:"id"`
+	Object      string                `json:"object"`
+	EventID     uuid.UUID             `json:"eventId"`
+	Status      ticketing.OrderStatus `json:"status"`
+	Gross       money.Amount          `json:"gross"`
+	Branding    BrowserBranding       `json:"branding"`
+	Lines       []BrowserOrderLine    `json:"lines"`
+	ConfirmedAt ticketing.Time        `json:"confirmedAt"`
 }
 
 // BrowserBranding is the public part of an order's branding. Its texts are the tenant's: escape them in a page.
@@ -32,67 +39,125 @@ type BrowserBranding struct {
 
 // BrowserOrderLine is one admission of an order.
 type BrowserOrderLine struct {
-	ID          string `json:"id"`
-	AdmissionID string `json:"admissionId"`
-	Title       string `json:"title"`
-	Tier        string `json:"tier"`
-	UnitPrice   Money  `json:"unitPrice"`
+	ID          uuid.UUID    `json:"id"`
+	AdmissionID uuid.UUID    `json:"admissionId"`
+	Title       string       `json:"title"`
+	Tier        string       `json:"tier"`
+	UnitPrice   money.Amount `json:"unitPrice"`
 }
 
-// maxRequest is more than fifty lines and a buyer take.
-const maxRequest = 32 << 10
+func browserOrder(order ticketing.Order) BrowserOrder {
+	shown := BrowserOrder{
+		ID: order.ID, Object: order.Object, EventID: order.EventID, Status: order.Status, Gross: order.Gross,
+		Branding: BrowserBranding{
+			BrandName: order.Branding.BrandName, LogoURL: order.Branding.LogoURL, PrimaryColor: order.Branding.PrimaryColor,
+			AccentColor: order.Branding.AccentColor, CheckoutFooter: order.Branding.CheckoutFooter,
+		},
+		ConfirmedAt: order.ConfirmedAt,
+	}
+	for _, line := range order.Lines {
+		shown.Lines = append(shown.Lines, BrowserOrderLine(line)) // A member more would not compile, and not leave.
+	}
+	return shown
+}
 
-// Handler serves the browser.
+// BrowserQuote is what the lines cost now. It is no reservation.
+type BrowserQuote struct {
+	EventID uuid.UUID          `json:"eventId"`
+	Lines   []BrowserQuoteLine `json:"lines"`
+	Total   money.Amount       `json:"total"`
+}
+
+// BrowserQuoteLine is a line of a quote. Lines come back in the order of their tiers, not in that of the request.
+type BrowserQuoteLine struct {
+	Tier      string       `json:"tier"`
+	Quantity  int          `json:"quantity"`
+	UnitPrice money.Amount `json:"unitPrice"`
+	Subtotal  money.Amount `json:"subtotal"`
+}
+
+func browserQuote(quote ticketing.Quote) BrowserQuote {
+	shown := BrowserQuote{EventID: quote.EventID, Total: quote.Total}
+	for _, line := range quote.Lines {
+		shown.Lines = append(shown.Lines, BrowserQuoteLine{line.Tier, line.Quantity, line.UnitPrice, line.Subtotal})
+	}
+	return shown
+}
+
+const (
+	// maxRequest is more than fifty lines and a buyer take.
+	maxRequest = 32 << 10
+
+	headerRequestID = "X-Request-Id"
+)
+
+var requestID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+
+// Handler serves the browser. A request has one id from the browser to the API and back.
 func (s *Shop) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /quote", func(w http.ResponseWriter, r *http.Request) {
-		var asked struct {
-			EventID string `json:"eventId"`
-			Lines   []Line `json:"lines"`
+	mux.HandleFunc("POST /quote", s.quote)
+	mux.HandleFunc("POST /checkout", s.checkout)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(headerRequestID)
+		if !requestID.MatchString(id) {
+			id = uuid.NewString()
 		}
-		if !read(w, r, &asked) {
-			return
-		}
-		quote, err := s.Quote(r.Context(), asked.EventID, asked.Lines)
-		s.answer(w, r, quote, err)
+		w.Header().Set(headerRequestID, id)
+		mux.ServeHTTP(w, r.WithContext(client.WithRequestID(r.Context(), id)))
 	})
-	mux.HandleFunc("POST /checkout", func(w http.ResponseWriter, r *http.Request) {
-		var asked Purchase
-		if !read(w, r, &asked) {
-			return
-		}
-		// A buyer who closes the page does not tear a purchase that has begun.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
-		defer cancel()
-		order, err := s.Checkout(ctx, asked)
-		s.answer(w, r, order.BrowserOrder, err)
-	})
-	return mux
 }
 
-// answer tells the browser what became of its request. A failure of the API keeps its status, code and message.
+func (s *Shop) quote(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		EventID uuid.UUID `json:"eventId"`
+		Lines   []Line    `json:"lines"`
+	}
+	if !read(w, r, &asked) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	quote, err := s.Quote(ctx, asked.EventID, asked.Lines)
+	s.answer(w, r, browserQuote(quote), err)
+}
+
+func (s *Shop) checkout(w http.ResponseWriter, r *http.Request) {
+	var asked Purchase
+	if !read(w, r, &asked) {
+		return
+	}
+	// A buyer who closes the page does not tear a purchase that has begun.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
+	defer cancel()
+	order, err := s.Checkout(ctx, asked)
+	s.answer(w, r, browserOrder(order), err)
+}
+
+// answer tells the browser what became of its request. A refusal of the API keeps its status, code and message.
 func (s *Shop) answer(w http.ResponseWriter, r *http.Request, data any, err error) {
 	if err == nil {
 		write(w, http.StatusOK, map[string]any{"data": data})
 		return
 	}
-	refused, told := errors.AsType[*APIError](err)
+	refused, told := errors.AsType[*client.Error](err)
 	dearer, risen := errors.AsType[*PriceError](err)
 	switch {
 	case risen:
 		write(w, http.StatusConflict, map[string]any{
-			"error": map[string]string{"code": "PRICE_CHANGED", "message": "The price has risen."}, "quote": dearer.Quote,
+			"error": map[string]string{"code": "PRICE_CHANGED", "message": "The price has risen."},
+			"quote": browserQuote(dearer.Quote),
 		})
-	case errors.Is(err, ErrAmbiguous):
+	case errors.Is(err, client.ErrAnswer), errors.Is(err, client.ErrContract):
+		fail(w, http.StatusBadGateway, "INVALID_UPSTREAM_RESPONSE", "The ticketing service gave no readable answer.")
+	case errors.Is(err, ErrPending):
 		w.Header().Set("Retry-After", "5")
-		fail(w, http.StatusServiceUnavailable, "CHECKOUT_PENDING", "Not known yet. Send the same cart again.", "")
-	case errors.Is(err, ErrUnreadable):
-		fail(w, http.StatusBadGateway, "INVALID_UPSTREAM_RESPONSE", "The ticketing service gave no readable answer.", "")
+		fail(w, http.StatusServiceUnavailable, "CHECKOUT_PENDING", "Not known yet. Send the same cart again.")
 	case told:
-		fail(w, refused.Status, refused.Code, refused.Message, refused.RequestID)
+		fail(w, refused.Status, refused.Refusal.Code, refused.Refusal.Message)
 	default:
-		s.Log.ErrorContext(r.Context(), "a request failed", slog.String("path", r.URL.Path), slog.Any("error", err))
-		fail(w, http.StatusInternalServerError, "INTERNAL_ERROR", "An unexpected error occurred.", "")
+		s.log.ErrorContext(r.Context(), "a request failed", slog.String("path", r.URL.Path), slog.Any("error", err))
+		fail(w, http.StatusInternalServerError, ticketing.CodeInternal, "An unexpected error occurred.")
 	}
 }
 
@@ -101,15 +166,16 @@ func read(w http.ResponseWriter, r *http.Request, into any) bool {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		fail(w, http.StatusBadRequest, "INVALID_REQUEST", "The request is no JSON of this shop.", "")
+		fail(w, http.StatusBadRequest, ticketing.CodeInvalidRequest, "The request is no JSON of this shop.")
 		return false
 	}
 	return true
 }
 
-func fail(w http.ResponseWriter, status int, code, message, requestID string) {
+func fail(w http.ResponseWriter, status int, code ticketing.Code, message string) {
 	write(w, status, map[string]any{
-		"error": map[string]string{"code": code, "message": message}, "meta": map[string]string{"requestId": requestID},
+		"error": map[string]string{"code": string(code), "message": message},
+		"meta":  map[string]string{"requestId": w.Header().Get(headerRequestID)},
 	})
 }
 

@@ -11,22 +11,24 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/floatgate/ticketing"
 )
 
 // Cart is what the shop remembers of one purchase.
 type Cart struct {
 	Purchase Purchase `json:"purchase"`
-	// Key is the idempotency key of this purchase: made once, kept, sent with every attempt.
+	// Key is the idempotency key of this purchase: made once, kept, sent with every call.
 	Key string `json:"key"`
-	// Body is what is sent with the key, byte for byte. It is kept for as long as it may have been accepted, and is nil
-	// before the first attempt and after a refusal that is beyond doubt.
-	Body json.RawMessage `json:"body,omitempty"`
+	// Params are sent with the key; the same make the same bytes, also when they were kept and read. They are kept for as
+	// long as they may have been accepted, and are nil before the first call and after a refusal that is beyond doubt.
+	Params *ticketing.CheckoutParams `json:"params,omitempty"`
 	// Sold tells that the order was seen.
 	Sold bool `json:"sold"`
 }
 
 // Carts keeps carts in a folder, a file for each. A shop with a database keeps them there: all that matters is that
-// a cart is durable before its body is sent.
+// a cart is durable before it is sent.
 type Carts struct {
 	dir   string
 	seed  maphash.Seed
@@ -105,7 +107,7 @@ func (c *Carts) Open() ([]Cart, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cart.Body != nil && !cart.Sold {
+		if cart.Params != nil && !cart.Sold {
 			found = append(found, cart)
 		}
 	}

@@ -1,4 +1,4 @@
-// Command checkout is a storefront's server: it sells tickets through the public API with nothing but net/http.
+// Command checkout is a storefront's server: it sells tickets through the public API, which package client calls.
 //
 //	export TICKETING_BASE_URL=http://127.0.0.1:8080/api/public/v1
 //	export TICKETING_API_KEY=svc_live.…
@@ -11,12 +11,12 @@
 //
 // What is worth copying:
 //
-//   - client.go repeats a request as the contract asks of clients (section 7): connection failures, time-outs, 429,
-//     5xx and CONFLICT, with the identical body and key, after a capped exponential wait with jitter that is never
-//     shorter than Retry-After.
-//   - carts.go keeps the idempotency key and the body of each cart on disk before they are first sent, so that
+//   - carts.go keeps the idempotency key and the parameters of each cart on disk before they are first sent, so that
 //     neither a lost answer nor a crash can sell a cart twice.
-//   - shop.go quotes, checks out, quotes again where the price has moved, and asks the buyer where it has risen.
+//   - shop.go quotes, checks out, quotes again where the price has moved, asks the buyer where it has risen, and knows
+//     which errors leave open whether a cart was sold. The client repeats a call as the contract asks (section 7); what is
+//     left to the shop is CONFLICT, and the same cart after a restart.
+//   - api.go sets the client's times, and logs what the contract allows at the level it asks for.
 //   - browser.go shows the browser the order without what is none of its business (section 4.12, rule 6).
 //
 // What a real storefront adds: its own session and CSRF checks and a rate limit in front of these two paths, and the
@@ -57,7 +57,10 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	shop := &Shop{API: NewClient(baseURL, key, logger), Carts: carts, Log: logger}
+	shop, err := NewShop(baseURL, key, nil, carts, logger)
+	if err != nil {
+		return err
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", orDefault(getenv("SHOP_ADDR"), "127.0.0.1:8081"))
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -19,8 +20,10 @@ func TestProgram(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	w := newWorld(t)
+	api := httptest.NewServer(w.api)
+	t.Cleanup(api.Close)
 	settings := map[string]string{
-		"TICKETING_BASE_URL": w.api.URL + httpapi.DefaultPrefix, "TICKETING_API_KEY": w.key,
+		"TICKETING_BASE_URL": api.URL + httpapi.DefaultPrefix, "TICKETING_API_KEY": w.key,
 		"SHOP_CARTS": w.dir, "SHOP_ADDR": "127.0.0.1:0",
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -3,33 +3,53 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
 	"regexp"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 )
 
 const (
 	// quotes is how often one call prices a cart that others are quicker to buy.
 	quotes = 3
+	// tries is how often one call sends a cart whose original is still being worked on.
+	tries = 6
 	// patience is how long a buyer is kept waiting.
 	patience = 75 * time.Second
 )
 
 // Shop sells carts.
 type Shop struct {
-	API   *Client
-	Carts *Carts
-	Log   *slog.Logger
+	api   *client.Client
+	carts *Carts
+	log   *slog.Logger
 }
 
-// Line is what a buyer wants of one tier.
-type Line struct {
-	Tier     string `json:"tier"`
-	Quantity int    `json:"quantity"`
+// NewShop makes a shop that sells through the API at an address. A nil transport is [http.DefaultTransport].
+func NewShop(baseURL, apiKey string, transport http.RoundTripper, carts *Carts, log *slog.Logger) (*Shop, error) {
+	api, err := connect(baseURL, apiKey, transport, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Shop{api: api, carts: carts, log: log}, nil
+}
+
+// Purchase is what the browser asks for.
+type Purchase struct {
+	CartID  string    `json:"cartId"`
+	EventID uuid.UUID `json:"eventId"`
+	Buyer   Buyer     `json:"buyer"`
+	Lines   []Line    `json:"lines"`
+	// AgreedTotal is the total that the buyer has seen and said yes to.
+	AgreedTotal string `json:"agreedTotal"`
 }
 
 // Buyer is who gets the tickets. The shop passes a buyer on and never logs one.
@@ -39,174 +59,173 @@ type Buyer struct {
 	Phone    string `json:"phone,omitempty"`
 }
 
-// Purchase is what the browser asks for.
-type Purchase struct {
-	CartID  string `json:"cartId"`
-	EventID string `json:"eventId"`
-	Buyer   Buyer  `json:"buyer"`
-	Lines   []Line `json:"lines"`
-	// AgreedTotal is the total that the buyer has seen and said yes to.
-	AgreedTotal string `json:"agreedTotal"`
-}
-
-// Money is an amount as the contract writes it. The shop compares amounts and computes none.
-type Money struct {
-	Amount   string `json:"amount"`
-	Currency string `json:"currency"`
-}
-
-// Quote is what the lines cost now. It is no reservation.
-type Quote struct {
-	EventID string      `json:"eventId"`
-	Lines   []QuoteLine `json:"lines"`
-	Total   Money       `json:"total"`
-}
-
-// QuoteLine is a line of a quote. Lines come back in the order of their tiers, not in that of the request.
-type QuoteLine struct {
-	Tier      string `json:"tier"`
-	Quantity  int    `json:"quantity"`
-	UnitPrice Money  `json:"unitPrice"`
-	Subtotal  Money  `json:"subtotal"`
-}
-
-// Order is what the shop reads of an order: what the browser is shown, and what it checks.
-type Order struct {
-	BrowserOrder
-
-	FloatDebited Money `json:"floatDebited"`
+// Line is what a buyer wants of one tier.
+type Line struct {
+	Tier     string `json:"tier"`
+	Quantity int    `json:"quantity"`
 }
 
 var (
-	errCartChanged = &APIError{
-		Status: http.StatusConflict, Code: "CART_CHANGED", Message: "This cart was checked out with other content.",
-	}
+	errCartChanged = refusal(http.StatusConflict, "CART_CHANGED", "This cart was checked out with other content.")
+
 	cartID = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
-	amount = regexp.MustCompile(`^(0|[1-9][0-9]{0,14})\.[0-9]{2}$`)
+	amount = regexp.MustCompile(`^(0|[1-9][0-9]{0,14})\.[0-9]{2}$`) // Totals may be longer than what money.Parse takes.
 )
 
-// PriceError says that the lines cost more now than the buyer has said yes to.
-type PriceError struct{ Quote Quote }
+// refusal is what the shop refuses by itself, in the form of what the API refuses.
+func refusal(status int, code ticketing.Code, message string) error {
+	return &client.Error{Status: status, Refusal: &ticketing.Error{Code: code, Message: message}}
+}
 
-func (e *PriceError) Error() string { return "the price has risen to " + e.Quote.Total.Amount }
+// PriceError says that the lines cost more now than the buyer has said yes to.
+type PriceError struct{ Quote ticketing.Quote }
+
+func (e *PriceError) Error() string { return "the price has risen to " + e.Quote.Total.String() }
 
 func (p Purchase) check() error {
-	bad := func(message string) error {
-		return &APIError{Status: http.StatusBadRequest, Code: "INVALID_REQUEST", Message: message}
-	}
 	switch {
 	case !cartID.MatchString(p.CartID):
-		return bad("cartId: must be 8 to 64 characters of A-Z a-z 0-9 _ -")
+		return refusal(http.StatusBadRequest, ticketing.CodeInvalidRequest,
+			"cartId: must be 8 to 64 characters of A-Z a-z 0-9 _ -")
 	case !amount.MatchString(p.AgreedTotal):
-		return bad("agreedTotal: must be an amount such as 5000.00")
+		return refusal(http.StatusBadRequest, ticketing.CodeInvalidRequest,
+			"agreedTotal: must be an amount such as 5000.00")
 	}
 	return nil
 }
 
 // Quote asks what lines cost.
-func (s *Shop) Quote(ctx context.Context, eventID string, lines []Line) (Quote, error) {
-	body, err := json.Marshal(map[string]any{"eventId": eventID, "lines": lines})
-	if err != nil {
-		return Quote{}, err
+func (s *Shop) Quote(ctx context.Context, eventID uuid.UUID, lines []Line) (ticketing.Quote, error) {
+	params := ticketing.QuoteParams{EventID: eventID}
+	for _, line := range lines {
+		params.Lines = append(params.Lines, ticketing.QuoteParamsLine(line))
 	}
-	var quote Quote
-	err = s.API.Do(ctx, http.MethodPost, "/pricing/quote", "", body, &quote)
-	return quote, err
+	quote, err := s.api.Quote(ctx, params)
+	if err != nil {
+		return ticketing.Quote{}, s.ended(ctx, "quote", err)
+	}
+	return quote, nil
 }
 
 // Checkout buys a cart, once, however often it is called: the second call of a cart is answered with the order of the
-// first. After [ErrAmbiguous] call it again; what is sent will be the same.
-func (s *Shop) Checkout(ctx context.Context, purchase Purchase) (Order, error) {
+// first. After [ErrPending] call it again; what is sent will be the same.
+func (s *Shop) Checkout(ctx context.Context, purchase Purchase) (ticketing.Order, error) {
 	if err := purchase.check(); err != nil {
-		return Order{}, err
+		return ticketing.Order{}, err
 	}
-	defer s.Carts.Lock(purchase.CartID)()
-	cart, err := s.Carts.Get(purchase)
+	defer s.carts.Lock(purchase.CartID)()
+	cart, err := s.carts.Get(purchase)
 	if err != nil {
-		return Order{}, err
+		return ticketing.Order{}, err
 	}
 	if !cart.Purchase.same(purchase) {
-		return Order{}, errCartChanged
+		return ticketing.Order{}, errCartChanged
 	}
 	cart.Purchase.AgreedTotal = purchase.AgreedTotal
 	for turn := 1; ; turn++ {
-		sent := cart.Body != nil // by an earlier call, and perhaps accepted
+		sent := cart.Params != nil // by an earlier call, and perhaps accepted
 		if !sent {
 			if err := s.price(ctx, &cart); err != nil {
-				return Order{}, err
+				return ticketing.Order{}, err
 			}
 		}
 		order, err := s.buy(ctx, &cart, sent)
-		if refused, ok := errors.AsType[*APIError](err); !ok || refused.Code != codeInventoryUnavailable || turn == quotes {
+		if !errors.Is(err, ticketing.CodeInventoryUnavailable) || turn == quotes {
 			return order, err
 		}
 	}
 }
 
-// price quotes a cart and writes the body that buys it at that price, if the buyer has agreed to as much.
+// price quotes a cart and sets what buys it at that price, if the buyer has agreed to as much.
 func (s *Shop) price(ctx context.Context, cart *Cart) error {
 	quote, err := s.Quote(ctx, cart.Purchase.EventID, cart.Purchase.Lines)
 	if err != nil {
 		return err
 	}
-	if dearer(quote.Total.Amount, cart.Purchase.AgreedTotal) {
+	if dearer(quote.Total.String(), cart.Purchase.AgreedTotal) {
 		return &PriceError{Quote: quote}
 	}
-	type line struct {
-		Line
-
-		ExpectedUnitPrice string `json:"expectedUnitPrice"`
-		Currency          string `json:"currency"`
+	cart.Params = &ticketing.CheckoutParams{
+		EventID: cart.Purchase.EventID, Buyer: ticketing.BuyerParams(cart.Purchase.Buyer),
 	}
-	lines := make([]line, len(quote.Lines))
-	for i, l := range quote.Lines {
-		lines[i] = line{Line{l.Tier, l.Quantity}, l.UnitPrice.Amount, l.UnitPrice.Currency}
+	for _, line := range quote.Lines {
+		cart.Params.Lines = append(cart.Params.Lines, ticketing.CheckoutLine{
+			Tier: line.Tier, Quantity: line.Quantity, ExpectedUnitPrice: line.UnitPrice, Currency: quote.Currency,
+		})
 	}
-	cart.Body, err = json.Marshal(map[string]any{
-		"eventId": cart.Purchase.EventID, "buyer": cart.Purchase.Buyer, "lines": lines,
-	})
-	return err
+	return nil
 }
 
-// buy sends a cart's body with its key. Both are on disk before.
-func (s *Shop) buy(ctx context.Context, cart *Cart, sent bool) (Order, error) {
-	if err := s.Carts.Put(*cart); err != nil {
-		return Order{}, err
+// buy checks a cart out under its key. Key and parameters are on disk before.
+func (s *Shop) buy(ctx context.Context, cart *Cart, sent bool) (ticketing.Order, error) {
+	if err := s.carts.Put(*cart); err != nil {
+		return ticketing.Order{}, err
 	}
-	var order Order
-	err := s.API.Do(ctx, http.MethodPost, "/checkouts", cart.Key, cart.Body, &order)
-	if refused, ok := errors.AsType[*APIError](err); ok && refused.final(sent) {
-		// Nothing was sold, so the cart may be priced anew. It keeps its key: a late twin of this attempt could not
+	order, err := s.send(ctx, *cart)
+	if err != nil && final(err, sent) {
+		// Nothing was sold, so the cart may be priced anew. It keeps its key: a late twin of this call could not
 		// become a second order.
-		cart.Body = nil
-		return Order{}, errors.Join(err, s.Carts.Put(*cart))
+		cart.Params = nil
+		return ticketing.Order{}, errors.Join(err, s.carts.Put(*cart))
 	}
 	if err != nil {
-		return Order{}, err
-	}
-	if order.ID == "" || order.Status != "CONFIRMED" || order.Gross != order.FloatDebited || order.Gross.Currency != "NGN" {
-		return Order{}, ErrUnreadable
+		return ticketing.Order{}, err
 	}
 	cart.Sold = true
-	return order, s.Carts.Put(*cart)
+	return order, s.carts.Put(*cart)
 }
 
 // final tells whether a refusal proves that the cart was not sold. A key that was spent would have been answered with
-// its order before the stock is looked at; every other refusal says nothing about attempts that went unanswered.
-func (e *APIError) final(sentBefore bool) bool {
-	return e.Code == codeInventoryUnavailable || !e.Doubtful && !sentBefore && e.Code != codeConflict
+// its order before the stock is looked at; every other refusal says nothing about calls that went unanswered.
+func final(err error, sentBefore bool) bool {
+	if errors.Is(err, ticketing.CodeInventoryUnavailable) {
+		return true
+	}
+	open := errors.Is(err, client.ErrAmbiguous) || errors.Is(err, ErrPending) || errors.Is(err, ticketing.CodeConflict)
+	return !sentBefore && !open
+}
+
+// send makes the call of a cart. The client repeats it where that may help, but after CONFLICT: an original that is still
+// being worked on answers so, and so do conflicts that stay. One of those is still there after the last try.
+func (s *Shop) send(ctx context.Context, cart Cart) (ticketing.Order, error) {
+	doubt := false
+	for try := 1; ; try++ {
+		order, err := s.api.Checkout(ctx, cart.Key, *cart.Params)
+		if err == nil && (order.Status != ticketing.OrderConfirmed || order.Gross != order.FloatDebited) {
+			err = fmt.Errorf("%w: %w", client.ErrAmbiguous, client.ErrAnswer) // Section 4.12, rule 7.
+		}
+		if err == nil {
+			return order, nil
+		}
+		switch {
+		case errors.Is(err, client.ErrAmbiguous):
+			doubt = true
+		case doubt:
+			err = fmt.Errorf("%w: %w", client.ErrAmbiguous, err) // A later refusal does not settle an earlier try.
+		}
+		err = s.ended(ctx, "checkout", err)
+		if !errors.Is(err, ticketing.CodeConflict) || try == tries {
+			return ticketing.Order{}, err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ticketing.Order{}, err
+		}
+	}
 }
 
 // Resume finishes the carts whose answers were lost when the shop last stopped.
 func (s *Shop) Resume(ctx context.Context) {
-	carts, err := s.Carts.Open()
+	carts, err := s.carts.Open()
 	for _, cart := range carts {
 		if _, err := s.Checkout(ctx, cart.Purchase); err != nil {
-			s.Log.WarnContext(ctx, "a cart is still open", slog.String("cart", cart.Purchase.CartID), slog.Any("error", err))
+			s.log.LogAttrs(ctx, slog.LevelWarn, "a cart is still open",
+				append(loggable(err), slog.String("cart", cart.Purchase.CartID))...)
 		}
 	}
 	if err != nil {
-		s.Log.ErrorContext(ctx, "open carts were not found", slog.Any("error", err))
+		s.log.ErrorContext(ctx, "open carts were not found", slog.Any("error", err))
 	}
 }
 
