@@ -55,7 +55,7 @@ func BenchmarkLayer(b *testing.B) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, answered.body)
 		})
-		handler := httpapi.New(d.svc, &httpapi.Config{RateLimit: 1 << 30})
+		handler := newHandler(b, d.svc, &httpapi.Config{RateLimit: 1 << 30})
 		b.Run(bench.name+"/bare", func(b *testing.B) { serveAgain(b, router, d.key, bench.method, bench.path, bench.body) })
 		b.Run(bench.name+"/handler", func(b *testing.B) { serveAgain(b, handler, d.key, bench.method, bench.path, bench.body) })
 		b.Run(bench.name+"/service", func(b *testing.B) {

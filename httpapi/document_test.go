@@ -28,7 +28,7 @@ func newLibrary(tb testing.TB, config *httpapi.Config) library {
 	tb.Helper()
 	svc, err := ticketing.New(memory.New(), nil)
 	is.New(tb).NoErr(err)
-	return library{httpapi.New(svc, config)}
+	return library{newHandler(tb, svc, config)}
 }
 
 // get asks for a document, and holds what is true of every answer.
@@ -49,14 +49,11 @@ func (l library) get(tb testing.TB, method, path string, with headers) answer {
 // exchanged sends a request to a server. When it was answered does not matter.
 func exchanged(tb testing.TB, r *http.Request) answer {
 	tb.Helper()
-	is := is.New(tb)
 	response, err := client.Do(r)
-	is.NoErr(err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	is.NoErr(err)
-	response.Header.Del("Date")
-	return answerOf(response, body)
+	is.New(tb).NoErr(err)
+	a := read(tb, response)
+	a.header.Del("Date")
+	return a
 }
 
 const openAPIPath = httpapi.DefaultPrefix + "/openapi.json"

@@ -70,7 +70,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	is.Equal(len(statuses), len(ticketing.Codes()))
 	store := &failing{Store: testdb.Chosen(t)}
 	d := deployOn(t, store, nil)
-	d.invents = true
+	d.wire.invents = true
 	for _, code := range ticketing.Codes() {
 		told := &ticketing.Error{Code: code, Message: "As it is."}
 		if code == ticketing.CodeInvalidRequest {
@@ -342,10 +342,9 @@ func TestClientTracker(t *testing.T) {
 			is := is.New(t)
 			is.NoErr(err)
 			test.config.RateLimit = 1
-			handler := httpapi.New(svc, &test.config)
-			first, second := served(t, handler, &test.first, ""), served(t, handler, &test.second, "")
-			is.Equal(first.status, 404)
-			is.Equal(second.status == 429, test.same)
+			handler := newHandler(t, svc, &test.config)
+			is.Equal(statusOf(handler, &test.first), 404)
+			is.Equal(statusOf(handler, &test.second) == 429, test.same)
 		})
 	}
 }
@@ -395,17 +394,13 @@ func TestPrefix(t *testing.T) {
 		{"/a/b", "/a/b/events", 401},
 		{"/a/b", "/a%2Fb/events", 404},
 	} {
-		handler := httpapi.New(svc, &httpapi.Config{Prefix: test.prefix})
-		below := ""
-		if test.status == http.StatusUnauthorized {
-			below = "/events"
-		}
+		handler := newHandler(t, svc, &httpapi.Config{Prefix: test.prefix})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)
-		is.Equal(served(t, handler, r, below).status, test.status)
+		is.Equal(statusOf(handler, r), test.status)
 	}
-	stripped := http.StripPrefix("/outer", httpapi.New(svc, nil))
+	stripped := http.StripPrefix("/outer", newHandler(t, svc, nil))
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/outer/api/public/v1/events/a%2Fb", nil)
-	is.Equal(served(t, stripped, r, "/events/a%2Fb").status, 401)
+	is.Equal(statusOf(stripped, r), 401)
 }
 
 // Whatever a host chooses is used.

@@ -3,7 +3,6 @@ package httpapi_test
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -19,7 +18,7 @@ import (
 // envelope.
 func (d *deployment) serve(t *testing.T, r *http.Request) answer {
 	t.Helper()
-	a := served(t, d.server.Config.Handler, r, below(cmp.Or(r.URL.RawPath, r.URL.EscapedPath())))
+	a := served(t, d.server.Config.Handler, httpapi.DefaultPrefix, r)
 	if a.status >= http.StatusInternalServerError {
 		t.Fatalf("%d: %s\n%s", a.status, a.body, d.log)
 	}

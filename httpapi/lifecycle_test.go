@@ -2,35 +2,16 @@ package httpapi_test
 
 import (
 	"errors"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
-	goclient "github.com/floatgate/ticketing/client"
-	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 )
-
-// documented is a transport that holds every answer against the document.
-type documented struct{ t *testing.T }
-
-func (d documented) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil || below(r.URL.EscapedPath()) == "/openapi.json" {
-		return response, err
-	}
-	a := read(d.t, r.Method, response)
-	a.documented(d.t, r.Method, below(r.URL.RequestURI()))
-	response.Body = io.NopCloser(strings.NewReader(a.body))
-	return response, nil
-}
 
 // The whole life of an event, with the client that integrators have, is the same on every store: drafted, stocked,
 // published, quoted, sold, admitted, listed and cancelled.
@@ -45,8 +26,7 @@ func TestLifecycleOnEveryStore(t *testing.T) {
 			is := is.New(t)
 			ctx := t.Context()
 			d := deployOn(t, store.Open(t), nil)
-			api, err := goclient.New(d.server.URL+httpapi.DefaultPrefix, d.key, &goclient.Config{Transport: documented{t}})
-			is.NoErr(err)
+			api := d.api(t)
 
 			event, err := api.CreateEvent(ctx, "event-0001", ticketing.CreateEventParams{
 				Title: "Highlife Night", Date: "2030-12-24", StartsAt: "19:00", EndsAt: "23:00", Timezone: "Africa/Lagos",

@@ -71,8 +71,7 @@ func TestEveryDocumentedAnswer(t *testing.T) {
 		"GET /orders/{id}":                           {path: "/orders/" + sold.order},
 		"POST /events/{id}/admissions/{id}/validate": {path: "/events/" + sold.event + "/admissions/" + sold.admission + "/validate"},
 	}
-	limited := httptest.NewServer(httpapi.New(k.svc, &httpapi.Config{RateLimit: 1}))
-	t.Cleanup(limited.Close)
+	limited := newServer(t, k.svc, &httpapi.Config{RateLimit: 1})
 	open := k.server
 	k.server = limited
 	k.call(t, "GET", "/events", k.key, nil, "")

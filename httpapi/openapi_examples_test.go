@@ -236,11 +236,9 @@ func tellStory(t *testing.T) map[string]string {
 	store := &failing{Store: memory.New()}
 	shop := ticketingtest.New(t, &ticketingtest.Config{Store: store, Float: 40_500_00})
 	serve := func(limit int) *httptest.Server {
-		server := httptest.NewServer(httpapi.New(shop.Service, &httpapi.Config{
+		return newServer(t, shop.Service, &httpapi.Config{
 			RateLimit: limit, NewRequestID: func() string { return requestID },
-		}))
-		t.Cleanup(server.Close)
-		return server
+		})
 	}
 	n := &narrator{
 		deployment: &deployment{

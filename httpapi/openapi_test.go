@@ -224,12 +224,12 @@ func (c *contract) outside(a answer) error {
 	default:
 		return fmt.Errorf("%d for a path that is not documented", a.status)
 	}
-	if a.body == "" {
-		return nil // to HEAD
+	response := map[int]string{404: "EventNotFound", 429: "RateLimited", 400: "InvalidRequest"}[a.status]
+	if err := c.headers(c.at("components", "responses", response), a.header); err != nil || a.body == "" { // to HEAD
+		return err
 	}
 	body, err := jsonschema.UnmarshalJSON(strings.NewReader(a.body))
 	if err == nil {
-		response := map[int]string{404: "EventNotFound", 429: "RateLimited", 400: "InvalidRequest"}[a.status]
 		err = c.check(body, "components", "responses", response, "content", "application/json", "schema")
 	}
 	return err

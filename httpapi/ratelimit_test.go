@@ -22,15 +22,14 @@ func limited(t *testing.T, limit int) func(client string) int {
 	t.Helper()
 	svc, err := ticketing.New(memory.New(), nil)
 	is.New(t).NoErr(err)
-	handler := httpapi.New(svc, &httpapi.Config{
+	handler := newHandler(t, svc, &httpapi.Config{
 		RateLimit: limit, ClientKey: func(r *http.Request) string { return r.Header.Get(clientHeader) },
+		NewRequestID: func() string { return "same" }, Clock: new(clock).now,
 	})
 	return func(client string) int {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(clientHeader, client)
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		return w.Code
+		return statusOf(handler, r)
 	}
 }
 

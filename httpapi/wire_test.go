@@ -1,0 +1,374 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+)
+
+// newServer starts a server as the package says that one is set up. It ends with the test, and then every answer that
+// went over its wire, whoever asked, is held against the document.
+func newServer(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) *httptest.Server {
+	tb.Helper()
+	return new(wire).serve(tb, svc, config)
+}
+
+// wire is a listener that keeps what goes over its connections: answers as net/http sends them, and its own.
+type wire struct {
+	net.Listener
+	prefix  string
+	invents bool // The store makes up errors that no rule gives: such answers are in no document.
+
+	mu          sync.Mutex
+	connections []*connection
+}
+
+func (w *wire) serve(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) *httptest.Server {
+	tb.Helper()
+	server := httptest.NewUnstartedServer(httpapi.New(svc, config))
+	w.Listener, w.prefix = server.Listener, prefixOf(config)
+	server.Listener = httpapi.Listener(w)
+	server.Config.MaxHeaderBytes = 32 << 10
+	server.Config.DisableGeneralOptionsHandler = true
+	server.Start()
+	tb.Cleanup(func() {
+		server.Close()
+		for _, c := range w.connections {
+			if err := w.hold(tb, c); err != nil {
+				tb.Error(err)
+			}
+		}
+	})
+	return server
+}
+
+func (w *wire) Accept() (net.Conn, error) {
+	conn, err := w.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{Conn: conn}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.connections = append(w.connections, c)
+	return c, nil
+}
+
+// connection is one of a wire, and what went over it.
+type connection struct {
+	net.Conn
+
+	mu       sync.Mutex
+	asked    bytes.Buffer
+	answered bytes.Buffer
+	gone     bool // The client was: the last answer may not be whole.
+}
+
+func (c *connection) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked.Write(p[:n])
+	return n, err
+}
+
+func (c *connection) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answered.Write(p[:n])
+	c.gone = c.gone || err != nil
+	return n, err
+}
+
+// CloseWrite is how a server lets a client that is still sending read its answer.
+func (c *connection) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
+
+// hold holds each answer of a connection against the document, with the request that it answers, up to the first that is
+// wrong.
+func (w *wire) hold(tb testing.TB, c *connection) error {
+	tb.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked, answered := bufio.NewReader(&c.asked), bufio.NewReader(&c.answered)
+	for {
+		r, err := http.ReadRequest(asked)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, r.Body) // The server may have read less of it than there was to be.
+		} else {
+			r = new(http.Request) // Nobody can tell what it was about.
+		}
+		a, err := readAnswer(answered, r)
+		if errors.Is(err, io.EOF) || c.gone && errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err == nil {
+			err = held(tb, w.prefix, r, a, !w.invents)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w\n%v", r.Method, r.RequestURI, err, a)
+		}
+	}
+}
+
+// readAnswer reads the next answer of a connection: [io.EOF] where there is none, [io.ErrUnexpectedEOF] where it is not
+// whole.
+func readAnswer(answered *bufio.Reader, r *http.Request) (answer, error) {
+	if _, err := answered.Peek(1); err != nil {
+		return answer{}, err
+	}
+	response, err := http.ReadResponse(answered, r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusContinue {
+		return readAnswer(answered, r) // the one that follows
+	}
+	body, err := io.ReadAll(response.Body)
+	a := answer{status: response.StatusCode, header: response.Header, body: string(body)}
+	told := []string{strconv.Itoa(len(body))}
+	if err == nil && r.Method != http.MethodHead && a.status != http.StatusNotModified && !slices.Equal(a.header["Content-Length"], told) {
+		err = fmt.Errorf("its length is %s, and told as %q", told[0], a.header["Content-Length"])
+	}
+	return a, err
+}
+
+// newHandler makes a handler whose every answer is held against the document, without a network. Benchmarks get it as
+// it is: they are not to pay for that.
+func newHandler(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) http.Handler {
+	tb.Helper()
+	handler := httpapi.New(svc, config)
+	if _, measured := tb.(*testing.B); measured {
+		return handler
+	}
+	var holds sync.Map // The same answer to the same question is held once.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := answerTo(r, handler)
+		if _, known := holds.LoadOrStore(fmt.Sprint(r.Method, r.URL, a.status, a.header, a.body), true); !known {
+			mustHold(tb, prefixOf(config), r, a)
+		}
+		maps.Copy(w.Header(), a.header)
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, a.body)
+	})
+}
+
+// statusOf is the status of what a handler answers.
+func statusOf(handler http.Handler, r *http.Request) int { return answerTo(r, handler).status }
+
+// served is what a handler answers, held against the document.
+func served(tb testing.TB, handler http.Handler, prefix string, r *http.Request) answer {
+	tb.Helper()
+	a := answerTo(r, handler)
+	mustHold(tb, prefix, r, a)
+	return a
+}
+
+func answerTo(r *http.Request, handler http.Handler) answer {
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	a := answer{status: w.Code, header: w.Result().Header, body: w.Body.String()}
+	if r.Method == http.MethodHead {
+		a.body = "" // net/http leaves it out.
+	}
+	return a
+}
+
+func mustHold(tb testing.TB, prefix string, r *http.Request, a answer) {
+	tb.Helper()
+	if err := held(tb, prefix, r, a, true); err != nil {
+		tb.Errorf("%s %s: %v\n%v", r.Method, r.RequestURI, err, a)
+	}
+}
+
+// prefixOf is where a handler of this config lies, without a slash at its end.
+func prefixOf(config *httpapi.Config) string {
+	prefix := httpapi.DefaultPrefix
+	if config != nil {
+		prefix = cmp.Or(config.Prefix, prefix)
+	}
+	return strings.TrimRight(prefix, "/")
+}
+
+// held finds what is wrong with an answer: with what every one has to be, and with what the document says of it.
+func held(tb testing.TB, prefix string, r *http.Request, a answer, documented bool) error {
+	tb.Helper()
+	path := "" // as it was sent; empty where it is not below the prefix
+	if r.URL != nil {
+		if rest, below := strings.CutPrefix(cmp.Or(r.URL.RawPath, r.URL.EscapedPath()), prefix); below {
+			path = rest
+		}
+	}
+	if isDocument(path) && (a.status == http.StatusOK || a.status == http.StatusNotModified) {
+		return a.document()
+	}
+	if err := a.whole(r.Method); err != nil || !documented {
+		return err
+	}
+	_, err := theContract(tb).documented(r.Method, path, a)
+	return err
+}
+
+// isDocument tells whether the contract's documents, and what their pages load, lie at a path below the prefix.
+func isDocument(path string) bool {
+	return path == "/openapi.json" || slices.Contains([]string{"docs", "guide"}, strings.Split(path+"/", "/")[1])
+}
+
+// document finds what is wrong with the answer that is a document: what is said of all of them.
+func (a answer) document() error {
+	for name, want := range map[string]string{
+		"Cache-Control": "public, no-cache", "Referrer-Policy": "no-referrer", "Vary": "Accept-Encoding",
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+	} {
+		if !slices.Equal(a.header[name], []string{want}) {
+			return fmt.Errorf("%s is %q", name, a.header[name])
+		}
+	}
+	if len(a.header["Etag"]) != 1 || len(a.header["X-Request-Id"]) != 1 || a.header["Set-Cookie"] != nil {
+		return errors.New("its headers are not those of a document")
+	}
+	return nil
+}
+
+// whole finds what is wrong with an answer that is none of a document.
+func (a answer) whole(method string) error {
+	for name, want := range map[string]string{
+		"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+	} {
+		if !slices.Equal(a.header[name], []string{want}) {
+			return fmt.Errorf("%s is %q", name, a.header[name])
+		}
+	}
+	switch {
+	case len(a.header["X-Request-Id"]) != 1:
+		return fmt.Errorf("X-Request-Id is %q", a.header["X-Request-Id"])
+	case (a.header["Www-Authenticate"] != nil) != (a.status == http.StatusUnauthorized):
+		return fmt.Errorf("WWW-Authenticate is %q", a.header["Www-Authenticate"])
+	case method == http.MethodHead && a.body != "":
+		return errors.New("HEAD has a body")
+	case method == http.MethodHead:
+		return nil
+	}
+	var envelope struct {
+		Data, Error json.RawMessage
+		Meta        struct{ RequestID string }
+	}
+	if err := json.Unmarshal([]byte(a.body), &envelope); err != nil {
+		return err
+	}
+	switch {
+	case envelope.Meta.RequestID != a.header.Get("X-Request-Id"):
+		return errors.New("meta.requestId is not X-Request-Id")
+	case (envelope.Error == nil) != (a.status < 400), (envelope.Data == nil) != (a.status >= 400):
+		return errors.New("data is for a success and error for a refusal")
+	}
+	return nil
+}
+
+// A wire that holds answers against the document must find the one that is wrong, wherever on a connection it is, and know
+// which question it is an answer to.
+func TestWireFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	const (
+		id     = "X-Request-Id: r\r\n"
+		head   = "Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n" + id
+		empty  = `{"data":[],"meta":{"requestId":"r"}}`
+		away   = `{"error":{"code":"NOT_FOUND","message":"x"},"meta":{"requestId":"r"}}`
+		prefix = "/v1"
+	)
+	told := func(status, head, body string) string {
+		return "HTTP/1.1 " + status + "\r\n" + head + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	}
+	asked := func(line, body string) string {
+		return line + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	}
+	tiers, nowhere := asked("GET /v1/events/"+someID+"/inventory", ""), asked("POST /v1/nowhere", "{}")
+	good, lost := told("200 OK", head, empty), told("404 Not Found", head, away)
+	for _, test := range []struct {
+		name            string
+		asked, answered string
+		gone, right     bool
+	}{
+		{name: "nothing", right: true},
+		{name: "no answer", asked: tiers, right: true},
+		{name: "one", asked: tiers, answered: good, right: true},
+		{name: "many", asked: tiers + nowhere + tiers, answered: good + lost + good, right: true},
+		{name: "the last is another's", asked: tiers + nowhere + nowhere, answered: good + lost + good},
+		{name: "to whom nobody asked", asked: nowhere, answered: lost + good},
+		{name: "after a body that was not read", asked: nowhere[:len(nowhere)-1], answered: lost, right: true},
+		{name: "after what cannot be read", asked: "hello\r\n\r\n", answered: lost, right: true},
+		{name: "a success to what cannot be read", asked: "hello\r\n\r\n", answered: good},
+		{name: "after an interim one", asked: nowhere, answered: "HTTP/1.1 100 Continue\r\n\r\n" + lost, right: true},
+		{name: "no interim one", asked: nowhere, answered: "HTTP/1.1 103 Early Hints\r\n\r\n" + lost},
+		{name: "cut off", asked: tiers, answered: good[:len(good)-1]},
+		{name: "cut off in its head", asked: tiers, answered: good[:20]},
+		{name: "cut off by the client", asked: tiers, answered: good[:len(good)-1], gone: true, right: true},
+		{name: "no answer at all", asked: tiers, answered: "hello\r\n\r\n", gone: true},
+		{name: "longer than it says", asked: tiers, answered: good + "}"},
+		{name: "without a length", asked: tiers, answered: strings.Replace(good, "Content-Length", "X-Length", 1)},
+		{name: "in chunks", asked: tiers, answered: "HTTP/1.1 404 Not Found\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+		{name: "to HEAD", asked: strings.Replace(tiers, "GET", "HEAD", 1), answered: strings.TrimSuffix(good, empty), right: true},
+		{name: "a header twice", asked: tiers, answered: told("200 OK", head+id, empty)},
+		{name: "a new header", asked: tiers, answered: told("200 OK", head+"X-New: 1\r\n", empty)},
+		{name: "a new header of nothing", asked: nowhere, answered: told("404 Not Found", head+"X-New: 1\r\n", away)},
+		{name: "another type", asked: tiers, answered: strings.Replace(good, "; charset=utf-8", "", 1)},
+		{name: "a challenge", asked: nowhere, answered: told("404 Not Found", head+"WWW-Authenticate: Bearer\r\n", away)},
+		{name: "no challenge", asked: tiers, answered: told("401 Unauthorized", head, strings.Replace(away, "NOT_FOUND", "AUTHENTICATION_FAILED", 1))},
+		{name: "another id", asked: tiers, answered: strings.Replace(good, `"r"`, `"s"`, 1)},
+		{name: "a refusal that is a success", asked: nowhere, answered: told("404 Not Found", head, empty)},
+		{name: "another member", asked: tiers, answered: told("200 OK", head, strings.Replace(empty, `[]`, `[{}]`, 1))},
+		{name: "no document", asked: asked("GET /v1/guide", ""), answered: good},
+		{name: "no guide", asked: asked("GET /v1/guide", ""), answered: lost, right: true},
+		{name: "a status of its own", asked: asked("DELETE /v1/nowhere", ""), answered: told("405 Method Not Allowed", head, away)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := &connection{gone: test.gone}
+			c.asked.WriteString(test.asked)
+			c.answered.WriteString(test.answered)
+			err := (&wire{prefix: prefix}).hold(t, c)
+			if (err == nil) != test.right {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// No test goes around the document: handlers of the API are made here alone, where their answers are held against it, but
+// for those of examples, which show how it is done, and one that is refused.
+func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	files, err := filepath.Glob("*_test.go")
+	is.NoErr(err)
+	made := make(map[string]int)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		is.NoErr(err)
+		if n := strings.Count(string(text), "httpapi.New"+"("); n > 0 {
+			made[file] = n
+		}
+	}
+	is.Equal(made, map[string]int{"wire_test.go": 2, "example_test.go": 2, "exchange_test.go": 1})
+}
