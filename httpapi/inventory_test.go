@@ -10,16 +10,20 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
 )
 
 // stock adds inventory to a tier of an event.
 func (d *deployment) stock(tb testing.TB, event, tier, price string, quantity int) {
 	tb.Helper()
-	free := price == "0" || price == "0.00"
-	a := d.call(tb, "POST", "/events/"+event+"/inventory", d.key, keyed(uuid.NewString()), fmt.Sprintf(
-		`{"tier":%q,"title":"Entry","unitPrice":%q,"currency":"NGN","isFree":%t,"quantity":%d,"status":"AVAILABLE"}`,
-		tier, price, free, quantity))
-	is.New(tb).Equal(a.status, 201)
+	is := is.New(tb)
+	unitPrice, err := money.Parse(price)
+	is.NoErr(err)
+	_, err = d.api(tb).CreateInventory(tb.Context(), uuid.MustParse(event), uuid.NewString(), ticketing.CreateInventoryParams{
+		Tier: tier, Title: "Entry", UnitPrice: unitPrice, Currency: money.Currency, IsFree: unitPrice == 0,
+		Quantity: quantity, Status: ticketing.InventoryAvailable,
+	})
+	is.NoErr(err)
 }
 
 func moneyJSON(amount string) string { return `{"amount":"` + amount + `","currency":"NGN"}` }
@@ -82,14 +86,16 @@ func TestInventory(t *testing.T) {
 		d.call(t, "PATCH", path+"/"+tier, d.key, nil, `{"status":"PAUSED"}`).refused(t, 400, ticketing.CodeInvalidRequest, "tier: ")
 	}
 
-	draft := "/events/" + d.newEvent(t, "DRAFT")
-	create(draft+"/inventory", "", "").ok(t, 201, tierJSON("VIP", "PAUSED", 0, 10, "10.00"))
-	d.call(t, "PATCH", draft, d.key, nil, `{"status":"PUBLISHED"}`)
-	d.call(t, "GET", draft+"/inventory", d.key, nil, "").ok(t, 200, `[`+tierJSON("VIP", "AVAILABLE", 10, 10, "10.00")+`]`)
-	d.call(t, "PATCH", draft, d.key, nil, `{"status":"DRAFT"}`)
-	d.call(t, "GET", draft+"/inventory", d.key, nil, "").ok(t, 200, `[`+tierJSON("VIP", "PAUSED", 0, 10, "10.00")+`]`)
-	d.call(t, "DELETE", draft, d.key, nil, "")
-	d.call(t, "GET", draft+"/inventory", d.key, nil, "").ok(t, 200, `[`+tierJSON("VIP", "CANCELLED", 0, 10, "")+`]`)
+	draft := d.newEvent(t, "DRAFT")
+	path = "/events/" + draft + "/inventory"
+	create(path, "", "").ok(t, 201, tierJSON("VIP", "PAUSED", 0, 10, "10.00"))
+	d.change(t, draft, ticketing.UpdateEventParams{Status: new(ticketing.EventPublished)})
+	d.call(t, "GET", path, d.key, nil, "").ok(t, 200, `[`+tierJSON("VIP", "AVAILABLE", 10, 10, "10.00")+`]`)
+	d.change(t, draft, ticketing.UpdateEventParams{Status: new(ticketing.EventDraft)})
+	d.call(t, "GET", path, d.key, nil, "").ok(t, 200, `[`+tierJSON("VIP", "PAUSED", 0, 10, "10.00")+`]`)
+	_, err := d.api(t).CancelEvent(t.Context(), uuid.MustParse(draft))
+	is.New(t).NoErr(err)
+	d.call(t, "GET", path, d.key, nil, "").ok(t, 200, `[`+tierJSON("VIP", "CANCELLED", 0, 10, "")+`]`)
 }
 
 // Sections 2.1, 4.5 and 8: both sides of every boundary of what is created.
@@ -190,14 +196,9 @@ func TestTierPaths(t *testing.T) {
 		"A/B", "/", "//", "50%", "%2F", "%25", "a+b", "a b", "a&b=c", "a?b", "a#b", "é😀", "a;b", "a:b@c", `a"b`, "<a>", "a|b", "a\\b",
 		"{id}", ":tier", "*", "...", "a/../b", "~'()!$,", strings.Repeat("😀", 60), "inventory",
 	}
-	parts := make([]string, len(tiers))
-	for i, tier := range tiers {
-		parts[i] = jsonText(tier)
-	}
 	event := d.newEvent(t, "PUBLISHED")
 	path := "/events/" + event
-	added := d.call(t, "PATCH", path, d.key, nil, `{"ticketCategories":[`+strings.Join(parts, ",")+`]}`)
-	is.New(t).Equal(added.status, 200)
+	d.change(t, event, ticketing.UpdateEventParams{TicketCategories: &tiers})
 	for _, tier := range tiers {
 		a := d.call(t, "POST", path+"/inventory", d.key, keyed(uuid.NewString()), with(createInventoryBody.members, "tier", jsonText(tier)))
 		is.New(t).Equal(a.text(t, "data", "tier"), tier)
@@ -214,8 +215,9 @@ func TestTierPaths(t *testing.T) {
 		is.New(t).Equal(a.text(t, "data", "status"), "CANCELLED")
 	}
 	// What clients forget to escape, as far as it is a path at all, and beside what they did escape.
-	d.call(t, "PATCH", path, d.key, nil, `{"ticketCategories":["x/y|z","x/y^z"]}`)
-	for _, tier := range []string{"x/y|z", "x/y^z"} {
+	unescaped := []string{"x/y|z", "x/y^z"}
+	d.change(t, event, ticketing.UpdateEventParams{TicketCategories: &unescaped})
+	for _, tier := range unescaped {
 		d.stock(t, event, tier, "1.00", 1)
 		segment := strings.Replace(tier, "/", "%2F", 1)
 		d.raw(t, "DELETE /api/public/v1"+path+"/inventory/"+segment+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+d.key+"\r\n\r\n").

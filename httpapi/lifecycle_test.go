@@ -43,12 +43,11 @@ func TestLifecycleOnEveryStore(t *testing.T) {
 			asked := ticketing.QuoteParams{EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "A/B 50%+", Quantity: 2}}}
 			_, err = api.Quote(ctx, asked)
 			is.True(errors.Is(err, ticketing.CodePricingUnavailable))
-			published := ticketing.EventPublished
-			_, err = api.UpdateEvent(ctx, event.ID, ticketing.UpdateEventParams{Status: &published})
+			_, err = api.UpdateEvent(ctx, event.ID, ticketing.UpdateEventParams{Status: new(ticketing.EventPublished)})
 			is.NoErr(err)
-			price, currency, free := money.Amount(90_00), money.Currency, false
+			price := money.Amount(90_00)
 			tier, err := api.UpdateInventory(ctx, event.ID, "A/B 50%+", ticketing.UpdateInventoryParams{
-				UnitPrice: &price, Currency: &currency, IsFree: &free,
+				UnitPrice: &price, Currency: new(money.Currency), IsFree: new(false),
 			})
 			is.NoErr(err)
 			is.Equal(tier.AvailableQuantity, int64(3))

@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
 )
 
 func jsonText(s string) string {
@@ -21,7 +22,7 @@ func jsonText(s string) string {
 	return string(b)
 }
 
-// sold is an event of whose two VIP admissions at 10.00 one was sold.
+// sold is an event whose only VIP admission, at 10.00, was sold.
 type sold struct{ event, order, admission string }
 
 // soldOut sells the only VIP admission of a new event.
@@ -29,9 +30,12 @@ func (d *deployment) soldOut(tb testing.TB) sold {
 	tb.Helper()
 	event := d.newEvent(tb, "PUBLISHED")
 	d.stock(tb, event, "VIP", "10.00", 1)
-	a := d.call(tb, "POST", "/checkouts", d.key, keyed(uuid.NewString()), checkoutJSON(event, "VIP", 1, "10.00"))
-	is.New(tb).Equal(a.status, 201)
-	return sold{event: event, order: a.text(tb, "data", "id"), admission: a.text(tb, "data", "lines", "admissionId")}
+	order, err := d.api(tb).Checkout(tb.Context(), uuid.NewString(), ticketing.CheckoutParams{
+		EventID: uuid.MustParse(event), Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
+		Lines: []ticketing.CheckoutLine{{Tier: "VIP", Quantity: 1, ExpectedUnitPrice: 10_00, Currency: money.Currency}},
+	})
+	is.New(tb).NoErr(err)
+	return sold{event: event, order: order.ID.String(), admission: order.Lines[0].AdmissionID.String()}
 }
 
 func checkoutJSON(event, tier string, quantity int, price string) string {
