@@ -19,6 +19,8 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
+const maxAnswer = 1 << 20 // bytes that a caller reads of one
+
 // overHTTP serves the side's service as "ticketing serve" does, but for the log, and makes clients of it.
 func (s *loadSide) overHTTP(ctx context.Context, plan loadPlan) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

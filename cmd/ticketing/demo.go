@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
@@ -52,8 +52,7 @@ const (
 	demoPrice     = money.Amount(5_000_00)
 	activeKeys    = 2 // that a company may have (section 5.1)
 	demoBuyer     = "ada@example.com"
-	maxAnswer     = 1 << 20
-	answerTimeout = 30 * time.Second
+	demoBuyerName = "Ada Obi"
 )
 
 // stage is all that a sale needs.
@@ -71,6 +70,9 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		order, err := c.sell(ctx, r, set)
+		if refused, ok := errors.AsType[*client.Error](err); ok {
+			err = &failure{code: string(refused.Refusal.Code), text: refused.Error()}
+		}
 		if err != nil {
 			return fmt.Errorf("sell a ticket: %w", err)
 		}
@@ -85,23 +87,38 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// sell sells a ticket through the API, at an address of its own for as long as that takes, where the requests do not
-// count against the rate limit of whoever tries the demo next.
-func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (json.RawMessage, error) {
+// sell quotes a ticket and buys it at the price of the quote, through the API, at an address of its own for as long as
+// that takes, where the requests do not count against the rate limit of whoever tries the demo next.
+func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketing.Order, error) {
+	var none ticketing.Order
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	unlimited := c.serving
 	unlimited.RateLimit = 0
 	server := &http.Server{Handler: unlimited.handler(r.svc, newMetrics(), r.logger), ReadHeaderTimeout: headerTimeout}
 	defer func() { _ = server.Close() }()
 	go func() { _ = server.Serve(listener) }()
-	shop := storefront{
-		client: &http.Client{Timeout: answerTimeout}, baseURL: localOrigin(listener.Addr()) + httpapi.DefaultPrefix,
-		key: set.key,
+	api, err := client.New(localOrigin(listener.Addr())+httpapi.DefaultPrefix, set.key, nil)
+	if err != nil {
+		return none, err
 	}
-	return shop.sell(ctx, set.eventID)
+	quote, err := api.Quote(ctx, ticketing.QuoteParams{
+		EventID: set.eventID, Lines: []ticketing.QuoteParamsLine{{Tier: demoTier, Quantity: 1}},
+	})
+	if err != nil {
+		return none, err
+	}
+	if len(quote.Lines) != 1 {
+		return none, errors.New("the quote does not have the line that was asked for")
+	}
+	return api.Checkout(ctx, "demo-"+uuid.NewString(), ticketing.CheckoutParams{
+		EventID: set.eventID, Buyer: ticketing.BuyerParams{Email: demoBuyer, Fullname: demoBuyerName},
+		Lines: []ticketing.CheckoutLine{{
+			Tier: demoTier, Quantity: 1, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: money.Currency,
+		}},
+	})
 }
 
 // setStage makes the demo company, or finds it and gives it what it lacks by now.
@@ -246,12 +263,7 @@ func putOnSale(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID)
 	return event.ID, err
 }
 
-// storefront is a client of the public API, as a company would write one.
-type storefront struct {
-	client       *http.Client
-	baseURL, key string
-}
-
+// The bodies of the requests that the demo prints.
 type quoteRequest struct {
 	EventID uuid.UUID   `json:"eventId"`
 	Lines   []quoteLine `json:"lines"`
@@ -284,67 +296,14 @@ func demoQuote(eventID uuid.UUID) quoteRequest {
 	return quoteRequest{EventID: eventID, Lines: []quoteLine{{Tier: demoTier, Quantity: 1}}}
 }
 
-func demoCheckout(eventID uuid.UUID, unitPrice string) checkoutRequest {
+func demoCheckout(eventID uuid.UUID) checkoutRequest {
 	return checkoutRequest{
 		EventID: eventID,
-		Buyer:   checkoutBuyer{Email: demoBuyer, Fullname: "Ada Obi"},
-		Lines:   []checkoutLine{{Tier: demoTier, Quantity: 1, ExpectedUnitPrice: unitPrice, Currency: money.Currency}},
+		Buyer:   checkoutBuyer{Email: demoBuyer, Fullname: demoBuyerName},
+		Lines: []checkoutLine{{
+			Tier: demoTier, Quantity: 1, ExpectedUnitPrice: demoPrice.String(), Currency: money.Currency,
+		}},
 	}
-}
-
-// sell quotes a ticket and buys it at the price of the quote. It returns the order as it came.
-func (s *storefront) sell(ctx context.Context, eventID uuid.UUID) (json.RawMessage, error) {
-	answer, err := s.post(ctx, "/pricing/quote", "", demoQuote(eventID))
-	if err != nil {
-		return nil, err
-	}
-	var quote ticketing.Quote
-	if err := json.Unmarshal(answer, &quote); err != nil {
-		return nil, fmt.Errorf("read the quote: %w", err)
-	}
-	if len(quote.Lines) != 1 {
-		return nil, errors.New("the quote does not have the line that was asked for")
-	}
-	return s.post(ctx, "/checkouts", "demo-"+uuid.NewString(), demoCheckout(eventID, quote.Lines[0].UnitPrice.String()))
-}
-
-// post sends a request and returns the data of the envelope.
-func (s *storefront) post(ctx context.Context, path, idempotencyKey string, body any) (json.RawMessage, error) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("POST %s: %w", path, err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.baseURL+path, bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("POST %s: %w", path, err)
-	}
-	request.Header.Set("Authorization", "Bearer "+s.key)
-	request.Header.Set("Content-Type", "application/json")
-	if idempotencyKey != "" {
-		request.Header.Set("Idempotency-Key", idempotencyKey)
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	var envelope struct {
-		Data  json.RawMessage `json:"data"`
-		Error struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&envelope); err != nil {
-		return nil, fmt.Errorf("POST %s: %s: %w", path, response.Status, err)
-	}
-	if envelope.Data == nil {
-		return nil, &failure{
-			code: envelope.Error.Code,
-			text: fmt.Sprintf("POST %s: %s: %s: %s", path, response.Status, envelope.Error.Code, envelope.Error.Message),
-		}
-	}
-	return envelope.Data, nil
 }
 
 // demoed is what a script is told of the demo.
@@ -354,11 +313,11 @@ type demoed struct {
 	CompanyID uuid.UUID       `json:"companyId"`
 	APIKey    string          `json:"apiKey"`
 	EventID   uuid.UUID       `json:"eventId"`
-	Order     json.RawMessage `json:"order"`
+	Order     ticketing.Order `json:"order"`
 }
 
 // showDemo prints the sale, and how to make the next.
-func (p *program) showDemo(r *running, set stage, order json.RawMessage) error {
+func (p *program) showDemo(r *running, set stage, order ticketing.Order) error {
 	if p.JSON {
 		return encode(p.stdout, demoed{
 			BaseURL: r.baseURL, WebOrigin: r.webOrigin, CompanyID: set.companyID, APIKey: set.key,
@@ -367,16 +326,18 @@ func (p *program) showDemo(r *running, set stage, order json.RawMessage) error {
 	}
 	var text bytes.Buffer
 	text.WriteString("Sold one ticket through the API. The order:\n\n")
-	if err := json.Indent(&text, order, "", "  "); err != nil {
-		return fmt.Errorf("read the order: %w", err)
+	shown := json.NewEncoder(&text)
+	shown.SetIndent("", "  ")
+	if err := shown.Encode(order); err != nil {
+		return fmt.Errorf("show the order: %w", err)
 	}
-	fmt.Fprintf(&text, "\n\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
+	fmt.Fprintf(&text, "\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
 		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
 	text.WriteString("\nAsk for a quote:\n\n")
 	text.WriteString(curl(r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))
 	text.WriteString("\nBuy a ticket (the same Idempotency-Key never buys a second one; change it to buy again):\n\n")
 	text.WriteString(curl(r.baseURL+"/checkouts", set.key, "cart-"+uuid.NewString(),
-		demoCheckout(set.eventID, demoPrice.String())))
+		demoCheckout(set.eventID)))
 	if p.Database != inMemory {
 		text.WriteString("\nSee the webhooks of what you buy, signed, at an address of this machine:\n\n")
 		text.WriteString(p.listening(set.companyID))
