@@ -1,14 +1,16 @@
 package main_test
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/client"
 )
 
 // A server that is killed in the middle of a load leaves a clean ledger, every order that was acknowledged, and no key
@@ -20,11 +22,13 @@ func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 	shop := sh.openShop()
 	p, origin := sh.serve("--rate-limit", "0", "--log-level", "error")
 
+	api := shop.api(t, origin)
+	is.NoErr(api.Verify(t.Context()))
 	const buyers = 8
 	var (
 		all          sync.WaitGroup
 		mu           sync.Mutex
-		acknowledged = map[string]string{} // order ids by idempotency key
+		acknowledged = map[string]uuid.UUID{} // orders by idempotency key
 		unanswered   []string
 		enough       = make(chan struct{})
 	)
@@ -32,19 +36,17 @@ func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 		all.Go(func() {
 			for n := 0; ; n++ {
 				key := fmt.Sprintf("crash-%d-%d", buyer, n)
-				status, body, err := try(t.Context(), http.MethodPost, origin+prefix+"/checkouts", shop.key, key, shop.checkout())
+				order, err := api.Checkout(t.Context(), key, shop.basket())
 				mu.Lock()
 				if err != nil {
+					if _, answered := errors.AsType[*client.Error](err); answered || !errors.Is(err, client.ErrAmbiguous) {
+						t.Error(err)
+					}
 					unanswered = append(unanswered, key)
 					mu.Unlock()
 					return
 				}
-				if status != http.StatusCreated {
-					t.Errorf("%d %s", status, body)
-					mu.Unlock()
-					return
-				}
-				acknowledged[key] = orderID(t, body)
+				acknowledged[key] = order.ID
 				if len(acknowledged) == 80 {
 					close(enough)
 				}
@@ -65,27 +67,19 @@ func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 	is.Equal(report["problems"], []any{})
 	is.Equal(report["ok"], true)
 	_, origin = sh.serve("--rate-limit", "0", "--log-level", "error")
+	api = shop.api(t, origin)
 	for key, id := range acknowledged {
-		status, _ := send(t, http.MethodGet, origin+prefix+"/orders/"+id, shop.key, "", "")
-		is.Equal(status, http.StatusOK)
-		status, body := send(t, http.MethodPost, origin+prefix+"/checkouts", shop.key, key, shop.checkout())
-		is.Equal(status, http.StatusCreated)
-		is.Equal(orderID(t, body), id)
+		kept, err := api.GetOrder(t.Context(), id)
+		is.NoErr(err)
+		again, err := api.Checkout(t.Context(), key, shop.basket())
+		is.NoErr(err)
+		is.Equal(again, kept)
 	}
 	for _, key := range unanswered {
-		status, _ := send(t, http.MethodPost, origin+prefix+"/checkouts", shop.key, key, shop.checkout())
-		is.Equal(status, http.StatusCreated)
+		_, err := api.Checkout(t.Context(), key, shop.basket())
+		is.NoErr(err)
 	}
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 	// One debit for each order and no more, beside the credit and the sale of the demo.
 	is.Equal(len(sh.array("ledger", "list", shop.companyID, "--wallet", "FLOAT")), len(acknowledged)+len(unanswered)+2)
-}
-
-func orderID(t *testing.T, body string) string {
-	t.Helper()
-	var answer struct{ Data struct{ ID string } }
-	if err := json.Unmarshal([]byte(body), &answer); err != nil {
-		t.Error(err)
-	}
-	return answer.Data.ID
 }

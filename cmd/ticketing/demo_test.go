@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -9,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 )
 
 // The demo fills an empty database and sells one ticket: float 1,000,000.00 less the price, at 250 basis points, of a
@@ -56,18 +61,12 @@ func TestDemoForScripts(t *testing.T) {
 	is.Equal(demo["baseUrl"], origin+prefix)
 	is.Equal(demo["webOrigin"], origin)
 	hasMembers(t, demo, "companyId", "apiKey", "eventId")
-	url := demo["baseUrl"].(string) + "/events/" + demo["eventId"].(string)
-	status, body := send(t, http.MethodGet, url, demo["apiKey"].(string), "", "")
-	is.Equal(status, http.StatusOK)
-	var event struct {
-		Data struct {
-			Status   string
-			Schedule struct{ Date string }
-		}
-	}
-	is.NoErr(json.Unmarshal([]byte(body), &event))
-	is.Equal(event.Data.Status, "PUBLISHED")
-	is.True(event.Data.Schedule.Date > time.Now().Format(time.DateOnly))
+	api, err := client.New(demo["baseUrl"].(string), demo["apiKey"].(string), nil)
+	is.NoErr(err)
+	event, err := api.GetEvent(t.Context(), uuid.MustParse(demo["eventId"].(string)))
+	is.NoErr(err)
+	is.Equal(event.Status, ticketing.EventPublished)
+	is.True(*event.Schedule.Date > time.Now().Format(time.DateOnly))
 	p.signal(syscall.SIGTERM)
 	is.Equal(p.wait(), 0)
 }
@@ -125,13 +124,13 @@ func TestDemoAgain(t *testing.T) {
 	third := sh.openShop()
 	is.Equal(len(sh.array("company", "list")), 1)
 	_, origin := sh.serve()
-	for _, test := range []struct {
-		key  string
-		want int
-	}{{first.key, http.StatusUnauthorized}, {second.key, http.StatusOK}, {third.key, http.StatusOK}} {
-		status, _ := send(t, http.MethodGet, origin+prefix+"/events", test.key, "", "")
-		is.Equal(status, test.want)
+	events := func(shop shop) error {
+		_, err := shop.api(t, origin).ListEvents(t.Context(), ticketing.EventFilter{})
+		return err
 	}
+	is.True(errors.Is(events(first), ticketing.CodeAuthenticationFailed))
+	is.NoErr(events(second))
+	is.NoErr(events(third))
 	// Whatever was done to the company since, the next demo sells.
 	sh.object("kyb", "revoke", first.companyID)
 	sh.object("event", "end", first.eventID)

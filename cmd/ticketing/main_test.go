@@ -19,13 +19,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 	_ "modernc.org/sqlite" // The driver, for tests that break tables.
 
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/money"
 )
 
 // asProgram makes the test binary behave as the program, so that tests can run it as processes of their own.
@@ -369,7 +373,25 @@ func (s *shell) openShop() shop {
 	}
 }
 
-// checkout is the body of a checkout of one ticket.
+// api is the client that integrators have, with the shop's key. It tries nothing twice: what fails is the test's to see.
+func (s shop) api(t *testing.T, origin string) *client.Client {
+	t.Helper()
+	api, err := client.New(origin+prefix, s.key, &client.Config{Attempts: 1})
+	is.New(t).NoErr(err)
+	return api
+}
+
+// basket is one ticket.
+func (s shop) basket() ticketing.CheckoutParams {
+	return ticketing.CheckoutParams{
+		EventID: uuid.MustParse(s.eventID), Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
+		Lines: []ticketing.CheckoutLine{{
+			Tier: "GENERAL_ADMISSION", Quantity: 1, ExpectedUnitPrice: 5_000_00, Currency: money.Currency,
+		}},
+	}
+}
+
+// checkout is the body of a checkout of the basket.
 func (s shop) checkout() string {
 	return fmt.Sprintf(`{"eventId":%q,"buyer":{"email":"ada@example.com"},"lines":[{"tier":"GENERAL_ADMISSION",`+
 		`"quantity":1,"expectedUnitPrice":"5000.00","currency":"NGN"}]}`, s.eventID)

@@ -3,12 +3,12 @@ package main_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +18,8 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/driver/pgdriver"
 
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -227,8 +229,8 @@ func TestServerOfARoleThatOwnsNothing(t *testing.T) {
 		"--fact-retention", "1h",
 	}
 	p, origin := clerk.serve(serve...)
-	status, _ := send(t, http.MethodPost, origin+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
-	is.Equal(status, http.StatusCreated)
+	_, err = shop.api(t, origin).Checkout(t.Context(), "cart-0001", shop.basket())
+	is.NoErr(err)
 	owner.settled(shop.companyID, 1)
 	p.signal(syscall.SIGTERM)
 	is.Equal(p.wait(), 0)
@@ -274,35 +276,24 @@ func TestOverload(t *testing.T) {
 	shop := sh.openShop()
 	db := sh.postgres()
 	_, origin := sh.serve("--group-queue", "1", "--rate-limit", "0")
+	api := shop.api(t, origin)
 	release := shop.held(t, db)
 	const buyers = 8
 	refused := make(chan struct{}, 1000*buyers)
 	buy := func(ctx context.Context, key string) error {
 		for {
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, origin+prefix+"/checkouts",
-				strings.NewReader(shop.checkout()))
-			if err != nil {
-				return err
-			}
-			request.Header.Set("Content-Type", "application/json")
-			request.Header.Set("Authorization", "Bearer "+shop.key)
-			request.Header.Set("Idempotency-Key", key)
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				return err
-			}
-			_ = response.Body.Close()
-			switch response.StatusCode {
-			case http.StatusCreated:
+			_, err := api.Checkout(ctx, key, shop.basket())
+			if err == nil {
 				return nil
-			case http.StatusServiceUnavailable:
-				if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err != nil || seconds < 1 {
-					return fmt.Errorf("Retry-After is %q", response.Header.Get("Retry-After"))
-				}
-				refused <- struct{}{}
-			default:
-				return fmt.Errorf("status %d", response.StatusCode)
 			}
+			told, answered := errors.AsType[*client.Error](err)
+			if !answered || told.Status != http.StatusServiceUnavailable || told.Refusal.Code != ticketing.CodeInternal {
+				return err
+			}
+			if told.RetryAfter < time.Second {
+				return fmt.Errorf("Retry-After is %s", told.RetryAfter)
+			}
+			refused <- struct{}{}
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -347,10 +338,10 @@ func TestServerDrainsOnPostgres(t *testing.T) {
 	db := sh.postgres()
 	p, origin := sh.serve()
 	release := shop.held(t, db)
-	status := make(chan int, 1)
+	done := make(chan error, 1)
 	go func() {
-		got, _, _ := try(t.Context(), http.MethodPost, origin+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
-		status <- got
+		_, err := shop.api(t, origin).Checkout(t.Context(), "cart-0001", shop.basket())
+		done <- err
 	}()
 	waiting := 0
 	for begun := time.Now(); waiting == 0 && time.Since(begun) < patience; {
@@ -362,7 +353,7 @@ func TestServerDrainsOnPostgres(t *testing.T) {
 	is.NoErr(err)
 	is.True(closes(t.Context(), at.Host))
 	release()
-	is.Equal(<-status, http.StatusCreated)
+	is.NoErr(<-done)
 	is.Equal(p.wait(), 0)
 	is.Equal(len(sh.array("ledger", "list", shop.companyID, "--wallet", "EARNINGS")), 2)
 }

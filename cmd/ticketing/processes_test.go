@@ -2,15 +2,20 @@ package main_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/money"
 )
 
 // Two servers on one PostgreSQL are one shop: scarce tickets are sold once, a key makes one order and is 409 in the one
@@ -23,34 +28,35 @@ func TestTwoServersAreOneShop(t *testing.T) {
 	shop := sh.openShop()
 	_, first := sh.serve("--rate-limit", "0", "--log-level", "error")
 	_, second := sh.serve("--rate-limit", "0", "--log-level", "error")
-	origins := []string{first + prefix, second + prefix}
-	status, _ := send(t, http.MethodPost, origins[0]+"/events/"+shop.eventID+"/inventory", shop.key, "scarce-0001",
-		`{"tier":"VIP","title":"Backstage","unitPrice":"10.00","currency":"NGN","isFree":false,"quantity":9,"status":"AVAILABLE"}`)
-	is.Equal(status, http.StatusCreated)
-	scarce := strings.NewReplacer("GENERAL_ADMISSION", "VIP", "5000.00", "10.00").Replace(shop.checkout())
+	servers := []*client.Client{shop.api(t, first), shop.api(t, second)}
+	scarce := shop.basket()
+	scarce.Lines[0].Tier, scarce.Lines[0].ExpectedUnitPrice = "VIP", 10_00
+	_, err := servers[0].CreateInventory(t.Context(), scarce.EventID, "scarce-0001", ticketing.CreateInventoryParams{
+		Tier: "VIP", Title: "Backstage", UnitPrice: 10_00, Currency: money.Currency, Quantity: 9,
+		Status: ticketing.InventoryAvailable,
+	})
+	is.NoErr(err)
 
 	// Every key goes to both at once.
 	const keys = 24
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	orders := map[string]map[string]bool{}
+	orders := map[string]map[uuid.UUID]bool{}
 	for n := range keys {
 		key := fmt.Sprintf("rush-%04d", n)
-		for _, origin := range origins {
+		for _, server := range servers {
 			all.Go(func() {
-				status, body, err := try(t.Context(), http.MethodPost, origin+"/checkouts", shop.key, key, scarce)
+				order, err := server.Checkout(t.Context(), key, scarce)
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
-				case err != nil:
-					t.Error(err)
-				case status == http.StatusCreated:
+				case err == nil:
 					if orders[key] == nil {
-						orders[key] = map[string]bool{}
+						orders[key] = map[uuid.UUID]bool{}
 					}
-					orders[key][orderID(t, body)] = true
-				case status != http.StatusConflict:
-					t.Errorf("%d %s", status, body)
+					orders[key][order.ID] = true
+				case !errors.Is(err, ticketing.CodeConflict) && !errors.Is(err, ticketing.CodeInventoryUnavailable):
+					t.Error(err)
 				}
 			})
 		}
@@ -69,13 +75,14 @@ func TestTwoServersAreOneShop(t *testing.T) {
 	is.NoErr(err)
 	_, err = held.ExecContext(t.Context(), "LOCK TABLE ticketing_buyers IN SHARE MODE")
 	is.NoErr(err)
-	done := make(chan string, 1)
+	type result struct {
+		order ticketing.Order
+		err   error
+	}
+	done := make(chan result, 1)
 	go func() {
-		_, body, err := try(t.Context(), http.MethodPost, origins[0]+"/checkouts", shop.key, "flight-0001", shop.checkout())
-		if err != nil {
-			body = err.Error()
-		}
-		done <- body
+		order, err := servers[0].Checkout(t.Context(), "flight-0001", shop.basket())
+		done <- result{order, err}
 	}()
 	for {
 		var waits bool
@@ -84,23 +91,27 @@ func TestTwoServersAreOneShop(t *testing.T) {
 		if !waits {
 			continue
 		}
-		status, body := send(t, http.MethodPost, origins[1]+"/checkouts", shop.key, "flight-0001", shop.checkout())
-		if status == http.StatusConflict {
-			is.True(strings.Contains(body, "Idempotent request is still processing"))
+		_, err := servers[1].Checkout(t.Context(), "flight-0001", shop.basket())
+		refused, told := errors.AsType[*client.Error](err)
+		is.True(told)
+		if refused.Status == http.StatusConflict {
+			is.Equal(refused.Refusal.Code, ticketing.CodeConflict)
+			is.Equal(refused.Refusal.Message, "Idempotent request is still processing")
 			break
 		}
-		is.Equal(status, http.StatusServiceUnavailable) // The original had given its locks up for a moment.
+		is.Equal(refused.Status, http.StatusServiceUnavailable) // The original had given its locks up for a moment.
 	}
 	is.NoErr(held.Rollback())
-	made := orderID(t, <-done)
-	status, body := send(t, http.MethodPost, origins[1]+"/checkouts", shop.key, "flight-0001", shop.checkout())
-	is.Equal(status, http.StatusCreated)
-	is.Equal(orderID(t, body), made)
+	made := <-done
+	is.NoErr(made.err)
+	again, err := servers[1].Checkout(t.Context(), "flight-0001", shop.basket())
+	is.NoErr(err)
+	is.Equal(again, made.order)
 
 	sh.object("key", "revoke", strings.Split(shop.key, ".")[1])
-	for _, origin := range origins {
-		status, _ := send(t, http.MethodGet, origin+"/events", shop.key, "", "")
-		is.Equal(status, http.StatusUnauthorized)
+	for _, server := range servers {
+		_, err := server.ListEvents(t.Context(), ticketing.EventFilter{})
+		is.True(errors.Is(err, ticketing.CodeAuthenticationFailed))
 	}
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 	// A debit for each order, beside the credit and the sale of the demo.

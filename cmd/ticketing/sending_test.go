@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/store/memory"
@@ -151,14 +152,13 @@ func TestTwoServersShareTheWebhooks(t *testing.T) {
 	sh.hooked(shop.companyID, receiver, "order.created", "commission.accrued")
 	_, first := sh.sends(receiver)
 	_, second := sh.sends(receiver)
+	servers := []*client.Client{shop.api(t, first), shop.api(t, second)}
 	const orders = 40
 	var all sync.WaitGroup
 	for n := range orders {
 		all.Go(func() {
-			status, body, err := try(t.Context(), http.MethodPost, []string{first, second}[n%2]+prefix+"/checkouts", shop.key,
-				fmt.Sprintf("cart-%04d", n), shop.checkout())
-			if err != nil || status != http.StatusCreated {
-				t.Errorf("%d %s %v", status, body, err)
+			if _, err := servers[n%2].Checkout(t.Context(), fmt.Sprintf("cart-%04d", n), shop.basket()); err != nil {
+				t.Error(err)
 			}
 		})
 	}

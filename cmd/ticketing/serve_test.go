@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,8 +19,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 )
 
@@ -246,8 +249,8 @@ func TestServerDrains(t *testing.T) {
 	is.Equal(p.wait(), 0)
 
 	_, origin = sh.serve()
-	status, _ = send(t, http.MethodGet, origin+prefix+"/orders/"+id, shop.key, "", "")
-	is.Equal(status, http.StatusOK)
+	_, err := shop.api(t, origin).GetOrder(t.Context(), uuid.MustParse(id))
+	is.NoErr(err)
 }
 
 // A request that never arrives whole does not keep the server from ending well, and costs nothing of one that does.
@@ -334,38 +337,33 @@ func TestCommandsBesideAServer(t *testing.T) {
 	sh := newShell(t)
 	shop := sh.openShop()
 	_, origin := sh.serve()
-	events := func(key string) int {
-		t.Helper()
-		status, _ := send(t, http.MethodGet, origin+prefix+"/events", key, "", "")
-		return status
+	events := func() error {
+		_, err := shop.api(t, origin).ListEvents(t.Context(), ticketing.EventFilter{})
+		return err
 	}
-	is.Equal(events(shop.key), http.StatusOK)
-	next := sh.object("key", "rotate", strings.Split(shop.key, ".")[1])
-	is.Equal(events(next["key"].(string)), http.StatusOK)
-	sh.object("key", "revoke", strings.Split(shop.key, ".")[1])
-	is.Equal(events(shop.key), http.StatusUnauthorized)
+	is.NoErr(events())
+	old, next := shop.key, sh.object("key", "rotate", strings.Split(shop.key, ".")[1])["key"].(string)
+	shop.key = next
+	is.NoErr(events())
+	sh.object("key", "revoke", strings.Split(old, ".")[1])
+	shop.key = old
+	is.True(errors.Is(events(), ticketing.CodeAuthenticationFailed))
 
-	shop.key = next["key"].(string)
-	buy := func(idempotencyKey string) (int, string) {
-		t.Helper()
-		return send(t, http.MethodPost, origin+prefix+"/checkouts", shop.key, idempotencyKey, shop.checkout())
+	shop.key = next
+	buy := func(idempotencyKey string) error {
+		_, err := shop.api(t, origin).Checkout(t.Context(), idempotencyKey, shop.basket())
+		return err
 	}
-	status, _ := buy("beside-0001")
-	is.Equal(status, http.StatusCreated)
+	is.NoErr(buy("beside-0001"))
 	sh.object("kyb", "revoke", shop.companyID)
-	status, body := buy("beside-0002")
-	is.Equal(status, http.StatusConflict)
-	is.True(strings.Contains(body, "COMPANY_VERIFICATION_REQUIRED"))
+	is.True(errors.Is(buy("beside-0002"), ticketing.CodeVerificationRequired))
 	sh.object("kyb", "approve", shop.companyID)
 	sh.object("wallet", "suspend", shop.companyID, "--wallet", "FLOAT")
-	status, body = buy("beside-0002")
-	is.Equal(status, http.StatusConflict)
-	is.True(strings.Contains(body, "CHECKOUT_UNAVAILABLE"))
+	is.True(errors.Is(buy("beside-0002"), ticketing.CodeCheckoutUnavailable))
 	sh.object("wallet", "activate", shop.companyID, "--wallet", "FLOAT")
-	status, _ = buy("beside-0002")
-	is.Equal(status, http.StatusCreated)
+	is.NoErr(buy("beside-0002"))
 	sh.object("company", "suspend", shop.companyID)
-	is.Equal(events(shop.key), http.StatusUnauthorized)
+	is.True(errors.Is(events(), ticketing.CodeAuthenticationFailed))
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 }
 

@@ -120,12 +120,12 @@ func TestListenForScripts(t *testing.T) {
 	receiver.SetSecrets(begun.Secret)
 
 	_, origin := sh.serve("--rate-limit", "0", "--no-webhooks")
-	status, body := send(t, http.MethodPost, origin+prefix+"/checkouts", shop.key, "cart-0001", shop.checkout())
-	is.Equal(status, http.StatusCreated)
+	order, err := shop.api(t, origin).Checkout(t.Context(), "cart-0001", shop.basket())
+	is.NoErr(err)
 	got, err := receiver.Wait(soon(t), 1)
 	is.NoErr(err)
 	is.NoErr(got[0].Err)
-	is.Equal(got[0].Delivery.Event.Data.(webhook.OrderCreated).Order.ID, orderID(t, body))
+	is.Equal(got[0].Delivery.Event.Data.(webhook.OrderCreated).Order.ID, order.ID.String())
 	var told map[string]any
 	is.NoErr(json.Unmarshal([]byte(line(t, p.stdout)), &told))
 	hasMembers(t, told, "at", "eventId", "eventType", "deliveryId", "httpStatus", "error", "durationMs", "body")

@@ -20,6 +20,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
 	embedded "github.com/floatgate/ticketing/examples/embedded"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/store"
@@ -165,10 +166,11 @@ func TestServerWithTicketingInside(t *testing.T) {
 	is.NoErr(h.stop())
 
 	h = start(t, database)
-	key := issueKey(t, database)
-	status, orders := h.send(http.MethodGet, httpapi.DefaultPrefix+"/orders", "", "Authorization", "Bearer "+key)
-	is.Equal(status, http.StatusOK)
-	is.Equal(strings.Count(orders, `"object":"order"`), 1)
+	api, err := client.New(h.origin+httpapi.DefaultPrefix, issueKey(t, database), &client.Config{Attempts: 1})
+	is.NoErr(err)
+	orders, err := api.ListOrders(t.Context(), ticketing.OrderFilter{})
+	is.NoErr(err)
+	is.Equal(len(orders.Items), 1)
 	status, again = h.sell("till-1-sale-0001", "VIP", "15000.00")
 	is.Equal(status, http.StatusOK)
 	is.Equal(again, first)
