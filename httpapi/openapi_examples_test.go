@@ -377,6 +377,12 @@ func (n *narrator) tellEnds(shop *ticketingtest.Shop, event, order string) {
 	is := is.New(n.t)
 	ctx := n.t.Context()
 	path := "/events/" + event
+	const batch = 1000
+	for range ticketing.MaxTierAdmissions / batch {
+		n.stock(n.t, event, "REGULAR", "10.00", batch)
+	}
+	n.refuse("TierTooLarge", ticketing.CodeConflict, "POST", path+"/inventory",
+		`{"tier":"REGULAR","title":"Entry","unitPrice":"10.00","currency":"NGN","isFree":false,"quantity":1,"status":"AVAILABLE"}`)
 	n.do("cancelInventory", "DELETE", path+"/inventory/VIP", "")
 	n.refuse("NothingUnsold", ticketing.CodeConflict, "DELETE", path+"/inventory/VIP", "")
 

@@ -122,7 +122,7 @@ export async function sell(): Promise<string[]> {
   return said;
 }
 
-async function buy(eventId: string, lines: Schemas["PricingQuote"]["lines"]): Promise<Schemas["Order"] | undefined> {
+async function buy(eventId: string, lines: Schemas["QuoteLine"][]): Promise<Schemas["Order"] | undefined> {
   try {
     const answer = await call("createCheckout", {
       path: {},
@@ -130,7 +130,7 @@ async function buy(eventId: string, lines: Schemas["PricingQuote"]["lines"]): Pr
       body: {
         eventId,
         buyer: { email: "ada@example.com", fullname: null },
-        lines: lines.map((l) => ({ tier: l.tier, quantity: l.quantity, expectedUnitPrice: l.unitPrice.amount, currency: l.unitPrice.currency })),
+        lines: lines.map((l): Schemas["CheckoutLine"] => ({ tier: l.tier, quantity: l.quantity, expectedUnitPrice: l.unitPrice.amount, currency: l.unitPrice.currency })),
       },
     });
     return answer.data;
@@ -172,7 +172,11 @@ export function refused(): void {
   void call("createCheckout", { path: {}, headers: {} });
   // @ts-expect-error A client ends no event.
   void call("updateEvent", { path: { eventId: "" }, headers: {}, body: { status: "ENDED" } });
+  // @ts-expect-error A quote moves no money.
+  const code: Refusal<"createQuote">["error"]["code"] = "INSUFFICIENT_FLOAT";
+  // @ts-expect-error The last page has no cursor.
+  const page: Schemas["Page"] = { hasMore: false, nextCursor: "x" };
   // @ts-expect-error No such member.
   void call("createQuote", { path: {}, headers: {}, body: { eventId: "", lines: [], coupon: "" } });
-  void price;
+  void [price, code, page];
 }

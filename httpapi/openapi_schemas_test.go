@@ -1,0 +1,331 @@
+package httpapi_test
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+// operationIDs are the names that generated clients have, with what each is called with beside its body, in the order
+// of endpoints.
+var operationIDs = []struct{ id, parameters string }{
+	{"createEvent", "header:Idempotency-Key header:X-Request-Id"},
+	{"listEvents", "query:limit query:cursor query:status header:X-Request-Id"},
+	{"getEvent", "path:eventId header:X-Request-Id"},
+	{"updateEvent", "path:eventId header:X-Request-Id"},
+	{"cancelEvent", "path:eventId header:X-Request-Id"},
+	{"listInventory", "path:eventId header:X-Request-Id"},
+	{"createInventory", "path:eventId header:Idempotency-Key header:X-Request-Id"},
+	{"updateInventory", "path:eventId path:tier header:X-Request-Id"},
+	{"cancelInventory", "path:eventId path:tier header:X-Request-Id"},
+	{"createQuote", "header:X-Request-Id"},
+	{"createCheckout", "header:Idempotency-Key header:X-Request-Id"},
+	{"listOrders", "query:limit query:cursor query:eventId query:status header:X-Request-Id"},
+	{"getOrder", "path:orderId header:X-Request-Id"},
+	{"validateAdmission", "path:eventId path:admissionId header:Idempotency-Key header:X-Request-Id"},
+}
+
+// Section 4's table is the document's: the same operations, each with its name, its grant, its parameters and its body,
+// and, of what any request may be answered, all of it. A call needs the one credential that there is.
+func TestOpenAPIOperations(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := theContract(t)
+	found := 0
+	for _, item := range c.at("paths") {
+		found += len(item.(node))
+	}
+	is.Equal(found, len(endpoints))
+	is.Equal(len(operationIDs), len(endpoints))
+	is.Equal(c.root["security"], []any{node{"apiKey": []any{}}})
+	scheme := c.at("components", "securitySchemes", "apiKey")
+	is.Equal([]any{scheme["type"], scheme["scheme"], scheme["bearerFormat"]}, []any{"http", "bearer", "svc_live.<key-id>.<secret>"})
+	for i, e := range endpoints {
+		template, verb := c.operationOf(e.method, at(e.path))
+		operation := c.at("paths", template, verb)
+		is.Equal(operation["operationId"], operationIDs[i].id)
+		is.Equal(operation["security"], nil) // That of the whole document holds.
+		is.Equal(operation["x-grant"], string(e.grant))
+		is.True(strings.Contains(operation["description"].(string), "`"+string(e.grant)+"`"))
+		var parameters []string
+		for _, p := range operation["parameters"].([]any) {
+			p := c.follow(p.(node))
+			in, name := p["in"].(string), p["name"].(string)
+			parameters = append(parameters, in+":"+name)
+			is.True(in != "path" || strings.Contains(template, "{"+name+"}"))
+			required, _ := p["required"].(bool)
+			is.Equal(required, in == "path" || name == "Idempotency-Key")
+		}
+		is.Equal(strings.Join(parameters, " "), operationIDs[i].parameters)
+		is.Equal(strings.Contains(operationIDs[i].parameters, "Idempotency-Key"), e.keyed)
+		optional := strings.HasSuffix(e.path, "/validate")
+		body, ok := operation["requestBody"].(node)
+		is.Equal(ok, e.body || optional)
+		if ok {
+			is.Equal(body["required"], !optional)
+			is.Equal(slices.Collect(maps.Keys(body["content"].(node))), []string{"application/json"})
+		}
+		for _, status := range []string{"400", "401", "403", "429", "500", "503"} {
+			is.True(operation["responses"].(node)[status] != nil)
+		}
+		for _, response := range operation["responses"].(node) {
+			response := c.follow(response.(node))
+			is.Equal(slices.Collect(maps.Keys(response["content"].(node))), []string{"application/json"})
+			for name, header := range response["headers"].(node) { // Each that is documented is sent.
+				is.Equal(header, node{"$ref": "#/components/headers/" + name})
+				is.Equal(c.follow(header.(node))["required"], true)
+			}
+		}
+	}
+}
+
+// bodiesOf are the schemas of what is sent to the service, and of what it answers and posts, with all that they are made
+// of, by name.
+func (c *contract) bodiesOf() (sent, told map[string]node) {
+	sent, told = make(map[string]node), make(map[string]node)
+	for path, item := range c.at("paths") {
+		for verb := range item.(node) {
+			if body := c.at("paths", path, verb, "requestBody"); body != nil {
+				c.gather(sent, schemaOf(body))
+			}
+			for _, response := range c.at("paths", path, verb, "responses") {
+				c.gather(told, schemaOf(c.follow(response.(node))))
+			}
+		}
+	}
+	for name := range c.at("webhooks") {
+		c.gather(told, schemaOf(c.at("webhooks", name, "post", "requestBody")))
+	}
+	return sent, told
+}
+
+// gather finds the schemas that one refers to, and those that they refer to.
+func (c *contract) gather(found map[string]node, schema node) {
+	if reference, ok := schema["$ref"].(string); ok {
+		name := strings.TrimPrefix(reference, "#/components/schemas/")
+		if found[name] != nil {
+			return
+		}
+		found[name] = c.at("components", "schemas", name)
+		schema = found[name]
+	}
+	for _, part := range partsOf(schema) {
+		c.gather(found, part)
+	}
+}
+
+// partsOf are the schemas that one is made of.
+func partsOf(schema node) map[string]node {
+	parts := make(map[string]node)
+	properties, _ := schema["properties"].(node)
+	for name, property := range properties {
+		parts["."+name] = property.(node)
+	}
+	if items, ok := schema["items"].(node); ok {
+		parts["[]"] = items
+	}
+	for keyword, mark := range map[string]string{"anyOf": "|", "allOf": "&"} {
+		choices, _ := schema[keyword].([]any)
+		for i, choice := range choices {
+			parts[mark+strconv.Itoa(i)] = choice.(node)
+		}
+	}
+	return parts
+}
+
+// Sections 2.1 and 2.2: requests are strict, and every member of anything else is always there, but for the details of an
+// error. Each schema says what it is and of what type, and is of use: a text has a form, a choice or a limit, a list has
+// an end, a number two bounds, and what is an object or a list of objects has a name, for clients that are generated.
+func TestOpenAPISchemasAreWhole(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := theContract(t)
+	sent, told := c.bodiesOf()
+	for name, schema := range c.at("components", "schemas") {
+		if sent[name] == nil && told[name] == nil {
+			t.Errorf("%s is used nowhere", name)
+		}
+		is.True(schema.(node)["description"] != nil)
+	}
+	for name, schema := range sent {
+		eachPart(name, schema, func(path string, part node) {
+			if part["type"] == "object" {
+				is.Equal(part["additionalProperties"], false)
+			}
+			c.checkForm(t, path, part)
+		})
+	}
+	for name, schema := range told {
+		eachPart(name, schema, func(path string, part node) {
+			c.checkForm(t, path, part)
+			if part["type"] != "object" || strings.Contains(path, "&") {
+				return // The second half of "an error with this code" narrows the first.
+			}
+			if sent[name] == nil {
+				properties := slices.Sorted(maps.Keys(part["properties"].(node)))
+				required := slices.Sorted(slices.Values(names(part["required"])))
+				if path == "Error" {
+					required = slices.Sorted(slices.Values(append(required, "details")))
+				}
+				if !slices.Equal(properties, required) {
+					t.Errorf("%s: of %q only %q have to be there", path, properties, required)
+				}
+			}
+		})
+	}
+}
+
+func eachPart(path string, schema node, look func(path string, part node)) {
+	look(path, schema)
+	for step, part := range partsOf(schema) {
+		eachPart(path+step, part, look)
+	}
+}
+
+// freeTexts are those that the contract neither limits nor gives a form.
+var freeTexts = []string{"Category.name", "Category.slug", "Violation.message"}
+
+// checkForm holds that a schema says what a value has to be.
+func (c *contract) checkForm(t *testing.T, path string, schema node) {
+	t.Helper()
+	if schema["$ref"] != nil || schema["anyOf"] != nil || schema["allOf"] != nil || strings.Contains(path, "&") {
+		return
+	}
+	lacks := func(keywords ...string) bool {
+		return !slices.ContainsFunc(keywords, func(keyword string) bool { return schema[keyword] != nil })
+	}
+	kind, _ := typeOf(schema)
+	switch {
+	case kind == "":
+		t.Errorf("%s has no type", path)
+	case kind == "string" && lacks("pattern", "enum", "const", "maxLength", "format") && !slices.Contains(freeTexts, path):
+		t.Errorf("%s may be any text", path)
+	case kind == "integer" && (lacks("minimum") || lacks("maximum")):
+		t.Errorf("%s may be any integer", path)
+	case kind == "array" && (lacks("maxItems") || lacks("items")):
+		t.Errorf("%s may be any list", path)
+	case kind == "object" && lacks("properties"):
+		t.Errorf("%s may be any object", path)
+	}
+}
+
+// Section 2 gives the forms of texts. Each is told here by what has it and by what has not, so that none gets looser or
+// tighter by accident.
+func TestOpenAPIForms(t *testing.T) {
+	t.Parallel()
+	c := theContract(t)
+	const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	schema := func(names ...string) []string { return append([]string{"components", "schemas"}, names...) }
+	header := func(name string) []string { return []string{"components", "parameters", name, "schema"} }
+	long := func(n int) string { return strings.Repeat("a", n) }
+	amounts := []string{"", "0", ".50", "1.5", "1.234", "01.00", "-1.00", "+1.00", "1,00", "1e3", " 1.00", "1.00 ", "1.00\n"}
+	for _, test := range []struct {
+		at        []string
+		good, bad []string
+	}{
+		{
+			at: schema("Id"), good: []string{someID, strings.Replace(someID, "-9a", "-aa", 1), strings.Replace(someID, "-9a", "-ba", 1)},
+			bad: append([]string{"", strings.ToUpper(someID)}, noIDs...),
+		},
+		{
+			at: schema("Time"), good: []string{"2026-12-31T23:59:59.999Z", "2028-02-29T00:00:00.000Z"},
+			bad: []string{
+				"", "2026-12-31T23:59:59Z", "2026-12-31T23:59:59.99Z", "2026-12-31T23:59:59.9999Z", "2026-12-31T23:59:59.999+00:00",
+				"2026-12-31 23:59:59.999Z", "2026-13-01T00:00:00.000Z", "12026-12-31T23:59:59.999Z", "2026-12-31T23:59:59.999Z ",
+			},
+		},
+		{at: schema("MoneyText"), good: []string{"0.00", "0.05", "10.00", "999999999999999.99"}, bad: append(amounts, "1000000000000000.00")},
+		{
+			at: schema("CommissionRate", "properties", "value"), good: []string{"0", "10000", "2.5", "0.025", "0.123456789012"},
+			bad: []string{"", "100000", "02", "2.", ".5", "-1", "1e3", "0.1234567890123", "2.5 "},
+		},
+		{at: schema("Branding", "properties", "primaryColor"), good: []string{"#0A1B2C", "#FFFFFF"}, bad: []string{"", "#0a1b2c", "0A1B2C", "#0A1B2", "#0A1B2C3", "#0A1B2G"}},
+		{at: schema("Branding", "properties", "accentColor"), good: []string{"#0A1B2C", "#FFFFFF"}, bad: []string{"", "#0a1b2c", "0A1B2C", "#0A1B2", "#0A1B2C3", "#0A1B2G"}},
+		{at: schema("Event", "properties", "imageUrl"), good: urls, bad: noURLs},
+		{at: schema("Branding", "properties", "logoUrl"), good: urls, bad: noURLs},
+		{at: schema("EventSchedule", "properties", "date"), good: []string{"2027-05-01", "2028-02-29"}, bad: []string{"", "2027-02-29", "2027-5-1", "01.05.2027"}},
+		{at: schema("EventSchedule", "properties", "startsAt"), good: clocks, bad: noClocks},
+		{at: schema("EventSchedule", "properties", "endsAt"), good: clocks, bad: noClocks},
+		{at: schema("EventSchedule", "properties", "timezone"), good: []string{"UTC", long(100)}, bad: []string{long(101)}},
+		{at: schema("RequestId"), good: append(safeNames, "a"), bad: noSafeNames},
+		{at: header("XRequestId"), good: append(safeNames, "a"), bad: noSafeNames},
+		{at: header("IdempotencyKey"), good: safeNames, bad: append(noSafeNames, "a", "1234567")},
+		{at: header("cursor"), good: []string{"a", "AZaz09_-", long(512)}, bad: []string{"", long(513), "a.b", "a b", "a=", "é"}},
+		{at: schema("Error", "properties", "message"), good: []string{"x", long(2000)}, bad: []string{"", long(2001)}},
+		{at: header("WebhookUserAgent"), good: []string{"Service-Webhooks/1.0"}, bad: []string{"", "Service-Webhooks/1.1", "service-webhooks/1.0"}},
+		{at: header("WebhookEventId"), good: []string{someID}, bad: []string{"", strings.ToUpper(someID)}},
+		{at: header("WebhookDeliveryId"), good: []string{someID}, bad: []string{"", strings.ToUpper(someID)}},
+		{
+			at: header("WebhookSignature"), good: []string{"t=1,v1=" + digest, "t=123456789012,v1=" + digest},
+			bad: []string{
+				"", "t=,v1=" + digest, "t=1234567890123,v1=" + digest, "t=1,v1=" + digest[1:], "t=1,v1=" + digest + "0", "t=1, v1=" + digest,
+				"t=1,v1=" + strings.ToUpper(digest), "t=-1,v1=" + digest, "v1=" + digest, "t=1,v1=" + digest + ",v2=x", " t=1,v1=" + digest,
+			},
+		},
+		{at: []string{"components", "headers", "X-Request-Id", "schema"}, good: append(safeNames, "a"), bad: noSafeNames},
+	} {
+		for _, value := range test.good {
+			if err := c.check(value, test.at...); err != nil {
+				t.Errorf("%v does not take %q: %v", test.at, value, err)
+			}
+		}
+		for _, value := range test.bad {
+			if c.check(value, test.at...) == nil {
+				t.Errorf("%v takes %q", test.at, value)
+			}
+		}
+	}
+}
+
+var (
+	clocks   = []string{"00:00", "09:30", "19:59", "23:59"}
+	noClocks = []string{"", "24:00", "12:60", "9:30", "09:30:00", "0930", " 09:30"}
+
+	safeNames   = []string{"12345678", "A1.b_c:d-e", strings.Repeat("x", 128)}
+	noSafeNames = []string{"", "-2345678", ".2345678", "a b45678", "é2345678", "a\"345678", "a/345678", strings.Repeat("x", 129)}
+
+	urls   = []string{"https://a.example", "HTTPS://a.example:8443/x@y.png?a=1", "https://[2001:db8::1]/é"}
+	noURLs = []string{
+		"", "a.example", "//a.example/", "http://a.example/", "ahttps://a.example/", "https://", "https:///x", "https://ada@a.example/",
+		"https://ada:pw@a.example/", "https://a.example/#top", "https://a.example/#", "https://a.example/x y", "https://a.example\\@b.example/",
+	}
+)
+
+// noIDs are almost UUIDs of version 4.
+var noIDs = []string{
+	someID[1:], someID + "0", "0" + someID, "{" + someID + "}", "urn:uuid:" + someID, strings.ReplaceAll(someID, "-", ""),
+	strings.Replace(someID, "-4c", "-1c", 1), strings.Replace(someID, "-9a", "-ca", 1), strings.Replace(someID, "6f", "xf", 1),
+}
+
+// Section 6 has four types of webhooks. Each is a POST that no key of the company protects, and tells with its headers
+// what it is.
+func TestOpenAPIWebhooks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := theContract(t)
+	ids := map[string]string{
+		"order.created": "orderCreated", "commission.accrued": "commissionAccrued",
+		"balance.low": "balanceLow", "ticket.validated": "ticketValidated",
+	}
+	is.Equal(len(c.at("webhooks")), len(ids))
+	for _, kind := range []ticketing.FactType{
+		ticketing.FactOrderCreated, ticketing.FactCommissionAccrued, ticketing.FactBalanceLow, ticketing.FactTicketValidated,
+	} {
+		operation := c.at("webhooks", string(kind), "post")
+		is.Equal(operation["operationId"], ids[string(kind)])
+		is.Equal(operation["security"], []any{}) // The signature is what tells who posts.
+		is.Equal(len(c.at("webhooks", string(kind))), 1)
+		is.Equal(slices.Sorted(maps.Keys(operation["responses"].(node))), []string{"2XX", "default"})
+		is.Equal(operation["requestBody"].(node)["required"], true)
+		for _, p := range operation["parameters"].([]any) {
+			p := c.follow(p.(node))
+			is.Equal([]any{p["in"], p["required"]}, []any{"header", true})
+		}
+	}
+}
