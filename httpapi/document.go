@@ -220,6 +220,9 @@ func acceptsGzip(sent []string) bool {
 	if gzipped == unnamed {
 		gzipped = others
 	}
+	if plain == unnamed {
+		plain = others
+	}
 	return gzipped > 0 && gzipped >= plain
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -183,7 +184,12 @@ func TestDocumentEncoding(t *testing.T) {
 		{"*, gzip;q=0", false},
 		{"gzip;q=0.5, identity", false},
 		{"gzip;q=0.5, identity;q=0.5", true},
+		{"gzip;q=0.5, *", false},
+		{"gzip;q=0.5, *;q=0.5", true},
+		{"gzip;q=0.5, identity;q=0.1, *", true},
+		{"gzip;q=0.1, *;q=0", true},
 		{"identity;q=0, gzip;q=0", false},
+		{"identity;q=0, *;q=0.5", true},
 		{"identity", false},
 		{"gzip;q=2", false},
 		{"gzip;q=NaN", false},
@@ -311,6 +317,33 @@ func TestDocumentsAreCountedAndLogged(t *testing.T) {
 	is.Equal(fmt.Sprint(entries[0]["status"]), "304")
 	is.Equal(entries[3]["route"], "")
 	is.Equal(entries[3]["code"], "RATE_LIMITED")
+}
+
+// A document is answered from memory, whatever its size: what is allocated for it is the same for the largest as for the
+// smallest, compressed and not. No other test runs beside it.
+func TestDocumentsAreNotCopied(t *testing.T) {
+	is := is.New(t)
+	svc, err := ticketing.New(memory.New(), nil)
+	is.NoErr(err)
+	handler := newServer(t, svc, &httpapi.Config{RateLimit: -1}).Config.Handler // without what a recorder copies
+	const most = 4 << 10 // bytes a request; the largest document has a megabyte
+	for _, path := range []string{"/openapi.json", "/docs", "/docs/docs.css", "/docs/swagger-ui-bundle.js", "/guide", "/guide/guide.css"} {
+		for _, encoding := range []string{"identity", "gzip"} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, httpapi.DefaultPrefix+path, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			w := &discard{header: http.Header{}}
+			handler.ServeHTTP(w, r) // It is made with the first request.
+			var before, after runtime.MemStats
+			const runs = 100
+			runtime.ReadMemStats(&before)
+			for range runs {
+				clear(w.header)
+				handler.ServeHTTP(w, r)
+			}
+			runtime.ReadMemStats(&after)
+			is.True((after.TotalAlloc-before.TotalAlloc)/runs < most)
+		}
+	}
 }
 
 // BenchmarkDocument tells what a document costs, whatever its size: no byte of it is copied.
