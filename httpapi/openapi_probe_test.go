@@ -49,6 +49,7 @@ func probed(event, category string) map[string]node {
 // of section 2, right and wrong.
 func probes(event, category string) []any {
 	values := []any{nil, true, false, node{}, node{"x": 1}, []any{}, []any{"x"}, []any{nil}, []any{7}, []any{node{}}, 1.5}
+	values = append(values, json.Number("1.0"), json.Number("1e0"), json.Number("-0"), json.Number("99999999999999999999"))
 	for _, n := range []int{-1, 0, 1, 2, 49, 50, 51, 999, 1000, 1001, 1 << 40} {
 		values = append(values, n)
 	}
@@ -86,11 +87,13 @@ var reserved = []string{
 }
 
 // saidInWords tells whether a schema may take what the service refuses, since only its description can say so: that a
-// zone, a tier or a category has to be one that there is, that no event was in the year 0, and the last of what addresses
-// may be.
+// zone, a tier or a category has to be one that there is, that no event was in the year 0, that an integer is written as
+// one, and the last of what addresses may be.
 func saidInWords(operation, member string, value any) bool {
 	text, _ := value.(string)
 	switch member {
+	case "quantity":
+		return value == json.Number("1.0") || value == json.Number("1e0")
 	case "timezone":
 		return strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/") == ""
 	case "date":
@@ -155,9 +158,12 @@ func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 		t.Run(s.operation, func(t *testing.T) {
 			t.Parallel()
 			path := s.path
+			if s.operation == "updateEvent" {
+				path = "/events/" + d.newEvent(t, "DRAFT")
+			}
 			compare := func(what, member string, value, body any) {
 				t.Helper()
-				if s.operation == "updateEvent" { // Else its categories would be too many after a while.
+				if s.operation == "updateEvent" && strings.Contains(what, "ticketCategories") { // Else they would be too many after a while.
 					path = "/events/" + d.newEvent(t, "DRAFT")
 				}
 				wire, err := json.Marshal(body)

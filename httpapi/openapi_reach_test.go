@@ -402,6 +402,10 @@ func (x *extremes) webhooks() {
 	x.sell(event, "VIP", 1, "990000.00", `"phone":null`)
 	x.stock(x.t, event, "REGULAR", "8000.00", 1)
 	x.sell(event, "REGULAR", 1, "8000.00", `"phone":null`)
+	for kind := range x.r.c.at("webhooks") { // Those that are sent for a receiver's sake are alike.
+		_, err := x.staff.TriggerWebhook(x.t.Context(), x.company, ticketing.FactType(kind))
+		is.NoErr(err)
+	}
 	for sent := 1; sent > 0; {
 		var err error
 		sent, err = x.svc.SendWebhooks(x.t.Context())
@@ -416,7 +420,9 @@ func (x *extremes) webhooks() {
 		is.NoErr(err)
 		x.r.look(schemaOf(x.r.c.at("webhooks", got.Event, "post", "requestBody")), read)
 	}
-	is.Equal(slices.Sorted(maps.Keys(came)), slices.Sorted(maps.Keys(x.r.c.at("webhooks"))))
+	for kind := range x.r.c.at("webhooks") {
+		is.True(came[kind] > 1)
+	}
 }
 
 // delivered holds a webhook as it came against the document: its method, its headers, no other of the service's, and its
