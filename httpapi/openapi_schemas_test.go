@@ -1,6 +1,9 @@
 package httpapi_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -61,6 +64,8 @@ func TestOpenAPIOperations(t *testing.T) {
 			is.True(in != "path" || strings.Contains(template, "{"+name+"}"))
 			required, _ := p["required"].(bool)
 			is.Equal(required, in == "path" || name == "Idempotency-Key")
+			_, nullable := typeOf(c.resolve(p["schema"].(node)))
+			is.True(!nullable)
 		}
 		is.Equal(strings.Join(parameters, " "), operationIDs[i].parameters)
 		is.Equal(strings.Contains(operationIDs[i].parameters, "Idempotency-Key"), e.keyed)
@@ -162,8 +167,12 @@ func TestOpenAPISchemasAreWhole(t *testing.T) {
 		})
 	}
 	for name, schema := range told {
+		is.True(!strings.HasSuffix(name, "Input")) // What is told is narrower than what may be sent.
 		eachPart(name, schema, func(path string, part node) {
 			c.checkForm(t, path, part)
+			if want := toldAs(path); want != "" {
+				is.Equal(part["$ref"], "#/components/schemas/"+want)
+			}
 			if part["type"] != "object" || strings.Contains(path, "&") {
 				return // The second half of "an error with this code" narrows the first.
 			}
@@ -179,6 +188,21 @@ func TestOpenAPISchemasAreWhole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// toldAs is the schema that a member has by its name, if that tells.
+func toldAs(path string) string {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	switch {
+	case name == path, strings.HasPrefix(path, "EventSchedule."): // A schedule is told as it was sent.
+	case name == "requestId":
+		return "RequestId"
+	case name == "id" || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "_id"):
+		return "Id"
+	case strings.HasSuffix(name, "At") || strings.HasSuffix(name, "_at"):
+		return "Time"
+	}
+	return ""
 }
 
 func eachPart(path string, schema node, look func(path string, part node)) {
@@ -223,6 +247,7 @@ func TestOpenAPIForms(t *testing.T) {
 	const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	schema := func(names ...string) []string { return append([]string{"components", "schemas"}, names...) }
 	header := func(name string) []string { return []string{"components", "parameters", name, "schema"} }
+	answerHeader := func(name string) []string { return []string{"components", "headers", name, "schema"} }
 	long := func(n int) string { return strings.Repeat("a", n) }
 	amounts := []string{"", "0", ".50", "1.5", "1.234", "01.00", "-1.00", "+1.00", "1,00", "1e3", " 1.00", "1.00 ", "1.00\n"}
 	for _, test := range []struct {
@@ -256,7 +281,7 @@ func TestOpenAPIForms(t *testing.T) {
 		{at: schema("RequestId"), good: append(safeNames, "a"), bad: noSafeNames},
 		{at: header("XRequestId"), good: append(safeNames, "a"), bad: noSafeNames},
 		{at: header("IdempotencyKey"), good: safeNames, bad: append(noSafeNames, "a", "1234567")},
-		{at: header("cursor"), good: []string{"a", "AZaz09_-", long(512)}, bad: []string{"", long(513), "a.b", "a b", "a=", "é"}},
+		{at: header("cursor"), good: cursors, bad: noCursors},
 		{at: schema("Error", "properties", "message"), good: []string{"x", long(2000)}, bad: []string{"", long(2001)}},
 		{at: header("WebhookUserAgent"), good: []string{"Service-Webhooks/1.0"}, bad: []string{"", "Service-Webhooks/1.1", "service-webhooks/1.0"}},
 		{at: header("WebhookEventId"), good: []string{someID}, bad: []string{"", strings.ToUpper(someID)}},
@@ -268,7 +293,11 @@ func TestOpenAPIForms(t *testing.T) {
 				"t=1,v1=" + strings.ToUpper(digest), "t=-1,v1=" + digest, "v1=" + digest, "t=1,v1=" + digest + ",v2=x", " t=1,v1=" + digest,
 			},
 		},
-		{at: []string{"components", "headers", "X-Request-Id", "schema"}, good: append(safeNames, "a"), bad: noSafeNames},
+		{at: answerHeader("Cache-Control"), good: []string{"no-store"}, bad: []string{"", "no-cache", "no-store, max-age=0"}},
+		{at: answerHeader("X-Content-Type-Options"), good: []string{"nosniff"}, bad: []string{"", "sniff"}},
+		{at: answerHeader("WWW-Authenticate"), good: []string{"Bearer"}, bad: []string{"", "Basic"}},
+		{at: schema("Page", "anyOf", "0", "properties", "nextCursor"), good: cursors, bad: noCursors},
+		{at: answerHeader("X-Request-Id"), good: append(safeNames, "a"), bad: noSafeNames},
 	} {
 		for _, value := range test.good {
 			if err := c.check(value, test.at...); err != nil {
@@ -290,12 +319,67 @@ var (
 	safeNames   = []string{"12345678", "A1.b_c:d-e", strings.Repeat("x", 128)}
 	noSafeNames = []string{"", "-2345678", ".2345678", "a b45678", "é2345678", "a\"345678", "a/345678", strings.Repeat("x", 129)}
 
+	cursors   = []string{"a", "AZaz09_-", strings.Repeat("a", 512)}
+	noCursors = []string{"", strings.Repeat("a", 513), "a.b", "a b", "a=", "é"}
+
 	urls   = []string{"https://a.example", "HTTPS://a.example:8443/x@y.png?a=1", "https://[2001:db8::1]/é"}
 	noURLs = []string{
 		"", "a.example", "//a.example/", "http://a.example/", "ahttps://a.example/", "https://", "https:///x", "https://ada@a.example/",
 		"https://ada:pw@a.example/", "https://a.example/#top", "https://a.example/#", "https://a.example/x y", "https://a.example\\@b.example/",
 	}
 )
+
+// Sections 2 and 8 limit what is told: texts, lists and numbers, each where it stands, and nothing else is limited.
+func TestOpenAPILimitsOfAnswers(t *testing.T) {
+	t.Parallel()
+	c := theContract(t)
+	_, told := c.bodiesOf()
+	var limits []string
+	for name, schema := range told {
+		eachPart(name, schema, func(path string, part node) {
+			for least, most := range map[string]string{"minLength": "maxLength", "minItems": "maxItems", "minimum": "maximum"} {
+				if part[least] != nil || part[most] != nil {
+					limits = append(limits, fmt.Sprint(path, " ", cmp.Or(part[least], any("")), "..", cmp.Or(part[most], any(""))))
+				}
+			}
+		})
+	}
+	slices.Sort(limits)
+	is.New(t).Equal(limits, []string{
+		"Branding.brandName ..120", "Branding.checkoutFooter ..500", "Branding.emailFooter ..500",
+		"Branding.logoUrl ..2048", "Branding.supportEmail ..254", "Branding.ticketFooter ..500", "Buyer.email ..320",
+		"Buyer.fullname ..200", "Buyer.phone ..50", "Error.details.violations 1..50", "Error.message 1..2000",
+		"Event.description ..5000", "Event.imageUrl ..2000", "Event.organizerName ..200",
+		"Event.ticketCategories ..50", "Event.title ..200", "EventLocation.name ..500", "EventLocation.venue ..500",
+		"EventPage.data ..100", "EventSchedule.timezone ..100", "InventoryList.data ..50",
+		"InventoryTier.availableQuantity 0..1000000", "InventoryTier.totalAdmissions 0..1000000", "Order.lines 1..50",
+		"OrderLine.title ..200", "OrderPage.data ..100", "PricingQuote.lines 1..50",
+		"QuoteLine.availableAtPrice 1..1000000", "QuoteLine.quantity 1..50", "Ticket.title ..200",
+		"TicketCategory 1..60", "TicketValidation.location ..200", "Violation.message 1..", "WebhookBuyer.email ..320",
+		"WebhookBuyer.name ..200", "WebhookBuyer.phone ..50", "WebhookLine.title ..200", "WebhookOrder.lines 1..50",
+	})
+}
+
+// A client is never told to wait for nothing, and there is a cursor where more follows, and only there.
+func TestOpenAPIWaitsAndPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := theContract(t)
+	for _, seconds := range []string{"1", "60"} {
+		is.NoErr(c.check(json.Number(seconds), "components", "headers", "Retry-After", "schema"))
+	}
+	for _, wrong := range []any{json.Number("0"), json.Number("0.5"), "1", nil} {
+		is.True(c.check(wrong, "components", "headers", "Retry-After", "schema") != nil)
+	}
+	for _, page := range []node{{"hasMore": true, "nextCursor": "x"}, {"hasMore": false, "nextCursor": nil}} {
+		is.NoErr(c.check(page, "components", "schemas", "Page"))
+	}
+	for _, wrong := range []node{
+		{"hasMore": true, "nextCursor": nil}, {"hasMore": false, "nextCursor": "x"}, {"hasMore": nil, "nextCursor": nil}, {"hasMore": true}, {},
+	} {
+		is.True(c.check(wrong, "components", "schemas", "Page") != nil)
+	}
+}
 
 // noIDs are almost UUIDs of version 4.
 var noIDs = []string{

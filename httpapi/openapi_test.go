@@ -57,18 +57,9 @@ func readContract(text []byte) (*contract, error) {
 		return nil, err
 	}
 	c := &contract{root: root.(node), compiler: jsonschema.NewCompiler(), compiled: make(map[string]*jsonschema.Schema)}
-	for _, schema := range c.at("components", "schemas") {
-		makeStrict(schema.(node))
-	}
-	for _, response := range c.at("components", "responses") {
-		makeStrict(schemaOf(response.(node)))
-	}
-	for path, item := range c.at("paths") {
-		for verb := range item.(node) {
-			for _, response := range c.at("paths", path, verb, "responses") {
-				makeStrict(schemaOf(c.follow(response.(node))))
-			}
-		}
+	_, told := c.bodiesOf()
+	for _, schema := range told {
+		makeStrict(schema)
 	}
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	c.compiler.AssertFormat()
@@ -223,7 +214,22 @@ func (c *contract) documented(method, path string, a answer) (told, error) {
 		return found, fmt.Errorf("%s %d: %w\n%s", found.operation, a.status, err, a.body)
 	}
 	found.code = a.code()
+	if found.code != "" && !c.exemplified(response, body) {
+		return found, fmt.Errorf("%s %d has no example of this: %s", found.operation, a.status, a.body)
+	}
 	return found, nil
+}
+
+// exemplified tells whether a refusal is shown: one of the examples of the answer says the same.
+func (c *contract) exemplified(response node, body any) bool {
+	said := func(refusal any) any { return refusal.(node)["error"].(node)["message"] }
+	examples := response["content"].(node)["application/json"].(node)["examples"].(node)
+	for _, example := range examples {
+		if said(c.follow(example.(node))["value"]) == said(body) {
+			return true
+		}
+	}
+	return false
 }
 
 // outside holds an answer to a path or method that is not documented: such a request is told so, or is refused before
@@ -329,6 +335,7 @@ func TestOpenAPITitleAndVersion(t *testing.T) {
 	is.Equal(c.root["openapi"], "3.1.0")
 	is.Equal(c.at("info")["title"], "Service Public API")
 	is.Equal(c.at("info")["version"], "1")
+	is.Equal(c.root["servers"].([]any)[0].(node)["url"], httpapi.DefaultPrefix)
 	is.Equal(slices.Sorted(maps.Keys(c.at("webhooks"))), []string{
 		"balance.low", "commission.accrued", "order.created", "ticket.validated",
 	})
