@@ -41,6 +41,8 @@ var (
 	bundledLicenses []byte
 	//go:embed guide/guide.html
 	guidePage []byte
+	//go:embed guide/guide.js
+	guideScript []byte
 	//go:embed guide/guide.css
 	guideStyle []byte
 )
@@ -50,7 +52,7 @@ var (
 const (
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	guidePolicy = "default-src 'none'; style-src 'self'; img-src 'self' data:; " +
+	guidePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
@@ -100,6 +102,7 @@ func documents(prefix string) []*document {
 		{path: "/docs/swagger-ui.css", contentType: style, text: file(swaggerStyle)},
 		{path: "/docs/licenses.txt", contentType: plain, text: licenses},
 		{path: "/guide", contentType: page, policy: guidePolicy, text: file(guidePage)},
+		{path: "/guide/guide.js", contentType: script, text: file(guideScript)},
 		{path: "/guide/guide.css", contentType: style, text: file(guideStyle)},
 	}
 	for _, d := range all {

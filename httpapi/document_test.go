@@ -80,49 +80,54 @@ func TestOpenAPIDocument(t *testing.T) {
 	}
 }
 
+// publication is a document, or a file that one of them loads, and what is true of it.
+type publication struct{ path, contentType, policy, holds string }
+
+func publications() []publication {
+	const (
+		docs   = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+		guide  = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+		closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	)
+	return []publication{
+		{path: "/openapi.json", contentType: "application/json", holds: `"openapi": "3.1`},
+		{path: "/docs", contentType: "text/html", policy: docs + closed, holds: "<title>Reference"},
+		{path: "/docs/docs.js", contentType: "text/javascript", holds: "persistAuthorization: false"},
+		{path: "/docs/docs.css", contentType: "text/css", holds: ".skip"},
+		{path: "/docs/swagger-ui-bundle.js", contentType: "text/javascript", holds: "SwaggerUIBundle"},
+		{path: "/docs/swagger-ui.css", contentType: "text/css", holds: ".swagger-ui"},
+		{path: "/docs/licenses.txt", contentType: "text/plain", holds: "Apache License"},
+		{path: "/guide", contentType: "text/html", policy: guide + closed, holds: "<title>Integration guide"},
+		{path: "/guide/guide.js", contentType: "text/javascript", holds: "clipboard.writeText"},
+		{path: "/guide/guide.css", contentType: "text/css", holds: "@media print"},
+	}
+}
+
 // Each document is what its type says, needs no key, is framed by nobody and tells no referrer; a page loads and calls its
 // own server alone, and runs nothing that is written in it.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	const (
-		text   = "; charset=utf-8"
-		closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	)
 	for _, prefix := range []string{httpapi.DefaultPrefix, "", "/a/b"} {
-		config := &httpapi.Config{Prefix: cmp.Or(prefix, "/")}
-		for _, test := range []struct{ path, contentType, policy, holds string }{
-			{path: "/openapi.json", contentType: "application/json", holds: `"openapi": "3.1`},
-			{
-				path: "/docs", contentType: "text/html", holds: "<title>Reference",
-				policy: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " + closed,
-			},
-			{path: "/docs/docs.js", contentType: "text/javascript", holds: "persistAuthorization: false"},
-			{path: "/docs/docs.css", contentType: "text/css", holds: ".skip"},
-			{path: "/docs/swagger-ui-bundle.js", contentType: "text/javascript", holds: "SwaggerUIBundle"},
-			{path: "/docs/swagger-ui.css", contentType: "text/css", holds: ".swagger-ui"},
-			{path: "/docs/licenses.txt", contentType: "text/plain", holds: "Apache License"},
-			{
-				path: "/guide", contentType: "text/html", holds: "<title>Integration guide",
-				policy: "default-src 'none'; style-src 'self'; img-src 'self' data:; " + closed,
-			},
-			{path: "/guide/guide.css", contentType: "text/css", holds: "@media print"},
-		} {
+		l := newLibrary(t, &httpapi.Config{Prefix: cmp.Or(prefix, "/"), RateLimit: -1})
+		for _, test := range publications() {
 			t.Run(prefix+test.path, func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
-				response := newLibrary(t, config).get(t, "GET", prefix+test.path, nil)
+				response := l.get(t, "GET", prefix+test.path, nil)
 				is.Equal(response.status, 200)
-				is.Equal(response.header["Content-Type"], []string{test.contentType + text})
+				is.Equal(response.header["Content-Type"], []string{test.contentType + "; charset=utf-8"})
 				is.Equal(response.header.Get("Content-Security-Policy"), test.policy)
 				is.Equal(response.header["X-Frame-Options"], []string{"DENY"})
 				is.Equal(response.header["Referrer-Policy"], []string{"no-referrer"})
 				is.Equal(response.header["Cache-Control"], []string{"public, no-cache"})
+				is.Equal(response.header["Set-Cookie"], nil)
 				is.True(strings.Contains(response.body, test.holds))
 				if test.contentType == "text/html" {
+					is.Equal(regexp.MustCompile(`<style| style=| on[a-z]+=|<script>|javascript:`).FindString(response.body), "")
 					// What a page names is found from where it lies, and is there.
 					for _, link := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(response.body, -1) {
 						if link[1] != "data:," {
-							is.Equal(newLibrary(t, config).get(t, "HEAD", prefix+"/"+link[1], nil).status, 200)
+							is.Equal(l.get(t, "HEAD", prefix+"/"+link[1], nil).status, 200)
 						}
 					}
 				}
@@ -131,31 +136,74 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// A HEAD tells what a GET would, and sends nothing; any other method is no operation of the contract.
+// A HEAD tells what a GET would, and sends nothing. Who has a document, plain or compressed, is told so. Any other method is
+// no operation of the contract.
 func TestDocumentMethods(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	l := newLibrary(t, &httpapi.Config{NewRequestID: func() string { return "same" }})
+	l := newLibrary(t, &httpapi.Config{RateLimit: -1, NewRequestID: func() string { return "same" }})
 	server := httptest.NewServer(l.handler)
 	t.Cleanup(server.Close)
-	asked := func(method string) answer {
-		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+openAPIPath, http.NoBody)
-		is.NoErr(err)
-		r.Header.Set("Accept-Encoding", "identity")
-		return exchanged(t, r)
+	for _, test := range publications() {
+		t.Run(test.path, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			path := httpapi.DefaultPrefix + test.path
+			asked := func(method, coding, tag string) answer {
+				r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, http.NoBody)
+				is.NoErr(err)
+				r.Header.Set("Accept-Encoding", coding)
+				r.Header.Set("If-None-Match", tag)
+				return exchanged(t, r)
+			}
+			tags := make(map[string]bool)
+			for _, coding := range []string{"identity", "gzip"} {
+				get, head := asked("GET", coding, ""), asked("HEAD", coding, "")
+				is.Equal(get.status, 200)
+				is.Equal(get.header.Get("Content-Length"), strconv.Itoa(len(get.body)))
+				is.True(get.body != "")
+				is.Equal(head.body, "")
+				is.Equal(head.header, get.header)
+				is.Equal(head.status, 200)
+				tag := get.header.Get("Etag")
+				tags[tag] = true
+				known := asked("GET", coding, tag)
+				is.Equal(known.status, 304)
+				is.Equal(known.body, "")
+				is.Equal(known.header.Get("Etag"), tag)
+			}
+			is.Equal(len(tags), 2)
+			for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
+				response := l.get(t, method, path, nil)
+				is.Equal(response.status, 404)
+				is.Equal(response.header["Cache-Control"], []string{"no-store"})
+				is.True(strings.Contains(response.body, `"code":"NOT_FOUND"`))
+			}
+		})
 	}
-	get, head := asked("GET"), asked("HEAD")
-	is.True(get.body != "")
-	is.Equal(head.body, "")
-	is.Equal(head.header, get.header)
-	is.Equal(head.status, 200)
-	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
-		response := l.get(t, method, openAPIPath, nil)
+}
+
+// What lies beside the documents is not served, and a path that is nearly one of theirs is no path of the contract: there
+// are no redirects.
+func TestNothingElseIsADocument(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	l := newLibrary(t, &httpapi.Config{RateLimit: -1})
+	near := []string{
+		"/Docs", "/docs.html", "/docs//docs.js", "/docs/index.html", "/docs/README.md", "/docs/swagger-ui", "/docs/LICENSE",
+		"/docs/swagger-ui/swagger-ui-bundle.js", "/docs/../openapi.json", "/docs/%2e%2e/openapi.json", "/docs/..%2fopenapi.json",
+		"/docs/openapi.json", "/docs/docs", "/guide/guide.md", "/guide/guide.html", "/guide/docs", "/openapi", "/openapi.yaml",
+	}
+	for _, document := range publications() {
+		near = append(near, document.path+"/", document.path+"/x")
+	}
+	for _, path := range near {
+		response := l.get(t, "GET", httpapi.DefaultPrefix+path, nil)
 		is.Equal(response.status, 404)
+		is.Equal(response.header["Content-Type"], []string{"application/json; charset=utf-8"})
 		is.Equal(response.header["Cache-Control"], []string{"no-store"})
+		is.Equal(response.header["Location"], nil)
 		is.True(strings.Contains(response.body, `"code":"NOT_FOUND"`))
 	}
-	is.Equal(l.get(t, "GET", openAPIPath+"/", nil).status, 404)
 }
 
 // RFC 9110, section 12.5.3: a client gets what it takes, gzip where it takes both alike, and each under a tag of its own.

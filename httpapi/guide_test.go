@@ -1,57 +1,110 @@
 package httpapi_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// A stranger sells a ticket from the guide alone: its commands, all of them, in order and in one shell, do what it says.
-func TestGuideIsFollowed(t *testing.T) {
-	t.Parallel()
-	for _, needed := range []string{"bash", "curl", "openssl"} {
+// guideBlock is a block of the guide: commands, or an answer that those before it print.
+type guideBlock struct{ language, text string }
+
+func guideBlocks(t *testing.T) []guideBlock {
+	t.Helper()
+	is := is.New(t)
+	for _, needed := range []string{"bash", "curl", "openssl", "python3"} {
 		if _, err := exec.LookPath(needed); err != nil {
-			t.Skip("the guide is for a shell with " + needed + ": apt-get install bash curl openssl, or the like")
+			t.Skip("the guide is for a shell with " + needed + ": apt-get install bash curl openssl python3, or the like")
 		}
 	}
-	is := is.New(t)
-	d := deploy(t, nil)
 	guide, err := os.ReadFile("guide/guide.md")
 	is.NoErr(err)
-	script := "set -euo pipefail\n"
-	blocks := regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n").FindAllStringSubmatch(string(guide), -1)
-	is.Equal(len(blocks), strings.Count(string(guide), "\n```")/2) // No block is of another language, or left out.
-	is.True(len(blocks) >= 10)
-	for _, block := range blocks {
-		script += block[1] + "\n"
+	var blocks []guideBlock
+	for _, block := range regexp.MustCompile("(?s)\n```(sh|json)\n(.*?)\n```\n").FindAllStringSubmatch(string(guide), -1) {
+		blocks = append(blocks, guideBlock{block[1], block[2]})
 	}
-	script += `printf 'reader: %s\n' "$EVENT" "$(echo "$ORDER" | field id)" "$T" "$SECRET" "$BODY"`
+	is.Equal(len(blocks), strings.Count(string(guide), "\n```")/2) // No block is of another language, or left out.
+	is.True(len(blocks) >= 20)
+	return blocks
+}
+
+// A stranger sells a ticket from the guide alone: its commands, all of them, in order and in one shell, do what it says,
+// and print the answers that it shows.
+func TestGuideIsFollowed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	blocks := guideBlocks(t)
+	d := deploy(t, nil)
+	keys, err := d.staff.ListAPIKeys(t.Context(), d.company)
+	is.NoErr(err)
+	successor, err := d.staff.RotateAPIKey(t.Context(), keys[0].ID)
+	is.NoErr(err)
+	careless := &lossy{Handler: d.server.Config.Handler, path: httpapi.DefaultPrefix + "/checkouts", nth: 2}
+	server := httptest.NewServer(careless)
+	t.Cleanup(server.Close)
+
+	script := "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
+	for i, block := range blocks {
+		if block.language == "sh" {
+			script += fmt.Sprintf("printf '\\nblock %d\\n'\n%s\n", i, block.text)
+		}
+	}
+	script += `printf 'reader: %s\n' "$EVENT" "$(echo "$ORDER" | field id)" "$SIGNATURE" "$(printf %s "$BODY" | openssl base64 -A)"`
 	shell := exec.CommandContext(t.Context(), "bash", "-c", script)
-	shell.Env = append(os.Environ(), "BASE_URL="+d.server.URL+httpapi.DefaultPrefix, "API_KEY="+d.key)
+	shell.Dir = t.TempDir()
+	shell.Env = append(os.Environ(), "BASE_URL="+server.URL+httpapi.DefaultPrefix, "API_KEY="+d.key,
+		"NEW_KEY="+successor.Key, "PORT="+freePort(t))
+	shell.WaitDelay = time.Minute
 	output, err := shell.CombinedOutput()
 	told := string(output)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, told)
 	}
+	printed := make(map[int]string)
+	for _, part := range strings.Split(told, "\nblock ")[1:] {
+		number, text, _ := strings.Cut(part, "\n")
+		i, err := strconv.Atoi(number)
+		is.NoErr(err)
+		printed[i] = text
+	}
+	for i, block := range blocks {
+		if block.language == "json" && !showsAnswer(t, printed[i-1], block.text) {
+			t.Errorf("the guide shows\n%s\nafter what prints\n%s", block.text, printed[i-1])
+		}
+	}
+
 	var reader []string
 	for _, line := range regexp.MustCompile(`(?m)^reader: (.*)$`).FindAllStringSubmatch(told, -1) {
 		reader = append(reader, line[1])
 	}
-	is.Equal(len(reader), 5)
-	event, order, at, secret, body := reader[0], reader[1], reader[2], reader[3], reader[4]
+	is.Equal(len(reader), 4)
+	event, order, signature := reader[0], reader[1], reader[2]
+	body, err := base64.StdEncoding.DecodeString(reader[3])
+	is.NoErr(err)
 
-	// One sale, of two tickets, of the event that the reader made.
-	orders := d.call(t, "GET", "/orders?eventId="+url.QueryEscape(event), d.key, nil, "")
+	// One sale, of two tickets, of the event that the reader made, although an answer was lost.
+	is.True(careless.lost.Load())
+	is.True(strings.Contains(told, "\none order, not two\n"))
+	orders := d.call(t, "GET", "/orders?eventId="+url.QueryEscape(event), successor.Key, nil, "")
 	is.Equal(orders.status, 200)
 	is.Equal(strings.Count(orders.body, `"object":"order"`), 1)
 	is.Equal(orders.text(t, "data", "id"), order)
@@ -63,12 +116,156 @@ func TestGuideIsFollowed(t *testing.T) {
 	is.Equal(strings.Count(told, `"outcome":"ADMITTED"`), 1)
 	is.Equal(strings.Count(told, `"outcome":"ALREADY_VALIDATED"`), 1)
 
-	// The reader counted one order, and one request was refused, as the guide has it.
-	is.True(strings.Contains(told, "\n1\n"))
+	// The successor of the key works, is seen to, and the predecessor is used no more (section 5.1).
+	is.True(strings.Contains(told, "\nthe key is answered with 200\n"))
+	used, err := d.staff.ListAPIKeys(t.Context(), d.company)
+	is.NoErr(err)
+	for _, key := range used {
+		is.Equal(key.LastUsedAt != nil, key.ID == successor.ID)
+	}
+
+	// The contract was looked at, events were listed before one was made, and one request was refused, as the guide has it.
+	is.True(strings.Contains(told, "\"title\": \"Service Public API\",\n    \"version\": \"1\",\n"))
+	is.Equal(strings.Count(told, `"data":[],`), 1)
+	is.Equal(strings.Count(told, `"object":"event"`), 1)
 	is.Equal(strings.Count(told, `{"error":`), 1)
 
+	// The receiver took the event, and once more, and not what was altered; it agrees with the orders.
+	is.Equal(regexp.MustCompile(`(?m)^(204|400|5..)$`).FindAllString(told, -1), []string{"204", "204", "400"})
+	is.True(strings.Contains(told, "\norders and webhooks agree: 1\n"))
+
 	// The signature by hand is the one that webhooks carry.
+	at, _, _ := strings.Cut(strings.TrimPrefix(signature, "t="), ",")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	is.NoErr(err)
-	is.True(strings.Contains(told, "\n"+webhook.Sign(secret, time.Unix(seconds, 0), []byte(body))+"\n"))
+	is.Equal(signature, webhook.Sign("svc_whsec_test", time.Unix(seconds, 0), body))
+}
+
+// The guide's receiver finds of every signature what package webhook finds (section 6.4).
+func TestGuideReceiverVerifies(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var verify string
+	for _, block := range guideBlocks(t) {
+		if _, after, found := strings.Cut(block.text, "\ndef verify("); found {
+			verify, _, _ = strings.Cut("def verify("+after, "\ndef accept(")
+		}
+	}
+	is.True(verify != "")
+	judge := exec.CommandContext(t.Context(), "python3", "-c", "import hashlib, hmac, json, re, sys, time\n\n"+verify+`
+
+vectors = json.load(open(sys.argv[1], encoding="utf-8"))["verify"]
+for v in vectors:
+    time.time = lambda: v["now"]
+    if verify(v["header"], v["body"].encode(), v["secrets"]) != (v["result"] == "ok"):
+        print(v["name"])
+print(len(vectors) > 50)
+`, "../webhook/testdata/signatures.json")
+	found, err := judge.CombinedOutput()
+	is.NoErr(err)
+	is.Equal(string(found), "True\n")
+}
+
+// The guide says what to do about every code, what every grant is for, and what each type of event tells.
+func TestGuideIsComplete(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	text, err := os.ReadFile("guide/guide.md")
+	is.NoErr(err)
+	guide := string(text)
+	chapter := func(title string) string {
+		_, after, found := strings.Cut(guide, "\n## "+title+"\n")
+		is.True(found)
+		here, _, _ := strings.Cut(after, "\n## ")
+		return here
+	}
+	for _, code := range ticketing.Codes() {
+		is.True(strings.Contains(chapter("Errors, by what to do"), "`"+string(code)+"`"))
+	}
+	for _, grant := range ticketing.AllGrants() {
+		is.True(strings.Contains(chapter("Keys"), "| `"+string(grant)+"` |"))
+	}
+	for _, event := range ticketing.WebhookEventTypes() {
+		is.True(strings.Contains(chapter("Webhooks"), "`"+string(event)+"`"))
+	}
+}
+
+// lossy sells as the handler does, and loses one answer to it: the client sees its connection end.
+type lossy struct {
+	http.Handler
+	path string
+	nth  int32
+	seen atomic.Int32
+	lost atomic.Bool
+}
+
+func (h *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == h.path && h.seen.Add(1) == h.nth {
+		h.Handler.ServeHTTP(httptest.NewRecorder(), r)
+		h.lost.Store(true)
+		panic(http.ErrAbortHandler)
+	}
+	h.Handler.ServeHTTP(w, r)
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	is := is.New(t)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	is.NoErr(err)
+	is.NoErr(listener.Close())
+	return port
+}
+
+// showsAnswer tells whether a line that was printed is the JSON value that is shown, which may leave members out and has
+// ids and times of its own.
+func showsAnswer(t *testing.T, printed, shown string) bool {
+	t.Helper()
+	is := is.New(t)
+	var want any
+	is.NoErr(json.Unmarshal([]byte(shown), &want))
+	for line := range strings.Lines(printed) {
+		var got any
+		if json.Unmarshal([]byte(line), &got) == nil && isPart(want, got) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	idPattern   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+)
+
+// isPart tells whether all of one JSON value is in another.
+func isPart(part, whole any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		members, ok := whole.(map[string]any)
+		for name, value := range part {
+			there, found := members[name]
+			ok = ok && found && isPart(value, there)
+		}
+		return ok
+	case []any:
+		items, ok := whole.([]any)
+		ok = ok && len(items) == len(part)
+		for i := 0; ok && i < len(part); i++ {
+			ok = isPart(part[i], items[i])
+		}
+		return ok
+	case string:
+		text, ok := whole.(string)
+		for _, pattern := range []*regexp.Regexp{idPattern, timePattern} {
+			if ok && pattern.MatchString(part) {
+				return pattern.MatchString(text)
+			}
+		}
+		return ok && text == part
+	default:
+		return reflect.DeepEqual(part, whole)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -85,8 +86,7 @@ func render(source []byte) ([]byte, error) {
 	if err := markdown.Renderer().Render(&body, source, root); err != nil {
 		return nil, err
 	}
-	// What is wider than a phone is scrolled by itself, with the keyboard, too.
-	rendered := strings.ReplaceAll(body.String(), "<pre>", `<pre tabindex="0">`)
+	rendered := dress(body.String())
 	page, err := template.New("page").Parse(pageSource)
 	if err != nil {
 		return nil, err
@@ -96,6 +96,25 @@ func render(source []byte) ([]byte, error) {
 		"Title": title, "Contents": contents, "Body": template.HTML(rendered),
 	})
 	return out.Bytes(), err
+}
+
+var (
+	headings = regexp.MustCompile(`(?s)<h([23]) id="([^"]*)">(.*?)</h[23]>`)
+	cells    = regexp.MustCompile(`(?s)<td>.*?</td>`)
+	codes    = regexp.MustCompile(`<code>[^<]*</code>`)
+	breaks   = strings.NewReplacer("_", "_<wbr>", ":", ":<wbr>", ".", ".<wbr>")
+)
+
+// dress gives the page what Markdown has no word for. Headings link to themselves, and those of tables say what they are
+// of. What is wider than a phone is scrolled by itself, with the keyboard, too, and long names in tables break between
+// their words.
+func dress(page string) string {
+	page = headings.ReplaceAllString(page, `<h$1 id="$2"><a href="#$2">$3</a></h$1>`)
+	page = strings.ReplaceAll(page, "<pre>", `<pre tabindex="0">`)
+	page = strings.ReplaceAll(page, "<th>", `<th scope="col">`)
+	return cells.ReplaceAllStringFunc(page, func(cell string) string {
+		return codes.ReplaceAllStringFunc(cell, breaks.Replace)
+	})
 }
 
 // plain is the text of a heading.
