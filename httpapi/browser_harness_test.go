@@ -1,11 +1,9 @@
 package httpapi_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -234,19 +232,4 @@ func (p *page) picture(name string) {
 	seen, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 	is.New(p.t).NoErr(err)
 	is.New(p.t).NoErr(os.WriteFile(filepath.Join(folder, name+".png"), seen, 0o600))
-}
-
-// renamed serves the contract of another API.
-type renamed struct{ http.Handler }
-
-func (h renamed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.URL.Path, "/openapi.json") {
-		h.Handler.ServeHTTP(w, r)
-		return
-	}
-	r.Header.Del("Accept-Encoding")
-	answered := httptest.NewRecorder()
-	h.Handler.ServeHTTP(answered, r)
-	text := bytes.Replace(answered.Body.Bytes(), []byte(`"Service Public API"`), []byte(`"Another API"`), 1)
-	_, _ = w.Write(text)
 }

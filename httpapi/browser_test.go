@@ -1,7 +1,10 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,7 +24,7 @@ type screen struct {
 }
 
 func screens() []screen {
-	return []screen{{"desktop", 1280, 900, httpapi.DefaultPrefix}, {"phone", 375, 740, "/"}}
+	return []screen{{"desktop", 1280, 900, httpapi.DefaultPrefix}, {"phone", 360, 740, "/"}}
 }
 
 // Somebody with a keyboard, or a phone, reads the reference, enters a key and makes a call. Nothing is asked of another
@@ -38,10 +41,11 @@ func TestBrowserDocs(t *testing.T) {
 			p.do(chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
 			is.Equal(p.text(`document.documentElement.lang`), "en")
 			is.Equal(p.text(`document.title`), "Reference · Service Public API")
-			is.Equal(p.text(`document.querySelectorAll("h1").length`), "1")
 			is.Equal(p.text(`document.querySelectorAll(".opblock:not(.opblock-webhook)").length >= 14`), "true")
 			p.fits()
 			p.readable(screen.name + "-docs")
+			p.accessible("contentinfo")
+			is.Equal(p.text(`[...document.links].filter(a => !a.href.startsWith(location.origin)).join()`), "") // to other hosts
 
 			// By keyboard alone: to the skip link, to Authorize, and through its dialog.
 			p.do(chromedp.KeyEvent(kb.Tab))
@@ -49,31 +53,59 @@ func TestBrowserDocs(t *testing.T) {
 			is.Equal(p.text(`document.activeElement.getBoundingClientRect().left >= 0`), "true")
 			p.tabTo(`.btn.authorize`)
 			p.picture(screen.name + "-docs-authorize-focused")
+			p.do(chromedp.KeyEvent(kb.Escape))
+			is.Equal(p.text(`document.querySelector(".dialog-ux")`), "null")
 			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`#auth-bearer-value`)))
 			is.Equal(p.text(`document.activeElement.id + " " + document.activeElement.autocomplete`), "auth-bearer-value off")
 			p.do(chromedp.KeyEvent(d.key))
+			p.accessible("contentinfo", "dialog")
+			is.Equal(p.text(`getComputedStyle(document.activeElement).webkitTextSecurity`), "disc") // Nobody reads it over a shoulder.
 			p.fits()
 			p.readable(screen.name + "-docs-dialog")
 			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`#auth-bearer-value`)))
+			for range 7 { // It keeps the focus while it is open.
+				p.do(chromedp.KeyEvent(kb.Tab))
+				is.Equal(p.text(`document.activeElement.closest(".dialog-ux") !== null`), "true")
+			}
 			p.tabTo(`.btn-done`)
 			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`.dialog-ux`)))
+			is.Equal(p.text(`document.activeElement.matches(".btn.authorize")`), "true")
 
-			// A call.
+			// A call, by keyboard too.
 			const operation = `#operations-Events-listEvents `
+			p.tabTo(operation + `.opblock-summary-control`)
+			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.try-out__btn`)))
+			p.tabTo(operation + `.try-out__btn`)
+			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.execute`)))
+			p.tabTo(operation + `.execute`)
 			p.do(
-				chromedp.Click(chromedp.CSS(operation+`.opblock-summary-control`)),
-				chromedp.Click(chromedp.CSS(operation+`.try-out__btn`)),
-				chromedp.Click(chromedp.CSS(operation+`.execute`)),
+				chromedp.KeyEvent(kb.Enter),
 				chromedp.WaitVisible(chromedp.CSS(operation+`.live-responses-table .response-col_status`)),
 			)
 			is.Equal(p.text(`location.hash`), "#/Events/listEvents")
 			answer := p.text(`document.querySelector("` + operation + `.live-responses-table tbody").innerText`)
 			p.fits()
 			p.readable(screen.name + "-docs-answer")
+			p.accessible("contentinfo")
 			is.True(strings.HasPrefix(answer, "200"))
 			told := regexp.MustCompile(`"requestId": "([0-9a-f-]{36})"`).FindStringSubmatch(answer)
 			is.True(told != nil)
 			is.True(strings.Contains(answer, "x-request-id: "+told[1]))
+
+			// The command to copy is the call, without the key, which the page shows nowhere.
+			command := p.text(`document.querySelector("` + operation + `.curl").innerText`)
+			is.True(strings.Contains(command, "curl -X 'GET'"))
+			is.True(strings.Contains(command, "'Authorization: Bearer <API_KEY>'"))
+			is.True(!strings.Contains(p.text(`document.documentElement.outerHTML + location.href`), d.key))
+
+			// A body to write.
+			const create = `#operations-Events-createEvent `
+			p.do(
+				chromedp.Click(chromedp.CSS(create+`.opblock-summary-control`)),
+				chromedp.Click(chromedp.CSS(create+`.try-out__btn`)),
+				chromedp.WaitVisible(chromedp.CSS(create+`.body-param__text`)),
+			)
+			p.accessible("contentinfo")
 
 			// Nothing is kept, and another visit knows nothing.
 			p.keepsNothing()
@@ -84,20 +116,95 @@ func TestBrowserDocs(t *testing.T) {
 	}
 }
 
-// The page shows nothing as the contract that is none, and says so.
+// The page shows nothing as the contract that is none, and says so: title and version are what section 9 has a client
+// verify before use.
 func TestBrowserDocsOfAnotherContract(t *testing.T) {
+	t.Parallel()
+	browser := newBrowser(t)
+	replaced := func(old, with string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			text, err := os.ReadFile(openAPIFile)
+			if err != nil || bytes.Count(text, []byte(old)) != 1 {
+				panic("openapi.json does not say " + old)
+			}
+			_, _ = w.Write(bytes.Replace(text, []byte(old), []byte(with), 1))
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		answer http.HandlerFunc
+		says   string
+		loud   bool // The browser complains of such an answer, too.
+	}{
+		{
+			name: "title", answer: replaced(`"title": "Service Public API"`, `"title": "Another API"`),
+			says: `openapi.json is of "Another API", version "1", not of "Service Public API", version "1".`,
+		},
+		{
+			name: "version", answer: replaced(`"version": "1"`, `"version": "2"`),
+			says: `openapi.json is of "Service Public API", version "2", not of "Service Public API", version "1".`,
+		},
+		{
+			name: "a number for a version", answer: replaced(`"version": "1"`, `"version": 1`),
+			says: `openapi.json is of "Service Public API", version 1, not of "Service Public API", version "1".`,
+		},
+		{
+			name: "none", answer: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+			says: "openapi.json is not JSON.",
+		},
+		{
+			name: "busy", loud: true,
+			answer: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "7")
+				w.WriteHeader(http.StatusTooManyRequests)
+			},
+			says: "Too many requests from your address. Load the page again in 7 seconds.",
+		},
+		{
+			name: "away", loud: true,
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+			says:   "openapi.json was answered with status 502.",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			mux := http.NewServeMux()
+			mux.Handle("/", deploy(t, nil).server.Config.Handler)
+			mux.Handle(openAPIPath, test.answer)
+			other := httptest.NewServer(mux)
+			t.Cleanup(other.Close)
+			p := browser.open(t, other, httpapi.DefaultPrefix, "/docs", 375, 740)
+			p.do(chromedp.WaitVisible(chromedp.CSS(`#state[role=alert]`)))
+			is.Equal(p.text(`document.getElementById("state").innerText`), "The reference cannot be shown. "+test.says)
+			is.Equal(p.text(`document.querySelectorAll(".opblock").length`), "0")
+			p.fits()
+			if !test.loud {
+				p.isClean()
+			}
+		})
+	}
+}
+
+// The pages work where a proxy has put a path of its own before the API's, and calls go through it, too.
+func TestBrowserDocsBehindAProxy(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	d := deploy(t, nil)
-	other := httptest.NewServer(renamed{d.server.Config.Handler})
-	t.Cleanup(other.Close)
-	p := newBrowser(t).open(t, other, httpapi.DefaultPrefix, "/docs", 375, 740)
-	p.do(chromedp.WaitVisible(chromedp.CSS(`#state[role=alert]`)))
-	is.Equal(p.text(`document.getElementById("state").innerText`), `The reference cannot be shown. openapi.json is of `+
-		`"Another API", version "1", not of "Service Public API", version "1".`)
-	is.Equal(p.text(`document.querySelectorAll(".opblock").length`), "0")
-	p.fits()
-	p.isClean()
+	proxy := httptest.NewServer(http.StripPrefix("/shop", d.server.Config.Handler))
+	t.Cleanup(proxy.Close)
+	p := newBrowser(t).open(t, proxy, "/shop"+httpapi.DefaultPrefix, "/docs", 1280, 900)
+	const operation = `#operations-Events-listEvents `
+	p.do(
+		chromedp.Click(chromedp.CSS(operation+`.opblock-summary-control`)),
+		chromedp.Click(chromedp.CSS(operation+`.try-out__btn`)),
+		chromedp.Click(chromedp.CSS(operation+`.execute`)),
+		chromedp.WaitVisible(chromedp.CSS(operation+`.live-responses-table .response-col_status`)),
+	)
+	is.Equal(p.text(`document.querySelector("`+operation+`.request-url").innerText.trim()`),
+		"Request URL\n"+proxy.URL+"/shop"+httpapi.DefaultPrefix+"/events?limit=25")
+	is.True(strings.Contains(p.text(`document.querySelector("`+operation+`.live-responses-table").innerText`), "AUTHENTICATION_FAILED"))
+	p.do(chromedp.Click(chromedp.CSS(`.top a[href="guide"]`)), chromedp.WaitVisible(chromedp.CSS(`#guide`)))
 }
 
 // The guide is read on a phone as on a desk, in the dark and on paper, and leads to the other documents.
@@ -116,8 +223,26 @@ func TestBrowserGuide(t *testing.T) {
 				document.getElementById(decodeURIComponent(a.hash.slice(1))).innerText === a.innerText)`), "true")
 			p.fits()
 			p.readable(screen.name + "-guide")
+			p.accessible()
+			is.Equal(p.text(`[...document.querySelectorAll("table")].filter(e => e.offsetWidth > e.parentElement.clientWidth)`), "") // too wide
+			is.Equal(p.text(`[...document.querySelectorAll("main :is(h2, h3)")].every(h => h.querySelector("a").hash === "#" + h.id)`), "true")
 			p.do(chromedp.KeyEvent(kb.Tab))
 			is.Equal(p.text(`document.activeElement.className`), "skip")
+			p.do(chromedp.KeyEvent(kb.Enter))
+			is.Equal(p.text(`document.activeElement.id`), "guide")
+			if screen.name == "desktop" { // Nothing of what is to be copied or compared is out of sight.
+				is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)`), "")
+			}
+
+			// Commands are copied as they stand, with a button that the keyboard reaches.
+			p.allow("clipboard-read", "clipboard-write")
+			p.tabTo(`.bar button`)
+			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`.copied`)))
+			is.Equal(p.text(`document.activeElement.innerText + ". " + document.querySelector("[role=status]").innerText`),
+				"Copied. Block 1 is copied")
+			is.Equal(p.text(`await navigator.clipboard.readText() === document.querySelector("pre").textContent`), "true")
+			is.Equal(p.text(`document.querySelectorAll(".bar").length === document.querySelectorAll("code.language-sh").length`), "true")
+			p.printed(screen.name + "-guide")
 			p.keepsNothing()
 			p.do(chromedp.Click(chromedp.CSS(`.top a[href="docs"]`)), chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
 			p.isClean()
