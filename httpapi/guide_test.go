@@ -10,8 +10,10 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -139,6 +141,40 @@ func TestGuideIsFollowed(t *testing.T) {
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	is.NoErr(err)
 	is.Equal(signature, webhook.Sign("svc_whsec_test", time.Unix(seconds, 0), body))
+}
+
+// The guide's way through the pages of a listing finds every order, once.
+func TestGuidePages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := deploy(t, nil)
+	event := d.newEvent(t, "PUBLISHED")
+	d.stock(t, event, "VIP", "10.00", 201)
+	for i := range 201 { // more than two pages
+		r := d.call(t, "POST", "/checkouts", d.key, keyed(fmt.Sprintf("guide-pages-%d", i)), `{"eventId":"`+event+`",
+			"buyer":{"email":"ada@example.com"},
+			"lines":[{"tier":"VIP","quantity":1,"expectedUnitPrice":"10.00","currency":"NGN"}]}`)
+		is.Equal(r.status, 201)
+	}
+	script := "set -euo pipefail\n"
+	for _, block := range guideBlocks(t) {
+		if strings.Contains(block.text, "BASE_URL=") || strings.Contains(block.text, "\nfield() {") || strings.Contains(block.text, "CURSOR=") {
+			script += block.text + "\n"
+		}
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-c", script)
+	shell.Dir = t.TempDir()
+	shell.Env = append(os.Environ(), "BASE_URL="+d.server.URL+httpapi.DefaultPrefix, "API_KEY="+d.key, "EVENT="+event)
+	told, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, told)
+	}
+	sold, err := os.ReadFile(filepath.Join(shell.Dir, "sold"))
+	is.NoErr(err)
+	ids := strings.Fields(string(sold))
+	slices.Sort(ids)
+	is.Equal(len(ids), 201)
+	is.Equal(len(slices.Compact(ids)), 201)
 }
 
 // The guide's receiver finds of every signature what package webhook finds (section 6.4).
