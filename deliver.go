@@ -645,17 +645,17 @@ func (c *courier) wants(companyID uuid.UUID) (wants []want, stops int) {
 
 // claim takes a company's deliveries that are due, as many as there is room for, and sends them.
 func (c *courier) claim(ctx context.Context, companyID uuid.UUID) error {
-	_, err := c.claimSome(ctx, companyID)
+	_, err := c.claimSome(ctx, companyID, c.s.now())
 	return err
 }
 
-// claimSome tells how many were due.
-func (c *courier) claimSome(ctx context.Context, companyID uuid.UUID) (int, error) {
+// claimSome claims what was due at a time, and tells how many that were.
+func (c *courier) claimSome(ctx context.Context, companyID uuid.UUID, at time.Time) (int, error) {
 	wants, stops := c.wants(companyID)
 	if len(wants) == 0 {
 		return 0, nil
 	}
-	claimed, counts, err := c.s.claimDeliveries(ctx, companyID, wants)
+	claimed, counts, err := c.s.claimDeliveries(ctx, companyID, at, wants)
 	if err != nil {
 		return 0, err
 	}
@@ -682,10 +682,10 @@ func (c *courier) claimSome(ctx context.Context, companyID uuid.UUID) (int, erro
 	return due, nil
 }
 
-// claimDeliveries leases deliveries that are due, and finds what an attempt takes, in one transaction: their locks keep
-// other processes from them. Those that are to be cancelled are. It tells how many were due of each part.
+// claimDeliveries leases deliveries that were due at a time, and finds what an attempt takes, in one transaction: their
+// locks keep other processes from them. Those that are to be cancelled are. It tells how many were due of each part.
 func (s *Service) claimDeliveries(
-	ctx context.Context, companyID uuid.UUID, wants []want,
+	ctx context.Context, companyID uuid.UUID, due time.Time, wants []want,
 ) (claimed []parcel, counts []int, err error) {
 	at := s.now()
 	var enabled map[int64]time.Time
@@ -707,17 +707,17 @@ func (s *Service) claimDeliveries(
 		for i, w := range wants {
 			_, delivers := enabled[w.endpoint]
 			claim := DeliveryClaim{
-				CompanyID: companyID, Endpoint: w.endpoint, At: at, Until: at.Add(deliveryLease), Limit: w.limit,
+				CompanyID: companyID, Endpoint: w.endpoint, At: due, Until: at.Add(deliveryLease), Limit: w.limit,
 			}
 			if !delivers {
 				claim.Limit = cancelBatch
 			}
-			due, err := tx.ClaimDeliveries(ctx, claim)
+			taken, err := tx.ClaimDeliveries(ctx, claim)
 			if err != nil {
 				return err
 			}
-			counts[i] = len(due)
-			for _, d := range due {
+			counts[i] = len(taken)
+			for _, d := range taken {
 				if d.Cancelling || !delivers {
 					cancelled = append(cancelled, d.finished(DeliveryCancelled, at))
 				} else {
@@ -822,9 +822,9 @@ func cancelSome(ctx context.Context, tx DeliveryWriter, at time.Time, endpoint W
 var errNoSender = errors.New("ticketing: there is no Config.Sender")
 
 // SendWebhooks is a single pass of what [Service.Run] does for webhooks, for a host that does without it: it makes the
-// deliveries of all facts, sends what is due when it begins, and returns when all of it is answered or the context has
-// ended, after what is in flight then. It tells how many attempts it made. What failed is due again later. It tells
-// nothing to [Config.OnFact], but like every process it marks facts as told where there is none.
+// deliveries of all facts, sends these and what else is due when it begins, and returns when all of it is answered or the
+// context has ended, after what is in flight then. It tells how many attempts it made. What failed is due again later. It
+// tells nothing to [Config.OnFact], but like every process it marks facts as told where there is none.
 func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun
@@ -838,10 +838,14 @@ func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	defer s.couriers.remove(c)
 	stop := context.AfterFunc(ctx, func() { c.close(ctx) })
 	defer stop()
+	failed := s.dispatchAll(ctx, c)
 	at := s.now()
-	var failed error
-	for progress := true; progress && failed == nil && ctx.Err() == nil; {
-		progress, failed = s.sendDue(ctx, c, at)
+	c.wait()
+	for claimed := 1; claimed > 0 && failed == nil && ctx.Err() == nil; {
+		if now := s.now(); now.Before(at) {
+			at = now // A clock that stepped back: what failed by it is not due already.
+		}
+		claimed, failed = s.claimAll(ctx, c, at)
 		c.wait()
 	}
 	c.mu.Lock()
@@ -849,29 +853,38 @@ func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	return c.flights, errors.Join(failed, ctx.Err())
 }
 
-// sendDue does a part of a pass, and tells whether there may be more.
-func (s *Service) sendDue(ctx context.Context, c *courier, at time.Time) (progress bool, err error) {
-	due, err := s.dueWork(ctx, WorkQuery{
-		At: at, After: []DueWork{{Kind: WorkDispatch}, {Kind: WorkDeliver}}, Limit: lookBatch,
-	})
+// dispatchAll makes the deliveries of all facts, and hands the courier those that it has room for.
+func (s *Service) dispatchAll(ctx context.Context, c *courier) (failed error) {
+	for more := true; more && failed == nil && ctx.Err() == nil; {
+		more = false
+		due, err := s.dueWork(ctx, WorkQuery{At: s.now(), After: []DueWork{{Kind: WorkDispatch}}, Limit: lookBatch})
+		if err != nil {
+			return err
+		}
+		for _, work := range due {
+			done, err := s.dispatchCompany(ctx, work.CompanyID, c)
+			failed = errors.Join(failed, err)
+			more = more || done.facts == factBatch || done.facts > 0 && len(due) == lookBatch
+		}
+	}
+	return failed
+}
+
+// claimAll has the courier claim a portion of what was due at a time of each company, and tells how many that were.
+func (s *Service) claimAll(ctx context.Context, c *courier, at time.Time) (claimed int, failed error) {
+	due, err := s.dueWork(ctx, WorkQuery{At: at, After: []DueWork{{Kind: WorkDeliver}}, Limit: lookBatch})
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	var companies []uuid.UUID
 	for _, work := range due {
-		if work.Kind == WorkDeliver {
-			c.waiting(WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
-			companies = append(companies, work.CompanyID)
-			continue
-		}
-		done, failed := s.dispatchCompany(ctx, work.CompanyID, c)
-		err = errors.Join(err, failed)
-		progress = progress || done.facts > 0
+		c.waiting(WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
+		companies = append(companies, work.CompanyID)
 	}
 	for _, companyID := range distinct(companies) {
-		claimed, failed := c.claimSome(ctx, companyID)
-		err = errors.Join(err, failed)
-		progress = progress || claimed > 0
+		some, err := c.claimSome(ctx, companyID, at)
+		failed = errors.Join(failed, err)
+		claimed += some
 	}
-	return progress, err
+	return claimed, failed
 }

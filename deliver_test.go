@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,5 +165,33 @@ func TestOnlyTheSendersOwnEndDoesNotCount(t *testing.T) {
 		d := deliveries(t, shop)[0]
 		is.Equal(d.Status, ticketing.DeliveryCancelled)
 		is.Equal(len(d.Attempts), 1)
+	})
+}
+
+// A single pass sends the deliveries of all facts while time goes on, also those that endpoints had no room for when they
+// were made; what failed meanwhile waits for another pass.
+func TestAPassSendsEverything(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, shop *ticketingtest.Shop, in *inbox) {
+		is := is.New(t)
+		h := in.register(t, shop, ticketing.FactOrderCreated)
+		down := in.register(t, shop, ticketing.FactOrderCreated)
+		in.answer(h.ID, func(context.Context, posted) (int, error) {
+			time.Sleep(100 * time.Millisecond)
+			return 200, nil
+		})
+		var attempts atomic.Int64
+		in.answer(down.ID, func(context.Context, posted) (int, error) {
+			time.Sleep(time.Second)
+			if attempts.Add(1) <= 40 {
+				return 200, nil // So that many are sent at a time.
+			}
+			return 503, nil
+		})
+		const sales = 300
+		sellMany(t, shop, sales)
+		is.Equal(send(t, sender(t, shop, in, realTime)), 2*sales)
+		is.Equal(len(in.of(t, h.ID)), sales)
+		is.Equal(len(in.of(t, down.ID)), sales)
 	})
 }
