@@ -27,15 +27,8 @@ func scanDelivery(row *sql.Rows, d *ticketing.DeliveryRecord) error {
 		(*moment)(&d.FinishedAt))
 }
 
-// deliveryKey is the key of a delivery, its time as it is kept.
-type deliveryKey struct {
-	company uuid.UUID
-	at      int64
-	id      uuid.UUID
-}
-
-func deliveryKeyOf(d ticketing.DeliveryRecord) deliveryKey {
-	return deliveryKey{d.CompanyID, d.CreatedAt.UnixMilli(), d.ID}
+func deliveryKeyOf(d ticketing.DeliveryRecord) timedKey {
+	return timedKey{d.CompanyID, d.CreatedAt.UnixMilli(), d.ID}
 }
 
 // FindDelivery finds a delivery by its id alone.
@@ -164,14 +157,14 @@ func (tx *transaction) ClaimDeliveries(
 func (tx *transaction) LockDeliveries(
 	ctx context.Context, refs []ticketing.DeliveryRef,
 ) ([]ticketing.DeliveryRecord, error) {
-	keys := make([]deliveryKey, len(refs))
+	keys := make([]timedKey, len(refs))
 	for i, ref := range refs {
-		keys[i] = deliveryKey{ref.CompanyID, ref.CreatedAt.UnixMilli(), ref.ID}
+		keys[i] = timedKey{ref.CompanyID, ref.CreatedAt.UnixMilli(), ref.ID}
 	}
-	return lookUp(keys, deliveryKeyOf, func(keys []deliveryKey) ([]ticketing.DeliveryRecord, error) {
+	return lookUp(keys, deliveryKeyOf, func(keys []timedKey) ([]ticketing.DeliveryRecord, error) {
 		return query(ctx, &tx.session, "LockDeliveries", scanDelivery, "SELECT "+deliveryColumns+" FROM ?",
 			found{table: "ticketing_webhook_deliveries d", lock: true, set: of("company_id, created_at, id", keys,
-				func(k deliveryKey) []any { return []any{k.company, k.at, k.id} })})
+				func(k timedKey) []any { return []any{k.company, k.at, k.id} })})
 	})
 }
 

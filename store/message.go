@@ -16,26 +16,19 @@ func scanMessage(row *sql.Rows, m *ticketing.MessageRecord) error {
 	return row.Scan((*id)(&m.CompanyID), (*moment)(&m.At), (*id)(&m.ID), (*string)(&m.Type), (*id)(&m.Subject), &m.Body)
 }
 
-// messageKey is the key of a message, its time as it is kept.
-type messageKey struct {
-	company uuid.UUID
-	at      int64
-	id      uuid.UUID
-}
-
-func messageKeyOf(m ticketing.MessageRecord) messageKey {
-	return messageKey{m.CompanyID, m.At.UnixMilli(), m.ID}
+func messageKeyOf(m ticketing.MessageRecord) timedKey {
+	return timedKey{m.CompanyID, m.At.UnixMilli(), m.ID}
 }
 
 // Messages finds messages.
 func (s *session) Messages(ctx context.Context, refs []ticketing.MessageRef) ([]ticketing.MessageRecord, error) {
-	keys := make([]messageKey, len(refs))
+	keys := make([]timedKey, len(refs))
 	for i, ref := range refs {
-		keys[i] = messageKey{ref.CompanyID, ref.At.UnixMilli(), ref.ID}
+		keys[i] = timedKey{ref.CompanyID, ref.At.UnixMilli(), ref.ID}
 	}
-	return lookUp(keys, messageKeyOf, func(keys []messageKey) ([]ticketing.MessageRecord, error) {
+	return lookUp(keys, messageKeyOf, func(keys []timedKey) ([]ticketing.MessageRecord, error) {
 		return query(ctx, s, "Messages", scanMessage, "SELECT "+messageColumns+" FROM ?",
-			found{table: "ticketing_webhook_messages m", set: of("company_id, at, id", keys, func(k messageKey) []any {
+			found{table: "ticketing_webhook_messages m", set: of("company_id, at, id", keys, func(k timedKey) []any {
 				return []any{k.company, k.at, k.id}
 			})})
 	})

@@ -93,12 +93,9 @@ func (tx *transaction) CompleteFacts(ctx context.Context, facts []ticketing.Fact
 
 // mark sets flags of facts that are there.
 func (tx *transaction) mark(ctx context.Context, name string, facts []ticketing.FactRecord, flags ...string) error {
-	type key struct {
-		company uuid.UUID
-		at      int64
-		id      uuid.UUID
-	}
-	facts = folded(facts, func(f ticketing.FactRecord) key { return key{f.CompanyID, f.At.UnixMilli(), f.ID} })
+	facts = folded(facts, func(f ticketing.FactRecord) timedKey {
+		return timedKey{f.CompanyID, f.At.UnixMilli(), f.ID}
+	})
 	const keys = 3
 	return inParts(facts, func(facts []ticketing.FactRecord) error {
 		rows := of("company_id, at, id", facts, func(f ticketing.FactRecord) []any {

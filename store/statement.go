@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing"
@@ -172,6 +173,13 @@ func inParts[R any](records []R, write func(part []R) error) error {
 		}
 	}
 	return nil
+}
+
+// timedKey is the key of what a company has by time, its time as it is kept.
+type timedKey struct {
+	company uuid.UUID
+	at      int64
+	id      uuid.UUID
 }
 
 // folded is a list of changes in which each record is named once: of several to one record the last holds.

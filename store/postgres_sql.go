@@ -1,0 +1,363 @@
+package store
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// The SQL of PostgreSQL. Values are literals, since the simple protocol carries several statements in one message. Many
+// rows travel as an array for each column: a twentieth of what VALUES costs to parse. A column that is the same in all
+// rows is written once; so a statement about one company says which, and a distributed engine finds its place.
+
+// table is a set as it stands behind FROM: columns that are the same in all rows are values, the others arrays.
+type table struct {
+	set
+	// constant are the columns that are the same in all rows.
+	constant []bool
+	varying  int
+	// short are the columns of ids that are given by their places in a list, since they come again and again: an id is
+	// the dearest of what PostgreSQL reads.
+	short []bool
+	// hidden keeps the planner from counting the rows.
+	hidden bool
+}
+
+func tableOf(of set) table {
+	t := table{set: of, constant: make([]bool, len(of.columns)), short: make([]bool, len(of.columns))}
+	for i := range of.columns {
+		t.constant[i] = true
+		for _, row := range of.rows[1:] {
+			if !same(row[i], of.rows[0][i]) {
+				t.constant[i] = false
+				t.varying++
+				break
+			}
+		}
+	}
+	if t.varying == 0 && len(of.rows) > 1 {
+		// So that there are as many rows. The first column is the company, which stays a constant.
+		t.constant[len(t.constant)-1], t.varying = false, 1
+	}
+	return t
+}
+
+// shorten is for a statement that writes each column's cell once.
+func (t table) shorten() {
+	for i := range t.columns {
+		_, isID := t.rows[0][i].(uuid.UUID)
+		t.short[i] = isID && !t.constant[i] && t.repeats(i)
+	}
+}
+
+// repeats tells whether most rows have the id of the row before.
+func (t table) repeats(column int) bool {
+	again := 0
+	for i, row := range t.rows[1:] {
+		if row[column] == t.rows[i][column] {
+			again++
+		}
+	}
+	return 2*again >= len(t.rows)
+}
+
+// given is the name in v of a column, with or without the alias of its table. No table has a column of that name.
+func given(column string) string { return "v_" + column[strings.LastIndexByte(column, '.')+1:] }
+
+// appendFrom writes the table under the name v: unnest('{…}'::uuid[], '{…}'::bigint[]) AS v (v_id, v_number).
+func (t table) appendFrom(to *builder) {
+	to.add("unnest(")
+	t.appendArrays(to)
+	to.add(") AS v (")
+	first := true
+	for i, column := range t.columns {
+		if t.constant[i] {
+			continue
+		}
+		if !first {
+			to.add(", ")
+		}
+		first = false
+		to.add(given(column))
+	}
+	to.add(")")
+}
+
+func (t table) appendArrays(to *builder) {
+	first := true
+	for i := range t.columns {
+		if t.constant[i] {
+			continue
+		}
+		if !first {
+			to.add(", ")
+		}
+		first = false
+		t.appendArray(to, i)
+	}
+}
+
+func (t table) appendArray(to *builder, column int) {
+	if t.hidden {
+		to.add("(SELECT ")
+		defer to.add(")")
+	}
+	to.text = append(to.text, "'{"...)
+	place := int64(1)
+	for i, row := range t.rows {
+		if i > 0 {
+			to.text = append(to.text, ',')
+		}
+		if t.short[column] {
+			if i > 0 && row[column] != t.rows[i-1][column] {
+				place++
+			}
+			to.text = strconv.AppendInt(to.text, place, 10)
+			continue
+		}
+		if text, ok := row[column].(string); ok && !keepable(text) {
+			to.err = errText
+		}
+		to.text = appendElement(to.text, row[column])
+	}
+	if t.short[column] {
+		to.text = append(to.text, "}'::int[]"...)
+		return
+	}
+	to.text = append(to.text, "}'::"+kindOf(t.rows[0][column])+"[]"...)
+}
+
+// appendCell writes what a column is in a row of v.
+func (t table) appendCell(to *builder, column int) {
+	name := "v." + given(t.columns[column])
+	switch {
+	case t.constant[column]:
+		to.value(t.rows[0][column])
+	case t.short[column]:
+		to.text = append(to.text, "('{"...)
+		for i, row := range t.rows {
+			if i == 0 || row[column] != t.rows[i-1][column] {
+				if i > 0 {
+					to.text = append(to.text, ',')
+				}
+				to.text = appendElement(to.text, row[column])
+			}
+		}
+		to.text = append(to.text, "}'::uuid[])["+name+"]"...)
+	default:
+		to.add(name)
+	}
+}
+
+func (e *postgresEngine) appendAmong(to *builder, of set) {
+	t := tableOf(of)
+	parts := 0
+	var varying []string
+	for i, column := range of.columns {
+		if !t.constant[i] {
+			varying = append(varying, column)
+			continue
+		}
+		if parts > 0 {
+			to.add(" AND ")
+		}
+		parts++
+		to.add(column + " = ")
+		to.value(of.rows[0][i])
+	}
+	if len(varying) == 0 {
+		return
+	}
+	if parts > 0 {
+		to.add(" AND ")
+	}
+	if len(varying) == 1 {
+		to.add(varying[0] + " = ANY (")
+		t.appendArrays(to)
+		to.add(")")
+		return
+	}
+	to.add("(" + strings.Join(varying, ", ") + ") IN (SELECT * FROM ")
+	t.appendFrom(to)
+	to.add(")")
+}
+
+// appendFound looks each row up by itself: of a table without statistics the planner would rather read all that a
+// company has than descend an index thirty times. FOR UPDATE and OFFSET 0 keep it from seeing through.
+func (e *postgresEngine) appendFound(to *builder, of found) {
+	name, alias, _ := strings.Cut(of.table, " ")
+	t := tableOf(of.set)
+	end := " OFFSET 0"
+	if of.lock {
+		end = rowLock
+		// Everybody locks in one order.
+		slices.SortFunc(t.rows, compareRows)
+	}
+	t.shorten()
+	if t.varying > 0 {
+		t.appendFrom(to)
+		to.add(" CROSS JOIN LATERAL ")
+	}
+	to.add("(SELECT * FROM " + name + " t WHERE ")
+	for i, column := range t.columns {
+		if i > 0 {
+			to.add(" AND ")
+		}
+		to.add("t." + column + " = ")
+		t.appendCell(to, i)
+	}
+	to.add(end + ") AS " + alias)
+}
+
+func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
+	t := tableOf(set{columns: []string{"company_id"}, rows: columnOf(companies)})
+	t.appendFrom(to)
+	to.add(` CROSS JOIN LATERAL (SELECT * FROM ticketing_commission_rates t WHERE t.company_id = `)
+	t.appendCell(to, 0)
+	to.add(" AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r", at)
+}
+
+func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
+	t := tableOf(of)
+	cell := func(column int) { t.appendCell(to, column) }
+	to.add("SELECT ")
+	for i := range of.columns {
+		cell(i)
+		to.add(", ")
+	}
+	to.add(termsColumns + " FROM ")
+	if t.varying > 0 {
+		t.appendFrom(to)
+	} else {
+		to.add("(SELECT 1) AS v")
+	}
+	to.add(" LEFT JOIN LATERAL (SELECT status FROM ticketing_events t WHERE t.company_id = ")
+	cell(0)
+	to.add(" AND t.id = ")
+	cell(1)
+	to.add(" OFFSET 0) AS e ON true LEFT JOIN LATERAL (SELECT * FROM ticketing_brandings t WHERE t.company_id = ")
+	cell(0)
+	to.add(" AND t.version = ")
+	cell(2)
+	to.add(" OFFSET 0) AS b ON true LEFT JOIN LATERAL (SELECT * FROM ticketing_commission_rates t WHERE t.company_id = ")
+	cell(0)
+	to.add(` AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r ON true`, at)
+}
+
+func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
+	e.appendFound(to, found{set: wallets, table: "ticketing_wallets w", lock: lock})
+	to.add(` LEFT JOIN LATERAL (SELECT sequence, balance_after, hash FROM ticketing_ledger_entries t
+		WHERE t.company_id = w.company_id AND t.wallet = w.wallet AND t.sequence = w.sequence`)
+	if t := tableOf(wallets); t.constant[0] {
+		to.add(" AND t.company_id = ")
+		t.appendCell(to, 0)
+	}
+	to.add(" OFFSET 0) AS e ON true")
+}
+
+func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
+	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") SELECT ")
+	t := tableOf(of)
+	t.shorten()
+	for i := range of.columns {
+		if i > 0 {
+			to.add(", ")
+		}
+		t.appendCell(to, i)
+	}
+	if t.varying > 0 {
+		to.add(" FROM ")
+		t.appendFrom(to)
+	}
+}
+
+// appendUpdate hides from the planner how many rows there are, behind a query of its own for each array: it expects ten
+// and looks each up by its key. Of many it would rather read all that a company has.
+//
+// Behind a column of the key that differs none is written as a value: by that it would read the whole index.
+func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set) {
+	t := tableOf(of)
+	for i := 1; i < keys; i++ {
+		if t.constant[i] && !t.constant[i-1] {
+			t.constant[i] = false
+			t.varying++
+		}
+	}
+	t.shorten()
+	to.add("UPDATE " + name + " AS t SET ")
+	for i := keys; i < len(of.columns); i++ {
+		if i > keys {
+			to.add(", ")
+		}
+		to.add(of.columns[i] + " = ")
+		t.appendCell(to, i)
+	}
+	t.hidden = true
+	if t.varying > 0 {
+		to.add(" FROM ")
+		t.appendFrom(to)
+	}
+	to.add(" WHERE ")
+	for i := range keys {
+		if i > 0 {
+			to.add(" AND ")
+		}
+		to.add("t." + of.columns[i] + " = ")
+		t.appendCell(to, i)
+	}
+}
+
+// appendStock asks for each query by itself, so that a batch is found by its index whatever the statistics say.
+func (e *postgresEngine) appendStock(to *builder, queries []ticketing.StockQuery) {
+	t := tableOf(of("company_id, event_id, tier, unit_price, quantity", queries,
+		func(q ticketing.StockQuery) []any {
+			return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice), q.Quantity}
+		}))
+	to.add("SELECT " + batchColumns + " FROM ")
+	t.appendFrom(to)
+	to.add(" CROSS JOIN LATERAL (SELECT * FROM ticketing_inventory_batches s WHERE ")
+	for i, column := range t.columns[:4] {
+		to.add("s." + column + " = ")
+		t.appendCell(to, i)
+		to.add(" AND ")
+	}
+	to.add("s.open AND s.status = 'AVAILABLE' ORDER BY s.position LIMIT ")
+	t.appendCell(to, 4)
+	to.add(") b ORDER BY b.company_id, b.event_id, b.tier, b.position")
+}
+
+// appendExpecting ends a statement. One that is to change a number of rows divides by zero where it does not: the
+// answers of statements that travel together are not seen one by one.
+func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
+	if records == anyNumber {
+		to.text = append(append(to.text, statement.text...), ";\n"...)
+		return
+	}
+	to.text = append(append(append(to.text, "WITH changed AS ("...), statement.text...), " RETURNING 1)\n"...)
+	to.text = append(to.text, "SELECT 1 / CASE WHEN count(*) = "...)
+	to.text = strconv.AppendInt(to.text, int64(records), 10)
+	to.text = append(to.text, " THEN 1 ELSE 0 END FROM changed;\n"...)
+}
+
+func (e *postgresEngine) useIndex(string) string { return "" }
+func (e *postgresEngine) rowLock() string        { return rowLock }
+func (e *postgresEngine) locksBeside() bool      { return !e.distributed }
+func (e *postgresEngine) skipLocked() string     { return rowLock + " SKIP LOCKED" }
+
+const rowLock = " FOR NO KEY UPDATE"
+
+// appendLock moves a cursor over the rows: that locks them and answers nothing. A distributed engine is asked the plain
+// way.
+func (e *postgresEngine) appendLock(to, statement *builder) bool {
+	if e.distributed || !e.whole {
+		to.text = append(append(to.text, statement.text...), ";\n"...)
+		return false
+	}
+	to.text = append(append(to.text, "DECLARE ticketing_locked NO SCROLL CURSOR FOR "...), statement.text...)
+	to.text = append(to.text, "; MOVE FORWARD ALL IN ticketing_locked; CLOSE ticketing_locked;\n"...)
+	return true
+}
