@@ -1,16 +1,13 @@
 package ticketing
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/floatgate/ticketing/webhook"
 )
 
 // dispatchPatience is how long a dispatch waits at a company's gate before the next company has its turn.
@@ -23,8 +20,8 @@ type dispatched struct {
 	deliveries []DeliveryRecord
 	bodies     map[uuid.UUID][]byte // by event
 	secrets    map[WebhookSecretRef]WebhookSecretRecord
-	counts     map[int64]int       // of the deliveries of each endpoint
-	versions   map[int64]time.Time // of the endpoints
+	counts     map[int64]int // of the deliveries of each endpoint
+	enabled    map[int64]WebhookEndpointRecord
 }
 
 // dispatchCompany takes a company's oldest facts that are not dispatched, makes the deliveries of them, and marks them,
@@ -50,12 +47,10 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *c
 			return err
 		}
 		done.facts = len(taken)
-		endpoints, err := tx.ListWebhookEndpoints(ctx, companyID)
-		if err != nil {
+		if done.enabled, err = enabledEndpoints(ctx, tx, companyID); err != nil {
 			return err
 		}
-		done.versions = versions(endpoints)
-		if err := s.fanOut(ctx, tx, at, taken, endpoints, &done); err != nil {
+		if err := s.fanOut(ctx, tx, at, taken, &done); err != nil {
 			return err
 		}
 		if c != nil {
@@ -76,7 +71,7 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *c
 		return dispatched{}, err
 	}
 	if c != nil {
-		c.hand(ctx, s.parcels(done.deliveries, done.bodies, done.secrets, done.versions), stops)
+		c.hand(ctx, s.parcels(done.deliveries, done.bodies, done.secrets, done.enabled), stops)
 	}
 	return done, nil
 }
@@ -84,8 +79,11 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *c
 // fanOut renders the events that somebody is subscribed to, once each, and makes a delivery for each endpoint that is
 // enabled, subscribed, and was there when the fact was written.
 func (s *Service) fanOut(
-	ctx context.Context, tx ReadTx, at time.Time, taken []FactRecord, endpoints []WebhookEndpointRecord, done *dispatched,
+	ctx context.Context, tx ReadTx, at time.Time, taken []FactRecord, done *dispatched,
 ) error {
+	endpoints := slices.SortedFunc(maps.Values(done.enabled), func(a, b WebhookEndpointRecord) int {
+		return cmp.Compare(a.Number, b.Number)
+	})
 	var facts []FactRecord
 	for _, record := range taken {
 		for _, fact := range record.Facts() {
@@ -126,10 +124,9 @@ func (s *Service) fanOut(
 	return nil
 }
 
-// goesTo tells whether a fact is delivered to an endpoint.
+// goesTo tells whether a fact is delivered to an endpoint that is enabled.
 func (f FactRecord) goesTo(endpoint WebhookEndpointRecord) bool {
-	return endpoint.Status == WebhookEnabled && endpoint.Number <= f.Endpoints &&
-		slices.Contains(endpoint.Events, f.eventType())
+	return endpoint.Number <= f.Endpoints && slices.Contains(endpoint.Events, f.eventType())
 }
 
 // leaseRoom leases as many new deliveries as there is room for, and finds the secrets that sign them.
@@ -153,98 +150,4 @@ func leaseRoom(
 	var err error
 	done.secrets, err = findWebhookSecrets(ctx, tx, refs)
 	return err
-}
-
-func findWebhookSecrets(
-	ctx context.Context, tx ReadTx, refs []WebhookSecretRef,
-) (map[WebhookSecretRef]WebhookSecretRecord, error) {
-	if len(refs) == 0 {
-		return nil, nil
-	}
-	refs = distinct(refs)
-	found, err := tx.WebhookSecrets(ctx, refs)
-	if err != nil {
-		return nil, err
-	}
-	secrets := make(map[WebhookSecretRef]WebhookSecretRecord, len(refs))
-	for i, ref := range refs {
-		secrets[ref] = found[i]
-	}
-	return secrets, nil
-}
-
-// showEvents renders facts, samples among them, as they are delivered, in a few reads for any number of them. One that
-// cannot be rendered, because what it tells of is gone or not as it was written, is left out and logged: it keeps no
-// other from being delivered.
-func (s *Service) showEvents(ctx context.Context, tx ReadTx, records []FactRecord) ([]WebhookEvent, error) {
-	facts := make([]Fact, len(records))
-	var happened []FactRecord
-	for i, record := range records {
-		if record.sample() {
-			facts[i] = Fact{ID: record.ID, CreatedAt: Time{record.At}, Type: record.eventType(), Data: record.sampleData()}
-		} else {
-			happened = append(happened, record)
-		}
-	}
-	shown, err := showFacts(ctx, tx, happened)
-	if err != nil {
-		return nil, err
-	}
-	for i, record := range records {
-		if !record.sample() {
-			facts[i], shown = shown[0], shown[1:]
-		}
-	}
-	events := make([]WebhookEvent, 0, len(facts))
-	for _, fact := range facts {
-		body, err := fact.body()
-		if err != nil {
-			s.log.ErrorContext(ctx, "a fact cannot be rendered for webhooks", slog.String("fact", fact.ID.String()),
-				slog.String("type", string(fact.Type)), slog.Any("error", err))
-			continue
-		}
-		events = append(events, WebhookEvent{ID: fact.ID, Type: fact.Type, CreatedAt: fact.CreatedAt, Body: body})
-	}
-	return events, nil
-}
-
-// body is what is delivered of a fact.
-func (f Fact) body() (body []byte, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("ticketing: render a webhook: panic of type %T", value)
-		}
-	}()
-	return webhook.NewEvent(f.ID.String(), f.CreatedAt.Time, f.Data).Encode()
-}
-
-// showMessages are the events of messages, those that were forgotten rendered anew.
-func (s *Service) showMessages(ctx context.Context, tx ReadTx, messages []MessageRecord) ([]WebhookEvent, error) {
-	var forgotten []FactRecord
-	for _, m := range messages {
-		if m.ID != uuid.Nil && m.Body == "" {
-			forgotten = append(forgotten, FactRecord{
-				CompanyID: m.CompanyID, At: m.At, ID: m.ID, Type: m.Type, Subject: m.Subject,
-			})
-		}
-	}
-	anew, err := s.showEvents(ctx, tx, forgotten)
-	if err != nil {
-		return nil, err
-	}
-	bodies := make(map[uuid.UUID][]byte, len(anew))
-	for _, event := range anew {
-		bodies[event.ID] = event.Body
-	}
-	events := make([]WebhookEvent, 0, len(messages))
-	for _, m := range messages {
-		body := []byte(m.Body)
-		if m.Body == "" {
-			body = bodies[m.ID]
-		}
-		if len(body) > 0 {
-			events = append(events, WebhookEvent{ID: m.ID, Type: m.Type, CreatedAt: Time{m.At}, Body: body})
-		}
-	}
-	return events, nil
 }

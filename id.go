@@ -1,7 +1,9 @@
 package ticketing
 
 import (
+	"crypto/sha256"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -15,4 +17,14 @@ func ParseID(s string) (uuid.UUID, error) {
 		}
 	}
 	return uuid.Nil, errors.New("must be a UUID of version 4")
+}
+
+// madeID is the id that is made of another one and a name.
+func madeID(domain string, of uuid.UUID, name string) uuid.UUID {
+	var id uuid.UUID
+	sum := sha256.Sum256(slices.Concat([]byte(domain), of[:], []byte(name)))
+	copy(id[:], sum[:])
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
 }

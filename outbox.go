@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/webhook"
 )
 
 // FactType says what happened.
@@ -12,10 +14,10 @@ type FactType string
 
 // The four facts that webhooks tell (section 6), and the ticket mail that a sale asks for.
 const (
-	FactOrderCreated      FactType = "order.created"
-	FactCommissionAccrued FactType = "commission.accrued"
-	FactBalanceLow        FactType = "balance.low"
-	FactTicketValidated   FactType = "ticket.validated"
+	FactOrderCreated      FactType = webhook.TypeOrderCreated
+	FactCommissionAccrued FactType = webhook.TypeCommissionAccrued
+	FactBalanceLow        FactType = webhook.TypeBalanceLow
+	FactTicketValidated   FactType = webhook.TypeTicketValidated
 	FactTicketEmail       FactType = "notification.ticket_email"
 )
 

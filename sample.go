@@ -1,17 +1,25 @@
 package ticketing
 
 import (
-	"crypto/sha256"
-	"slices"
+	"context"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/money"
 )
 
+// samplePrefix is what the type of a fact that tells of nothing begins with. What is behind it is the event's type.
+const samplePrefix = "sample."
+
 // sample tells whether a fact is one of nothing that happened, for a developer to see what webhooks look like.
 func (f FactRecord) sample() bool { return strings.HasPrefix(string(f.Type), samplePrefix) }
+
+// eventType is the type that a receiver sees.
+func (f FactRecord) eventType() FactType {
+	return FactType(strings.TrimPrefix(string(f.Type), samplePrefix))
+}
 
 // told are the facts of a record that the host is told.
 func (f FactRecord) told() []FactRecord {
@@ -60,12 +68,41 @@ func (f FactRecord) sampleID(name string) uuid.UUID {
 	return madeID("ticketing/sample/v1\n", f.ID, name)
 }
 
-// madeID is the id that is made of another one and a name.
-func madeID(domain string, of uuid.UUID, name string) uuid.UUID {
-	var id uuid.UUID
-	sum := sha256.Sum256(slices.Concat([]byte(domain), of[:], []byte(name)))
-	copy(id[:], sum[:])
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
+// TriggerWebhook makes a sample event of one of the four types, for the endpoints that a real one would go to: it tells of
+// nothing that happened, and [Config.OnFact] is not told of it. Nothing in it says that it is made up, and it is signed: a
+// receiver takes it for real, so trigger for a company whose endpoints are for trying out. It needs
+// COMPANY:webhook:manage.
+func (o Operator) TriggerWebhook(ctx context.Context, companyID uuid.UUID, event FactType) (WebhookEvent, error) {
+	if err := o.allowWrite(PermissionWebhookManage, companyID); err != nil {
+		return WebhookEvent{}, err
+	}
+	var v violations
+	checkEventType(&v, "type", event)
+	if err := v.err(); err != nil {
+		return WebhookEvent{}, err
+	}
+	var made FactRecord
+	id, subject := o.s.newID(), o.s.newID()
+	err := o.share(ctx, PermissionWebhookManage, companyID,
+		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+			made = FactRecord{
+				CompanyID: companyID, At: at, ID: id, Type: samplePrefix + event, Subject: subject,
+				Endpoints: company.WebhookEndpoints,
+			}
+			if err := tx.AppendFacts(ctx, []FactRecord{made}); err != nil {
+				return err
+			}
+			return o.audit(ctx, tx, at, "webhook.trigger", companyID, about("company", companyID),
+				changes{after: map[string]any{"eventType": event, "eventId": id}})
+		})
+	if err != nil {
+		return WebhookEvent{}, err
+	}
+	o.s.Wake()
+	var shown WebhookEvent
+	err = o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		shown, err = only(o.s.showEvents(ctx, tx, []FactRecord{made}))
+		return err
+	})
+	return shown, err
 }

@@ -47,29 +47,6 @@ type WebhookEndpointRef struct {
 	Number    int64
 }
 
-// WebhookSecretRecord is a version of an endpoint's signing secret as a store keeps it.
-type WebhookSecretRecord struct {
-	CompanyID uuid.UUID
-	Endpoint  int64 // its number
-	Version   int64
-	Secret    string // sealed, see package internal/seal
-	CreatedAt time.Time
-}
-
-// WebhookSecretRef names a version of an endpoint's signing secret.
-type WebhookSecretRef struct {
-	CompanyID uuid.UUID
-	Endpoint  int64
-	Version   int64
-}
-
-// StaleWebhookSecretQuery asks for a part of the signing secrets that were sealed under another key than one.
-type StaleWebhookSecretQuery struct {
-	SecretName string           // of the one
-	After      WebhookSecretRef // zero: from the beginning
-	Limit      int
-}
-
 // WebhookEndpointReader finds endpoints and their secrets.
 type WebhookEndpointReader interface {
 	// ListWebhookEndpoints answers with all of a company, by number.
@@ -164,6 +141,15 @@ func WebhookEventTypes() []FactType {
 	return []FactType{FactOrderCreated, FactCommissionAccrued, FactBalanceLow, FactTicketValidated}
 }
 
+// delivered tells whether a fact is one that webhooks tell.
+func (f FactRecord) delivered() bool { return slices.Contains(WebhookEventTypes(), f.eventType()) }
+
+func checkEventType(v *violations, path string, event FactType) {
+	if !slices.Contains(WebhookEventTypes(), event) {
+		v.add(path, "must be order.created, commission.accrued, balance.low or ticket.validated")
+	}
+}
+
 // checkEvents checks a subscription, and brings it into the order of section 6.1.
 func checkEvents(v *violations, events []FactType) []FactType {
 	all := WebhookEventTypes()
@@ -173,7 +159,7 @@ func checkEvents(v *violations, events []FactType) []FactType {
 	for i, event := range events {
 		switch {
 		case !slices.Contains(all, event):
-			v.add(indexed("events", i), "must be order.created, commission.accrued, balance.low or ticket.validated")
+			checkEventType(v, indexed("events", i), event)
 		case slices.Contains(events[:i], event):
 			v.add(indexed("events", i), "must not repeat an event type")
 		}
@@ -314,95 +300,6 @@ func (o Operator) UpdateWebhookEndpoint(
 		})
 }
 
-// DisableWebhookEndpoint stops an endpoint: nothing that happens meanwhile is delivered to it later, and its pending
-// deliveries become CANCELLED (section 3.5), one whose attempt is in flight when that has failed. One that is disabled
-// already stays as it is. Where many are pending, they are cancelled portion by portion; cut off, the same call again, or
-// [Service.Run], ends the work. It needs COMPANY:webhook:manage.
-func (o Operator) DisableWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
-	var ref WebhookEndpointRef
-	var left bool
-	disabled, err := o.changeEndpoint(ctx, "webhook.disable", id,
-		func(ctx context.Context, tx Tx, at time.Time, endpoint *WebhookEndpointRecord) (err error) {
-			endpoint.Status = WebhookDisabled
-			ref = endpoint.ref()
-			left, err = cancelSome(ctx, tx, at, ref)
-			return err
-		})
-	if err == nil {
-		o.s.couriers.stop(ctx, ref)
-		if left {
-			err = o.s.cancelPending(ctx, ref)
-		}
-	}
-	if err != nil {
-		return WebhookEndpoint{}, err
-	}
-	return disabled, nil
-}
-
-// EnableWebhookEndpoint has an endpoint delivered to again, what happens from now on. What was pending when it was
-// disabled is cancelled before. One that is enabled already stays as it is. It needs COMPANY:webhook:manage.
-func (o Operator) EnableWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
-	for {
-		var ref WebhookEndpointRef
-		var left bool
-		enabled, err := o.changeEndpoint(ctx, "webhook.enable", id,
-			func(ctx context.Context, tx Tx, at time.Time, endpoint *WebhookEndpointRecord) (err error) {
-				ref, left = endpoint.ref(), false
-				if endpoint.Status == WebhookEnabled {
-					return nil
-				}
-				// What a disabling that was cut off has left would be delivered after all.
-				if left, err = cancelSome(ctx, tx, at, ref); err == nil && !left {
-					endpoint.Status = WebhookEnabled
-				}
-				return err
-			})
-		if err == nil && left {
-			err = o.s.cancelPending(ctx, ref)
-		}
-		if err != nil {
-			return WebhookEndpoint{}, err
-		}
-		if !left {
-			return enabled, nil
-		}
-	}
-}
-
-// DeleteWebhookEndpoint removes an endpoint and its secrets, which frees its place among the ten. Its pending deliveries
-// become CANCELLED as those of one that is disabled, and all stay to be seen; none can be replayed. It needs
-// COMPANY:webhook:manage.
-func (o Operator) DeleteWebhookEndpoint(ctx context.Context, id uuid.UUID) error {
-	found, err := o.findEndpoint(ctx, PermissionWebhookManage, id)
-	if err != nil {
-		return err
-	}
-	var left bool
-	err = o.change(ctx, PermissionWebhookManage, found.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			endpoint, err := presentEndpoint(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-			if left, err = cancelSome(ctx, tx, at, endpoint.ref()); err != nil {
-				return err
-			}
-			if err := tx.DeleteWebhookEndpoint(ctx, endpoint.ref()); err != nil {
-				return err
-			}
-			return o.audit(ctx, tx, at, "webhook.delete", endpoint.CompanyID, about("webhook", id),
-				changes{before: endpoint.audited()})
-		})
-	if err == nil {
-		o.s.couriers.stop(ctx, found.ref())
-		if left {
-			err = o.s.cancelPending(ctx, found.ref())
-		}
-	}
-	return err
-}
-
 // endpointRule decides about an endpoint, and changes it.
 type endpointRule func(ctx context.Context, tx Tx, at time.Time, endpoint *WebhookEndpointRecord) error
 
@@ -453,6 +350,20 @@ func presentEndpoint(ctx context.Context, tx ReadTx, id uuid.UUID) (WebhookEndpo
 		err = errEndpointNotFound
 	}
 	return endpoint, err
+}
+
+// enabledEndpoints are a company's endpoints that deliveries go to, by number.
+func enabledEndpoints(
+	ctx context.Context, tx WebhookEndpointReader, companyID uuid.UUID,
+) (map[int64]WebhookEndpointRecord, error) {
+	all, err := tx.ListWebhookEndpoints(ctx, companyID)
+	enabled := make(map[int64]WebhookEndpointRecord, len(all))
+	for _, endpoint := range all {
+		if endpoint.Status == WebhookEnabled {
+			enabled[endpoint.Number] = endpoint
+		}
+	}
+	return enabled, err
 }
 
 // findEndpoint finds an endpoint by its id alone, for an actor that may see it.

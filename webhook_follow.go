@@ -2,19 +2,14 @@ package ticketing
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
-
-// samplePrefix is what the type of a fact that tells of nothing begins with. What is behind it is the event's type.
-const samplePrefix = "sample."
 
 const (
 	defaultFollowed = 100
@@ -26,16 +21,6 @@ const (
 	// time of a group of checkouts, and what two clocks may differ by.
 	followOverlap = 30 * time.Second
 )
-
-// WebhookEvent is an event as it is delivered to endpoints.
-type WebhookEvent struct {
-	ID        uuid.UUID       `json:"id"`
-	Type      FactType        `json:"type"`
-	CreatedAt Time            `json:"createdAt"`
-	Body      json.RawMessage `json:"body"` // the exact bytes, to be signed as they are
-	// Replayed tells that it is delivered again by an operator.
-	Replayed bool `json:"replayed"`
-}
 
 // WebhookPlace is how far [Operator.FollowWebhooks] has told. The zero place begins now. It may be used again, and by one
 // follower at a time.
@@ -71,43 +56,6 @@ func (w *window) move(since time.Time) {
 			delete(w.told, id)
 		}
 	}
-}
-
-// TriggerWebhook makes a sample event of one of the four types, for the endpoints that a real one would go to: it tells of
-// nothing that happened, and [Config.OnFact] is not told of it. It needs COMPANY:webhook:manage.
-func (o Operator) TriggerWebhook(ctx context.Context, companyID uuid.UUID, event FactType) (WebhookEvent, error) {
-	if err := o.allowWrite(PermissionWebhookManage, companyID); err != nil {
-		return WebhookEvent{}, err
-	}
-	var v violations
-	checkEventType(&v, "type", event)
-	if err := v.err(); err != nil {
-		return WebhookEvent{}, err
-	}
-	var made FactRecord
-	id, subject := o.s.newID(), o.s.newID()
-	err := o.share(ctx, PermissionWebhookManage, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
-			made = FactRecord{
-				CompanyID: companyID, At: at, ID: id, Type: samplePrefix + event, Subject: subject,
-				Endpoints: company.WebhookEndpoints,
-			}
-			if err := tx.AppendFacts(ctx, []FactRecord{made}); err != nil {
-				return err
-			}
-			return o.audit(ctx, tx, at, "webhook.trigger", companyID, about("company", companyID),
-				changes{after: map[string]any{"eventType": event, "eventId": id}})
-		})
-	if err != nil {
-		return WebhookEvent{}, err
-	}
-	o.s.Wake()
-	var shown WebhookEvent
-	err = o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		shown, err = only(o.s.showEvents(ctx, tx, []FactRecord{made}))
-		return err
-	})
-	return shown, err
 }
 
 // FollowWebhooks answers with a company's events since a place, and with the place behind them: what happens, whether or
@@ -349,14 +297,6 @@ func (w *window) tell(seen sighting, most int) (told int, all bool) {
 func (w *window) has(id uuid.UUID) bool {
 	_, told := w.told[id]
 	return told
-}
-
-// delivered tells whether a fact is one that webhooks tell.
-func (f FactRecord) delivered() bool { return slices.Contains(WebhookEventTypes(), f.eventType()) }
-
-// eventType is the type that a receiver sees.
-func (f FactRecord) eventType() FactType {
-	return FactType(strings.TrimPrefix(string(f.Type), samplePrefix))
 }
 
 // show makes what was found what is delivered.

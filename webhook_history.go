@@ -2,7 +2,6 @@ package ticketing
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -52,12 +51,6 @@ func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 // upwards is the first whole millisecond that is not before a time: what was created at whole milliseconds lies on the
 // same side of both.
 func upwards(t time.Time) time.Time { return moment(t.Add(time.Millisecond - 1)) }
-
-func checkEventType(v *violations, path string, event FactType) {
-	if !slices.Contains(WebhookEventTypes(), event) {
-		v.add(path, "must be order.created, commission.accrued, balance.low or ticket.validated")
-	}
-}
 
 // scope is what a cursor of the filter's listing is good for.
 func (f DeliveryFilter) scope(companyID uuid.UUID) [16]byte {

@@ -349,17 +349,3 @@ func (r *replayer) audited(deliveries int) any {
 	}
 	return told
 }
-
-// enabledEndpoints are a company's endpoints that deliveries go to, by number.
-func enabledEndpoints(
-	ctx context.Context, tx WebhookEndpointReader, companyID uuid.UUID,
-) (map[int64]WebhookEndpointRecord, error) {
-	all, err := tx.ListWebhookEndpoints(ctx, companyID)
-	enabled := make(map[int64]WebhookEndpointRecord, len(all))
-	for _, endpoint := range all {
-		if endpoint.Status == WebhookEnabled {
-			enabled[endpoint.Number] = endpoint
-		}
-	}
-	return enabled, err
-}

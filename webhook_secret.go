@@ -12,12 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/internal/seal"
+	"github.com/floatgate/ticketing/webhook"
 )
 
-const (
-	webhookSecretPrefix = "svc_whsec_"
-	webhookSecretDomain = "webhook-secret"
-)
+const webhookSecretDomain = "webhook-secret" // of the encryption
 
 // WebhookSecret signs the deliveries of an endpoint: svc_whsec_ and 43 characters, 32 random bytes in unpadded base64url
 // (section 5.2); all of its bytes are the key (section 6.4). However it is printed, logged or marshalled, it shows
@@ -25,7 +23,7 @@ const (
 type WebhookSecret string
 
 // String is what may be seen of it.
-func (WebhookSecret) String() string { return webhookSecretPrefix + "…" }
+func (WebhookSecret) String() string { return webhook.SecretPrefix + "…" }
 
 // Format writes what String answers, whatever the verb.
 func (s WebhookSecret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
@@ -83,6 +81,29 @@ type WebhookSecretResealing struct {
 	Left int `json:"left"`
 }
 
+// WebhookSecretRecord is a version of an endpoint's signing secret as a store keeps it.
+type WebhookSecretRecord struct {
+	CompanyID uuid.UUID
+	Endpoint  int64 // its number
+	Version   int64
+	Secret    string // sealed, see package internal/seal
+	CreatedAt time.Time
+}
+
+// WebhookSecretRef names a version of an endpoint's signing secret.
+type WebhookSecretRef struct {
+	CompanyID uuid.UUID
+	Endpoint  int64
+	Version   int64
+}
+
+// StaleWebhookSecretQuery asks for a part of the signing secrets that were sealed under another key than one.
+type StaleWebhookSecretQuery struct {
+	SecretName string           // of the one
+	After      WebhookSecretRef // zero: from the beginning
+	Limit      int
+}
+
 func (s WebhookSecretRecord) ref() WebhookSecretRef {
 	return WebhookSecretRef{CompanyID: s.CompanyID, Endpoint: s.Endpoint, Version: s.Version}
 }
@@ -98,7 +119,7 @@ func (s *Service) newWebhookSecret() (WebhookSecret, error) {
 	if _, err := io.ReadFull(s.rand, random); err != nil {
 		return "", fmt.Errorf("ticketing: make a webhook secret: %w", err)
 	}
-	return WebhookSecret(webhookSecretPrefix + secretEncoding.EncodeToString(random)), nil
+	return WebhookSecret(webhook.SecretPrefix + secretEncoding.EncodeToString(random)), nil
 }
 
 // sealWebhookSecret encrypts a signing secret under the first secret key.
@@ -132,6 +153,24 @@ func (s *Service) appendSecret(
 		return err
 	}
 	return tx.AppendWebhookSecret(ctx, record)
+}
+
+func findWebhookSecrets(
+	ctx context.Context, tx ReadTx, refs []WebhookSecretRef,
+) (map[WebhookSecretRef]WebhookSecretRecord, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	refs = distinct(refs)
+	found, err := tx.WebhookSecrets(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	secrets := make(map[WebhookSecretRef]WebhookSecretRecord, len(refs))
+	for i, ref := range refs {
+		secrets[ref] = found[i]
+	}
+	return secrets, nil
 }
 
 // PrepareWebhookSecret makes the next secret of an endpoint and shows it, this once; deliveries are signed with the
