@@ -107,6 +107,40 @@ func TestWhatIsReplayed(t *testing.T) {
 	})
 }
 
+// A delivery that is pruned between the look for it and its lock is not found; nothing is made of it, and no act is told.
+func TestADeliveryThatIsPrunedMeanwhileIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	onDesks(t, func(t *testing.T, d *desk) {
+		is := is.New(t)
+		company := d.unverified(t)
+		original := d.delivered(t, d.hook(t, company).ID, 1, failed)[0]
+		pruning := *d
+		pruning.store = beforeStore{d.store, func() {
+			d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+				return second(tx.PruneDeliveries(ctx, company, opening.Add(time.Hour), 9))
+			})
+		}}
+		late := pruning.service(t, secretKey('a')).As(ticketing.Staff("test"))
+		_, err := late.ReplayDelivery(t.Context(), original.ID)
+		is.Equal(code(err), ticketing.CodeNotFound)
+		is.Equal(said(err), "The delivery was not found.")
+		is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), 0)
+		is.Equal(len(d.actsOf(t, company, "webhook.replay")), 0)
+	})
+}
+
+// beforeStore has something else happen before each transaction that writes.
+type beforeStore struct {
+	ticketing.Store
+
+	other func()
+}
+
+func (s beforeStore) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+	s.other()
+	return s.Store.Update(ctx, fn)
+}
+
 // A window is replayed oldest first, each event once for an endpoint; what cannot be replayed is passed over and
 // counted, what was made after it began is left alone, and every transaction is told to the log.
 func TestAWindowIsReplayed(t *testing.T) {
