@@ -196,24 +196,7 @@ func factsLeasedOnce(ctx context.Context, s ticketing.Store) error {
 	if err := appendFacts(ctx, s, facts...); err != nil {
 		return err
 	}
-	var taken [8][]ticketing.FactRecord
-	err := together(ctx, len(taken), func(n int) error {
-		for {
-			some, err := lease(ctx, s, at(100), 3)
-			if err != nil || len(some) == 0 {
-				return err
-			}
-			taken[n] = append(taken[n], some...)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("lease at once: %w", err)
-	}
-	all := slices.Concat(taken[:]...)
-	slices.SortFunc(all, func(a, b ticketing.FactRecord) int { return a.At.Compare(b.At) })
-	// What was passed over while another took it is there for the next.
-	rest, err := lease(ctx, s, at(100), 99)
-	all = append(all, rest...)
+	all, err := takenAtOnce(ctx, func(limit int) ([]ticketing.FactRecord, error) { return lease(ctx, s, at(100), limit) })
 	slices.SortFunc(all, func(a, b ticketing.FactRecord) int { return a.At.Compare(b.At) })
 	return want("leased by anybody", facts).from(all, err)
 }
@@ -340,21 +323,7 @@ func factsTakenOnce(ctx context.Context, s ticketing.Store) error {
 	dispatch := func(ctx context.Context, tx ticketing.Tx, taken []ticketing.FactRecord) error {
 		return tx.DispatchFacts(ctx, taken, false)
 	}
-	var taken [8][]ticketing.FactRecord
-	err = together(ctx, len(taken), func(n int) error {
-		for {
-			some, err := take(ctx, s, 3, dispatch)
-			if err != nil || len(some) == 0 {
-				return err
-			}
-			taken[n] = append(taken[n], some...)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("take at once: %w", err)
-	}
-	rest, err := take(ctx, s, 99, dispatch)
-	all := append(slices.Concat(taken[:]...), rest...)
+	all, err := takenAtOnce(ctx, func(limit int) ([]ticketing.FactRecord, error) { return take(ctx, s, limit, dispatch) })
 	slices.SortFunc(all, func(a, b ticketing.FactRecord) int { return a.At.Compare(b.At) })
 	return want("taken by anybody", facts).from(all, err)
 }

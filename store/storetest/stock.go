@@ -187,20 +187,6 @@ func soldBounded(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-// together runs something several times at once and waits for all of it.
-func together(ctx context.Context, times int, run func(n int) error) error {
-	var running []<-chan error
-	for n := range times {
-		running = append(running, start(func() error { return run(n) }))
-	}
-	var errs []error
-	for _, done := range running {
-		err, waitErr := wait(ctx, "Updates at once", done)
-		errs = append(errs, err, waitErr)
-	}
-	return errors.Join(errs...)
-}
-
 // nobodyOversells lets 24 buyers at 20 admissions in two batches, one each.
 func nobodyOversells(ctx context.Context, s ticketing.Store) error {
 	err := stocked(ctx, s, lots(eventA, lot{"a", 1, 100, onSale, 8, 0}, lot{"a", 2, 100, onSale, 12, 0})...)
