@@ -8,6 +8,7 @@ package delivery
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -45,12 +46,6 @@ const (
 	// A connection over HTTP/2 that says nothing for so long is asked whether it lives: one that was cut without a word
 	// would swallow every delivery to its host.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
-)
-
-// Values of section 6.3.
-const (
-	contentType = "application/json; charset=utf-8"
-	userAgent   = "Service-Webhooks/1.0"
 )
 
 // Resolver finds the addresses of a name; a [net.Resolver] is one. It is called with the network "ip". What it answers is
@@ -106,7 +101,7 @@ func New(config *Config) (*Sender, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
-	timeout := orDefault(config.Timeout, MaxTimeout)
+	timeout := cmp.Or(config.Timeout, MaxTimeout)
 	s := &Sender{timeout: timeout, allowPrivate: config.AllowPrivate}
 	dialer := &safedial.Dialer{
 		Policy:         safedial.Policy{AllowPrivate: config.AllowPrivate, Denied: append([]netip.Prefix(nil), config.Denied...)},
@@ -235,8 +230,8 @@ func (s *Sender) request(ctx context.Context, attempt ticketing.WebhookPost) (*h
 		return nil, &Error{Reason: ReasonURL, text: "the URL cannot be sent to", cause: err}
 	}
 	header := request.Header
-	header.Set("Content-Type", contentType)
-	header.Set("User-Agent", userAgent)
+	header.Set("Content-Type", webhook.ContentType)
+	header.Set("User-Agent", webhook.UserAgent)
 	header.Set(webhook.HeaderEventID, attempt.EventID.String())
 	header.Set(webhook.HeaderEvent, string(attempt.EventType))
 	header.Set(webhook.HeaderDeliveryID, attempt.DeliveryID.String())
@@ -278,11 +273,4 @@ func (s *Sender) Close() error {
 	s.connections.close()
 	s.transport.CloseIdleConnections()
 	return nil
-}
-
-func orDefault(timeout, otherwise time.Duration) time.Duration {
-	if timeout == 0 {
-		return otherwise
-	}
-	return timeout
 }

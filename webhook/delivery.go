@@ -16,6 +16,12 @@ const (
 	HeaderDeliveryID = "X-Service-Delivery-Id"
 )
 
+// What every delivery has in the headers of HTTP (section 6.3).
+const (
+	ContentType = "application/json; charset=utf-8"
+	UserAgent   = "Service-Webhooks/1.0"
+)
+
 // ErrMismatch means that a header names another event, or another type, than the signed body.
 var ErrMismatch = errors.New("webhook: the headers and the body name different events")
 

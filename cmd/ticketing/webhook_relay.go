@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/delivery"
 	"github.com/floatgate/ticketing/webhook"
 )
 
@@ -28,9 +29,8 @@ type relay struct {
 }
 
 const (
-	relayTimeout  = 10 * time.Second
-	maxRelayedTo  = 64 << 10
-	relayUserName = "Service-Webhooks/1.0"
+	relayTimeout   = delivery.MaxTimeout
+	maxRelayAnswer = 64 << 10
 )
 
 func newRelay(to, secret string, roots *x509.CertPool) *relay {
@@ -73,8 +73,8 @@ func (r *relay) send(
 	if err != nil {
 		return 0, err
 	}
-	request.Header.Set("Content-Type", "application/json; charset=utf-8")
-	request.Header.Set("User-Agent", relayUserName)
+	request.Header.Set("Content-Type", webhook.ContentType)
+	request.Header.Set("User-Agent", webhook.UserAgent)
 	request.Header.Set(webhook.HeaderEventID, event.ID.String())
 	request.Header.Set(webhook.HeaderEvent, string(event.Type))
 	request.Header.Set(webhook.HeaderDeliveryID, deliveryID.String())
@@ -84,7 +84,7 @@ func (r *relay) send(
 		return 0, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, response.Body, maxRelayedTo) // Nothing in it matters, not even whether all of it came.
+	_, _ = io.CopyN(io.Discard, response.Body, maxRelayAnswer) // Nothing in it matters, not even whether all of it came.
 	return response.StatusCode, nil
 }
 

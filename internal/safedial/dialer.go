@@ -1,6 +1,7 @@
 package safedial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
 	}
-	lookupCtx, cancel := context.WithTimeout(ctx, orDefault(d.DNSTimeout, defaultDNSTimeout))
+	lookupCtx, cancel := context.WithTimeout(ctx, cmp.Or(d.DNSTimeout, defaultDNSTimeout))
 	defer cancel()
 	type answer struct {
 		addrs []netip.Addr
@@ -163,7 +164,7 @@ func inTurn(addrs []netip.Addr) []netip.Addr {
 // connect tries the addresses, the next one as soon as one failed or took too long, and answers with the first
 // connection.
 func (d *Dialer) connect(ctx context.Context, addrs []netip.Addr, port uint16) (net.Conn, error) {
-	dialCtx, cancel := context.WithTimeout(ctx, orDefault(d.ConnectTimeout, defaultConnectTimeout))
+	dialCtx, cancel := context.WithTimeout(ctx, cmp.Or(d.ConnectTimeout, defaultConnectTimeout))
 	defer cancel()
 	type outcome struct {
 		conn net.Conn
@@ -253,11 +254,4 @@ func caught(err *error) {
 	if value := recover(); value != nil { //nolint:revive // It is deferred itself, which is where recover works.
 		*err = fmt.Errorf("%w: %T", ErrPanicked, value)
 	}
-}
-
-func orDefault(timeout, otherwise time.Duration) time.Duration {
-	if timeout <= 0 {
-		return otherwise
-	}
-	return timeout
 }
