@@ -134,7 +134,8 @@ type Config struct {
 	// a process that has one.
 	Sender Sender
 	// OnExhausted is told of each delivery that became FAILED in this process, after the commit, one after another. It is
-	// told once, and of none that a crash or a full queue of 1,000 kept from it: [Operator.ListDeliveries] has them all. Its context ends after ten seconds. A panic of it is logged and stops nothing. Defaults to nobody.
+	// told once, and of none that a crash or a full queue of 1,000 kept from it: [Operator.ListDeliveries] has them all. Its
+	// context ends after ten seconds. A panic of it is logged and stops nothing. Defaults to nobody.
 	OnExhausted func(ctx context.Context, delivery WebhookDelivery)
 	// WebhookRetention is how long deliveries that are final, their attempts and the bodies of their events are kept.
 	// Defaults to 30 days.
