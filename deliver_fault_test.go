@@ -325,6 +325,24 @@ func (m meter) Int64UpDownCounter(name string, _ ...metric.Int64UpDownCounterOpt
 	return gauge{name: name, meters: m.meters}, nil
 }
 
+func (m meter) Float64Gauge(name string, _ ...metric.Float64GaugeOption) (metric.Float64Gauge, error) {
+	return latest{name: name, meters: m.meters}, nil
+}
+
+// latest is an instrument that tells a value at a time.
+type latest struct {
+	noop.Float64Gauge
+
+	name   string
+	meters *meters
+}
+
+func (l latest) Record(_ context.Context, value float64, _ ...metric.RecordOption) {
+	l.meters.mu.Lock()
+	defer l.meters.mu.Unlock()
+	l.meters.told[l.name] = value
+}
+
 func attributesOf(options []metric.AddOption) (told []string) {
 	set := metric.NewAddConfig(options).Attributes()
 	for _, a := range set.ToSlice() {
@@ -404,6 +422,42 @@ func TestMetricsOfWebhooks(t *testing.T) {
 			"ticketing.webhook.exhausted ticketing.event.type=order.created": 1,
 			"ticketing.webhook.in_flight":                                    0,
 		})
+	})
+}
+
+// What waits to be delivered longer than it should is told by its age: deliveries of an endpoint that has no room for more,
+// and events of which no delivery was made; not what waits for its next attempt.
+func TestTheAgeOfTheBacklogIsTold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, shop *ticketingtest.Shop, in *inbox) {
+		is := is.New(t)
+		h := in.register(t, shop, ticketing.FactOrderCreated)
+		m := &meters{told: make(map[string]float64)}
+		age := func() float64 { return m.read()["ticketing.webhook.backlog.age"] }
+		in.answer(h.ID, answering(500))
+		sellMany(t, shop, 1)
+		svc := sender(t, shop, in, realTime, func(c *ticketing.Config) { c.MeterProvider = m })
+		time.Sleep(40 * time.Second)
+		first := make(chan float64, 1)
+		in.answer(h.ID, func(context.Context, posted) (int, error) {
+			time.Sleep(time.Millisecond) // The look that found it has ended.
+			first <- age()
+			return 500, nil
+		})
+		end := running(t, svc)
+		is.Equal(<-first, 40.0) // While nobody was there.
+		time.Sleep(3 * time.Second)
+		is.Equal(age(), 0.0) // It waits for its second attempt.
+		in.answer(h.ID, hang)
+		time.Sleep(10 * time.Second)
+		shop.Clock.Set(time.Now())
+		sellMany(t, shop, 100)
+		time.Sleep(30 * time.Second)
+		is.True(age() > 25 && age() <= 30)
+		in.answer(h.ID, nil)
+		time.Sleep(time.Minute)
+		is.Equal(age(), 0.0)
+		end()
 	})
 }
 

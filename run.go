@@ -157,7 +157,7 @@ func (w *worker) watch(ctx context.Context) {
 	}
 }
 
-// look hands the work that is due to those who do it.
+// look hands the work that is due to those who do it, and tells how old the oldest of it is that webhooks wait for.
 func (w *worker) look(ctx context.Context) error {
 	asked := []DueWork{{Kind: WorkDispatch}}
 	if w.s.onFact != nil {
@@ -166,8 +166,10 @@ func (w *worker) look(ctx context.Context) error {
 	if w.courier != nil {
 		asked = append(asked, DueWork{Kind: WorkDeliver})
 	}
+	now := w.s.now()
+	oldest := now
 	for len(asked) > 0 {
-		due, err := w.s.dueWork(ctx, WorkQuery{At: w.s.now(), After: asked, Limit: lookBatch})
+		due, err := w.s.dueWork(ctx, WorkQuery{At: now, After: asked, Limit: lookBatch})
 		if err != nil {
 			return err
 		}
@@ -175,6 +177,9 @@ func (w *worker) look(ctx context.Context) error {
 		for _, work := range due {
 			counts[work.Kind]++
 			last[work.Kind] = work
+			if work.Kind != WorkTell && work.Since.Before(oldest) {
+				oldest = work.Since
+			}
 			switch work.Kind {
 			case WorkDispatch:
 				w.dispatches.add(work.CompanyID)
@@ -191,6 +196,9 @@ func (w *worker) look(ctx context.Context) error {
 				asked = append(asked, last[kind])
 			}
 		}
+	}
+	if w.courier != nil {
+		w.s.telemetry.backlog.Record(ctx, now.Sub(oldest).Seconds())
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ const scopeName = "github.com/floatgate/ticketing"
 // neither a company, a key nor a buyer.
 //
 // Of webhooks it tells the attempts, by outcome (succeeded, failed or timeout), and how long they took, the time from the
-// fact to its acceptance, how many deliveries are exhausted, by type of event, and how many attempts are in flight.
+// fact to its acceptance, how many deliveries are exhausted, by type of event, and how many attempts are in flight; and
+// where Run sends them, at each look for work, how long the oldest that is due has waited.
 type telemetry struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
@@ -29,6 +30,7 @@ type telemetry struct {
 	age       metric.Float64Histogram
 	exhausted metric.Int64Counter
 	flying    metric.Int64UpDownCounter
+	backlog   metric.Float64Gauge
 }
 
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (telemetry, error) {
@@ -40,7 +42,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 	}
 	meter := meters.Meter(scopeName)
 	t := telemetry{tracer: tracers.Tracer(scopeName)}
-	var errs [6]error
+	var errs [7]error
 	t.duration, errs[0] = meter.Float64Histogram("ticketing.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("How long an operation of the data plane took, its transaction included."))
 	t.attempts, errs[1] = meter.Int64Counter("ticketing.webhook.attempts",
@@ -53,6 +55,8 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 		metric.WithDescription("Deliveries that failed for good."))
 	t.flying, errs[5] = meter.Int64UpDownCounter("ticketing.webhook.in_flight",
 		metric.WithDescription("Attempts to deliver a webhook that wait for an answer."))
+	t.backlog, errs[6] = meter.Float64Gauge("ticketing.webhook.backlog.age", metric.WithUnit("s"),
+		metric.WithDescription("How long the oldest delivery that is due, or event of which none was made yet, has waited."))
 	return t, errors.Join(errs[:]...)
 }
 

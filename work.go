@@ -24,6 +24,9 @@ type DueWork struct {
 	Kind      WorkKind
 	CompanyID uuid.UUID
 	Endpoint  int64 // its number; zero for the other kinds
+	// Since is what the longest due of it is from: the DueAt of a delivery to send, the CreatedAt of one to remove, the At
+	// of a fact. A query does not look at it.
+	Since time.Time
 }
 
 // WorkQuery asks what is due.

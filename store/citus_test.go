@@ -251,10 +251,10 @@ func TestDistributedLookUps(t *testing.T) {
 		due, err := tx.DueWork(ctx, query)
 		is.NoErr(err)
 		all := []ticketing.DueWork{
-			{Kind: ticketing.WorkDispatch, CompanyID: company},
-			{Kind: ticketing.WorkTell, CompanyID: other},
-			{Kind: ticketing.WorkDeliver, CompanyID: company, Endpoint: 1},
-			{Kind: ticketing.WorkDeliver, CompanyID: other, Endpoint: 2},
+			{Kind: ticketing.WorkDispatch, CompanyID: company, Since: minute(1)},
+			{Kind: ticketing.WorkTell, CompanyID: other, Since: minute(0)},
+			{Kind: ticketing.WorkDeliver, CompanyID: company, Endpoint: 1, Since: minute(3)},
+			{Kind: ticketing.WorkDeliver, CompanyID: other, Endpoint: 2, Since: minute(3)},
 		}
 		is.Equal(due, all)
 		query.Limit = 1

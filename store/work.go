@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +25,7 @@ type waiting struct {
 	after   []any
 	due     string // true of what is due
 	args    []any  // of due
-	order   string // the rest of the index
+	order   string // the rest of the index, which begins with a time
 }
 
 // waitingFor is nothing for a kind that is not known.
@@ -85,15 +87,21 @@ func (w waiting) next(engine engine, place ...string) string {
 	return strings.Join(next, ", ")
 }
 
-// has tells whether some of the work at a place is due. The order names the index again, and the offset keeps the planner
-// of PostgreSQL from reading all work of all places at once.
-func (w waiting) has(engine engine, place string) string {
+// since is what the longest due of the work at a place is from, NULL where none is due. The order names the index again,
+// and the offset keeps the planner of PostgreSQL from reading all work of all places at once.
+func (w waiting) since(engine engine, place string) string {
 	same := make([]string, len(w.columns))
 	for i, column := range w.columns {
 		same[i] = " AND " + w.table + "." + column + " = " + place + "." + column
 	}
-	return "EXISTS (SELECT 1" + w.from(engine) + strings.Join(same, "") + " AND " + w.due + " ORDER BY " +
+	return "(SELECT " + w.time() + w.from(engine) + strings.Join(same, "") + " AND " + w.due + " ORDER BY " +
 		w.order + " LIMIT 1 OFFSET 0)"
+}
+
+// time is the column that the rest of the index begins with.
+func (w waiting) time() string {
+	first, _, _ := strings.Cut(w.order, ",")
+	return first
 }
 
 // steps go from one company, or endpoint, to the next through the index, so that a long queue of one costs no more than a
@@ -111,37 +119,41 @@ func (w waiting) steps(engine engine, limit int) (text string, args []any) {
 	text = from + " (" + columns + ") AS (SELECT " + marks(w.columns) + "), " +
 		w.name + " (" + columns + ", found) AS (SELECT " + w.next(engine, at(from)...) + ", 0 FROM " + from + `
 		UNION ALL
-		SELECT ` + w.next(engine, at("w")...) + ", w.found + CASE WHEN " + w.has(engine, "w") + ` THEN 1 ELSE 0 END
+		SELECT ` + w.next(engine, at("w")...) + ", w.found + CASE WHEN " + w.since(engine, "w") + ` IS NOT NULL THEN 1 ELSE 0 END
 		FROM ` + w.name + " AS w WHERE w.company_id IS NOT NULL AND w.found < ?)"
 	return text, append(slices.Concat(w.after, w.args), limit)
 }
 
-// found is what the steps found.
+// found is what the steps found. The limit, which bounds nothing, has each place looked at once and not again for the
+// condition.
 func (w waiting) found(engine engine, limit int) (text string, args []any) {
-	return "SELECT ?, " + w.shown() + " FROM " + w.name + " WHERE company_id IS NOT NULL AND found < ? AND " +
-		w.has(engine, w.name), slices.Concat([]any{int(w.kind), limit}, w.args)
+	return "SELECT ?, " + w.shown() + " FROM (SELECT " + strings.Join(w.columns, ", ") + ", " + w.since(engine, w.name) +
+			" AS since FROM " + w.name + " WHERE company_id IS NOT NULL AND found < ? LIMIT " + strconv.Itoa(math.MaxInt32) +
+			") AS f WHERE since IS NOT NULL",
+		slices.Concat([]any{int(w.kind)}, w.args, []any{limit})
 }
 
 // plain is the same without steps.
 func (w waiting) plain(engine engine, limit int) (text string, args []any) {
 	columns := strings.Join(w.columns, ", ")
-	return "SELECT ?, " + w.shown() + " FROM (SELECT DISTINCT " + columns + w.from(engine) + " AND (" + columns + ") > (" +
-			marks(w.columns) + ") AND " + w.due + " ORDER BY " + columns + " LIMIT ?) AS " + w.name,
+	return "SELECT ?, " + w.shown() + " FROM (SELECT " + columns + ", min(" + w.time() + ") AS since" + w.from(engine) +
+			" AND (" + columns + ") > (" + marks(w.columns) + ") AND " + w.due + " GROUP BY " + columns + " ORDER BY " +
+			columns + " LIMIT ?) AS " + w.name,
 		slices.Concat([]any{int(w.kind)}, w.after, w.args, []any{limit})
 }
 
 func (w waiting) shown() string {
 	if len(w.columns) == 1 {
-		return "company_id, 0"
+		return "company_id, 0, since"
 	}
-	return strings.Join(w.columns, ", ")
+	return strings.Join(w.columns, ", ") + ", since"
 }
 
 // DueWork answers with whose work is due, by kind, company and endpoint. A distributed engine takes no steps across its
 // nodes: it is asked plainly.
 func (s *session) DueWork(ctx context.Context, ask ticketing.WorkQuery) ([]ticketing.DueWork, error) {
 	scan := func(row *sql.Rows, d *ticketing.DueWork) error {
-		return row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint)
+		return row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint, (*moment)(&d.Since))
 	}
 	var with, parts []string
 	var withArgs, partArgs []any

@@ -74,11 +74,11 @@ func Quantiles(latencies []time.Duration, parts ...float64) (quantiles []time.Du
 // WriteFile writes a file whole or not at all.
 var WriteFile = writeFile
 
-// Serving is what a server's flags make of a service, and its metrics.
-func Serving() (cfg *ticketing.Config, told func(context.Context) string, closeSender func(), err error) {
+// Serving is what the flags of a server, which delivers or not, make of a service, and its metrics.
+func Serving(delivers bool) (cfg *ticketing.Config, told func(context.Context) string, closeSender func(), err error) {
 	m := newMetrics()
 	cfg = &ticketing.Config{}
-	closeSender, err = new(sending).configure(cfg, m.webhooks)
+	closeSender, err = (&sending{NoWebhooks: !delivers}).configure(cfg, m.webhooks)
 	told = func(ctx context.Context) string {
 		answer := httptest.NewRecorder()
 		m.handler().ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody))

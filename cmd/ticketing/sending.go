@@ -26,7 +26,7 @@ func (s *sending) configure(cfg *ticketing.Config, m *webhookMetrics) (func(), e
 	cfg.AllowPrivateWebhooks = s.WebhookAllowPrivate
 	cfg.WebhookRetention, cfg.FactRetention = cmp.Or(s.WebhookRetention.Duration, longestRetention),
 		s.FactRetention.Duration
-	cfg.MeterProvider = exhaustedMeters{counter: m.exhausted}
+	cfg.MeterProvider = webhookMeters{metrics: m}
 	if s.NoWebhooks {
 		return func() {}, nil
 	}
@@ -35,6 +35,7 @@ func (s *sending) configure(cfg *ticketing.Config, m *webhookMetrics) (func(), e
 		return nil, fmt.Errorf("webhooks: %w", err)
 	}
 	cfg.Sender = countedSender{Sender: sender, metrics: m}
+	m.delivers()
 	return func() { _ = sender.Close() }, nil
 }
 

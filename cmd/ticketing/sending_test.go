@@ -195,6 +195,7 @@ func TestWebhookMetrics(t *testing.T) {
 		`ticketing_webhook_attempts_total{outcome="2xx",type="order.created"} 0`,
 		`ticketing_webhook_exhausted_total{type="balance.low"} 0`,
 		"ticketing_webhook_attempts_in_flight 0", "ticketing_webhook_attempt_duration_seconds_count 0",
+		"ticketing_webhook_backlog_age_seconds 0",
 	} {
 		is.True(strings.Contains(untold, want))
 	}
@@ -294,11 +295,28 @@ func (away) Post(context.Context, ticketing.WebhookPost) (int, error) {
 	return http.StatusBadGateway, nil
 }
 
+// The age of what waits is told by servers that deliver: one that does not would say that nothing waits.
+func TestBacklogIsToldByWhoDelivers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const age = "ticketing_webhook_backlog_age_seconds "
+	cfg, told, closeSender, err := program.Serving(true)
+	is.NoErr(err)
+	t.Cleanup(closeSender)
+	gauge, err := cfg.MeterProvider.Meter("").Float64Gauge("ticketing.webhook.backlog.age")
+	is.NoErr(err)
+	gauge.Record(t.Context(), 12.5)
+	is.True(strings.Contains(told(t.Context()), "\n"+age+"12.5\n"))
+	_, untold, _, err := program.Serving(false)
+	is.NoErr(err)
+	is.True(!strings.Contains(untold(t.Context()), age))
+}
+
 // Every dead letter is counted, by type, after its eighth attempt and not before.
 func TestDeadLettersAreCounted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	cfg, told, closeSender, err := program.Serving()
+	cfg, told, closeSender, err := program.Serving(true)
 	is.NoErr(err)
 	t.Cleanup(closeSender)
 	now := time.Date(2026, 1, 31, 17, 5, 0, 0, time.UTC)

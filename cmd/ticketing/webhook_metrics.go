@@ -20,6 +20,8 @@ type webhookMetrics struct {
 	duration  prometheus.Histogram
 	inFlight  prometheus.Gauge
 	exhausted *prometheus.CounterVec
+	backlog   prometheus.Gauge // of a server that delivers
+	registry  *prometheus.Registry
 }
 
 // outcomes are what may come of an attempt: the class of the receiver's status, or why there is none.
@@ -48,6 +50,7 @@ func outcomeOf(status int, err error) string {
 
 func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 	m := &webhookMetrics{
+		registry: registry,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_webhook_attempts_total",
 			Help: "Attempts to deliver a webhook, by type of event and by what came of it: 2xx, which is a success, 3xx, 4xx, " +
@@ -65,6 +68,10 @@ func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 			Name: "ticketing_webhook_exhausted_total",
 			Help: "Deliveries that failed for good, after their last attempt, by type of event.",
 		}, []string{"type"}),
+		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ticketing_webhook_backlog_age_seconds",
+			Help: "How long the oldest delivery that is due, or event of which none was made yet, has waited.",
+		}),
 	}
 	// What is counted begins with zero, so that the first one is seen as a change.
 	for _, kind := range ticketing.WebhookEventTypes() {
@@ -77,31 +84,53 @@ func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 	return m
 }
 
-// exhaustedMeters hands what the service counts of deliveries that failed for good on to Prometheus, and nothing else. The
-// service tells a function of the host's of each, too, but not of all where it is slow.
-type exhaustedMeters struct {
+// delivers has the age of the backlog told: a server that does not deliver knows nothing of it, and shall not say zero.
+func (m *webhookMetrics) delivers() { m.registry.MustRegister(m.backlog) }
+
+// webhookMeters hands on to Prometheus what the service alone knows: the deliveries that failed for good, of which it tells
+// a function of the host's, too, but not of all where that is slow, and the age of the backlog.
+type webhookMeters struct {
 	noop.MeterProvider
 
-	counter *prometheus.CounterVec
+	metrics *webhookMetrics
 }
 
 // Meter is the only one.
-func (m exhaustedMeters) Meter(string, ...metric.MeterOption) metric.Meter {
-	return exhaustedMeter{counter: m.counter}
+func (m webhookMeters) Meter(string, ...metric.MeterOption) metric.Meter {
+	return webhookMeter{metrics: m.metrics}
 }
 
-type exhaustedMeter struct {
+type webhookMeter struct {
 	noop.Meter
 
-	counter *prometheus.CounterVec
+	metrics *webhookMetrics
 }
 
 // Int64Counter is one that counts where it is that of dead letters.
-func (m exhaustedMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+func (m webhookMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
 	if name != "ticketing.webhook.exhausted" {
 		return noop.Int64Counter{}, nil
 	}
-	return exhaustedCounter{counter: m.counter}, nil
+	return exhaustedCounter{counter: m.metrics.exhausted}, nil
+}
+
+// Float64Gauge is one that tells where it is that of the backlog.
+func (m webhookMeter) Float64Gauge(name string, _ ...metric.Float64GaugeOption) (metric.Float64Gauge, error) {
+	if name != "ticketing.webhook.backlog.age" {
+		return noop.Float64Gauge{}, nil
+	}
+	return backlogGauge{gauge: m.metrics.backlog}, nil
+}
+
+type backlogGauge struct {
+	noop.Float64Gauge
+
+	gauge prometheus.Gauge
+}
+
+// Record tells the age.
+func (g backlogGauge) Record(_ context.Context, age float64, _ ...metric.RecordOption) {
+	g.gauge.Set(age)
 }
 
 type exhaustedCounter struct {

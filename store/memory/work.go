@@ -23,27 +23,34 @@ func (r reading) DueWork(ctx context.Context, query ticketing.WorkQuery) ([]tick
 			switch after.Kind {
 			case ticketing.WorkDispatch:
 				due = append(due, some(s.outbox.undispatched, after, query.Limit, ofCompany,
-					func(uuid.UUID) bool { return true })...)
+					func(id uuid.UUID) []ticketing.Position { return s.outbox.byCompany[id].undispatched.first(1) })...)
 			case ticketing.WorkTell:
 				due = append(due, some(s.outbox.untold, after, query.Limit, ofCompany,
-					func(id uuid.UUID) bool { return len(s.outbox.byCompany[id].free(query.At, 1)) > 0 })...)
+					func(id uuid.UUID) []ticketing.Position { return s.outbox.byCompany[id].free(query.At, 1) })...)
 			case ticketing.WorkDeliver:
 				due = append(due, some(s.deliveries.waiting, after, query.Limit, ofEndpoint,
-					func(ref ticketing.WebhookEndpointRef) bool { return s.deliveries.due(ref, query.At) })...)
+					func(ref ticketing.WebhookEndpointRef) []ticketing.Position { return s.deliveries.due(ref, query.At) })...)
 			case ticketing.WorkPrune:
 				due = append(due, some(companiesOf(s.deliveries.ofCompany), after, query.Limit, ofCompany,
-					func(id uuid.UUID) bool { return s.deliveries.prunable(id, query.At, 1) != nil })...)
+					func(id uuid.UUID) []ticketing.Position {
+						return each(s.deliveries.prunable(id, query.At, 1), deliveryPlace)
+					})...)
 			case ticketing.WorkPruneFacts:
 				due = append(due, some(companiesOf(s.outbox.byCompany), after, query.Limit, ofCompany,
-					func(id uuid.UUID) bool { return s.outbox.byCompany[id].prunable(query.At, 1) != nil })...)
+					func(id uuid.UUID) []ticketing.Position { return s.outbox.byCompany[id].prunable(query.At, 1) })...)
 			}
 		}
 		return due
 	})
 }
 
-func (d *deliveries) due(endpoint ticketing.WebhookEndpointRef, at time.Time) bool {
-	return !d.pending[endpoint].keys[0].at.After(at)
+// due is the time of the longest due delivery of an endpoint, if one is due.
+func (d *deliveries) due(endpoint ticketing.WebhookEndpointRef, at time.Time) []ticketing.Position {
+	first := d.pending[endpoint].keys[0]
+	if first.at.After(at) {
+		return nil
+	}
+	return []ticketing.Position{{At: first.at}}
 }
 
 func ofCompany(work ticketing.DueWork, id uuid.UUID) ticketing.DueWork {
@@ -63,10 +70,10 @@ func companiesOf[V any](table map[uuid.UUID]V) *index[uuid.UUID] {
 	})}
 }
 
-// some is the work of the first keys behind one that have something due.
+// some is the work of the first keys behind one that have something due: first answers with the first of it.
 func some[K any](
 	waiting *index[K], after ticketing.DueWork, limit int, of func(ticketing.DueWork, K) ticketing.DueWork,
-	has func(K) bool,
+	first func(K) []ticketing.Position,
 ) []ticketing.DueWork {
 	from, _ := slices.BinarySearchFunc(waiting.keys, after, func(key K, after ticketing.DueWork) int {
 		work := of(after, key)
@@ -78,8 +85,10 @@ func some[K any](
 		if len(due) >= limit {
 			break
 		}
-		if has(key) {
-			due = append(due, of(after, key))
+		if found := first(key); len(found) > 0 {
+			work := of(after, key)
+			work.Since = found[0].At
+			due = append(due, work)
 		}
 	}
 	return due

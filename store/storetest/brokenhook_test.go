@@ -90,6 +90,9 @@ func brokenHooks() []broken {
 		reads("takes claimed deliveries for due", "work/a delivery is due when its time has come", func(tx ticketing.ReadTx) ticketing.ReadTx {
 			return impatient{tx}
 		}),
+		reads("takes the youngest work for the oldest", "work/is due by kind, company and endpoint, in pages", func(tx ticketing.ReadTx) ticketing.ReadTx {
+			return youngest{tx}
+		}),
 	}
 }
 
@@ -393,4 +396,15 @@ type impatient struct{ ticketing.ReadTx }
 func (i impatient) DueWork(ctx context.Context, query ticketing.WorkQuery) ([]ticketing.DueWork, error) {
 	query.At = query.At.Add(time.Hour)
 	return i.ReadTx.DueWork(ctx, query)
+}
+
+// youngest tells since when the youngest of the work waits.
+type youngest struct{ ticketing.ReadTx }
+
+func (y youngest) DueWork(ctx context.Context, query ticketing.WorkQuery) ([]ticketing.DueWork, error) {
+	due, err := y.ReadTx.DueWork(ctx, query)
+	for i := range due {
+		due[i].Since = query.At
+	}
+	return due, err
 }

@@ -18,7 +18,7 @@ func outboxKinds() []record {
 		return func(ctx context.Context, tx ticketing.ReadTx) error {
 			var due []ticketing.DueWork
 			if len(listed) > 0 {
-				due = []ticketing.DueWork{{Kind: ticketing.WorkDispatch, CompanyID: companyA}}
+				due = []ticketing.DueWork{{Kind: ticketing.WorkDispatch, CompanyID: companyA, Since: kept.At}}
 			}
 			return errors.Join(
 				want("ListFacts", listed).from(tx.ListFacts(ctx, companyA, ticketing.Position{}, 9)),

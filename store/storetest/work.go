@@ -38,26 +38,28 @@ func workDue(ctx context.Context, s ticketing.Store) error {
 		delivery.Endpoint = endpoint
 		return delivery
 	}
+	// The one that was made first is due last.
+	early, late := of(companyA, 2, 32), of(companyA, 2, 33)
+	early.DueAt, late.DueAt, late.CreatedAt = at(6), at(5), at(1)
 	undispatched := []ticketing.FactRecord{
 		factRecord(companyB, 10, at(0)), factRecord(companyA, 10, at(1)), factRecord(companyA, 11, at(2)),
 	}
 	err := errors.Join(
 		share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, undispatched) }),
-		appendFacts(ctx, s, factRecord(companyB, 20, at(0)), factRecord(companyA, 20, at(0))),
-		keepDeliveries(ctx, s, of(companyB, 1, 30), of(companyA, 10, 31), of(companyA, 2, 32), of(companyA, 2, 33),
-			of(companyB, 7, 34)),
+		appendFacts(ctx, s, factRecord(companyB, 20, at(4)), factRecord(companyA, 20, at(3)), factRecord(companyA, 21, at(5))),
+		keepDeliveries(ctx, s, of(companyB, 1, 30), of(companyA, 10, 31), early, late, of(companyB, 7, 34)),
 	)
 	if err != nil {
 		return err
 	}
 	kinds := map[ticketing.WorkKind][]ticketing.DueWork{
-		ticketing.WorkDispatch: {{CompanyID: companyA}, {CompanyID: companyB}},
-		ticketing.WorkTell:     {{CompanyID: companyA}, {CompanyID: companyB}},
+		ticketing.WorkDispatch: {{CompanyID: companyA, Since: at(1)}, {CompanyID: companyB, Since: at(0)}},
+		ticketing.WorkTell:     {{CompanyID: companyA, Since: at(3)}, {CompanyID: companyB, Since: at(4)}},
 		ticketing.WorkDeliver: {
-			{CompanyID: companyA, Endpoint: 2},
-			{CompanyID: companyA, Endpoint: 10},
-			{CompanyID: companyB, Endpoint: 1},
-			{CompanyID: companyB, Endpoint: 7},
+			{CompanyID: companyA, Endpoint: 2, Since: at(5)},
+			{CompanyID: companyA, Endpoint: 10, Since: at(0)},
+			{CompanyID: companyB, Endpoint: 1, Since: at(0)},
+			{CompanyID: companyB, Endpoint: 7, Since: at(0)},
 		},
 	}
 	var all, first []ticketing.DueWork
@@ -93,17 +95,19 @@ func deliveryDue(ctx context.Context, s ticketing.Store) error {
 	if err := keepDeliveries(ctx, s, first, second); err != nil {
 		return err
 	}
-	work := []ticketing.DueWork{{Kind: ticketing.WorkDeliver, CompanyID: companyA, Endpoint: 1}}
+	work := func(since time.Time) []ticketing.DueWork {
+		return []ticketing.DueWork{{Kind: ticketing.WorkDeliver, CompanyID: companyA, Endpoint: 1, Since: since}}
+	}
 	is := func(expected string, when time.Time, wanted []ticketing.DueWork) func() error {
 		return func() error { return want(expected, wanted).from(read(ctx, s, due(when, 9, allWork()...))) }
 	}
 	return steps(
-		is("before its time", at(49), nil), is("at its time", at(50), work),
+		is("before its time", at(49), nil), is("at its time", at(50), work(at(50))),
 		func() error { return updateDeliveries(ctx, s, final(first, ticketing.DeliveryFailed)) },
-		is("when the first is final", at(59), nil), is("at the time of the second", at(60), work),
+		is("when the first is final", at(59), nil), is("at the time of the second", at(60), work(at(60))),
 		func() error { _, err := claimDeliveries(ctx, s, at(60), 9); return err },
 		is("while it is claimed", at(60).Add(999*time.Millisecond), nil),
-		is("when the claim runs out", at(60).Add(time.Second), work),
+		is("when the claim runs out", at(60).Add(time.Second), work(at(60).Add(time.Second))),
 	)
 }
 
@@ -125,9 +129,9 @@ func pruneDue(ctx context.Context, s ticketing.Store) error {
 	is := func(expected string, seconds int, wanted ...ticketing.DueWork) error {
 		return want(expected, wanted).from(read(ctx, s, due(at(seconds), 9, prune...)))
 	}
-	a := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyA}
-	b := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyB}
-	facts := ticketing.DueWork{Kind: ticketing.WorkPruneFacts, CompanyID: companyB}
+	a := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyA, Since: at(4)}
+	b := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyB, Since: at(5)}
+	facts := ticketing.DueWork{Kind: ticketing.WorkPruneFacts, CompanyID: companyB, Since: at(4)}
 	return steps(
 		func() error { return is("before", 4) },
 		func() error { return is("a delivery", 5, a) }, // The fact is not handled yet.
@@ -164,6 +168,7 @@ func workWaits(ctx context.Context, s ticketing.Store) error {
 		return err
 	}
 	return want("the one of each kind that is due", []ticketing.DueWork{
-		{Kind: ticketing.WorkTell, CompanyID: companyB}, {Kind: ticketing.WorkDeliver, CompanyID: companyB, Endpoint: 1},
+		{Kind: ticketing.WorkTell, CompanyID: companyB, Since: at(0)},
+		{Kind: ticketing.WorkDeliver, CompanyID: companyB, Endpoint: 1, Since: at(0)},
 	}).from(read(ctx, s, due(at(9), 1, allWork()...)))
 }
