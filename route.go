@@ -194,7 +194,7 @@ func (c *courier) grant() {
 			if r.failures >= failingAfter {
 				failing = append(failing, r)
 			}
-			if c.known > maxRoutes && r.more == 0 && r.flying == 0 && len(r.queue) == 0 {
+			if c.known > maxRoutes && r.more == 0 && r.flying+r.answered == 0 && len(r.queue) == 0 {
 				delete(of, number)
 				c.known--
 			}
