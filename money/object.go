@@ -29,14 +29,15 @@ func (a Amount) AppendJSON(b []byte) []byte {
 }
 
 // UnmarshalJSON reads back what [Amount.MarshalJSON] wrote, from
-// -[MaxBalance] to [MaxBalance]. It is for results and exports of the service
-// itself; a client's money is a string, which [Parse] reads.
+// -[MaxBalance] to [MaxBalance]. It is for results, exports and answers of the
+// service itself; a client's money is a string, which [Parse] reads.
 //
 // Spaces between the tokens and the order of the members are free, as JSON
-// has it. All else is strict: both members once, their names in this case, no
-// other member, exactly two decimals, no "-0.00", the currency "NGN". A null
-// is refused, too, though package json would have it change nothing. The
-// error is [ErrObject], and a keeps its value.
+// has it, and other members are ignored, since a later service may add them
+// (section 9). All else is strict: both members once, their names in this case,
+// exactly two decimals, no "-0.00", the currency "NGN". A null is refused, too,
+// though package json would have it change nothing. The error is [ErrObject],
+// and a keeps its value.
 func (a *Amount) UnmarshalJSON(data []byte) error {
 	members, ok := objectMembers(data)
 	if !ok || members["currency"] != Currency {
@@ -50,10 +51,9 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// objectMembers reads an object of exactly two members, both strings; if it
-// names one twice, the other one is missing. It goes token by token, since
-// decoding into a struct or a map would accept duplicates beside both, and
-// into a struct also names in another case.
+// objectMembers reads amount and currency of an object, both strings; it goes
+// token by token, since decoding into a struct or a map would accept one that
+// is there twice, and into a struct also names in another case.
 func objectMembers(data []byte) (map[string]string, bool) {
 	const count = 2
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -61,13 +61,20 @@ func objectMembers(data []byte) (map[string]string, bool) {
 		return nil, false
 	}
 	members := make(map[string]string, count)
-	for range count {
+	for decoder.More() {
 		name, ok := stringToken(decoder)
 		if !ok {
 			return nil, false
 		}
+		if name != "amount" && name != "currency" {
+			var ignored json.RawMessage
+			if decoder.Decode(&ignored) != nil {
+				return nil, false
+			}
+			continue
+		}
 		value, ok := stringToken(decoder)
-		if !ok {
+		if _, twice := members[name]; twice || !ok {
 			return nil, false
 		}
 		members[name] = value
