@@ -1,6 +1,15 @@
 package client
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
@@ -33,6 +42,44 @@ func clearable[T comparable](m members, name string, value *T) {
 		return
 	}
 	m[name] = *value
+}
+
+// encode is the body of a request, nil for none. What is no text would be sent as other text than was asked for; it is
+// refused as the library refuses it.
+func encode(m members) ([]byte, error) {
+	if m == nil {
+		return nil, nil
+	}
+	if wrong := broken(nil, "", reflect.ValueOf(m)); len(wrong) > 0 {
+		return nil, ticketing.Invalid(wrong...)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("client: encode the request: %w", err)
+	}
+	return body, nil
+}
+
+// broken adds a violation for each text of a value that is not valid UTF-8.
+func broken(found []ticketing.Violation, path string, value reflect.Value) []ticketing.Violation {
+	switch value.Kind() { //nolint:exhaustive // The other kinds hold no text.
+	case reflect.Interface:
+		return broken(found, path, value.Elem())
+	case reflect.Map:
+		m := value.Interface().(members)
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			found = broken(found, strings.TrimPrefix(path+"."+name, "."), reflect.ValueOf(m[name]))
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			found = broken(found, path+"["+strconv.Itoa(i)+"]", value.Index(i))
+		}
+	case reflect.String:
+		if !utf8.ValidString(value.String()) {
+			found = append(found, ticketing.Violation{Message: path + ": must be valid UTF-8"})
+		}
+	}
+	return found
 }
 
 func eventBody(p ticketing.CreateEventParams) members {

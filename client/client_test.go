@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -316,6 +314,10 @@ func TestNewRefuses(t *testing.T) {
 			is.True(!strings.Contains(err.Error(), "secret"))
 		})
 	}
+	for _, agent := range []string{"a\nb", "a\x7f", "é"} {
+		_, err := client.New(good, "key", &client.Config{UserAgent: agent})
+		is.New(t).True(err != nil)
+	}
 }
 
 // The client brings nothing into a program that the library does not bring, but what the standard library has.
@@ -343,111 +345,4 @@ func TestImports(t *testing.T) {
 	for path := range list(".") {
 		is.True(root[path] || path == "github.com/floatgate/ticketing/client") // path is one of the library's own
 	}
-}
-
-// The document is checked before anything else is sent, with no key, and once.
-func TestContractIsCheckedFirst(t *testing.T) {
-	t.Parallel()
-	const page = `<!doctype html><title>Tickets</title>`
-	for name, test := range map[string]struct {
-		status int
-		body   string
-		right  bool
-	}{
-		"it is":         {200, `{"info":{"title":"Service Public API","version":"1"}}`, true},
-		"another title": {200, `{"info":{"title":"Pet Store","version":"1"}}`, false},
-		"a version 2":   {200, `{"info":{"title":"Service Public API","version":"2"}}`, false},
-		"a page":        {200, page, false},
-		"nothing":       {200, ``, false},
-		"not there":     {404, page, false},
-		"forbidden":     {403, page, false},
-		"elsewhere":     {302, ``, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			asked := make(chan *http.Request, 10)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked <- r
-				if r.URL.Path != "/v1/openapi.json" {
-					w.WriteHeader(http.StatusNotFound)
-					return
-				}
-				w.Header().Set("Location", "https://elsewhere.example")
-				w.WriteHeader(test.status)
-				_, _ = w.Write([]byte(test.body))
-			}))
-			t.Cleanup(server.Close)
-			api := dial(t, server.URL+"/v1/", "key")
-			for range 2 {
-				_, err := api.GetOrder(t.Context(), uuid.New())
-				is.Equal(errors.Is(err, client.ErrContract), !test.right)
-				is.Equal(errors.Is(api.Verify(t.Context()), client.ErrContract), !test.right)
-			}
-			close(asked)
-			documents := 0
-			for r := range asked {
-				if r.URL.Path == "/v1/openapi.json" {
-					is.Equal(r.Header.Get("Authorization"), "")
-					documents++
-					continue
-				}
-				is.True(test.right)
-				is.Equal(r.Header.Get("Authorization"), "Bearer key")
-			}
-			is.True(documents == 1 || !test.right)
-		})
-	}
-}
-
-// A redirect is an answer like any other: nothing of the call, and no key, goes where it points to.
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("the redirect was followed")
-	}))
-	t.Cleanup(elsewhere.Close)
-	shop := ticketingtest.New(t, nil)
-	handler := httpapi.New(shop.Service, nil)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/openapi.json") {
-			handler.ServeHTTP(w, r)
-			return
-		}
-		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
-	}))
-	t.Cleanup(server.Close)
-	_, err := dial(t, server.URL+httpapi.DefaultPrefix, shop.APIKey).Checkout(t.Context(), "cart-0001", ticketing.CheckoutParams{})
-	refused, ok := errors.AsType[*client.Error](err)
-	is.True(ok)
-	is.Equal(refused.Status, http.StatusTemporaryRedirect)
-	is.Equal(refused.Refusal.Code, ticketing.Code(""))
-}
-
-// An attempt is one request: net/http does not repeat by itself what has an idempotency key.
-func TestAttemptsAreCounted(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	shop := ticketingtest.New(t, nil)
-	handler := httpapi.New(shop.Service, nil)
-	var arrived atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			handler.ServeHTTP(w, r)
-			return
-		}
-		arrived.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body)
-		panic(http.ErrAbortHandler)
-	}))
-	t.Cleanup(server.Close)
-	api, err := client.New(server.URL+httpapi.DefaultPrefix, shop.APIKey, &client.Config{Attempts: 1})
-	is.NoErr(err)
-	_, err = api.ListEvents(t.Context(), ticketing.EventFilter{}) // Its connection is used again.
-	is.NoErr(err)
-	_, err = api.Checkout(t.Context(), "cart-0001", ticketing.CheckoutParams{})
-	is.True(errors.Is(err, client.ErrAmbiguous))
-	is.Equal(arrived.Load(), int64(1))
-	is.True(!strings.Contains(err.Error(), shop.APIKey))
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,6 +79,53 @@ func ExampleClient_Checkout() {
 	}
 	// Output:
 	// CONFIRMED 300.00
+}
+
+// A transport sees every request and answer: here it logs them.
+func ExampleConfig() {
+	baseURL, apiKey, _, end := deployment()
+	defer end()
+
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{} // The example's output is the same each time.
+			}
+			return a
+		},
+	}))
+	api, err := client.New(baseURL, apiKey, &client.Config{
+		Transport: logged{http.DefaultTransport, logger},
+		UserAgent: "shop/2.1",
+		OnRetry: func(ctx context.Context, failure error, wait time.Duration) {
+			logger.WarnContext(ctx, "trying again", "failure", failure, "wait", wait)
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx := client.WithRequestID(context.Background(), "nightly-0001")
+	if _, err := api.ListOrders(ctx, ticketing.OrderFilter{}); err != nil {
+		panic(err)
+	}
+	// Output:
+	// level=INFO msg=called method=GET path=/api/public/v1/openapi.json status=200 request=nightly-0001
+	// level=INFO msg=called method=GET path=/api/public/v1/orders status=200 request=nightly-0001
+}
+
+// logged logs what section 7 allows: no Authorization header, no body.
+type logged struct {
+	next   http.RoundTripper
+	logger *slog.Logger
+}
+
+func (l logged) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(r)
+	if err == nil {
+		l.logger.InfoContext(r.Context(), "called", "method", r.Method, "path", r.URL.Path,
+			"status", response.StatusCode, "request", response.Header.Get("X-Request-Id"))
+	}
+	return response, err
 }
 
 // An iterator turns the pages.

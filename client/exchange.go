@@ -3,13 +3,17 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/safename"
@@ -18,71 +22,37 @@ import (
 // call is one operation with its parameters.
 type call struct {
 	method string
-	path   string // with its query, escaped
-	key    string // the idempotency key, well-formed; empty: none
-	body   any    // nil: none
-	safe   bool   // it changes nothing
-	open   bool   // a document: no credential, no envelope
+	path   string  // with its query, escaped
+	key    string  // the idempotency key, well-formed; empty: none
+	body   members // nil: none
+	safe   bool    // it changes nothing
+	open   bool    // a document: no credential, no envelope
+	paged  bool    // its answer is a page
 }
 
 // again tells whether what failed may be tried again.
 func (c call) again(err error) bool {
 	refused, answered := errors.AsType[*Error](err)
+	_, unsent := errors.AsType[unsentError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
-	case answered && refused.Status == http.StatusTooManyRequests:
+	case untrusted:
+		return false // No repetition mends a certificate.
+	case unsent || answered && refused.Status == http.StatusTooManyRequests:
 		return true // It did nothing.
 	case !c.safe && c.key == "":
 		return false
 	case errors.Is(err, ErrAnswer):
 		return !c.open // A page that is no document stays one; of what has a key the same again tells.
 	}
-	return !answered || refused.Status >= http.StatusInternalServerError
+	return !answered || refused.cut || refused.Status >= http.StatusInternalServerError
 }
 
 // doubtful tells whether what failed may have been done.
 func (c call) doubtful(err error) bool {
 	refused, answered := errors.AsType[*Error](err)
-	return !c.safe && (!answered || refused.Status >= http.StatusInternalServerError)
-}
-
-// envelope is that of a success. Its page stays zero where the answer has none.
-type envelope[T any] struct {
-	Data *T `json:"data"`
-	Meta struct {
-		Page struct {
-			HasMore    bool   `json:"hasMore"`
-			NextCursor string `json:"nextCursor"`
-		} `json:"page"`
-	} `json:"meta"`
-}
-
-// ask checks the contract first, then makes the call.
-func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) {
-	var found envelope[T]
-	if err := c.Verify(ctx); err != nil {
-		return found, err
-	}
-	err := c.exchange(ctx, what, func(body []byte) error {
-		found = envelope[T]{}
-		if err := json.Unmarshal(body, &found); err != nil {
-			return err
-		}
-		if found.Data == nil {
-			return errors.New("it has no data")
-		}
-		return nil
-	})
-	return found, err
-}
-
-// do is ask for the data alone.
-func do[T any](ctx context.Context, c *Client, what call) (T, error) {
-	found, err := ask[T](ctx, c, what)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return *found.Data, nil
+	_, unsent := errors.AsType[unsentError](err)
+	return !c.safe && !unsent && (!answered || refused.Status >= http.StatusInternalServerError)
 }
 
 // keyed makes one of the four idempotent calls. A key that is none of the contract is refused here.
@@ -94,31 +64,24 @@ func keyed[T any](ctx context.Context, c *Client, path, key string, body members
 	return do[T](ctx, c, call{method: http.MethodPost, path: path, key: key, body: body})
 }
 
-// exchange makes a call, again where it may, and hands the body of a success to read. All attempts send the same.
-func (c *Client) exchange(ctx context.Context, what call, read func(body []byte) error) error {
+// exchange makes a call, again where it may. It tells each attempt the request id, which is the same for all.
+func (c *Client) exchange(ctx context.Context, what call, attempt func(id string) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("client: %w", err) // Nothing was sent.
-	}
-	var body []byte
-	if what.body != nil {
-		var err error
-		if body, err = json.Marshal(what.body); err != nil {
-			return fmt.Errorf("client: encode the request: %w", err)
-		}
 	}
 	id := c.requestID(ctx)
 	doubtful := false
 	longest := min(c.config.FirstWait, c.config.LongestWait)
-	for attempt := 1; ; attempt++ {
-		err := c.attempt(ctx, what, body, id, read)
+	for attempts := 1; ; attempts++ {
+		err := attempt(id)
 		if err == nil {
 			return nil
 		}
 		doubtful = doubtful || what.doubtful(err)
-		if attempt < c.config.Attempts && what.again(err) {
+		if attempts < c.config.Attempts && what.again(err) {
 			var waited bool
 			if waited, err = c.wait(ctx, longest, err); waited {
-				longest = min(longest, c.config.LongestWait/2) * 2
+				longest = min(longest, c.config.LongestWait-longest) + longest // twice, up to the longest
 				continue
 			}
 		}
@@ -130,21 +93,32 @@ func (c *Client) exchange(ctx context.Context, what call, read func(body []byte)
 }
 
 func (c *Client) requestID(ctx context.Context) string {
-	if id, given := ctx.Value(requestIDKey{}).(string); given {
-		return id
+	id, given := ctx.Value(requestIDKey{}).(string)
+	if !given {
+		id = c.config.NewRequestID()
 	}
-	return c.config.NewRequestID()
+	if !safename.Valid(id, 1, 128) {
+		return uuid.NewString() // The service would make another, which no failed call tells.
+	}
+	return id
 }
 
 // wait passes the time before another attempt, unless it is longer than the caller has or wants to wait: then, and when
 // the context ends meanwhile, it is false, with what the caller is told.
 func (c *Client) wait(ctx context.Context, longest time.Duration, failure error) (bool, error) {
-	pause := longest/2 + rand.N(longest-longest/2) + 1 //nolint:gosec // Jitter is no secret.
-	if refused, ok := errors.AsType[*Error](failure); ok {
-		pause = max(pause, refused.RetryAfter)
+	if err := ctx.Err(); err != nil {
+		if errors.Is(failure, err) {
+			return false, failure
+		}
+		return false, fmt.Errorf("client: %w after: %w", err, failure)
 	}
+	var asked time.Duration
+	if refused, ok := errors.AsType[*Error](failure); ok {
+		asked = refused.RetryAfter
+	}
+	pause := max(longest/2, asked) + rand.N(longest-longest/2) + 1 //nolint:gosec // Jitter is no secret.
 	deadline, bounded := ctx.Deadline()
-	if pause > max(longest, c.config.LongestRetryAfter) || ctx.Err() != nil || bounded && time.Until(deadline) <= pause {
+	if asked > c.config.LongestRetryAfter || bounded && time.Until(deadline) <= pause {
 		return false, failure
 	}
 	if c.config.OnRetry != nil {
@@ -160,23 +134,35 @@ func (c *Client) wait(ctx context.Context, longest time.Duration, failure error)
 	}
 }
 
-// attempt sends a call once.
+// attempt sends a call once, and hands the body of a success to read.
 func (c *Client) attempt(ctx context.Context, what call, body []byte, id string, read func([]byte) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, timeoutError{c.config.Timeout})
 	defer cancel()
+	// A transport that tells nothing of its connections may have sent the request, for all we know.
+	var sought, got atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { sought.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
+	})
 	request, err := c.request(ctx, what, body, id)
 	if err != nil {
 		return err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("client: request %s: %w", id, err) // The URL is in it, and no header.
+		err = fmt.Errorf("client: request %s: %w", id, err) // The URL is in it, and no header.
+		if sought.Load() && !got.Load() {
+			return unsentError{err}
+		}
+		return err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
-	case response.StatusCode < 200 || response.StatusCode > 299:
-		return refusal(response, text) // Whatever of it was read.
+	case response.StatusCode/100 != 2:
+		refused := refusal(response, text, id)
+		refused.cut = err != nil
+		return refused
 	case err != nil:
 		return fmt.Errorf("client: request %s: the answer was cut off: %w", id, err)
 	case len(text) > maxAnswer:
@@ -199,11 +185,10 @@ func (c *Client) request(ctx context.Context, what call, body []byte, id string)
 	}
 	header := request.Header
 	header.Set("Accept", "application/json")
-	if safename.Valid(id, 1, 128) { // Else the service makes another.
-		header.Set("X-Request-Id", id)
-	}
+	header.Set("User-Agent", c.config.UserAgent)
+	header.Set("X-Request-Id", id)
 	if !what.open {
-		header.Set("Authorization", "Bearer "+c.key)
+		header.Set("Authorization", "Bearer "+c.key())
 	}
 	if body != nil {
 		header.Set("Content-Type", "application/json")

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -30,8 +31,11 @@ func (c *Client) ListEvents(ctx context.Context, filter ticketing.EventFilter) (
 	return list[ticketing.Event](ctx, c, "/events", query)
 }
 
-// Events goes through all events from the filter's cursor on, newest first, page by page. It ends with the first error.
+// Events goes through all events from the filter's cursor on, newest first. It asks for a page when the one before was
+// gone through, of [ticketing.MaxPageLimit] events where the filter has no limit. The first error is the last of the
+// sequence. Each use begins anew.
 func (c *Client) Events(ctx context.Context, filter ticketing.EventFilter) iter.Seq2[ticketing.Event, error] {
+	filter.Limit = cmp.Or(filter.Limit, ticketing.MaxPageLimit)
 	return pages(filter.Cursor, func(cursor string) (ticketing.Page[ticketing.Event], error) {
 		filter.Cursor = cursor
 		return c.ListEvents(ctx, filter)
@@ -127,8 +131,9 @@ func (c *Client) ListOrders(ctx context.Context, filter ticketing.OrderFilter) (
 	return list[ticketing.Order](ctx, c, "/orders", query)
 }
 
-// Orders goes through all orders from the filter's cursor on, newest first, page by page. It ends with the first error.
+// Orders goes through all orders from the filter's cursor on, newest first, as [Client.Events] does through events.
 func (c *Client) Orders(ctx context.Context, filter ticketing.OrderFilter) iter.Seq2[ticketing.Order, error] {
+	filter.Limit = cmp.Or(filter.Limit, ticketing.MaxPageLimit)
 	return pages(filter.Cursor, func(cursor string) (ticketing.Page[ticketing.Order], error) {
 		filter.Cursor = cursor
 		return c.ListOrders(ctx, filter)
@@ -175,7 +180,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	found, err := ask[[]T](ctx, c, call{method: http.MethodGet, path: path, safe: true})
+	found, err := ask[[]T](ctx, c, call{method: http.MethodGet, path: path, safe: true, paged: true})
 	if err != nil {
 		return ticketing.Page[T]{}, err
 	}
@@ -183,11 +188,13 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	return ticketing.Page[T]{Items: *found.Data, HasMore: page.HasMore, NextCursor: page.NextCursor}, nil
 }
 
-// pages goes through what is listed, from a cursor on.
+// pages goes through what is listed, from a cursor on. Cursors that go round end it, since it were endless.
 func pages[T any](cursor string, page func(cursor string) (ticketing.Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		at := cursor // Each use of the sequence begins anew.
+		// A cursor that is kept, for twice as many pages each time, is met again wherever the circle begins (Brent).
+		kept, turned, reach := at, 0, 1
 		for {
 			found, err := page(at)
 			if err != nil {
@@ -202,11 +209,14 @@ func pages[T any](cursor string, page func(cursor string) (ticketing.Page[T], er
 			if !found.HasMore {
 				return
 			}
-			if found.NextCursor == "" || found.NextCursor == at {
-				yield(none, fmt.Errorf("%w: a page leads nowhere", ErrAnswer)) // Else there were no end.
+			at = found.NextCursor
+			if at == kept {
+				yield(none, fmt.Errorf("%w: the pages go round", ErrAnswer))
 				return
 			}
-			at = found.NextCursor
+			if turned++; turned == reach {
+				kept, turned, reach = at, 0, 2*reach
+			}
 		}
 	}
 }

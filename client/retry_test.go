@@ -1,17 +1,14 @@
 package client_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,169 +17,8 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
-	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
-
-// fault is what becomes of a request on its way to the service and back.
-type fault func(r *http.Request, serve func() *http.Response) (*http.Response, error)
-
-var errLine = errors.New("connection reset by peer")
-
-// unreached cuts the line before the service sees anything.
-func unreached(*http.Request, func() *http.Response) (*http.Response, error) { return nil, errLine }
-
-// broken cuts it after the service has answered.
-func broken(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
-	serve()
-	return nil, errLine
-}
-
-// lost lets the service answer and tells nobody until the client has given up.
-func lost(r *http.Request, serve func() *http.Response) (*http.Response, error) {
-	serve()
-	<-r.Context().Done()
-	return nil, r.Context().Err()
-}
-
-// cut breaks the line in the middle of the answer.
-func cut(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
-	response := serve()
-	response.Body = io.NopCloser(io.MultiReader(io.LimitReader(response.Body, 20), brokenOff{}))
-	return response, nil
-}
-
-type brokenOff struct{}
-
-func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// garbled is a success of something on the way that speaks no contract.
-func garbled(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
-	serve()
-	return made(http.StatusOK, "", "<html>welcome</html>"), nil
-}
-
-// hollow is an envelope with nothing in it.
-func hollow(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
-	serve()
-	return made(http.StatusOK, "", `{"meta":{"requestId":"r"}}`), nil
-}
-
-// endless is a success that goes on in white space.
-func endless(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
-	response := serve()
-	response.Body = io.NopCloser(io.MultiReader(response.Body, spaces{}))
-	return response, nil
-}
-
-type spaces struct{}
-
-func (spaces) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
-}
-
-// afterwards answers with a status once the service has done its work.
-func afterwards(status int) fault {
-	return func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
-		serve()
-		return made(status, "", `{"error":{"code":"INTERNAL_ERROR","message":"An unexpected error occurred."}}`), nil
-	}
-}
-
-// instead answers without asking the service.
-func instead(status int, code ticketing.Code, retryAfter string) fault {
-	return func(*http.Request, func() *http.Response) (*http.Response, error) {
-		return made(status, retryAfter, `{"error":{"code":"`+string(code)+`","message":"No."},"meta":{"requestId":"r"}}`), nil
-	}
-}
-
-func limited(seconds int) fault {
-	return instead(http.StatusTooManyRequests, ticketing.CodeRateLimited, strconv.Itoa(seconds))
-}
-
-func made(status int, retryAfter, body string) *http.Response {
-	w := httptest.NewRecorder()
-	if retryAfter != "" {
-		w.Header().Set("Retry-After", retryAfter)
-	}
-	w.WriteHeader(status)
-	_, _ = w.WriteString(body)
-	return w.Result()
-}
-
-// line is a transport to a service, without a network, on which requests meet one fault after the other. The document
-// always arrives.
-type line struct {
-	handler http.Handler
-
-	mu     sync.Mutex
-	faults []fault
-	sent   []sending
-}
-
-type sending struct {
-	what, id string // all that has to be the same in each attempt
-	at       time.Time
-}
-
-func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body)
-	}
-	served := r.Clone(r.Context())
-	served.Body, served.RequestURI = io.NopCloser(bytes.NewReader(body)), r.URL.RequestURI()
-	serve := func() *http.Response {
-		w := httptest.NewRecorder()
-		l.handler.ServeHTTP(w, served)
-		return w.Result()
-	}
-	if strings.HasSuffix(r.URL.Path, "/openapi.json") {
-		return serve(), nil
-	}
-	l.mu.Lock()
-	l.sent = append(l.sent, sending{
-		what: r.Method + " " + r.URL.RequestURI() + " " + r.Header.Get("Idempotency-Key") + " " + string(body),
-		id:   r.Header.Get("X-Request-Id"), at: time.Now(),
-	})
-	become := fault(func(_ *http.Request, serve func() *http.Response) (*http.Response, error) { return serve(), nil })
-	if len(l.faults) > 0 {
-		become, l.faults = l.faults[0], l.faults[1:]
-	}
-	l.mu.Unlock()
-	return become(r, serve)
-}
-
-// waits are the times between the attempts.
-func (l *line) waits() []time.Duration {
-	var waits []time.Duration
-	for i := 1; i < len(l.sent); i++ {
-		waits = append(waits, l.sent[i].at.Sub(l.sent[i-1].at))
-	}
-	return waits
-}
-
-// connect is a shop with an event on sale, a faulty line to it, and a client at the other end.
-func connect(t *testing.T, config client.Config) (*ticketingtest.Shop, ticketing.Event, *line, *client.Client) {
-	t.Helper()
-	shop := ticketingtest.New(t, nil)
-	event := shop.Event(t)
-	shop.Inventory(t, event.ID, "VIP", 10_00, 100)
-	l := &line{handler: httpapi.New(shop.Service, &httpapi.Config{RateLimit: -1})}
-	config.Transport = l
-	api, err := client.New("http://tickets.example"+httpapi.DefaultPrefix, shop.APIKey, &config)
-	is.New(t).NoErr(err)
-	return shop, event, l, api
-}
-
-// bubble runs a test on a clock of its own, on which waits take no time.
-func bubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, test)
-}
 
 // kinds are the operations by what may be done after a failure: each makes one call.
 func kinds(event ticketing.Event) map[string]func(context.Context, *client.Client) error {
@@ -225,6 +61,9 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		doubtful bool // for what changes something, if it is not tried again
 	}{
 		"unreached":         {unreached, safely, doubtful},
+		"undialled":         {undialled, always, plain},
+		"unanswered":        {unanswered, always, plain},
+		"hung up":           {hungUp, safely, doubtful},
 		"broken":            {broken, safely, doubtful},
 		"no answer in time": {lost, safely, doubtful},
 		"cut off":           {cut, safely, doubtful},
@@ -239,6 +78,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		"401":               {instead(401, ticketing.CodeAuthenticationFailed, ""), never, plain},
 		"403":               {instead(403, ticketing.CodePermissionDenied, ""), never, plain},
 		"404":               {instead(404, ticketing.CodeNotFound, ""), never, plain},
+		"409 cut off":       {cutRefusal, safely, plain},
 		"409":               {instead(409, ticketing.CodeConflict, "1"), never, plain},
 		"302":               {instead(302, "", ""), never, plain},
 	} {
@@ -259,6 +99,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 					}
 					is.True(err != nil)
 					is.Equal(len(l.sent), 1)
+					is.True(strings.Contains(err.Error(), "request "+l.sent[0].id))
 					changes := kind != "read" && kind != "quote"
 					is.Equal(errors.Is(err, client.ErrAmbiguous), test.doubtful && changes)
 					is.True(!strings.Contains(err.Error(), strings.Split(shop.APIKey, ".")[2]))
@@ -333,7 +174,28 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// Retry-After, in seconds or as a date, is over before the next attempt; one that is too long ends the call.
+// The shortest waits there are, and the longest, are waits like any other.
+func TestWaitsAtTheirLimits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		const centuries = time.Duration(1<<63 - 1)
+		for _, test := range []struct{ first, longest, atMost time.Duration }{
+			{1, 1, 1}, {1, 3, 3}, {time.Hour, 1, 1}, {1, centuries, 1 << 8}, {centuries, 2 * time.Second, 2 * time.Second},
+		} {
+			_, event, l, api := connect(t, client.Config{Attempts: 9, FirstWait: test.first, LongestWait: test.longest})
+			l.faults = []fault{unreached, unreached, unreached, unreached, unreached, unreached, unreached, unreached}
+			_, err := api.GetEvent(t.Context(), event.ID)
+			is.NoErr(err)
+			for _, wait := range l.waits() {
+				is.True(wait > 0 && wait <= test.atMost)
+			}
+		}
+	})
+}
+
+// Retry-After, in seconds or as a date, is over before the next attempt, and those who were told the same do not come
+// back as one; one that is too long ends the call.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -345,8 +207,8 @@ func TestRetryAfter(t *testing.T) {
 		_, err := api.Checkout(t.Context(), "cart-0001", ticketingtest.Basket(event.ID, "VIP", 10_00, 1))
 		is.NoErr(err)
 		waits := l.waits()
-		is.Equal(waits[0], 7*time.Second)
-		is.Equal(waits[1], 60*time.Second)
+		is.True(waits[0] > 7*time.Second && waits[0] <= 7*time.Second+client.DefaultFirstWait/2)
+		is.True(waits[1] > 60*time.Second && waits[1] <= 60*time.Second+client.DefaultFirstWait)
 		is.True(waits[2] < client.DefaultLongestWait) // That date was over.
 
 		l.sent, l.faults = nil, []fault{instead(503, "", began.Add(100*time.Second).UTC().Format(http.TimeFormat))}
@@ -354,7 +216,14 @@ func TestRetryAfter(t *testing.T) {
 		is.NoErr(err)
 		is.True(!l.sent[1].at.Before(began.Add(100 * time.Second)))
 
-		for _, tooLong := range []string{"91", "99999999999999999999"} {
+		for _, none := range []string{"-5", "0", "1.5", "soon", "", "Mon, 02 Jan 1006 15:04:05 GMT"} {
+			l.sent, l.faults = nil, []fault{instead(503, "", none)}
+			_, err = api.GetEvent(t.Context(), event.ID)
+			is.NoErr(err)
+			is.True(l.waits()[0] <= client.DefaultFirstWait)
+		}
+
+		for _, tooLong := range []string{"91", "99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"} {
 			l.sent, l.faults = nil, []fault{instead(429, ticketing.CodeRateLimited, tooLong)}
 			at := time.Now()
 			_, err = api.GetEvent(t.Context(), event.ID)
@@ -363,6 +232,25 @@ func TestRetryAfter(t *testing.T) {
 			is.Equal(len(l.sent), 1)
 			is.Equal(time.Now(), at) // at once
 		}
+	})
+}
+
+// The longest Retry-After bounds what an answer asks for, not the client's own waits, which may be longer.
+func TestLongestRetryAfter(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{FirstWait: 20 * time.Second, LongestRetryAfter: 5 * time.Second})
+		l.faults = []fault{unreached, limited(5)}
+		_, err := api.GetEvent(t.Context(), event.ID)
+		is.NoErr(err)
+		for _, wait := range l.waits() {
+			is.True(wait > 5*time.Second)
+		}
+		l.sent, l.faults = nil, []fault{limited(6)}
+		_, err = api.GetEvent(t.Context(), event.ID)
+		is.True(errors.Is(err, ticketing.CodeRateLimited))
+		is.Equal(len(l.sent), 1)
 	})
 }
 
@@ -408,47 +296,58 @@ func TestTimes(t *testing.T) {
 		is.Equal(time.Since(began), 10*time.Second)
 		is.True(errors.Is(err, context.Canceled) && errors.Is(err, ticketing.CodeRateLimited))
 		is.Equal(len(l.sent), 1)
-	})
-}
 
-// A page that claims to lead on and does not ends a sequence, which would else never end.
-func TestPagesThatLeadNowhere(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		is := is.New(t)
-		_, _, l, api := connect(t, client.Config{})
-		page := func(next string) fault {
-			return func(*http.Request, func() *http.Response) (*http.Response, error) {
-				return made(200, "", `{"data":[],"meta":{"requestId":"r","page":{"hasMore":true,"nextCursor":`+next+`},"more":1}}`), nil
-			}
-		}
-		for _, pages := range [][]fault{{page(`null`)}, {page(`"a"`), page(`"a"`)}} {
-			l.sent, l.faults = nil, pages
-			var failures []error
-			for _, err := range api.Orders(t.Context(), ticketing.OrderFilter{}) {
-				failures = append(failures, err)
-			}
-			is.Equal(len(failures), 1)
-			is.True(errors.Is(failures[0], client.ErrAnswer))
-			is.Equal(len(l.sent), len(pages))
-		}
-	})
-}
-
-// Members that this version of the client does not know are no obstacle (section 9).
-func TestUnknownMembersAreIgnored(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		is := is.New(t)
-		_, event, l, api := connect(t, client.Config{})
-		l.faults = []fault{func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
-			body, err := io.ReadAll(serve().Body)
-			is.NoErr(err)
-			return made(200, "", strings.Replace(string(body), `{"data":{`, `{"news":[1],"data":{"seats":{"a":1},`, 1)), nil
+		// A context that ends with the answer is told beside it.
+		during, stop := context.WithCancel(t.Context())
+		l.sent, l.faults = nil, []fault{func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+			stop()
+			return afterwards(503)(r, serve)
 		}}
-		got, err := api.GetEvent(t.Context(), event.ID)
-		is.NoErr(err)
-		is.Equal(got, event)
+		_, err = api.Checkout(during, "cart-0003", basket)
+		is.True(errors.Is(err, context.Canceled) && errors.Is(err, client.ErrAmbiguous))
+		refused, ok := errors.AsType[*client.Error](err)
+		is.True(ok && refused.Status == 503)
+		is.Equal(len(l.sent), 1)
+	})
+}
+
+// Who has set no time reads in the error whose it was; for package net it is a time-out like any other.
+func TestTimeoutsTell(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{Attempts: 1, Timeout: 3 * time.Second})
+		l.faults = []fault{unanswered}
+		_, err := api.GetEvent(t.Context(), event.ID)
+		is.True(errors.Is(err, context.DeadlineExceeded))
+		is.True(strings.Contains(err.Error(), "no whole answer within 3s"))
+		timeout, ok := errors.AsType[net.Error](err)
+		is.True(ok && timeout.Timeout())
+	})
+}
+
+// A request is sent under an id of the contract, whatever its caller asks for, and errors name that one.
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		made := "made-1"
+		_, event, l, api := connect(t, client.Config{Attempts: 1, NewRequestID: func() string { return made }})
+		ask := func(ctx context.Context) string {
+			l.sent, l.faults = nil, []fault{unreached}
+			_, err := api.GetEvent(ctx, event.ID)
+			is.True(strings.Contains(err.Error(), "request "+l.sent[0].id+":"))
+			return l.sent[0].id
+		}
+		is.Equal(ask(t.Context()), "made-1")
+		is.Equal(ask(client.WithRequestID(t.Context(), "mine-1")), "mine-1")
+		for _, none := range []string{"", "a\nb", "-a", strings.Repeat("a", 129)} {
+			_, err := uuid.Parse(ask(client.WithRequestID(t.Context(), none)))
+			is.NoErr(err)
+			made = none
+			_, err = uuid.Parse(ask(t.Context()))
+			is.NoErr(err)
+		}
 	})
 }
 

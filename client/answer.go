@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// envelope is that of a success.
+type envelope[T any] struct {
+	Data *T `json:"data"`
+	Meta struct {
+		Page *struct {
+			HasMore    bool   `json:"hasMore"`
+			NextCursor string `json:"nextCursor"`
+		} `json:"page"`
+	} `json:"meta"`
+}
+
+// ask checks the contract first, then makes the call. What is no whole answer to it is an error.
+func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) {
+	var found envelope[T]
+	body, err := encode(what.body)
+	if err != nil {
+		return found, err
+	}
+	if err := c.Verify(ctx); err != nil {
+		return found, err
+	}
+	read := func(text []byte) error {
+		found = envelope[T]{}
+		if err := json.Unmarshal(text, &found); err != nil {
+			return err
+		}
+		page := found.Meta.Page
+		switch {
+		case found.Data == nil || !whole(*found.Data):
+			return errors.New("its data is not that of the operation")
+		case what.paged && (page == nil || page.HasMore && page.NextCursor == ""):
+			return errors.New("it does not tell what page follows") // Else a listing ends early, or never.
+		}
+		return nil
+	}
+	err = c.exchange(ctx, what, func(id string) error { return c.attempt(ctx, what, body, id, read) })
+	return found, err
+}
+
+// do is ask for the data alone.
+func do[T any](ctx context.Context, c *Client, what call) (T, error) {
+	found, err := ask[T](ctx, c, what)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return *found.Data, nil
+}
+
+// whole tells whether data says to be the resource that it was read as. A JSON object of anything else reads as one
+// whose members are zero.
+func whole(data any) bool {
+	switch data := data.(type) {
+	case ticketing.Event:
+		return data.Object == "event" && data.ID != uuid.Nil
+	case ticketing.InventoryTier:
+		return data.Object == "inventory_tier" && data.Tier != ""
+	case ticketing.Quote:
+		return data.Object == "pricing_quote" && data.EventID != uuid.Nil
+	case ticketing.Order:
+		return data.Object == "order" && data.ID != uuid.Nil
+	case ticketing.TicketValidation:
+		return data.Object == "ticket_validation" && data.ID != uuid.Nil
+	case []ticketing.Event:
+		return each(data)
+	case []ticketing.InventoryTier:
+		return each(data)
+	case []ticketing.Order:
+		return each(data)
+	}
+	return false
+}
+
+func each[T any](items []T) bool {
+	for _, item := range items {
+		if !whole(item) {
+			return false
+		}
+	}
+	return true
+}

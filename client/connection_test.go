@@ -1,0 +1,251 @@
+package client_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/client"
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// quiet starts a server that tells nobody what went wrong with a connection.
+func quiet(t *testing.T, handler http.Handler, start func(*httptest.Server)) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	start(server)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A redirect is an answer like any other: nothing of the call, and no key, goes where it points to.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				t.Error("the redirect was followed")
+			}))
+			t.Cleanup(elsewhere.Close)
+			shop := ticketingtest.New(t, nil)
+			handler := httpapi.New(shop.Service, nil)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/openapi.json") {
+					handler.ServeHTTP(w, r)
+					return
+				}
+				http.Redirect(w, r, elsewhere.URL, status)
+			}))
+			t.Cleanup(server.Close)
+			api := dial(t, server.URL+httpapi.DefaultPrefix, shop.APIKey)
+			for _, operation := range operations() {
+				refused, ok := errors.AsType[*client.Error](operation.call(t.Context(), api))
+				is.True(ok)
+				is.Equal(refused.Status, status)
+				is.Equal(refused.Refusal.Code, ticketing.Code(""))
+			}
+		})
+	}
+}
+
+// An attempt is one request: net/http does not repeat by itself what has an idempotency key, nor what has none and
+// changes something, in either version of HTTP.
+func TestAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(*httptest.Server){
+		"HTTP/1.1": (*httptest.Server).Start,
+		"HTTP/2": func(s *httptest.Server) {
+			s.EnableHTTP2 = true
+			s.StartTLS()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			shop := ticketingtest.New(t, nil)
+			handler := httpapi.New(shop.Service, nil)
+			var arrived atomic.Int64
+			server := quiet(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					is.Equal(r.Proto, map[string]string{"HTTP/1.1": "HTTP/1.1", "HTTP/2": "HTTP/2.0"}[name])
+					handler.ServeHTTP(w, r)
+					return
+				}
+				arrived.Add(1)
+				_, _ = io.Copy(io.Discard, r.Body)
+				panic(http.ErrAbortHandler)
+			}), start)
+			api, err := client.New(server.URL+httpapi.DefaultPrefix, shop.APIKey, &client.Config{
+				Attempts: 1, Transport: server.Client().Transport,
+			})
+			is.NoErr(err)
+			for _, operation := range operations() {
+				_, err = api.ListEvents(t.Context(), ticketing.EventFilter{}) // Its connection is used again.
+				is.NoErr(err)
+				if !operation.changes {
+					continue
+				}
+				arrived.Store(0)
+				err = operation.call(t.Context(), api)
+				is.True(errors.Is(err, client.ErrAmbiguous))
+				is.Equal(arrived.Load(), int64(1))
+				is.True(!strings.Contains(err.Error(), shop.APIKey))
+			}
+		})
+	}
+}
+
+// Where nobody listens nothing was done: every call is tried again, and none is in doubt.
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, document)
+	}))
+	t.Cleanup(server.Close)
+	retries := 0
+	api, err := client.New(server.URL, "key", &client.Config{
+		Attempts: 3, FirstWait: 1, LongestWait: 1, Transport: &http.Transport{DisableKeepAlives: true},
+		OnRetry: func(context.Context, error, time.Duration) { retries++ },
+	})
+	is.NoErr(err)
+	is.NoErr(api.Verify(t.Context()))
+	server.Close()
+	for _, operation := range operations() {
+		retries = 0
+		err := operation.call(t.Context(), api)
+		is.True(err != nil && !errors.Is(err, client.ErrAmbiguous))
+		is.Equal(retries, 2)
+	}
+}
+
+// A certificate that is not to be trusted is no failure of the moment: it is told at once, and nothing is sent.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server := quiet(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }),
+		(*httptest.Server).StartTLS)
+	_, err := dial(t, server.URL, "key").GetOrder(t.Context(), uuid.New())
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	is.True(untrusted && !errors.Is(err, client.ErrContract))
+}
+
+// One connection serves one call after the other, whatever was answered.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	shop := ticketingtest.New(t, nil)
+	var connections atomic.Int64
+	server := quiet(t, httpapi.New(shop.Service, &httpapi.Config{RateLimit: 30}), func(s *httptest.Server) {
+		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
+			}
+		}
+		s.Start()
+	})
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	api, err := client.New(server.URL+httpapi.DefaultPrefix, shop.APIKey, &client.Config{Attempts: 1, Transport: transport})
+	is.NoErr(err)
+	limited := false
+	for range 3 {
+		for _, operation := range operations() {
+			limited = errors.Is(operation.call(t.Context(), api), ticketing.CodeRateLimited)
+		}
+	}
+	is.True(limited)
+	is.Equal(connections.Load(), int64(1))
+}
+
+// An answer that comes compressed is read as any other, and its limit is of what it becomes.
+func TestCompressedAnswers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	blank := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		is.Equal(r.Header.Get("Accept-Encoding"), "gzip")
+		w.Header().Set("Content-Encoding", "gzip")
+		squeezed := gzip.NewWriter(w)
+		_, _ = io.WriteString(squeezed, document+strings.Repeat(" ", blank))
+		_ = squeezed.Close()
+	}))
+	t.Cleanup(server.Close)
+	blank = 33 << 20
+	is.True(errors.Is(dial(t, server.URL, "key").Verify(t.Context()), client.ErrContract))
+	blank = 1 << 20
+	is.NoErr(dial(t, server.URL, "key").Verify(t.Context()))
+}
+
+// What a request says of itself: who sends it, what it has and what it takes; and the key where it is asked for alone.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ config, want string }{
+		"by default": {"", client.DefaultUserAgent},
+		"named":      {"shop/2.1 (Lagos)", "shop/2.1 (Lagos)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			api, err := client.New("http://tickets.example", "svc_live.id.secret", &client.Config{
+				Attempts: 1, UserAgent: test.config, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					is.Equal(r.Header.Get("User-Agent"), test.want)
+					is.Equal(r.Header.Get("Accept"), "application/json")
+					is.Equal(r.Header.Get("Content-Type") != "", r.Body != nil)
+					if r.URL.Path == "/openapi.json" {
+						is.Equal(r.Header.Values("Authorization"), nil)
+						return made(200, "", document), nil
+					}
+					is.Equal(r.Header.Values("Authorization"), []string{"Bearer svc_live.id.secret"})
+					return made(404, "", `{}`), nil
+				}),
+			})
+			is.NoErr(err)
+			for _, operation := range operations() {
+				refused, ok := errors.AsType[*client.Error](operation.call(t.Context(), api))
+				is.True(ok && refused.Status == 404)
+			}
+		})
+	}
+}
+
+// Who prints a client, on purpose or with all else, does not print the key.
+func TestClientsDoNotTellTheirKey(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const secret = "verysecret"
+	api, err := client.New("https://tickets.example", "svc_live.id."+secret, nil)
+	is.NoErr(err)
+	var logged bytes.Buffer
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&logged, nil), slog.NewJSONHandler(&logged, nil)} {
+		slog.New(handler).Info("made", "client", api, "all", map[string]any{"client": api})
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		for _, value := range []any{api, struct{ API *client.Client }{api}, []*client.Client{api}} {
+			fmt.Fprintf(&logged, verb+"\n", value)
+		}
+	}
+	is.True(!strings.Contains(logged.String(), secret))
+	is.True(!strings.Contains(logged.String(), fmt.Sprintf("%x", secret)))
+}
