@@ -140,6 +140,23 @@ func TestSuccessesThatAreNone(t *testing.T) {
 	}
 }
 
+// Nothing of an answer that was none is in the one after it.
+func TestNothingStaysOfWhatWasNone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{})
+		l.faults = []fault{
+			says(`{"data":{"object":"event","title":"stale"}}`),
+			says(`{"data":{"object":"event","id":"` + event.ID.String() + `"}}`),
+		}
+		got, err := api.GetEvent(t.Context(), event.ID)
+		is.NoErr(err)
+		is.Equal(got, ticketing.Event{ID: event.ID, Object: "event"})
+		is.Equal(len(l.sent), 2)
+	})
+}
+
 // A listing whose page does not tell whether more follows is no answer: it would end early, or never.
 func TestPagesThatDoNotTell(t *testing.T) {
 	t.Parallel()
