@@ -183,19 +183,29 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 func TestCompressedAnswers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	blank := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		is.Equal(r.Header.Get("Accept-Encoding"), "gzip")
-		w.Header().Set("Content-Encoding", "gzip")
-		squeezed := gzip.NewWriter(w)
-		_, _ = io.WriteString(squeezed, document+strings.Repeat(" ", blank))
-		_ = squeezed.Close()
-	}))
-	t.Cleanup(server.Close)
-	blank = 33 << 20
-	is.True(errors.Is(dial(t, server.URL, "key").Verify(t.Context()), client.ErrContract))
-	blank = 1 << 20
-	is.NoErr(dial(t, server.URL, "key").Verify(t.Context()))
+	squeeze := func(text string) []byte {
+		var squeezed bytes.Buffer
+		w := gzip.NewWriter(&squeezed)
+		_, err := io.WriteString(w, text)
+		is.NoErr(err)
+		is.NoErr(w.Close())
+		return squeezed.Bytes()
+	}
+	answer, megabyte := squeeze(document), squeeze(strings.Repeat(" ", 1<<20))
+	for megabytes, fits := range map[int]bool{1: true, 31: true, 33: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			is.Equal(r.Header.Get("Accept-Encoding"), "gzip")
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(answer)
+			for range megabytes { // What is compressed in parts is the sum of them.
+				_, _ = w.Write(megabyte)
+			}
+		}))
+		t.Cleanup(server.Close)
+		err := dial(t, server.URL, "key").Verify(t.Context())
+		is.Equal(errors.Is(err, client.ErrContract), !fits)
+		is.Equal(err == nil, fits)
+	}
 }
 
 // What a request says of itself: who sends it, what it has and what it takes; and the key where it is asked for alone.

@@ -189,3 +189,40 @@ func TestFirstCallsShareTheQuestion(t *testing.T) {
 		}
 	})
 }
+
+// A question that nobody waits for any more is not joined, however long its end takes, and its end disturbs no other.
+func TestQuestionsThatLinger(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		questions := make(chan chan string, 10)
+		api, err := client.New("http://tickets.example", "key", &client.Config{
+			Attempts: 1, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				answer := make(chan string)
+				questions <- answer
+				return made(200, "", <-answer), nil // A transport that does not look at the context.
+			}),
+		})
+		is.NoErr(err)
+		verify := func(ctx context.Context) chan error {
+			told := make(chan error, 1)
+			go func() { told <- api.Verify(ctx) }()
+			synctest.Wait()
+			return told
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		left := verify(ctx)
+		leave()
+		is.True(errors.Is(<-left, context.Canceled))
+		second := verify(t.Context())
+		is.Equal(len(questions), 2)
+		(<-questions) <- `{}`
+		synctest.Wait()
+		third := verify(t.Context())
+		is.Equal(len(questions), 1) // That of the second, which the third shares.
+		(<-questions) <- document
+		is.NoErr(<-second)
+		is.NoErr(<-third)
+		is.Equal(len(questions), 0)
+	})
+}
