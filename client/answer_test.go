@@ -140,6 +140,28 @@ func TestSuccessesThatAreNone(t *testing.T) {
 	}
 }
 
+// A refusal that is none of the contract is its status alone.
+func TestRefusalsThatAreNone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{})
+		for _, body := range []string{
+			``, `null`, `[]`, `<html>CONFLICT</html>`, `{"error":"CONFLICT"}`, `{"error":{"code":"CONFLICT","message":5}}`,
+		} {
+			l.sent, l.faults = nil, []fault{func(*http.Request, func() *http.Response) (*http.Response, error) {
+				return made(http.StatusConflict, "", body), nil
+			}}
+			_, err := api.GetEvent(t.Context(), event.ID)
+			refused, ok := errors.AsType[*client.Error](err)
+			is.True(ok && !errors.Is(err, ticketing.CodeConflict))
+			is.Equal(refused.Status, http.StatusConflict)
+			is.Equal(refused.Refusal, &ticketing.Error{})
+			is.Equal(refused.Error(), "client: HTTP 409 (request "+l.sent[0].id+")")
+		}
+	})
+}
+
 // Nothing of an answer that was none is in the one after it.
 func TestNothingStaysOfWhatWasNone(t *testing.T) {
 	t.Parallel()

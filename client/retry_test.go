@@ -144,6 +144,26 @@ func TestAttemptsEnd(t *testing.T) {
 	})
 }
 
+// Who chooses nothing has the attempts and the times that are documented.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		is := is.New(t)
+		_, event, l, api := connect(t, client.Config{})
+		l.faults = []fault{lost, lost, lost, lost, lost, lost}
+		began := time.Now()
+		_, err := api.GetEvent(t.Context(), event.ID)
+		is.True(errors.Is(err, context.DeadlineExceeded))
+		is.Equal(len(l.sent), 5)
+		waits, least := time.Duration(0), 125*time.Millisecond
+		for _, wait := range l.waits() {
+			is.True(wait > 30*time.Second+least && wait <= 30*time.Second+2*least)
+			waits, least = waits+wait, 2*least
+		}
+		is.Equal(time.Since(began), waits+30*time.Second)
+	})
+}
+
 // Waits double up to the longest, each between half of it and all of it, and differ.
 func TestWaits(t *testing.T) {
 	t.Parallel()
