@@ -351,8 +351,8 @@ func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		is := is.New(t)
-		made := "made-1"
-		_, event, l, api := connect(t, client.Config{Attempts: 1, NewRequestID: func() string { return made }})
+		next := "made-1"
+		_, event, l, api := connect(t, client.Config{Attempts: 1, NewRequestID: func() string { return next }})
 		ask := func(ctx context.Context) string {
 			l.sent, l.faults = nil, []fault{unreached}
 			_, err := api.GetEvent(ctx, event.ID)
@@ -360,11 +360,19 @@ func TestRequestIDs(t *testing.T) {
 			return l.sent[0].id
 		}
 		is.Equal(ask(t.Context()), "made-1")
+		l.faults = []fault{func(*http.Request, func() *http.Response) (*http.Response, error) {
+			response := made(http.StatusNotFound, "", "")
+			response.Header.Set("X-Request-Id", "theirs-1") // The service calls it otherwise: that is what it is known by.
+			return response, nil
+		}}
+		_, err := api.GetEvent(t.Context(), event.ID)
+		refused, ok := errors.AsType[*client.Error](err)
+		is.True(ok && refused.RequestID == "theirs-1")
 		is.Equal(ask(client.WithRequestID(t.Context(), "mine-1")), "mine-1")
 		for _, none := range []string{"", "a\nb", "-a", strings.Repeat("a", 129)} {
 			_, err := uuid.Parse(ask(client.WithRequestID(t.Context(), none)))
 			is.NoErr(err)
-			made = none
+			next = none
 			_, err = uuid.Parse(ask(t.Context()))
 			is.NoErr(err)
 		}
