@@ -22,10 +22,10 @@ var (
 	// ErrAnswer is a success that is none of the contract, such as the page of a proxy on the way.
 	ErrAnswer = errors.New("client: the answer is not one of the contract")
 	// ErrAmbiguous is in every error of a call that was to change something and may have: an attempt got a connection and
-	// no answer, or was answered 5xx, and none after it succeeded. A refusal afterwards, in this call or a later one, does
-	// not settle it, but for INVENTORY_UNAVAILABLE: a key that was spent is answered before the stock is looked at (section
-	// 4.7). Where the call has a key, the identical call tells, now or after a restart; where it has none, look at the
-	// resource.
+	// no answer, or one without a code of the contract, or 5xx, and none after it succeeded. A refusal afterwards, in this
+	// call or a later one, does not settle it, but for INVENTORY_UNAVAILABLE: a key that was spent is answered before the
+	// stock is looked at (section 4.7). Where the call has a key, the identical call tells, now or after a restart; where it
+	// has none, look at the resource.
 	ErrAmbiguous = errors.New("client: it is not known whether the call was done")
 )
 

@@ -48,11 +48,18 @@ func (c call) again(err error) bool {
 	return !answered || refused.cut || refused.Status >= http.StatusInternalServerError
 }
 
-// doubtful tells whether what failed may have been done.
+// doubtful tells whether what failed may have been done. An answer that is not the service's, such as a page of a proxy
+// that held the service's back, says nothing about it.
 func (c call) doubtful(err error) bool {
 	refused, answered := errors.AsType[*Error](err)
 	_, unsent := errors.AsType[unsentError](err)
-	return !c.safe && !unsent && (!answered || refused.Status >= http.StatusInternalServerError)
+	switch {
+	case c.safe, unsent:
+		return false
+	case answered && refused.Status == http.StatusTooManyRequests:
+		return false // Whoever limits the rate does so first.
+	}
+	return !answered || refused.Refusal.Code == "" || refused.Status >= http.StatusInternalServerError
 }
 
 // keyed makes one of the four idempotent calls. A key that is none of the contract is refused here.

@@ -131,6 +131,14 @@ func afterwards(status int) fault {
 	}
 }
 
+// withheld has the service answer, and a page of something on the way arrive.
+func withheld(status int) fault {
+	return func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
+		serve()
+		return made(status, "", "<html><title>Blocked</title>"), nil
+	}
+}
+
 // instead answers without asking the service.
 func instead(status int, code ticketing.Code, retryAfter string) fault {
 	return func(*http.Request, func() *http.Response) (*http.Response, error) {

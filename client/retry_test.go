@@ -78,9 +78,10 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		"401":               {instead(401, ticketing.CodeAuthenticationFailed, ""), never, plain},
 		"403":               {instead(403, ticketing.CodePermissionDenied, ""), never, plain},
 		"404":               {instead(404, ticketing.CodeNotFound, ""), never, plain},
-		"409 cut off":       {cutRefusal, safely, plain},
+		"409 cut off":       {cutRefusal, safely, doubtful},
 		"409":               {instead(409, ticketing.CodeConflict, "1"), never, plain},
-		"302":               {instead(302, "", ""), never, plain},
+		"302":               {instead(302, "", ""), never, doubtful},
+		"403 of a proxy":    {withheld(403), never, doubtful},
 	} {
 		for kind := range strings.FieldsSeq(always) {
 			t.Run(name+"/"+kind, func(t *testing.T) {
