@@ -71,9 +71,11 @@ func BenchmarkBacklog(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Run(dialect.name+"/due", func(b *testing.B) {
+			ask := dueWork(minute(20))
+			ask.After = ask.After[:3] // What there is to prune is asked now and then, and of times when nothing waits any more.
 			for b.Loop() {
 				if err := s.View(b.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-					due, err := tx.DueWork(ctx, dueWork(minute(20)))
+					due, err := tx.DueWork(ctx, ask)
 					if len(due) != 4 {
 						b.Fatal(due)
 					}
