@@ -373,8 +373,9 @@ func TestDocumentsAreNotCopied(t *testing.T) {
 	is := is.New(t)
 	svc, err := ticketing.New(memory.New(), nil)
 	is.NoErr(err)
-	handler := newServer(t, svc, &httpapi.Config{RateLimit: -1}).Config.Handler // without what a recorder copies
 	const most = 4 << 10 // bytes a request; the largest document has a megabyte
+
+	handler := newServer(t, svc, &httpapi.Config{RateLimit: -1}).Config.Handler // without what a recorder copies
 	for _, path := range []string{"/openapi.json", "/docs", "/docs/docs.css", "/docs/swagger-ui-bundle.js", "/guide", "/guide/guide.css"} {
 		for _, encoding := range []string{"identity", "gzip"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, httpapi.DefaultPrefix+path, nil)
