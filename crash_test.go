@@ -19,7 +19,7 @@ func TestCrashUnderLoad(t *testing.T) {
 
 	r.buy("grouped", 16, tillOf(shop.Service, shop.Caller))
 	r.buy("alone", 4, tillOf(alone, shop.Caller))
-	r.buy("web", 8, webTill(shop.Service, shop.APIKey))
+	r.buy("web", 8, webTill(t, shop.Service, shop.APIKey))
 	r.begun("grouped", "alone", "web")
 	for range 2 {
 		server.Kill()

@@ -32,7 +32,7 @@ func TestDiskFull(t *testing.T) {
 	alone := service(t, shop, postgres(t, dsn, nil), ticketing.Grouping{Off: true})
 	r.buy("grouped", 12, tillOf(shop.Service, shop.Caller))
 	r.buy("alone", 2, tillOf(alone, shop.Caller))
-	r.buy("web", 4, webTill(shop.Service, shop.APIKey))
+	r.buy("web", 4, webTill(t, shop.Service, shop.APIKey))
 	r.begun("grouped", "alone", "web")
 
 	// There is room in the log, so that the server itself lives on.

@@ -41,7 +41,7 @@ func TestFailover(t *testing.T) {
 
 	r.buy("grouped", 16, tillOf(shop.Service, shop.Caller))
 	r.buy("alone", 4, tillOf(alone, shop.Caller))
-	r.buy("web", 8, webTill(shop.Service, shop.APIKey))
+	r.buy("web", 8, webTill(t, shop.Service, shop.APIKey))
 	r.begun("grouped", "alone", "web")
 	// What the standby has not heard of is not acknowledged.
 	replication.Refuse(true)

@@ -121,7 +121,7 @@ func TestHeldLockStopsNobodyElse(t *testing.T) {
 			release := test.hold(t, dsn, shop.Company.ID)
 			const waiting = 5
 			answers := make(chan error, waiting)
-			web := webTill(svc, shop.APIKey)
+			web := webTill(t, svc, shop.APIKey)
 			for n := range waiting {
 				go func() {
 					if n > 0 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -67,8 +68,9 @@ func tillOf(svc *ticketing.Service, caller ticketing.Caller) till {
 }
 
 // webTill buys through HTTP.
-func webTill(svc *ticketing.Service, apiKey string) till {
-	handler := httpapi.New(svc, &httpapi.Config{RateLimit: -1})
+func webTill(t *testing.T, svc *ticketing.Service, apiKey string) till {
+	t.Helper()
+	handler := contracttest.New(t.Error, svc, &httpapi.Config{RateLimit: -1})
 	return func(ctx context.Context, key string, params ticketing.CheckoutParams) (ticketing.Order, error) {
 		var order ticketing.Order
 		body := fmt.Sprintf(

@@ -18,6 +18,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -26,7 +27,7 @@ import (
 func serve(t *testing.T) (*ticketingtest.Shop, *client.Client) {
 	t.Helper()
 	shop := ticketingtest.New(t, nil)
-	server := httptest.NewServer(httpapi.New(shop.Service, &httpapi.Config{RateLimit: -1}))
+	server := httptest.NewServer(contracttest.New(t.Error, shop.Service, &httpapi.Config{RateLimit: -1}))
 	t.Cleanup(server.Close)
 	return shop, dial(t, server.URL+httpapi.DefaultPrefix, shop.APIKey)
 }

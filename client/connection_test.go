@@ -24,6 +24,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -49,7 +50,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			}))
 			t.Cleanup(elsewhere.Close)
 			shop := ticketingtest.New(t, nil)
-			handler := httpapi.New(shop.Service, nil)
+			handler := contracttest.New(t.Error, shop.Service, nil)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasSuffix(r.URL.Path, "/openapi.json") {
 					handler.ServeHTTP(w, r)
@@ -84,7 +85,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			shop := ticketingtest.New(t, nil)
-			handler := httpapi.New(shop.Service, nil)
+			handler := contracttest.New(t.Error, shop.Service, nil)
 			var arrived atomic.Int64
 			server := quiet(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
@@ -157,7 +158,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	is := is.New(t)
 	shop := ticketingtest.New(t, nil)
 	var connections atomic.Int64
-	server := quiet(t, httpapi.New(shop.Service, &httpapi.Config{RateLimit: 30}), func(s *httptest.Server) {
+	server := quiet(t, contracttest.New(t.Error, shop.Service, &httpapi.Config{RateLimit: 30}), func(s *httptest.Server) {
 		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 			if state == http.StateNew {
 				connections.Add(1)

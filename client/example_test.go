@@ -15,6 +15,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 )
@@ -180,6 +181,6 @@ func deployment() (baseURL, apiKey string, eventID uuid.UUID, end func()) {
 		Status: ticketing.InventoryAvailable,
 	})
 	must(err)
-	server := httptest.NewServer(httpapi.New(svc, nil))
+	server := httptest.NewServer(contracttest.New(contracttest.Panic, svc, nil))
 	return server.URL + httpapi.DefaultPrefix, issued.Key, event.ID, server.Close
 }

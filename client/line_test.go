@@ -20,6 +20,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -220,7 +221,7 @@ func connect(t *testing.T, config client.Config) (*ticketingtest.Shop, ticketing
 	shop := ticketingtest.New(t, nil)
 	event := shop.Event(t)
 	shop.Inventory(t, event.ID, "VIP", 10_00, 100)
-	l := &line{handler: httpapi.New(shop.Service, &httpapi.Config{RateLimit: -1})}
+	l := &line{handler: contracttest.New(t.Error, shop.Service, &httpapi.Config{RateLimit: -1})}
 	config.Transport = l
 	api, err := client.New("http://tickets.example"+httpapi.DefaultPrefix, shop.APIKey, &config)
 	is.New(t).NoErr(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/delivery"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
@@ -254,7 +255,7 @@ func serveAPI(ctx context.Context) (baseURL, apiKey string, eventID uuid.UUID) {
 	staff := svc.As(ticketing.Staff("onboarding"))
 	issued, err := staff.IssueAPIKey(ctx, caller.CompanyID(), "storefront", ticketing.AllGrants())
 	check(err)
-	server := httptest.NewServer(httpapi.New(svc, nil))
+	server := httptest.NewServer(contracttest.New(contracttest.Panic, svc, nil))
 	return server.URL + httpapi.DefaultPrefix, issued.Key, basket.EventID
 }
 

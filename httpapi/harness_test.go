@@ -26,6 +26,7 @@ import (
 	"github.com/floatgate/ticketing"
 	goclient "github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 )
@@ -194,7 +195,12 @@ type answer struct {
 }
 
 // String shows an answer to who reads why a test failed.
-func (a answer) String() string { return fmt.Sprintf("%d %v %.2000q", a.status, a.header, a.body) }
+func (a answer) String() string { return a.sent().String() }
+
+// sent is the answer as it is held against the document.
+func (a answer) sent() contracttest.Answer {
+	return contracttest.Answer{Status: a.status, Header: a.header, Body: a.body}
+}
 
 // read takes an answer in. What every answer has to be is held where it goes over the wire.
 func read(tb testing.TB, response *http.Response) answer {

@@ -58,8 +58,8 @@ func TestOpenAPIExamplesAreOfTheirSchemas(t *testing.T) {
 		if examples, ok := n["examples"].(node); ok && n["schema"] != nil {
 			for name, example := range examples {
 				shown[name] = true
-				value := c.follow(example.(node))["value"]
-				if err := c.check(value, append(slices.Clone(path), "schema")...); err != nil {
+				value := c.Follow(example.(node))["value"]
+				if err := c.Check(value, append(slices.Clone(path), "schema")...); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -71,10 +71,10 @@ func TestOpenAPIExamplesAreOfTheirSchemas(t *testing.T) {
 		}
 	}
 	for _, part := range []string{"paths", "webhooks"} {
-		look(c.at(part), []string{part})
+		look(c.At(part), []string{part})
 	}
-	look(c.at("components", "responses"), []string{"components", "responses"})
-	for name := range c.at("components", "examples") {
+	look(c.At("components", "responses"), []string{"components", "responses"})
+	for name := range c.At("components", "examples") {
 		if !shown[name] {
 			t.Errorf("%s is shown nowhere", name)
 		}

@@ -166,7 +166,7 @@ func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 				is.New(t).NoErr(err)
 				read, err := jsonschema.UnmarshalJSON(strings.NewReader(string(wire)))
 				is.New(t).NoErr(err)
-				refusal := c.check(read, "components", "schemas", s.schema)
+				refusal := c.Check(read, "components", "schemas", s.schema)
 				taken, a := k.takes(t, s.method, path, nil, body)
 				switch {
 				case taken && refusal != nil && !padded(value):
@@ -248,7 +248,7 @@ func TestOpenAPIPricesAreTheServices(t *testing.T) {
 						}
 					}
 					taken, a := k.takes(t, s.method, s.path, nil, body)
-					if refusal := c.check(body, "components", "schemas", s.schema); taken != (refusal == nil) {
+					if refusal := c.Check(body, "components", "schemas", s.schema); taken != (refusal == nil) {
 						t.Errorf("%s of %v: the service says %s, the schema %v", s.operation, body, a.body, refusal)
 					}
 				}
@@ -263,7 +263,7 @@ func TestOpenAPIParametersAreTheServices(t *testing.T) {
 	d, event, category := shopFloor(t)
 	k, c := newClerk(d), theContract(t)
 	cursor := d.call(t, "GET", "/events?limit=1", d.key, nil, "").text(t, "meta", "page", "nextCursor")
-	values := append(slices.Concat(safeNames, noSafeNames, names(c.at("components", "schemas", "ErrorCode")["enum"])),
+	values := append(slices.Concat(safeNames, noSafeNames, names(c.At("components", "schemas", "ErrorCode")["enum"])),
 		"CONFIRMED", "REFUNDED", "confirmed", "CONFIRMED,REFUNDED", "REFUNDED,CONFIRMED,CANCELLED", "CONFIRMED,CONFIRMED", "CONFIRMED,", ",",
 		"CONFIRMED, REFUNDED", "CONFIRMED,ENDED", "CONFIRMED,CONFIRMED,CANCELLED,REFUNDED", "100", "101", "025", "+1", "1.0", "1e1", "1234567", cursor,
 		strings.Repeat("x", 512), strings.Repeat("x", 513))
@@ -276,10 +276,10 @@ func TestOpenAPIParametersAreTheServices(t *testing.T) {
 		}
 	}
 	for i, e := range endpoints {
-		template, verb := c.operationOf(e.method, at(e.path))
+		template, verb := c.OperationOf(e.method, at(e.path))
 		body := probed(event, category)[operationIDs[i].id]
-		for _, p := range c.at("paths", template, verb)["parameters"].([]any) {
-			p := c.follow(p.(node))
+		for _, p := range c.At("paths", template, verb)["parameters"].([]any) {
+			p := c.Follow(p.(node))
 			if p["name"] == "X-Request-Id" && i > 0 {
 				continue // It is read before anybody knows the operation.
 			}
@@ -331,7 +331,7 @@ func sending(p node, value, template, event string) sent {
 }
 
 // checkParameter holds a text against the schema of a parameter, as it is written there.
-func (c *contract) checkParameter(p node, text string) error {
+func (c contract) checkParameter(p node, text string) error {
 	schema := c.resolve(p["schema"].(node))
 	var value any = text
 	switch schema["type"] {
@@ -349,9 +349,9 @@ func (c *contract) checkParameter(p node, text string) error {
 		}
 		value = items
 	}
-	for name, component := range c.at("components", "parameters") {
+	for name, component := range c.At("components", "parameters") {
 		if fmt.Sprintf("%p", component) == fmt.Sprintf("%p", p) {
-			return c.check(value, "components", "parameters", name, "schema")
+			return c.Check(value, "components", "parameters", name, "schema")
 		}
 	}
 	return fmt.Errorf("the parameter %v is no component", p["name"])

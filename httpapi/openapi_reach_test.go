@@ -20,6 +20,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/delivery"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -43,7 +44,7 @@ func TestOpenAPIIsReached(t *testing.T) {
 	r := &reach{c: c, reached: make(map[string]bool)}
 	r.lookAtExamples()
 	newExtremes(t, r).goTo()
-	_, told := c.bodiesOf()
+	_, told := c.Bodies()
 	expected := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(told)) {
 		eachPart(name, told[name], func(path string, part node) {
@@ -68,7 +69,7 @@ func TestOpenAPIIsReached(t *testing.T) {
 
 // reach notes which edges of the schemas values got to.
 type reach struct {
-	c       *contract
+	c       contract
 	reached map[string]bool
 }
 
@@ -104,7 +105,7 @@ func edgesOf(schema node) []string {
 // look goes through a value and its schema.
 func (r *reach) look(schema node, value any) {
 	if reference, ok := schema["$ref"].(string); ok {
-		schema = r.c.follow(node{"$ref": reference})
+		schema = r.c.Follow(node{"$ref": reference})
 	}
 	note := func(edge string, reached bool) {
 		if reached {
@@ -163,12 +164,12 @@ func (r *reach) fits(choice node, value any) bool {
 }
 
 func (r *reach) lookAtExamples() {
-	for path, item := range r.c.at("paths") {
+	for path, item := range r.c.At("paths") {
 		for verb := range item.(node) {
-			for _, response := range r.c.at("paths", path, verb, "responses") {
-				content := r.c.follow(response.(node))["content"].(node)["application/json"].(node)
+			for _, response := range r.c.At("paths", path, verb, "responses") {
+				content := r.c.Follow(response.(node))["content"].(node)["application/json"].(node)
 				for _, example := range content["examples"].(node) {
-					r.look(content["schema"].(node), r.c.follow(example.(node))["value"])
+					r.look(content["schema"].(node), r.c.Follow(example.(node))["value"])
 				}
 			}
 		}
@@ -218,10 +219,10 @@ func (x *extremes) ask(method, path, body string) answer {
 	x.t.Helper()
 	x.keys++
 	a := x.call(x.t, method, path, x.key, keyed("extreme-"+strconv.Itoa(x.keys)), body)
-	template, verb := x.r.c.operationOf(method, path)
+	template, verb := x.r.c.OperationOf(method, path)
 	read, err := jsonschema.UnmarshalJSON(strings.NewReader(a.body))
 	is.New(x.t).NoErr(err)
-	x.r.look(schemaOf(x.r.c.at("paths", template, verb, "responses", strconv.Itoa(a.status))), read)
+	x.r.look(contracttest.SchemaOf(x.r.c.At("paths", template, verb, "responses", strconv.Itoa(a.status))), read)
 	return a
 }
 
@@ -402,7 +403,7 @@ func (x *extremes) webhooks() {
 	x.sell(event, "VIP", 1, "990000.00", `"phone":null`)
 	x.stock(x.t, event, "REGULAR", "8000.00", 1)
 	x.sell(event, "REGULAR", 1, "8000.00", `"phone":null`)
-	for kind := range x.r.c.at("webhooks") { // Those that are sent for a receiver's sake are alike.
+	for kind := range x.r.c.At("webhooks") { // Those that are sent for a receiver's sake are alike.
 		_, err := x.staff.TriggerWebhook(x.t.Context(), x.company, ticketing.FactType(kind))
 		is.NoErr(err)
 	}
@@ -418,23 +419,23 @@ func (x *extremes) webhooks() {
 		is.NoErr(x.r.c.delivered(got))
 		read, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body))
 		is.NoErr(err)
-		x.r.look(schemaOf(x.r.c.at("webhooks", got.Event, "post", "requestBody")), read)
+		x.r.look(contracttest.SchemaOf(x.r.c.At("webhooks", got.Event, "post", "requestBody")), read)
 	}
-	for kind := range x.r.c.at("webhooks") {
+	for kind := range x.r.c.At("webhooks") {
 		is.True(came[kind] > 1)
 	}
 }
 
 // delivered holds a webhook as it came against the document: its method, its headers, no other of the service's, and its
 // body.
-func (c *contract) delivered(got ticketingtest.Received) error {
-	operation := c.at("webhooks", got.Event, strings.ToLower(got.Method))
+func (c contract) delivered(got ticketingtest.Received) error {
+	operation := c.At("webhooks", got.Event, strings.ToLower(got.Method))
 	if operation == nil {
 		return fmt.Errorf("%s of %q is not documented", got.Method, got.Event)
 	}
 	left := got.Header.Clone()
 	for i, p := range operation["parameters"].([]any) {
-		name := c.follow(p.(node))["name"].(string)
+		name := c.Follow(p.(node))["name"].(string)
 		where := []string{"webhooks", got.Event, "post", "parameters", strconv.Itoa(i), "schema"}
 		if reference, ok := p.(node)["$ref"].(string); ok {
 			where = append(strings.Split(strings.TrimPrefix(reference, "#/"), "/"), "schema")
@@ -442,7 +443,7 @@ func (c *contract) delivered(got ticketingtest.Received) error {
 		if len(left[name]) != 1 {
 			return fmt.Errorf("%s came %d times", name, len(left[name]))
 		}
-		if err := c.check(left.Get(name), where...); err != nil {
+		if err := c.Check(left.Get(name), where...); err != nil {
 			return err
 		}
 		left.Del(name)
@@ -451,7 +452,7 @@ func (c *contract) delivered(got ticketingtest.Received) error {
 		return fmt.Errorf("the type of the body is %q", left.Get("Content-Type"))
 	}
 	for name := range left {
-		if !slices.Contains(transport, name) {
+		if !slices.Contains(contracttest.Transmitted(), name) {
 			return fmt.Errorf("the header %s is not documented", name)
 		}
 	}
@@ -459,5 +460,5 @@ func (c *contract) delivered(got ticketingtest.Received) error {
 	if err != nil {
 		return err
 	}
-	return c.check(read, "webhooks", got.Event, "post", "requestBody", "content", "application/json", "schema")
+	return c.Check(read, "webhooks", got.Event, "post", "requestBody", "content", "application/json", "schema")
 }

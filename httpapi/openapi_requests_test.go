@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
 // sender is an operation that reads a body.
@@ -69,7 +70,7 @@ func TestDocumentedRequestsAreTaken(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
 				body := maker{c: c, t: rt, event: event, category: category}.make(s.schema)
-				if err := c.check(body, "components", "schemas", s.schema); err != nil {
+				if err := c.Check(body, "components", "schemas", s.schema); err != nil {
 					rt.Fatalf("the test makes what is not of the schema: %v", err)
 				}
 				if a := s.send(t, d, body); a.code() == ticketing.CodeInvalidRequest {
@@ -94,11 +95,11 @@ func TestViolationsOfTheDocumentAreRefused(t *testing.T) {
 				return maker{c: c, t: rt, event: event, category: category, whole: true}.make(s.schema)
 			})
 			broken := 0
-			for i, v := range violationsOf(t, c, c.at("components", "schemas", s.schema), nil) {
+			for i, v := range violationsOf(t, c, c.At("components", "schemas", s.schema), nil) {
 				body := whole.Example(i)
-				is.NoErr(c.check(body, "components", "schemas", s.schema))
+				is.NoErr(c.Check(body, "components", "schemas", s.schema))
 				wrong := v.in(body)
-				if c.check(wrong, "components", "schemas", s.schema) == nil {
+				if c.Check(wrong, "components", "schemas", s.schema) == nil {
 					t.Errorf("%s: the schema takes %v", v.rule, wrong)
 				}
 				a := s.send(t, d, wrong)
@@ -114,7 +115,7 @@ func TestViolationsOfTheDocumentAreRefused(t *testing.T) {
 
 // maker makes values of a schema.
 type maker struct {
-	c               *contract
+	c               contract
 	t               *rapid.T
 	event, category string
 	whole           bool // every member is there, and none is null
@@ -123,7 +124,7 @@ type maker struct {
 // make makes a body, and what a schema can't say of it: lines are of different tiers and for 50 admissions at most, an
 // event has at most 44 categories of its own, a price of 0 is free, and a price changes as a whole.
 func (m maker) make(schema string) any {
-	body := m.object(m.c.at("components", "schemas", schema))
+	body := m.object(m.c.At("components", "schemas", schema))
 	if lines, ok := body["lines"].([]any); ok {
 		body["lines"] = apart(lines)
 	}
@@ -234,7 +235,7 @@ func (m maker) value(name string, schema node) any {
 func (m maker) text(name string, schema node) string {
 	pattern, _ := schema["pattern"].(string)
 	if schema["maxLength"] == nil {
-		return rapid.StringMatching(forRE2(pattern)).Draw(m.t, name)
+		return rapid.StringMatching(contracttest.ForRE2(pattern)).Draw(m.t, name)
 	}
 	least := 0
 	if schema["minLength"] != nil {
@@ -244,7 +245,7 @@ func (m maker) text(name string, schema node) string {
 	if strings.Contains(pattern, `\r?\n`) {
 		runes = append(runes, '\n', '\t')
 	}
-	known := regexp.MustCompile(forRE2(pattern))
+	known := regexp.MustCompile(contracttest.ForRE2(pattern))
 	return rapid.Custom(func(t *rapid.T) string {
 		length := rapid.OneOf(rapid.Just(limit(schema, "maxLength")), rapid.IntRange(least, limit(schema, "maxLength"))).Draw(t, "length")
 		one := rapid.SampledFrom(runes).Draw(t, "rune")
@@ -255,9 +256,9 @@ func (m maker) text(name string, schema node) string {
 }
 
 // resolve follows a reference, also one with a description beside it, and answers the other of "this or null".
-func (c *contract) resolve(schema node) node {
+func (c contract) resolve(schema node) node {
 	if reference, ok := schema["$ref"].(string); ok {
-		return c.resolve(c.follow(node{"$ref": reference}))
+		return c.resolve(c.Follow(node{"$ref": reference}))
 	}
 	if choices, ok := schema["anyOf"].([]any); ok {
 		return c.resolve(choices[0].(node))
@@ -287,7 +288,7 @@ type violation struct {
 }
 
 // violationsOf are all of them, for the schema of what stands at a path.
-func violationsOf(t *testing.T, c *contract, schema node, path []any) []violation {
+func violationsOf(t *testing.T, c contract, schema node, path []any) []violation {
 	t.Helper()
 	var all []violation
 	add := func(keyword string, change func(any) any) {
@@ -370,7 +371,7 @@ func violationsOf(t *testing.T, c *contract, schema node, path []any) []violatio
 	return all
 }
 
-func nullableSchema(c *contract, schema node) bool {
+func nullableSchema(c contract, schema node) bool {
 	_, nullable := typeOf(c.resolve(schema))
 	return nullable
 }
@@ -378,7 +379,7 @@ func nullableSchema(c *contract, schema node) bool {
 // brokenPatterns are texts that do not match a pattern, each wrong in a way of its own.
 func brokenPatterns(t *testing.T, pattern string) []string {
 	t.Helper()
-	known := regexp.MustCompile(forRE2(pattern))
+	known := regexp.MustCompile(contracttest.ForRE2(pattern))
 	var wrong []string
 	for _, text := range []string{
 		"a\u0007b", "a\u0085b", "a\nb", "a\rb", "  ", "\u00a0", "x", "-1", "+1", "01", ".5", "5.", "1.234", "1e3", " 1", "1000000000000",

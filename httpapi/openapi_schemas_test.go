@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
 // operationIDs are the names that generated clients have, with what each is called with beside its body, in the order
@@ -41,24 +41,24 @@ func TestOpenAPIOperations(t *testing.T) {
 	is := is.New(t)
 	c := theContract(t)
 	found := 0
-	for _, item := range c.at("paths") {
+	for _, item := range c.At("paths") {
 		found += len(item.(node))
 	}
 	is.Equal(found, len(endpoints))
 	is.Equal(len(operationIDs), len(endpoints))
-	is.Equal(c.root["security"], []any{node{"apiKey": []any{}}})
-	scheme := c.at("components", "securitySchemes", "apiKey")
+	is.Equal(c.At()["security"], []any{node{"apiKey": []any{}}})
+	scheme := c.At("components", "securitySchemes", "apiKey")
 	is.Equal([]any{scheme["type"], scheme["scheme"], scheme["bearerFormat"]}, []any{"http", "bearer", "svc_live.<key-id>.<secret>"})
 	for i, e := range endpoints {
-		template, verb := c.operationOf(e.method, at(e.path))
-		operation := c.at("paths", template, verb)
+		template, verb := c.OperationOf(e.method, at(e.path))
+		operation := c.At("paths", template, verb)
 		is.Equal(operation["operationId"], operationIDs[i].id)
 		is.Equal(operation["security"], nil) // That of the whole document holds.
 		is.Equal(operation["x-grant"], string(e.grant))
 		is.True(strings.Contains(operation["description"].(string), "`"+string(e.grant)+"`"))
 		var parameters []string
 		for _, p := range operation["parameters"].([]any) {
-			p := c.follow(p.(node))
+			p := c.Follow(p.(node))
 			in, name := p["in"].(string), p["name"].(string)
 			parameters = append(parameters, in+":"+name)
 			is.True(in != "path" || strings.Contains(template, "{"+name+"}"))
@@ -80,68 +80,14 @@ func TestOpenAPIOperations(t *testing.T) {
 			is.True(operation["responses"].(node)[status] != nil)
 		}
 		for _, response := range operation["responses"].(node) {
-			response := c.follow(response.(node))
+			response := c.Follow(response.(node))
 			is.Equal(slices.Collect(maps.Keys(response["content"].(node))), []string{"application/json"})
 			for name, header := range response["headers"].(node) { // Each that is documented is sent.
 				is.Equal(header, node{"$ref": "#/components/headers/" + name})
-				is.Equal(c.follow(header.(node))["required"], true)
+				is.Equal(c.Follow(header.(node))["required"], true)
 			}
 		}
 	}
-}
-
-// bodiesOf are the schemas of what is sent to the service, and of what it answers and posts, with all that they are made
-// of, by name.
-func (c *contract) bodiesOf() (sent, told map[string]node) {
-	sent, told = make(map[string]node), make(map[string]node)
-	for path, item := range c.at("paths") {
-		for verb := range item.(node) {
-			if body := c.at("paths", path, verb, "requestBody"); body != nil {
-				c.gather(sent, schemaOf(body))
-			}
-			for _, response := range c.at("paths", path, verb, "responses") {
-				c.gather(told, schemaOf(c.follow(response.(node))))
-			}
-		}
-	}
-	for name := range c.at("webhooks") {
-		c.gather(told, schemaOf(c.at("webhooks", name, "post", "requestBody")))
-	}
-	return sent, told
-}
-
-// gather finds the schemas that one refers to, and those that they refer to.
-func (c *contract) gather(found map[string]node, schema node) {
-	if reference, ok := schema["$ref"].(string); ok {
-		name := strings.TrimPrefix(reference, "#/components/schemas/")
-		if found[name] != nil {
-			return
-		}
-		found[name] = c.at("components", "schemas", name)
-		schema = found[name]
-	}
-	for _, part := range partsOf(schema) {
-		c.gather(found, part)
-	}
-}
-
-// partsOf are the schemas that one is made of.
-func partsOf(schema node) map[string]node {
-	parts := make(map[string]node)
-	properties, _ := schema["properties"].(node)
-	for name, property := range properties {
-		parts["."+name] = property.(node)
-	}
-	if items, ok := schema["items"].(node); ok {
-		parts["[]"] = items
-	}
-	for keyword, mark := range map[string]string{"anyOf": "|", "allOf": "&"} {
-		choices, _ := schema[keyword].([]any)
-		for i, choice := range choices {
-			parts[mark+strconv.Itoa(i)] = choice.(node)
-		}
-	}
-	return parts
 }
 
 // Sections 2.1 and 2.2: requests are strict, and every member of anything else is always there, but for the details of an
@@ -151,8 +97,8 @@ func TestOpenAPISchemasAreWhole(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	c := theContract(t)
-	sent, told := c.bodiesOf()
-	for name, schema := range c.at("components", "schemas") {
+	sent, told := c.Bodies()
+	for name, schema := range c.At("components", "schemas") {
 		if sent[name] == nil && told[name] == nil {
 			t.Errorf("%s is used nowhere", name)
 		}
@@ -207,7 +153,7 @@ func toldAs(path string) string {
 
 func eachPart(path string, schema node, look func(path string, part node)) {
 	look(path, schema)
-	for step, part := range partsOf(schema) {
+	for step, part := range contracttest.PartsOf(schema) {
 		eachPart(path+step, part, look)
 	}
 }
@@ -216,7 +162,7 @@ func eachPart(path string, schema node, look func(path string, part node)) {
 var freeTexts = []string{"Category.name", "Category.slug", "Violation.message"}
 
 // checkForm holds that a schema says what a value has to be.
-func (c *contract) checkForm(t *testing.T, path string, schema node) {
+func (c contract) checkForm(t *testing.T, path string, schema node) {
 	t.Helper()
 	if schema["$ref"] != nil || schema["anyOf"] != nil || schema["allOf"] != nil || strings.Contains(path, "&") {
 		return
@@ -300,12 +246,12 @@ func TestOpenAPIForms(t *testing.T) {
 		{at: answerHeader("X-Request-Id"), good: append(safeNames, "a"), bad: noSafeNames},
 	} {
 		for _, value := range test.good {
-			if err := c.check(value, test.at...); err != nil {
+			if err := c.Check(value, test.at...); err != nil {
 				t.Errorf("%v does not take %q: %v", test.at, value, err)
 			}
 		}
 		for _, value := range test.bad {
-			if c.check(value, test.at...) == nil {
+			if c.Check(value, test.at...) == nil {
 				t.Errorf("%v takes %q", test.at, value)
 			}
 		}
@@ -335,7 +281,7 @@ var (
 func TestOpenAPILimitsOfAnswers(t *testing.T) {
 	t.Parallel()
 	c := theContract(t)
-	_, told := c.bodiesOf()
+	_, told := c.Bodies()
 	var limits []string
 	for name, schema := range told {
 		eachPart(name, schema, func(path string, part node) {
@@ -368,18 +314,18 @@ func TestOpenAPIWaitsAndPages(t *testing.T) {
 	is := is.New(t)
 	c := theContract(t)
 	for _, seconds := range []string{"1", "60"} {
-		is.NoErr(c.check(json.Number(seconds), "components", "headers", "Retry-After", "schema"))
+		is.NoErr(c.Check(json.Number(seconds), "components", "headers", "Retry-After", "schema"))
 	}
 	for _, wrong := range []any{json.Number("0"), json.Number("0.5"), "1", nil} {
-		is.True(c.check(wrong, "components", "headers", "Retry-After", "schema") != nil)
+		is.True(c.Check(wrong, "components", "headers", "Retry-After", "schema") != nil)
 	}
 	for _, page := range []node{{"hasMore": true, "nextCursor": "x"}, {"hasMore": false, "nextCursor": nil}} {
-		is.NoErr(c.check(page, "components", "schemas", "Page"))
+		is.NoErr(c.Check(page, "components", "schemas", "Page"))
 	}
 	for _, wrong := range []node{
 		{"hasMore": true, "nextCursor": nil}, {"hasMore": false, "nextCursor": "x"}, {"hasMore": nil, "nextCursor": nil}, {"hasMore": true}, {},
 	} {
-		is.True(c.check(wrong, "components", "schemas", "Page") != nil)
+		is.True(c.Check(wrong, "components", "schemas", "Page") != nil)
 	}
 }
 
@@ -399,24 +345,24 @@ func TestOpenAPIWebhooks(t *testing.T) {
 		"order.created": "orderCreated", "commission.accrued": "commissionAccrued",
 		"balance.low": "balanceLow", "ticket.validated": "ticketValidated",
 	}
-	is.Equal(len(c.at("webhooks")), len(ids))
+	is.Equal(len(c.At("webhooks")), len(ids))
 	for _, kind := range []ticketing.FactType{
 		ticketing.FactOrderCreated, ticketing.FactCommissionAccrued, ticketing.FactBalanceLow, ticketing.FactTicketValidated,
 	} {
-		operation := c.at("webhooks", string(kind), "post")
+		operation := c.At("webhooks", string(kind), "post")
 		is.Equal(operation["operationId"], ids[string(kind)])
 		is.Equal(operation["security"], []any{}) // The signature is what tells who posts.
-		is.Equal(len(c.at("webhooks", string(kind))), 1)
+		is.Equal(len(c.At("webhooks", string(kind))), 1)
 		is.Equal(slices.Sorted(maps.Keys(operation["responses"].(node))), []string{"2XX", "default"})
 		is.Equal(operation["requestBody"].(node)["required"], true)
 		for _, p := range operation["parameters"].([]any) {
-			p := c.follow(p.(node))
+			p := c.Follow(p.(node))
 			is.Equal([]any{p["in"], p["required"]}, []any{"header", true})
 			if p["name"] == "X-Service-Event" {
 				is.Equal(p["schema"], node{"type": "string", "const": string(kind)})
 			}
 		}
-		envelope := c.follow(schemaOf(operation["requestBody"].(node)))["properties"].(node)
+		envelope := c.Follow(contracttest.SchemaOf(operation["requestBody"].(node)))["properties"].(node)
 		is.Equal(envelope["type"], node{"type": "string", "const": string(kind)})
 		is.Equal(envelope["api_version"], node{"type": "string", "const": "v1"})
 	}

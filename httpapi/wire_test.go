@@ -3,18 +3,14 @@ package httpapi_test
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +20,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
 // newServer starts a server as the package says that one is set up. It ends with the test, and then every answer that
@@ -46,7 +43,7 @@ type wire struct {
 func (w *wire) serve(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) *httptest.Server {
 	tb.Helper()
 	server := httptest.NewUnstartedServer(httpapi.New(svc, config))
-	w.Listener, w.prefix = server.Listener, prefixOf(config)
+	w.Listener, w.prefix = server.Listener, contracttest.PrefixOf(config)
 	server.Listener = httpapi.Listener(w)
 	server.Config.MaxHeaderBytes = 32 << 10
 	server.Config.DisableGeneralOptionsHandler = true
@@ -54,7 +51,7 @@ func (w *wire) serve(tb testing.TB, svc *ticketing.Service, config *httpapi.Conf
 	tb.Cleanup(func() {
 		server.Close()
 		for _, c := range w.connections {
-			if err := w.hold(tb, c); err != nil {
+			if err := w.hold(c); err != nil {
 				tb.Error(err)
 			}
 		}
@@ -106,8 +103,7 @@ func (c *connection) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrit
 
 // hold holds each answer of a connection against the document, with the request that it answers, up to the first that is
 // wrong.
-func (w *wire) hold(tb testing.TB, c *connection) error {
-	tb.Helper()
+func (w *wire) hold(c *connection) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked, answered := bufio.NewReader(&c.asked), bufio.NewReader(&c.answered)
@@ -123,7 +119,7 @@ func (w *wire) hold(tb testing.TB, c *connection) error {
 			return nil
 		}
 		if err == nil {
-			err = held(tb, w.prefix, r, a, !w.invents)
+			err = contracttest.Held(w.prefix, r, a, !w.invents)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s: %w\n%v", r.Method, r.RequestURI, err, a)
@@ -133,23 +129,22 @@ func (w *wire) hold(tb testing.TB, c *connection) error {
 
 // readAnswer reads the next answer of a connection: [io.EOF] where there is none, [io.ErrUnexpectedEOF] where it is not
 // whole.
-func readAnswer(answered *bufio.Reader, r *http.Request) (answer, error) {
+func readAnswer(answered *bufio.Reader, r *http.Request) (contracttest.Answer, error) {
 	if _, err := answered.Peek(1); err != nil {
-		return answer{}, err
+		return contracttest.Answer{}, err
 	}
 	response, err := http.ReadResponse(answered, r)
 	if err != nil {
-		return answer{}, err
+		return contracttest.Answer{}, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusContinue {
 		return readAnswer(answered, r) // the one that follows
 	}
 	body, err := io.ReadAll(response.Body)
-	a := answer{status: response.StatusCode, header: response.Header, body: string(body)}
-	told := []string{strconv.Itoa(len(body))}
-	if err == nil && r.Method != http.MethodHead && a.status != http.StatusNotModified && !slices.Equal(a.header["Content-Length"], told) {
-		err = fmt.Errorf("its length is %s, and told as %q", told[0], a.header["Content-Length"])
+	a := contracttest.Answer{Status: response.StatusCode, Header: response.Header, Body: string(body)}
+	if err == nil {
+		err = a.Measured(r.Method)
 	}
 	return a, err
 }
@@ -158,20 +153,10 @@ func readAnswer(answered *bufio.Reader, r *http.Request) (answer, error) {
 // it is: they are not to pay for that.
 func newHandler(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) http.Handler {
 	tb.Helper()
-	handler := httpapi.New(svc, config)
 	if _, measured := tb.(*testing.B); measured {
-		return handler
+		return httpapi.New(svc, config)
 	}
-	var holds sync.Map // The same answer to the same question is held once.
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := answerTo(r, handler)
-		if _, known := holds.LoadOrStore(fmt.Sprint(r.Method, r.URL, a.status, a.header, a.body), true); !known {
-			mustHold(tb, prefixOf(config), r, a)
-		}
-		maps.Copy(w.Header(), a.header)
-		w.WriteHeader(a.status)
-		_, _ = io.WriteString(w, a.body)
-	})
+	return contracttest.New(tb.Error, svc, config)
 }
 
 // statusOf is the status of what a handler answers.
@@ -181,7 +166,9 @@ func statusOf(handler http.Handler, r *http.Request) int { return answerTo(r, ha
 func served(tb testing.TB, handler http.Handler, prefix string, r *http.Request) answer {
 	tb.Helper()
 	a := answerTo(r, handler)
-	mustHold(tb, prefix, r, a)
+	if err := contracttest.Held(prefix, r, a.sent(), true); err != nil {
+		tb.Errorf("%s %s: %v\n%v", r.Method, r.RequestURI, err, a)
+	}
 	return a
 }
 
@@ -193,97 +180,6 @@ func answerTo(r *http.Request, handler http.Handler) answer {
 		a.body = "" // net/http leaves it out.
 	}
 	return a
-}
-
-func mustHold(tb testing.TB, prefix string, r *http.Request, a answer) {
-	tb.Helper()
-	if err := held(tb, prefix, r, a, true); err != nil {
-		tb.Errorf("%s %s: %v\n%v", r.Method, r.RequestURI, err, a)
-	}
-}
-
-// prefixOf is where a handler of this config lies, without a slash at its end.
-func prefixOf(config *httpapi.Config) string {
-	prefix := httpapi.DefaultPrefix
-	if config != nil {
-		prefix = cmp.Or(config.Prefix, prefix)
-	}
-	return strings.TrimRight(prefix, "/")
-}
-
-// held finds what is wrong with an answer: with what every one has to be, and with what the document says of it.
-func held(tb testing.TB, prefix string, r *http.Request, a answer, documented bool) error {
-	tb.Helper()
-	path := "" // as it was sent; empty where it is not below the prefix
-	if r.URL != nil {
-		if rest, below := strings.CutPrefix(cmp.Or(r.URL.RawPath, r.URL.EscapedPath()), prefix); below {
-			path = rest
-		}
-	}
-	if isDocument(path) && (a.status == http.StatusOK || a.status == http.StatusNotModified) {
-		return a.document()
-	}
-	if err := a.whole(r.Method); err != nil || !documented {
-		return err
-	}
-	_, err := theContract(tb).documented(r.Method, path, a)
-	return err
-}
-
-// isDocument tells whether the contract's documents, and what their pages load, lie at a path below the prefix.
-func isDocument(path string) bool {
-	return path == "/openapi.json" || slices.Contains([]string{"docs", "guide"}, strings.Split(path+"/", "/")[1])
-}
-
-// document finds what is wrong with the answer that is a document: what is said of all of them.
-func (a answer) document() error {
-	for name, want := range map[string]string{
-		"Cache-Control": "public, no-cache", "Referrer-Policy": "no-referrer", "Vary": "Accept-Encoding",
-		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
-	} {
-		if !slices.Equal(a.header[name], []string{want}) {
-			return fmt.Errorf("%s is %q", name, a.header[name])
-		}
-	}
-	if len(a.header["Etag"]) != 1 || len(a.header["X-Request-Id"]) != 1 || a.header["Set-Cookie"] != nil {
-		return errors.New("its headers are not those of a document")
-	}
-	return nil
-}
-
-// whole finds what is wrong with an answer that is none of a document.
-func (a answer) whole(method string) error {
-	for name, want := range map[string]string{
-		"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-	} {
-		if !slices.Equal(a.header[name], []string{want}) {
-			return fmt.Errorf("%s is %q", name, a.header[name])
-		}
-	}
-	switch {
-	case len(a.header["X-Request-Id"]) != 1:
-		return fmt.Errorf("X-Request-Id is %q", a.header["X-Request-Id"])
-	case (a.header["Www-Authenticate"] != nil) != (a.status == http.StatusUnauthorized):
-		return fmt.Errorf("WWW-Authenticate is %q", a.header["Www-Authenticate"])
-	case method == http.MethodHead && a.body != "":
-		return errors.New("HEAD has a body")
-	case method == http.MethodHead:
-		return nil
-	}
-	var envelope struct {
-		Data, Error json.RawMessage
-		Meta        struct{ RequestID string }
-	}
-	if err := json.Unmarshal([]byte(a.body), &envelope); err != nil {
-		return err
-	}
-	switch {
-	case envelope.Meta.RequestID != a.header.Get("X-Request-Id"):
-		return errors.New("meta.requestId is not X-Request-Id")
-	case (envelope.Error == nil) != (a.status < 400), (envelope.Data == nil) != (a.status >= 400):
-		return errors.New("data is for a success and error for a refusal")
-	}
-	return nil
 }
 
 // A wire that holds answers against the document must find the one that is wrong, wherever on a connection it is, and know
@@ -347,7 +243,7 @@ func TestWireFindsWhatIsWrong(t *testing.T) {
 			c := &connection{gone: test.gone}
 			c.asked.WriteString(test.asked)
 			c.answered.WriteString(test.answered)
-			err := (&wire{prefix: prefix}).hold(t, c)
+			err := (&wire{prefix: prefix}).hold(c)
 			if (err == nil) != test.right {
 				t.Error(err)
 			}
@@ -355,20 +251,28 @@ func TestWireFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// No test goes around the document: handlers of the API are made here alone, where their answers are held against it, but
-// for those of examples, which show how it is done, and one that is refused.
+// No test goes around the document, in any package: handlers of the API are made by contracttest, where their answers are
+// held against it. The others are those of this wire and of benchmarks, those of examples, which show how it is done, and
+// one that is refused.
 func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	files, err := filepath.Glob("*_test.go")
-	is.NoErr(err)
 	made := make(map[string]int)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		is.NoErr(err)
-		if n := strings.Count(string(text), "httpapi.New"+"("); n > 0 {
-			made[file] = n
+	tree := os.DirFS("..")
+	is.NoErr(fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && path != "." && strings.HasPrefix(entry.Name(), ".") {
+			return fs.SkipDir // what is no package
 		}
-	}
-	is.Equal(made, map[string]int{"wire_test.go": 2, "example_test.go": 2, "exchange_test.go": 1})
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := fs.ReadFile(tree, path)
+		if n := strings.Count(string(text), "httpapi.New"+"("); n > 0 {
+			made[path] = n
+		}
+		return err
+	}))
+	is.Equal(made, map[string]int{
+		"httpapi/wire_test.go": 2, "httpapi/example_test.go": 2, "httpapi/exchange_test.go": 1,
+	})
 }

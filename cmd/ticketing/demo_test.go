@@ -61,7 +61,7 @@ func TestDemoForScripts(t *testing.T) {
 	is.Equal(demo["baseUrl"], origin+prefix)
 	is.Equal(demo["webOrigin"], origin)
 	hasMembers(t, demo, "companyId", "apiKey", "eventId")
-	api, err := client.New(demo["baseUrl"].(string), demo["apiKey"].(string), nil)
+	api, err := client.New(demo["baseUrl"].(string), demo["apiKey"].(string), &client.Config{Transport: wire(t)})
 	is.NoErr(err)
 	event, err := api.GetEvent(t.Context(), uuid.MustParse(demo["eventId"].(string)))
 	is.NoErr(err)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
@@ -329,18 +331,9 @@ func get(t *testing.T, url string) (status int, body string) {
 // send makes a request with a key, an idempotency key and a JSON body, each where not empty.
 func send(t *testing.T, method, url, key, idempotencyKey, body string) (status int, answer string) {
 	t.Helper()
-	status, answer, err := try(t.Context(), method, url, key, idempotencyKey, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return status, answer
-}
-
-func try(ctx context.Context, method, url, key, idempotencyKey, body string) (status int, answer string, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
+	is := is.New(t)
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	is.NoErr(err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -350,13 +343,22 @@ func try(ctx context.Context, method, url, key, idempotencyKey, body string) (st
 	if idempotencyKey != "" {
 		request.Header.Set("Idempotency-Key", idempotencyKey)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
+	response, err := wire(t).RoundTrip(request)
+	is.NoErr(err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(text), err
+	is.NoErr(err)
+	return response.StatusCode, string(text)
+}
+
+// wire goes to a server, and holds every answer of the API against the contract's document. What the server tells of
+// itself beside the API is none.
+func wire(t *testing.T) http.RoundTripper {
+	t.Helper()
+	return contracttest.Transport(t.Error, http.DefaultTransport, func(r *http.Request) bool {
+		beside := []string{"/healthz", "/readyz", "/metrics"}
+		return r.Method != http.MethodGet || !slices.Contains(beside, r.URL.Path)
+	})
 }
 
 // shop is a company that is ready to sell, of a demo that has ended.
@@ -376,7 +378,7 @@ func (s *shell) openShop() shop {
 // api is the client that integrators have, with the shop's key. It tries nothing twice: what fails is the test's to see.
 func (s shop) api(t *testing.T, origin string) *client.Client {
 	t.Helper()
-	api, err := client.New(origin+prefix, s.key, &client.Config{Attempts: 1})
+	api, err := client.New(origin+prefix, s.key, &client.Config{Attempts: 1, Transport: wire(t)})
 	is.New(t).NoErr(err)
 	return api
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
 const prefix = "/api/public/v1"
@@ -98,9 +99,13 @@ func TestUnreadableRequest(t *testing.T) {
 	is.NoErr(connection.SetDeadline(time.Now().Add(patience)))
 	_, err = io.WriteString(connection, "GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n")
 	is.NoErr(err)
-	answer, err := io.ReadAll(connection)
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	is.NoErr(err)
-	is.True(strings.HasPrefix(string(answer), "HTTP/1.1 400 "))
+	defer func() { is.NoErr(response.Body.Close()) }()
+	contracttest.Hold(t.Error, new(http.Request), response)
+	answer, err := io.ReadAll(response.Body)
+	is.NoErr(err)
+	is.Equal(response.StatusCode, http.StatusBadRequest)
 	is.True(strings.Contains(string(answer), `"code":"INVALID_REQUEST"`))
 }
 
@@ -138,7 +143,7 @@ func TestServeFlags(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, origin+prefix+"/events", http.NoBody)
 			is.NoErr(err)
 			request.Header.Set("X-Forwarded-For", fmt.Sprintf("203.0.113.%d, 10.0.0.1", i))
-			response, err := http.DefaultClient.Do(request)
+			response, err := wire(t).RoundTrip(request)
 			is.NoErr(err)
 			is.NoErr(response.Body.Close())
 			is.Equal(response.StatusCode, http.StatusUnauthorized) // Each is a client of its own.
@@ -194,6 +199,7 @@ type half struct {
 	t          *testing.T
 	connection net.Conn
 	answers    *bufio.Reader
+	request    *http.Request
 	body       string
 }
 
@@ -217,7 +223,9 @@ func (s shop) begin(t *testing.T, origin, idempotencyKey string) *half {
 	is.True(strings.Contains(line, "100 Continue")) // The server waits for the body.
 	_, err = answers.ReadString('\n')
 	is.NoErr(err)
-	return &half{t: t, connection: connection, answers: answers, body: body}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, origin+prefix+"/checkouts", http.NoBody)
+	is.NoErr(err)
+	return &half{t: t, connection: connection, answers: answers, request: request, body: body}
 }
 
 // finish sends the body and returns the status and the id of the order.
@@ -228,6 +236,7 @@ func (h *half) finish() (status int, orderID string) {
 	is.NoErr(err)
 	response, err := http.ReadResponse(h.answers, nil)
 	is.NoErr(err)
+	contracttest.Hold(h.t.Error, h.request, response)
 	defer func() { _ = response.Body.Close() }()
 	var answer struct{ Data struct{ ID string } }
 	is.NoErr(json.NewDecoder(response.Body).Decode(&answer))

@@ -20,6 +20,7 @@ import (
 	"github.com/floatgate/ticketing"
 	checkout "github.com/floatgate/ticketing/examples/checkout"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -144,7 +145,7 @@ func newWorld(t *testing.T, faults ...fault) *world {
 	is.New(t).NoErr(err)
 	w.key, w.event = issued.Key, w.Event(t).ID
 	w.Inventory(t, w.event, "VIP", price, stock)
-	w.api = httpapi.New(w.Service, &httpapi.Config{RateLimit: -1})
+	w.api = contracttest.New(t.Error, w.Service, &httpapi.Config{RateLimit: -1})
 	return w
 }
 

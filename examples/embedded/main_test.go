@@ -23,6 +23,7 @@ import (
 	"github.com/floatgate/ticketing/client"
 	embedded "github.com/floatgate/ticketing/examples/embedded"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -93,7 +94,7 @@ func (h *host) send(method, path, body string, headers ...string) (status int, a
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultTransport.RoundTrip(request) // It follows no redirect.
+	response, err := contracttest.Transport(h.t.Error, http.DefaultTransport, nil).RoundTrip(request) // It follows no redirect.
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -166,7 +167,9 @@ func TestServerWithTicketingInside(t *testing.T) {
 	is.NoErr(h.stop())
 
 	h = start(t, database)
-	api, err := client.New(h.origin+httpapi.DefaultPrefix, issueKey(t, database), &client.Config{Attempts: 1})
+	api, err := client.New(h.origin+httpapi.DefaultPrefix, issueKey(t, database), &client.Config{
+		Attempts: 1, Transport: contracttest.Transport(t.Error, http.DefaultTransport, nil),
+	})
 	is.NoErr(err)
 	orders, err := api.ListOrders(t.Context(), ticketing.OrderFilter{})
 	is.NoErr(err)

@@ -1,0 +1,251 @@
+package contracttest
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/floatgate/ticketing"
+)
+
+// Answer is one of the API's, with all of its body.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// String shows an answer to who reads why a test failed.
+func (a Answer) String() string { return fmt.Sprintf("%d %v %.2000q", a.Status, a.Header, a.Body) }
+
+// code is that of a refusal, empty for a success.
+func (a Answer) code() ticketing.Code {
+	var envelope struct{ Error struct{ Code ticketing.Code } }
+	_ = json.Unmarshal([]byte(a.Body), &envelope)
+	return envelope.Error.Code
+}
+
+// Measured finds what is wrong with the length that an answer tells, as it came over a wire.
+func (a Answer) Measured(method string) error {
+	if method == http.MethodHead || a.Status == http.StatusNotModified {
+		return nil
+	}
+	if is := []string{strconv.Itoa(len(a.Body))}; !slices.Equal(a.Header["Content-Length"], is) {
+		return fmt.Errorf("its length is %s, and told as %q", is[0], a.Header["Content-Length"])
+	}
+	return nil
+}
+
+// OperationOf finds the operation of a request by the path as it was sent, below the prefix; nothing for a path or
+// method that is not documented. A HEAD is its GET.
+func (c *Contract) OperationOf(method, path string) (template, verb string) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	path, _, _ = strings.Cut(path, "?")
+	sent := strings.Split(path, "/")
+	for template, item := range c.At("paths") {
+		parts := strings.Split(template, "/")
+		fits := len(parts) == len(sent)
+		for i := 0; fits && i < len(parts); i++ {
+			fits = parts[i] == sent[i] || strings.HasPrefix(parts[i], "{") && sent[i] != ""
+		}
+		verb := strings.ToLower(method)
+		if _, ok := item.(Node)[verb]; fits && ok && verb != method {
+			return template, verb
+		}
+	}
+	return "", ""
+}
+
+// Transmitted are the headers that HTTP is made of, and that OpenAPI leaves to it.
+func Transmitted() []string { return []string{"Connection", "Content-Length", "Content-Type", "Date"} }
+
+// Told is an answer that is documented: of which operation, with which status and, for a refusal, code.
+type Told struct {
+	Operation string
+	Status    int
+	Code      ticketing.Code
+}
+
+// Answered holds an answer against the document: status, headers, body and code.
+func (c *Contract) Answered(method, path string, a Answer) (Told, error) {
+	template, verb := c.OperationOf(method, path)
+	if template == "" {
+		return Told{}, c.outside(a)
+	}
+	operation := c.At("paths", template, verb)
+	found := Told{Operation: operation["operationId"].(string), Status: a.Status}
+	status := strconv.Itoa(a.Status)
+	response := c.At("paths", template, verb, "responses", status)
+	if response == nil {
+		return found, fmt.Errorf("%s answers %d, which is not documented: %s", found.Operation, a.Status, a.Body)
+	}
+	where := []string{"paths", template, verb, "responses", status}
+	if reference, ok := c.At("paths", template, verb, "responses")[status].(Node)["$ref"].(string); ok {
+		where = strings.Split(strings.TrimPrefix(reference, "#/"), "/")
+	}
+	if err := c.headers(response, a.Header); err != nil {
+		return found, fmt.Errorf("%s %d: %w", found.Operation, a.Status, err)
+	}
+	if method == http.MethodHead {
+		return found, nil
+	}
+	body, err := jsonschema.UnmarshalJSON(strings.NewReader(a.Body))
+	if err == nil {
+		err = c.Check(body, append(where, "content", "application/json", "schema")...)
+	}
+	if err != nil {
+		return found, fmt.Errorf("%s %d: %w\n%s", found.Operation, a.Status, err, a.Body)
+	}
+	found.Code = a.code()
+	if found.Code != "" && !c.exemplified(response, body) {
+		return found, fmt.Errorf("%s %d has no example of this: %s", found.Operation, a.Status, a.Body)
+	}
+	return found, nil
+}
+
+// exemplified tells whether a refusal is shown: one of the examples of the answer says the same.
+func (c *Contract) exemplified(response Node, body any) bool {
+	said := func(refusal any) any { return refusal.(Node)["error"].(Node)["message"] }
+	examples := response["content"].(Node)["application/json"].(Node)["examples"].(Node)
+	for _, example := range examples {
+		if said(c.Follow(example.(Node))["value"]) == said(body) {
+			return true
+		}
+	}
+	return false
+}
+
+// outside holds an answer to a path or method that is not documented: such a request is told so, or is refused before
+// anybody looks at where it goes.
+func (c *Contract) outside(a Answer) error {
+	switch a.Status {
+	case http.StatusNotFound, http.StatusTooManyRequests, http.StatusBadRequest:
+	default:
+		return fmt.Errorf("%d for a path that is not documented", a.Status)
+	}
+	response := map[int]string{404: "EventNotFound", 429: "RateLimited", 400: "InvalidRequest"}[a.Status]
+	if err := c.headers(c.At("components", "responses", response), a.Header); err != nil || a.Body == "" { // to HEAD
+		return err
+	}
+	body, err := jsonschema.UnmarshalJSON(strings.NewReader(a.Body))
+	if err == nil {
+		err = c.Check(body, "components", "responses", response, "content", "application/json", "schema")
+	}
+	return err
+}
+
+func (c *Contract) headers(response Node, sent http.Header) error {
+	documented, _ := response["headers"].(Node)
+	for name := range sent {
+		if documented[name] == nil && !slices.Contains(Transmitted(), name) && name != "Www-Authenticate" {
+			return fmt.Errorf("the header %s is not documented", name)
+		}
+	}
+	if sent.Get("Www-Authenticate") != "" && documented["WWW-Authenticate"] == nil {
+		return errors.New("the header WWW-Authenticate is not documented")
+	}
+	for name, header := range documented {
+		header := c.Follow(header.(Node))
+		values := sent.Values(name)
+		if required, _ := header["required"].(bool); required && len(values) == 0 {
+			return fmt.Errorf("the header %s is missing", name)
+		}
+		for _, text := range values {
+			var value any = text
+			if schema := header["schema"].(Node); schema["type"] == "integer" {
+				value = json.Number(text)
+			}
+			if err := c.Check(value, "components", "headers", name, "schema"); err != nil {
+				return fmt.Errorf("the header %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Held finds what is wrong with an answer of the API below a prefix that has no slash at its end: with what every one
+// has to be and, where the document has it, with what it says of it.
+func Held(prefix string, r *http.Request, a Answer, documented bool) error {
+	path := "" // as it was sent; empty where it is not below the prefix
+	if r.URL != nil {
+		if rest, below := strings.CutPrefix(cmp.Or(r.URL.RawPath, r.URL.EscapedPath()), prefix); below {
+			path = rest
+		}
+	}
+	if isDocument(path) && (a.Status == http.StatusOK || a.Status == http.StatusNotModified) {
+		return a.document()
+	}
+	if err := a.whole(r.Method); err != nil || !documented {
+		return err
+	}
+	c, err := Published()
+	if err == nil {
+		_, err = c.Answered(r.Method, path, a)
+	}
+	return err
+}
+
+// isDocument tells whether the contract's documents, and what their pages load, lie at a path below the prefix.
+func isDocument(path string) bool {
+	return path == "/openapi.json" || slices.Contains([]string{"docs", "guide"}, strings.Split(path+"/", "/")[1])
+}
+
+// document finds what is wrong with the answer that is a document: what is said of all of them.
+func (a Answer) document() error {
+	for name, want := range map[string]string{
+		"Cache-Control": "public, no-cache", "Referrer-Policy": "no-referrer", "Vary": "Accept-Encoding",
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+	} {
+		if !slices.Equal(a.Header[name], []string{want}) {
+			return fmt.Errorf("%s is %q", name, a.Header[name])
+		}
+	}
+	if len(a.Header["Etag"]) != 1 || len(a.Header["X-Request-Id"]) != 1 || a.Header["Set-Cookie"] != nil {
+		return errors.New("its headers are not those of a document")
+	}
+	return nil
+}
+
+// whole finds what is wrong with an answer that is none of a document.
+func (a Answer) whole(method string) error {
+	for name, want := range map[string]string{
+		"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+	} {
+		if !slices.Equal(a.Header[name], []string{want}) {
+			return fmt.Errorf("%s is %q", name, a.Header[name])
+		}
+	}
+	switch {
+	case len(a.Header["X-Request-Id"]) != 1:
+		return fmt.Errorf("X-Request-Id is %q", a.Header["X-Request-Id"])
+	case (a.Header["Www-Authenticate"] != nil) != (a.Status == http.StatusUnauthorized):
+		return fmt.Errorf("WWW-Authenticate is %q", a.Header["Www-Authenticate"])
+	case method == http.MethodHead && a.Body != "":
+		return errors.New("HEAD has a body")
+	case method == http.MethodHead:
+		return nil
+	}
+	var envelope struct {
+		Data, Error json.RawMessage
+		Meta        struct{ RequestID string }
+	}
+	if err := json.Unmarshal([]byte(a.Body), &envelope); err != nil {
+		return err
+	}
+	switch {
+	case envelope.Meta.RequestID != a.Header.Get("X-Request-Id"):
+		return errors.New("meta.requestId is not X-Request-Id")
+	case (envelope.Error == nil) != (a.Status < 400), (envelope.Data == nil) != (a.Status >= 400):
+		return errors.New("data is for a success and error for a refusal")
+	}
+	return nil
+}
