@@ -78,7 +78,7 @@ const (
 	DefaultLongestRetryAfter = 90 * time.Second
 )
 
-// maxAnswer is the most of an answer that is read: a page of 100 orders of 50 lines is below a tenth of it.
+// maxAnswer is the most of an answer that is read: a page of 100 orders of 50 lines is below a third of it, however long their texts.
 const maxAnswer = 32 << 20
 
 // Config are the choices of a caller. A nil *Config, and every zero field, means the default.
@@ -126,8 +126,8 @@ type Client struct {
 // New makes a client for a base address, which ends in /api/public/v1, and an API key. It calls nothing.
 //
 // It fails when the address is not an absolute http or https URL, when it has credentials, a query or a fragment, and
-// when the key is empty, or it or the user agent holds what no header may. Plain http is for a server on your own machine or network: the key
-// travels in it as it is.
+// when the key is empty, or it or the user agent holds what no header may. Plain http is for a server on your own machine
+// or network: the key travels in it as it is.
 func New(baseURL, apiKey string, config *Config) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Hostname() == "" || (base.Scheme != "https" && base.Scheme != "http") {
