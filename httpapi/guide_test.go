@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -244,15 +245,20 @@ func (h *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Handler.ServeHTTP(w, r)
 }
 
+// freePort finds a port below those that the system gives to others by itself, so that it is still free when the reader's
+// receiver takes it.
 func freePort(t *testing.T) string {
 	t.Helper()
-	is := is.New(t)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	is.NoErr(err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	is.NoErr(err)
-	is.NoErr(listener.Close())
-	return port
+	for range 100 {
+		port := strconv.Itoa(20_000 + rand.IntN(10_000))
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+		if err == nil {
+			is.New(t).NoErr(listener.Close())
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // showsAnswer tells whether a line that was printed is the JSON value that is shown, which may leave members out and has
