@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,9 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/delivery"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/webhook"
 )
 
@@ -224,6 +227,100 @@ func TestGuideIsComplete(t *testing.T) {
 	}
 	for _, event := range ticketing.WebhookEventTypes() {
 		is.True(strings.Contains(chapter("Webhooks"), "`"+string(event)+"`"))
+	}
+}
+
+// The guide's limits are all those of section 8, in the numbers that the document and the code hold.
+func TestGuideLimits(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	text, err := os.ReadFile("openapi.json")
+	is.NoErr(err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var document any
+	is.NoErr(decoder.Decode(&document))
+	of := func(path ...string) any {
+		at := document
+		for _, name := range append([]string{"components"}, path...) {
+			at = at.(map[string]any)[name]
+		}
+		return at
+	}
+	text, err = os.ReadFile("guide/guide.md")
+	is.NoErr(err)
+	_, after, _ := strings.Cut(string(text), "\n## Limits\n")
+	chapter, _, _ := strings.Cut(after, "\n## ")
+	number := regexp.MustCompile(`\d+(,\d{3})*(\.\d+)?`)
+	told := make(map[string]string)
+	for _, row := range regexp.MustCompile(`(?m)^\| (.+) \| (.*\d.*) \|$`).FindAllStringSubmatch(chapter, -1) {
+		told[row[1]] = strings.ReplaceAll(strings.Join(number.FindAllString(row[2], -1), " "), ",", "")
+	}
+
+	numbers := func(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
+	lengths := func(schema string, members ...string) string {
+		var found []any
+		for _, name := range members {
+			found = append(found, of("schemas", schema, "properties", name, "maxLength"))
+		}
+		return numbers(found...)
+	}
+	key, id := []string{"parameters", "IdempotencyKey", "schema"}, []string{"parameters", "XRequestId", "schema"}
+	category := []string{"schemas", "TicketCategoryInput"}
+	in := func(path []string, name string) any { return of(append(slices.Clone(path), name)...) }
+	is.Equal(told, map[string]string{
+		"requests":                          numbers(httpapi.DefaultRateLimit, httpapi.RateWindow.Seconds()),
+		"page":                              numbers(1, ticketing.MaxPageLimit, ticketing.DefaultPageLimit, of("parameters", "cursor", "schema", "maxLength")),
+		"`Idempotency-Key`":                 numbers(in(key, "minLength"), in(key, "maxLength")),
+		"`X-Request-Id`":                    numbers(in(id, "minLength"), in(id, "maxLength")),
+		"admissions in a quote or checkout": numbers(ticketing.MaxAdmissions),
+		"admissions in one call that adds inventory": numbers(
+			of("schemas", "InventoryCreate", "properties", "quantity", "maximum"), ticketing.MaxTierAdmissions,
+		),
+		"ticket categories of an event": numbers(ticketing.MaxTicketCategories, in(category, "minLength"), in(category, "maxLength")),
+		"money":                         numbers(0, money.MaxInput),
+		"title, description, location, venue, imageUrl, organizerName": lengths(
+			"EventCreate", "title", "description", "location", "venue", "imageUrl", "organizerName",
+		),
+		"title and description of inventory": lengths("InventoryCreate", "title", "description"),
+		"email, fullname, phone of a buyer":  lengths("BuyerInput", "email", "fullname", "phone"),
+		"location of a validation":           lengths("ValidationRequest", "location"),
+		"body":                               numbers(httpapi.DefaultMaxBodyBytes >> 10),
+		"webhook endpoints of a company":     numbers(ticketing.MaxWebhookEndpoints),
+		"receiver of webhooks":               numbers(delivery.MaxTimeout.Seconds(), ticketing.MaxDeliveryAttempts, 5),
+		"time in a webhook's signature":      numbers(webhook.Tolerance.Seconds()),
+		"`balance.low`":                      ticketing.LowBalance.String(),
+		"branding: brandName, logoUrl, each footer, supportEmail": lengths(
+			"Branding", "brandName", "logoUrl", "checkoutFooter", "supportEmail",
+		),
+		// What neither the document nor an exported constant has, by section 8.
+		"active API keys of a company":              "2 2 80",
+		"body of a receiver's answer":               "64",
+		"commission rate":                           "10000 100 1",
+		"provider's reference of a credit of FLOAT": "8 128",
+	})
+}
+
+// When webhooks are tried again, and how long a receiver has, is told in words alone: by the guide, and by the document of
+// each type (sections 6.3 and 6.5).
+func TestWebhookTimesAreTold(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	waits := "5"
+	for tried := 1; tried < ticketing.MaxDeliveryAttempts-1; tried++ {
+		joint := ", "
+		if tried == ticketing.MaxDeliveryAttempts-2 {
+			joint = " and "
+		}
+		waits += joint + strconv.Itoa(5<<tried)
+	}
+	answer := fmt.Sprintf("within %d seconds", int(delivery.MaxTimeout.Seconds()))
+	for file, times := range map[string]int{"guide/guide.md": 1, "openapi.json": len(ticketing.WebhookEventTypes())} {
+		text, err := os.ReadFile(file)
+		is.NoErr(err)
+		told := strings.Join(strings.Fields(string(text)), " ")
+		is.Equal(strings.Count(told, waits+" seconds"), times)
+		is.True(strings.Count(told, answer) >= times)
 	}
 }
 
