@@ -32,8 +32,9 @@
 //
 //	switch refused, answered := errors.AsType[*client.Error](err); {
 //	case errors.Is(err, client.ErrAmbiguous): // perhaps done: the same call again tells
-//	case answered:                            // refused, or none of the contract's answers: refused.Status, refused.Refusal.Code
-//	case err != nil:                          // never sent, or no answer to what changes nothing
+//	case answered:                            // refused, or none of the contract's answers
+//		log.Println(refused.Status, refused.Refusal.Code, refused.RequestID)
+//	case err != nil: // never sent, or no answer to what changes nothing
 //	}
 //
 // Text that is not valid UTF-8 is an INVALID_REQUEST, as it is of the library, before anything is sent. All else is the
