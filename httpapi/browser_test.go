@@ -161,6 +161,11 @@ func TestBrowserDocsOfAnotherContract(t *testing.T) {
 			says: "Too many requests from your address. Load the page again in 7 seconds.",
 		},
 		{
+			name: "busy, by a proxy", loud: true,
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
+			says:   "Too many requests from your address. Load the page again in a minute.",
+		},
+		{
 			name: "away", loud: true,
 			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 			says:   "openapi.json was answered with status 502.",

@@ -66,8 +66,9 @@ const attend = (page) => {
   const load = async () => {
     const response = await fetch("openapi.json", { credentials: "omit", cache: "no-cache" });
     if (response.status === 429) {
-      const seconds = response.headers.get("Retry-After");
-      throw new Error(`Too many requests from your address. Load the page again in ${seconds} seconds.`);
+      const after = response.headers.get("Retry-After");
+      const wait = /^\d+$/.test(after) ? `${after} seconds` : "a minute"; // A proxy may give none, or a date.
+      throw new Error(`Too many requests from your address. Load the page again in ${wait}.`);
     }
     if (!response.ok) {
       throw new Error(`openapi.json was answered with status ${response.status}.`);
