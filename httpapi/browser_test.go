@@ -175,7 +175,7 @@ func TestBrowserDocsOfAnotherContract(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			mux := http.NewServeMux()
-			mux.Handle("/", deploy(t, nil).server.Config.Handler)
+			mux.Handle("/", deploy(t, nil).handler(t))
 			mux.Handle(openAPIPath, test.answer)
 			other := httptest.NewServer(mux)
 			t.Cleanup(other.Close)
@@ -196,7 +196,7 @@ func TestBrowserDocsBehindAProxy(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	d := deploy(t, nil)
-	proxy := httptest.NewServer(http.StripPrefix("/shop", d.server.Config.Handler))
+	proxy := httptest.NewServer(http.StripPrefix("/shop", d.handler(t)))
 	t.Cleanup(proxy.Close)
 	p := newBrowser(t).open(t, proxy, "/shop"+httpapi.DefaultPrefix, "/docs", 1280, 900)
 	const operation = `#operations-Events-listEvents `

@@ -64,7 +64,7 @@ func TestGuideIsFollowed(t *testing.T) {
 	is.NoErr(err)
 	successor, err := d.staff.RotateAPIKey(t.Context(), keys[0].ID)
 	is.NoErr(err)
-	careless := &lossy{Handler: d.server.Config.Handler, path: httpapi.DefaultPrefix + "/checkouts", nth: 2}
+	careless := &lossy{Handler: d.handler(t), path: httpapi.DefaultPrefix + "/checkouts", nth: 2}
 	server := httptest.NewServer(careless)
 	t.Cleanup(server.Close)
 

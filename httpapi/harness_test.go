@@ -131,6 +131,18 @@ func (d *deployment) api(tb testing.TB) *goclient.Client {
 	return d.clients[to]
 }
 
+// handler is the API for a test that serves it in a way of its own, below the default prefix. What it answers goes over
+// no wire of ours, and is held against the document here.
+func (d *deployment) handler(tb testing.TB) http.Handler {
+	tb.Helper()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := served(tb, d.server.Config.Handler, httpapi.DefaultPrefix, r)
+		maps.Copy(w.Header(), a.header)
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, a.body)
+	})
+}
+
 // headers are those of a request beside Authorization; a name may be there twice.
 type headers [][2]string
 
