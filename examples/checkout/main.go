@@ -19,8 +19,8 @@
 //   - api.go sets the client's times, and logs what the contract allows at the level it asks for.
 //   - browser.go shows the browser the order without what is none of its business (section 4.12, rule 6).
 //
-// What a real storefront adds: its own session and CSRF checks and a rate limit in front of these two paths, and the
-// buyer's payment between quote and checkout.
+// What a real storefront adds: its own session and CSRF checks and a rate limit in front of these two paths, a look
+// whether the event is published (section 4.12, rule 4), and the buyer's payment between quote and checkout.
 package main
 
 import (
