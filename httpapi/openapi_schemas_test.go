@@ -185,6 +185,40 @@ func (c contract) checkForm(t *testing.T, path string, schema node) {
 	}
 }
 
+// Generators make a type of each part that has a name, and spell its first letter large: two parts of one spelling stop
+// oapi-codegen, or get a number behind. It does not read a member whose schema is true or false, either.
+func TestOpenAPIPartsCanBeGenerated(t *testing.T) {
+	t.Parallel()
+	c := theContract(t)
+	named := map[string]string{}
+	for _, kind := range []string{"schemas", "parameters", "headers", "responses"} {
+		for name := range c.At("components", kind) {
+			spelt := strings.ToUpper(name[:1]) + name[1:]
+			if other, taken := named[spelt]; taken {
+				t.Errorf("%s and %s would be one type", other, kind+"/"+name)
+			}
+			named[spelt] = kind + "/" + name
+		}
+	}
+	var look func(at string, value any)
+	look = func(at string, value any) {
+		switch value := value.(type) {
+		case node:
+			for name, member := range value {
+				if _, bare := member.(bool); bare && strings.HasSuffix(at, "/properties") {
+					t.Errorf("%s/%s is no object", at, name)
+				}
+				look(at+"/"+name, member)
+			}
+		case []any:
+			for i, item := range value {
+				look(fmt.Sprintf("%s/%d", at, i), item)
+			}
+		}
+	}
+	look("schemas", c.At("components", "schemas"))
+}
+
 // Section 2 gives the forms of texts. Each is told here by what has it and by what has not, so that none gets looser or
 // tighter by accident.
 func TestOpenAPIForms(t *testing.T) {
