@@ -37,9 +37,12 @@
 //	case err != nil: // never sent, or no answer to what changes nothing
 //	}
 //
-// Text that is not valid UTF-8 is an INVALID_REQUEST, as it is of the library, before anything is sent. All else is the
-// service's to judge. What is new in the answers of a later service is no obstacle (section 9): members that this version
-// does not know are ignored, and statuses that it does not know arrive as they are, so give a switch over them a default.
+// Before anything is sent the client refuses an idempotency key that is missing or malformed, the name of a tier that is
+// empty, "." or "..", and text that is not valid UTF-8: with a [ticketing.Error] of the code INVALID_REQUEST or
+// IDEMPOTENCY_KEY_REQUIRED, which is no [*Error]. All else is the service's to judge.
+//
+// What is new in the answers of a later service is no obstacle (section 9): members that this version does not know are
+// ignored, and statuses that it does not know arrive as they are, so give a switch over them a default.
 //
 // # Logs
 //

@@ -9,6 +9,11 @@
 //	POST /quote     {"eventId", "lines":[{"tier","quantity"}]}                       what it costs now
 //	POST /checkout  {"cartId", "eventId", "buyer", "lines", "agreedTotal"}           buys it, once per cart
 //
+// where agreedTotal is the amount of the quote's total, such as "5000.00".
+//
+//	SHOP_ADDR   where it listens, 127.0.0.1:8081 unless it is set
+//	SHOP_CARTS  the folder that carts are kept in, carts unless it is set
+//
 // What is worth copying:
 //
 //   - carts.go keeps the idempotency key and the parameters of each cart on disk before they are first sent, so that
