@@ -37,7 +37,7 @@ func (c *Client) Verify(ctx context.Context) error {
 	})
 	_, answered := errors.AsType[*Error](err)
 	if errors.Is(err, ErrAnswer) || answered && !question.again(err) {
-		return fmt.Errorf("%w: %w", ErrContract, err)
+		return fmt.Errorf("%w (%s): %w", ErrContract, c.base+question.path, err)
 	}
 	return err
 }

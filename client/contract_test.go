@@ -54,6 +54,7 @@ func TestContractIsCheckedFirst(t *testing.T) {
 			for range 2 {
 				_, err := api.GetOrder(t.Context(), uuid.New())
 				is.Equal(errors.Is(err, client.ErrContract), !test.right)
+				is.True(test.right || strings.Contains(err.Error(), server.URL+"/v1/openapi.json"))
 				is.Equal(errors.Is(api.Verify(t.Context()), client.ErrContract), !test.right)
 			}
 			close(asked)

@@ -359,7 +359,7 @@ func (p *program) listening(companyID uuid.UUID) string {
 // curl is a request as a command to paste into a shell. Nothing in it holds a quote.
 func curl(url, key, idempotencyKey string, body any) string {
 	lines := []string{
-		"curl -sS " + url,
+		`curl -sS -w '\n' ` + url,
 		"-H 'Authorization: Bearer " + key + "'",
 		"-H 'Content-Type: application/json'",
 	}

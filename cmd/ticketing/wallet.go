@@ -29,7 +29,7 @@ func (c *walletShow) Run(ctx context.Context, p *program) error {
 			fields = append(fields, field{"Movement", strings.Join([]string{
 				m.CreatedAt.String(), string(m.Wallet), strconv.FormatInt(m.Sequence, 10), string(m.Kind), naira(m.Amount),
 				m.Reference,
-			}, "  ")})
+			}, "\t")})
 		}
 		return p.show(shown, fields...)
 	})
