@@ -237,63 +237,21 @@ func (s *Service) sealAnew(ctx context.Context, tx BankAccountWriter, account Ba
 	return tx.UpdateBankAccount(ctx, account)
 }
 
-// resealPage is how many bank accounts are looked for at a time.
-const resealPage = 500
-
 // ResealBankAccounts encrypts the number of every company's bank account under the first of [Config.SecretKeys] that
 // another had encrypted, so that the other can be given up; sales go on meanwhile. It may be repeated. No account becomes
 // another one, and the audit log does not tell of it, as of other uses of the keys. One that does not decrypt stays as it
 // is and is told to the log; setting it anew mends it. It needs tenant:manage.
 func (o Operator) ResealBankAccounts(ctx context.Context) (BankAccountResealing, error) {
-	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
-		return BankAccountResealing{}, err
-	}
-	if err := o.s.secrets.check(ctx, o.s); err != nil {
-		return BankAccountResealing{}, err
-	}
-	var done BankAccountResealing
-	err := o.s.eachStaleAccount(ctx, func(stale BankAccountRecord) error {
-		resealed, err := o.s.reseal(ctx, stale.CompanyID)
-		if resealed {
-			done.Resealed++
-		}
-		return err
-	})
-	if err == nil {
-		err = o.s.eachStaleAccount(ctx, func(BankAccountRecord) error {
-			done.Left++
-			return nil
+	resealed, left, err := resealAll(ctx, o,
+		func(ctx context.Context, tx ReadTx, after BankAccountRecord) ([]BankAccountRecord, error) {
+			return tx.StaleBankAccounts(ctx, StaleBankAccountQuery{
+				SecretName: o.s.keys.Names()[0], After: after.CompanyID, Limit: resealPage,
+			})
+		},
+		func(ctx context.Context, stale BankAccountRecord) (bool, error) {
+			return o.s.reseal(ctx, stale.CompanyID)
 		})
-	}
-	if err != nil {
-		return BankAccountResealing{}, err
-	}
-	return done, nil
-}
-
-// eachStaleAccount goes through the current bank accounts that another than the first secret key has encrypted.
-func (s *Service) eachStaleAccount(ctx context.Context, do func(stale BankAccountRecord) error) error {
-	query := StaleBankAccountQuery{SecretName: s.keys.Names()[0], Limit: resealPage}
-	for {
-		var page []BankAccountRecord
-		err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-			var err error
-			page, err = tx.StaleBankAccounts(ctx, query)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, stale := range page {
-			if err := do(stale); err != nil {
-				return err
-			}
-			query.After = stale.CompanyID
-		}
-		if len(page) < query.Limit {
-			return nil
-		}
-	}
+	return BankAccountResealing{Resealed: resealed, Left: left}, err
 }
 
 // reseal encrypts a company's bank account under the first secret key, and tells whether it had to and could. The shared

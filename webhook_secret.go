@@ -243,55 +243,16 @@ func (o Operator) ActivateWebhookSecret(ctx context.Context, id uuid.UUID) (Webh
 // stays as it is and is told to the log: rotating the endpoint's secret, or deleting the endpoint, mends it. It needs
 // tenant:manage.
 func (o Operator) ResealWebhookSecrets(ctx context.Context) (WebhookSecretResealing, error) {
-	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
-		return WebhookSecretResealing{}, err
-	}
-	if err := o.s.secrets.check(ctx, o.s); err != nil {
-		return WebhookSecretResealing{}, err
-	}
-	var done WebhookSecretResealing
-	err := o.s.eachStaleSecret(ctx, func(stale WebhookSecretRecord) error {
-		resealed, err := o.s.resealWebhookSecret(ctx, stale.ref())
-		if resealed {
-			done.Resealed++
-		}
-		return err
-	})
-	if err == nil {
-		err = o.s.eachStaleSecret(ctx, func(WebhookSecretRecord) error {
-			done.Left++
-			return nil
+	resealed, left, err := resealAll(ctx, o,
+		func(ctx context.Context, tx ReadTx, after WebhookSecretRecord) ([]WebhookSecretRecord, error) {
+			return tx.StaleWebhookSecrets(ctx, StaleWebhookSecretQuery{
+				SecretName: o.s.keys.Names()[0], After: after.ref(), Limit: resealPage,
+			})
+		},
+		func(ctx context.Context, stale WebhookSecretRecord) (bool, error) {
+			return o.s.resealWebhookSecret(ctx, stale.ref())
 		})
-	}
-	if err != nil {
-		return WebhookSecretResealing{}, err
-	}
-	return done, nil
-}
-
-// eachStaleSecret goes through the signing secrets that another than the first secret key has encrypted.
-func (s *Service) eachStaleSecret(ctx context.Context, do func(stale WebhookSecretRecord) error) error {
-	query := StaleWebhookSecretQuery{SecretName: s.keys.Names()[0], Limit: resealPage}
-	for {
-		var page []WebhookSecretRecord
-		err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-			var err error
-			page, err = tx.StaleWebhookSecrets(ctx, query)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, stale := range page {
-			if err := do(stale); err != nil {
-				return err
-			}
-			query.After = stale.ref()
-		}
-		if len(page) < query.Limit {
-			return nil
-		}
-	}
+	return WebhookSecretResealing{Resealed: resealed, Left: left}, err
 }
 
 // resealWebhookSecret encrypts a signing secret under the first secret key, and tells whether it had to and could. The

@@ -82,7 +82,8 @@ const (
 	DefaultLongestRetryAfter = 90 * time.Second
 )
 
-// maxAnswer is the most of an answer that is read: a page of 100 orders of 50 lines is below a third of it, however long their texts.
+// maxAnswer is the most of an answer that is read: a page of 100 orders of 50 lines is below a third of it, however long
+// their texts.
 const maxAnswer = 32 << 20
 
 // Config are the choices of a caller. A nil *Config, and every zero field, means the default.
