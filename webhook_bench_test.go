@@ -170,6 +170,21 @@ func (s *delays) add(d time.Duration) {
 	s.took = append(s.took, d)
 }
 
+// await waits until so many were taken: what is late counts, and what is lost fails.
+func (s *delays) await(b *testing.B, name string, most int) {
+	b.Helper()
+	count := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.took)
+	}
+	for begun := time.Now(); count() < most; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			b.Fatalf("%d of %d were taken: %s", count(), most, name)
+		}
+	}
+}
+
 // report tells the median and the 95th percentile.
 func (s *delays) report(b *testing.B, name string) {
 	b.Helper()
@@ -184,20 +199,21 @@ func (s *delays) report(b *testing.B, name string) {
 	b.ReportMetric(float64(s.took[len(s.took)*95/100].Microseconds())/1000, name+"-p95-ms")
 }
 
-// sellSteadily sells 200 times a second, by turns in each shop, for as long as the benchmarks measure.
+const saleRate = 200 // a second
+
+// sellSteadily sells at that rate, by turns in each shop, for as long as the benchmarks measure.
 func sellSteadily(b *testing.B, shops []*ticketingtest.Shop, services map[*ticketingtest.Shop]*ticketing.Service) {
 	b.Helper()
-	const rate = 200
 	baskets := make([]ticketing.CheckoutParams, len(shops))
 	for i, shop := range shops {
 		event := shop.Event(b)
 		stock(b, shop, event.ID, 1, 1000)
 		baskets[i] = ticketingtest.Basket(event.ID, "VIP", 1, 1)
 	}
-	ticker := time.NewTicker(time.Second / rate)
+	ticker := time.NewTicker(time.Second / saleRate)
 	defer ticker.Stop()
 	var sales sync.WaitGroup
-	for i := range rate * *webhookSeconds {
+	for i := range saleRate * *webhookSeconds {
 		<-ticker.C
 		shop := shops[i%len(shops)]
 		key := shop.Key()
@@ -238,7 +254,7 @@ func BenchmarkWebhooksLatency(b *testing.B) {
 					sellSteadily(b, []*ticketingtest.Shop{neighbour},
 						map[*ticketingtest.Shop]*ticketing.Service{neighbour: sells})
 				}
-				for r.got.Load() < int64(200**webhookSeconds) {
+				for r.got.Load() < int64(saleRate**webhookSeconds) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				end()
@@ -287,10 +303,17 @@ func BenchmarkWebhooksBesideOneThatHangs(b *testing.B) {
 					}
 				}
 				end := running(b, svc)
+				sales := 0 // of each company
 				for b.Loop() {
 					sellSteadily(b, shops, services)
+					sales += saleRate * *webhookSeconds / companies
 				}
-				time.Sleep(time.Second)
+				listening := each
+				if hangs {
+					listening--
+				}
+				neighbours.await(b, "neighbours", sales*listening)
+				others.await(b, "others", sales*each*(companies-1))
 				end()
 				neighbours.report(b, "neighbours")
 				others.report(b, "others")
@@ -299,8 +322,7 @@ func BenchmarkWebhooksBesideOneThatHangs(b *testing.B) {
 	}
 }
 
-// What a backlog of facts that nobody delivers costs a checkout, and how long the question what is due and a claim take
-// then.
+// What a backlog of facts that nobody delivers costs a checkout, and how long the question what is due takes then.
 func BenchmarkWebhooksBacklog(b *testing.B) {
 	for _, backlog := range []int{0, *webhookBacklog} {
 		b.Run(map[bool]string{true: "none", false: "backlog"}[backlog == 0], func(b *testing.B) {

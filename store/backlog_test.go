@@ -85,6 +85,19 @@ func BenchmarkBacklog(b *testing.B) {
 				}
 			}
 		})
+		b.Run(dialect.name+"/facts", func(b *testing.B) {
+			for b.Loop() {
+				if err := update(b.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+					facts, err := tx.TakeFacts(ctx, company, 200)
+					if len(facts) != 200 {
+						b.Fatal(len(facts))
+					}
+					return err
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 		b.Run(dialect.name+"/claim", func(b *testing.B) {
 			const batch = 100
 			var query time.Duration // without the transaction around it
