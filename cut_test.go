@@ -176,8 +176,8 @@ func TestGroupCutAnywhere(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
 		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
-		const callers, statements = 6, 16
-		orders := 0
+		const callers, statements, group = 6, 16, 7 // A group sends more than seven.
+		orders, commits := 0, 0                     // commits that were cut
 		for n := 1; n <= statements; n++ {
 			if at.answer {
 				const messages = 5 // Of about as many is the answer to a statement.
@@ -194,7 +194,11 @@ func TestGroupCutAnywhere(t *testing.T) {
 				})
 			}
 			all.Wait()
-			s.away()
+			_, cut, last := s.away()
+			is.True(cut || n > group)
+			if last {
+				commits++
+			}
 			for i := range callers {
 				if errs[i] != nil && (!at.refuse || !errors.Is(errs[i], ticketing.ErrUnavailable)) {
 					t.Errorf("cut %d, call %d: %v", n, i, errs[i])
@@ -210,6 +214,7 @@ func TestGroupCutAnywhere(t *testing.T) {
 			orders += callers
 			is.Equal(holdings(t, shop).Orders, orders)
 		}
+		is.True(commits > 0)
 	})
 }
 
