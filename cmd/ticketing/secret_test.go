@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/ticketingtest"
 )
 
 // On first use a secret key is made beside the database, for its owner alone.
@@ -131,6 +133,45 @@ func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 	is.Equal(both.run("bank-account", "reseal").stdout, "Resealed  0\nLeft      0\n")
 	alone.serve()
 	is.Equal(alone.object("bank-account", "show", company)["bankAccountLast4"], "2653")
+	code, _ = sh.refusal("company", "list")
+	is.Equal(code, "SECRET_KEY") // The old one alone.
+}
+
+// A master secret that only a signing secret needs is given up once that is encrypted under the new one, which goes on
+// signing with it and rotates it.
+func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.object("company", "create", "--name", "Lagos Live")["id"].(string)
+	receiver := ticketingtest.NewWebhooks(t)
+	endpoint := sh.hooked(company, receiver, "balance.low")["id"].(string)
+	kept, err := os.ReadFile(filepath.Join(sh.dir, "t.db.key"))
+	is.NoErr(err)
+	older, newer := strings.TrimSpace(string(kept)), strings.Repeat("ab", 32)
+
+	alone, both := sh.with("TICKETING_SECRET_KEY", newer), sh.with("TICKETING_SECRET_KEY", newer+","+older)
+	is.Equal(both.object("webhook", "show", endpoint)["status"], "ENABLED")
+	code, message := alone.refusal("serve", "--addr", "127.0.0.1:0")
+	is.Equal(code, "SECRET_KEY")
+	is.True(strings.Contains(message, "API keys, bank accounts or webhook secrets in use were made under another one"))
+	code, _ = alone.refusal("webhook", "reseal")
+	is.Equal(code, "SECRET_KEY")
+
+	is.Equal(both.object("webhook", "reseal"), map[string]any{"resealed": 1.0, "left": 0.0})
+	is.Equal(both.run("webhook", "reseal").stdout, "Resealed  0\nLeft      0\n")
+	alone.sends(receiver)
+	event := alone.object("webhook", "trigger", company, "balance.low")
+	got, err := receiver.Wait(soon(t), 1)
+	is.NoErr(err)
+	is.NoErr(got[0].Err) // Signed with the secret that was shown under the old one.
+	is.Equal(got[0].EventID, event["id"])
+	receiver.SetSecrets(alone.object("webhook", "rotate", endpoint)["secret"].(string))
+	alone.object("webhook", "activate", endpoint)
+	alone.object("webhook", "trigger", company, "balance.low")
+	got, err = receiver.Wait(soon(t), 2)
+	is.NoErr(err)
+	is.NoErr(got[1].Err)
 	code, _ = sh.refusal("company", "list")
 	is.Equal(code, "SECRET_KEY") // The old one alone.
 }

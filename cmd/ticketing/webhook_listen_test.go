@@ -141,6 +141,45 @@ func TestListenForScripts(t *testing.T) {
 	is.Equal(p.wait(), 0)
 }
 
+// A delivery that is replayed while a relay runs is relayed again, once: the same event with the same body, as a delivery
+// of its own with a valid signature, and with a line of its own.
+func TestListenRelaysReplays(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	receiver := ticketingtest.NewWebhooks(t)
+	sh.hooked(company, receiver, "balance.low")
+	sh.sends(receiver)
+	url, deliveries := heard(t, developersSecret)
+	p := sh.listen(company, "--forward-to", url, "--secret", developersSecret)
+	event := sh.object("webhook", "trigger", company, "balance.low")
+	first := next(t, deliveries)
+	is.Equal(first.Event.ID, event["id"])
+	told := strings.Fields(line(t, p.stdout))
+	is.Equal(told[1:4], []string{"balance.low", first.Event.ID, "204"})
+
+	got, err := receiver.Wait(soon(t), 1)
+	is.NoErr(err)
+	sh.delivered(got[0].DeliveryID) // What is pending is not replayed.
+	ids := map[string]bool{first.ID: true}
+	for range 2 {
+		is.Equal(sh.object("webhook", "replay", got[0].DeliveryID)["eventId"], first.Event.ID)
+		again := next(t, deliveries)
+		is.Equal(again.Event.ID, first.Event.ID)
+		is.Equal(string(again.Body), string(first.Body))
+		ids[again.ID] = true
+		told = strings.Fields(line(t, p.stdout))
+		is.Equal(told[1:4], []string{"balance.low", first.Event.ID, "204"})
+		other := sh.object("webhook", "trigger", company, "balance.low")
+		is.Equal(next(t, deliveries).Event.ID, other["id"]) // No replay came twice.
+		line(t, p.stdout)
+	}
+	is.Equal(len(ids), 3)
+	p.signal(syscall.SIGINT)
+	is.Equal(p.wait(), 0)
+}
+
 // The relay's request has the headers of a delivery and no others, and goes to no address that an endpoint's is shorter
 // than.
 func TestListenSendsWhatADeliveryHas(t *testing.T) {

@@ -3,9 +3,12 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/matryer/is"
@@ -313,6 +316,56 @@ func TestDeliveriesAndReplay(t *testing.T) {
 	for _, secret := range []string{endpoint["secret"].(string), "ada@example.com"} {
 		is.True(!strings.Contains(p.errors(), secret))
 		is.True(!strings.Contains(fmt.Sprint(delivery, listed, table.stdout), secret))
+	}
+}
+
+// A replay of many is of no more than its flags choose: of one endpoint, of one type, or of both.
+func TestReplayOfAnEndpointAndOfAType(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	receiver := ticketingtest.NewWebhooks(t)
+	receiver.Always(ticketingtest.Status(http.StatusNoContent)) // Each endpoint signs with its own secret.
+	both := sh.hooked(company, receiver, "order.created", "balance.low")["id"].(string)
+	one := sh.hooked(company, receiver, "balance.low")["id"].(string)
+	for _, kind := range []string{"order.created", "balance.low", "balance.low"} {
+		sh.object("webhook", "trigger", company, kind)
+	}
+	p, _ := sh.sends(receiver)
+	sh.settled(company, 5)
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0) // What is replayed from now on stays pending.
+
+	type chosen struct{ endpoint, kind any }
+	seen := map[any]bool{}
+	for _, test := range []struct {
+		name  string
+		flags []string
+		want  map[chosen]int
+	}{
+		{"all", nil, map[chosen]int{{both, "order.created"}: 1, {both, "balance.low"}: 2, {one, "balance.low"}: 2}},
+		{"one endpoint", []string{"--endpoint", both}, map[chosen]int{{both, "order.created"}: 1, {both, "balance.low"}: 2}},
+		{"the other", []string{"--endpoint", one}, map[chosen]int{{one, "balance.low"}: 2}},
+		{"one type", []string{"--type", "order.created"}, map[chosen]int{{both, "order.created"}: 1}},
+		{"the other type", []string{"--type", "balance.low"}, map[chosen]int{{both, "balance.low"}: 2, {one, "balance.low"}: 2}},
+		{"both", []string{"--endpoint", both, "--type", "balance.low"}, map[chosen]int{{both, "balance.low"}: 2}},
+		{"none", []string{"--endpoint", one, "--type", "order.created"}, map[chosen]int{}},
+	} {
+		replay := []string{"webhook", "replay", "--company", company, "--status", "SUCCEEDED", "--rate", "1000"}
+		did := sh.object(append(replay, test.flags...)...)
+		made, number := map[chosen]int{}, 0
+		for _, delivery := range sh.array("webhook", "deliveries", company, "--status", "PENDING") {
+			if !seen[delivery["id"]] {
+				seen[delivery["id"]] = true
+				made[chosen{delivery["endpointId"], delivery["eventType"]}]++
+				number++
+			}
+		}
+		if !maps.Equal(made, test.want) {
+			t.Errorf("%s: %v is replayed, not %v", test.name, made, test.want)
+		}
+		is.Equal(did, map[string]any{"replayed": float64(number), "skipped": 0.0})
 	}
 }
 
