@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -677,4 +678,91 @@ func TestPruningReachesEveryCompany(t *testing.T) {
 		}
 		is.Equal(left, 0)
 	})
+}
+
+// Pruning takes portions: no transaction removes more than a thousand deliveries of a company, and the portions
+// follow each other until nothing is left of what is past the retention, no message either.
+func TestPruningTakesPortions(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, shop *ticketingtest.Shop, in *inbox) {
+		is := is.New(t)
+		h := in.register(t, shop, ticketing.FactOrderCreated)
+		const portion, final = 1000, 2500
+		messages := make([]ticketing.MessageRecord, final)
+		made := make([]ticketing.DeliveryRecord, final)
+		for n := range made {
+			at := time.Now().Add(time.Duration(n) * time.Millisecond)
+			messages[n] = ticketing.MessageRecord{
+				CompanyID: shop.Company.ID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(), Body: "{}",
+			}
+			made[n] = ticketing.DeliveryRecord{
+				CompanyID: shop.Company.ID, CreatedAt: at, ID: uuid.New(), Endpoint: 1, EndpointID: h.ID, MessageAt: at,
+				MessageID: messages[n].ID, Type: messages[n].Type, URL: h.URL, SecretVersion: 1,
+				Status: ticketing.DeliverySucceeded, DueAt: at, FinishedAt: at,
+			}
+		}
+		onCompany(t, shop, func(ctx context.Context, tx ticketing.Tx) error {
+			return errors.Join(tx.AppendMessages(ctx, messages), tx.AppendDeliveries(ctx, made))
+		})
+		is.Equal(len(deliveries(t, shop)), final)
+		time.Sleep(3 * time.Hour)
+		pruning := &pruningStore{Store: shop.Store}
+		quiet := *shop
+		quiet.Store = pruning
+		end := running(t, sender(t, &quiet, nil, realTime, func(c *ticketing.Config) { c.WebhookRetention = time.Hour }))
+		time.Sleep(4 * time.Minute) // No second round begins.
+		synctest.Wait()
+		end()
+		is.Equal(len(deliveries(t, shop)), 0)
+		var sum pruned
+		for _, p := range pruning.kept {
+			is.True(p.deliveries <= portion)
+			sum.deliveries += p.deliveries
+			sum.messages += p.messages
+		}
+		is.Equal(sum, pruned{final, final})
+	})
+}
+
+// pruned is what a transaction removed.
+type pruned struct{ deliveries, messages int }
+
+// pruningStore keeps what each transaction that was committed removed. It is read when the service has ended.
+type pruningStore struct {
+	ticketing.Store
+
+	mu   sync.Mutex
+	kept []pruned
+}
+
+func (s *pruningStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+	var removed pruned
+	err := s.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+		removed = pruned{}
+		return fn(ctx, pruningTx{tx, &removed})
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.kept = append(s.kept, removed)
+	}
+	return err
+}
+
+type pruningTx struct {
+	ticketing.Tx
+
+	removed *pruned
+}
+
+func (tx pruningTx) PruneDeliveries(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error) {
+	n, err := tx.Tx.PruneDeliveries(ctx, companyID, before, limit)
+	tx.removed.deliveries += n
+	return n, err
+}
+
+func (tx pruningTx) PruneMessages(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error) {
+	n, err := tx.Tx.PruneMessages(ctx, companyID, before, limit)
+	tx.removed.messages += n
+	return n, err
 }

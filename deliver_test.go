@@ -3,6 +3,8 @@ package ticketing_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -116,6 +119,49 @@ func TestDeliveryIsRetried(t *testing.T) {
 		is.Equal(d.Attempts, 8)
 		is.Equal(len(told), 0)
 	})
+}
+
+// A delivery that is exhausted is told to the log once, with what finds it again and the last answer's status. The log names
+// no URL, no secret and no buyer, also where the sender's error does.
+func TestExhaustionIsLogged(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		status int // 0: there was no answer
+	}{{"answered", 503}, {"unanswered", 0}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			shop := ticketingtest.New(t, &ticketingtest.Config{Store: memory.New()})
+			in := newInbox(shop.Clock.Now)
+			h := in.register(t, shop, ticketing.FactOrderCreated)
+			hidden := []string{h.URL, in.secrets[h.ID][0], "ada@example.com"}
+			in.answer(h.ID, func(context.Context, posted) (int, error) {
+				if test.status == 0 {
+					return 0, errors.New(strings.Join(hidden, " "))
+				}
+				return test.status, nil
+			})
+			sellMany(t, shop, 1)
+			log := new(lockedLog)
+			svc := sender(t, shop, in, func(c *ticketing.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+			const exhausted = "a webhook delivery is exhausted"
+			for range 8 {
+				is.True(!strings.Contains(log.String(), exhausted)) // Not before.
+				is.Equal(send(t, svc), 1)
+				shop.Clock.Advance(time.Hour)
+			}
+			is.Equal(send(t, svc), 0)
+			d := deliveries(t, shop)[0]
+			is.Equal(d.Status, ticketing.DeliveryFailed)
+			is.Equal(strings.Count(log.String(), exhausted), 1)
+			is.True(strings.Contains(log.String(), fmt.Sprintf("level=WARN msg=%q endpoint=%s delivery=%s type=%s status=%d",
+				exhausted, h.ID, d.ID, ticketing.FactOrderCreated, test.status)))
+			for _, text := range hidden {
+				is.True(!strings.Contains(log.String(), text))
+			}
+		})
+	}
 }
 
 // What a sender gives up that was closed before its process had ended is no failed attempt: nothing is told of it, the
