@@ -37,12 +37,20 @@ func run(t testing.TB, db *sql.DB, statement string) {
 	}
 }
 
+// needServer skips a test as a whole where there is no PostgreSQL: one that asserts on what its subtests did fails where
+// only they are skipped.
+func needServer(t *testing.T) {
+	t.Helper()
+	pgtest.Database(t)
+}
+
 const tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
 
 // A test's database is empty, its own, and gone afterwards, also while a connection to it is open.
 func TestDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	needServer(t)
 	var name string
 	t.Run("a test", func(t *testing.T) {
 		db := open(t, pgtest.Database(t))
@@ -61,6 +69,7 @@ func TestDatabase(t *testing.T) {
 // Hundreds of tests at once, each with a copy of its own of what was filled once.
 func TestCopy(t *testing.T) {
 	t.Parallel()
+	needServer(t)
 	var filled atomic.Int64
 	fill := func(tb testing.TB, dsn string) {
 		tb.Helper()
@@ -87,7 +96,7 @@ func TestCopy(t *testing.T) {
 func TestCopyAfterAFailedFill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	pgtest.Database(t) // Skips here, not in a test of no report.
+	needServer(t) // Skips here, not in the goroutine.
 	done := make(chan struct{})
 	go func() { // Goexit ends it as it ends a test.
 		defer close(done)
@@ -122,6 +131,7 @@ func BenchmarkStart(b *testing.B) {
 func TestReuse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	needServer(t)
 	fill := func(tb testing.TB, dsn string) {
 		tb.Helper()
 		run(tb, open(tb, dsn), "CREATE TABLE filled AS SELECT 7 AS id; CREATE TABLE used (id int)")
