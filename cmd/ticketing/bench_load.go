@@ -49,7 +49,7 @@ type soldAdmission struct {
 // sliceOutcome is what a slice came to.
 type sliceOutcome struct {
 	// Window is how long calls were counted, and Completed how many succeeded in it. What began before it and ended in
-	// it counts, what ended after it does not.
+	// it counts, what ended after it does not. Where all calls took longer, the window lasts until their end.
 	Window    time.Duration `json:"window"`
 	Completed int64         `json:"completed"`
 	// Latencies are those of all successful calls that began in the window, however long they took.
@@ -162,6 +162,9 @@ func (l *load) slice(ctx context.Context, order sliceOrder) (*sliceOutcome, erro
 	if last := time.Duration(s.last.Load()); s.begun.Load() > order.Budget && last < order.For {
 		o.Window = max(last, 1)
 	}
+	if late := s.late.Load(); o.Completed == 0 && late > 0 {
+		o.Completed, o.Window = late, time.Duration(s.lastLate.Load())
+	}
 	o.Groups, o.Grouped = side.groups.Load()-groups, side.grouped.Load()-grouped
 	return o, nil
 }
@@ -174,6 +177,8 @@ type loadSlice struct {
 
 	begun, completed, succeeded atomic.Int64
 	last                        atomic.Int64 // when the last call within the window ended, from its beginning
+
+	late, lastLate atomic.Int64 // the calls that succeeded after the window, and when the last of them ended
 
 	mu      sync.Mutex
 	outcome *sliceOutcome
@@ -212,11 +217,19 @@ func (s *loadSlice) next(ctx context.Context, caller benchCaller) bool {
 	}
 	if since := ended.Sub(s.from); since >= 0 && !ended.After(s.to) {
 		s.completed.Add(1)
-		for last := s.last.Load(); int64(since) > last && !s.last.CompareAndSwap(last, int64(since)); {
-			last = s.last.Load()
-		}
+		raise(&s.last, int64(since))
+	} else if since > 0 {
+		s.late.Add(1)
+		raise(&s.lastLate, int64(since))
 	}
 	return ended.Before(s.to)
+}
+
+// raise makes a number at least as large as another.
+func raise(number *atomic.Int64, to int64) {
+	for now := number.Load(); to > now && !number.CompareAndSwap(now, to); {
+		now = number.Load()
+	}
 }
 
 func (s *loadSlice) failed(err error) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/matryer/is"
@@ -496,6 +497,29 @@ func TestBenchSlices(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Calls that take longer than their slice are counted all the same, in the time that they took: on a busy machine no side
+// is without a figure.
+func TestBenchCountsSlowCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		for _, test := range []struct {
+			name          string
+			slice, call   time.Duration
+			atLeast, most float64
+		}{
+			{"many within it", time.Second, 10 * time.Millisecond, 395, 405},
+			{"one within it", time.Second, 600 * time.Millisecond, 4, 8},
+			{"longer than it", 10 * time.Millisecond, time.Second, 3.9, 4.1},
+		} {
+			got, err := program.Slice(t.Context(), test.slice, 4, func() { time.Sleep(test.call) })
+			is.NoErr(err)
+			t.Log(test.name, got)
+			is.True(got >= test.atLeast && got <= test.most)
+		}
+	})
 }
 
 // A quantile is at most one percent above the true one and never below it, or above the largest latency.

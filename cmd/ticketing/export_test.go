@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -54,6 +55,25 @@ func Slices(run, median time.Duration) (lengths []time.Duration) {
 	}
 	return lengths
 }
+
+// Slice is how many calls a second a slice comes to whose clients make a call each time.
+func Slice(ctx context.Context, length time.Duration, clients int, call func()) (perSecond float64, err error) {
+	side := &loadSide{}
+	for range clients {
+		side.callers = append(side.callers, callerFunc(call))
+	}
+	l := &load{plan: loadPlan{Op: opQuote, Shops: make([]benchShop, 1)}, sides: [2]*loadSide{side, side}}
+	o, err := l.slice(ctx, sliceOrder{For: length, Budget: math.MaxInt64})
+	if err != nil {
+		return 0, err
+	}
+	return rate(o.Completed, o.Window), nil
+}
+
+type callerFunc func()
+
+func (c callerFunc) call(context.Context, *benchTask) error { c(); return nil }
+func (c callerFunc) interrupt()                             {}
 
 // Quantiles are quantiles and the maximum of latencies, after they travelled between processes.
 func Quantiles(latencies []time.Duration, parts ...float64) (quantiles []time.Duration, most time.Duration, err error) {
