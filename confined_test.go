@@ -438,8 +438,7 @@ func TestWebhookWorkIsConfinedToOneCompany(t *testing.T) {
 // waiting returns when a session of a database waits for a lock.
 func waiting(tb testing.TB, db *sql.DB) {
 	tb.Helper()
-	const tries = 2000
-	for range tries {
+	for begun := time.Now(); time.Since(begun) < patience; {
 		if sessionsWaiting(tb, db) > 0 {
 			return
 		}

@@ -3,7 +3,6 @@ package ticketing_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -25,6 +25,9 @@ type two struct {
 	shop  *ticketingtest.Shop // the first
 	other *ticketing.Service
 	db    *sql.DB
+
+	// begins is called whenever a transaction of the first has begun, with its locks and claims.
+	begins *atomic.Pointer[func()]
 }
 
 // inTwo runs a test with calls in groups, and with a transaction for each.
@@ -36,15 +39,23 @@ func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 			is := is.New(t)
 			dsn := testdb.DSN(t)
 			shop := ticketingtest.New(t, &ticketingtest.Config{Store: testdb.Open(t, dsn, nil)})
-			service := func() *ticketing.Service {
-				svc, err := ticketing.New(testdb.Open(t, dsn, nil), &ticketing.Config{
+			service := func(db ticketing.Store) *ticketing.Service {
+				svc, err := ticketing.New(db, &ticketing.Config{
 					SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Grouping: grouping,
 				})
 				is.NoErr(err)
 				return svc
 			}
-			shop.Service = service()
-			p := two{shop: shop, other: service(), db: sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))}
+			begins := new(atomic.Pointer[func()])
+			shop.Service = service(testdb.Open(t, dsn, &store.Config{OnStatement: func(_ context.Context, s store.Statement) {
+				if begun := begins.Load(); begun != nil && s.Name == "begin" {
+					(*begun)()
+				}
+			}}))
+			p := two{
+				shop: shop, other: service(testdb.Open(t, dsn, nil)), begins: begins,
+				db: sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn))),
+			}
 			t.Cleanup(func() { p.db.Close() })
 			test(t, p)
 		})
@@ -59,6 +70,14 @@ func (p two) lock(t testing.TB, statement string) (release func()) {
 	_, err = tx.ExecContext(t.Context(), statement)
 	is.New(t).NoErr(err)
 	return func() { _ = tx.Rollback() }
+}
+
+// stop stops the next transaction of the first process, after it has its locks and claims, until it is released.
+func (p two) stop() (begun <-chan struct{}, release func()) {
+	reached, released := make(chan struct{}), make(chan struct{})
+	reach := sync.OnceFunc(func() { close(reached); <-released })
+	p.begins.Store(&reach)
+	return reached, sync.OnceFunc(func() { p.begins.Store(nil); close(released) })
 }
 
 const (
@@ -141,7 +160,7 @@ func TestProcessesMakeOneOrderPerKey(t *testing.T) {
 	})
 }
 
-// While an original waits for a lock in one process, its key is 409 in the other, at once.
+// While an original is under way in one process, its key is 409 in the other, at once.
 func TestProcessesRefuseKeysInFlight(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {
@@ -150,19 +169,13 @@ func TestProcessesRefuseKeysInFlight(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 100)
 		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
-		// Nothing here waits for a lock twice, so that the original keeps its claim.
-		release := p.lock(t, "LOCK TABLE ticketing_buyers IN SHARE MODE")
+		// It is stopped within its transaction. One that waits for a lock gives up after a while, and its claim with it.
+		begun, release := p.stop()
 		defer release()
 		first := begin(func() (any, error) { return shop.Checkout(t.Context(), shop.Caller, "key-000001", basket) })
-		for {
-			waiting(t, p.db)
-			_, err := p.other.Checkout(t.Context(), shop.Caller, "key-000001", basket)
-			if said(err) == "Idempotent request is still processing" {
-				break
-			}
-			// A group gave its locks up to let the busy company go alone, and the other process came between.
-			is.True(errors.Is(err, ticketing.ErrBusy))
-		}
+		<-begun
+		_, err := p.other.Checkout(t.Context(), shop.Caller, "key-000001", basket)
+		is.Equal(said(err), "Idempotent request is still processing")
 		release()
 		made := <-first
 		is.NoErr(made.err)
