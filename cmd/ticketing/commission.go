@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/money"
@@ -15,7 +14,7 @@ type commissionCommands struct {
 
 type commissionSchedule struct {
 	companyArg
-	finality
+	unasked
 
 	Value         string `help:"The rate, a plain decimal." placeholder:"VALUE" required:""`
 	Unit          unit   `help:"What the value counts in: BASIS_POINTS, PERCENT or FRACTION." placeholder:"UNIT" required:""`
@@ -36,13 +35,6 @@ func (c *commissionSchedule) Run(ctx context.Context, p *program) error {
 		return badValue("--value: %v", err)
 	}
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		err := c.confirm(p, func() (string, error) {
-			name, err := c.named(ctx, op)
-			return fmt.Sprintf("Schedule %s %s for the company %s?", rate.Value(), rate.Unit(), name), err
-		})
-		if err != nil {
-			return err
-		}
 		rate, err := op.ScheduleCommission(ctx, c.Company.UUID, rate, c.EffectiveFrom.Time)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -109,16 +110,6 @@ func TestQuestions(t *testing.T) {
 		{[]string{"key", "revoke"}, key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?`},
 		{[]string{"category", "deactivate"}, category, `Deactivate the category "Live music" (` + category + `)?`},
 		{
-			[]string{"float", "credit", "--amount", "5", "--reference", "settlement-1"},
-			shop.companyID,
-			`Credit NGN 5.00 to the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
-		},
-		{
-			[]string{"commission", "schedule", "--value", "3", "--unit", "PERCENT"},
-			shop.companyID,
-			`Schedule 3 PERCENT for the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
-		},
-		{
 			[]string{"buyer", "erase", "--email", "ada@example.com"},
 			shop.companyID,
 			`Erase the buyer "ada@example.com" of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
@@ -154,6 +145,33 @@ func TestQuestions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What sets a company up asks nothing, so that its lines can be typed, or pasted, one after the other. A --yes of before
+// is still taken.
+func TestSettingUpAsksNothing(t *testing.T) {
+	t.Parallel()
+	sh := newShell(t)
+	company := sh.openShop().companyID
+	for _, args := range [][]string{
+		{"commission", "schedule", company, "--value", "250", "--unit", "BASIS_POINTS"},
+		{"commission", "schedule", company, "--value", "250", "--unit", "BASIS_POINTS", "--yes"},
+		{"float", "credit", company, "--amount", "1000000.00", "--reference", "settlement-0001"},
+		{"float", "credit", company, "--amount", "1000000.00", "--reference", "settlement-0001", "--yes"},
+	} {
+		is := is.New(t)
+		person, in := terminal(t)
+		_, err := person.WriteString("the next line\n")
+		is.NoErr(err)
+		var stdout, stderr bytes.Buffer
+		getenv := func(name string) string { return sh.env[name] }
+		is.Equal(program.Run(t.Context(), args, getenv, in, &stdout, &stderr), 0)
+		is.Equal(stderr.String(), "")
+		next := make([]byte, len("the next line\n"))
+		_, err = io.ReadFull(in, next)
+		is.NoErr(err)
+		is.Equal(string(next), "the next line\n") // It is there for the shell.
 	}
 }
 

@@ -13,7 +13,7 @@ type floatCommands struct {
 
 type floatCredit struct {
 	companyArg
-	finality
+	unasked
 
 	Amount    amount `help:"How much, in naira." placeholder:"AMOUNT" required:""`
 	Reference string `help:"The provider's reference of the settlement, 8 to 128 characters." placeholder:"REFERENCE" required:""`
@@ -28,13 +28,6 @@ func (*floatCredit) Help() string {
 
 func (c *floatCredit) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		err := c.confirm(p, func() (string, error) {
-			name, err := c.named(ctx, op)
-			return "Credit " + naira(c.Amount.Amount) + " to the company " + name + "?", err
-		})
-		if err != nil {
-			return err
-		}
 		credit, err := op.CreditFloat(ctx, c.Company.UUID, c.Amount.Amount, c.Reference)
 		if err != nil {
 			return err

@@ -292,6 +292,11 @@ type finality struct {
 	Yes bool `help:"Do not ask for confirmation."`
 }
 
+// unasked is the flag of commands that once asked: scripts still give it.
+type unasked struct {
+	Yes bool `help:"Has no effect: this command does not ask."`
+}
+
 // confirm asks whether to go on, where a person can answer. The question names what it is about, which is looked up
 // only then; what is not there is refused before anyone is asked.
 func (f finality) confirm(p *program, question func() (string, error)) error {
