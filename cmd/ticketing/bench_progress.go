@@ -3,11 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
-
-	"github.com/mattn/go-isatty"
 )
 
 // progress is the line on standard error that says what a bench is at: rewritten on a terminal; elsewhere a new line
@@ -23,8 +20,7 @@ type progress struct {
 }
 
 func newProgress(p *program) *progress {
-	file, ok := p.stderr.(*os.File)
-	terminal := ok && (isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd()))
+	terminal := onTerminal(p.stderr)
 	if p.JSON && !terminal {
 		return &progress{out: io.Discard, told: map[string]bool{}}
 	}

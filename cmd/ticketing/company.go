@@ -97,10 +97,24 @@ func (c *companyRename) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type companySuspend struct{ companyArg }
+type companySuspend struct {
+	companyArg
+	finality
+}
+
+func (*companySuspend) Help() string {
+	return `It sells nothing and lets nobody in at its gates until it is activated.`
+}
 
 func (c *companySuspend) Run(ctx context.Context, p *program) error {
 	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
+		err := p.confirm(c.Yes, func() (string, error) {
+			name, err := c.named(ctx, op)
+			return "Suspend the company " + name + "? Until it is activated it sells nothing and lets nobody in.", err
+		})
+		if err != nil {
+			return ticketing.Company{}, err
+		}
 		return op.SuspendCompany(ctx, c.Company.UUID)
 	})
 }

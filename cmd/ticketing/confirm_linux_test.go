@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/matryer/is"
@@ -31,9 +32,31 @@ func terminal(t *testing.T) (person, in *os.File) {
 	return person, in
 }
 
-// What cannot be undone is asked about on a terminal, unless --json or --yes is there. Anything but yes does nothing.
+// typed runs a command on a terminal where a person types a text, whatever comes; what the terminal shows is stderr. Both
+// are in the command's hands, and nothing of what is typed is shown.
+func (s *shell) typed(text string, args ...string) outcome {
+	s.t.Helper()
+	is := is.New(s.t)
+	person, in := terminal(s.t)
+	mode, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)
+	is.NoErr(err)
+	mode.Lflag &^= unix.ECHO
+	mode.Oflag &^= unix.OPOST
+	is.NoErr(unix.IoctlSetTermios(int(in.Fd()), unix.TCSETS, mode))
+	_, err = person.WriteString(text)
+	is.NoErr(err)
+	var stdout bytes.Buffer
+	getenv := func(name string) string { return s.env[name] }
+	status := program.Run(s.t.Context(), args, getenv, in, &stdout, in)
+	is.NoErr(in.Close())
+	seen, _ := io.ReadAll(person) // It ends with an error, as a terminal does.
+	return outcome{status: status, stdout: stdout.String(), stderr: string(seen)}
+}
+
+// What cannot be undone is asked about on a terminal, unless --yes is there. Anything but yes does nothing.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
+	const endOfInput = "\x04"
 	for _, test := range []struct {
 		name   string
 		flags  []string
@@ -45,33 +68,98 @@ func TestConfirmation(t *testing.T) {
 		{"the whole word", nil, "Yes\n", true, 0},
 		{"no", nil, "n\n", true, 1},
 		{"only return", nil, "\n", true, 1},
+		{"the end of the input", nil, endOfInput, true, 1},
+		{"yes without return", nil, "y" + endOfInput + endOfInput, true, 0},
 		{"--yes", []string{"--yes"}, "n\n", false, 0},
-		{"--json", []string{"--json"}, "n\n", false, 0},
+		{"--yes and --json", []string{"--yes", "--json"}, "n\n", false, 0},
+		{"--json", []string{"--json"}, "y\n", false, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			sh := newShell(t)
+			sh := newShell(t).with("TICKETING_YES", "")
 			shop := sh.openShop()
-			person, in := terminal(t)
-			_, err := person.WriteString(test.typed)
-			is.NoErr(err)
-			var stdout, stderr bytes.Buffer
-			getenv := func(name string) string { return sh.env[name] }
-			args := append([]string{"event", "end", shop.eventID}, test.flags...)
-			is.Equal(program.Run(t.Context(), args, getenv, in, &stdout, &stderr), test.status)
-			is.Equal(strings.Contains(stderr.String(), "This cannot be undone. [y/N]"), test.asked)
-			again := sh.run("event", "end", shop.eventID)
+			did := sh.typed(test.typed, append([]string{"event", "end", shop.eventID}, test.flags...)...)
+			is.Equal(did.status, test.status)
+			is.Equal(strings.Contains(did.stderr, "This cannot be undone. [y/N]"), test.asked)
+			if test.status == 1 {
+				is.True(strings.HasSuffix(did.stderr, "ticketing: not confirmed, nothing was done\n"))
+				is.Equal(did.stdout, "")
+			}
+			if test.typed == endOfInput {
+				is.True(strings.Contains(did.stderr, "[y/N] \nticketing: ")) // The refusal has a line of its own.
+			}
+			again := sh.run("event", "end", shop.eventID, "--yes")
 			is.Equal(again.status == 0, test.status != 0) // It was not ended, or it was.
 		})
 	}
 }
 
+// A person has to see the question and to answer it: where only one end is a terminal nobody is asked.
+func TestBothEndsAreTheTerminal(t *testing.T) {
+	t.Parallel()
+	sh := newShell(t).with("TICKETING_YES", "")
+	company := sh.openShop().companyID
+	getenv := func(name string) string { return sh.env[name] }
+	args := []string{"company", "suspend", company}
+	person, tty := terminal(t)
+	_, err := person.WriteString("y\n")
+	must(t, err)
+	is := is.New(t)
+	var stdout, stderr bytes.Buffer
+	is.Equal(program.Run(t.Context(), args, getenv, tty, &stdout, &stderr), 2)
+	is.True(strings.Contains(stderr.String(), "there is no terminal"))
+	is.Equal(program.Run(t.Context(), args, getenv, strings.NewReader("y\n"), &stdout, tty), 2)
+	is.Equal(sh.object("company", "show", company)["status"], "ACTIVE")
+	// What it prints may go elsewhere.
+	is.Equal(sh.typed("y\n", args...).status, 0)
+	is.Equal(sh.object("company", "show", company)["status"], "SUSPENDED")
+}
+
+// Ctrl-C at the question ends the process as it ends any, and nothing was done: a replay of many, too, which later tells
+// how far it came.
+func TestInterruptAtTheQuestion(t *testing.T) {
+	t.Parallel()
+	sh := newShell(t).with("TICKETING_YES", "")
+	company := sh.openShop().companyID
+	for _, args := range [][]string{
+		{"company", "suspend", company},
+		{"webhook", "replay", "--company", company, "--status", "FAILED"},
+	} {
+		t.Run(args[1], func(t *testing.T) {
+			is := is.New(t)
+			person, tty := terminal(t)
+			cmd := exec.CommandContext(soon(t), os.Args[0], args...)
+			cmd.Env = []string{asProgram + "=1"}
+			for name, value := range sh.env {
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			is.NoErr(cmd.Start())
+			is.NoErr(tty.Close())
+			seen, buffer := "", make([]byte, 4096)
+			for !strings.Contains(seen, "[y/N] ") {
+				n, err := person.Read(buffer)
+				is.NoErr(err)
+				seen += string(buffer[:n])
+			}
+			_, err := person.WriteString("\x03")
+			is.NoErr(err)
+			is.True(cmd.Wait() != nil)
+			status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			is.Equal(status.Signal(), syscall.SIGINT) // A shell tells it as 130.
+		})
+	}
+	is.New(t).Equal(sh.object("company", "show", company)["status"], "ACTIVE")
+}
+
 // A question names what it is about, and nothing is asked about what is not there.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
-	sh := newShell(t)
+	sh := newShell(t).with("TICKETING_YES", "")
 	shop := sh.openShop()
+	company := `the company "Lagos Live (demo)" (` + shop.companyID + ")"
 	key := strings.Split(shop.key, ".")[1]
 	category := sh.object("category", "create", "--name", "Live music", "--slug", "live-music")["id"].(string)
 	order := sh.array("order", "list", shop.companyID)[0]["id"].(string)
@@ -79,80 +167,58 @@ func TestQuestions(t *testing.T) {
 	settlement := sh.object("settlement", "request", shop.companyID)["id"].(string)
 	endpoint := sh.object("webhook", "create", shop.companyID, "--url", hooks, "--events", "order.created")["id"].(string)
 	about := "the endpoint " + hooks + ` of the company "Lagos Live (demo)" (` + shop.companyID + `)`
-	for _, test := range []struct {
-		args []string
-		id   string
-		want string
-	}{
-		{
-			[]string{"settlement", "approve"},
-			settlement,
-			`Approve the settlement of NGN 125.00 to …2653 of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
-		},
-		{
-			[]string{"settlement", "reject", "--reason", "r"},
-			settlement,
-			`Reject the settlement of NGN 125.00 to …2653 of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
-		},
-		{
-			[]string{"order", "refund", "--reason", "r"},
-			order,
-			`Refund the order ` + order +
-				` of NGN 5000.00, 1 tickets, 0 of them scanned, of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
-		},
-		{
-			[]string{"order", "cancel", "--reason", "r"},
-			order,
-			`Cancel the order ` + order +
-				` of NGN 5000.00, 1 tickets, 0 of them scanned, of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
-		},
-		{[]string{"event", "end"}, shop.eventID, `End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?`},
-		{[]string{"key", "revoke"}, key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?`},
-		{[]string{"category", "deactivate"}, category, `Deactivate the category "Live music" (` + category + `)?`},
-		{
-			[]string{"buyer", "erase", "--email", "ada@example.com"},
+	order1 := "the order " + order + " of NGN 5000.00, 1 tickets, 0 of them scanned, of " + company
+	final := " This cannot be undone."
+	questions := map[string]struct{ id, want string }{
+		"company suspend":     {shop.companyID, "Suspend " + company + "? Until it is activated it sells nothing and lets nobody in."},
+		"kyb revoke":          {shop.companyID, "Revoke the verification of " + company + "? Until it is approved again it sells nothing."},
+		"wallet suspend":      {shop.companyID, "Suspend the wallet FLOAT of " + company + "? Until it is activated no checkout goes through."},
+		"settlement approve":  {settlement, "Approve the settlement of NGN 125.00 to …2653 of " + company + "?" + final},
+		"settlement reject":   {settlement, "Reject the settlement of NGN 125.00 to …2653 of " + company + "?" + final},
+		"order refund":        {order, "Refund " + order1 + "?" + final},
+		"order cancel":        {order, "Cancel " + order1 + "?" + final},
+		"event end":           {shop.eventID, `End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?` + final},
+		"key revoke":          {key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?` + final},
+		"category deactivate": {category, `Deactivate the category "Live music" (` + category + ")?" + final},
+		"buyer erase":         {shop.companyID, `Erase the buyer "ada@example.com" of ` + company + "?" + final},
+		"webhook disable":     {endpoint, "Disable " + about + " and cancel what waits for it?" + final},
+		"webhook delete":      {endpoint, "Delete " + about + " and cancel what waits for it?" + final},
+		"webhook activate":    {endpoint, "Sign with the prepared secret what is delivered to " + about + "?" + final},
+		"webhook replay":      {shop.companyID, "Deliver again what 0 deliveries of " + company + " were about?" + final},
+		"webhook trigger": {
 			shop.companyID,
-			`Erase the buyer "ada@example.com" of the company "Lagos Live (demo)" (` + shop.companyID + `)?`,
+			"Send a made-up order.created, which looks real, to the endpoints of " + company + "?" + final,
 		},
-		{[]string{"webhook", "disable"}, endpoint, "Disable " + about + " and cancel what waits for it?"},
-		{[]string{"webhook", "delete"}, endpoint, "Delete " + about + " and cancel what waits for it?"},
-		{
-			[]string{"webhook", "activate"},
-			endpoint,
-			"Sign with the prepared secret what is delivered to " + about + "?",
-		},
-		{
-			[]string{"webhook", "replay", "--status", "FAILED", "--company"},
-			shop.companyID,
-			`Deliver again what 0 deliveries of the company "Lagos Live (demo)" (` + shop.companyID + `) were about?`,
-		},
-	} {
-		t.Run(strings.Join(test.args[:2], " "), func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			getenv := func(name string) string { return sh.env[name] }
-			person, in := terminal(t)
-			_, err := person.WriteString("n\n")
-			is.NoErr(err)
-			for _, id := range []string{test.id, nobody} {
-				var stdout, stderr bytes.Buffer
-				is.Equal(program.Run(t.Context(), append(slices.Clip(test.args), id), getenv, in, &stdout, &stderr), 1)
-				if id == nobody {
-					is.True(!strings.Contains(stderr.String(), "[y/N]"))
-					is.True(strings.Contains(stderr.String(), "not found"))
-				} else {
-					is.True(strings.HasPrefix(stderr.String(), test.want+" This cannot be undone. [y/N] "))
-				}
-			}
-		})
 	}
+	for command, when := range asks {
+		if _, found := questions[command]; found != (when == always || when == shown) {
+			t.Errorf("%s asks %s, and its question is tested: %t", command, when, found)
+		}
+	}
+	acts := len(sh.array("audit", "list"))
+	t.Run("each", func(t *testing.T) {
+		for command, test := range questions {
+			t.Run(command, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				did := sh.typed("n\n", finalCommand(command, test.id)...)
+				is.Equal(did.status, 1)
+				is.Equal(did.stderr, test.want+" [y/N] ticketing: not confirmed, nothing was done\n")
+				did = sh.typed("y\n", finalCommand(command, nobody)...)
+				is.Equal(did.status, 1)
+				is.True(!strings.Contains(did.stderr, "[y/N]"))
+				is.True(strings.Contains(did.stderr, "not found"))
+			})
+		}
+	})
+	is.New(t).Equal(len(sh.array("audit", "list")), acts) // Nothing was done.
 }
 
 // What sets a company up asks nothing, so that its lines can be typed, or pasted, one after the other. A --yes of before
 // is still taken.
 func TestSettingUpAsksNothing(t *testing.T) {
 	t.Parallel()
-	sh := newShell(t)
+	sh := newShell(t).with("TICKETING_YES", "")
 	company := sh.openShop().companyID
 	for _, args := range [][]string{
 		{"commission", "schedule", company, "--value", "250", "--unit", "BASIS_POINTS"},
@@ -164,43 +230,12 @@ func TestSettingUpAsksNothing(t *testing.T) {
 		person, in := terminal(t)
 		_, err := person.WriteString("the next line\n")
 		is.NoErr(err)
-		var stdout, stderr bytes.Buffer
+		var stdout bytes.Buffer
 		getenv := func(name string) string { return sh.env[name] }
-		is.Equal(program.Run(t.Context(), args, getenv, in, &stdout, &stderr), 0)
-		is.Equal(stderr.String(), "")
+		is.Equal(program.Run(t.Context(), args, getenv, in, &stdout, in), 0)
 		next := make([]byte, len("the next line\n"))
 		_, err = io.ReadFull(in, next)
 		is.NoErr(err)
 		is.Equal(string(next), "the next line\n") // It is there for the shell.
 	}
-}
-
-// A sample event looks real to those who get it, so a person is asked, and without a yes none is made.
-func TestTriggerAsks(t *testing.T) {
-	t.Parallel()
-	sh := newShell(t)
-	company := sh.openShop().companyID
-	triggers := func() int { return strings.Count(sh.run("audit", "list", company).stdout, "webhook.trigger") }
-	for made, flags := range [][]string{nil, {"--yes"}, {"--json"}} {
-		is := is.New(t)
-		person, in := terminal(t)
-		_, err := person.WriteString("n\n")
-		is.NoErr(err)
-		var stdout, stderr bytes.Buffer
-		getenv := func(name string) string { return sh.env[name] }
-		args := append([]string{"webhook", "trigger", company, "order.created"}, flags...)
-		status := program.Run(t.Context(), args, getenv, in, &stdout, &stderr)
-		is.Equal(status == 0, flags != nil)
-		is.Equal(strings.HasPrefix(stderr.String(), "Send a made-up order.created, which looks real, to the endpoints of the "+
-			`company "Lagos Live (demo)" (`+company+")? This cannot be undone. [y/N] "), flags == nil)
-		is.Equal(triggers(), made)
-	}
-}
-
-// Without a terminal nobody is asked, so that scripts need no flag.
-func TestNoConfirmationInScripts(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	sh := newShell(t)
-	is.Equal(sh.run("event", "end", sh.openShop().eventID).status, 0)
 }

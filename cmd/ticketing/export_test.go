@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"time"
 
 	"github.com/floatgate/ticketing"
@@ -123,3 +124,21 @@ var OutcomeOf = outcomeOf
 
 // Outcomes are the labels that there are.
 var Outcomes = outcomes
+
+// Commands are all commands of the command line, and of each the help of its flag --yes, "" where it has none.
+func Commands() (map[string]string, error) {
+	parser, err := grammar(&commands{})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, command := range parser.Model.Leaves(false) {
+		found[strings.TrimPrefix(command.FullPath(), "ticketing ")] = ""
+		for _, flag := range command.Flags {
+			if flag.Name == "yes" {
+				found[strings.TrimPrefix(command.FullPath(), "ticketing ")] = flag.Help
+			}
+		}
+	}
+	return found, nil
+}

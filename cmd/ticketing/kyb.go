@@ -164,10 +164,24 @@ func (c *kybGrace) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type kybRevoke struct{ companyArg }
+type kybRevoke struct {
+	companyArg
+	finality
+}
+
+func (*kybRevoke) Help() string {
+	return `The company sells nothing until it is approved, or granted a grace. Reads and gates go on working.`
+}
 
 func (c *kybRevoke) Run(ctx context.Context, p *program) error {
 	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
+		err := p.confirm(c.Yes, func() (string, error) {
+			name, err := c.named(ctx, op)
+			return "Revoke the verification of the company " + name + "? Until it is approved again it sells nothing.", err
+		})
+		if err != nil {
+			return ticketing.Company{}, err
+		}
 		return op.RevokeVerification(ctx, c.Company.UUID)
 	})
 }

@@ -38,9 +38,9 @@ func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
 	defer bar.end()
 	switch {
 	case c.File != "" && c.Company != (id{}):
-		return &usageError{"--file is verified without a database, and holds one company: give no COMPANY"}
+		return &usageError{text: "--file is verified without a database, and holds one company: give no COMPANY"}
 	case c.File != "" && len(c.PublicKey) == 0:
-		return &usageError{"--file needs --public-key: whoever can write the file can sign it with a key of their own"}
+		return &usageError{text: "--file needs --public-key: whoever can write the file can sign it with a key of their own"}
 	case c.File != "":
 		return c.verifyFile(ctx, p, bar)
 	}

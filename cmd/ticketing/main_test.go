@@ -80,7 +80,7 @@ func soon(t *testing.T) context.Context {
 // patience bounds what a test waits for; what is waited for takes milliseconds.
 const patience = 60 * time.Second
 
-// shell runs commands on a database of its own.
+// shell runs commands on a database of its own. It confirms what asks, as --yes does.
 type shell struct {
 	t   *testing.T
 	dir string
@@ -93,10 +93,11 @@ func newShell(t *testing.T) *shell {
 	if testdb.OnPostgres() {
 		return &shell{t: t, dir: dir, env: map[string]string{
 			"TICKETING_DATABASE": pgtest.Database(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
+			"TICKETING_YES": "true",
 		}}
 	}
 	return &shell{t: t, dir: dir, env: map[string]string{
-		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"),
+		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"), "TICKETING_YES": "true",
 	}}
 }
 

@@ -2,19 +2,17 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 	"text/tabwriter"
-
-	"github.com/mattn/go-isatty"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/store"
@@ -74,8 +72,8 @@ func (p *program) explain(err error) (status int, code, message string) {
 		code, message = own.code, own.text
 	} else if _, ok := errors.AsType[*valueError](err); ok {
 		code = string(ticketing.CodeInvalidRequest)
-	} else if _, ok := errors.AsType[*usageError](err); ok {
-		status, code = exitUsage, string(ticketing.CodeInvalidRequest)
+	} else if usage, ok := errors.AsType[*usageError](err); ok {
+		status, code = exitUsage, cmp.Or(usage.code, string(ticketing.CodeInvalidRequest))
 	}
 	return status, code, message
 }
@@ -285,44 +283,6 @@ func (l *list) end() error {
 		_, _ = l.out.WriteString("]\n")
 	}
 	return written(l.out.Flush())
-}
-
-// finality is the flag of commands that cannot be undone.
-type finality struct {
-	Yes bool `help:"Do not ask for confirmation."`
-}
-
-// unasked is the flag of commands that once asked: scripts still give it.
-type unasked struct {
-	Yes bool `help:"Has no effect: this command does not ask."`
-}
-
-// confirm asks whether to go on, where a person can answer. The question names what it is about, which is looked up
-// only then; what is not there is refused before anyone is asked.
-func (f finality) confirm(p *program, question func() (string, error)) error {
-	if f.Yes || p.JSON || !onTerminal(p.stdin) {
-		return nil
-	}
-	asked, err := question()
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(p.stderr, asked+" This cannot be undone. [y/N] ")
-	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	default:
-		return &failure{code: "NOT_CONFIRMED", text: "not confirmed, nothing was done"}
-	}
-}
-
-func onTerminal(in io.Reader) bool {
-	file, ok := in.(*os.File)
-	return ok && (isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd()))
 }
 
 // orDash is a text, or a dash for none.

@@ -97,19 +97,9 @@ func (p *program) run(ctx context.Context, args []string) error {
 	helped := false
 	var help bytes.Buffer
 	line := commands{}
-	parser, err := kong.New(&line,
-		kong.Name("ticketing"),
-		kong.Description(description),
+	parser, err := grammar(&line,
 		kong.Writers(&help, p.stderr),
 		kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
-		kong.ExplicitGroups([]kong.Group{
-			{Key: "serve", Title: "Serving:"},
-			{Key: "operate", Title: "Operating:"},
-			{Key: "all", Title: "Flags of every command:"},
-		}),
-		kong.ValueFormatter(withDefault),
-		kong.KindMapper(reflect.Bool, boolMapper{}),
 		kong.Resolvers(p.environment()),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(p),
@@ -131,7 +121,26 @@ func (p *program) run(ctx context.Context, args []string) error {
 		return wrongCall(err)
 	}
 	p.flags = &line.flags
+	if err := p.refuseUnconfirmed(parsed.Selected()); err != nil {
+		return err
+	}
 	return parsed.Run()
+}
+
+// grammar is the parser of a command line.
+func grammar(line *commands, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(line, append(options,
+		kong.Name("ticketing"),
+		kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "serve", Title: "Serving:"},
+			{Key: "operate", Title: "Operating:"},
+			{Key: "all", Title: "Flags of every command:"},
+		}),
+		kong.ValueFormatter(withDefault),
+		kong.KindMapper(reflect.Bool, boolMapper{}),
+	)...)
 }
 
 // joined makes "--flag -5" one word, "--flag=-5", since the parser takes every word with a hyphen for a flag and would
@@ -240,7 +249,10 @@ func asksForJSON(args []string, getenv func(string) string) bool {
 }
 
 // usageError is a call in the wrong way: exit status 2.
-type usageError struct{ text string }
+type usageError struct {
+	text string
+	code string // Defaults to INVALID_REQUEST.
+}
 
 func (e *usageError) Error() string { return e.text }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -51,10 +52,19 @@ type walletFlag struct {
 type walletSuspend struct {
 	companyArg
 	walletFlag
+	finality
 }
 
 func (c *walletSuspend) Run(ctx context.Context, p *program) error {
 	return p.wallets(ctx, func(op ticketing.Operator) (ticketing.Wallets, error) {
+		err := p.confirm(c.Yes, func() (string, error) {
+			name, err := c.named(ctx, op)
+			return fmt.Sprintf("Suspend the wallet %s of the company %s? Until it is activated no checkout goes through.",
+				c.Wallet.Wallet, name), err
+		})
+		if err != nil {
+			return ticketing.Wallets{}, err
+		}
 		return op.SuspendWallet(ctx, c.Company.UUID, c.Wallet.Wallet)
 	})
 }

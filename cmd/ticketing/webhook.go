@@ -210,7 +210,7 @@ type webhookDisable struct {
 
 func (c *webhookDisable) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		if err := c.asked(ctx, p, op, c.finality, "Disable %s and cancel what waits for it?"); err != nil {
+		if err := c.asked(ctx, p, op, c.confirm, "Disable %s and cancel what waits for it?"); err != nil {
 			return ticketing.WebhookEndpoint{}, err
 		}
 		return op.DisableWebhookEndpoint(ctx, c.Endpoint.UUID)
@@ -219,9 +219,9 @@ func (c *webhookDisable) Run(ctx context.Context, p *program) error {
 
 // asked asks whether to do something with the endpoint, which the question names.
 func (c endpointArg) asked(
-	ctx context.Context, p *program, op ticketing.Operator, f finality, question string,
+	ctx context.Context, p *program, op ticketing.Operator, confirm confirmer, question string,
 ) error {
-	return f.confirm(p, func() (string, error) {
+	return confirm(p, func() (string, error) {
 		endpoint, err := op.GetWebhookEndpoint(ctx, c.Endpoint.UUID)
 		if err != nil {
 			return "", err
@@ -242,7 +242,7 @@ func (*webhookDelete) Help() string {
 
 func (c *webhookDelete) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		err := c.asked(ctx, p, op, c.finality, "Delete %s and cancel what waits for it?")
+		err := c.asked(ctx, p, op, c.confirm, "Delete %s and cancel what waits for it?")
 		if err != nil {
 			return ticketing.WebhookEndpoint{}, err
 		}
@@ -282,7 +282,7 @@ func (c *webhookRotate) Run(ctx context.Context, p *program) error {
 
 type webhookActivate struct {
 	endpointArg
-	finality
+	courtesy
 }
 
 func (*webhookActivate) Help() string {
@@ -292,7 +292,7 @@ func (*webhookActivate) Help() string {
 
 func (c *webhookActivate) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		err := c.asked(ctx, p, op, c.finality, "Sign with the prepared secret what is delivered to %s?")
+		err := c.asked(ctx, p, op, c.confirm, "Sign with the prepared secret what is delivered to %s?")
 		if err != nil {
 			return ticketing.WebhookEndpoint{}, err
 		}

@@ -138,7 +138,7 @@ One delivery, or those of a company since a time, of a status, or both:
     ticketing webhook replay --company COMPANY --status FAILED
     ticketing webhook replay --company COMPANY --since 2026-12-24T18:00:00+01:00 --until 2026-12-24T19:00:00+01:00
 
-Of several deliveries of an event to one endpoint one is replayed. The others are "skipped", as are those that are ` +
+A replay of many asks first, and needs --yes where nobody can be asked. Of several deliveries of an event to one endpoint one is replayed. The others are "skipped", as are those that are ` +
 		`still PENDING, and those of endpoints that are disabled or deleted; --endpoint with one of these is refused. What was ` +
 		`interrupted does not go on where it was.`
 }
@@ -158,21 +158,27 @@ func (c *webhookReplay) Run(ctx context.Context, p *program) error {
 		})
 	case c.Company.UUID == uuid.Nil:
 		return wrongReplay("give DELIVERY, or --company for many")
-	case c.Since.IsZero() && c.Status.DeliveryStatus == "":
+	case !c.narrowed():
 		return wrongReplay("--company needs --since, --status, or both: all that was ever delivered is hardly meant")
 	default:
 		return c.replayMany(ctx, p)
 	}
 }
 
+// narrowed reports whether the flags choose less than all that was ever delivered.
+func (c *webhookReplay) narrowed() bool { return !c.Since.IsZero() || c.Status.DeliveryStatus != "" }
+
+// unconfirmed reports whether the command has to ask: for many, where the call is a right one.
+func (c *webhookReplay) unconfirmed() bool {
+	return !c.Yes && c.Delivery.UUID == uuid.Nil && c.Company.UUID != uuid.Nil && c.narrowed()
+}
+
 func wrongReplay(text string) error {
-	return &usageError{text + "\nRun \"ticketing webhook replay --help\" for how it is used."}
+	return &usageError{text: text + "\nRun \"ticketing webhook replay --help\" for how it is used."}
 }
 
 // replayMany replays what the flags choose, and shows how far it is.
 func (c *webhookReplay) replayMany(ctx context.Context, p *program) error {
-	ctx, stop := interruptible(ctx)
-	defer stop()
 	bar := newBar(p)
 	defer bar.end()
 	return p.operate(ctx, func(op ticketing.Operator) error {
@@ -187,6 +193,8 @@ func (c *webhookReplay) replayMany(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
+		ctx, stop := interruptible(ctx) // From here on: at the question a signal ends the process.
+		defer stop()
 		result, err := op.ReplayDeliveries(ctx, c.Company.UUID, ticketing.ReplayParams{
 			DeliveryFilter: c.filter(), Rate: int(c.Rate),
 			Progress: func(done, total int) { bar.bar("replaying", int64(done), int64(total)) },

@@ -31,7 +31,7 @@ func (*webhookListen) Help() string {
 		`it tries each event once. Ctrl-C ends it.
 
     ticketing webhook listen COMPANY --forward-to http://127.0.0.1:3000/hooks
-    ticketing webhook trigger COMPANY order.created
+    ticketing webhook trigger COMPANY order.created --yes
 
 The secret is told on standard error, then each event on a line of its own, with --json an object, on standard output.`
 }
@@ -183,7 +183,7 @@ func (*webhookTrigger) Help() string {
 		`and looks real to a receiver, so take a company whose endpoints are for trying out. The types are
 
 ` + webhookTypeList() + `
-    ticketing webhook trigger COMPANY order.created`
+    ticketing webhook trigger COMPANY order.created --yes`
 }
 
 func (c *webhookTrigger) Run(ctx context.Context, p *program) error {

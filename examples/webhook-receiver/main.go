@@ -8,7 +8,7 @@
 // and, to see events come, without an endpoint and without a server,
 //
 //	ticketing webhook listen COMPANY --secret $TICKETING_WEBHOOK_SECRET --forward-to http://127.0.0.1:8083/webhooks
-//	ticketing webhook trigger COMPANY order.created
+//	ticketing webhook trigger COMPANY order.created --yes
 //
 // It serves POST /webhooks, answers 204 once an event is kept, and prints a line per event.
 //
