@@ -35,7 +35,8 @@ func (b *modelBatch) unsold(t *modelTier) bool {
 	return slices.ContainsFunc(t.admissions, func(a *modelAdmission) bool { return a.batch == b && a.state != "sold" })
 }
 
-// putBack makes unsold admissions of those that an order had, as section 3.1 and what the tier shows would have them.
+// putBack makes unsold admissions of those that an order had, as section 3.1 and what the tier shows would have them:
+// cancelled where their batch was, or the tier was and has had no new admissions since.
 func (m *model) putBack(order *modelOrder) {
 	type change struct {
 		batch *modelBatch
@@ -52,7 +53,7 @@ func (m *model) putBack(order *modelOrder) {
 			c := &change{batch: a.batch}
 			unsold := a.batch.unsold(tier)
 			switch {
-			case a.batch.state == "cancelled":
+			case a.batch.state == "cancelled", tier.cancelled:
 				c.state = "cancelled"
 			case order.event.status == ticketing.EventDraft:
 				c.state = "paused"

@@ -111,13 +111,7 @@ func agree(t *testing.T, r *rapid.T, open func(testing.TB) ticketing.Store) {
 		"clock":            m.step,
 		"":                 m.compare,
 	}
-	for range 3 { // Once is some thirty actions.
-		r.Repeat(actions)
-	}
-	report, err := m.shop.Staff.VerifyLedger(drawn.Context(), uuid.Nil)
-	if err != nil || !report.OK {
-		r.Fatalf("the books are wrong: %v %v", err, report.Problems)
-	}
+	m.agree(r, actions)
 }
 
 // drawnTB is a test whose failure is that of one run, so that it can be made smaller.
@@ -224,6 +218,17 @@ func newModel(t drawnTB, r *rapid.T, store ticketing.Store) *model {
 	m.makeInventory(r, m.events[0], m.shop.Key(), ticketingtest.InventoryParams("VIP", 500_00, 4))
 	m.makeInventory(r, m.events[0], m.shop.Key(), ticketingtest.InventoryParams("REGULAR", 33_33, 4))
 	return m
+}
+
+// agree does what it draws, and verifies the books.
+func (m *model) agree(r *rapid.T, actions map[string]func(*rapid.T)) {
+	for range 3 { // Once is some thirty actions.
+		r.Repeat(actions)
+	}
+	report, err := m.shop.Staff.VerifyLedger(m.ctx(), uuid.Nil)
+	if err != nil || !report.OK {
+		r.Fatalf("the books are wrong: %v %v", err, report.Problems)
+	}
 }
 
 func (m *model) ctx() context.Context { return m.t.Context() }
@@ -336,11 +341,14 @@ func (e *modelEvent) terminal() bool {
 }
 
 func (m *model) publish(r *rapid.T) {
-	event := m.drawEvent(r)
 	to := ticketing.EventPublished
 	if rarely(r, "draft") {
 		to = ticketing.EventDraft
 	}
+	m.publishOrNot(r, m.drawEvent(r), to)
+}
+
+func (m *model) publishOrNot(r *rapid.T, event *modelEvent, to ticketing.EventStatus) {
 	want := m.denied()
 	if want == "" && event.terminal() {
 		want = ticketing.CodeConflict
@@ -825,6 +833,11 @@ func (m *model) compare(r *rapid.T) {
 		got, err := m.shop.ListInventory(m.ctx(), m.shop.Caller, event.id)
 		expect(r, "list inventory", err, "")
 		same(r, "inventory", show(m.t, got), show(m.t, want))
+		for _, tier := range got {
+			if event.tiers[tier.Tier].cancelled {
+				same(r, "cancelled tier", []any{tier.Status, tier.AvailableQuantity}, []any{ticketing.InventoryCancelled, 0})
+			}
+		}
 	}
 	wallets, err := m.shop.Staff.GetWallets(m.ctx(), m.shop.Company.ID)
 	expect(r, "wallets", err, "")

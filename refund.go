@@ -15,8 +15,9 @@ import (
 // RefundParams say why an order is refunded, and whether its admissions count as unsold again.
 type RefundParams struct {
 	Reason string // 1 to 500 characters
-	// Restock has the admissions count as unsold again, at the price of the batch they were sold from: paused on a
-	// draft, cancelled where the tier was cancelled, not at all on an event that is cancelled or has ended.
+	// Restock has the admissions count as unsold again, at the price of the batch they were sold from: cancelled where
+	// the batch was cancelled, or the tier was and has had no new admissions since; else paused on a draft. On an event
+	// that is cancelled or has ended it does nothing.
 	Restock bool
 }
 
@@ -28,8 +29,8 @@ type RefundParams struct {
 // where a wallet is not active, where EARNINGS does not hold the commission any more, since it was settled, and where
 // FLOAT would pass [money.MaxBalance].
 //
-// What is put back takes the status of the unsold admissions of its batch. Where there were none, it takes what the
-// tier shows: AVAILABLE when that is SOLD_OUT.
+// On a published event, what is put back takes the status of the unsold admissions of its batch. Where there were none,
+// it takes what the tier shows: AVAILABLE when that is SOLD_OUT.
 func (o Operator) RefundOrder(ctx context.Context, orderID uuid.UUID, params RefundParams) (OrderDetail, error) {
 	return o.endOrder(ctx, "order.refund", orderID, OrderRefunded, params)
 }

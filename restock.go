@@ -54,10 +54,17 @@ func (a AdmissionRecord) batch() BatchRef {
 	return BatchRef{CompanyID: a.CompanyID, EventID: a.EventID, Tier: a.Tier, Position: a.Batch}
 }
 
+// cancelled reports whether what goes back to a batch stays cancelled. A batch that was sold out when its tier was
+// cancelled has kept its own status, so the tier's counter decides, too: it is locked, and new admissions clear it.
+func (r *restocking) cancelled(batch BatchRecord) bool {
+	tier, found := r.tiers[batch.Tier]
+	return batch.Status == InventoryCancelled || found && tier.Cancelled
+}
+
 // status is what admissions that go back to a batch become.
 func (r *restocking) status(batch BatchRecord) InventoryStatus {
 	switch {
-	case batch.Status == InventoryCancelled:
+	case r.cancelled(batch):
 		return InventoryCancelled
 	case r.event.Status == EventDraft:
 		return InventoryPaused

@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
+	"pgregory.net/rapid"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/money"
+	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -85,16 +87,47 @@ func TestRestock(t *testing.T) {
 		{
 			name: "cancelled tier", stock: 5, restocked: true, want: "CANCELLED 0 5 -",
 			then: func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID) {
-				_, err := shop.CancelInventory(t.Context(), shop.Caller, event, "VIP")
-				is.New(t).NoErr(err)
+				unsell(t, shop, event)
 			},
 		},
 		{
 			name: "sold out in a tier of which the rest was cancelled", stock: 2, restocked: true, want: "CANCELLED 0 3 -",
 			then: func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID) {
 				shop.Inventory(t, event, "VIP", 70_00, 1)
-				_, err := shop.CancelInventory(t.Context(), shop.Caller, event, "VIP")
-				is.New(t).NoErr(err)
+				unsell(t, shop, event)
+			},
+		},
+		{
+			name: "cancelled tier on a draft", stock: 5, restocked: true, want: "CANCELLED 0 5 -",
+			then: func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID) {
+				unsell(t, shop, event)
+				unpublish(t, shop, event)
+			},
+		},
+		{
+			name: "sold out in a tier of which the rest was cancelled, on a draft", stock: 2, restocked: true,
+			want: "CANCELLED 0 3 -",
+			then: func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID) {
+				shop.Inventory(t, event, "VIP", 70_00, 1)
+				unsell(t, shop, event)
+				unpublish(t, shop, event)
+			},
+		},
+		{
+			name: "cancelled batch beside one that was added on a draft", stock: 5, restocked: true, want: "PAUSED 0 6 70.00",
+			then: func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID) {
+				unsell(t, shop, event)
+				unpublish(t, shop, event)
+				shop.Inventory(t, event, "VIP", 70_00, 1)
+			},
+		},
+		{
+			name: "sold out in a cancelled tier to which a batch was added", stock: 2, restocked: true,
+			want: "AVAILABLE 3 4 70.00",
+			then: func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID) {
+				shop.Inventory(t, event, "VIP", 80_00, 1)
+				unsell(t, shop, event)
+				shop.Inventory(t, event, "VIP", 70_00, 1)
 			},
 		},
 		{
@@ -134,6 +167,75 @@ func TestRestock(t *testing.T) {
 			})
 		}
 	})
+}
+
+// A tier that was cancelled stays so, whatever becomes of the event and of the orders from before: publishing releases
+// what is paused, and nothing of it is. Only new admissions bring the tier back on sale, and they alone.
+func TestACancelledTierStaysCancelled(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		stock  int // of batch A, of which two are sold
+		before int // of batch B, added before the tier is cancelled
+		total  int64
+	}{
+		{name: "sold out, and a batch was added", stock: 2, before: 3, total: 5},
+		{name: "not sold out", stock: 4, total: 4},
+		{name: "not sold out, and a batch was added", stock: 4, before: 3, total: 7},
+	}
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				is := is.New(t)
+				event := shop.Event(t).ID
+				shop.Inventory(t, event, "VIP", 100_00, test.stock)
+				first, second := shop.Sell(t, event, "VIP", 1), shop.Sell(t, event, "VIP", 1)
+				if test.before > 0 {
+					shop.Inventory(t, event, "VIP", 70_00, test.before)
+				}
+				unsell(t, shop, event)
+				refund := func(order ticketing.Order) {
+					t.Helper()
+					_, err := shop.Staff.RefundOrder(t.Context(), order.ID, ticketing.RefundParams{Reason: ill, Restock: true})
+					is.NoErr(err)
+				}
+				stays := func() {
+					t.Helper()
+					tier := tiers(t, shop, event)["VIP"]
+					is.Equal(tier.Status, ticketing.InventoryCancelled)
+					is.Equal(tier.AvailableQuantity, int64(0))
+					is.Equal(tier.TotalAdmissions, test.total)
+					is.True(tier.UnitPrice == nil)
+				}
+				unpublish(t, shop, event)
+				refund(first)
+				stays()
+				publish(t, shop, event)
+				stays()
+				_, err := shop.Quote(t.Context(), shop.Caller, ticketing.QuoteParams{
+					EventID: event, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}},
+				})
+				is.Equal(code(err), ticketing.CodePricingUnavailable)
+
+				// From here on the tier has admissions again.
+				unpublish(t, shop, event)
+				shop.Inventory(t, event, "VIP", 90_00, 1)
+				refund(second)
+				publish(t, shop, event)
+				tier := tiers(t, shop, event)["VIP"]
+				is.Equal(tier.Status, ticketing.InventoryAvailable)
+				is.Equal(tier.AvailableQuantity, int64(1))
+				is.Equal(tier.UnitPrice.String(), "90.00")
+			})
+		}
+	})
+}
+
+// unsell cancels what is unsold of VIP.
+func unsell(t testing.TB, shop *ticketingtest.Shop, event uuid.UUID) {
+	t.Helper()
+	_, err := shop.CancelInventory(t.Context(), shop.Caller, event, "VIP")
+	is.New(t).NoErr(err)
 }
 
 // What was put back is sold again, under ids of its own; the tickets of the refunded order stay void.
@@ -186,5 +288,30 @@ func TestRestockedOnADraftIsReleased(t *testing.T) {
 		publish(t, shop, event.ID)
 		is.Equal(tiers(t, shop, event.ID)["VIP"].AvailableQuantity, int64(5))
 		shop.Sell(t, event.ID, "VIP", 5)
+	})
+}
+
+// The same in every order of what touches a tier: batches of several prices, sales, cancellations, drafts, refunds.
+func TestStockAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		drawn := drawnTB{TB: t, r: r}
+		m := newModel(drawn, r, memory.New())
+		event := func(status ticketing.EventStatus) func(*rapid.T) {
+			return func(r *rapid.T) { m.publishOrNot(r, m.events[0], status) }
+		}
+		m.agree(r, map[string]func(*rapid.T){
+			"draft":            event(ticketing.EventDraft),
+			"publish":          event(ticketing.EventPublished),
+			"cancel event":     m.cancelEvent,
+			"create inventory": m.createInventory,
+			"patch inventory":  m.patchInventory,
+			"cancel inventory": m.cancelInventory,
+			"checkout":         m.checkout,
+			"checkout more":    m.checkout,
+			"refund":           m.refund,
+			"refund more":      m.refund,
+			"":                 m.compare,
+		})
 	})
 }
