@@ -147,12 +147,15 @@ var ErrUnavailable = errors.New("ticketing: the database is unavailable")
 
 // ConstraintError is a store's answer to a write that breaks a constraint. The transaction is doomed.
 type ConstraintError struct {
-	// Constraint is the store's name of it, such as "orders_pkey".
+	// Constraint is the store's name of it, such as "orders_pkey"; empty where the database does not say which.
 	Constraint string
 }
 
 // Error names the constraint and never a value.
 func (e *ConstraintError) Error() string {
+	if e.Constraint == "" {
+		return "ticketing: a constraint is broken"
+	}
 	return "ticketing: constraint " + e.Constraint + " is broken"
 }
 

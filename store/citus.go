@@ -13,6 +13,9 @@ import (
 // between its tables hold there, and so does every unique key, since each contains the company. What belongs to no
 // company, and the table that finds one, are reference tables, of which each node has a copy: they are small, and read
 // far more often than they are written.
+//
+// The catalogue, the functions and the settings are those of Citus 11.0 to 14.0. They are in the schema pg_catalog, which
+// the statements name.
 
 // ErrNotDistributable is the answer of [Store.Distribute] on a database that no cluster stands behind.
 var ErrNotDistributable = errors.New("ticketing/store: the database cannot be distributed")
@@ -57,11 +60,12 @@ const anchor = "ticketing_companies"
 func (p placement) statement() string {
 	switch {
 	case p.column == "":
-		return fmt.Sprintf("SELECT create_reference_table('%s')", p.table)
+		return fmt.Sprintf("SELECT pg_catalog.create_reference_table('%s')", p.table)
 	case p.table == anchor:
-		return fmt.Sprintf("SELECT create_distributed_table('%s', '%s', colocate_with => 'none')", p.table, p.column)
+		return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => 'none')", p.table, p.column)
 	default:
-		return fmt.Sprintf("SELECT create_distributed_table('%s', '%s', colocate_with => '%s')", p.table, p.column, anchor)
+		return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => '%s')",
+			p.table, p.column, anchor)
 	}
 }
 
@@ -145,7 +149,7 @@ func (s *Store) distributeAdded(ctx context.Context, conn bun.Conn) error {
 	if err != nil {
 		return s.translate("read which tables are distributed", err)
 	}
-	if there[anchor] == "" {
+	if there[anchor] == "" || there[anchor] == singleShard {
 		return nil
 	}
 	_, err = s.distribute(ctx, engine, conn)
@@ -159,14 +163,19 @@ func (e *postgresEngine) extended(ctx context.Context) (found bool, err error) {
 	return found, err
 }
 
-// spread tells of each table how it is spread: "distributed", "reference", or empty for not at all, which one that Citus
-// keeps on the coordinator alone counts as, too.
+// singleShard is a table that Citus keeps whole on one node, as it does with those of a distributed schema.
+const singleShard = "single-shard"
+
+// spread returns how each table is spread: "distributed", "reference", [singleShard], or empty for not at all. A table
+// that Citus manages on the coordinator alone is empty, too.
 func (e *postgresEngine) spread(ctx context.Context, conn bun.Conn) (map[string]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT c.relname,
-			CASE WHEN p.partmethod IS NULL OR (p.partmethod = 'n' AND p.repmodel <> 't') THEN ''
-				WHEN p.partmethod = 'n' THEN 'reference' ELSE 'distributed' END
+			CASE WHEN p.logicalrelid IS NULL THEN ''
+				WHEN p.partmethod <> 'n' THEN 'distributed'
+				WHEN p.repmodel = 't' THEN 'reference'
+				WHEN p.colocationid <> 0 THEN '`+singleShard+`' ELSE '' END
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-			LEFT JOIN pg_dist_partition p ON p.logicalrel = c.oid
+			LEFT JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = c.oid
 		WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p')`)
 	if err != nil {
 		return nil, err

@@ -49,13 +49,30 @@ func TestDistributeNeedsTheExtension(t *testing.T) {
 	is.True(errors.Is(open(t, nil).Distribute(t.Context()), store.ErrNotDistributable))
 }
 
-// citusStandIn has the functions of Citus that the store calls, and refuses what Citus refuses: a key without the column of
-// the distribution, a foreign key to a table that is not there yet or not colocated, triggers that were not allowed, and
-// changes that are not sent one after the other.
+// citusStandIn has the part of the catalogue and the functions of Citus that the store names, as Citus 13.2 declares them:
+// pg_dist_partition in citus--8.0-1.sql and citus--10.2-5--11.0-1.sql, the two functions in citus--8.0-1.sql and
+// udfs/create_distributed_table/10.1-1.sql. It refuses what Citus refuses: a key without the column of the distribution, a
+// foreign key to a table that is not there yet or not colocated, triggers that were not allowed, a table that is spread
+// already, and changes that are not sent one after the other.
 const citusStandIn = `
-CREATE TABLE pg_dist_partition (logicalrel regclass PRIMARY KEY, partmethod "char", repmodel "char");
+SET allow_system_table_mods = on;
+CREATE SCHEMA citus;
+CREATE TYPE citus.distribution_type AS ENUM ('hash', 'range', 'append');
+CREATE TABLE pg_catalog.pg_dist_partition (
+	logicalrelid regclass NOT NULL,
+	partmethod "char" NOT NULL,
+	partkey text,
+	colocationid integer DEFAULT 0 NOT NULL,
+	repmodel "char" DEFAULT 'c' NOT NULL,
+	autoconverted boolean DEFAULT false
+);
+CREATE UNIQUE INDEX pg_dist_partition_logical_relid_index ON pg_catalog.pg_dist_partition (logicalrelid);
+CREATE INDEX pg_dist_partition_colocationid_index ON pg_catalog.pg_dist_partition (colocationid);
 CREATE TABLE calls (number serial, statement text);
 CREATE FUNCTION check_table(spread regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+	IF spread IN (SELECT logicalrelid FROM pg_dist_partition) THEN
+		RAISE 'table "%" is already distributed', spread;
+	END IF;
 	IF current_setting('citus.multi_shard_modify_mode', true) IS DISTINCT FROM 'sequential' THEN
 		RAISE 'parallel';
 	END IF;
@@ -64,19 +81,20 @@ CREATE FUNCTION check_table(spread regclass) RETURNS void LANGUAGE plpgsql AS $$
 		RAISE 'triggers are not supported on distributed tables';
 	END IF;
 	IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = spread AND contype = 'f'
-			AND confrelid NOT IN (SELECT logicalrel FROM pg_dist_partition)) THEN
+			AND confrelid NOT IN (SELECT logicalrelid FROM pg_dist_partition)) THEN
 		RAISE 'a foreign key to a table that is not distributed';
 	END IF;
 END $$;
-CREATE FUNCTION create_reference_table(table_name regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-	PERFORM check_table(table_name);
-	INSERT INTO pg_dist_partition VALUES (table_name, 'n', 't');
-	INSERT INTO calls (statement) VALUES (format('reference %s', table_name));
+CREATE FUNCTION pg_catalog.create_reference_table(table_name regclass) RETURNS void LANGUAGE plpgsql STRICT AS $$ BEGIN
+	PERFORM public.check_table(table_name);
+	INSERT INTO pg_catalog.pg_dist_partition VALUES (table_name, 'n', NULL, 1, 't', false);
+	INSERT INTO public.calls (statement) VALUES (format('reference %s', table_name));
 END $$;
-CREATE FUNCTION create_distributed_table(table_name regclass, distribution_column text,
-	distribution_type text DEFAULT 'hash', colocate_with text DEFAULT 'default', shard_count int DEFAULT NULL
+CREATE FUNCTION pg_catalog.create_distributed_table(table_name regclass, distribution_column text,
+	distribution_type citus.distribution_type DEFAULT 'hash', colocate_with text DEFAULT 'default',
+	shard_count int DEFAULT NULL
 ) RETURNS void LANGUAGE plpgsql AS $$ DECLARE place smallint; BEGIN
-	PERFORM check_table(table_name);
+	PERFORM public.check_table(table_name);
 	SELECT attnum INTO STRICT place FROM pg_attribute WHERE attrelid = table_name AND attname = distribution_column;
 	IF EXISTS (SELECT FROM pg_index WHERE indrelid = table_name AND indisunique AND place <> ALL (indkey::smallint[])) THEN
 		RAISE 'a key without the column';
@@ -84,15 +102,15 @@ CREATE FUNCTION create_distributed_table(table_name regclass, distribution_colum
 	IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = table_name AND contype = 'f' AND place <> ALL (conkey)) THEN
 		RAISE 'a foreign key without the column';
 	END IF;
-	IF colocate_with <> 'none' AND colocate_with::regclass NOT IN (SELECT logicalrel FROM pg_dist_partition) THEN
+	IF colocate_with <> 'none' AND colocate_with::regclass NOT IN (SELECT logicalrelid FROM pg_dist_partition) THEN
 		RAISE 'colocated with a table that is not distributed';
 	END IF;
-	INSERT INTO pg_dist_partition VALUES (table_name, 'h', 's');
-	INSERT INTO calls (statement) VALUES (format('distributed %s by %s with %s', table_name, distribution_column, colocate_with));
+	INSERT INTO pg_catalog.pg_dist_partition VALUES (table_name, 'h', '{VAR}', 2, 's', false);
+	INSERT INTO public.calls (statement)
+		VALUES (format('distributed %s by %s with %s', table_name, distribution_column, colocate_with));
 END $$;
-SET allow_system_table_mods = on;
 INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
-	VALUES (16000, 'citus', 10, 'pg_catalog'::regnamespace, false, '13.2');
+	VALUES (16000, 'citus', 10, 'pg_catalog'::regnamespace, false, '13.2-1');
 `
 
 // Distribute spreads every table by statements that Citus takes, in an order that its foreign keys allow. Repeated it does
@@ -153,26 +171,46 @@ func TestDistribute(t *testing.T) {
 
 	// As if the last table came with the next migration.
 	_, err = db.ExecContext(t.Context(), `DELETE FROM pg_dist_partition
-		WHERE logicalrel = 'ticketing_webhook_deliveries'::regclass`)
+		WHERE logicalrelid = 'ticketing_webhook_deliveries'::regclass`)
 	is.NoErr(err)
 	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
 	is.Equal(calls()[len(want):], want[len(want)-1:])
 
 	// A table that somebody spread in another way is not taken for right.
 	_, err = db.ExecContext(t.Context(),
-		"UPDATE pg_dist_partition SET partmethod = 'h' WHERE logicalrel = 'ticketing_categories'::regclass")
+		"UPDATE pg_dist_partition SET partmethod = 'h' WHERE logicalrelid = 'ticketing_categories'::regclass")
 	is.NoErr(err)
 	err = s.Distribute(t.Context())
 	is.True(errors.Is(err, store.ErrNotDistributable))
 	is.True(strings.Contains(err.Error(), "ticketing_categories is a distributed table"))
 }
 
+// Tables of a schema that Citus keeps on one node are migrated like those of a database without it, and Distribute says
+// what they are.
+func TestSingleShardTables(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := pgtest.Start(t, "fsync=off").DSN("postgres")
+	db := beside(t, dsn)
+	_, err := db.ExecContext(t.Context(), citusStandIn)
+	is.NoErr(err)
+	s := testdb.Open(t, dsn, nil)
+	is.NoErr(s.Migrate(t.Context()))
+	_, err = db.ExecContext(t.Context(), `INSERT INTO pg_dist_partition (logicalrelid, partmethod, colocationid, repmodel)
+		SELECT oid, 'n', 3, 's' FROM pg_class WHERE relname LIKE 'ticketing\_%' AND relkind = 'r'`)
+	is.NoErr(err)
+	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
+	err = s.Distribute(t.Context())
+	is.True(errors.Is(err, store.ErrNotDistributable))
+	is.True(strings.Contains(err.Error(), "ticketing_migrations is a single-shard table and should be a reference one"))
+}
+
 // citusForeignKeys refuses, as Citus does, a foreign key from a table that is not spread to one that is.
 const citusForeignKeys = `
 CREATE FUNCTION check_schema() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
 	IF EXISTS (SELECT FROM pg_constraint WHERE contype = 'f'
-			AND confrelid IN (SELECT logicalrel FROM pg_dist_partition WHERE partmethod = 'h')
-			AND conrelid NOT IN (SELECT logicalrel FROM pg_dist_partition)) THEN
+			AND confrelid IN (SELECT logicalrelid FROM pg_dist_partition WHERE partmethod = 'h')
+			AND conrelid NOT IN (SELECT logicalrelid FROM pg_dist_partition)) THEN
 		RAISE 'a foreign key from a local table to a distributed one';
 	END IF;
 END $$;
@@ -193,14 +231,15 @@ func TestDistributedUpgrade(t *testing.T) {
 	_, err = s.MigrateNext(t.Context())
 	is.NoErr(err)
 	_, err = db.ExecContext(t.Context(), `INSERT INTO pg_dist_partition
-		SELECT oid, CASE WHEN shared THEN 'n'::"char" ELSE 'h' END, CASE WHEN shared THEN 't'::"char" ELSE 's' END
+		SELECT oid, CASE WHEN shared THEN 'n'::"char" ELSE 'h' END, CASE WHEN shared THEN NULL ELSE '{VAR}' END,
+			CASE WHEN shared THEN 1 ELSE 2 END, CASE WHEN shared THEN 't'::"char" ELSE 's' END, false
 		FROM (SELECT oid, relname IN ('`+strings.Join(testdb.Shared(), "', '")+`') AS shared
 			FROM pg_class WHERE relname LIKE 'ticketing\_%' AND relkind = 'r') tables`)
 	is.NoErr(err)
 
 	is.NoErr(s.Migrate(t.Context()))
 	is.Equal(texts(t, db, `SELECT relname FROM pg_class WHERE relname LIKE 'ticketing\_%' AND relkind = 'r'
-		AND oid NOT IN (SELECT logicalrel FROM pg_dist_partition)`), []string(nil))
+		AND oid NOT IN (SELECT logicalrelid FROM pg_dist_partition)`), []string(nil))
 	is.Equal(texts(t, db, "SELECT statement FROM calls ORDER BY number"), []string{
 		"distributed ticketing_audit_entries by company_id with ticketing_companies",
 		"reference ticketing_users",

@@ -102,8 +102,41 @@ func (e *sqlError) Error() string {
 	return "PostgreSQL refused the statement (SQLSTATE " + e.state + ")"
 }
 
-// shardName is what a partition or a shard adds to the name of its table.
-var shardName = regexp.MustCompile(`_(p?[0-9]+)(_|$)`)
+// shardName is what a partition or a shard adds to the name of its table. Citus clips a long name, and adds a hash of it.
+var shardName = regexp.MustCompile(`(?:_[0-9a-f]{8})?_[0-9]+$|_p?[0-9]+(_|$)`)
+
+// plainName returns the name of a constraint without the prefix of the tables and without what a shard added.
+func plainName(constraint string) string {
+	return shardName.ReplaceAllString(strings.TrimPrefix(constraint, "ticketing_"), "$1")
+}
+
+// These find names in the message of a violation, which holds no value. PostgreSQL translates it.
+var (
+	missingColumn = regexp.MustCompile(`column "(\w+)" of relation "(\w+)"`)
+	anyConstraint = regexp.MustCompile(`constraint "(\w+)"`)
+	ownName       = regexp.MustCompile(`\bticketing_\w+`)
+)
+
+// nameIn returns the name of a constraint from the message of its violation, or nothing: Citus repeats the state and the
+// message of a worker's error and none of its other fields.
+func nameIn(message string) string {
+	if found := missingColumn.FindStringSubmatch(message); found != nil {
+		return notNull(shardName.ReplaceAllString(found[2], "$1"), found[1])
+	}
+	if found := anyConstraint.FindStringSubmatch(message); found != nil {
+		return found[1]
+	}
+	longest := "" // The name of a constraint begins with that of its table.
+	for _, name := range ownName.FindAllString(message, -1) {
+		if len(name) > len(longest) {
+			longest = name
+		}
+	}
+	return longest
+}
+
+// notNull is the name of a constraint to which PostgreSQL gives none.
+func notNull(table, column string) string { return table + "_" + column + "_not_null" }
 
 // classify reads the states of PostgreSQL.
 func (e *postgresEngine) classify(err error) error {
@@ -123,7 +156,6 @@ func (e *postgresEngine) classify(err error) error {
 		return err
 	}
 	const class = 2
-	constraint = shardName.ReplaceAllString(strings.TrimPrefix(constraint, "ticketing_"), "$2")
 	told := fmt.Errorf("%s (SQLSTATE %s)", message, state)
 	switch state {
 	case "40001", "40P01": // A serialisation failure, a deadlock.
@@ -143,7 +175,7 @@ func (e *postgresEngine) classify(err error) error {
 	}
 	switch state[:min(class, len(state))] {
 	case "23":
-		broken := &ticketing.ConstraintError{Constraint: constraint}
+		broken := &ticketing.ConstraintError{Constraint: plainName(cmp.Or(constraint, nameIn(message)))}
 		if broken.Constraint == "idempotency_keys_pkey" {
 			// Without claims that reach every process, two may have worked on one key. Another run finds the result.
 			return &passingError{broken}
@@ -185,7 +217,7 @@ func stateOf(err error) (state, message, constraint string, fatal, native bool) 
 		severity := cmp.Or(of.Field('V'), of.Field('S')) // Not every pooler says both.
 		constraint = of.Field('n')
 		if constraint == "" && of.Field('c') != "" { // NOT NULL has no name.
-			constraint = of.Field('t') + "_" + of.Field('c') + "_not_null"
+			constraint = notNull(of.Field('t'), of.Field('c'))
 		}
 		return of.Field('C'), of.Field('M'), constraint, severity == "FATAL" || severity == "PANIC", true
 	}
@@ -194,8 +226,11 @@ func stateOf(err error) (state, message, constraint string, fatal, native bool) 
 		SQLState() string
 	}](err); ok {
 		severity := field(of, "Severity")
-		return of.SQLState(), field(of, "Message"), field(of, "ConstraintName") + field(of, "Constraint"),
-			severity == "FATAL" || severity == "PANIC", true
+		constraint = field(of, "ConstraintName") + field(of, "Constraint")
+		if column := field(of, "ColumnName") + field(of, "Column"); constraint == "" && column != "" {
+			constraint = notNull(field(of, "TableName")+field(of, "Table"), column)
+		}
+		return of.SQLState(), field(of, "Message"), constraint, severity == "FATAL" || severity == "PANIC", true
 	}
 	return "", "", "", false, false
 }

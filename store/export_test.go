@@ -157,3 +157,6 @@ func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arra
 
 // Lazily is a connection of the store's on top of another one.
 func Lazily(conn net.Conn) net.Conn { return &lazyConn{Conn: conn} }
+
+// Classify says what an error of PostgreSQL means to the module.
+func (s *Store) Classify(err error) error { return s.engine.(*postgresEngine).classify(err) }
