@@ -27,6 +27,9 @@ var ErrNotMigrated = errors.New("ticketing/store: the database is not migrated")
 // was changed after it had been applied.
 var ErrSchema = errors.New("ticketing/store: the schema of the database is not one of this version")
 
+// ErrNoDatabase is the error of [Open] where Config.MustExist is set and there is no SQLite database, or an empty file.
+var ErrNoDatabase = errors.New("ticketing/store: there is no database")
+
 // ErrName is the answer to a name of a database that cannot be read. The error that wraps it says why, and repeats
 // nothing of the name: it may hold a password.
 var ErrName = errors.New("ticketing/store: the name of the database cannot be read")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -43,7 +44,13 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 	if err != nil {
 		return nil, failed(err)
 	}
-	if err := makeFile(absolute); err != nil {
+	prepare := makeFile
+	if cfg.MustExist {
+		prepare = findFile
+	}
+	if err := prepare(absolute); errors.Is(err, ErrNoDatabase) {
+		return nil, failed(err)
+	} else if err != nil {
 		return nil, failed(fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err))
 	}
 	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout, path: absolute}
@@ -80,6 +87,23 @@ func makeFile(path string) error {
 		return err
 	}
 	return file.Close()
+}
+
+// findFile fails where there is no database. SQLite makes no file either (mode=rw), should this one go meanwhile. It would
+// make a database of an empty file; those who make one in this moment have given it no page yet.
+func findFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return ErrNoDatabase
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &os.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	case info.Mode().IsRegular() && info.Size() == 0:
+		return fmt.Errorf("%w: the file is empty", ErrNoDatabase)
+	}
+	return nil
 }
 
 // connectSQLite makes a pool whose connections all have the pragmas. They come with the name, so that a connection

@@ -126,6 +126,41 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// A database that has to be there is not made, and one that is there opens, as the path stands and through a link.
+func TestMustExist(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	folder := t.TempDir()
+	must := &store.Config{MustExist: true}
+	path := filepath.Join(folder, "a ?mode=rwc#.db")
+	_, err := store.Open(t.Context(), "sqlite:"+path, must)
+	is.True(errors.Is(err, store.ErrNoDatabase))
+	is.True(strings.Contains(err.Error(), path))
+	left, err := os.ReadDir(folder)
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+	_, err = store.Open(t.Context(), "sqlite:"+folder, must)
+	is.True(errors.Is(err, ticketing.ErrUnavailable) && !errors.Is(err, store.ErrNoDatabase)) // A folder is something.
+
+	is.NoErr(os.WriteFile(path, nil, 0o600))
+	_, err = store.Open(t.Context(), "sqlite:"+path, must)
+	is.True(errors.Is(err, store.ErrNoDatabase)) // It is empty, and stays so.
+	info, err := os.Stat(path)
+	is.NoErr(err)
+	is.Equal(info.Size(), int64(0))
+
+	made, err := store.Open(t.Context(), "sqlite:"+path, nil)
+	is.NoErr(err)
+	link := filepath.Join(folder, "link.db")
+	is.NoErr(os.Symlink(path, link))
+	for _, name := range []string{path, link} { // While it is in use, and before it has tables.
+		again, err := store.Open(t.Context(), "sqlite:"+name, must)
+		is.NoErr(err)
+		is.NoErr(again.Close())
+	}
+	is.NoErr(made.Close())
+}
+
 // Two stores on one file, as in two processes, wait for each other, and see what the other committed.
 func TestTwoStores(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,9 @@ type Config struct {
 	// first behind those of this process, then behind other processes; with PostgreSQL for a connection, and for each
 	// lock. Defaults to 5 s.
 	BusyTimeout time.Duration
+	// MustExist refuses a SQLite database that is not there with [ErrNoDatabase], and leaves no file, so that a mistyped
+	// path is noticed. PostgreSQL always refuses a database that is not there. Defaults to false: Open makes the file.
+	MustExist bool
 	// Readers bounds the connections that read from SQLite. A Snapshot holds one for as long as it runs. Defaults to 4.
 	Readers int
 	// Connections bounds the connections to PostgreSQL. Defaults to 16.
@@ -108,7 +111,8 @@ var (
 )
 
 // Open opens a database by its name: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or "sqlite:PATH",
-// where the path is taken as it stands and the file is made, with mode 0600, where there is none. It changes nothing else: see [Store.Migrate]. A database that cannot be reached is
+// where the path is taken as it stands and the file is made, with mode 0600, where there is none, unless
+// Config.MustExist. It changes nothing else: see [Store.Migrate]. A database that cannot be reached is
 // [ticketing.ErrUnavailable].
 func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 	s := configured(cfg)

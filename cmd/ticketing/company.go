@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
 )
 
 type companyCommands struct {
@@ -63,9 +64,12 @@ func (*companyCreate) Help() string {
 func (c *companyCreate) Run(ctx context.Context, p *program) error {
 	outlivePipe()
 	var created ticketing.Company
-	err := p.company(ctx, func(op ticketing.Operator) (company ticketing.Company, err error) {
-		created, err = op.CreateCompany(ctx, c.Name)
-		return created, err
+	// It makes the database, too, so that it can be a newcomer's first command.
+	err := p.operateIn(ctx, &store.Config{}, nil, func(_ *ticketing.Service, op ticketing.Operator) (err error) {
+		if created, err = op.CreateCompany(ctx, c.Name); err != nil {
+			return err
+		}
+		return p.showCompany(created)
 	})
 	return unshown(err, "the company "+created.ID.String()+" was created but could not be shown: \"ticketing company "+
 		"show\" shows it")
@@ -136,16 +140,20 @@ func (p *program) company(
 		if err != nil {
 			return err
 		}
-		return p.show(company,
-			field{"ID", company.ID.String()},
-			field{"Name", company.Name},
-			field{"Status", string(company.Status)},
-			field{"Verification", string(company.Verification.Status)},
-			field{"Approval expires", timeOrDash(company.Verification.ApprovalExpiresAt)},
-			field{"Grace until", timeOrDash(company.Verification.GraceUntil)},
-			field{"Created", company.CreatedAt.String()},
-		)
+		return p.showCompany(company)
 	})
+}
+
+func (p *program) showCompany(company ticketing.Company) error {
+	return p.show(company,
+		field{"ID", company.ID.String()},
+		field{"Name", company.Name},
+		field{"Status", string(company.Status)},
+		field{"Verification", string(company.Verification.Status)},
+		field{"Approval expires", timeOrDash(company.Verification.ApprovalExpiresAt)},
+		field{"Grace until", timeOrDash(company.Verification.GraceUntil)},
+		field{"Created", company.CreatedAt.String()},
+	)
 }
 
 type companyList struct{}

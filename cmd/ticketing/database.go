@@ -21,8 +21,8 @@ const (
 	postgresql   = "postgresql"
 )
 
-// operate does something on the operator's plane, in the name of whoever runs the command. It makes the database where
-// there is none and brings its tables up to date, so that the first command of a newcomer is no other than the tenth.
+// operate does something on the operator's plane, in the name of whoever runs the command, on a database that is there. It
+// brings the tables up to date.
 func (p *program) operate(ctx context.Context, do func(op ticketing.Operator) error) error {
 	return p.operateWith(ctx, nil, do)
 }
@@ -37,6 +37,14 @@ func (p *program) operateWith(
 // operateOn is operateWith for what also reads as a company does.
 func (p *program) operateOn(
 	ctx context.Context, cfg *ticketing.Config, do func(svc *ticketing.Service, op ticketing.Operator) error,
+) error {
+	return p.operateIn(ctx, &store.Config{MustExist: true}, cfg, do)
+}
+
+// operateIn is operateOn with a configuration of the store.
+func (p *program) operateIn(
+	ctx context.Context, place *store.Config, cfg *ticketing.Config,
+	do func(svc *ticketing.Service, op ticketing.Operator) error,
 ) (err error) {
 	if cfg == nil {
 		cfg = &ticketing.Config{}
@@ -44,7 +52,7 @@ func (p *program) operateOn(
 	if p.Database == inMemory {
 		return badValue("--database: memory: is gone at exit, so it is for demo, serve and bench only")
 	}
-	opened, err := p.open(ctx, &store.Config{})
+	opened, err := p.open(ctx, place)
 	if err != nil {
 		return err
 	}
@@ -97,8 +105,8 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 		return nil, errNoPath
 	}
 	if isSQLite && given == nil {
-		key, err := secretKeyBeside(path)
-		if _, told := errors.AsType[*failure](err); told {
+		key, err := secretKeyBeside(path, !cfg.MustExist)
+		if _, told := errors.AsType[*failure](err); told || errors.Is(err, store.ErrNoDatabase) {
 			return nil, err
 		}
 		if err != nil {

@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 // secret key beside it, which PostgreSQL has none of. Benches have a database of each kind by themselves.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
-	but := "^(TestBench|TestSecretKey|TestDatabaseThatCannotBeUsed$|TestServerEndsWithItsContext$"
+	but := "^(TestBench|TestSecretKey|TestDatabaseThatCannotBeUsed$|TestMistypedPath|TestNoDatabaseInItsPlace|" +
+		"TestEveryCommandDecides|TestFinalCommandsAreRefused|TestServerEndsWithItsContext$"
 	if race.Enabled { // Of commands, one after the other, that open a database each; they have run on SQLite.
 		but += "|TestCompanyListIsWhole$|TestAuditorsWalkThrough$|TestOperatingCommandsPrintTheirMembers$" +
 			"|TestCommandsShowNoAccountNumber$"

@@ -28,6 +28,7 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 		return verification
 	}
 
+	sh.object("migrate")
 	is.Equal(len(sh.array("company", "list")), 0)
 	company := sh.object("company", "create", "--name", "Lagos Live")
 	hasMembers(t, company, "id", "name", "status")

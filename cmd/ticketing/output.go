@@ -87,6 +87,9 @@ func (p *program) operational(err error) *failure {
 		return &failure{code: codeSecretKey, text: said + more + ". Give all that it is used with, the newest first"}
 	case errors.Is(err, ticketing.ErrBusy):
 		return &failure{code: "BUSY", text: "the database is busy with another program's work: try again"}
+	case errors.Is(err, store.ErrNoDatabase):
+		return &failure{code: "NO_DATABASE", text: "there is no database in " + p.databaseName() + ": mind the path of " +
+			"--database, or make one with \"ticketing migrate\" or \"ticketing company create\""}
 	case errors.Is(err, store.ErrAccess):
 		return &failure{code: "DATABASE_ACCESS", text: "the database " + p.databaseName() + " refuses access: " +
 			after(err, store.ErrAccess) + accessHint(err)}

@@ -99,7 +99,7 @@ func TestDatabaseThatCannotBeUsed(t *testing.T) {
 	t.Run("no folder", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
-		code, message := newShell(t).refusal("company", "list", "--database", "sqlite:/does/not/exist/t.db", secret)
+		code, message := newShell(t).refusal("migrate", "--database", "sqlite:/does/not/exist/t.db", secret)
 		is.Equal(code, "UNAVAILABLE")
 		is.Equal(message, "the database /does/not/exist/t.db cannot be used: no such file or directory")
 	})

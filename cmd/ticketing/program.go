@@ -81,7 +81,7 @@ COMPANY, EVENT, KEY and the like are ids, as the commands print them. TIME is 20
 		`beginning of that day in UTC.
 
 Every flag can be given as an environment variable: --web-origin as TICKETING_WEB_ORIGIN. Commands work while a ` +
-		`server runs on the same database, and make the database where there is none.`
+		`server runs on the same database. Where there is none, demo, serve, migrate and company create make it.`
 }
 
 // run parses the arguments and runs the command they name.

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/floatgate/ticketing/store"
 )
 
 const (
@@ -53,8 +55,9 @@ func parseSecretKey(text string) ([]byte, error) {
 }
 
 // secretKeyBeside reads the key that is kept beside a SQLite database, in PATH.key. Where neither the key nor the
-// database is there, it makes the key. The caller makes the database only after it.
-func secretKeyBeside(database string) ([]byte, error) {
+// database is there, it makes the key, if it may, and else fails with [store.ErrNoDatabase]. The caller makes the database
+// only after it.
+func secretKeyBeside(database string, mayMake bool) ([]byte, error) {
 	path := database + ".key"
 	key, err := readSecretKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -72,6 +75,10 @@ func secretKeyBeside(database string) ([]byte, error) {
 				"--secret-key; if the database is another program's, name another with --database", path)
 		}
 		return key, err
+	case !mayMake && (err == nil || errors.Is(err, fs.ErrNotExist)):
+		return nil, store.ErrNoDatabase
+	case !mayMake:
+		return nil, err
 	}
 	if err := makeSecretKey(path); err != nil {
 		if of, ok := errors.AsType[*fs.PathError](err); ok {

@@ -86,7 +86,7 @@ func TestEqualSecretKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	key := strings.Repeat("ab", 32)
-	code, message := newShell(t).refusal("company", "list", "--secret-key", key+","+key)
+	code, message := newShell(t).refusal("migrate", "--secret-key", key+","+key)
 	is.Equal(code, "SECRET_KEY")
 	is.True(!strings.Contains(message, key))
 }
