@@ -22,13 +22,18 @@ const (
 
 // Run does the background work until the context ends: it makes deliveries of what webhooks tell and sends them with
 // [Config.Sender], tells facts to [Config.OnFact], ends events, and prunes what is older than it is to be kept. It
-// returns nil then, after what it is in the middle of: a delivery that is being tried has its ten seconds. Before that
-// it returns only where [Service.Ready] fails at its start. Several processes on one database share the work.
+// returns nil then, after what it is in the middle of: a delivery that is being tried has its ten seconds. Several
+// processes on one database share the work.
+//
+// A database that cannot be reached or is busy ([ErrUnavailable], [ErrBusy]) is waited for, at the start as at any time
+// after it, and that is logged. Before the context ends Run returns only what waiting does not end: any other failure of
+// [Service.Ready] at the start, such as [ErrSecretKeys] or a database that is not migrated, and at once an error where the
+// service is bound to a transaction ([Service.WithStore]).
 func (s *Service) Run(ctx context.Context) error {
 	if s.bound {
 		return errBoundRun
 	}
-	if err := s.Ready(ctx); err != nil && ctx.Err() == nil {
+	if err := s.awaitReady(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	w := s.newWorker()

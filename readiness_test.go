@@ -1,0 +1,121 @@
+package ticketing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/faultproxy"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/store/memory"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// Run that begins while the database is away waits for it, says so in the log, and then does the work that waits.
+func TestRunWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	location, err := url.Parse(dsn)
+	is.NoErr(err)
+	shop := newShop(t, postgres(t, dsn, nil))
+	ready(t, shop) // Its facts wait.
+	proxy := faultproxy.New(t, location.Host)
+	log := new(lockedLog)
+	var facts ticketingtest.Facts
+	far, err := ticketing.New(testdb.Open(t, through(dsn, location.Host, proxy.Addr()), nil), &ticketing.Config{
+		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, OnFact: facts.Tell,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	is.NoErr(err)
+	is.NoErr(far.Ready(t.Context()))
+
+	proxy.Refuse(true)
+	proxy.Cut()
+	end := running(t, far)
+	eventually(t, func() bool {
+		return strings.Count(log.String(), `level=WARN msg="background work waits for the database"`) >= 2
+	})
+	is.Equal(len(facts.All()), 0)
+	proxy.Refuse(false)
+	_, err = facts.Wait(t.Context(), 3)
+	is.NoErr(err)
+	end()
+}
+
+// awayStore is a store whose database is away.
+type awayStore struct {
+	ticketing.Store
+
+	err   error
+	tries []time.Duration // since it was first tried
+	first time.Time
+}
+
+func (s *awayStore) View(context.Context, func(context.Context, ticketing.ReadTx) error) error {
+	if s.first.IsZero() {
+		s.first = time.Now()
+	}
+	s.tries = append(s.tries, time.Since(s.first))
+	return fmt.Errorf("view: %w", s.err)
+}
+
+// While the database is away or busy, Run tries again within 5 seconds, not without a wait, and not at the times of
+// another process; it ends with its context.
+func TestRunTriesAgainAtItsOwnTimes(t *testing.T) {
+	t.Parallel()
+	for _, away := range []error{ticketing.ErrUnavailable, ticketing.ErrBusy} {
+		synctest.Test(t, func(t *testing.T) {
+			is := is.New(t)
+			var tries [2][]time.Duration
+			for i := range tries {
+				on := &awayStore{Store: memory.New(), err: away}
+				svc, err := ticketing.New(on, &ticketing.Config{SecretKeys: [][]byte{secretKey('k')}, Clock: time.Now})
+				is.NoErr(err)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				is.NoErr(svc.Run(ctx))
+				cancel()
+				is.Equal(time.Since(on.first), time.Hour)
+				for i, at := range on.tries[1:] {
+					wait := at - on.tries[i]
+					is.True(wait >= 50*time.Millisecond && wait <= 5*time.Second)
+				}
+				is.True(on.tries[1] <= 100*time.Millisecond) // A moment's loss costs a moment.
+				tries[i] = on.tries
+			}
+			is.True(len(tries[0]) <= 1500) // At most twice as often as in 5 seconds, for the hour.
+			is.True(!slices.Equal(tries[0], tries[1]))
+		})
+	}
+}
+
+// What waiting does not end is an error of Run at once.
+func TestRunFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	run := func(on ticketing.Store, key byte) error {
+		svc, err := ticketing.New(on, &ticketing.Config{SecretKeys: [][]byte{secretKey(key)}})
+		is.NoErr(err)
+		return svc.Run(t.Context())
+	}
+	shop := ticketingtest.New(t, nil)
+	is.True(errors.Is(run(shop.Store, 'x'), ticketing.ErrSecretKeys))
+	empty, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "empty.db"), nil)
+	is.NoErr(err)
+	defer func() { is.NoErr(empty.Close()) }()
+	is.True(errors.Is(run(empty, 'k'), store.ErrNotMigrated))
+	strange := errors.New("strange")
+	is.True(errors.Is(run(&awayStore{Store: memory.New(), err: strange}, 'k'), strange))
+}
