@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -166,6 +167,34 @@ func FuzzHeaders(f *testing.F) {
 		a := d.serve(t, r)
 		if got := a.header.Get("X-Request-Id"); got != id && len(got) != len(someID) {
 			t.Fatalf("request id %q", got)
+		}
+	})
+}
+
+// FuzzForwarded reads any entry of X-Forwarded-For: what is read is an address in its one form, the same one however it
+// is written, with a port or without.
+func FuzzForwarded(f *testing.F) {
+	for _, entry := range []string{
+		"203.0.113.1", "203.0.113.1:80", "[2001:db8::1]:80", "[::1]", "::ffff:1.2.3.4", "fe80::1%0", "[", "]:1", "1.1.1.1:", "[1.1.1.1]",
+	} {
+		f.Add(entry, uint16(80))
+	}
+	f.Fuzz(func(t *testing.T, entry string, port uint16) {
+		address, ok := httpapi.ParseForwarded(entry)
+		if !ok {
+			return
+		}
+		if !address.IsValid() || address.Is4In6() || address.Zone() != "" {
+			t.Fatalf("%q is %v", entry, address)
+		}
+		ways := []string{address.String(), netip.AddrPortFrom(address, port).String()}
+		if address.Is6() {
+			ways = append(ways, "["+address.String()+"]")
+		}
+		for _, way := range ways {
+			if again, ok := httpapi.ParseForwarded(way); !ok || again != address {
+				t.Fatalf("%q is %v, and %q is %v, %v", entry, address, way, again, ok)
+			}
 		}
 	})
 }

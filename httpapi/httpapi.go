@@ -75,11 +75,12 @@ type Config struct {
 	RateLimit int
 	// Counter counts the requests of clients. Defaults to one in memory, which is right for one process.
 	Counter Counter
-	// ClientKey tells clients apart for the rate limit. Defaults to the address the request came from, an IPv6
-	// address by its /64, since one customer commonly holds all of that.
+	// ClientKey tells clients apart for the rate limit. Defaults to the address the request came from. An IPv6 address
+	// counts by its /64, since one customer commonly holds all of that, and by its /56 at eight times the limit.
 	ClientKey func(*http.Request) string
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed. The client is then the rightmost address
-	// in it that is none of these. Defaults to none: the header is not read.
+	// in it that is none of these. An entry may carry a port, which is dropped. Where one cannot be read, all clients of
+	// that proxy are one, and Logger gets a warning, once. Defaults to none: the header is not read.
 	TrustedProxies []netip.Prefix
 	// MaxBodyBytes is the size of the largest body that is read. Defaults to [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
@@ -111,7 +112,7 @@ type api struct {
 	prefix    string
 	limit     int
 	counter   Counter
-	clientKey func(*http.Request) string
+	clients   clientNetworks
 	maxBody   int64
 	log       *slog.Logger
 	onRequest func(context.Context, Answer)
@@ -153,18 +154,16 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 	prefix := normalPrefix(c.Prefix)
 	a := &api{
 		svc: svc, router: newRouter(operations(), documents(prefix)), prefix: prefix, limit: c.RateLimit,
-		counter: c.Counter, clientKey: c.ClientKey, maxBody: c.MaxBodyBytes, log: c.Logger, onRequest: c.OnRequest,
+		counter: c.Counter, clients: connectionNetworks, maxBody: c.MaxBodyBytes, log: c.Logger, onRequest: c.OnRequest,
 		newID: c.NewRequestID, now: c.Clock,
 	}
-	if a.clientKey != nil {
-		return a
+	switch {
+	case c.ClientKey != nil:
+		a.clients = func(r *http.Request) (client, wider string) { return c.ClientKey(r), "" }
+	case len(c.TrustedProxies) > 0:
+		a.clients = newProxies(c.TrustedProxies, c.Logger).networks
 	}
-	if len(c.TrustedProxies) == 0 {
-		a.clientKey = clientAddress
-		return a
-	}
-	a.clientKey = proxiedAddress
-	return behindProxies(c.TrustedProxies, a)
+	return a
 }
 
 // normalPrefix begins with a slash and ends without one, so that the root is empty.

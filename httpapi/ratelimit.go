@@ -19,7 +19,8 @@ const RateWindow = time.Minute
 // The default counts in memory, each process for itself. One over a shared database holds the limit across processes.
 type Counter interface {
 	// Count adds a request of a client and tells how many there are now in its window, and when that ends. An error
-	// is logged and lets the request pass.
+	// is logged and lets the request pass. A request from an IPv6 address counts twice where [Config.ClientKey] is the
+	// default: for its /64, and if that is within its limit for its /56, which is a client of its own to the Counter.
 	Count(ctx context.Context, client string, now time.Time) (requests int, ends time.Time, err error)
 }
 
@@ -33,17 +34,33 @@ func (x *exchange) count(ctx context.Context) error {
 		return nil
 	}
 	now := x.api.now()
-	n, ends, err := x.api.counter.Count(ctx, x.api.clientKey(x.r), now)
+	client, wider := x.api.clients(x.r)
+	ends, err := x.countUnder(ctx, client, 1, now)
+	// What a client is refused does not count against its neighbours.
+	if err == nil && wider != "" {
+		ends, err = x.countUnder(ctx, wider, widerShare, now)
+	}
+	if err != nil {
+		x.retryAfter = max(1, int(math.Ceil(ends.Sub(now).Seconds())))
+	}
+	return err
+}
+
+// widerShare is how many times the limit of a client a network of several may use.
+const widerShare = 8
+
+// countUnder is RATE_LIMITED for a request over so many times the limit, with the end of the window.
+func (x *exchange) countUnder(ctx context.Context, key string, times int, now time.Time) (ends time.Time, err error) {
+	n, ends, err := x.api.counter.Count(ctx, key, now)
 	if err != nil {
 		x.api.log.LogAttrs(ctx, slog.LevelError, "rate limit not counted",
 			slog.String("requestId", x.id), slog.String("error", err.Error()))
-		return nil
+		return ends, nil
 	}
-	if n <= x.api.limit {
-		return nil
+	if (n-1)/times < x.api.limit { // n <= times*limit, which may be beyond an int.
+		return ends, nil
 	}
-	x.retryAfter = max(1, int(math.Ceil(ends.Sub(now).Seconds())))
-	return errRateLimited
+	return ends, errRateLimited
 }
 
 // maxClients bounds the memory of the counter to about 10 MB.
