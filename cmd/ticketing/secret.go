@@ -90,10 +90,16 @@ func secretKeyBeside(database string, mayMake bool) ([]byte, error) {
 	return readSecretKey(path)
 }
 
-// readSecretKey reads a key that nobody but its owner could have read.
+// readSecretKey reads a key that nobody but its owner, who is this user or root, could have read or written. What is
+// checked is the open file: its path may lead elsewhere a moment later. A symbolic link is refused, since whoever may put
+// one there chooses the key. A second hard link is not: owner and mode are the file's, whatever its names.
 func readSecretKey(path string) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // The operator names the database, and the key lies beside it.
+	file, err := openSecretFile(path)
 	if err != nil {
+		if info, statErr := os.Lstat(path); statErr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, fmt.Errorf("the secret key %s is a symbolic link: put the file itself there, or give the key as "+
+				"TICKETING_SECRET_KEY", path)
+		}
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
 	defer func() { _ = file.Close() }()
@@ -103,6 +109,13 @@ func readSecretKey(path string) ([]byte, error) {
 	}
 	if info.IsDir() {
 		return nil, fmt.Errorf("the secret key %s is a folder", path)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the secret key %s is no regular file", path)
+	}
+	if owner := foreignOwner(info); owner != "" {
+		return nil, fmt.Errorf("the secret key %s belongs to %s, who is neither this user nor root: run as the owner, give "+
+			"the key as TICKETING_SECRET_KEY, or \"chown\" the file if you trust what is in it", path, owner)
 	}
 	const others = 0o077
 	if runtime.GOOS != "windows" && info.Mode().Perm()&others != 0 {
