@@ -31,6 +31,9 @@ type browser struct{ ctx context.Context } //nolint:containedctx // chromedp kee
 // newBrowser starts a Chromium that ends with the test. Where none is installed the test is skipped.
 func newBrowser(t *testing.T) browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil {

@@ -37,6 +37,9 @@ type guideBlock struct{ language, text string }
 func guideBlocks(t *testing.T) []guideBlock {
 	t.Helper()
 	is := is.New(t)
+	if testing.Short() {
+		t.Skip("-short leaves the guide's shell out")
+	}
 	for _, needed := range []string{"bash", "curl", "openssl", "python3"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			t.Skip("the guide is for a shell with " + needed + ": apt-get install bash curl openssl python3, or the like")

@@ -28,7 +28,6 @@ import (
 	"github.com/floatgate/ticketing/client"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 	"github.com/floatgate/ticketing/internal/contracttest"
-	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
@@ -60,13 +59,12 @@ func TestOnPostgres(t *testing.T) {
 // eventually waits until something holds that another process brings about.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	const pause = 10 * time.Millisecond
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	for late := time.Now().Add(patience); !holds(); <-ticker.C {
+	const first, longest = 10 * time.Millisecond, 300 * time.Millisecond // To ask takes processor time itself.
+	for pause, late := first, time.Now().Add(patience); !holds(); pause = min(2*pause, longest) {
 		if time.Now().After(late) {
 			t.Fatalf("%s: not within %s", what, patience)
 		}
+		<-time.NewTimer(pause).C
 	}
 }
 
@@ -93,7 +91,7 @@ func newShell(t *testing.T) *shell {
 	dir := t.TempDir()
 	if testdb.OnPostgres() {
 		return &shell{t: t, dir: dir, env: map[string]string{
-			"TICKETING_DATABASE": pgtest.Database(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
+			"TICKETING_DATABASE": testdb.DSN(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
 			"TICKETING_YES": "true",
 		}}
 	}
@@ -207,9 +205,18 @@ type process struct {
 	read   chan struct{}
 }
 
+// leftOut skips a test that starts processes where -short leaves them out.
+func leftOut(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves processes out")
+	}
+}
+
 // start starts a command as a process. It is killed when the test ends, if it still runs.
 func (s *shell) start(args ...string) *process {
 	s.t.Helper()
+	leftOut(s.t)
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0], args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{asProgram + "=1"}

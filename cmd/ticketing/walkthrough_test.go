@@ -70,6 +70,7 @@ func TestWebhooksWalkThrough(t *testing.T) {
 // path and these replacements, and returns what they print.
 func (s *shell) walk(folder, mark string, replacements ...string) string {
 	s.t.Helper()
+	leftOut(s.t)
 	t, is := s.t, is.New(s.t)
 	for _, needed := range []string{"bash", "curl", "sed"} {
 		if _, err := exec.LookPath(needed); err != nil {

@@ -4,7 +4,7 @@
 // The servers are throw-away. They are started from installed binaries, as an unprivileged user where the test runs as
 // root, in a folder of their own under the system's folder for temporary files, and they go with the process that
 // started them, however it ends. TICKETING_TEST_POSTGRES names a server to use for databases instead: the URL of a
-// database on it, with a role that may create databases. Where there is neither, tests are skipped.
+// database on it, with a role that may create databases. Where there is neither, and with -short, tests are skipped.
 package pgtest
 
 import (
@@ -87,6 +87,14 @@ func Reuse(tb testing.TB, template string, fill func(tb testing.TB, dsn string),
 	return s.dsn(name)
 }
 
+// leftOut skips a test where -short leaves PostgreSQL out.
+func leftOut(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("-short leaves PostgreSQL out")
+	}
+}
+
 // shared is the server that the tests of a process share.
 type shared struct {
 	admin    *sql.DB
@@ -142,6 +150,7 @@ func (t *template) ready(tb testing.TB, s *shared, fill func(tb testing.TB, dsn 
 
 func use(tb testing.TB) *shared {
 	tb.Helper()
+	leftOut(tb)
 	s, err := theShared()
 	switch {
 	case errors.Is(err, errNoServer):

@@ -38,6 +38,7 @@ func Start(tb testing.TB, settings ...string) *Server {
 // StartIn is like Start, with the data within a folder, such as a small disk. The folder must let all users in and write.
 func StartIn(tb testing.TB, folder string, settings ...string) *Server {
 	tb.Helper()
+	leftOut(tb)
 	binaries, ok := Binaries()
 	if !ok {
 		tb.Skip("no PostgreSQL server is installed: " + howToGetOne)

@@ -168,6 +168,7 @@ func startVictim(t *testing.T, environment ...string) (victim *exec.Cmd, folders
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	needServer(t)
 	if _, ok := pgtest.Binaries(); !ok {
 		t.Skip("no PostgreSQL server is installed: apt-get install postgresql, or the like")
 	}

@@ -22,13 +22,17 @@ type Store struct {
 	Open func(tb testing.TB) ticketing.Store
 }
 
-// Stores are the SQL stores: SQLite, PostgreSQL, and PostgreSQL as a distributed engine wants it.
+// Stores are the SQL stores: SQLite, PostgreSQL, and PostgreSQL as a distributed engine wants it; with -short SQLite alone.
 func Stores() []Store {
-	return []Store{
+	all := []Store{
 		{Name: "sqlite", Open: func(tb testing.TB) ticketing.Store { tb.Helper(); return SQLite(tb) }},
 		{Name: "postgres", Open: func(tb testing.TB) ticketing.Store { tb.Helper(); return Postgres(tb) }},
 		{Name: "partitioned", Open: func(tb testing.TB) ticketing.Store { tb.Helper(); return Partitioned(tb) }},
 	}
+	if testing.Short() {
+		return all[:1]
+	}
+	return all
 }
 
 // connections is how many a store has: a rush waits for them, and a server has enough for many tests at a time.
