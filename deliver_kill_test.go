@@ -69,6 +69,7 @@ func (f senderFunc) Post(ctx context.Context, post ticketing.WebhookPost) (int, 
 // left, with the same ids and bodies, and every delivery ends as SUCCEEDED.
 func TestSenderKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	withProcesses(t)
 	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "ticketing.db")
 	db := testdb.Open(t, "sqlite:"+path, nil)

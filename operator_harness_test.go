@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,18 +15,21 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/race"
+	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
-// stores are those that the rules of the service are tested on.
+// stores are those that the rules of the service are tested on. With -short they are memory and SQLite.
 func stores() []testdb.Store {
-	return append([]testdb.Store{
-		{Name: "memory", Open: func(testing.TB) ticketing.Store { return memory.New() }},
-		{Name: "rerun", Open: func(testing.TB) ticketing.Store { return storetest.Rerun(memory.New()) }},
-	}, testdb.Stores()...)
+	all := []testdb.Store{{Name: "memory", Open: func(testing.TB) ticketing.Store { return memory.New() }}}
+	if !testing.Short() {
+		rerun := func(testing.TB) ticketing.Store { return storetest.Rerun(memory.New()) }
+		all = append(all, testdb.Store{Name: "rerun", Open: rerun})
+	}
+	return append(all, testdb.Stores()...)
 }
 
 // desk is a service on an empty store, a clock that stands still, and staff that may do everything.
@@ -40,14 +44,25 @@ type desk struct {
 	broken bool
 }
 
-// storesFor are the stores that a test runs on: all. Under the race detector a row of a table, in which nobody acts beside
-// the test, has one of them, and another row has another.
+// storesFor are the stores that a test runs on. They are memory, SQLite and PostgreSQL. One test in three runs on the
+// partitioned tables as well, and every other row of a table on those instead of the plain ones, unless tests search
+// everywhere. Under the race detector a row, in which nobody acts beside the test, has one store, and another row has
+// another.
 func storesFor(t *testing.T) []testdb.Store {
 	t.Helper()
-	if !strings.Contains(t.Name(), "/") {
-		return stores()
+	row := strings.Contains(t.Name(), "/")
+	if race.Enabled && row {
+		return race.Some(t.Name(), stores())
 	}
-	return race.Some(t.Name(), stores())
+	left := ""
+	switch {
+	case search.Everywhere():
+	case row:
+		left = []string{"postgres", "partitioned"}[search.Turn(t.Name(), 2)]
+	case search.Turn(t.Name(), 3) != 0:
+		left = "partitioned"
+	}
+	return slices.DeleteFunc(stores(), func(store testdb.Store) bool { return store.Name == left })
 }
 
 // onDesks runs a test on an empty desk for each store, and looks at the books when it ends.

@@ -513,7 +513,7 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 					}
 				}
 				exact := []ticketing.Permission{right.permission}
-				own, all := subject{}, ticketing.AllPermissions()
+				own, changed, all := subject{}, false, ticketing.AllPermissions()
 
 				administrator := ticketing.Code("")
 				stranger := ticketing.CodeNotFound
@@ -536,10 +536,13 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 					{"administrator of another company with all", all, uuid.New, stranger},
 				} {
 					t.Run(test.name, func(t *testing.T) {
-						own = right.subject(t, d)
-						if right.before != nil {
-							is.New(t).NoErr(right.before(t.Context(), d.staff, own))
+						if own.company == uuid.Nil || changed { // A refusal leaves it as it was.
+							own = right.subject(t, d)
+							if right.before != nil {
+								is.New(t).NoErr(right.before(t.Context(), d.staff, own))
+							}
 						}
+						changed = test.want == ""
 						o := d.As(ticketing.Actor{Name: "test", CompanyID: test.of(), Permissions: test.permissions})
 						before := d.books(t, own)
 						err := right.call(t.Context(), o, own)

@@ -70,8 +70,8 @@ func TestBoundStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			suite := variant
-			if name == "pgdriver" {
-				suite = storetest.Run
+			if name == "pgx" {
+				suite = storetest.Run // No other test goes through it whole with this driver.
 			}
 			suite(t, func(t *testing.T) ticketing.Store {
 				t.Helper()
@@ -85,7 +85,7 @@ func TestBoundStore(t *testing.T) {
 	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		for _, check := range checksOfVariant() {
+		for _, check := range storetest.Checks() {
 			if strings.Contains(check.Name, "in flight") && strings.HasPrefix(check.Name, "claims/") {
 				continue // Hosts take turns to begin, and meet no claim of another's.
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
-	"github.com/floatgate/ticketing/internal/race"
+	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
@@ -19,13 +19,9 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) ticketing.Store { t.Helper(); return open(t, nil) })
 }
 
-// variant runs the suite over another way into a database that another test has gone through whole.
+// variant runs over another way into a database, that another test has gone through whole, what may differ there.
 func variant(t *testing.T, open func(t *testing.T) ticketing.Store) {
 	t.Helper()
-	if !race.Enabled {
-		storetest.Run(t, open)
-		return
-	}
 	for _, check := range checksOfVariant() {
 		t.Run(check.Name, func(t *testing.T) {
 			t.Parallel()
@@ -36,10 +32,10 @@ func variant(t *testing.T, open func(t *testing.T) ticketing.Store) {
 	}
 }
 
-// checksOfVariant are all, and under the race detector those about transactions and whoever is beside them: what a
-// single caller reads and writes takes the same way through the code.
+// checksOfVariant are those about transactions and whoever is beside them: what a single caller reads and writes takes
+// the same way through the code. They are all where tests search everywhere.
 func checksOfVariant() []storetest.Check {
-	if !race.Enabled {
+	if search.Everywhere() {
 		return storetest.Checks()
 	}
 	beside := regexp.MustCompile("^(transaction|ending|isolation|claims|gates?|stock)/")
