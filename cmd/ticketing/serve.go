@@ -28,13 +28,14 @@ type serveCommand struct {
 
 func (*serveCommand) Help() string {
 	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, /readyz ` +
-		`while the database answers, /metrics is Prometheus text; keep them from the public at your proxy. Beside serving it ` +
-		`delivers the webhooks that are due.
+		`while the database answers, /metrics is Prometheus text; keep them from the public at your proxy, or give them a ` +
+		`listener of their own with --operator-addr. Beside serving it delivers the webhooks that are due.
 
 SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the process at once.
 
     ticketing serve
     ticketing serve --addr 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --log-format json
+    ticketing serve --addr 0.0.0.0:8080 --operator-addr 10.0.0.5:9090
     TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve
     TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing?sslmode=verify-full' TICKETING_SECRET_KEY=… ticketing serve
 
@@ -44,6 +45,7 @@ With PostgreSQL any number of servers may run on one database, on as many machin
 // serving are the flags of the commands that serve the public API.
 type serving struct {
 	Addr           string    `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
+	OperatorAddr   string    `help:"Where health and metrics listen by themselves; then they are not beside the API." placeholder:"HOST:PORT"`
 	WebOrigin      webOrigin `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
 	RateLimit      count     `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
 	TrustedProxies prefixes  `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
@@ -105,6 +107,7 @@ type running struct {
 	logger    *slog.Logger
 	baseURL   string // of the public API, for a client on this machine
 	webOrigin string
+	operator  net.Listener // of health and metrics; nil: they are beside the API
 }
 
 // Bounds of a server. A client that is slower than these is cut off.
@@ -139,11 +142,18 @@ func (p *program) serve(
 
 	logger := s.logger(p.stderr)
 	// The port is taken first: without it nothing is to be done to the database.
-	listener, err := s.listen(ctx)
+	listener, err := listen(ctx, "--addr", s.Addr)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = listener.Close() }()
+	var operator net.Listener
+	if s.OperatorAddr != "" {
+		if operator, err = listen(ctx, "--operator-addr", s.OperatorAddr); err != nil {
+			return err
+		}
+		defer func() { _ = operator.Close() }()
+	}
 	opened, err := p.open(ctx, &store.Config{Logger: logger, Connections: int(s.Connections)})
 	if err != nil {
 		return err
@@ -171,9 +181,9 @@ func (p *program) serve(
 	local := localOrigin(listener.Addr())
 	r := &running{
 		svc: svc, metrics: m, logger: logger, baseURL: local + httpapi.DefaultPrefix,
-		webOrigin: cmp.Or(s.WebOrigin.origin, local),
+		webOrigin: cmp.Or(s.WebOrigin.origin, local), operator: operator,
 	}
-	return p.work(ctx, s, r, listener, meanwhile)
+	return p.work(ctx, s, r, httpapi.Listener(listener), meanwhile)
 }
 
 // work runs the server, the background work and meanwhile until the first of them ends or ctx does, and then ends all.
@@ -184,8 +194,13 @@ func (p *program) work(
 	logger := r.logger
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	health, handler := newHealth(ctx, r.svc, r.metrics, logger), s.handler(r.svc, r.metrics, logger)
+	if r.operator == nil {
+		handler = health.before(handler)
+	}
+	defer health.serveHealth(ctx, r.operator, logger)()
 	server := &http.Server{
-		Handler: s.handler(r.svc, r.metrics, logger),
+		Handler: handler,
 		// OPTIONS * is for the handler, too: every answer is the contract's.
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            headerTimeout,
@@ -200,6 +215,9 @@ func (p *program) work(
 	ended := make(chan error, 3) // one for each part
 	go func() { ended <- ignoring(server.Serve(listener), http.ErrServerClosed) }()
 	go func() { ended <- ignoring(r.svc.Run(ctx), context.Canceled) }()
+	if r.operator != nil {
+		fmt.Fprintln(p.stderr, "health and metrics on http://"+r.operator.Addr().String())
+	}
 	fmt.Fprintln(p.stderr, "listening on http://"+listener.Addr().String())
 	if s.WebhookAllowPrivate {
 		logger.WarnContext(ctx, privateWarning)
@@ -233,70 +251,35 @@ func drain(ctx context.Context, server *http.Server, svc *ticketing.Service) err
 	return nil
 }
 
-// handler serves the public API, and beside it what tells of the server itself.
+// handler serves the public API.
 func (s *serving) handler(svc *ticketing.Service, m *metrics, logger *slog.Logger) http.Handler {
 	limit := int(s.RateLimit)
 	if limit == 0 {
 		limit = -1
 	}
-	api := httpapi.New(svc, &httpapi.Config{
+	return httpapi.New(svc, &httpapi.Config{
 		RateLimit: limit, TrustedProxies: s.TrustedProxies, Logger: logger, OnRequest: m.observe,
 	})
-	told := map[string]http.Handler{
-		"/healthz": plain(func(context.Context) error { return nil }),
-		"/readyz": plain(func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-			defer cancel()
-			err := svc.Ready(ctx)
-			if err != nil {
-				logger.WarnContext(ctx, "not ready", "error", err)
-			}
-			return err
-		}),
-		"/metrics": m.handler(),
-	}
-	// No http.ServeMux: it would clean paths, and a path is none of its business here.
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler, ok := told[r.URL.Path]
-		if !ok || (r.Method != http.MethodGet && r.Method != http.MethodHead) {
-			handler = api
-		}
-		handler.ServeHTTP(w, r)
-	})
 }
 
-// plain answers 200 or 503, with no more than a word about why.
-func plain(check func(context.Context) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		if err := check(r.Context()); err != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, "unavailable\n")
-			return
-		}
-		_, _ = io.WriteString(w, "ok\n")
-	})
-}
-
-// listen takes the address.
-func (s *serving) listen(ctx context.Context) (net.Listener, error) {
-	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
-		return nil, badValue("--addr: must be HOST:PORT, such as 127.0.0.1:8080")
+// listen takes the address that a flag names.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, badValue("%s: must be HOST:PORT, such as 127.0.0.1:8080", flag)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Addr)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, &failure{code: "ADDRESS_IN_USE", text: "another program listens on " + s.Addr +
-			": choose another address with --addr, such as --addr 127.0.0.1:0 for any free port"}
+		return nil, &failure{code: "ADDRESS_IN_USE", text: "another program listens on " + address +
+			": choose another address with " + flag + ", such as " + flag + " 127.0.0.1:0 for any free port"}
 	}
 	if err != nil {
 		why := err
 		if of, ok := errors.AsType[*os.SyscallError](err); ok {
 			why = of.Err
 		}
-		return nil, &failure{code: "ADDRESS", text: "--addr: cannot listen on " + s.Addr + ": " + why.Error()}
+		return nil, &failure{code: "ADDRESS", text: flag + ": cannot listen on " + address + ": " + why.Error()}
 	}
-	return httpapi.Listener(listener), nil
+	return listener, nil
 }
 
 // localOrigin is how a client on this machine reaches a listener. One on all addresses has no address to connect to.
