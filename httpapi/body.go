@@ -39,6 +39,9 @@ func (q *request) readBody(optional bool) *object {
 	return newObject(q, place{}, bytes.Trim(raw, " \t\r\n"))
 }
 
+// firstBody is how much of a body there is room for before any of it came: more than an ordinary one has.
+const firstBody = 4 << 10
+
 // bytes reads the whole body, or tells what is wrong with it.
 func (q *request) bytes() (raw []byte, problem string) {
 	most := q.api.maxBody
@@ -47,8 +50,9 @@ func (q *request) bytes() (raw []byte, problem string) {
 	}
 	var b bytes.Buffer
 	if q.r.ContentLength > 0 {
-		// ReadFrom wants room for one read more than there is.
-		b.Grow(int(q.r.ContentLength) + bytes.MinRead)
+		// ReadFrom wants room for one read more than there is. What is longer grows with what arrives: a length alone is
+		// a promise.
+		b.Grow(int(min(q.r.ContentLength, firstBody)) + bytes.MinRead)
 	}
 	if _, err := b.ReadFrom(http.MaxBytesReader(q.ResponseWriter, q.r.Body, most)); err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {

@@ -44,13 +44,14 @@ With PostgreSQL any number of servers may run on one database, on as many machin
 
 // serving are the flags of the commands that serve the public API.
 type serving struct {
-	Addr           string    `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
-	OperatorAddr   string    `help:"Where health and metrics listen by themselves; then they are not beside the API." placeholder:"HOST:PORT"`
-	WebOrigin      webOrigin `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
-	RateLimit      count     `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
-	TrustedProxies prefixes  `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
-	LogFormat      logFormat `default:"text" help:"text or json." placeholder:"FORMAT"`
-	LogLevel       logLevel  `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
+	Addr           string         `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
+	OperatorAddr   string         `help:"Where health and metrics listen by themselves; then they are not beside the API." placeholder:"HOST:PORT"`
+	MaxConnections maxConnections `default:"4096" help:"Clients that are connected at a time, at most; more wait. 0 is any number." placeholder:"N"`
+	WebOrigin      webOrigin      `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
+	RateLimit      count          `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
+	TrustedProxies prefixes       `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
+	LogFormat      logFormat      `default:"text" help:"text or json." placeholder:"FORMAT"`
+	LogLevel       logLevel       `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
 
 	sending
 	sharing
@@ -107,6 +108,7 @@ type running struct {
 	logger    *slog.Logger
 	baseURL   string // of the public API, for a client on this machine
 	webOrigin string
+	clients   *connections
 	operator  net.Listener // of health and metrics; nil: they are beside the API
 }
 
@@ -163,6 +165,8 @@ func (p *program) serve(
 		return err
 	}
 	m := newMetrics()
+	clients := newConnections(int(s.MaxConnections), logger)
+	m.watchClients(clients)
 	if opened.sql != nil {
 		m.watch(opened.sql.Connections)
 	}
@@ -181,9 +185,9 @@ func (p *program) serve(
 	local := localOrigin(listener.Addr())
 	r := &running{
 		svc: svc, metrics: m, logger: logger, baseURL: local + httpapi.DefaultPrefix,
-		webOrigin: cmp.Or(s.WebOrigin.origin, local), operator: operator,
+		webOrigin: cmp.Or(s.WebOrigin.origin, local), clients: clients, operator: operator,
 	}
-	return p.work(ctx, s, r, httpapi.Listener(listener), meanwhile)
+	return p.work(ctx, s, r, httpapi.Listener(clients.listener(listener)), meanwhile)
 }
 
 // work runs the server, the background work and meanwhile until the first of them ends or ctx does, and then ends all.
@@ -212,6 +216,7 @@ func (p *program) work(
 	}
 	bodies := newArrivals()
 	bodies.watch(server)
+	r.clients.watch(server)
 	ended := make(chan error, 3) // one for each part
 	go func() { ended <- ignoring(server.Serve(listener), http.ErrServerClosed) }()
 	go func() { ended <- ignoring(r.svc.Run(ctx), context.Canceled) }()

@@ -182,6 +182,14 @@ func (v *connectionCount) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// maxConnections is how many clients are connected at a time; 0 is any number.
+type maxConnections int
+
+func (v *maxConnections) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[maxConnections](text, 0, 1_000_000)
+	return err
+}
+
 // groupCalls is how many calls share a transaction.
 type groupCalls int
 

@@ -1,0 +1,183 @@
+package main
+
+import (
+	deque "container/list"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// connections bounds how many clients are connected at a time. At the bound the next one waits, accepted and not served,
+// until another ends; those after it wait in the backlog of the system. Connections that are kept alive between two
+// requests make room at once, the longest idle first, so that they never keep a new client out. All others end by the
+// server's time limits.
+type connections struct {
+	max    int // 0: any number
+	logger *slog.Logger
+	slots  chan struct{}
+
+	mu      sync.Mutex
+	open    int
+	full    int // how many found no room
+	waiting bool
+	logged  time.Time
+	idle    *deque.List // of net.Conn, the longest idle first
+	places  map[net.Conn]*deque.Element
+}
+
+// fullLogInterval is the least time between two warnings that there is no room.
+const fullLogInterval = time.Minute
+
+func newConnections(most int, logger *slog.Logger) *connections {
+	return &connections{
+		max: most, logger: logger, slots: make(chan struct{}, most), idle: deque.New(), places: map[net.Conn]*deque.Element{},
+	}
+}
+
+// listener returns a listener whose connections are counted.
+func (c *connections) listener(l net.Listener) net.Listener {
+	return &countedListener{Listener: l, connections: c, closed: make(chan struct{})}
+}
+
+// watch makes a server tell which connections are idle.
+func (c *connections) watch(server *http.Server) {
+	next := server.ConnState
+	server.ConnState = func(connection net.Conn, state http.ConnState) {
+		if next != nil {
+			next(connection, state)
+		}
+		if c.changed(connection, state) {
+			_ = connection.Close()
+		}
+	}
+}
+
+// changed keeps who is idle, and reports whether the connection must make room.
+func (c *connections) changed(connection net.Conn, state http.ConnState) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if place, ok := c.places[connection]; ok {
+		c.idle.Remove(place)
+		delete(c.places, connection)
+	}
+	if state != http.StateIdle {
+		return false
+	}
+	if c.waiting {
+		c.waiting = false // One makes room for one.
+		return true
+	}
+	c.places[connection] = c.idle.PushBack(connection)
+	return false
+}
+
+// enter takes a slot for a connection, or reports that the listener was closed meanwhile.
+func (c *connections) enter(closed <-chan struct{}) bool {
+	if c.max > 0 {
+		select {
+		case c.slots <- struct{}{}:
+		default:
+			if idle := c.makeRoom(); idle != nil {
+				_ = idle.Close()
+			}
+			select {
+			case c.slots <- struct{}{}:
+			case <-closed:
+				return false
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = false
+	c.open++
+	return true
+}
+
+// makeRoom returns the connection that has been idle for the longest, or makes the next one that is idle end.
+func (c *connections) makeRoom() net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.full++
+	if now := time.Now(); now.Sub(c.logged) >= fullLogInterval {
+		c.logged = now
+		c.logger.WarnContext(context.Background(), "as many clients are connected as --max-connections allows: others wait",
+			"limit", c.max)
+	}
+	longest := c.idle.Front()
+	if longest == nil {
+		c.waiting = true
+		return nil
+	}
+	connection, _ := c.idle.Remove(longest).(net.Conn)
+	delete(c.places, connection)
+	return connection
+}
+
+func (c *connections) leave() {
+	c.mu.Lock()
+	c.open--
+	c.mu.Unlock()
+	if c.max > 0 {
+		<-c.slots
+	}
+}
+
+// counts returns how many clients are connected, and how often one found no room.
+func (c *connections) counts() (open, full int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open, c.full
+}
+
+type countedListener struct {
+	net.Listener
+
+	connections *connections
+	closing     sync.Once
+	closed      chan struct{}
+}
+
+// Accept waits for the next connection, and for room.
+func (l *countedListener) Accept() (net.Conn, error) {
+	connection, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if !l.connections.enter(l.closed) {
+		_ = connection.Close()
+		return nil, net.ErrClosed
+	}
+	return &countedConn{Conn: connection, leave: sync.OnceFunc(l.connections.leave)}, nil
+}
+
+// Close ends the wait of Accept, too.
+func (l *countedListener) Close() error {
+	l.closing.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type countedConn struct {
+	net.Conn
+
+	leave func()
+}
+
+// Close gives the slot back.
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.leave()
+	return err
+}
+
+// CloseWrite ends the writing side alone, as net/http does before it closes.
+func (c *countedConn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return nil
+	}
+	return half.CloseWrite()
+}

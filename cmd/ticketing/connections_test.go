@@ -1,0 +1,92 @@
+package main_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// counts reports whether the metrics of a server have all of some lines.
+func (p *process) counts(lines ...string) bool {
+	p.t.Helper()
+	connection := dial(p.t, p.operator())
+	ask(p.t, connection, "/metrics")
+	status, metrics := answered(p.t, connection)
+	is.New(p.t).Equal(status, http.StatusOK)
+	for _, line := range lines {
+		if !strings.Contains(metrics, "\n"+line+"\n") {
+			return false
+		}
+	}
+	return true
+}
+
+// capped starts a server that takes two connections, and serves health beside them.
+func (s *shell) capped() (p *process, origin string) {
+	s.t.Helper()
+	return s.serve("--max-connections", "2", "--operator-addr", "127.0.0.1:0")
+}
+
+// At the bound a new client takes the place of the connection that has been idle for the longest, and of no other one.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p, origin := newShell(t).with("TICKETING_DATABASE", "memory:").capped()
+	request := func(connection net.Conn) {
+		t.Helper()
+		ask(t, connection, prefix+"/events")
+		status, _ := answered(t, connection)
+		is.Equal(status, http.StatusUnauthorized)
+	}
+	first, second := dial(t, origin), dial(t, origin)
+	request(first)
+	request(second)
+	request(first)
+	is.True(p.counts("ticketing_http_connections 2", "ticketing_http_connections_max 2", "ticketing_http_connections_full_total 0"))
+	third := dial(t, origin)
+	request(third)
+	_, err := second.Read(make([]byte, 1))
+	is.True(err != nil) // It ended.
+	request(first)
+	request(third)
+	is.True(p.counts("ticketing_http_connections 2", "ticketing_http_connections_full_total 1"))
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+	is.Equal(strings.Count(p.errors(), "as many clients are connected as --max-connections allows"), 1)
+}
+
+// While all connections are at work a new client waits, and is served when one of them has its answer. Health is served
+// all the same, and a drain does not wait for who waits.
+func TestConnectionsWaitForRoom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	shop := sh.openShop()
+	p, origin := sh.capped()
+	one, two := shop.begin(t, origin, "cart-0001"), shop.begin(t, origin, "cart-0002")
+	waiting := dial(t, origin)
+	ask(t, waiting, prefix+"/events")
+	eventually(t, "it finds no room", func() bool { return p.counts("ticketing_http_connections_full_total 1") })
+	is.True(p.counts("ticketing_http_connections 2"))
+	status, _ := one.finish()
+	is.Equal(status, http.StatusCreated)
+	status, _ = answered(t, waiting)
+	is.Equal(status, http.StatusUnauthorized)
+
+	late := shop.begin(t, origin, "cart-0003") // In the place of the one that is idle now.
+	last := dial(t, origin)
+	ask(t, last, prefix+"/events")
+	eventually(t, "the last one finds no room", func() bool { return p.counts("ticketing_http_connections_full_total 3") })
+	p.signal(syscall.SIGTERM)
+	_, err := last.Read(make([]byte, 1))
+	is.True(err != nil) // It is not served any more.
+	for _, inFlight := range []*half{two, late} {
+		status, _ := inFlight.finish()
+		is.Equal(status, http.StatusCreated)
+	}
+	is.Equal(p.wait(), 0)
+}
