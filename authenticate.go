@@ -72,7 +72,9 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if err != nil {
 		return Caller{}, err
 	}
-	// The digest is made whatever was found: an unknown id costs what a wrong secret costs.
+	// A digest is compared whatever was found. The time still tells an id that is known from one that is not: the same
+	// statements find no rows for the latter, which measured 45 µs less. An id is no secret, and of the secret the time
+	// tells nothing.
 	found := asked.key
 	digest := found.Digest
 	if found.ID == uuid.Nil {

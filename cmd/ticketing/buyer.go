@@ -59,7 +59,7 @@ func (c *buyerErase) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		err := c.confirm(p, func() (string, error) {
 			name, err := c.named(ctx, op)
-			return "Erase the buyer " + strconv.Quote(c.Email) + " of the company " + name + "?", err
+			return "Erase the buyer " + quoted(c.Email) + " of the company " + name + "?", err
 		})
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func (c *categoryDeactivate) Run(ctx context.Context, p *program) error {
 			if i < 0 {
 				return "", &failure{code: string(ticketing.CodeNotFound), text: "The category was not found."}
 			}
-			return fmt.Sprintf("Deactivate the category %q (%s)?", categories[i].Name, categories[i].ID), nil
+			return fmt.Sprintf("Deactivate the category %s (%s)?", quoted(categories[i].Name), categories[i].ID), nil
 		})
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func (c companyArg) named(ctx context.Context, op ticketing.Operator) (string, e
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%q (%s)", company.Name, company.ID), nil
+	return fmt.Sprintf("%s (%s)", quoted(company.Name), company.ID), nil
 }
 
 // errFound ends a search.

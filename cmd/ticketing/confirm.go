@@ -84,7 +84,7 @@ func (p *program) confirm(yes bool, question func() (string, error)) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(p.stderr, asked+" [y/N] ")
+	fmt.Fprint(p.stderr, visible(asked)+" [y/N] ")
 	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(p.stderr) // The cursor is still on the line of the question.

@@ -239,3 +239,13 @@ func TestSettingUpAsksNothing(t *testing.T) {
 		is.Equal(string(next), "the next line\n") // It is there for the shell.
 	}
 }
+
+// A question shows what a terminal would not, so that a person knows which of two they are asked about.
+func TestQuestionsShowUnseenCharacters(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_YES", "")
+	company := sh.object("company", "create", "--name", "Lagos \u202e\u200bLive")["id"].(string)
+	did := sh.typed("n\n", "company", "suspend", company)
+	is.True(strings.HasPrefix(did.stderr, `Suspend the company "Lagos <U+202E><U+200B>Live" (`+company+")? "))
+}

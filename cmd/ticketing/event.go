@@ -33,7 +33,7 @@ func (c *eventEnd) Run(ctx context.Context, p *program) error {
 				if refused, ok := errors.AsType[*ticketing.Error](err); ok && refused.Code == ticketing.CodeNotFound {
 					return false, nil
 				}
-				question = fmt.Sprintf("End the event %q (%s) of the company %q?", event.Title, c.Event, company.Name)
+				question = fmt.Sprintf("End the event %s (%s) of the company %s?", quoted(event.Title), c.Event, quoted(company.Name))
 				return err == nil, err
 			})
 			return question, err

@@ -103,7 +103,7 @@ func (c *keyRevoke) Run(ctx context.Context, p *program) error {
 			if err != nil {
 				return "", err
 			}
-			return fmt.Sprintf("Revoke the key %q (%s) of the company %q?", key.Name, key.ID, company.Name), nil
+			return fmt.Sprintf("Revoke the key %s (%s) of the company %s?", quoted(key.Name), key.ID, quoted(company.Name)), nil
 		})
 		if err != nil {
 			return err

@@ -57,7 +57,7 @@ func (p *program) fail(err error) int {
 		_ = encode(p.stderr, body)
 		return status
 	}
-	fmt.Fprintln(p.stderr, "ticketing: "+message)
+	fmt.Fprintln(p.stderr, "ticketing: "+visible(message))
 	return status
 }
 
@@ -225,7 +225,7 @@ func (p *program) show(value any, fields ...field) error {
 func (p *program) printFields(fields ...field) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, f := range fields {
-		fmt.Fprintf(w, "%s\t%s\n", f.name, f.value)
+		fmt.Fprintf(w, "%s\t%s\n", f.name, visible(f.value))
 	}
 	return written(w.Flush())
 }
@@ -250,7 +250,7 @@ func (p *program) list(columns ...string) *list {
 	return l
 }
 
-func (l *list) row(cells []string) { fmt.Fprintln(l.table, strings.Join(cells, "\t")) }
+func (l *list) row(cells []string) { fmt.Fprintln(l.table, visible(strings.Join(cells, "\t"))) }
 
 // add prints one thing: value as JSON, or cells for a person.
 func (l *list) add(value any, cells ...string) error {

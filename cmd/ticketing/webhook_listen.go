@@ -72,7 +72,7 @@ func (c *webhookListen) begin(p *program, relay *relay) error {
 			Secret    string `json:"secret"`
 		}{relay.url, relay.secret})
 	}
-	_, err := fmt.Fprintf(p.stderr, "relaying to %s, signed with %s\n", relay.url, relay.secret)
+	_, err := fmt.Fprintf(p.stderr, "relaying to %s, signed with %s\n", visible(relay.url), visible(relay.secret))
 	return written(err)
 }
 
@@ -90,7 +90,7 @@ func (c *webhookListen) follow(
 			return err
 		case err != nil && !away:
 			_, _, message := p.explain(err)
-			fmt.Fprintln(p.stderr, "ticketing: "+message+"; waiting for it")
+			fmt.Fprintln(p.stderr, "ticketing: "+visible(message)+"; waiting for it")
 		case err == nil:
 			place = next
 		}
@@ -162,9 +162,9 @@ func (c *webhookListen) tell(p *program, event ticketing.WebhookEvent, did relay
 	if did.Error != nil {
 		told = *did.Error
 	}
-	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n", did.At, did.EventType, did.EventID, told, did.DurationMS)
+	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n", did.At, did.EventType, did.EventID, visible(told), did.DurationMS)
 	if c.PrintJSON {
-		text += string(event.Body) + "\n"
+		text += string(event.Body) + "\n" // JSON, as it is.
 	}
 	_, err := fmt.Fprint(p.stdout, text)
 	return written(err)
