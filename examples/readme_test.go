@@ -87,7 +87,7 @@ func Example_hostTransaction() {
 	ctx := context.Background()
 	tickets, db, svc, caller, basket := openHost(ctx) // a store, your own pool on its database, a company that can sell
 
-	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	book := func(ctx context.Context, tx bun.Tx) error {
 		bound, err := tickets.Bind(ctx, tx)
 		if err != nil {
 			return err
@@ -96,12 +96,17 @@ func Example_hostTransaction() {
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewRaw("INSERT INTO trips (order_id) VALUES (?)", order.ID.String()).Exec(ctx)
+		_, err = tx.NewRaw("INSERT INTO trips (order_id) VALUES (?) ON CONFLICT DO NOTHING", order.ID.String()).Exec(ctx)
 		return err // After an error there is no trip, no order, and the key is unspent.
-	})
+	}
+	check(db.RunInTx(ctx, nil, book))
+	check(db.RunInTx(ctx, nil, book)) // Again, as after an answer that was lost: one trip, one order.
+	svc.Wake()                        // Facts of the sale are told now.
+
+	trips, err := db.NewSelect().Table("trips").Count(ctx)
 	check(err)
-	svc.Wake() // Facts of the sale are told now.
-	// Output:
+	fmt.Println("trips:", trips)
+	// Output: trips: 1
 }
 
 // TestMain removes what the examples keep.
@@ -126,7 +131,7 @@ func openHost(ctx context.Context) (
 	pool, err := store.OpenPool(name)
 	check(err)
 	db := bun.NewDB(pool, sqlitedialect.New())
-	_, err = db.ExecContext(ctx, "CREATE TABLE trips (order_id TEXT)")
+	_, err = db.ExecContext(ctx, "CREATE TABLE trips (order_id TEXT PRIMARY KEY)")
 	check(err)
 	svc, err := ticketing.New(tickets, &ticketing.Config{SecretKeys: [][]byte{make([]byte, 32)}})
 	check(err)

@@ -4,8 +4,8 @@
 //	go run ./examples/hosttx
 //
 // It books two trips to a festival. A trip is a row of the program's, and the tickets of its travellers. The first is
-// kept. For the second the tickets are sold, and then there is no seat on the bus: the trip and the sale are taken
-// back.
+// kept, and booked again, as if the answer had been lost: there is still one trip and one order. For the second the tickets
+// are sold, and then there is no seat on the bus: the trip and the sale are taken back.
 //
 // It works in a file of SQLite that is gone afterwards. APP_DATABASE names a database of PostgreSQL instead.
 //
@@ -75,7 +75,9 @@ func run(ctx context.Context, getenv func(string) string, stdout io.Writer) (err
 	if err != nil {
 		return err
 	}
-	for _, booked := range []trip{{Name: "Ada's friends", Travellers: 2}, {Name: "The whole school", Travellers: 45}} {
+	friends := trip{Booking: "0001", Name: "Ada's friends", Travellers: 2}
+	school := trip{Booking: "0002", Name: "The whole school", Travellers: 45}
+	for _, booked := range []trip{friends, friends, school} {
 		order, err := agency.book(ctx, booked)
 		switch {
 		case errors.Is(err, errBusFull):
@@ -83,7 +85,7 @@ func run(ctx context.Context, getenv func(string) string, stdout io.Writer) (err
 		case err != nil:
 			return err
 		default:
-			fmt.Fprintf(stdout, "kept: %s, %s for %s\n", booked.Name, order.Status, order.Gross)
+			fmt.Fprintf(stdout, "kept: %s, %s for %s, order %s\n", booked.Name, order.Status, order.Gross, order.ID)
 		}
 	}
 	return agency.count(ctx, stdout)

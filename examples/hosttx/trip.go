@@ -19,7 +19,8 @@ import (
 type trip struct {
 	bun.BaseModel `bun:"table:trips"`
 
-	OrderID    string `bun:",pk"`
+	Booking    string `bun:",pk"` // a number that the program gave, once for each booking
+	OrderID    string
 	Name       string
 	Travellers int
 }
@@ -39,6 +40,10 @@ var errBusFull = errors.New("the bus is full")
 
 // book keeps a trip and sells the tickets of its travellers, or does neither: whatever fails after the sale, also a
 // rule of the program's own, takes the sale back with the rest.
+//
+// It may be called again for the same booking, as after an answer that was lost: the key is made from the booking, so
+// that the checkout returns the order that it made, and a trip that is there stays. The same booking with other travellers
+// is refused with CONFLICT.
 func (a *agency) book(ctx context.Context, booked trip) (order ticketing.Order, err error) {
 	err = a.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		bound, err := a.tickets.Bind(ctx, tx)
@@ -48,7 +53,7 @@ func (a *agency) book(ctx context.Context, booked trip) (order ticketing.Order, 
 		// In here everything of ticketing goes through this service: the other would wait for the end of this transaction.
 		within := a.svc.WithStore(bound)
 		caller := ticketing.TrustedCaller(a.company, ticketing.GrantCheckoutCreate)
-		order, err = within.Checkout(ctx, caller, uuid.NewString(), ticketing.CheckoutParams{
+		order, err = within.Checkout(ctx, caller, "trip-"+booked.Booking, ticketing.CheckoutParams{
 			EventID: a.event, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
 			Lines: []ticketing.CheckoutLine{{
 				Tier: "REGULAR", Quantity: booked.Travellers, ExpectedUnitPrice: 5_000_00, Currency: money.Currency,
@@ -58,7 +63,7 @@ func (a *agency) book(ctx context.Context, booked trip) (order ticketing.Order, 
 			return err // A *ticketing.Error has left the transaction as it was: another host might go on.
 		}
 		booked.OrderID = order.ID.String()
-		if _, err := tx.NewInsert().Model(&booked).Exec(ctx); err != nil {
+		if _, err := tx.NewInsert().Model(&booked).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
 			return err
 		}
 		if booked.Travellers > seats {
