@@ -28,6 +28,7 @@ import (
 	"github.com/floatgate/ticketing/client"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 	"github.com/floatgate/ticketing/internal/contracttest"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
@@ -86,12 +87,24 @@ type shell struct {
 	env map[string]string
 }
 
+// newShell is a shell whose database is there: on PostgreSQL with its tables, which takes longer than most tests to make.
 func newShell(t *testing.T) *shell {
+	t.Helper()
+	return newShellOn(t, testdb.DSN)
+}
+
+// newEmptyShell is a shell whose database has no tables.
+func newEmptyShell(t *testing.T) *shell {
+	t.Helper()
+	return newShellOn(t, pgtest.Database)
+}
+
+func newShellOn(t *testing.T, postgres func(tb testing.TB) string) *shell {
 	t.Helper()
 	dir := t.TempDir()
 	if testdb.OnPostgres() {
 		return &shell{t: t, dir: dir, env: map[string]string{
-			"TICKETING_DATABASE": testdb.DSN(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
+			"TICKETING_DATABASE": postgres(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
 			"TICKETING_YES": "true",
 		}}
 	}

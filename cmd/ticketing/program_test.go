@@ -278,7 +278,7 @@ func TestDefaultDatabase(t *testing.T) {
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newEmptyShell(t)
 	is.True(len(sh.object("migrate")["applied"].([]any)) > 0)
 	is.Equal(sh.object("migrate")["applied"], []any{})
 }
@@ -287,8 +287,8 @@ func TestMigrate(t *testing.T) {
 func TestMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	alone := newShell(t).object("migrate")["applied"].([]any)
-	sh := newShell(t)
+	alone := newEmptyShell(t).object("migrate")["applied"].([]any)
+	sh := newEmptyShell(t)
 	migrating := []*process{}
 	for range 6 {
 		migrating = append(migrating, sh.start("migrate", "--json", "--secret-key", strings.Repeat("MDEy", 16)))

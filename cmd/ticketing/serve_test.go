@@ -112,6 +112,7 @@ func TestUnreadableRequest(t *testing.T) {
 // The flags reach the API.
 func TestServeFlags(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
 	t.Run("rate limit", func(t *testing.T) {
 		t.Parallel()
@@ -182,7 +183,7 @@ func TestServeOnATakenPort(t *testing.T) {
 func TestServeWithoutMigrating(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newEmptyShell(t)
 	did := sh.run("serve", "--addr", "127.0.0.1:0", "--no-migrate")
 	is.Equal(did.status, 1)
 	is.True(strings.Contains(did.stderr, `run "ticketing migrate"`))
