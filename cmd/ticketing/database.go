@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/store"
@@ -64,24 +64,7 @@ func (p *program) operateIn(
 	if err != nil {
 		return err
 	}
-	return do(svc, svc.As(ticketing.Staff(p.actorName())))
-}
-
-// actorName is who runs the command, for the audit log: on one line and no longer than it takes.
-func (p *program) actorName() string {
-	const longest = 100
-	user := strings.ToValidUTF8(p.getenv("USER"), "")
-	user = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, user))
-	if user == "" {
-		return "command line"
-	}
-	letters := []rune(user)
-	return "command line of " + string(letters[:min(len(letters), longest)])
+	return do(svc, svc.As(ticketing.Staff(actorName(systemUser(os.Getuid()), hostName(), p.Actor.text))))
 }
 
 // database is a database that was opened, and the secret keys that go with it.

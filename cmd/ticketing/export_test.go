@@ -142,3 +142,9 @@ func Commands() (map[string]string, error) {
 	}
 	return found, nil
 }
+
+// ActorName is the name in the audit log of a user of a host who claims to be somebody.
+var ActorName = actorName
+
+// SystemUser is the operating system's name of a user id.
+var SystemUser = systemUser

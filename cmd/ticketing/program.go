@@ -28,6 +28,7 @@ type program struct {
 type flags struct {
 	Database  string `default:"sqlite:ticketing.db" group:"all" help:"Where everything is kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory: (demo, serve and bench only), gone at exit. Give a URL with a password as TICKETING_DATABASE: others can see a command line." placeholder:"URL"`
 	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. Of several, separated by commas, the first makes digests and all verify them. With SQLite it is made on first use and kept in PATH.key; with PostgreSQL it must be given. Give it as TICKETING_SECRET_KEY: others can see a command line." placeholder:"KEY"`
+	Actor     claim  `group:"all" help:"Who you are, 1 to 64 characters. The audit log keeps it as a claim, beside the user of the operating system and the host." placeholder:"TEXT"`
 	JSON      bool   `group:"all" help:"Print exactly one JSON value." name:"json"`
 }
 
