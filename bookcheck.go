@@ -42,6 +42,9 @@ type companyBooks struct {
 
 	sales     idDigest // orders
 	validated idDigest // admissions that are validated
+	facts     factCheck
+	// passFacts takes a page of facts, and reports whether there was one.
+	passFacts func() bool
 }
 
 // bookTally counts what has its cause, and the causes: where they differ, something is missing.
@@ -64,6 +67,7 @@ func newCompanyBooks(b *bookCheck, company CompanyRecord, wallets []WalletRecord
 	of := &companyBooks{
 		bookCheck: b, record: company, chains: ledger.NewVerifier(), rates: make(map[uuid.UUID]RateRecord),
 		shares: make(map[share]money.Amount), sales: newIDDigest(), validated: newIDDigest(),
+		facts: newFactCheck(),
 	}
 	of.float.stream = feedStream(&of.feed, of.readMovements(wallets[0]))
 	orders := feedStream(&of.feed, of.readOrders(wallets[0].Sequence))
@@ -71,7 +75,17 @@ func newCompanyBooks(b *bookCheck, company CompanyRecord, wallets []WalletRecord
 	of.earnings.stream = feedStream(&of.feed, of.readMovements(wallets[1]))
 	endings := feedStream(&of.feed, of.readEndings())
 	settlements := feedStream(&of.feed, of.readSettlements())
+	facts := feedStream(&of.feed, of.readFacts())
+	of.passFacts = func() bool {
+		page, ok := facts.take()
+		of.facts.found(page)
+		return ok
+	}
+	pages := 0
 	of.orders.more = func() ([]OrderRecord, bool) {
+		if pages++; pages%(factPage/bookPage) == 0 {
+			of.passFacts() // About as many as orders, so that they are read beside the hashing.
+		}
 		page, ok := orders.take()
 		for _, rate := range page.rates {
 			if rate.ID != uuid.Nil {
@@ -110,6 +124,8 @@ func (b *companyBooks) check() {
 	for ending := b.endings.peek(); ending != nil; ending = b.endings.peek() {
 		b.problemf("order %s: it was ended, and there is no order %d", ending.OrderID, ending.Number)
 		b.endings.pass()
+	}
+	for b.passFacts() {
 	}
 }
 
@@ -278,6 +294,7 @@ func (b *companyBooks) settled(debit *ledger.Entry) {
 // sold proves an order by itself: its lines, its commission, its branding, and what ended it.
 func (b *companyBooks) sold(order *OrderRecord) {
 	b.sales.add(order.ID)
+	b.facts.sold(order)
 	b.lines(order)
 	if scheduled, known := b.rates[order.RateID]; !known {
 		b.problemf("order %s: there is no commission rate %s", order.ID, order.RateID)
@@ -360,6 +377,7 @@ func (b *companyBooks) lines(order *OrderRecord) {
 		}
 		if line.ValidationID != uuid.Nil {
 			b.validated.add(line.ID)
+			b.facts.validated(line)
 		}
 		b.admissions.pass()
 	}
@@ -383,6 +401,7 @@ func (b *companyBooks) lines(order *OrderRecord) {
 func (b *companyBooks) passStray(admission *AdmissionRecord) {
 	if admission.ValidationID != uuid.Nil {
 		b.validated.add(admission.ID)
+		b.facts.validated(admission)
 	}
 	b.admissions.pass()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -80,6 +81,9 @@ type LedgerReport struct {
 //     that were not put back on sale;
 //   - every order is what exactly one spent key of a checkout names, and no such key names anything else;
 //   - every validated admission was admitted by exactly one validation, and no validation admitted any other;
+//   - every order and every validated admission has its facts in the outbox once, balance.low among them where the order
+//     took FLOAT below [LowBalance], and there are no others. [Config.FactRetention] removes the oldest first, so nothing
+//     is missed of what is older than the oldest fact that is left, and than half an hour;
 //   - of everybody's books, none is of a company that is not there.
 //
 // It takes the same memory for books of any length. progress, of which there is at most one, is told now and then how
@@ -92,8 +96,9 @@ func (o Operator) VerifyLedger(
 		return LedgerReport{}, err
 	}
 	var books *bookCheck
+	now := o.s.now()
 	err := o.s.wholeSnapshot(ctx, func(ctx context.Context, tx ReadTx) error {
-		books = &bookCheck{tx: tx, report: LedgerReport{Problems: []string{}}}
+		books = &bookCheck{tx: tx, now: now, report: LedgerReport{Problems: []string{}}}
 		if len(progress) > 0 {
 			books.progress = progress[0]
 			err := eachCompany(ctx, tx, companyID, func(ctx context.Context, companies []CompanyRecord) error {
@@ -171,7 +176,8 @@ type bookCheck struct {
 	report      LedgerReport
 	found       int
 	progress    func(done, total int64)
-	read, total int64 // movements
+	read, total int64     // movements
+	now         time.Time // from before the first reading
 }
 
 func (b *bookCheck) done() LedgerReport {
@@ -217,10 +223,13 @@ func (b *bookCheck) company(ctx context.Context, company CompanyRecord) error {
 		return err
 	}
 	of.accounts = account.Version
+	if err := of.findFacts(ctx, b.now); err != nil {
+		return err
+	}
 	if err := of.feed.run(ctx, of.check); err != nil {
 		return err
 	}
-	for _, check := range []func(context.Context) error{of.counts, of.blame, of.wallets, of.stock, of.spent} {
+	for _, check := range []func(context.Context) error{of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts} {
 		if err := check(ctx); err != nil {
 			return err
 		}

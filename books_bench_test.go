@@ -109,6 +109,7 @@ func writeSales(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, 
 		func() error { return tx.AppendAdmissions(ctx, admissions) },
 		func() error { return tx.AppendEntries(ctx, entries) },
 		func() error { return tx.AppendResults(ctx, spent) },
+		func() error { return tx.AppendFacts(ctx, factsOf(orders)) },
 		func() error {
 			return tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallets[0].WalletRecord, wallets[1].WalletRecord})
 		},

@@ -567,7 +567,10 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 				}
 			},
 			want: func(*history) []string {
-				return []string{"a validation admitted it, and it is not validated"}
+				return []string{
+					"a validation admitted it, and it is not validated",
+					"the outbox has a fact of its validation, and it is not validated",
+				}
 			},
 		},
 	}

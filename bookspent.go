@@ -83,16 +83,7 @@ func (b *companyBooks) compare(
 	if err := records(ctx, func(id uuid.UUID) { hash, at := part(id); sums[at] -= hash | 1 }); err != nil {
 		return err
 	}
-	differing := 0
-	for at, sum := range sums {
-		switch {
-		case sum == 0:
-		case differing > maxProblems:
-			sums[at] = 0 // More are told than a report tells one by one.
-		default:
-			differing++
-		}
-	}
+	limitParts(sums)
 	counts := make(map[uuid.UUID][2]int64)
 	for side, source := range [2]idSource{keys, records} {
 		err := source(ctx, func(id uuid.UUID) {
@@ -117,6 +108,20 @@ func (b *companyBooks) compare(
 		blame(id, counts[id][0], counts[id][1])
 	}
 	return nil
+}
+
+// limitParts leaves as many parts that differ as a report tells problems one by one, and one more.
+func limitParts(sums []uint64) {
+	differing := 0
+	for at, sum := range sums {
+		switch {
+		case sum == 0:
+		case differing > maxProblems:
+			sums[at] = 0
+		default:
+			differing++
+		}
+	}
 }
 
 // subjects are what the spent keys of an operation name that had an outcome.

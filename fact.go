@@ -36,10 +36,15 @@ func (s *Service) fact(company CompanyRecord, at time.Time, kind FactType, subje
 // saleFact is what a sale tells (section 6.1): balance.low once, when it takes FLOAT below the threshold.
 func (s *Service) saleFact(company CompanyRecord, order OrderRecord) FactRecord {
 	kind := FactSale
-	if order.FloatBefore >= LowBalance && order.FloatBefore-order.Gross < LowBalance {
+	if order.crossesLowBalance() {
 		kind = FactSaleLow
 	}
 	return s.fact(company, order.ConfirmedAt, kind, order.ID)
+}
+
+// crossesLowBalance reports whether an order took FLOAT below the threshold.
+func (o *OrderRecord) crossesLowBalance() bool {
+	return o.FloatBefore >= LowBalance && o.FloatBefore-o.Gross < LowBalance
 }
 
 // showFacts renders facts, none of them those of a sale together, from what never changes, in a few reads for any number

@@ -298,7 +298,8 @@ func TestGroupsAreConfined(t *testing.T) {
 	})
 }
 
-// Scans of a group are decided in their order: the first of one admission is the only one that admits.
+// Scans of a group are decided in their order: the first of one admission is the only one that admits. Each that admits
+// leaves a fact, which the end of the test looks for.
 func TestScansGoTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -317,12 +318,13 @@ func TestScansGoTogether(t *testing.T) {
 		held := s.stage.holdNext()
 		leader := scan(0)
 		<-held.entered
-		admitted, twice, late := scan(1), scan(1), scan(0)
+		admitted, twice, late, beside := scan(1), scan(1), scan(0), scan(2)
 		close(held.release)
 		s.open.Wait()
-		is.Equal(s.sizes(), []int{1, 3})
+		is.Equal(s.sizes(), []int{1, 4})
 		is.Equal(leader.result.Outcome, ticketing.OutcomeAdmitted)
 		is.Equal(admitted.result.Outcome, ticketing.OutcomeAdmitted)
+		is.Equal(beside.result.Outcome, ticketing.OutcomeAdmitted)
 		is.Equal(twice.result.Outcome, ticketing.OutcomeAlreadyValidated)
 		is.Equal(twice.result.ID, admitted.result.ID)
 		is.Equal(late.result.ID, leader.result.ID)

@@ -23,6 +23,7 @@ type records struct {
 	admissions []ticketing.AdmissionRecord
 	debits     []ledger.Entry
 	accruals   []ledger.Entry
+	facts      func(ticketing.OrderRecord) []ticketing.FactRecord // other than those that it has
 }
 
 // sell writes the records of a sale of 10.00 with a commission of 0.25, as spoil leaves them.
@@ -83,7 +84,29 @@ func (d *desk) writeSale(
 	if err := tx.AppendResults(ctx, []ticketing.ResultRecord{spentOn(order)}); err != nil {
 		return err
 	}
+	facts := factsOf(sale.orders)
+	if sale.facts != nil {
+		facts = sale.facts(order)
+	}
+	if err := tx.AppendFacts(ctx, facts); err != nil {
+		return err
+	}
 	return tx.AppendOrders(ctx, sale.orders)
+}
+
+// factsOf are the records of the outbox that sales leave.
+func factsOf(orders []ticketing.OrderRecord) []ticketing.FactRecord {
+	facts := make([]ticketing.FactRecord, len(orders))
+	for i, order := range orders {
+		kind := ticketing.FactSale
+		if order.FloatBefore >= ticketing.LowBalance && order.FloatBefore-order.Gross < ticketing.LowBalance {
+			kind = ticketing.FactSaleLow
+		}
+		facts[i] = ticketing.FactRecord{
+			CompanyID: order.CompanyID, At: order.ConfirmedAt, ID: uuid.New(), Type: kind, Subject: order.ID,
+		}
+	}
+	return facts
 }
 
 // spentOn is the key of an order's checkout.
@@ -465,7 +488,9 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 		{
 			name:  "validated by nothing",
 			spoil: func(r *records) { r.admissions[0].ValidationID, r.admissions[0].ValidatedAt = uuid.New(), opening },
-			want:  []string{"it is validated, and no validation admitted it"},
+			want: []string{
+				"it is validated, and no validation admitted it", "it is validated, and the outbox has no fact of that",
+			},
 		},
 	}
 	for _, test := range tests {

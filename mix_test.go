@@ -614,6 +614,9 @@ func booksInOrder(r interface {
 	if err != nil || !report.OK {
 		r.Fatalf("the books are wrong: %v %v", err, report.Problems)
 	}
+	if err := factsInOrder(context.Background(), m.shop.Store, m.companies); err != nil {
+		r.Fatalf("the facts are wrong: %v", err)
+	}
 	if err := webhooksInOrder(context.Background(), m); err != nil {
 		r.Fatalf("webhooks are wrong: %v", err)
 	}

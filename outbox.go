@@ -84,7 +84,8 @@ type FactWriter interface {
 	LeaseFacts(ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int) ([]FactRecord, error)
 	// CompleteFacts marks facts as handled.
 	CompleteFacts(ctx context.Context, facts []FactRecord) error
-	// PruneFacts removes up to a limit of a company's facts that are dispatched and handled, from before a time, the
-	// oldest first, and tells how many.
+	// PruneFacts removes up to a limit of a company's facts, the oldest first, and returns how many: those from before a
+	// time, and from before the company's first fact that is not dispatched or not handled. So whatever was removed is
+	// no newer than what is left: two that remove at once do so one after the other.
 	PruneFacts(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error)
 }

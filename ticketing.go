@@ -140,7 +140,8 @@ type Config struct {
 	// WebhookRetention is how long deliveries that are final, their attempts and the bodies of their events are kept.
 	// Defaults to 30 days.
 	WebhookRetention time.Duration
-	// FactRetention is how long facts are kept that were dispatched and told. Defaults to for ever.
+	// FactRetention is how long facts are kept that were dispatched and told, an hour at the least, and longer where an
+	// older one of the company still waits. Defaults to for ever.
 	FactRetention time.Duration
 	// Logger is told what goes wrong in the background. Never a secret, a key or a buyer. Defaults to silence.
 	Logger *slog.Logger
@@ -191,6 +192,9 @@ func New(store Store, config *Config) (*Service, error) {
 	}
 	if c.WebhookRetention <= 0 {
 		c.WebhookRetention = 30 * 24 * time.Hour
+	}
+	if c.FactRetention > 0 {
+		c.FactRetention = max(c.FactRetention, minFactRetention)
 	}
 	durable, ok := store.(DurableStore)
 	lasting := ok && durable.Durable()

@@ -199,6 +199,8 @@ func (tx *transaction) UpdateDeliveries(ctx context.Context, deliveries []ticket
 func (tx *transaction) PruneDeliveries(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
-	return tx.prune(ctx, "PruneDeliveries", "ticketing_webhook_deliveries", "created_at, id",
-		"created_at < ? AND status <> 'PENDING'", companyID, before, limit)
+	return tx.prune(ctx, pruning{
+		name: "PruneDeliveries", table: "ticketing_webhook_deliveries", key: "created_at, id",
+		due: "created_at < ? AND status <> 'PENDING'", args: []any{before.UnixMilli()}, lock: tx.store.engine.skipLocked(),
+	}, companyID, limit)
 }

@@ -73,8 +73,10 @@ func (tx *transaction) ForgetMessages(ctx context.Context, orders []ticketing.Or
 func (tx *transaction) PruneMessages(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
-	return tx.prune(ctx, "PruneMessages", "ticketing_webhook_messages", "at, id",
-		`at < ? AND NOT EXISTS (
+	return tx.prune(ctx, pruning{
+		name: "PruneMessages", table: "ticketing_webhook_messages", key: "at, id",
+		due: `at < ? AND NOT EXISTS (
 			SELECT 1 FROM ticketing_webhook_deliveries d WHERE d.company_id = t.company_id AND d.message_id = t.id
-		)`, companyID, before, limit)
+		)`, args: []any{before.UnixMilli()}, lock: tx.store.engine.skipLocked(),
+	}, companyID, limit)
 }

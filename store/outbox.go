@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"math"
 	"slices"
 	"time"
 
@@ -110,27 +111,41 @@ func (tx *transaction) mark(ctx context.Context, name string, facts []ticketing.
 	})
 }
 
-// PruneFacts removes a company's oldest facts that are dispatched and handled.
+// PruneFacts removes a company's oldest facts up to the first that is not handled. Unlike other removals it waits for
+// rows that another one has locked: passing over them would remove newer facts before older ones.
 func (tx *transaction) PruneFacts(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
-	return tx.prune(ctx, "PruneFacts", "ticketing_outbox", "at, id", "at < ? AND dispatched AND handled",
-		companyID, before, limit)
+	first := func(index, waits string) string {
+		return "at < COALESCE((SELECT at FROM ticketing_outbox" + tx.store.engine.useIndex(index) +
+			" WHERE company_id = ? AND " + waits + " ORDER BY at, id LIMIT 1), ?)"
+	}
+	return tx.prune(ctx, pruning{
+		name: "PruneFacts", table: "ticketing_outbox", key: "at, id", lock: tx.store.engine.rowLock(),
+		due: "at < ? AND dispatched AND handled AND " + first(undispatched, "NOT dispatched") + " AND " +
+			first(untold, "dispatched AND NOT handled"),
+		args: []any{before.UnixMilli(), companyID, int64(math.MaxInt64), companyID, int64(math.MaxInt64)},
+	}, companyID, limit)
 }
 
-// prune removes rows of a company that a condition on a time is true of, the first ones by a key, and tells how many. It
-// chooses them as LeaseFacts does.
-func (tx *transaction) prune(
-	ctx context.Context, name, table, key, condition string, companyID uuid.UUID, before time.Time, limit int,
-) (int, error) {
+// pruning says which rows of a company are removed.
+type pruning struct {
+	name, table, key string
+	due              string // true of what is removed
+	args             []any  // of due
+	lock             string // of the rows, at the end of a query
+}
+
+// prune removes rows of a company, the first ones by a key, and tells how many. It chooses them as LeaseFacts does.
+func (tx *transaction) prune(ctx context.Context, p pruning, companyID uuid.UUID, limit int) (int, error) {
 	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
-	gone, err := query(ctx, &tx.session, name, scan,
+	args := slices.Concat([]any{companyID}, p.args, []any{max(limit, 0), companyID, max(limit, 0)})
+	gone, err := query(ctx, &tx.session, p.name, scan,
 		`WITH due AS MATERIALIZED (
-			SELECT `+key+" FROM "+table+" AS t WHERE company_id = ? AND "+condition+" ORDER BY "+key+" LIMIT (SELECT ?)"+
-			tx.store.engine.skipLocked()+`
+			SELECT `+p.key+" FROM "+p.table+" AS t WHERE company_id = ? AND "+p.due+" ORDER BY "+p.key+" LIMIT (SELECT ?)"+
+			p.lock+`
 		)
-		DELETE FROM `+table+" WHERE company_id = ? AND ("+key+") IN (SELECT "+key+` FROM due LIMIT (SELECT ?))
-		RETURNING 1`,
-		companyID, before.UnixMilli(), max(limit, 0), companyID, max(limit, 0))
+		DELETE FROM `+p.table+" WHERE company_id = ? AND ("+p.key+") IN (SELECT "+p.key+` FROM due LIMIT (SELECT ?))
+		RETURNING 1`, args...)
 	return len(gone), err
 }

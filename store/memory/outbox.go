@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -207,15 +208,14 @@ func (tx *updating) PruneFacts(
 	return pruned, err
 }
 
-// prunable are the oldest places of facts that are dispatched and handled, from before a time.
-func (f *facts) prunable(before time.Time, limit int) (gone []ticketing.Position) {
-	for _, place := range f.all.below(ticketing.Position{At: moment(before)}) {
-		if len(gone) >= limit {
-			break
-		}
-		if kept := f.byPlace[place]; kept.dispatched && kept.handled {
-			gone = append(gone, place)
+// prunable are the oldest places of facts from before a time, and from before the first one that is not handled.
+func (f *facts) prunable(before time.Time, limit int) []ticketing.Position {
+	until := moment(before)
+	for _, waiting := range []*index[ticketing.Position]{f.undispatched, f.untold} {
+		if len(waiting.keys) > 0 && waiting.keys[0].At.Before(until) {
+			until = waiting.keys[0].At
 		}
 	}
-	return gone
+	gone := f.all.below(ticketing.Position{At: until})
+	return slices.Clone(gone[:min(max(limit, 0), len(gone))])
 }

@@ -334,11 +334,11 @@ func factsPruned(ctx context.Context, s ticketing.Store) error {
 		facts = append(facts, factRecord(companyA, 10+i, at(i)))
 	}
 	other := factRecord(companyB, 10, at(0))
-	// The second is told to nobody, the third waits for dispatch.
+	// The third waits for dispatch. The fourth and those after it stay for it.
 	err := errors.Join(
 		appendFacts(ctx, s, facts[0], facts[1], facts[3], facts[4], facts[5], other),
 		share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, facts[2:3]) }),
-		complete(ctx, s, facts[0], facts[3], facts[4], facts[5], other),
+		complete(ctx, s, facts[0], facts[1], facts[3], facts[4], facts[5], other),
 	)
 	if err != nil {
 		return err
@@ -359,12 +359,17 @@ func factsPruned(ctx context.Context, s ticketing.Store) error {
 		})
 	}
 	err = failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return want("removed in an Update that fails", 3).from(tx.PruneFacts(ctx, companyA, at(5), 9))
+		return want("removed in an Update that fails", 2).from(tx.PruneFacts(ctx, companyA, at(5), 9))
 	})
 	return errors.Join(err,
 		left(facts...),
-		want("the oldest two", 2).from(prune(2)), left(facts[1], facts[2], facts[4], facts[5]),
-		want("the rest", 1).from(prune(9)), left(facts[1], facts[2], facts[5]),
+		want("what is older than the first that waits", 2).from(prune(9)), left(facts[2:]...),
+		want("none that is newer", 0).from(prune(9)),
+		share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.DispatchFacts(ctx, facts[2:3], false) }),
+		want("none that nobody was told of", 0).from(prune(9)), left(facts[2:]...),
+		share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.CompleteFacts(ctx, facts[2:3]) }),
+		want("the oldest two", 2).from(prune(2)), left(facts[4:]...),
+		want("the rest", 1).from(prune(9)), left(facts[5]),
 		want("no more", 0).from(prune(9)),
 	)
 }
