@@ -92,7 +92,7 @@ func confined(tb testing.TB, db *sql.DB, statement string, companies []uuid.UUID
 		}
 		return ""
 	}
-	plan := testdb.Explain(tb, db, "VERBOSE, COSTS OFF", statement)
+	plan := testdb.Explain(tb, db, "", "VERBOSE, COSTS OFF", statement)
 	parts := part.FindAllString(plan, -1)
 	slices.Sort(parts)
 	if parts = slices.Compact(parts); len(parts) != 1 {

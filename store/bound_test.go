@@ -406,7 +406,7 @@ func TestPartReadsByIndexes(t *testing.T) {
 			_, err := part.Enter(ctx, ticketing.Entrance{})
 			is.NoErr(err)
 			for _, name := range []string{
-				"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_memoize", "jit",
+				"enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "enable_memoize", "jit",
 			} {
 				var set string
 				is.NoErr(tx.NewRaw("SELECT current_setting(?)", name).Scan(ctx, &set))

@@ -138,14 +138,13 @@ func (tx *transaction) ClaimDeliveries(
 ) ([]ticketing.DeliveryRecord, error) {
 	claimed, err := query(ctx, &tx.session, "ClaimDeliveries", scanDelivery,
 		`WITH due AS MATERIALIZED (
-			SELECT created_at, id FROM ticketing_webhook_deliveries`+tx.store.engine.useIndex(pendingDeliveries)+`
+			SELECT company_id, created_at, id FROM ticketing_webhook_deliveries`+tx.store.engine.useIndex(pendingDeliveries)+`
 			WHERE company_id = ? AND endpoint = ? AND status = 'PENDING' AND due_at <= ?
 			ORDER BY due_at LIMIT (SELECT ?)`+tx.store.engine.skipLocked()+`
 		)
-		UPDATE ticketing_webhook_deliveries SET due_at = ?, leased_until = ? WHERE company_id = ?
-			AND (created_at, id) IN (SELECT created_at, id FROM due LIMIT (SELECT ?)) RETURNING `+deliveryColumns,
+		UPDATE ticketing_webhook_deliveries SET due_at = ?, leased_until = ? WHERE ? RETURNING `+deliveryColumns,
 		claim.CompanyID, claim.Endpoint, claim.At.UnixMilli(), max(claim.Limit, 0), claim.Until.UnixMilli(), claim.Until,
-		claim.CompanyID, max(claim.Limit, 0))
+		due{claim.CompanyID, "created_at, id", claim.Limit})
 	// RETURNING promises no order.
 	slices.SortFunc(claimed, func(a, b ticketing.DeliveryRecord) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))

@@ -67,6 +67,8 @@ type engine interface {
 	// appendFound is the part of a table whose columns are those of a row of the set, found by its index whatever the
 	// planner believes.
 	appendFound(to *builder, of found)
+	// appendDue is the condition that a row is one of those that were chosen.
+	appendDue(to *builder, of due)
 	// appendInsert inserts rows.
 	appendInsert(to *builder, table string, of set)
 	// appendUpdate changes the rows that the first columns of the set name: keys of them.

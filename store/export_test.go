@@ -160,3 +160,6 @@ func Lazily(conn net.Conn) net.Conn { return &lazyConn{Conn: conn} }
 
 // Classify says what an error of PostgreSQL means to the module.
 func (s *Store) Classify(err error) error { return s.engine.(*postgresEngine).classify(err) }
+
+// ByIndex is what every statement of PostgreSQL is planned under.
+const ByIndex = byIndex

@@ -69,7 +69,8 @@ func (tx *transaction) ForgetMessages(ctx context.Context, orders []ticketing.Or
 	})
 }
 
-// PruneMessages removes a company's oldest messages that no delivery is left of.
+// PruneMessages removes a company's oldest messages that no delivery is left of. The offset keeps the planner of PostgreSQL
+// from joining all messages with all deliveries of the company.
 func (tx *transaction) PruneMessages(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
@@ -77,6 +78,7 @@ func (tx *transaction) PruneMessages(
 		name: "PruneMessages", table: "ticketing_webhook_messages", key: "at, id",
 		due: `at < ? AND NOT EXISTS (
 			SELECT 1 FROM ticketing_webhook_deliveries d WHERE d.company_id = t.company_id AND d.message_id = t.id
+			LIMIT 1 OFFSET 0
 		)`, args: []any{before.UnixMilli()}, lock: tx.store.engine.skipLocked(),
 	}, companyID, limit)
 }

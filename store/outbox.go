@@ -66,20 +66,18 @@ func (tx *transaction) DispatchFacts(ctx context.Context, facts []ticketing.Fact
 }
 
 // LeaseFacts takes a company's oldest free facts until a time. They are chosen once, so that never more are taken than
-// was asked for. The planner cannot know the limits. So it reads the first as the index has them, where it would else, of a
-// queue that it believes to be short, read all and sort; and of the second, which cuts nothing off, it expects few rows and
-// looks each up by its key, where it would else read all facts that the company has.
+// was asked for. The planner cannot know the limit: so it reads them as the index has them, where it would else, of a queue
+// that it believes to be short, read all and sort.
 func (tx *transaction) LeaseFacts(
 	ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int,
 ) ([]ticketing.FactRecord, error) {
 	leased, err := query(ctx, &tx.session, "LeaseFacts", scanFact,
 		`WITH due AS MATERIALIZED (
-			SELECT at, id FROM ticketing_outbox`+tx.store.engine.useIndex(untold)+`
+			SELECT company_id, at, id FROM ticketing_outbox`+tx.store.engine.useIndex(untold)+`
 			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.skipLocked()+`
 		)
-		UPDATE ticketing_outbox SET leased_until = ? WHERE company_id = ?
-			AND (at, id) IN (SELECT at, id FROM due LIMIT (SELECT ?)) RETURNING `+factColumns,
-		companyID, at.UnixMilli(), max(limit, 0), until, companyID, max(limit, 0))
+		UPDATE ticketing_outbox SET leased_until = ? WHERE ? RETURNING `+factColumns,
+		companyID, at.UnixMilli(), max(limit, 0), until, due{companyID, "at, id", limit})
 	// RETURNING promises no order.
 	slices.SortFunc(leased, func(a, b ticketing.FactRecord) int {
 		return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))
@@ -139,13 +137,12 @@ type pruning struct {
 // prune removes rows of a company, the first ones by a key, and tells how many. It chooses them as LeaseFacts does.
 func (tx *transaction) prune(ctx context.Context, p pruning, companyID uuid.UUID, limit int) (int, error) {
 	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
-	args := slices.Concat([]any{companyID}, p.args, []any{max(limit, 0), companyID, max(limit, 0)})
+	args := slices.Concat([]any{companyID}, p.args, []any{max(limit, 0), due{companyID, p.key, limit}})
 	gone, err := query(ctx, &tx.session, p.name, scan,
 		`WITH due AS MATERIALIZED (
-			SELECT `+p.key+" FROM "+p.table+" AS t WHERE company_id = ? AND "+p.due+" ORDER BY "+p.key+" LIMIT (SELECT ?)"+
-			p.lock+`
+			SELECT company_id, `+p.key+" FROM "+p.table+" AS t WHERE company_id = ? AND "+p.due+" ORDER BY "+p.key+
+			" LIMIT (SELECT ?)"+p.lock+`
 		)
-		DELETE FROM `+p.table+" WHERE company_id = ? AND ("+p.key+") IN (SELECT "+p.key+` FROM due LIMIT (SELECT ?))
-		RETURNING 1`, args...)
+		DELETE FROM `+p.table+" WHERE ? RETURNING 1", args...)
 	return len(gone), err
 }

@@ -131,7 +131,7 @@ func TestPostgresFactPlans(t *testing.T) {
 					continue
 				}
 				asked++
-				plan := testdb.Explain(t, db.DB, "COSTS OFF", statement)
+				plan := testdb.Explain(t, db.DB, store.ByIndex, "COSTS OFF", statement)
 				for node := range strings.SplitSeq(plan, "->  ") {
 					scan := strings.Contains(node, "Scan") && queue.MatchString(node) &&
 						!strings.HasPrefix(node, "Bitmap Heap Scan") // The index is told below it.
@@ -172,7 +172,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 		if !strings.Contains(statement, " ticketing_") || strings.Contains(statement, "ticketing_migrations") {
 			continue
 		}
-		plan := testdb.Explain(t, db.DB, "COSTS OFF", statement)
+		plan := testdb.Explain(t, db.DB, store.ByIndex, "COSTS OFF", statement)
 		for _, index := range indexes.FindAllStringSubmatch(plan, -1) {
 			used[index[1]] = true
 		}

@@ -186,6 +186,45 @@ func (e *postgresEngine) appendAmong(to *builder, of set) {
 	to.add(")")
 }
 
+// veiled tells that the planner is to see no value for the columns that are the same in all rows, the company among them. Of
+// a company that it does not know it expects one row, and every index that begins with the company looks to it as good as
+// the one that holds the whole key; one that has an id has several. A distributed engine has to see the company.
+func (e *postgresEngine) veiled(columns []string) bool {
+	return !e.distributed && slices.Contains(columns, "id")
+}
+
+// appendKeys writes the rows of the set under the name v, as appendFrom does, and the first columns that are the same in all
+// of them beside. OFFSET 0 keeps the planner from seeing through to their values.
+func (t table) appendKeys(to *builder, keys int) {
+	to.add("(SELECT ")
+	for i, column := range t.columns[:keys] {
+		if t.constant[i] {
+			to.value(t.rows[0][i])
+			to.add(" AS " + given(column) + ", ")
+		}
+	}
+	to.add("v.* FROM ")
+	t.appendFrom(to)
+	to.add(" OFFSET 0) AS v")
+}
+
+// appendVeiled writes what a column of a key is. Where no row differs from another there is no v, and a query of its own
+// keeps the value of the company from the planner.
+func (t table) appendVeiled(to *builder, column int) {
+	switch {
+	case !t.constant[column]:
+		t.appendCell(to, column)
+	case t.varying > 0:
+		to.add("v." + given(t.columns[column]))
+	case column == 0:
+		to.add("(SELECT ")
+		t.appendCell(to, column)
+		to.add(")")
+	default:
+		t.appendCell(to, column)
+	}
+}
+
 // appendFound looks each row up by itself: of a table without statistics the planner would rather read all that a
 // company has than descend an index thirty times. FOR UPDATE and OFFSET 0 keep it from seeing through.
 func (e *postgresEngine) appendFound(to *builder, of found) {
@@ -198,8 +237,17 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 		slices.SortFunc(t.rows, compareRows)
 	}
 	t.shorten()
+	cell := t.appendCell
+	veiled := e.veiled(t.columns)
+	if veiled {
+		cell = t.appendVeiled
+	}
 	if t.varying > 0 {
-		t.appendFrom(to)
+		if veiled {
+			t.appendKeys(to, len(t.columns))
+		} else {
+			t.appendFrom(to)
+		}
 		to.add(" CROSS JOIN LATERAL ")
 	}
 	to.add("(SELECT * FROM " + name + " t WHERE ")
@@ -208,10 +256,14 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 			to.add(" AND ")
 		}
 		to.add("t." + column + " = ")
-		t.appendCell(to, i)
+		cell(to, i)
 	}
 	to.add(end + ") AS " + alias)
 }
+
+// appendDue looks up what was chosen by its whole key, company included: of a company as a value the planner would believe
+// that it has few rows, and look through what was chosen for each of them. A distributed engine has to see the company.
+func (e *postgresEngine) appendDue(to *builder, of due) { of.append(to, e.distributed) }
 
 func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
 	t := tableOf(set{columns: []string{"company_id"}, rows: columnOf(companies)})
@@ -275,13 +327,15 @@ func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	}
 }
 
-// appendUpdate hides from the planner how many rows there are, behind a query of its own for each array: it expects ten
-// and looks each up by its key. Of many it would rather read all that a company has.
+// appendUpdate looks each row up by its whole key: all columns of the key come from v, so that the planner can reach the
+// table by nothing but v. Of a value it would believe that it leaves so few rows that v is better read for each of them.
 //
-// Behind a column of the key that differs none is written as a value: by that it would read the whole index.
+// A distributed engine has to see which company a statement is about. There only the number of rows is hidden, by a query
+// of its own for each array: the planner expects ten and looks each up by its key. And after a column of the key that
+// differs none is written as a value: by that it would read the whole index.
 func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set) {
 	t := tableOf(of)
-	for i := 1; i < keys; i++ {
+	for i := 1; i < keys && e.distributed; i++ {
 		if t.constant[i] && !t.constant[i-1] {
 			t.constant[i] = false
 			t.varying++
@@ -296,10 +350,18 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 		to.add(of.columns[i] + " = ")
 		t.appendCell(to, i)
 	}
-	t.hidden = true
-	if t.varying > 0 {
+	cell := t.appendCell
+	switch {
+	case t.varying > 0 && e.distributed:
+		t.hidden = true
 		to.add(" FROM ")
 		t.appendFrom(to)
+	case t.varying > 0:
+		cell = t.appendVeiled
+		to.add(" FROM ")
+		t.appendKeys(to, keys)
+	case e.veiled(of.columns[:keys]):
+		cell = t.appendVeiled
 	}
 	to.add(" WHERE ")
 	for i := range keys {
@@ -307,7 +369,7 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 			to.add(" AND ")
 		}
 		to.add("t." + of.columns[i] + " = ")
-		t.appendCell(to, i)
+		cell(to, i)
 	}
 }
 

@@ -63,6 +63,9 @@ func number(n int) uuid.UUID {
 	return made
 }
 
+// second is a time of a number, as what fills databases counts it.
+func second(n int) time.Time { return time.UnixMilli(1772600000000 + int64(n)*1000).UTC() }
+
 func minute(n int) time.Time {
 	return time.Date(2026, time.March, 4, 5, n, 7, 89_000_000, time.UTC)
 }

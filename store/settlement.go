@@ -42,7 +42,7 @@ func (s *session) FindSettlement(ctx context.Context, id uuid.UUID) (ticketing.S
 // OpenSettlement finds the company's open settlement. The condition is that of its unique index.
 func (s *session) OpenSettlement(ctx context.Context, companyID uuid.UUID) (ticketing.SettlementRecord, error) {
 	return one(query(ctx, s, "OpenSettlement", scanSettlement,
-		"SELECT "+settlementColumns+` FROM ticketing_settlements
+		"SELECT "+settlementColumns+" FROM ticketing_settlements"+s.store.engine.useIndex("ticketing_settlements_company_id_idx")+`
 		WHERE company_id = ? AND status IN ('PENDING', 'PROCESSING', 'APPROVED') LIMIT 1`, companyID))
 }
 

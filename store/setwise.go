@@ -100,6 +100,26 @@ type among set
 
 func (a among) appendTo(to *builder) { to.engine.appendAmong(to, set(a)) }
 
+// due is the condition that a row of a company is one of the rows that WITH due has chosen, by the rest of its key. The limit
+// cuts nothing off: the planner cannot know it, and expects few rows.
+type due struct {
+	company uuid.UUID
+	key     string
+	limit   int
+}
+
+func (d due) appendTo(to *builder) { to.engine.appendDue(to, d) }
+
+// append writes the condition with the company as a value, or as a column of what was chosen.
+func (d due) append(to *builder, value bool) {
+	key := "company_id, " + d.key
+	if value {
+		to.add("company_id = ? AND ", d.company)
+		key = d.key
+	}
+	to.add("("+key+") IN (SELECT "+key+" FROM due LIMIT (SELECT ?))", max(d.limit, 0))
+}
+
 func ids(column string, wanted []uuid.UUID) among {
 	return among(set{columns: []string{column}, rows: columnOf(wanted)})
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -152,14 +153,42 @@ func (e *sqliteEngine) appendTerms(to *builder, of set, at int64) {
 }
 
 func (e *sqliteEngine) appendHeads(to *builder, wallets set, _ bool) {
-	to.add(`ticketing_wallets w LEFT JOIN ticketing_ledger_entries e
-			ON e.company_id = w.company_id AND e.wallet = w.wallet AND e.sequence = w.sequence
-		WHERE ?`, among{columns: []string{"w.company_id", "w.wallet"}, rows: wallets.rows})
+	e.appendLookUp(to, "ticketing_wallets w", wallets)
+	to.add(` LEFT JOIN ticketing_ledger_entries e
+			ON e.company_id = w.company_id AND e.wallet = w.wallet AND e.sequence = w.sequence`)
+	if len(wallets.rows) == 1 {
+		to.add(" WHERE ?", among{columns: []string{"w.company_id", "w.wallet"}, rows: wallets.rows})
+	}
 }
 
 func (e *sqliteEngine) appendFound(to *builder, of found) {
-	to.add(of.table+" WHERE ?", among(of.set))
+	e.appendLookUp(to, of.table, of.set)
+	if len(of.rows) == 1 {
+		to.add(" WHERE ?", among(of.set))
+	}
 }
+
+// appendLookUp is a table, and for several rows what finds each by its whole key. In a list of pairs SQLite would leave out
+// columns of the key that the table's statistics have it think little of, and read all of a company for each pair.
+// CROSS JOIN is the order that it keeps.
+func (e *sqliteEngine) appendLookUp(to *builder, table string, of set) {
+	if len(of.rows) == 1 {
+		to.add(table)
+		return
+	}
+	to.add("(VALUES ")
+	to.values(padded(of))
+	to.add(") AS v CROSS JOIN " + table + " ON ")
+	_, alias, _ := strings.Cut(table, " ")
+	for i, column := range of.columns {
+		if i > 0 {
+			to.add(" AND ")
+		}
+		to.add(alias + "." + column + " = v.column" + strconv.Itoa(i+1))
+	}
+}
+
+func (e *sqliteEngine) appendDue(to *builder, of due) { of.append(to, true) }
 
 // padded is the set with rows of NULL, which nothing equals, up to a power of two.
 func padded(of set) set {

@@ -42,6 +42,7 @@ func released() map[string]map[string]string {
 			"0003_people":      "c02115b5013ba88460ddfbdd2c6695d64c86ab976d6122113ba079be84e8bd2f",
 			"0004_settlements": "69545b70e40db29c1eb34b620d186a34887b4bd12c3ecfdd88256e22f2affc0e",
 			"0005_webhooks":    "35ec4aec08041caf6c43de51c90e295f22396ff4adbec4bf4912ae152dd1a13d",
+			"0006_statistics":  "3f96339b73a3f0b0ec55160971685d73129c8e547c8e44ca751fd371c8e171bd",
 		},
 		"sqlite": {
 			"0001_tickets":     "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -49,6 +50,7 @@ func released() map[string]map[string]string {
 			"0003_people":      "6729c9d2f17b0d6f61a181543444333bbd4e91bc8ea282baf92150b92b584483",
 			"0004_settlements": "bc05052ef0822b20b36bf65601b4ff913c04d27bbef1318117bbbedb114bc31b",
 			"0005_webhooks":    "2c6ed28539a1bc43faf6fa83f7b839d6e7faffcd0ee3d1746b33f963fb146622",
+			"0006_statistics":  "c02a859c5163456ed135ad2bb6ad853ee8f7ddc29ac7b78a6e16b2f01b54e859",
 		},
 	}
 }

@@ -38,12 +38,8 @@ func walletRef(w ticketing.WalletRecord) ticketing.WalletRef {
 	return ticketing.WalletRef{CompanyID: w.CompanyID, Wallet: w.Wallet}
 }
 
-func amongWallets(refs []ticketing.WalletRef) among { return among(walletSet(refs, "w.")) }
-
-func walletSet(refs []ticketing.WalletRef, alias string) set {
-	return of(alias+"company_id, "+alias+"wallet", refs, func(r ticketing.WalletRef) []any {
-		return []any{r.CompanyID, string(r.Wallet)}
-	})
+func walletSet(refs []ticketing.WalletRef) set {
+	return of("company_id, wallet", refs, func(r ticketing.WalletRef) []any { return []any{r.CompanyID, string(r.Wallet)} })
 }
 
 // heads are wallets and the last entry of each.
@@ -65,7 +61,7 @@ func scanLocked(row *sql.Rows, w *ticketing.LockedWallet) error {
 func (s *session) Wallets(ctx context.Context, refs []ticketing.WalletRef) ([]ticketing.WalletRecord, error) {
 	return lookUp(refs, walletRef, func(refs []ticketing.WalletRef) ([]ticketing.WalletRecord, error) {
 		return query(ctx, s, "Wallets", scanWallet,
-			"SELECT "+walletColumns+" FROM ticketing_wallets w WHERE ?", amongWallets(refs))
+			"SELECT "+walletColumns+" FROM ?", found{table: "ticketing_wallets w", set: walletSet(refs)})
 	})
 }
 
@@ -117,14 +113,14 @@ func (tx *transaction) LockWallets(
 		func(refs []ticketing.WalletRef) ([]ticketing.LockedWallet, error) {
 			read := func(lock bool) ([]ticketing.LockedWallet, error) {
 				return query(ctx, &tx.session, "LockWallets", scanLocked,
-					"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads{walletSet(refs, ""), lock})
+					"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads{walletSet(refs), lock})
 			}
 			if tx.store.engine.locksBeside() {
 				found, err := read(true)
 				if err != nil || !slices.ContainsFunc(found, aged) {
 					return found, err
 				}
-			} else if err := tx.lock(found{table: "ticketing_wallets w", set: walletSet(refs, ""), lock: true}); err != nil {
+			} else if err := tx.lock(found{table: "ticketing_wallets w", set: walletSet(refs), lock: true}); err != nil {
 				return nil, err
 			}
 			return read(false)

@@ -49,6 +49,12 @@ func PartitionedDSN(tb testing.TB) string {
 	return pgtest.Reuse(tb, "partitioned", partition, empty)
 }
 
+// FreshPartitionedDSN is like [FreshDSN], with such tables.
+func FreshPartitionedDSN(tb testing.TB) string {
+	tb.Helper()
+	return pgtest.Copy(tb, "partitioned", partition)
+}
+
 func partition(tb testing.TB, dsn string) {
 	tb.Helper()
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))

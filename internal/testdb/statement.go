@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,11 +75,20 @@ func (s *Statements) Take() []string {
 	return said
 }
 
-var control = regexp.MustCompile(`^($|BEGIN|SET LOCAL|COMMIT|ROLLBACK|MOVE |CLOSE )`)
+var control = regexp.MustCompile(`^(BEGIN|SET LOCAL|COMMIT|ROLLBACK|MOVE |CLOSE )`)
 
 // split parts a message into its statements, without those that only begin, set or end a transaction, or
 // move a cursor, which its declaration is asked for.
 func split(message string) []string {
+	said := slices.DeleteFunc(parts(message), control.MatchString)
+	for i := range said {
+		said[i] = strings.Join(strings.Fields(said[i]), " ")
+	}
+	return said
+}
+
+// parts are the statements of a message.
+func parts(message string) []string {
 	var parts []string
 	quoted, start := false, 0
 	for i := range len(message) + 1 {
@@ -86,8 +96,7 @@ func split(message string) []string {
 		case i < len(message) && message[i] == '\'':
 			quoted = !quoted
 		case i == len(message) || message[i] == ';' && !quoted:
-			part := strings.Join(strings.Fields(message[start:i]), " ")
-			if !control.MatchString(part) {
+			if part := strings.TrimSpace(message[start:i]); part != "" {
 				parts = append(parts, part)
 			}
 			start = i + 1
@@ -96,10 +105,10 @@ func split(message string) []string {
 	return parts
 }
 
-// Explain is PostgreSQL's plan of a statement, line by line. The options are those of EXPLAIN.
-func Explain(tb testing.TB, db *sql.DB, options, statement string) string {
+// Explain is PostgreSQL's plan of a statement under settings, line by line. The options are those of EXPLAIN.
+func Explain(tb testing.TB, db *sql.DB, settings, options, statement string) string {
 	tb.Helper()
-	rows, err := db.QueryContext(tb.Context(), "EXPLAIN ("+options+") "+statement)
+	rows, err := db.QueryContext(tb.Context(), settings+"EXPLAIN ("+options+") "+statement)
 	if err != nil {
 		tb.Fatalf("%v: %s", err, statement)
 	}

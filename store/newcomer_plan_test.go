@@ -1,0 +1,455 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/store"
+)
+
+// filling makes a function that gives a company orders, admissions and all that comes with them, and of what a company has
+// few of a given number. The ids of what belongs to one company follow its base.
+const filling = `
+CREATE FUNCTION u(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT lpad(to_hex(n), 32, '0')::uuid $$;
+CREATE FUNCTION t(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 1772600000000 + n * 1000 $$;
+CREATE FUNCTION fill(c uuid, base bigint, orders int, few int) RETURNS void LANGUAGE sql AS $$
+	INSERT INTO ticketing_companies VALUES (c, 'Company', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, t(base), t(base), 0)
+		ON CONFLICT DO NOTHING;
+	INSERT INTO ticketing_brandings SELECT c, 1 + n, 'Company', '', '', '', '', '', '', '', t(n) FROM generate_series(1, few) n;
+	INSERT INTO ticketing_commission_rates SELECT c, u(base + n), 1 + n, '250', 'BASIS_POINTS', t(n), t(n)
+		FROM generate_series(1, few) n;
+	INSERT INTO ticketing_api_keys SELECT c, u(base + n), 'shop', '[]', CASE WHEN n % 3 = 0 THEN 'REVOKED' ELSE 'ACTIVE' END,
+		'v1', NULL, t(n), NULL, NULL FROM generate_series(1, few) n;
+	INSERT INTO ticketing_api_key_directory SELECT u(base + n), c FROM generate_series(1, few) n;
+	INSERT INTO ticketing_events SELECT c, u(base + n), 'Night', '', (ARRAY['DRAFT', 'PUBLISHED', 'ENDED', 'CANCELLED'])[n % 4 + 1],
+		'', '', '', '', '', '', '', '', NULL, '[]', t(n + 1000000), t(n), t(n) FROM generate_series(1, few) n;
+	INSERT INTO ticketing_inventory_tiers SELECT c, u(base + n), tier, 3, 3000, false
+		FROM generate_series(1, few) n, unnest('{Regular,VIP,Student}'::text[]) tier;
+	INSERT INTO ticketing_inventory_batches SELECT c, u(base + n), tier, p, 'Entry', '', 500, 'AVAILABLE', 1000,
+		CASE WHEN p < 3 THEN 1000 ELSE 0 END, p = 3, 1
+		FROM generate_series(1, few) n, unnest('{Regular,VIP,Student}'::text[]) tier, generate_series(1, 3) p;
+	INSERT INTO ticketing_orders SELECT c, 1000 + n, u(base + n), u(base + 1 + n % least(few, 7)),
+		CASE WHEN n % 50 = 0 THEN 'REFUNDED' WHEN n % 70 = 0 THEN 'CANCELLED' ELSE 'CONFIRMED' END, 500, 1, u(3), 1, 0, 0,
+		n || '@example.com', '', '', t(n), t(n) FROM generate_series(1, orders) n;
+	INSERT INTO ticketing_admissions SELECT c, 1000 + n, l, u(base + n * 2 + l - 2), u(base + n), u(base + n),
+		u(base + 1 + n % least(few, 7)), 'Regular', 1, 'Entry', 500, false, NULL, NULL, ''
+		FROM generate_series(1, orders) n, generate_series(1, 2) l;
+	INSERT INTO ticketing_buyers SELECT c, n || '@example.com', '', '', 1, 1 FROM generate_series(1, orders) n;
+	INSERT INTO ticketing_idempotency_keys SELECT c, 'checkouts.create', 'old-' || n, 'v1', '', u(base + n), NULL, 1
+		FROM generate_series(1, orders) n;
+	INSERT INTO ticketing_wallets SELECT c, w, 'ACTIVE', 'NGN', 0, 0, decode(repeat('00', 32), 'hex'), 1
+		FROM unnest('{FLOAT,EARNINGS}'::text[]) w ON CONFLICT DO NOTHING;
+	INSERT INTO ticketing_ledger_entries SELECT c, w, 1000 + n, 'x', 0, 0, 0, '', 1, decode(repeat('00', 32), 'hex'),
+		decode(repeat('00', 32), 'hex') FROM generate_series(1, orders) n, unnest('{FLOAT,EARNINGS}'::text[]) w;
+	INSERT INTO ticketing_float_credits SELECT c, 'r' || n, 1, n FROM generate_series(1, few) n;
+	INSERT INTO ticketing_audit_entries SELECT c, t(n), u(base + n), 'Obi', 'float.credit', 'company', '{}'
+		FROM generate_series(1, few) n;
+	INSERT INTO ticketing_users SELECT u(base + n), base + n || '@example.com', 1 FROM generate_series(1, few) n;
+	INSERT INTO ticketing_members SELECT c, u(base + n), 'Ada', 'VIEWER', 1, 1 FROM generate_series(1, few) n;
+	INSERT INTO ticketing_verification_cases SELECT c, n, 'REJECTED', '', '', '', '', '', '', '', '', 1, 1, 1, 1
+		FROM generate_series(1, few) n;
+	INSERT INTO ticketing_bank_accounts SELECT c, 1 + n, 'First Bank', 'Company', 's1', '6789', t(n) FROM generate_series(1, few) n;
+	INSERT INTO ticketing_settlements SELECT c, 1 + n, u(base + n), 500, 'COMPLETED', 1, '', t(n), NULL, 0
+		FROM generate_series(1, few) n;
+	INSERT INTO ticketing_order_endings SELECT c, number, id, 'CANCELLED', '', false, 0, 0, 1
+		FROM ticketing_orders WHERE company_id = c AND status <> 'CONFIRMED';
+	INSERT INTO ticketing_outbox SELECT c, t(n), u(base + n), 'order.created', u(base + n), n % 4 <> 0, NULL, 0, n % 8 <> 0
+		FROM generate_series(1, orders) n;
+	INSERT INTO ticketing_webhook_endpoints SELECT c, 1 + n, u(base + n), 'https://example.com', 'order.created', 'ENABLED',
+		2, 0, 2, t(n), t(n) FROM generate_series(1, few) n;
+	INSERT INTO ticketing_webhook_secrets SELECT c, 1 + n, v, 's1', 1 FROM generate_series(1, few) n, generate_series(1, 2) v;
+	INSERT INTO ticketing_webhook_messages SELECT c, t(n), u(base + n), 'order.created', u(base + n), '{}'
+		FROM generate_series(1, orders) n;
+	INSERT INTO ticketing_webhook_deliveries SELECT c, t(n), u(base + n), 1 + n % 2, u(base + 1), t(n), u(base + n),
+		'order.created', 'https://example.com', 2, NULL, s, false, '[]', t(n), NULL, CASE WHEN s <> 'PENDING' THEN t(n) END
+		FROM generate_series(1, orders) n, LATERAL (SELECT CASE WHEN n % 5 = 0 THEN 'PENDING' WHEN n % 70 = 1 THEN 'FAILED'
+			WHEN n % 110 = 1 THEN 'CANCELLED' ELSE 'SUCCEEDED' END AS s) x;
+$$;
+SET session_replication_role TO replica;
+`
+
+// recounting has PostgreSQL count companies again, as in a database that was analysed before the migration which ended that.
+const recounting = `DO $$ DECLARE name text; BEGIN
+	FOR name IN SELECT attrelid::regclass FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND attname = 'company_id'
+	LOOP EXECUTE 'ALTER TABLE ' || name || ' ALTER company_id SET STATISTICS -1'; END LOOP;
+END $$;
+`
+
+// base is that of the newcomer, the company that the tests ask as.
+const base = 7_000_000_000
+
+// askMany asks and writes what groups and pages do: many rows at once of a company that has many more.
+func askMany(tb testing.TB, s ticketing.Store) {
+	tb.Helper()
+	is := is.New(tb)
+	const many = 30
+	var orders []ticketing.OrderRef
+	var numbers []ticketing.OrderNumber
+	var admissions []ticketing.AdmissionRef
+	var results []ticketing.ResultRef
+	var buyers []ticketing.BuyerRef
+	var messages []ticketing.MessageRef
+	var deliveries []ticketing.DeliveryRef
+	for i := range many {
+		n := i*37 + 5
+		orders = append(orders, ticketing.OrderRef{CompanyID: company, ID: number(base + n)})
+		numbers = append(numbers, ticketing.OrderNumber{CompanyID: company, Number: int64(1000 + n)})
+		admissions = append(admissions, ticketing.AdmissionRef{CompanyID: company, ID: number(base + 2*n)})
+		results = append(results, ticketing.ResultRef{CompanyID: company, Operation: "checkouts.create", Key: fmt.Sprintf("old-%d", n)})
+		buyers = append(buyers, ticketing.BuyerRef{CompanyID: company, Email: fmt.Sprintf("%d@example.com", n)})
+		messages = append(messages, ticketing.MessageRef{CompanyID: company, At: second(n), ID: number(base + n)})
+		deliveries = append(deliveries, ticketing.DeliveryRef{CompanyID: company, CreatedAt: second(n), ID: number(base + n)})
+	}
+	var events []ticketing.EventRef
+	for i := range 5 {
+		events = append(events, ticketing.EventRef{CompanyID: company, ID: number(base + 1 + i)})
+	}
+	is.NoErr(update(tb.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+		found, err := tx.LockAdmissions(ctx, admissions)
+		is.NoErr(err)
+		is.Equal(len(found), many)
+		for i := range found {
+			is.Equal(found[i].ID, admissions[i].ID)
+			found[i].ValidationID, found[i].ValidatedAt = number(i+1), minute(3)
+		}
+		is.NoErr(tx.UpdateAdmissions(ctx, found))
+		_, err = tx.Results(ctx, results)
+		is.NoErr(err)
+		locked, err := tx.LockDeliveries(ctx, deliveries)
+		is.NoErr(err)
+		is.NoErr(tx.UpdateDeliveries(ctx, locked))
+		sent, err := tx.Messages(ctx, messages)
+		is.NoErr(err)
+		is.NoErr(tx.UpdateMessages(ctx, sent))
+		facts, err := tx.TakeFacts(ctx, company, 200)
+		is.NoErr(err)
+		is.NoErr(tx.DispatchFacts(ctx, facts, false))
+		facts, err = tx.LeaseFacts(ctx, company, minute(20), minute(21), 200)
+		is.NoErr(err)
+		is.NoErr(tx.CompleteFacts(ctx, facts))
+		claimed, err := tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+			CompanyID: company, Endpoint: 1, At: minute(1000), Until: minute(1001), Limit: 200,
+		})
+		is.NoErr(err)
+		is.NoErr(tx.UpdateDeliveries(ctx, claimed))
+		var queries []ticketing.StockQuery
+		var batches []ticketing.BatchRef
+		for _, e := range events {
+			for _, tier := range []string{"Regular", "VIP"} {
+				queries = append(queries, ticketing.StockQuery{CompanyID: company, EventID: e.ID, Tier: tier, UnitPrice: 500, Quantity: 3})
+				batches = append(batches, ticketing.BatchRef{CompanyID: company, EventID: e.ID, Tier: tier, Position: 3})
+			}
+		}
+		stock, err := tx.LockStock(ctx, queries)
+		is.NoErr(err)
+		is.Equal(len(stock), len(queries))
+		is.NoErr(tx.UpdateBatches(ctx, stock))
+		_, err = tx.LockBatches(ctx, batches)
+		is.NoErr(err)
+		_, err = tx.LockOpenBatches(ctx, events[0], nil)
+		is.NoErr(err)
+		_, err = tx.LockOpenBatches(ctx, events[0], []string{"Regular", "VIP"})
+		is.NoErr(err)
+		tiers, err := tx.LockTiers(ctx, events[0], nil)
+		is.NoErr(err)
+		return tx.UpdateTiers(ctx, tiers)
+	}))
+	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		_, err := tx.Orders(ctx, orders)
+		is.NoErr(err)
+		_, err = tx.Orders(ctx, orders[:1])
+		is.NoErr(err)
+		_, err = tx.OrderLines(ctx, numbers)
+		is.NoErr(err)
+		_, err = tx.OrderLines(ctx, numbers[:1])
+		is.NoErr(err)
+		_, err = tx.OrderEndings(ctx, numbers)
+		is.NoErr(err)
+		_, err = tx.Admissions(ctx, admissions[:1])
+		is.NoErr(err)
+		_, err = tx.Buyers(ctx, buyers)
+		is.NoErr(err)
+		_, err = tx.Events(ctx, events)
+		is.NoErr(err)
+		_, err = tx.Events(ctx, events[:1])
+		is.NoErr(err)
+		var terms []ticketing.SaleTermsRef
+		var keys []uuid.UUID
+		var keyRefs []ticketing.APIKeyRef
+		var rates []ticketing.RateRef
+		for i, e := range events {
+			terms = append(terms, ticketing.SaleTermsRef{EventRef: e, BrandingVersion: int64(2 + i)})
+			keys = append(keys, number(base+1+i))
+			keyRefs = append(keyRefs, ticketing.APIKeyRef{CompanyID: company, ID: keys[i]})
+			rates = append(rates, ticketing.RateRef{CompanyID: company, ID: keys[i]})
+		}
+		_, err = tx.SaleTerms(ctx, terms, minute(3))
+		is.NoErr(err)
+		_, err = tx.FindAPIKeys(ctx, keys)
+		is.NoErr(err)
+		_, err = tx.APIKeys(ctx, keyRefs)
+		is.NoErr(err)
+		_, err = tx.Rates(ctx, rates)
+		is.NoErr(err)
+		_, err = tx.CountTiers(ctx, events[0], nil)
+		is.NoErr(err)
+		_, err = tx.CountTiers(ctx, events[0], []string{"Regular", "VIP"})
+		is.NoErr(err)
+		_, err = tx.PriceBands(ctx, events[0], []string{"Regular", "VIP"})
+		is.NoErr(err)
+		for _, statuses := range [][]ticketing.OrderStatus{nil, {ticketing.OrderRefunded}, {ticketing.OrderRefunded, ticketing.OrderCancelled}} {
+			for _, of := range []uuid.UUID{{}, events[0].ID} {
+				for _, before := range []int64{0, 1500} {
+					_, err = tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: company, EventID: of, Statuses: statuses, Before: before, Limit: 20})
+					is.NoErr(err)
+				}
+			}
+		}
+		_, err = tx.Wallets(ctx, []ticketing.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
+		return err
+	}))
+}
+
+// settle gives the company of the tests, which is furnished, the orders that askMany asks for, by way of the store.
+func settle(tb testing.TB, s ticketing.Store, events int) {
+	tb.Helper()
+	const orders = 1200
+	var sold []ticketing.OrderRecord
+	var admissions []ticketing.AdmissionRecord
+	var facts []ticketing.FactRecord
+	var messages []ticketing.MessageRecord
+	var deliveries []ticketing.DeliveryRecord
+	for n := 1; n <= orders; n++ {
+		at, id := second(n), number(base+n)
+		event := number(base + 1 + n%7)
+		sold = append(sold, ticketing.OrderRecord{
+			CompanyID: company, Number: int64(1000 + n), ID: id, EventID: event, Status: ticketing.OrderConfirmed, RateID: number(3),
+			Branding: 1, BuyerEmail: fmt.Sprintf("%d@example.com", n), ConfirmedAt: at, CreatedAt: at,
+		})
+		for line := range 2 {
+			admissions = append(admissions, ticketing.AdmissionRecord{
+				CompanyID: company, OrderNumber: int64(1000 + n), Line: line + 1, ID: number(base + 2*n + line - 1), LineID: id, OrderID: id,
+				EventID: event, Tier: "Regular", Batch: 1, Title: "Entry", UnitPrice: 500,
+			})
+		}
+		facts = append(facts, ticketing.FactRecord{CompanyID: company, At: at, ID: id, Type: ticketing.FactOrderCreated, Subject: id})
+		messages = append(messages, ticketing.MessageRecord{
+			CompanyID: company, At: at, ID: id, Type: ticketing.FactOrderCreated, Subject: id, Body: "{}",
+		})
+		delivery := deliveryRecord(company, int64(1+n%2), n)
+		delivery.CreatedAt, delivery.ID, delivery.MessageAt, delivery.MessageID, delivery.DueAt = at, id, at, id, at
+		if n%5 != 0 {
+			delivery.Status, delivery.FinishedAt = ticketing.DeliverySucceeded, at
+		}
+		deliveries = append(deliveries, delivery)
+	}
+	written(tb, s, func(ctx context.Context, tx ticketing.Tx) error {
+		for i := range events {
+			ref := ticketing.EventRef{CompanyID: company, ID: number(base + 1 + i)}
+			made := []error{tx.CreateEvent(ctx, eventRecord(ref))}
+			for _, tier := range []string{"Regular", "VIP"} {
+				_, err := tx.LockTier(ctx, ref, tier)
+				batch := batchRecord(3, 0)
+				batch.EventID, batch.Tier = ref.ID, tier
+				made = append(made, err, tx.CreateBatch(ctx, batch))
+			}
+			if err := errors.Join(made...); err != nil {
+				return err
+			}
+		}
+		return errors.Join(tx.AppendOrders(ctx, sold), tx.AppendAdmissions(ctx, admissions), tx.AppendFacts(ctx, facts),
+			tx.AppendMessages(ctx, messages), tx.AppendDeliveries(ctx, deliveries))
+	})
+}
+
+// askRest asks what neither of the others does: what few do, and what proves books.
+func askRest(tb testing.TB, s ticketing.Store) {
+	tb.Helper()
+	is := is.New(tb)
+	const limit = 10
+	key := ticketing.APIKeyRecord{CompanyID: company, ID: number(4), Status: ticketing.APIKeyRevoked, RevokedAt: minute(40)}
+	category := ticketing.CategoryRecord{ID: number(21), Name: "Jazz", Slug: "jazz", Status: "ACTIVE", CreatedAt: minute(1)}
+	buyer := ticketing.BuyerRecord{CompanyID: company, Email: "new@example.com", CreatedAt: minute(1), UpdatedAt: minute(1)}
+	is.NoErr(update(tb.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+		_, err := tx.LockEvent(ctx, ticketing.EventRef{CompanyID: company, ID: number(base + 2)})
+		is.NoErr(err)
+		_, err = tx.LockBatch(ctx, ticketing.BatchRef{CompanyID: company, EventID: number(base + 2), Tier: "VIP", Position: 3})
+		is.NoErr(err)
+		orders, err := tx.Orders(ctx, []ticketing.OrderRef{
+			{CompanyID: company, ID: number(base + 7)}, {CompanyID: company, ID: number(base + 8)},
+		})
+		is.NoErr(err)
+		return errors.Join(
+			tx.AppendAudit(ctx, []ticketing.AuditRecord{{CompanyID: company, At: minute(1), ID: number(20), Changes: "{}"}}),
+			tx.AppendFloatCredit(ctx, ticketing.FloatCreditRecord{CompanyID: company, Reference: "new", Amount: 1, Sequence: 1}),
+			tx.AppendSecretName(ctx, "0123456789abcdef", minute(1)), tx.CreateCategory(ctx, category), tx.UpdateCategory(ctx, category),
+			tx.CreateUser(ctx, ticketing.UserRecord{ID: number(22), Email: "new@example.com", CreatedAt: minute(1)}),
+			tx.PutMember(ctx, ticketing.MemberRecord{
+				CompanyID: company, UserID: number(22), Role: ticketing.RoleOwner, CreatedAt: minute(1), UpdatedAt: minute(1),
+			}),
+			tx.PutVerificationCase(ctx, ticketing.VerificationCaseRecord{
+				CompanyID: company, Number: 900, Status: ticketing.VerificationUnverified, CreatedAt: minute(1), UpdatedAt: minute(1),
+			}),
+			tx.PutBuyers(ctx, []ticketing.BuyerRecord{buyer}),
+			tx.ReplaceBuyer(ctx, ticketing.BuyerRef{CompanyID: company, Email: "new@example.com"}, buyer),
+			tx.UpdateOrderBuyers(ctx, orders), tx.UpdateAPIKey(ctx, key), tx.UpdateCompany(ctx, companyRecord(company)),
+			tx.UpdateEvent(ctx, eventRecord(event)),
+		)
+	}))
+	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		for _, call := range []func() error{
+			func() error {
+				_, err := tx.Brandings(ctx, []ticketing.BrandingRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
+				return err
+			},
+			func() error { _, err := tx.EffectiveRates(ctx, []uuid.UUID{company}, minute(3)); return err },
+			func() error { _, err := tx.EffectiveRates(ctx, []uuid.UUID{company, number(2)}, minute(3)); return err },
+			func() error { _, err := tx.CountFloatCredits(ctx, company); return err },
+			func() error { _, err := tx.SecretNames(ctx); return err },
+			func() error { _, err := tx.SecretsInUse(ctx); return err },
+			func() error {
+				_, err := tx.StaleBankAccounts(ctx, ticketing.StaleBankAccountQuery{SecretName: "x", Limit: limit})
+				return err
+			},
+			func() error {
+				_, err := tx.ListSubjects(ctx, ticketing.SubjectQuery{CompanyID: company, Operation: "checkouts.create", Limit: limit})
+				return err
+			},
+			func() error { _, err := tx.StockTotals(ctx, company); return err },
+			func() error { _, err := tx.StrayCompanies(ctx, limit); return err },
+		} {
+			is.NoErr(call())
+		}
+		return nil
+	}))
+}
+
+// lookThrough are the statements that have to look through more than they answer with.
+var lookThrough = regexp.MustCompile(strings.Join([]string{
+	`SELECT count\(\*\)`,               // what they count
+	`secret_version = '1'`,             // what is pending of an endpoint
+	pendingPage,                        // what is pending, see there
+	`substr\((digest|number|secret),`,  // what a master secret has encrypted, of all companies
+	`SELECT DISTINCT company_id FROM `, // the companies of all records of a table
+	`AS restocked`,                     // all that a company has sold
+	`AS part UNION|AS part ORDER`,      // a list of a status and an event: of the whole company where the table is small
+}, "|"))
+
+// Whatever PostgreSQL knows of its tables, a company that it does not know has each row found by the whole key that is
+// given: no statement of the store reads rows to throw them away. A database of an earlier version has statistics of companies.
+func TestNewcomerPlans(t *testing.T) {
+	t.Parallel()
+	const known = "SELECT fill(u(900000000), 1000000000, 3000, 300);"
+	const others = "SELECT fill(u(900000000 + n), 1000000000 + n * 1000000, 2, 1) FROM generate_series(1, 20) n;"
+	const thousand = "SELECT fill(u(900000000 + n), 1000000000 + n * 1000000, 4, 2) FROM generate_series(1, 1000) n;"
+	full := func(tb testing.TB) string { tb.Helper(); return filledWith(tb, "known", known) }
+	many := func(tb testing.TB) string { tb.Helper(); return filledWith(tb, "thousand", thousand) }
+	for _, tt := range []struct {
+		name   string
+		open   func(testing.TB) string // what is there
+		before string                  // what happens then, before the company comes
+		dumped bool                    // and is restored from a dump
+	}{
+		{name: "never analysed", open: full},
+		{name: "analysed empty", open: testdb.FreshDSN, before: filling + "ANALYZE;" + known},
+		{name: "analysed full", open: full, before: "ANALYZE"},
+		{name: "one company and few of others", open: full, before: others + "ANALYZE;"},
+		{name: "a thousand companies", open: many, before: "ANALYZE"},
+		{name: "restored", open: full, before: "ANALYZE", dumped: true},
+		{name: "partitioned", open: testdb.FreshPartitionedDSN, before: filling + known + "ANALYZE;"},
+		{name: "full, of an earlier version", open: full, before: recounting + "ANALYZE;"},
+		{name: "one company and few of others, of an earlier version", open: full, before: recounting + others + "ANALYZE;"},
+		{name: "a thousand companies, of an earlier version", open: many, before: recounting + "ANALYZE;"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			fill := func(dsn, statement string) {
+				t.Helper()
+				filler := testdb.Pool(t, dsn)
+				_, err := filler.ExecContext(t.Context(), "SET session_replication_role TO replica;"+statement)
+				is.NoErr(errors.Join(err, filler.Close()))
+			}
+			dsn := tt.open(t)
+			fill(dsn, tt.before)
+			if tt.dumped {
+				dsn = restore(t, dsn)
+			}
+			var plans testdb.Plans
+			db := bun.NewDB(plans.Pool(dsn), pgdialect.New())
+			defer db.Close()
+			s, err := store.OpenDB(t.Context(), db, nil)
+			is.NoErr(err)
+			furnish(t, s, batchRecord(1, 0))
+			fill(dsn, "SELECT fill(u(1), 7000000000, 1200, 500)")
+			plans.Take()
+			askAll(t, s)
+			askMany(t, s)
+			askRest(t, s)
+			asked := plans.Take()
+			is.True(len(asked) > 150)
+			for _, p := range asked {
+				// What is done within a dozen pages, of a small table, is done.
+				few := p.Pages <= 12 || p.Discarded <= 5+2*p.Answered && p.Fetched <= 10+5*p.Answered && p.Pages <= 80+40*p.Answered
+				if !few && !lookThrough.MatchString(p.Statement) && !strings.HasPrefix(p.Statement, "INSERT") {
+					t.Errorf("for %.0f rows %.0f were discarded, %.0f fetched and %.0f pages looked at: %s\n%s",
+						p.Answered, p.Discarded, p.Fetched, p.Pages, p.Statement, p.JSON)
+				}
+			}
+		})
+	}
+}
+
+// filledWith opens a database with the tables of this version that was filled before, under a name for what it holds.
+func filledWith(tb testing.TB, name, statement string) string {
+	tb.Helper()
+	return pgtest.Copy(tb, "newcomer "+name, func(tb testing.TB, dsn string) {
+		tb.Helper()
+		is := is.New(tb)
+		s, err := store.Open(tb.Context(), dsn, nil)
+		is.NoErr(err)
+		is.NoErr(errors.Join(s.Migrate(tb.Context()), s.Close()))
+		filler, err := store.OpenPool(dsn)
+		is.NoErr(err)
+		_, err = filler.ExecContext(tb.Context(), filling+statement)
+		is.NoErr(errors.Join(err, filler.Close()))
+	})
+}
+
+// restore makes a database of a dump of another one.
+func restore(tb testing.TB, dsn string) string {
+	tb.Helper()
+	is := is.New(tb)
+	binaries, ok := pgtest.Binaries()
+	if !ok {
+		tb.Skip("there are no programs of PostgreSQL beside its server")
+	}
+	dump, err := exec.CommandContext(tb.Context(), filepath.Join(binaries, "pg_dump"), "--no-owner", "--dbname", dsn).Output()
+	is.NoErr(err)
+	empty := pgtest.Database(tb)
+	psql := exec.CommandContext(tb.Context(), filepath.Join(binaries, "psql"), "--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1",
+		"--dbname", empty)
+	psql.Stdin = bytes.NewReader(dump)
+	told, err := psql.CombinedOutput()
+	if err != nil {
+		tb.Fatalf("psql: %v\n%s", err, told)
+	}
+	return empty
+}
