@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // pictures names a folder that the browser's tests leave what they saw in.
@@ -33,6 +35,9 @@ func newBrowser(t *testing.T) browser {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short leaves the browser out")
+	}
+	if race.Enabled {
+		t.Skip("the race detector leaves the browser out: it sees the handlers in other tests")
 	}
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
