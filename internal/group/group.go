@@ -32,7 +32,8 @@
 //     was in none, except where the caller's context ended while it ran: then nobody knows.
 //   - A call that finds nothing running goes at once, and so does one that follows on a call that ran by itself.
 //   - A group runs under a deadline of its own, which no caller cuts short.
-//   - What waits is bounded, and so are the goroutines.
+//   - What waits is bounded, and so are the goroutines. Where there is no room left, the key with the most calls that
+//     wait has one refused, its newest, so that no key keeps another one out.
 package group
 
 import (
@@ -45,7 +46,7 @@ import (
 )
 
 var (
-	// ErrFull is the answer to a call for which there is no room. It has not run.
+	// ErrFull is the answer to a call for which there is no room, or no more: see Config.Queue. It has not run.
 	ErrFull = errors.New("group: too many calls wait")
 	// ErrClosed is the answer to every call that comes after [Lanes.Drain]. It has not run.
 	ErrClosed = errors.New("group: closed")
@@ -78,7 +79,8 @@ type Config[K comparable, T any] struct {
 	// Weight is the most that the calls of a group weigh together. A heavier call goes by itself. 0 is no bound.
 	Weight int
 
-	// Queue is the most calls that wait; what runs does not count. Defaults to 4096.
+	// Queue is the most calls that wait; what runs does not count. One key alone may fill it: for a call of a key with
+	// fewer calls that wait, the newest of a key with the most is refused. Defaults to 4096.
 	Queue int
 
 	// Alone is the most busy keys that run beside the lanes at a time; more of them wait for one another. It keeps
@@ -114,6 +116,7 @@ type Lanes[K comparable, T any] struct {
 	turns     list[*queue[K, T]] // every queue with calls that nobody has, the next one first
 	numbers   int64              // the last number of a turn
 	parked    list[*queue[K, T]] // queues that are alone and wait for a runner
+	ranks     ranks[K, T]        // every queue with calls that wait
 	waiting   int                // calls in all queues
 	arrivals  int64              // the calls that came
 	resting   []*runner[K, T]    // the lanes that nothing runs in

@@ -26,6 +26,8 @@ type queue[K comparable, T any] struct {
 	number int64               // of its turn: a lower one is before it
 	holder *runner[K, T]       // the lane that runs calls of the key
 	alone  bool                // the key goes alone
+	length int                 // how many calls wait
+	rank   place[*queue[K, T]] // in the ranks, while any does
 }
 
 // The groups of a key don't overlap because a queue is in turns, which lanes take from, or has a holder, which is the
@@ -39,7 +41,7 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	switch {
 	case l.closed:
 		return nil, ErrClosed
-	case l.waiting >= l.config.Queue:
+	case l.waiting >= l.config.Queue && !l.makeRoom(e.key):
 		return nil, ErrFull
 	}
 	q := l.queue(e.key)
@@ -50,6 +52,7 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 		l.number(q)
 	}
 	q.calls.pushBack(&e.place)
+	l.resize(q, +1)
 	for _, r := range l.lingering {
 		if l.waiting >= l.config.Size || l.arrivals >= r.until {
 			r.gathered()
@@ -60,6 +63,31 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 		lead = l.hire()
 	}
 	return lead, nil
+}
+
+// makeRoom refuses a call for one of a key with fewer calls that wait: the newest of a key with the most. It reports
+// whether it did; a key that has the most itself gets no room.
+func (l *Lanes[K, T]) makeRoom(key K) bool {
+	q := l.ranks.longest()
+	if q == nil {
+		return false
+	}
+	if newcomer := l.queues[key]; newcomer != nil && newcomer.length >= q.length {
+		return false
+	}
+	e := q.calls.last()
+	l.take(q, e)
+	e.answer <- ErrFull // There is room for it.
+	return true
+}
+
+// resize counts a call that joined a queue, or left it.
+func (l *Lanes[K, T]) resize(q *queue[K, T], by int) {
+	if q.length > 0 {
+		q.rank.leave()
+	}
+	q.length += by
+	l.ranks.enter(q)
 }
 
 // hire returns a lane that rests, for what waits; nil where there is none, and where it is left to one that gathers.
@@ -220,6 +248,7 @@ func (l *Lanes[K, T]) stepAside(calls []*entry[K, T]) {
 		if !e.left {
 			q.calls.pushFront(&e.place)
 			l.waiting++
+			l.resize(q, +1)
 		}
 	}
 	q.holder, q.alone = nil, true
@@ -274,7 +303,7 @@ func (l *Lanes[K, T]) queue(key K) *queue[K, T] {
 	q := l.queues[key]
 	if q == nil {
 		q = &queue[K, T]{key: key}
-		q.turn.value = q
+		q.turn.value, q.rank.value = q, q
 		q.calls.init()
 		l.queues[key] = q
 	}
@@ -285,6 +314,7 @@ func (l *Lanes[K, T]) queue(key K) *queue[K, T] {
 func (l *Lanes[K, T]) take(q *queue[K, T], e *entry[K, T]) {
 	e.place.leave()
 	l.waiting--
+	l.resize(q, -1)
 	if !q.calls.empty() || q.alone {
 		return
 	}

@@ -24,6 +24,11 @@ func (l *list[V]) first() V {
 	return l.root.next.value
 }
 
+// last returns the value at the end, the zero value if there is none.
+func (l *list[V]) last() V {
+	return l.root.prev.value
+}
+
 func (l *list[V]) pushFront(p *place[V]) {
 	p.insertAfter(&l.root)
 }

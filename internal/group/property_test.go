@@ -159,8 +159,8 @@ func (p plan) fits(db *database, i int, err error) bool {
 		return false
 	case errors.Is(err, errNoAnswer): // Its run ended the goroutine, which was its caller's.
 		return j.fault != nil
-	case errors.Is(err, group.ErrFull):
-		return tried == 0
+	case errors.Is(err, group.ErrFull): // A call that waits again, after a lock was not had, gives way too.
+		return tried == 0 || isHeld && held.to > held.from
 	case errors.Is(err, errGone):
 		return p.away.to > p.away.from
 	case errors.Is(err, errBusy):
