@@ -12,7 +12,7 @@ import (
 )
 
 type benchCommand struct {
-	Op         benchOp `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), or webhook (deliveries)." placeholder:"OPERATION"`
+	Op         benchOp `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), order (one), orders (a page), dispatch (facts), or webhook (deliveries)." placeholder:"OPERATION"`
 	Clients    count   `default:"64" help:"Callers in all; each waits for its answer before it calls again." placeholder:"N"`
 	Companies  count   `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
 	Qty        count   `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
@@ -25,6 +25,7 @@ type benchCommand struct {
 	Rate       count   `default:"200" help:"With webhook: events a second, while latencies are measured." placeholder:"N"`
 	Background bool    `help:"Beside it, do the background work that a server does, in one of the processes."`
 	NoCompare  bool    `help:"Leave out the same without group commit." name:"no-compare"`
+	Stale      bool    `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
 	Ceiling    bool    `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
 
 	sharing
@@ -44,7 +45,13 @@ It works in a schema (PostgreSQL) or a file beside the one that is named (SQLite
 With --op webhook one process sells, delivers and receives, over TLS: first as fast as it can what was sold before, ` +
 		`then what is sold at --rate, from the commit to the receiver. At the end each event has to have reached each endpoint.
 
+With --op dispatch one caller marks facts, 20 a call, as a server does for a company.
+
+With --stale it sells to one company, analyses the tables, sells as much to another, and measures the two in turns: the ` +
+		`ratio is that of the newcomer to the one that is known.
+
     ticketing bench --database postgres://ticketing@localhost/ticketing --clients 64
+    ticketing bench --database postgres://ticketing@localhost/ticketing --stale --op validate
     ticketing bench --op validate --clients 256 --http --runs 5 --json`
 }
 
@@ -71,6 +78,9 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	}
 	if err := c.check(p); err != nil {
 		return err
+	}
+	if c.Op == opDispatch {
+		c.Clients = 1
 	}
 	progress := newProgress(p)
 	defer progress.end()
@@ -130,6 +140,10 @@ func (c *benchCommand) check(p *program) error {
 		return badValue("--processes: processes cannot share memory: name a database")
 	case c.Op == opWebhook && (c.Processes > 1 || c.HTTP || c.Ceiling || c.Background):
 		return badValue("--op: webhook is measured in one process: without --processes, --http, --background and --ceiling")
+	case c.Op == opDispatch && (c.HTTP || c.Processes > 1 || c.Background):
+		return badValue("--op: dispatch is measured in one process: without --processes, --http and --background")
+	case c.Stale:
+		return c.checkStale(p)
 	case c.Ceiling && !p.onServer():
 		return badValue("--ceiling: measures PostgreSQL alone: name one with --database")
 	}
@@ -144,17 +158,23 @@ const (
 	opValidate benchOp = "validate"
 	opQuote    benchOp = "quote"
 	opRead     benchOp = "read"
+	opOrder    benchOp = "order"
+	opOrders   benchOp = "orders"
+	opDispatch benchOp = "dispatch"
 	opWebhook  benchOp = "webhook"
 )
 
 func (v *benchOp) UnmarshalText(text []byte) error {
 	switch *v = benchOp(text); *v {
-	case opCheckout, opValidate, opQuote, opRead, opWebhook:
+	case opCheckout, opValidate, opQuote, opRead, opOrder, opOrders, opDispatch, opWebhook:
 		return nil
 	default:
-		return badValue("must be checkout, validate, quote, read or webhook")
+		return badValue("must be checkout, validate, quote, read, order, orders, dispatch or webhook")
 	}
 }
+
+// reads reports whether orders are read.
+func (v benchOp) reads() bool { return v == opRead || v == opOrder || v == opOrders }
 
 // grouping is the operation whose groups are counted; empty where nothing is grouped.
 func (v benchOp) grouping(http bool) string {

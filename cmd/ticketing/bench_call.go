@@ -29,9 +29,10 @@ var errNotAdmitted = errors.New("an admission that nobody had validated was not 
 
 // libraryCaller calls the service as a host does that embeds it.
 type libraryCaller struct {
-	svc *ticketing.Service
-	op  benchOp
-	qty int
+	svc   *ticketing.Service
+	store ticketing.Store
+	op    benchOp
+	qty   int
 }
 
 func (*libraryCaller) interrupt() {} // The context does it.
@@ -54,9 +55,11 @@ func (c *libraryCaller) call(ctx context.Context, t *benchTask) error {
 			EventID: t.shop.Event, Lines: []ticketing.QuoteParamsLine{{Tier: t.quoted(), Quantity: c.qty}},
 		})
 		return err
+	case opDispatch:
+		return dispatchSome(ctx, c.store, t.shop.Company)
 	default:
 		var err error
-		switch t.reading() {
+		switch t.reading(c.op) {
 		case readOrder:
 			_, err = c.svc.GetOrder(ctx, caller, t.order())
 		case readOrders:
@@ -100,7 +103,14 @@ const (
 	readEvent
 )
 
-func (t *benchTask) reading() int {
+func (t *benchTask) reading(op benchOp) int {
+	switch op {
+	case opOrder:
+		return readOrder
+	case opOrders:
+		return readOrders
+	default:
+	}
 	switch t.turn / 7 % 4 { // 7 is no divider of common numbers of companies.
 	case 0, 2:
 		return readOrder

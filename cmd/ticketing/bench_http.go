@@ -115,7 +115,7 @@ func (c *httpCaller) write(t *benchTask) {
 			strconv.Itoa(c.qty) + `}]}`
 	default:
 		method = http.MethodGet
-		switch t.reading() {
+		switch t.reading(c.op) {
 		case readOrder:
 			path = "/orders/" + t.order().String()
 		case readOrders:

@@ -101,7 +101,7 @@ func newLoad(ctx context.Context, plan loadPlan, store ticketing.Store) (*load, 
 			err = side.overHTTP(ctx, plan)
 		} else {
 			for range plan.Clients {
-				side.callers = append(side.callers, &libraryCaller{svc: side.svc, op: plan.Op, qty: plan.Qty})
+				side.callers = append(side.callers, &libraryCaller{svc: side.svc, store: store, op: plan.Op, qty: plan.Qty})
 			}
 		}
 		if err != nil {

@@ -163,9 +163,9 @@ func (r *benchReport) summarise() {
 	r.CeilingRatio = medianOf(r.Runs, func(run benchRun) *float64 { return run.CeilingRatio })
 }
 
-func medianSide(runs []benchRun, of func(benchRun) *benchSide) benchSide {
+func medianSide[T any](runs []T, of func(T) *benchSide) benchSide {
 	figure := func(get func(*benchSide) *float64) *float64 {
-		return medianOf(runs, func(run benchRun) *float64 { return get(of(run)) })
+		return medianOf(runs, func(run T) *float64 { return get(of(run)) })
 	}
 	s := benchSide{
 		OpsPerSecond: *figure(func(s *benchSide) *float64 { return &s.OpsPerSecond }),

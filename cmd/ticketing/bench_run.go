@@ -28,15 +28,17 @@ type bench struct {
 	shops   []benchShop
 	ceiling *ceiling // nil: not asked for
 
-	left       int64           // admissions of every shop's event that are not sold
-	supply     []soldAdmission // admissions to validate
-	fastest    float64         // calls a second, of the fastest slice so far
-	slowest    time.Duration   // half of the calls of the slowest slice so far took no longer
-	presented  []soldAdmission // admissions of which a validation was begun
-	admitted   int64           // validations that were acknowledged
-	sold       int64           // checkouts that were acknowledged
-	errors     int64
-	preloading time.Duration
+	left      int64           // admissions of every shop's event that are not sold
+	supply    []soldAdmission // admissions to validate
+	fastest   float64         // calls a second, of the fastest slice so far
+	slowest   time.Duration   // half of the calls of the slowest slice so far took no longer
+	presented []soldAdmission // admissions of which a validation was begun
+	admitted  int64           // validations that were acknowledged
+	sold      int64           // checkouts that were acknowledged
+	// undispatched is of how many orders there are facts to dispatch, at least.
+	undispatched int64
+	errors       int64
+	preloading   time.Duration
 }
 
 const (
@@ -85,8 +87,11 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 	if err := b.setUp(ctx); err != nil {
 		return nil, err
 	}
-	if c.Op == opWebhook {
+	switch {
+	case c.Op == opWebhook:
 		return b.measureWebhooks(ctx)
+	case c.Stale:
+		return b.measureStale(ctx)
 	}
 	return b.measure(ctx)
 }
@@ -246,7 +251,15 @@ func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 			orders[i].Admissions = b.supply[i*each : (i+1)*each]
 			orders[i].Budget = int64(each)
 		}
-	case opQuote, opRead:
+	case opDispatch:
+		if err := b.sellToDispatch(ctx, order.For); err != nil {
+			return err
+		}
+		for i := range orders {
+			orders[i] = order
+			orders[i].Budget = b.undispatched / dispatchedFacts
+		}
+	case opQuote, opRead, opOrder, opOrders:
 		for i := range orders {
 			orders[i] = order
 			orders[i].Budget = math.MaxInt64
@@ -278,6 +291,9 @@ func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 			rest = append(rest, orders[i].Admissions[o.Begun:]...)
 			b.presented = append(b.presented, orders[i].Admissions[:o.Begun]...)
 			b.admitted += o.Succeeded
+		}
+		if b.Op == opDispatch {
+			b.undispatched -= min(o.Begun*dispatchedFacts, b.undispatched)
 		}
 		if b.Op == opCheckout {
 			b.took(o.Begun, int(b.Qty))

@@ -13,24 +13,29 @@ import (
 
 // preload puts orders in, and has PostgreSQL look at what is there then.
 func (b *bench) preload(ctx context.Context) error {
+	if err := b.fill(ctx); err != nil {
+		return err
+	}
+	return b.place.analyze(ctx)
+}
+
+// fill puts orders in.
+func (b *bench) fill(ctx context.Context) error {
 	began := time.Now()
 	orders := int(b.Preload)
-	if b.Op == opRead {
+	if b.Op.reads() {
 		orders = max(orders, leastOrders, int(b.Companies))
 	}
 	err := b.sell(ctx, orders, 2, "preloading", func(shop int, order ticketing.Order) {
 		if b.Op == opValidate && len(b.supply) < ticketing.MaxTierAdmissions {
 			b.addSupply(shop, order)
 		}
-		if known := &b.shops[shop].Orders; b.Op == opRead && len(*known) < keptOrders {
+		if known := &b.shops[shop].Orders; b.Op.reads() && len(*known) < keptOrders {
 			*known = append(*known, order.ID)
 		}
 	})
 	b.preloading = time.Since(began)
-	if err != nil {
-		return err
-	}
-	return b.place.analyze(ctx)
+	return err
 }
 
 func (b *bench) addSupply(shop int, order ticketing.Order) {
@@ -67,6 +72,7 @@ func (b *bench) sell(
 		}
 		b.took(int64(portion), qty)
 		b.sold += int64(portion)
+		b.undispatched += int64(portion)
 		from += portion
 	}
 	return nil

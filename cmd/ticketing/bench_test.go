@@ -118,6 +118,9 @@ func TestBench(t *testing.T) {
 				{"--op quote --http", true, true},
 				{"--op read --companies 2", false, false},
 				{"--op read --http", true, true},
+				{"--op order --http", true, true},
+				{"--op orders", false, false},
+				{"--op dispatch", false, false},
 			} {
 				t.Run(test.args, func(t *testing.T) {
 					is := is.New(t)

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const (
+	// dispatchedFacts is how many facts a call takes. An order has one.
+	dispatchedFacts = 20
+	// firstDispatches is how many calls there are facts for in the first slice, for each second of it.
+	firstDispatches = 500
+)
+
+var errNothingToDispatch = errors.New("there was no fact to dispatch")
+
+// dispatchSome marks some of a company's oldest facts as dispatched, by the statements of a server's worker where the
+// company has no endpoints.
+func dispatchSome(ctx context.Context, store ticketing.Store, company uuid.UUID) error {
+	return store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}}); err != nil {
+			return err
+		}
+		facts, err := tx.TakeFacts(ctx, company, dispatchedFacts)
+		if err != nil {
+			return err
+		}
+		if len(facts) == 0 {
+			return errNothingToDispatch
+		}
+		if _, err := tx.Companies(ctx, []uuid.UUID{company}); err != nil {
+			return err
+		}
+		return tx.DispatchFacts(ctx, facts, true)
+	})
+}
+
+// sellToDispatch sees to it that there are facts to dispatch for a slice.
+func (b *bench) sellToDispatch(ctx context.Context, slice time.Duration) error {
+	const margin = 2
+	calls := int64(max(firstDispatches, margin*b.fastest)*(slice+ramp(slice)).Seconds()) + int64(b.Clients)
+	missing := calls*dispatchedFacts - b.undispatched
+	if missing <= 0 {
+		return nil
+	}
+	return b.sell(ctx, int(missing), 1, "selling what is dispatched", func(int, ticketing.Order) {})
+}

@@ -1,0 +1,39 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// Two companies are measured beside each other, whatever is done, with their ratio, and nothing of the bench is left.
+func TestBenchStale(t *testing.T) {
+	t.Parallel()
+	for _, place := range benchPlaces() {
+		t.Run(place.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh, left := place.open(t)
+			if place.name == "memory" {
+				code, message := sh.refusal("bench", "--stale")
+				is.Equal(code, "INVALID_REQUEST")
+				is.True(strings.Contains(message, "name a database"))
+				return
+			}
+			before := left()
+			for _, args := range []string{"--op checkout", "--op validate --http", "--op order --runs 2", "--op orders", "--op dispatch"} {
+				report := sh.object(short(append(strings.Fields(args), "--stale")...)...)
+				hasMembers(t, report, "op", "level", "store", "clients", "qty", "connections", "seconds", "preload", "ratio", "runs", "books")
+				for _, side := range []string{"known", "newcomer"} {
+					measured := report[side].(map[string]any)
+					is.True(measured["calls"].(float64) > 0)
+					is.Equal(measured["errors"], map[string]any{})
+				}
+				is.True(report["ratio"].(float64) > 0)
+				is.Equal(report["books"].(map[string]any)["ok"], true)
+			}
+			is.Equal(left(), before)
+		})
+	}
+}
