@@ -453,3 +453,13 @@ func restore(tb testing.TB, dsn string) string {
 	}
 	return empty
 }
+
+// Every table of a company is made without statistics of whose a row is, and those of a migration that makes another one, too.
+func TestPostgresCountsNoCompanies(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := testdb.Pool(t, testdb.FreshDSN(t))
+	is.Equal(texts(t, db, `SELECT relname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attname = 'company_id'
+			AND coalesce(attstattarget, -1) <> 0`), []string(nil))
+}

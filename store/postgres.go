@@ -259,9 +259,11 @@ func (e *postgresEngine) close() error {
 // statistics were taken, it would rather read the whole, or all of a company by a bitmap. A table without an index for a
 // question is read whole all the same, at a price so high on paper that the planner would first compile the plan, for a
 // quarter of a second.
-const byIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; " +
-	"SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; SET LOCAL enable_memoize TO off; " +
-	"SET LOCAL jit TO off; "
+const byIndex = readByIndex + "SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; " +
+	"SET LOCAL enable_memoize TO off; "
+
+// readByIndex is what of it a read outside of a transaction needs: each setting costs it a microsecond or two.
+const readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; SET LOCAL jit TO off; "
 
 // settings begin a message outside of a transaction that we began, or follow BEGIN. They are set in the transaction
 // alone: what is set for a connection leaks to others behind a pooler, or is lost.
@@ -271,8 +273,8 @@ func (e *postgresEngine) settings(statement, lock time.Duration) string {
 		text.WriteString("SET LOCAL search_path TO " + quoted(e.schema) + "; ")
 	}
 	fmt.Fprintf(&text, "SET LOCAL statement_timeout TO %d; ", statement.Milliseconds())
-	text.WriteString(byIndex)
 	if lock > 0 {
+		text.WriteString(byIndex)
 		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
 			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
 	}
@@ -297,7 +299,7 @@ func (e *postgresEngine) query(
 	case !e.whole:
 		return e.queryAlone(ctx, text, read)
 	}
-	text = e.settings(e.statement, 0) + text
+	text = e.settings(e.statement, 0) + readByIndex + text
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, e.patience)
 		if err != nil {
