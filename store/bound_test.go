@@ -19,6 +19,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/faultproxy"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/storetest"
@@ -70,7 +71,7 @@ func TestBoundStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			suite := variant
-			if name == "pgx" {
+			if name == "pgx" && !race.Enabled {
 				suite = storetest.Run // No other test goes through it whole with this driver.
 			}
 			suite(t, func(t *testing.T) ticketing.Store {
@@ -85,7 +86,11 @@ func TestBoundStore(t *testing.T) {
 	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		for _, check := range storetest.Checks() {
+		checks := storetest.Checks()
+		if race.Enabled {
+			checks = checksOfVariant()
+		}
+		for _, check := range checks {
 			if strings.Contains(check.Name, "in flight") && strings.HasPrefix(check.Name, "claims/") {
 				continue // Hosts take turns to begin, and meet no claim of another's.
 			}
