@@ -74,11 +74,14 @@ func (tx *transaction) ForgetMessages(ctx context.Context, orders []ticketing.Or
 func (tx *transaction) PruneMessages(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
+	same, args := "d.company_id = t.company_id", []any{before.UnixMilli()}
+	if tx.store.Grouping().ByCompany { // A cluster has to see in every table which company it is.
+		same, args = "d.company_id = ?", append(args, companyID)
+	}
 	return tx.prune(ctx, pruning{
 		name: "PruneMessages", table: "ticketing_webhook_messages", key: "at, id",
 		due: `at < ? AND NOT EXISTS (
-			SELECT 1 FROM ticketing_webhook_deliveries d WHERE d.company_id = t.company_id AND d.message_id = t.id
-			LIMIT 1 OFFSET 0
-		)`, args: []any{before.UnixMilli()}, lock: tx.store.engine.skipLocked(),
+			SELECT 1 FROM ticketing_webhook_deliveries d WHERE ` + same + ` AND d.message_id = t.id LIMIT 1 OFFSET 0
+		)`, args: args, lock: tx.store.engine.skipLocked(),
 	}, companyID, limit)
 }
