@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -290,4 +292,31 @@ func TestUpdatesQueue(t *testing.T) {
 		is.Equal(len(names), 320)
 		return err
 	}))
+}
+
+// The waits between runs differ from one Update to the next, so that two that met part: each grows from the last, and
+// jitter makes it up to twice as long.
+func TestWaitsBetweenRunsDiffer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		s := open(t, nil)
+		const updates = 8
+		first := make(map[time.Duration]bool)
+		for range updates {
+			var runs []time.Time
+			err := update(t.Context(), s, func(context.Context, ticketing.Tx) error {
+				runs = append(runs, time.Now())
+				return store.Passing(errPassing)
+			})
+			is.True(errors.Is(err, ticketing.ErrBusy))
+			for n := 1; n < len(runs); n++ {
+				wait, least := runs[n].Sub(runs[n-1]), time.Millisecond<<n
+				is.True(wait >= least)
+				is.True(wait < 2*least)
+			}
+			first[runs[1].Sub(runs[0])] = true
+		}
+		is.True(len(first) > 1)
+	})
 }
