@@ -64,7 +64,14 @@ func TestKeyIsInFlightUntilItsCallHasRunAgain(t *testing.T) {
 		early := h.again(t)
 		is.True(early.answered)
 		is.Equal(code(early.err), ticketing.CodeConflict)
+		its := h.stage.holdNext()
 		close(h.half.release)
+		<-its.entered
+		time.Sleep(10 * time.Second) // Its run takes long.
+		early = h.again(t)
+		is.True(early.answered)
+		is.Equal(code(early.err), ticketing.CodeConflict)
+		close(its.release)
 		h.open.Wait()
 		synctest.Wait()
 		is.Equal(holdings(t, h.shop).Orders, 3) // The leader's, and one of each half.
@@ -113,5 +120,72 @@ func TestLateCallLeavesTheKeyOfItsSuccessorInFlight(t *testing.T) {
 		h.open.Wait()
 		is.NoErr(second.err)
 		is.Equal(holdings(t, h.shop).Orders, 3) // The second was told of the first's.
+	})
+}
+
+// A key whose caller left while its call runs is in flight until that run has ended, and is refused at once.
+func TestKeyIsInFlightWhileItsCallRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		s := newStation(t, 1000_00, ticketing.Grouping{Lanes: 1})
+		event := s.shop.Event(t)
+		s.shop.Inventory(t, event.ID, "VIP", 1_00, 100)
+		key, basket := s.shop.Key(), ticketingtest.Basket(event.ID, "VIP", 1_00, 1)
+		release := s.leader(t, event.ID)
+		held := s.stage.holdNext()
+		s.buy(t.Context(), s.shop, s.shop.Key(), basket)
+		ctx, leave := context.WithCancel(t.Context())
+		left := s.buy(ctx, s.shop, key, basket)
+		go release()
+		<-held.entered
+		leave()
+		synctest.Wait()
+		is.True(errors.Is(left.err, context.Canceled))
+		for range 2 {
+			early := s.buy(t.Context(), s.shop, key, basket)
+			is.True(early.answered)
+			is.Equal(said(early.err), "Idempotent request is still processing")
+			time.Sleep(6 * time.Second)
+		}
+		close(held.release)
+		s.open.Wait()
+		synctest.Wait()
+		is.NoErr(s.buy(t.Context(), s.shop, key, basket).err) // What was bought.
+		is.Equal(holdings(t, s.shop).Orders, 3)
+		is.NoErr(s.Drain(t.Context())) // The lane waits for more calls.
+	})
+}
+
+// Of a group, the calls whose keys are in flight in another service are refused, whatever the others come to.
+func TestGroupRefusesKeysInFlightElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		s := newStation(t, 1000_00, ticketing.Grouping{Lanes: 1})
+		other, err := ticketing.New(s.stage, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('k')}, Clock: s.shop.Clock.Now, NewID: ticketingtest.NewIDs(3),
+			Grouping: ticketing.Grouping{Off: true},
+		})
+		is.NoErr(err)
+		event := s.shop.Event(t)
+		s.shop.Inventory(t, event.ID, "VIP", 1_00, 100)
+		key, basket := s.shop.Key(), ticketingtest.Basket(event.ID, "VIP", 1_00, 1)
+		release := s.leader(t, event.ID)
+		elsewhere := s.stage.holdNext()
+		first := later(s, func() (ticketing.Order, error) { return other.Checkout(t.Context(), s.shop.Caller, key, basket) })
+		second := s.buy(t.Context(), s.shop, key, basket)
+		beside := s.buy(t.Context(), s.shop, s.shop.Key(), basket)
+		go release()
+		<-elsewhere.entered
+		synctest.Wait()
+		is.True(!first.answered && !second.answered && !beside.answered)
+		close(elsewhere.release)
+		s.open.Wait()
+		is.Equal(s.sizes(), []int{1, 2})
+		is.NoErr(first.err)
+		is.Equal(said(second.err), "Idempotent request is still processing")
+		is.NoErr(beside.err)
+		is.Equal(holdings(t, s.shop).Orders, 3)
 	})
 }
