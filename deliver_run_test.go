@@ -767,3 +767,23 @@ func (tx pruningTx) PruneMessages(ctx context.Context, companyID uuid.UUID, befo
 	tx.removed.messages += n
 	return n, err
 }
+
+// Deliveries that failed together do not come back together: each waits its 5 seconds and up to a tenth more, of its own.
+func TestRetriesAreSpread(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, shop *ticketingtest.Shop, in *inbox) {
+		is := is.New(t)
+		h := in.register(t, shop, ticketing.FactOrderCreated)
+		in.answer(h.ID, answering(500))
+		sellMany(t, shop, 20)
+		is.Equal(send(t, sender(t, shop, in)), 20)
+		waits := make(map[time.Duration]bool)
+		for _, d := range deliveries(t, shop) {
+			wait := d.DueAt.Sub(shop.Clock.Now())
+			is.True(wait >= 5*time.Second)
+			is.True(wait <= 5500*time.Millisecond)
+			waits[wait] = true
+		}
+		is.True(len(waits) > 10)
+	})
+}
