@@ -284,6 +284,7 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 	pretendCluster(t, dsn)
 	var said testdb.Statements
 	shop := ticketingtest.New(t, &ticketingtest.Config{Store: openWatched(t, dsn, &said)})
+	shop.BooksAreBroken() // Its facts are of no orders.
 	companies := []uuid.UUID{shop.Company.ID, shop.Neighbour(t).Company.ID}
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
 	defer db.Close()
