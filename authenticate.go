@@ -62,6 +62,13 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if !ok {
 		return Caller{}, errAuthenticationFailed
 	}
+	return s.amongStrangers(ctx, id, func(ctx context.Context) (Caller, error) {
+		return s.authenticate(ctx, id, secret)
+	})
+}
+
+// authenticate finds the caller of a key that is well formed.
+func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte) (Caller, error) {
 	asked := &keyLookup{id: id}
 	var err error
 	if s.lookups == nil {
@@ -106,7 +113,7 @@ func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyL
 		ids[i] = ask.id
 	}
 	ids = distinct(ids)
-	return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	return s.groups.View(ctx, func(ctx context.Context, tx ReadTx) error {
 		keys, err := tx.FindAPIKeys(ctx, ids)
 		if err != nil {
 			return err
@@ -177,11 +184,13 @@ func (s *Service) touch(ctx context.Context, use APIKeyUse) {
 	defer func() { s.touched.end(use.ID, use.UsedAt, kept) }()
 	ctx, cancel := context.WithTimeout(ctx, touchPatience)
 	defer cancel()
-	err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{use.CompanyID}}); err != nil {
-			return err
-		}
-		return tx.TouchAPIKeys(ctx, []APIKeyUse{use})
+	err := s.onSlot(ctx, operationAuthenticate, use.CompanyID, func() error {
+		return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+			if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{use.CompanyID}}); err != nil {
+				return err
+			}
+			return tx.TouchAPIKeys(ctx, []APIKeyUse{use})
+		})
 	})
 	if kept = err == nil; !kept {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the last use of an API key was not kept",

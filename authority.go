@@ -69,18 +69,20 @@ func (s *Service) write(
 	if closed {
 		in = Entrance{Close: in.Share}
 	}
-	err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, in); err != nil {
-			return err
-		}
-		held, err := authorities(ctx, tx, []Caller{caller})
-		if err != nil {
-			return err
-		}
-		if err := held[0].check(caller, grant); err != nil {
-			return err
-		}
-		return fn(ctx, tx, at)
+	err := s.onOwnSlot(ctx, operation, caller.companyID, closed, func() error {
+		return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+			if _, err := tx.Enter(ctx, in); err != nil {
+				return err
+			}
+			held, err := authorities(ctx, tx, []Caller{caller})
+			if err != nil {
+				return err
+			}
+			if err := held[0].check(caller, grant); err != nil {
+				return err
+			}
+			return fn(ctx, tx, at)
+		})
 	})
 	end(err)
 	return err

@@ -33,7 +33,8 @@ var errBoundRun = errors.New("ticketing: a service that is bound to a transactio
 //     [Service.Wake]. Run of this one fails;
 //   - [Service.Authenticate] keeps no time of use.
 func (s *Service) WithStore(bound Store) *Service {
-	within := &Service{choices: s.choices, store: hostsStore{bound}, bound: true}
+	within := &Service{choices: s.choices, bound: true}
+	within.use(hostsStore{bound})
 	within.secrets.passed.Store(s.secrets.passed.Load())
 	within.group(Grouping{Off: true})
 	return within

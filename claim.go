@@ -102,7 +102,7 @@ func (s *Service) claimDeliveries(
 	var leased []DeliveryRecord
 	var bodies map[uuid.UUID][]byte
 	var secrets map[WebhookSecretRef]WebhookSecretRecord
-	err = s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.background.Update(ctx, func(ctx context.Context, tx Tx) error {
 		leased, counts = nil, make([]int, len(wants))
 		in := Entrance{Share: []uuid.UUID{companyID}, Patience: claimPatience}
 		if _, err := tx.Enter(ctx, in); err != nil {

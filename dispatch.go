@@ -36,7 +36,7 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *c
 	}
 	at := s.now()
 	var done dispatched
-	err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.background.Update(ctx, func(ctx context.Context, tx Tx) error {
 		done = dispatched{}
 		in := Entrance{Share: []uuid.UUID{companyID}, Patience: dispatchPatience}
 		if _, err := tx.Enter(ctx, in); err != nil {

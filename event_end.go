@@ -18,7 +18,7 @@ func (s *Service) EndEvents(ctx context.Context) (int, error) {
 	for {
 		at := s.now()
 		var due []EventRef
-		err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		err := s.background.View(ctx, func(ctx context.Context, tx ReadTx) error {
 			var err error
 			due, err = tx.DueEvents(ctx, at, dueBatch)
 			return err
@@ -43,7 +43,7 @@ func (s *Service) EndEvents(ctx context.Context) (int, error) {
 
 // endDueEvent ends an event unless another process was first.
 func (s *Service) endDueEvent(ctx context.Context, ref EventRef, at time.Time) (ended bool, err error) {
-	err = s.endEvent(ctx, ref, at, func(e EventRecord) error {
+	err = endEvent(ctx, s.background, ref, at, func(e EventRecord) error {
 		ended = e.Status == EventPublished && !e.EndsOn.IsZero() && !e.EndsOn.After(at)
 		if !ended {
 			return errNothingToKeep
@@ -77,7 +77,7 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 	}
 	var ended Event
 	at := o.s.now()
-	err = o.s.endEvent(ctx, found.ref(), at, func(e EventRecord) error {
+	err = endEvent(ctx, o.s.store, found.ref(), at, func(e EventRecord) error {
 		if e.Status != EventPublished {
 			return conflict("Only a published event can be ended; this one is %s.", e.Status)
 		}
@@ -99,11 +99,11 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 
 // endEvent ends an event that check, which sees it locked, has nothing against. In the same transaction follow, if it is
 // not nil, does what else is to be done about it.
-func (s *Service) endEvent(
-	ctx context.Context, ref EventRef, at time.Time, check func(EventRecord) error,
+func endEvent(
+	ctx context.Context, store Store, ref EventRef, at time.Time, check func(EventRecord) error,
 	follow func(ctx context.Context, tx Tx, event EventRecord) error,
 ) error {
-	return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	return store.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Close: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}

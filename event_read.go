@@ -14,7 +14,7 @@ func (s *Service) GetEvent(ctx context.Context, caller Caller, id uuid.UUID) (Ev
 		return Event{}, err
 	}
 	var found Event
-	err := s.read(ctx, "events.get", func(ctx context.Context, tx ReadTx) error {
+	err := s.read(ctx, "events.get", caller, func(ctx context.Context, tx ReadTx) error {
 		event, err := findEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: id})
 		if err != nil {
 			return err
@@ -46,22 +46,28 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 		return Page[Event]{}, err
 	}
 	var page Page[Event]
-	err = s.read(ctx, "events.list", func(ctx context.Context, tx ReadTx) error {
+	err = s.readPage(ctx, "events.list", caller, func(ctx context.Context, tx ReadTx) (lines int, err error) {
 		events, err := tx.ListEvents(ctx, EventQuery{
 			CompanyID: caller.companyID, Status: filter.Status, Before: parsePosition(before), Limit: limit + 1,
 		})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		events, page.NextCursor = turn(events, limit, scope, func(e EventRecord) []byte {
 			return Position{At: e.CreatedAt, ID: e.ID}.bytes()
 		})
 		page.HasMore = page.NextCursor != ""
 		page.Items, err = showEvents(ctx, tx, events)
-		return err
+		for _, event := range events {
+			lines += 1 + len(event.Description)/lineLength
+		}
+		return lines, err
 	})
 	return page, err
 }
+
+// lineLength is how many bytes of a description count as a line of a page: about those of an order's line.
+const lineLength = 180
 
 func findEvent(ctx context.Context, tx ReadTx, ref EventRef) (EventRecord, error) {
 	event, err := only(tx.Events(ctx, []EventRef{ref}))

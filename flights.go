@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// flights are the idempotency keys of this service that wait for a lane or run. The store knows of those that run
+// flights are the idempotency keys of this service that wait for a lane or a slot, or run. The store knows of those that run
 // anywhere; here the second of two equal calls is told at once.
 //
 // No two equal calls are ever in one group: the second has no seat before the first has given its own up, and by then

@@ -82,10 +82,14 @@ func (g Grouping) check() error {
 	return nil
 }
 
+// operationAuthenticate is what the look-ups of API keys are called in metrics and logs.
+const operationAuthenticate = "authenticate"
+
 // group makes the lanes of what is grouped: checkouts, validations and the look-ups of API keys.
 func (s *Service) group(g Grouping) {
+	s.onQueueFull = g.Refused
 	s.checkouts, s.scans = newCheckouts(s, g), newScans(s, g)
-	if s.lookups = lanesOf(s, g, "authenticate", 0, s.lookUpKeys); s.lookups != nil {
+	if s.lookups = lanesOf(s, g, operationAuthenticate, 0, s.lookUpKeys); s.lookups != nil {
 		s.drains = append(s.drains, s.lookups.Drain)
 	}
 }
@@ -134,14 +138,16 @@ func lanesOf[T any](
 			g.Ran(GroupRun{Operation: operation, Calls: calls, Duration: took, Err: err})
 		}
 	}
-	full := func() {}
-	if g.Refused != nil {
-		full = func() {
-			defer func() { s.contain("Grouping.Refused", recover()) }()
-			g.Refused(operation)
-		}
+	return &lanes[T]{Lanes: group.New(config), full: func() { s.queueFull(operation) }}
+}
+
+// queueFull counts a call that found its queue full.
+func (s *Service) queueFull(operation string) {
+	s.refusals.add(operation)
+	if s.onQueueFull != nil {
+		defer func() { s.contain("Grouping.Refused", recover()) }()
+		s.onQueueFull(operation)
 	}
-	return &lanes[T]{Lanes: group.New(config), full: full}
 }
 
 // contain is given what recover found after a function of the host's, which may run in a goroutine of the service's. The
@@ -204,5 +210,6 @@ func (s *Service) Drain(ctx context.Context) error {
 			return fmt.Errorf("ticketing: drain: %w", err)
 		}
 	}
+	s.refusals.flush()
 	return nil
 }

@@ -13,7 +13,7 @@ func (s *Service) ListInventory(ctx context.Context, caller Caller, eventID uuid
 		return nil, err
 	}
 	var tiers []InventoryTier
-	err := s.read(ctx, "inventory.list", func(ctx context.Context, tx ReadTx) error {
+	err := s.read(ctx, "inventory.list", caller, func(ctx context.Context, tx ReadTx) error {
 		event, err := findEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: eventID})
 		if err != nil {
 			return err

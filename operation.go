@@ -114,7 +114,7 @@ func (o *operation[P, R]) grouped(s *Service, g Grouping, most int, weight func(
 		s.flights.begin(seats)
 		again := len(calls) > 1 // after a panic
 		defer func() { s.flights.end(seats, again) }()
-		err := o.run(ctx, s, patience, calls)
+		err := o.run(ctx, s, s.groups, patience, calls)
 		again = mayRunAgain(err, len(calls), patience)
 		return err
 	})
@@ -124,14 +124,22 @@ func (o *operation[P, R]) grouped(s *Service, g Grouping, most int, weight func(
 	return o
 }
 
-// join runs a call in a group, where the operation has lanes.
+// join runs a call in a group where the operation has lanes, else on a slot of its company.
 func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) error {
-	if o.lanes == nil {
-		return o.run(ctx, s, 0, []*call[P, R]{c})
+	if s.bound { // Calls take turns in the host's transaction, and the second of two equal ones is a replay.
+		return o.run(ctx, s, s.store, 0, []*call[P, R]{c})
 	}
 	var free bool
 	if c.seat, free = s.flights.take(c.ref); !free {
-		return o.refuseInFlight(ctx, s, s.now(), []*call[P, R]{c})
+		return s.onOwnSlot(ctx, o.name, c.caller.companyID, false, func() error {
+			return o.refuseInFlight(ctx, s.store, s.now(), []*call[P, R]{c})
+		})
+	}
+	if o.lanes == nil {
+		defer s.flights.leave(c.seat, true)
+		return s.onOwnSlot(ctx, o.name, c.caller.companyID, o.closed, func() error {
+			return o.run(ctx, s, s.store, 0, []*call[P, R]{c})
+		})
 	}
 	answered := false
 	defer func() { s.flights.leave(c.seat, answered) }()
@@ -141,8 +149,8 @@ func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) e
 }
 
 // refuseInFlight answers calls whose keys are in flight. Whoever may not act at all is told that first.
-func (o *operation[P, R]) refuseInFlight(ctx context.Context, s *Service, at time.Time, calls []*call[P, R]) error {
-	return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+func (o *operation[P, R]) refuseInFlight(ctx context.Context, store Store, at time.Time, calls []*call[P, R]) error {
+	return store.View(ctx, func(ctx context.Context, tx ReadTx) error {
 		if err := o.authorise(ctx, tx, at, calls); err != nil {
 			return err
 		}
@@ -156,12 +164,14 @@ func (o *operation[P, R]) refuseInFlight(ctx context.Context, s *Service, at tim
 //
 // What makes it true under concurrency: the claim of a key excludes its equals, the shared gate keeps authority and
 // event status as they were read, and apply locks what it decides on.
-func (o *operation[P, R]) run(ctx context.Context, s *Service, patience time.Duration, calls []*call[P, R]) error {
+func (o *operation[P, R]) run(
+	ctx context.Context, s *Service, store Store, patience time.Duration, calls []*call[P, R],
+) error {
 	at := s.now()
 	in := o.entrance(calls)
 	in.Patience = patience
 	begun := false
-	err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	err := store.Update(ctx, func(ctx context.Context, tx Tx) error {
 		inFlight, err := tx.Enter(ctx, in)
 		if err != nil {
 			return err
@@ -173,7 +183,7 @@ func (o *operation[P, R]) run(ctx context.Context, s *Service, patience time.Dur
 		return o.decide(ctx, tx, at, calls, inFlight)
 	})
 	if err == nil && !begun {
-		err = o.refuseInFlight(ctx, s, at, calls) // The store began nothing.
+		err = o.refuseInFlight(ctx, store, at, calls) // The store began nothing.
 	}
 	if errors.Is(err, errNothingToKeep) {
 		return nil

@@ -19,7 +19,7 @@ func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Or
 		return Order{}, err
 	}
 	var found Order
-	err := s.read(ctx, "orders.get", func(ctx context.Context, tx ReadTx) error {
+	err := s.read(ctx, "orders.get", caller, func(ctx context.Context, tx ReadTx) error {
 		record, err := only(tx.Orders(ctx, []OrderRef{{CompanyID: caller.companyID, ID: id}}))
 		if err != nil {
 			return err
@@ -57,17 +57,20 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 		return Page[Order]{}, err
 	}
 	var page Page[Order]
-	err = s.read(ctx, "orders.list", func(ctx context.Context, tx ReadTx) error {
+	err = s.readPage(ctx, "orders.list", caller, func(ctx context.Context, tx ReadTx) (lines int, err error) {
 		records, err := tx.ListOrders(ctx, query)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		records, page.NextCursor = turn(records, limit, scope, func(o OrderRecord) []byte {
 			return numberBytes(o.Number)
 		})
 		page.HasMore = page.NextCursor != ""
 		page.Items, err = showOrders(ctx, tx, records)
-		return err
+		for _, order := range page.Items {
+			lines += len(order.Lines)
+		}
+		return lines, err
 	})
 	return page, err
 }

@@ -88,7 +88,7 @@ func (s *Service) writeOutcomes(ctx context.Context, patience time.Duration, out
 		refs[i] = o.delivery.ref()
 	}
 	refs = distinct(refs)
-	return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	return s.background.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Patience: patience}); err != nil {
 			return err
 		}

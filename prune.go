@@ -55,7 +55,7 @@ func (s *Service) pruneKind(ctx context.Context, kind WorkKind, before time.Time
 func (s *Service) pruneCompany(ctx context.Context, companyID uuid.UUID) (more bool, err error) {
 	now := s.now()
 	before := now.Add(-s.webhookRetention)
-	err = s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.background.Update(ctx, func(ctx context.Context, tx Tx) error {
 		more = false
 		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{companyID}}); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (s *Service) pruneSecrets(ctx context.Context) error {
 	var failed error
 	for {
 		var retired []WebhookSecretRef
-		err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		err := s.background.View(ctx, func(ctx context.Context, tx ReadTx) error {
 			var err error
 			retired, err = tx.RetiredWebhookSecrets(ctx, after, pruneBatch)
 			return err
@@ -106,7 +106,7 @@ func (s *Service) pruneSecrets(ctx context.Context) error {
 }
 
 func (s *Service) pruneSecret(ctx context.Context, ref WebhookSecretRef) error {
-	return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	return s.background.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}

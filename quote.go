@@ -64,7 +64,7 @@ func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) 
 		tiers[i] = line.Tier
 	}
 	var bands []PriceBand
-	err := s.read(ctx, "quotes.create", func(ctx context.Context, tx ReadTx) error {
+	err := s.read(ctx, "quotes.create", caller, func(ctx context.Context, tx ReadTx) error {
 		event, err := findEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: params.EventID})
 		if err != nil {
 			return err

@@ -128,7 +128,7 @@ func (c *courier) check(ctx context.Context, r *route) {
 func (c *courier) version(ctx context.Context, ref WebhookEndpointRef) (at, version time.Time, err error) {
 	err = c.insist(func() error {
 		at = machineTime()
-		return c.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		return c.s.background.View(ctx, func(ctx context.Context, tx ReadTx) error {
 			enabled, err := enabledEndpoints(ctx, tx, ref.CompanyID)
 			version = enabled[ref.Number].UpdatedAt
 			return err

@@ -209,7 +209,7 @@ func (w *worker) look(ctx context.Context) error {
 }
 
 func (s *Service) dueWork(ctx context.Context, query WorkQuery) (due []DueWork, err error) {
-	err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	err = s.background.View(ctx, func(ctx context.Context, tx ReadTx) error {
 		due, err = tx.DueWork(ctx, query)
 		return err
 	})

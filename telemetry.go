@@ -108,10 +108,28 @@ func outcomeCode(err error) string {
 	return string(CodeInternal)
 }
 
-// read runs fn for reading, as an operation of the data plane.
-func (s *Service) read(ctx context.Context, operation string, fn func(context.Context, ReadTx) error) error {
+// read runs fn for reading, as an operation of the data plane, on a slot of the caller's company.
+func (s *Service) read(
+	ctx context.Context, operation string, caller Caller, fn func(context.Context, ReadTx) error,
+) error {
 	ctx, end := s.observe(ctx, operation)
-	err := s.store.View(ctx, fn)
+	err := s.onOwnSlot(ctx, operation, caller.companyID, false, func() error { return s.store.View(ctx, fn) })
+	end(err)
+	return err
+}
+
+// readPage is read for a page of a list. fn returns how many lines the page has.
+func (s *Service) readPage(
+	ctx context.Context, operation string, caller Caller, fn func(context.Context, ReadTx) (lines int, err error),
+) error {
+	ctx, end := s.observe(ctx, operation)
+	err := s.onPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
+		err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) (err error) {
+			lines, err = fn(ctx, tx)
+			return err
+		})
+		return lines, err
+	})
 	end(err)
 	return err
 }

@@ -22,7 +22,7 @@ const (
 func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, error) {
 	at := s.now()
 	var leased []FactRecord
-	err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.background.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, er
 		records = append(records, record.told()...)
 	}
 	var facts []Fact
-	err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	err = s.background.View(ctx, func(ctx context.Context, tx ReadTx) error {
 		var err error
 		facts, err = showFacts(ctx, tx, records)
 		return err
@@ -63,7 +63,7 @@ func (s *Service) tellCompany(ctx context.Context, companyID uuid.UUID) (int, er
 	// What was told is marked although the context may have ended meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
-	return len(leased), s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	return len(leased), s.background.Update(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}

@@ -58,6 +58,7 @@
 package ticketing
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -79,19 +80,26 @@ import (
 type Service struct {
 	choices
 
-	store     Store
-	bound     bool // to a transaction of the host's
-	secrets   secretCheck
-	touched   touches
-	wake      chan struct{} // nil: nobody waits
-	told      toldParts
-	checkouts *operation[CheckoutParams, Order]
-	scans     *operation[scan, TicketValidation]
-	lookups   *lanes[*keyLookup]
-	flights   flights
-	couriers  couriers
-	contained sync.Once // the log of a panic of Grouping's functions
-	drains    []func(context.Context) error
+	store      Store // for requests that are not grouped, and for operators
+	groups     Store // for calls that share transactions
+	background Store // for the work of Run
+	bound      bool  // to a transaction of the host's
+	slots      *companySlots
+	strangers  *strangers
+	refusals   refusals
+
+	onQueueFull func(operation string)
+	secrets     secretCheck
+	touched     touches
+	wake        chan struct{} // nil: nobody waits
+	told        toldParts
+	checkouts   *operation[CheckoutParams, Order]
+	scans       *operation[scan, TicketValidation]
+	lookups     *lanes[*keyLookup]
+	flights     flights
+	couriers    couriers
+	contained   sync.Once // the log of a panic of Grouping's functions
+	drains      []func(context.Context) error
 }
 
 // choices are what Config came to: a service has them on whichever store.
@@ -103,6 +111,8 @@ type choices struct {
 	onFact    func(context.Context, Fact) error
 	poll      time.Duration
 	byCompany bool // Grouping.ByCompany
+
+	onSlotsFull func(operation string)
 
 	sender           Sender
 	onExhausted      func(context.Context, WebhookDelivery)
@@ -156,6 +166,18 @@ type Config struct {
 	// Grouping says how calls that come at the same time share a transaction. Defaults to what the store works best
 	// with.
 	Grouping Grouping
+	// CompanySlots is how many calls of a company run at the same time, of those that run by themselves: single reads, lists,
+	// quotes, changes and creation of events and inventory, and whatever [Config.Grouping] leaves out. They take a slot
+	// before they take a connection, so that one company's calls leave connections and processors to the others. A call
+	// that finds none waits for up to 2 seconds, and beyond 1,000 such calls of its company it is refused at once: that is
+	// [ErrBusy]. Defaults to 4. At most 1000.
+	//
+	// An [Operator] takes no slots, so that staff get through to a company that floods the service, and neither does
+	// a service that is bound to a transaction: the connection is the host's.
+	CompanySlots int
+	// OnSlotsFull is called with the operation of every call that got no slot. It must be quick; a panic of it is logged
+	// and stops nothing. Defaults to nobody.
+	OnSlotsFull func(operation string)
 	// Rand is where the secrets of API keys and webhooks and the nonces of encryption come from. Defaults to crypto/rand.
 	Rand io.Reader
 	// AllowPrivateWebhooks lets webhook endpoints be registered with localhost, addresses and local names. It is for
@@ -166,7 +188,7 @@ type Config struct {
 // New makes a service over a store. It starts nothing: no goroutine, no listener, no transaction.
 //
 // It fails when a secret key is too short, when two are equal, and when the store is durable and none is given; and when
-// a number of [Config.Grouping] is negative or beyond its bound.
+// [Config.CompanySlots] or a number of [Config.Grouping] is negative or beyond its bound.
 func New(store Store, config *Config) (*Service, error) {
 	if store == nil {
 		return nil, errors.New("ticketing: a service needs a store")
@@ -220,11 +242,20 @@ func New(store Store, config *Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ticketing: metrics: %w", err)
 	}
-	s := &Service{store: store, wake: make(chan struct{}, 1), choices: choices{
+	if c.CompanySlots < 0 || c.CompanySlots > maxCompanySlots {
+		return nil, fmt.Errorf("ticketing: Config.CompanySlots is %d; it must be from 0, for the default, to %d",
+			c.CompanySlots, maxCompanySlots)
+	}
+	s := &Service{wake: make(chan struct{}, 1), choices: choices{
 		clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact, poll: c.PollInterval, keys: keys,
 		seals: seals, signers: signersOf(c.SecretKeys), telemetry: observed, sender: c.Sender, onExhausted: c.OnExhausted,
 		webhookRetention: c.WebhookRetention, factRetention: c.FactRetention, privateHooks: c.AllowPrivateWebhooks,
+		onSlotsFull: c.OnSlotsFull,
 	}}
+	s.use(store)
+	s.refusals.log = c.Logger
+	s.strangers = newStrangers()
+	s.slots = newCompanySlots(cmp.Or(c.CompanySlots, defaultCompanySlots))
 	grouping := c.Grouping.on(store)
 	if err := grouping.check(); err != nil {
 		return nil, err
@@ -243,8 +274,10 @@ func (s *Service) Ready(ctx context.Context) error {
 	if err := s.secrets.check(ctx, s); err != nil {
 		return err
 	}
-	return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		_, err := tx.SecretNames(ctx)
-		return err
+	return s.onSlot(ctx, "ready", uuid.Nil, func() error {
+		return s.groups.View(ctx, func(ctx context.Context, tx ReadTx) error {
+			_, err := tx.SecretNames(ctx)
+			return err
+		})
 	})
 }

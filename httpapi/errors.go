@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/group"
+	"github.com/floatgate/ticketing/internal/slot"
 )
 
 // statusOf is the table of section 7.
@@ -40,6 +42,11 @@ func passing(ctx context.Context, err error) bool {
 	return errors.Is(err, ticketing.ErrBusy) || errors.Is(err, ticketing.ErrUnavailable) || ctx.Err() != nil
 }
 
+// crowded reports whether a call was refused since too many waited: the service counts these and logs them at intervals.
+func crowded(err error) bool {
+	return errors.Is(err, group.ErrFull) || errors.Is(err, slot.ErrRefused)
+}
+
 // refusal is what the client is told of an error, and the status of it. What is no fault of the client is logged.
 func (x *exchange) refusal(ctx context.Context, err error) (*ticketing.Error, int) {
 	if told, ok := errors.AsType[*ticketing.Error](err); ok && told.Code != ticketing.CodeInternal {
@@ -51,7 +58,7 @@ func (x *exchange) refusal(ctx context.Context, err error) (*ticketing.Error, in
 	if passing(ctx, err) {
 		status, x.retryAfter = http.StatusServiceUnavailable, 1
 	}
-	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+	if !crowded(err) && (!errors.Is(err, context.Canceled) || ctx.Err() == nil) {
 		x.logInternal(ctx, err)
 	}
 	return errInternal, status

@@ -11,6 +11,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/safename"
+	"github.com/floatgate/ticketing/internal/slot"
 )
 
 // exchange is one request on its way to its answer.
@@ -69,6 +70,9 @@ func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
 			err = newPanicError(v)
 		}
 	}()
+	// To encode a page is a part of the work that its company's slots bound; to send it to a slow client is not.
+	ctx, done := slot.Hold(ctx)
+	defer done()
 	res, err := x.run(ctx)
 	if err != nil || x.document != nil {
 		return nil, err

@@ -275,5 +275,6 @@ func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 	is.Equal(made, map[string]int{
 		"httpapi/wire_test.go": 2, "httpapi/example_test.go": 2, "httpapi/exchange_test.go": 1,
 		"httpapi/document_test.go": 1, "httpapi/fuzz_test.go": 1, "httpapi/harness_test.go": 1, "httpapi/openapi_probe_test.go": 1,
+		"httpapi/crowd_test.go": 1,
 	})
 }

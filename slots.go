@@ -1,0 +1,139 @@
+package ticketing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/internal/slot"
+)
+
+const (
+	defaultCompanySlots = 4
+	maxCompanySlots     = 1000
+	// slotQueue is how many calls of a company wait for a slot at most, and slotPatience how long one does.
+	slotQueue    = 1000
+	slotPatience = 2 * time.Second
+)
+
+// companySlots are what the calls of a company take that run by themselves, before they take a connection: everything
+// on the data plane that is not in a group. A nil *companySlots bounds nothing.
+//
+// Locks are taken in this order: a turn, a slot, a connection, the company's gate. So a call waits for a gate with a
+// connection only where it has a slot, and of those that close the gate one of a company does in this process.
+type companySlots struct {
+	slots *slot.Slots[uuid.UUID]
+	// closing is the turn of those that close a gate, and paging that of long pages.
+	closing, paging *slot.Slots[uuid.UUID]
+	// long are the companies whose last page was a long one: their next page takes a turn.
+	long recentIDs
+}
+
+// longPage is how many lines a long page has at least. It takes milliseconds of a processor to read and to render.
+const longPage = 250
+
+func newCompanySlots(slots int) *companySlots {
+	config := slot.Config{Slots: slots, Queue: slotQueue, Patience: slotPatience}
+	c := &companySlots{slots: slot.New[uuid.UUID](config)}
+	config.Slots = 1
+	c.closing = slot.New[uuid.UUID](config)
+	// Half of the processors are left to others, however many slots there are.
+	config.Slots = max(1, min(slots, runtime.GOMAXPROCS(0)/2))
+	c.paging = slot.New[uuid.UUID](config)
+	return c
+}
+
+// onOwnSlot runs a call of a company by itself, on a slot. One that closes the company's gate has its turn first. The slot
+// may be held for longer, by a caller who still works on the result: see [slot.Hold].
+func (s *Service) onOwnSlot(
+	ctx context.Context, operation string, companyID uuid.UUID, closes bool, run func() error,
+) error {
+	if s.slots == nil {
+		return run()
+	}
+	if !closes {
+		return s.onSlotAfter(ctx, operation, companyID, func() {}, run)
+	}
+	endTurn, err := s.slots.closing.Take(ctx, companyID)
+	if err != nil {
+		return s.refusedSlot(operation, err)
+	}
+	defer endTurn()
+	return s.onSlotAfter(ctx, operation, companyID, func() {}, run)
+}
+
+// onPageSlot is onOwnSlot for a page of a list, of which run returns how many lines it has. A company whose pages are long
+// has its turn for each, which ends with the slot: of these a few are read and rendered at a time.
+func (s *Service) onPageSlot(
+	ctx context.Context, operation string, companyID uuid.UUID, run func() (lines int, err error),
+) error {
+	paged := func() error {
+		lines, err := run()
+		switch {
+		case s.slots == nil || err != nil:
+		case lines >= longPage:
+			s.slots.long.add(companyID)
+		default:
+			s.slots.long.forget(companyID)
+		}
+		return err
+	}
+	if s.slots == nil || !s.slots.long.has(companyID) {
+		return s.onOwnSlot(ctx, operation, companyID, false, paged)
+	}
+	endTurn, err := s.slots.paging.Take(ctx, companyID)
+	if err != nil {
+		return s.refusedSlot(operation, err)
+	}
+	return s.onSlotAfter(ctx, operation, companyID, endTurn, paged)
+}
+
+// onSlotAfter runs a call on a slot of its company. With the slot it gives back what was taken before.
+func (s *Service) onSlotAfter(
+	ctx context.Context, operation string, companyID uuid.UUID, before func(), run func() error,
+) error {
+	release, err := s.slots.slots.Take(ctx, companyID)
+	if err != nil {
+		before()
+		return s.refusedSlot(operation, err)
+	}
+	defer slot.Leave(ctx, func() {
+		release()
+		before()
+	})
+	return run()
+}
+
+// onSlot runs what ends with its transaction on a company's slot; the zero company's is for what is no company's.
+func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.UUID, run func() error) error {
+	if s.slots == nil {
+		return run()
+	}
+	release, err := s.slots.slots.Take(ctx, companyID)
+	if err != nil {
+		return s.refusedSlot(operation, err)
+	}
+	defer release()
+	return run()
+}
+
+// refusedSlot counts a call that got no slot. It is [ErrBusy] then, and nothing else where its own context ended.
+func (s *Service) refusedSlot(operation string, err error) error {
+	if !errors.Is(err, slot.ErrRefused) {
+		return fmt.Errorf("ticketing: %s: %w", operation, err)
+	}
+	s.refusals.add(operation)
+	if s.onSlotsFull != nil {
+		s.slotsFull(operation)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrBusy, operation, err)
+}
+
+func (s *Service) slotsFull(operation string) {
+	defer func() { s.contain("Config.OnSlotsFull", recover()) }()
+	s.onSlotsFull(operation)
+}
