@@ -39,6 +39,7 @@ const (
 // postgresEngine works on a pool of connections to PostgreSQL, its own or a host's.
 type postgresEngine struct {
 	db       *bun.DB
+	reserved *reserved
 	gen      schema.QueryGen
 	own      bool // close ends the pool
 	patience time.Duration
@@ -71,7 +72,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	pool.SetConnMaxLifetime(maxConnAge)
 	pool.SetConnMaxIdleTime(maxConnIdle)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
-	e.own = true
+	e.own, e.reserved = true, newReserved(cfg.Connections)
 	if err := e.meet(ctx); err != nil {
 		_ = pool.Close()
 		return nil, err
@@ -364,9 +365,9 @@ func (e *postgresEngine) snapshot(ctx context.Context) (bun.Conn, func(), error)
 	if err != nil {
 		return bun.Conn{}, nil, err
 	}
-	return conn, func() {
+	return conn.Conn, func() {
 		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
-			discard(conn)
+			discard(conn.Conn)
 		}
 		_ = conn.Close()
 	}, nil
@@ -374,11 +375,11 @@ func (e *postgresEngine) snapshot(ctx context.Context) (bun.Conn, func(), error)
 
 // start takes a connection and sends the message that begins a transaction. A connection that turns out to be dead is
 // given up for another one.
-func (e *postgresEngine) start(ctx context.Context, message string, patience time.Duration) (bun.Conn, error) {
+func (e *postgresEngine) start(ctx context.Context, message string, patience time.Duration) (pooledConn, error) {
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, patience)
 		if err != nil {
-			return bun.Conn{}, err
+			return pooledConn{}, err
 		}
 		if _, err = conn.ExecContext(ctx, message); err == nil {
 			return conn, nil
@@ -386,29 +387,42 @@ func (e *postgresEngine) start(ctx context.Context, message string, patience tim
 		e.abandon(ctx, conn)
 		var lost *lostError
 		if tries <= 0 || !errors.As(e.classify(err), &lost) {
-			return bun.Conn{}, err
+			return pooledConn{}, err
 		}
 	}
 }
 
-// take waits for a connection of the pool, no longer than for a lock. That one is still being made when a shorter
+// take waits for a connection that is not reserved, no longer than for a lock. That one is still being made when a shorter
 // patience ends does not mean that the database is away, though the driver's time-out reads so.
-func (e *postgresEngine) take(ctx context.Context, patience time.Duration) (bun.Conn, error) {
+func (e *postgresEngine) take(ctx context.Context, patience time.Duration) (pooledConn, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err := e.db.Conn(waiting)
+	conn, err := e.connect(waiting, patience)
 	var making *connectError
 	if err != nil && expired(waiting) && ctx.Err() == nil && !expired(ctx) &&
 		(patience < e.patience || !errors.As(err, &making)) {
-		return conn, fmt.Errorf("%w: no connection was free in time", ticketing.ErrBusy)
+		return conn, errNoConnection
 	}
 	return conn, err
 }
 
+func (e *postgresEngine) connect(ctx context.Context, patience time.Duration) (pooledConn, error) {
+	give, err := e.reserved.take(ctx, patience)
+	if err != nil {
+		return pooledConn{}, err
+	}
+	conn, err := e.db.Conn(ctx)
+	if err != nil {
+		give()
+		return pooledConn{}, err
+	}
+	return pooledConn{conn, give}, nil
+}
+
 // abandon gives back a connection whose transaction may have begun.
-func (e *postgresEngine) abandon(ctx context.Context, conn bun.Conn) {
+func (e *postgresEngine) abandon(ctx context.Context, conn pooledConn) {
 	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
-		discard(conn)
+		discard(conn.Conn)
 	}
 	_ = conn.Close()
 }

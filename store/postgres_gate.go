@@ -61,7 +61,7 @@ func (e *postgresEngine) begin(ctx context.Context, in ticketing.Entrance) (tx *
 	err = e.attempt(ctx, in, func(slice, patience time.Duration) error {
 		conn, answers, err := e.enter(ctx, in, slice, patience)
 		if err == nil {
-			tx, inFlight = own(conn, func() { _ = conn.Close() }), answers
+			tx, inFlight = own(conn.Conn, func() { _ = conn.Close() }), answers
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func (e *postgresEngine) attempt(
 // enter is one attempt to begin, in which no lock is waited for longer than slice.
 func (e *postgresEngine) enter(
 	ctx context.Context, in ticketing.Entrance, slice, patience time.Duration,
-) (bun.Conn, []bool, error) {
+) (pooledConn, []bool, error) {
 	// READ WRITE is not asked for: a standby says no to that with a state of its own, and an operator who made a
 	// database read-only means it.
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + e.settings(e.statement, slice)
@@ -116,7 +116,7 @@ func (e *postgresEngine) enter(
 		// A driver that shows the rows of the first statement alone gets the question alone.
 		conn, err := e.start(ctx, begin, patience)
 		if err != nil {
-			return bun.Conn{}, nil, err
+			return pooledConn{}, nil, err
 		}
 		inFlight, err := e.ask(ctx, conn, locks, answers, len(in.Claim))
 		if err == nil && after != "" {
@@ -131,7 +131,7 @@ func (e *postgresEngine) enter(
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, patience)
 		if err != nil {
-			return bun.Conn{}, nil, err
+			return pooledConn{}, nil, err
 		}
 		inFlight, err := e.ask(ctx, conn, begin+locks+after, true, len(in.Claim))
 		if err == nil && again && slices.Contains(inFlight, true) {
@@ -142,7 +142,7 @@ func (e *postgresEngine) enter(
 		}
 		e.abandon(ctx, conn)
 		if _, again = errors.AsType[*lostError](e.classify(err)); tries <= 0 || !again {
-			return bun.Conn{}, nil, err
+			return pooledConn{}, nil, err
 		}
 	}
 }
@@ -244,5 +244,5 @@ func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), 
 	if err != nil {
 		return bun.Conn{}, nil, err
 	}
-	return conn, func() { _ = conn.Close() }, nil
+	return conn.Conn, func() { _ = conn.Close() }, nil
 }

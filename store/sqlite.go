@@ -30,6 +30,8 @@ type sqliteEngine struct {
 	turn    chan struct{}
 	timeout time.Duration
 	readers *bun.DB
+	// reserved divides the readers.
+	reserved *reserved
 	// prober finds out whether somebody writes. It connects when it is first used.
 	prober *bun.DB
 	path   string // absolute
@@ -54,6 +56,7 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 		return nil, failed(fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err))
 	}
 	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout, path: absolute}
+	e.reserved = newReserved(cfg.Readers)
 	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
 		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)",
 		"cache_size(-32768)",           // KiB: what a large group changes, and the inner pages of the indexes
@@ -217,8 +220,13 @@ func (e *sqliteEngine) close() error {
 
 // snapshot reads once, since SQLite takes the moment of the first read, not that of BEGIN.
 func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
+	give, err := e.reserved.take(ctx, e.timeout)
+	if err != nil {
+		return bun.Conn{}, nil, err
+	}
 	conn, err := e.readers.Conn(ctx)
 	if err != nil {
+		give()
 		return bun.Conn{}, nil, err
 	}
 	release := func() {
@@ -226,6 +234,7 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 			discard(conn)
 		}
 		_ = conn.Close()
+		give()
 	}
 	for _, statement := range []string{"BEGIN", "SELECT 1 FROM sqlite_schema LIMIT 1"} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {

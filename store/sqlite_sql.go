@@ -28,6 +28,11 @@ func (e *sqliteEngine) query(
 	var err error
 	switch conn := conn.(type) {
 	case *bun.DB:
+		give, busy := e.reserved.take(ctx, e.timeout)
+		if busy != nil {
+			return busy
+		}
+		defer give()
 		rows, err = conn.DB.QueryContext(ctx, text, statement.bound...)
 	case bun.Conn:
 		rows, err = conn.Conn.QueryContext(ctx, text, statement.bound...)

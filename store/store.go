@@ -68,9 +68,12 @@ type Config struct {
 	// MustExist refuses a SQLite database that is not there with [ErrNoDatabase], and leaves no file, so that a mistyped
 	// path is noticed. PostgreSQL always refuses a database that is not there. Defaults to false: Open makes the file.
 	MustExist bool
-	// Readers bounds the connections that read from SQLite. A Snapshot holds one for as long as it runs. Defaults to 4.
+	// Readers bounds the connections that read from SQLite. A Snapshot holds one for as long as it runs. Some are
+	// reserved, as with Connections. Defaults to 6.
 	Readers int
-	// Connections bounds the connections to PostgreSQL. Defaults to 16.
+	// Connections bounds the connections to PostgreSQL. Where there are three or more, calls that run by themselves leave a
+	// quarter of them to groups of calls, and an eighth to the background work, one each at least: see
+	// [ticketing.Purpose]. Defaults to 16.
 	Connections int
 	// Schema is where the tables are in PostgreSQL; [Store.Migrate] makes it where there is none. Defaults to the
 	// first schema of the role's search path.
@@ -150,7 +153,7 @@ func configured(cfg *Config) *Store {
 		s.config.Connections = 16
 	}
 	if s.config.Readers <= 0 {
-		s.config.Readers = 4
+		s.config.Readers = 6
 	}
 	if s.config.Logger == nil {
 		s.config.Logger = slog.New(slog.DiscardHandler)
@@ -176,7 +179,8 @@ func OpenPool(dsn string) (*sql.DB, error) {
 }
 
 // OpenDB uses a host's pool of connections to PostgreSQL, whatever its driver. The pool stays the host's: Close leaves it
-// open, and Config.Connections does not count. A driver other than Bun's own costs a few more messages a transaction.
+// open, and Config.Connections does not count: the connections that db has at most when it is handed over are divided in the
+// same way, and nothing is reserved where they are not bounded. A driver other than Bun's own costs a few more messages a transaction.
 //
 // Of db it takes the pool alone: the host's hooks are not told what it sends, since that holds the buyers, and the
 // host's named arguments do not count. Config.OnStatement is told of statements by name.
@@ -187,6 +191,7 @@ func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 	s := configured(cfg)
 	// Bun would put named arguments into what is finished, where a buyer's text names one.
 	engine := newPostgres(bun.NewDB(db.DB, pgdialect.New()), s.config)
+	engine.reserved = newReserved(db.DB.Stats().MaxOpenConnections)
 	if err := engine.meet(ctx); err != nil {
 		return nil, err
 	}
