@@ -12,21 +12,22 @@ import (
 )
 
 type benchCommand struct {
-	Op         benchOp `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), order (one), orders (a page), dispatch (facts), or webhook (deliveries)." placeholder:"OPERATION"`
-	Clients    count   `default:"64" help:"Callers in all; each waits for its answer before it calls again." placeholder:"N"`
-	Companies  count   `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
-	Qty        count   `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
-	Duration   span    `default:"10s" help:"How long a run measures each way." placeholder:"TIME"`
-	Runs       count   `default:"1" help:"Runs, of whose figures the medians are told." placeholder:"N"`
-	HTTP       bool    `help:"Through the HTTP layer, over TCP connections that are kept alive, instead of calling the library." name:"http"`
-	Preload    count   `default:"1000" help:"Orders of two admissions that are there before anything is measured." placeholder:"N"`
-	Processes  count   `default:"1" help:"Server processes that share the clients." placeholder:"N"`
-	Endpoints  count   `default:"1" help:"With webhook: endpoints of each company, 1 to 10." placeholder:"N"`
-	Rate       count   `default:"200" help:"With webhook: events a second, while latencies are measured." placeholder:"N"`
-	Background bool    `help:"Beside it, do the background work that a server does, in one of the processes."`
-	NoCompare  bool    `help:"Leave out the same without group commit." name:"no-compare"`
-	Stale      bool    `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
-	Ceiling    bool    `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
+	Op         benchOp   `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), order (one), orders (a page), dispatch (facts), or webhook (deliveries)." placeholder:"OPERATION"`
+	Clients    count     `default:"64" help:"Callers in all; each waits for its answer before it calls again." placeholder:"N"`
+	Companies  count     `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
+	Qty        count     `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
+	Duration   span      `default:"10s" help:"How long a run measures each way." placeholder:"TIME"`
+	Runs       count     `default:"1" help:"Runs, of whose figures the medians are told." placeholder:"N"`
+	HTTP       bool      `help:"Through the HTTP layer, over TCP connections that are kept alive, instead of calling the library." name:"http"`
+	Preload    count     `default:"1000" help:"Orders of two admissions that are there before anything is measured." placeholder:"N"`
+	Processes  count     `default:"1" help:"Server processes that share the clients." placeholder:"N"`
+	Endpoints  count     `default:"1" help:"With webhook: endpoints of each company, 1 to 10." placeholder:"N"`
+	Rate       count     `default:"200" help:"With webhook: events a second, while latencies are measured." placeholder:"N"`
+	Background bool      `help:"Beside it, do the background work that a server does, in one of the processes."`
+	Neighbour  neighbour `help:"Instead: how a company's checkouts fare beside another one that floods the server with this: read, patch, checkout or unknown-keys." placeholder:"FLOOD"`
+	NoCompare  bool      `help:"Leave out the same without group commit." name:"no-compare"`
+	Stale      bool      `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
+	Ceiling    bool      `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
 
 	sharing
 
@@ -134,6 +135,9 @@ func (c *benchCommand) check(p *program) error {
 		}
 	}
 	switch {
+	case c.Neighbour != "" && (c.Op != opCheckout || c.Processes > 1 || c.Companies > 1 || c.Ceiling):
+		return badValue("--neighbour: is measured with checkouts of one company in one process: without --op, " +
+			"--companies, --processes and --ceiling")
 	case c.Processes > c.Clients:
 		return badValue("--processes: must not be more than --clients, which they share")
 	case c.Processes > 1 && p.Database == inMemory:

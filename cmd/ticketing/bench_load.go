@@ -91,7 +91,7 @@ func newLoad(ctx context.Context, plan loadPlan, store ticketing.Store) (*load, 
 			}
 		}
 		var err error
-		cfg := &ticketing.Config{SecretKeys: [][]byte{plan.SecretKey}, Grouping: grouping}
+		cfg := &ticketing.Config{SecretKeys: [][]byte{plan.SecretKey}, Grouping: grouping, CompanySlots: plan.Grouping.Slots}
 		side.svc, err = ticketing.New(store, cfg)
 		if err != nil {
 			return nil, err

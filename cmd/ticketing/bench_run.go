@@ -93,6 +93,9 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 	case c.Stale:
 		return b.measureStale(ctx)
 	}
+	if c.Neighbour != "" {
+		return b.measureNeighbour(ctx)
+	}
 	return b.measure(ctx)
 }
 
@@ -148,8 +151,11 @@ func (b *bench) setUp(ctx context.Context) error {
 	if err := b.filler.Ready(ctx); err != nil {
 		return err
 	}
-	n := int(b.Companies)
-	b.shops, err = openShops(ctx, b.filler, opened, n, b.HTTP, func(done int) {
+	n, overHTTP := int(b.Companies), b.HTTP
+	if b.Neighbour != "" {
+		n, overHTTP = neighbourShops, true
+	}
+	b.shops, err = openShops(ctx, b.filler, opened, n, overHTTP, func(done int) {
 		b.progress.tell("making companies", "%d of %d", done, n)
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ type metrics struct {
 	runs     *prometheus.HistogramVec
 	failed   *prometheus.CounterVec
 	full     *prometheus.CounterVec
+	slots    *prometheus.CounterVec
 	webhooks *webhookMetrics
 }
 
@@ -30,6 +31,14 @@ type metrics struct {
 // one is seen as a change.
 func groupedOperations() []string {
 	return []string{operationCheckout, operationValidate, operationAuthenticate}
+}
+
+// slottedOperations are those of the public API that share no transaction.
+func slottedOperations() []string {
+	return []string{
+		"events.create", "events.list", "events.get", "events.update", "events.cancel", "inventory.create",
+		"inventory.list", "inventory.update", "inventory.cancel", "quotes.create", "orders.list", "orders.get",
+	}
 }
 
 // Operations as groups name them.
@@ -67,6 +76,13 @@ func newMetrics() *metrics {
 			Name: "ticketing_group_queue_full_total",
 			Help: "Calls that were refused at once, since the queue was full, by operation.",
 		}, []string{"operation"}),
+		slots: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ticketing_company_slots_full_total",
+			Help: "Calls that were refused, since too many of their company ran and waited, by operation.",
+		}, []string{"operation"}),
+	}
+	for _, operation := range slottedOperations() {
+		m.slots.WithLabelValues(operation)
 	}
 	for _, operation := range groupedOperations() {
 		m.failed.WithLabelValues(operation)
@@ -80,7 +96,7 @@ func newMetrics() *metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.duration, m.groups, m.runs, m.failed, m.full, build,
+		m.requests, m.duration, m.groups, m.runs, m.failed, m.full, m.slots, build,
 	)
 	m.webhooks = newWebhookMetrics(m.registry)
 	return m
@@ -103,6 +119,9 @@ func (m *metrics) ran(run ticketing.GroupRun) {
 
 // refused counts a call that found its queue full.
 func (m *metrics) refused(operation string) { m.full.WithLabelValues(operation).Inc() }
+
+// slotsFull counts a call that got no slot of its company.
+func (m *metrics) slotsFull(operation string) { m.slots.WithLabelValues(operation).Inc() }
 
 // watch tells of the connections to the database.
 func (m *metrics) watch(pool func() sql.DBStats) {

@@ -62,14 +62,16 @@ type sharing struct {
 	Connections connectionCount `default:"16" help:"Connections to PostgreSQL of each process at most, 1 to 1000; those of all together must fit into its max_connections." placeholder:"N"`
 	GroupCalls  groupCalls      `default:"64" help:"Calls that share a transaction at most, 1 to 1000; 1 is a transaction each." placeholder:"N"`
 	GroupLanes  groupLanes      `help:"Groups that run at the same time, at most 64. Defaults to what suits the database: 2, or 1 with SQLite." placeholder:"N"`
-	GroupQueue  groupQueue      `default:"4096" help:"Calls of an operation that wait, 1 to 1000000; one more is answered 503 at once." placeholder:"N"`
+	GroupQueue  groupQueue      `default:"4096" help:"Calls of an operation that wait, 1 to 1000000; one more is answered 503 at once, of the company with the most." placeholder:"N"`
+
+	CompanySlots companySlots `default:"4" help:"Calls of a company that run at the same time, of those that share no transaction, 1 to 1000; the others wait for up to 2 seconds and are answered 503." placeholder:"N"`
 }
 
-// grouping is how calls share transactions, as a process tells another.
-type grouping struct{ Calls, Lanes, Queue int }
+// grouping is how calls share transactions and connections, as a process tells another.
+type grouping struct{ Calls, Lanes, Queue, Slots int }
 
 func (s *sharing) grouping() grouping {
-	return grouping{Calls: int(s.GroupCalls), Lanes: int(s.GroupLanes), Queue: int(s.GroupQueue)}
+	return grouping{Calls: int(s.GroupCalls), Lanes: int(s.GroupLanes), Queue: int(s.GroupQueue), Slots: int(s.CompanySlots)}
 }
 
 func (g grouping) config() ticketing.Grouping {
@@ -172,7 +174,9 @@ func (p *program) serve(
 	}
 	grouping := s.grouping().config()
 	grouping.Ran, grouping.Refused = m.ran, m.refused
-	cfg := &ticketing.Config{Logger: logger, Grouping: grouping}
+	cfg := &ticketing.Config{
+		Logger: logger, Grouping: grouping, CompanySlots: int(s.CompanySlots), OnSlotsFull: m.slotsFull,
+	}
 	closeSender, err := s.configure(cfg, m.webhooks)
 	if err != nil {
 		return err

@@ -206,6 +206,14 @@ func (v *groupLanes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// companySlots is how many calls of a company run at the same time, of those that share no transaction.
+type companySlots int
+
+func (v *companySlots) UnmarshalText(text []byte) (err error) {
+	*v, err = whole[companySlots](text, 1, 1_000)
+	return err
+}
+
 // groupQueue is how many calls of an operation wait.
 type groupQueue int
 

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/httpapi"
+)
+
+// neighbour is what the attackers of a bench flood the server with.
+type neighbour string
+
+const (
+	floodRead     neighbour = "read"
+	floodPatch    neighbour = "patch"
+	floodCheckout neighbour = "checkout"
+	floodKeys     neighbour = "unknown-keys"
+)
+
+func (v *neighbour) UnmarshalText(text []byte) error {
+	switch *v = neighbour(text); *v {
+	case floodRead, floodPatch, floodCheckout, floodKeys:
+		return nil
+	default:
+		return badValue("must be read, patch, checkout or unknown-keys")
+	}
+}
+
+const (
+	// neighbourSlice is about how long the quiet company is measured at a stretch, alone or attacked.
+	neighbourSlice = 2 * time.Second
+	// floodLead is how long the attackers flood before a stretch counts.
+	floodLead = 500 * time.Millisecond
+	// floodPause is how long an attacker waits after a 503. It ignores Retry-After.
+	floodPause = 100 * time.Millisecond
+	// floodPage is how many orders an attacker reads at a time, and floodLines how many lines each of them has.
+	floodPage, floodLines = 100, 50
+	// floodOrders are sold to the attacking company before anything is measured, where its orders are read.
+	floodOrders = 2 * floodPage
+)
+
+// floodConnections are the numbers of attacking connections that are measured.
+func floodConnections() []int { return []int{16, 64, 400} }
+
+// neighbourBench measures a quiet company's checkouts beside a company that floods the server.
+type neighbourBench struct {
+	*bench
+
+	side      *loadSide
+	plan      loadPlan
+	addr      string
+	attackers []*attacker
+}
+
+// The shops of a neighbourBench.
+const (
+	quietShop = iota
+	floodShop
+	neighbourShops
+)
+
+// measureNeighbour measures each number of attacking connections in turn: the quiet company alone and attacked, in
+// stretches that alternate.
+func (b *bench) measureNeighbour(ctx context.Context) (benchShown, error) {
+	n, err := b.newNeighbourBench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := &neighbourReport{
+		Neighbour: b.Neighbour, Store: b.place.store(), Clients: int(b.Clients), Qty: int(b.Qty),
+		Connections: int(b.Connections), Seconds: b.Duration.Seconds(),
+	}
+	for i := range int(b.Runs) {
+		var run neighbourRun
+		for _, connections := range floodConnections() {
+			level, err := n.level(ctx, i, connections)
+			if err != nil {
+				return nil, err
+			}
+			run.Levels = append(run.Levels, level)
+		}
+		report.Runs = append(report.Runs, run)
+	}
+	report.summarise()
+	b.progress.tell("verifying the books", "")
+	if report.Books, err = b.verify(ctx); err != nil {
+		return nil, err
+	}
+	return report, report.failure()
+}
+
+// newNeighbourBench starts the server, with its background work, and its clients.
+func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) {
+	if b.Neighbour == floodRead {
+		b.progress.tell("preloading", "")
+		task := func() *benchTask { return &benchTask{shop: &b.shops[floodShop], id: uuid.NewString()} }
+		err := inParallel(ctx, floodOrders, settingUp, func(int) {}, func(ctx context.Context, _ int) error {
+			t := task()
+			_, err := b.filler.Checkout(ctx, t.shop.caller(), t.key(), t.checkout(floodLines))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		b.took(floodOrders*neighbourShops, floodLines)
+		b.sold += floodOrders
+		if err := b.place.analyze(ctx); err != nil {
+			return nil, err
+		}
+	}
+	cfg := &ticketing.Config{
+		SecretKeys: [][]byte{b.secret}, Grouping: b.grouping().config(), CompanySlots: int(b.CompanySlots),
+	}
+	svc, err := ticketing.New(b.store, cfg)
+	if err != nil {
+		return nil, err
+	}
+	n := &neighbourBench{bench: b, side: &loadSide{svc: svc, end: func() {}}}
+	n.plan = loadPlan{Op: opCheckout, HTTP: true, Qty: int(b.Qty), Clients: int(b.Clients), Shops: b.shops[:floodShop]}
+	if err := n.side.overHTTP(ctx, n.plan); err != nil {
+		return nil, err
+	}
+	b.ends = append(b.ends, drained(svc), func(context.Context) error {
+		n.side.end()
+		return nil
+	}, background(ctx, svc))
+	n.addr = n.side.callers[0].(*httpCaller).addr //nolint:forcetypeassert // overHTTP makes no other.
+	for i := range slices.Max(floodConnections()) {
+		n.attackers = append(n.attackers, &attacker{
+			httpCaller: httpCaller{addr: n.addr, op: opCheckout, qty: int(b.Qty)}, number: i, flood: b.Neighbour,
+			shop: &b.shops[floodShop],
+		})
+	}
+	return n, nil
+}
+
+// level measures one number of attacking connections for the time asked for, each way.
+func (n *neighbourBench) level(ctx context.Context, run, connections int) (neighbourLevel, error) {
+	quiet, attacked, flood := newTally(), newTally(), newFloodTally()
+	slice := time.Duration(0)
+	stretches := []func() error{
+		func() error { return n.stretch(ctx, slice, quiet) },
+		func() error {
+			stop := n.attack(ctx, connections, slice, flood)
+			err := n.stretch(ctx, slice, attacked)
+			stop()
+			return err
+		},
+	}
+	for left := n.Duration.Duration; left > 0; left -= slice {
+		slice = left / max((left+neighbourSlice/2)/neighbourSlice, 1)
+		n.progress.tell(fmt.Sprintf("run %d of %d, %d attacking connections", run+1, int(n.Runs), connections),
+			"%s of %s", (n.Duration.Duration - left).Round(time.Millisecond), n.Duration)
+		for _, stretch := range stretches {
+			if err := stretch(); err != nil {
+				return neighbourLevel{}, err
+			}
+		}
+		slices.Reverse(stretches)
+	}
+	n.errors += flood.failed.Load()
+	if n.Neighbour == floodCheckout {
+		n.sold += flood.answered.Load()
+		n.took((flood.answered.Load()+flood.failed.Load())*neighbourShops, int(n.Qty))
+	}
+	return newNeighbourLevel(connections, quiet, attacked, flood), nil
+}
+
+// stretch has the quiet company buy for a time.
+func (n *neighbourBench) stretch(ctx context.Context, length time.Duration, to *tally) error {
+	var order sliceOrder
+	if err := n.restock(ctx, &order); err != nil {
+		return err
+	}
+	order.For, order.Budget = length, n.left/int64(n.Qty)/neighbourShops
+	l := &load{plan: n.plan, sides: [2]*loadSide{n.side}}
+	if len(order.Events) > 0 {
+		order.Events = order.Events[:floodShop]
+	}
+	outcome, err := l.slice(ctx, order)
+	if err != nil {
+		return err
+	}
+	to.add([]*sliceOutcome{outcome})
+	n.took(outcome.Begun*neighbourShops, int(n.Qty))
+	n.sold += outcome.Succeeded
+	for _, failed := range outcome.Errors {
+		n.errors += failed
+	}
+	return nil
+}
+
+// attack begins the flood and returns after its lead. The function that it returns ends it, after the last answers.
+func (n *neighbourBench) attack(ctx context.Context, connections int, length time.Duration, to *floodTally) func() {
+	var all sync.WaitGroup
+	var over atomic.Bool
+	for _, a := range n.attackers[:connections] {
+		all.Go(func() {
+			defer context.AfterFunc(ctx, a.interrupt)()
+			for ctx.Err() == nil && !over.Load() {
+				a.flow(ctx, to)
+			}
+		})
+	}
+	lead := min(floodLead, length)
+	select {
+	case <-time.After(lead):
+	case <-ctx.Done():
+	}
+	began := time.Now()
+	answered, refused, failed := to.answered.Load(), to.refused.Load(), to.failed.Load()
+	return func() {
+		to.measured += time.Since(began)
+		to.answeredThen += to.answered.Load() - answered
+		to.refusedThen += to.refused.Load() - refused
+		to.failedThen += to.failed.Load() - failed
+		over.Store(true)
+		all.Wait()
+	}
+}
+
+// floodTally adds up what became of the attackers' calls.
+type floodTally struct {
+	// Of all calls.
+	answered, refused, failed atomic.Int64
+	// Of those that were answered while it was measured.
+	measured                              time.Duration
+	answeredThen, refusedThen, failedThen int64
+}
+
+func newFloodTally() *floodTally { return &floodTally{} }
+
+// attacker is a client of the attacking company with one connection.
+type attacker struct {
+	httpCaller
+
+	number int
+	flood  neighbour
+	shop   *benchShop
+	turn   int64
+}
+
+// flow makes one call.
+func (a *attacker) flow(ctx context.Context, to *floodTally) {
+	a.turn++
+	a.compose()
+	status, err := a.send(ctx)
+	switch {
+	case err != nil:
+		to.failed.Add(1)
+	case status == http.StatusServiceUnavailable:
+		to.refused.Add(1)
+	case status == a.expected():
+		to.answered.Add(1)
+		return
+	default:
+		to.failed.Add(1)
+	}
+	select {
+	case <-time.After(floodPause):
+	case <-ctx.Done():
+	}
+}
+
+// expected is the status of what the attacker asks for.
+func (a *attacker) expected() int {
+	switch a.flood {
+	case floodCheckout:
+		return http.StatusCreated
+	case floodKeys:
+		return http.StatusUnauthorized
+	default:
+		return http.StatusOK
+	}
+}
+
+// compose makes the request.
+func (a *attacker) compose() {
+	method, path, key, body := http.MethodGet, "", a.shop.Key, ""
+	switch a.flood {
+	case floodCheckout:
+		a.write(&benchTask{shop: a.shop, turn: a.turn, id: uuid.NewString()})
+		return
+	case floodRead:
+		path = "/orders?limit=" + strconv.Itoa(floodPage)
+	case floodPatch:
+		method, path = http.MethodPatch, "/events/"+a.shop.Event.String()
+		body = `{"status":"` + [...]string{"DRAFT", "PUBLISHED"}[a.turn%2] + `"}`
+	case floodKeys:
+		path = "/events"
+		key = unknownKey()
+	}
+	b := a.request[:0]
+	b = append(b, method+" "+httpapi.DefaultPrefix+path+" HTTP/1.1\r\nHost: "+a.addr+
+		"\r\nAuthorization: Bearer "+key+"\r\n"...)
+	if body != "" {
+		b = append(b, "Content-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n"...)
+	}
+	a.request = append(append(b, "\r\n"...), body...)
+}
+
+// unknownKey is well formed and nobody's.
+func unknownKey() string {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // It never fails.
+	return "svc_live." + uuid.NewString() + "." + base64.RawURLEncoding.EncodeToString(secret)
+}
+
+// send sends the request and passes over the answer, which costs this machine less than to keep it.
+func (a *attacker) send(ctx context.Context) (status int, err error) {
+	if a.conn == nil {
+		if err := a.dial(ctx); err != nil {
+			return 0, err
+		}
+	}
+	defer func() {
+		if err != nil {
+			_ = a.conn.Close()
+			a.conn = nil
+		}
+	}()
+	if _, err := a.conn.Write(a.request); err != nil {
+		return 0, fmt.Errorf("send: %w", err)
+	}
+	answer, err := http.ReadResponse(a.in, nil)
+	if err != nil {
+		return 0, fmt.Errorf("read the answer: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return 0, fmt.Errorf("read the answer: %w", err)
+	}
+	return answer.StatusCode, nil
+}

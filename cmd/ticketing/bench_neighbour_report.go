@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+)
+
+// neighbourReport is what a bench of a noisy neighbour prints.
+type neighbourReport struct {
+	Neighbour   neighbour `json:"neighbour"`
+	Store       string    `json:"store"`       // "postgres", "sqlite" or "memory"
+	Clients     int       `json:"clients"`     // of the quiet company
+	Qty         int       `json:"qty"`         // admissions of a checkout
+	Connections int       `json:"connections"` // to PostgreSQL
+	Seconds     float64   `json:"seconds"`     // of each number of attacking connections, each way, in each run
+
+	neighbourRun
+
+	Runs  []neighbourRun `json:"runs"`
+	Books benchBooks     `json:"books"`
+}
+
+// neighbourRun is what one run measured, or the medians of all.
+type neighbourRun struct {
+	Levels []neighbourLevel `json:"levels"`
+}
+
+// neighbourLevel is the quiet company beside a number of attacking connections.
+type neighbourLevel struct {
+	Attackers int       `json:"attackers"` // connections
+	Quiet     benchSide `json:"quiet"`     // alone
+	Attacked  benchSide `json:"attacked"`
+	// The ratios are attacked by quiet; null where there is nothing to compare.
+	P50Ratio *float64 `json:"p50Ratio"`
+	P99Ratio *float64 `json:"p99Ratio"`
+	// Refused are the quiet company's calls that were answered 503.
+	Refused int64      `json:"refused"`
+	Flood   floodSpeed `json:"flood"`
+}
+
+// floodSpeed is what became of the attackers' calls, each second.
+type floodSpeed struct {
+	Answered float64 `json:"answeredPerSecond"`
+	Refused  float64 `json:"refusedPerSecond"` // 503
+	Failed   float64 `json:"failedPerSecond"`  // any other way
+}
+
+// codeRefused is what a 503 counts under.
+const codeRefused = "503 INTERNAL_ERROR"
+
+func newNeighbourLevel(attackers int, quiet, attacked *tally, flood *floodTally) neighbourLevel {
+	l := neighbourLevel{
+		Attackers: attackers, Quiet: quiet.side(), Attacked: attacked.side(),
+		Flood: floodSpeed{
+			Answered: rounded(rate(flood.answeredThen, flood.measured)),
+			Refused:  rounded(rate(flood.refusedThen, flood.measured)),
+			Failed:   rounded(rate(flood.failedThen, flood.measured)),
+		},
+	}
+	l.P50Ratio = ratioOf(l.Attacked.P50, l.Quiet.P50)
+	l.P99Ratio = ratioOf(l.Attacked.P99, l.Quiet.P99)
+	l.Refused = l.Quiet.Errors[codeRefused] + l.Attacked.Errors[codeRefused]
+	return l
+}
+
+func ratioOf(a, b *float64) *float64 {
+	if a == nil || b == nil || *b == 0 {
+		return nil
+	}
+	return new(rounded(*a / *b))
+}
+
+// summarise makes the medians of the runs: each figure's own. Refused calls and errors are sums.
+func (r *neighbourReport) summarise() {
+	for i, attackers := range floodConnections() {
+		of := func(get func(*neighbourLevel) *float64) *float64 {
+			return medianOf(r.Runs, func(run neighbourRun) *float64 { return get(&run.Levels[i]) })
+		}
+		sides := func(get func(*neighbourLevel) *benchSide) benchSide {
+			runs := make([]benchRun, len(r.Runs))
+			for j := range r.Runs {
+				runs[j].Grouped = *get(&r.Runs[j].Levels[i])
+			}
+			return medianSide(runs, func(run benchRun) *benchSide { return &run.Grouped })
+		}
+		level := neighbourLevel{
+			Attackers: attackers,
+			Quiet:     sides(func(l *neighbourLevel) *benchSide { return &l.Quiet }),
+			Attacked:  sides(func(l *neighbourLevel) *benchSide { return &l.Attacked }),
+			P50Ratio:  of(func(l *neighbourLevel) *float64 { return l.P50Ratio }),
+			P99Ratio:  of(func(l *neighbourLevel) *float64 { return l.P99Ratio }),
+			Flood: floodSpeed{
+				Answered: *of(func(l *neighbourLevel) *float64 { return &l.Flood.Answered }),
+				Refused:  *of(func(l *neighbourLevel) *float64 { return &l.Flood.Refused }),
+				Failed:   *of(func(l *neighbourLevel) *float64 { return &l.Flood.Failed }),
+			},
+		}
+		for _, run := range r.Runs {
+			level.Refused += run.Levels[i].Refused
+		}
+		r.Levels = append(r.Levels, level)
+	}
+}
+
+// failure is why a bench that came to its end fails all the same.
+func (r *neighbourReport) failure() error {
+	if !r.Books.OK {
+		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
+		return &failure{code: codeLedgerInvalid, text: text}
+	}
+	for _, level := range r.Levels {
+		for _, side := range []*benchSide{&level.Quiet, &level.Attacked} {
+			if side.Calls == 0 {
+				return &failure{code: "BENCH_FAILED", text: "no call of the quiet company succeeded: " + orNone(told(side.Errors))}
+			}
+		}
+	}
+	return nil
+}
+
+// show prints a report: JSON, or a table for a person.
+func (r *neighbourReport) show(p *program) error {
+	if p.JSON {
+		return encode(p.stdout, r)
+	}
+	fmt.Fprintf(p.stdout, "checkouts of a quiet company beside one that floods (%s), http, %s\n", r.Neighbour, r.Store)
+	fmt.Fprintf(p.stdout, "clients %d, quantity %d; runs %d, each %gs each way\n\n", r.Clients, r.Qty, len(r.Runs), r.Seconds)
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FLOOD\tP50 MS\tATTACKED\tRATIO\tP99 MS\tATTACKED\tRATIO\t503\tFLOOD/S\t503/S")
+	for _, l := range r.Levels {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", l.Attackers,
+			figureOf(l.Quiet.P50, 1), figureOf(l.Attacked.P50, 1), figureOf(l.P50Ratio, 2),
+			figureOf(l.Quiet.P99, 1), figureOf(l.Attacked.P99, 1), figureOf(l.P99Ratio, 2),
+			l.Refused, figure(l.Flood.Answered, 0), figure(l.Flood.Refused, 0))
+	}
+	if err := w.Flush(); err != nil {
+		return written(err)
+	}
+	var fields []field
+	for _, l := range r.Levels {
+		if failed := told(l.Quiet.Errors) + told(l.Attacked.Errors); failed != "" {
+			fields = append(fields, field{fmt.Sprintf("errors, %d", l.Attackers), failed})
+		}
+		if l.Flood.Failed > 0 {
+			fields = append(fields, field{fmt.Sprintf("flood, %d", l.Attackers), figure(l.Flood.Failed, 0) + "/s failed"})
+		}
+	}
+	books := fmt.Sprintf("in order: %d orders, %d entries", r.Books.Orders, r.Books.Entries)
+	if !r.Books.OK {
+		books = "NOT in order: " + r.Books.String()
+	}
+	fmt.Fprintln(p.stdout)
+	return p.printFields(append(fields, field{"books", books})...)
+}

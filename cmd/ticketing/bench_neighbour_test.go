@@ -1,0 +1,68 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/matryer/is"
+)
+
+// Each flood is measured at each number of attacking connections, against the quiet company alone: the one JSON value has
+// both, and their ratios. The books are verified, and nothing of the bench is left.
+func TestBenchNeighbour(t *testing.T) {
+	t.Parallel()
+	for i, flood := range []string{"read", "patch", "checkout", "unknown-keys"} {
+		t.Run(flood, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			sh, left := benchPlaces()[i%2].open(t) // In memory and on SQLite, by turns.
+			report := sh.object(short("--neighbour", flood)...)
+			is.Equal(report["neighbour"], flood)
+			levels := report["levels"].([]any)
+			for j, attackers := range []float64{16, 64, 400} {
+				level := levels[j].(map[string]any)
+				is.Equal(level["attackers"], attackers)
+				hasMembers(t, level, "p50Ratio", "p99Ratio", "refused")
+				for _, side := range []string{"quiet", "attacked"} {
+					is.True(level[side].(map[string]any)["calls"].(float64) > 0)
+				}
+				flooded := level["flood"].(map[string]any)
+				hasMembers(t, flooded, "answeredPerSecond", "refusedPerSecond")
+				is.Equal(flooded["failedPerSecond"], 0.0)
+			}
+			is.Equal(report["books"].(map[string]any)["ok"], true)
+			is.Equal(left(), nil)
+		})
+	}
+}
+
+// For a person it is a table that a terminal of 80 columns shows, with the medians of the runs.
+func TestBenchNeighbourForAPerson(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh, _ := benchPlaces()[0].open(t)
+	did := sh.run(short("--neighbour", "unknown-keys", "--runs", "2")...)
+	is.Equal(did.status, 0)
+	is.True(strings.Contains(did.stdout, "\nFLOOD  P50 MS  ATTACKED  RATIO"))
+	is.True(strings.Contains(did.stdout, "\n400 "))
+	is.True(strings.Contains(did.stdout, "books  in order: "))
+	for line := range strings.Lines(did.stdout) {
+		is.True(utf8.RuneCountInString(strings.TrimSpace(line)) <= 80)
+	}
+}
+
+// What a flood is not measured with is refused.
+func TestBenchNeighbourRefuses(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		"--neighbour noise", "--neighbour read --op quote", "--neighbour read --companies 2",
+		"--neighbour patch --processes 2", "--neighbour patch --ceiling",
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			sh, _ := benchPlaces()[0].open(t)
+			is.New(t).Equal(sh.run(short(strings.Fields(args)...)...).status, 1)
+		})
+	}
+}
