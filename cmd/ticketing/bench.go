@@ -135,9 +135,9 @@ func (c *benchCommand) check(p *program) error {
 		}
 	}
 	switch {
-	case c.Neighbour != "" && (c.Op != opCheckout || c.Processes > 1 || c.Companies > 1 || c.Ceiling):
+	case c.Neighbour != "" && (c.Op != opCheckout || c.Stale || c.Processes > 1 || c.Companies > 1 || c.Ceiling):
 		return badValue("--neighbour: is measured with checkouts of one company in one process: without --op, " +
-			"--companies, --processes and --ceiling")
+			"--companies, --processes, --stale and --ceiling")
 	case c.Processes > c.Clients:
 		return badValue("--processes: must not be more than --clients, which they share")
 	case c.Processes > 1 && p.Database == inMemory:

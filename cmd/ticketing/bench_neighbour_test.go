@@ -57,7 +57,7 @@ func TestBenchNeighbourRefuses(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"--neighbour noise", "--neighbour read --op quote", "--neighbour read --companies 2",
-		"--neighbour patch --processes 2", "--neighbour patch --ceiling",
+		"--neighbour patch --processes 2", "--neighbour patch --ceiling", "--neighbour read --stale",
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
