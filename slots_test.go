@@ -363,7 +363,7 @@ func TestPurposes(t *testing.T) {
 	is.Equal(c.store.purposes(), fmt.Sprint([]ticketing.Purpose{ticketing.PurposeBackground}))
 	_, err = c.SendWebhooks(ctx)
 	is.NoErr(err)
-	for _, purpose := range strings.Fields(strings.Trim(c.store.purposes(), "[]")) {
+	for purpose := range strings.FieldsSeq(strings.Trim(c.store.purposes(), "[]")) {
 		is.Equal(purpose, fmt.Sprint(int(ticketing.PurposeBackground)))
 	}
 	is.NoErr(c.Ready(ctx))
