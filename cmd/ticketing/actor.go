@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/user"
 	"strconv"
@@ -55,8 +57,8 @@ func namePart(said string, limit int) string {
 	return string(letters[:min(len(letters), limit)])
 }
 
-// systemUser is the operating system's name of a user, and "uid N" where it has none, as in many containers. It is not
-// user.Current, which believes $USER where a program is built without cgo.
+// systemUser is the operating system's name of a user, and "uid N" where it has none, as in many containers. /etc/passwd is
+// read first: built without cgo, package user believes $USER of a user who is not in it.
 func systemUser(uid int) string {
 	if uid < 0 { // Windows, where Current asks the system.
 		if current, err := user.Current(); err == nil {
@@ -64,11 +66,31 @@ func systemUser(uid int) string {
 		}
 		return "unknown user"
 	}
+	if file, err := os.Open("/etc/passwd"); err == nil {
+		defer func() { _ = file.Close() }()
+		if name := nameIn(file, uid); name != "" {
+			return name
+		}
+	}
 	id := strconv.Itoa(uid)
+	if !asksSystem {
+		return "uid " + id
+	}
 	if found, err := user.LookupId(id); err == nil && found.Username != "" {
 		return found.Username
 	}
 	return "uid " + id
+}
+
+// nameIn returns the name of a user in a file of the form of /etc/passwd, or nothing.
+func nameIn(passwd io.Reader, uid int) string {
+	lines := bufio.NewScanner(passwd)
+	for lines.Scan() {
+		if fields := strings.Split(lines.Text(), ":"); len(fields) > 2 && fields[2] == strconv.Itoa(uid) {
+			return fields[0]
+		}
+	}
+	return ""
 }
 
 // hostName is the operating system's name of the host, "" where it has none.

@@ -58,13 +58,17 @@ func TestEveryCommandTakesAnActor(t *testing.T) {
 	}
 }
 
-// A user without a name, as in containers, is told by their number.
+// A user without a name, as in containers, is a number.
 func TestUserWithoutAName(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	is.Equal(program.SystemUser(4242), "uid 4242")
 	is.Equal(program.SystemUser(0), "root")
 	is.Equal(program.ActorName("uid 1000", "3f2a", ""), "command line of uid 1000@3f2a")
+	passwd := "root:x:0:0:root:/root:/bin/bash\n\nbroken\nada:x:1000:1000:Ada:/home/ada:/bin/sh\n"
+	for uid, name := range map[int]string{0: "root", 1000: "ada", 1: "", 100: ""} {
+		is.Equal(program.NameIn(strings.NewReader(passwd), uid), name)
+	}
 }
 
 // What the operating system says fits into the log, on one line, and cannot be mistaken for a claim.

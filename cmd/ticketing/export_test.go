@@ -148,3 +148,6 @@ var ActorName = actorName
 
 // SystemUser is the operating system's name of a user id.
 var SystemUser = systemUser
+
+// NameIn is the name of a user id in a file of the form of /etc/passwd.
+var NameIn = nameIn
