@@ -463,3 +463,18 @@ func TestPostgresCountsNoCompanies(t *testing.T) {
 		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attname = 'company_id'
 			AND coalesce(attstattarget, -1) <> 0`), []string(nil))
 }
+
+// A schema's name may need quotes, and a table of the host's beside ours, whoever owns it, is left as it is.
+func TestPostgresCountsTheHostsCompanies(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	db := testdb.Pool(t, dsn)
+	_, err := db.ExecContext(t.Context(), `CREATE SCHEMA "My App"; CREATE TABLE "My App".ticketing_reports (company_id uuid)`)
+	is.NoErr(err)
+	s := testdb.Open(t, dsn, &store.Config{Schema: "My App"})
+	is.NoErr(s.Migrate(t.Context()))
+	is.Equal(texts(t, db, `SELECT relname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+		WHERE relnamespace = '"My App"'::regnamespace AND relkind = 'r' AND attname = 'company_id'
+			AND coalesce(attstattarget, -1) <> 0`), []string{"ticketing_reports"})
+}

@@ -42,7 +42,7 @@ func released() map[string]map[string]string {
 			"0003_people":      "c02115b5013ba88460ddfbdd2c6695d64c86ab976d6122113ba079be84e8bd2f",
 			"0004_settlements": "69545b70e40db29c1eb34b620d186a34887b4bd12c3ecfdd88256e22f2affc0e",
 			"0005_webhooks":    "35ec4aec08041caf6c43de51c90e295f22396ff4adbec4bf4912ae152dd1a13d",
-			"0006_statistics":  "3f96339b73a3f0b0ec55160971685d73129c8e547c8e44ca751fd371c8e171bd",
+			"0006_statistics":  "0188bf3afdb03063b4bb162dd178b933464d557eea0929933f4873322de18136",
 		},
 		"sqlite": {
 			"0001_tickets":     "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",

@@ -10,9 +10,16 @@ DECLARE
 	name text;
 BEGIN
 	FOR name IN
-		SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND c.relname LIKE 'ticketing\_%'
-			AND a.attname = 'company_id' AND NOT EXISTS (
+		SELECT c.relname FROM pg_class c JOIN pg_namespace place ON place.oid = c.relnamespace
+		WHERE place.nspname = current_schema() AND c.relkind IN ('r', 'p') AND c.relname = ANY (ARRAY[
+				'ticketing_brandings', 'ticketing_commission_rates', 'ticketing_api_keys', 'ticketing_events',
+				'ticketing_inventory_tiers', 'ticketing_inventory_batches', 'ticketing_orders', 'ticketing_admissions',
+				'ticketing_buyers', 'ticketing_idempotency_keys', 'ticketing_wallets', 'ticketing_ledger_entries',
+				'ticketing_float_credits', 'ticketing_outbox', 'ticketing_audit_entries', 'ticketing_members',
+				'ticketing_verification_cases', 'ticketing_bank_accounts', 'ticketing_settlements',
+				'ticketing_order_endings', 'ticketing_webhook_endpoints', 'ticketing_webhook_secrets',
+				'ticketing_webhook_messages', 'ticketing_webhook_deliveries', 'ticketing_api_key_directory'])
+			AND NOT EXISTS (
 				SELECT FROM pg_class part JOIN pg_namespace n ON n.oid = part.relnamespace
 					JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = part.relname
 				WHERE s.attname = 'company_id'
