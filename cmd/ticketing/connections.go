@@ -12,8 +12,8 @@ import (
 
 // connections bounds how many clients are connected at a time. At the bound the next one waits, accepted and not served,
 // until another ends; those after it wait in the backlog of the system. Connections that are kept alive between two
-// requests make room at once, the longest idle first, so that they never keep a new client out. All others end by the
-// server's time limits.
+// requests make room at once, the longest idle first, and then those that have sent nothing for silentPatience, so that
+// neither keeps a new client out. All others end by the server's time limits.
 type connections struct {
 	max    int // 0: any number
 	logger *slog.Logger
@@ -25,15 +25,27 @@ type connections struct {
 	waiting bool
 	logged  time.Time
 	idle    *deque.List // of net.Conn, the longest idle first
+	silent  *deque.List // of silentConn that have sent nothing yet, the oldest first
 	places  map[net.Conn]*deque.Element
 }
+
+// silentConn is a connection that has sent nothing since it was accepted.
+type silentConn struct {
+	net.Conn
+
+	since time.Time
+}
+
+// silentPatience is how long a connection that has sent nothing keeps its place when others want it.
+const silentPatience = time.Second
 
 // fullLogInterval is the least time between two warnings that there is no room.
 const fullLogInterval = time.Minute
 
 func newConnections(most int, logger *slog.Logger) *connections {
 	return &connections{
-		max: most, logger: logger, slots: make(chan struct{}, most), idle: deque.New(), places: map[net.Conn]*deque.Element{},
+		max: most, logger: logger, slots: make(chan struct{}, most), idle: deque.New(), silent: deque.New(),
+		places: map[net.Conn]*deque.Element{},
 	}
 }
 
@@ -60,10 +72,16 @@ func (c *connections) changed(connection net.Conn, state http.ConnState) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if place, ok := c.places[connection]; ok {
-		c.idle.Remove(place)
+		c.idle.Remove(place) // It is in one of the two.
+		c.silent.Remove(place)
 		delete(c.places, connection)
 	}
-	if state != http.StateIdle {
+	switch state {
+	case http.StateNew:
+		c.places[connection] = c.silent.PushBack(silentConn{connection, time.Now()})
+		return false
+	case http.StateIdle:
+	case http.StateActive, http.StateHijacked, http.StateClosed:
 		return false
 	}
 	if c.waiting {
@@ -80,12 +98,7 @@ func (c *connections) enter(closed <-chan struct{}) bool {
 		select {
 		case c.slots <- struct{}{}:
 		default:
-			if idle := c.makeRoom(); idle != nil {
-				_ = idle.Close()
-			}
-			select {
-			case c.slots <- struct{}{}:
-			case <-closed:
+			if !c.await(closed) {
 				return false
 			}
 		}
@@ -97,8 +110,27 @@ func (c *connections) enter(closed <-chan struct{}) bool {
 	return true
 }
 
-// makeRoom returns the connection that has been idle for the longest, or makes the next one that is idle end.
-func (c *connections) makeRoom() net.Conn {
+// await makes room until it has a slot, or reports that the listener was closed meanwhile.
+func (c *connections) await(closed <-chan struct{}) bool {
+	c.noRoom()
+	retry := time.NewTicker(silentPatience / 4)
+	defer retry.Stop()
+	for {
+		if ended := c.makeRoom(); ended != nil {
+			_ = ended.Close()
+		}
+		select {
+		case c.slots <- struct{}{}:
+			return true
+		case <-closed:
+			return false
+		case <-retry.C: // One that sends nothing may be old enough by now.
+		}
+	}
+}
+
+// noRoom counts a connection that found no room, and logs it at intervals.
+func (c *connections) noRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.full++
@@ -107,14 +139,27 @@ func (c *connections) makeRoom() net.Conn {
 		c.logger.WarnContext(context.Background(), "as many clients are connected as --max-connections allows: others wait",
 			"limit", c.max)
 	}
-	longest := c.idle.Front()
-	if longest == nil {
-		c.waiting = true
-		return nil
+}
+
+// makeRoom returns the connection that is to end: the one that has been idle for the longest, or the one that has sent
+// nothing for the longest. Where there is neither it makes the next one that is idle end.
+func (c *connections) makeRoom() net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if longest := c.idle.Front(); longest != nil {
+		connection, _ := c.idle.Remove(longest).(net.Conn)
+		delete(c.places, connection)
+		return connection
 	}
-	connection, _ := c.idle.Remove(longest).(net.Conn)
-	delete(c.places, connection)
-	return connection
+	if oldest := c.silent.Front(); oldest != nil {
+		if silent, _ := oldest.Value.(silentConn); time.Since(silent.since) >= silentPatience {
+			c.silent.Remove(oldest)
+			delete(c.places, silent.Conn)
+			return silent.Conn
+		}
+	}
+	c.waiting = true
+	return nil
 }
 
 func (c *connections) leave() {

@@ -59,6 +59,26 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	is.Equal(strings.Count(p.errors(), "as many clients are connected as --max-connections allows"), 1)
 }
 
+// Connections that send nothing keep nobody out: the oldest of them makes room, and no other one.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p, origin := newShell(t).with("TICKETING_DATABASE", "memory:").capped()
+	silent, second := dial(t, origin), dial(t, origin)
+	eventually(t, "both are connected", func() bool { return p.counts("ticketing_http_connections 2") })
+	third := dial(t, origin)
+	ask(t, third, prefix+"/events")
+	status, _ := answered(t, third)
+	is.Equal(status, http.StatusUnauthorized)
+	_, err := silent.Read(make([]byte, 1))
+	is.True(err != nil) // It ended, long before it would have by itself,
+	ask(t, second, prefix+"/events")
+	status, _ = answered(t, second)
+	is.Equal(status, http.StatusUnauthorized) // and the other one has its place.
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+}
+
 // While all connections are at work a new client waits, and is served when one of them has its answer. Health is served
 // all the same, and a drain does not wait for who waits.
 func TestConnectionsWaitForRoom(t *testing.T) {
