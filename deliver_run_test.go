@@ -516,6 +516,7 @@ func TestAPoisonousFactStopsNobody(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
+		shop.BooksAreBroken()
 		in := newInbox(shop.Clock.Now)
 		h := in.register(t, shop)
 		onCompany(t, shop, func(ctx context.Context, tx ticketing.Tx) error {

@@ -67,7 +67,7 @@ func TestExitStatus(t *testing.T) {
 		{"bad log format", "serve --log-format xml", 1, "INVALID_REQUEST", "--log-format: must be text or json"},
 		{"bad log level", "serve --log-level loud", 1, "INVALID_REQUEST", "--log-level: must be debug"},
 		{"memory has no yesterday", "company list --database memory:", 1, "INVALID_REQUEST", "demo, serve and bench only"},
-		{"unknown operation", "bench --op sell", 1, "INVALID_REQUEST", "--op: must be checkout, validate, quote, read or webhook"},
+		{"unknown operation", "bench --op sell", 1, "INVALID_REQUEST", "--op: must be checkout, validate, quote, read, order, orders, dispatch or webhook"},
 		{"bench without clients", "bench --clients 0", 1, "INVALID_REQUEST", "--clients: must be from 1 to 10000"},
 		{"bench of too many companies", "bench --companies 10001", 1, "INVALID_REQUEST", "--companies: must be from 1 to 10000"},
 		{"bench of too many admissions", "bench --qty 51", 1, "INVALID_REQUEST", "--qty: must be from 1 to 50"},
