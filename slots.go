@@ -36,6 +36,9 @@ type companySlots struct {
 // longPage is how many lines a long page has at least. It takes milliseconds of a processor to read and to render.
 const longPage = 250
 
+// longestRest is how long the turn of a long page rests at most after it.
+const longestRest = 500 * time.Millisecond
+
 func newCompanySlots(slots int) *companySlots {
 	config := slot.Config{Slots: slots, Queue: slotQueue, Patience: slotPatience}
 	c := &companySlots{slots: slot.New[uuid.UUID](config)}
@@ -67,7 +70,9 @@ func (s *Service) onOwnSlot(
 }
 
 // onPageSlot is onOwnSlot for a page of a list, of which run returns how many lines it has. A company whose pages are long
-// has its turn for each, which ends with the slot: of these a few are read and rendered at a time.
+// has its turn for each: of these a few are read and rendered at a time. While others wait for the turn it ends a while after
+// the slot, as long as the page took, so that a flood of long pages takes no more than half of the processors that it might.
+// Who reads one page after another is not held up.
 func (s *Service) onPageSlot(
 	ctx context.Context, operation string, companyID uuid.UUID, run func() (lines int, err error),
 ) error {
@@ -89,7 +94,14 @@ func (s *Service) onPageSlot(
 	if err != nil {
 		return s.refusedSlot(operation, err)
 	}
-	return s.onSlotAfter(ctx, operation, companyID, endTurn, paged)
+	began := machineTime()
+	return s.onSlotAfter(ctx, operation, companyID, func() {
+		if !s.slots.paging.Waits(companyID) {
+			endTurn()
+			return
+		}
+		time.AfterFunc(min(machineTime().Sub(began), longestRest), endTurn)
+	}, paged)
 }
 
 // onSlotAfter runs a call on a slot of its company. With the slot it gives back what was taken before.

@@ -318,8 +318,8 @@ func TestSlotsComeBack(t *testing.T) {
 	})
 }
 
-// A company whose pages are long has fewer of them read at a time than it has slots, so that it leaves processors to
-// others; its short calls pass them.
+// A company whose pages are long has fewer of them read at a time than it has slots, and while more wait the turn of
+// one rests for as long as it took, so that processors are left to others; its short calls pass them.
 func TestLongPagesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -330,6 +330,14 @@ func TestLongPagesTakeTurns(t *testing.T) {
 			c.shop.Sell(t, c.event.ID, "VIP", 50)
 		}
 		is.NoErr(c.list(t.Context())) // Of 250 lines.
+		const took = 100 * time.Millisecond
+		began, alone := time.Now(), c.store.holdNext(1)
+		c.begin(func() error { return c.list(t.Context()) })
+		time.Sleep(took)
+		alone()
+		c.open.Wait()
+		is.NoErr(c.list(t.Context()))
+		is.Equal(time.Since(began), took) // One after another, they wait for nothing.
 		release := c.store.holdNext(9)
 		for range 9 {
 			c.begin(func() error { return c.list(t.Context()) })
@@ -337,7 +345,17 @@ func TestLongPagesTakeTurns(t *testing.T) {
 		is.Equal(c.store.inside(), pagesAtATime())
 		c.begin(func() error { _, err := c.GetEvent(t.Context(), c.shop.Caller, c.event.ID); return err })
 		is.Equal(c.store.inside(), pagesAtATime()+1)
+		time.Sleep(took)
+		c.store.holdNoMore()
 		release()
+		next := c.store.holdNext(9)
+		time.Sleep(took - time.Millisecond)
+		synctest.Wait()
+		is.Equal(c.store.inside(), 0)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		is.Equal(c.store.inside(), pagesAtATime())
+		next()
 		c.open.Wait()
 		is.Equal(c.refusals(), nil)
 	})

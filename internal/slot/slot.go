@@ -133,6 +133,14 @@ func (s *Slots[K]) release(key K) {
 	}
 }
 
+// Waits reports whether a call of a key waits for a slot.
+func (s *Slots[K]) Waits(key K) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.keys[key]
+	return l != nil && l.waiting.Len() > 0
+}
+
 // Keys returns how many keys have a call under way.
 func (s *Slots[K]) Keys() int {
 	s.mu.Lock()
