@@ -101,9 +101,10 @@ func TestCommitWaitsForStandby(t *testing.T) {
 		is.True(time.Now().Before(late))
 		is.NoErr(db.QueryRowContext(t.Context(), "SELECT ("+waitsForStandby+") FROM pg_sleep(0.005)").Scan(&waits))
 		select {
-		case <-answered:
+		case err := <-answered:
 			// Its backend has not read the new setting yet; or, on a busy machine, a statement before the COMMIT took longer
 			// than the bound.
+			t.Log("begin again:", err)
 			waits = false
 			begin()
 		default:
