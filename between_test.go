@@ -3,6 +3,7 @@ package ticketing_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -225,6 +226,8 @@ func TestBankAccountsAreSetOneAfterTheOther(t *testing.T) {
 			})
 			return err
 		}))
-		is.Equal([]string{versions[0].Last4, versions[1].Last4}, []string{"1111", "2222"})
+		kept := []string{versions[0].Last4, versions[1].Last4}
+		slices.Sort(kept) // A transaction that runs again may come second.
+		is.Equal(kept, []string{"1111", "2222"})
 	})
 }
