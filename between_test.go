@@ -19,6 +19,8 @@ import (
 type betweenStore struct {
 	ticketing.Store
 
+	one bool // It runs each transaction once.
+
 	mu    sync.Mutex
 	other func()
 	ended chan struct{}
@@ -114,7 +116,7 @@ func onBetween(t *testing.T, test func(t *testing.T, store *betweenStore, shop *
 	for _, store := range stores() {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
-			between := &betweenStore{Store: store.Open(t)}
+			between := &betweenStore{Store: store.Open(t), one: store.Name != "rerun"}
 			test(t, between, ticketingtest.New(t, &ticketingtest.Config{Store: between}))
 		})
 	}
@@ -227,7 +229,9 @@ func TestBankAccountsAreSetOneAfterTheOther(t *testing.T) {
 			return err
 		}))
 		kept := []string{versions[0].Last4, versions[1].Last4}
-		slices.Sort(kept) // A transaction that runs again may come second.
+		if !store.one { // The one that ran again may have come second.
+			slices.Sort(kept)
+		}
 		is.Equal(kept, []string{"1111", "2222"})
 	})
 }

@@ -247,19 +247,22 @@ func deeds() []deed {
 		},
 		{
 			name: "price a tier anew",
-			do: func(ctx context.Context, o office, n int) error {
-				price := money.Amount(100_00 + n)
-				_, err := o.svc.UpdateInventory(ctx, o.caller, o.event, "VIP", ticketing.UpdateInventoryParams{
-					UnitPrice: &price, Currency: of("NGN"), IsFree: of(false),
-				})
-				return err
-			},
+			do:   func(ctx context.Context, o office, n int) error { return o.price(ctx, money.Amount(100_00+n)) },
 			made: func(ctx context.Context, o office, n int) (bool, error) {
 				tiers, err := o.svc.ListInventory(ctx, o.caller, o.event)
 				return err == nil && *tiers[0].UnitPrice == money.Amount(100_00+n), err
 			},
+			after: func(ctx context.Context, o office, _ int) error { return o.price(ctx, 100_00) }, // What others sell at.
 		},
 	})
+}
+
+// price sets what VIP costs.
+func (o office) price(ctx context.Context, amount money.Amount) error {
+	_, err := o.svc.UpdateInventory(ctx, o.caller, o.event, "VIP", ticketing.UpdateInventoryParams{
+		UnitPrice: &amount, Currency: of("NGN"), IsFree: of(false),
+	})
+	return err
 }
 
 var errHalfDone = errors.New("something is half done")
