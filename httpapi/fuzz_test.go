@@ -57,6 +57,7 @@ func FuzzRequestLine(f *testing.F) {
 		f.Add(e.method, httpapi.DefaultPrefix+at(e.path))
 	}
 	f.Add("DELETE", httpapi.DefaultPrefix+"/events/"+someID+"/inventory/%2F%00%FF|..")
+	f.Add("GeT", httpapi.DefaultPrefix+"/events")
 	f.Add("OPTIONS", "*")
 	f.Add("CONNECT", "example.com:443")
 	f.Add("GET", "http://example.com"+httpapi.DefaultPrefix+"/events?limit=1&cursor=%zz")

@@ -44,6 +44,12 @@ func TestAuditNamesWhoRanACommand(t *testing.T) {
 		is.True(strings.Contains(message, "--actor: must be 1 to 64 characters on one line"))
 	}
 	is.Equal(latest(), want)
+
+	demo := newShell(t)
+	is.Equal(demo.run("demo", "--once", "--addr", "127.0.0.1:0", "--actor", "Ada Obi").status, 0)
+	for _, act := range demo.array("audit", "list") {
+		is.Equal(act["actor"], want+", claimed: Ada Obi")
+	}
 }
 
 // Every command takes --actor, so that a script may give it to all.

@@ -27,27 +27,23 @@ func (f finality) unconfirmed() bool { return !f.Yes }
 
 // confirm asks the question of [program.confirm] and says that its answer is final.
 func (f finality) confirm(p *program, question func() (string, error)) error {
-	return p.confirm(f.Yes, final(question))
+	return p.confirm(f.Yes, func() (string, error) {
+		asked, err := question()
+		return asked + " This cannot be undone.", err
+	})
 }
 
 // A confirmer asks whether to go on.
 type confirmer func(p *program, question func() (string, error)) error
-
-func final(question func() (string, error)) func() (string, error) {
-	return func() (string, error) {
-		asked, err := question()
-		return asked + " This cannot be undone.", err
-	}
-}
 
 // courtesy is the flag of commands that ask on a terminal, and elsewhere go ahead.
 type courtesy struct {
 	Yes bool `help:"Do not ask for confirmation."`
 }
 
-// confirm is that of [finality].
+// confirm asks the question of [program.confirm].
 func (c courtesy) confirm(p *program, question func() (string, error)) error {
-	return p.confirm(c.Yes, final(question))
+	return p.confirm(c.Yes, question)
 }
 
 // unasked is the flag of commands that once asked: scripts still give it.

@@ -183,7 +183,7 @@ func TestQuestions(t *testing.T) {
 		"buyer erase":         {shop.companyID, `Erase the buyer "ada@example.com" of ` + company + "?" + final},
 		"webhook disable":     {endpoint, "Disable " + about + " and cancel what waits for it?" + final},
 		"webhook delete":      {endpoint, "Delete " + about + " and cancel what waits for it?" + final},
-		"webhook activate":    {endpoint, "Sign with the prepared secret what is delivered to " + about + "?" + final},
+		"webhook activate":    {endpoint, "Sign with the prepared secret what is delivered to " + about + "? The old one signs nothing new afterwards."},
 		"webhook replay":      {shop.companyID, "Deliver again what 0 deliveries of " + company + " were about?" + final},
 		"webhook trigger": {
 			shop.companyID,

@@ -171,11 +171,12 @@ func (c *connections) leave() {
 	}
 }
 
-// counts returns how many clients are connected, and how often one found no room.
-func (c *connections) counts() (open, full int) {
+// counts returns how many clients are connected, how many of them are between two requests, and how often one found no
+// room.
+func (c *connections) counts() (open, idle, full int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open, c.full
+	return c.open, c.idle.Len(), c.full
 }
 
 type countedListener struct {

@@ -42,10 +42,17 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		status, _ := answered(t, connection)
 		is.Equal(status, http.StatusUnauthorized)
 	}
+	idle := func(connections string) { // A server takes a connection for idle after its answer.
+		t.Helper()
+		eventually(t, connections+" are idle", func() bool { return p.counts("ticketing_http_connections_idle " + connections) })
+	}
 	first, second := dial(t, origin), dial(t, origin)
 	request(first)
+	idle("1")
 	request(second)
+	idle("2")
 	request(first)
+	idle("2")
 	is.True(p.counts("ticketing_http_connections 2", "ticketing_http_connections_max 2", "ticketing_http_connections_full_total 0"))
 	third := dial(t, origin)
 	request(third)

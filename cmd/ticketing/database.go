@@ -64,7 +64,12 @@ func (p *program) operateIn(
 	if err != nil {
 		return err
 	}
-	return do(svc, svc.As(ticketing.Staff(actorName(systemUser(os.Getuid()), hostName(), p.Actor.text))))
+	return do(svc, p.operator(svc))
+}
+
+// operator acts in the name of the command line.
+func (p *program) operator(svc *ticketing.Service) ticketing.Operator {
+	return svc.As(ticketing.Staff(actorName(systemUser(os.Getuid()), hostName(), p.Actor.text)))
 }
 
 // database is a database that was opened, and the secret keys that go with it.

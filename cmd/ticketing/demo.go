@@ -62,10 +62,10 @@ type stage struct {
 }
 
 func (c *demoCommand) Run(ctx context.Context, p *program) error {
-	return p.serve(ctx, &c.serving, func(ctx context.Context, opened *database) error {
+	return p.serve(ctx, &c.serving, false, func(ctx context.Context, opened *database) error {
 		return opened.migrate(ctx)
 	}, func(ctx context.Context, r *running) error {
-		set, err := setStage(ctx, r.svc)
+		set, err := setStage(ctx, r.svc, p.operator(r.svc))
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,7 @@ func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketin
 }
 
 // setStage makes the demo company, or finds it and gives it what it lacks by now.
-func setStage(ctx context.Context, svc *ticketing.Service) (stage, error) {
-	op := svc.As(ticketing.Staff("demo"))
+func setStage(ctx context.Context, svc *ticketing.Service, op ticketing.Operator) (stage, error) {
 	company, err := findDemoCompany(ctx, op)
 	if err != nil {
 		return stage{}, err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -11,10 +12,29 @@ import (
 	"time"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
 )
 
 // Run is the whole program, for tests in the place of its users.
 var Run = run
+
+// OpenOperator opens a database for the operator's plane, and returns what closes it.
+func OpenOperator(ctx context.Context, database, secretKey string) (ticketing.Operator, func() error, error) {
+	p := &program{flags: &flags{Database: database, SecretKey: secretKey}}
+	opened, err := p.open(ctx, &store.Config{})
+	if err != nil {
+		return ticketing.Operator{}, nil, err
+	}
+	err = opened.migrate(ctx)
+	if err != nil {
+		return ticketing.Operator{}, nil, errors.Join(err, opened.close())
+	}
+	svc, err := opened.service(ctx, &ticketing.Config{})
+	if err != nil {
+		return ticketing.Operator{}, nil, errors.Join(err, opened.close())
+	}
+	return p.operator(svc), opened.close, nil
+}
 
 // Tell tells an error as a command with --json does, and returns its exit status.
 func Tell(err error, database string, stderr io.Writer) int {

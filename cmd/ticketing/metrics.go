@@ -147,14 +147,17 @@ func (m *metrics) watchClients(clients *connections) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ticketing_http_connections", Help: "Clients that are connected now.",
-		}, func() float64 { open, _ := clients.counts(); return float64(open) }),
+		}, func() float64 { open, _, _ := clients.counts(); return float64(open) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "ticketing_http_connections_idle", Help: "Of them, those that are kept alive between two requests.",
+		}, func() float64 { _, idle, _ := clients.counts(); return float64(idle) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ticketing_http_connections_max", Help: "Clients that may be connected at a time; 0 is any number.",
 		}, func() float64 { return float64(clients.max) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "ticketing_http_connections_full_total",
 			Help: "Connections that found as many clients connected as may be.",
-		}, func() float64 { _, full := clients.counts(); return float64(full) }),
+		}, func() float64 { _, _, full := clients.counts(); return float64(full) }),
 	)
 }
 

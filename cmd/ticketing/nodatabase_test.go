@@ -98,6 +98,8 @@ func TestNoDatabaseInItsPlace(t *testing.T) {
 		sh := &shell{t: t, env: map[string]string{"TICKETING_DATABASE": "sqlite:" + at(path)}}
 		code, _ := sh.refusal("company", "list")
 		is.Equal(code, "NO_DATABASE")
+		code, _ = sh.refusal("serve", "--no-migrate", "--addr", "127.0.0.1:0")
+		is.Equal(code, "NOT_MIGRATED")
 	}
 	after, err := os.ReadDir(folder)
 	is.NoErr(err)

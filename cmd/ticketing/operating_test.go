@@ -160,8 +160,10 @@ func TestCompanyListIsWhole(t *testing.T) {
 	is := is.New(t)
 	sh := newShell(t)
 	const companies = 102 // A page holds 100.
+	op := sh.operator()
 	for i := range companies {
-		is.Equal(sh.run("company", "create", "--name", fmt.Sprintf("Company %d", i)).status, 0)
+		_, err := op.CreateCompany(t.Context(), fmt.Sprintf("Company %d", i))
+		is.NoErr(err)
 	}
 	listed := sh.array("company", "list")
 	is.Equal(len(listed), companies)

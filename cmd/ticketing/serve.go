@@ -79,7 +79,7 @@ func (g grouping) config() ticketing.Grouping {
 }
 
 func (c *serveCommand) Run(ctx context.Context, p *program) error {
-	return p.serve(ctx, &c.serving, func(ctx context.Context, opened *database) error {
+	return p.serve(ctx, &c.serving, c.NoMigrate, func(ctx context.Context, opened *database) error {
 		if !c.NoMigrate {
 			return opened.migrate(ctx)
 		}
@@ -128,10 +128,10 @@ const (
 	readyTimeout   = 2 * time.Second
 )
 
-// serve prepares the database, serves the public API while meanwhile runs, and drains when it returns or a signal
-// comes, which ends the context of meanwhile.
+// serve prepares the database, which may have to be there already, serves the public API while meanwhile runs, and drains
+// when it returns or a signal comes, which ends the context of meanwhile.
 func (p *program) serve(
-	ctx context.Context, s *serving, prepare func(context.Context, *database) error,
+	ctx context.Context, s *serving, mustExist bool, prepare func(context.Context, *database) error,
 	meanwhile func(context.Context, *running) error,
 ) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
@@ -158,7 +158,10 @@ func (p *program) serve(
 		}
 		defer func() { _ = operator.Close() }()
 	}
-	opened, err := p.open(ctx, &store.Config{Logger: logger, Connections: int(s.Connections)})
+	opened, err := p.open(ctx, &store.Config{Logger: logger, Connections: int(s.Connections), MustExist: mustExist})
+	if errors.Is(err, store.ErrNoDatabase) {
+		return errOutdated
+	}
 	if err != nil {
 		return err
 	}

@@ -292,7 +292,7 @@ func (*webhookActivate) Help() string {
 
 func (c *webhookActivate) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		err := c.asked(ctx, p, op, c.confirm, "Sign with the prepared secret what is delivered to %s?")
+		err := c.asked(ctx, p, op, c.confirm, "Sign with the prepared secret what is delivered to %s? The old one signs nothing new afterwards.")
 		if err != nil {
 			return ticketing.WebhookEndpoint{}, err
 		}

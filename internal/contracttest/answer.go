@@ -58,7 +58,7 @@ func (c *Contract) OperationOf(method, path string) (template, verb string) {
 			fits = parts[i] == sent[i] || strings.HasPrefix(parts[i], "{") && sent[i] != ""
 		}
 		verb := strings.ToLower(method)
-		if _, ok := item.(Node)[verb]; fits && ok && verb != method {
+		if _, ok := item.(Node)[verb]; fits && ok && strings.ToUpper(verb) == method { // Methods are case-sensitive (RFC 9110).
 			return template, verb
 		}
 	}

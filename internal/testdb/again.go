@@ -28,15 +28,15 @@ func Chosen(tb testing.TB) ticketing.Store {
 	return memory.New()
 }
 
-// Again runs the tests of this package once more, save those whose names match, on PostgreSQL and in a process of its
+// Again runs the tests of this package once more whose names match only, and not but, on PostgreSQL and in a process of its
 // own. Their harness opens what [Chosen] or [OnPostgres] tell it. A test that is skipped there fails: it has not held.
-func Again(t *testing.T, but string) {
+func Again(t *testing.T, only, but string) {
 	t.Helper()
 	if OnPostgres() {
 		return
 	}
 	pgtest.Database(t) // Where there is none, it is this test that is skipped.
-	args := []string{"-test.v", "-test.skip=" + but}
+	args := []string{"-test.v", "-test.run=" + only, "-test.skip=" + but}
 	if deadline, ok := t.Deadline(); ok {
 		// The process ends by itself, and tells where each test stood, before this one is ended.
 		args = append(args, "-test.timeout="+max(time.Until(deadline)*9/10, time.Second).String())
