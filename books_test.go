@@ -172,6 +172,7 @@ func TestBooksThatHoldEverythingAreInOrder(t *testing.T) {
 // than a portion holds, are read whole.
 func TestBooksOfAnyShapeAreReadWhole(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "books that one goroutine writes")
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		event := shop.Event(t).ID
@@ -651,9 +652,7 @@ func TestVerificationFindsRecordsOfNoCompany(t *testing.T) {
 // Books of any length are verified in the same memory: what lives after a collection is looked at on the way. No other
 // test runs beside this one, so that what lives is this verification's.
 func TestVerificationHoldsLittleMemory(t *testing.T) { //nolint:paralleltest // See above.
-	if race.Enabled {
-		t.Skip("the race detector leaves long books out: it needs memory itself")
-	}
+	race.Leave(t, "long books: it needs memory itself")
 	const most, movements = 4 << 20, 30_000 // Those alone would take twice as much.
 	is := is.New(t)
 	for _, store := range stores() {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
@@ -24,6 +25,7 @@ import (
 // of its own, no batches, no ledger, no transactions. The books are verified after every run.
 func TestServiceAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "operations that come one after the other")
 	for _, store := range stores() {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
@@ -73,6 +75,7 @@ func (s rereading) Snapshot(ctx context.Context, fn func(context.Context, ticket
 // The same where a store runs every transaction twice and keeps the second run: every outcome is assigned afresh.
 func TestServiceAgreesWithTheModelWhenTransactionsRunAgain(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "operations that come one after the other")
 	for _, store := range stores() {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()

@@ -36,9 +36,7 @@ func newBrowser(t *testing.T) browser {
 	if testing.Short() {
 		t.Skip("-short leaves the browser out")
 	}
-	if race.Enabled {
-		t.Skip("the race detector leaves the browser out: it sees the handlers in other tests")
-	}
+	race.Leave(t, "the browser: it sees the handlers in other tests")
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil {

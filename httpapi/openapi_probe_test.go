@@ -20,6 +20,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // probed are whole bodies, written without a look at the schemas.
@@ -147,6 +148,7 @@ func (k clerk) takes(t *testing.T, method, path string, with http.Header, body a
 // document does: neither knows a rule that the other lacks, but for what can only be said in words.
 func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "requests that come one after the other")
 	d, event, category := shopFloor(t)
 	k, c := newClerk(d), theContract(t)
 	values := probes(event, category)
@@ -260,6 +262,7 @@ func TestOpenAPIPricesAreTheServices(t *testing.T) {
 // Parameters are like bodies: the service takes in a path, a query and a header what the document does, and nothing else.
 func TestOpenAPIParametersAreTheServices(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "requests that come one after the other")
 	d, event, category := shopFloor(t)
 	k, c := newClerk(d), theContract(t)
 	cursor := d.call(t, "GET", "/events?limit=1", d.key, nil, "").text(t, "meta", "page", "nextCursor")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/contracttest"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // sender is an operation that reads a body.
@@ -85,6 +86,7 @@ func TestDocumentedRequestsAreTaken(t *testing.T) {
 // turn, and one that this test does not know how to break fails it.
 func TestViolationsOfTheDocumentAreRefused(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "requests that come one after the other")
 	d, event, category := shopFloor(t)
 	c := theContract(t)
 	for _, s := range senders(event) {

@@ -71,8 +71,8 @@ func TestBoundStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			suite := variant
-			if name == "pgx" && !race.Enabled {
-				suite = storetest.Run // No other test goes through it whole with this driver.
+			if name == "pgx" {
+				suite = whole // No other test goes through it whole with this driver.
 			}
 			suite(t, func(t *testing.T) ticketing.Store {
 				t.Helper()

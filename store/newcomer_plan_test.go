@@ -18,6 +18,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/store"
@@ -356,6 +357,7 @@ var lookThrough = regexp.MustCompile(strings.Join([]string{
 // given: no statement of the store reads rows to throw them away. A database of an earlier version has statistics of companies.
 func TestNewcomerPlans(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "plans")
 	const known = "SELECT fill(u(900000000), 1000000000, 3000, 300);"
 	const others = "SELECT fill(u(900000000 + n), 1000000000 + n * 1000000, 2, 1) FROM generate_series(1, 20) n;"
 	const thousand = "SELECT fill(u(900000000 + n), 1000000000 + n * 1000000, 4, 2) FROM generate_series(1, 1000) n;"

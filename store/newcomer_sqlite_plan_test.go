@@ -8,6 +8,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -16,6 +17,7 @@ import (
 // ANALYZE has the plans of those from before.
 func TestSQLitePlansUseTheWholeKey(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "plans")
 	is := is.New(t)
 	s := open(t, &store.Config{Readers: 1})
 	furnish(t, s, batchRecord(1, 0))

@@ -10,9 +10,7 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/floatgate/ticketing"
-	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
-	"github.com/floatgate/ticketing/store/storetest"
 )
 
 // Every table of a company can be sharded by it: in the partitioned variant all of them are, in eight parts, and what
@@ -53,9 +51,6 @@ func TestPartitionedRefusesKeyWithoutCompany(t *testing.T) {
 // The store keeps every promise of the contract on tables that are partitioned by company, too.
 func TestPartitionedStore(t *testing.T) {
 	t.Parallel()
-	suite := storetest.Run // Its keys are others.
-	if race.Enabled {
-		suite = variant
-	}
-	suite(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Partitioned(t) })
+	// Its keys are others.
+	whole(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Partitioned(t) })
 }

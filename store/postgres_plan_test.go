@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
@@ -91,6 +92,7 @@ ANALYZE;`
 // and however many a company has: whether the planner knows the tables or not.
 func TestPostgresFactPlans(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "plans")
 	for name, filling := range map[string]string{"known": crowd, "unknown": strings.TrimSuffix(crowd, "ANALYZE;")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,6 +154,7 @@ func TestPostgresFactPlans(t *testing.T) {
 // give a page of it, where the tables are large and the planner knows.
 func TestPostgresQueryPlans(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "plans")
 	is := is.New(t)
 	var said testdb.Statements
 	db := bun.NewDB(said.Pool(testdb.FreshDSN(t)), pgdialect.New())

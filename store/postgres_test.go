@@ -5,11 +5,10 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/testdb"
-	"github.com/floatgate/ticketing/store/storetest"
 )
 
 // The store keeps every promise of the contract on PostgreSQL, too.
 func TestPostgresStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Postgres(t) })
+	whole(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Postgres(t) })
 }

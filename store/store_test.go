@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/store/storetest"
 )
@@ -16,7 +17,17 @@ import (
 // The store keeps every promise of the contract.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) ticketing.Store { t.Helper(); return open(t, nil) })
+	whole(t, func(t *testing.T) ticketing.Store { t.Helper(); return open(t, nil) })
+}
+
+// whole runs all that a store promises, and under the race detector what is done beside others.
+func whole(t *testing.T, open func(t *testing.T) ticketing.Store) {
+	t.Helper()
+	if race.Enabled {
+		variant(t, open)
+		return
+	}
+	storetest.Run(t, open)
 }
 
 // variant runs over another way into a database, that another test has gone through whole, what may differ there.

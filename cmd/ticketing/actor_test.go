@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // Who acts is in the audit log by the operating system's word for user and host, whatever the shell says; what the person
@@ -55,6 +56,7 @@ func TestAuditNamesWhoRanACommand(t *testing.T) {
 // Every command takes --actor, so that a script may give it to all.
 func TestEveryCommandTakesAnActor(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	commands, err := program.Commands()
 	is.NoErr(err)

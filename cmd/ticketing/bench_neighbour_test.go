@@ -16,7 +16,7 @@ func TestBenchNeighbour(t *testing.T) {
 		t.Run(flood, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			sh, left := benchPlaces()[i%2].open(t) // By turns.
+			sh, left := everyBenchPlace()[i%2].open(t) // By turns.
 			report := sh.object(short("--neighbour", flood)...)
 			is.Equal(report["neighbour"], flood)
 			levels := report["levels"].([]any)

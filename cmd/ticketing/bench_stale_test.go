@@ -10,7 +10,7 @@ import (
 // Two companies are measured beside each other, whatever is done, with their ratio, and nothing of the bench is left.
 func TestBenchStale(t *testing.T) {
 	t.Parallel()
-	for _, place := range benchPlaces() {
+	for _, place := range everyBenchPlace() {
 		t.Run(place.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // terminal is both ends of a pseudo-terminal: what a person types, and what the program reads.
@@ -56,6 +57,7 @@ func (s *shell) typed(text string, args ...string) outcome {
 // What cannot be undone is asked about on a terminal, unless --yes is there. Anything but yes does nothing.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	const endOfInput = "\x04"
 	for _, test := range []struct {
 		name   string

@@ -11,12 +11,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/client"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // A server that is killed in the middle of a load leaves a clean ledger, every order that was acknowledged, and no key
 // that cannot be tried again.
 func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "servers that are killed: those that stop by themselves run under it")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
@@ -53,6 +54,7 @@ func (s *shell) files() string {
 // A bundle is verified by whoever has it and the public key: no database, no secret.
 func TestLedgerBundle(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.funded(2)

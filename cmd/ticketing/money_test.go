@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 const (
@@ -22,6 +24,7 @@ func (s *shell) bank(company string) map[string]any {
 // Earnings are paid out by commands alone, and each prints at least the members that scripts rely on.
 func TestSettlementCommands(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop() // It has sold one ticket: 125.00 of commission.
@@ -65,6 +68,7 @@ func TestSettlementCommands(t *testing.T) {
 // An order is found by its buyer, shown, refunded or cancelled by commands.
 func TestOrderCommands(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -110,6 +114,7 @@ func TestOrderCommands(t *testing.T) {
 // No output and no error of a command, in the wrong place as it may have been typed, shows an account number.
 func TestCommandsShowNoAccountNumber(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // makers are the commands that make a database, or need none.
@@ -53,6 +54,7 @@ var calls = map[string]string{
 // new command has to decide.
 func TestMistypedPathIsNoNewDatabase(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	commands, err := program.Commands()
 	is.NoErr(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
@@ -18,6 +19,7 @@ const all = "COMPANY:event:read,COMPANY:event:manage,COMPANY:inventory:read,COMP
 // scripts rely on.
 func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	verification := func(company map[string]any) map[string]any {

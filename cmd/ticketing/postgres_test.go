@@ -21,6 +21,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -136,6 +137,7 @@ func TestDistributeWithoutCitus(t *testing.T) {
 // scripts, and without the password, a word of SQL or a word of a driver.
 func TestPostgresThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	// The server must read it as whoever it runs as.
 	hba, err := os.CreateTemp("", "ticketing-hba-*") //nolint:usetesting // The folder of a test is closed to others.

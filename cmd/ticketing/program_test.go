@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 const nobody = "e4ae5fd6-4d3c-4e3a-8a9a-6d8d0e6c0a11"
@@ -18,6 +20,7 @@ const nobody = "e4ae5fd6-4d3c-4e3a-8a9a-6d8d0e6c0a11"
 // are told on standard error alone, as JSON where that was asked for.
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	sh := newShell(t)
 	for _, test := range []struct {
 		name   string

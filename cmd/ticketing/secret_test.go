@@ -12,6 +12,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -141,6 +142,7 @@ func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 // signing with it and rotates it.
 func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.object("company", "create", "--name", "Lagos Live")["id"].(string)

@@ -17,6 +17,7 @@ import (
 	"github.com/floatgate/ticketing/client"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -46,6 +47,7 @@ func (s *shell) settled(company string, number int) (deliveries []map[string]any
 // need be, with the same ids and the same body.
 func TestKilledServerLosesNoWebhook(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "servers that are killed: those that stop by themselves run under it")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID

@@ -14,6 +14,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/webhook"
 )
 
@@ -22,6 +23,7 @@ import (
 // forged.
 func TestAuditorsWalkThrough(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	told := newShell(t).walk(t.TempDir(), "<!-- smoke books -->")
 	for _, said := range []string{"the kobo was found", "the cut was found"} {
@@ -33,6 +35,7 @@ func TestAuditorsWalkThrough(t *testing.T) {
 // secret, with a receiver that has the secrets which the commands print, and a developer's local one.
 func TestWebhooksWalkThrough(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	folder := t.TempDir()
 	accepted, local := make(chan webhook.Delivery, 100), make(chan string, 100)

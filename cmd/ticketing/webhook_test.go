@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ticketingtest"
 	"github.com/floatgate/ticketing/webhook"
 )
@@ -49,6 +50,7 @@ func roots(t *testing.T, of *ticketingtest.Webhooks) string {
 // it is made, and never again.
 func TestWebhookEndpointCommands(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -116,6 +118,7 @@ func TestWebhookEndpointCommands(t *testing.T) {
 // A company has ten endpoints at most, and one that is deleted makes room.
 func TestTenWebhookEndpoints(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -159,6 +162,7 @@ func TestPrivateWebhookAddressIsWarnedOf(t *testing.T) {
 // An address that only this machine or its network knows is refused, unless a developer allows it with every command.
 func TestPrivateWebhookAddressNeedsTheFlag(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -222,6 +226,7 @@ func TestWebhookOutputForPeople(t *testing.T) {
 // good, or was delivered, is replayed: with another delivery, of the same event, with the same body.
 func TestDeliveriesAndReplay(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
