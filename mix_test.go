@@ -145,6 +145,7 @@ func mixedOperations() map[string]operationOf {
 		"checkout":            hand.checkout,
 		"checkout more":       hand.checkout,
 		"checkout most":       hand.checkout,
+		"checkouts at once":   hand.checkouts,
 		"refund":              hand.refund,
 		"refund again":        hand.refund,
 		"cancel order":        hand.cancelOrder,
@@ -389,6 +390,39 @@ func (h hand) checkout(ctx context.Context) error {
 		keepIn(h, &h.admissions, mixedAdmission{mixedEvent{e.company, order.EventID}, line.AdmissionID})
 	}
 	return nil
+}
+
+// checkouts are several of one tier at the same time, which share transactions where nobody's is bound.
+func (h hand) checkouts(ctx context.Context) error {
+	if h.within {
+		return h.checkout(ctx)
+	}
+	const buyers = 4
+	e, _ := pickFrom(h, "event", &h.events)
+	caller, tier := h.caller(e.company), h.tier()
+	if _, err := h.svc.CreateInventory(ctx, caller, e.id, h.key(), ticketingtest.InventoryParams(tier, 1_00, buyers)); err != nil {
+		return err
+	}
+	quote, err := h.svc.Quote(ctx, caller, ticketing.QuoteParams{
+		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: tier, Quantity: 1}},
+	})
+	if err != nil {
+		return err
+	}
+	errs := make([]error, buyers)
+	var all sync.WaitGroup
+	for n := range buyers {
+		key := fmt.Sprintf("mix-key-%06d", h.next())
+		all.Go(func() {
+			order, err := h.svc.Checkout(ctx, caller, key, ticketingtest.Basket(e.id, tier, quote.Lines[0].UnitPrice, 1))
+			if err == nil {
+				keepIn(h, &h.orders, order.ID)
+			}
+			errs[n] = ofTheContract(err)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 func (h hand) refund(ctx context.Context) error {

@@ -44,8 +44,8 @@ type desk struct {
 	broken bool
 }
 
-// storesFor are the stores that a test runs on. They are memory, SQLite and PostgreSQL. One test in three runs on the
-// partitioned tables as well, and every other row of a table on those instead of the plain ones, unless tests search
+// storesFor are the stores that a test runs on. They are memory, SQLite and PostgreSQL. One test in six runs on the
+// partitioned tables as well, and one row in four of a table on those instead of the plain ones, unless tests search
 // everywhere. Under the race detector a row, in which nobody acts beside the test, runs in memory: what stores do at once
 // is seen by whole tests.
 func storesFor(t *testing.T) []testdb.Store {
@@ -54,13 +54,12 @@ func storesFor(t *testing.T) []testdb.Store {
 	if race.Enabled && row {
 		return stores()[:1]
 	}
-	left := ""
+	left := "partitioned"
 	switch {
-	case search.Everywhere():
-	case row:
-		left = []string{"postgres", "partitioned"}[search.Turn(t.Name(), 2)]
-	case search.Turn(t.Name(), 3) != 0:
-		left = "partitioned"
+	case search.Everywhere(), !row && search.Turn(t.Name(), 6) == 0:
+		left = ""
+	case row && search.Turn(t.Name(), 4) == 0:
+		left = "postgres"
 	}
 	return slices.DeleteFunc(stores(), func(store testdb.Store) bool { return store.Name == left })
 }
