@@ -101,7 +101,7 @@ func Example_hostTransaction() {
 	}
 	check(db.RunInTx(ctx, nil, book))
 	check(db.RunInTx(ctx, nil, book)) // Again, as after an answer that was lost: one trip, one order.
-	svc.Wake()                        // Facts of the sale are told now.
+	svc.Wake()                        // Publish the facts of the sale now.
 
 	trips, err := db.NewSelect().Table("trips").Count(ctx)
 	check(err)

@@ -17,7 +17,7 @@ type benchCommand struct {
 	Companies  count     `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
 	Qty        count     `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
 	Duration   span      `default:"10s" help:"How long a run measures each way." placeholder:"TIME"`
-	Runs       count     `default:"1" help:"Runs, of whose figures the medians are told." placeholder:"N"`
+	Runs       count     `default:"1" help:"How many runs; the figures are their medians." placeholder:"N"`
 	HTTP       bool      `help:"Through the HTTP layer, over TCP connections that are kept alive, instead of calling the library." name:"http"`
 	Preload    count     `default:"1000" help:"Orders of two admissions that are there before anything is measured." placeholder:"N"`
 	Processes  count     `default:"1" help:"Server processes that share the clients." placeholder:"N"`

@@ -52,7 +52,7 @@ func TestOnPostgres(t *testing.T) {
 		"TestEveryCommandDecides|TestFinalCommandsAreRefused|TestServerEndsWithItsContext$)"
 	only := ""
 	if race.Enabled { // Commands, one after the other, have run on SQLite.
-		only = "Server|Programs|Processes|AtOnce|Overload|Restart|Drain|Killed|Delivers|Webhooks$|Listen|Readiness|DatabaseIsLost"
+		only = "Server|Programs|Processes|AtOnce|Overload|Restart|Drain|Delivers|Webhooks$|Listen|Readiness|DatabaseIsLost"
 	}
 	testdb.Again(t, only, but)
 }
@@ -67,15 +67,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		}
 		<-time.NewTimer(pause).C
 	}
-}
-
-// operator acts on the shell's database in this process, which is quicker than a command for each of many acts.
-func (s *shell) operator() ticketing.Operator {
-	s.t.Helper()
-	op, closed, err := program.OpenOperator(s.t.Context(), s.env["TICKETING_DATABASE"], s.env["TICKETING_SECRET_KEY"])
-	must(s.t, err)
-	s.t.Cleanup(func() { must(s.t, closed()) })
-	return op
 }
 
 // soon is a context that ends with the patience of tests.
@@ -94,6 +85,15 @@ type shell struct {
 	t   *testing.T
 	dir string
 	env map[string]string
+}
+
+// operator acts on the shell's database in this process, which is quicker than a command for each of many acts.
+func (s *shell) operator() ticketing.Operator {
+	s.t.Helper()
+	op, closed, err := program.OpenOperator(s.t.Context(), s.env["TICKETING_DATABASE"], s.env["TICKETING_SECRET_KEY"])
+	must(s.t, err)
+	s.t.Cleanup(func() { must(s.t, closed()) })
+	return op
 }
 
 // newShell is a shell whose database is there: on PostgreSQL with its tables, which takes longer than most tests to make.

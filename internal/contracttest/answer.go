@@ -49,6 +49,9 @@ func (c *Contract) OperationOf(method, path string) (template, verb string) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
+	if method != strings.ToUpper(method) { // Methods are case-sensitive (RFC 9110).
+		return "", ""
+	}
 	path, _, _ = strings.Cut(path, "?")
 	sent := strings.Split(path, "/")
 	for template, item := range c.At("paths") {
@@ -58,7 +61,7 @@ func (c *Contract) OperationOf(method, path string) (template, verb string) {
 			fits = parts[i] == sent[i] || strings.HasPrefix(parts[i], "{") && sent[i] != ""
 		}
 		verb := strings.ToLower(method)
-		if _, ok := item.(Node)[verb]; fits && ok && strings.ToUpper(verb) == method { // Methods are case-sensitive (RFC 9110).
+		if _, ok := item.(Node)[verb]; fits && ok {
 			return template, verb
 		}
 	}
