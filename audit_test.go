@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
@@ -371,6 +372,7 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 // however it fails.
 func TestNothingPrivateIsTold(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "what one goroutine does")
 	onDesks(t, func(t *testing.T, d *desk) {
 		is := is.New(t)
 		var told strings.Builder

@@ -14,6 +14,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/faultproxy"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -152,6 +153,7 @@ func everyStatement(t *testing.T, s *scissors, at cut, call func(n int) error, c
 // again.
 func TestCheckoutCutAnywhere(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "changes that are cut one after the other")
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		event := shop.Event(t)
@@ -230,6 +232,7 @@ func TestGroupCutAnywhere(t *testing.T) {
 // A validation that is cut anywhere is one validation.
 func TestValidationCutAnywhere(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "changes that are cut one after the other")
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		event := shop.Event(t)
@@ -262,6 +265,7 @@ func TestValidationCutAnywhere(t *testing.T) {
 // A key look-up and a read that are cut anywhere are made again.
 func TestReadCutAnywhere(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "changes that are cut one after the other")
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 10)
@@ -292,6 +296,7 @@ func TestReadCutAnywhere(t *testing.T) {
 // anywhere else it is made once, and nothing is ever half done.
 func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "changes that are cut one after the other")
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		o := openOffice(t, shop)

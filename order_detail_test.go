@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -46,6 +47,7 @@ func TestOrderDetailTellsWhatWasScanned(t *testing.T) {
 // Orders are found by buyer, event and status, newest first and in pages; none is of another company.
 func TestOrdersAreFoundByBuyer(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "what one goroutine does")
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		one, two := shop.Event(t), shop.Event(t)

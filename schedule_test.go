@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -210,6 +211,7 @@ func TestWhichEventsEndByThemselves(t *testing.T) {
 // EndEvents works off any number, the events of every company.
 func TestEndEventsEndsAllThatAreDue(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "what one goroutine does")
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		const events = 250 // More than are read at a time.

@@ -15,8 +15,12 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// Partitions is in how many parts a table is partitioned.
-const Partitions = 8
+// Partitions is in how many parts a table is partitioned, and few in how many where it is a rule of the service that is
+// tested, and no plan: a connection and a statement take time for each part.
+const (
+	Partitions = 8
+	few        = 2
+)
 
 // Shared are the tables without a company, and the one that finds it: a distributed engine keeps a copy of them on each
 // node.
@@ -43,29 +47,31 @@ func Partitioned(tb testing.TB) Confined {
 	return Confined{Open(tb, PartitionedDSN(tb), nil)}
 }
 
-// PartitionedDSN is like [DSN], with such tables.
+// PartitionedDSN is like [DSN], with such tables, in few parts.
 func PartitionedDSN(tb testing.TB) string {
 	tb.Helper()
-	return pgtest.Reuse(tb, "partitioned", partition, empty)
+	return pgtest.Reuse(tb, "partitioned in few", partition(few), empty)
 }
 
 // FreshPartitionedDSN is like [FreshDSN], with such tables.
 func FreshPartitionedDSN(tb testing.TB) string {
 	tb.Helper()
-	return pgtest.Copy(tb, "partitioned", partition)
+	return pgtest.Copy(tb, "partitioned", partition(Partitions))
 }
 
-func partition(tb testing.TB, dsn string) {
-	tb.Helper()
-	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
-	defer func() { _ = db.Close() }()
-	steps, err := store.Migrations("postgres")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, step := range steps {
-		if _, err := db.ExecContext(tb.Context(), "BEGIN;"+Partition(step.SQL)+"COMMIT"); err != nil {
+func partition(parts int) func(tb testing.TB, dsn string) {
+	return func(tb testing.TB, dsn string) {
+		tb.Helper()
+		db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+		defer func() { _ = db.Close() }()
+		steps, err := store.Migrations("postgres")
+		if err != nil {
 			tb.Fatal(err)
+		}
+		for _, step := range steps {
+			if _, err := db.ExecContext(tb.Context(), "BEGIN;"+partitionInto(parts, step.SQL)+"COMMIT"); err != nil {
+				tb.Fatal(err)
+			}
 		}
 	}
 }
@@ -73,9 +79,11 @@ func partition(tb testing.TB, dsn string) {
 // Partition turns a migration for PostgreSQL into one where the tables of companies are hash-partitioned by the
 // company. PostgreSQL refuses it if a key does not contain the company, which is the rule a distributed engine sets.
 // The parts lie in schemas of their own under the names of their tables, so that every constraint keeps its name.
-func Partition(migration string) string {
+func Partition(migration string) string { return partitionInto(Partitions, migration) }
+
+func partitionInto(parts int, migration string) string {
 	var schemas strings.Builder
-	for part := range Partitions {
+	for part := range parts {
 		fmt.Fprintf(&schemas, "CREATE SCHEMA IF NOT EXISTS part_%d;\n", part)
 	}
 	table := regexp.MustCompile(`(?s)CREATE TABLE (\w+) \(\n.*?\n\)( WITH \([^)]*\))?;\n`)
@@ -91,9 +99,9 @@ func Partition(migration string) string {
 		}
 		var made strings.Builder
 		fmt.Fprintf(&made, "%s PARTITION BY HASH (%s);\n", strings.TrimSuffix(create, options+";\n"), by)
-		for part := range Partitions {
+		for part := range parts {
 			fmt.Fprintf(&made, "CREATE TABLE part_%d.%s PARTITION OF %s FOR VALUES WITH (MODULUS %d, REMAINDER %d)%s;\n",
-				part, name, name, Partitions, part, options)
+				part, name, name, parts, part, options)
 		}
 		return made.String()
 	})
