@@ -1,34 +1,43 @@
 package ticketing
 
 import (
+	"context"
 	"sync"
 
 	"github.com/google/uuid"
 )
 
-// recentLimit is how many ids are remembered at least, and half of how many at most.
+// recentLimit is how many values are remembered at least, and half of how many at most.
 const recentLimit = 10_000
 
-// recentIDs are ids of which something was found lately: keys that authenticated, companies with long pages. They say how
-// a call travels, and nothing of what is true: that is looked up each time. The older half is forgotten when the newer
-// one is full.
-type recentIDs struct {
+// recent remembers what was found lately. The older half is forgotten when the newer one is full.
+type recent[K comparable, V any] struct {
 	mu           sync.RWMutex
-	newer, older map[uuid.UUID]struct{}
+	newer, older map[K]V
 }
 
-func (r *recentIDs) has(id uuid.UUID) bool {
+// recentIDs are ids of which something was found lately: keys that authenticated, companies with long pages. They say how
+// a call travels, and nothing of what is true: that is looked up each time.
+type recentIDs = recent[uuid.UUID, struct{}]
+
+func (r *recent[K, V]) get(key K) (value V, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	_, newer := r.newer[id]
-	_, older := r.older[id]
-	return newer || older
+	if value, ok = r.newer[key]; !ok {
+		value, ok = r.older[key]
+	}
+	return value, ok
 }
 
-// add remembers an id, and one of the older half for longer.
-func (r *recentIDs) add(id uuid.UUID) {
+func (r *recent[K, V]) has(key K) bool {
+	_, ok := r.get(key)
+	return ok
+}
+
+// add remembers a value, and one of the older half for longer.
+func (r *recent[K, V]) add(key K, value V) {
 	r.mu.RLock()
-	_, newer := r.newer[id]
+	_, newer := r.newer[key]
 	r.mu.RUnlock()
 	if newer {
 		return
@@ -36,18 +45,56 @@ func (r *recentIDs) add(id uuid.UUID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.newer == nil || len(r.newer) >= recentLimit {
-		r.newer, r.older = make(map[uuid.UUID]struct{}), r.newer
+		r.newer, r.older = make(map[K]V), r.newer
 	}
-	r.newer[id] = struct{}{}
+	r.newer[key] = value
 }
 
-// forget drops an id.
-func (r *recentIDs) forget(id uuid.UUID) {
-	if !r.has(id) {
+// forget drops a key.
+func (r *recent[K, V]) forget(key K) {
+	if !r.has(key) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.newer, id)
-	delete(r.older, id)
+	delete(r.newer, key)
+	delete(r.older, key)
+}
+
+// rateCache remembers entries of commission schedules, which never change and whose ids are never given again.
+type rateCache = recent[RateRef, RateRecord]
+
+// cachedRates reads the entries of commission schedules from memory where it can: every order that is read names one.
+type cachedRates struct {
+	ReadTx
+
+	cache *rateCache
+}
+
+// Rates reads what the cache does not have.
+func (c cachedRates) Rates(ctx context.Context, refs []RateRef) ([]RateRecord, error) {
+	rates := make([]RateRecord, len(refs))
+	var missing []RateRef
+	var places []int
+	for i, ref := range refs {
+		rate, ok := c.cache.get(ref)
+		if !ok {
+			missing, places = append(missing, ref), append(places, i)
+		}
+		rates[i] = rate
+	}
+	if len(missing) == 0 {
+		return rates, nil
+	}
+	found, err := c.ReadTx.Rates(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	for i, rate := range found {
+		rates[places[i]] = rate
+		if rate.ID != uuid.Nil {
+			c.cache.add(missing[i], rate)
+		}
+	}
+	return rates, nil
 }

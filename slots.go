@@ -81,7 +81,7 @@ func (s *Service) onPageSlot(
 		switch {
 		case s.slots == nil || err != nil:
 		case lines >= longPage:
-			s.slots.long.add(companyID)
+			s.slots.long.add(companyID, struct{}{})
 		default:
 			s.slots.long.forget(companyID)
 		}

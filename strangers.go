@@ -59,7 +59,7 @@ func (s *Service) amongStrangers(
 	if recent {
 		caller, err = authenticate(ctx)
 		if !errors.Is(err, errAuthenticationFailed) {
-			s.strangers.recent.add(id)
+			s.strangers.recent.add(id, struct{}{})
 			return caller, err
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Service) amongStrangers(
 	caller, err = authenticate(ctx)
 	genuine = !errors.Is(err, errAuthenticationFailed)
 	if err == nil {
-		s.strangers.recent.add(id)
+		s.strangers.recent.add(id, struct{}{})
 	}
 	return caller, err
 }

@@ -113,7 +113,9 @@ func (s *Service) read(
 	ctx context.Context, operation string, caller Caller, fn func(context.Context, ReadTx) error,
 ) error {
 	ctx, end := s.observe(ctx, operation)
-	err := s.onOwnSlot(ctx, operation, caller.companyID, false, func() error { return s.store.View(ctx, fn) })
+	err := s.onOwnSlot(ctx, operation, caller.companyID, false, func() error {
+		return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error { return fn(ctx, cachedRates{tx, &s.rates}) })
+	})
 	end(err)
 	return err
 }
@@ -125,7 +127,7 @@ func (s *Service) readPage(
 	ctx, end := s.observe(ctx, operation)
 	err := s.onPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
 		err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) (err error) {
-			lines, err = fn(ctx, tx)
+			lines, err = fn(ctx, cachedRates{tx, &s.rates})
 			return err
 		})
 		return lines, err

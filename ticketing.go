@@ -86,6 +86,7 @@ type Service struct {
 	bound      bool  // to a transaction of the host's
 	slots      *companySlots
 	strangers  *strangers
+	rates      rateCache
 	refusals   refusals
 
 	onQueueFull func(operation string)
