@@ -28,8 +28,8 @@ type Grouping struct {
 	Lanes int
 	// Calls bounds a group. Defaults to 64. At most 1000.
 	Calls int
-	// Queue is how many calls of an operation may wait. One more is refused at once with [ErrBusy]. Defaults to 4096. At most
-	// 1,000,000.
+	// Queue is how many calls of an operation may wait. Of one more, the company with the most calls that wait has its
+	// newest refused with [ErrBusy]. Defaults to 4096. At most 1,000,000.
 	Queue int
 	// ByCompany confines a group to one company, for databases that keep companies in different places. A store that
 	// knows that it needs this asks for it by itself.
@@ -205,11 +205,11 @@ func inGroup[T any](ctx context.Context, lanes *lanes[T], key uuid.UUID, weight 
 // Drain waits for the groups that are under way, some of whose callers may have left, and refuses new calls with
 // [ErrBusy] from then on. A host calls it between the end of its server and the closing of its database.
 func (s *Service) Drain(ctx context.Context) error {
+	defer s.refusals.flush()
 	for _, drain := range s.drains {
 		if err := drain(ctx); err != nil {
 			return fmt.Errorf("ticketing: drain: %w", err)
 		}
 	}
-	s.refusals.flush()
 	return nil
 }

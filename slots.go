@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,9 +30,18 @@ type companySlots struct {
 	slots *slot.Slots[uuid.UUID]
 	// closing is the turn of those that close a gate, and paging that of long pages.
 	closing, paging *slot.Slots[uuid.UUID]
-	// long are the companies whose last page was a long one: their next page takes a turn.
-	long recentIDs
+	// long are the lists of which a company had a long page lately: their next pages take a turn, this many short ones.
+	long recent[pagedList, *atomic.Int32]
 }
+
+// pagedList is a list of a company's, by the operation that pages it.
+type pagedList struct {
+	company   uuid.UUID
+	operation string
+}
+
+// shortPages is how many short pages of a list follow on a long one until its pages are taken for short.
+const shortPages = 8
 
 // longPage is how many lines a long page has at least. It takes milliseconds of a processor to read and to render.
 const longPage = 250
@@ -69,39 +79,61 @@ func (s *Service) onOwnSlot(
 	return s.onSlotAfter(ctx, operation, companyID, func() {}, run)
 }
 
-// onPageSlot is onOwnSlot for a page of a list, of which run returns how many lines it has. A company whose pages are long
-// has its turn for each: of these a few are read and rendered at a time. While others wait for the turn it ends a while after
+// onPageSlot is onOwnSlot for a page of a list, of which run returns how many lines it has. A list whose pages are long has
+// its turn for each: of these a few are read and rendered at a time. While others wait for the turn it ends a while after
 // the slot, as long as the page took, so that a flood of long pages takes no more than half of the processors that it might.
 // Who reads one page after another is not held up.
 func (s *Service) onPageSlot(
 	ctx context.Context, operation string, companyID uuid.UUID, run func() (lines int, err error),
 ) error {
+	if s.slots == nil {
+		return s.onOwnSlot(ctx, operation, companyID, false, func() error { _, err := run(); return err })
+	}
+	list := pagedList{companyID, operation}
+	var began time.Time
 	paged := func() error {
+		began = machineTime()
 		lines, err := run()
-		switch {
-		case s.slots == nil || err != nil:
-		case lines >= longPage:
-			s.slots.long.add(companyID, struct{}{})
-		default:
-			s.slots.long.forget(companyID)
+		if err == nil {
+			s.slots.had(list, lines)
 		}
 		return err
 	}
-	if s.slots == nil || !s.slots.long.has(companyID) {
+	if !s.slots.isLong(list) {
 		return s.onOwnSlot(ctx, operation, companyID, false, paged)
 	}
 	endTurn, err := s.slots.paging.Take(ctx, companyID)
 	if err != nil {
 		return s.refusedSlot(operation, err)
 	}
-	began := machineTime()
 	return s.onSlotAfter(ctx, operation, companyID, func() {
-		if !s.slots.paging.Waits(companyID) {
+		if began.IsZero() || !s.slots.paging.Waits(companyID) {
 			endTurn()
 			return
 		}
 		time.AfterFunc(min(machineTime().Sub(began), longestRest), endTurn)
 	}, paged)
+}
+
+// isLong reports whether the next page of a list is taken for a long one.
+func (c *companySlots) isLong(list pagedList) bool {
+	left, ok := c.long.get(list)
+	return ok && left.Load() > 0
+}
+
+// had keeps how long a page of a list was.
+func (c *companySlots) had(list pagedList, lines int) {
+	left, ok := c.long.get(list)
+	switch {
+	case lines >= longPage:
+		if !ok {
+			left = new(atomic.Int32)
+		}
+		left.Store(shortPages)
+		c.long.add(list, left)
+	case ok && left.Add(-1) <= 0:
+		c.long.forget(list)
+	}
 }
 
 // onSlotAfter runs a call on a slot of its company. With the slot it gives back what was taken before.

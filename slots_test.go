@@ -318,8 +318,9 @@ func TestSlotsComeBack(t *testing.T) {
 	})
 }
 
-// A company whose pages are long has fewer of them read at a time than it has slots, and while more wait the turn of
-// one rests for as long as it took, so that processors are left to others; its short calls pass them.
+// Of a list whose pages are long fewer are read at a time than there are slots, whatever short pages are between them, and
+// while more wait the turn of one rests for as long as it took, so that processors are left to others; short calls pass
+// them.
 func TestLongPagesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -338,6 +339,13 @@ func TestLongPagesTakeTurns(t *testing.T) {
 		c.open.Wait()
 		is.NoErr(c.list(t.Context()))
 		is.Equal(time.Since(began), took) // One after another, they wait for nothing.
+		// Short pages between them, of this list and of another, change nothing.
+		for range 3 {
+			_, err := c.ListOrders(t.Context(), c.shop.Caller, ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: 1}})
+			is.NoErr(err)
+			_, err = c.ListEvents(t.Context(), c.shop.Caller, ticketing.EventFilter{})
+			is.NoErr(err)
+		}
 		release := c.store.holdNext(9)
 		for range 9 {
 			c.begin(func() error { return c.list(t.Context()) })

@@ -171,7 +171,8 @@ type Config struct {
 	// quotes, changes and creation of events and inventory, and whatever [Config.Grouping] leaves out. They take a slot
 	// before they take a connection, so that one company's calls leave connections and processors to the others. A call
 	// that finds none waits for up to 2 seconds, and beyond 1,000 such calls of its company it is refused at once: that is
-	// [ErrBusy]. Defaults to 4. At most 1000.
+	// [ErrBusy]. A change of an event or tier, and a page of a list whose pages are long, has waited as long for its turn
+	// before. Defaults to 4. At most 1000.
 	//
 	// An [Operator] takes no slots, so that staff get through to a company that floods the service, and neither does
 	// a service that is bound to a transaction: the connection is the host's.

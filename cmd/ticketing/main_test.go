@@ -52,6 +52,7 @@ func TestOnPostgres(t *testing.T) {
 		"TestEveryCommandDecides|TestFinalCommandsAreRefused|TestServerEndsWithItsContext$)"
 	only := ""
 	if race.Enabled { // Commands, one after the other, have run on SQLite.
+		but += "|^TestKilled"
 		only = "Server|Programs|Processes|AtOnce|Overload|Restart|Drain|Delivers|Webhooks$|Listen|Readiness|DatabaseIsLost"
 	}
 	testdb.Again(t, only, but)
