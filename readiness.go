@@ -16,8 +16,10 @@ const (
 
 // awaitReady returns nil when [Service.Ready] does or the context ends. While the database cannot be reached or is busy it
 // tries again, after a wait with up to half of jitter, so that processes that lost one database do not return to it at
-// once. Any other failure is one that waiting does not end.
+// once. Any other failure is one that waiting does not end, unless the service was ready before: what failed since then
+// may come back, as it may an hour later.
 func (s *Service) awaitReady(ctx context.Context) error {
+	wasReady := s.secrets.passed.Load()
 	for wait := firstReadyWait; ; wait = min(2*wait, lastReadyWait) {
 		err := s.Ready(ctx)
 		switch {
@@ -25,7 +27,7 @@ func (s *Service) awaitReady(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // It is the end of the context.
-		case !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrBusy):
+		case !wasReady && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrBusy):
 			return err
 		}
 		again := wait - rand.N(wait/2) //nolint:gosec // No secret.

@@ -101,6 +101,41 @@ func TestRunTriesAgainAtItsOwnTimes(t *testing.T) {
 	}
 }
 
+// Once the service was ready, Run waits for whatever fails after that: a server that listens does not end because somebody
+// changed the tables in that moment.
+func TestRunWaitsAfterItWasReady(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		on := &brokenStore{Store: memory.New()}
+		svc, err := ticketing.New(on, &ticketing.Config{SecretKeys: [][]byte{secretKey('k')}, Clock: time.Now})
+		is.NoErr(err)
+		is.NoErr(svc.Ready(t.Context()))
+		on.broken = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		is.NoErr(svc.Run(ctx))
+		is.True(ctx.Err() != nil) // It ran until then.
+		is.True(on.tries > 10)
+	})
+}
+
+// brokenStore is a store whose tables somebody changes.
+type brokenStore struct {
+	ticketing.Store
+
+	broken bool
+	tries  int
+}
+
+func (s *brokenStore) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+	if s.broken {
+		s.tries++
+		return errors.New("no such table")
+	}
+	return s.Store.View(ctx, fn)
+}
+
 // What waiting does not end is an error of Run at once.
 func TestRunFailsAtOnce(t *testing.T) {
 	t.Parallel()

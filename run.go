@@ -26,9 +26,9 @@ const (
 // processes on one database share the work.
 //
 // A database that cannot be reached or is busy ([ErrUnavailable], [ErrBusy]) is waited for, at the start as at any time
-// after it, and that is logged. Before the context ends Run returns only what waiting does not end: any other failure of
-// [Service.Ready] at the start, such as [ErrSecretKeys] or a database that is not migrated, and at once an error where the
-// service is bound to a transaction ([Service.WithStore]).
+// after it, and that is logged. Before the context ends Run returns only what waiting does not end: where the
+// service was never ready, any other failure of [Service.Ready], such as [ErrSecretKeys] or a database that is not migrated,
+// and at once an error where the service is bound to a transaction ([Service.WithStore]).
 func (s *Service) Run(ctx context.Context) error {
 	if s.bound {
 		return errBoundRun
