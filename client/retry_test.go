@@ -17,6 +17,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -53,6 +54,7 @@ func kinds(event ticketing.Event) map[string]func(context.Context, *client.Clien
 // have been done.
 func TestWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "calls that one client makes one after the other")
 	const always, safely, never = "read quote keyed patch delete", "read quote keyed", ""
 	const doubtful, plain = true, false
 	for name, test := range map[string]struct {

@@ -5,11 +5,14 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // Two companies are measured beside each other, whatever is done, with their ratio, and nothing of the bench is left.
 func TestBenchStale(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "what one bench does after the other")
 	for _, place := range everyBenchPlace() {
 		t.Run(place.name, func(t *testing.T) {
 			t.Parallel()
