@@ -1,7 +1,6 @@
 package ticketing
 
 import (
-	"context"
 	"sync"
 
 	"github.com/google/uuid"
@@ -16,8 +15,8 @@ type recent[K comparable, V any] struct {
 	newer, older map[K]V
 }
 
-// recentIDs are ids of which something was found lately: keys that authenticated, companies with long pages. They say how
-// a call travels, and nothing of what is true: that is looked up each time.
+// recentIDs are ids of which something was found lately: keys that authenticated. They say how a call travels, and
+// nothing of what is true: that is looked up each time.
 type recentIDs = recent[uuid.UUID, struct{}]
 
 func (r *recent[K, V]) get(key K) (value V, ok bool) {
@@ -59,42 +58,4 @@ func (r *recent[K, V]) forget(key K) {
 	defer r.mu.Unlock()
 	delete(r.newer, key)
 	delete(r.older, key)
-}
-
-// rateCache remembers entries of commission schedules, which never change and whose ids are never given again.
-type rateCache = recent[RateRef, RateRecord]
-
-// cachedRates reads the entries of commission schedules from memory where it can: every order that is read names one.
-type cachedRates struct {
-	ReadTx
-
-	cache *rateCache
-}
-
-// Rates reads what the cache does not have.
-func (c cachedRates) Rates(ctx context.Context, refs []RateRef) ([]RateRecord, error) {
-	rates := make([]RateRecord, len(refs))
-	var missing []RateRef
-	var places []int
-	for i, ref := range refs {
-		rate, ok := c.cache.get(ref)
-		if !ok {
-			missing, places = append(missing, ref), append(places, i)
-		}
-		rates[i] = rate
-	}
-	if len(missing) == 0 {
-		return rates, nil
-	}
-	found, err := c.ReadTx.Rates(ctx, missing)
-	if err != nil {
-		return nil, err
-	}
-	for i, rate := range found {
-		rates[places[i]] = rate
-		if rate.ID != uuid.Nil {
-			c.cache.add(missing[i], rate)
-		}
-	}
-	return rates, nil
 }

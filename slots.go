@@ -87,7 +87,8 @@ func (s *Service) onPageSlot(
 	ctx context.Context, operation string, companyID uuid.UUID, run func() (lines int, err error),
 ) error {
 	if s.slots == nil {
-		return s.onOwnSlot(ctx, operation, companyID, false, func() error { _, err := run(); return err })
+		_, err := run()
+		return err
 	}
 	list := pagedList{companyID, operation}
 	var began time.Time

@@ -466,7 +466,7 @@ func TestPostgresCountsNoCompanies(t *testing.T) {
 			AND coalesce(attstattarget, -1) <> 0`), []string(nil))
 }
 
-// A schema's name may need quotes, and a table of the host's beside ours, whoever owns it, is left as it is.
+// A schema's name may need quotes, and a table of the host's beside ours is left as it is.
 func TestPostgresCountsTheHostsCompanies(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -13,7 +13,7 @@ import (
 func TestBenchStale(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one bench does after the other")
-	for _, place := range everyBenchPlace() {
+	for _, place := range benchPlaces() {
 		t.Run(place.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)

@@ -243,7 +243,7 @@ func TestBenchForAPerson(t *testing.T) {
 func TestBenchProcesses(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "benches of several processes: those of one run under it")
-	for _, place := range everyBenchPlace()[1:] {
+	for _, place := range benchPlaces()[1:] {
 		for _, args := range []string{"--op checkout", "--op validate", "--op checkout --http"} {
 			t.Run(place.name+" "+args, func(t *testing.T) {
 				t.Parallel()
