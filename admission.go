@@ -5,19 +5,22 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// ValidationOutcome is what the gate is told (section 2.8).
+// ValidationOutcome is the result of a validation at the gate (section 2.8).
 type ValidationOutcome string
 
-// The outcomes of a validation.
+// The outcomes of a validation. A gate lets the holder in on ADMITTED only: ALREADY_VALIDATED means that an earlier
+// scan admitted somebody with this ticket.
 const (
 	OutcomeAdmitted         ValidationOutcome = "ADMITTED"
 	OutcomeAlreadyValidated ValidationOutcome = "ALREADY_VALIDATED"
 )
 
-// TicketValidation is the answer at the gate. For ALREADY_VALIDATED its id, location and time are those of the
-// original validation.
+// TicketValidation is the result of [Service.ValidateAdmission]. For ALREADY_VALIDATED its id, location and time are
+// those of the original validation.
 type TicketValidation struct {
 	ID          uuid.UUID         `json:"id"`
 	Object      string            `json:"object"` // "ticket_validation"
@@ -30,7 +33,7 @@ type TicketValidation struct {
 	ValidatedAt Time              `json:"validatedAt"`
 }
 
-// Ticket is what the admission was sold as.
+// Ticket describes the admission as it was sold. Its branding is that of the order, not the company's current one.
 type Ticket struct {
 	Title    string   `json:"title"`
 	Tier     string   `json:"tier"`
@@ -42,29 +45,39 @@ type ValidateParams struct {
 	Location string // at most 200 characters; blank means none
 }
 
+// maxLocation is the limit of a validation's location in characters (section 8).
 const maxLocation = 200
 
-// opValidate scopes the idempotency keys of validations.
+// opValidate scopes the idempotency keys of validations. Spent keys keep it forever, so it never changes.
 const opValidate = "admissions.validate"
 
+// errAdmissionNotFound covers an unknown admission and one of another event or company, which look the same to a caller
+// (section 7). errAdmissionVoided does not apply to an admission that was validated before its order ended.
 var (
 	errAdmissionNotFound = notFound("The admission")
 	errAdmissionVoided   = conflict("The order of the admission is cancelled or refunded.")
 )
 
 // ValidateAdmission admits the holder of a ticket, once (section 4.9). It needs COMPANY:ticket:validate and an
-// idempotency key: one for all transport retries of one gate action, a new one for a new scan. A later scan is
-// ALREADY_VALIDATED with the original's id, location and time. The event's status does not matter.
+// idempotency key. Use one key for all transport retries of one gate action, and a new key for a new scan. A later scan
+// is ALREADY_VALIDATED with the id, location and time of the original. The event's status does not matter, since people
+// stand at the gate.
 //
-// Errors: IDEMPOTENCY_KEY_REQUIRED, INVALID_REQUEST, CONFLICT for the key, NOT_FOUND (an admission of another event or
-// not sold, too), CONFLICT where the order is cancelled or refunded.
+// Validation does not need a current company verification (section 7, rule 6). Concurrent scans of one ticket admit
+// once, also in different processes.
+//
+// Errors: IDEMPOTENCY_KEY_REQUIRED, INVALID_REQUEST, CONFLICT for the key, NOT_FOUND (also for an admission of another
+// event and for one that is not sold), CONFLICT where the order is cancelled or refunded and the ticket was never
+// validated.
 func (s *Service) ValidateAdmission(
 	ctx context.Context, caller Caller, eventID, admissionID uuid.UUID, key string, params ValidateParams,
 ) (TicketValidation, error) {
-	return do(ctx, s, s.scans, caller, key, scan{EventID: eventID, AdmissionID: admissionID, Params: params},
+	return runKeyed(ctx, s, s.scans, caller, key, scan{EventID: eventID, AdmissionID: admissionID, Params: params},
 		normaliseScan)
 }
 
+// newScans returns the operation that validates admissions. Each validation counts as one towards its group, and no
+// weight limits a group.
 func newScans(s *Service, g Grouping) *operation[scan, TicketValidation] {
 	op := &operation[scan, TicketValidation]{
 		name: opValidate, grant: GrantTicketValidate, apply: s.scanAdmissions, replay: recallScans,
@@ -72,32 +85,41 @@ func newScans(s *Service, g Grouping) *operation[scan, TicketValidation] {
 	return op.grouped(s, g, 0, func(scan) int { return 1 })
 }
 
-// scan is the input of a validation.
+// scan is the input of a validation. Its idempotency digest covers both ids, so a key that is used for another event or
+// admission is CONFLICT. See inputDigest before renaming a field.
 type scan struct {
 	EventID     uuid.UUID
 	AdmissionID uuid.UUID
 	Params      ValidateParams
 }
 
+// normaliseScan trims the location, so that white space does not change the idempotency digest.
 func normaliseScan(v *violations, in scan) scan {
-	in.Params.Location = text(v, "location", in.Params.Location, maxLocation, false)
+	in.Params.Location = trimmedText(v, "location", in.Params.Location, maxLocation, false)
 	return in
 }
 
+// scanCall is a validation on its way through the pipeline.
 type scanCall = call[scan, TicketValidation]
 
-// scanAdmissions decides scans in the order they came. The lock of an admission makes its first scan the only one.
-func (s *Service) scanAdmissions(ctx context.Context, tx Tx, at time.Time, calls []*scanCall) error {
-	refs := make([]AdmissionRef, len(calls))
+// scanAdmissions decides validations in the order they arrived. It locks every admission before it reads its state, so
+// the first validation of an admission is the only one that admits.
+//
+// An admission that is already validated stays ALREADY_VALIDATED after its order is cancelled or refunded: only a first
+// validation fails for a voided admission. The time of a validation is never before the confirmation of its order, even
+// if the clock was set back.
+func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time, calls []*scanCall) error {
+	refs := make([]driver.AdmissionRef, len(calls))
 	for i, c := range calls {
-		refs[i] = AdmissionRef{CompanyID: c.company.ID, ID: c.params.AdmissionID}
+		refs[i] = driver.AdmissionRef{CompanyID: c.company.ID, ID: c.params.AdmissionID}
 	}
 	refs = distinct(refs)
 	locked, err := tx.LockAdmissions(ctx, refs)
 	if err != nil {
 		return err
 	}
-	scanned := make(map[AdmissionRef]*AdmissionRecord, len(refs))
+	// Calls for one admission share its record, so that a later one in the group finds it validated.
+	scanned := make(map[driver.AdmissionRef]*driver.Admission, len(refs))
 	for i, ref := range refs {
 		scanned[ref] = &locked[i]
 	}
@@ -105,15 +127,16 @@ func (s *Service) scanAdmissions(ctx context.Context, tx Tx, at time.Time, calls
 	if err != nil {
 		return err
 	}
-	var admitted []AdmissionRecord
-	var facts []FactRecord
+	var admitted []driver.Admission
+	var facts []driver.Fact
 	for _, c := range calls {
-		a := scanned[AdmissionRef{CompanyID: c.company.ID, ID: c.params.AdmissionID}]
+		a := scanned[driver.AdmissionRef{CompanyID: c.company.ID, ID: c.params.AdmissionID}]
 		outcome := OutcomeAlreadyValidated
 		switch {
 		case a.ID == uuid.Nil || a.EventID != c.params.EventID:
 			c.err = errAdmissionNotFound
 			continue
+		// Validated before, also by an earlier call of this group.
 		case a.ValidationID != uuid.Nil:
 		case a.Voided:
 			c.err = errAdmissionVoided
@@ -121,12 +144,12 @@ func (s *Service) scanAdmissions(ctx context.Context, tx Tx, at time.Time, calls
 		default:
 			outcome = OutcomeAdmitted
 			a.ValidationID, a.Location = s.newID(), c.params.Params.Location
-			a.ValidatedAt = later(at, tickets.orders[a.orderRef()].ConfirmedAt)
+			a.ValidatedAt = later(at, tickets.orders[a.OrderRef()].ConfirmedAt)
 			admitted = append(admitted, *a)
 			facts = append(facts, s.fact(c.company, a.ValidatedAt, FactTicketValidated, a.ID))
 		}
 		c.result = tickets.validation(*a, outcome)
-		c.record = ResultRecord{Outcome: string(outcome), Subject: a.ID}
+		c.record = driver.IdempotencyResult{Outcome: string(outcome), Subject: a.ID}
 	}
 	if len(admitted) == 0 {
 		return nil
@@ -137,11 +160,12 @@ func (s *Service) scanAdmissions(ctx context.Context, tx Tx, at time.Time, calls
 	return tx.AppendFacts(ctx, facts)
 }
 
-// recallScans renders spent keys from their admissions: an admission is validated once, and that never changes.
-func recallScans(ctx context.Context, tx ReadTx, calls []*scanCall) error {
-	refs := make([]AdmissionRef, len(calls))
+// recallScans restores the results of spent keys from their admissions. It needs no stored result: an admission is
+// validated once, and its validation never changes.
+func recallScans(ctx context.Context, tx driver.ReadTx, calls []*scanCall) error {
+	refs := make([]driver.AdmissionRef, len(calls))
 	for i, c := range calls {
-		refs[i] = AdmissionRef{CompanyID: c.ref.CompanyID, ID: c.earlier.Subject}
+		refs[i] = driver.AdmissionRef{CompanyID: c.ref.CompanyID, ID: c.earlier.Subject}
 	}
 	found, err := tx.Admissions(ctx, refs)
 	if err != nil {
@@ -151,24 +175,27 @@ func recallScans(ctx context.Context, tx ReadTx, calls []*scanCall) error {
 	if err != nil {
 		return err
 	}
+	// The records are in the order of the references.
 	for i, c := range calls {
 		c.result = tickets.validation(found[i], ValidationOutcome(c.earlier.Outcome))
 	}
 	return nil
 }
 
-// tickets are the orders of admissions, and the branding that each was sold under.
+// tickets holds the orders of some admissions and the branding that each was sold under.
 type tickets struct {
-	orders    map[OrderRef]OrderRecord
-	brandings map[BrandingRef]BrandingRecord
+	orders    map[driver.OrderRef]driver.Order
+	brandings map[driver.BrandingRef]driver.Branding
 }
 
-func readTickets(ctx context.Context, tx ReadTx, admissions []AdmissionRecord) (tickets, error) {
-	read := tickets{orders: map[OrderRef]OrderRecord{}}
-	var refs []OrderRef
+// readTickets reads the orders and the branding versions of the admissions. It ignores zero records. Neither the
+// identity nor the branding version of an order changes, so the reads need no lock.
+func readTickets(ctx context.Context, tx driver.ReadTx, admissions []driver.Admission) (tickets, error) {
+	read := tickets{orders: map[driver.OrderRef]driver.Order{}}
+	var refs []driver.OrderRef
 	for _, a := range admissions {
 		if a.ID != uuid.Nil {
-			refs = append(refs, a.orderRef())
+			refs = append(refs, a.OrderRef())
 		}
 	}
 	if len(refs) == 0 {
@@ -179,24 +206,24 @@ func readTickets(ctx context.Context, tx ReadTx, admissions []AdmissionRecord) (
 	if err != nil {
 		return read, err
 	}
-	looks := make([]BrandingRef, len(orders))
+	looks := make([]driver.BrandingRef, len(orders))
 	for i, o := range orders {
 		read.orders[refs[i]] = o
-		looks[i] = BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
+		looks[i] = driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
 	}
 	read.brandings, err = findBrandings(ctx, tx, distinct(looks))
 	return read, err
 }
 
-func (a AdmissionRecord) orderRef() OrderRef { return OrderRef{CompanyID: a.CompanyID, ID: a.OrderID} }
-
-// validation is what the gate is told.
-func (t tickets) validation(a AdmissionRecord, outcome ValidationOutcome) TicketValidation {
-	look := BrandingRef{CompanyID: a.CompanyID, Version: t.orders[a.orderRef()].Branding}
+// validation returns what the contract shows of a validated admission (section 2.8).
+//
+// An outcome of ALREADY_VALIDATED has the same id, location and time as the first validation had.
+func (t tickets) validation(a driver.Admission, outcome ValidationOutcome) TicketValidation {
+	look := driver.BrandingRef{CompanyID: a.CompanyID, Version: t.orders[a.OrderRef()].Branding}
 	return TicketValidation{
 		ID: a.ValidationID, Object: "ticket_validation", Outcome: outcome, AdmissionID: a.ID, EventID: a.EventID,
 		OrderID: a.OrderID, Location: optional(a.Location),
-		Ticket:      Ticket{Title: a.Title, Tier: a.Tier, Branding: t.brandings[look].branding()},
-		ValidatedAt: Time{a.ValidatedAt},
+		Ticket:      Ticket{Title: a.Title, Tier: a.Tier, Branding: showBranding(t.brandings[look])},
+		ValidatedAt: Time{Time: a.ValidatedAt},
 	}
 }

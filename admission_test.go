@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// sold is an event and an order of two admissions of it.
+// sold creates an event and sells an order of two of its admissions.
 func sold(t testing.TB, shop *ticketingtest.Shop) (ticketing.Event, ticketing.Order) {
 	t.Helper()
 	event := shop.Event(t)
@@ -20,8 +20,9 @@ func sold(t testing.TB, shop *ticketingtest.Shop) (ticketing.Event, ticketing.Or
 	return event, shop.Sell(t, event.ID, "VIP", 2)
 }
 
-// Sections 2.8 and 3.4: the first scan admits; a later one under a new key answers ALREADY_VALIDATED with the
-// original's id, location and time, and that answer is kept for that key; each key answers the same again.
+// TestValidationAdmitsOnce checks Sections 2.8 and 3.4. The first scan admits. A later scan under a new key returns
+// ALREADY_VALIDATED with the original's id, location and time, and that result is kept for its key. A replay of either
+// key returns the same result.
 func TestValidationAdmitsOnce(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -53,7 +54,7 @@ func TestValidationAdmitsOnce(t *testing.T) {
 		is.Equal(scan(two, "South gate"), second)
 		is.Equal(holdings(t, shop).Facts, before.Facts+1) // One ticket.validated, for the first.
 
-		// The other admission of the order is on its own.
+		// The other admission of the order is validated independently.
 		other, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, order.Lines[1].AdmissionID, shop.Key(),
 			ticketing.ValidateParams{Location: " "})
 		is.NoErr(err)
@@ -63,7 +64,8 @@ func TestValidationAdmitsOnce(t *testing.T) {
 	})
 }
 
-// Section 4.11: a key is good for one admission, event and location.
+// TestValidationKeysAreForOneInput checks Section 4.11: an idempotency key is valid for one admission, event and
+// location.
 func TestValidationKeysAreForOneInput(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -89,7 +91,8 @@ func TestValidationKeysAreForOneInput(t *testing.T) {
 	})
 }
 
-// An admission that is unsold, unknown, or of another event or company is 404, and spends no key.
+// TestValidationOfWhatIsNotThere checks that an admission that is unsold, unknown, or of another event or company is
+// 404 and does not use up the key.
 func TestValidationOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -105,7 +108,7 @@ func TestValidationOfWhatIsNotThere(t *testing.T) {
 			{uuid.New(), order.Lines[0].AdmissionID},
 			{foreignEvent.ID, foreign.Lines[0].AdmissionID},
 			{event.ID, foreign.Lines[0].AdmissionID},
-			{event.ID, order.Lines[0].ID}, // The id of a line is none of an admission.
+			{event.ID, order.Lines[0].ID}, // The id of a line is not the id of an admission.
 		} {
 			_, err := shop.ValidateAdmission(t.Context(), shop.Caller, of[0], of[1], key, ticketing.ValidateParams{})
 			is.Equal(code(err), ticketing.CodeNotFound)
@@ -116,7 +119,7 @@ func TestValidationOfWhatIsNotThere(t *testing.T) {
 	})
 }
 
-// Section 8: 200 characters of location.
+// TestValidationLocationHasBounds checks Section 8: a location has at most 200 characters.
 func TestValidationLocationHasBounds(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -132,7 +135,8 @@ func TestValidationLocationHasBounds(t *testing.T) {
 	})
 }
 
-// The event's status does not matter, nor does the company's verification: people stand at the gate.
+// TestValidationAtTheGateOfAnyEvent checks that validation depends neither on the event's status nor on the company's
+// verification: ticket holders are already at the gate.
 func TestValidationAtTheGateOfAnyEvent(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, shop *ticketingtest.Shop, event ticketing.Event) error{
@@ -165,7 +169,8 @@ func TestValidationAtTheGateOfAnyEvent(t *testing.T) {
 	}
 }
 
-// An admission whose order was voided is 409; a replay and ALREADY_VALIDATED still answer.
+// TestValidationOfAVoidedAdmission checks that the validation of an admission whose order was voided is 409. A replay
+// and an ALREADY_VALIDATED still succeed.
 func TestValidationOfAVoidedAdmission(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -192,7 +197,8 @@ func TestValidationOfAVoidedAdmission(t *testing.T) {
 	})
 }
 
-// Of scans of one admission at once, one admits, and all tell of it.
+// TestScansAtOnceAdmitOnce checks that one of several concurrent scans of an admission admits, and that all return the
+// same validation.
 func TestScansAtOnceAdmitOnce(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

@@ -8,83 +8,41 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// APIKeyStatus is whether a key still opens anything.
-type APIKeyStatus string
+// APIKeyStatus is the status of an API key. Only an active key authenticates.
+type APIKeyStatus = driver.APIKeyStatus
 
-// The statuses of an API key.
+// The statuses of an API key. A revoked key never becomes active again.
 const (
-	APIKeyActive  APIKeyStatus = "ACTIVE"
-	APIKeyRevoked APIKeyStatus = "REVOKED"
+	APIKeyActive  = driver.APIKeyActive
+	APIKeyRevoked = driver.APIKeyRevoked
 )
 
 // APIKey is what may be shown of a key at any time: never its secret or its digest (section 5.1).
 type APIKey struct {
-	ID            uuid.UUID    `json:"id"`
-	Name          string       `json:"name"`
-	Grants        []Grant      `json:"grants"`
-	Status        APIKeyStatus `json:"status"`
-	PredecessorID *uuid.UUID   `json:"predecessorId"`
-	CreatedAt     Time         `json:"createdAt"`
-	LastUsedAt    *Time        `json:"lastUsedAt"`
-	RevokedAt     *Time        `json:"revokedAt"`
+	ID     uuid.UUID    `json:"id"`
+	Name   string       `json:"name"`
+	Grants []Grant      `json:"grants"`
+	Status APIKeyStatus `json:"status"`
+	// PredecessorID is the key that this one was rotated from; nil: it was issued.
+	PredecessorID *uuid.UUID `json:"predecessorId"`
+	CreatedAt     Time       `json:"createdAt"`
+	// LastUsedAt is recorded about once a minute at most; nil: not used yet.
+	LastUsedAt *Time `json:"lastUsedAt"`
+	RevokedAt  *Time `json:"revokedAt"`
 }
 
-// APIKeyRecord is a key as a store keeps it.
-type APIKeyRecord struct {
-	CompanyID     uuid.UUID
-	ID            uuid.UUID
-	Name          string
-	Grants        []Grant
-	Status        APIKeyStatus
-	Digest        string    // keyed digest of the secret; it names the secret key that made it
-	PredecessorID uuid.UUID // zero: issued, not rotated
-	CreatedAt     time.Time
-	LastUsedAt    time.Time
-	RevokedAt     time.Time
-}
-
-// APIKeyRef names a key within its company.
-type APIKeyRef struct{ CompanyID, ID uuid.UUID }
-
-// APIKeyUse is what the use of a key leaves behind.
-type APIKeyUse struct {
-	APIKeyRef
-	UsedAt time.Time
-	Digest string // the digest under the first secret key
-}
-
-// APIKeyReader finds keys.
-type APIKeyReader interface {
-	// FindAPIKeys finds keys by their ids alone, as a request names them.
-	FindAPIKeys(ctx context.Context, ids []uuid.UUID) ([]APIKeyRecord, error)
-	APIKeys(ctx context.Context, refs []APIKeyRef) ([]APIKeyRecord, error)
-	// ListAPIKeys answers with a company's keys, newest first, of one time by id.
-	ListAPIKeys(ctx context.Context, companyID uuid.UUID, limit int) ([]APIKeyRecord, error)
-	// CountAPIKeys counts a company's keys of a status.
-	CountAPIKeys(ctx context.Context, companyID uuid.UUID, status APIKeyStatus) (int, error)
-	// SecretsInUse answers with the names of the secret keys that the digests of active keys, the sealed numbers of
-	// current bank accounts and the sealed signing secrets of webhooks name, each once, in order: the 16 characters behind
-	// "v1:" and "s1:".
-	SecretsInUse(ctx context.Context) ([]string, error)
-}
-
-// APIKeyWriter keeps keys.
-type APIKeyWriter interface {
-	CreateAPIKey(ctx context.Context, key APIKeyRecord) error
-	// UpdateAPIKey keeps the status and the time of revocation; what TouchAPIKeys writes is left alone.
-	UpdateAPIKey(ctx context.Context, key APIKeyRecord) error
-	// TouchAPIKeys keeps the time of the last use, never an earlier one, and the digest.
-	TouchAPIKeys(ctx context.Context, uses []APIKeyUse) error
-}
-
+// maxActiveKeys is how many active keys a company may have: one in use and its successor (section 5.1).
 const maxActiveKeys = 2
 
-func (k APIKeyRecord) apiKey() APIKey {
+// showAPIKey returns what may be shown of the key.
+func showAPIKey(k driver.APIKey) APIKey {
 	key := APIKey{
 		ID: k.ID, Name: k.Name, Grants: k.Grants, Status: k.Status,
-		CreatedAt: Time{k.CreatedAt}, LastUsedAt: when(k.LastUsedAt), RevokedAt: when(k.RevokedAt),
+		CreatedAt: Time{Time: k.CreatedAt}, LastUsedAt: optionalTime(k.LastUsedAt), RevokedAt: optionalTime(k.RevokedAt),
 	}
 	if k.PredecessorID != uuid.Nil {
 		key.PredecessorID = &k.PredecessorID
@@ -92,9 +50,7 @@ func (k APIKeyRecord) apiKey() APIKey {
 	return key
 }
 
-func (k APIKeyRecord) ref() APIKeyRef { return APIKeyRef{CompanyID: k.CompanyID, ID: k.ID} }
-
-// IssuedAPIKey is a new key: the only time its text is shown.
+// IssuedAPIKey is a new key with its text, which is shown this once and cannot be read again (section 5.1).
 type IssuedAPIKey struct {
 	APIKey
 
@@ -102,16 +58,18 @@ type IssuedAPIKey struct {
 	Key string `json:"key"`
 }
 
-// CompanyAPIKey is a key and whose it is.
+// CompanyAPIKey is a key and the company that owns it.
 type CompanyAPIKey struct {
 	APIKey
 
 	CompanyID uuid.UUID `json:"companyId"`
 }
 
-// IssueAPIKey makes a key for a company that is currently verified and has fewer than two active ones; else CONFLICT.
-// The name has 2 to 80 characters, the grants are at least one of the seven, no two alike (section 5.1). Whatever
-// answers a browser with it sends Cache-Control: no-store. It needs COMPANY:api_key:manage.
+// IssueAPIKey issues a key. The name has 2 to 80 characters. The grants are one or more of the seven, without
+// duplicates (section 5.1). It needs COMPANY:api_key:manage.
+//
+// A company without a current verification, and one that has two active keys already, is CONFLICT. An HTTP response
+// with the result must carry Cache-Control: no-store.
 func (o Operator) IssueAPIKey(
 	ctx context.Context, companyID uuid.UUID, name string, grants []Grant,
 ) (IssuedAPIKey, error) {
@@ -124,50 +82,51 @@ func (o Operator) IssueAPIKey(
 	if err := v.err(); err != nil {
 		return IssuedAPIKey{}, err
 	}
-	return o.makeKey(ctx, "key.issue", companyID, func(context.Context, Tx) (APIKeyRecord, error) {
-		return APIKeyRecord{Name: name, Grants: slices.Clone(grants)}, nil
+	return o.makeKey(ctx, "key.issue", companyID, func(context.Context, driver.Tx) (driver.APIKey, error) {
+		return driver.APIKey{Name: name, Grants: slices.Clone(grants)}, nil
 	})
 }
 
-// RotateAPIKey makes a successor with the name and the grants of an active key, which stays active until it is revoked
-// (section 5.1). What it asks of the company, and of whoever shows its answer, is what [Operator.IssueAPIKey] asks. It
-// needs COMPANY:api_key:manage.
+// RotateAPIKey issues a successor with the name and the grants of an active key. The predecessor stays active until it
+// is revoked (section 5.1), so that the successor can be deployed first. The conditions on the company and on the HTTP
+// response are those of [Operator.IssueAPIKey], and a revoked key is CONFLICT. It needs COMPANY:api_key:manage.
 func (o Operator) RotateAPIKey(ctx context.Context, keyID uuid.UUID) (IssuedAPIKey, error) {
 	found, err := o.findKey(ctx, PermissionAPIKeyManage, keyID)
 	if err != nil {
 		return IssuedAPIKey{}, err
 	}
-	ref := found.ref()
-	return o.makeKey(ctx, "key.rotate", ref.CompanyID, func(ctx context.Context, tx Tx) (APIKeyRecord, error) {
-		predecessor, err := only(tx.APIKeys(ctx, []APIKeyRef{ref}))
+	ref := found.Ref()
+	return o.makeKey(ctx, "key.rotate", ref.CompanyID, func(ctx context.Context, tx driver.Tx) (driver.APIKey, error) {
+		predecessor, err := firstRecord(tx.APIKeys(ctx, []driver.APIKeyRef{ref}))
 		if err == nil && predecessor.Status != APIKeyActive {
 			err = conflict("A revoked API key cannot be rotated.")
 		}
-		return APIKeyRecord{Name: predecessor.Name, Grants: predecessor.Grants, PredecessorID: ref.ID}, err
+		return driver.APIKey{Name: predecessor.Name, Grants: predecessor.Grants, PredecessorID: ref.ID}, err
 	})
 }
 
-// RevokeAPIKey makes a key useless from this moment on, verified company or not. One that is revoked already stays as
-// it is. It needs COMPANY:api_key:manage.
+// RevokeAPIKey revokes a key. From its commit on the key does not authenticate, and a write that was already let in
+// with it fails with PERMISSION_DENIED (section 5, rule 5). The company need not be verified. A key that is already
+// revoked stays as it is. It needs COMPANY:api_key:manage.
 func (o Operator) RevokeAPIKey(ctx context.Context, keyID uuid.UUID) (APIKey, error) {
 	found, err := o.findKey(ctx, PermissionAPIKeyManage, keyID)
 	if err != nil {
 		return APIKey{}, err
 	}
-	ref := found.ref()
+	ref := found.Ref()
 	var revoked APIKey
-	err = o.change(ctx, PermissionAPIKeyManage, ref.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			key, err := only(tx.APIKeys(ctx, []APIKeyRef{ref}))
+	err = o.changeExclusive(ctx, PermissionAPIKeyManage, ref.CompanyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			key, err := firstRecord(tx.APIKeys(ctx, []driver.APIKeyRef{ref}))
 			if err != nil {
 				return err
 			}
-			before := key.apiKey()
+			before := showAPIKey(key)
 			if revoked = before; key.Status != APIKeyActive {
 				return nil
 			}
 			key.Status, key.RevokedAt = APIKeyRevoked, at
-			revoked = key.apiKey()
+			revoked = showAPIKey(key)
 			if err := tx.UpdateAPIKey(ctx, key); err != nil {
 				return err
 			}
@@ -179,23 +138,23 @@ func (o Operator) RevokeAPIKey(ctx context.Context, keyID uuid.UUID) (APIKey, er
 	return revoked, nil
 }
 
-// GetAPIKey shows a key, never its secret or its digest. It needs COMPANY:api_key:read.
+// GetAPIKey returns a key, never its secret or its digest. It needs COMPANY:api_key:read.
 func (o Operator) GetAPIKey(ctx context.Context, keyID uuid.UUID) (CompanyAPIKey, error) {
 	key, err := o.findKey(ctx, PermissionAPIKeyRead, keyID)
 	if err != nil {
 		return CompanyAPIKey{}, err
 	}
-	return CompanyAPIKey{APIKey: key.apiKey(), CompanyID: key.CompanyID}, nil
+	return CompanyAPIKey{APIKey: showAPIKey(key), CompanyID: key.CompanyID}, nil
 }
 
-// ListAPIKeys shows a company's keys, newest first, never a secret or a digest. It needs COMPANY:api_key:read.
+// ListAPIKeys returns a company's keys, newest first, never a secret or a digest. It needs COMPANY:api_key:read.
 func (o Operator) ListAPIKeys(ctx context.Context, companyID uuid.UUID) ([]APIKey, error) {
 	keys := []APIKey{}
-	err := o.view(ctx, PermissionAPIKeyRead, companyID, func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+	err := o.view(ctx, PermissionAPIKeyRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 		records, err := tx.ListAPIKeys(ctx, companyID, maxListed)
 		keys = make([]APIKey, len(records))
 		for i, record := range records {
-			keys[i] = record.apiKey()
+			keys[i] = showAPIKey(record)
 		}
 		return err
 	})
@@ -205,11 +164,16 @@ func (o Operator) ListAPIKeys(ctx context.Context, companyID uuid.UUID) ([]APIKe
 	return keys, nil
 }
 
-// makeKey keeps a new key. The draft says what it is to be.
+// makeKey creates a key with the name, grants and predecessor that draft returns. draft runs in the transaction, so
+// that a rotation copies what it reads under the gate.
+//
+// The exclusive gate of the company makes the count of active keys exact: two calls at a time cannot both pass the
+// limit. The id and the secret are made before the transaction, which may run again.
 func (o Operator) makeKey(
 	ctx context.Context, action string, companyID uuid.UUID,
-	draft func(ctx context.Context, tx Tx) (APIKeyRecord, error),
+	draft func(ctx context.Context, tx driver.Tx) (driver.APIKey, error),
 ) (IssuedAPIKey, error) {
+	// A key that is issued under other secret keys than those of the database would be refused later.
 	if err := o.s.secrets.check(ctx, o.s); err != nil {
 		return IssuedAPIKey{}, err
 	}
@@ -218,10 +182,11 @@ func (o Operator) makeKey(
 	if _, err := io.ReadFull(o.s.rand, secret); err != nil {
 		return IssuedAPIKey{}, fmt.Errorf("ticketing: make a secret: %w", err)
 	}
-	var made APIKeyRecord
-	err := o.change(ctx, PermissionAPIKeyManage, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
-			if !company.Verification.current(at) {
+	var made driver.APIKey
+	err := o.changeExclusive(ctx, PermissionAPIKeyManage, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
+			// Issue and rotation need a current approval or a grace (section 5.1).
+			if !isCurrent(company.Verification, at) {
 				return errUnverified
 			}
 			var err error
@@ -240,31 +205,26 @@ func (o Operator) makeKey(
 			if err := tx.CreateAPIKey(ctx, made); err != nil {
 				return err
 			}
-			return o.audit(ctx, tx, at, action, companyID, about("key", id), changes{after: made.apiKey()})
+			return o.audit(ctx, tx, at, action, companyID, about("key", id), changes{after: showAPIKey(made)})
 		})
 	if err != nil {
 		return IssuedAPIKey{}, err
 	}
-	return IssuedAPIKey{APIKey: made.apiKey(), Key: formatAPIKey(id, secret)}, nil
+	return IssuedAPIKey{APIKey: showAPIKey(made), Key: formatAPIKey(id, secret)}, nil
 }
 
-// findKey finds a key by its id alone, for an actor that may see it.
-func (o Operator) findKey(ctx context.Context, permission Permission, keyID uuid.UUID) (APIKeyRecord, error) {
-	if err := o.holds(permission); err != nil {
-		return APIKeyRecord{}, err
+// findKey finds a key by its id alone. A key of another company is NOT_FOUND for an administrator.
+//
+// The result may be out of date: a change reads the key again under the gate.
+func (o Operator) findKey(ctx context.Context, permission Permission, keyID uuid.UUID) (driver.APIKey, error) {
+	find := func(tx driver.ReadTx, ctx context.Context, id uuid.UUID) (driver.APIKey, error) {
+		return firstRecord(tx.FindAPIKeys(ctx, []uuid.UUID{id}))
 	}
-	var key APIKeyRecord
-	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		var err error
-		key, err = only(tx.FindAPIKeys(ctx, []uuid.UUID{keyID}))
-		return err
-	})
-	if err == nil && (key.ID == uuid.Nil || !o.reaches(key.CompanyID)) {
-		err = notFound("The API key")
-	}
-	return key, err
+	return findReached(ctx, o, permission, keyID, notFound("The API key"), find,
+		func(k driver.APIKey) uuid.UUID { return k.CompanyID })
 }
 
+// checkGrants checks that there is at least one grant, that each is one of the seven, and that none repeats.
 func checkGrants(v *violations, grants []Grant) {
 	if len(grants) == 0 {
 		v.add("grants", "must have at least one grant")
@@ -278,7 +238,7 @@ func checkGrants(v *violations, grants []Grant) {
 			v.add(fmt.Sprintf("grants[%d]", i), "must not repeat a grant")
 		}
 		if i == len(all) {
-			return // There is something wrong with eight; how much more need not be told.
+			return // There are seven grants, so an eighth is wrong anyway; the client need not see every violation.
 		}
 	}
 }

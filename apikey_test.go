@@ -19,11 +19,11 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// 5.1: "secret shown once"; "List calls expose status, grants, rotation ancestry and usage timestamps (including
-// lastUsedAt), never the secret or digest".
+// TestAnIssuedKeyIsShownOnce checks 5.1: "secret shown once"; "List calls expose status, grants, rotation ancestry and
+// usage timestamps (including lastUsedAt), never the secret or digest".
 func TestAnIssuedKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		grants := []ticketing.Grant{ticketing.GrantOrderRead, ticketing.GrantEventRead}
@@ -51,7 +51,8 @@ func TestAnIssuedKeyIsShownOnce(t *testing.T) {
 	})
 }
 
-// 5.1: "Key name: 2 to 80 characters"; "Grants at issue: non-empty, duplicate-free subset of the seven grants".
+// TestAKeyIsNamedAndGranted checks 5.1: "Key name: 2 to 80 characters"; "Grants at issue: non-empty, duplicate-free
+// subset of the seven grants".
 func TestAKeyIsNamedAndGranted(t *testing.T) {
 	t.Parallel()
 	some := []ticketing.Grant{ticketing.GrantEventRead}
@@ -79,7 +80,7 @@ func TestAKeyIsNamedAndGranted(t *testing.T) {
 			want: "grants[0]: must be one of the seven grants of a public API key",
 		},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
@@ -97,10 +98,11 @@ func TestAKeyIsNamedAndGranted(t *testing.T) {
 	})
 }
 
-// 5.1: rotation "creates an active successor with the predecessor's name and grants, without revoking the predecessor".
+// TestASuccessorHasNameAndGrantsOfItsPredecessor checks 5.1: rotation "creates an active successor with the
+// predecessor's name and grants, without revoking the predecessor".
 func TestASuccessorHasNameAndGrantsOfItsPredecessor(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		first := d.issue(t, company)
@@ -121,10 +123,11 @@ func TestASuccessorHasNameAndGrantsOfItsPredecessor(t *testing.T) {
 	})
 }
 
-// 5.1: "Active keys per company: at most 2; a third issue or rotation is refused".
+// TestACompanyHasAtMostTwoActiveKeys checks 5.1: "Active keys per company: at most 2; a third issue or rotation is
+// refused".
 func TestACompanyHasAtMostTwoActiveKeys(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.verified(t), d.verified(t)
 		first, second := d.issue(t, company), d.issue(t, company)
@@ -142,17 +145,17 @@ func TestACompanyHasAtMostTwoActiveKeys(t *testing.T) {
 	})
 }
 
-// 5.1: the same of several at once.
+// TestOfTwoRotationsAtTheLimitOneWins checks the limit of 5.1 with concurrent rotations.
 func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		key := d.issue(t, company)
-		const rivals = 8
-		errs := make([]error, rivals)
+		const callers = 8
+		errs := make([]error, callers)
 		var done sync.WaitGroup
-		for i := range rivals {
+		for i := range callers {
 			done.Go(func() { _, errs[i] = d.staff.RotateAPIKey(t.Context(), key.ID) })
 		}
 		done.Wait()
@@ -171,11 +174,12 @@ func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
 	})
 }
 
-// 5.1: issue and rotation "need current approval or rollout grace; otherwise 409 with message Current company
-// verification is required"; revocation is "idempotent; never KYB-gated".
+// TestKeysAreMadeForTheVerifiedAndRevokedForEverybody checks 5.1: issue and rotation "need current approval or rollout
+// grace; otherwise 409 with message Current company verification is required"; revocation is "idempotent; never
+// KYB-gated".
 func TestKeysAreMadeForTheVerifiedAndRevokedForEverybody(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		key := d.issue(t, company)
@@ -195,7 +199,7 @@ func TestKeysAreMadeForTheVerifiedAndRevokedForEverybody(t *testing.T) {
 		is.Equal(revoked.Status, ticketing.APIKeyRevoked)
 		is.Equal(revoked.RevokedAt.Time, opening)
 
-		// Again, later: the first time stays.
+		// A later revocation keeps the time of the first.
 		d.clock.advance(time.Hour)
 		again, err := d.staff.RevokeAPIKey(t.Context(), key.ID)
 		is.NoErr(err)
@@ -208,7 +212,7 @@ func TestKeysAreMadeForTheVerifiedAndRevokedForEverybody(t *testing.T) {
 
 func TestAnUnknownKeyIsNotFound(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		_, err := d.staff.RotateAPIKey(t.Context(), uuid.New())
 		is.Equal(code(err), ticketing.CodeNotFound)
@@ -219,9 +223,9 @@ func TestAnUnknownKeyIsNotFound(t *testing.T) {
 	})
 }
 
-// 5.1, the rotation sequence: "keep one active key; rotate and store the successor secret; deploy it everywhere while
-// the predecessor stays valid; make a real request and confirm the successor's lastUsedAt; then revoke the
-// predecessor".
+// TestRotationWithoutAGap checks the rotation sequence of 5.1: "keep one active key; rotate and store the successor
+// secret; deploy it everywhere while the predecessor stays valid; make a real request and confirm the successor's
+// lastUsedAt; then revoke the predecessor".
 func TestRotationWithoutAGap(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -249,8 +253,8 @@ func TestRotationWithoutAGap(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(*list()[second.ID].PredecessorID, first)
 		is.Equal(list()[second.ID].LastUsedAt, nil)
-		is.NoErr(request(shop.APIKey)) // While it is deployed,
-		is.NoErr(request(second.Key))  // both are good, and a retry under the other finds its result.
+		is.NoErr(request(shop.APIKey)) // While the successor is deployed,
+		is.NoErr(request(second.Key))  // both keys are valid, and a retry under the other key finds its result.
 		is.Equal(list()[second.ID].LastUsedAt.Time, ticketingtest.Opening.Add(time.Hour))
 
 		shop.Clock.Advance(time.Minute)
@@ -260,16 +264,17 @@ func TestRotationWithoutAGap(t *testing.T) {
 		is.Equal(code(request(shop.APIKey)), ticketing.CodeAuthenticationFailed)
 		is.NoErr(request(second.Key))
 		is.Equal(list()[first].Status, ticketing.APIKeyRevoked)
-		is.Equal(list()[first].LastUsedAt.Time, ticketingtest.Opening.Add(time.Hour)) // It moves no more.
-		_, err = shop.Staff.RotateAPIKey(t.Context(), second.ID)                      // The place of the first is free.
+		is.Equal(list()[first].LastUsedAt.Time, ticketingtest.Opening.Add(time.Hour)) // A revoked key's last use stays.
+		_, err = shop.Staff.RotateAPIKey(t.Context(), second.ID)                      // The revocation freed a place.
 		is.NoErr(err)
 	})
 }
 
-// That there is a key of that id is nothing an administrator of another company learns.
+// TestAForeignKeyIsAnUnknownKey checks that an administrator of another company cannot learn that a key exists: the
+// error is that of an unknown key.
 func TestAForeignKeyIsAnUnknownKey(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		key := d.issue(t, d.verified(t))
 		stranger := d.As(ticketing.Actor{CompanyID: d.verified(t), Permissions: ticketing.AllPermissions()})
@@ -284,7 +289,7 @@ func TestAForeignKeyIsAnUnknownKey(t *testing.T) {
 
 func TestNoKeyIsMadeWithoutRandomness(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		dry := errors.New("no entropy")
@@ -300,10 +305,11 @@ func TestNoKeyIsMadeWithoutRandomness(t *testing.T) {
 	})
 }
 
-// A key is found by its id alone, with its company, and never shows its secret.
+// TestAPIKeyIsFoundByItsID checks that [ticketing.Operator.GetAPIKey] finds a key by its id alone. It returns the key's
+// company and never its secret.
 func TestAPIKeyIsFoundByItsID(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.verified(t), d.verified(t)
 		issued := d.issue(t, company)

@@ -9,77 +9,54 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 )
 
-// AuditEntry is one act on the operator's plane. The log holds what was done, and is never changed: what was refused,
-// and what changed nothing, such as the repetition of an idempotent call, is not in it.
+// AuditEntry is one action of an operator. The log is append-only. It holds what was done: a refused action is not in
+// it, and neither is a call that changed nothing, such as the replay of an idempotent one.
 type AuditEntry struct {
+	// At is the time of the action, by the service's clock.
 	At Time `json:"at"`
-	// Actor is the [Actor.Name] of whoever did it.
+	// Actor is the [Actor.Name] of the actor.
 	Actor string `json:"actor"`
 	// Action is what was done, such as "float.credit".
 	Action string `json:"action"`
 	// Subject is what it was done to, such as "company 2f9c…" with the whole id.
 	Subject string `json:"subject"`
-	// Changes are the members of the subject that changed, each as {"before":…,"after":…}, null for what was not there.
-	// They hold no secret, no digest and no account number.
+	// Changes are the members of the subject that changed, each as {"before":…,"after":…}, with null for a member that
+	// was absent. They hold no secret, no digest and no account number.
 	Changes json.RawMessage `json:"changes"`
 
 	ID        uuid.UUID  `json:"id"`
 	CompanyID *uuid.UUID `json:"companyId"` // nil: it was about no company
 }
 
-// AuditRecord is an act as a store keeps it. It never changes.
-type AuditRecord struct {
-	CompanyID uuid.UUID // zero: it was about no company
-	At        time.Time
-	ID        uuid.UUID
-	Actor     string
-	Action    string
-	Subject   string
-	Changes   string // a JSON object
-}
-
-// AuditQuery asks for a part of the audit log, newest first.
-type AuditQuery struct {
-	CompanyID uuid.UUID // zero: what was about any company, and about none
-	Before    Position  // zero: from the newest
-	Limit     int
-}
-
-// AuditReader finds acts.
-type AuditReader interface {
-	// ListAudit answers with acts, the latest first, of one time the highest id first.
-	ListAudit(ctx context.Context, query AuditQuery) ([]AuditRecord, error)
-}
-
-// AuditWriter keeps acts.
-type AuditWriter interface {
-	// AppendAudit keeps acts. They can never be changed or removed.
-	AppendAudit(ctx context.Context, acts []AuditRecord) error
-}
-
+// maxActorName is the limit of an actor's name in characters.
 const maxActorName = 200
 
-// auditName is the actor's name as the audit log keeps it.
+// auditName returns the actor's name as the audit log keeps it: trimmed and on one line. An actor without a valid name
+// gets INVALID_REQUEST.
 func (a Actor) auditName() (string, error) {
 	var v violations
 	name := requiredText(&v, "actor.name", a.Name, 1, maxActorName)
 	return name, v.err()
 }
 
-// changes are a subject before and after an act, each nil or something that marshals to a JSON object without secrets:
-// what may be shown of the subject at any time.
+// changes holds a subject before and after an action. Each is nil or a value that marshals to a JSON object. The object
+// must hold no secret, only what may be shown of the subject at any time.
 type changes struct{ before, after any }
 
-// about names the subject of an act.
+// about returns the subject of an action as the audit log names it.
 func about(kind string, id uuid.UUID) string { return kind + " " + id.String() }
 
-// audit keeps an act in the transaction that did it, with those members of the subject that differ. The id of the
-// company is zero for what is about none.
+// audit appends an action in the transaction that did it, so that neither is kept without the other. It keeps only the
+// members of the subject that differ. The id of the company is zero for an action that is about none.
+//
+// The action has the time of the transaction that did it. A name that is missing or too long is INVALID_REQUEST, and
+// nothing is kept.
 func (o Operator) audit(
-	ctx context.Context, tx AuditWriter, at time.Time, action string, companyID uuid.UUID, subject string,
+	ctx context.Context, tx driver.AuditWriter, at time.Time, action string, companyID uuid.UUID, subject string,
 	changed changes,
 ) error {
 	name, err := o.actor.auditName()
@@ -90,13 +67,15 @@ func (o Operator) audit(
 	if err != nil {
 		return fmt.Errorf("ticketing: audit %s: %w", action, err)
 	}
-	return tx.AppendAudit(ctx, []AuditRecord{{
+	return tx.AppendAudit(ctx, []driver.AuditEntry{{
 		CompanyID: companyID, At: at, ID: uuid.New(), Actor: name, Action: action, Subject: subject, Changes: text,
 	}})
 }
 
-// encode is the JSON of the members that differ, by name. The id and the times of creation and change are told by the
-// subject and the time of the act.
+// encode returns the JSON of the members that differ, by name. It leaves out the id and the times of creation and
+// change, because the subject and the time of the action already say them.
+//
+// A member that holds an object or a list is compared as a whole, by its JSON text.
 func (c changes) encode() (string, error) {
 	type change struct {
 		Before json.RawMessage `json:"before"`
@@ -111,11 +90,13 @@ func (c changes) encode() (string, error) {
 		return "", err
 	}
 	differ := make(map[string]change)
+	// Added or changed members. A member that is absent counts as null.
 	for name, value := range after {
 		if !bytes.Equal(orNull(value), orNull(before[name])) {
 			differ[name] = change{orNull(before[name]), value}
 		}
 	}
+	// Members that only the value before the action has. One that was null has not changed.
 	for name, value := range before {
 		if _, kept := after[name]; !kept && !bytes.Equal(value, orNull(nil)) {
 			differ[name] = change{value, orNull(nil)}
@@ -128,7 +109,7 @@ func (c changes) encode() (string, error) {
 	return string(text), err
 }
 
-// objectMembers are those of a value that marshals to a JSON object.
+// objectMembers returns the members of a value that marshals to a JSON object; nil has none.
 func objectMembers(value any) (map[string]json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
@@ -142,6 +123,7 @@ func objectMembers(value any) (map[string]json.RawMessage, error) {
 	return found, err
 }
 
+// orNull returns the JSON null for an absent member.
 func orNull(value json.RawMessage) json.RawMessage {
 	if value == nil {
 		return json.RawMessage("null")
@@ -149,9 +131,10 @@ func orNull(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-func (r AuditRecord) entry() AuditEntry {
+// showAuditEntry returns the action as an operator sees it.
+func showAuditEntry(r driver.AuditEntry) AuditEntry {
 	entry := AuditEntry{
-		At: Time{r.At}, Actor: r.Actor, Action: r.Action, Subject: r.Subject, Changes: json.RawMessage(r.Changes),
+		At: Time{Time: r.At}, Actor: r.Actor, Action: r.Action, Subject: r.Subject, Changes: json.RawMessage(r.Changes),
 		ID: r.ID,
 	}
 	if r.CompanyID != uuid.Nil {
@@ -160,8 +143,8 @@ func (r AuditRecord) entry() AuditEntry {
 	return entry
 }
 
-// ListAudit pages through what was done to a company, or (the zero id) to every company and to the platform itself, the
-// latest act first. For a company it needs COMPANY:audit:read, for all tenant:manage.
+// ListAudit returns a page of what was done to a company, newest first. For the zero id these are the actions about
+// every company and about the platform itself. It needs COMPANY:audit:read for a company, and tenant:manage for all.
 func (o Operator) ListAudit(
 	ctx context.Context, companyID uuid.UUID, params PageParams,
 ) (Page[AuditEntry], error) {
@@ -182,9 +165,11 @@ func (o Operator) ListAudit(
 	if err != nil {
 		return Page[AuditEntry]{}, err
 	}
-	query := AuditQuery{CompanyID: companyID, Before: parsePosition(before), Limit: limit + 1}
-	var records []AuditRecord
-	err = o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	query := driver.AuditQuery{CompanyID: companyID, After: parsePosition(before), Limit: limit + 1}
+	var records []driver.AuditEntry
+	// One record more than the limit shows whether there is another page.
+	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		// An unknown company is NOT_FOUND and not an empty page.
 		if companyID != uuid.Nil {
 			if _, err := findCompany(ctx, tx, companyID); err != nil {
 				return err
@@ -196,12 +181,12 @@ func (o Operator) ListAudit(
 	if err != nil {
 		return Page[AuditEntry]{}, err
 	}
-	records, next := turn(records, limit, scope, func(r AuditRecord) []byte {
-		return Position{At: r.At, ID: r.ID}.bytes()
+	records, next := cutPage(records, limit, scope, func(r driver.AuditEntry) []byte {
+		return positionBytes(driver.Position{At: r.At, ID: r.ID})
 	})
 	page := Page[AuditEntry]{Items: make([]AuditEntry, len(records)), HasMore: next != "", NextCursor: next}
 	for i, record := range records {
-		page.Items[i] = record.entry()
+		page.Items[i] = showAuditEntry(record)
 	}
 	return page, nil
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
 
-// acts is the audit log of a company, or (the zero id) all of it, the latest act first.
-func (d *desk) acts(t *testing.T, companyID uuid.UUID) []ticketing.AuditEntry {
+// acts returns the audit log of a company, or with the zero id the log of all companies, latest act first.
+func (d *env) acts(t *testing.T, companyID uuid.UUID) []ticketing.AuditEntry {
 	t.Helper()
 	var acts []ticketing.AuditEntry
 	for params := (ticketing.PageParams{Limit: ticketing.MaxPageLimit}); ; {
@@ -33,8 +34,8 @@ func (d *desk) acts(t *testing.T, companyID uuid.UUID) []ticketing.AuditEntry {
 	}
 }
 
-// Every method of the operator's plane that changes something leaves what it did in the audit log, and one that reads
-// leaves nothing.
+// TestEveryOperatorWriteIsAudited checks that every method of the operator plane that changes something appends to the
+// audit log, and that one that only reads appends nothing.
 func TestEveryOperatorWriteIsAudited(t *testing.T) {
 	t.Parallel()
 	for _, right := range rights() {
@@ -44,7 +45,7 @@ func TestEveryOperatorWriteIsAudited(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				is := is.New(t)
 				own := right.subject(t, d)
 				if right.before != nil {
@@ -61,7 +62,7 @@ func TestEveryOperatorWriteIsAudited(t *testing.T) {
 					if known[act.ID] {
 						continue
 					}
-					is.True(right.action != "") // What reads leaves nothing.
+					is.True(right.action != "") // A read appends nothing.
 					is.Equal(act.Actor, "Ngozi Obi")
 					is.Equal(act.At.Time, opening.Add(time.Second))
 					is.True(json.Valid(act.Changes) && act.Changes[0] == '{')
@@ -77,7 +78,8 @@ func TestEveryOperatorWriteIsAudited(t *testing.T) {
 	}
 }
 
-// What cannot be written into the log is not done: both are one transaction.
+// TestAnActIsDoneAndAuditedOrNeither checks that a change and its audit entry are one transaction: a change whose entry
+// cannot be appended is not made.
 func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
 	t.Parallel()
 	for _, right := range rights() {
@@ -86,7 +88,7 @@ func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
 		}
 		t.Run(right.method, func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				is := is.New(t)
 				own := right.subject(t, d)
 				if right.before != nil {
@@ -112,21 +114,22 @@ func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
 
 var errDeaf = errors.New("nothing is written into the log")
 
-// deafStore keeps everything but acts.
-type deafStore struct{ ticketing.Store }
+// deafStore is a store that fails to append to the audit log.
+type deafStore struct{ driver.Store }
 
-func (s deafStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
-	return s.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error { return fn(ctx, deafTx{tx}) })
+func (s deafStore) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return fn(ctx, deafTx{tx}) })
 }
 
-type deafTx struct{ ticketing.Tx }
+type deafTx struct{ driver.Tx }
 
-func (deafTx) AppendAudit(context.Context, []ticketing.AuditRecord) error { return errDeaf }
+func (deafTx) AppendAudit(context.Context, []driver.AuditEntry) error { return errDeaf }
 
-// An act as an auditor reads it: who, when, what, to what, and each member that changed as it was and as it is.
+// TestAnActOnTheWire checks the JSON of audit entries: the time, the actor, the action, its subject, and each changed
+// member with its value before and after.
 func TestAnActOnTheWire(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		var want []string
@@ -146,7 +149,7 @@ func TestAnActOnTheWire(t *testing.T) {
 		_, err := d.staff.ApproveVerification(t.Context(), company, opening.Add(time.Hour))
 		is.NoErr(err)
 		act("test", "kyb.reject", subject, `{"approvalExpiresAt":{"before":"2026-11-21T10:30:00.000Z","after":null},`+
-			`"verification":{"before":"APPROVED","after":"REJECTED"}}`) // Why is for staff.
+			`"verification":{"before":"APPROVED","after":"REJECTED"}}`) // The reason is for staff only.
 		_, err = d.staff.RejectVerification(t.Context(), company, "A private reason")
 		is.NoErr(err)
 		act("test", "kyb.grace", subject, `{"graceUntil":{"before":null,"after":"2026-11-21T10:30:00.000Z"}}`)
@@ -176,9 +179,10 @@ func TestAnActOnTheWire(t *testing.T) {
 		for i, act := range acts {
 			is.Equal(show(t, act), want[i]+fmt.Sprintf(`,"id":"%s","companyId":"%s"}`, act.ID, company))
 		}
-		is.Equal(d.acts(t, uuid.Nil), acts) // Nobody did anything else.
+		is.Equal(d.acts(t, uuid.Nil), acts) // There are no other acts.
 
-		// The company's own actor reads the same, and neither another company's log nor all of it.
+		// The company's own actor reads the same entries, but neither another company's log nor the log of all
+		// companies.
 		page, err := administrator.ListAudit(t.Context(), company, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
 		is.NoErr(err)
 		is.Equal(page.Items, acts)
@@ -189,10 +193,11 @@ func TestAnActOnTheWire(t *testing.T) {
 	})
 }
 
-// What is about no company is in the whole log alone.
+// TestActsOnThePlatformAreOfNoCompany checks that an act that belongs to no company is only in the log of all
+// companies.
 func TestActsOnThePlatformAreOfNoCompany(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		d.clock.advance(time.Second)
@@ -210,10 +215,11 @@ func TestActsOnThePlatformAreOfNoCompany(t *testing.T) {
 	})
 }
 
-// What changes nothing is not in the log, and neither is what was refused.
+// TestWhatChangesNothingIsNotAudited checks that neither a call that changes nothing nor a refused one is in the audit
+// log.
 func TestWhatChangesNothingIsNotAudited(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		own := d.subject(t)
 		category, err := d.staff.CreateCategory(t.Context(), "Music", "music")
@@ -267,10 +273,11 @@ func TestWhatChangesNothingIsNotAudited(t *testing.T) {
 	})
 }
 
-// The background work that ends an event is nobody's act.
+// TestWhatNobodyDidIsNotAudited checks that the background work that ends an event leaves no audit entry: no actor did
+// it.
 func TestWhatNobodyDidIsNotAudited(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		d.subject(t)
 		before := d.acts(t, uuid.Nil)
@@ -282,10 +289,11 @@ func TestWhatNobodyDidIsNotAudited(t *testing.T) {
 	})
 }
 
-// Whoever changes something has a name of 1 to 200 characters on one line; whoever reads needs none.
+// TestWhoWritesHasAName checks that an actor who changes something has a name of 1 to 200 characters on one line. An
+// actor who only reads needs no name.
 func TestWhoWritesHasAName(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		for _, test := range []struct{ name, want string }{
@@ -319,10 +327,11 @@ func TestWhoWritesHasAName(t *testing.T) {
 	})
 }
 
-// The log turns its pages newest first, and its cursors are those of one company.
+// TestTheAuditLogIsPaged checks that the audit log is paged newest first, and that a cursor is valid for one company
+// only.
 func TestTheAuditLogIsPaged(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.unverified(t), d.unverified(t)
 		for i := range 6 {
@@ -367,13 +376,13 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 	})
 }
 
-// Section 5, rule 4, and section 2.9, item 6: no secret of a key, no digest, no master secret, no account number, no buyer
-// and no fact of a verification is in the audit log, an error or the service's own log, whatever operators do and
-// however it fails.
+// TestNothingPrivateIsTold checks Section 5, rule 4, and Section 2.9, item 6: whatever operators do and however it
+// fails, nothing private is in the audit log, an error or the service's own log. Private are the secret and the digest
+// of a key, a master secret, an account number, a buyer and a fact of a verification.
 func TestNothingPrivateIsTold(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one goroutine does")
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		var told strings.Builder
 		var private []string
@@ -397,7 +406,7 @@ func TestNothingPrivateIsTold(t *testing.T) {
 			fails(right.call(t.Context(), deaf.As(ticketing.Staff("test")), own))
 			fails(right.call(t.Context(), d.As(ticketing.Actor{Name: "test", CompanyID: uuid.New()}), own))
 			fails(right.call(t.Context(), d.staff, own))
-			fails(right.call(t.Context(), d.staff, own)) // Again, which some refuse.
+			fails(right.call(t.Context(), d.staff, own)) // Some methods refuse a second call.
 		}
 		own := d.subject(t)
 		first := d.issue(t, own.company)
@@ -422,7 +431,7 @@ func TestNothingPrivateIsTold(t *testing.T) {
 			private = append(private, strings.TrimSpace(*fact))
 		}
 		private = append(private, strings.ToLower(strings.TrimSpace(*given.ContactEmail)))
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			records, err := tx.ListAPIKeys(ctx, own.company, 10)
 			is.Equal(len(records), 3)
 			for _, record := range records {

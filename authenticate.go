@@ -11,31 +11,36 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
 const (
+	// Parts of the text of an API key and of its digest. See formatAPIKey for the format.
 	secretSize   = 32
 	secretDomain = "api-key"
 	keyPrefix    = "svc_live."
 	idLength     = 36
 
-	// touchEvery is how old the time of a key's last use may be.
+	// touchEvery is how old the recorded time of a key's last use may be. A write for every request would make each of
+	// them wait for a transaction.
 	touchEvery = time.Minute
-	// touchPatience is how long a request waits to have the use of its key kept.
+	// touchPatience is how long a request waits for the recording of its key's use.
 	touchPatience = 250 * time.Millisecond
-	// touchAgain is how long a key is left alone after its use could not be kept.
+	// touchAgain is how long no use of a key is recorded after a recording failed.
 	touchAgain = 10 * time.Second
 )
 
+// secretEncoding is strict, so that a secret has exactly one spelling.
 var secretEncoding = base64.RawURLEncoding.Strict()
 
-// formatAPIKey writes a key as its owner sends it: svc_live.<key-id>.<secret>, 89 characters, the id in lower case,
-// the secret's 32 bytes in unpadded base64url (RFC 4648, section 5).
+// formatAPIKey returns the text of a key as its owner sends it: svc_live.<key-id>.<secret> (section 5, rule 1). It has
+// 89 characters. The id is in lower case, and the secret is 32 bytes in unpadded base64url (RFC 4648, section 5).
 func formatAPIKey(id uuid.UUID, secret []byte) string {
 	return keyPrefix + id.String() + "." + secretEncoding.EncodeToString(secret)
 }
 
-// parseAPIKey is the inverse of formatAPIKey: it takes exactly what that writes.
+// parseAPIKey is the inverse of formatAPIKey. It accepts exactly what formatAPIKey writes.
 func parseAPIKey(s string) (id uuid.UUID, secret []byte, ok bool) {
 	rest, found := strings.CutPrefix(s, keyPrefix)
 	if !found || len(rest) != idLength+1+secretEncoding.EncodedLen(secretSize) || rest[idLength] != '.' {
@@ -45,15 +50,19 @@ func parseAPIKey(s string) (id uuid.UUID, secret []byte, ok bool) {
 	if err != nil || id.String() != rest[:idLength] {
 		return uuid.Nil, nil, false
 	}
-	// The decoder passes over line breaks, so the length tells whether there was one.
+	// The decoder skips line breaks, so a secret with one in it is too short.
 	secret, err = secretEncoding.DecodeString(rest[idLength+1:])
 	return id, secret, err == nil && len(secret) == secretSize
 }
 
-// Authenticate finds the caller of an API key, the whole of what follows "Bearer " (section 5). An absent,
-// malformed, unknown or revoked key and one of a company that is not active are the same AUTHENTICATION_FAILED. What
-// it finds is never kept for the next call. Now and then it keeps the time of the key's last use, and a digest made by
-// another secret key than the first is made anew; that this failed is only logged.
+// Authenticate returns the caller of an API key (section 5). The key is the whole text after "Bearer ". An absent,
+// malformed, unknown or revoked key and a key of a company that is not active all give the same AUTHENTICATION_FAILED.
+// Every call reads the key from the store: a revocation holds from its commit on.
+//
+// It records the time of the key's last use, at most about once a minute. It also renews a digest that another than the
+// first secret key made. A failure of that recording is only logged.
+//
+// Errors: AUTHENTICATION_FAILED, [ErrSecretKeys], and [ErrBusy] where too many calls wait.
 func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) {
 	if err := s.secrets.check(ctx, s); err != nil {
 		return Caller{}, err
@@ -67,7 +76,8 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	})
 }
 
-// authenticate finds the caller of a key that is well formed.
+// authenticate returns the caller of a well-formed key. The look-up joins a group with those of other calls, unless
+// grouping is off.
 func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte) (Caller, error) {
 	asked := &keyLookup{id: id}
 	var err error
@@ -79,9 +89,9 @@ func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte)
 	if err != nil {
 		return Caller{}, err
 	}
-	// A digest is compared whatever was found. The time still tells an id that is known from one that is not: the same
-	// statements find no rows for the latter, which measured 45 µs less. An id is no secret, and of the secret the time
-	// tells nothing.
+	// The secret is compared with a digest even where no key was found. The time still differs for an unknown id: the
+	// same statements find no rows, which takes 45 µs less by measurement. That is no leak, because an id is no secret.
+	// The time says nothing about the secret.
 	found := asked.key
 	digest := found.Digest
 	if found.ID == uuid.Nil {
@@ -91,29 +101,33 @@ func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte)
 	if !genuine || found.Status != APIKeyActive || asked.company.Status != CompanyActive {
 		return Caller{}, errAuthenticationFailed
 	}
+	// A bound service writes nothing into the host's transaction that the host did not ask for.
 	if at := s.now(); !s.bound && (!current || at.Sub(found.LastUsedAt) >= touchEvery) {
-		s.touch(ctx, APIKeyUse{
-			APIKeyRef: found.ref(), UsedAt: at, Digest: s.keys.Sum(secretDomain, id.String(), secret),
+		s.touch(ctx, driver.APIKeyUse{
+			APIKeyRef: found.Ref(), UsedAt: at, Digest: s.keys.Sum(secretDomain, id.String(), secret),
 		})
 	}
 	return Caller{companyID: found.CompanyID, keyID: found.ID, grants: found.Grants}, nil
 }
 
-// keyLookup asks for an API key and its company.
+// keyLookup is a look-up of an API key and its company. An unknown id leaves both zero.
 type keyLookup struct {
 	id      uuid.UUID
-	key     APIKeyRecord
-	company CompanyRecord
+	key     driver.APIKey
+	company driver.Company
 }
 
-// lookUpKeys reads the keys of calls that were there before it began: what it finds is no older than their requests.
+// lookUpKeys reads keys and their companies in one transaction. A call joins only a group that has not begun, so what a
+// call gets is never older than its request.
+//
+// An unknown id leaves the zero records in its look-up.
 func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyLookup) error {
 	ids := make([]uuid.UUID, len(asked))
 	for i, ask := range asked {
 		ids[i] = ask.id
 	}
 	ids = distinct(ids)
-	return s.groups.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	return s.groups.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		keys, err := tx.FindAPIKeys(ctx, ids)
 		if err != nil {
 			return err
@@ -127,6 +141,7 @@ func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyL
 		if err != nil {
 			return err
 		}
+		// An unknown id has the zero company, which is not active.
 		for _, ask := range asked {
 			ask.key = keys[slices.Index(ids, ask.id)]
 			ask.company = companies[slices.Index(owners, ask.key.CompanyID)]
@@ -135,38 +150,41 @@ func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyL
 	})
 }
 
-// touches are the keys whose use is not to be kept now, and until when: it is being kept, was a moment ago, or that
-// failed lately.
-type touches struct {
+// lastUseThrottle limits how often the use of a key is recorded. It holds, for each key, the time until which no call
+// records: because a call is recording, because a use was recorded a moment ago, or because recording failed lately. It
+// is safe for concurrent use.
+type lastUseThrottle struct {
 	mu    sync.Mutex
 	until map[uuid.UUID]time.Time
-	sweep int // the number at which those whose time has come are forgotten
+	sweep int // the number of keys at which expired ones are removed
 }
 
-// fewTouches is how many keys are remembered without a look at their times.
-const fewTouches = 10_000
+// fewLastUses is how many keys are remembered before expired ones are looked for.
+const fewLastUses = 10_000
 
-// begin tells whether the use of a key is to be kept by this caller, who then calls end.
-func (t *touches) begin(id uuid.UUID, at time.Time) bool {
+// begin reports whether the caller is to record the use of a key. If so, the caller calls end afterwards. The key is
+// reserved for touchEvery, so that of concurrent calls only one records.
+func (t *lastUseThrottle) begin(id uuid.UUID, at time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if until, ok := t.until[id]; ok && at.Before(until) {
 		return false
 	}
 	if t.until == nil {
-		t.until, t.sweep = make(map[uuid.UUID]time.Time), fewTouches
+		t.until, t.sweep = make(map[uuid.UUID]time.Time), fewLastUses
 	}
+	// The limit doubles with what is left, so a sweep costs little for each call.
 	if len(t.until) >= t.sweep {
 		maps.DeleteFunc(t.until, func(_ uuid.UUID, until time.Time) bool { return !at.Before(until) })
-		t.sweep = max(fewTouches, 2*len(t.until))
+		t.sweep = max(fewLastUses, 2*len(t.until))
 	}
 	t.until[id] = at.Add(touchEvery)
 	return true
 }
 
-// end leaves a key whose use was kept alone for as long as its time may be old: calls that looked it up before know no
-// better than to keep theirs.
-func (t *touches) end(id uuid.UUID, at time.Time, kept bool) {
+// end ends a recording. After a success the key keeps its whole reservation, because concurrent calls may have read the
+// time before it was updated. After a failure the next recording comes after touchAgain.
+func (t *lastUseThrottle) end(id uuid.UUID, at time.Time, kept bool) {
 	if kept {
 		return
 	}
@@ -175,21 +193,23 @@ func (t *touches) end(id uuid.UUID, at time.Time, kept bool) {
 	t.until[id] = at.Add(touchAgain)
 }
 
-// touch keeps the use of a key, unless another call is about it. A reader does not wait long for a busy database.
-func (s *Service) touch(ctx context.Context, use APIKeyUse) {
-	if !s.touched.begin(use.ID, use.UsedAt) {
+// touch records the use of a key, unless another call does. It takes a slot of the company, so that the recordings of a
+// flood of requests do not use up the connections. It waits no longer than touchPatience: a read must not become slow
+// with a busy database.
+func (s *Service) touch(ctx context.Context, use driver.APIKeyUse) {
+	if !s.lastUse.begin(use.ID, use.UsedAt) {
 		return
 	}
 	kept := false
-	defer func() { s.touched.end(use.ID, use.UsedAt, kept) }()
+	defer func() { s.lastUse.end(use.ID, use.UsedAt, kept) }()
 	ctx, cancel := context.WithTimeout(ctx, touchPatience)
 	defer cancel()
 	err := s.onSlot(ctx, operationAuthenticate, use.CompanyID, func() error {
-		return s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-			if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{use.CompanyID}}); err != nil {
+		return s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{use.CompanyID}}); err != nil {
 				return err
 			}
-			return tx.TouchAPIKeys(ctx, []APIKeyUse{use})
+			return tx.TouchAPIKeys(ctx, []driver.APIKeyUse{use})
 		})
 	})
 	if kept = err == nil; !kept {

@@ -15,13 +15,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
 func TestAKeyMakesTheCallerOfItsCompany(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		key := d.issue(t, company)
@@ -32,7 +33,7 @@ func TestAKeyMakesTheCallerOfItsCompany(t *testing.T) {
 		is.NoErr(caller.Require(ticketing.GrantTicketValidate))
 		is.Equal(code(caller.Require(ticketing.GrantEventRead)), ticketing.CodePermissionDenied)
 
-		// A verification is not asked for: reads and the gate go on.
+		// Authentication does not require a verification: reads and validations continue without one.
 		_, err = d.staff.RevokeVerification(t.Context(), company)
 		is.NoErr(err)
 		_, err = d.Authenticate(t.Context(), key.Key)
@@ -40,8 +41,8 @@ func TestAKeyMakesTheCallerOfItsCompany(t *testing.T) {
 	})
 }
 
-// A well-formed key that opens nothing costs the same reads, whatever is wrong with it: its answer tells nothing by its
-// time either.
+// TestWhateverOpensNothingCostsAlike checks that every well-formed but invalid key costs the same reads, whatever is
+// wrong with it. So the duration of the response does not reveal the reason either.
 func TestWhateverOpensNothingCostsAlike(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -52,12 +53,12 @@ func TestWhateverOpensNothingCostsAlike(t *testing.T) {
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(db.Close()) })
 	is.NoErr(db.Migrate(t.Context()))
-	d := newDesk(t, db)
+	d := newEnv(t, db)
 	company := d.verified(t)
 	key, revoked := d.issue(t, company), d.issue(t, company)
 	_, err = d.staff.RevokeAPIKey(t.Context(), revoked.ID)
 	is.NoErr(err)
-	_, err = d.Authenticate(t.Context(), key.Key) // Its use is kept now, and not again for a minute.
+	_, err = d.Authenticate(t.Context(), key.Key) // This stores the last use, which is not stored again for a minute.
 	is.NoErr(err)
 	reads = nil
 	_, err = d.Authenticate(t.Context(), key.Key)
@@ -71,7 +72,7 @@ func TestWhateverOpensNothingCostsAlike(t *testing.T) {
 		reads = nil
 		_, err := d.Authenticate(t.Context(), text)
 		is.Equal(code(err), ticketing.CodeAuthenticationFailed)
-		is.Equal(reads, want) // The same reads for whatever is wrong.
+		is.Equal(reads, want) // The reads do not depend on what is wrong.
 	}
 }
 
@@ -102,7 +103,7 @@ func TestWhateverOpensNothingAnswersAlike(t *testing.T) {
 		{"a mebibyte", func(key string) string { return key + strings.Repeat("A", 1<<20) }},
 		{"NUL", func(key string) string { return key[:60] + "\x00" + key[61:] }},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.verified(t)
 		key := d.issue(t, company)
 		revoked := d.issue(t, company)
@@ -139,7 +140,7 @@ func TestWhateverOpensNothingAnswersAlike(t *testing.T) {
 	})
 }
 
-// spareBits spells a key's last character so that a lenient decoder reads the same secret.
+// spareBits changes a key's last character so that a lenient decoder reads the same secret.
 func spareBits(key string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, key[len(key)-1])
@@ -180,7 +181,7 @@ func FuzzAuthenticate(f *testing.F) {
 
 func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		key := d.issue(t, company)
@@ -194,7 +195,7 @@ func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
 		}
 		_, err := d.Authenticate(t.Context(), key.Key[:46]+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 		is.Equal(code(err), ticketing.CodeAuthenticationFailed)
-		is.Equal(lastUse(), time.Time{}) // who has the wrong secret has not used it
+		is.Equal(lastUse(), time.Time{}) // a wrong secret is not a use of the key
 		for _, step := range []struct {
 			advance time.Duration
 			want    time.Time
@@ -211,23 +212,23 @@ func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
 	})
 }
 
-// busyStore counts its Updates.
+// busyStore counts its calls of Update.
 type busyStore struct {
-	ticketing.Store
+	driver.Store
 
 	updates atomic.Int64
 }
 
-func (s *busyStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+func (s *busyStore) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
 	s.updates.Add(1)
 	return s.Store.Update(ctx, fn)
 }
 
-// The time of the last use is seen as soon as the first request is answered (5.1: "usage timestamps, including
-// lastUsedAt"), and costs a key that is used all the time one write a minute.
+// TestABusyKeyCostsOneWriteAMinute checks that the time of the last use is visible as soon as the first request is
+// answered (5.1: "usage timestamps, including lastUsedAt"), and that a key in constant use costs one write a minute.
 func TestABusyKeyCostsOneWriteAMinute(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		key := d.issue(t, company)
@@ -261,14 +262,14 @@ func TestABusyKeyCostsOneWriteAMinute(t *testing.T) {
 	})
 }
 
-// stuckStore is a store whose database is held by somebody else: an Update waits until its context ends.
+// stuckStore is a store whose database is locked by another process: an Update waits until its context ends.
 type stuckStore struct {
-	ticketing.Store
+	driver.Store
 
 	updates int
 }
 
-func (s *stuckStore) Update(ctx context.Context, _ func(context.Context, ticketing.Tx) error) error {
+func (s *stuckStore) Update(ctx context.Context, _ func(context.Context, driver.Tx) error) error {
 	s.updates++
 	<-ctx.Done()
 	return ctx.Err()
@@ -276,7 +277,7 @@ func (s *stuckStore) Update(ctx context.Context, _ func(context.Context, ticketi
 
 func TestABusyDatabaseDoesNotStopAReader(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		key := d.issue(t, d.verified(t))
 		free := d.store
@@ -287,7 +288,7 @@ func TestABusyDatabaseDoesNotStopAReader(t *testing.T) {
 			_, err := svc.Authenticate(t.Context(), key.Key)
 			is.NoErr(err)
 		}
-		is.Equal(stuck.updates, 1) // after a failure the key is left alone for a while
+		is.Equal(stuck.updates, 1) // after a failure there is no further attempt for a while
 		is.True(strings.Contains(d.log.String(), key.ID.String()))
 		is.True(!strings.Contains(d.log.String(), key.Key[46:]))
 		d.clock.advance(10 * time.Second)

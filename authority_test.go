@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// granted is an operation of the data plane and the grant it asks for.
+// granted is an operation of the data plane and the grant that it requires.
 type granted struct {
 	name  string
 	grant ticketing.Grant
@@ -21,7 +21,8 @@ type granted struct {
 	call  func(ctx context.Context, caller ticketing.Caller) error
 }
 
-// operations are all thirteen of section 4, on what a shop has, each as often as it likes.
+// operations returns all operations of Section 4 on an event and an order of a shop. Each can be called any number of
+// times.
 func operations(shop *ticketingtest.Shop, event ticketing.Event, order ticketing.Order) []granted {
 	keyed := keyedOperations(shop.Service, event, order)
 	with := func(i int) func(context.Context, ticketing.Caller) error {
@@ -84,7 +85,8 @@ func operations(shop *ticketingtest.Shop, event ticketing.Event, order ticketing
 	}
 }
 
-// Section 5: each operation asks for its exact grant, and a read grant never implies the manage grant.
+// TestOperationsAskForTheirExactGrant checks Section 5: each operation requires its exact grant, and a read grant never
+// implies the manage grant.
 func TestOperationsAskForTheirExactGrant(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -110,8 +112,9 @@ func TestOperationsAskForTheirExactGrant(t *testing.T) {
 	})
 }
 
-// Section 5, rule 5: authority that is lost after a caller was let in and before the write's transaction begins, stops
-// every write, and nothing is written. A verification that lapsed stops a checkout alone.
+// TestAuthorityLostOnTheWayStopsTheWrite checks Section 5, rule 5: authority that is lost after a caller was
+// authenticated, but before the write's transaction begins, stops every write, and nothing is written. An expired
+// verification stops only a checkout.
 func TestAuthorityLostOnTheWayStopsTheWrite(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -196,7 +199,8 @@ func TestAuthorityLostOnTheWayStopsTheWrite(t *testing.T) {
 	}
 }
 
-// A trusted caller has no key to be revoked, but its company must be there and active for every write.
+// TestTrustedCallersNeedAnActiveCompany checks that a trusted caller, which has no key to revoke, still needs an
+// existing and active company for every write.
 func TestTrustedCallersNeedAnActiveCompany(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -227,7 +231,8 @@ func TestTrustedCallersNeedAnActiveCompany(t *testing.T) {
 	})
 }
 
-// A verification holds until the very millisecond in which it ends, by the time at which the checkout is decided.
+// TestCheckoutNeedsACurrentVerification checks that a verification is valid until the exact millisecond at which it
+// ends. The time of the checkout's decision counts.
 func TestCheckoutNeedsACurrentVerification(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -246,10 +251,10 @@ func TestCheckoutNeedsACurrentVerification(t *testing.T) {
 		is.Equal(checkout(), ticketing.CodeVerificationRequired)
 		_, err = shop.Staff.GrantGrace(t.Context(), shop.Company.ID, end.Add(time.Hour))
 		is.NoErr(err)
-		is.Equal(checkout(), ticketing.Code("")) // A grace is no approval, and enough.
+		is.Equal(checkout(), ticketing.Code("")) // A grace period is not an approval, but suffices.
 		shop.Clock.Set(end.Add(time.Hour))
 		is.Equal(checkout(), ticketing.CodeVerificationRequired)
-		// Everything else goes on (section 7, rule 6).
+		// All other operations continue (Section 7, rule 6).
 		for _, operation := range operations(shop, event, order) {
 			if err := operation.call(t.Context(), shop.Caller); err != nil && operation.name != "checkout" {
 				t.Errorf("%s: %v", operation.name, err)

@@ -10,33 +10,37 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/seal"
 )
 
-// Limits of a bank account. A number of Nigeria's uniform form has 10 digits; other countries' have fewer or more, and
-// which of them a bank knows only the bank can tell.
+// Limits of a bank account. An account number of Nigeria's uniform form has 10 digits, and those of other countries
+// have fewer or more. Only the bank can say which numbers exist.
 const (
 	minAccountNumber = 6
 	maxAccountNumber = 20
 	minBankName      = 2
 	maxBankName      = 120
 
+	// bankAccountDomain keeps an encrypted account number from being opened as another kind of secret.
 	bankAccountDomain = "bank-account"
 )
 
-// AccountNumber is the number of a bank account, 6 to 20 digits. However it is printed, logged or marshalled, it shows
-// no more than its last four digits.
+// AccountNumber is the number of a bank account, 6 to 20 digits. It shows no more than its last four digits, whether it
+// is printed, logged or marshalled. A conversion to string gives the whole number.
 type AccountNumber string
 
-// BankAccountParams are where a company's earnings go.
+// BankAccountParams describe where a company's earnings are paid.
+//
+// They replace the whole account: no member is kept from the present one.
 type BankAccountParams struct {
 	Bank          string // 2 to 120 characters
 	AccountNumber AccountNumber
 	AccountName   string // 2 to 120 characters
 }
 
-// BankAccount is where a company's earnings are paid out to, as anyone ever sees it: of its number, no more than the
-// last four digits leave the service.
+// BankAccount is the account to which a company's earnings are paid, as anyone sees it. Only the last four digits of
+// its number leave the service (section 2.9, item 6).
 type BankAccount struct {
 	Bank             string `json:"bank"`
 	AccountName      string `json:"accountName"`
@@ -44,69 +48,26 @@ type BankAccount struct {
 	CreatedAt        Time   `json:"createdAt"`
 }
 
-// BankAccountRecord is a version of a company's bank account as a store keeps it. A settlement keeps the version that
-// it was requested with.
-type BankAccountRecord struct {
-	CompanyID   uuid.UUID
-	Version     int64 // 1, 2, 3 …: the highest is the current one
-	Bank        string
-	AccountName string
-	Number      string // sealed, see package internal/seal
-	Last4       string // of the number
-	CreatedAt   time.Time
-}
-
-// BankAccountRef names a version of a bank account.
-type BankAccountRef struct {
-	CompanyID uuid.UUID
-	Version   int64
-}
-
-// StaleBankAccountQuery asks for a part of the current bank accounts that were sealed under another key than one.
-type StaleBankAccountQuery struct {
-	SecretName string    // of the one
-	After      uuid.UUID // the company to begin behind; zero: from the beginning
-	Limit      int
-}
-
-// BankAccountResealing tells what became of the bank accounts that were encrypted under another than the first secret
-// key.
-type BankAccountResealing struct {
-	// Resealed is how many were encrypted anew.
+// BankAccountReencryption is the result of [Operator.ReencryptBankAccounts].
+type BankAccountReencryption struct {
+	// Resealed is how many accounts were encrypted again, under the first secret key.
 	Resealed int `json:"resealed"`
-	// Left is how many still are not encrypted under the first: what does not decrypt, or was set meanwhile by a process
-	// with another first key. While there are any, their keys must be given.
+	// Left is how many accounts are still encrypted under another secret key than the first. They do not decrypt, or a
+	// process with another first key set them meanwhile. As long as there are any, their secret keys must stay in the
+	// configuration.
 	Left int `json:"left"`
 }
 
-// BankAccountReader finds bank accounts.
-type BankAccountReader interface {
-	BankAccounts(ctx context.Context, refs []BankAccountRef) ([]BankAccountRecord, error)
-	// CurrentBankAccount finds the highest version of a company; the zero record where there is none.
-	CurrentBankAccount(ctx context.Context, companyID uuid.UUID) (BankAccountRecord, error)
-	// StaleBankAccounts answers with accounts of whichever company that are current and were sealed under another key
-	// than one, by the company's id.
-	StaleBankAccounts(ctx context.Context, query StaleBankAccountQuery) ([]BankAccountRecord, error)
-}
-
-// BankAccountWriter keeps bank accounts.
-type BankAccountWriter interface {
-	// AppendBankAccount keeps a new version. It comes about only behind the company's closed gate.
-	AppendBankAccount(ctx context.Context, account BankAccountRecord) error
-	// UpdateBankAccount keeps the sealed number, which another key has sealed anew.
-	UpdateBankAccount(ctx context.Context, account BankAccountRecord) error
-}
-
-// String is the number as it may be seen, such as "…6789".
+// String returns the number as it may be seen, such as "…6789".
 func (n AccountNumber) String() string { return "…" + n.last4() }
 
-// Format writes what String answers, whatever the verb.
+// Format writes what String returns, whatever the verb. It keeps %#v and the like from printing all digits.
 func (n AccountNumber) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, n.String()) }
 
-// MarshalText writes what String answers.
+// MarshalText returns what String returns.
 func (n AccountNumber) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// last4 are the last four digits; nothing of what is too short to be a number.
+// last4 returns the last four digits, or none of a text that is too short to be a number.
 func (n AccountNumber) last4() string {
 	if len(n) < minAccountNumber {
 		return ""
@@ -114,13 +75,14 @@ func (n AccountNumber) last4() string {
 	return string(n[len(n)-4:])
 }
 
+// check checks that the number has 6 to 20 digits and nothing else.
 func (n AccountNumber) check(v *violations, path string) {
 	if len(n) < minAccountNumber || len(n) > maxAccountNumber || strings.Trim(string(n), "0123456789") != "" {
 		v.add(path, fmt.Sprintf("must be %d to %d digits", minAccountNumber, maxAccountNumber))
 	}
 }
 
-// sealsUnder encrypts under the secret keys, by the names that digests know them by.
+// sealsUnder returns the ring that encrypts under the secret keys. It uses the names by which digests know them.
 func sealsUnder(names []string, secrets [][]byte) (*seal.Ring, error) {
 	keys := make([]seal.Key, len(secrets))
 	for i, secret := range secrets {
@@ -129,14 +91,16 @@ func sealsUnder(names []string, secrets [][]byte) (*seal.Ring, error) {
 	return seal.New(keys)
 }
 
-func (a BankAccountRecord) bankAccount() BankAccount {
+// showBankAccount returns what may be shown of the account.
+func showBankAccount(a driver.BankAccount) BankAccount {
 	return BankAccount{
-		Bank: a.Bank, AccountName: a.AccountName, BankAccountLast4: a.Last4, CreatedAt: Time{a.CreatedAt},
+		Bank: a.Bank, AccountName: a.AccountName, BankAccountLast4: a.Last4, CreatedAt: Time{Time: a.CreatedAt},
 	}
 }
 
-// audited is what the audit log tells of a bank account. The version tells apart numbers that end alike.
-func (a BankAccountRecord) audited() any {
+// auditedBankAccount returns what the audit log shows of a bank account: not the number. The version distinguishes
+// accounts whose numbers end in the same digits.
+func auditedBankAccount(a driver.BankAccount) any {
 	if a.Version == 0 {
 		return nil
 	}
@@ -148,19 +112,24 @@ func (a BankAccountRecord) audited() any {
 	}{a.Version, a.Bank, a.AccountName, a.Last4}
 }
 
-// sealedFor is whose number it is: one that was moved to another company or version does not open.
-func (a BankAccountRecord) sealedFor() string { return fmt.Sprintf("%s/%d", a.CompanyID, a.Version) }
+// bankAccountSealName binds an encrypted number to its company and version. A number that was copied to another record
+// does not decrypt.
+func bankAccountSealName(a driver.BankAccount) string {
+	return fmt.Sprintf("%s/%d", a.CompanyID, a.Version)
+}
 
 // sealNumber encrypts the number of a bank account under the first secret key.
-func (s *Service) sealNumber(a *BankAccountRecord, number AccountNumber) error {
-	sealed, err := s.seals.Seal(s.rand, bankAccountDomain, a.sealedFor(), []byte(number))
+func (s *Service) sealNumber(a *driver.BankAccount, number AccountNumber) error {
+	sealed, err := s.seals.Seal(s.rand, bankAccountDomain, bankAccountSealName(*a), []byte(number))
 	a.Number = sealed
 	return err
 }
 
-// openNumber decrypts the number of a bank account, and tells whether the first secret key had encrypted it.
-func (s *Service) openNumber(a BankAccountRecord) (number AccountNumber, current bool, err error) {
-	opened, current, err := s.seals.Open(a.Number, bankAccountDomain, a.sealedFor())
+// openNumber decrypts the number of a bank account, and reports whether the first secret key had encrypted it. The
+// error is [ErrSecretKeys] if the secret key is not configured. Any other error means that the record was changed
+// outside the service.
+func (s *Service) openNumber(a driver.BankAccount) (number AccountNumber, current bool, err error) {
+	opened, current, err := s.seals.Open(a.Number, bankAccountDomain, bankAccountSealName(a))
 	switch {
 	case errors.Is(err, seal.ErrUnknownKey):
 		err = fmt.Errorf("%w: the bank account of company %s was encrypted under another one", ErrSecretKeys, a.CompanyID)
@@ -170,12 +139,12 @@ func (s *Service) openNumber(a BankAccountRecord) (number AccountNumber, current
 	return AccountNumber(opened), current, err
 }
 
-// SetBankAccount says where the company's settlements go from now on (section 2.9, item 6); one that is open already
-// keeps the account it was requested with. The number is encrypted under [Config.SecretKeys]: no method gives more of
-// it back than the last four digits. The account that is set already stays as it is. It needs
+// SetBankAccount sets the account to which the company's future settlements are paid (section 2.9, item 6). An open
+// settlement keeps the account that it was requested with. The number is encrypted under [Config.SecretKeys], and no
+// method returns more of it than the last four digits. Setting the current account again changes nothing. It needs
 // COMPANY:settlement:request.
 //
-// Where the present number cannot be decrypted any more, setting the account anew mends it.
+// If the present number cannot be decrypted any more, setting the account again repairs it with a new version.
 func (o Operator) SetBankAccount(
 	ctx context.Context, companyID uuid.UUID, params BankAccountParams,
 ) (BankAccount, error) {
@@ -192,20 +161,21 @@ func (o Operator) SetBankAccount(
 	if err := o.s.secrets.check(ctx, o.s); err != nil {
 		return BankAccount{}, err
 	}
-	var set BankAccountRecord
-	err := o.change(ctx, PermissionSettlementRequest, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
+	var set driver.BankAccount
+	err := o.changeExclusive(ctx, PermissionSettlementRequest, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			present, err := tx.CurrentBankAccount(ctx, companyID)
 			if err != nil {
 				return err
 			}
+			// A number that does not decrypt cannot be compared, and is replaced by a new version.
 			if present.Bank == params.Bank && present.AccountName == params.AccountName {
 				if number, _, err := o.s.openNumber(present); err == nil && number == params.AccountNumber {
 					set = present
 					return o.s.sealAnew(ctx, tx, present)
 				}
 			}
-			set = BankAccountRecord{
+			set = driver.BankAccount{
 				CompanyID: companyID, Version: present.Version + 1, Bank: params.Bank, AccountName: params.AccountName,
 				Last4: params.AccountNumber.last4(), CreatedAt: later(at, present.CreatedAt),
 			}
@@ -216,17 +186,17 @@ func (o Operator) SetBankAccount(
 				return err
 			}
 			return o.audit(ctx, tx, at, "bank-account.set", companyID, about("company", companyID),
-				changes{present.audited(), set.audited()})
+				changes{auditedBankAccount(present), auditedBankAccount(set)})
 		})
 	if err != nil {
 		return BankAccount{}, err
 	}
-	return set.bankAccount(), nil
+	return showBankAccount(set), nil
 }
 
-// sealAnew decrypts the number of a bank account, which fails where it cannot be, and encrypts it again where another
-// than the first secret key had.
-func (s *Service) sealAnew(ctx context.Context, tx BankAccountWriter, account BankAccountRecord) error {
+// sealAnew encrypts the number of a bank account again if another than the first secret key had encrypted it. It fails
+// if the number does not decrypt.
+func (s *Service) sealAnew(ctx context.Context, tx driver.BankAccountWriter, account driver.BankAccount) error {
 	number, current, err := s.openNumber(account)
 	if err != nil || current {
 		return err
@@ -237,29 +207,33 @@ func (s *Service) sealAnew(ctx context.Context, tx BankAccountWriter, account Ba
 	return tx.UpdateBankAccount(ctx, account)
 }
 
-// ResealBankAccounts encrypts the number of every company's bank account under the first of [Config.SecretKeys] that
-// another had encrypted, so that the other can be given up; sales go on meanwhile. It may be repeated. No account becomes
-// another one, and the audit log does not tell of it, as of other uses of the keys. One that does not decrypt stays as it
-// is and is told to the log; setting it anew mends it. It needs tenant:manage.
-func (o Operator) ResealBankAccounts(ctx context.Context) (BankAccountResealing, error) {
-	resealed, left, err := resealAll(ctx, o,
-		func(ctx context.Context, tx ReadTx, after BankAccountRecord) ([]BankAccountRecord, error) {
-			return tx.StaleBankAccounts(ctx, StaleBankAccountQuery{
-				SecretName: o.s.keys.Names()[0], After: after.CompanyID, Limit: resealPage,
+// ReencryptBankAccounts encrypts the numbers of all companies' current bank accounts under the first of
+// [Config.SecretKeys], where another key had encrypted them. That other key can be retired afterwards. Sales go on
+// meanwhile, and the call may be repeated. It needs tenant:manage.
+//
+// No account changes its version, and the audit log has no entry of it, as of other uses of the keys. An account that
+// does not decrypt stays as it is and is logged. Setting it again repairs it.
+func (o Operator) ReencryptBankAccounts(ctx context.Context) (BankAccountReencryption, error) {
+	resealed, left, err := reencryptAll(ctx, o,
+		// The names of the secret keys are in their order, so the first is the one to encrypt under.
+		func(ctx context.Context, tx driver.ReadTx, after driver.BankAccount) ([]driver.BankAccount, error) {
+			return tx.StaleBankAccounts(ctx, driver.StaleBankAccountQuery{
+				SecretName: o.s.keys.Names()[0], After: after.CompanyID, Limit: reencryptPage,
 			})
 		},
-		func(ctx context.Context, stale BankAccountRecord) (bool, error) {
+		func(ctx context.Context, stale driver.BankAccount) (bool, error) {
 			return o.s.reseal(ctx, stale.CompanyID)
 		})
-	return BankAccountResealing{Resealed: resealed, Left: left}, err
+	return BankAccountReencryption{Resealed: resealed, Left: left}, err
 }
 
-// reseal encrypts a company's bank account under the first secret key, and tells whether it had to and could. The shared
-// gate keeps the account from being set meanwhile; whoever else encrypts it anew at once writes what decrypts, too.
+// reseal encrypts a company's bank account under the first secret key, and reports whether it did. It returns false
+// where that was not necessary or not possible. The shared gate keeps the account from being set meanwhile. Another
+// process may encrypt the same account at the same time: either result decrypts.
 func (s *Service) reseal(ctx context.Context, companyID uuid.UUID) (resealed bool, err error) {
-	err = s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		resealed = false
-		if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{companyID}}); err != nil {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}
 		account, err := tx.CurrentBankAccount(ctx, companyID)
@@ -283,12 +257,12 @@ func (s *Service) reseal(ctx context.Context, companyID uuid.UUID) (resealed boo
 	return resealed && err == nil, err
 }
 
-// GetBankAccount shows where the company's settlements go. It needs COMPANY:settlement:read. NOT_FOUND where no account
-// is set.
+// GetBankAccount returns the account to which the company's settlements are paid. It needs COMPANY:settlement:read. It
+// is NOT_FOUND if no account is set.
 func (o Operator) GetBankAccount(ctx context.Context, companyID uuid.UUID) (BankAccount, error) {
-	var found BankAccountRecord
+	var found driver.BankAccount
 	err := o.view(ctx, PermissionSettlementRead, companyID,
-		func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			var err error
 			found, err = tx.CurrentBankAccount(ctx, companyID)
 			return err
@@ -299,5 +273,5 @@ func (o Operator) GetBankAccount(ctx context.Context, companyID uuid.UUID) (Bank
 	if err != nil {
 		return BankAccount{}, err
 	}
-	return found.bankAccount(), nil
+	return showBankAccount(found), nil
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// accountNumber is one that is found again wherever it should not be.
+// accountNumber is a number that no other text in a test contains, so a search finds it wherever it leaks.
 const accountNumber = "3141592653"
 
 func accountParams() ticketing.BankAccountParams {
@@ -25,14 +26,14 @@ func accountParams() ticketing.BankAccountParams {
 	}
 }
 
-// banked gives a shop's company a bank account.
+// banked sets a bank account for a shop's company.
 func banked(t testing.TB, shop *ticketingtest.Shop) {
 	t.Helper()
 	_, err := shop.Staff.SetBankAccount(t.Context(), shop.Company.ID, accountParams())
 	is.New(t).NoErr(err)
 }
 
-// hidden fails where a text shows more of the account number than its last four digits.
+// hidden fails the test if a text shows more of the account number than its last four digits.
 func hidden(t testing.TB, where, text string) {
 	t.Helper()
 	for i := range len(accountNumber) - 4 {
@@ -42,11 +43,11 @@ func hidden(t testing.TB, where, text string) {
 	}
 }
 
-// Section 2.9, item 6: a settlement needs "the company owner's payout bank account", of which "responses expose only the
-// last four digits".
+// TestBankAccountShowsItsLastFourDigits checks Section 2.9, item 6: a settlement needs "the company owner's payout bank
+// account", of which "responses expose only the last four digits".
 func TestBankAccountShowsItsLastFourDigits(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.verified(t), d.verified(t)
 		_, err := d.staff.GetBankAccount(t.Context(), company)
@@ -67,13 +68,13 @@ func TestBankAccountShowsItsLastFourDigits(t *testing.T) {
 		_, err = d.staff.SetBankAccount(t.Context(), uuid.New(), accountParams())
 		is.Equal(code(err), ticketing.CodeNotFound)
 
-		// Another number that ends alike is another account, and the log tells them apart.
+		// A number with the same last four digits is another account. The audit log distinguishes the two by version.
 		params.AccountNumber = "0000002653"
 		_, err = d.staff.SetBankAccount(t.Context(), company, params)
 		is.NoErr(err)
 		versions := func() int64 {
-			var kept ticketing.BankAccountRecord
-			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			var kept driver.BankAccount
+			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				kept, err = tx.CurrentBankAccount(ctx, company)
 				return err
 			}))
@@ -81,7 +82,7 @@ func TestBankAccountShowsItsLastFourDigits(t *testing.T) {
 			return kept.Version
 		}
 		is.Equal(versions(), int64(2))
-		// The same one again changes nothing.
+		// The same account again changes nothing.
 		_, err = d.staff.SetBankAccount(t.Context(), company, params)
 		is.NoErr(err)
 		is.Equal(versions(), int64(2))
@@ -119,7 +120,7 @@ func TestBankAccountsHaveBounds(t *testing.T) {
 		}, "bank: must be at most 120 characters; accountName: must be at most 120 characters"},
 		{"all", func(p *ticketing.BankAccountParams) { *p = ticketing.BankAccountParams{} }, bank + "; " + number + "; " + name},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.verified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
@@ -132,7 +133,8 @@ func TestBankAccountsHaveBounds(t *testing.T) {
 	})
 }
 
-// However an account number is printed, logged or marshalled, it shows its last four digits.
+// TestAccountNumbersDoNotShow checks that an account number shows no more than its last four digits, however it is
+// printed, logged or marshalled.
 func TestAccountNumbersDoNotShow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -143,7 +145,7 @@ func TestAccountNumbersDoNotShow(t *testing.T) {
 		hidden(t, format, fmt.Sprintf(format, &params))
 	}
 	is.Equal(params.AccountNumber.String(), "…2653")
-	is.Equal(ticketing.AccountNumber("12345").String(), "…") // too short to be one
+	is.Equal(ticketing.AccountNumber("12345").String(), "…") // too short for an account number
 	text, err := json.Marshal(params)
 	is.NoErr(err)
 	hidden(t, "JSON", string(text))
@@ -157,10 +159,11 @@ func TestAccountNumbersDoNotShow(t *testing.T) {
 	panic(params)
 }
 
-// Secrets and account numbers appear in no answer, error, log or audit row, and in nothing that the store keeps.
+// TestAccountNumbersLeaveNowhere checks that account numbers appear in no response, error, log or audit row, and in
+// nothing that the store keeps.
 func TestAccountNumbersLeaveNowhere(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		told := func(what string, value any, err error) {
@@ -195,18 +198,19 @@ func TestAccountNumbersLeaveNowhere(t *testing.T) {
 	})
 }
 
-// A master secret is replaced: what the old one encrypted is decrypted while it is given, encrypted anew when it is
-// used, and a database whose accounts need a secret that is not given is refused at the start.
+// TestBankAccountsOutliveAMasterSecret checks the replacement of a master secret. What the old one encrypted is
+// decrypted as long as the old one is configured, and re-encrypted when it is used. A service without the secret that
+// some account needs is refused at the start.
 func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		_, err := d.staff.SetBankAccount(t.Context(), company, accountParams())
 		is.NoErr(err)
 		sealed := func() string {
-			var kept ticketing.BankAccountRecord
-			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			var kept driver.BankAccount
+			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				kept, err = tx.CurrentBankAccount(ctx, company)
 				return err
 			}))
@@ -217,12 +221,12 @@ func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 		is.NoErr(both.Ready(t.Context()))
 		is.Equal(sealed(), first)
 
-		// The new secret alone does not open it yet, and that is told before anything is served.
+		// The new secret alone cannot decrypt it yet, and Ready reports that before anything is served.
 		is.True(errors.Is(d.service(t, secretKey('b')).Ready(t.Context()), ticketing.ErrSecretKeys))
 		_, err = d.service(t, secretKey('b')).As(ticketing.Staff("test")).RequestSettlement(t.Context(), company)
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 
-		// Set again, it is encrypted under the new one and stays the same account.
+		// Setting the account again encrypts it under the new secret, and it stays the same account.
 		_, err = both.As(ticketing.Staff("test")).SetBankAccount(t.Context(), company, accountParams())
 		is.NoErr(err)
 		is.True(sealed() != first)
@@ -235,11 +239,12 @@ func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 	})
 }
 
-// A company that asks for nothing keeps no master secret in use: all accounts are encrypted anew at once, by whoever has
-// both secrets. What does not decrypt is left, and told.
+// TestBankAccountsAreResealed checks that all accounts are re-encrypted at once by a service that has both secrets, so
+// that no inactive company keeps an old master secret in use. An account that does not decrypt is left as it is and
+// counted.
 func TestBankAccountsAreResealed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		companies := []uuid.UUID{d.verified(t), d.verified(t), d.verified(t)}
 		for _, company := range companies {
@@ -248,9 +253,9 @@ func TestBankAccountsAreResealed(t *testing.T) {
 		}
 		_, err := d.staff.SuspendCompany(t.Context(), companies[2])
 		is.NoErr(err)
-		reseal := func(keys ...[]byte) ticketing.BankAccountResealing {
+		reseal := func(keys ...[]byte) ticketing.BankAccountReencryption {
 			t.Helper()
-			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ResealBankAccounts(t.Context())
+			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
 			is.NoErr(err)
 			return done
 		}
@@ -260,7 +265,7 @@ func TestBankAccountsAreResealed(t *testing.T) {
 
 		alone := func() error { return d.service(t, secretKey('b')).Ready(t.Context()) }
 		is.True(errors.Is(alone(), ticketing.ErrSecretKeys))
-		_, err = d.service(t, secretKey('b')).As(ticketing.Staff("test")).ResealBankAccounts(t.Context())
+		_, err = d.service(t, secretKey('b')).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 
 		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":3,"left":0}`)
@@ -275,11 +280,11 @@ func TestBankAccountsAreResealed(t *testing.T) {
 		}
 		now, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
 		is.NoErr(err)
-		is.Equal(now, acts) // They are the same accounts.
+		is.Equal(now, acts) // The accounts did not change.
 
-		// One that was taken from another company does not decrypt.
-		is.NoErr(d.store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-			if _, err := tx.Enter(ctx, ticketing.Entrance{Close: companies[:2]}); err != nil {
+		// A number that was copied from another company does not decrypt.
+		is.NoErr(d.store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: companies[:2]}); err != nil {
 				return err
 			}
 			own, err := tx.CurrentBankAccount(ctx, companies[0])
@@ -294,8 +299,8 @@ func TestBankAccountsAreResealed(t *testing.T) {
 	})
 }
 
-// A number that was moved from another company, or changed, is not paid to: nothing is debited, and setting the account
-// anew mends it.
+// TestBankAccountsAreBoundToTheirCompany checks that a number that was copied from another company, or changed, is
+// never paid to. Nothing is debited, and setting the account again repairs it.
 func TestBankAccountsAreBoundToTheirCompany(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -306,8 +311,8 @@ func TestBankAccountsAreBoundToTheirCompany(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 5)
 		shop.Sell(t, event.ID, "VIP", 1)
-		swap := func(ctx context.Context, tx ticketing.Tx) error {
-			if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{shop.Company.ID, neighbour.Company.ID}}); err != nil {
+		swap := func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{shop.Company.ID, neighbour.Company.ID}}); err != nil {
 				return err
 			}
 			own, err := tx.CurrentBankAccount(ctx, shop.Company.ID)

@@ -11,16 +11,17 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// onBenches runs a benchmark for each store, with a shop whose FLOAT no benchmark empties.
+// onBenches runs a benchmark on each store, with a shop whose FLOAT no benchmark exhausts.
 func onBenches(b *testing.B, bench func(b *testing.B, shop *ticketingtest.Shop)) {
 	b.Helper()
 	for _, store := range stores() {
 		if store.Name == "rerun" {
-			continue // It runs everything twice.
+			continue // This store runs every transaction twice.
 		}
 		b.Run(store.Name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -29,12 +30,12 @@ func onBenches(b *testing.B, bench func(b *testing.B, shop *ticketingtest.Shop))
 	}
 }
 
-// stock puts admissions on sale in batches that differ, of which all but the newest are sold out.
+// stock puts admissions on sale in batches that differ from each other. All but the newest are sold out.
 func stock(b *testing.B, shop *ticketingtest.Shop, eventID uuid.UUID, batches int, admissions int64) {
 	b.Helper()
-	ref := ticketing.EventRef{CompanyID: shop.Company.ID, ID: eventID}
-	is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+	ref := driver.EventRef{CompanyID: shop.Company.ID, ID: eventID}
+	is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 			return err
 		}
 		tier, err := tx.LockTier(ctx, ref, "VIP")
@@ -43,24 +44,24 @@ func stock(b *testing.B, shop *ticketingtest.Shop, eventID uuid.UUID, batches in
 		}
 		each := admissions / int64(batches)
 		for i := range batches {
-			batch := ticketing.BatchRecord{
+			batch := driver.Batch{
 				CompanyID: ref.CompanyID, EventID: ref.ID, Tier: "VIP", Position: i + 1, Title: fmt.Sprintf("Batch %d", i),
 				UnitPrice: 1, Status: ticketing.InventoryAvailable, Quantity: each, Sold: each, CreatedAt: shop.Clock.Now(),
 			}
 			if i == batches-1 {
-				batch.Quantity, batch.Sold = 1<<40, 0 // As much as any benchmark sells.
+				batch.Quantity, batch.Sold = 1<<40, 0 // More than any benchmark sells.
 			}
 			if err := tx.CreateBatch(ctx, batch); err != nil {
 				return err
 			}
 		}
 		tier.Batches, tier.Total = batches, admissions
-		return tx.UpdateTiers(ctx, []ticketing.TierRecord{tier})
+		return tx.UpdateTiers(ctx, []driver.Tier{tier})
 	}))
-	shop.BooksAreBroken() // These batches were sold to nobody.
+	shop.BooksAreBroken() // These batches were sold without orders.
 }
 
-// buy checks out admissions of VIP at a kobo until the benchmark ends.
+// buy sells VIP admissions at one kobo until the benchmark ends.
 func buy(b *testing.B, shop *ticketingtest.Shop, eventID uuid.UUID, quantity int) {
 	b.Helper()
 	basket := ticketingtest.Basket(eventID, "VIP", 1, quantity)
@@ -72,7 +73,7 @@ func buy(b *testing.B, shop *ticketingtest.Shop, eventID uuid.UUID, quantity int
 	}
 }
 
-// A sale of two admissions, from one caller and from several at once.
+// BenchmarkCheckout measures a sale of two admissions, by one caller and by 64 concurrent callers.
 func BenchmarkCheckout(b *testing.B) {
 	onBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
 		b.Helper()
@@ -98,7 +99,8 @@ func BenchmarkCheckout(b *testing.B) {
 	})
 }
 
-// Fifty admissions cost as many statements as one; their rows are fifty.
+// BenchmarkCheckoutOf compares a sale of one admission with a sale of fifty: both take the same number of statements,
+// but fifty write fifty rows.
 func BenchmarkCheckoutOf(b *testing.B) {
 	onBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
 		b.Helper()
@@ -113,7 +115,8 @@ func BenchmarkCheckoutOf(b *testing.B) {
 	})
 }
 
-// Creating a thousand admissions is to cost at most 1.2 times creating one.
+// BenchmarkCreateInventoryOf compares creating a thousand admissions with creating one. The goal is at most 1.2 times
+// the cost.
 func BenchmarkCreateInventoryOf(b *testing.B) {
 	onBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
 		b.Helper()
@@ -123,7 +126,7 @@ func BenchmarkCreateInventoryOf(b *testing.B) {
 				params := ticketingtest.InventoryParams("VIP", 1, quantity)
 				eventID := uuid.Nil
 				for i := 0; b.Loop(); i++ {
-					if i%(ticketing.MaxTierAdmissions/1000) == 0 { // Before the tier is full.
+					if i%(ticketing.MaxTierAdmissions/1000) == 0 { // The tier is about to be full.
 						b.StopTimer()
 						eventID = shop.Event(b).ID
 						b.StartTimer()
@@ -137,8 +140,8 @@ func BenchmarkCreateInventoryOf(b *testing.B) {
 	})
 }
 
-// largeAndSmall runs a benchmark on a tier of a million admissions in a thousand batches, most of them sold out, and
-// on one of ten: the first is to cost at most 1.2 times the second.
+// largeAndSmall runs a benchmark on a tier of ten admissions in one batch, and on one of a million in a thousand
+// batches, most of them sold out. The goal for the second is at most 1.2 times the cost of the first.
 func largeAndSmall(b *testing.B, bench func(b *testing.B, shop *ticketingtest.Shop, eventID uuid.UUID)) {
 	b.Helper()
 	onBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
@@ -192,7 +195,7 @@ const (
 	pageSize = 10
 )
 
-// firstAndLast reads page 1 and page 1,000 of a listing over and over: they are to cost the same.
+// firstAndLast reads page 1 and page 1,000 of a list repeatedly. The goal is that they cost the same.
 func firstAndLast[T any](
 	b *testing.B, list func(ticketing.PageParams) (ticketing.Page[T], error),
 ) {
@@ -223,14 +226,14 @@ func BenchmarkListEvents(b *testing.B) {
 		b.Helper()
 		model := shop.Event(b)
 		for done := 0; done < pages*pageSize; {
-			is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-				if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+			is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
+				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 					return err
 				}
 				for range 1000 {
 					done++
 					at := model.CreatedAt.Add(time.Duration(done) * time.Millisecond)
-					if err := tx.CreateEvent(ctx, ticketing.EventRecord{
+					if err := tx.CreateEvent(ctx, driver.Event{
 						CompanyID: shop.Company.ID, ID: uuid.New(), Title: "Lagos Night", Status: ticketing.EventDraft,
 						Date: "2026-12-21", StartsAt: "19:00", EndsAt: "23:30", Timezone: "Africa/Lagos",
 						ImageURL: model.ImageURL, CreatedAt: at, UpdatedAt: at,
@@ -253,21 +256,21 @@ func BenchmarkListOrders(b *testing.B) {
 		event := shop.Event(b)
 		stock(b, shop, event.ID, 1, 1000)
 		first := shop.Sell(b, event.ID, "VIP", 1)
-		for done := 0; done < pages*pageSize; { // Orders without the money, which no list asks for.
-			is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-				if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+		for done := 0; done < pages*pageSize; { // These orders have no ledger entries, which no list reads.
+			is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
+				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 					return err
 				}
-				orders := make([]ticketing.OrderRecord, 1000)
-				admissions := make([]ticketing.AdmissionRecord, len(orders))
+				orders := make([]driver.Order, 1000)
+				admissions := make([]driver.Admission, len(orders))
 				for i := range orders {
 					done++
-					orders[i] = ticketing.OrderRecord{
+					orders[i] = driver.Order{
 						CompanyID: shop.Company.ID, Number: int64(1000 + done), ID: uuid.New(), EventID: event.ID,
 						Status: ticketing.OrderConfirmed, RateID: first.Commission.Rate.ID, Branding: 1, FloatBefore: 1,
 						BuyerEmail: "ada@example.com", ConfirmedAt: shop.Clock.Now(), CreatedAt: shop.Clock.Now(),
 					}
-					admissions[i] = ticketing.AdmissionRecord{
+					admissions[i] = driver.Admission{
 						CompanyID: shop.Company.ID, OrderNumber: orders[i].Number, Line: 1, ID: uuid.New(), LineID: uuid.New(),
 						OrderID: orders[i].ID, EventID: event.ID, Tier: "VIP", Batch: 1, Title: "VIP",
 					}

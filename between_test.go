@@ -12,22 +12,24 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// A betweenStore is a store in whose transactions something else happens once, between what they read and what follows.
+// betweenStore is a store that runs another function once in the middle of a transaction, between its reads and what
+// follows.
 type betweenStore struct {
-	ticketing.Store
+	driver.Store
 
-	one bool // It runs each transaction once.
+	one bool // whether it runs each transaction once
 
 	mu    sync.Mutex
 	other func()
 	ended chan struct{}
 }
 
-// meanwhile has other happen in the next transaction that comes to the place, and answers with a function that waits
-// for its end.
+// meanwhile runs other in the next transaction that reaches one of the places below. It returns a function that waits
+// for the end of other.
 func (s *betweenStore) meanwhile(other func()) (wait func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +38,7 @@ func (s *betweenStore) meanwhile(other func()) (wait func()) {
 	return func() { <-ended }
 }
 
-// happen lets the other go ahead, for as long as it may have to wait for this transaction.
+// happen runs other and waits for it, but no longer than 300 ms, since other may have to wait for this transaction.
 func (s *betweenStore) happen() {
 	s.mu.Lock()
 	other, ended := s.other, s.ended
@@ -55,58 +57,58 @@ func (s *betweenStore) happen() {
 	}
 }
 
-func (s *betweenStore) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
-	return s.Store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+func (s *betweenStore) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
+	return s.Store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		return fn(ctx, betweenReads{tx, s})
 	})
 }
 
-func (s *betweenStore) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
-	return s.Store.Snapshot(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+func (s *betweenStore) Snapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
+	return s.Store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		return fn(ctx, betweenReads{tx, s})
 	})
 }
 
-func (s *betweenStore) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
-	return s.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error { return fn(ctx, betweenWrites{tx, s}) })
+func (s *betweenStore) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return fn(ctx, betweenWrites{tx, s}) })
 }
 
 type betweenReads struct {
-	ticketing.ReadTx
+	driver.ReadTx
 
 	store *betweenStore
 }
 
-// OrderEndings reads what comes after the order itself.
+// OrderEndings reads what an order read loads after the order itself.
 func (r betweenReads) OrderEndings(
-	ctx context.Context, orders []ticketing.OrderNumber,
-) ([]ticketing.OrderEndingRecord, error) {
+	ctx context.Context, orders []driver.OrderNumber,
+) ([]driver.OrderEnding, error) {
 	r.store.happen()
 	return r.ReadTx.OrderEndings(ctx, orders)
 }
 
-// ListVerificationCases reads what comes after the company.
+// ListVerificationCases reads what a verification read loads after the company.
 func (r betweenReads) ListVerificationCases(
 	ctx context.Context, companyID uuid.UUID, limit int,
-) ([]ticketing.VerificationCaseRecord, error) {
+) ([]driver.VerificationCase, error) {
 	r.store.happen()
 	return r.ReadTx.ListVerificationCases(ctx, companyID, limit)
 }
 
 type betweenWrites struct {
-	ticketing.Tx
+	driver.Tx
 
 	store *betweenStore
 }
 
-// ReplaceBuyer ends an erasure that found the last order.
-func (w betweenWrites) ReplaceBuyer(ctx context.Context, ref ticketing.BuyerRef, b ticketing.BuyerRecord) error {
+// ReplaceBuyer is the last step of an erasure, after it has found the last order.
+func (w betweenWrites) ReplaceBuyer(ctx context.Context, ref driver.BuyerRef, b driver.Buyer) error {
 	w.store.happen()
 	return w.Tx.ReplaceBuyer(ctx, ref, b)
 }
 
-// AppendBankAccount keeps a version behind the one that was read.
-func (w betweenWrites) AppendBankAccount(ctx context.Context, account ticketing.BankAccountRecord) error {
+// AppendBankAccount appends the version after the one that was read.
+func (w betweenWrites) AppendBankAccount(ctx context.Context, account driver.BankAccount) error {
 	w.store.happen()
 	return w.Tx.AppendBankAccount(ctx, account)
 }
@@ -122,7 +124,8 @@ func onBetween(t *testing.T, test func(t *testing.T, store *betweenStore, shop *
 	}
 }
 
-// An order is shown as of one moment: confirmed and without an ending, or refunded and with one.
+// TestOrdersAreShownAsOfOneMoment checks that an order is read as of one moment: confirmed and without an ending, or
+// refunded and with one.
 func TestOrdersAreShownAsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	onBetween(t, func(t *testing.T, store *betweenStore, shop *ticketingtest.Shop) {
@@ -159,7 +162,8 @@ func TestOrdersAreShownAsOfOneMoment(t *testing.T) {
 	})
 }
 
-// So is a verification: the company's status and its cases agree.
+// TestAVerificationIsShownAsOfOneMoment checks that a verification is read as of one moment: the company's status and
+// its cases agree.
 func TestAVerificationIsShownAsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	onBetween(t, func(t *testing.T, store *betweenStore, shop *ticketingtest.Shop) {
@@ -180,7 +184,8 @@ func TestAVerificationIsShownAsOfOneMoment(t *testing.T) {
 	})
 }
 
-// A checkout that comes while an erasure ends is made after it, as the buyer's first: it is not left without its buyer.
+// TestACheckoutWaitsForAnErasure checks that a checkout that arrives at the end of an erasure runs after it, as the
+// buyer's first checkout. So its order keeps its buyer.
 func TestACheckoutWaitsForAnErasure(t *testing.T) {
 	t.Parallel()
 	onBetween(t, func(t *testing.T, store *betweenStore, shop *ticketingtest.Shop) {
@@ -207,7 +212,8 @@ func TestACheckoutWaitsForAnErasure(t *testing.T) {
 	})
 }
 
-// Of two who set a bank account at once, both do, one after the other.
+// TestBankAccountsAreSetOneAfterTheOther checks that two concurrent calls that set a bank account both succeed, one
+// after the other.
 func TestBankAccountsAreSetOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	onBetween(t, func(t *testing.T, store *betweenStore, shop *ticketingtest.Shop) {
@@ -221,15 +227,15 @@ func TestBankAccountsAreSetOneAfterTheOther(t *testing.T) {
 		_, err := shop.Staff.SetBankAccount(t.Context(), shop.Company.ID, one)
 		wait()
 		is.NoErr(errors.Join(err, refused))
-		var versions []ticketing.BankAccountRecord
-		is.NoErr(store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-			versions, err = tx.BankAccounts(ctx, []ticketing.BankAccountRef{
+		var versions []driver.BankAccount
+		is.NoErr(store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			versions, err = tx.BankAccounts(ctx, []driver.BankAccountRef{
 				{CompanyID: shop.Company.ID, Version: 1}, {CompanyID: shop.Company.ID, Version: 2},
 			})
 			return err
 		}))
 		kept := []string{versions[0].Last4, versions[1].Last4}
-		if !store.one { // The one that ran again may have come second.
+		if !store.one { // A transaction that ran again may have come second.
 			slices.Sort(kept)
 		}
 		is.Equal(kept, []string{"1111", "2222"})

@@ -3,36 +3,42 @@ package ticketing
 import (
 	"context"
 	"errors"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
+// errBoundRun is returned by [Service.Run] and [Service.SendWebhooks] of a service from [Service.WithStore].
 var errBoundRun = errors.New("ticketing: a service that is bound to a transaction does no background work")
 
-// WithStore is this service on a store that is bound to a transaction of the host's, as package store makes one with
-// its Bind: with the same clock, ids, secret keys and rules, for as long as the transaction lasts.
+// WithStore returns this service on a store that is bound to a transaction of the host. Such a store comes from Bind of
+// package store. The new service has the same clock, ids, secret keys and rules, and is good until the transaction
+// ends.
 //
 //	bound, err := db.Bind(ctx, tx)
 //	…
 //	order, err := svc.WithStore(bound).Checkout(ctx, caller, key, params)
 //
-// Every method of the data plane and every [Operator] method works as it does on the service, save that nothing is
-// kept before the host commits, and that with PostgreSQL [Operator.VerifyLedger] and [Operator.Dashboard] are refused:
-// they compare what is of one moment, and the host's transaction sees none. Other reads that are of one moment outside
-// see there what is committed as they go on. An answer is no promise until the commit: a sale that the host rolls back
-// never was, and its idempotency key is unspent. Meanwhile the key is in flight for everybody else, and the same call
-// within the transaction is answered again. A refusal leaves the transaction as it was, and the host decides what
-// becomes of it.
+// Every method of the data plane and every [Operator] method works as on the service, with two differences. Nothing is
+// kept before the host commits. With PostgreSQL, [Operator.VerifyLedger] and [Operator.Dashboard] are refused: they
+// compare what is of one moment, and the host's transaction has no snapshot of one moment. Other reads that take a
+// snapshot elsewhere see what is committed as they go on.
 //
-// Call [Service.Ready] of the service before. Otherwise the first call in a transaction remembers the secret keys there,
-// behind a gate that every other service on a new database then waits at until the host commits.
+// A result is no promise until the commit: a sale that the host rolls back never was, and its idempotency key is
+// unspent. Until then the key is in flight for every other transaction, while the same call within this transaction is
+// a replay. A refusal leaves the transaction as it was, and the host decides whether to commit it.
 //
-// What a service does for its own transactions is the host's here:
+// Call [Service.Ready] of the original service first. Otherwise the first call in a transaction records the secret keys
+// there, under an exclusive lock. On a new database every other service then waits for that lock until the host
+// commits.
 //
-//   - calls do not share transactions, and nothing runs again after a passing failure: that is [ErrBusy], and the host
-//     runs its own transaction again;
-//   - facts are told after the commit by [Service.Run] of the service that this one was made of, and the host calls its
-//     [Service.Wake]. Run of this one fails;
-//   - [Service.Authenticate] keeps no time of use.
-func (s *Service) WithStore(bound Store) *Service {
+// The host takes over what a service does for its own transactions:
+//
+//   - Calls are not grouped, and nothing runs again after a passing failure. That is [ErrBusy], and the host runs its
+//     own transaction again.
+//   - [Service.Run] of the original service publishes facts after the commit, and the host calls [Service.Wake] of that
+//     service. Run of this one fails.
+//   - [Service.Authenticate] does not record the time of use.
+func (s *Service) WithStore(bound driver.Store) *Service {
 	within := &Service{choices: s.choices, bound: true}
 	within.use(hostsStore{bound})
 	within.secrets.passed.Store(s.secrets.passed.Load())
@@ -40,16 +46,18 @@ func (s *Service) WithStore(bound Store) *Service {
 	return within
 }
 
-// hostsStore is a store that is bound to a transaction of a host's. Where one moment is only better to have, a Snapshot
-// of it reads as a View does: the host's transaction may see none.
-type hostsStore struct{ Store }
+// hostsStore is a store that is bound to a transaction of the host. Its Snapshot reads like View, because the host's
+// transaction may have no snapshot. It is for reads that prefer one moment but do not need it; see wholeSnapshot.
+type hostsStore struct{ driver.Store }
 
-func (h hostsStore) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ReadTx) error) error {
+// Snapshot implements [driver.Store] with View.
+func (h hostsStore) Snapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	return h.View(ctx, fn)
 }
 
-// wholeSnapshot is a Snapshot for what is wrong unless all of it is of one moment. It fails where there is none.
-func (s *Service) wholeSnapshot(ctx context.Context, fn func(ctx context.Context, tx ReadTx) error) error {
+// wholeSnapshot runs fn in a Snapshot. It is for reads whose result would be wrong if they were not of one moment. It
+// fails where the store has no snapshot, as a store bound to a transaction of PostgreSQL.
+func (s *Service) wholeSnapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	store := s.store
 	if within, bound := store.(hostsStore); bound {
 		store = within.Store

@@ -21,7 +21,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// host is a shop in the database of somebody who keeps bookings there.
+// host is a shop in the database of a host application that keeps bookings there.
 type host struct {
 	*ticketingtest.Shop
 
@@ -31,8 +31,8 @@ type host struct {
 	event ticketing.Event
 }
 
-// onHosts runs a test on an open house of every kind, with a hundred VIP admissions on sale. The books are verified
-// when it ends.
+// onHosts runs a test on a host of every kind, whose event has a hundred VIP admissions on sale. The books are verified
+// when the test ends.
 func onHosts(t *testing.T, test func(t *testing.T, h *host)) {
 	t.Helper()
 	for _, kind := range testdb.Hosts() {
@@ -63,10 +63,10 @@ func (h *host) basket(quantity int) ticketing.CheckoutParams {
 	return ticketingtest.Basket(h.event.ID, "VIP", 100_00, quantity)
 }
 
-// errChanged is why a host takes its transaction back.
+// errChanged is the error for which a host rolls its transaction back.
 var errChanged = errors.New("the host has changed its mind")
 
-// within is a transaction of the host's and the service in it. An error of do takes it back.
+// within runs do in a transaction of the host, with the service bound to it. An error of do rolls the transaction back.
 func (h *host) within(
 	ctx context.Context, do func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error,
 ) error {
@@ -91,8 +91,8 @@ func (h *host) bookings(t testing.TB) []string {
 	return names
 }
 
-// The host's row and the sale are kept together, or neither: a sale that was taken back never was, and its key is
-// unspent.
+// TestSaleInTheHostsTransaction checks that the host's row and the sale are committed together or not at all. A sale
+// that was rolled back leaves no trace, and its idempotency key is unused.
 func TestSaleInTheHostsTransaction(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {
@@ -109,14 +109,14 @@ func TestSaleInTheHostsTransaction(t *testing.T) {
 				}
 				again, err := svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(2))
 				is.NoErr(err)
-				is.Equal(show(t, again), show(t, order)) // The same call within the transaction.
+				is.Equal(show(t, again), show(t, order)) // This is a replay within the transaction.
 				_, err = svc.Checkout(ctx, h.Caller, "booking-0001", h.basket(1))
-				is.Equal(code(err), ticketing.CodeConflict) // The key with other input.
+				is.Equal(code(err), ticketing.CodeConflict) // This is the same key with different input.
 				found, err := svc.GetOrder(ctx, h.Caller, order.ID)
 				is.NoErr(err)
 				is.Equal(show(t, found), show(t, order))
 				_, err = h.GetOrder(ctx, h.Caller, order.ID)
-				is.Equal(code(err), ticketing.CodeNotFound) // Nobody else sees it yet.
+				is.Equal(code(err), ticketing.CodeNotFound) // No other transaction sees it before the commit.
 				return end
 			})
 			return order, err
@@ -131,14 +131,15 @@ func TestSaleInTheHostsTransaction(t *testing.T) {
 		is.Equal(h.bookings(t), []string{"second"})
 		again, err := h.Checkout(t.Context(), h.Caller, "booking-0001", h.basket(2))
 		is.NoErr(err)
-		is.Equal(show(t, again), show(t, order)) // The key is spent.
+		is.Equal(show(t, again), show(t, order)) // The key is used.
 		after := holdings(t, h.Shop)
 		is.Equal(after.Orders, before.Orders+1)
 		is.Equal(after.Wallets.Float, before.Wallets.Float-200_00)
 	})
 }
 
-// A refusal leaves the host's transaction as it was: its rows, what was sold before, and what it sells next are kept.
+// TestRefusalLeavesTheHostsTransaction checks that a refusal leaves the host's transaction as it was: its rows, earlier
+// sales and later sales are kept.
 func TestRefusalLeavesTheHostsTransaction(t *testing.T) {
 	t.Parallel()
 	for _, kind := range testdb.Hosts() {
@@ -163,7 +164,7 @@ func TestRefusalLeavesTheHostsTransaction(t *testing.T) {
 					is.Equal(code(err), ticketing.CodeInvalidRequest)
 				}
 				is.NoErr(book(ctx, tx, "second"))
-				_, err = svc.Checkout(ctx, h.Caller, "booking-0002", h.basket(2)) // It is unspent.
+				_, err = svc.Checkout(ctx, h.Caller, "booking-0002", h.basket(2)) // The key of the refused checkout is unused.
 				is.NoErr(err)
 				return nil
 			}))
@@ -174,8 +175,8 @@ func TestRefusalLeavesTheHostsTransaction(t *testing.T) {
 	}
 }
 
-// What comes with the sale that a host makes ready in the same transaction works there, too, and is kept or not with
-// it.
+// TestEverythingWorksInTheHostsTransaction checks that a host can set a company up and sell in one transaction, which
+// keeps all of it or nothing.
 func TestEverythingWorksInTheHostsTransaction(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {
@@ -269,7 +270,7 @@ func TestEverythingWorksInTheHostsTransaction(t *testing.T) {
 	})
 }
 
-// settles has a settlement asked for and rejected.
+// settles requests a settlement and rejects it.
 func (h *host) settles(ctx context.Context, t *testing.T, staff ticketing.Operator, company uuid.UUID) {
 	t.Helper()
 	is := is.New(t)
@@ -282,8 +283,8 @@ func (h *host) settles(ctx context.Context, t *testing.T, staff ticketing.Operat
 	is.NoErr(err)
 }
 
-// reads has an operator look at a refunded order and its company: all of it is read, save with PostgreSQL what is
-// nothing without one moment.
+// reads reads a refunded order and its company as an operator. All reads succeed, except for those on PostgreSQL that
+// need a snapshot.
 func (h *host) reads(ctx context.Context, t *testing.T, staff ticketing.Operator, order ticketing.Order) {
 	t.Helper()
 	is := is.New(t)
@@ -328,8 +329,9 @@ func audited(
 	return page.Items
 }
 
-// A key that one transaction of a host's has spent is in flight for every other caller until it ends: 409 at once. On
-// SQLite writers take turns, so the other waits.
+// TestKeyInFlightInTheHostsTransaction checks that a key that an open transaction of the host has used is in flight for
+// every other caller until the transaction ends: 409 at once. On SQLite and with row gates the other caller waits
+// instead, since writers run one after the other.
 func TestKeyInFlightInTheHostsTransaction(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {
@@ -352,13 +354,13 @@ func TestKeyInFlightInTheHostsTransaction(t *testing.T) {
 			})
 			is.Equal(said(err), "Idempotent request is still processing")
 			_, err = svc.CreateEvent(ctx, h.Caller, "event-0001", ticketingtest.EventParams())
-			is.NoErr(err) // It closes the gate.
+			is.NoErr(err) // This closes the gate.
 			err = h.within(t.Context(), func(ctx context.Context, _ bun.Tx, other *ticketing.Service) error {
 				_, err := other.CreateEvent(ctx, h.Caller, "event-0001", ticketingtest.EventParams())
 				return err
 			})
 			is.Equal(said(err), "Idempotent request is still processing")
-			is.True(time.Since(begun) < 2*time.Second) // Nobody waited for a lock.
+			is.True(time.Since(begun) < 2*time.Second) // No call waited for a lock.
 			return nil
 		}))
 		again, err := h.Checkout(t.Context(), h.Caller, "booking-0001", h.basket(1))
@@ -367,7 +369,8 @@ func TestKeyInFlightInTheHostsTransaction(t *testing.T) {
 	})
 }
 
-// waitsForTheHost has a second transaction with the same key come to its turn after the first has ended.
+// waitsForTheHost checks that a second transaction with the same key runs after the first has ended, and returns its
+// order.
 func waitsForTheHost(t *testing.T, h *host) {
 	t.Helper()
 	is := is.New(t)
@@ -391,12 +394,13 @@ func waitsForTheHost(t *testing.T, h *host) {
 	is.Equal(show(t, second), show(t, first))
 }
 
-// What a host set for its transaction is afterwards as it was: after a sale, a refusal and a read.
+// TestHostsSettingsStay checks that the settings of the host's transaction are unchanged after a sale, a refusal and a
+// read.
 func TestHostsSettingsStay(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {
 		if h.kind.SQLite() {
-			return // It has none for a transaction.
+			return // SQLite has no settings of a transaction.
 		}
 		settings := func(ctx context.Context, tx bun.Tx) []string {
 			var found []string
@@ -435,7 +439,8 @@ func TestHostsSettingsStay(t *testing.T) {
 	})
 }
 
-// Facts of a sale are told after the host's commit, once it wakes the service, and never of a sale that was taken back.
+// TestFactsOfTheHostsTransaction checks that facts of a sale are published after the host's commit, when the host wakes
+// the service, and that a sale that was rolled back publishes none.
 func TestFactsOfTheHostsTransaction(t *testing.T) {
 	t.Parallel()
 	for _, kind := range testdb.Hosts()[:2] {
@@ -448,7 +453,7 @@ func TestFactsOfTheHostsTransaction(t *testing.T) {
 				err = h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
 					order, err = svc.Checkout(ctx, h.Caller, h.Key(), h.basket(1))
 					is.NoErr(err)
-					svc.Wake() // It wakes nobody before the commit.
+					svc.Wake() // A wake-up before the commit has no effect.
 					return end
 				})
 				return order, err
@@ -469,12 +474,13 @@ func TestFactsOfTheHostsTransaction(t *testing.T) {
 	}
 }
 
-// A service in a transaction does no background work, and keeps no time of use: a reader would hold the row of its key.
+// TestServiceInATransactionLeavesWorkAlone checks that a service in a transaction does no background work and stores no
+// last use of a key. A mere read would otherwise hold a lock on the key's row.
 func TestServiceInATransactionLeavesWorkAlone(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {
 		is := is.New(t)
-		h.Clock.Advance(time.Hour) // Since the shop was opened with the key.
+		h.Clock.Advance(time.Hour) // An hour has passed since the key's last use, when the shop was opened.
 		is.NoErr(h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
 			caller, err := svc.Authenticate(ctx, h.APIKey)
 			is.NoErr(err)
@@ -491,8 +497,8 @@ func TestServiceInATransactionLeavesWorkAlone(t *testing.T) {
 	})
 }
 
-// Sales of hosts' transactions and of the service itself, at the same time, sell what there is, once, and every chain
-// stays whole.
+// TestHostsDoNotOversell checks that concurrent sales of hosts' transactions and of the service itself sell each
+// admission once, and that every ledger chain stays unbroken.
 func TestHostsDoNotOversell(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {
@@ -540,7 +546,7 @@ func TestHostsDoNotOversell(t *testing.T) {
 	})
 }
 
-// retried makes a call again that was told to come again.
+// retried repeats a call for as long as it fails with ErrBusy.
 func retried[T any](call func() (T, error)) (T, error) {
 	for {
 		got, err := call()

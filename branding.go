@@ -7,21 +7,27 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
 // EmailMode is how ticket mail is sent.
 type EmailMode string
 
-// EmailServiceSender is the only mode of Phase 1: branded for the company, sent by the service's verified sender.
+// EmailServiceSender is the only mode of Phase 1: the mail is branded for the company and sent through the service's
+// verified sender (section 1, item 7).
 const EmailServiceSender EmailMode = "SERVICE_SENDER"
 
-// Branding is how a company looks to its buyers, now or in the snapshot of an order (section 2.7). All text of it is
-// the company's: whoever renders it escapes it.
+// Branding is how a company looks to its buyers, now or in the snapshot of an order (section 2.7). All text in it is
+// the company's own and untrusted: code that renders it must escape it.
 type Branding struct {
-	BrandName      string    `json:"brandName"`
-	LogoURL        *string   `json:"logoUrl"`
-	PrimaryColor   string    `json:"primaryColor"`
-	AccentColor    string    `json:"accentColor"`
+	BrandName string `json:"brandName"`
+	// LogoURL is an https URL with a public-looking host name.
+	LogoURL *string `json:"logoUrl"`
+	// PrimaryColor and AccentColor are # and six hexadecimal digits, in upper case.
+	PrimaryColor string `json:"primaryColor"`
+	AccentColor  string `json:"accentColor"`
+	// The footers are plain text, never HTML.
 	CheckoutFooter *string   `json:"checkoutFooter"`
 	TicketFooter   *string   `json:"ticketFooter"`
 	EmailFooter    *string   `json:"emailFooter"`
@@ -29,39 +35,8 @@ type Branding struct {
 	EmailMode      EmailMode `json:"emailMode"`
 }
 
-// BrandingRecord is one version of a company's branding. Versions count from 1 and never change: an order keeps the
-// number of the one it was sold under.
-type BrandingRecord struct {
-	CompanyID      uuid.UUID
-	Version        int64
-	BrandName      string
-	LogoURL        string // empty: none, as for the footers and the email
-	PrimaryColor   string
-	AccentColor    string
-	CheckoutFooter string
-	TicketFooter   string
-	EmailFooter    string
-	SupportEmail   string
-	CreatedAt      time.Time
-}
-
-// BrandingRef names one version.
-type BrandingRef struct {
-	CompanyID uuid.UUID
-	Version   int64
-}
-
-// BrandingReader finds versions of branding.
-type BrandingReader interface {
-	Brandings(ctx context.Context, refs []BrandingRef) ([]BrandingRecord, error)
-}
-
-// BrandingWriter keeps new versions of branding.
-type BrandingWriter interface {
-	AppendBranding(ctx context.Context, branding BrandingRecord) error
-}
-
-func (b BrandingRecord) branding() Branding {
+// showBranding returns the version as the contract shows it.
+func showBranding(b driver.Branding) Branding {
 	return Branding{
 		BrandName: b.BrandName, LogoURL: optional(b.LogoURL), PrimaryColor: b.PrimaryColor,
 		AccentColor: b.AccentColor, CheckoutFooter: optional(b.CheckoutFooter), TicketFooter: optional(b.TicketFooter),
@@ -69,16 +44,16 @@ func (b BrandingRecord) branding() Branding {
 	}
 }
 
-// defaultBranding is what every company starts with.
-func defaultBranding(company CompanyRecord) BrandingRecord {
-	return BrandingRecord{
+// defaultBranding returns the branding that every company starts with, so that a checkout always has one to snapshot.
+func defaultBranding(company driver.Company) driver.Branding {
+	return driver.Branding{
 		CompanyID: company.ID, Version: 1, BrandName: company.Name,
 		PrimaryColor: "#111827", AccentColor: "#2563EB", CreatedAt: company.CreatedAt,
 	}
 }
 
-// UpdateBrandingParams change what is not nil; a pointer to "" clears what may be none. Texts are on one line and
-// trimmed.
+// UpdateBrandingParams change the members that are not nil (section 2.7). A pointer to "" clears an optional member.
+// Texts are on one line and trimmed. The lengths are in characters.
 type UpdateBrandingParams struct {
 	BrandName      *string // 1 to 120 characters
 	LogoURL        *string // https with a public host name, at most 2048; no credentials, no fragment
@@ -90,13 +65,13 @@ type UpdateBrandingParams struct {
 	SupportEmail   *string // at most 254
 }
 
-// GetBranding shows a company's current branding. It needs COMPANY:branding:read.
+// GetBranding returns a company's current branding. It needs COMPANY:branding:read.
 func (o Operator) GetBranding(ctx context.Context, companyID uuid.UUID) (Branding, error) {
 	var found Branding
 	err := o.view(ctx, PermissionBrandingRead, companyID,
-		func(ctx context.Context, tx ReadTx, company CompanyRecord) error {
+		func(ctx context.Context, tx driver.ReadTx, company driver.Company) error {
 			current, err := currentBranding(ctx, tx, company)
-			found = current.branding()
+			found = showBranding(current)
 			return err
 		})
 	if err != nil {
@@ -105,14 +80,17 @@ func (o Operator) GetBranding(ctx context.Context, companyID uuid.UUID) (Brandin
 	return found, nil
 }
 
-// UpdateBranding changes a company's branding for what is sold from now on; orders keep the branding they were sold
-// under. It needs COMPANY:branding:manage.
+// UpdateBranding changes a company's branding for future sales. Orders keep the branding they were sold under (section
+// 2.6). A change that changes nothing makes no version. It needs COMPANY:branding:manage.
+//
+// INVALID_REQUEST has a violation for each wrong member. The company's gate is held exclusively: a checkout uses either
+// the old branding or the new one, and no version is lost to a concurrent change.
 func (o Operator) UpdateBranding(
 	ctx context.Context, companyID uuid.UUID, params UpdateBrandingParams,
 ) (Branding, error) {
 	var updated Branding
-	err := o.change(ctx, PermissionBrandingManage, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+	err := o.changeExclusive(ctx, PermissionBrandingManage, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
 			current, err := currentBranding(ctx, tx, *company)
 			if err != nil {
 				return err
@@ -121,7 +99,8 @@ func (o Operator) UpdateBranding(
 			if err != nil {
 				return err
 			}
-			updated = next.branding()
+			updated = showBranding(next)
+			// The current branding again makes no version and is not audited.
 			if next == current {
 				return nil
 			}
@@ -134,7 +113,7 @@ func (o Operator) UpdateBranding(
 				return err
 			}
 			return o.audit(ctx, tx, at, "branding.set", companyID, about("company", companyID),
-				changes{current.branding(), updated})
+				changes{showBranding(current), updated})
 		})
 	if err != nil {
 		return Branding{}, err
@@ -142,20 +121,24 @@ func (o Operator) UpdateBranding(
 	return updated, nil
 }
 
-func currentBranding(ctx context.Context, tx BrandingReader, company CompanyRecord) (BrandingRecord, error) {
-	current, err := only(tx.Brandings(ctx, []BrandingRef{{CompanyID: company.ID, Version: company.BrandingVersion}}))
+// currentBranding returns the company's current version. Every company has one, so a missing version is a fault of the
+// store.
+func currentBranding(ctx context.Context, tx driver.BrandingReader, company driver.Company) (driver.Branding, error) {
+	current, err := firstRecord(tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: company.ID, Version: company.BrandingVersion}}))
 	if err == nil && current.Version == 0 {
 		return current, fmt.Errorf("ticketing: company %s has no branding %d", company.ID, company.BrandingVersion)
 	}
 	return current, err
 }
 
-func (p UpdateBrandingParams) apply(b BrandingRecord) (BrandingRecord, error) {
+// apply returns the branding after the change, or INVALID_REQUEST. The result has the version of b.
+func (p UpdateBrandingParams) apply(b driver.Branding) (driver.Branding, error) {
 	var v violations
 	if p.BrandName != nil {
 		b.BrandName = requiredText(&v, "brandName", *p.BrandName, 1, 120)
 	}
 	if p.LogoURL != nil {
+		// An empty logo clears it; any other must be a URL that a browser may load.
 		if b.LogoURL = strings.TrimSpace(*p.LogoURL); b.LogoURL != "" {
 			publicURL(&v, "logoUrl", b.LogoURL, 2048)
 		}
@@ -167,13 +150,13 @@ func (p UpdateBrandingParams) apply(b BrandingRecord) (BrandingRecord, error) {
 		b.AccentColor = color(&v, "accentColor", *p.AccentColor)
 	}
 	if p.CheckoutFooter != nil {
-		b.CheckoutFooter = text(&v, "checkoutFooter", *p.CheckoutFooter, 500, false)
+		b.CheckoutFooter = trimmedText(&v, "checkoutFooter", *p.CheckoutFooter, 500, false)
 	}
 	if p.TicketFooter != nil {
-		b.TicketFooter = text(&v, "ticketFooter", *p.TicketFooter, 500, false)
+		b.TicketFooter = trimmedText(&v, "ticketFooter", *p.TicketFooter, 500, false)
 	}
 	if p.EmailFooter != nil {
-		b.EmailFooter = text(&v, "emailFooter", *p.EmailFooter, 500, false)
+		b.EmailFooter = trimmedText(&v, "emailFooter", *p.EmailFooter, 500, false)
 	}
 	if p.SupportEmail != nil {
 		b.SupportEmail = email(&v, "supportEmail", *p.SupportEmail, 254)
@@ -181,7 +164,8 @@ func (p UpdateBrandingParams) apply(b BrandingRecord) (BrandingRecord, error) {
 	return b, v.err()
 }
 
-// color is six hexadecimal digits behind a #, in upper case.
+// color returns the color in upper case, as the contract normalises it, after it has checked that it is # and six
+// hexadecimal digits (section 2.7).
 func color(v *violations, path, s string) string {
 	s = strings.ToUpper(s)
 	if len(s) != 7 || s[0] != '#' || strings.Trim(s[1:], "0123456789ABCDEF") != "" {

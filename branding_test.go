@@ -13,13 +13,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-func (d *desk) brandingVersion(t *testing.T, companyID uuid.UUID) int64 {
+func (d *env) brandingVersion(t *testing.T, companyID uuid.UUID) int64 {
 	t.Helper()
 	var version int64
-	is.New(t).NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+	is.New(t).NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		companies, err := tx.Companies(ctx, []uuid.UUID{companyID})
 		version = companies[0].BrandingVersion
 		return err
@@ -27,11 +28,11 @@ func (d *desk) brandingVersion(t *testing.T, companyID uuid.UUID) int64 {
 	return version
 }
 
-// Section 2.7: in a patch an omitted field keeps its value and null clears a nullable one; colors are normalized to upper
-// case, the support email to lower case.
+// TestBrandingIsPatched checks Section 2.7: a patch keeps the value of an omitted field and clears a nullable field
+// that is null. Colors are normalized to upper case and the support email to lower case.
 func TestBrandingIsPatched(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		before, err := d.staff.GetCompany(t.Context(), company)
@@ -59,12 +60,12 @@ func TestBrandingIsPatched(t *testing.T) {
 		is.Equal(update(all), want)
 		is.Equal(d.brandingVersion(t, company), int64(2))
 
-		// What changes nothing makes no version.
+		// A patch that changes nothing makes no version.
 		is.Equal(update(all), want)
 		is.Equal(update(ticketing.UpdateBrandingParams{}), want)
 		is.Equal(d.brandingVersion(t, company), int64(2))
 
-		// An omitted member keeps its value, an empty one clears it.
+		// An omitted member keeps its value; an empty one clears it.
 		want.TicketFooter = nil
 		is.Equal(update(ticketing.UpdateBrandingParams{TicketFooter: new("")}), want)
 		want.LogoURL, want.CheckoutFooter, want.EmailFooter, want.SupportEmail = nil, nil, nil, nil
@@ -74,8 +75,8 @@ func TestBrandingIsPatched(t *testing.T) {
 		is.Equal(d.brandingVersion(t, company), int64(4))
 
 		// Earlier versions stay as they were.
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-			first, err := tx.Brandings(ctx, []ticketing.BrandingRef{{CompanyID: company, Version: 1}})
+		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			first, err := tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: company, Version: 1}})
 			is.NoErr(err)
 			is.Equal(first[0].BrandName, "Adire Concerts")
 			return nil
@@ -86,8 +87,9 @@ func TestBrandingIsPatched(t *testing.T) {
 	})
 }
 
-// 2.7: brandName "required after normalization, max 120, no control characters"; primaryColor and accentColor "six-digit
-// hex with leading #"; checkoutFooter, ticketFooter and emailFooter "max 500, treated as text".
+// TestBrandingHasRules checks 2.7: brandName "required after normalization, max 120, no control characters";
+// primaryColor and accentColor "six-digit hex with leading #"; checkoutFooter, ticketFooter and emailFooter "max 500,
+// treated as text".
 func TestBrandingHasRules(t *testing.T) {
 	t.Parallel()
 	const color = "must be # and six hexadecimal digits, such as #2563EB"
@@ -148,7 +150,7 @@ func TestBrandingHasRules(t *testing.T) {
 			want: "primaryColor: " + color,
 		},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
@@ -162,7 +164,8 @@ func TestBrandingHasRules(t *testing.T) {
 	})
 }
 
-// Section 2.7, logoUrl: HTTPS, a host that looks public, no credentials, no fragment, at most 2048 characters.
+// TestALogoIsOnThePublicInternet checks logoUrl of Section 2.7: HTTPS, a host that looks public, no credentials, no
+// fragment, at most 2048 characters.
 func TestALogoIsOnThePublicInternet(t *testing.T) {
 	t.Parallel()
 	const (
@@ -253,7 +256,7 @@ func TestALogoIsOnThePublicInternet(t *testing.T) {
 		{"https://a_b.adire.ng/", public},
 		{"https://" + strings.Repeat("a", 64) + ".ng/", public},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)
 		for _, test := range tests {
 			t.Run(test.give[:min(len(test.give), 60)], func(t *testing.T) {
@@ -264,7 +267,7 @@ func TestALogoIsOnThePublicInternet(t *testing.T) {
 	})
 }
 
-// 2.7: supportEmail "max 254, normalized to lowercase".
+// TestAnEmailIsOneAddress checks 2.7: supportEmail "max 254, normalized to lowercase".
 func TestAnEmailIsOneAddress(t *testing.T) {
 	t.Parallel()
 	const form = "supportEmail: must be one email address, such as ada@example.com"
@@ -315,7 +318,7 @@ func TestAnEmailIsOneAddress(t *testing.T) {
 		{"ada@example.com\r\nBcc: b@example.com", "supportEmail: must not contain control characters"},
 		{"ada@example.com\x00", "supportEmail: must not contain control characters"},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)
 		for _, test := range tests {
 			t.Run(test.give[:min(len(test.give), 60)], func(t *testing.T) {
@@ -331,7 +334,7 @@ func TestAnEmailIsOneAddress(t *testing.T) {
 	})
 }
 
-// fuzzBranding makes what updates the branding of a company of its own.
+// fuzzBranding creates a company in a store of its own, and returns a function that updates its branding.
 func fuzzBranding(f *testing.F) func(context.Context, ticketing.UpdateBrandingParams) (ticketing.Branding, error) {
 	f.Helper()
 	svc, err := ticketing.New(memory.New(), &ticketing.Config{Clock: func() time.Time { return opening }})
@@ -348,7 +351,8 @@ func fuzzBranding(f *testing.F) func(context.Context, ticketing.UpdateBrandingPa
 	}
 }
 
-// What passes as an email is an address to net/mail, too, and passes again unchanged.
+// FuzzEmail checks that net/mail parses every accepted email as an address, and that an accepted email is accepted
+// again unchanged.
 func FuzzEmail(f *testing.F) {
 	update := fuzzBranding(f)
 	for _, seed := range []string{
@@ -378,7 +382,8 @@ func FuzzEmail(f *testing.F) {
 	})
 }
 
-// What passes as a logo is an https URL of two labels or more, without credentials or fragment.
+// FuzzLogoURL checks that every accepted logo is an https URL whose host has at least two labels, without credentials
+// or a fragment.
 func FuzzLogoURL(f *testing.F) {
 	update := fuzzBranding(f)
 	for _, seed := range []string{

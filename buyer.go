@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// CompanyBuyer is a buyer of a company as the latest checkout knew them. It is linked to the user of the same email, and
-// is a dormant record without a password where there is none (section 1, item 7). The link is for fulfilment and the
+// CompanyBuyer is a buyer of a company as the latest checkout knew them. It is linked to the user with the same email.
+// Without such a user it is a dormant record without a password (section 1, item 7). The link is for fulfilment and the
 // life of tickets, not for marketing.
+//
+// It holds personal data, so a permission of its own guards it.
 type CompanyBuyer struct {
 	Email     string     `json:"email"`
 	Fullname  *string    `json:"fullname"`
@@ -20,21 +24,23 @@ type CompanyBuyer struct {
 	UpdatedAt Time       `json:"updatedAt"`
 }
 
-// BuyerErasure tells what an erasure took away.
+// BuyerErasure is the result of [Operator.EraseBuyer].
 type BuyerErasure struct {
-	// Erased tells whether there was anything.
+	// Erased reports whether there was anything to erase.
 	Erased bool `json:"erased"`
-	// Orders is in how many orders the buyer was.
+	// Orders is the number of orders from which the buyer was erased.
 	Orders int `json:"orders"`
 }
 
-// erasedDomain is where the emails of erased buyers point to: nowhere, ever (RFC 2606).
+// erasedDomain is the domain of the emails of erased buyers. It can never exist (RFC 2606).
 const erasedDomain = "@erased.invalid"
 
-// erasurePortion is how many orders an erasure writes in one transaction, which the company's sales wait for.
-const erasurePortion = 1000
+// erasurePortion is how many orders an erasure writes in one transaction. The company's sales wait for that
+// transaction.
+const erasurePage = 1000
 
-// GetBuyer finds a buyer of a company by their email. It needs COMPANY:buyer:read.
+// GetBuyer returns a buyer of a company by their email. It needs COMPANY:buyer:read. An unknown email is NOT_FOUND, as
+// is that of an erased buyer.
 func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email string) (CompanyBuyer, error) {
 	if err := o.allow(PermissionBuyerRead, companyID); err != nil {
 		return CompanyBuyer{}, err
@@ -44,21 +50,22 @@ func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email strin
 		return CompanyBuyer{}, err
 	}
 	var found CompanyBuyer
-	err = o.view(ctx, PermissionBuyerRead, companyID, func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
-		buyer, err := only(tx.Buyers(ctx, []BuyerRef{ref}))
+	// The user is looked up with the buyer, since the link is the email itself (section 1, item 7).
+	err = o.view(ctx, PermissionBuyerRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{ref}))
 		if err != nil {
 			return err
 		}
 		if buyer.CompanyID == uuid.Nil {
 			return notFound("The buyer")
 		}
-		user, err := only(tx.FindUsers(ctx, []string{ref.Email}))
+		user, err := firstRecord(tx.FindUsers(ctx, []string{ref.Email}))
 		if err != nil {
 			return err
 		}
 		found = CompanyBuyer{
 			Email: buyer.Email, Fullname: optional(buyer.Fullname), Phone: optional(buyer.Phone),
-			CreatedAt: Time{buyer.CreatedAt}, UpdatedAt: Time{buyer.UpdatedAt},
+			CreatedAt: Time{Time: buyer.CreatedAt}, UpdatedAt: Time{Time: buyer.UpdatedAt},
 		}
 		if user.ID != uuid.Nil {
 			found.UserID = &user.ID
@@ -71,18 +78,18 @@ func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email strin
 	return found, nil
 }
 
-// EraseBuyer takes a buyer out of a company's records for good: the email in each of their orders becomes
-// erased-ORDER@erased.invalid with the id of the order, name and phone become null, and their own record is emptied.
-// Amounts, ledger, admissions and validations stay as they are, and tickets stay good.
+// EraseBuyer erases a buyer from a company's records for good. The email in each of their orders becomes
+// erased-ORDER@erased.invalid, with the id of the order, and the name and the phone become null. Their own record is
+// emptied. Amounts, ledger, admissions and validations stay as they are, and tickets stay valid.
 //
-// It is a transaction for each thousand orders, so that the company's sales go on between them. The buyer's own
-// record is emptied in the last one, which proves that no order of theirs is left: an erasure that was cut off leaves
-// it, and the same call again ends the work and counts what was left. Each transaction is an act in the audit log,
-// and the last one says that it is complete.
+// It runs a transaction for each thousand orders, so that the company's sales go on between them. The last transaction
+// empties the buyer's own record, and it proves that no order of theirs is left. An erasure that was interrupted leaves
+// that record in place. The same call again finishes the work and counts what was left. Each transaction has an entry
+// in the audit log, and the last one says that the erasure is complete.
 //
-// A list of orders by the old email finds nothing from then on, a repeated idempotency key answers with the erased buyer,
-// and a later checkout by the same email begins anew. A buyer who is not there, or erased already, is no error. A user
-// of the email is none of the company's and stays. It needs COMPANY:buyer:erase.
+// Afterwards a list of orders by the old email is empty, the replay of an idempotency key shows the erased buyer, and a
+// later checkout with the same email creates a new buyer. A buyer who does not exist, or who is erased already, is no
+// error. A user with the email does not belong to the company and stays. It needs COMPANY:buyer:erase.
 func (o Operator) EraseBuyer(ctx context.Context, companyID uuid.UUID, email string) (BuyerErasure, error) {
 	if err := o.allowWrite(PermissionBuyerErase, companyID); err != nil {
 		return BuyerErasure{}, err
@@ -93,45 +100,47 @@ func (o Operator) EraseBuyer(ctx context.Context, companyID uuid.UUID, email str
 	}
 	e := eraser{o: o, ref: ref, id: o.s.newID()}
 	for done := false; !done; {
-		portion, err := e.find(ctx)
+		page, err := e.find(ctx)
 		if err != nil {
 			return BuyerErasure{}, err
 		}
-		if done, err = e.erase(ctx, portion); err != nil {
+		if done, err = e.erase(ctx, page); err != nil {
 			return BuyerErasure{}, err
 		}
 	}
 	return e.erasure, nil
 }
 
-// An eraser takes a buyer out of their orders, pass by pass: one looks through the orders there are when it begins,
-// newest first, and the next through those that were made meanwhile. The numbers of a company's orders grow, and no
-// order comes to a buyer once it is made, so what a pass is through with needs no second look.
+// An eraser erases a buyer from their orders in passes. A pass goes through the orders that exist when it begins,
+// newest first. The next pass goes through those that were made meanwhile. The numbers of a company's orders ascend,
+// and an order never gets another buyer once it is made, so no order has to be read twice.
 type eraser struct {
 	o       Operator
-	ref     BuyerRef
+	ref     driver.BuyerRef
 	id      uuid.UUID // of the emptied record
 	through int64     // no order up to this number is the buyer's
-	head    int64     // where the pass began; 0: it has not
+	head    int64     // the highest number when the pass began; 0: no pass is running
 	before  int64     // no order from this number to head is the buyer's
 	erasure BuyerErasure
 }
 
-// find reads the next portion of a pass, beside the sales. One that is not full ends the pass.
-func (e *eraser) find(ctx context.Context) ([]OrderRecord, error) {
-	var orders []OrderRecord
-	err := e.o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+// find reads the next page of a pass, without a lock. A page that is not full ends the pass. Only erase, under the
+// gate, decides on what it finds.
+func (e *eraser) find(ctx context.Context) ([]driver.Order, error) {
+	var orders []driver.Order
+	err := e.o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		head, before := e.head, e.before
+		// Orders have the numbers of FLOAT entries, so a pass begins with the newest entry.
 		if head == 0 {
-			float, err := only(tx.Wallets(ctx, walletRefs(e.ref.CompanyID)[:1]))
+			float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(e.ref.CompanyID)[:1]))
 			if err != nil {
 				return err
 			}
 			head, before = float.Sequence, float.Sequence+1
 		}
 		var err error
-		orders, err = searchOrders(ctx, tx, OrderQuery{
-			CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, After: e.through, Before: before, Limit: erasurePortion,
+		orders, err = searchOrders(ctx, tx, driver.OrderQuery{
+			CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, AboveNumber: e.through, After: before, Limit: erasurePage,
 		})
 		e.head, e.before = head, before
 		return err
@@ -139,31 +148,34 @@ func (e *eraser) find(ctx context.Context) ([]OrderRecord, error) {
 	return orders, err
 }
 
-// erase takes the buyer out of a portion of their orders. It is done where that was the last one and their record is
-// emptied.
-func (e *eraser) erase(ctx context.Context, portion []OrderRecord) (done bool, err error) {
+// erase erases the buyer from a page of their orders. It reports done after it has emptied the buyer's record, which it
+// does once no order is left.
+//
+// The page was read without a lock, so each of its orders is read again here, under the gate.
+func (e *eraser) erase(ctx context.Context, page []driver.Order) (done bool, err error) {
 	var orders int
 	var complete bool
-	// The closed gate keeps out the checkout that would bring the buyer back half-way.
-	err = e.o.change(ctx, PermissionBuyerErase, e.ref.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
+	// The exclusive gate keeps out a checkout that would bring the buyer back half-way.
+	err = e.o.changeExclusive(ctx, PermissionBuyerErase, e.ref.CompanyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			orders, complete, done = 0, false, false
-			buyer, err := only(tx.Buyers(ctx, []BuyerRef{e.ref}))
+			buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{e.ref}))
+			// There never was such a buyer, or another erasure has finished.
 			if err != nil || buyer.Email == "" {
 				done = true
 				return err
 			}
-			found, err := e.present(ctx, tx, portion)
+			found, err := e.present(ctx, tx, page)
 			if err != nil {
 				return err
 			}
-			if len(portion) < erasurePortion {
-				// More than fit beside the portion are left to another pass.
+			if len(page) < erasurePage {
+				// If there are more than fit into this transaction, another pass takes them.
 				late, err := e.late(ctx, tx)
 				if err != nil {
 					return err
 				}
-				if complete = len(late) <= erasurePortion; complete {
+				if complete = len(late) <= erasurePage; complete {
 					found = append(found, late...)
 				}
 			}
@@ -173,6 +185,7 @@ func (e *eraser) erase(ctx context.Context, portion []OrderRecord) (done bool, e
 			if err := tx.UpdateOrderBuyers(ctx, found); err != nil {
 				return err
 			}
+			// The bodies of webhook events that were rendered with the buyer are removed as well.
 			if err := tx.ForgetMessages(ctx, found); err != nil {
 				return err
 			}
@@ -183,6 +196,7 @@ func (e *eraser) erase(ctx context.Context, portion []OrderRecord) (done bool, e
 					return err
 				}
 			}
+			// A page that another erasure has emptied is not audited.
 			if orders, done = len(found), complete; orders == 0 && !complete {
 				return nil
 			}
@@ -194,36 +208,40 @@ func (e *eraser) erase(ctx context.Context, portion []OrderRecord) (done bool, e
 	}
 	e.erasure.Orders += orders
 	e.erasure.Erased = e.erasure.Erased || complete || orders > 0
-	if len(portion) < erasurePortion {
+	// The transaction has committed. A full page is followed by the next one, and any other ends the pass.
+	if len(page) < erasurePage {
 		e.through, e.head = e.head, 0
 	} else {
-		e.before = portion[len(portion)-1].Number
+		e.before = page[len(page)-1].Number
 	}
 	return done, nil
 }
 
-// present are those of the orders that are the buyer's still: another erasure may have been faster.
-func (e *eraser) present(ctx context.Context, tx ReadTx, orders []OrderRecord) ([]OrderRecord, error) {
-	refs := make([]OrderRef, len(orders))
+// present returns those of the orders that are still the buyer's. Another erasure may have been faster.
+//
+// An order that another erasure has changed has another email.
+func (e *eraser) present(ctx context.Context, tx driver.ReadTx, orders []driver.Order) ([]driver.Order, error) {
+	refs := make([]driver.OrderRef, len(orders))
 	for i, order := range orders {
-		refs[i] = OrderRef{CompanyID: order.CompanyID, ID: order.ID}
+		refs[i] = driver.OrderRef{CompanyID: order.CompanyID, ID: order.ID}
 	}
 	found, err := tx.Orders(ctx, refs)
-	return slices.DeleteFunc(found, func(order OrderRecord) bool { return order.BuyerEmail != e.ref.Email }), err
+	return slices.DeleteFunc(found, func(order driver.Order) bool { return order.BuyerEmail != e.ref.Email }), err
 }
 
-// late are the buyer's orders that were made since the pass began, at most one more than a portion.
-func (e *eraser) late(ctx context.Context, tx ReadTx) ([]OrderRecord, error) {
-	return searchOrders(ctx, tx, OrderQuery{
-		CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, After: e.head, Limit: erasurePortion + 1,
+// late returns the buyer's orders that were made since the pass began, at most one more than a transaction writes.
+func (e *eraser) late(ctx context.Context, tx driver.ReadTx) ([]driver.Order, error) {
+	return searchOrders(ctx, tx, driver.OrderQuery{
+		CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, AboveNumber: e.head, Limit: erasurePage + 1,
 	})
 }
 
+// erasedEmail returns the email that stands in place of an erased one. It is unique for each order and record.
 func erasedEmail(id uuid.UUID) string { return "erased-" + id.String() + erasedDomain }
 
-// buyerRef names the buyer of an email, as a checkout reads it.
-func buyerRef(companyID uuid.UUID, address string) (BuyerRef, error) {
+// buyerRef returns the reference of the buyer with an email. It normalises the email as a checkout does.
+func buyerRef(companyID uuid.UUID, address string) (driver.BuyerRef, error) {
 	var v violations
 	address = requiredEmail(&v, "email", address, maxBuyerEmail)
-	return BuyerRef{CompanyID: companyID, Email: address}, v.err()
+	return driver.BuyerRef{CompanyID: companyID, Email: address}, v.err()
 }

@@ -13,18 +13,20 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// basketOf is a checkout of one admission for a buyer with a name and a phone.
+// basketOf returns a checkout of one admission for a buyer with a name and a phone.
 func basketOf(eventID uuid.UUID, email string) ticketing.CheckoutParams {
 	basket := ticketingtest.Basket(eventID, "VIP", 10_00, 1)
 	basket.Buyer = ticketing.BuyerParams{Email: email, Fullname: "Ada Obi", Phone: "+234 800 1234567"}
 	return basket
 }
 
-// Section 1, item 7: a buyer is linked to the user of the same email, and is a dormant record where there is none.
+// TestABuyerIsLinkedToTheUserOfTheirEmail checks Section 1, item 7: a buyer is linked to the user of the same email.
+// Without such a user it is a dormant record.
 func TestABuyerIsLinkedToTheUserOfTheirEmail(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -38,7 +40,7 @@ func TestABuyerIsLinkedToTheUserOfTheirEmail(t *testing.T) {
 		is.Equal(show(t, dormant), `{"email":"ada@example.com","fullname":"Ada Obi","phone":"+234 800 1234567","userId":null,`+
 			`"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:30:00.000Z"}`)
 
-		// The user may come later, and by way of another company.
+		// The user may be created later, and as a member of another company.
 		neighbour := shop.Neighbour(t)
 		member, err := shop.Staff.AddMember(t.Context(), neighbour.Company.ID, ticketing.AddMemberParams{
 			Email: "ada@example.com", Name: "Ada", Role: ticketing.RoleViewer,
@@ -47,7 +49,7 @@ func TestABuyerIsLinkedToTheUserOfTheirEmail(t *testing.T) {
 		linked, err := shop.Staff.GetBuyer(t.Context(), shop.Company.ID, "ada@example.com")
 		is.NoErr(err)
 		is.Equal(*linked.UserID, member.UserID)
-		is.Equal(*linked.Fullname, "Ada Obi") // as the checkout knew them
+		is.Equal(*linked.Fullname, "Ada Obi") // as in the checkout
 		for company, email := range map[uuid.UUID]string{
 			shop.Company.ID: "bob@example.com", neighbour.Company.ID: "ada@example.com",
 		} {
@@ -61,7 +63,8 @@ func TestABuyerIsLinkedToTheUserOfTheirEmail(t *testing.T) {
 	})
 }
 
-// A buyer's erasure takes the person out of the company's records and leaves money, ledger, tickets and validations.
+// TestABuyerIsErased checks that the erasure of a buyer removes the person from the company's records, and leaves
+// money, ledger, tickets and validations.
 func TestABuyerIsErased(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: 5_000_00}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -91,7 +94,7 @@ func TestABuyerIsErased(t *testing.T) {
 		is.Equal(show(t, erasure), `{"erased":true,"orders":2}`)
 		is.Equal(holdings(t, shop), before)
 
-		// Section 2.6: an order keeps everything but who bought; its buyer stays of the form that clients read.
+		// Section 2.6: an order keeps everything but its buyer. The erased buyer has the form that clients expect.
 		for _, i := range []int{0, 2} {
 			want := orders[i]
 			want.Buyer = ticketing.Buyer{Email: "erased-" + want.ID.String() + "@erased.invalid"}
@@ -99,14 +102,14 @@ func TestABuyerIsErased(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(found, want)
 			is.Equal(show(t, found.Buyer), fmt.Sprintf(`{"email":"erased-%s@erased.invalid","fullname":null,"phone":null}`, want.ID))
-			// Section 4.11: a repeated key answers with the order as it is now.
+			// Section 4.11: a replay returns the order as it is now.
 			again, err := shop.Checkout(ctx, shop.Caller, fmt.Sprint("cart-000", i), basketOf(event.ID, "ada@example.com"))
 			is.NoErr(err)
 			is.Equal(again, want)
 			page, err := shop.Staff.ListOrders(ctx, shop.Company.ID, ticketing.OrderSearch{Email: want.Buyer.Email})
 			is.NoErr(err)
 			is.Equal(len(page.Items), 1)
-			is.Equal(page.Items[0].ID, want.ID) // The email that an order shows finds it.
+			is.Equal(page.Items[0].ID, want.ID) // The email that an order shows finds the order.
 		}
 		for _, order := range []ticketing.Order{orders[1], foreign} {
 			found, err := shop.GetOrder(ctx, ticketing.TrustedCaller(shop.Company.ID, ticketing.GrantOrderRead), order.ID)
@@ -114,10 +117,10 @@ func TestABuyerIsErased(t *testing.T) {
 				found, err = neighbour.GetOrder(ctx, neighbour.Caller, order.ID)
 			}
 			is.NoErr(err)
-			is.Equal(found, order) // of somebody else, and of another company
+			is.Equal(found, order) // These are orders of another buyer and of another company.
 		}
 
-		// Tickets stay good, and what was scanned stays scanned.
+		// Tickets stay valid, and validations are kept.
 		is.Equal(shop.Scan(t, event.ID, orders[2].Lines[0].AdmissionID).Outcome, ticketing.OutcomeAdmitted)
 		again := shop.Scan(t, event.ID, orders[0].Lines[0].AdmissionID)
 		is.Equal(again.ID, scanned.ID)
@@ -128,12 +131,12 @@ func TestABuyerIsErased(t *testing.T) {
 		_, err = neighbour.Staff.GetBuyer(ctx, neighbour.Company.ID, "ada@example.com")
 		is.NoErr(err)
 
-		// Once is enough.
+		// A second erasure has no effect.
 		nothing, err := shop.Staff.EraseBuyer(ctx, shop.Company.ID, "ada@example.com")
 		is.NoErr(err)
 		is.Equal(show(t, nothing), `{"erased":false,"orders":0}`)
 
-		// A later checkout begins anew, and may be erased again.
+		// A later checkout creates the buyer again, who may be erased again.
 		shop.Clock.Advance(time.Minute)
 		later, err := shop.Checkout(ctx, shop.Caller, shop.Key(), basketOf(event.ID, "ada@example.com"))
 		is.NoErr(err)
@@ -145,7 +148,7 @@ func TestABuyerIsErased(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(erasure, ticketing.BuyerErasure{Erased: true, Orders: 1})
 
-		// The log tells that, and not who.
+		// The audit log has the erasures, but not the buyer.
 		page, err := shop.Staff.ListAudit(ctx, shop.Company.ID, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
 		is.NoErr(err)
 		erasures := 0
@@ -160,7 +163,8 @@ func TestABuyerIsErased(t *testing.T) {
 	})
 }
 
-// An erasure takes as many orders as there are, past what it reads at a time.
+// TestABuyerOfManyOrdersIsErased checks that an erasure covers all orders of a buyer, also more than it reads at a
+// time.
 func TestABuyerOfManyOrdersIsErased(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -178,8 +182,8 @@ func TestABuyerOfManyOrdersIsErased(t *testing.T) {
 	erasure, err := shop.Staff.EraseBuyer(t.Context(), shop.Company.ID, "ada@example.com")
 	is.NoErr(err)
 	is.Equal(erasure, ticketing.BuyerErasure{Erased: true, Orders: orders})
-	is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		left, err := tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: shop.Company.ID, Limit: orders})
+	is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		left, err := tx.ListOrders(ctx, driver.OrderQuery{CompanyID: shop.Company.ID, Limit: orders})
 		is.Equal(len(left), orders)
 		for _, order := range left {
 			is.Equal(order.BuyerEmail, "erased-"+order.ID.String()+"@erased.invalid")
@@ -190,14 +194,14 @@ func TestABuyerOfManyOrdersIsErased(t *testing.T) {
 
 var errUnplugged = errors.New("unplugged")
 
-// heldStore is a store whose every update waits for a function, and does not begin where that fails.
+// heldStore is a store whose every update first calls a function. The update does not begin if that function fails.
 type heldStore struct {
-	ticketing.Store
+	driver.Store
 
-	hold func() error // nil: nothing to wait for
+	hold func() error // nil: no function is called
 }
 
-func (h *heldStore) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+func (h *heldStore) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
 	if h.hold != nil {
 		if err := h.hold(); err != nil {
 			return err
@@ -206,8 +210,8 @@ func (h *heldStore) Update(ctx context.Context, fn func(ctx context.Context, tx 
 	return h.Store.Update(ctx, fn)
 }
 
-// An erasure is cut into transactions of a thousand orders. One that breaks off leaves the buyer to a second call, and a
-// checkout between two of them is erased with the others.
+// TestAnErasureThatBreaksOffIsEnded checks an erasure that fails between two of its transactions of a thousand orders
+// each. A second call erases the rest, and with it the order of a checkout between two transactions.
 func TestAnErasureThatBreaksOffIsEnded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -224,7 +228,7 @@ func TestAnErasureThatBreaksOffIsEnded(t *testing.T) {
 	erase := func(updates int, beside func()) (ticketing.BuyerErasure, error) {
 		var hold func() error
 		hold = func() error {
-			held.hold = nil // for those of beside
+			held.hold = nil // for the updates of beside
 			defer func() { held.hold = hold }()
 			if updates--; updates < 0 {
 				return errUnplugged
@@ -246,7 +250,7 @@ func TestAnErasureThatBreaksOffIsEnded(t *testing.T) {
 	search.Limit = ticketing.MaxPageLimit
 	page, err := shop.Staff.ListOrders(t.Context(), shop.Company.ID, search)
 	is.NoErr(err)
-	is.Equal(len(page.Items), ticketing.MaxPageLimit) // what is left is found by the email
+	is.Equal(len(page.Items), ticketing.MaxPageLimit) // the email finds the orders that are left
 	_, err = shop.Staff.GetBuyer(t.Context(), shop.Company.ID, "ada@example.com")
 	is.NoErr(err)
 
@@ -260,7 +264,8 @@ func TestAnErasureThatBreaksOffIsEnded(t *testing.T) {
 	is.Equal(code(err), ticketing.CodeNotFound)
 }
 
-// Checkouts and erasures of one buyer at once: each checkout is erased whole or comes after, with its record.
+// TestErasuresBesideCheckouts checks concurrent checkouts and erasures of one buyer: each order is either erased
+// completely, or comes after the erasure and has its buyer's record.
 func TestErasuresBesideCheckouts(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -302,7 +307,8 @@ func TestErasuresBesideCheckouts(t *testing.T) {
 	})
 }
 
-// What is told later of a sale is told of the erased buyer.
+// TestFactsOfAnErasedBuyerNameNobody checks that facts of a sale that are published after an erasure name the erased
+// buyer.
 func TestFactsOfAnErasedBuyerNameNobody(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -317,7 +323,7 @@ func TestFactsOfAnErasedBuyerNameNobody(t *testing.T) {
 		facts, err := shop.Facts.Wait(t.Context(), 3)
 		is.NoErr(err)
 		text := show(t, facts)
-		is.Equal(strings.Count(text, "erased-"+order.ID.String()+"@erased.invalid"), 2) // the order and the mail
+		is.Equal(strings.Count(text, "erased-"+order.ID.String()+"@erased.invalid"), 2) // in the order and in the mail
 		is.True(!strings.Contains(text, "ada@example.com") && !strings.Contains(text, "Ada Obi"))
 	})
 }

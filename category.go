@@ -4,21 +4,25 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// CategoryStatus is whether new events may take a category.
-type CategoryStatus string
+// CategoryStatus is the status of a category. New events take active categories only.
+type CategoryStatus = driver.CategoryStatus
 
 // The statuses of a category.
 const (
-	CategoryActive   CategoryStatus = "ACTIVE"
-	CategoryInactive CategoryStatus = "INACTIVE"
+	CategoryActive   = driver.CategoryActive
+	CategoryInactive = driver.CategoryInactive
 )
 
-// Category is a platform-wide kind of event, made by staff. An event keeps showing one that was deactivated later.
+// Category is a platform-wide kind of event, created by staff. An event that has a category keeps showing it after it
+// was deactivated.
+//
+// The contract has no catalogue of categories. A company gets the ids that it may use at onboarding (section 4.2).
 type Category struct {
 	ID     uuid.UUID      `json:"id"`
 	Name   string         `json:"name"`
@@ -26,36 +30,14 @@ type Category struct {
 	Status CategoryStatus `json:"status"`
 }
 
-// CategoryRecord is a category as a store keeps it. A slug is unique.
-type CategoryRecord struct {
-	ID        uuid.UUID
-	Name      string
-	Slug      string
-	Status    CategoryStatus
-	CreatedAt time.Time
-}
-
-// CategoryReader finds categories.
-type CategoryReader interface {
-	Categories(ctx context.Context, ids []uuid.UUID) ([]CategoryRecord, error)
-	// ListCategories answers in the order of their slugs, after one of them.
-	ListCategories(ctx context.Context, afterSlug string, limit int) ([]CategoryRecord, error)
-}
-
-// CategoryWriter keeps categories.
-type CategoryWriter interface {
-	// CreateCategory fails with a [ConstraintError] where the slug is taken.
-	CreateCategory(ctx context.Context, category CategoryRecord) error
-	UpdateCategory(ctx context.Context, category CategoryRecord) error
-}
-
-func (c CategoryRecord) category() Category {
+// showCategory returns what may be shown of the category.
+func showCategory(c driver.Category) Category {
 	return Category{ID: c.ID, Name: c.Name, Slug: c.Slug, Status: c.Status}
 }
 
-// CreateCategory makes an active category. The name has 1 to 100 characters; the slug has 1 to 100 of a-z and 0-9 in
-// words joined by single hyphens, and is CONFLICT where it is taken, also by an inactive category. It needs
-// tenant:manage.
+// CreateCategory creates an active category. The name has 1 to 100 characters. The slug has 1 to 100 characters: words
+// of a-z and 0-9, joined by single hyphens. A slug that is taken is CONFLICT, also if an inactive category has it. It
+// needs tenant:manage.
 func (o Operator) CreateCategory(ctx context.Context, name, slug string) (Category, error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Category{}, err
@@ -68,37 +50,39 @@ func (o Operator) CreateCategory(ctx context.Context, name, slug string) (Catego
 	if err := v.err(); err != nil {
 		return Category{}, err
 	}
-	category := CategoryRecord{
+	category := driver.Category{
 		ID: o.s.newID(), Name: name, Slug: slug, Status: CategoryActive, CreatedAt: o.s.now(),
 	}
-	err := o.s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, platformAlone()); err != nil {
+	err := o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		// The gate of the zero company serialises changes of what belongs to no company.
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
 			return err
 		}
 		if err := tx.CreateCategory(ctx, category); err != nil {
 			return err
 		}
 		return o.audit(ctx, tx, category.CreatedAt, "category.create", uuid.Nil, about("category", category.ID),
-			changes{after: category.category()})
+			changes{after: showCategory(category)})
 	})
-	// The id is new, so nothing but the slug can be taken.
-	if taken := (*ConstraintError)(nil); errors.As(err, &taken) {
+	// The id is new, so only the slug can be taken.
+	if taken := (*driver.ConstraintError)(nil); errors.As(err, &taken) {
 		return Category{}, conflict("The slug is taken.")
 	}
 	if err != nil {
 		return Category{}, err
 	}
-	return category.category(), nil
+	return showCategory(category), nil
 }
 
-// ListCategories shows all categories in the order of their slugs. It needs tenant:manage.
+// ListCategories returns all categories in the order of their slugs. It needs tenant:manage.
 func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
 		return nil, err
 	}
+	// size is how many categories are read at a time.
 	const size = 500
 	var categories []Category
-	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		categories = []Category{}
 		for after := ""; ; {
 			records, err := tx.ListCategories(ctx, after, size)
@@ -106,7 +90,7 @@ func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 				return err
 			}
 			for _, record := range records {
-				categories = append(categories, record.category())
+				categories = append(categories, showCategory(record))
 			}
 			if len(records) < size {
 				return nil
@@ -120,23 +104,24 @@ func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 	return categories, nil
 }
 
-// DeactivateCategory keeps new events from taking a category; those that have it go on showing it. One that is
-// inactive already stays as it is. It needs tenant:manage.
+// DeactivateCategory keeps new events from taking a category. Events that have it keep showing it. A category that is
+// already inactive stays as it is. It needs tenant:manage.
 func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Category, error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Category{}, err
 	}
 	at := o.s.now()
-	var category CategoryRecord
-	err := o.s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, platformAlone()); err != nil {
+	var category driver.Category
+	err := o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
 			return err
 		}
 		var err error
-		category, err = only(tx.Categories(ctx, []uuid.UUID{id}))
+		category, err = firstRecord(tx.Categories(ctx, []uuid.UUID{id}))
 		if err != nil {
 			return err
 		}
+		// The store returns the zero record for an unknown id.
 		if category.ID == uuid.Nil {
 			return notFound("The category")
 		}
@@ -149,15 +134,15 @@ func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Categor
 			return err
 		}
 		return o.audit(ctx, tx, at, "category.deactivate", uuid.Nil, about("category", id),
-			changes{before.category(), category.category()})
+			changes{showCategory(before), showCategory(category)})
 	})
 	if err != nil {
 		return Category{}, err
 	}
-	return category.category(), nil
+	return showCategory(category), nil
 }
 
-// isSlug tells whether s is [a-z0-9]+(-[a-z0-9]+)*.
+// isSlug reports whether s has the form [a-z0-9]+(-[a-z0-9]+)*.
 func isSlug(s string) bool {
 	for word := range strings.SplitSeq(s, "-") {
 		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

@@ -37,7 +37,7 @@ func TestCategoriesHaveNamesAndSlugs(t *testing.T) {
 		{name: "two hyphens", category: "C", slug: "live--music", want: slug},
 		{name: "other letters", category: "C", slug: "musí", want: slug},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				_, err := d.staff.CreateCategory(t.Context(), test.category, test.slug)
@@ -49,7 +49,7 @@ func TestCategoriesHaveNamesAndSlugs(t *testing.T) {
 
 func TestASlugIsTakenForEver(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		music, err := d.staff.CreateCategory(t.Context(), "Music", "music")
 		is.NoErr(err)
@@ -75,10 +75,11 @@ func TestASlugIsTakenForEver(t *testing.T) {
 	})
 }
 
-// Of several who deactivate a category at once, or make one of a slug, one does, and the audit log tells of that one.
+// TestACategoryChangesOnceAtOnce checks concurrent calls that create a category of one slug, and concurrent calls that
+// deactivate one. Only one of the calls makes the change, and only that one is in the audit log.
 func TestACategoryChangesOnceAtOnce(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		const staff, rounds = 8, 5
 		for round := range rounds {
@@ -92,7 +93,7 @@ func TestACategoryChangesOnceAtOnce(t *testing.T) {
 			var music ticketing.Category
 			for i, err := range refused {
 				if err == nil {
-					is.Equal(music, ticketing.Category{}) // two were made
+					is.Equal(music, ticketing.Category{}) // a second one was created
 					music = made[i]
 					continue
 				}
@@ -117,7 +118,7 @@ func TestACategoryChangesOnceAtOnce(t *testing.T) {
 
 func TestCategoriesBeyondAPortionAreListed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		listed, err := d.staff.ListCategories(t.Context())
 		is.NoErr(err)

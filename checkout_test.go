@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -25,7 +26,8 @@ func rateOf(t testing.TB, value string, unit money.Unit) money.Rate {
 	return rate
 }
 
-// Sections 4.7 and 8: the members of a checkout, on both sides of every boundary. What is refused leaves nothing.
+// TestCheckoutMembersHaveBounds checks Sections 4.7 and 8: the members of a checkout, on both sides of every limit. A
+// refused checkout leaves nothing.
 func TestCheckoutMembersHaveBounds(t *testing.T) {
 	t.Parallel()
 	local := func(n int) string { return strings.Repeat("a", n-len("@example.com")) + "@example.com" }
@@ -89,7 +91,7 @@ func TestCheckoutMembersHaveBounds(t *testing.T) {
 	})
 }
 
-// fault is one reason to refuse a checkout, and how it comes about and is mended.
+// fault is one reason to refuse a checkout, with functions that cause and remove it.
 type fault struct {
 	code  ticketing.Code
 	says  string
@@ -97,7 +99,7 @@ type fault struct {
 	mend  func(t *testing.T, shop *ticketingtest.Shop, event ticketing.Event)
 }
 
-// faults are the 409s of a checkout in the order in which they are told.
+// faults returns the reasons for a 409 of a checkout, in the order in which they are reported.
 func faults() []fault {
 	ok := func(t *testing.T, err error) {
 		t.Helper()
@@ -129,7 +131,7 @@ func faults() []fault {
 		},
 		{
 			code: ticketing.CodeCommissionUnavailable, says: "No commission rate is effective for the company.",
-			cause: func(t *testing.T, shop *ticketingtest.Shop, _ ticketing.Event) { // Only a future one.
+			cause: func(t *testing.T, shop *ticketingtest.Shop, _ ticketing.Event) { // There is only a future rate.
 				_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, money.Rate{}, shop.Clock.Now().Add(time.Millisecond))
 				ok(t, err)
 			},
@@ -157,8 +159,8 @@ func faults() []fault {
 	}
 }
 
-// The order of the 409s in a checkout. Each refusal leaves no row, no movement and no spent key: the same body and
-// key go through once nothing is in the way.
+// TestCheckoutRefusalsComeInOrderAndLeaveNothing checks the order of the 409s of a checkout. Each refusal leaves no
+// row, no movement and no used key: the same body and key succeed after the last reason is removed.
 func TestCheckoutRefusalsComeInOrderAndLeaveNothing(t *testing.T) {
 	t.Parallel()
 	config := &ticketingtest.Config{Float: ticketingtest.NoFloat, NoRate: true}
@@ -181,7 +183,7 @@ func TestCheckoutRefusalsComeInOrderAndLeaveNothing(t *testing.T) {
 		order, err := shop.Checkout(t.Context(), shop.Caller, key, basket)
 		is.NoErr(err)
 		is.Equal(order.Balances.FloatAfter, money.Amount(0))
-		// The key is spent now: NOT_FOUND, the event's state and the rest come behind that.
+		// The key is used now. Its conflict is reported before NOT_FOUND, the event's state and all later reasons.
 		basket.EventID = uuid.New()
 		_, err = shop.Checkout(t.Context(), shop.Caller, key, basket)
 		is.Equal(said(err), "The idempotency key was used with different input.")
@@ -192,7 +194,7 @@ func TestCheckoutRefusalsComeInOrderAndLeaveNothing(t *testing.T) {
 	})
 }
 
-// What a checkout at a price is refused, and on which events.
+// TestCheckoutTakesOnlyWhatWasQuoted checks which prices and tiers a checkout refuses, and on which events.
 func TestCheckoutTakesOnlyWhatWasQuoted(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -225,7 +227,7 @@ func TestCheckoutTakesOnlyWhatWasQuoted(t *testing.T) {
 			}
 			is.New(t).Equal(holdings(t, shop), before)
 		}
-		// One line that cannot be filled takes the other with it.
+		// One line that cannot be filled refuses the whole checkout.
 		basket := ticketingtest.Basket(event.ID, "VIP", 100, 1)
 		basket.Lines = append(basket.Lines, ticketing.CheckoutLine{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 100, Currency: "NGN"})
 		_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basket)
@@ -234,7 +236,7 @@ func TestCheckoutTakesOnlyWhatWasQuoted(t *testing.T) {
 	})
 }
 
-// Of admissions at one price, the oldest batch is sold first.
+// TestOldestBatchIsSoldFirst checks that the oldest batch at a price is sold first.
 func TestOldestBatchIsSoldFirst(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -261,7 +263,8 @@ func TestOldestBatchIsSoldFirst(t *testing.T) {
 	})
 }
 
-// A free checkout goes through on an empty FLOAT, writes its ledger rows, and needs a rate like any other.
+// TestFreeCheckout checks that a free checkout succeeds with an empty FLOAT, writes its ledger entries, and needs a
+// rate like any other checkout.
 func TestFreeCheckout(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: ticketingtest.NoFloat, NoRate: true}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -280,8 +283,9 @@ func TestFreeCheckout(t *testing.T) {
 	})
 }
 
-// Section 2.9: the latest rate whose effectiveFrom is at or before the moment of sale; of one moment the later created.
-// An order keeps what it was sold under.
+// TestCheckoutTakesTheEffectiveRate checks Section 2.9: the rate is the latest whose effectiveFrom is at or before the
+// moment of sale, and of two with the same effectiveFrom the later created. An order keeps the rate that it was sold
+// under.
 func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{NoRate: true}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -293,10 +297,10 @@ func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 			is.NoErr(err)
 		}
 		schedule("250", money.BasisPoints, -2*time.Hour)
-		schedule("9.99", money.Percent, -3*time.Hour) // Created later, and effective earlier.
+		schedule("9.99", money.Percent, -3*time.Hour) // This is created later, and effective earlier.
 		schedule("0.1", money.Fraction, time.Hour)
 		schedule("50", money.Percent, 2*time.Hour)
-		schedule("20", money.Percent, 2*time.Hour) // The later created of one moment.
+		schedule("20", money.Percent, 2*time.Hour) // This is the later created of two of the same time.
 		var orders []ticketing.Order
 		for _, test := range []struct {
 			at    time.Duration
@@ -323,7 +327,7 @@ func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 	})
 }
 
-// Section 2.6: the commission is rounded once, on the whole gross, half up.
+// TestCommissionIsRoundedOnce checks Section 2.6: the commission is rounded once, on the gross of the order, half up.
 func TestCommissionIsRoundedOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -332,11 +336,11 @@ func TestCommissionIsRoundedOnce(t *testing.T) {
 		quantity int
 		want     money.Amount
 	}{
-		{"2.5", 20, 1, 1},  // 0.5 is rounded up.
+		{"2.5", 20, 1, 1},  // 0.5 is rounded up
 		{"2.5", 19, 1, 0},  // 0.475
-		{"2.5", 10, 3, 1},  // 0.75; 0.25 a line would be nothing.
-		{"2.5", 60, 1, 2},  // 1.5 is not rounded to even only: it is up.
-		{"2.5", 100, 1, 3}, // 2.5 would be 2, rounded to even.
+		{"2.5", 10, 3, 1},  // 0.75; the 0.25 of each line alone would be rounded to 0
+		{"2.5", 60, 1, 2},  // 1.5 is rounded up, as rounding to even does, too
+		{"2.5", 100, 1, 3}, // 2.5 is rounded up; rounding to even would give 2
 		{"100", 33, 2, 66},
 		{"0", 33, 2, 0},
 	} {
@@ -351,7 +355,8 @@ func TestCommissionIsRoundedOnce(t *testing.T) {
 	}
 }
 
-// FLOAT pays to the last kobo and not beyond (section 2.9, item 5).
+// TestCheckoutSpendsFloatToTheLastKobo checks that FLOAT is spent to the last kobo and not beyond (Section 2.9, item
+// 5).
 func TestCheckoutSpendsFloatToTheLastKobo(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: 300_00}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -368,20 +373,21 @@ func TestCheckoutSpendsFloatToTheLastKobo(t *testing.T) {
 	})
 }
 
-// CHECKOUT_UNAVAILABLE: a wallet that is suspended, of another currency, or that disagrees with its last ledger row.
+// TestCheckoutNeedsBothWallets checks CHECKOUT_UNAVAILABLE: a wallet is suspended, or disagrees with its last ledger
+// entry. A wallet of another currency has the same code.
 func TestCheckoutNeedsBothWallets(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
 		wallet ledger.Wallet
-		change func(*ticketing.WalletRecord)
+		change func(*driver.Wallet)
 		broken bool
 	}{
-		{"FLOAT suspended", ledger.Float, func(w *ticketing.WalletRecord) { w.Status = ticketing.WalletSuspended }, false},
-		{"EARNINGS suspended", ledger.Earnings, func(w *ticketing.WalletRecord) { w.Status = ticketing.WalletSuspended }, false},
-		{"FLOAT higher than its ledger", ledger.Float, func(w *ticketing.WalletRecord) { w.Balance++ }, true},
-		{"EARNINGS higher than its ledger", ledger.Earnings, func(w *ticketing.WalletRecord) { w.Balance++ }, true},
-		{"FLOAT behind its ledger", ledger.Float, func(w *ticketing.WalletRecord) { w.Hash[0]++ }, true},
+		{"FLOAT suspended", ledger.Float, func(w *driver.Wallet) { w.Status = ticketing.WalletSuspended }, false},
+		{"EARNINGS suspended", ledger.Earnings, func(w *driver.Wallet) { w.Status = ticketing.WalletSuspended }, false},
+		{"FLOAT higher than its ledger", ledger.Float, func(w *driver.Wallet) { w.Balance++ }, true},
+		{"EARNINGS higher than its ledger", ledger.Earnings, func(w *driver.Wallet) { w.Balance++ }, true},
+		{"FLOAT behind its ledger", ledger.Float, func(w *driver.Wallet) { w.Hash[0]++ }, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -394,16 +400,16 @@ func TestCheckoutNeedsBothWallets(t *testing.T) {
 				if test.broken {
 					shop.BooksAreBroken()
 				}
-				is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-					if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+				is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+					if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 						return err
 					}
-					locked, err := tx.LockWallets(ctx, []ticketing.WalletRef{{CompanyID: shop.Company.ID, Wallet: test.wallet}})
+					locked, err := tx.LockWallets(ctx, []driver.WalletRef{{CompanyID: shop.Company.ID, Wallet: test.wallet}})
 					if err != nil {
 						return err
 					}
-					test.change(&locked[0].WalletRecord)
-					return tx.UpdateWallets(ctx, []ticketing.WalletRecord{locked[0].WalletRecord})
+					test.change(&locked[0].Wallet)
+					return tx.UpdateWallets(ctx, []driver.Wallet{locked[0].Wallet})
 				}))
 				_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
 				is.Equal(code(err), ticketing.CodeCheckoutUnavailable)
@@ -412,17 +418,17 @@ func TestCheckoutNeedsBothWallets(t *testing.T) {
 	}
 }
 
-// EARNINGS holds at most the largest amount that can be told: a commission that fits is taken to the kobo, and the next one
-// is CHECKOUT_UNAVAILABLE and leaves nothing behind.
+// TestEarningsHaveAMaximum checks that EARNINGS holds at most money.MaxBalance. A commission that reaches it exactly is
+// taken. The next checkout is CHECKOUT_UNAVAILABLE and leaves nothing.
 func TestEarningsHaveAMaximum(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
-		shop.BooksAreBroken() // No order accrues what is put in here.
+		shop.BooksAreBroken() // The entry that is written here belongs to no order.
 		event := shop.Event(t)
-		shop.Inventory(t, event.ID, "VIP", 100_00, 2) // A commission of 2.50 each.
-		is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-			if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+		shop.Inventory(t, event.ID, "VIP", 100_00, 2) // Each has a commission of 2.50.
+		is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 				return err
 			}
 			entry, head, err := ledger.Genesis(shop.Company.ID, ledger.Earnings).Append(
@@ -430,13 +436,13 @@ func TestEarningsHaveAMaximum(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			locked, err := tx.LockWallets(ctx, []ticketing.WalletRef{{CompanyID: shop.Company.ID, Wallet: ledger.Earnings}})
+			locked, err := tx.LockWallets(ctx, []driver.WalletRef{{CompanyID: shop.Company.ID, Wallet: ledger.Earnings}})
 			if err != nil {
 				return err
 			}
-			wallet := locked[0].WalletRecord
+			wallet := locked[0].Wallet
 			wallet.Balance, wallet.Sequence, wallet.Hash, wallet.LastAt = head.Balance, head.Sequence, head.Hash, head.At
-			if err := tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallet}); err != nil {
+			if err := tx.UpdateWallets(ctx, []driver.Wallet{wallet}); err != nil {
 				return err
 			}
 			return tx.AppendEntries(ctx, []ledger.Entry{entry})
@@ -450,7 +456,8 @@ func TestEarningsHaveAMaximum(t *testing.T) {
 	})
 }
 
-// 64 buyers of the last 10 admissions get exactly 10, each admission once.
+// TestTheLastAdmissionsAreSoldOnce checks that 64 concurrent buyers of the last 10 admissions get exactly 10, each
+// admission once.
 func TestTheLastAdmissionsAreSoldOnce(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -485,7 +492,8 @@ func TestTheLastAdmissionsAreSoldOnce(t *testing.T) {
 	})
 }
 
-// Of 30 buyers at once on a FLOAT for ten, ten are served, and it never goes below zero.
+// TestConcurrentCheckoutsNeverOverdrawFloat checks that of 30 concurrent buyers on a FLOAT for ten, ten succeed, and
+// FLOAT never goes below zero.
 func TestConcurrentCheckoutsNeverOverdrawFloat(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: 1000_00}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -509,8 +517,8 @@ func TestConcurrentCheckoutsNeverOverdrawFloat(t *testing.T) {
 	})
 }
 
-// While checkouts come, the event is taken off sale, put on sale and in the end cancelled: nothing is sold after that,
-// what is sold is sold once, and no unsold admission is left on sale.
+// TestCheckoutsRaceWithTheEvent runs checkouts while the event is taken off sale, put on sale and finally cancelled.
+// Nothing is sold after the cancellation, each admission is sold once, and no unsold admission is left on sale.
 func TestCheckoutsRaceWithTheEvent(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -546,9 +554,9 @@ func TestCheckoutsRaceWithTheEvent(t *testing.T) {
 		for range 10 {
 			unpublish(t, shop, event.ID)
 			tier := tiers(t, shop, event.ID)["VIP"]
-			is.True(tier.AvailableQuantity == 0) // Nothing is on sale while it is a draft.
+			is.True(tier.AvailableQuantity == 0) // Nothing is on sale while the event is a draft.
 			orders := holdings(t, shop).Orders
-			is.Equal(orders, holdings(t, shop).Orders) // And nothing is sold.
+			is.Equal(orders, holdings(t, shop).Orders) // Nothing is sold in the meantime either.
 			publish(t, shop, event.ID)
 		}
 		_, err := shop.CancelEvent(t.Context(), shop.Caller, event.ID)

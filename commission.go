@@ -6,10 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
-// CommissionRate is one entry of a company's commission schedule (section 2.9, item 1).
+// CommissionRate is one entry of a company's commission schedule (section 2.9, item 1). Value is a plain decimal
+// without trailing zeros. It means nothing without Unit (section 2.6).
 type CommissionRate struct {
 	ID            uuid.UUID  `json:"id"`
 	Value         string     `json:"value"`
@@ -18,43 +20,21 @@ type CommissionRate struct {
 	CreatedAt     Time       `json:"createdAt"`
 }
 
-// RateRecord is an entry of the schedule as a store keeps it. It never changes.
-type RateRecord struct {
-	CompanyID     uuid.UUID
-	ID            uuid.UUID
-	Position      int64 // 1, 2, 3 … in order of creation: of two with one EffectiveFrom the later created holds
-	Rate          money.Rate
-	EffectiveFrom time.Time
-	CreatedAt     time.Time
-}
-
-// RateRef names one entry of a schedule.
-type RateRef struct{ CompanyID, ID uuid.UUID }
-
-// CommissionReader finds entries of commission schedules.
-type CommissionReader interface {
-	Rates(ctx context.Context, refs []RateRef) ([]RateRecord, error)
-	// EffectiveRates answers, for each company, with the entry of the latest EffectiveFrom at or before a time, of
-	// several the one with the highest position.
-	EffectiveRates(ctx context.Context, companies []uuid.UUID, at time.Time) ([]RateRecord, error)
-	// ListRates answers with a company's schedule, highest position first.
-	ListRates(ctx context.Context, companyID uuid.UUID, limit int) ([]RateRecord, error)
-}
-
-// CommissionWriter keeps new entries of commission schedules.
-type CommissionWriter interface {
-	AppendRate(ctx context.Context, rate RateRecord) error
-}
-
-func (r RateRecord) rate() CommissionRate {
+// showRate returns the entry as an operator sees it.
+func showRate(r driver.Rate) CommissionRate {
 	return CommissionRate{
 		ID: r.ID, Value: r.Rate.Value(), Unit: r.Rate.Unit(),
-		EffectiveFrom: Time{r.EffectiveFrom}, CreatedAt: Time{r.CreatedAt},
+		EffectiveFrom: Time{Time: r.EffectiveFrom}, CreatedAt: Time{Time: r.CreatedAt},
 	}
 }
 
-// ScheduleCommission adds an entry to a company's schedule, which holds from a moment on, past or future, or (the zero
-// time) from now on. Entries are never changed or removed. It needs tenant_commission:schedule.
+// ScheduleCommission adds an entry to a company's schedule (section 2.9, item 1). It takes effect at effectiveFrom,
+// past or future, or now for the zero time. Entries are never changed or removed, and orders keep the rate they were
+// sold under. It needs tenant_commission:schedule.
+//
+// A company without an effective rate cannot sell: its checkouts are COMMISSION_RATE_UNAVAILABLE.
+//
+// An entry in the past holds for sales from now on. It changes no earlier order.
 func (o Operator) ScheduleCommission(
 	ctx context.Context, companyID uuid.UUID, rate money.Rate, effectiveFrom time.Time,
 ) (CommissionRate, error) {
@@ -64,15 +44,17 @@ func (o Operator) ScheduleCommission(
 	fromNow := effectiveFrom.IsZero()
 	if effectiveFrom = moment(effectiveFrom); !fromNow {
 		var v violations
+		// A time on the wire has a year of four digits.
 		tellable(&v, "effectiveFrom", effectiveFrom)
 		if err := v.err(); err != nil {
 			return CommissionRate{}, err
 		}
 	}
-	scheduled := RateRecord{CompanyID: companyID, ID: o.s.newID(), Rate: rate, EffectiveFrom: effectiveFrom}
-	err := o.change(ctx, PermissionCommissionSchedule, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			newest, err := only(tx.ListRates(ctx, companyID, 1))
+	scheduled := driver.Rate{CompanyID: companyID, ID: o.s.newID(), Rate: rate, EffectiveFrom: effectiveFrom}
+	err := o.changeExclusive(ctx, PermissionCommissionSchedule, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			// The exclusive gate makes the position unique.
+			newest, err := firstRecord(tx.ListRates(ctx, companyID, 1))
 			if err != nil {
 				return err
 			}
@@ -84,22 +66,22 @@ func (o Operator) ScheduleCommission(
 				return err
 			}
 			return o.audit(ctx, tx, at, "commission.schedule", companyID, about("rate", scheduled.ID),
-				changes{after: scheduled.rate()})
+				changes{after: showRate(scheduled)})
 		})
 	if err != nil {
 		return CommissionRate{}, err
 	}
-	return scheduled.rate(), nil
+	return showRate(scheduled), nil
 }
 
-// ListCommissionRates shows a company's schedule, newest first. It needs COMPANY:wallet:read.
+// ListCommissionRates returns a company's schedule, newest first. It needs COMPANY:wallet:read.
 func (o Operator) ListCommissionRates(ctx context.Context, companyID uuid.UUID) ([]CommissionRate, error) {
 	var rates []CommissionRate
-	err := o.view(ctx, PermissionWalletRead, companyID, func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+	err := o.view(ctx, PermissionWalletRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 		records, err := tx.ListRates(ctx, companyID, maxListed)
 		rates = make([]CommissionRate, len(records))
 		for i, record := range records {
-			rates[i] = record.rate()
+			rates[i] = showRate(record)
 		}
 		return err
 	})

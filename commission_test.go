@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
@@ -21,15 +22,16 @@ func mustRate(tb testing.TB, value string, unit money.Unit) money.Rate {
 	return rate
 }
 
-// 2.9, item 1: "the latest rate whose effectiveFrom is at or before the transaction time … (ties by creation time)".
+// TestTheLatestEffectiveRateHolds checks 2.9, item 1: "the latest rate whose effectiveFrom is at or before the
+// transaction time … (ties by creation time)".
 func TestTheLatestEffectiveRateHolds(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		effective := func(at time.Time) string {
-			var rates []ticketing.RateRecord
-			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			var rates []driver.Rate
+			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				var err error
 				rates, err = tx.EffectiveRates(ctx, []uuid.UUID{company}, at)
 				return err
@@ -52,13 +54,13 @@ func TestTheLatestEffectiveRateHolds(t *testing.T) {
 		is.Equal(effective(opening.Add(-time.Millisecond)), "4")
 		is.Equal(effective(opening), "1")
 		is.Equal(effective(hour.Add(-time.Millisecond)), "1")
-		is.Equal(effective(hour), "3") // of two from one millisecond on, the later created
+		is.Equal(effective(hour), "3") // of two rates from the same millisecond, the later created
 	})
 }
 
 func TestTheScheduleIsToldNewestFirst(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		rates, err := d.staff.ListCommissionRates(t.Context(), company)
@@ -86,6 +88,7 @@ func TestTheScheduleIsToldNewestFirst(t *testing.T) {
 		_, err = d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
 		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
 		_, err = d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{}.Add(time.Microsecond))
-		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999") // No "now" by a fraction of a millisecond.
+		// A fraction of a millisecond is not taken for the zero time, which means now.
+		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
 	})
 }

@@ -6,20 +6,21 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 	"github.com/floatgate/ticketing/ledger"
 )
 
-// CompanyStatus is whether a company may act at all.
-type CompanyStatus string
+// CompanyStatus is the status of a company. A company that is not active cannot act at all.
+type CompanyStatus = driver.CompanyStatus
 
-// The statuses of a company. The keys of a suspended company answer as if they were unknown.
+// The statuses of a company. The keys of a suspended company give the same error as unknown ones (section 5, rule 3).
 const (
-	CompanyActive    CompanyStatus = "ACTIVE"
-	CompanySuspended CompanyStatus = "SUSPENDED"
+	CompanyActive    = driver.CompanyActive
+	CompanySuspended = driver.CompanySuspended
 )
 
-// Company is a tenant: it prepays FLOAT and sells tickets with it.
+// Company is a tenant: it prepays FLOAT and sells tickets with it (section 1).
 type Company struct {
 	ID           uuid.UUID     `json:"id"`
 	Name         string        `json:"name"`
@@ -29,50 +30,29 @@ type Company struct {
 	UpdatedAt    Time          `json:"updatedAt"`
 }
 
-// CompanyRecord is a company as a store keeps it. It changes only behind the company's closed gate.
-type CompanyRecord struct {
-	ID              uuid.UUID
-	Name            string
-	Status          CompanyStatus
-	Verification    VerificationRecord
-	BrandingVersion int64 // the current branding, see BrandingRecord
-	// WebhookEndpoints is how many webhook endpoints it ever registered: the number of the newest.
-	WebhookEndpoints int64
-	CreatedAt        time.Time
-	UpdatedAt        time.Time
-}
-
-// CompanyReader finds companies.
-type CompanyReader interface {
-	Companies(ctx context.Context, ids []uuid.UUID) ([]CompanyRecord, error)
-	// ListCompanies answers with those after a position, oldest first.
-	ListCompanies(ctx context.Context, after Position, limit int) ([]CompanyRecord, error)
-}
-
-// CompanyWriter keeps companies.
-type CompanyWriter interface {
-	CreateCompany(ctx context.Context, company CompanyRecord) error
-	UpdateCompany(ctx context.Context, company CompanyRecord) error
-}
-
-func (c CompanyRecord) company() Company {
+// showCompany returns the company as an operator sees it.
+func showCompany(c driver.Company) Company {
 	return Company{
-		ID: c.ID, Name: c.Name, Status: c.Status, Verification: c.Verification.verification(),
-		CreatedAt: Time{c.CreatedAt}, UpdatedAt: Time{c.UpdatedAt},
+		ID: c.ID, Name: c.Name, Status: c.Status, Verification: showVerification(c.Verification),
+		CreatedAt: Time{Time: c.CreatedAt}, UpdatedAt: Time{Time: c.UpdatedAt},
 	}
 }
 
-// findCompany is NOT_FOUND where there is none.
-func findCompany(ctx context.Context, tx CompanyReader, id uuid.UUID) (CompanyRecord, error) {
-	company, err := only(tx.Companies(ctx, []uuid.UUID{id}))
+// findCompany returns a company, or NOT_FOUND if it does not exist.
+func findCompany(ctx context.Context, tx driver.CompanyReader, id uuid.UUID) (driver.Company, error) {
+	company, err := firstRecord(tx.Companies(ctx, []uuid.UUID{id}))
 	if err == nil && company.ID == uuid.Nil {
 		return company, errNoCompany
 	}
 	return company, err
 }
 
-// CreateCompany makes an active, unverified company with the default branding and both wallets at 0.00. The name has
+// CreateCompany creates an active, unverified company, with the default branding and both wallets at 0.00. The name has
 // 2 to 120 characters. It needs tenant:manage.
+//
+// The company cannot sell yet: it needs an approval or a grace, a commission rate, float and an API key (section 1).
+//
+// All of it is written in one transaction, so no company is without its branding or its wallets.
 func (o Operator) CreateCompany(ctx context.Context, name string) (Company, error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Company{}, err
@@ -83,13 +63,14 @@ func (o Operator) CreateCompany(ctx context.Context, name string) (Company, erro
 		return Company{}, err
 	}
 	at := o.s.now()
-	company := CompanyRecord{
+	company := driver.Company{
 		ID: o.s.newID(), Name: name, Status: CompanyActive,
-		Verification:    VerificationRecord{Status: VerificationUnverified},
+		Verification:    driver.Verification{Status: VerificationUnverified},
 		BrandingVersion: 1, CreatedAt: at, UpdatedAt: at,
 	}
-	err := o.s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, Entrance{Close: []uuid.UUID{company.ID}}); err != nil {
+	err := o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		// Every Update begins with Begin. Nobody else can hold the gate of a new company.
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company.ID}}); err != nil {
 			return err
 		}
 		if err := tx.CreateCompany(ctx, company); err != nil {
@@ -98,32 +79,32 @@ func (o Operator) CreateCompany(ctx context.Context, name string) (Company, erro
 		if err := tx.AppendBranding(ctx, defaultBranding(company)); err != nil {
 			return err
 		}
-		err := tx.CreateWallets(ctx, []WalletRecord{
+		err := tx.CreateWallets(ctx, []driver.Wallet{
 			emptyWallet(company.ID, ledger.Float), emptyWallet(company.ID, ledger.Earnings),
 		})
 		if err != nil {
 			return err
 		}
 		return o.audit(ctx, tx, at, "company.create", company.ID, about("company", company.ID),
-			changes{after: company.audited()})
+			changes{after: auditCompany(company)})
 	})
 	if err != nil {
 		return Company{}, err
 	}
-	return company.company(), nil
+	return showCompany(company), nil
 }
 
-// GetCompany shows a company and its verification. It needs COMPANY:kyb:read.
+// GetCompany returns a company and its verification. It needs COMPANY:kyb:read.
 func (o Operator) GetCompany(ctx context.Context, id uuid.UUID) (Company, error) {
 	var found Company
-	err := o.view(ctx, PermissionKYBRead, id, func(_ context.Context, _ ReadTx, company CompanyRecord) error {
-		found = company.company()
+	err := o.view(ctx, PermissionKYBRead, id, func(_ context.Context, _ driver.ReadTx, company driver.Company) error {
+		found = showCompany(company)
 		return nil
 	})
 	return found, err
 }
 
-// ListCompanies pages through all companies, oldest first. It needs tenant:manage.
+// ListCompanies returns a page of all companies, oldest first. It needs tenant:manage.
 func (o Operator) ListCompanies(ctx context.Context, params PageParams) (Page[Company], error) {
 	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
 		return Page[Company]{}, err
@@ -138,25 +119,27 @@ func (o Operator) ListCompanies(ctx context.Context, params PageParams) (Page[Co
 	if err != nil {
 		return Page[Company]{}, err
 	}
-	var records []CompanyRecord
-	err = o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	var records []driver.Company
+	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		// One record more than the limit shows whether there is another page.
 		records, err = tx.ListCompanies(ctx, parsePosition(after), limit+1)
 		return err
 	})
 	if err != nil {
 		return Page[Company]{}, err
 	}
-	records, next := turn(records, limit, scope, func(c CompanyRecord) []byte {
-		return Position{At: c.CreatedAt, ID: c.ID}.bytes()
+	records, next := cutPage(records, limit, scope, func(c driver.Company) []byte {
+		return positionBytes(driver.Position{At: c.CreatedAt, ID: c.ID})
 	})
 	page := Page[Company]{Items: make([]Company, len(records)), HasMore: next != "", NextCursor: next}
 	for i, record := range records {
-		page.Items[i] = record.company()
+		page.Items[i] = showCompany(record)
 	}
 	return page, nil
 }
 
-// RenameCompany gives a company another name of 2 to 120 characters. Its branding keeps its own. It needs tenant:manage.
+// RenameCompany changes a company's name, of 2 to 120 characters. Its branding keeps the brand name. It needs
+// tenant:manage.
 func (o Operator) RenameCompany(ctx context.Context, id uuid.UUID, name string) (Company, error) {
 	if err := o.allowWrite(PermissionManage, id); err != nil {
 		return Company{}, err
@@ -166,70 +149,81 @@ func (o Operator) RenameCompany(ctx context.Context, id uuid.UUID, name string) 
 	if err := v.err(); err != nil {
 		return Company{}, err
 	}
-	return o.changeCompany(ctx, PermissionManage, "company.rename", id, func(_ time.Time, company *CompanyRecord) error {
+	return o.changeCompany(ctx, PermissionManage, "company.rename", id, func(_ time.Time, company *driver.Company) error {
 		company.Name = name
 		return nil
 	})
 }
 
-// SuspendCompany stops a company: its keys answer as if they were unknown, and no write of a caller of it goes through.
-// One that is suspended already stays as it is. It needs tenant:manage.
+// SuspendCompany suspends a company. Its keys give AUTHENTICATION_FAILED, as unknown ones do, and no write of a caller
+// of the company goes through. Its webhooks go on, because they report sales that happened. A company that is already
+// suspended stays as it is. It needs tenant:manage.
+//
+// A sale that has entered the gate before is completed. Later ones fail with PERMISSION_DENIED, or with
+// AUTHENTICATION_FAILED if they come with a key.
 func (o Operator) SuspendCompany(ctx context.Context, id uuid.UUID) (Company, error) {
 	return o.setStatus(ctx, "company.suspend", id, CompanySuspended)
 }
 
-// ActivateCompany ends a suspension. One that is active already stays as it is. It needs tenant:manage.
+// ActivateCompany ends a suspension. A company that is already active stays as it is. It needs tenant:manage.
 func (o Operator) ActivateCompany(ctx context.Context, id uuid.UUID) (Company, error) {
 	return o.setStatus(ctx, "company.activate", id, CompanyActive)
 }
 
+// setStatus changes a company's status. The change holds the company's gate exclusively, so it waits for the writes
+// that are under way and stops all later ones.
 func (o Operator) setStatus(
 	ctx context.Context, action string, id uuid.UUID, status CompanyStatus,
 ) (Company, error) {
-	return o.changeCompany(ctx, PermissionManage, action, id, func(_ time.Time, company *CompanyRecord) error {
+	return o.changeCompany(ctx, PermissionManage, action, id, func(_ time.Time, company *driver.Company) error {
 		company.Status = status
 		return nil
 	})
 }
 
-// auditedCompany is what the audit log tells of a company. Why it was rejected is for staff only.
+// auditedCompany is what the audit log shows of a company. The reason of a rejection is for staff only.
 type auditedCompany struct {
 	Name              string             `json:"name"`
 	Status            CompanyStatus      `json:"status"`
 	Verification      VerificationStatus `json:"verification"`
 	ApprovalExpiresAt *Time              `json:"approvalExpiresAt"`
 	GraceUntil        *Time              `json:"graceUntil"`
-	Case              VerificationStatus `json:"case,omitempty"` // of the case that changed, if one did
+	Case              VerificationStatus `json:"case,omitempty"` // of the verification case that changed, if one did
 }
 
-func (c CompanyRecord) audited() auditedCompany {
+// auditCompany returns what the audit log shows of the company.
+func auditCompany(c driver.Company) auditedCompany {
 	return auditedCompany{
 		Name: c.Name, Status: c.Status, Verification: c.Verification.Status,
-		ApprovalExpiresAt: when(c.Verification.ApprovalExpiresAt), GraceUntil: when(c.Verification.GraceUntil),
+		ApprovalExpiresAt: optionalTime(c.Verification.ApprovalExpiresAt), GraceUntil: optionalTime(c.Verification.GraceUntil),
 	}
 }
 
-// changeCompany changes the company's own record and keeps it, unless nothing changed.
+// changeCompany applies rule to the company's own record, and keeps and audits the result if the record changed. The
+// update time never goes back, even if the clock was set back.
+//
+// rule runs in the transaction, which may run again. It must depend on nothing but its arguments.
 func (o Operator) changeCompany(
 	ctx context.Context, permission Permission, action string, id uuid.UUID,
-	rule func(at time.Time, company *CompanyRecord) error,
+	rule func(at time.Time, company *driver.Company) error,
 ) (Company, error) {
 	var changed Company
-	err := o.change(ctx, permission, id, func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+	err := o.changeExclusive(ctx, permission, id, func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
 		before := *company
 		if err := rule(at, company); err != nil {
 			return err
 		}
+		// A change that changes nothing leaves UpdatedAt alone and is not audited.
 		if *company == before {
-			changed = before.company()
+			changed = showCompany(before)
 			return nil
 		}
 		company.UpdatedAt = later(at, before.UpdatedAt)
-		changed = company.company()
+		changed = showCompany(*company)
 		if err := tx.UpdateCompany(ctx, *company); err != nil {
 			return err
 		}
-		return o.audit(ctx, tx, at, action, id, about("company", id), changes{before.audited(), company.audited()})
+		return o.audit(ctx, tx, at, action, id, about("company", id), changes{auditCompany(before), auditCompany(*company)})
 	})
 	if err != nil {
 		return Company{}, err

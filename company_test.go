@@ -15,7 +15,7 @@ import (
 
 func TestACompanyBeginsReadyToBeVerified(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, err := d.staff.CreateCompany(t.Context(), "  Adire Concerts\n")
 		is.NoErr(err)
@@ -66,7 +66,7 @@ func TestACompanyNameHas2To120Characters(t *testing.T) {
 		{name: "C1 control", give: "a\u0085b", want: "name: must not contain control characters"},
 		{name: "broken UTF-8", give: "ab\xff", want: "name: must be valid UTF-8"},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
@@ -79,7 +79,7 @@ func TestACompanyNameHas2To120Characters(t *testing.T) {
 
 func TestACompanyIsRenamed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		id := d.unverified(t)
 		d.clock.advance(time.Second)
@@ -92,7 +92,7 @@ func TestACompanyIsRenamed(t *testing.T) {
 		is.Equal(found, renamed)
 		branding, err := d.staff.GetBranding(t.Context(), id)
 		is.NoErr(err)
-		is.Equal(branding.BrandName, "Adire Concerts") // What buyers see is the branding's.
+		is.Equal(branding.BrandName, "Adire Concerts") // The name that buyers see is that of the branding.
 
 		d.clock.advance(time.Second)
 		again, err := d.staff.RenameCompany(t.Context(), id, "Bogolan Nights")
@@ -110,7 +110,7 @@ func TestACompanyIsRenamed(t *testing.T) {
 
 func TestSuspendingAndActivatingChangeOnce(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		id := d.unverified(t)
 		for _, step := range []struct {
@@ -137,10 +137,11 @@ func TestSuspendingAndActivatingChangeOnce(t *testing.T) {
 	})
 }
 
-// A clock that is set back does not set a company back.
+// TestACompanyIsNeverUpdatedBeforeItWasCreated checks that a clock that is set back does not set the company's update
+// time back.
 func TestACompanyIsNeverUpdatedBeforeItWasCreated(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		id := d.unverified(t)
 		d.clock.advance(-time.Hour)
@@ -152,7 +153,7 @@ func TestACompanyIsNeverUpdatedBeforeItWasCreated(t *testing.T) {
 
 func TestCompaniesAreListedOldestFirstInPages(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		var want []uuid.UUID
 		for range 5 {

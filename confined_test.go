@@ -18,13 +18,14 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// openWatched opens a store over a pool of a host's, whose statements are kept.
+// openWatched opens a store over a host's pool that records its statements.
 func openWatched(tb testing.TB, dsn string, said *testdb.Statements) *store.Store {
 	tb.Helper()
 	is := is.New(tb)
@@ -36,8 +37,8 @@ func openWatched(tb testing.TB, dsn string, said *testdb.Statements) *store.Stor
 	return s
 }
 
-// pretendCluster has a store take a database for one of a cluster: the company of a statement is a value then, by which a
-// cluster finds the node, and the planner of this test the part.
+// pretendCluster makes a store treat the database as a Citus cluster. Its statements then contain the company as a
+// constant, from which a cluster finds the node, and the planner of this test the partition.
 func pretendCluster(tb testing.TB, dsn string) {
 	tb.Helper()
 	_, err := testdb.Pool(tb, dsn).ExecContext(tb.Context(), `SET allow_system_table_mods = on;
@@ -48,14 +49,14 @@ func pretendCluster(tb testing.TB, dsn string) {
 
 var (
 	uuidForm = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	// inserted finds the constant that an INSERT writes into its first column, which is the company.
+	// inserted matches the constant that an INSERT writes into its first column, which is the company.
 	inserted = regexp.MustCompile(`INSERT INTO \w+ \((?:company_)?id\b[^)]*\) (?:SELECT |VALUES \()'([0-9a-f-]{36})'::uuid`)
 	locks    = regexp.MustCompile(`FOR (NO KEY )?UPDATE|FOR (KEY )?SHARE|LOCK TABLE`)
 	part     = regexp.MustCompile(`\bpart_[0-9]+\.`)
 )
 
-// everywhere tells whether a statement is one of the few that name no company. They read without a lock, or are about
-// the tables of which a distributed engine keeps a copy on each node.
+// everywhere reports whether a statement is one of the few that name no company. Such a statement only reads, without a
+// lock, or is about tables of which a distributed engine keeps a copy on each node.
 func everywhere(statement string) bool {
 	for _, form := range []string{
 		`^SELECT DISTINCT company_id FROM ticketing_api_key_directory WHERE `,
@@ -64,7 +65,7 @@ func everywhere(statement string) bool {
 		`^SELECT [^()]* FROM ticketing_companies WHERE id = ANY \(`,
 		`^SELECT '[0-9]'::bigint, company_id, (0|endpoint), since FROM `, // DueWork
 		`^SELECT company_id, id FROM ticketing_events WHERE s`,           // DueEvents
-		// Secrets whose time is over, and an endpoint that an operator names by its id alone.
+		// These are secrets whose time is over, and an endpoint that an operator names by its id alone.
 		`^SELECT company_id, endpoint, version FROM ticketing_webhook_secrets s WHERE \(company_id, endpoint, version\) > `,
 		`^SELECT [^()]* FROM ticketing_webhook_endpoints WHERE id = '[0-9a-f-]{36}'::uuid LIMIT 1$`,
 		`^SELECT .* FROM pg_catalog\.`,
@@ -78,9 +79,9 @@ func everywhere(statement string) bool {
 	return regexp.MustCompile(`^SELECT pg_(try_)?advisory_xact_lock(_shared)?\(n\)::text FROM unnest`).MatchString(statement)
 }
 
-// confined says what is wrong with a statement that is to be about one company; empty for nothing. It names one
-// company's id and no other's, and the planner finds one part of the tables to be enough for it, which it can only where
-// every table in it is asked by the company, be it in a join or in a query within.
+// confined returns what is wrong with a statement that has to be about one company, or "". The statement may name the
+// id of one company only, and the planner has to find one partition sufficient for it. The planner can do so only if
+// every table in the statement is restricted to the company, also in a join or a subquery.
 func confined(tb testing.TB, db *sql.DB, statement string, companies []uuid.UUID) string {
 	tb.Helper()
 	if everywhere(statement) {
@@ -111,9 +112,10 @@ func confined(tb testing.TB, db *sql.DB, statement string, companies []uuid.UUID
 	return ""
 }
 
-// With groups confined to one company, every statement that a sale, a validation, the use of a key, the writing of
-// events and inventory and the telling of facts send is about exactly one company, and none locks rows across
-// companies. It is what a database asks that keeps companies on different nodes.
+// TestStatementsAreConfinedToOneCompany checks that with groups confined to one company every statement of these
+// operations is about exactly one company: a sale, a validation, the use of a key, the writing of events and inventory,
+// and the publishing of facts. No statement locks rows of several companies. A database that keeps companies on
+// different nodes requires this.
 func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -123,7 +125,7 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 	var said testdb.Statements
 	var mu sync.Mutex
 	largest := map[string]int{}
-	groups := ticketing.Grouping{ByCompany: true, Ran: func(run ticketing.GroupRun) {
+	groups := ticketing.Grouping{ByCompany: true, OnGroup: func(run ticketing.GroupRun) {
 		mu.Lock()
 		defer mu.Unlock()
 		largest[run.Operation] = max(largest[run.Operation], run.Calls)
@@ -136,10 +138,10 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 	}
 	var facts ticketingtest.Facts
 	service, err := ticketing.New(shop.Store, &ticketing.Config{
-		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Grouping: groups, OnFact: facts.Tell,
+		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Grouping: groups, OnFact: facts.OnFact,
 	})
 	is.NoErr(err)
-	is.NoErr(service.Ready(ctx)) // Whether the secret keys are those of the database is asked once, at the start.
+	is.NoErr(service.Ready(ctx)) // Ready compares the secret keys with the database once, at the start.
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
 	defer db.Close()
 
@@ -149,10 +151,10 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		is.NoErr(err)
 		keys[i] = issued.Key
 	}
-	said.Take() // What staff does is no matter of speed.
+	said.Take() // Staff operations are rare, so their statements are not checked.
 	shop.Clock.Advance(time.Hour)
 
-	// Events and inventory, and the use of keys.
+	// Create events and inventory, and use keys.
 	events := make([][]ticketing.Event, len(shops))
 	for i, own := range shops {
 		caller, err := service.Authenticate(ctx, keys[i])
@@ -180,8 +182,8 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		is.NoErr(err)
 	}
 
-	// Sales and validations of all companies at once. The first groups wait for a lock, so that what comes meanwhile goes
-	// together in the next.
+	// Sell and validate for all companies concurrently. The first groups wait for a lock, so the calls that arrive
+	// meanwhile form larger groups.
 	const times = 12
 	atOnce := func(lock string, do func(own *ticketingtest.Shop, i, n int) error) {
 		t.Helper()
@@ -223,7 +225,7 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 			fmt.Sprintf("validate-%04d", n), ticketing.ValidateParams{})
 		return err
 	})
-	for i, own := range shops { // Replays, and what reads.
+	for i, own := range shops { // Replays and reads.
 		_, err := service.Checkout(ctx, own.Caller, "checkout-0000", ticketingtest.Basket(events[i][1].ID, "VIP", 300_00, 1))
 		is.True(err == nil || code(err) == ticketing.CodeConflict)
 		_, err = service.Quote(ctx, own.Caller, ticketing.QuoteParams{
@@ -256,10 +258,10 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 	is.True(largest["checkouts.create"] > 1)
 	is.True(largest["admissions.validate"] > 1)
 	mu.Unlock()
-	// A record that is asked for twice takes nothing from that.
-	is.NoErr(shop.Store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
-		ref := ticketing.OrderRef{CompanyID: shop.Company.ID, ID: orders[0][0].ID}
-		found, err := tx.Orders(ctx, []ticketing.OrderRef{ref, ref})
+	// A record that is requested twice is returned twice.
+	is.NoErr(shop.Store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		ref := driver.OrderRef{CompanyID: shop.Company.ID, ID: orders[0][0].ID}
+		found, err := tx.Orders(ctx, []driver.OrderRef{ref, ref})
 		is.Equal(found[0], found[1])
 		return err
 	}))
@@ -275,8 +277,9 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 	is.True(len(checked) > 30)
 }
 
-// What a worker asks of a store about webhooks is about exactly one company, too: dispatch, claims, outcomes, messages
-// and the removal of what is old. Only whose work is due is asked of all, without a lock.
+// TestWebhookStatementsAreConfinedToOneCompany checks that every statement that a worker sends about webhooks is about
+// exactly one company: dispatch, claims, outcomes, messages and the pruning of old records. Only the query for
+// companies with due work covers all companies, without a lock.
 func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -284,38 +287,38 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 	pretendCluster(t, dsn)
 	var said testdb.Statements
 	shop := ticketingtest.New(t, &ticketingtest.Config{Store: openWatched(t, dsn, &said)})
-	shop.BooksAreBroken() // Its facts are of no orders.
+	shop.BooksAreBroken() // Its facts belong to no orders.
 	companies := []uuid.UUID{shop.Company.ID, shop.Neighbour(t).Company.ID}
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
 	defer db.Close()
 	said.Take()
 	at := shop.Clock.Now()
-	due := ticketing.WorkQuery{At: at.Add(time.Hour), Limit: 9, After: []ticketing.DueWork{
-		{Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkTell}, {Kind: ticketing.WorkDeliver},
+	due := driver.WorkQuery{At: at.Add(time.Hour), Limit: 9, After: []driver.DueWork{
+		{Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}, {Kind: driver.WorkDeliver},
 	}}
 	for _, company := range companies {
-		is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-			if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}}); err != nil {
+		is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
 				return err
 			}
-			var facts []ticketing.FactRecord
-			var messages []ticketing.MessageRecord
-			var deliveries []ticketing.DeliveryRecord
-			var refs []ticketing.DeliveryRef
-			var texts []ticketing.MessageRef
+			var facts []driver.Fact
+			var messages []driver.Message
+			var deliveries []driver.Delivery
+			var refs []driver.DeliveryRef
+			var texts []driver.MessageRef
 			for i := range 3 {
 				id, when := uuid.New(), at.Add(time.Duration(i)*time.Second)
-				facts = append(facts, ticketing.FactRecord{CompanyID: company, At: when, ID: id, Type: ticketing.FactSale, Endpoints: 1})
-				messages = append(messages, ticketing.MessageRecord{CompanyID: company, At: when, ID: id, Subject: id, Body: "{}"})
-				texts = append(texts, ticketing.MessageRef{CompanyID: company, At: when, ID: id})
-				deliveries = append(deliveries, ticketing.DeliveryRecord{
+				facts = append(facts, driver.Fact{CompanyID: company, At: when, ID: id, Type: driver.FactSale, Endpoints: 1})
+				messages = append(messages, driver.Message{CompanyID: company, At: when, ID: id, Subject: id, Body: "{}"})
+				texts = append(texts, driver.MessageRef{CompanyID: company, At: when, ID: id})
+				deliveries = append(deliveries, driver.Delivery{
 					CompanyID: company, CreatedAt: when, ID: id, Endpoint: 1, MessageAt: when, MessageID: id,
 					Status: ticketing.DeliveryPending, DueAt: when,
 				})
-				refs = append(refs, ticketing.DeliveryRef{CompanyID: company, CreatedAt: when, ID: id})
+				refs = append(refs, driver.DeliveryRef{CompanyID: company, CreatedAt: when, ID: id})
 			}
-			secret := ticketing.WebhookSecretRef{CompanyID: company, Endpoint: 1, Version: 1}
-			orders := []ticketing.OrderRecord{
+			secret := driver.WebhookSecretRef{CompanyID: company, Endpoint: 1, Version: 1}
+			orders := []driver.Order{
 				{CompanyID: company, ID: facts[0].ID, ConfirmedAt: at}, {CompanyID: company, ID: facts[1].ID, ConfirmedAt: at},
 			}
 			read := func(_ any, err error) error { return err }
@@ -329,17 +332,17 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 				func() error { return tx.DispatchFacts(ctx, facts[:2], true) },
 				func() error { return read(tx.DueWork(ctx, due)) },
 				func() error {
-					return read(tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+					return read(tx.ClaimDeliveries(ctx, driver.DeliveryClaim{
 						CompanyID: company, Endpoint: 1, At: late, Until: late.Add(time.Minute), Limit: 9,
 					}))
 				},
 				func() error { return read(tx.Messages(ctx, texts)) },
 				func() error {
-					return read(tx.WebhookSecrets(ctx, []ticketing.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}}))
+					return read(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}}))
 				},
 				func() error { return read(tx.LockDeliveries(ctx, refs)) },
 				func() error {
-					return read(tx.LockPending(ctx, ticketing.WebhookEndpointRef{CompanyID: company, Number: 1}, 9))
+					return read(tx.LockPending(ctx, driver.WebhookEndpointRef{CompanyID: company, Number: 1}, 9))
 				},
 				func() error {
 					for i := range deliveries {
@@ -349,13 +352,13 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 				},
 				func() error { return read(tx.DeliversUnder(ctx, secret)) },
 				func() error {
-					return read(tx.ListDeliveries(ctx, ticketing.DeliveryQuery{CompanyID: company, Limit: 9}))
+					return read(tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: company, Limit: 9}))
 				},
-				func() error { return read(tx.CountDeliveries(ctx, ticketing.DeliveryQuery{CompanyID: company})) },
+				func() error { return read(tx.CountDeliveries(ctx, driver.DeliveryQuery{CompanyID: company})) },
 				func() error { return tx.UpdateMessages(ctx, messages) },
 				func() error { return tx.ForgetMessages(ctx, orders) },
 				func() error {
-					return tx.DeleteWebhookSecrets(ctx, []ticketing.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}})
+					return tx.DeleteWebhookSecrets(ctx, []driver.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}})
 				},
 				func() error { return read(tx.PruneFacts(ctx, company, late, 9)) },
 				func() error { return read(tx.PruneDeliveries(ctx, company, late, 9)) },
@@ -377,8 +380,9 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 	}
 }
 
-// The same of all that a worker does with webhooks of several companies at once: it tells, makes deliveries, claims, writes
-// outcomes, in groups too, cancels, gives back, and prunes.
+// TestWebhookWorkIsConfinedToOneCompany checks the same for everything that a worker does with the webhooks of several
+// companies at once. It publishes facts, creates deliveries, claims them, writes outcomes, also in groups, cancels,
+// releases and prunes.
 func TestWebhookWorkIsConfinedToOneCompany(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -396,7 +400,7 @@ func TestWebhookWorkIsConfinedToOneCompany(t *testing.T) {
 	in := newInbox(shop.Clock.Now)
 	var facts ticketingtest.Facts
 	svc := sender(t, shop, in, func(c *ticketing.Config) {
-		c.Grouping, c.OnFact = ticketing.Grouping{ByCompany: true}, facts.Tell
+		c.Grouping, c.OnFact = ticketing.Grouping{ByCompany: true}, facts.OnFact
 		c.WebhookRetention, c.FactRetention = time.Hour, time.Hour
 	})
 	is.NoErr(svc.Ready(t.Context()))
@@ -404,7 +408,7 @@ func TestWebhookWorkIsConfinedToOneCompany(t *testing.T) {
 	var good, bad []ticketing.WebhookEndpoint
 	for _, own := range shops {
 		good, bad = append(good, in.register(t, own)), append(bad, in.register(t, own))
-		in.rotate(t, own, bad[len(bad)-1].ID) // A retired secret is looked at.
+		in.rotate(t, own, bad[len(bad)-1].ID) // The retired secret is read, too.
 		in.answer(bad[len(bad)-1].ID, answering(500))
 		sellMany(t, own, sales)
 	}
@@ -417,7 +421,7 @@ func TestWebhookWorkIsConfinedToOneCompany(t *testing.T) {
 	is.NoErr(err)
 	end()
 	shop.Clock.Advance(6 * time.Second)
-	send(t, svc) // What failed is claimed.
+	send(t, svc) // The failed deliveries are claimed.
 	for i, own := range shops {
 		in.answer(bad[i].ID, func(context.Context, posted) (int, error) {
 			_, err := svc.As(ticketing.Staff("test")).DisableWebhookEndpoint(t.Context(), bad[i].ID)
@@ -449,7 +453,7 @@ func TestWebhookWorkIsConfinedToOneCompany(t *testing.T) {
 	is.True(len(checked) > 30)
 }
 
-// waiting returns when a session of a database waits for a lock.
+// waiting returns as soon as a session of a database waits for a lock.
 func waiting(tb testing.TB, db *sql.DB) {
 	tb.Helper()
 	for begun := time.Now(); time.Since(begun) < patience; {
@@ -460,10 +464,10 @@ func waiting(tb testing.TB, db *sql.DB) {
 	tb.Fatal("nobody waits for a lock")
 }
 
-// sessionsWaiting is how many sessions of a database wait for locks.
+// sessionsWaiting returns how many sessions of a database wait for locks.
 func sessionsWaiting(tb testing.TB, db *sql.DB) (sessions int) {
 	tb.Helper()
-	// The pause is the database's, and is none of what a test rests on.
+	// The database makes the pause. The test does not depend on its length.
 	is.New(tb).NoErr(db.QueryRowContext(tb.Context(), `SELECT count(DISTINCT a.pid) FROM pg_sleep(0.005), pg_locks l
 		JOIN pg_stat_activity a ON a.pid = l.pid WHERE NOT l.granted AND a.datname = current_database()`).Scan(&sessions))
 	return sessions

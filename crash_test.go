@@ -7,8 +7,8 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 )
 
-// A database that is killed in the middle of a rush, twice, loses and doubles no order. The services find it again by
-// themselves, and whoever asked meanwhile was told to come back.
+// TestCrashUnderLoad checks that a database that is killed twice in the middle of a rush neither loses nor doubles an
+// order. The services reconnect by themselves, and calls meanwhile fail with an error that asks the client to retry.
 func TestCrashUnderLoad(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -17,9 +17,9 @@ func TestCrashUnderLoad(t *testing.T) {
 	r := newRush(t, shop)
 	alone := service(t, shop, postgres(t, server.DSN("postgres"), nil), ticketing.Grouping{Off: true})
 
-	r.buy("grouped", 16, tillOf(shop.Service, shop.Caller))
-	r.buy("alone", 4, tillOf(alone, shop.Caller))
-	r.buy("web", 8, webTill(t, shop.Service, shop.APIKey))
+	r.buy("grouped", 16, buyFuncOf(shop.Service, shop.Caller))
+	r.buy("alone", 4, buyFuncOf(alone, shop.Caller))
+	r.buy("web", 8, httpBuyFunc(t, shop.Service, shop.APIKey))
 	r.begun("grouped", "alone", "web")
 	for range 2 {
 		server.Kill()
@@ -27,5 +27,5 @@ func TestCrashUnderLoad(t *testing.T) {
 		server.Restart()
 		r.more(20)
 	}
-	r.settled(tillOf(alone, shop.Caller))
+	r.settled(buyFuncOf(alone, shop.Caller))
 }

@@ -19,18 +19,19 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// scissors cut the connection to a database at one statement of a client.
+// scissors cuts the connection to a database at a chosen statement of a client.
 type scissors struct {
 	proxy *faultproxy.Proxy
 
-	mu      sync.Mutex
-	at      int // the statement, or the message of an answer, to cut at; 0: none
-	cut     cut // no new connection is made afterwards, where it says so, until the scissors are put away
+	mu sync.Mutex
+	at int // the statement, or the message of a response, to cut at; 0: none
+	// how to cut; with cut.refuse there are no new connections until away is called
+	cut     cut
 	seen    int
 	commits int
 	commit  bool // the latest statement is a COMMIT
 	done    bool
-	last    bool // it was when the scissors cut
+	last    bool // it was when the connection was cut
 }
 
 // wire puts scissors between a store and its database.
@@ -65,14 +66,15 @@ func (s *scissors) pass(m faultproxy.Message) faultproxy.Action {
 	return s.cut.how
 }
 
-// set readies the scissors for the next call.
+// set prepares the scissors for the next call.
 func (s *scissors) set(how cut, at int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at, s.cut, s.seen, s.commits, s.commit, s.done, s.last = at, how, 0, 0, false, false, false
 }
 
-// away puts the scissors away, and tells how many COMMITs there were and whether they cut, and whether at a COMMIT.
+// away stops the cutting. It returns the number of COMMITs, whether the connection was cut, and whether it was cut at a
+// COMMIT.
 func (s *scissors) away() (commits int, cut, last bool) {
 	s.proxy.Refuse(false)
 	s.mu.Lock()
@@ -86,12 +88,12 @@ type cut struct {
 	name   string
 	how    faultproxy.Action
 	refuse bool
-	answer bool // it counts the messages of answers instead of statements
+	answer bool // count the messages of responses instead of statements
 	number int
 }
 
-// cuts lose a statement before it reached the database, or its answer or a part of it, with and without a way to
-// connect again.
+// cuts returns the ways to lose a connection: before a statement reaches the database, after it, or within its
+// response, each with and without a way to reconnect.
 func cuts() []cut {
 	return []cut{
 		{name: "before", how: faultproxy.Cut},
@@ -103,7 +105,7 @@ func cuts() []cut {
 	}
 }
 
-// onCuts runs a test with a company whose service is on the other side of scissors.
+// onCuts runs a test with a company whose service reaches its database through scissors.
 func onCuts(t *testing.T, test func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop)) {
 	t.Helper()
 	for number, at := range cuts() {
@@ -116,8 +118,8 @@ func onCuts(t *testing.T, test func(t *testing.T, s *scissors, at cut, shop *tic
 	}
 }
 
-// everyStatement makes calls with a cut at the first statement, then at the second, and so on until one ends uncut. Of the
-// messages of an answer, which are many and like the next, one in five is cut unless tests search everywhere.
+// everyStatement makes calls with a cut at the first statement, then at the second, and so on until a call ends without
+// a cut. The messages of a response are many and alike, so only one in five is cut unless tests search everywhere.
 func everyStatement(t *testing.T, s *scissors, at cut, call func(n int) error, check func(n int, err error)) {
 	t.Helper()
 	const most = 1000
@@ -148,9 +150,9 @@ func everyStatement(t *testing.T, s *scissors, at cut, call func(n int) error, c
 	}
 }
 
-// A checkout whose connection is cut, before whichever statement or before its answer, the COMMIT's included, is one
-// order: the store finds out by itself what became of it, and where the database is away, so does the client who asks
-// again.
+// TestCheckoutCutAnywhere checks that a checkout whose connection is cut anywhere makes exactly one order. The cut
+// comes before any statement or before its response, that of the COMMIT included. The store finds the outcome by
+// itself. If the database is away, the client finds it with a retry.
 func TestCheckoutCutAnywhere(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "changes that are cut one after the other")
@@ -178,8 +180,8 @@ func TestCheckoutCutAnywhere(t *testing.T) {
 	})
 }
 
-// The same of a group whose calls travel together: all are answered, and where the database is away told so; each is one
-// order.
+// TestGroupCutAnywhere checks the same for a group of calls. All calls of the group return, with ErrUnavailable if the
+// database is away, and each makes exactly one order.
 func TestGroupCutAnywhere(t *testing.T) {
 	t.Parallel()
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
@@ -187,11 +189,11 @@ func TestGroupCutAnywhere(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
 		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
-		const callers, statements, group = 6, 16, 7 // A group sends more than seven.
+		const callers, statements, group = 6, 16, 7 // A group sends more than seven statements.
 		orders, commits := 0, 0                     // commits that were cut
 		for n := 1; n <= statements; n++ {
 			if at.answer {
-				const messages = 5 // Of about as many is the answer to a statement.
+				const messages = 5 // The response to a statement has about as many messages.
 				s.set(at, messages*n)
 			} else {
 				s.set(at, n)
@@ -229,7 +231,7 @@ func TestGroupCutAnywhere(t *testing.T) {
 	})
 }
 
-// A validation that is cut anywhere is one validation.
+// TestValidationCutAnywhere checks that a validation that is cut anywhere is made exactly once.
 func TestValidationCutAnywhere(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "changes that are cut one after the other")
@@ -262,7 +264,7 @@ func TestValidationCutAnywhere(t *testing.T) {
 	})
 }
 
-// A key look-up and a read that are cut anywhere are made again.
+// TestReadCutAnywhere checks that a look-up of a key and a read are retried wherever they are cut.
 func TestReadCutAnywhere(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "changes that are cut one after the other")
@@ -292,23 +294,24 @@ func TestReadCutAnywhere(t *testing.T) {
 	})
 }
 
-// A change without a key whose COMMIT is cut is never made twice: whoever asked for it is told that nobody knows. Cut
-// anywhere else it is made once, and nothing is ever half done.
+// TestUnkeyedChangeCutAnywhere checks that a change without an idempotency key is never made twice. If its COMMIT is
+// cut, the error says that the outcome is unknown. If it is cut anywhere else, it is made once. It is never made in
+// part.
 func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "changes that are cut one after the other")
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		is := is.New(t)
-		o := openOffice(t, shop)
-		for _, deed := range search.Every(len(cuts()), at.number, deeds()) { // Each deed has one way to be cut.
+		o := openFixture(t, shop)
+		for _, mutation := range search.Every(len(cuts()), at.number, mutations()) { // Each change is cut in one way.
 			ended := false
 			for n := 1; !ended && !search.Over(); n++ {
 				if at.answer && n%5 != 1 {
-					continue // Messages of an answer are many, and one cut of it is like the next.
+					continue // The messages of a response are many, and cuts of them are alike.
 				}
-				is.NoErr(deed.prepare(t.Context(), o, n))
+				is.NoErr(mutation.prepare(t.Context(), o, n))
 				s.set(at, n)
-				err := deed.do(t.Context(), o, n)
+				err := mutation.do(t.Context(), o, n)
 				commits, cut, last := s.away()
 				ended = !cut
 				is.True(commits <= 1) // Nothing may run twice.
@@ -322,20 +325,20 @@ func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 				}
 				want := err == nil || last && (at.answer || at.how == faultproxy.PassAndCut)
 				eventually(t, func() bool {
-					made, err := deed.made(t.Context(), o, n)
+					made, err := mutation.made(t.Context(), o, n)
 					if errors.Is(err, errHalfDone) {
-						return false // It was seen in two looks, between which it came to be.
+						return false // The change was committed between the two reads of made.
 					}
 					is.NoErr(err)
 					return made == want
 				})
-				is.NoErr(deed.finish(t.Context(), o, n))
+				is.NoErr(mutation.finish(t.Context(), o, n))
 			}
 		}
 	})
 }
 
-// eventually returns when something holds, or fails the test.
+// eventually returns when holds returns true, and fails the test after a timeout.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	for begun := time.Now(); !holds(); think() {
@@ -345,8 +348,8 @@ func eventually(t *testing.T, holds func() bool) {
 	}
 }
 
-// settle is the outcome of a call that is made again while its original is in flight: a database may be at work on what
-// a lost connection brought it.
+// settle repeats a call while its original is in flight, and returns the outcome. The database may still work on what
+// it received before the connection was lost.
 func settle[T any](call func() (T, error)) (T, error) {
 	for {
 		got, err := call()

@@ -14,8 +14,9 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 )
 
-// A disk that fills up in the middle of a rush loses and doubles no order. Whoever asks is told to come back, and once
-// there is room again the services go on by themselves.
+// TestDiskFull checks that a disk that fills up in the middle of a rush neither loses nor doubles an order. Calls
+// meanwhile fail with an error that asks the client to retry, and the services recover by themselves once there is room
+// again.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -30,12 +31,12 @@ func TestDiskFull(t *testing.T) {
 	shop := newShop(t, postgres(t, dsn, nil))
 	r := newRush(t, shop)
 	alone := service(t, shop, postgres(t, dsn, nil), ticketing.Grouping{Off: true})
-	r.buy("grouped", 12, tillOf(shop.Service, shop.Caller))
-	r.buy("alone", 2, tillOf(alone, shop.Caller))
-	r.buy("web", 4, webTill(t, shop.Service, shop.APIKey))
+	r.buy("grouped", 12, buyFuncOf(shop.Service, shop.Caller))
+	r.buy("alone", 2, buyFuncOf(alone, shop.Caller))
+	r.buy("web", 4, httpBuyFunc(t, shop.Service, shop.APIKey))
 	r.begun("grouped", "alone", "web")
 
-	// There is room in the log, so that the server itself lives on.
+	// There is room in the log, so the server itself keeps running.
 	_, err := beside(t, dsn).ExecContext(t.Context(), "CHECKPOINT; SELECT pg_switch_wal()")
 	is.NoErr(err)
 	ballast := filepath.Join(disk, "ballast")
@@ -44,10 +45,10 @@ func TestDiskFull(t *testing.T) {
 	r.refused()
 	is.NoErr(os.Remove(ballast))
 	r.more(20)
-	r.settled(tillOf(alone, shop.Caller))
+	r.settled(buyFuncOf(alone, shop.Caller))
 }
 
-// fill writes a file until there is no room.
+// fill writes a file until the disk is full.
 func fill(path string) (err error) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Drain waits for a group under way whose caller has left, and refuses calls that come later. What the group sold is
-// kept, and whoever asks for it with the same key gets it.
+// TestDrainWaitsForGroupWhoseCallerLeft checks that Drain waits for a running group whose caller has left, and refuses
+// later calls. The order of the group is kept, and a retry with the same key returns it.
 func TestDrainWaitsForGroupWhoseCallerLeft(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -34,7 +34,7 @@ func TestDrainWaitsForGroupWhoseCallerLeft(t *testing.T) {
 		_, err := svc.Checkout(ctx, shop.Caller, "order-left", basket)
 		left <- err
 	}()
-	eventually(t, func() (waits bool) { // For longer than in a group: the call goes alone, and waits for the lock.
+	eventually(t, func() (waits bool) { // This is longer than a group waits: the call runs alone, and waits for the lock.
 		is.NoErr(watch.QueryRowContext(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
 			WHERE wait_event_type = 'Lock' AND datname = current_database()
 				AND clock_timestamp() - query_start > interval '200 ms'`).Scan(&waits))
@@ -44,7 +44,7 @@ func TestDrainWaitsForGroupWhoseCallerLeft(t *testing.T) {
 	is.True(errors.Is(<-left, context.Canceled))
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	is.True(errors.Is(svc.Drain(short), context.Canceled)) // The group is under way.
+	is.True(errors.Is(svc.Drain(short), context.Canceled)) // The group is running.
 	_, err := svc.Checkout(t.Context(), shop.Caller, "order-late", basket)
 	is.True(errors.Is(err, ticketing.ErrBusy))
 	drained := make(chan error)
@@ -59,7 +59,8 @@ func TestDrainWaitsForGroupWhoseCallerLeft(t *testing.T) {
 	nothingOpen(t, dsn)
 }
 
-// A call whose time ends while it waits at a closed gate sells nothing and holds nothing, in a group and alone.
+// TestTimeEndsAtTheGate checks that a call whose deadline ends while it waits at a closed gate sells nothing and holds
+// nothing, in a group and alone.
 func TestTimeEndsAtTheGate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -87,7 +88,7 @@ func TestTimeEndsAtTheGate(t *testing.T) {
 			is.True(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ticketing.ErrBusy))
 			is.Equal(holdings(t, shop).Orders, 0)
 			release()
-			// The group may have gone on without its caller: the same key tells.
+			// The group may have continued without its caller. A retry with the same key returns its order.
 			_, err = settle(func() (ticketing.Order, error) {
 				return shop.Checkout(t.Context(), shop.Caller, "order-left", basket)
 			})

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// Code tells what a caller can do about an error (section 7). A Code is itself an error, the sentinel of its kind:
+// Code is an error code of the contract (section 7). It says what a caller can do about an error. A Code is itself an
+// error, the sentinel of its kind:
 //
 //	if errors.Is(err, ticketing.CodeInventoryUnavailable) { … quote again … }
 type Code string
@@ -31,7 +34,7 @@ const (
 	CodeInternal               Code = "INTERNAL_ERROR"
 )
 
-// Codes are all codes of section 7, in its order.
+// Codes returns all codes of section 7, in its order.
 func Codes() []Code {
 	return []Code{
 		CodeInvalidRequest, CodeInvalidCursor, CodeIdempotencyKeyRequired, CodeAuthenticationFailed,
@@ -41,27 +44,27 @@ func Codes() []Code {
 	}
 }
 
-// Error is the code itself.
+// Error returns the code.
 func (c Code) Error() string { return string(c) }
 
-// Error is what a caller can act on. Every other error of this package is a fault of the service or its store, and
-// becomes INTERNAL_ERROR at the outside.
+// Error is an error that a caller can act on. Every other error of this package is a fault of the service or its store.
+// An adapter shows such a fault as INTERNAL_ERROR, without its text.
 type Error struct {
 	// Code is the contract's code.
 	Code Code
-	// Message is fit for the client: no secret, no buyer, no text of a database.
+	// Message is fit for the client: it holds no secret, no data of a buyer and no text of a database.
 	Message string
-	// Violations say what is wrong with an INVALID_REQUEST, at least one; no other code has any.
+	// Violations say what is wrong with an INVALID_REQUEST. It has at least one; no other code has any.
 	Violations []Violation
 }
 
-// Violation is one thing wrong with a request. Its message begins with the path of what it is about, such as
+// Violation is one thing that is wrong with a request. Its message begins with the path of the member, such as
 // "lines[1].quantity: must be at least 1" (section 2.2).
 type Violation struct {
 	Message string `json:"message"`
 }
 
-// Error gives the code, the message and the violations.
+// Error returns the code with the message, or with the violations if there are any.
 func (e *Error) Error() string {
 	if len(e.Violations) == 0 {
 		return string(e.Code) + ": " + e.Message
@@ -79,20 +82,23 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// Invalid makes an INVALID_REQUEST of at least one violation. An adapter reports with it what it refuses itself.
+// Invalid returns an INVALID_REQUEST with at least one violation. An adapter uses it for what it refuses itself.
 func Invalid(violations ...Violation) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "The request is invalid.", Violations: violations}
 }
 
+// conflict returns a CONFLICT with a message for the client.
 func conflict(format string, args ...any) *Error {
 	return &Error{Code: CodeConflict, Message: fmt.Sprintf(format, args...)}
 }
 
+// notFound returns a NOT_FOUND for what is named, such as "The event". It must not show whether another company has it.
 func notFound(what string) *Error {
 	return &Error{Code: CodeNotFound, Message: what + " was not found."}
 }
 
-// refusal is err where a caller can act on it, else nil.
+// refusal returns err as an [Error] if a caller can act on it, and else nil. In a group, a refusal is the outcome of
+// one call, and any other error ends the transaction.
 func refusal(err error) error {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused
@@ -100,19 +106,29 @@ func refusal(err error) error {
 	return nil
 }
 
-// violations gathers what is wrong with one request, so that a caller is told all of it at once.
+// violations collects what is wrong with a request, so that the client learns all of it at once.
 type violations []Violation
 
+// add adds a violation. path is the path of the member in the request.
 func (v *violations) add(path, message string) {
 	*v = append(*v, Violation{Message: path + ": " + message})
 }
 
-// indexed is the path of an item of a list.
+// indexed returns the path of an item of a list, such as "lines[1]".
 func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
+// err returns nil if there is no violation, and else INVALID_REQUEST.
 func (v violations) err() error {
 	if len(v) == 0 {
 		return nil
 	}
 	return Invalid(v...)
 }
+
+// ErrBusy is the error of a call that did not get a lock, a slot or a place in a queue in time. Nothing was written;
+// the same call may be made again.
+var ErrBusy = driver.ErrBusy
+
+// ErrUnavailable is a store's error if its database cannot be reached or has no space left. After a lost connection the
+// outcome of a commit is unknown; the same call with the same idempotency key finds out.
+var ErrUnavailable = driver.ErrUnavailable

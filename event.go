@@ -1,21 +1,20 @@
 package ticketing
 
 import (
-	"context"
-	"time"
-
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// EventStatus is where an event stands (section 3.1).
-type EventStatus string
+// EventStatus is the status of an event (section 3.1).
+type EventStatus = driver.EventStatus
 
 // The statuses of an event. ENDED and CANCELLED are terminal.
 const (
-	EventDraft     EventStatus = "DRAFT"
-	EventPublished EventStatus = "PUBLISHED"
-	EventEnded     EventStatus = "ENDED"
-	EventCancelled EventStatus = "CANCELLED"
+	EventDraft     = driver.EventDraft
+	EventPublished = driver.EventPublished
+	EventEnded     = driver.EventEnded
+	EventCancelled = driver.EventCancelled
 )
 
 // Limits of an event's texts, in characters (section 8).
@@ -58,14 +57,14 @@ type Location struct {
 	Venue *string `json:"venue"`
 }
 
-// EventCategory is the platform-wide category of an event.
+// EventCategory is the platform-wide category of an event. An event keeps it after staff deactivated it.
 type EventCategory struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
 	Slug string    `json:"slug"`
 }
 
-// CreateEventParams are the members of section 4.2. Texts are trimmed; optional ones may be empty, which means none.
+// CreateEventParams are the members of section 4.2. Texts are trimmed. Optional texts may be empty, which means none.
 type CreateEventParams struct {
 	Title            string // 1 to 200 characters
 	Description      string // at most 5000; line breaks and tabs are kept
@@ -82,8 +81,9 @@ type CreateEventParams struct {
 	Status           EventStatus // DRAFT or PUBLISHED
 }
 
-// UpdateEventParams change the members that are not nil; a pointer to "" (or to the zero id) clears an optional one.
-// Ticket categories are added, existing names are retained (section 4.4).
+// UpdateEventParams change the members that are not nil. A pointer to "" or to the zero id clears an optional one.
+// Ticket categories are added, and existing names are kept (section 4.4). A tier with tickets therefore never
+// disappears.
 type UpdateEventParams struct {
 	Title            *string
 	Description      *string
@@ -100,61 +100,11 @@ type UpdateEventParams struct {
 	Status           *EventStatus
 }
 
-// EventFilter says which events are listed.
+// EventFilter selects the events to list (section 4.3).
+//
+// The zero filter lists all events, 25 for each page.
 type EventFilter struct {
 	PageParams
 
 	Status EventStatus // empty: any
-}
-
-// EventRecord is an event as a store keeps it. Empty texts mean none. Its status changes only behind the company's
-// closed gate.
-type EventRecord struct {
-	CompanyID        uuid.UUID
-	ID               uuid.UUID
-	Title            string
-	Description      string
-	Status           EventStatus
-	Date             string
-	StartsAt         string
-	EndsAt           string
-	Timezone         string
-	Location         string
-	Venue            string
-	ImageURL         string
-	OrganizerName    string
-	CategoryID       uuid.UUID // zero: none
-	TicketCategories []string  // the custom names, in the order they were added
-	EndsOn           time.Time // when background work ends it; zero: never by itself
-	CreatedAt        time.Time
-	UpdatedAt        time.Time
-}
-
-// EventRef names an event within its company.
-type EventRef struct{ CompanyID, ID uuid.UUID }
-
-// EventQuery asks for a part of the list of a company's events, newest first, of one time by id descending.
-type EventQuery struct {
-	CompanyID uuid.UUID
-	Status    EventStatus // empty: any
-	Before    Position    // zero: from the newest
-	Limit     int
-}
-
-// EventReader finds events.
-type EventReader interface {
-	Events(ctx context.Context, refs []EventRef) ([]EventRecord, error)
-	// FindEvent finds an event by its id alone, as an operator names it; the zero record where there is none.
-	FindEvent(ctx context.Context, id uuid.UUID) (EventRecord, error)
-	ListEvents(ctx context.Context, query EventQuery) ([]EventRecord, error)
-	// DueEvents answers with the published events whose EndsOn is at or before a time, the longest due first.
-	DueEvents(ctx context.Context, at time.Time, limit int) ([]EventRef, error)
-}
-
-// EventWriter keeps events.
-type EventWriter interface {
-	// LockEvent reads an event and keeps other writers from it until the end of the transaction.
-	LockEvent(ctx context.Context, ref EventRef) (EventRecord, error)
-	CreateEvent(ctx context.Context, event EventRecord) error
-	UpdateEvent(ctx context.Context, event EventRecord) error
 }

@@ -5,32 +5,39 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// CreateEvent makes an event (section 4.2). It needs COMPANY:event:manage and an idempotency key.
+// CreateEvent creates an event (section 4.2). It needs COMPANY:event:manage and an idempotency key. A replay returns
+// the event as it was created, even if it has changed since.
 //
-// Errors: IDEMPOTENCY_KEY_REQUIRED, INVALID_REQUEST (a category that is unknown or inactive, too), PERMISSION_DENIED,
-// CONFLICT for the key.
+// Errors: IDEMPOTENCY_KEY_REQUIRED, INVALID_REQUEST (also for a category that is unknown or inactive),
+// PERMISSION_DENIED, CONFLICT for the key.
+//
+// A new event has no inventory. See [Service.CreateInventory].
 func (s *Service) CreateEvent(
 	ctx context.Context, caller Caller, key string, params CreateEventParams,
 ) (Event, error) {
-	return do(ctx, s, &operation[CreateEventParams, Event]{
+	return runKeyed(ctx, s, &operation[CreateEventParams, Event]{
 		name: "events.create", grant: GrantEventManage, closed: true, apply: s.createEvents,
 		replay: recallBody[CreateEventParams, Event],
 	}, caller, key, params, normaliseEvent)
 }
 
+// normaliseEvent checks the params and brings the texts into the form that is compared for idempotency (section 4.11,
+// rule 3). It counts the ticket categories with the presets, which a new event has as well.
 func normaliseEvent(v *violations, p CreateEventParams) CreateEventParams {
 	p.Title = requiredText(v, "title", p.Title, 1, maxTitle)
-	p.Description = text(v, "description", p.Description, maxDescription, true)
+	p.Description = trimmedText(v, "description", p.Description, maxDescription, true)
 	checkDate(v, "date", p.Date)
 	checkClock(v, "startsAt", p.StartsAt)
 	checkClock(v, "endsAt", p.EndsAt)
 	checkZone(v, "timezone", p.Timezone)
-	p.Location = text(v, "location", p.Location, maxPlace, false)
-	p.Venue = text(v, "venue", p.Venue, maxPlace, false)
+	p.Location = trimmedText(v, "location", p.Location, maxPlace, false)
+	p.Venue = trimmedText(v, "venue", p.Venue, maxPlace, false)
 	checkImageURL(v, "imageUrl", p.ImageURL)
-	p.OrganizerName = text(v, "organizerName", p.OrganizerName, maxTitle, false)
+	p.OrganizerName = trimmedText(v, "organizerName", p.OrganizerName, maxTitle, false)
 	p.TicketCategories = checkCategories(v, "ticketCategories", p.TicketCategories)
 	if _, err := addCategories(nil, p.TicketCategories); err != nil {
 		*v = append(*v, err.Violations...)
@@ -41,14 +48,18 @@ func normaliseEvent(v *violations, p CreateEventParams) CreateEventParams {
 
 func checkImageURL(v *violations, path, s string) { httpsURL(v, path, s, maxImageURL) }
 
+// checkDraftOrPublished checks a status that a client may set. The other statuses are reached by other means (section
+// 3.1).
 func checkDraftOrPublished(v *violations, status EventStatus) {
 	if status != EventDraft && status != EventPublished {
 		v.add("status", "must be DRAFT or PUBLISHED")
 	}
 }
 
+// createEvents decides creates in the order they arrived. An unknown category is a refusal and not checked before,
+// because staff may deactivate one at any time. The result is stored with the key, since an event changes later.
 func (s *Service) createEvents(
-	ctx context.Context, tx Tx, at time.Time, calls []*call[CreateEventParams, Event],
+	ctx context.Context, tx driver.Tx, at time.Time, calls []*call[CreateEventParams, Event],
 ) error {
 	for _, c := range calls {
 		p := c.params
@@ -56,6 +67,7 @@ func (s *Service) createEvents(
 		if err != nil {
 			return err
 		}
+		// The zero record has another id, so an unknown or inactive category is refused.
 		if category.ID != p.CategoryID {
 			c.err = errUnknownCategory
 			continue
@@ -69,27 +81,31 @@ func (s *Service) createEvents(
 		if err != nil {
 			return err
 		}
-		event := EventRecord{
+		event := driver.Event{
 			CompanyID: c.caller.companyID, ID: s.newID(), Title: p.Title, Description: p.Description, Status: p.Status,
 			Date: p.Date, StartsAt: p.StartsAt, EndsAt: p.EndsAt, Timezone: p.Timezone, Location: p.Location,
 			Venue: p.Venue, ImageURL: p.ImageURL, OrganizerName: p.OrganizerName, CategoryID: p.CategoryID,
 			TicketCategories: custom, CreatedAt: created, UpdatedAt: created,
 		}
-		event.schedule(at)
+		// A published event gets the time at which background work ends it.
+		setSchedule(&event, at)
 		if err := tx.CreateEvent(ctx, event); err != nil {
 			return err
 		}
-		if err := c.keepBody(event.ID, event.event(category)); err != nil {
+		if err := c.keepBody(event.ID, showEventIn(event, category)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// nextCreation is a time after that of the company's newest event, so that newest first is true for two events of one
-// millisecond and when the clock was set back. Creates take turns at the closed gate.
-func nextCreation(ctx context.Context, tx ReadTx, companyID uuid.UUID, at time.Time) (time.Time, error) {
-	newest, err := only(tx.ListEvents(ctx, EventQuery{CompanyID: companyID, Limit: 1}))
+// nextCreation returns a time of creation after that of the company's newest event. So "newest first" is true for two
+// events of one millisecond and after the clock was set back. Creates hold the company's gate exclusively, so no other
+// event is created meanwhile.
+//
+// A millisecond is the resolution of times in a store.
+func nextCreation(ctx context.Context, tx driver.ReadTx, companyID uuid.UUID, at time.Time) (time.Time, error) {
+	newest, err := firstRecord(tx.ListEvents(ctx, driver.EventQuery{CompanyID: companyID, Limit: 1}))
 	if err != nil || newest.CreatedAt.IsZero() {
 		return at, err
 	}
@@ -98,14 +114,15 @@ func nextCreation(ctx context.Context, tx ReadTx, companyID uuid.UUID, at time.T
 
 var errUnknownCategory = Invalid(Violation{Message: "categoryId: must be the id of an active category"})
 
-// activeCategory is the zero record for an unknown or inactive category, and for none.
-func activeCategory(ctx context.Context, tx ReadTx, id uuid.UUID) (CategoryRecord, error) {
+// activeCategory returns an active category. It returns the zero record for an unknown or inactive category and for the
+// zero id.
+func activeCategory(ctx context.Context, tx driver.ReadTx, id uuid.UUID) (driver.Category, error) {
 	if id == uuid.Nil {
-		return CategoryRecord{}, nil
+		return driver.Category{}, nil
 	}
-	category, err := only(tx.Categories(ctx, []uuid.UUID{id}))
+	category, err := firstRecord(tx.Categories(ctx, []uuid.UUID{id}))
 	if err != nil || category.Status != CategoryActive {
-		return CategoryRecord{}, err
+		return driver.Category{}, err
 	}
 	return category, nil
 }

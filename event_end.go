@@ -6,19 +6,24 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
+// dueBatch is how many due events are read at a time.
 const dueBatch = 100
 
-// EndEvents ends the published events whose scheduled end has passed since they were last published or rescheduled,
-// and tells how many. One that fails keeps no other from ending. [Service.Run] does it by itself; it is here for a host
-// that does without.
+// EndEvents ends the published events whose scheduled end has passed since they were last published or rescheduled. It
+// returns how many it ended. An event that fails does not keep others from ending. [Service.Run] calls it regularly; it
+// is exported for a host without background work.
+//
+// After a page with a failure it returns the errors of that page, joined. Events of further pages stay due.
 func (s *Service) EndEvents(ctx context.Context) (int, error) {
 	ended := 0
 	for {
 		at := s.now()
-		var due []EventRef
-		err := s.background.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		var due []driver.EventRef
+		err := s.background.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 			var err error
 			due, err = tx.DueEvents(ctx, at, dueBatch)
 			return err
@@ -28,6 +33,7 @@ func (s *Service) EndEvents(ctx context.Context) (int, error) {
 		}
 		before := ended
 		var failed error
+		// Each event has a transaction of its own, because each is under the gate of its company.
 		for _, ref := range due {
 			did, err := s.endDueEvent(ctx, ref, at)
 			if did {
@@ -35,21 +41,24 @@ func (s *Service) EndEvents(ctx context.Context) (int, error) {
 			}
 			failed = errors.Join(failed, err)
 		}
+		// A full page that ended nothing would be found again and again.
 		if failed != nil || len(due) < dueBatch || ended == before {
 			return ended, failed
 		}
 	}
 }
 
-// endDueEvent ends an event unless another process was first.
-func (s *Service) endDueEvent(ctx context.Context, ref EventRef, at time.Time) (ended bool, err error) {
-	err = endEvent(ctx, s.background, ref, at, func(e EventRecord) error {
+// endDueEvent ends an event unless another process was first or the event was changed meanwhile. It checks again under
+// the lock, because DueEvents read without one.
+func (s *Service) endDueEvent(ctx context.Context, ref driver.EventRef, at time.Time) (ended bool, err error) {
+	err = endEvent(ctx, s.background, ref, at, func(e driver.Event) error {
 		ended = e.Status == EventPublished && !e.EndsOn.IsZero() && !e.EndsOn.After(at)
 		if !ended {
 			return errNothingToKeep
 		}
 		return nil
 	}, nil)
+	// It is not due any more. Nothing was changed, and that is no error.
 	if errors.Is(err, errNothingToKeep) {
 		err = nil
 	}
@@ -59,12 +68,15 @@ func (s *Service) endDueEvent(ctx context.Context, ref EventRef, at time.Time) (
 // EndEvent ends a published event at once (section 3.1). It needs tenant:manage.
 //
 // Errors: NOT_FOUND, CONFLICT for any event that is not published.
+//
+// Its inventory stays as it is: an event that is not published sells nothing.
 func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Event{}, err
 	}
-	var found EventRecord
-	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	// The id does not name the company, whose gate the change needs.
+	var found driver.Event
+	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
 		found, err = tx.FindEvent(ctx, eventID)
 		return err
@@ -77,12 +89,12 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 	}
 	var ended Event
 	at := o.s.now()
-	err = endEvent(ctx, o.s.store, found.ref(), at, func(e EventRecord) error {
+	err = endEvent(ctx, o.s.store, found.Ref(), at, func(e driver.Event) error {
 		if e.Status != EventPublished {
 			return conflict("Only a published event can be ended; this one is %s.", e.Status)
 		}
 		return nil
-	}, func(ctx context.Context, tx Tx, event EventRecord) error {
+	}, func(ctx context.Context, tx driver.Tx, event driver.Event) error {
 		var err error
 		if ended, err = showEvent(ctx, tx, event); err != nil {
 			return err
@@ -97,14 +109,14 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 	return ended, nil
 }
 
-// endEvent ends an event that check, which sees it locked, has nothing against. In the same transaction follow, if it is
-// not nil, does what else is to be done about it.
+// endEvent ends an event if check returns nil. check gets the event under its lock. follow, if it is not nil, writes
+// what else belongs to the same transaction. The gate is held exclusively, because a checkout reads the status.
 func endEvent(
-	ctx context.Context, store Store, ref EventRef, at time.Time, check func(EventRecord) error,
-	follow func(ctx context.Context, tx Tx, event EventRecord) error,
+	ctx context.Context, store driver.Store, ref driver.EventRef, at time.Time, check func(driver.Event) error,
+	follow func(ctx context.Context, tx driver.Tx, event driver.Event) error,
 ) error {
-	return store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, Entrance{Close: []uuid.UUID{ref.CompanyID}}); err != nil {
+	return store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}
 		event, err := tx.LockEvent(ctx, ref)
@@ -115,7 +127,8 @@ func endEvent(
 			return err
 		}
 		event.Status, event.UpdatedAt = EventEnded, later(at, event.UpdatedAt)
-		event.schedule(at)
+		// An event that has ended is never due again.
+		setSchedule(&event, at)
 		if err := tx.UpdateEvent(ctx, event); err != nil || follow == nil {
 			return err
 		}

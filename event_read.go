@@ -5,17 +5,18 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 )
 
-// GetEvent finds an event (section 4.4). It needs COMPANY:event:read. An event of another company is NOT_FOUND.
+// GetEvent returns an event (section 4.4). It needs COMPANY:event:read. An event of another company is NOT_FOUND.
 func (s *Service) GetEvent(ctx context.Context, caller Caller, id uuid.UUID) (Event, error) {
 	if err := caller.Require(GrantEventRead); err != nil {
 		return Event{}, err
 	}
 	var found Event
-	err := s.read(ctx, "events.get", caller, func(ctx context.Context, tx ReadTx) error {
-		event, err := findEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: id})
+	err := s.read(ctx, "events.get", caller, func(ctx context.Context, tx driver.ReadTx) error {
+		event, err := findEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: id})
 		if err != nil {
 			return err
 		}
@@ -25,7 +26,10 @@ func (s *Service) GetEvent(ctx context.Context, caller Caller, id uuid.UUID) (Ev
 	return found, err
 }
 
-// ListEvents lists the company's events, newest first (section 4.3). It needs COMPANY:event:read.
+// ListEvents returns a page of the company's events, newest first (section 4.3). It needs COMPANY:event:read. A cursor
+// is good for the same status filter only; for another one it is INVALID_CURSOR.
+//
+// It reads one page and no total: the contract has none (section 4.10).
 func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFilter) (Page[Event], error) {
 	if err := caller.Require(GrantEventRead); err != nil {
 		return Page[Event]{}, err
@@ -40,24 +44,27 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 	if err := v.err(); err != nil {
 		return Page[Event]{}, err
 	}
+	// The filter is part of the cursor's scope (section 4.10).
 	scope := cursor.Scope("events", caller.companyID.String(), string(filter.Status))
 	before, err := filter.read(scope, positionSize)
 	if err != nil {
 		return Page[Event]{}, err
 	}
 	var page Page[Event]
-	err = s.readPage(ctx, "events.list", caller, func(ctx context.Context, tx ReadTx) (lines int, err error) {
-		events, err := tx.ListEvents(ctx, EventQuery{
-			CompanyID: caller.companyID, Status: filter.Status, Before: parsePosition(before), Limit: limit + 1,
+	err = s.readPage(ctx, "events.list", caller, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
+		// One event more than the limit shows whether there is another page.
+		events, err := tx.ListEvents(ctx, driver.EventQuery{
+			CompanyID: caller.companyID, Status: filter.Status, After: parsePosition(before), Limit: limit + 1,
 		})
 		if err != nil {
 			return 0, err
 		}
-		events, page.NextCursor = turn(events, limit, scope, func(e EventRecord) []byte {
-			return Position{At: e.CreatedAt, ID: e.ID}.bytes()
+		events, page.NextCursor = cutPage(events, limit, scope, func(e driver.Event) []byte {
+			return positionBytes(driver.Position{At: e.CreatedAt, ID: e.ID})
 		})
 		page.HasMore = page.NextCursor != ""
 		page.Items, err = showEvents(ctx, tx, events)
+		// The lines say how much there is to render, see onPageSlot.
 		for _, event := range events {
 			lines += 1 + len(event.Description)/lineLength
 		}
@@ -66,30 +73,37 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 	return page, err
 }
 
-// lineLength is how many bytes of a description count as a line of a page: about those of an order's line.
+// lineLength is how many bytes of a description count as one line of a page. An order's line has about as many, so that
+// long descriptions count towards a long page.
 const lineLength = 180
 
-func findEvent(ctx context.Context, tx ReadTx, ref EventRef) (EventRecord, error) {
-	event, err := only(tx.Events(ctx, []EventRef{ref}))
+// findEvent returns an event, or NOT_FOUND if the company has none with this id.
+func findEvent(ctx context.Context, tx driver.ReadTx, ref driver.EventRef) (driver.Event, error) {
+	event, err := firstRecord(tx.Events(ctx, []driver.EventRef{ref}))
 	if err == nil && event.ID == uuid.Nil {
 		err = errEventNotFound
 	}
 	return event, err
 }
 
-func showEvent(ctx context.Context, tx ReadTx, event EventRecord) (Event, error) {
-	return only(showEvents(ctx, tx, []EventRecord{event}))
+// showEvent is showEvents for one event.
+func showEvent(ctx context.Context, tx driver.ReadTx, event driver.Event) (Event, error) {
+	return firstRecord(showEvents(ctx, tx, []driver.Event{event}))
 }
 
-// showEvents makes records what the contract shows, with their categories.
-func showEvents(ctx context.Context, tx ReadTx, records []EventRecord) ([]Event, error) {
+// showEvents returns the events as the contract shows them, with their categories. A category is shown even if it was
+// deactivated.
+//
+// The order of the records is kept.
+func showEvents(ctx context.Context, tx driver.ReadTx, records []driver.Event) ([]Event, error) {
 	var ids []uuid.UUID
 	for _, e := range records {
 		if e.CategoryID != uuid.Nil {
 			ids = append(ids, e.CategoryID)
 		}
 	}
-	categories := map[uuid.UUID]CategoryRecord{}
+	categories := map[uuid.UUID]driver.Category{}
+	// One query finds the categories of all events.
 	if len(ids) > 0 {
 		found, err := tx.Categories(ctx, distinct(ids))
 		if err != nil {
@@ -101,12 +115,13 @@ func showEvents(ctx context.Context, tx ReadTx, records []EventRecord) ([]Event,
 	}
 	events := make([]Event, len(records))
 	for i, e := range records {
-		events[i] = e.event(categories[e.CategoryID])
+		events[i] = showEventIn(e, categories[e.CategoryID])
 	}
 	return events, nil
 }
 
-func (e EventRecord) event(category CategoryRecord) Event {
+// showEventIn returns the event as the contract shows it (section 2.3).
+func showEventIn(e driver.Event, category driver.Category) Event {
 	shown := Event{
 		ID: e.ID, Object: "event", Title: e.Title, Description: optional(e.Description), Status: e.Status,
 		Schedule: Schedule{
@@ -115,12 +130,11 @@ func (e EventRecord) event(category CategoryRecord) Event {
 		},
 		Location: Location{Name: optional(e.Location), Venue: optional(e.Venue)},
 		ImageURL: e.ImageURL, OrganizerName: optional(e.OrganizerName),
-		TicketCategories: e.ticketCategories(), CreatedAt: Time{e.CreatedAt}, UpdatedAt: Time{e.UpdatedAt},
+		TicketCategories: ticketCategoriesOf(e), CreatedAt: Time{Time: e.CreatedAt}, UpdatedAt: Time{Time: e.UpdatedAt},
 	}
+	// The zero record stands for no category.
 	if category.ID != uuid.Nil {
 		shown.Category = &EventCategory{ID: category.ID, Name: category.Name, Slug: category.Slug}
 	}
 	return shown
 }
-
-func (e EventRecord) ref() EventRef { return EventRef{CompanyID: e.CompanyID, ID: e.ID} }

@@ -14,7 +14,7 @@ import (
 
 const presets = `["GENERAL_ADMISSION","VIP","VVIP","EARLY_BIRD","REGULAR","STUDENT"`
 
-// Section 2.3: every member is there, null where there is none.
+// TestEventOnTheWire checks Section 2.3: every member is present, and null if it has no value.
 func TestEventOnTheWire(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -59,20 +59,21 @@ func TestEventOnTheWire(t *testing.T) {
 			shop.Clock.Advance(time.Minute)
 			event := shop.Event(t, test.change)
 			_, err := ticketing.ParseID(event.ID.String())
-			is.NoErr(err) // A UUID of version 4 (section 2.1).
+			is.NoErr(err) // a UUID of version 4 (Section 2.1)
 			want := strings.NewReplacer(`"ID"`, `"`+event.ID.String()+`"`, "CATEGORY", category.ID.String()).Replace(test.want)
-			is.Equal(show(t, event), want) // As created.
+			is.Equal(show(t, event), want) // as created
 			found, err := shop.GetEvent(t.Context(), shop.Caller, event.ID)
 			is.NoErr(err)
-			is.Equal(show(t, found), want) // As read.
+			is.Equal(show(t, found), want) // as read
 		}
 	})
 }
 
-// wide is a text of so many characters, of more bytes.
+// wide returns a text of the given number of characters, each of more than one byte.
 func wide(characters int) string { return strings.Repeat("ɔ", characters) }
 
-// Sections 4.2 and 8: the members of an event, on both sides of every boundary, in a create and in a PATCH alike.
+// TestEventMembersHaveBounds checks Sections 4.2 and 8: the members of an event, on both sides of every limit, in a
+// create and in a PATCH.
 func TestEventMembersHaveBounds(t *testing.T) {
 	t.Parallel()
 	url := func(length int) string {
@@ -86,7 +87,7 @@ func TestEventMembersHaveBounds(t *testing.T) {
 	tests := []struct {
 		member string
 		value  string
-		want   string // what is wrong with it
+		want   string // the violation
 	}{
 		{member: "title", value: wide(200)},
 		{member: "title", value: wide(201), want: "title: must be at most 200 characters"},
@@ -190,7 +191,7 @@ func TestEventMembersHaveBounds(t *testing.T) {
 	})
 }
 
-// A caller is told all that is wrong at once (section 2.2).
+// TestEventTellsEveryViolation checks that a caller gets all violations at once (Section 2.2).
 func TestEventTellsEveryViolation(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -202,7 +203,8 @@ func TestEventTellsEveryViolation(t *testing.T) {
 	})
 }
 
-// Section 4.4: a PATCH changes the members it names, clears optional ones, and keeps the others.
+// TestPatchChangesWhatItNames checks Section 4.4: a PATCH changes the members that it names, clears optional ones, and
+// keeps the others.
 func TestPatchChangesWhatItNames(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -232,7 +234,8 @@ func TestPatchChangesWhatItNames(t *testing.T) {
 	})
 }
 
-// A PATCH with no member is 400; one that changes nothing is 200, and leaves updatedAt.
+// TestPatchOfNothing checks that a PATCH without a member is 400, and that one that changes nothing is 200 and keeps
+// updatedAt.
 func TestPatchOfNothing(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -249,7 +252,7 @@ func TestPatchOfNothing(t *testing.T) {
 	})
 }
 
-// Times never run backwards, though the clock may.
+// TestUpdatedAtNeverRunsBackwards checks that updatedAt never runs backwards, even if the clock does.
 func TestUpdatedAtNeverRunsBackwards(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -265,7 +268,8 @@ func TestUpdatedAtNeverRunsBackwards(t *testing.T) {
 	})
 }
 
-// Section 3.1: what a terminal event answers, also to a PATCH that would change nothing.
+// TestTerminalEventsNeverChange checks Section 3.1: the responses of a terminal event, also to a PATCH that would
+// change nothing.
 func TestTerminalEventsNeverChange(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -300,8 +304,8 @@ func TestTerminalEventsNeverChange(t *testing.T) {
 	})
 }
 
-// Section 3.1: publishing releases all paused, unsold inventory, also what was created as PAUSED; going back pauses
-// what is unsold. PUBLISHED to PUBLISHED releases nothing.
+// TestPublishingReleasesAndDraftingPauses checks Section 3.1: publishing releases all paused, unsold inventory, also
+// what was created as PAUSED. Going back to DRAFT pauses what is unsold. PUBLISHED to PUBLISHED releases nothing.
 func TestPublishingReleasesAndDraftingPauses(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -322,18 +326,18 @@ func TestPublishingReleasesAndDraftingPauses(t *testing.T) {
 		sold := shop.Sell(t, event.ID, "VIP", 2)
 		_, err := shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "REGULAR", ticketing.UpdateInventoryParams{Status: of(paused)})
 		is.NoErr(err)
-		publish(t, shop, event.ID) // It is already: nothing is released.
+		publish(t, shop, event.ID) // The event is published already, so nothing is released.
 		is.Equal(status(), [2]ticketing.InventoryStatus{available, paused})
 
 		unpublish(t, shop, event.ID)
 		is.Equal(status(), [2]ticketing.InventoryStatus{paused, paused})
-		// On a draft a PATCH sets what it asks for, but nothing can be sold.
+		// A PATCH on a draft sets the requested status, but nothing can be sold.
 		_, err = shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "VIP", ticketing.UpdateInventoryParams{Status: of(available)})
 		is.NoErr(err)
 		is.Equal(status(), [2]ticketing.InventoryStatus{available, paused})
 		_, err = shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 150_00, 1))
 		is.Equal(code(err), ticketing.CodeConflict)
-		unpublish(t, shop, event.ID) // It is already: nothing is paused.
+		unpublish(t, shop, event.ID) // The event is a draft already, so nothing is paused.
 		is.Equal(status(), [2]ticketing.InventoryStatus{available, paused})
 
 		publish(t, shop, event.ID)
@@ -344,8 +348,8 @@ func TestPublishingReleasesAndDraftingPauses(t *testing.T) {
 	})
 }
 
-// Section 4.4: DELETE cancels the event and its unsold inventory, from a draft and from a published event, and keeps
-// orders and history.
+// TestCancellingAnEventCancelsItsUnsoldInventory checks Section 4.4: DELETE cancels a draft or published event and its
+// unsold inventory, and keeps orders and history.
 func TestCancellingAnEventCancelsItsUnsoldInventory(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -366,7 +370,7 @@ func TestCancellingAnEventCancelsItsUnsoldInventory(t *testing.T) {
 		}
 		is.Equal(tiers(t, shop, event.ID), map[string]ticketing.InventoryTier{
 			"VIP":     tier("VIP", ticketing.InventoryCancelled, 3),
-			"REGULAR": tier("REGULAR", ticketing.InventorySoldOut, 1), // Nothing unsold was there to cancel.
+			"REGULAR": tier("REGULAR", ticketing.InventorySoldOut, 1), // There was nothing unsold to cancel.
 			"STUDENT": tier("STUDENT", ticketing.InventoryCancelled, 1),
 		})
 		for _, order := range []ticketing.Order{vip, all} {
@@ -381,7 +385,8 @@ func TestCancellingAnEventCancelsItsUnsoldInventory(t *testing.T) {
 	})
 }
 
-// A category is platform-wide, active when it is chosen, and shown although it was deactivated later.
+// TestEventCategory checks that a category is platform-wide, has to be active when it is chosen, and is still shown
+// after it is deactivated.
 func TestEventCategory(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -406,13 +411,13 @@ func TestEventCategory(t *testing.T) {
 		found, err := shop.GetEvent(t.Context(), shop.Caller, event.ID)
 		is.NoErr(err)
 		is.Equal(found, event)
-		// To repeat it is no change; nor does another change take it away.
+		// Setting the same category is no change, and another change keeps it.
 		is.Equal(patch(t, shop, event.ID, ticketing.UpdateEventParams{CategoryID: &music.ID}).Category, event.Category)
 		is.Equal(patch(t, shop, event.ID, ticketing.UpdateEventParams{Title: of("New")}).Category, event.Category)
 	})
 }
 
-// Other companies' events are 404 everywhere.
+// TestEventsOfOthersAreNotFound checks that the events of other companies are 404 everywhere.
 func TestEventsOfOthersAreNotFound(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

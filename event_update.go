@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
 // UpdateEvent changes an event that is neither cancelled nor ended (sections 3.1 and 4.4). It needs
-// COMPANY:event:manage. Publishing releases paused, unsold inventory; going back to a draft pauses it. Changes that
-// change nothing leave UpdatedAt alone.
+// COMPANY:event:manage. Publishing releases paused, unsold inventory; going back to a draft pauses it. A change that
+// changes nothing leaves UpdatedAt alone.
 //
 // Errors: INVALID_REQUEST, NOT_FOUND, CONFLICT on a cancelled or ended event.
 func (s *Service) UpdateEvent(
@@ -27,9 +29,9 @@ func (s *Service) UpdateEvent(
 	var changed Event
 	closed := params.Status != nil // A sale reads the status.
 	err = s.write(ctx, "events.update", caller, GrantEventManage, closed, func(
-		ctx context.Context, tx Tx, at time.Time,
+		ctx context.Context, tx driver.Tx, at time.Time,
 	) error {
-		event, err := lockOpenEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: id})
+		event, err := lockOpenEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: id})
 		if err != nil {
 			return err
 		}
@@ -38,21 +40,24 @@ func (s *Service) UpdateEvent(
 		if err != nil {
 			return err
 		}
-		if event.Status != before.Status || event.when() != before.when() {
-			event.schedule(at)
+		// Only another status or schedule sets the end again: a schedule that is repeated is no rescheduling.
+		if event.Status != before.Status || scheduleOf(event) != scheduleOf(before) {
+			setSchedule(&event, at)
 		}
-		if !event.equal(before) {
+		// Equal records are not written, so UpdatedAt stays.
+		if !equalEvents(event, before) {
 			event.UpdatedAt = later(at, event.UpdatedAt)
 			if err := tx.UpdateEvent(ctx, event); err != nil {
 				return err
 			}
 		}
+		// Inventory follows the status (section 3.1).
 		if event.Status != before.Status {
 			if err := releaseOrPause(ctx, tx, event); err != nil {
 				return err
 			}
 		}
-		changed = event.event(category)
+		changed = showEventIn(event, category)
 		return nil
 	})
 	if err != nil {
@@ -61,8 +66,8 @@ func (s *Service) UpdateEvent(
 	return changed, nil
 }
 
-// CancelEvent cancels an event and its unsold inventory, for ever; orders and history are kept (section 4.4). It needs
-// COMPANY:event:manage.
+// CancelEvent cancels an event and its unsold inventory for good. Orders and history are kept (section 4.4). It needs
+// COMPANY:event:manage. The gate is held exclusively, so no checkout of the event is under way.
 //
 // Errors: NOT_FOUND, CONFLICT on a cancelled or ended event.
 func (s *Service) CancelEvent(ctx context.Context, caller Caller, id uuid.UUID) (Event, error) {
@@ -71,18 +76,20 @@ func (s *Service) CancelEvent(ctx context.Context, caller Caller, id uuid.UUID) 
 	}
 	var cancelled Event
 	err := s.write(ctx, "events.cancel", caller, GrantEventManage, true, func(
-		ctx context.Context, tx Tx, at time.Time,
+		ctx context.Context, tx driver.Tx, at time.Time,
 	) error {
-		event, err := lockOpenEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: id})
+		event, err := lockOpenEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: id})
 		if err != nil {
 			return err
 		}
 		event.Status, event.UpdatedAt = EventCancelled, later(at, event.UpdatedAt)
-		event.schedule(at)
+		// A cancelled event is never due to end.
+		setSchedule(&event, at)
 		if err := tx.UpdateEvent(ctx, event); err != nil {
 			return err
 		}
-		if _, err := cancelStock(ctx, tx, event.ref(), nil); err != nil {
+		// No names means all tiers of the event.
+		if _, err := cancelStock(ctx, tx, event.Ref(), nil); err != nil {
 			return err
 		}
 		cancelled, err = showEvent(ctx, tx, event)
@@ -94,17 +101,20 @@ func (s *Service) CancelEvent(ctx context.Context, caller Caller, id uuid.UUID) 
 	return cancelled, nil
 }
 
-// lockOpenEvent locks an event that may still change: NOT_FOUND where there is none, CONFLICT on a terminal one.
-func lockOpenEvent(ctx context.Context, tx Tx, ref EventRef) (EventRecord, error) {
+// lockOpenEvent locks an event that may still change. It returns NOT_FOUND if there is none, and CONFLICT for a
+// terminal one.
+//
+// The lock holds until the end of the transaction, so concurrent changes of an event come one after the other.
+func lockOpenEvent(ctx context.Context, tx driver.Tx, ref driver.EventRef) (driver.Event, error) {
 	event, err := tx.LockEvent(ctx, ref)
 	if err != nil {
-		return EventRecord{}, err
+		return driver.Event{}, err
 	}
-	return event, event.mutable()
+	return event, checkMutable(event)
 }
 
-// mutable is nil for an event that there is and that is not terminal.
-func (e EventRecord) mutable() error {
+// checkMutable returns nil for an event that exists and is not terminal, and else the refusal.
+func checkMutable(e driver.Event) error {
 	switch e.Status {
 	case EventDraft, EventPublished:
 		return nil
@@ -119,17 +129,19 @@ func (e EventRecord) mutable() error {
 
 var errEventNotFound = notFound("The event")
 
+// normaliseEventUpdate checks the members that are not nil and normalises their texts. At least one member must be set.
 func normaliseEventUpdate(p UpdateEventParams) (UpdateEventParams, error) {
+	// All members are pointers, so the comparison is one with nil.
 	if p == (UpdateEventParams{}) {
 		return p, Invalid(Violation{Message: "body: must change at least one member"})
 	}
 	var v violations
-	change(&p.Title, func(s string) string { return requiredText(&v, "title", s, 1, maxTitle) })
-	change(&p.Description, func(s string) string { return text(&v, "description", s, maxDescription, true) })
-	change(&p.Location, func(s string) string { return text(&v, "location", s, maxPlace, false) })
-	change(&p.Venue, func(s string) string { return text(&v, "venue", s, maxPlace, false) })
-	change(&p.OrganizerName, func(s string) string { return text(&v, "organizerName", s, maxTitle, false) })
-	change(&p.TicketCategories, func(names []string) []string { return checkCategories(&v, "ticketCategories", names) })
+	replaceMember(&p.Title, func(s string) string { return requiredText(&v, "title", s, 1, maxTitle) })
+	replaceMember(&p.Description, func(s string) string { return trimmedText(&v, "description", s, maxDescription, true) })
+	replaceMember(&p.Location, func(s string) string { return trimmedText(&v, "location", s, maxPlace, false) })
+	replaceMember(&p.Venue, func(s string) string { return trimmedText(&v, "venue", s, maxPlace, false) })
+	replaceMember(&p.OrganizerName, func(s string) string { return trimmedText(&v, "organizerName", s, maxTitle, false) })
+	replaceMember(&p.TicketCategories, func(names []string) []string { return checkCategories(&v, "ticketCategories", names) })
 	for _, checked := range []struct {
 		member *string
 		check  func(*violations, string, string)
@@ -151,64 +163,71 @@ func normaliseEventUpdate(p UpdateEventParams) (UpdateEventParams, error) {
 	return p, v.err()
 }
 
-// change replaces what a member points to, if it points to anything, without touching the caller's value.
-func change[T any](member **T, by func(T) T) {
+// replaceMember replaces what a member points to, if it is not nil. It leaves the caller's value as it is.
+func replaceMember[T any](member **T, by func(T) T) {
 	if *member != nil {
 		changed := by(**member)
 		*member = &changed
 	}
 }
 
-// apply changes the record and returns the category it then shows. A category may stay although it was deactivated.
-func (p UpdateEventParams) apply(ctx context.Context, tx ReadTx, e *EventRecord) (CategoryRecord, error) {
-	set(&e.Title, p.Title)
-	set(&e.Description, p.Description)
-	set(&e.Date, p.Date)
-	set(&e.StartsAt, p.StartsAt)
-	set(&e.EndsAt, p.EndsAt)
-	set(&e.Timezone, p.Timezone)
-	set(&e.Location, p.Location)
-	set(&e.Venue, p.Venue)
-	set(&e.ImageURL, p.ImageURL)
-	set(&e.OrganizerName, p.OrganizerName)
-	set(&e.Status, p.Status)
+// apply changes the record and returns the category that it then shows. A category that was deactivated may stay, but
+// it cannot be set again.
+//
+// It returns INVALID_REQUEST for an unknown or inactive category, and for more than 50 ticket categories.
+func (p UpdateEventParams) apply(ctx context.Context, tx driver.ReadTx, e *driver.Event) (driver.Category, error) {
+	setMember(&e.Title, p.Title)
+	setMember(&e.Description, p.Description)
+	setMember(&e.Date, p.Date)
+	setMember(&e.StartsAt, p.StartsAt)
+	setMember(&e.EndsAt, p.EndsAt)
+	setMember(&e.Timezone, p.Timezone)
+	setMember(&e.Location, p.Location)
+	setMember(&e.Venue, p.Venue)
+	setMember(&e.ImageURL, p.ImageURL)
+	setMember(&e.OrganizerName, p.OrganizerName)
+	setMember(&e.Status, p.Status)
 	if p.TicketCategories != nil {
 		custom, refused := addCategories(e.TicketCategories, *p.TicketCategories)
 		if refused != nil {
-			return CategoryRecord{}, refused
+			return driver.Category{}, refused
 		}
 		e.TicketCategories = custom
 	}
+	// The current category is not looked up as a new one, so it may be inactive.
 	if p.CategoryID != nil && *p.CategoryID != e.CategoryID {
 		category, err := activeCategory(ctx, tx, *p.CategoryID)
 		if err != nil {
-			return CategoryRecord{}, err
+			return driver.Category{}, err
 		}
 		if category.ID != *p.CategoryID {
-			return CategoryRecord{}, errUnknownCategory
+			return driver.Category{}, errUnknownCategory
 		}
 		e.CategoryID = category.ID
 	}
 	if e.CategoryID == uuid.Nil {
-		return CategoryRecord{}, nil
+		return driver.Category{}, nil
 	}
-	return only(tx.Categories(ctx, []uuid.UUID{e.CategoryID}))
+	return firstRecord(tx.Categories(ctx, []uuid.UUID{e.CategoryID}))
 }
 
-func set[T any](to, from *T) {
+// setMember assigns what from points to, if it is not nil.
+func setMember[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// equal tells whether two records of one event are the same. A store may give no categories as nil or as none.
-func (e EventRecord) equal(other EventRecord) bool {
+// equalEvents reports whether two records of one event are the same. A store may return no categories as nil or as an
+// empty slice.
+func equalEvents(e, other driver.Event) bool {
+	// DeepEqual distinguishes nil from an empty slice, so the categories are compared before.
 	same := slices.Equal(e.TicketCategories, other.TicketCategories)
 	e.TicketCategories, other.TicketCategories = nil, nil
 	return same && reflect.DeepEqual(e, other)
 }
 
-// later is a time that does not run behind what was written before.
+// later returns at, or last if at is before it. It keeps times ascending when the clock was set back.
 func later(at, last time.Time) time.Time {
 	if at.Before(last) {
 		return last

@@ -14,19 +14,19 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// A service inside a program of yours: a company is made ready, an event is put on sale, one ticket is sold and its
-// holder let in.
+// This example embeds the service in a program. It sets a company up, puts an event on sale, sells one order and admits
+// its holder.
 func Example() {
 	ctx := context.Background()
 	svc, err := ticketing.New(memory.New(), &ticketing.Config{
-		// So that this example prints the same every time. Yours leaves them out.
+		// A fixed clock and fixed ids make the output the same every time. A real program leaves them out.
 		Clock: ticketingtest.NewClock(time.Time{}).Now, NewID: ticketingtest.NewIDs(1),
 	})
 	if err != nil {
 		panic(err)
 	}
 
-	// Once for each company: what the platform's staff does.
+	// Staff of the platform does this once for each company.
 	staff := svc.As(ticketing.Staff("onboarding"))
 	company, err := staff.CreateCompany(ctx, "Adire Concerts")
 	if err != nil {
@@ -46,7 +46,8 @@ func Example() {
 		panic(err)
 	}
 
-	// What the company does. The host trusts itself here; Authenticate makes a caller of an API key.
+	// The company does the rest. The host trusts itself here. For a request with an API key, Authenticate returns the
+	// caller.
 	caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
 	event, err := svc.CreateEvent(ctx, caller, "lagos-night-2026", ticketing.CreateEventParams{
 		Title: "Lagos Night", Date: "2026-12-21", StartsAt: "19:00", EndsAt: "02:00", Timezone: "Africa/Lagos",
@@ -62,7 +63,7 @@ func Example() {
 		panic(err)
 	}
 
-	// A sale: quote, then check out at the price that was quoted.
+	// A sale takes a quote, and then checks out at the quoted price.
 	quote, err := svc.Quote(ctx, caller, ticketing.QuoteParams{
 		EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
 	})
@@ -81,7 +82,7 @@ func Example() {
 	}
 	fmt.Println(order.Status, order.Gross, "commission", order.Commission.Amount, "float left", order.Balances.FloatAfter)
 
-	// At the gate: one key for each scan.
+	// At the gate each scan has its own idempotency key.
 	for _, scan := range []string{"gate-1-scan-1", "gate-1-scan-2"} {
 		validation, err := svc.ValidateAdmission(ctx, caller, event.ID, order.Lines[0].AdmissionID, scan, ticketing.ValidateParams{})
 		if err != nil {
@@ -95,7 +96,8 @@ func Example() {
 	// ALREADY_VALIDATED VIP 2026-11-21T09:30:00.000Z
 }
 
-// What a caller can act on is an *Error with a code; everything else is a fault, for the log and nobody else.
+// This example distinguishes errors. An error that a caller can act on is an *Error with a code. Any other error is a
+// fault, which belongs in the log only.
 func ExampleCode() {
 	svc, err := ticketing.New(memory.New(), nil)
 	if err != nil {
@@ -126,7 +128,8 @@ func ExampleCode() {
 	// - status: must be DRAFT, PUBLISHED, ENDED or CANCELLED
 }
 
-// A caller may do what its grants say and nothing else; a read grant never implies the manage grant.
+// This example shows that a caller may do what its grants allow and nothing else. A read grant never implies the manage
+// grant.
 func ExampleTrustedCaller() {
 	companyID := uuid.MustParse("5f0c2c1e-6a34-4c59-9a53-0b1f8f2f6a10")
 	gate := ticketing.TrustedCaller(companyID, ticketing.GrantTicketValidate)
@@ -137,11 +140,11 @@ func ExampleTrustedCaller() {
 	// PERMISSION_DENIED: The API key does not have the permission for this operation.
 }
 
-// Facts reach Go code from Run, at least once each and after their commit.
+// This example passes facts to Go code. Run calls OnFact with each fact at least once, after the commit.
 func ExampleService_Run() {
 	ctx, stop := context.WithCancel(context.Background())
 	clock, facts := ticketingtest.NewClock(time.Time{}), new(ticketingtest.Facts)
-	svc, err := ticketing.New(memory.New(), &ticketing.Config{Clock: clock.Now, OnFact: facts.Tell})
+	svc, err := ticketing.New(memory.New(), &ticketing.Config{Clock: clock.Now, OnFact: facts.OnFact})
 	if err != nil {
 		panic(err)
 	}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// Fact is something that happened, for [Config.OnFact]. A fact that is told again has the same ID.
+// Fact is something that happened, as [Config.OnFact] gets it. A fact that is published again has the same ID, so that
+// a host can recognise it.
 type Fact struct {
 	ID        uuid.UUID
 	CompanyID uuid.UUID
@@ -27,45 +29,52 @@ type TicketEmail struct {
 	Order Order `json:"order"`
 }
 
-func (s *Service) fact(company CompanyRecord, at time.Time, kind FactType, subject uuid.UUID) FactRecord {
-	return FactRecord{
+// fact returns a new record for the outbox. It keeps how many webhook endpoints the company has, so that later ones do
+// not get the fact. The count is read under the company's gate.
+func (s *Service) fact(company driver.Company, at time.Time, kind FactType, subject uuid.UUID) driver.Fact {
+	return driver.Fact{
 		CompanyID: company.ID, At: at, ID: s.newID(), Type: kind, Subject: subject, Endpoints: company.WebhookEndpoints,
 	}
 }
 
-// saleFact is what a sale tells (section 6.1): balance.low once, when it takes FLOAT below the threshold.
-func (s *Service) saleFact(company CompanyRecord, order OrderRecord) FactRecord {
-	kind := FactSale
-	if order.crossesLowBalance() {
-		kind = FactSaleLow
+// saleFact returns the facts of a sale as one record (section 6.1). balance.low is among them once, when the sale takes
+// FLOAT below the threshold.
+func (s *Service) saleFact(company driver.Company, order driver.Order) driver.Fact {
+	kind := driver.FactSale
+	if crossesLowBalance(&order) {
+		kind = driver.FactSaleLow
 	}
 	return s.fact(company, order.ConfirmedAt, kind, order.ID)
 }
 
-// crossesLowBalance reports whether an order took FLOAT below the threshold.
-func (o *OrderRecord) crossesLowBalance() bool {
+// crossesLowBalance reports whether an order took FLOAT from at least the threshold to below it (section 2.9, item 4).
+// A wallet that was below already does not cross it again.
+func crossesLowBalance(o *driver.Order) bool {
 	return o.FloatBefore >= LowBalance && o.FloatBefore-o.Gross < LowBalance
 }
 
-// showFacts renders facts, none of them those of a sale together, from what never changes, in a few reads for any number
-// of them.
-func showFacts(ctx context.Context, tx ReadTx, records []FactRecord) ([]Fact, error) {
-	var orderRefs []OrderRef
-	var admissionRefs []AdmissionRef
+// showFacts renders facts from what never changes, except that a buyer may be erased ([Operator.EraseBuyer]). So a fact
+// looks the same whenever it is rendered. A record of several facts must be split before, see [driver.Fact.Facts]. The
+// number of reads does not depend on the number of facts.
+func showFacts(ctx context.Context, tx driver.ReadTx, records []driver.Fact) ([]Fact, error) {
+	var orderRefs []driver.OrderRef
+	var admissionRefs []driver.AdmissionRef
 	for _, f := range records {
 		if f.Type == FactTicketValidated {
-			admissionRefs = append(admissionRefs, AdmissionRef{CompanyID: f.CompanyID, ID: f.Subject})
+			admissionRefs = append(admissionRefs, driver.AdmissionRef{CompanyID: f.CompanyID, ID: f.Subject})
 		} else {
-			orderRefs = append(orderRefs, OrderRef{CompanyID: f.CompanyID, ID: f.Subject})
+			orderRefs = append(orderRefs, driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject})
 		}
 	}
+	// The facts of a sale share an order, so each order is read once.
 	orders := make(map[uuid.UUID]Order)
 	if orderRefs = distinct(orderRefs); len(orderRefs) > 0 {
 		found, err := tx.Orders(ctx, orderRefs)
 		if err != nil {
 			return nil, err
 		}
-		found = slices.DeleteFunc(found, func(order OrderRecord) bool { return order.ID == uuid.Nil })
+		// The zero record stands for an order that does not exist.
+		found = slices.DeleteFunc(found, func(order driver.Order) bool { return order.ID == uuid.Nil })
 		shown, err := showOrders(ctx, tx, found)
 		if err != nil {
 			return nil, err
@@ -75,7 +84,7 @@ func showFacts(ctx context.Context, tx ReadTx, records []FactRecord) ([]Fact, er
 			orders[order.ID] = order
 		}
 	}
-	admissions := make(map[uuid.UUID]AdmissionRecord)
+	admissions := make(map[uuid.UUID]driver.Admission)
 	if len(admissionRefs) > 0 {
 		found, err := tx.Admissions(ctx, admissionRefs)
 		if err != nil {
@@ -89,10 +98,10 @@ func showFacts(ctx context.Context, tx ReadTx, records []FactRecord) ([]Fact, er
 	}
 	facts := make([]Fact, len(records))
 	for i, f := range records {
-		facts[i] = Fact{ID: f.ID, CompanyID: f.CompanyID, Type: f.Type, CreatedAt: Time{f.At}}
-		// What tells of nothing that is there has no data.
+		facts[i] = Fact{ID: f.ID, CompanyID: f.CompanyID, Type: f.Type, CreatedAt: Time{Time: f.At}}
+		// A fact of something that does not exist has no data.
 		if admission, found := admissions[f.Subject]; found && f.Type == FactTicketValidated {
-			facts[i].Data = admission.validated()
+			facts[i].Data = validatedData(admission)
 		} else if order, found := orders[f.Subject]; found {
 			facts[i].Data = order.fact(f.Type)
 		}
@@ -100,6 +109,9 @@ func showFacts(ctx context.Context, tx ReadTx, records []FactRecord) ([]Fact, er
 	return facts, nil
 }
 
+// fact returns the data of one of the order's facts, as section 6.6 specifies it.
+//
+// Every type but the three is the ticket mail.
 func (o Order) fact(kind FactType) any {
 	rate := webhook.Rate{
 		ID: o.Commission.Rate.ID.String(), Value: o.Commission.Rate.Value, Unit: string(o.Commission.Rate.Unit),
@@ -134,6 +146,7 @@ func (o Order) fact(kind FactType) any {
 	}
 }
 
+// factLines returns the lines of the order as order.created shows them.
 func (o Order) factLines() []webhook.Line {
 	lines := make([]webhook.Line, len(o.Lines))
 	for i, l := range o.Lines {
@@ -145,9 +158,22 @@ func (o Order) factLines() []webhook.Line {
 	return lines
 }
 
-func (a AdmissionRecord) validated() webhook.TicketValidated {
+// validatedData returns the data of the admission's ticket.validated.
+func validatedData(a driver.Admission) webhook.TicketValidated {
 	return webhook.TicketValidated{
 		AdmissionID: a.ID.String(), EventID: a.EventID.String(), OrderID: a.OrderID.String(),
-		ValidatedAt: Time{a.ValidatedAt}.String(),
+		ValidatedAt: Time{Time: a.ValidatedAt}.String(),
 	}
 }
+
+// FactType is the kind of a fact: what happened.
+type FactType = driver.FactType
+
+// The four facts that webhooks deliver (section 6), and the request for the ticket mail of a sale.
+const (
+	FactOrderCreated      = driver.FactOrderCreated
+	FactCommissionAccrued = driver.FactCommissionAccrued
+	FactBalanceLow        = driver.FactBalanceLow
+	FactTicketValidated   = driver.FactTicketValidated
+	FactTicketEmail       = driver.FactTicketEmail
+)

@@ -15,12 +15,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Section 6.6: the data of each fact, member for member, as testdata/facts has it. Ids are given names there.
+// TestFactsOnTheWire checks Section 6.6: the data of each fact has exactly the members of its file in testdata/facts.
+// The files have names in place of ids.
 func TestFactsOnTheWire(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: 1000_00}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -39,7 +41,7 @@ func TestFactsOnTheWire(t *testing.T) {
 		is.NoErr(err)
 		shop.Clock.Advance(time.Minute)
 		scan := shop.Scan(t, event.ID, order.Lines[1].AdmissionID)
-		shop.Scan(t, event.ID, order.Lines[1].AdmissionID) // Tells nothing.
+		shop.Scan(t, event.ID, order.Lines[1].AdmissionID) // A second scan makes no fact.
 
 		shop.Work(t)
 		facts, err := shop.Facts.Wait(t.Context(), 5)
@@ -74,7 +76,8 @@ func TestFactsOnTheWire(t *testing.T) {
 	})
 }
 
-// golden compares with a file of testdata/facts, member order and spelling and all, but for the white space there.
+// golden compares JSON with a file of testdata/facts, including the order and spelling of members. Only the white space
+// of the file does not count.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	is := is.New(t)
@@ -85,11 +88,11 @@ func golden(t *testing.T, name, got string) {
 	is.Equal(got, want.String())
 }
 
-// kinds are the facts that a store holds of one subject, sorted.
+// kinds returns the types of the facts that the store has for a subject, sorted.
 func kinds(t testing.TB, shop *ticketingtest.Shop, subject uuid.UUID) (found []ticketing.FactType) {
 	t.Helper()
-	is.New(t).NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		facts, err := tx.ListFacts(ctx, shop.Company.ID, ticketing.Position{}, 1000)
+	is.New(t).NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		facts, err := tx.ListFacts(ctx, shop.Company.ID, driver.Position{}, 1000)
 		for _, fact := range facts {
 			if fact.Subject == subject {
 				for _, told := range fact.Facts() {
@@ -103,7 +106,8 @@ func kinds(t testing.TB, shop *ticketingtest.Shop, subject uuid.UUID) (found []t
 	return found
 }
 
-// Section 6.1: balance.low once for each time that a checkout takes FLOAT from at least 1000.00 to below it.
+// TestBalanceLowIsToldOncePerCrossing checks Section 6.1: there is one balance.low each time that a checkout takes
+// FLOAT from at least 1000.00 to below it.
 func TestBalanceLowIsToldOncePerCrossing(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: 1000_02}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -119,14 +123,14 @@ func TestBalanceLowIsToldOncePerCrossing(t *testing.T) {
 			low    bool
 		}{
 			{0, "VIP", 1000_01, false},
-			{0, "VIP", 1000_00, false}, // At the threshold it is not low.
+			{0, "VIP", 1000_00, false}, // FLOAT at the threshold is not low.
 			{0, "STUDENT", 1000_00, false},
 			{0, "VIP", 999_99, true},
-			{0, "VIP", 999_98, false}, // It was low already.
+			{0, "VIP", 999_98, false}, // FLOAT was low already.
 			{0, "STUDENT", 999_98, false},
 			{0, "REGULAR", 499_98, false},
-			{500_01, "VIP", 999_98, false}, // Funded to 999.99: still below.
-			{2, "VIP", 999_99, true},       // Funded to 1000.00, and crossing again.
+			{500_01, "VIP", 999_98, false}, // It was credited to 999.99, which is still below.
+			{2, "VIP", 999_99, true},       // It was credited to 1000.00, and crosses the threshold again.
 			{9000_01, "REGULAR", 9500_00, false},
 		} {
 			if step.credit > 0 {
@@ -145,7 +149,7 @@ func TestBalanceLowIsToldOncePerCrossing(t *testing.T) {
 	})
 }
 
-// Section 6.1: what tells nothing.
+// TestRefusalsAndReplaysTellNothing checks Section 6.1: refusals and replays make no fact.
 func TestRefusalsAndReplaysTellNothing(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -170,7 +174,8 @@ func TestRefusalsAndReplaysTellNothing(t *testing.T) {
 	})
 }
 
-// What a fact tells are the snapshots of the sale, however late it is told and whatever changed since.
+// TestFactsTellOfTheMomentOfTheSale checks that a fact has the snapshots of the sale, however late it is published and
+// whatever has changed since.
 func TestFactsTellOfTheMomentOfTheSale(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -196,11 +201,12 @@ func TestFactsTellOfTheMomentOfTheSale(t *testing.T) {
 	})
 }
 
-// The ids of a sale's facts are for ever: receivers know a fact that is told again by its id.
+// TestIDsOfASaleFactsAreKept checks that the ids of a sale's facts never change: receivers recognize a repeated fact by
+// its id.
 func TestIDsOfASaleFactsAreKept(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sale := ticketing.FactRecord{ID: uuid.MustParse("0b8f3a52-6b1c-4d0e-9a77-3c5d2e1f4a60"), Type: ticketing.FactSaleLow}
+	sale := driver.Fact{ID: uuid.MustParse("0b8f3a52-6b1c-4d0e-9a77-3c5d2e1f4a60"), Type: driver.FactSaleLow}
 	var ids []string
 	for _, fact := range sale.Facts() {
 		ids = append(ids, string(fact.Type)+" "+fact.ID.String())
@@ -213,8 +219,8 @@ func TestIDsOfASaleFactsAreKept(t *testing.T) {
 		"notification.ticket_email b9b93416-3b68-462c-bfc2-0e669aaa26dd",
 		"balance.low dba8a3bf-296b-465d-b142-ef464b2940f0",
 	})
-	sale.Type = ticketing.FactSale
+	sale.Type = driver.FactSale
 	is.Equal(len(sale.Facts()), 3)
-	scan := ticketing.FactRecord{ID: sale.ID, Type: ticketing.FactTicketValidated}
-	is.Equal(scan.Facts(), []ticketing.FactRecord{scan})
+	scan := driver.Fact{ID: sale.ID, Type: ticketing.FactTicketValidated}
+	is.Equal(scan.Facts(), []driver.Fact{scan})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 )
 
-// A primary that dies in the middle of a rush, and a synchronous standby that takes over its address, lose and double
-// no order. The services find the new primary by themselves.
+// TestFailover checks that no order is lost or doubled if a primary dies in the middle of a rush and a synchronous
+// standby takes over its address. The services find the new primary by themselves.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -32,28 +32,28 @@ func TestFailover(t *testing.T) {
 	}
 	_, port, err := net.SplitHostPort(replication.Addr())
 	is.NoErr(err)
-	eventually(t, func() bool { // The standby is connected anew, and counts.
+	eventually(t, func() bool { // The standby is connected again, and is synchronous.
 		var at string
 		err := beside(t, standby.DSN("postgres")).QueryRowContext(t.Context(),
 			"SELECT sender_port::text FROM pg_stat_wal_receiver").Scan(&at)
 		return err == nil && at == port && count("pg_stat_replication WHERE sync_state = 'sync'") == 1
 	})
 
-	r.buy("grouped", 16, tillOf(shop.Service, shop.Caller))
-	r.buy("alone", 4, tillOf(alone, shop.Caller))
-	r.buy("web", 8, webTill(t, shop.Service, shop.APIKey))
+	r.buy("grouped", 16, buyFuncOf(shop.Service, shop.Caller))
+	r.buy("alone", 4, buyFuncOf(alone, shop.Caller))
+	r.buy("web", 8, httpBuyFunc(t, shop.Service, shop.APIKey))
 	r.begun("grouped", "alone", "web")
-	// What the standby has not heard of is not acknowledged.
+	// A commit that the standby has not received is not acknowledged.
 	replication.Refuse(true)
 	replication.Cut()
 	eventually(t, func() bool { return count("pg_stat_activity WHERE wait_event = 'SyncRep'") > 0 })
 	primary.Kill()
 	r.refused()
-	proxy.Redirect(standby.Addr()) // It is read-only still.
+	proxy.Redirect(standby.Addr()) // The standby is still read-only.
 	r.refused()
 	standby.Promote()
 	r.more(20)
-	r.settled(tillOf(alone, shop.Caller))
+	r.settled(buyFuncOf(alone, shop.Caller))
 }
 
 // configure changes a setting of a server for as long as it runs.

@@ -10,47 +10,43 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// Grouping says how calls that come at the same time share a transaction. Checkouts of one company all meet at its
-// FLOAT wallet: a transaction each, they would wait for one another's lock, a dozen round trips and a flush to disk.
-// So the calls that arrive while a transaction runs go together in the next one. A call that finds nothing running
-// goes at once and loses nothing.
+// Grouping configures how concurrent calls share a transaction. All checkouts of a company need the lock of its FLOAT
+// wallet. With a transaction each, they would wait for one another's lock, for a dozen round trips and for a flush to
+// disk. Instead, the calls that arrive while a transaction runs go together in the next one. A call that finds nothing
+// running goes at once and loses nothing.
 //
-// Each call of a group is decided on its own, against the state that the ones before it leave: one that is refused
-// changes nothing, and the others go on. No answer leaves before the group is committed.
+// Each call of a group is decided on its own, against the state that the calls before it leave. A refused call changes
+// nothing, and the others go on. No result is returned before the group is committed.
 type Grouping struct {
 	// Off runs every call in a transaction of its own.
 	Off bool
-	// Lanes is how many groups may run at the same time; a company is in one of them at a time. Defaults to what the store
-	// works best with: 2, or 1 with SQLite. At most 64.
+	// Lanes is how many groups may run at the same time. A company is in at most one of them at a time. Defaults to
+	// what works best with the store: 2, or 1 with SQLite. At most 64.
 	Lanes int
-	// Calls bounds a group. Defaults to 64. At most 1000.
+	// Calls is the most calls in a group. Defaults to 64. At most 1000.
 	Calls int
-	// Queue is how many calls of an operation may wait. Of one more, the company with the most calls that wait has its
-	// newest refused with [ErrBusy]. Defaults to 4096. At most 1,000,000.
+	// Queue is how many calls of an operation may wait. If one more comes, the company with the most waiting calls has
+	// its newest call refused with [ErrBusy]. Defaults to 4096. At most 1,000,000.
 	Queue int
 	// ByCompany confines a group to one company, for databases that keep companies in different places. A store that
-	// knows that it needs this asks for it by itself.
+	// needs this asks for it by itself.
 	ByCompany bool
-	// Ran is told of every group after it ran. It must be quick; a panic of it is logged and stops nothing. Defaults to
-	// nobody.
-	Ran func(run GroupRun)
-	// Refused is told of every call that found its queue full, by its operation. It must be quick; a panic of it is
-	// logged and stops nothing. Defaults to nobody.
-	Refused func(operation string)
+	// OnGroup is called with every group after it ran. It must be quick. A panic in it is logged and stops nothing.
+	// Defaults to no function.
+	OnGroup func(run GroupRun)
+	// OnQueueFull is called with the operation of every call that found its queue full. It must be quick. A panic in it
+	// is logged and stops nothing. Defaults to no function.
+	OnQueueFull func(operation string)
 }
 
-// A GroupingStore knows how calls are grouped best on it. [New] asks it for what [Config.Grouping] leaves open.
-type GroupingStore interface {
-	Store
-	Grouping() Grouping
-}
-
-// on fills what is left open with what the store works best with.
-func (g Grouping) on(store Store) Grouping {
-	if knowing, ok := store.(GroupingStore); ok {
+// on returns the grouping with its zero fields set to what works best with the store.
+func (g Grouping) on(store driver.Store) Grouping {
+	// An explicit number of lanes is kept; a store's need to confine groups cannot be turned off.
+	if knowing, ok := store.(driver.GroupingStore); ok {
 		best := knowing.Grouping()
 		g.Lanes = cmp.Or(g.Lanes, best.Lanes)
 		g.ByCompany = g.ByCompany || best.ByCompany
@@ -58,13 +54,14 @@ func (g Grouping) on(store Store) Grouping {
 	return g
 }
 
+// Upper limits of the fields of Grouping.
 const (
 	maxLanes = 64
 	maxCalls = 1000
 	maxQueue = 1_000_000
 )
 
-// check refuses numbers that no lane works with.
+// check returns an error for a number that is out of its range.
 func (g Grouping) check() error {
 	for _, number := range []struct {
 		name        string
@@ -82,45 +79,51 @@ func (g Grouping) check() error {
 	return nil
 }
 
-// operationAuthenticate is what the look-ups of API keys are called in metrics and logs.
+// operationAuthenticate is the name of the look-ups of API keys in metrics and logs.
 const operationAuthenticate = "authenticate"
 
-// group makes the lanes of what is grouped: checkouts, validations and the look-ups of API keys.
+// group creates the lanes of the grouped operations: checkouts, validations and look-ups of API keys.
 func (s *Service) group(g Grouping) {
-	s.onQueueFull = g.Refused
+	s.onQueueFull = g.OnQueueFull
 	s.checkouts, s.scans = newCheckouts(s, g), newScans(s, g)
 	if s.lookups = lanesOf(s, g, operationAuthenticate, 0, s.lookUpKeys); s.lookups != nil {
 		s.drains = append(s.drains, s.lookups.Drain)
 	}
 }
 
-// GroupRun is one run of a group, for metrics.
+// GroupRun describes one run of a group, for metrics.
 type GroupRun struct {
 	Operation string // such as "checkouts.create", or "authenticate"
 	Calls     int
 	Duration  time.Duration
-	Err       error // of the transaction; nil although calls of it were refused
+	// Err is the error of the transaction. It is nil even if calls of the group were refused.
+	Err error
 }
 
 const (
-	// groupTimeout is the time of one run. It is not that of a caller, who may leave.
+	// groupTimeout is the time limit of one run. The deadline of a caller does not apply, since other callers' calls
+	// are in the same run.
 	groupTimeout = 20 * time.Second
-	// groupLinger is the part of a group's time, an eighth, that the next one may wait for those who come again.
+	// groupLinger bounds how long the next group may wait for callers that call again at once: an eighth of the time
+	// that the last run took.
 	groupLinger = 8
-	// groupPatience is how long a group waits for a lock before the busy company goes alone.
+	// groupPatience is how long a group waits for a lock before the busy company is run alone.
 	groupPatience = 50 * time.Millisecond
-	// groupAdmissions bounds the admissions that a group of checkouts sells.
+	// groupAdmissions bounds the admissions that a group of checkouts sells, and with them the size of its writes.
 	groupAdmissions = 640
 )
 
-// lanes are those in which calls of one kind travel. The key is the company, or the API key that is looked up.
+// lanes are the lanes of one operation. The key is the company, or the API key that is looked up.
+//
+// Calls of one key run in the order of their arrival and never in two groups at a time.
 type lanes[T any] struct {
 	*group.Lanes[uuid.UUID, T]
 
-	full func() // is told of a call that found its queue full
+	full func() // is called for a call that found its queue full
 }
 
-// lanesOf makes the lanes of an operation, or none.
+// lanesOf returns the lanes of an operation, or nil if grouping is off. weight is the most that the calls of a group
+// weigh together; 0 is no limit.
 func lanesOf[T any](
 	s *Service, g Grouping, operation string, weight int,
 	run func(ctx context.Context, patience time.Duration, calls []T) error,
@@ -132,26 +135,27 @@ func lanesOf[T any](
 		Run: run, Class: classOf, Lanes: g.Lanes, Size: g.Calls, Weight: weight, Queue: g.Queue, Single: g.ByCompany,
 		Linger: groupLinger, Timeout: groupTimeout, Patience: groupPatience,
 	}
-	if g.Ran != nil {
+	if g.OnGroup != nil {
 		config.Ran = func(calls int, took time.Duration, err error) {
-			defer func() { s.contain("Grouping.Ran", recover()) }()
-			g.Ran(GroupRun{Operation: operation, Calls: calls, Duration: took, Err: err})
+			defer func() { s.contain("Grouping.OnGroup", recover()) }()
+			g.OnGroup(GroupRun{Operation: operation, Calls: calls, Duration: took, Err: err})
 		}
 	}
 	return &lanes[T]{Lanes: group.New(config), full: func() { s.queueFull(operation) }}
 }
 
-// queueFull counts a call that found its queue full.
+// queueFull counts a call that found its queue full, and calls the host's function.
 func (s *Service) queueFull(operation string) {
 	s.refusals.add(operation)
 	if s.onQueueFull != nil {
-		defer func() { s.contain("Grouping.Refused", recover()) }()
+		defer func() { s.contain("Grouping.OnQueueFull", recover()) }()
 		s.onQueueFull(operation)
 	}
 }
 
-// contain is given what recover found after a function of the host's, which may run in a goroutine of the service's. The
-// first panic is logged, without its value: that may hold what no log should.
+// contain logs a panic of a function of the host. value is what recover returned. Such a function may run in a
+// goroutine of the service, where a panic would end the process. Only the first panic is logged, and without its value,
+// which may hold what no log should.
 func (s *Service) contain(function string, value any) {
 	if value != nil {
 		s.contained.Do(func() {
@@ -161,7 +165,7 @@ func (s *Service) contain(function string, value any) {
 	}
 }
 
-// classOf is what an error of a transaction means to its group.
+// classOf returns the class of a transaction's error for its group.
 func classOf(err error) group.Class {
 	switch {
 	case errors.Is(err, ErrBusy):
@@ -173,9 +177,9 @@ func classOf(err error) group.Class {
 	}
 }
 
-// mayRunAgain tells whether a group runs calls again after a run that ended with an error: those of several are taken
-// apart, and those of a company whose lock is held go alone: those that do, with no bound on their patience, are
-// answered.
+// mayRunAgain reports whether a group runs its calls again after a run that ended with err. If the database is gone, it
+// runs none again. A failed group of several calls is split, and its parts run. The calls of a company whose lock is
+// held run again alone, without a limit on their patience. If that run is busy as well, it was their last.
 func mayRunAgain(err error, calls int, patience time.Duration) bool {
 	if err == nil {
 		return false
@@ -190,7 +194,8 @@ func mayRunAgain(err error, calls int, patience time.Duration) bool {
 	}
 }
 
-// inGroup sends a call along with others, and waits for it.
+// inGroup runs a call in a group and waits for its result. A call that found its queue full, or came after Drain, is
+// [ErrBusy].
 func inGroup[T any](ctx context.Context, lanes *lanes[T], key uuid.UUID, weight int, call T) error {
 	err := lanes.Do(ctx, key, weight, call)
 	if errors.Is(err, group.ErrFull) {
@@ -202,8 +207,8 @@ func inGroup[T any](ctx context.Context, lanes *lanes[T], key uuid.UUID, weight 
 	return err
 }
 
-// Drain waits for the groups that are under way, some of whose callers may have left, and refuses new calls with
-// [ErrBusy] from then on. A host calls it between the end of its server and the closing of its database.
+// Drain refuses new calls with [ErrBusy] from now on, and waits for the groups that are under way. Some of their
+// callers may have left. A host calls it after its server has stopped and before it closes its database.
 func (s *Service) Drain(ctx context.Context) error {
 	defer s.refusals.flush()
 	for _, drain := range s.drains {

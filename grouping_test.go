@@ -20,7 +20,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// station is a shop with a service whose groups are seen, on a store that can be staged.
+// station is a shop with a service that records its groups, on a store whose transactions can be held.
 type station struct {
 	*ticketing.Service
 
@@ -35,7 +35,7 @@ func newStation(t *testing.T, float money.Amount, grouping ticketing.Grouping) *
 	t.Helper()
 	s := &station{stage: &stagedStore{Store: memory.New()}}
 	s.shop = ticketingtest.New(t, &ticketingtest.Config{Store: s.stage, Float: float})
-	grouping.Ran = func(run ticketing.GroupRun) {
+	grouping.OnGroup = func(run ticketing.GroupRun) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.runs = append(s.runs, run)
@@ -49,7 +49,7 @@ func newStation(t *testing.T, float money.Amount, grouping ticketing.Grouping) *
 	return s
 }
 
-// sizes are the sizes of the groups so far.
+// sizes returns the sizes of the groups so far.
 func (s *station) sizes() (sizes []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *station) sizes() (sizes []int) {
 	return sizes
 }
 
-// later begins a call and waits until it is under way or waits its turn.
+// later begins a call, and returns when it runs or waits.
 func later[R any](s *station, call func() (R, error)) *outcome[R] {
 	o := &outcome[R]{}
 	s.open.Go(func() { o.result, o.err = call(); o.answered = true })
@@ -79,7 +79,7 @@ func (s *station) buy(
 	return later(s, func() (ticketing.Order, error) { return s.Checkout(ctx, shop.Caller, key, basket) })
 }
 
-// leader is a sale that holds up those which come after it until it is released.
+// leader makes a sale whose transaction is held, so that later sales wait for it, until release is called.
 func (s *station) leader(t *testing.T, event uuid.UUID) (release func()) {
 	t.Helper()
 	held := s.stage.holdNext()
@@ -88,9 +88,9 @@ func (s *station) leader(t *testing.T, event uuid.UUID) (release func()) {
 	return func() { close(held.release); s.open.Wait() }
 }
 
-// Checkouts that arrive while a group runs go together in the next one, of several companies, and each has the outcome
-// that it would have alone: refusals and replays beside sales, decided in the order in which they came. No answer
-// leaves before the commit.
+// TestCallsThatWaitGoTogether checks that checkouts that arrive while a group runs, of several companies, form the next
+// group. Each has the outcome that it would have alone: sales, refusals and replays are decided in the order of
+// arrival. No call returns before the commit.
 func TestCallsThatWaitGoTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestCallsThatWaitGoTogether(t *testing.T) {
 		is.True(!three.answered && !none.answered && !again.answered && !other.answered)
 		release()
 
-		is.Equal(s.sizes(), []int{1, 1, 6}) // The first, the leader, and all that waited at once.
+		is.Equal(s.sizes(), []int{1, 1, 6}) // These are the first sale, the leader, and all that waited.
 		is.NoErr(three.err)
 		is.Equal(len(three.result.Lines), 3)
 		is.Equal(code(none.err), ticketing.CodeInventoryUnavailable) // It came later.
@@ -130,8 +130,8 @@ func TestCallsThatWaitGoTogether(t *testing.T) {
 	})
 }
 
-// FLOAT that is not enough for all is spent in the order in which the calls came, and the balances of the orders are
-// one chain.
+// TestAGroupSpendsFloatInTheOrderOfArrival checks that a FLOAT that does not suffice for all calls is spent in the
+// order of arrival, and that the balances of the orders form one chain.
 func TestAGroupSpendsFloatInTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestAGroupSpendsFloatInTheOrderOfArrival(t *testing.T) {
 	})
 }
 
-// What fails with the transaction fails for every call of the group, and none of it is kept; the keys can be used
-// again.
+// TestAGroupIsKeptWholeOrNotAtAll checks that a failed transaction fails every call of the group and keeps nothing. The
+// keys can be used again.
 func TestAGroupIsKeptWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestAGroupIsKeptWholeOrNotAtAll(t *testing.T) {
 		s.shop.Inventory(t, event.ID, "VIP", 1_00, 100)
 		release := s.leader(t, event.ID)
 		before := holdings(t, s.shop)
-		gone := s.stage.holdNext() // Of the group behind the leader.
+		gone := s.stage.holdNext() // This is the group after the leader.
 		gone.failure = ticketing.ErrUnavailable
 		close(gone.release)
 		key := s.shop.Key()
@@ -177,14 +177,14 @@ func TestAGroupIsKeptWholeOrNotAtAll(t *testing.T) {
 		release()
 		is.True(errors.Is(one.err, ticketing.ErrUnavailable))
 		is.True(errors.Is(two.err, ticketing.ErrUnavailable))
-		is.Equal(holdings(t, s.shop).Orders, before.Orders+1) // The leader's.
+		is.Equal(holdings(t, s.shop).Orders, before.Orders+1) // This is the leader's order.
 		_, err := s.Checkout(t.Context(), s.shop.Caller, key, ticketingtest.Basket(event.ID, "VIP", 1_00, 1))
 		is.NoErr(err)
 	})
 }
 
-// A caller that leaves while its call waits has sold nothing. One that leaves while it runs in a group has, and until
-// that is over its key is in flight.
+// TestCallersThatLeave checks that a caller that leaves while its call waits has sold nothing. A caller that leaves
+// while its call runs in a group has, and the key is in flight until the group ends.
 func TestCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,14 +215,14 @@ func TestCallersThatLeave(t *testing.T) {
 		is.Equal(holdings(t, s.shop).Orders, 2)
 		_, err = s.Checkout(t.Context(), s.shop.Caller, key, basket)
 		is.NoErr(err)
-		is.Equal(holdings(t, s.shop).Orders, 2) // It was that order.
+		is.Equal(holdings(t, s.shop).Orders, 2) // This is the order of the first call.
 		_, err = s.Checkout(t.Context(), s.shop.Caller, waiting, basket)
 		is.NoErr(err)
 		is.Equal(holdings(t, s.shop).Orders, 3)
 	})
 }
 
-// A queue that is full refuses at once, and a service that drains refuses whatever comes.
+// TestQueuesAreBounded checks that a full queue refuses calls at once, and that a draining service refuses all calls.
 func TestQueuesAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,14 +246,15 @@ func TestQueuesAreBounded(t *testing.T) {
 	})
 }
 
-// Groups hold one company where they are confined to it, at most as many calls as they may, and one where grouping is
-// off.
+// TestGroupsAreConfined checks that groups hold one company if they are confined to it, at most Grouping.Calls calls,
+// and that there are no groups if grouping is off.
 func TestGroupsAreConfined(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		grouping ticketing.Grouping
-		sizes    []int // of the groups behind the leader: two companies wait with two calls each
+		// the groups after the leader, for two companies with two waiting calls each
+		sizes []int
 	}{
 		{"across companies", ticketing.Grouping{Lanes: 1}, []int{4}},
 		{"one company", ticketing.Grouping{Lanes: 1, ByCompany: true}, []int{2, 2}},
@@ -298,8 +299,8 @@ func TestGroupsAreConfined(t *testing.T) {
 	})
 }
 
-// Scans of a group are decided in their order: the first of one admission is the only one that admits. Each that admits
-// leaves a fact, which the end of the test looks for.
+// TestScansGoTogether checks that the scans of a group are decided in their order, so only the first scan of an
+// admission admits. The shop checks at the end of the test that each admitted scan has a fact.
 func TestScansGoTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -331,8 +332,8 @@ func TestScansGoTogether(t *testing.T) {
 	})
 }
 
-// A function of the host's that panics ends no process, keeps no call from its answer, and is logged once, without what
-// it panicked with.
+// TestPanicsOfTheHostAreContained checks that a panic of a host's function does not end the process and does not keep a
+// call from returning. It is logged once, without its value.
 func TestPanicsOfTheHostAreContained(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -347,8 +348,8 @@ func TestPanicsOfTheHostAreContained(t *testing.T) {
 			Logger: slog.New(slog.NewTextHandler(log, nil)),
 			Grouping: ticketing.Grouping{
 				Lanes: 1, Queue: 2,
-				Ran:     func(ticketing.GroupRun) { panic("ada@example.com") },
-				Refused: func(string) { panic("ada@example.com") },
+				OnGroup:     func(ticketing.GroupRun) { panic("ada@example.com") },
+				OnQueueFull: func(string) { panic("ada@example.com") },
 			},
 		})
 		is.NoErr(err)
@@ -368,7 +369,7 @@ func TestPanicsOfTheHostAreContained(t *testing.T) {
 	})
 }
 
-// Numbers that no lane works with are refused at the start, by name.
+// TestGroupingIsChecked checks that New refuses numbers that no lane works with, by name.
 func TestGroupingIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

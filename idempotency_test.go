@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Sections 4.1 and 8: an idempotency key, on both sides of every boundary, for every operation. It is told before what
-// is wrong with the body.
+// TestIdempotencyKeysHaveBounds checks Sections 4.1 and 8: an idempotency key, on both sides of every limit, for every
+// operation. A violation of the key is reported before those of the body.
 func TestIdempotencyKeysHaveBounds(t *testing.T) {
 	t.Parallel()
 	const (
@@ -43,7 +43,7 @@ func TestIdempotencyKeysHaveBounds(t *testing.T) {
 			is.New(t).Equal(code(err), want)
 			is.New(t).True(want == none || strings.HasPrefix(said(err), "Idempotency-Key: "))
 		}
-		// Nor does an unverified company hear of it before.
+		// It is also reported before a missing verification.
 		is := is.New(t)
 		_, err := shop.Staff.RevokeVerification(t.Context(), shop.Company.ID)
 		is.NoErr(err)
@@ -54,8 +54,8 @@ func TestIdempotencyKeysHaveBounds(t *testing.T) {
 	})
 }
 
-// Section 4.11, item 3: the key answers with the original result, byte for byte, whatever happened since, as often as
-// it is asked, and does nothing again.
+// TestReplayIsByteForByte checks Section 4.11, item 3: a replay returns the original result, byte for byte, whatever
+// has happened since. It does so any number of times and has no further effect.
 func TestReplayIsByteForByte(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -125,7 +125,8 @@ func TestReplayIsByteForByte(t *testing.T) {
 	})
 }
 
-// Section 4.7: key, grant and verification are checked before a replay is answered. Only a checkout asks for the last.
+// TestReplayNeedsAuthority checks Section 4.7: key, grant and verification are checked before a replay. Only a checkout
+// requires the verification.
 func TestReplayNeedsAuthority(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -160,7 +161,7 @@ func TestReplayNeedsAuthority(t *testing.T) {
 		_, err = shop.Staff.SuspendCompany(t.Context(), shop.Company.ID)
 		is.NoErr(err)
 		is.Equal(codes(shop.With(ticketing.AllGrants()...)), []ticketing.Code{denied, denied, denied, denied})
-		// To restore eligibility recovers the original result.
+		// Restored authority gives access to the original result again.
 		_, err = shop.Staff.ActivateCompany(t.Context(), shop.Company.ID)
 		is.NoErr(err)
 		for i, operation := range operations {
@@ -171,7 +172,7 @@ func TestReplayNeedsAuthority(t *testing.T) {
 	})
 }
 
-// Section 4.11, item 2: keys are per company and operation: a foreign key means nothing.
+// TestKeysArePerCompanyAndOperation checks Section 4.11, item 2: keys are scoped to a company and an operation.
 func TestKeysArePerCompanyAndOperation(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -206,7 +207,8 @@ func TestKeysArePerCompanyAndOperation(t *testing.T) {
 	})
 }
 
-// Section 4.11, items 3 and 4: what is the same normalised input, and what is not.
+// TestSameInputIsReplayedAndOtherInputConflicts checks Section 4.11, items 3 and 4: which inputs are the same after
+// normalization, and which are not.
 func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 	t.Parallel()
 	type (
@@ -256,7 +258,7 @@ func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 			again, err := shop.CreateEvent(ctx, shop.Caller, key, other)
 			judge(t, "event: "+name, test.same, show(t, first), show(t, again), err)
 		}
-		// Absent and null are one.
+		// Absent and null are the same.
 		key, without := shop.Key(), base
 		without.TicketCategories = nil
 		first, err := shop.CreateEvent(ctx, shop.Caller, key, without)
@@ -317,12 +319,12 @@ func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 			lines := slices.Clone(other.Lines)
 			again, err := shop.Checkout(ctx, shop.Caller, key, other)
 			judge(t, "checkout: "+name, test.same, show(t, first), show(t, again), err)
-			is.New(t).Equal(other.Lines, lines) // What was handed in, stays as it was.
+			is.New(t).Equal(other.Lines, lines) // The caller's slice stays as it was.
 		}
 	})
 }
 
-// judge tells whether a second request was taken for the first.
+// judge checks that a second request was a replay of the first if same is true, and a conflict otherwise.
 func judge(t *testing.T, name string, same bool, first, again string, err error) {
 	t.Helper()
 	switch {
@@ -333,7 +335,8 @@ func judge(t *testing.T, name string, same bool, first, again string, err error)
 	}
 }
 
-// A refused request spends no key, so another input may use it (section 4.7).
+// TestARefusedRequestSpendsNoKey checks that a refused request uses no key up, so another input may use it (Section
+// 4.7).
 func TestARefusedRequestSpendsNoKey(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

@@ -11,11 +11,12 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Section 2.4: a tier on the wire.
+// TestInventoryTierOnTheWire checks Section 2.4: the JSON of a tier.
 func TestInventoryTierOnTheWire(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -34,7 +35,8 @@ func TestInventoryTierOnTheWire(t *testing.T) {
 	})
 }
 
-// A tier appears once it has had an admission, also where all are gone; tiers come by code point.
+// TestTiersAreListedInOrder checks that a tier is listed once it has had an admission, even if none is left. Tiers are
+// sorted by code point.
 func TestTiersAreListedInOrder(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -58,7 +60,8 @@ func TestTiersAreListedInOrder(t *testing.T) {
 	})
 }
 
-// The table of tier statuses, prices and counts, as decisions and section 3.2 have it.
+// TestTierShowsWhatItsAdmissionsAre checks the table of tier statuses, prices and counts, as Section 3.2 and the
+// decisions on it define it.
 func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
 	t.Parallel()
 	const (
@@ -134,7 +137,7 @@ func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
 			if got := tiers(t, s, event.ID)["VIP"]; show(t, got) != show(t, want) {
 				t.Errorf("%s: %s, not %s", test.name, show(t, got), show(t, want))
 			}
-			// What nothing can be taken from, cannot be changed or cancelled (section 3.2).
+			// A tier with nothing on sale or paused can be neither changed nor cancelled (Section 3.2).
 			if test.price < 0 {
 				_, err := s.UpdateInventory(t.Context(), s.Caller, event.ID, "VIP", ticketing.UpdateInventoryParams{Status: of(paused)})
 				is.Equal(code(err), ticketing.CodeConflict)
@@ -145,7 +148,8 @@ func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
 	})
 }
 
-// Section 3.2: on a draft, AVAILABLE inventory is PAUSED. The answer of a change is the tier as it is then.
+// TestInventoryOnADraftIsPaused checks Section 3.2: AVAILABLE inventory of a draft is PAUSED. A change returns the tier
+// as it is after the change.
 func TestInventoryOnADraftIsPaused(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -168,7 +172,7 @@ func TestInventoryOnADraftIsPaused(t *testing.T) {
 	})
 }
 
-// Sections 4.5 and 8: the members of a create, on both sides of every boundary.
+// TestInventoryMembersHaveBounds checks Sections 4.5 and 8: the members of a create, on both sides of every limit.
 func TestInventoryMembersHaveBounds(t *testing.T) {
 	t.Parallel()
 	const priced = "isFree: must be true for a price of 0 and false for any other"
@@ -225,7 +229,8 @@ func TestInventoryMembersHaveBounds(t *testing.T) {
 	})
 }
 
-// Section 4.5: a PATCH has a change at least; a price comes with its currency and isFree.
+// TestInventoryPatchHasBounds checks Section 4.5: a PATCH has at least one change, and a price comes with its currency
+// and isFree.
 func TestInventoryPatchHasBounds(t *testing.T) {
 	t.Parallel()
 	amount, currency, free, status := of(money.Amount(50)), of("NGN"), of(false), of(ticketing.InventoryPaused)
@@ -261,7 +266,8 @@ func TestInventoryPatchHasBounds(t *testing.T) {
 	})
 }
 
-// A tier that the event has not: 400 in a create, 404 in a PATCH and a DELETE. One without an admission: 409.
+// TestUnknownAndEmptyTiers checks tiers without admissions. A tier that the event does not have is 400 in a create, and
+// 404 in a PATCH and a DELETE. A tier of the event without an admission is 409.
 func TestUnknownAndEmptyTiers(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -277,22 +283,23 @@ func TestUnknownAndEmptyTiers(t *testing.T) {
 			_, err = shop.CancelInventory(t.Context(), shop.Caller, event.ID, tier)
 			is.Equal(code(err), want)
 		}
-		is.Equal(len(tiers(t, shop, event.ID)), 0) // Nothing appeared by being asked for.
+		is.Equal(len(tiers(t, shop, event.ID)), 0) // A request creates no tier.
 	})
 }
 
-// A create equal to its tier's newest batch makes that grow; anything else adds a batch behind it.
+// TestEqualCreatesGrowTheNewestBatch checks that a create equal to its tier's newest batch grows that batch, and that
+// any other adds a batch after it.
 func TestEqualCreatesGrowTheNewestBatch(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		event := shop.Event(t)
 		batches := func() (found []int64) {
-			is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-				if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+			is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 					return err
 				}
-				open, err := tx.LockOpenBatches(ctx, ticketing.EventRef{CompanyID: shop.Company.ID, ID: event.ID}, []string{"VIP"})
+				open, err := tx.LockOpenBatches(ctx, driver.EventRef{CompanyID: shop.Company.ID, ID: event.ID}, []string{"VIP"})
 				found = nil
 				for _, batch := range open {
 					found = append(found, batch.Quantity)
@@ -310,12 +317,13 @@ func TestEqualCreatesGrowTheNewestBatch(t *testing.T) {
 		shop.Inventory(t, event.ID, "VIP", 100, 1, func(p *ticketing.CreateInventoryParams) { p.Title = "Other" })
 		shop.Inventory(t, event.ID, "VIP", 100, 1, func(p *ticketing.CreateInventoryParams) { p.Title, p.Description = "Other", "With a view" })
 		is.Equal(batches(), []int64{5, 1, 1, 1, 1, 1})
-		shop.Sell(t, event.ID, "VIP", 5) // The oldest is sold out and gone.
+		shop.Sell(t, event.ID, "VIP", 5) // The oldest batch is sold out and no longer open.
 		is.Equal(batches(), []int64{1, 1, 1, 1, 1})
 	})
 }
 
-// What was sold out or cancelled and grows again is on sale again, and no sold admission is sold twice.
+// TestABatchGrowsAfterItWasSoldOut checks that a batch that was sold out or cancelled and grows is on sale again, and
+// that no sold admission is sold twice.
 func TestABatchGrowsAfterItWasSoldOut(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -326,14 +334,16 @@ func TestABatchGrowsAfterItWasSoldOut(t *testing.T) {
 		is.Equal(shop.Inventory(t, event.ID, "VIP", 100, 3).AvailableQuantity, int64(3))
 		_, err := shop.CancelInventory(t.Context(), shop.Caller, event.ID, "VIP")
 		is.NoErr(err)
-		is.Equal(shop.Inventory(t, event.ID, "VIP", 100, 1).AvailableQuantity, int64(1)) // The cancelled three stay so.
+		// The three cancelled admissions stay cancelled.
+		is.Equal(shop.Inventory(t, event.ID, "VIP", 100, 1).AvailableQuantity, int64(1))
 		shop.Sell(t, event.ID, "VIP", 1)
 		is.Equal(show(t, tiers(t, shop, event.ID)["VIP"]), `{"object":"inventory_tier","tier":"VIP","status":"SOLD_OUT",`+
 			`"availableQuantity":0,"totalAdmissions":6,"unitPrice":null}`)
 	})
 }
 
-// Section 4.5: a price of the past is no price: a change reaches all that is unsold, and nothing that was sold.
+// TestAPriceChangeReachesWhatIsUnsold checks Section 4.5: a price change reaches everything unsold and nothing sold.
+// The old price is no longer valid.
 func TestAPriceChangeReachesWhatIsUnsold(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -355,13 +365,13 @@ func TestAPriceChangeReachesWhatIsUnsold(t *testing.T) {
 	})
 }
 
-// full makes a tier of so many admissions without as many requests.
+// full creates a tier with the given number of admissions, without a request for each thousand.
 func full(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, tier string, admissions int64) {
 	t.Helper()
 	shop.Inventory(t, eventID, tier, 100, 1)
-	ref := ticketing.EventRef{CompanyID: shop.Company.ID, ID: eventID}
-	is.New(t).NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+	ref := driver.EventRef{CompanyID: shop.Company.ID, ID: eventID}
+	is.New(t).NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 			return err
 		}
 		record, err := tx.LockTier(ctx, ref, tier)
@@ -376,11 +386,11 @@ func full(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, tier string
 		if err := tx.UpdateBatches(ctx, batches); err != nil {
 			return err
 		}
-		return tx.UpdateTiers(ctx, []ticketing.TierRecord{record})
+		return tx.UpdateTiers(ctx, []driver.Tier{record})
 	}))
 }
 
-// A tier has at most 1,000,000 admissions, sold and cancelled ones among them.
+// TestTierHasACap checks that a tier has at most 1,000,000 admissions, including sold and cancelled ones.
 func TestTierHasACap(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -398,11 +408,13 @@ func TestTierHasACap(t *testing.T) {
 		is.NoErr(create(1))
 		is.Equal(code(create(1)), ticketing.CodeConflict)
 		is.Equal(tiers(t, shop, event.ID)["VIP"].TotalAdmissions, int64(1_000_000))
-		is.Equal(shop.Inventory(t, event.ID, "REGULAR", 100, 1000).TotalAdmissions, int64(1000)) // It is the tier's.
+		// The limit is that of each tier.
+		is.Equal(shop.Inventory(t, event.ID, "REGULAR", 100, 1000).TotalAdmissions, int64(1000))
 	})
 }
 
-// Creates that come at once never take a tier past its cap, and each adds what it says.
+// TestConcurrentCreatesNeverPassTheCap checks that concurrent creates never take a tier past its limit, and that each
+// adds exactly its quantity.
 func TestConcurrentCreatesNeverPassTheCap(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

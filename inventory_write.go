@@ -7,40 +7,46 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
-// Limits of what is created (section 8).
+// Limits of an inventory create: characters and admissions (section 8).
 const (
 	maxInventoryDescription = 2000
 	maxInventoryQuantity    = 1000
 )
 
-// CreateInventory adds a batch of admissions to a tier of an event; it never replaces earlier ones (section 4.5). It
+// CreateInventory adds a batch of admissions to a tier of an event. It never replaces earlier batches (section 4.5). It
 // needs COMPANY:inventory:manage and an idempotency key. On a draft event, AVAILABLE inventory is PAUSED until the
-// event is published.
+// event is published. A replay returns the tier as it was after the create.
 //
-// Errors: IDEMPOTENCY_KEY_REQUIRED, INVALID_REQUEST (a tier that the event has not, too), NOT_FOUND, CONFLICT for the
-// key, on a cancelled or ended event, and past 1,000,000 admissions in the tier.
+// Errors: IDEMPOTENCY_KEY_REQUIRED, INVALID_REQUEST (also for a tier that the event does not have), NOT_FOUND, CONFLICT
+// for the key, on a cancelled or ended event, and past 1,000,000 admissions in the tier.
 func (s *Service) CreateInventory(
 	ctx context.Context, caller Caller, eventID uuid.UUID, key string, params CreateInventoryParams,
 ) (InventoryTier, error) {
-	return do(ctx, s, &operation[inventoryCreate, InventoryTier]{
+	return runKeyed(ctx, s, &operation[inventoryCreate, InventoryTier]{
 		name: "inventory.create", grant: GrantInventoryManage, apply: createInventory,
 		replay: recallBody[inventoryCreate, InventoryTier],
 	}, caller, key, inventoryCreate{EventID: eventID, Params: params}, normaliseInventory)
 }
 
+// inventoryCreate is the input of a create. The id of the event is part of the idempotency digest, so a key that is
+// used for another event is CONFLICT. See inputDigest before renaming a field.
+//
+// The params are part of it as they were normalised.
 type inventoryCreate struct {
 	EventID uuid.UUID
 	Params  CreateInventoryParams
 }
 
+// normaliseInventory checks the params and normalises the texts. The tier is compared exactly and stays as it is.
 func normaliseInventory(v *violations, in inventoryCreate) inventoryCreate {
 	p := &in.Params
 	tierName(v, "tier", p.Tier)
 	p.Title = requiredText(v, "title", p.Title, 1, maxTitle)
-	p.Description = text(v, "description", p.Description, maxInventoryDescription, true)
+	p.Description = trimmedText(v, "description", p.Description, maxInventoryDescription, true)
 	checkPrice(v, p.UnitPrice, p.Currency, p.IsFree)
 	if p.Quantity < 1 || p.Quantity > maxInventoryQuantity {
 		v.add("quantity", "must be from 1 to 1000")
@@ -49,7 +55,7 @@ func normaliseInventory(v *violations, in inventoryCreate) inventoryCreate {
 	return in
 }
 
-// tierName checks a tier where it is looked up: it is compared exactly, neither trimmed nor folded.
+// tierName checks the form of a tier that is looked up. A tier is compared exactly, neither trimmed nor folded.
 func tierName(v *violations, path, s string) {
 	before := len(*v)
 	checkText(v, path, s, maxTierName, false)
@@ -58,6 +64,8 @@ func tierName(v *violations, path, s string) {
 	}
 }
 
+// checkPrice checks a price in kobo and its members. isFree must agree with the price, so that a client cannot create
+// free tickets by a mistake in one member (section 4.5).
 func checkPrice(v *violations, price money.Amount, currency string, free bool) {
 	if price < 0 || price > money.MaxInput {
 		v.add("unitPrice", "must be from 0 to 999999999999.99")
@@ -68,54 +76,64 @@ func checkPrice(v *violations, price money.Amount, currency string, free bool) {
 	}
 }
 
+// checkCurrency accepts NGN only (section 1, item 5).
 func checkCurrency(v *violations, path, currency string) {
 	if currency != money.Currency {
 		v.add(path, "must be NGN")
 	}
 }
 
+// checkAvailableOrPaused checks a status that a client may set; a tier becomes SOLD_OUT and CANCELLED by other means.
 func checkAvailableOrPaused(v *violations, status InventoryStatus) {
 	if status != InventoryAvailable && status != InventoryPaused {
 		v.add("status", "must be AVAILABLE or PAUSED")
 	}
 }
 
+// createInventory decides creates in the order they arrived. Their company's gate is shared, which keeps the status of
+// the event as it was read. The result is stored with the key, since a tier changes later.
 func createInventory(
-	ctx context.Context, tx Tx, at time.Time, calls []*call[inventoryCreate, InventoryTier],
+	ctx context.Context, tx driver.Tx, at time.Time, calls []*call[inventoryCreate, InventoryTier],
 ) error {
 	for _, c := range calls {
 		p := c.params.Params
-		event, err := findEvent(ctx, tx, EventRef{CompanyID: c.caller.companyID, ID: c.params.EventID})
+		event, err := findEvent(ctx, tx, driver.EventRef{CompanyID: c.caller.companyID, ID: c.params.EventID})
 		if err == nil {
-			err = event.mutable()
+			err = checkMutable(event)
 		}
-		if err == nil && !slices.Contains(event.ticketCategories(), p.Tier) {
+		// A tier that the event does not have is a wrong member of the body, so it is INVALID_REQUEST and not
+		// NOT_FOUND.
+		if err == nil && !slices.Contains(ticketCategoriesOf(event), p.Tier) {
 			err = Invalid(Violation{Message: "tier: must be a ticket category of the event"})
 		}
 		if err == nil {
 			err = addStock(ctx, tx, event, p, at)
 		}
+		// A refusal is the outcome of this call only.
 		if c.err = refusal(err); c.err != nil {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		count, err := only(tx.CountTiers(ctx, event.ref(), []string{p.Tier}))
+		count, err := firstRecord(tx.CountTiers(ctx, event.Ref(), []string{p.Tier}))
 		if err != nil {
 			return err
 		}
-		if err := c.keepBody(event.ID, count.tier()); err != nil {
+		if err := c.keepBody(event.ID, showTier(count)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addStock adds admissions behind the lock of the tier's counter. What is equal to the newest batch makes it grow: the
-// order of sale and every reading stay the same, and a tier made in many equal steps stays one row.
-func addStock(ctx context.Context, tx Tx, event EventRecord, p CreateInventoryParams, at time.Time) error {
-	tier, err := tx.LockTier(ctx, event.ref(), p.Tier)
+// addStock adds admissions under the lock of the tier's counter. If they are equal to the newest batch, that batch
+// grows: the order of sale and every result stay the same, and a tier made in many equal steps stays one row.
+//
+// A new batch of a draft event is paused until the event is published (section 3.2). The counter keeps the tier within
+// MaxTierAdmissions.
+func addStock(ctx context.Context, tx driver.Tx, event driver.Event, p CreateInventoryParams, at time.Time) error {
+	tier, err := tx.LockTier(ctx, event.Ref(), p.Tier)
 	if err != nil {
 		return err
 	}
@@ -123,22 +141,23 @@ func addStock(ctx context.Context, tx Tx, event EventRecord, p CreateInventoryPa
 	if tier.Total+quantity > MaxTierAdmissions {
 		return conflict("The tier would have more than 1,000,000 admissions.")
 	}
-	batch := BatchRecord{
-		CompanyID: tier.CompanyID, EventID: tier.EventID, Tier: tier.Tier, Position: tier.Batches + 1, Title: p.Title,
+	batch := driver.Batch{
+		CompanyID: tier.CompanyID, EventID: tier.EventID, Tier: tier.Name, Position: tier.Batches + 1, Title: p.Title,
 		Description: p.Description, UnitPrice: p.UnitPrice, Status: p.Status, Quantity: quantity, CreatedAt: at,
 	}
 	if event.Status == EventDraft {
 		batch.Status = InventoryPaused
 	}
-	var newest BatchRecord
+	// The newest batch is locked before it is compared, because a sale may change it.
+	var newest driver.Batch
 	if tier.Batches > 0 {
-		if newest, err = tx.LockBatch(ctx, tier.newest()); err != nil {
+		if newest, err = tx.LockBatch(ctx, newestBatch(tier)); err != nil {
 			return err
 		}
 	}
-	if newest.alike(batch) {
+	if alikeBatches(newest, batch) {
 		newest.Quantity += quantity
-		err = tx.UpdateBatches(ctx, []BatchRecord{newest})
+		err = tx.UpdateBatches(ctx, []driver.Batch{newest})
 	} else {
 		tier.Batches++
 		err = tx.CreateBatch(ctx, batch)
@@ -147,24 +166,29 @@ func addStock(ctx context.Context, tx Tx, event EventRecord, p CreateInventoryPa
 		return err
 	}
 	tier.Total += quantity
+	// A new batch ends the status CANCELLED of its tier.
 	tier.Cancelled = false
-	return tx.UpdateTiers(ctx, []TierRecord{tier})
+	return tx.UpdateTiers(ctx, []driver.Tier{tier})
 }
 
-func (t TierRecord) newest() BatchRef {
-	return BatchRef{CompanyID: t.CompanyID, EventID: t.EventID, Tier: t.Tier, Position: t.Batches}
+// newestBatch returns the reference of the tier's newest batch.
+func newestBatch(t driver.Tier) driver.BatchRef {
+	return driver.BatchRef{CompanyID: t.CompanyID, EventID: t.EventID, Tier: t.Name, Position: t.Batches}
 }
 
-func (b BatchRecord) alike(other BatchRecord) bool {
+// alikeBatches reports whether the admissions of two batches of a tier are alike.
+func alikeBatches(b, other driver.Batch) bool {
 	return b.Title == other.Title && b.Description == other.Description && b.UnitPrice == other.UnitPrice &&
 		b.Status == other.Status
 }
 
-// UpdateInventory changes price or status of a tier's unsold, non-cancelled admissions (section 4.5). It needs
-// COMPANY:inventory:manage.
+// UpdateInventory changes the price or the status of a tier's unsold, non-cancelled admissions (section 4.5). It needs
+// COMPANY:inventory:manage. Sold admissions keep the price they were sold at.
 //
-// Errors: INVALID_REQUEST, NOT_FOUND (a tier that the event has not, too), CONFLICT on a cancelled or ended event and
-// on a tier without an admission that could change.
+// Errors: INVALID_REQUEST, NOT_FOUND (also for a tier that the event does not have), CONFLICT on a cancelled or ended
+// event and on a tier without an admission that could change.
+//
+// Sales that follow use the new price: a checkout that expects the old one is INVENTORY_UNAVAILABLE.
 func (s *Service) UpdateInventory(
 	ctx context.Context, caller Caller, eventID uuid.UUID, tier string, params UpdateInventoryParams,
 ) (InventoryTier, error) {
@@ -178,24 +202,26 @@ func (s *Service) UpdateInventory(
 		return InventoryTier{}, err
 	}
 	return s.changeTier(ctx, "inventory.update", caller, eventID, tier, func(
-		ctx context.Context, tx Tx, ref EventRef,
+		ctx context.Context, tx driver.Tx, ref driver.EventRef,
 	) error {
 		batches, err := lockUnsold(ctx, tx, ref, tier)
 		if err != nil {
 			return err
 		}
 		for i := range batches {
-			set(&batches[i].UnitPrice, params.UnitPrice)
-			set(&batches[i].Status, params.Status)
+			setMember(&batches[i].UnitPrice, params.UnitPrice)
+			setMember(&batches[i].Status, params.Status)
 		}
 		return tx.UpdateBatches(ctx, batches)
 	})
 }
 
+// check checks that there is a change, and that the members of a price change come together (section 4.5).
 func (p UpdateInventoryParams) check(v *violations) {
 	if p == (UpdateInventoryParams{}) {
 		v.add("body", "must change at least one member")
 	}
+	// The three members of a price come together or not at all.
 	switch priced := p.UnitPrice != nil && p.Currency != nil && p.IsFree != nil; {
 	case priced:
 		checkPrice(v, *p.UnitPrice, *p.Currency, *p.IsFree)
@@ -207,11 +233,13 @@ func (p UpdateInventoryParams) check(v *violations) {
 	}
 }
 
-// CancelInventory cancels all unsold admissions of a tier; sold ones and their orders stay (section 4.5). It needs
+// CancelInventory cancels all unsold admissions of a tier. Sold ones and their orders stay (section 4.5). It needs
 // COMPANY:inventory:manage.
 //
-// Errors: NOT_FOUND (a tier that the event has not, too), CONFLICT on a cancelled or ended event and on a tier without
-// an admission that could change.
+// Errors: NOT_FOUND (also for a tier that the event does not have), CONFLICT on a cancelled or ended event and on a
+// tier without an admission that could change.
+//
+// Cancelled admissions cannot be put on sale again. A new batch can be added to the tier.
 func (s *Service) CancelInventory(
 	ctx context.Context, caller Caller, eventID uuid.UUID, tier string,
 ) (InventoryTier, error) {
@@ -224,7 +252,7 @@ func (s *Service) CancelInventory(
 		return InventoryTier{}, err
 	}
 	return s.changeTier(ctx, "inventory.cancel", caller, eventID, tier, func(
-		ctx context.Context, tx Tx, ref EventRef,
+		ctx context.Context, tx driver.Tx, ref driver.EventRef,
 	) error {
 		cancelled, err := cancelStock(ctx, tx, ref, []string{tier})
 		if err == nil && cancelled == 0 {
@@ -234,30 +262,34 @@ func (s *Service) CancelInventory(
 	})
 }
 
-// changeTier runs a change of a tier that the event has, on an event that is not terminal.
+// changeTier applies a change to a tier of an event that is not terminal, and returns the tier after it. The gate is
+// shared: sales go on, and the locks of the tier and its batches order the two.
 func (s *Service) changeTier(
 	ctx context.Context, operation string, caller Caller, eventID uuid.UUID, tier string,
-	apply func(context.Context, Tx, EventRef) error,
+	apply func(context.Context, driver.Tx, driver.EventRef) error,
 ) (InventoryTier, error) {
 	var changed InventoryTier
 	err := s.write(ctx, operation, caller, GrantInventoryManage, false, func(
-		ctx context.Context, tx Tx, _ time.Time,
+		ctx context.Context, tx driver.Tx, _ time.Time,
 	) error {
-		event, err := findEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: eventID})
+		// The status is read under the gate, so the event cannot end or be cancelled meanwhile.
+		event, err := findEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: eventID})
 		if err != nil {
 			return err
 		}
-		if err := event.mutable(); err != nil {
+		if err := checkMutable(event); err != nil {
 			return err
 		}
-		if !slices.Contains(event.ticketCategories(), tier) {
+		// The tier is part of the path here, so an unknown one is NOT_FOUND.
+		if !slices.Contains(ticketCategoriesOf(event), tier) {
 			return notFound("The tier")
 		}
-		if err := apply(ctx, tx, event.ref()); err != nil {
+		if err := apply(ctx, tx, event.Ref()); err != nil {
 			return err
 		}
-		count, err := only(tx.CountTiers(ctx, event.ref(), []string{tier}))
-		changed = count.tier()
+		// The counts are read after the change, in the same transaction.
+		count, err := firstRecord(tx.CountTiers(ctx, event.Ref(), []string{tier}))
+		changed = showTier(count)
 		return err
 	})
 	if err != nil {
@@ -266,10 +298,12 @@ func (s *Service) changeTier(
 	return changed, nil
 }
 
+// errNothingUnsold is CONFLICT and not NOT_FOUND: the tier is a category of the event (section 4.5).
 var errNothingUnsold = conflict("The tier has no unsold admission that could change.")
 
-// lockUnsold locks what of a tier may still change: its counter first, so that no batch is added meanwhile.
-func lockUnsold(ctx context.Context, tx Tx, event EventRef, tier string) ([]BatchRecord, error) {
+// lockUnsold locks what may still change in a tier. It locks the tier's counter first, so that no batch is added
+// meanwhile.
+func lockUnsold(ctx context.Context, tx driver.Tx, event driver.EventRef, tier string) ([]driver.Batch, error) {
 	if _, err := tx.LockTiers(ctx, event, []string{tier}); err != nil {
 		return nil, err
 	}
@@ -280,8 +314,9 @@ func lockUnsold(ctx context.Context, tx Tx, event EventRef, tier string) ([]Batc
 	return batches, err
 }
 
-// cancelStock cancels what is unsold in the named tiers, or in all (nil), and tells how many batches it met.
-func cancelStock(ctx context.Context, tx Tx, event EventRef, names []string) (int, error) {
+// cancelStock cancels what is unsold in the named tiers, or in all for nil, and returns how many batches that were.
+// Sold admissions of a batch keep their rows and stay valid.
+func cancelStock(ctx context.Context, tx driver.Tx, event driver.EventRef, names []string) (int, error) {
 	tiers, err := tx.LockTiers(ctx, event, names)
 	if err != nil {
 		return 0, err
@@ -298,28 +333,31 @@ func cancelStock(ctx context.Context, tx Tx, event EventRef, names []string) (in
 	if err := tx.UpdateBatches(ctx, batches); err != nil {
 		return 0, err
 	}
-	tiers = filter(tiers, func(_ int, t TierRecord) bool { return met[t.Tier] })
+	// A tier without an open batch keeps its status.
+	tiers = filter(tiers, func(_ int, t driver.Tier) bool { return met[t.Name] })
 	for i := range tiers {
 		tiers[i].Cancelled = true
 	}
 	return len(batches), tx.UpdateTiers(ctx, tiers)
 }
 
-// releaseOrPause follows a change between draft and published: unsold inventory of a draft is paused, and publishing
-// releases all that is paused (section 3.1).
-func releaseOrPause(ctx context.Context, tx Tx, event EventRecord) error {
+// releaseOrPause adapts the inventory after an event changed between draft and published (section 3.1). Publishing
+// releases all paused, unsold inventory, and going back to a draft pauses what is on sale. It locks all tiers, so that
+// no batch is added meanwhile.
+func releaseOrPause(ctx context.Context, tx driver.Tx, event driver.Event) error {
 	from, to := InventoryPaused, InventoryAvailable
 	if event.Status == EventDraft {
 		from, to = to, from
 	}
-	if _, err := tx.LockTiers(ctx, event.ref(), nil); err != nil {
+	if _, err := tx.LockTiers(ctx, event.Ref(), nil); err != nil {
 		return err
 	}
-	batches, err := tx.LockOpenBatches(ctx, event.ref(), nil)
+	batches, err := tx.LockOpenBatches(ctx, event.Ref(), nil)
 	if err != nil {
 		return err
 	}
-	batches = filter(batches, func(_ int, b BatchRecord) bool { return b.Status == from })
+	// Batches that already have the status are not written.
+	batches = filter(batches, func(_ int, b driver.Batch) bool { return b.Status == from })
 	if len(batches) == 0 {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/internal/testdb"
@@ -22,11 +23,11 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// victim names what a process of this test is to do before it kills itself: the deed, its number, the statement after
-// which it ends, the database, the company and the event.
+// victim names the environment variable that starts a process which kills itself. Its value has the number of the
+// mutation, its repetition, the statement after which the process ends, the company, the event and the database.
 const victim = "TICKETING_TEST_VICTIM"
 
-// TestVictim is a process that is killed. Elsewhere it does nothing.
+// TestVictim is the process that kills itself. Without the variable it does nothing.
 func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its process.
 	order := os.Getenv(victim)
 	if order == "" {
@@ -45,14 +46,14 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 	db := testdb.Open(t, dsn, &store.Config{OnStatement: func(context.Context, store.Statement) {
 		if said++; said == last {
 			_ = self.Kill()
-			select {} // Nothing more of this process is seen.
+			select {} // The process does nothing more.
 		}
 	}})
 	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: [][]byte{secretKey('k')}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := newOffice(svc, uuid.MustParse(company), uuid.MustParse(event))
+	o := newFixture(svc, uuid.MustParse(company), uuid.MustParse(event))
 	o.hosts, o.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
 	if err := mortal()[number].do(t.Context(), o, n); err != nil {
 		t.Fatal(err)
@@ -60,12 +61,12 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 	fmt.Println("it lived")
 }
 
-// A process that is killed between whichever two statements of a change leaves all of it or nothing, and clean books;
-// and the change can be made by the next.
+// TestKilledAnywhere checks that a process that is killed between any two statements of a change leaves all of the
+// change or nothing, and books in order. The next process can make the change.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	withProcesses(t)
-	step := 3 // Each change has another first statement.
+	step := 3 // Each change begins at another first statement.
 	if search.Everywhere() {
 		step = 1
 	}
@@ -74,8 +75,8 @@ func TestKilledAnywhere(t *testing.T) {
 		numbers[number] = number
 	}
 	for _, number := range search.Every(1, 0, numbers) {
-		deed := mortal()[number]
-		t.Run(deed.name, func(t *testing.T) {
+		mutation := mortal()[number]
+		t.Run(mutation.name, func(t *testing.T) {
 			t.Parallel()
 			if search.Over() {
 				return
@@ -84,15 +85,15 @@ func TestKilledAnywhere(t *testing.T) {
 			dsn := testdb.SQLiteDSN(t)
 			db := testdb.Open(t, dsn, nil)
 			shop := newShop(t, db)
-			o := openOffice(t, shop)
+			o := openFixture(t, shop)
 			o.hosts, o.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
 			_, err := o.hosts.ExecContext(t.Context(), "CREATE TABLE bookings (name TEXT PRIMARY KEY)")
 			is.NoErr(err)
 			undone, done := 0, 0
 			for n, lived := 1+number%step, false; !lived; n += step {
-				is.NoErr(deed.prepare(t.Context(), o, n))
+				is.NoErr(mutation.prepare(t.Context(), o, n))
 				lived = kill(t, fmt.Sprintln(number, n, n, o.company, o.event, dsn))
-				made, err := deed.made(t.Context(), o, n)
+				made, err := mutation.made(t.Context(), o, n)
 				is.NoErr(err)
 				report, err := o.staff.VerifyLedger(t.Context(), uuid.Nil)
 				is.NoErr(err)
@@ -100,22 +101,22 @@ func TestKilledAnywhere(t *testing.T) {
 				if !made {
 					undone++
 					is.True(!lived)
-					is.NoErr(deed.do(t.Context(), o, n))
-					made, err = deed.made(t.Context(), o, n)
+					is.NoErr(mutation.do(t.Context(), o, n))
+					made, err = mutation.made(t.Context(), o, n)
 					is.NoErr(err)
 					is.True(made)
 				} else {
 					done++
 				}
-				is.NoErr(deed.finish(t.Context(), o, n))
+				is.NoErr(mutation.finish(t.Context(), o, n))
 			}
-			is.True(undone > 0) // It was killed before the commit,
-			is.True(done > 0)   // and at last it lived.
+			is.True(undone > 0) // It was killed before a commit,
+			is.True(done > 0)   // and finally it ended by itself.
 		})
 	}
 }
 
-// withProcesses skips a test that kills processes, one at a time, where these are left out.
+// withProcesses skips a test that kills processes, one at a time, in runs that leave such tests out.
 func withProcesses(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -124,7 +125,7 @@ func withProcesses(t *testing.T) {
 	race.Leave(t, "what one process does alone")
 }
 
-// kill runs a victim, and tells whether it lived.
+// kill runs the process that kills itself, and reports whether it survived.
 func kill(t *testing.T, order string) bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestVictim$", "-test.v")
@@ -139,20 +140,21 @@ func kill(t *testing.T, order string) bool {
 	return false
 }
 
-// mortal are all changes that a process may die in: deeds, calls with a key, and sales in a transaction of a host's.
-func mortal() []deed {
-	return append(deeds(),
-		deed{
+// mortal returns all changes during which a process may die: mutations, calls with an idempotency key, and sales in a
+// host's transaction.
+func mortal() []mutation {
+	return append(mutations(),
+		mutation{
 			name: "sell",
-			do: func(ctx context.Context, o office, n int) error {
+			do: func(ctx context.Context, o fixture, n int) error {
 				_, err := o.svc.Checkout(ctx, o.caller, o.key(n), ticketingtest.Basket(o.event, "VIP", 100_00, 1))
 				return err
 			},
 			made: saleMade,
 		},
-		deed{
+		mutation{
 			name: "sell in the host's transaction",
-			do: func(ctx context.Context, o office, n int) error {
+			do: func(ctx context.Context, o fixture, n int) error {
 				return o.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 					bound, err := o.store.Bind(ctx, tx)
 					if err != nil {
@@ -166,7 +168,7 @@ func mortal() []deed {
 					return err
 				})
 			},
-			made: func(ctx context.Context, o office, n int) (bool, error) {
+			made: func(ctx context.Context, o fixture, n int) (bool, error) {
 				booked, err := o.hosts.NewSelect().Table("bookings").Where("name = ?", o.key(n)).Exists(ctx)
 				if err != nil {
 					return false, err
@@ -178,13 +180,13 @@ func mortal() []deed {
 				return made, err
 			},
 		},
-		deed{
+		mutation{
 			name: "validate",
-			ready: func(ctx context.Context, o office, n int) error {
+			ready: func(ctx context.Context, o fixture, n int) error {
 				_, err := o.svc.Checkout(ctx, o.caller, o.key(n), ticketingtest.Basket(o.event, "VIP", 100_00, 1))
 				return err
 			},
-			do: func(ctx context.Context, o office, n int) error {
+			do: func(ctx context.Context, o fixture, n int) error {
 				orders, err := o.svc.ListOrders(ctx, o.caller, ticketing.OrderFilter{})
 				if err == nil {
 					_, err = o.svc.ValidateAdmission(ctx, o.caller, o.event, orders.Items[0].Lines[0].AdmissionID, o.key(n),
@@ -192,47 +194,47 @@ func mortal() []deed {
 				}
 				return err
 			},
-			made: func(ctx context.Context, o office, n int) (bool, error) {
+			made: func(ctx context.Context, o fixture, n int) (bool, error) {
 				return o.spent(ctx, "admissions.validate", o.key(n))
 			},
 		},
-		deed{
+		mutation{
 			name: "add inventory",
-			do: func(ctx context.Context, o office, n int) error {
+			do: func(ctx context.Context, o fixture, n int) error {
 				_, err := o.svc.CreateInventory(ctx, o.caller, o.event, o.key(n),
 					ticketingtest.InventoryParams("REGULAR", 1_00, 7))
 				return err
 			},
-			made: func(ctx context.Context, o office, n int) (bool, error) {
+			made: func(ctx context.Context, o fixture, n int) (bool, error) {
 				return o.spent(ctx, "inventory.create", o.key(n))
 			},
 		},
-		deed{
+		mutation{
 			name: "create an event",
-			do: func(ctx context.Context, o office, n int) error {
+			do: func(ctx context.Context, o fixture, n int) error {
 				_, err := o.svc.CreateEvent(ctx, o.caller, o.key(n), ticketingtest.EventParams())
 				return err
 			},
-			made: func(ctx context.Context, o office, n int) (bool, error) {
+			made: func(ctx context.Context, o fixture, n int) (bool, error) {
 				return o.spent(ctx, "events.create", o.key(n))
 			},
 		},
 	)
 }
 
-func (o office) key(n int) string { return "number-" + strconv.Itoa(1000+n) }
+func (o fixture) key(n int) string { return "number-" + strconv.Itoa(1000+n) }
 
-func saleMade(ctx context.Context, o office, n int) (bool, error) {
+func saleMade(ctx context.Context, o fixture, n int) (bool, error) {
 	return o.spent(ctx, "checkouts.create", o.key(n))
 }
 
-// spent tells whether a key has a result. What it stands for, the books prove.
-func (o office) spent(ctx context.Context, operation, key string) (spent bool, err error) {
-	err = o.store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{o.company}}); err != nil {
+// spent reports whether a key has a result. The verification of the books checks what the result stands for.
+func (o fixture) spent(ctx context.Context, operation, key string) (spent bool, err error) {
+	err = o.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{o.company}}); err != nil {
 			return err
 		}
-		results, err := tx.Results(ctx, []ticketing.ResultRef{{CompanyID: o.company, Operation: operation, Key: key}})
+		results, err := tx.Results(ctx, []driver.IdempotencyKey{{CompanyID: o.company, Operation: operation, Key: key}})
 		spent = err == nil && results[0].Digest != ""
 		return err
 	})

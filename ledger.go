@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
@@ -12,7 +13,9 @@ import (
 // ledgerPage is how many movements are read at a time.
 const ledgerPage = 1000
 
-// LedgerEntry is one movement as an operator reads it.
+// LedgerEntry is one movement of a wallet as an operator sees it.
+//
+// Sequence counts from 1 without a gap in each wallet. CreatedAt never goes back within a wallet.
 type LedgerEntry struct {
 	Sequence      int64         `json:"seq"`
 	Wallet        ledger.Wallet `json:"wallet"`
@@ -20,20 +23,25 @@ type LedgerEntry struct {
 	Amount        money.Amount  `json:"amount"` // signed: a debit is negative
 	BalanceBefore money.Amount  `json:"balanceBefore"`
 	BalanceAfter  money.Amount  `json:"balanceAfter"`
-	Reference     string        `json:"reference"` // the order's id, or the provider's reference
-	CreatedAt     Time          `json:"createdAt"`
+	// Reference is the id of the order or settlement, or the provider's reference of a funding.
+	Reference string `json:"reference"`
+	CreatedAt Time   `json:"createdAt"`
 }
 
+// newLedgerEntry returns the entry as an operator sees it.
 func newLedgerEntry(e ledger.Entry) LedgerEntry {
 	return LedgerEntry{
 		Sequence: e.Sequence, Wallet: e.Wallet, Kind: e.Kind, Amount: e.Amount,
-		BalanceBefore: e.Before, BalanceAfter: e.After, Reference: e.Reference, CreatedAt: Time{e.At},
+		BalanceBefore: e.Before, BalanceAfter: e.After, Reference: e.Reference, CreatedAt: Time{Time: e.At},
 	}
 }
 
-// Ledger hands yield the movements of one wallet, or (an empty wallet) all of FLOAT and then all of EARNINGS, oldest
-// first. It reads them in portions, so a ledger of any length takes the same memory; an error of yield ends it and is
-// returned. It needs COMPANY:wallet:read.
+// Ledger calls yield with the movements of one wallet, oldest first. For an empty wallet it calls yield with all of
+// FLOAT and then all of EARNINGS. It reads them in pages, so it uses the same memory for a ledger of any length. An
+// error of yield stops it and is returned. It needs COMPANY:wallet:read.
+//
+// The pages are of different moments. Entries never change, so a movement that is made meanwhile can only come at the
+// end.
 func (o Operator) Ledger(
 	ctx context.Context, companyID uuid.UUID, wallet ledger.Wallet, yield func(LedgerEntry) error,
 ) error {
@@ -50,11 +58,11 @@ func (o Operator) Ledger(
 		wallets = []ledger.Wallet{wallet}
 	}
 	for _, wallet := range wallets {
-		query := LedgerQuery{WalletRef: WalletRef{CompanyID: companyID, Wallet: wallet}, Limit: ledgerPage}
+		query := driver.LedgerQuery{WalletRef: driver.WalletRef{CompanyID: companyID, Wallet: wallet}, Limit: ledgerPage}
 		for more := true; more; {
 			var entries []ledger.Entry
 			err := o.view(ctx, PermissionWalletRead, companyID,
-				func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+				func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 					var err error
 					entries, err = tx.ListEntries(ctx, query)
 					return err
@@ -68,6 +76,7 @@ func (o Operator) Ledger(
 				}
 				query.After = entry.Sequence
 			}
+			// A page that is not full is the last one.
 			more = len(entries) == ledgerPage
 		}
 	}

@@ -13,54 +13,55 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
 
-// records are what one sale leaves in the books.
+// records are the records that one sale leaves in the books.
 type records struct {
-	orders     []ticketing.OrderRecord
-	admissions []ticketing.AdmissionRecord
+	orders     []driver.Order
+	admissions []driver.Admission
 	debits     []ledger.Entry
 	accruals   []ledger.Entry
-	facts      func(ticketing.OrderRecord) []ticketing.FactRecord // other than those that it has
+	facts      func(driver.Order) []driver.Fact // replaces the sale's own facts; nil keeps them
 }
 
-// sell writes the records of a sale of 10.00 with a commission of 0.25, as spoil leaves them.
-func (d *desk) sell(tb testing.TB, companyID uuid.UUID, spoil func(r *records)) {
+// sell writes the records of a sale of 10.00 with a commission of 0.25, after spoil has changed them.
+func (d *env) sell(tb testing.TB, companyID uuid.UUID, spoil func(r *records)) {
 	tb.Helper()
-	d.write(tb, companyID, func(ctx context.Context, tx ticketing.Tx) error {
+	d.write(tb, companyID, func(ctx context.Context, tx driver.Tx) error {
 		return d.writeSale(ctx, tb, tx, companyID, spoil)
 	})
 }
 
-func (d *desk) writeSale(
-	ctx context.Context, tb testing.TB, tx ticketing.Tx, companyID uuid.UUID, spoil func(r *records),
+func (d *env) writeSale(
+	ctx context.Context, tb testing.TB, tx driver.Tx, companyID uuid.UUID, spoil func(r *records),
 ) error {
 	tb.Helper()
 	if err := writeStock(ctx, tb, tx, companyID); err != nil {
 		return err
 	}
-	wallets, err := tx.LockWallets(ctx, []ticketing.WalletRef{
+	wallets, err := tx.LockWallets(ctx, []driver.WalletRef{
 		{CompanyID: companyID, Wallet: ledger.Float}, {CompanyID: companyID, Wallet: ledger.Earnings},
 	})
 	if err != nil {
 		return err
 	}
-	order := ticketing.OrderRecord{
+	order := driver.Order{
 		CompanyID: companyID, Number: wallets[0].Sequence + 1, ID: uuid.New(), EventID: companyID,
 		Status: ticketing.OrderConfirmed, Gross: 1000, Commission: 25, RateID: companyID, Branding: 1,
 		FloatBefore: wallets[0].Balance, EarningsBefore: wallets[1].Balance, BuyerEmail: "ada@example.com",
 		ConfirmedAt: d.clock.now(), CreatedAt: d.clock.now(),
 	}
-	admission := ticketing.AdmissionRecord{
+	admission := driver.Admission{
 		CompanyID: companyID, OrderNumber: order.Number, Line: 1, ID: uuid.New(), LineID: uuid.New(), OrderID: order.ID,
 		EventID: companyID, Tier: "VIP", Batch: 1, Title: "VIP", UnitPrice: 1000,
 	}
 	debit := entryAfter(tb, wallets[0], ledger.CheckoutDebit, -1000, order.ID.String(), order.CreatedAt)
 	accrual := entryAfter(tb, wallets[1], ledger.CommissionAccrual, 25, order.ID.String(), order.CreatedAt)
 	sale := records{
-		orders: []ticketing.OrderRecord{order}, admissions: []ticketing.AdmissionRecord{admission},
+		orders: []driver.Order{order}, admissions: []driver.Admission{admission},
 		debits: []ledger.Entry{debit}, accruals: []ledger.Entry{accrual},
 	}
 	if spoil != nil {
@@ -71,17 +72,17 @@ func (d *desk) writeSale(
 			return err
 		}
 		for _, entry := range entries {
-			w := &wallets[i].WalletRecord
+			w := &wallets[i].Wallet
 			w.Sequence, w.Balance, w.Hash, w.LastAt = entry.Sequence, entry.After, entry.Hash, entry.At
 		}
 	}
-	if err := tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallets[0].WalletRecord, wallets[1].WalletRecord}); err != nil {
+	if err := tx.UpdateWallets(ctx, []driver.Wallet{wallets[0].Wallet, wallets[1].Wallet}); err != nil {
 		return err
 	}
 	if err := tx.AppendAdmissions(ctx, sale.admissions); err != nil {
 		return err
 	}
-	if err := tx.AppendResults(ctx, []ticketing.ResultRecord{spentOn(order)}); err != nil {
+	if err := tx.AppendResults(ctx, []driver.IdempotencyResult{spentOn(order)}); err != nil {
 		return err
 	}
 	facts := factsOf(sale.orders)
@@ -94,49 +95,49 @@ func (d *desk) writeSale(
 	return tx.AppendOrders(ctx, sale.orders)
 }
 
-// factsOf are the records of the outbox that sales leave.
-func factsOf(orders []ticketing.OrderRecord) []ticketing.FactRecord {
-	facts := make([]ticketing.FactRecord, len(orders))
+// factsOf returns the outbox records of sales.
+func factsOf(orders []driver.Order) []driver.Fact {
+	facts := make([]driver.Fact, len(orders))
 	for i, order := range orders {
-		kind := ticketing.FactSale
+		kind := driver.FactSale
 		if order.FloatBefore >= ticketing.LowBalance && order.FloatBefore-order.Gross < ticketing.LowBalance {
-			kind = ticketing.FactSaleLow
+			kind = driver.FactSaleLow
 		}
-		facts[i] = ticketing.FactRecord{
+		facts[i] = driver.Fact{
 			CompanyID: order.CompanyID, At: order.ConfirmedAt, ID: uuid.New(), Type: kind, Subject: order.ID,
 		}
 	}
 	return facts
 }
 
-// spentOn is the key of an order's checkout.
-func spentOn(order ticketing.OrderRecord) ticketing.ResultRecord {
-	return ticketing.ResultRecord{
-		ResultRef: ticketing.ResultRef{CompanyID: order.CompanyID, Operation: "checkouts.create", Key: order.ID.String()},
-		Digest:    "v1.abc", Subject: order.ID, CreatedAt: order.CreatedAt,
+// spentOn returns the idempotency key of an order's checkout.
+func spentOn(order driver.Order) driver.IdempotencyResult {
+	return driver.IdempotencyResult{
+		IdempotencyKey: driver.IdempotencyKey{CompanyID: order.CompanyID, Operation: "checkouts.create", Key: order.ID.String()},
+		Digest:         "v1.abc", Subject: order.ID, CreatedAt: order.CreatedAt,
 	}
 }
 
-// writeStock adds a sold admission to a company's event, making the event, which has the company's id, its one batch and
-// a rate of 250 basis points, which has that id, too, where there are none.
-func writeStock(ctx context.Context, tb testing.TB, tx ticketing.Tx, companyID uuid.UUID) error {
+// writeStock adds a sold admission to a company's event. It creates the event, its one batch and a rate of 250 basis
+// points if they do not exist. The event and the rate have the company's id.
+func writeStock(ctx context.Context, tb testing.TB, tx driver.Tx, companyID uuid.UUID) error {
 	tb.Helper()
-	event := ticketing.EventRef{CompanyID: companyID, ID: companyID}
-	batch, err := tx.LockBatch(ctx, ticketing.BatchRef{CompanyID: companyID, EventID: companyID, Tier: "VIP", Position: 1})
+	event := driver.EventRef{CompanyID: companyID, ID: companyID}
+	batch, err := tx.LockBatch(ctx, driver.BatchRef{CompanyID: companyID, EventID: companyID, Tier: "VIP", Position: 1})
 	if err != nil {
 		return err
 	}
 	if batch.Position == 0 {
-		batch = ticketing.BatchRecord{
+		batch = driver.Batch{
 			CompanyID: companyID, EventID: companyID, Tier: "VIP", Position: 1, Title: "VIP", UnitPrice: 1000,
 			Status: ticketing.InventoryAvailable, CreatedAt: opening,
 		}
 		err = errors.Join(
-			tx.CreateEvent(ctx, ticketing.EventRecord{
+			tx.CreateEvent(ctx, driver.Event{
 				CompanyID: companyID, ID: companyID, Title: "Adire Live", Status: ticketing.EventPublished, Date: "2026-12-24",
 				StartsAt: "20:00", EndsAt: "23:00", Timezone: "Africa/Lagos", CreatedAt: opening, UpdatedAt: opening,
 			}),
-			tx.AppendRate(ctx, ticketing.RateRecord{
+			tx.AppendRate(ctx, driver.Rate{
 				CompanyID: companyID, ID: companyID, Position: 1, Rate: basisPoints(tb, "250"),
 				EffectiveFrom: opening, CreatedAt: opening,
 			}),
@@ -152,13 +153,13 @@ func writeStock(ctx context.Context, tb testing.TB, tx ticketing.Tx, companyID u
 	created := batch.Quantity == 0
 	tier.Batches, tier.Total = 1, tier.Total+1
 	batch.Quantity, batch.Sold = batch.Quantity+1, batch.Sold+1
-	if err := tx.UpdateTiers(ctx, []ticketing.TierRecord{tier}); err != nil {
+	if err := tx.UpdateTiers(ctx, []driver.Tier{tier}); err != nil {
 		return err
 	}
 	if created {
 		return tx.CreateBatch(ctx, batch)
 	}
-	return tx.UpdateBatches(ctx, []ticketing.BatchRecord{batch})
+	return tx.UpdateBatches(ctx, []driver.Batch{batch})
 }
 
 func basisPoints(tb testing.TB, value string) money.Rate {
@@ -169,18 +170,18 @@ func basisPoints(tb testing.TB, value string) money.Rate {
 }
 
 func entryAfter(
-	tb testing.TB, w ticketing.LockedWallet, kind ledger.Kind, amount money.Amount, reference string, at time.Time,
+	tb testing.TB, w driver.LockedWallet, kind ledger.Kind, amount money.Amount, reference string, at time.Time,
 ) ledger.Entry {
 	tb.Helper()
 	head := ledger.Head{
-		CompanyID: w.CompanyID, Wallet: w.Wallet, Sequence: w.Sequence, Balance: w.Balance, Hash: w.Hash, At: w.LastAt,
+		CompanyID: w.CompanyID, Wallet: w.Kind, Sequence: w.Sequence, Balance: w.Balance, Hash: w.Hash, At: w.LastAt,
 	}
 	entry, _, err := head.Append(kind, amount, reference, at)
 	is.New(tb).NoErr(err)
 	return entry
 }
 
-func entries(tb testing.TB, d *desk, company uuid.UUID, wallet ledger.Wallet) []ticketing.LedgerEntry {
+func entries(tb testing.TB, d *env, company uuid.UUID, wallet ledger.Wallet) []ticketing.LedgerEntry {
 	tb.Helper()
 	var all []ticketing.LedgerEntry
 	is.New(tb).NoErr(d.staff.Ledger(tb.Context(), company, wallet, func(entry ticketing.LedgerEntry) error {
@@ -192,7 +193,7 @@ func entries(tb testing.TB, d *desk, company uuid.UUID, wallet ledger.Wallet) []
 
 func TestTheLedgerIsReadOldestFirst(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.verified(t), d.verified(t)
 		is.Equal(len(entries(t, d, company, "")), 0)
@@ -224,7 +225,7 @@ func TestTheLedgerIsReadOldestFirst(t *testing.T) {
 
 func TestReadingTheLedgerEndsWhereItsReaderEnds(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		d.credit(t, company, 1, "PSK-0001")
@@ -244,17 +245,18 @@ func TestReadingTheLedgerEndsWhereItsReaderEnds(t *testing.T) {
 	})
 }
 
-// The books are read in portions of 1,000: both sides of their borders are proven.
+// TestLongBooksAreReadWhole checks books of more entries than one read takes, which is 1,000, on both sides of a page's
+// border.
 func TestLongBooksAreReadWhole(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{1000, 1001, 2003} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				is := is.New(t)
 				company := d.verified(t)
 				d.credit(t, company, 1000_000_00, "PSK-0001")
-				d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+				d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 					for range count - 1 {
 						if err := d.writeSale(ctx, t, tx, company, nil); err != nil {
 							return err
@@ -280,7 +282,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(r *records)
-		// want is what the problems tell, each of them one of these.
+		// want has a text for each problem.
 		want []string
 	}{
 		{name: "nothing wrong"},
@@ -496,14 +498,14 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				is := is.New(t)
 				d.broken = test.want != nil
 				company, other := d.verified(t), d.verified(t)
 				d.credit(t, company, 1000_00, "PSK-0001")
 				d.sell(t, company, nil)
 				d.sell(t, company, test.spoil)
-				d.sell(t, company, nil) // what comes after is not blamed
+				d.sell(t, company, nil) // a later sale is not reported
 				wantProblems(t, d, company, test.want)
 				wantProblems(t, d, uuid.Nil, test.want)
 				wantProblems(t, d, other, nil)
@@ -514,15 +516,16 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A reference that is spent without a movement is found: its real funding could never be made.
+// TestVerificationFindsAReferenceWithoutItsFunding checks that verification finds a reference that was used without a
+// movement, since its real credit could never be made.
 func TestVerificationFindsAReferenceWithoutItsFunding(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		d.broken = true
 		company := d.verified(t)
 		d.credit(t, company, 1000_00, "PSK-0001")
-		d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
-			return tx.AppendFloatCredit(ctx, ticketing.FloatCreditRecord{
+		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+			return tx.AppendFloatCredit(ctx, driver.FloatCredit{
 				CompanyID: company, Reference: "PSK-0002", Amount: 1, Sequence: 7,
 			})
 		})
@@ -530,8 +533,8 @@ func TestVerificationFindsAReferenceWithoutItsFunding(t *testing.T) {
 	})
 }
 
-// wantProblems expects problems that tell these and nothing else.
-func wantProblems(t *testing.T, d *desk, company uuid.UUID, want []string) {
+// wantProblems checks that the problems of a verification contain the given texts and no others.
+func wantProblems(t *testing.T, d *env, company uuid.UUID, want []string) {
 	t.Helper()
 	report, err := d.staff.VerifyLedger(t.Context(), company)
 	is.New(t).NoErr(err)
@@ -560,20 +563,20 @@ func TestVerificationHoldsWalletsAgainstTheirLedger(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
-		spoil func(w *ticketing.WalletRecord)
+		spoil func(w *driver.Wallet)
 		want  string
 	}{
-		{"balance", func(w *ticketing.WalletRecord) { w.Balance++ }, "head has balance 0.01, the last entry left 0.00"},
-		{"sequence", func(w *ticketing.WalletRecord) { w.Sequence++ }, "head has sequence 1, the last entry has 0"},
-		{"hash", func(w *ticketing.WalletRecord) { w.Hash[31]++ }, "head has hash"},
+		{"balance", func(w *driver.Wallet) { w.Balance++ }, "head has balance 0.01, the last entry left 0.00"},
+		{"sequence", func(w *driver.Wallet) { w.Sequence++ }, "head has sequence 1, the last entry has 0"},
+		{"hash", func(w *driver.Wallet) { w.Hash[31]++ }, "head has hash"},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		d.broken = true
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				company := d.verified(t)
-				d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
-					wallets, err := tx.Wallets(ctx, []ticketing.WalletRef{{CompanyID: company, Wallet: ledger.Earnings}})
+				d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+					wallets, err := tx.Wallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Earnings}})
 					if err != nil {
 						return err
 					}
@@ -586,10 +589,10 @@ func TestVerificationHoldsWalletsAgainstTheirLedger(t *testing.T) {
 		t.Run("missing", func(t *testing.T) {
 			is := is.New(t)
 			company := uuid.New()
-			d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
-				return tx.CreateCompany(ctx, ticketing.CompanyRecord{
+			d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+				return tx.CreateCompany(ctx, driver.Company{
 					ID: company, Name: "No wallets", Status: ticketing.CompanyActive, BrandingVersion: 1,
-					Verification: ticketing.VerificationRecord{Status: ticketing.VerificationUnverified},
+					Verification: driver.Verification{Status: ticketing.VerificationUnverified},
 					CreatedAt:    opening, UpdatedAt: opening,
 				})
 			})
@@ -625,25 +628,25 @@ func TestVerificationCountsTheStock(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				d.broken = true // The admission has no order.
 				own := d.subject(t)
 				company, event := own.company, own.event
-				d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
-					tier, err := tx.LockTier(ctx, ticketing.EventRef{CompanyID: company, ID: event}, "VIP")
+				d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+					tier, err := tx.LockTier(ctx, driver.EventRef{CompanyID: company, ID: event}, "VIP")
 					if err != nil {
 						return err
 					}
 					tier.Total, tier.Batches = test.total, 1
-					if err := tx.UpdateTiers(ctx, []ticketing.TierRecord{tier}); err != nil {
+					if err := tx.UpdateTiers(ctx, []driver.Tier{tier}); err != nil {
 						return err
 					}
 					return errors.Join(
-						tx.CreateBatch(ctx, ticketing.BatchRecord{
+						tx.CreateBatch(ctx, driver.Batch{
 							CompanyID: company, EventID: event, Tier: "VIP", Position: 1, Title: "VIP",
 							Status: ticketing.InventoryAvailable, Quantity: test.quantity, Sold: test.sold, CreatedAt: opening,
 						}),
-						tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{{
+						tx.AppendAdmissions(ctx, []driver.Admission{{
 							CompanyID: company, OrderNumber: 1, Line: 1, ID: uuid.New(), LineID: uuid.New(), OrderID: uuid.New(),
 							EventID: event, Tier: "VIP", Batch: 1, Title: "VIP",
 						}}),
@@ -657,7 +660,7 @@ func TestVerificationCountsTheStock(t *testing.T) {
 
 func TestAReportTellsAHundredProblemsAndHowManyMore(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		d.broken = true
 		company := d.verified(t)

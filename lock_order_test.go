@@ -12,40 +12,41 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// lockRanks are what an Update locks, in the order of [ticketing.Store].
+// lockRanks returns the locks of an Update in the order of [driver.Store].
 func lockRanks() []string {
 	return []string{"gate", "event", "tiers", "batches", "admissions", "settlements", "deliveries", "wallets"}
 }
 
-// orderedStore sees the order in which each Update locks.
+// orderedStore records the order in which each Update locks.
 type orderedStore struct {
-	ticketing.Store
+	driver.Store
 
 	mu    sync.Mutex
-	seen  map[string]bool // of all Updates
+	seen  map[string]bool // by any Update
 	wrong []string
 }
 
-func (s *orderedStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
-	return s.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+func (s *orderedStore) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		return fn(ctx, &orderedTx{Tx: tx, store: s})
 	})
 }
 
 type orderedTx struct {
-	ticketing.Tx
+	driver.Tx
 
 	store *orderedStore
 	locks []string
 }
 
-// lock adds what is locked now, which nothing that comes later in the order was locked before.
+// lock records a lock. Nothing that comes later in the order may be locked already.
 func (tx *orderedTx) lock(what string) {
 	tx.store.mu.Lock()
 	defer tx.store.mu.Unlock()
@@ -57,89 +58,90 @@ func (tx *orderedTx) lock(what string) {
 	}
 }
 
-func (tx *orderedTx) Enter(ctx context.Context, in ticketing.Entrance) ([]bool, error) {
+func (tx *orderedTx) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
 	tx.lock("gate")
-	return tx.Tx.Enter(ctx, in)
+	return tx.Tx.Begin(ctx, in)
 }
 
-func (tx *orderedTx) LockEvent(ctx context.Context, ref ticketing.EventRef) (ticketing.EventRecord, error) {
+func (tx *orderedTx) LockEvent(ctx context.Context, ref driver.EventRef) (driver.Event, error) {
 	tx.lock("event")
 	return tx.Tx.LockEvent(ctx, ref)
 }
 
-func (tx *orderedTx) LockTier(ctx context.Context, event ticketing.EventRef, tier string) (ticketing.TierRecord, error) {
+func (tx *orderedTx) LockTier(ctx context.Context, event driver.EventRef, tier string) (driver.Tier, error) {
 	tx.lock("tiers")
 	return tx.Tx.LockTier(ctx, event, tier)
 }
 
-func (tx *orderedTx) LockTiers(ctx context.Context, event ticketing.EventRef, tiers []string) ([]ticketing.TierRecord, error) {
+func (tx *orderedTx) LockTiers(ctx context.Context, event driver.EventRef, tiers []string) ([]driver.Tier, error) {
 	tx.lock("tiers")
 	return tx.Tx.LockTiers(ctx, event, tiers)
 }
 
-func (tx *orderedTx) LockBatch(ctx context.Context, ref ticketing.BatchRef) (ticketing.BatchRecord, error) {
+func (tx *orderedTx) LockBatch(ctx context.Context, ref driver.BatchRef) (driver.Batch, error) {
 	tx.lock("batches")
 	return tx.Tx.LockBatch(ctx, ref)
 }
 
-func (tx *orderedTx) LockBatches(ctx context.Context, refs []ticketing.BatchRef) ([]ticketing.BatchRecord, error) {
+func (tx *orderedTx) LockBatches(ctx context.Context, refs []driver.BatchRef) ([]driver.Batch, error) {
 	tx.lock("batches")
 	return tx.Tx.LockBatches(ctx, refs)
 }
 
-func (tx *orderedTx) LockOpenBatches(ctx context.Context, event ticketing.EventRef, tiers []string) ([]ticketing.BatchRecord, error) {
+func (tx *orderedTx) LockOpenBatches(ctx context.Context, event driver.EventRef, tiers []string) ([]driver.Batch, error) {
 	tx.lock("batches")
 	return tx.Tx.LockOpenBatches(ctx, event, tiers)
 }
 
-func (tx *orderedTx) LockStock(ctx context.Context, queries []ticketing.StockQuery) ([]ticketing.BatchRecord, error) {
+func (tx *orderedTx) LockStock(ctx context.Context, queries []driver.StockQuery) ([]driver.Batch, error) {
 	tx.lock("batches")
 	return tx.Tx.LockStock(ctx, queries)
 }
 
-func (tx *orderedTx) LockAdmissions(ctx context.Context, refs []ticketing.AdmissionRef) ([]ticketing.AdmissionRecord, error) {
+func (tx *orderedTx) LockAdmissions(ctx context.Context, refs []driver.AdmissionRef) ([]driver.Admission, error) {
 	tx.lock("admissions")
 	return tx.Tx.LockAdmissions(ctx, refs)
 }
 
-func (tx *orderedTx) LockSettlement(ctx context.Context, ref ticketing.SettlementRef) (ticketing.SettlementRecord, error) {
+func (tx *orderedTx) LockSettlement(ctx context.Context, ref driver.SettlementRef) (driver.Settlement, error) {
 	tx.lock("settlements")
 	return tx.Tx.LockSettlement(ctx, ref)
 }
 
-func (tx *orderedTx) LockDeliveries(ctx context.Context, refs []ticketing.DeliveryRef) ([]ticketing.DeliveryRecord, error) {
+func (tx *orderedTx) LockDeliveries(ctx context.Context, refs []driver.DeliveryRef) ([]driver.Delivery, error) {
 	tx.lock("deliveries")
 	return tx.Tx.LockDeliveries(ctx, refs)
 }
 
-func (tx *orderedTx) LockPending(ctx context.Context, endpoint ticketing.WebhookEndpointRef, limit int) ([]ticketing.DeliveryRecord, error) {
+func (tx *orderedTx) LockPending(ctx context.Context, endpoint driver.WebhookEndpointRef, limit int) ([]driver.Delivery, error) {
 	tx.lock("deliveries")
 	return tx.Tx.LockPending(ctx, endpoint, limit)
 }
 
-// LockWallets is asked for FLOAT first, everywhere.
-func (tx *orderedTx) LockWallets(ctx context.Context, refs []ticketing.WalletRef) ([]ticketing.LockedWallet, error) {
+// LockWallets also checks that FLOAT comes before EARNINGS in the same call.
+func (tx *orderedTx) LockWallets(ctx context.Context, refs []driver.WalletRef) ([]driver.LockedWallet, error) {
 	tx.lock("wallets")
 	for i, ref := range refs {
-		if ref.Wallet == ledger.Earnings && slices.Contains(refs[i:], ticketing.WalletRef{CompanyID: ref.CompanyID, Wallet: ledger.Float}) {
+		if ref.Wallet == ledger.Earnings && slices.Contains(refs[i:], driver.WalletRef{CompanyID: ref.CompanyID, Wallet: ledger.Float}) {
 			tx.store.wrong = append(tx.store.wrong, "EARNINGS before FLOAT")
 		}
 	}
 	return tx.Tx.LockWallets(ctx, refs)
 }
 
-// Everything that the service does locks in the order of store.go: so no two of its transactions wait for each other.
+// TestLocksAreAskedForInOrder checks that everything that the service does locks in the order of package driver, so
+// that no two of its transactions deadlock.
 func TestLocksAreAskedForInOrder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := &orderedStore{Store: memory.New(), seen: map[string]bool{}}
 	shop := ticketingtest.New(t, &ticketingtest.Config{Store: s})
-	o := openOffice(t, shop) // It revokes the keys of the shop.
+	o := openFixture(t, shop) // This revokes the keys of the shop.
 	shop.Caller = o.caller
-	for n, deed := range deeds() {
-		is.NoErr(deed.prepare(t.Context(), o, n))
-		is.NoErr(deed.do(t.Context(), o, n))
-		is.NoErr(deed.finish(t.Context(), o, n))
+	for n, mutation := range mutations() {
+		is.NoErr(mutation.prepare(t.Context(), o, n))
+		is.NoErr(mutation.do(t.Context(), o, n))
+		is.NoErr(mutation.finish(t.Context(), o, n))
 	}
 	event, order := ready(t, shop)
 	shop.Inventory(t, event.ID, "VIP", 150_00, 5)
@@ -160,8 +162,8 @@ func TestLocksAreAskedForInOrder(t *testing.T) {
 	}
 }
 
-// PostgreSQL locks in that order, too, batches by their tier and wallets by their key: where one lock is held elsewhere,
-// those before it are had and those after it are free.
+// TestLocksAreHadInOrder checks that PostgreSQL takes the locks in that order, too, batches by their tier and wallets
+// by their key. While one lock is held elsewhere, the transaction holds those before it and none after it.
 func TestLocksAreHadInOrder(t *testing.T) {
 	t.Parallel()
 	const tiers, admissions, earnings, float = "ticketing_inventory_tiers", "ticketing_admissions",

@@ -14,12 +14,13 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// beside is a pool of connections that goes around the service.
+// beside opens a pool of connections that bypasses the service.
 func beside(tb testing.TB, dsn string) *sql.DB {
 	tb.Helper()
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(patience)))
@@ -27,7 +28,7 @@ func beside(tb testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// nothingOpen fails where a transaction was left open.
+// nothingOpen fails the test if a transaction is left open.
 func nothingOpen(tb testing.TB, dsn string) {
 	tb.Helper()
 	is := is.New(tb)
@@ -37,7 +38,7 @@ func nothingOpen(tb testing.TB, dsn string) {
 	is.Equal(open, 0)
 }
 
-// holdRows locks a company's rows of a table until release.
+// holdRows returns a function that locks a company's rows of a table until release is called.
 func holdRows(table string) func(t *testing.T, dsn string, company uuid.UUID) (release func()) {
 	return func(t *testing.T, dsn string, company uuid.UUID) func() {
 		t.Helper()
@@ -51,15 +52,15 @@ func holdRows(table string) func(t *testing.T, dsn string, company uuid.UUID) (r
 	}
 }
 
-// holdGate keeps a company's gate closed until release, from another process.
+// holdGate keeps a company's gate closed over a store of its own until release is called.
 func holdGate(t *testing.T, dsn string, company uuid.UUID) (release func()) {
 	t.Helper()
 	is := is.New(t)
 	db := postgres(t, dsn, nil)
 	inside, leave, left := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		left <- db.Update(context.WithoutCancel(t.Context()), func(ctx context.Context, tx ticketing.Tx) error {
-			_, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{company}})
+		left <- db.Update(context.WithoutCancel(t.Context()), func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}})
 			if err == nil {
 				close(inside)
 				<-leave
@@ -74,9 +75,9 @@ func holdGate(t *testing.T, dsn string, company uuid.UUID) (release func()) {
 	}
 }
 
-// A lock of one company that somebody holds longer than anybody waits stops nobody else in its lane: while it is held
-// the others buy one order after another, and those who wait for it are told that the database is busy. Once it is
-// released they buy, too.
+// TestHeldLockStopsNobodyElse checks that a lock of one company, held for longer than any call waits, delays no other
+// company in its lane. While it is held, the other company buys one order after another, and calls that wait for it
+// fail with ErrBusy. After its release they succeed.
 func TestHeldLockStopsNobodyElse(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -121,7 +122,7 @@ func TestHeldLockStopsNobodyElse(t *testing.T) {
 			release := test.hold(t, dsn, shop.Company.ID)
 			const waiting = 5
 			answers := make(chan error, waiting)
-			web := webTill(t, svc, shop.APIKey)
+			web := httpBuyFunc(t, svc, shop.APIKey)
 			for n := range waiting {
 				go func() {
 					if n > 0 {
@@ -133,7 +134,7 @@ func TestHeldLockStopsNobodyElse(t *testing.T) {
 				}()
 			}
 			held := times("held")
-			is.Equal(len(answers), 0) // The others were served while those who wait still waited.
+			is.Equal(len(answers), 0) // The other company was served while these calls still waited.
 			for range waiting {
 				err := <-answers
 				is.True(errors.Is(err, ticketing.ErrBusy) || errors.Is(err, errAway))
@@ -151,8 +152,8 @@ func TestHeldLockStopsNobodyElse(t *testing.T) {
 	}
 }
 
-// Writes of one company that wait at its gate, many more of them than there are connections, lock nobody out: they give
-// up in the end, and meanwhile whoever asks for another company's key is let in, and the work that is due is found.
+// TestFullPoolLetsOthersIn checks writes of one company that wait at its gate and far outnumber the connections. They
+// finally fail with ErrBusy, and meanwhile another company's key is authenticated and due work is found.
 func TestFullPoolLetsOthersIn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -163,7 +164,8 @@ func TestFullPoolLetsOthersIn(t *testing.T) {
 	other := shop.Neighbour(t)
 	event := shop.Event(t)
 	svc := service(t, shop, db, ticketing.Grouping{})
-	_, err := svc.Authenticate(t.Context(), other.APIKey) // Its use is kept, and not again within the minute.
+	// This stores the last use, which is not stored again within the minute.
+	_, err := svc.Authenticate(t.Context(), other.APIKey)
 	is.NoErr(err)
 	update := func() error {
 		_, err := svc.UpdateEvent(t.Context(), shop.Caller, event.ID, ticketing.UpdateEventParams{Title: of("Another")})

@@ -6,53 +6,30 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
 // Member is a user with a role in a company.
+//
+// A user may be a member of several companies, with a name and a role in each.
 type Member struct {
 	UserID    uuid.UUID `json:"userId"`
 	Email     string    `json:"email"`
-	Name      string    `json:"name"` // what this company calls them
+	Name      string    `json:"name"` // the name that this company uses
 	Role      Role      `json:"role"`
 	CreatedAt Time      `json:"createdAt"`
 }
 
-// MemberRecord is a member as a store keeps it. It changes only behind the company's closed gate.
-type MemberRecord struct {
-	CompanyID uuid.UUID
-	UserID    uuid.UUID
-	Name      string // what the company calls them: no other company sees it
-	Role      Role   // empty: was removed
-	CreatedAt time.Time
-	UpdatedAt time.Time
-}
-
-// MemberRef names a member.
-type MemberRef struct{ CompanyID, UserID uuid.UUID }
-
-// MemberReader finds members.
-type MemberReader interface {
-	// Members finds members, those who were removed as well.
-	Members(ctx context.Context, refs []MemberRef) ([]MemberRecord, error)
-	// ListMembers answers with a company's members by the ids of their users, without those who were removed.
-	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]MemberRecord, error)
-}
-
-// MemberWriter keeps members.
-type MemberWriter interface {
-	// PutMember keeps a member, new or known; the time of creation of a known one stays.
-	PutMember(ctx context.Context, member MemberRecord) error
-}
-
-// AddMemberParams say who joins a company.
+// AddMemberParams describe who joins a company.
 type AddMemberParams struct {
 	Email string // at most 320 characters; trimmed and lower-cased
-	Name  string // 1 to 200 characters; what this company calls them
+	Name  string // 1 to 200 characters; the name that this company uses
 	Role  Role
 }
 
 const (
-	maxMembers    = 1000 // of a company
+	maxMembers    = 1000 // per company
 	maxMemberName = 200
 )
 
@@ -61,8 +38,8 @@ var (
 	errLastOwner = conflict("A company that has an owner keeps one. Make somebody else an owner first.")
 )
 
-// permissions are what a role stands for, in the order of the table.
-func (r Role) permissions() []Permission {
+// permissionsOf returns the permissions of a role, in the order of [PermissionRules].
+func permissionsOf(r Role) []Permission {
 	var held []Permission
 	for _, rule := range PermissionRules() {
 		if slices.Contains(rule.Roles, r) {
@@ -72,6 +49,7 @@ func (r Role) permissions() []Permission {
 	return held
 }
 
+// checkRole accepts the roles that a member may have.
 func checkRole(v *violations, role Role) {
 	switch role {
 	case RoleOwner, RoleAdministrator, RoleViewer:
@@ -80,48 +58,55 @@ func checkRole(v *violations, role Role) {
 	}
 }
 
-func (m MemberRecord) member(user UserRecord) Member {
-	return Member{UserID: m.UserID, Email: user.Email, Name: m.Name, Role: m.Role, CreatedAt: Time{m.CreatedAt}}
+// showMember returns the member as an operator sees it.
+func showMember(m driver.Member, user driver.User) Member {
+	return Member{UserID: m.UserID, Email: user.Email, Name: m.Name, Role: m.Role, CreatedAt: Time{Time: m.CreatedAt}}
 }
 
-// Member is the actor that a user is in a company, for surfaces that users sign in to: with the permissions of their
-// role, and "user" and their id for a name. Whoever is no member gets NOT_FOUND, as does anybody for a company that is
-// none. Ask for it with each request: what an actor changes rests on the role that the user has then, what an actor
-// reads on the role at the time of this call.
+// Member returns the actor for a user in a company, for surfaces that users sign in to. The actor has the permissions
+// of the user's role, and "user" with their id as its name. A user who is not a member gets NOT_FOUND, as for a company
+// that does not exist.
+//
+// Call it for each request. A change checks the role that the user has at the time of the change. A read uses the role
+// at the time of this call.
 func (s *Service) Member(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
-	var member MemberRecord
-	err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	var member driver.Member
+	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
-		member, err = only(tx.Members(ctx, []MemberRef{{CompanyID: companyID, UserID: userID}}))
+		member, err = firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: userID}}))
 		return err
 	})
 	if err != nil {
 		return Actor{}, err
 	}
+	// A removed member has no role.
 	if member.Role == "" {
 		return Actor{}, errNoCompany
 	}
 	return Actor{
-		Name: about("user", userID), CompanyID: companyID, Permissions: member.Role.permissions(), userID: userID,
+		Name: about("user", userID), CompanyID: companyID, Permissions: permissionsOf(member.Role), userID: userID,
 	}, nil
 }
 
-// stillHolds checks, within the transaction that rests on it, that an actor who is a member has the permission by the
-// role of now. Roles change only behind the company's closed gate.
-func (o Operator) stillHolds(ctx context.Context, tx MemberReader, permission Permission, companyID uuid.UUID) error {
+// stillHolds checks that an actor who is a member still has the permission by their current role. It runs in the
+// transaction that needs it. Roles change only under the company's gate, held exclusively, so the role stays as it is
+// until the transaction ends.
+func (o Operator) stillHolds(ctx context.Context, tx driver.MemberReader, permission Permission, companyID uuid.UUID) error {
 	if o.actor.userID == uuid.Nil {
 		return nil
 	}
-	member, err := only(tx.Members(ctx, []MemberRef{{CompanyID: companyID, UserID: o.actor.userID}}))
-	if err == nil && !slices.Contains(member.Role.permissions(), permission) {
+	member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: o.actor.userID}}))
+	if err == nil && !slices.Contains(permissionsOf(member.Role), permission) {
 		err = errMissing(permission)
 	}
 	return err
 }
 
-// AddMember makes a user a member of a company, and the user where there is none of the email. The name is this
-// company's own: what another company calls them is not shown. A member of that role already stays as they are; one
-// of another role, and a company with a thousand members, is CONFLICT. It needs COMPANY:member:manage.
+// AddMember makes a user a member of a company. It creates the user if there is none with the email. The name is this
+// company's own: the name that another company uses is not shown. It needs COMPANY:member:manage.
+//
+// A member who already has the role stays as they are. A member with another role is CONFLICT, and so is a company with
+// a thousand members.
 func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params AddMemberParams) (Member, error) {
 	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
 		return Member{}, err
@@ -135,26 +120,27 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 	}
 	id := o.s.newID()
 	var added Member
-	// Behind the gate of the zero company no two make a user of one email.
-	in := Entrance{Close: []uuid.UUID{companyID, uuid.Nil}}
+	// The gate of the zero company keeps two calls from creating a user with one email.
+	in := driver.BeginOptions{Exclusive: []uuid.UUID{companyID, uuid.Nil}}
 	err := o.update(ctx, PermissionMemberManage, companyID, in,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			user, err := findOrCreateUser(ctx, tx, UserRecord{ID: id, Email: params.Email, CreatedAt: at})
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			user, err := findOrCreateUser(ctx, tx, driver.User{ID: id, Email: params.Email, CreatedAt: at})
 			if err != nil {
 				return err
 			}
-			member, err := only(tx.Members(ctx, []MemberRef{{CompanyID: companyID, UserID: user.ID}}))
+			member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: user.ID}}))
 			if err != nil {
 				return err
 			}
 			switch member.Role {
 			case params.Role:
-				added = member.member(user)
+				added = showMember(member, user)
 				return nil
 			case "":
 			default:
 				return conflict("The user is a member already, with the role %s.", member.Role)
 			}
+			// The exclusive gate makes the limit exact.
 			members, err := tx.ListMembers(ctx, companyID, maxMembers)
 			if err != nil {
 				return err
@@ -162,13 +148,14 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 			if len(members) >= maxMembers {
 				return conflict("A company has at most %d members.", maxMembers)
 			}
-			joined := MemberRecord{
+			joined := driver.Member{
 				CompanyID: companyID, UserID: user.ID, Name: params.Name, Role: params.Role, CreatedAt: at, UpdatedAt: at,
 			}
+			// A former member keeps the first time of creation.
 			if !member.CreatedAt.IsZero() {
 				joined.CreatedAt, joined.UpdatedAt = member.CreatedAt, later(at, member.UpdatedAt)
 			}
-			added = joined.member(user)
+			added = showMember(joined, user)
 			return o.putMember(ctx, tx, at, "member.add", "", joined)
 		})
 	if err != nil {
@@ -177,16 +164,20 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 	return added, nil
 }
 
-func findOrCreateUser(ctx context.Context, tx Tx, fresh UserRecord) (UserRecord, error) {
-	user, err := only(tx.FindUsers(ctx, []string{fresh.Email}))
+// findOrCreateUser returns the user with the email, or creates one. The caller holds the gate of the zero company
+// exclusively.
+func findOrCreateUser(ctx context.Context, tx driver.Tx, fresh driver.User) (driver.User, error) {
+	user, err := firstRecord(tx.FindUsers(ctx, []string{fresh.Email}))
 	if err != nil || user.ID != uuid.Nil {
 		return user, err
 	}
 	return fresh, tx.CreateUser(ctx, fresh)
 }
 
-// UpdateMember gives a member another role. One who has it already stays as they are; the last owner keeps theirs, else
-// CONFLICT. It needs COMPANY:member:manage.
+// UpdateMember gives a member another role. A member who already has it stays as they are. The last owner must stay
+// one, else CONFLICT. It needs COMPANY:member:manage.
+//
+// The permissions of the new role hold from the member's next write on.
 func (o Operator) UpdateMember(ctx context.Context, companyID, userID uuid.UUID, role Role) (Member, error) {
 	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
 		return Member{}, err
@@ -199,33 +190,35 @@ func (o Operator) UpdateMember(ctx context.Context, companyID, userID uuid.UUID,
 	return o.changeMember(ctx, "member.update", companyID, userID, role)
 }
 
-// RemoveMember ends a membership and tells what it was. The last owner stays, else CONFLICT. The user stays, as do their
-// other memberships. It needs COMPANY:member:manage.
+// RemoveMember ends a membership and returns what it was. The last owner cannot be removed, else CONFLICT. The user and
+// their other memberships stay. It needs COMPANY:member:manage.
 func (o Operator) RemoveMember(ctx context.Context, companyID, userID uuid.UUID) (Member, error) {
 	return o.changeMember(ctx, "member.remove", companyID, userID, "")
 }
 
-// changeMember changes a role, and ends a membership with none.
+// changeMember changes a member's role. An empty role ends the membership.
 func (o Operator) changeMember(
 	ctx context.Context, action string, companyID, userID uuid.UUID, role Role,
 ) (Member, error) {
 	var changed Member
-	err := o.change(ctx, PermissionMemberManage, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			member, err := only(tx.Members(ctx, []MemberRef{{CompanyID: companyID, UserID: userID}}))
+	err := o.changeExclusive(ctx, PermissionMemberManage, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: userID}}))
 			if err != nil {
 				return err
 			}
 			if member.Role == "" {
 				return errNoMember
 			}
-			user, err := only(tx.Users(ctx, []uuid.UUID{userID}))
+			user, err := firstRecord(tx.Users(ctx, []uuid.UUID{userID}))
 			if err != nil {
 				return err
 			}
-			if changed = member.member(user); member.Role == role {
+			// A member who has the role already is not written.
+			if changed = showMember(member, user); member.Role == role {
 				return nil
 			}
+			// An owner is about to lose the role.
 			if member.Role == RoleOwner {
 				if err := hasAnotherOwner(ctx, tx, member); err != nil {
 					return err
@@ -233,6 +226,7 @@ func (o Operator) changeMember(
 			}
 			before := member.Role
 			member.Role, member.UpdatedAt = role, later(at, member.UpdatedAt)
+			// The result of a removal is the membership that ended.
 			if role != "" {
 				changed.Role = role
 			}
@@ -244,12 +238,14 @@ func (o Operator) changeMember(
 	return changed, nil
 }
 
-func hasAnotherOwner(ctx context.Context, tx MemberReader, owner MemberRecord) error {
+// hasAnotherOwner returns CONFLICT if the company has no other owner. The exclusive gate makes the answer exact: two
+// owners cannot remove each other at the same time.
+func hasAnotherOwner(ctx context.Context, tx driver.MemberReader, owner driver.Member) error {
 	members, err := tx.ListMembers(ctx, owner.CompanyID, maxMembers)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(members, func(m MemberRecord) bool {
+	if !slices.ContainsFunc(members, func(m driver.Member) bool {
 		return m.Role == RoleOwner && m.UserID != owner.UserID
 	}) {
 		return errLastOwner
@@ -257,9 +253,9 @@ func hasAnotherOwner(ctx context.Context, tx MemberReader, owner MemberRecord) e
 	return nil
 }
 
-// putMember keeps a member who had another role before, or none.
+// putMember keeps and audits a member. before is the role that the member had, or empty.
 func (o Operator) putMember(
-	ctx context.Context, tx Tx, at time.Time, action string, before Role, member MemberRecord,
+	ctx context.Context, tx driver.Tx, at time.Time, action string, before Role, member driver.Member,
 ) error {
 	if err := tx.PutMember(ctx, member); err != nil {
 		return err
@@ -269,10 +265,10 @@ func (o Operator) putMember(
 	})
 }
 
-// ListMembers shows a company's members by the ids of their users. It needs COMPANY:member:read.
+// ListMembers returns a company's members by the ids of their users. It needs COMPANY:member:read.
 func (o Operator) ListMembers(ctx context.Context, companyID uuid.UUID) ([]Member, error) {
 	var members []Member
-	err := o.view(ctx, PermissionMemberRead, companyID, func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+	err := o.view(ctx, PermissionMemberRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 		records, err := tx.ListMembers(ctx, companyID, maxMembers)
 		if err != nil {
 			return err
@@ -287,7 +283,7 @@ func (o Operator) ListMembers(ctx context.Context, companyID uuid.UUID) ([]Membe
 		}
 		members = make([]Member, len(records))
 		for i, record := range records {
-			members[i] = record.member(users[i])
+			members[i] = showMember(record, users[i])
 		}
 		return nil
 	})
@@ -296,3 +292,6 @@ func (o Operator) ListMembers(ctx context.Context, companyID uuid.UUID) ([]Membe
 	}
 	return members, nil
 }
+
+// maxUserEmail is the most characters of a user's email, as of a buyer's.
+const maxUserEmail = 320

@@ -14,11 +14,12 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// join makes a user a member.
-func (d *desk) join(t testing.TB, companyID uuid.UUID, email string, role ticketing.Role) ticketing.Member {
+// join makes a user a member of a company.
+func (d *env) join(t testing.TB, companyID uuid.UUID, email string, role ticketing.Role) ticketing.Member {
 	t.Helper()
 	member, err := d.staff.AddMember(t.Context(), companyID, ticketing.AddMemberParams{
 		Email: email, Name: "Ada Obi", Role: role,
@@ -27,18 +28,19 @@ func (d *desk) join(t testing.TB, companyID uuid.UUID, email string, role ticket
 	return member
 }
 
-// as is the operator's plane as a member sees it.
-func (d *desk) as(t testing.TB, companyID, userID uuid.UUID) ticketing.Operator {
+// as returns the operator plane with the permissions of a member.
+func (d *env) as(t testing.TB, companyID, userID uuid.UUID) ticketing.Operator {
 	t.Helper()
 	actor, err := d.Member(t.Context(), companyID, userID)
 	is.New(t).NoErr(err)
 	return d.As(actor)
 }
 
-// One user is behind an email on the whole platform, with a role of their own in each company.
+// TestAUserIsAMemberOfSeveralCompanies checks that an email belongs to one user on the whole platform, who has a
+// separate role in each company.
 func TestAUserIsAMemberOfSeveralCompanies(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		one, other := d.unverified(t), d.unverified(t)
 		first := d.join(t, one, " Ada@Adire.NG ", ticketing.RoleOwner)
@@ -49,7 +51,7 @@ func TestAUserIsAMemberOfSeveralCompanies(t *testing.T) {
 		})
 		is.NoErr(err)
 		is.Equal(second.UserID, first.UserID)
-		is.Equal(second.Name, "Somebody Else") // What another company calls them is nobody else's.
+		is.Equal(second.Name, "Somebody Else") // A name is only visible in the company that gave it.
 		members, err := d.staff.ListMembers(t.Context(), one)
 		is.NoErr(err)
 		is.Equal(members, []ticketing.Member{first})
@@ -64,11 +66,12 @@ func TestAUserIsAMemberOfSeveralCompanies(t *testing.T) {
 
 func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		owner := d.join(t, company, "ada@adire.ng", ticketing.RoleOwner)
-		is.Equal(d.join(t, company, "ADA@adire.ng", ticketing.RoleOwner), owner) // Again changes nothing.
+		// Adding a member again with the same role changes nothing.
+		is.Equal(d.join(t, company, "ADA@adire.ng", ticketing.RoleOwner), owner)
 		_, err := d.staff.AddMember(t.Context(), company, ticketing.AddMemberParams{
 			Email: "ada@adire.ng", Name: "Ada Obi", Role: ticketing.RoleViewer,
 		})
@@ -82,7 +85,7 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 		is.Equal(changed, viewer)
 		removed, err := d.staff.RemoveMember(t.Context(), company, viewer.UserID)
 		is.NoErr(err)
-		is.Equal(removed, viewer) // what the member was
+		is.Equal(removed, viewer) // the member as it was
 		members, err := d.staff.ListMembers(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(members, []ticketing.Member{owner})
@@ -96,7 +99,7 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 		_, err = d.Member(t.Context(), company, viewer.UserID)
 		is.Equal(code(err), ticketing.CodeNotFound)
 
-		// Somebody who left may come back, with the id that they had.
+		// A member that is added again has the same id as before.
 		back := d.join(t, company, "bisi@adire.ng", ticketing.RoleViewer)
 		is.Equal(back.UserID, viewer.UserID)
 		is.Equal(back.CreatedAt, viewer.CreatedAt)
@@ -105,16 +108,16 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A company that has an owner keeps one, also where two leave at once.
+// TestTheLastOwnerStays checks that a company that has an owner keeps one, even if two owners leave concurrently.
 func TestTheLastOwnerStays(t *testing.T) {
 	t.Parallel()
 	const want = "A company that has an owner keeps one. Make somebody else an owner first."
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.unverified(t), d.unverified(t)
 		ada := d.join(t, company, "ada@adire.ng", ticketing.RoleOwner).UserID
 		d.join(t, company, "chi@adire.ng", ticketing.RoleAdministrator)
-		d.join(t, other, "bisi@adire.ng", ticketing.RoleOwner) // of another company
+		d.join(t, other, "bisi@adire.ng", ticketing.RoleOwner) // an owner of another company
 		leave := func(user uuid.UUID) error { return second(d.staff.RemoveMember(t.Context(), company, user)) }
 		step := func(user uuid.UUID) error {
 			return second(d.staff.UpdateMember(t.Context(), company, user, ticketing.RoleAdministrator))
@@ -123,7 +126,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 			is.Equal(code(err), ticketing.CodeConflict)
 			is.Equal(said(err), want)
 		}
-		is.NoErr(second(d.staff.UpdateMember(t.Context(), company, ada, ticketing.RoleOwner))) // Nothing changes.
+		is.NoErr(second(d.staff.UpdateMember(t.Context(), company, ada, ticketing.RoleOwner))) // This changes nothing.
 
 		bisi := d.join(t, company, "bisi@adire.ng", ticketing.RoleOwner).UserID
 		errs := make([]error, 2)
@@ -131,7 +134,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 		wg.Go(func() { errs[0] = leave(ada) })
 		wg.Go(func() { errs[1] = step(bisi) })
 		wg.Wait()
-		is.True((errs[0] == nil) != (errs[1] == nil)) // exactly one
+		is.True((errs[0] == nil) != (errs[1] == nil)) // exactly one succeeds
 		is.Equal(said(errors.Join(errs...)), want)
 		members, err := d.staff.ListMembers(t.Context(), company)
 		is.NoErr(err)
@@ -140,15 +143,15 @@ func TestTheLastOwnerStays(t *testing.T) {
 	})
 }
 
-// A company has at most a thousand members.
+// TestACompanyHasAThousandMembers checks that a company has at most a thousand members.
 func TestACompanyHasAThousandMembers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	d := newDesk(t, memory.New())
+	d := newEnv(t, memory.New())
 	company := d.unverified(t)
-	d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+	d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 		for range 999 {
-			err := tx.PutMember(ctx, ticketing.MemberRecord{
+			err := tx.PutMember(ctx, driver.Member{
 				CompanyID: company, UserID: uuid.New(), Role: ticketing.RoleViewer, CreatedAt: opening, UpdatedAt: opening,
 			})
 			if err != nil {
@@ -166,10 +169,11 @@ func TestACompanyHasAThousandMembers(t *testing.T) {
 	is.NoErr(err)
 }
 
-// Many who add one new email at once, for several companies, make one user.
+// TestOneUserIsMadeOfOneEmail checks that concurrent calls that add one new email, for several companies, create one
+// user.
 func TestOneUserIsMadeOfOneEmail(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		companies := []uuid.UUID{d.unverified(t), d.unverified(t), d.unverified(t)}
 		ids, errs := make([]uuid.UUID, 6), make([]error, 6)
@@ -190,7 +194,7 @@ func TestOneUserIsMadeOfOneEmail(t *testing.T) {
 
 func TestAMemberIsWellFormed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)
 		good := ticketing.AddMemberParams{Email: "ada@adire.ng", Name: "Ada", Role: ticketing.RoleViewer}
 		for _, test := range []struct {
@@ -217,13 +221,14 @@ func TestAMemberIsWellFormed(t *testing.T) {
 	})
 }
 
-// A member may do exactly what the table of permissions says of their role, and nothing in another company.
+// TestAMemberMayDoWhatTheirRoleSays checks that a member may do exactly what the table of permissions grants to the
+// role, and nothing in another company.
 func TestAMemberMayDoWhatTheirRoleSays(t *testing.T) {
 	t.Parallel()
 	for _, role := range []ticketing.Role{ticketing.RoleOwner, ticketing.RoleAdministrator, ticketing.RoleViewer} {
 		t.Run(string(role), func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, memory.New())
+			d := newEnv(t, memory.New())
 			for _, right := range rights() {
 				t.Run(right.method, func(t *testing.T) {
 					may := slices.ContainsFunc(ticketing.PermissionRules(), func(rule ticketing.PermissionRule) bool {
@@ -249,10 +254,11 @@ func TestAMemberMayDoWhatTheirRoleSays(t *testing.T) {
 	}
 }
 
-// Whoever loses a role between being asked and writing writes nothing any more.
+// TestAMemberWritesByTheRoleOfNow checks that a member who loses a role after the operator was created can no longer
+// write.
 func TestAMemberWritesByTheRoleOfNow(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		d.join(t, company, "ada@adire.ng", ticketing.RoleOwner)
@@ -286,7 +292,7 @@ func TestAMemberWritesByTheRoleOfNow(t *testing.T) {
 
 func TestNobodyIsAMemberOfWhatIsNone(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		ada := d.join(t, company, "ada@adire.ng", ticketing.RoleOwner).UserID

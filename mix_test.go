@@ -23,13 +23,13 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// mix is a town of companies where everything is done to everything, and what is known of it: ids and keys that were
-// seen, of things that may be gone.
+// mix is a set of companies on which all operations are run, with the ids and keys that were seen. What they name may
+// no longer exist.
 type mix struct {
 	shop   *ticketingtest.Shop
-	store  *store.Store // nil: no host has transactions
+	store  *store.Store // nil: there are no transactions of a host
 	hosts  *bun.DB
-	sender *ticketing.Service // posts webhooks to a receiver that takes every other one
+	sender *ticketing.Service // posts webhooks to a receiver that accepts every second one
 
 	mu         sync.Mutex
 	companies  []uuid.UUID
@@ -49,129 +49,129 @@ type (
 	}
 )
 
-// hand is who does something: a service, by a dice.
-type hand struct {
+// actor runs operations on a service and makes its choices with a chooser.
+type actor struct {
 	*mix
 
 	svc    *ticketing.Service
 	staff  ticketing.Operator
-	dice   dice
-	within bool // a transaction of a host's
+	choose chooser
+	within bool // in a transaction of the host
 }
 
-// dice answers with a number from 0 to less than n.
-type dice func(n int, what string) int
+// chooser returns a number from 0 to n-1.
+type chooser func(n int, what string) int
 
-func (h hand) often(what string) bool { return h.dice(10, what) != 7 }
+func (h actor) often(what string) bool { return h.choose(10, what) != 7 }
 
-func pickFrom[T any](h hand, what string, from *[]T) (picked T, ok bool) {
+func pickFrom[T any](h actor, what string, from *[]T) (picked T, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(*from) == 0 {
 		return picked, false
 	}
-	return (*from)[len(*from)-1-h.dice(len(*from), what)], true
+	return (*from)[len(*from)-1-h.choose(len(*from), what)], true
 }
 
-func keepIn[T any](h hand, to *[]T, items ...T) {
+func keepIn[T any](h actor, to *[]T, items ...T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	*to = append(*to, items...)
 }
 
-// next is a number that nobody had before.
-func (h hand) next() int {
+// next returns a new number.
+func (h actor) next() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.number++
 	return h.number
 }
 
-// key is a new idempotency key, or one of a few.
-func (h hand) key() string {
-	if h.dice(6, "shared key") == 5 {
-		return fmt.Sprintf("shared-key-%d", h.dice(3, "key"))
+// key returns a new idempotency key, or one of a few shared ones.
+func (h actor) key() string {
+	if h.choose(6, "shared key") == 5 {
+		return fmt.Sprintf("shared-key-%d", h.choose(3, "key"))
 	}
 	return fmt.Sprintf("mix-key-%06d", h.next())
 }
 
-func (h hand) company() uuid.UUID {
+func (h actor) company() uuid.UUID {
 	id, _ := pickFrom(h, "company", &h.companies)
 	return id
 }
 
-func (h hand) caller(company uuid.UUID) ticketing.Caller {
+func (h actor) caller(company uuid.UUID) ticketing.Caller {
 	return ticketing.TrustedCaller(company, ticketing.AllGrants()...)
 }
 
-func (h hand) tier() string { return []string{"VIP", "REGULAR"}[h.dice(2, "tier")] }
+func (h actor) tier() string { return []string{"VIP", "REGULAR"}[h.choose(2, "tier")] }
 
-func (h hand) price() money.Amount {
-	return []money.Amount{500_00, 33_33, 0}[h.dice(3, "price")]
+func (h actor) price() money.Amount {
+	return []money.Amount{500_00, 33_33, 0}[h.choose(3, "price")]
 }
 
-func (h hand) wallet() ledger.Wallet {
-	return []ledger.Wallet{ledger.Float, ledger.Earnings}[h.dice(2, "wallet")]
+func (h actor) wallet() ledger.Wallet {
+	return []ledger.Wallet{ledger.Float, ledger.Earnings}[h.choose(2, "wallet")]
 }
 
-// operationOf is what a hand does.
-type operationOf func(h hand, ctx context.Context) error
+// operationOf is an operation of an actor.
+type operationOf func(h actor, ctx context.Context) error
 
-// mixedOperations are all that can be done, each by its name. An answer is a result, or a refusal of the contract.
+// mixedOperations returns all operations by name. An operation either succeeds or returns an error of the contract.
 func mixedOperations() map[string]operationOf {
 	return map[string]operationOf{
-		"create company":      hand.createCompany,
-		"company status":      hand.companyStatus,
-		"verification":        hand.verification,
-		"branding":            hand.branding,
-		"commission":          hand.commission,
-		"credit":              hand.credit,
-		"credit again":        hand.credit,
-		"wallet status":       hand.walletStatus,
-		"issue key":           hand.issueKey,
-		"rotate key":          hand.rotateKey,
-		"revoke key":          hand.revokeKey,
-		"authenticate":        hand.authenticate,
-		"category":            hand.category,
-		"create event":        hand.createEvent,
-		"update event":        hand.updateEvent,
-		"end or cancel event": hand.endEvent,
-		"end events":          hand.endEvents,
-		"create inventory":    hand.createInventory,
-		"more inventory":      hand.createInventory,
-		"update inventory":    hand.updateInventory,
-		"cancel inventory":    hand.cancelInventory,
-		"quote":               hand.quote,
-		"checkout":            hand.checkout,
-		"checkout more":       hand.checkout,
-		"checkout most":       hand.checkout,
-		"checkouts at once":   hand.checkouts,
-		"refund":              hand.refund,
-		"refund again":        hand.refund,
-		"cancel order":        hand.cancelOrder,
-		"bank account":        hand.bankAccount,
-		"settlement":          hand.settle,
-		"settlement decision": hand.decide,
-		"rename":              hand.rename,
-		"verification case":   hand.submit,
-		"member":              hand.member,
-		"remove member":       hand.removeMember,
-		"erase buyer":         hand.erase,
-		"validate":            hand.validate,
-		"validate again":      hand.validate,
-		"webhook":             hand.webhook,
-		"webhook again":       hand.webhook,
-		"webhook secret":      hand.webhookSecret,
-		"webhook status":      hand.webhookStatus,
-		"delete webhook":      hand.deleteWebhook,
-		"send webhooks":       hand.sendWebhooks,
-		"replay":              hand.replay,
-		"sample":              hand.sample,
-		"read":                hand.read,
+		"create company":      actor.createCompany,
+		"company status":      actor.companyStatus,
+		"verification":        actor.verification,
+		"branding":            actor.branding,
+		"commission":          actor.commission,
+		"credit":              actor.credit,
+		"credit again":        actor.credit,
+		"wallet status":       actor.walletStatus,
+		"issue key":           actor.issueKey,
+		"rotate key":          actor.rotateKey,
+		"revoke key":          actor.revokeKey,
+		"authenticate":        actor.authenticate,
+		"category":            actor.category,
+		"create event":        actor.createEvent,
+		"update event":        actor.updateEvent,
+		"end or cancel event": actor.endEvent,
+		"end events":          actor.endEvents,
+		"create inventory":    actor.createInventory,
+		"more inventory":      actor.createInventory,
+		"update inventory":    actor.updateInventory,
+		"cancel inventory":    actor.cancelInventory,
+		"quote":               actor.quote,
+		"checkout":            actor.checkout,
+		"checkout more":       actor.checkout,
+		"checkout most":       actor.checkout,
+		"checkouts at once":   actor.checkouts,
+		"refund":              actor.refund,
+		"refund again":        actor.refund,
+		"cancel order":        actor.cancelOrder,
+		"bank account":        actor.bankAccount,
+		"settlement":          actor.settle,
+		"settlement decision": actor.decide,
+		"rename":              actor.rename,
+		"verification case":   actor.submit,
+		"member":              actor.member,
+		"remove member":       actor.removeMember,
+		"erase buyer":         actor.erase,
+		"validate":            actor.validate,
+		"validate again":      actor.validate,
+		"webhook":             actor.webhook,
+		"webhook again":       actor.webhook,
+		"webhook secret":      actor.webhookSecret,
+		"webhook status":      actor.webhookStatus,
+		"delete webhook":      actor.deleteWebhook,
+		"send webhooks":       actor.sendWebhooks,
+		"replay":              actor.replay,
+		"sample":              actor.sample,
+		"read":                actor.read,
 	}
 }
 
-func (h hand) createCompany(ctx context.Context) error {
+func (h actor) createCompany(ctx context.Context) error {
 	h.mu.Lock()
 	enough := len(h.companies) >= 3
 	h.mu.Unlock()
@@ -185,8 +185,8 @@ func (h hand) createCompany(ctx context.Context) error {
 	return err
 }
 
-// companyStatus gives back more often than it takes away, as do those below.
-func (h hand) companyStatus(ctx context.Context) error {
+// companyStatus activates more often than it suspends, and so do similar operations below.
+func (h actor) companyStatus(ctx context.Context) error {
 	var err error
 	if h.often("activate") {
 		_, err = h.staff.ActivateCompany(ctx, h.company())
@@ -196,10 +196,10 @@ func (h hand) companyStatus(ctx context.Context) error {
 	return err
 }
 
-func (h hand) verification(ctx context.Context) error {
+func (h actor) verification(ctx context.Context) error {
 	id := h.company()
 	var err error
-	switch h.dice(9, "decision") {
+	switch h.choose(9, "decision") {
 	case 8:
 		_, err = h.staff.RejectVerification(ctx, id, "Papers are missing.")
 	case 7:
@@ -214,31 +214,31 @@ func (h hand) verification(ctx context.Context) error {
 	return err
 }
 
-func (h hand) branding(ctx context.Context) error {
+func (h actor) branding(ctx context.Context) error {
 	_, err := h.staff.UpdateBranding(ctx, h.company(), ticketing.UpdateBrandingParams{
-		BrandName: of(fmt.Sprintf("Brand %d", h.dice(3, "brand"))),
+		BrandName: of(fmt.Sprintf("Brand %d", h.choose(3, "brand"))),
 	})
 	return err
 }
 
-func (h hand) commission(ctx context.Context) error {
-	value := []string{"250", "0", "1", "333", "10000"}[h.dice(5, "basis points")]
+func (h actor) commission(ctx context.Context) error {
+	value := []string{"250", "0", "1", "333", "10000"}[h.choose(5, "basis points")]
 	rate, err := money.ParseRate(value, money.BasisPoints)
 	if err != nil {
 		return err
 	}
 	_, err = h.staff.ScheduleCommission(ctx, h.company(), rate,
-		h.shop.Clock.Now().Add(time.Duration(h.dice(3, "hours")-1)*time.Hour))
+		h.shop.Clock.Now().Add(time.Duration(h.choose(3, "hours")-1)*time.Hour))
 	return err
 }
 
-func (h hand) credit(ctx context.Context) error {
-	amount := []money.Amount{2000_00, 1, 500_00}[h.dice(3, "amount")]
+func (h actor) credit(ctx context.Context) error {
+	amount := []money.Amount{2000_00, 1, 500_00}[h.choose(3, "amount")]
 	_, err := h.staff.CreditFloat(ctx, h.company(), amount, h.key())
 	return err
 }
 
-func (h hand) walletStatus(ctx context.Context) error {
+func (h actor) walletStatus(ctx context.Context) error {
 	var err error
 	if h.often("activate") {
 		_, err = h.staff.ActivateWallet(ctx, h.company(), h.wallet())
@@ -248,7 +248,7 @@ func (h hand) walletStatus(ctx context.Context) error {
 	return err
 }
 
-func (h hand) issueKey(ctx context.Context) error {
+func (h actor) issueKey(ctx context.Context) error {
 	key, err := h.staff.IssueAPIKey(ctx, h.company(), "storefront", ticketing.AllGrants())
 	if err == nil {
 		keepIn(h, &h.apiKeys, key)
@@ -256,7 +256,7 @@ func (h hand) issueKey(ctx context.Context) error {
 	return err
 }
 
-func (h hand) rotateKey(ctx context.Context) error {
+func (h actor) rotateKey(ctx context.Context) error {
 	predecessor, _ := pickFrom(h, "API key", &h.apiKeys)
 	key, err := h.staff.RotateAPIKey(ctx, predecessor.ID)
 	if err == nil {
@@ -265,13 +265,13 @@ func (h hand) rotateKey(ctx context.Context) error {
 	return err
 }
 
-func (h hand) revokeKey(ctx context.Context) error {
+func (h actor) revokeKey(ctx context.Context) error {
 	key, _ := pickFrom(h, "API key", &h.apiKeys)
 	_, err := h.staff.RevokeAPIKey(ctx, key.ID)
 	return err
 }
 
-func (h hand) authenticate(ctx context.Context) error {
+func (h actor) authenticate(ctx context.Context) error {
 	key, _ := pickFrom(h, "API key", &h.apiKeys)
 	caller, err := h.svc.Authenticate(ctx, key.Key)
 	if err == nil {
@@ -280,18 +280,18 @@ func (h hand) authenticate(ctx context.Context) error {
 	return err
 }
 
-func (h hand) category(ctx context.Context) error {
-	made, err := h.staff.CreateCategory(ctx, "Music", fmt.Sprintf("slug-%d", h.dice(3, "slug")))
+func (h actor) category(ctx context.Context) error {
+	made, err := h.staff.CreateCategory(ctx, "Music", fmt.Sprintf("slug-%d", h.choose(3, "slug")))
 	if err == nil {
 		_, err = h.staff.DeactivateCategory(ctx, made.ID)
 	}
 	return err
 }
 
-func (h hand) createEvent(ctx context.Context) error {
+func (h actor) createEvent(ctx context.Context) error {
 	company := h.company()
 	params := ticketingtest.EventParams()
-	params.Date = h.shop.Clock.Now().AddDate(0, 0, h.dice(3, "days")).Format(time.DateOnly)
+	params.Date = h.shop.Clock.Now().AddDate(0, 0, h.choose(3, "days")).Format(time.DateOnly)
 	if !h.often("published") {
 		params.Status = ticketing.EventDraft
 	}
@@ -302,7 +302,7 @@ func (h hand) createEvent(ctx context.Context) error {
 	return err
 }
 
-func (h hand) updateEvent(ctx context.Context) error {
+func (h actor) updateEvent(ctx context.Context) error {
 	e, _ := pickFrom(h, "event", &h.events)
 	status := ticketing.EventPublished
 	if !h.often("publish") {
@@ -312,10 +312,10 @@ func (h hand) updateEvent(ctx context.Context) error {
 	return err
 }
 
-func (h hand) endEvent(ctx context.Context) error {
+func (h actor) endEvent(ctx context.Context) error {
 	e, _ := pickFrom(h, "event", &h.events)
 	var err error
-	switch h.dice(10, "end") {
+	switch h.choose(10, "end") {
 	case 8:
 		_, err = h.svc.CancelEvent(ctx, h.caller(e.company), e.id)
 	case 9:
@@ -324,24 +324,24 @@ func (h hand) endEvent(ctx context.Context) error {
 	return err
 }
 
-// endEvents moves the clock, too.
-func (h hand) endEvents(ctx context.Context) error {
-	h.shop.Clock.Advance([]time.Duration{time.Minute, time.Millisecond, -time.Second, 7 * time.Hour}[h.dice(4, "step")])
+// endEvents also moves the clock.
+func (h actor) endEvents(ctx context.Context) error {
+	h.shop.Clock.Advance([]time.Duration{time.Minute, time.Millisecond, -time.Second, 7 * time.Hour}[h.choose(4, "step")])
 	_, err := h.svc.EndEvents(ctx)
 	return err
 }
 
-func (h hand) createInventory(ctx context.Context) error {
+func (h actor) createInventory(ctx context.Context) error {
 	e, _ := pickFrom(h, "event", &h.events)
 	_, err := h.svc.CreateInventory(ctx, h.caller(e.company), e.id, h.key(),
-		ticketingtest.InventoryParams(h.tier(), h.price(), 1+h.dice(6, "quantity")))
+		ticketingtest.InventoryParams(h.tier(), h.price(), 1+h.choose(6, "quantity")))
 	return err
 }
 
-func (h hand) updateInventory(ctx context.Context) error {
+func (h actor) updateInventory(ctx context.Context) error {
 	e, _ := pickFrom(h, "event", &h.events)
 	var params ticketing.UpdateInventoryParams
-	if h.dice(2, "change") == 0 {
+	if h.choose(2, "change") == 0 {
 		price := h.price()
 		params.UnitPrice, params.Currency, params.IsFree = &price, of("NGN"), of(price == 0)
 	} else {
@@ -354,7 +354,7 @@ func (h hand) updateInventory(ctx context.Context) error {
 	return err
 }
 
-func (h hand) cancelInventory(ctx context.Context) error {
+func (h actor) cancelInventory(ctx context.Context) error {
 	if h.often("leave it") {
 		return nil
 	}
@@ -363,17 +363,17 @@ func (h hand) cancelInventory(ctx context.Context) error {
 	return err
 }
 
-func (h hand) quote(ctx context.Context) error {
+func (h actor) quote(ctx context.Context) error {
 	e, _ := pickFrom(h, "event", &h.events)
 	_, err := h.svc.Quote(ctx, h.caller(e.company), ticketing.QuoteParams{
-		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: h.tier(), Quantity: 1 + h.dice(4, "quantity")}},
+		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: h.tier(), Quantity: 1 + h.choose(4, "quantity")}},
 	})
 	return err
 }
 
-func (h hand) checkout(ctx context.Context) error {
+func (h actor) checkout(ctx context.Context) error {
 	e, _ := pickFrom(h, "event", &h.events)
-	caller, tier, quantity := h.caller(e.company), h.tier(), 1+h.dice(3, "quantity")
+	caller, tier, quantity := h.caller(e.company), h.tier(), 1+h.choose(3, "quantity")
 	asked, err := h.svc.Quote(ctx, caller, ticketing.QuoteParams{
 		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: tier, Quantity: quantity}},
 	})
@@ -392,8 +392,9 @@ func (h hand) checkout(ctx context.Context) error {
 	return nil
 }
 
-// checkouts are several of one tier at the same time, which share transactions where nobody's is bound.
-func (h hand) checkouts(ctx context.Context) error {
+// checkouts makes several concurrent checkouts of one tier. They share transactions unless the actor is in a
+// transaction of the host.
+func (h actor) checkouts(ctx context.Context) error {
 	if h.within {
 		return h.checkout(ctx)
 	}
@@ -425,15 +426,15 @@ func (h hand) checkouts(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (h hand) refund(ctx context.Context) error {
+func (h actor) refund(ctx context.Context) error {
 	order, _ := pickFrom(h, "order", &h.orders)
 	_, err := h.staff.RefundOrder(ctx, order, ticketing.RefundParams{
-		Reason: "It rains.", Restock: h.dice(2, "restock") == 0,
+		Reason: "It rains.", Restock: h.choose(2, "restock") == 0,
 	})
 	return err
 }
 
-func (h hand) cancelOrder(ctx context.Context) error {
+func (h actor) cancelOrder(ctx context.Context) error {
 	if h.often("leave it") {
 		return nil
 	}
@@ -442,25 +443,25 @@ func (h hand) cancelOrder(ctx context.Context) error {
 	return err
 }
 
-func (h hand) bankAccount(ctx context.Context) error {
+func (h actor) bankAccount(ctx context.Context) error {
 	_, err := h.staff.SetBankAccount(ctx, h.company(), ticketing.BankAccountParams{
 		Bank: "First Bank", AccountNumber: "0123456789", AccountName: "Lagos Live Ltd",
 	})
 	return err
 }
 
-func (h hand) settle(ctx context.Context) error {
+func (h actor) settle(ctx context.Context) error {
 	_, err := h.staff.RequestSettlement(ctx, h.company())
 	return err
 }
 
-func (h hand) decide(ctx context.Context) error {
+func (h actor) decide(ctx context.Context) error {
 	page, err := h.staff.ListSettlements(ctx, h.company(), ticketing.PageParams{Limit: 2})
 	if err != nil || len(page.Items) == 0 {
 		return err
 	}
-	of := page.Items[len(page.Items)-1-h.dice(len(page.Items), "settlement")].ID
-	if h.dice(2, "decision") == 0 {
+	of := page.Items[len(page.Items)-1-h.choose(len(page.Items), "settlement")].ID
+	if h.choose(2, "decision") == 0 {
 		_, err = h.staff.ApproveSettlement(ctx, of)
 	} else {
 		_, err = h.staff.RejectSettlement(ctx, of, "The bank knows no such account.")
@@ -468,42 +469,42 @@ func (h hand) decide(ctx context.Context) error {
 	return err
 }
 
-func (h hand) rename(ctx context.Context) error {
-	_, err := h.staff.RenameCompany(ctx, h.company(), fmt.Sprintf("Name %d", h.dice(3, "name")))
+func (h actor) rename(ctx context.Context) error {
+	_, err := h.staff.RenameCompany(ctx, h.company(), fmt.Sprintf("Name %d", h.choose(3, "name")))
 	return err
 }
 
-func (h hand) submit(ctx context.Context) error {
+func (h actor) submit(ctx context.Context) error {
 	id := h.company()
-	_, err := h.staff.UpdateVerification(ctx, id, caseOf(fmt.Sprintf("RC-%d", h.dice(3, "number"))))
-	if err == nil && h.dice(2, "submit") == 0 {
+	_, err := h.staff.UpdateVerification(ctx, id, caseOf(fmt.Sprintf("RC-%d", h.choose(3, "number"))))
+	if err == nil && h.choose(2, "submit") == 0 {
 		_, err = h.staff.SubmitVerification(ctx, id)
 	}
 	return err
 }
 
-func (h hand) member(ctx context.Context) error {
+func (h actor) member(ctx context.Context) error {
 	id, role := h.company(), []ticketing.Role{
 		ticketing.RoleViewer, ticketing.RoleAdministrator, ticketing.RoleOwner,
-	}[h.dice(3, "role")]
-	email := fmt.Sprintf("member-%d@example.com", h.dice(3, "member"))
+	}[h.choose(3, "role")]
+	email := fmt.Sprintf("member-%d@example.com", h.choose(3, "member"))
 	made, err := h.staff.AddMember(ctx, id, ticketing.AddMemberParams{Email: email, Name: "A member", Role: role})
-	if err == nil && h.dice(2, "other role") == 0 {
+	if err == nil && h.choose(2, "other role") == 0 {
 		_, err = h.staff.UpdateMember(ctx, id, made.UserID, ticketing.RoleAdministrator)
 	}
 	return err
 }
 
-func (h hand) removeMember(ctx context.Context) error {
+func (h actor) removeMember(ctx context.Context) error {
 	id := h.company()
 	members, err := h.staff.ListMembers(ctx, id)
 	if err == nil && len(members) > 0 {
-		_, err = h.staff.RemoveMember(ctx, id, members[h.dice(len(members), "member")].UserID)
+		_, err = h.staff.RemoveMember(ctx, id, members[h.choose(len(members), "member")].UserID)
 	}
 	return err
 }
 
-func (h hand) erase(ctx context.Context) error {
+func (h actor) erase(ctx context.Context) error {
 	if h.often("leave it") {
 		return nil
 	}
@@ -511,28 +512,28 @@ func (h hand) erase(ctx context.Context) error {
 	return err
 }
 
-func (h hand) validate(ctx context.Context) error {
+func (h actor) validate(ctx context.Context) error {
 	a, _ := pickFrom(h, "admission", &h.admissions)
 	_, err := h.svc.ValidateAdmission(ctx, h.caller(a.company), a.mixedEvent.id, a.id, h.key(),
 		ticketing.ValidateParams{})
 	return err
 }
 
-func (h hand) read(ctx context.Context) error {
+func (h actor) read(ctx context.Context) error {
 	company := h.company()
 	_, listed := h.svc.ListOrders(ctx, h.caller(company), ticketing.OrderFilter{})
 	_, wallets := h.staff.GetWallets(ctx, company)
 	_, keys := h.staff.ListAPIKeys(ctx, company)
 	order, _ := pickFrom(h, "order", &h.orders)
 	_, found := h.svc.GetOrder(ctx, h.caller(company), order)
-	if code(found) == ticketing.CodeNotFound { // It is of another company, or its transaction was taken back.
+	if code(found) == ticketing.CodeNotFound { // The order belongs to another company, or its transaction was rolled back.
 		found = nil
 	}
 	return errors.Join(listed, wallets, keys, found)
 }
 
-// inTheHostsTransaction does several things in one, and keeps them or not.
-func (h hand) inTheHostsTransaction(ctx context.Context, do operationOf) error {
+// inTheHostsTransaction runs several operations in one transaction of the host, and commits it or rolls it back.
+func (h actor) inTheHostsTransaction(ctx context.Context, do operationOf) error {
 	err := h.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		bound, err := h.store.Bind(ctx, tx)
 		if err != nil {
@@ -542,12 +543,12 @@ func (h hand) inTheHostsTransaction(ctx context.Context, do operationOf) error {
 		within.within = true
 		within.svc = h.svc.WithStore(bound)
 		within.staff = within.svc.As(ticketing.Staff("host"))
-		for range 1 + h.dice(4, "operations") {
+		for range 1 + h.choose(4, "operations") {
 			if err := do(within, ctx); err != nil {
 				return err
 			}
 		}
-		if h.dice(3, "taken back") == 2 {
+		if h.choose(3, "taken back") == 2 {
 			return errChanged
 		}
 		return nil
@@ -558,7 +559,7 @@ func (h hand) inTheHostsTransaction(ctx context.Context, do operationOf) error {
 	return err
 }
 
-// ofTheContract fails for an error that is no answer of the contract.
+// ofTheContract returns nil for an error of the contract, and any other error unchanged.
 func ofTheContract(err error) error {
 	if refused, ok := errors.AsType[*ticketing.Error](err); ok && refused.Code != ticketing.CodeInternal {
 		err = nil
@@ -566,7 +567,7 @@ func ofTheContract(err error) error {
 	return err
 }
 
-// newTown is where a mix begins: two companies that can sell, one of them with an event.
+// newTown creates a mix of two companies that can sell, one of them with an event.
 func newTown(t testing.TB, shop *ticketingtest.Shop) *mix {
 	t.Helper()
 	other := shop.Neighbour(t)
@@ -580,7 +581,7 @@ func newTown(t testing.TB, shop *ticketingtest.Shop) *mix {
 	return m
 }
 
-// mixPlaces are the stores of a mix, with a host's transactions where there are any.
+// mixPlaces returns the stores of a mix, with the host's pool if there is one.
 func mixPlaces() []testdb.Host {
 	return append([]testdb.Host{{Name: "memory"}}, testdb.Hosts()...)
 }
@@ -598,8 +599,8 @@ func openTown(t testing.TB, place testdb.Host, newID func() uuid.UUID) *mix {
 	return m
 }
 
-// Whatever is done in whatever order, also within transactions of a host's that are kept or not, every answer is one
-// of the contract and the books are in order at the end.
+// TestMixOfEverything runs random operations in random order, also in transactions of a host that are committed or
+// rolled back. Every response is one of the contract, and the books are in order at the end.
 func TestMixOfEverything(t *testing.T) {
 	t.Parallel()
 	for _, place := range mixPlaces() {
@@ -607,7 +608,7 @@ func TestMixOfEverything(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, someRuns(testdb.Store{Name: place.Name}, func(r *rapid.T) {
 				m := openTown(drawnTB{TB: t, r: r}, place, nil)
-				h := hand{mix: m, svc: m.shop.Service, staff: m.shop.Staff, dice: func(n int, what string) int {
+				h := actor{mix: m, svc: m.shop.Service, staff: m.shop.Staff, choose: func(n int, what string) int {
 					return rapid.IntRange(0, n-1).Draw(r, what)
 				}}
 				do := func(name string, operation operationOf) func(*rapid.T) {
@@ -624,13 +625,13 @@ func TestMixOfEverything(t *testing.T) {
 				if m.hosts != nil {
 					names := slices.Sorted(maps.Keys(mixedOperations()))
 					const within = "in the host's transaction"
-					actions[within] = do(within, func(h hand, ctx context.Context) error {
-						return h.inTheHostsTransaction(ctx, func(h hand, ctx context.Context) error {
-							return ofTheContract(mixedOperations()[names[h.dice(len(names), "operation")]](h, ctx))
+					actions[within] = do(within, func(h actor, ctx context.Context) error {
+						return h.inTheHostsTransaction(ctx, func(h actor, ctx context.Context) error {
+							return ofTheContract(mixedOperations()[names[h.choose(len(names), "operation")]](h, ctx))
 						})
 					})
 				}
-				for range 2 { // Once is some thirty actions.
+				for range 2 { // One call of Repeat runs about thirty actions.
 					r.Repeat(actions)
 				}
 				booksInOrder(r, m)
@@ -639,7 +640,7 @@ func TestMixOfEverything(t *testing.T) {
 	}
 }
 
-// booksInOrder fails where the books are wrong.
+// booksInOrder fails the test if the books are wrong.
 func booksInOrder(r interface {
 	Fatalf(format string, args ...any)
 }, m *mix,
@@ -656,7 +657,7 @@ func booksInOrder(r interface {
 	}
 }
 
-// The same of several at once, each of whom may be told that the database is busy.
+// TestMixOfRivals checks the same with concurrent actors. Each of them may get ErrBusy.
 func TestMixOfRivals(t *testing.T) {
 	t.Parallel()
 	for _, place := range mixPlaces() {
@@ -670,11 +671,11 @@ func TestMixOfRivals(t *testing.T) {
 			for n := range hands {
 				all.Go(func() {
 					source := rand.New(rand.NewPCG(seed, uint64(n)))
-					h := hand{mix: m, svc: m.shop.Service, staff: m.shop.Staff, dice: func(n int, _ string) int {
+					h := actor{mix: m, svc: m.shop.Service, staff: m.shop.Staff, choose: func(n int, _ string) int {
 						return source.IntN(n)
 					}}
 					for range steps {
-						name, err := rivalStep(t.Context(), h)
+						name, err := adminStep(t.Context(), h)
 						if err = ofTheContract(err); err != nil && !errors.Is(err, ticketing.ErrBusy) {
 							t.Errorf("%s: %v", name, err)
 							return
@@ -688,14 +689,14 @@ func TestMixOfRivals(t *testing.T) {
 	}
 }
 
-func rivalStep(ctx context.Context, h hand) (string, error) {
+func adminStep(ctx context.Context, h actor) (string, error) {
 	all := mixedOperations()
 	names := slices.Sorted(maps.Keys(all))
-	name := names[h.dice(len(names), "operation")]
-	if h.hosts == nil || h.dice(4, "host") != 0 {
+	name := names[h.choose(len(names), "operation")]
+	if h.hosts == nil || h.choose(4, "host") != 0 {
 		return name, all[name](h, ctx)
 	}
-	return "in the host's transaction: " + name, h.inTheHostsTransaction(ctx, func(h hand, ctx context.Context) error {
+	return "in the host's transaction: " + name, h.inTheHostsTransaction(ctx, func(h actor, ctx context.Context) error {
 		return ofTheContract(all[name](h, ctx))
 	})
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// everyOther is a receiver that takes every other webhook.
+// everyOther is a receiver that accepts every second webhook.
 type everyOther struct{ posts atomic.Int64 }
 
-func (e *everyOther) Post(context.Context, ticketing.WebhookPost) (int, error) {
+func (e *everyOther) Post(context.Context, ticketing.WebhookRequest) (int, error) {
 	return 200 + 300*int(e.posts.Add(1)%2), nil
 }
 
@@ -29,34 +30,34 @@ func mixedSender(t testing.TB, shop *ticketingtest.Shop) *ticketing.Service {
 	return svc
 }
 
-// endpoint is one of a company's webhook endpoints; nil where it has none.
-func (h hand) endpoint(ctx context.Context) (uuid.UUID, error) {
+// endpoint returns one of the webhook endpoints of a company, or uuid.Nil if it has none.
+func (h actor) endpoint(ctx context.Context) (uuid.UUID, error) {
 	endpoints, err := h.staff.ListWebhookEndpoints(ctx, h.company())
 	if err != nil || len(endpoints) == 0 {
 		return uuid.Nil, err
 	}
-	return endpoints[h.dice(len(endpoints), "endpoint")].ID, nil
+	return endpoints[h.choose(len(endpoints), "endpoint")].ID, nil
 }
 
-func (h hand) webhook(ctx context.Context) error {
-	if h.dice(2, "new") == 0 {
+func (h actor) webhook(ctx context.Context) error {
+	if h.choose(2, "new") == 0 {
 		_, err := h.staff.CreateWebhookEndpoint(ctx, h.company(), hookParams())
 		return err
 	}
 	id, err := h.endpoint(ctx)
 	if err == nil {
 		_, err = h.staff.UpdateWebhookEndpoint(ctx, id, ticketing.WebhookEndpointUpdate{
-			Events: ticketing.WebhookEventTypes()[h.dice(4, "type"):],
+			Events: ticketing.WebhookEventTypes()[h.choose(4, "type"):],
 		})
 	}
 	return err
 }
 
-func (h hand) webhookSecret(ctx context.Context) error {
+func (h actor) webhookSecret(ctx context.Context) error {
 	id, err := h.endpoint(ctx)
 	switch {
 	case err != nil:
-	case h.dice(2, "step") == 0:
+	case h.choose(2, "step") == 0:
 		_, err = h.staff.PrepareWebhookSecret(ctx, id)
 	default:
 		_, err = h.staff.ActivateWebhookSecret(ctx, id)
@@ -64,7 +65,7 @@ func (h hand) webhookSecret(ctx context.Context) error {
 	return err
 }
 
-func (h hand) webhookStatus(ctx context.Context) error {
+func (h actor) webhookStatus(ctx context.Context) error {
 	id, err := h.endpoint(ctx)
 	switch {
 	case err != nil:
@@ -76,7 +77,7 @@ func (h hand) webhookStatus(ctx context.Context) error {
 	return err
 }
 
-func (h hand) deleteWebhook(ctx context.Context) error {
+func (h actor) deleteWebhook(ctx context.Context) error {
 	id, err := h.endpoint(ctx)
 	if err == nil && !h.often("leave it") {
 		err = h.staff.DeleteWebhookEndpoint(ctx, id)
@@ -84,8 +85,9 @@ func (h hand) deleteWebhook(ctx context.Context) error {
 	return err
 }
 
-// sendWebhooks is a pass of a service of its own, since those of a mix send nothing. It is none within a transaction.
-func (h hand) sendWebhooks(ctx context.Context) error {
+// sendWebhooks runs one pass of a service with a sender of its own, since the services of a mix send nothing. In a
+// transaction it does nothing.
+func (h actor) sendWebhooks(ctx context.Context) error {
 	if h.within {
 		return nil
 	}
@@ -93,9 +95,9 @@ func (h hand) sendWebhooks(ctx context.Context) error {
 	return err
 }
 
-func (h hand) replay(ctx context.Context) error {
+func (h actor) replay(ctx context.Context) error {
 	company := h.company()
-	if h.dice(3, "window") == 0 {
+	if h.choose(3, "window") == 0 {
 		_, err := h.staff.ReplayDeliveries(ctx, company, ticketing.ReplayParams{
 			DeliveryFilter: ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed}, Rate: 10_000,
 		})
@@ -103,24 +105,24 @@ func (h hand) replay(ctx context.Context) error {
 	}
 	page, err := h.staff.ListDeliveries(ctx, company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
 	if err == nil && len(page.Items) > 0 {
-		_, err = h.staff.ReplayDelivery(ctx, page.Items[h.dice(len(page.Items), "delivery")].ID)
+		_, err = h.staff.ReplayDelivery(ctx, page.Items[h.choose(len(page.Items), "delivery")].ID)
 	}
 	return err
 }
 
-func (h hand) sample(ctx context.Context) error {
+func (h actor) sample(ctx context.Context) error {
 	company := h.company()
-	_, err := h.staff.TriggerWebhook(ctx, company, ticketing.WebhookEventTypes()[h.dice(4, "type")])
+	_, err := h.staff.TriggerWebhook(ctx, company, ticketing.WebhookEventTypes()[h.choose(4, "type")])
 	if err == nil {
-		_, _, err = h.staff.FollowWebhooks(ctx, company, ticketing.WebhookPlace{}, 0)
+		_, _, err = h.staff.TailWebhooks(ctx, company, ticketing.WebhookCursor{}, 0)
 	}
 	return err
 }
 
-// webhooksInOrder fails where an endpoint or a pending delivery cannot be signed for, where a company has too many
-// endpoints, and where something is pending that nobody asked to have delivered.
+// webhooksInOrder returns an error if an endpoint or a pending delivery has no signing secret, if a company has too
+// many endpoints, or if a delivery to an endpoint that is not enabled is pending.
 func webhooksInOrder(ctx context.Context, m *mix) error {
-	return m.shop.Store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return m.shop.Store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		for _, company := range m.companies {
 			endpoints, err := tx.ListWebhookEndpoints(ctx, company)
 			if err != nil {
@@ -129,19 +131,19 @@ func webhooksInOrder(ctx context.Context, m *mix) error {
 			if len(endpoints) > ticketing.MaxWebhookEndpoints {
 				return fmt.Errorf("there are %d endpoints", len(endpoints))
 			}
-			var needed []ticketing.WebhookSecretRef
+			var needed []driver.WebhookSecretRef
 			enabled := make(map[int64]bool)
 			for _, endpoint := range endpoints {
 				enabled[endpoint.Number] = endpoint.Status == ticketing.WebhookEnabled
 				for _, version := range []int64{endpoint.ActiveSecret, endpoint.PendingSecret} {
 					if version != 0 {
-						needed = append(needed, ticketing.WebhookSecretRef{
+						needed = append(needed, driver.WebhookSecretRef{
 							CompanyID: company, Endpoint: endpoint.Number, Version: version,
 						})
 					}
 				}
 			}
-			pending, err := tx.ListDeliveries(ctx, ticketing.DeliveryQuery{
+			pending, err := tx.ListDeliveries(ctx, driver.DeliveryQuery{
 				CompanyID: company, Status: ticketing.DeliveryPending, Limit: 10_000,
 			})
 			if err != nil {
@@ -151,7 +153,7 @@ func webhooksInOrder(ctx context.Context, m *mix) error {
 				if !enabled[delivery.Endpoint] {
 					return fmt.Errorf("delivery %s to endpoint %d is pending", delivery.ID, delivery.Endpoint)
 				}
-				needed = append(needed, ticketing.WebhookSecretRef{
+				needed = append(needed, driver.WebhookSecretRef{
 					CompanyID: company, Endpoint: delivery.Endpoint, Version: delivery.SecretVersion,
 				})
 			}

@@ -11,14 +11,14 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// modelBatch is what admissions that are alike share. Its price and state are those of its unsold ones.
+// modelBatch is what equal admissions share. Its price and state are those of its unsold ones.
 type modelBatch struct {
 	title string
 	price money.Amount
 	state string
 }
 
-// grow is the newest batch where it is alike, else a new one.
+// grow returns the newest batch if it is equal, and otherwise adds a new one.
 func (t *modelTier) grow(like modelBatch) *modelBatch {
 	if n := len(t.batches); n > 0 && *t.batches[n-1] == like {
 		return t.batches[n-1]
@@ -35,8 +35,8 @@ func (b *modelBatch) unsold(t *modelTier) bool {
 	return slices.ContainsFunc(t.admissions, func(a *modelAdmission) bool { return a.batch == b && a.state != "sold" })
 }
 
-// putBack makes unsold admissions of those that an order had, as section 3.1 and what the tier shows would have them:
-// cancelled where their batch was, or the tier was and has had no new admissions since.
+// putBack makes the admissions of an order unsold again, by Section 3.1 and the status that the tier shows. They are
+// cancelled if their batch was cancelled, or if their tier was and has had no new admissions since.
 func (m *model) putBack(order *modelOrder) {
 	type change struct {
 		batch *modelBatch

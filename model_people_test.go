@@ -13,8 +13,8 @@ func drawBuyer(r *rapid.T) string {
 	return rapid.SampledFrom([]string{"ada@example.com", "bob@example.com"}).Draw(r, "buyer")
 }
 
-// eraseBuyer takes a buyer out of the orders that there are, and out of what their keys answer with, and changes nothing
-// else. A later checkout brings the buyer back.
+// eraseBuyer replaces a buyer in the existing orders and in the results of their keys, and changes nothing else. A
+// later checkout creates the buyer again.
 func (m *model) eraseBuyer(r *rapid.T) {
 	email := drawBuyer(r)
 	erased := 0
@@ -25,7 +25,7 @@ func (m *model) eraseBuyer(r *rapid.T) {
 		erased++
 		order.Buyer = ticketing.Buyer{Email: fmt.Sprintf("erased-%s@erased.invalid", order.ID)}
 		answered := order.Order
-		answered.Status = ticketing.OrderConfirmed // as it was first answered
+		answered.Status = ticketing.OrderConfirmed // the status of the first response
 		m.answerAgain(fmt.Sprintf(`{"id":"%s","object":"order"`, order.ID), show(m.t, answered))
 	}
 	erasure, err := m.shop.Staff.EraseBuyer(m.ctx(), m.shop.Company.ID, email)
@@ -33,7 +33,7 @@ func (m *model) eraseBuyer(r *rapid.T) {
 	same(r, "erased orders", erasure, ticketing.BuyerErasure{Erased: erased > 0, Orders: erased})
 }
 
-// answerAgain is what requests are answered with from now on whose answers begin so.
+// answerAgain replaces the expected results of all requests whose result begins with the given text.
 func (m *model) answerAgain(beginning, text string) {
 	for scope, answer := range m.keys {
 		if strings.HasPrefix(answer.text, beginning) {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/internal/testdb"
@@ -21,8 +22,9 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Whatever is done in whatever order, the service answers as a plain model of the rules does: each admission a value
-// of its own, no batches, no ledger, no transactions. The books are verified after every run.
+// TestServiceAgreesWithTheModel checks that random operations in random order have the same results as a plain model of
+// the rules. In the model each admission is a value of its own, and there are no batches, no ledger and no
+// transactions. The books are verified after every run.
 func TestServiceAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "operations that come one after the other")
@@ -34,12 +36,13 @@ func TestServiceAgreesWithTheModel(t *testing.T) {
 	}
 }
 
-// someRuns bounds the runs on a store that writes to a disk, where each takes half a second; in memory there are as many as
-// are asked for, and where tests search everywhere as many as there is time for. A failure is made smaller on any store.
+// someRuns limits the runs on a store that writes to a disk, where each takes half a second. In memory rapid makes as
+// many runs as it is configured for. If tests search everywhere, only the time limits them. A failure is shrunk on any
+// store.
 func someRuns(store testdb.Store, property func(*rapid.T)) func(*rapid.T) {
 	left, failed := 3, false
 	if store.Name == "partitioned" {
-		left = 1 // Its statements are those of PostgreSQL, of which each asks eight tables.
+		left = 1 // Its statements are those of PostgreSQL, but each reads eight tables.
 	}
 	return func(r *rapid.T) {
 		switch {
@@ -59,20 +62,21 @@ func someRuns(store testdb.Store, property func(*rapid.T)) func(*rapid.T) {
 	}
 }
 
-// rereading runs what reads twice, as a store may after a passing failure.
-type rereading struct{ ticketing.Store }
+// rereading runs every read twice, as a store may after a transient failure.
+type rereading struct{ driver.Store }
 
-func (s rereading) View(ctx context.Context, fn func(context.Context, ticketing.ReadTx) error) error {
+func (s rereading) View(ctx context.Context, fn func(context.Context, driver.ReadTx) error) error {
 	_ = s.Store.View(ctx, fn)
 	return s.Store.View(ctx, fn)
 }
 
-func (s rereading) Snapshot(ctx context.Context, fn func(context.Context, ticketing.ReadTx) error) error {
+func (s rereading) Snapshot(ctx context.Context, fn func(context.Context, driver.ReadTx) error) error {
 	_ = s.Store.Snapshot(ctx, fn)
 	return s.Store.Snapshot(ctx, fn)
 }
 
-// The same where a store runs every transaction twice and keeps the second run: every outcome is assigned afresh.
+// TestServiceAgreesWithTheModelWhenTransactionsRunAgain checks the same on a store that runs every transaction twice
+// and keeps the second run. So the service has to assign every outcome again in each run.
 func TestServiceAgreesWithTheModelWhenTransactionsRunAgain(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "operations that come one after the other")
@@ -80,7 +84,7 @@ func TestServiceAgreesWithTheModelWhenTransactionsRunAgain(t *testing.T) {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, someRuns(store, func(r *rapid.T) {
-				agree(t, r, func(t testing.TB) ticketing.Store {
+				agree(t, r, func(t testing.TB) driver.Store {
 					t.Helper()
 					return rereading{storetest.Rerun(store.Open(t))}
 				})
@@ -89,7 +93,7 @@ func TestServiceAgreesWithTheModelWhenTransactionsRunAgain(t *testing.T) {
 	}
 }
 
-func agree(t *testing.T, r *rapid.T, open func(testing.TB) ticketing.Store) {
+func agree(t *testing.T, r *rapid.T, open func(testing.TB) driver.Store) {
 	drawn := drawnTB{TB: t, r: r}
 	m := newModel(drawn, r, open(drawn))
 	actions := map[string]func(*rapid.T){
@@ -123,7 +127,7 @@ func agree(t *testing.T, r *rapid.T, open func(testing.TB) ticketing.Store) {
 	m.agree(r, actions)
 }
 
-// drawnTB is a test whose failure is that of one run, so that it can be made smaller.
+// drawnTB is a test whose failure is that of one run, so that rapid can shrink it.
 type drawnTB struct {
 	testing.TB
 
@@ -139,7 +143,7 @@ func (d drawnTB) FailNow()                          { d.r.FailNow() }
 func (d drawnTB) Failed() bool                      { return d.r.Failed() }
 func (d drawnTB) Cleanup(f func())                  { d.r.Cleanup(f) }
 
-// model is what the rules of the contract make of what was done.
+// model is the expected state by the rules of the contract.
 type model struct {
 	t    drawnTB
 	shop *ticketingtest.Shop
@@ -147,7 +151,7 @@ type model struct {
 	now       time.Time
 	verified  bool
 	suspended bool
-	rates     []modelRate // in the order they were created
+	rates     []modelRate // in order of creation
 	float     modelWallet
 	earnings  modelWallet
 	facts     int
@@ -181,7 +185,7 @@ type modelEvent struct {
 type modelTier struct {
 	admissions []*modelAdmission // in order of creation
 	batches    []*modelBatch
-	cancelled  bool // since the last were added
+	cancelled  bool // since the last admissions were added
 }
 
 type modelAdmission struct {
@@ -209,11 +213,11 @@ type modelAnswer struct{ input, text string }
 type modelRequest struct {
 	ask      func() (any, error)
 	text     string
-	verified bool // it asks for a verified company
+	verified bool // it requires a verified company
 }
 
-// newModel is a shop with something on sale, mostly with a rate, and what is known of it.
-func newModel(t drawnTB, r *rapid.T, store ticketing.Store) *model {
+// newModel creates a shop with something on sale, usually with a rate, and its model.
+func newModel(t drawnTB, r *rapid.T, store driver.Store) *model {
 	const float = 3000_00
 	config := &ticketingtest.Config{Store: store, Float: float, NoRate: rarely(r, "no rate")}
 	m := &model{t: t, shop: ticketingtest.New(t, config), verified: true, keys: map[string]modelAnswer{}}
@@ -229,9 +233,9 @@ func newModel(t drawnTB, r *rapid.T, store ticketing.Store) *model {
 	return m
 }
 
-// agree does what it draws, and verifies the books.
+// agree runs random actions, and then verifies the books.
 func (m *model) agree(r *rapid.T, actions map[string]func(*rapid.T)) {
-	for range 3 { // Once is some thirty actions.
+	for range 3 { // One call of Repeat runs about thirty actions.
 		r.Repeat(actions)
 	}
 	report, err := m.shop.Staff.VerifyLedger(m.ctx(), uuid.Nil)
@@ -242,7 +246,7 @@ func (m *model) agree(r *rapid.T, actions map[string]func(*rapid.T)) {
 
 func (m *model) ctx() context.Context { return m.t.Context() }
 
-// expect fails where the service did not answer as it should.
+// expect fails the run if the code of an error is not the expected one. It reports whether success was expected.
 func expect(r *rapid.T, what string, err error, want ticketing.Code) bool {
 	if got := code(err); got != want {
 		r.Fatalf("%s: %q, not %q (%v)", what, got, want, err)
@@ -258,7 +262,7 @@ func same(r *rapid.T, what string, got, want any) {
 
 func modelTiers() []string { return []string{"VIP", "REGULAR"} }
 
-// rarely is so about once in ten times. Small numbers are drawn most, so it is none of them.
+// rarely reports true about once in ten times. The value is not a small number, since rapid draws those most often.
 func rarely(r *rapid.T, what string) bool { return rapid.IntRange(0, 9).Draw(r, what) == 7 }
 
 func drawTier(r *rapid.T) string { return rapid.SampledFrom(modelTiers()).Draw(r, "tier") }
@@ -267,7 +271,7 @@ func drawPrice(r *rapid.T) money.Amount {
 	return rapid.SampledFrom([]money.Amount{0, 33_33, 500_00}).Draw(r, "price")
 }
 
-// drawKey is a new key, or now and then one of a few, so that it was used for something else.
+// drawKey returns a new key, or sometimes one of a few shared keys, which may have been used already.
 func (m *model) drawKey(r *rapid.T) string {
 	if !rarely(r, "shared key") {
 		return m.shop.Key()
@@ -275,7 +279,8 @@ func (m *model) drawKey(r *rapid.T) string {
 	return fmt.Sprintf("shared-key-%d", rapid.IntRange(0, 1).Draw(r, "key"))
 }
 
-// replay asks an earlier request again: whatever happened since, it answers as it did, if anyone may still ask.
+// replay repeats an earlier request. It returns the same result, whatever has happened since, if the company still has
+// the authority.
 func (m *model) replay(r *rapid.T) {
 	if len(m.again) == 0 {
 		r.Skip("nothing was asked")
@@ -291,7 +296,7 @@ func (m *model) replay(r *rapid.T) {
 	}
 }
 
-// keep remembers what a key answers with.
+// keep records the result of a key.
 func (m *model) keep(scope, input, text string, verified bool, ask func() (any, error)) {
 	m.keys[scope] = modelAnswer{input, text}
 	m.again = append(m.again, modelRequest{ask, text, verified})
@@ -301,7 +306,7 @@ func (m *model) drawEvent(r *rapid.T) *modelEvent {
 	return rapid.SampledFrom(m.events).Draw(r, "event")
 }
 
-// denied is what every write of a suspended company is told.
+// denied returns the code that every write of a suspended company fails with.
 func (m *model) denied() ticketing.Code {
 	if m.suspended {
 		return ticketing.CodePermissionDenied
@@ -328,7 +333,7 @@ func (m *model) makeEvent(r *rapid.T, status ticketing.EventStatus, days int) {
 	}
 	made := &modelEvent{
 		id: event.ID, status: params.Status, tiers: map[string]*modelTier{},
-		end: day.AddDate(0, 0, 1).Add(time.Hour), // 02:00 of the next day in Lagos.
+		end: day.AddDate(0, 0, 1).Add(time.Hour), // 02:00 of the next day in Lagos
 	}
 	for _, tier := range modelTiers() {
 		made.tiers[tier] = new(modelTier)
@@ -337,7 +342,7 @@ func (m *model) makeEvent(r *rapid.T, status ticketing.EventStatus, days int) {
 	m.events = append(m.events, made)
 }
 
-// schedule follows a publication: an end in the past ends nothing.
+// schedule sets the time at which the event ends. An end in the past at the time of publication ends nothing.
 func (e *modelEvent) schedule(now time.Time) {
 	e.endsOn = time.Time{}
 	if e.status == ticketing.EventPublished && e.end.After(now) {
@@ -483,7 +488,7 @@ func (t *modelTier) show(name string) ticketing.InventoryTier {
 	return shown
 }
 
-// changeable is what a PATCH or DELETE of a tier is refused with.
+// changeable returns the code that a PATCH or DELETE of a tier fails with, if any.
 func (m *model) changeable(event *modelEvent, tier *modelTier) ticketing.Code {
 	switch {
 	case m.suspended:
@@ -541,7 +546,7 @@ func (m *model) cancelInventory(r *rapid.T) {
 	same(r, "cancelled inventory", show(m.t, got), show(m.t, tier.show(name)))
 }
 
-// at is what a tier has on sale at a price, oldest first.
+// at returns what a tier has on sale at a price, oldest first.
 func (t *modelTier) at(price money.Amount) []*modelAdmission {
 	return slices.DeleteFunc(t.unsold(), func(a *modelAdmission) bool { return a.state != "on sale" || a.price != price })
 }
@@ -594,7 +599,7 @@ func (m *model) checkout(r *rapid.T) {
 		line := ticketing.CheckoutLine{
 			Tier: tier, Quantity: rapid.IntRange(1, 3).Draw(r, "quantity"), ExpectedUnitPrice: drawPrice(r), Currency: "NGN",
 		}
-		// Mostly a price that there is.
+		// Usually this is an existing price.
 		if unsold := event.tiers[tier].unsold(); len(unsold) > 0 && !rarely(r, "any price") {
 			line.ExpectedUnitPrice = unsold[0].price
 		}
@@ -648,7 +653,7 @@ func (m *model) checkout(r *rapid.T) {
 	m.sell(r, order, picked, gross, rate, at)
 }
 
-// saleTime is the clock's, or that of the last movement where the clock lags behind.
+// saleTime returns the time of the clock, or that of the last movement if the clock is before it.
 func (m *model) saleTime() time.Time {
 	at := m.now
 	for _, last := range []time.Time{m.float.lastAt, m.earnings.lastAt} {
@@ -659,7 +664,7 @@ func (m *model) saleTime() time.Time {
 	return at
 }
 
-// rate is the effective one: the latest, of one moment the later created.
+// rate returns the effective rate: the latest, and of two from the same time the later created.
 func (m *model) rate(at time.Time) (basisPoints int64, ok bool) {
 	var from time.Time
 	for _, rate := range m.rates {
@@ -674,7 +679,7 @@ func (m *model) sell(
 	r *rapid.T, order ticketing.Order, picked []*modelAdmission, gross money.Amount, basisPoints int64, at time.Time,
 ) {
 	commission := money.Amount((int64(gross)*basisPoints + 5000) / 10_000)
-	want := order // Ids and snapshots are the service's own.
+	want := order // Ids and snapshots are those of the service.
 	want.Gross, want.FloatDebited, want.Commission.Amount = gross, gross, commission
 	want.Balances = ticketing.OrderBalances{
 		FloatBefore: m.float.balance, FloatAfter: m.float.balance - gross,
@@ -774,7 +779,7 @@ func (m *model) schedule(r *rapid.T) {
 	m.rates = append(m.rates, modelRate{from, points})
 }
 
-// authority takes away what the company may do, and gives it back more often.
+// authority takes authority from the company, and returns it more often.
 func (m *model) authority(r *rapid.T) {
 	staff, id := m.shop.Staff, m.shop.Company.ID
 	var err error
@@ -809,7 +814,7 @@ func (m *model) wallet(r *rapid.T) {
 	expect(r, "wallet", err, "")
 }
 
-// step moves the clock, back at times, and ends what is due then.
+// step moves the clock, sometimes back, and ends the events that are then due.
 func (m *model) step(r *rapid.T) {
 	m.now = m.now.Add(rapid.SampledFrom([]time.Duration{
 		-time.Hour, -time.Millisecond, time.Millisecond, time.Minute, 5 * time.Hour, 16 * time.Hour,
@@ -827,7 +832,7 @@ func (m *model) step(r *rapid.T) {
 	same(r, "ended events", got, want)
 }
 
-// compare looks at all that can be read.
+// compare compares everything that can be read with the model.
 func (m *model) compare(r *rapid.T) {
 	for _, event := range m.events {
 		found, err := m.shop.GetEvent(m.ctx(), m.shop.Caller, event.id)
@@ -861,8 +866,8 @@ func (m *model) compare(r *rapid.T) {
 		want = append(want, show(m.t, order.Order))
 	}
 	same(r, "orders", got, want)
-	err = m.shop.Store.View(m.ctx(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		facts, err := tx.ListFacts(ctx, m.shop.Company.ID, ticketing.Position{}, 1000)
+	err = m.shop.Store.View(m.ctx(), func(ctx context.Context, tx driver.ReadTx) error {
+		facts, err := tx.ListFacts(ctx, m.shop.Company.ID, driver.Position{}, 1000)
 		told := 0
 		for _, fact := range facts {
 			told += len(fact.Facts())

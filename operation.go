@@ -11,54 +11,66 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// operation is one idempotent operation: what it asks of a caller, and the rules of its subject. Its methods work on
-// a slice of calls, of which a single call is the slice of one, and decide each call against the state that the
-// ones before it leave.
+// operation is one idempotent operation: what it requires of a caller, and the rules of its subject (section 4.11).
+//
+// Its methods work on a slice of calls; a single call is a slice of one. They decide each call against the state that
+// the calls before it in the slice leave, so a group of calls has the same results as the same calls one by one.
 type operation[P, R any] struct {
-	name     string // part of the key's scope, kept for ever
+	name     string // part of the scope of the idempotency key: it can never be renamed
 	grant    Grant
-	verified bool // the company must be verified, too
-	closed   bool // the calls of a company take turns
-	// apply decides the calls and writes what the accepted ones do. It sets each call's err, or its result and record.
-	apply func(ctx context.Context, tx Tx, at time.Time, calls []*call[P, R]) error
-	// replay gives calls the result that their earlier record stands for.
-	replay func(ctx context.Context, tx ReadTx, calls []*call[P, R]) error
-	// lanes group the calls; nil: each runs alone. weight is what a call adds to its group.
+	verified bool // the company must also be verified (section 4.7, rule 1)
+	closed   bool // the calls of a company exclude each other: they hold its gate exclusively
+	// apply decides the calls and writes what the accepted ones change. It sets the err of each refused call, and the
+	// result and the record of each accepted one. An error that it returns fails the whole transaction.
+	apply func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R]) error
+	// replay sets the results of calls whose key is spent, from the records that their first calls left.
+	replay func(ctx context.Context, tx driver.ReadTx, calls []*call[P, R]) error
+	// lanes group the calls; nil: each call has a transaction of its own. weight is what a call adds to the weight of
+	// its group, which is limited like the number of its calls.
 	lanes  *lanes[*call[P, R]]
 	weight func(P) int
 }
 
 // call is one request on its way through the pipeline.
 type call[P, R any] struct {
-	caller Caller
-	ref    ResultRef
-	digest string
-	params P // normalised
-	seat   *seat
+	caller   Caller
+	ref      driver.IdempotencyKey
+	digest   string        // of params, see inputDigest
+	params   P             // normalised, as they are compared and applied
+	inFlight *inFlightCall // the claim of its key in this process; nil in a transaction of the host's
 
-	// The outcome, assigned afresh whenever the transaction runs.
-	company CompanyRecord
-	earlier ResultRecord
-	record  ResultRecord // what the key will answer with: Outcome, Subject and Body
+	// The outcome. The transaction may run more than once, so every run of it assigns all of these again.
+	company driver.Company
+	earlier driver.IdempotencyResult // of the first call with this key; zero: the key is unspent
+	record  driver.IdempotencyResult // what a replay of the key will return: Outcome, Subject and Body
 	result  R
 	err     error
 }
 
 var (
+	// errStillProcessing refuses the second of two equal calls while the first runs. The message is the contract's
+	// (section 4.11, rule 4). The client retries the identical request later.
 	errStillProcessing = &Error{Code: CodeConflict, Message: "Idempotent request is still processing"}
-	errKeyReused       = &Error{
+	// errKeyReused refuses a spent key whose input has another digest.
+	errKeyReused = &Error{
 		Code: CodeConflict, Message: "The idempotency key was used with different input.",
 	}
 
-	// errNothingToKeep takes back a transaction in which no call was accepted.
+	// errNothingToKeep rolls back a transaction in which no call was accepted. It never reaches a caller: each call
+	// already has its own refusal or its replay.
 	errNothingToKeep = errors.New("ticketing: no call was accepted")
 )
 
-// do checks the form of one request and runs it, alone or in a group. normalise gives the params as they are compared
-// and applied.
-func do[P, R any](
+// runKeyed checks the form of one request and runs it, alone or in a group. normalise returns the params as they are
+// compared and applied.
+//
+// The order of the checks is part of the contract: grant, then idempotency key, then input. All three come before any
+// transaction, so a malformed request costs no connection.
+func runKeyed[P, R any](
 	ctx context.Context, s *Service, op *operation[P, R], caller Caller, key string, params P,
 	normalise func(*violations, P) P,
 ) (R, error) {
@@ -80,7 +92,7 @@ func do[P, R any](
 	}
 	c := &call[P, R]{
 		caller: caller, params: params, digest: sum,
-		ref: ResultRef{CompanyID: caller.companyID, Operation: op.name, Key: key},
+		ref: driver.IdempotencyKey{CompanyID: caller.companyID, Operation: op.name, Key: key},
 	}
 	ctx, end := s.observe(ctx, op.name)
 	if err := op.join(ctx, s, c); err != nil {
@@ -91,9 +103,11 @@ func do[P, R any](
 	return c.result, c.err
 }
 
-// inputDigest is "v1:" and the SHA-256, in unpadded base64url, of the JSON of the normalised params, the ids of the
-// path among them: what tells whether a key is used for the same input again. Results outlive releases: a field may
-// be added with omitzero, and a field that is renamed keeps its name in a tag. Golden vectors hold it.
+// inputDigest returns "v1:" and the SHA-256, in unpadded base64url, of the JSON of the normalised params. The params
+// include the ids of the path. Two calls with one key have the same input if and only if their digests are equal.
+//
+// Results outlive releases, so the JSON of given params must never change: a new field has omitzero, and a renamed
+// field keeps its old name in a tag. Golden vectors in the tests hold it.
 func inputDigest(params any) (string, error) {
 	text, err := json.Marshal(params)
 	if err != nil {
@@ -103,17 +117,22 @@ func inputDigest(params any) (string, error) {
 	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
-// grouped gives the operation lanes, in which a call weighs what weight says.
+// grouped gives the operation its lanes, unless [Grouping.Off] is set, and registers them for [Service.Drain]. A group
+// has at most the given total weight.
+//
+// Each run marks its calls as running in Service.inFlight. After a run that may be repeated the keys stay
+// claimed, so that no equal call enters between two runs.
 func (o *operation[P, R]) grouped(s *Service, g Grouping, most int, weight func(P) int) *operation[P, R] {
 	o.weight = weight
 	o.lanes = lanesOf(s, g, o.name, most, func(ctx context.Context, patience time.Duration, calls []*call[P, R]) error {
-		seats := make([]*seat, len(calls))
+		seats := make([]*inFlightCall, len(calls))
 		for i, c := range calls {
-			seats[i] = c.seat
+			seats[i] = c.inFlight
 		}
-		s.flights.begin(seats)
-		again := len(calls) > 1 // after a panic
-		defer func() { s.flights.end(seats, again) }()
+		s.inFlight.begin(seats)
+		// A panic leaves this value: the calls of a group of several run again in smaller groups.
+		again := len(calls) > 1
+		defer func() { s.inFlight.end(seats, again) }()
 		err := o.run(ctx, s, s.groups, patience, calls)
 		again = mayRunAgain(err, len(calls), patience)
 		return err
@@ -124,33 +143,38 @@ func (o *operation[P, R]) grouped(s *Service, g Grouping, most int, weight func(
 	return o
 }
 
-// join runs a call in a group where the operation has lanes, else on a slot of its company.
+// join runs a call in a group where the operation has lanes, else on a slot of its company. Before either it claims the
+// key in this process. A call whose key is in flight here is refused at once, without waiting for a lock of the store.
 func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) error {
-	if s.bound { // Calls take turns in the host's transaction, and the second of two equal ones is a replay.
+	if s.bound { // One goroutine at a time uses the host's transaction, so the second of two equal calls is a replay.
 		return o.run(ctx, s, s.store, 0, []*call[P, R]{c})
 	}
 	var free bool
-	if c.seat, free = s.flights.take(c.ref); !free {
+	if c.inFlight, free = s.inFlight.take(c.ref); !free {
+		// The refusal reads authority in a transaction, so it needs a slot like any other call.
 		return s.onOwnSlot(ctx, o.name, c.caller.companyID, false, func() error {
 			return o.refuseInFlight(ctx, s.store, s.now(), []*call[P, R]{c})
 		})
 	}
 	if o.lanes == nil {
-		defer s.flights.leave(c.seat, true)
+		defer s.inFlight.leave(c.inFlight, true)
 		return s.onOwnSlot(ctx, o.name, c.caller.companyID, o.closed, func() error {
 			return o.run(ctx, s, s.store, 0, []*call[P, R]{c})
 		})
 	}
+	// A caller may leave before its call has an outcome. Its key then stays claimed until the call can no longer run,
+	// or an equal call would run beside it.
 	answered := false
-	defer func() { s.flights.leave(c.seat, answered) }()
+	defer func() { s.inFlight.leave(c.inFlight, answered) }()
 	err := inGroup(ctx, o.lanes, c.caller.companyID, o.weight(c.params), c)
 	answered = err == nil || ctx.Err() == nil
 	return err
 }
 
-// refuseInFlight answers calls whose keys are in flight. Whoever may not act at all is told that first.
-func (o *operation[P, R]) refuseInFlight(ctx context.Context, store Store, at time.Time, calls []*call[P, R]) error {
-	return store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+// refuseInFlight refuses calls whose keys are in flight, with CONFLICT. It checks authority first: a caller that may
+// not act at all gets that error, and learns nothing about the key.
+func (o *operation[P, R]) refuseInFlight(ctx context.Context, store driver.Store, at time.Time, calls []*call[P, R]) error {
+	return store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		if err := o.authorise(ctx, tx, at, calls); err != nil {
 			return err
 		}
@@ -159,20 +183,24 @@ func (o *operation[P, R]) refuseInFlight(ctx context.Context, store Store, at ti
 	})
 }
 
-// run is the one pipeline of every idempotent write. The error is of the transaction, and then no call has an answer;
-// a refusal is the outcome of its call.
+// run is the one pipeline of every idempotent write: begin, check authority, replay spent keys, apply the rest, keep
+// the results. A returned error is that of the transaction, and then no call has an outcome. A refusal is the outcome
+// of its call, and is not returned.
 //
-// What makes it true under concurrency: the claim of a key excludes its equals, the shared gate keeps authority and
-// event status as they were read, and apply locks what it decides on.
+// Three things make it correct under concurrency. The claim of a key excludes every equal call in any process. The
+// shared gate keeps authority and event status as they were read. And apply locks the rows that it decides on.
+//
+// The time is read once, before the transaction, and is the same in every repetition of it.
 func (o *operation[P, R]) run(
-	ctx context.Context, s *Service, store Store, patience time.Duration, calls []*call[P, R],
+	ctx context.Context, s *Service, store driver.Store, patience time.Duration, calls []*call[P, R],
 ) error {
 	at := s.now()
+	// The transaction may run again, so everything that it must not repeat is done before it: the clock is read once.
 	in := o.entrance(calls)
-	in.Patience = patience
+	in.LockTimeout = patience
 	begun := false
-	err := store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		inFlight, err := tx.Enter(ctx, in)
+	err := store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		inFlight, err := tx.Begin(ctx, in)
 		if err != nil {
 			return err
 		}
@@ -182,26 +210,34 @@ func (o *operation[P, R]) run(
 		}
 		return o.decide(ctx, tx, at, calls, inFlight)
 	})
+	// Every claim was in flight elsewhere, so the store began no transaction.
 	if err == nil && !begun {
-		err = o.refuseInFlight(ctx, store, at, calls) // The store began nothing.
+		err = o.refuseInFlight(ctx, store, at, calls)
 	}
 	if errors.Is(err, errNothingToKeep) {
 		return nil
 	}
 	if err == nil && begun {
+		// The commit may have written facts, which need not wait for the next poll.
 		s.Wake()
 	}
 	return err
 }
 
+// decide sets the outcome of every call within a transaction, in the order that the contract gives refusals: authority,
+// verification, a key in flight, a spent key, then the rules of the subject. It keeps a result for each accepted call
+// in the same transaction, so a key is spent if and only if its effect is committed. A refused call leaves its key
+// unspent.
 func (o *operation[P, R]) decide(
-	ctx context.Context, tx Tx, at time.Time, calls []*call[P, R], inFlight []bool,
+	ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R], inFlight []bool,
 ) error {
 	if err := o.authorise(ctx, tx, at, calls); err != nil {
 		return err
 	}
 	refuse(filter(calls, func(i int, _ *call[P, R]) bool { return inFlight[i] }), errStillProcessing)
-	fresh, err := o.recall(ctx, tx, open(calls))
+	// Results are read after the claims were granted, in a later statement. So the result of an equal call that has
+	// just committed is seen.
+	fresh, err := o.recall(ctx, tx, openCalls(calls))
 	if err != nil {
 		return err
 	}
@@ -210,21 +246,22 @@ func (o *operation[P, R]) decide(
 			return err
 		}
 	}
-	accepted := open(fresh)
+	accepted := openCalls(fresh)
 	if len(accepted) == 0 {
 		return errNothingToKeep
 	}
-	results := make([]ResultRecord, len(accepted))
+	results := make([]driver.IdempotencyResult, len(accepted))
 	for i, c := range accepted {
-		c.record.ResultRef, c.record.Digest, c.record.CreatedAt = c.ref, c.digest, at
+		c.record.IdempotencyKey, c.record.Digest, c.record.CreatedAt = c.ref, c.digest, at
 		results[i] = c.record
 	}
 	return tx.AppendResults(ctx, results)
 }
 
-// authorise begins the calls' outcomes afresh and refuses those whose authority is gone (section 5, rule 5; for a
-// checkout also section 4.7, rule 1).
-func (o *operation[P, R]) authorise(ctx context.Context, tx ReadTx, at time.Time, calls []*call[P, R]) error {
+// authorise resets the outcome of every call and refuses the calls whose authority is gone (section 5, rule 5; for a
+// checkout also section 4.7, rule 1). It reads under the shared gate, so a revocation that commits first is seen here,
+// and one that comes later waits for this transaction.
+func (o *operation[P, R]) authorise(ctx context.Context, tx driver.ReadTx, at time.Time, calls []*call[P, R]) error {
 	callers := make([]Caller, len(calls))
 	for i, c := range calls {
 		callers[i] = c.caller
@@ -235,21 +272,23 @@ func (o *operation[P, R]) authorise(ctx context.Context, tx ReadTx, at time.Time
 	}
 	for i, c := range calls {
 		var none R
-		c.company, c.earlier, c.record, c.result = held[i].company, ResultRecord{}, ResultRecord{}, none
+		c.company, c.earlier, c.record, c.result = held[i].company, driver.IdempotencyResult{}, driver.IdempotencyResult{}, none
 		c.err = held[i].check(c.caller, o.grant)
-		if c.err == nil && o.verified && !c.company.Verification.current(at) {
+		if c.err == nil && o.verified && !isCurrent(c.company.Verification, at) {
 			c.err = errVerificationRequired
 		}
 	}
 	return nil
 }
 
-// recall answers the calls whose key is spent and returns the others.
-func (o *operation[P, R]) recall(ctx context.Context, tx Tx, calls []*call[P, R]) ([]*call[P, R], error) {
+// recall sets the outcome of the calls whose key is spent and returns the others. The same input is replayed; other
+// input is CONFLICT (section 4.11, rules 3 and 4). It runs after authority was checked again, so a revoked key gets no
+// replay.
+func (o *operation[P, R]) recall(ctx context.Context, tx driver.Tx, calls []*call[P, R]) ([]*call[P, R], error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	refs := make([]ResultRef, len(calls))
+	refs := make([]driver.IdempotencyKey, len(calls))
 	for i, c := range calls {
 		refs[i] = c.ref
 	}
@@ -259,6 +298,7 @@ func (o *operation[P, R]) recall(ctx context.Context, tx Tx, calls []*call[P, R]
 	}
 	var fresh, again []*call[P, R]
 	for i, c := range calls {
+		// Every kept result has a digest, so an empty one says that the key is unspent.
 		switch c.earlier = earlier[i]; c.earlier.Digest {
 		case "":
 			fresh = append(fresh, c)
@@ -274,8 +314,9 @@ func (o *operation[P, R]) recall(ctx context.Context, tx Tx, calls []*call[P, R]
 	return fresh, err
 }
 
-// recallBody is the replay of operations that keep their result's JSON, since its subject changes later.
-func recallBody[P, R any](_ context.Context, _ ReadTx, calls []*call[P, R]) error {
+// recallBody is the replay of operations that keep the JSON of their result, because the subject changes later.
+// Checkout and validation do not need it: they render the result from columns that never change.
+func recallBody[P, R any](_ context.Context, _ driver.ReadTx, calls []*call[P, R]) error {
 	for _, c := range calls {
 		if err := json.Unmarshal(c.earlier.Body, &c.result); err != nil {
 			return fmt.Errorf("read the kept result: %w", err)
@@ -284,40 +325,44 @@ func recallBody[P, R any](_ context.Context, _ ReadTx, calls []*call[P, R]) erro
 	return nil
 }
 
-// keepBody makes a call's result what its key answers with.
+// keepBody sets the result of an accepted call and keeps its JSON for replays.
 func (c *call[P, R]) keepBody(subject uuid.UUID, result R) error {
 	body, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("keep the result: %w", err)
 	}
-	c.result, c.record = result, ResultRecord{Subject: subject, Body: body}
+	c.result, c.record = result, driver.IdempotencyResult{Subject: subject, Body: body}
 	return nil
 }
 
-func (o *operation[P, R]) entrance(calls []*call[P, R]) Entrance {
+// entrance returns how the transaction of the calls begins: the gates of their companies, shared or exclusive, and the
+// claims of their keys.
+func (o *operation[P, R]) entrance(calls []*call[P, R]) driver.BeginOptions {
 	companies := make([]uuid.UUID, len(calls))
-	claims := make([]ResultRef, len(calls))
+	claims := make([]driver.IdempotencyKey, len(calls))
 	for i, c := range calls {
 		companies[i], claims[i] = c.caller.companyID, c.ref
 	}
 	companies = distinct(companies)
 	if o.closed {
-		return Entrance{Close: companies, Claim: claims}
+		return driver.BeginOptions{Exclusive: companies, Keys: claims}
 	}
-	return Entrance{Share: companies, Claim: claims}
+	return driver.BeginOptions{Shared: companies, Keys: claims}
 }
 
-// open are the calls that nothing was said to yet.
-func open[P, R any](calls []*call[P, R]) []*call[P, R] {
+// openCalls returns the calls that have no refusal yet.
+func openCalls[P, R any](calls []*call[P, R]) []*call[P, R] {
 	return filter(calls, func(_ int, c *call[P, R]) bool { return c.err == nil })
 }
 
+// refuse refuses every call that has no refusal yet: the first refusal of a call stays.
 func refuse[P, R any](calls []*call[P, R], err error) {
-	for _, c := range open(calls) {
+	for _, c := range openCalls(calls) {
 		c.err = err
 	}
 }
 
+// filter returns the items for which keep returns true, in their order, as a new slice.
 func filter[T any](items []T, keep func(int, T) bool) []T {
 	kept := make([]T, 0, len(items))
 	for i, item := range items {
@@ -328,7 +373,7 @@ func filter[T any](items []T, keep func(int, T) bool) []T {
 	return kept
 }
 
-// distinct drops what came before; it keeps the order.
+// distinct returns the items without repetitions, in the order of their first occurrence.
 func distinct[T comparable](items []T) []T {
 	seen := make(map[T]bool, len(items))
 	return filter(items, func(_ int, item T) bool {

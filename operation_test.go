@@ -13,35 +13,36 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// stagedStore is a store whose next Update can be met on its way.
+// stagedStore is a store that can act before its next Update or hold it.
 type stagedStore struct {
-	ticketing.Store
+	driver.Store
 
 	mu       sync.Mutex
 	before   func()
 	hold     *hold
-	entrance ticketing.Entrance // of the last Update that entered
+	entrance driver.BeginOptions // of the last Update that entered the gate
 }
 
-// hold is an Update that has entered and waits.
+// hold is an Update that waits after it has entered the gate.
 type hold struct {
 	entered chan struct{}
-	enter   sync.Once // a store may run it again
+	enter   sync.Once // a store may run fn again
 	release chan struct{}
-	failure error // what Enter says when it was released
+	failure error // the error of Begin after the release
 }
 
-// once runs something just before the next Update begins, when its caller was let in already.
+// once runs a function just before the next Update begins, when its caller is already authenticated.
 func (s *stagedStore) once(before func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = before
 }
 
-// holdNext makes the next Update wait when it has entered.
+// holdNext makes the next Update wait after it has entered the gate.
 func (s *stagedStore) holdNext() *hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,30 +58,30 @@ func (s *stagedStore) staged() (func(), *hold) {
 	return before, held
 }
 
-func (s *stagedStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+func (s *stagedStore) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
 	before, held := s.staged()
 	if before != nil {
 		before()
 	}
-	return s.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		return fn(ctx, stagedTx{tx, s, held})
 	})
 }
 
 type stagedTx struct {
-	ticketing.Tx
+	driver.Tx
 
 	stage *stagedStore
 	held  *hold
 }
 
-func (tx stagedTx) Enter(ctx context.Context, in ticketing.Entrance) ([]bool, error) {
-	for i, claim := range in.Claim {
-		if slices.Contains(in.Claim[:i], claim) {
+func (tx stagedTx) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
+	for i, claim := range in.Keys {
+		if slices.Contains(in.Keys[:i], claim) {
 			return nil, errors.New("an entrance holds two equal claims")
 		}
 	}
-	inFlight, err := tx.Tx.Enter(ctx, in)
+	inFlight, err := tx.Tx.Begin(ctx, in)
 	tx.stage.mu.Lock()
 	tx.stage.entrance = in
 	tx.stage.mu.Unlock()
@@ -92,7 +93,7 @@ func (tx stagedTx) Enter(ctx context.Context, in ticketing.Entrance) ([]bool, er
 	return inFlight, err
 }
 
-// onStages is onShops over a store that can be staged.
+// onStages is onShops over a stagedStore.
 func onStages(t *testing.T, test func(t *testing.T, shop *ticketingtest.Shop, stage *stagedStore)) {
 	t.Helper()
 	for _, store := range stores() {
@@ -104,13 +105,13 @@ func onStages(t *testing.T, test func(t *testing.T, shop *ticketingtest.Shop, st
 	}
 }
 
-// keyed is one of the four idempotent operations with all its input but the key.
+// keyed is one of the four idempotent operations, with all its input but the key.
 type keyed struct {
 	name string
 	call func(ctx context.Context, caller ticketing.Caller, key string) (any, error)
 }
 
-// keyedOperations are the four on a service, which may be another than the shop's.
+// keyedOperations returns the four operations on a service, which need not be that of the shop.
 func keyedOperations(
 	service *ticketing.Service, event ticketing.Event, order ticketing.Order,
 ) []keyed {
@@ -131,7 +132,7 @@ func keyedOperations(
 	}
 }
 
-// ready is an event on sale and an order of it.
+// ready creates an event on sale and sells an order of it.
 func ready(t testing.TB, shop *ticketingtest.Shop) (ticketing.Event, ticketing.Order) {
 	t.Helper()
 	event := shop.Event(t)
@@ -139,14 +140,15 @@ func ready(t testing.TB, shop *ticketingtest.Shop) (ticketing.Event, ticketing.O
 	return event, shop.Sell(t, event.ID, "VIP", 1)
 }
 
-// answer is what an asynchronous call came to.
+// answer is the outcome of an asynchronous call.
 type answer struct {
 	result any
 	err    error
 }
 
-// Section 4.11, item 4: while the original is in flight, the same key answers 409 at once, for every operation, also
-// from another service on the same store; the original goes on, and afterwards the key answers with its result.
+// TestDuplicateInFlightIsToldAtOnce checks Section 4.11, item 4. While the original is in flight, a call with the same
+// key is 409 at once, for every operation, also by another service on the same store. The original continues, and later
+// calls with the key return its result.
 func TestDuplicateInFlightIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	onStages(t, func(t *testing.T, shop *ticketingtest.Shop, stage *stagedStore) {
@@ -167,7 +169,7 @@ func TestDuplicateInFlightIsToldAtOnce(t *testing.T) {
 				is.Equal(code(err), ticketing.CodeConflict)
 				is.Equal(said(err), "Idempotent request is still processing")
 			}
-			// Another operation in flight has nothing to do with it, nor has a caller who may not act.
+			// A caller without the grant gets PERMISSION_DENIED all the same.
 			_, err := operation.call(t.Context(), shop.With(), key)
 			is.Equal(code(err), ticketing.CodePermissionDenied)
 			close(held.release)
@@ -180,7 +182,8 @@ func TestDuplicateInFlightIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// Another company's equal key in flight is none of ours, nor is ours for another operation.
+// TestKeysInFlightAreOfCompanyAndOperation checks that a key in flight does not affect an equal key of another company
+// or another operation.
 func TestKeysInFlightAreOfCompanyAndOperation(t *testing.T) {
 	t.Parallel()
 	onStages(t, func(t *testing.T, shop *ticketingtest.Shop, stage *stagedStore) {
@@ -195,7 +198,7 @@ func TestKeysInFlightAreOfCompanyAndOperation(t *testing.T) {
 			original <- answer{result, err}
 		}()
 		<-held.entered
-		go func() { // They may wait for the original, but are no duplicates of it.
+		go func() { // They may wait for the original, but are not duplicates of it.
 			result, err := keyedOperations(shop.Service, event, order)[0].call(t.Context(), other.Caller, key)
 			foreign <- answer{result, err}
 		}()
@@ -210,7 +213,8 @@ func TestKeysInFlightAreOfCompanyAndOperation(t *testing.T) {
 	})
 }
 
-// Who may not act is told that and not that the key is in flight: the verification (section 4.7), the company, the key.
+// TestRefusalsComeBeforeTheKeyInFlight checks that a missing authority is reported before a key in flight: the
+// verification (Section 4.7), the company, the API key.
 func TestRefusalsComeBeforeTheKeyInFlight(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -253,7 +257,8 @@ func TestRefusalsComeBeforeTheKeyInFlight(t *testing.T) {
 	}
 }
 
-// 20 identical requests at once make one order; every answer is that order or says that it is still processing.
+// TestIdenticalCheckoutsAtOnceMakeOneOrder checks that 20 concurrent identical requests make one order. Each returns
+// that order, or fails because the order is still being processed.
 func TestIdenticalCheckoutsAtOnceMakeOneOrder(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -284,7 +289,8 @@ func TestIdenticalCheckoutsAtOnceMakeOneOrder(t *testing.T) {
 	})
 }
 
-// What a store says is no refusal, and spends nothing: the same call goes through when the store works again.
+// TestAFailedTransactionSpendsNoKey checks that an error of the store is not a refusal and uses no key up: the same
+// call succeeds when the store works again.
 func TestAFailedTransactionSpendsNoKey(t *testing.T) {
 	t.Parallel()
 	onStages(t, func(t *testing.T, shop *ticketingtest.Shop, stage *stagedStore) {
@@ -309,7 +315,7 @@ func TestAFailedTransactionSpendsNoKey(t *testing.T) {
 	})
 }
 
-// Time is read once: every record of one sale tells the same.
+// TestTimeIsReadOncePerOperation checks that time is read once, so that all records of one sale have the same time.
 func TestTimeIsReadOncePerOperation(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores() {
@@ -333,9 +339,9 @@ func TestTimeIsReadOncePerOperation(t *testing.T) {
 			order, err := running.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 150_00, 1))
 			is.NoErr(err)
 			is.Equal(order.CreatedAt, order.ConfirmedAt)
-			var last []ticketing.FactRecord
-			is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-				facts, err := tx.ListFacts(ctx, shop.Company.ID, ticketing.Position{}, 100)
+			var last []driver.Fact
+			is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+				facts, err := tx.ListFacts(ctx, shop.Company.ID, driver.Position{}, 100)
 				for _, fact := range facts {
 					if fact.Subject == order.ID {
 						last = append(last, fact)
@@ -351,8 +357,9 @@ func TestTimeIsReadOncePerOperation(t *testing.T) {
 	}
 }
 
-// Whoever changes what a sale only reads has the company to itself, and so has whoever creates an event, for its place
-// in the list. The others share the gate, and the idempotent ones claim their key.
+// TestOnlyChangesOfStatusAndNewEventsCloseTheGate checks that an operation that changes what a sale only reads closes
+// the company's gate. So does the creation of an event, for its place in the list. All others share the gate. The
+// idempotent operations claim their key.
 func TestOnlyChangesOfStatusAndNewEventsCloseTheGate(t *testing.T) {
 	t.Parallel()
 	onStages(t, func(t *testing.T, shop *ticketingtest.Shop, stage *stagedStore) {
@@ -380,20 +387,20 @@ func TestOnlyChangesOfStatusAndNewEventsCloseTheGate(t *testing.T) {
 			in := stage.entrance
 			stage.mu.Unlock()
 			if slices.Contains(closing, operation.name) {
-				is.Equal(in.Close, company)
-				is.Equal(len(in.Share), 0)
+				is.Equal(in.Exclusive, company)
+				is.Equal(len(in.Shared), 0)
 			} else {
-				is.Equal(in.Share, company)
-				is.Equal(len(in.Close), 0)
+				is.Equal(in.Shared, company)
+				is.Equal(len(in.Exclusive), 0)
 			}
-			is.Equal(len(in.Claim) == 1, slices.Contains(claiming, operation.name))
+			is.Equal(len(in.Keys) == 1, slices.Contains(claiming, operation.name))
 		}
 	})
 }
 
-// againStore runs the next Update twice, as a store does after a passing failure, and lets something happen in between.
+// againStore runs the next Update twice, as a store does after a transient failure, and calls a function in between.
 type againStore struct {
-	ticketing.Store
+	driver.Store
 
 	mu      sync.Mutex
 	between func()
@@ -407,7 +414,7 @@ func (s *againStore) nextTime(between func()) {
 
 var errTakenBack = errors.New("taken back")
 
-func (s *againStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+func (s *againStore) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
 	s.mu.Lock()
 	between := s.between
 	s.between = nil
@@ -415,8 +422,8 @@ func (s *againStore) Update(ctx context.Context, fn func(context.Context, ticket
 	if between == nil {
 		return s.Store.Update(ctx, fn)
 	}
-	err := s.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		_ = fn(ctx, tx) // Whatever it decides, is void.
+	err := s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		_ = fn(ctx, tx) // Its decision is rolled back.
 		return errTakenBack
 	})
 	if !errors.Is(err, errTakenBack) {
@@ -426,7 +433,8 @@ func (s *againStore) Update(ctx context.Context, fn func(context.Context, ticket
 	return s.Store.Update(ctx, fn)
 }
 
-// A transaction that runs again decides again: neither a refusal nor a result of the first run is left.
+// TestEveryOutcomeIsAssignedAfresh checks that a transaction that runs again decides again: nothing of the first run is
+// left, neither a refusal nor a result.
 func TestEveryOutcomeIsAssignedAfresh(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores() {
@@ -447,13 +455,13 @@ func TestEveryOutcomeIsAssignedAfresh(t *testing.T) {
 			}
 			for i, operation := range keyedOperations(shop.Service, event, order) {
 				before, key := holdings(t, shop), shop.Key()
-				again.nextTime(suspend) // Accepted, then refused.
+				again.nextTime(suspend) // It is accepted, then refused.
 				result, err := operation.call(ctx, shop.Caller, key)
 				is.Equal(code(err), ticketing.CodePermissionDenied)
 				is.True(reflect.ValueOf(result).IsZero())
 				is.Equal(holdings(t, shop), before)
 
-				again.nextTime(activate) // Refused, then accepted.
+				again.nextTime(activate) // It is refused, then accepted.
 				result, err = operation.call(ctx, shop.Caller, key)
 				is.NoErr(err)
 				replayed, err := operation.call(ctx, shop.Caller, key)
@@ -462,7 +470,7 @@ func TestEveryOutcomeIsAssignedAfresh(t *testing.T) {
 
 				var first any
 				key = shop.Key()
-				again.nextTime(func() { // Accepted, then found done by an equal request.
+				again.nextTime(func() { // It is accepted, then found done by an equal request.
 					var err error
 					first, err = keyedOperations(shop.Reopen(t).Service, event, order)[i].call(ctx, shop.Caller, key)
 					is.NoErr(err)
@@ -474,7 +482,7 @@ func TestEveryOutcomeIsAssignedAfresh(t *testing.T) {
 				key = shop.Key()
 				_, err = operation.call(ctx, shop.Caller, key)
 				is.NoErr(err)
-				again.nextTime(suspend) // Replayed, then refused.
+				again.nextTime(suspend) // It is replayed, then refused.
 				result, err = operation.call(ctx, shop.Caller, key)
 				is.Equal(code(err), ticketing.CodePermissionDenied)
 				is.True(reflect.ValueOf(result).IsZero())
@@ -483,7 +491,7 @@ func TestEveryOutcomeIsAssignedAfresh(t *testing.T) {
 
 			last := shop.Event(t)
 			shop.Inventory(t, last.ID, "VIP", 1_00, 1)
-			again.nextTime(func() { shop.Reopen(t).Sell(t, last.ID, "VIP", 1) }) // Somebody was faster.
+			again.nextTime(func() { shop.Reopen(t).Sell(t, last.ID, "VIP", 1) }) // Another sale comes first.
 			sold, err := shop.Checkout(ctx, shop.Caller, shop.Key(), ticketingtest.Basket(last.ID, "VIP", 1_00, 1))
 			is.Equal(code(err), ticketing.CodeInventoryUnavailable)
 			is.True(reflect.ValueOf(sold).IsZero())
@@ -499,7 +507,7 @@ func TestEveryOutcomeIsAssignedAfresh(t *testing.T) {
 			is.Equal(code(err), ticketing.CodePermissionDenied)
 			is.True(reflect.ValueOf(tier).IsZero())
 			activate()
-			cancel := func() { // Another process: in this one the call that runs has the company's turn.
+			cancel := func() { // This is another service, since in this one the running call has the company's turn.
 				_, err := shop.Reopen(t).CancelEvent(ctx, shop.Caller, last.ID)
 				is.NoErr(err)
 			}

@@ -6,35 +6,42 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// Actor is who acts on the operator's plane: an administrator of one company, or platform staff.
+// Actor is who acts on the operator plane: an administrator of one company, or platform staff. The host is responsible
+// for having authenticated it: an Operator trusts the Permissions that it is given.
 type Actor struct {
-	// Name tells people who it was, and is what the audit log keeps: 1 to 200 characters on one line, surrounding white
-	// space aside. Without one an actor may read and not write.
+	// Name identifies the actor to people, and is what the audit log keeps: 1 to 200 characters on one line,
+	// surrounding white space not counted. An actor without a name may read but not write.
 	Name string
-	// CompanyID is the company an administrator belongs to; zero for platform staff.
+	// CompanyID is the company that an administrator belongs to. It is zero for platform staff.
 	CompanyID uuid.UUID
-	// Permissions are what the actor may do. Staff may hold those of companies, too, and then for every company.
+	// Permissions are what the actor may do. Staff may also hold the permissions of companies, and then for every
+	// company.
 	Permissions []Permission
 
-	userID uuid.UUID // the member that [Service.Member] made it from; zero: none
+	userID uuid.UUID // the member that [Service.Member] made it for; zero: none
 }
 
-// Staff is a platform actor with every permission, for a host or a command line that trusts itself.
+// Staff returns a platform actor with every permission, for a host or a command line that trusts itself.
 func Staff(name string) Actor { return Actor{Name: name, Permissions: AllPermissions()} }
 
-// Operator runs companies and their money on behalf of an actor. [Service.As] makes it.
+// Operator manages companies and their money on behalf of an actor. None of its methods is part of the public API-key
+// contract (section 1, item 4). [Service.As] returns one; it is cheap, and safe for concurrent use.
 type Operator struct {
 	s     *Service
 	actor Actor
 }
 
-// As is the operator's plane in the name of an actor. Each method checks the exact permission it names, and that an
-// administrator stays within their own company: else PERMISSION_DENIED, and for another company NOT_FOUND.
+// As returns the operator plane in the name of an actor. Each method checks the exact permission that it names, and
+// that an administrator stays within their own company. A missing permission is PERMISSION_DENIED; another company is
+// NOT_FOUND, so that nobody learns which companies exist.
 func (s *Service) As(actor Actor) Operator { return Operator{s: s, actor: actor} }
 
-// holds checks a permission, for whichever company.
+// holds checks that the actor has a permission, regardless of the company. A permission of staff never holds for an
+// actor that belongs to a company, even if the host listed it.
 func (o Operator) holds(permission Permission) error {
 	staff := o.actor.CompanyID == uuid.Nil
 	if !slices.Contains(o.actor.Permissions, permission) || (permission.forStaff() && !staff) {
@@ -43,16 +50,18 @@ func (o Operator) holds(permission Permission) error {
 	return nil
 }
 
+// errMissing returns the PERMISSION_DENIED that names the missing permission.
 func errMissing(permission Permission) error {
 	return &Error{Code: CodePermissionDenied, Message: "The permission " + string(permission) + " is required."}
 }
 
-// reaches tells whether the actor may see a company, or (the zero id) what belongs to none.
+// reaches reports whether the actor may see a company. The zero id stands for what belongs to no company: only staff
+// reach it.
 func (o Operator) reaches(companyID uuid.UUID) bool {
 	return o.actor.CompanyID == uuid.Nil || o.actor.CompanyID == companyID
 }
 
-// allow checks a permission for one company, or (the zero id) for the platform.
+// allow checks a permission for one company, or with the zero id for the platform.
 func (o Operator) allow(permission Permission, companyID uuid.UUID) error {
 	if err := o.holds(permission); err != nil {
 		return err
@@ -63,7 +72,8 @@ func (o Operator) allow(permission Permission, companyID uuid.UUID) error {
 	return nil
 }
 
-// allowWrite is allow for what changes something: the actor has a name for the audit log, else INVALID_REQUEST.
+// allowWrite is allow for a method that changes something: the actor must also have a name for the audit log. Without
+// one it is INVALID_REQUEST.
 func (o Operator) allowWrite(permission Permission, companyID uuid.UUID) error {
 	if err := o.allow(permission, companyID); err != nil {
 		return err
@@ -72,40 +82,51 @@ func (o Operator) allowWrite(permission Permission, companyID uuid.UUID) error {
 	return err
 }
 
-var errNoCompany = notFound("The company")
+var errNoCompany = notFound("The company") // also for a company that exists but that the actor may not see
 
-// An operatorRule decides about one company and writes what follows, at a time that was read before; where it changed
-// something, it ends with [Operator.audit]. It may run again.
-type operatorRule func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error
+// An operatorRule decides about one company and writes the change. The time was read before the transaction. A rule
+// that changed something ends with [Operator.audit], so that change and audit row commit together. It may run again.
+type operatorRule func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error
 
-// change runs a rule that changes what a sale only reads: it has the company to itself.
-func (o Operator) change(ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule) error {
-	return o.update(ctx, permission, companyID, Entrance{Close: []uuid.UUID{companyID}}, rule)
+// changeExclusive runs a rule that changes what a sale only reads: the company, its keys, verification, branding,
+// endpoints or rates, or the status of an event. It holds the company's gate exclusively, so no sale of the company
+// runs meanwhile.
+func (o Operator) changeExclusive(ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule) error {
+	return o.update(ctx, permission, companyID, driver.BeginOptions{Exclusive: []uuid.UUID{companyID}}, rule)
 }
 
-// share runs a rule that changes something else, which it locks itself, beside the company's sales.
-func (o Operator) share(ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule) error {
-	return o.update(ctx, permission, companyID, Entrance{Share: []uuid.UUID{companyID}}, rule)
+// changeShared runs a rule that changes something that sales do not rely on, or that the rule locks itself, such as a
+// wallet. It holds the company's gate shared, so sales go on meanwhile.
+func (o Operator) changeShared(ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule) error {
+	return o.update(ctx, permission, companyID, driver.BeginOptions{Shared: []uuid.UUID{companyID}}, rule)
 }
 
-// platformAlone has what belongs to no company to itself, behind the gate of the zero company.
-func platformAlone() Entrance { return Entrance{Close: []uuid.UUID{uuid.Nil}} }
+// platformAlone returns the options of a transaction that changes what belongs to no company. It holds the gate of the
+// zero company exclusively.
+func platformAlone() driver.BeginOptions {
+	return driver.BeginOptions{Exclusive: []uuid.UUID{uuid.Nil}}
+}
 
+// update runs a rule in a transaction. The permission is checked twice: before the transaction, from the actor as
+// given, and within it for a member of a company, whose role may have changed (see stillHolds).
 func (o Operator) update(
-	ctx context.Context, permission Permission, companyID uuid.UUID, in Entrance, rule operatorRule,
+	ctx context.Context, permission Permission, companyID uuid.UUID, in driver.BeginOptions, rule operatorRule,
 ) error {
 	if err := o.allowWrite(permission, companyID); err != nil {
 		return err
 	}
+	// The clock is read before the transaction, which may run again: all its runs have one time.
 	at := o.s.now()
-	return o.s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.Enter(ctx, in); err != nil {
+	return o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, in); err != nil {
 			return err
 		}
 		company, err := findCompany(ctx, tx, companyID)
 		if err != nil {
 			return err
 		}
+		// The role of a member is read again under the gate, which also guards it, so a role that was removed no longer
+		// counts.
 		if err := o.stillHolds(ctx, tx, permission, companyID); err != nil {
 			return err
 		}
@@ -113,27 +134,28 @@ func (o Operator) update(
 	})
 }
 
-// operatorRead reads about one company.
-type operatorRead func(ctx context.Context, tx ReadTx, company CompanyRecord) error
+// An operatorRead reads about one company. It may run again, so it assigns its results from the start each time.
+type operatorRead func(ctx context.Context, tx driver.ReadTx, company driver.Company) error
 
-// view reads what one statement answers, or what does not change.
+// view reads what a single statement returns, or what never changes. Its statements may see different moments.
 func (o Operator) view(ctx context.Context, permission Permission, companyID uuid.UUID, read operatorRead) error {
-	return o.look(ctx, Store.View, permission, companyID, read)
+	return o.look(ctx, driver.Store.View, permission, companyID, read)
 }
 
-// snapshot reads what has to agree, as of one moment.
+// snapshot reads as of one moment. It is for results whose parts must agree, such as an order and its admissions.
 func (o Operator) snapshot(ctx context.Context, permission Permission, companyID uuid.UUID, read operatorRead) error {
-	return o.look(ctx, Store.Snapshot, permission, companyID, read)
+	return o.look(ctx, driver.Store.Snapshot, permission, companyID, read)
 }
 
+// look checks the permission, finds the company and runs read in the given kind of transaction.
 func (o Operator) look(
-	ctx context.Context, run func(Store, context.Context, func(context.Context, ReadTx) error) error,
+	ctx context.Context, run func(driver.Store, context.Context, func(context.Context, driver.ReadTx) error) error,
 	permission Permission, companyID uuid.UUID, read operatorRead,
 ) error {
 	if err := o.allow(permission, companyID); err != nil {
 		return err
 	}
-	return run(o.s.store, ctx, func(ctx context.Context, tx ReadTx) error {
+	return run(o.s.store, ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		company, err := findCompany(ctx, tx, companyID)
 		if err != nil {
 			return err
@@ -142,5 +164,27 @@ func (o Operator) look(
 	})
 }
 
-// maxListed is the most that a listing without pages answers with, the newest.
+// maxListed is the most items that a listing without pages returns: the newest.
 const maxListed = 10_000
+
+// findReached finds a record by its id alone, for an actor that may see it. One that does not exist, and one of a company
+// that the actor does not reach, is missing. The result may be out of date: a change reads the record again under its lock.
+func findReached[R any](
+	ctx context.Context, o Operator, permission Permission, id uuid.UUID, missing error,
+	find func(driver.ReadTx, context.Context, uuid.UUID) (R, error), company func(R) uuid.UUID,
+) (R, error) {
+	var found R
+	if err := o.holds(permission); err != nil {
+		return found, err
+	}
+	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		var err error
+		found, err = find(tx, ctx, id)
+		return err
+	})
+	// The id does not name the company, so the actor's reach is checked after the look-up.
+	if of := company(found); err == nil && (of == uuid.Nil || !o.reaches(of)) {
+		err = missing
+	}
+	return found, err
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/internal/testdb"
@@ -22,32 +23,32 @@ import (
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
-// stores are those that the rules of the service are tested on. With -short they are memory and SQLite.
+// stores returns the stores on which the rules of the service are tested. With -short these are memory and SQLite.
 func stores() []testdb.Store {
-	all := []testdb.Store{{Name: "memory", Open: func(testing.TB) ticketing.Store { return memory.New() }}}
+	all := []testdb.Store{{Name: "memory", Open: func(testing.TB) driver.Store { return memory.New() }}}
 	if !testing.Short() {
-		rerun := func(testing.TB) ticketing.Store { return storetest.Rerun(memory.New()) }
+		rerun := func(testing.TB) driver.Store { return storetest.Rerun(memory.New()) }
 		all = append(all, testdb.Store{Name: "rerun", Open: rerun})
 	}
 	return append(all, testdb.Stores()...)
 }
 
-// desk is a service on an empty store, a clock that stands still, and staff that may do everything.
-type desk struct {
+// env is a test environment: a service on an empty store, a clock that stands still, and staff with all permissions.
+type env struct {
 	*ticketing.Service
 
-	store ticketing.Store
+	store driver.Store
 	clock *standingClock
 	staff ticketing.Operator
 	log   *strings.Builder
-	// broken says that the books are meant to be wrong.
+	// broken reports whether the books are wrong on purpose.
 	broken bool
 }
 
-// storesFor are the stores that a test runs on. They are memory, SQLite and PostgreSQL. One test in six runs on the
-// partitioned tables as well, and one row in four of a table on those instead of the plain ones, unless tests search
-// everywhere. Under the race detector a row, in which nobody acts beside the test, runs in memory: what stores do at once
-// is seen by whole tests.
+// storesFor returns the stores that a test runs on: memory, memory whose transactions all run again, SQLite and
+// PostgreSQL. One test in six also runs on the partitioned tables. One row in four of a table test runs on those
+// instead of the plain tables. If tests search everywhere, all run on both. Under the race detector a row runs in
+// memory only, since nothing runs concurrently with it: tests without rows cover concurrency in stores.
 func storesFor(t *testing.T) []testdb.Store {
 	t.Helper()
 	row := strings.Contains(t.Name(), "/")
@@ -64,20 +65,20 @@ func storesFor(t *testing.T) []testdb.Store {
 	return slices.DeleteFunc(stores(), func(store testdb.Store) bool { return store.Name == left })
 }
 
-// onDesks runs a test on an empty desk for each store, and looks at the books when it ends.
-func onDesks(t *testing.T, test func(t *testing.T, d *desk)) {
+// onEnvs runs a test in an empty test environment on each store, and verifies the books when the test ends.
+func onEnvs(t *testing.T, test func(t *testing.T, d *env)) {
 	t.Helper()
 	for _, store := range storesFor(t) {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newDesk(t, store.Open(t)))
+			test(t, newEnv(t, store.Open(t)))
 		})
 	}
 }
 
-func newDesk(tb testing.TB, store ticketing.Store) *desk {
+func newEnv(tb testing.TB, store driver.Store) *env {
 	tb.Helper()
-	d := &desk{store: store, clock: &standingClock{at: opening}, log: new(strings.Builder)}
+	d := &env{store: store, clock: &standingClock{at: opening}, log: new(strings.Builder)}
 	d.Service = d.service(tb, secretKey('a'))
 	d.staff = d.As(ticketing.Staff("test"))
 	tb.Cleanup(func() {
@@ -92,8 +93,8 @@ func newDesk(tb testing.TB, store ticketing.Store) *desk {
 	return d
 }
 
-// service is another service on the same store.
-func (d *desk) service(tb testing.TB, keys ...[]byte) *ticketing.Service {
+// service returns another service on the same store.
+func (d *env) service(tb testing.TB, keys ...[]byte) *ticketing.Service {
 	tb.Helper()
 	svc, err := ticketing.New(d.store, &ticketing.Config{
 		SecretKeys: keys, Clock: d.clock.now, Logger: slog.New(slog.NewTextHandler(d.log, nil)),
@@ -106,16 +107,16 @@ func secretKey(fill byte) []byte {
 	return []byte(strings.Repeat(string(rune(fill)), 32))
 }
 
-// unverified is a new company.
-func (d *desk) unverified(tb testing.TB) uuid.UUID {
+// unverified creates a company.
+func (d *env) unverified(tb testing.TB) uuid.UUID {
 	tb.Helper()
 	company, err := d.staff.CreateCompany(tb.Context(), "Adire Concerts")
 	is.New(tb).NoErr(err)
 	return company.ID
 }
 
-// verified is a new company that is approved.
-func (d *desk) verified(tb testing.TB) uuid.UUID {
+// verified creates an approved company.
+func (d *env) verified(tb testing.TB) uuid.UUID {
 	tb.Helper()
 	id := d.unverified(tb)
 	_, err := d.staff.ApproveVerification(tb.Context(), id, time.Time{})
@@ -123,32 +124,32 @@ func (d *desk) verified(tb testing.TB) uuid.UUID {
 	return id
 }
 
-func (d *desk) credit(tb testing.TB, companyID uuid.UUID, amount money.Amount, reference string) ticketing.FloatCredit {
+func (d *env) credit(tb testing.TB, companyID uuid.UUID, amount money.Amount, reference string) ticketing.FloatCredit {
 	tb.Helper()
 	credit, err := d.staff.CreditFloat(tb.Context(), companyID, amount, reference)
 	is.New(tb).NoErr(err)
 	return credit
 }
 
-func (d *desk) issue(tb testing.TB, companyID uuid.UUID) ticketing.IssuedAPIKey {
+func (d *env) issue(tb testing.TB, companyID uuid.UUID) ticketing.IssuedAPIKey {
 	tb.Helper()
 	key, err := d.staff.IssueAPIKey(tb.Context(), companyID, "gate", []ticketing.Grant{ticketing.GrantTicketValidate})
 	is.New(tb).NoErr(err)
 	return key
 }
 
-// write runs fn in an Update that has the company to itself.
-func (d *desk) write(tb testing.TB, companyID uuid.UUID, fn func(ctx context.Context, tx ticketing.Tx) error) {
+// write runs fn in an Update that holds the company's closed gate.
+func (d *env) write(tb testing.TB, companyID uuid.UUID, fn func(ctx context.Context, tx driver.Tx) error) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.Update(tb.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{companyID}}); err != nil {
+	is.New(tb).NoErr(d.store.Update(tb.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}
 		return fn(ctx, tx)
 	}))
 }
 
-// opening is when the clock of every desk begins.
+// opening is the time at which the clock of every test environment starts.
 var opening = time.Date(2026, time.November, 21, 9, 30, 0, 0, time.UTC)
 
 type standingClock struct {
@@ -168,7 +169,7 @@ func (c *standingClock) advance(by time.Duration) {
 	c.at = c.at.Add(by)
 }
 
-// code is the contract's code of an error, empty for none, and the error's text for any other.
+// code returns the contract's code of an error, "" for nil, and a text for any other error.
 func code(err error) ticketing.Code {
 	var refusal *ticketing.Error
 	switch {
@@ -181,7 +182,7 @@ func code(err error) ticketing.Code {
 	}
 }
 
-// said is what a refusal tells: its violations, or its message where it has none.
+// said returns the violations of an error of the contract, or its message if it has none.
 func said(err error) string {
 	var refusal *ticketing.Error
 	if !errors.As(err, &refusal) {

@@ -12,8 +12,8 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// sellFor gives a subject a settlement that is open and an order that could be refunded.
-func (d *desk) sellFor(t *testing.T, own *subject) {
+// sellFor gives a subject an open settlement and an order that can be refunded.
+func (d *env) sellFor(t *testing.T, own *subject) {
 	t.Helper()
 	is := is.New(t)
 	rate, err := money.ParseRate("10", money.Percent)
@@ -38,8 +38,8 @@ func (d *desk) sellFor(t *testing.T, own *subject) {
 	}
 }
 
-// payouts are what an operator could have changed of a company's money going out and back.
-func (d *desk) payouts(t *testing.T, own subject) []any {
+// payouts returns everything about a company's payouts and refunds that an operator could have changed.
+func (d *env) payouts(t *testing.T, own subject) []any {
 	t.Helper()
 	is := is.New(t)
 	settlements, err := d.staff.ListSettlements(t.Context(), own.company, ticketing.PageParams{})

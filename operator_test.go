@@ -13,36 +13,37 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// right is one method of the operator's plane and the permission it asks for.
+// right is one method of the operator plane and the permission that it requires.
 type right struct {
 	method string
-	// action is what the audit log calls it; empty for a method that changes nothing.
+	// action is the method's name in the audit log; empty for a method that changes nothing.
 	action     string
 	permission ticketing.Permission
-	// platform says that the method is about no company, so that an administrator gets nowhere with it.
+	// platform reports whether the method is about no company, so an administrator may not call it.
 	platform bool
-	// sells says that the subject has an order and a settlement.
+	// sells reports whether the subject needs an order and a settlement.
 	sells bool
-	// hooks says that the subject has a webhook endpoint and a delivery that has failed.
+	// hooks reports whether the subject needs a webhook endpoint and a failed delivery.
 	hooks bool
-	// before makes a subject one that the call changes, where it is not yet.
+	// before changes the subject so that the call has something to change.
 	before func(ctx context.Context, o ticketing.Operator, own subject) error
 	call   func(ctx context.Context, o ticketing.Operator, own subject) error
 }
 
-// subject is what a call is about: a verified company with an active key, a published event, a buyer and a member who
-// views, and an active category; where it sells, an order and a settlement, too, and where it
+// subject is what a call is about: a verified company with an active key, a published event, a buyer and a member with
+// the role VIEWER, and an active category. If the method sells, there are also an order and a settlement, and if it
 // hooks, a webhook endpoint and a delivery.
 type subject struct{ company, key, event, category, user, order, settlement, endpoint, delivery uuid.UUID }
 
 const buyerOfSubject = "ngozi@example.com"
 
-func (d *desk) subject(t *testing.T) subject {
+func (d *env) subject(t *testing.T) subject {
 	t.Helper()
 	company := d.verified(t)
 	key := d.issue(t, company)
@@ -58,16 +59,16 @@ func (d *desk) subject(t *testing.T) subject {
 		Email: "bisi@adire.ng", Name: "Bisi", Role: ticketing.RoleViewer,
 	})
 	is.New(t).NoErr(err)
-	d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
-		return tx.PutBuyers(ctx, []ticketing.BuyerRecord{{
+	d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		return tx.PutBuyers(ctx, []driver.Buyer{{
 			CompanyID: company, Email: buyerOfSubject, CreatedAt: opening, UpdatedAt: opening,
 		}})
 	})
 	return subject{company: company, key: key.ID, event: event.ID, category: category.ID, user: member.UserID}
 }
 
-// subject is one that the method can be called on.
-func (r right) subject(t *testing.T, d *desk) subject {
+// subject creates a subject on which the method can be called.
+func (r right) subject(t *testing.T, d *env) subject {
 	t.Helper()
 	own := d.subject(t)
 	if r.sells {
@@ -404,9 +405,9 @@ func rights() []right {
 			},
 		},
 		{
-			method: "ResealBankAccounts", permission: ticketing.PermissionManage, platform: true,
+			method: "ReencryptBankAccounts", permission: ticketing.PermissionManage, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
-				_, err := o.ResealBankAccounts(ctx)
+				_, err := o.ReencryptBankAccounts(ctx)
 				return err
 			},
 		},
@@ -427,7 +428,8 @@ func rights() []right {
 	})
 }
 
-// Every method of the operator's plane is in the table of permissions, and asks for what the table says.
+// TestEveryOperatorMethodHasItsRight checks that every method of the operator plane is in the table of permissions, and
+// requires the permission that the table names.
 func TestEveryOperatorMethodHasItsRight(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -439,7 +441,7 @@ func TestEveryOperatorMethodHasItsRight(t *testing.T) {
 	methods := make(map[string]bool)
 	for _, rule := range ticketing.PermissionRules() {
 		for _, method := range rule.Methods {
-			is.True(!told[need{method, rule.Permission}]) // told once
+			is.True(!told[need{method, rule.Permission}]) // each only once
 			told[need{method, rule.Permission}] = true
 			methods[method] = true
 		}
@@ -452,14 +454,15 @@ func TestEveryOperatorMethodHasItsRight(t *testing.T) {
 		is.True(methods[method.Name]) // in the table of permissions
 		delete(methods, method.Name)
 	}
-	is.Equal(methods, map[string]bool{}) // methods that are none
+	is.Equal(methods, map[string]bool{}) // entries without a method
 }
 
-// Section 1, item 4: no permission of the operator's plane can be placed on a public API key, and none is told twice.
+// TestNoPermissionIsAGrant checks Section 1, item 4: no permission of the operator plane can be granted to a public API
+// key. It also checks that no permission is listed twice.
 func TestNoPermissionIsAGrant(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	d := newDesk(t, memory.New())
+	d := newEnv(t, memory.New())
 	company := d.verified(t)
 	seen := make(map[ticketing.Permission]bool)
 	for _, permission := range ticketing.AllPermissions() {
@@ -474,8 +477,8 @@ func TestNoPermissionIsAGrant(t *testing.T) {
 	is.Equal(len(keys), 0)
 }
 
-// The names of permissions tell their plane; a viewer sees everything and changes nothing, and whoever may change
-// something may see it.
+// TestRolesFollowFromTheTable checks that the name of a permission shows its plane, that a viewer may read everything
+// and change nothing, and that a role that may change something may read it.
 func TestRolesFollowFromTheTable(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -505,7 +508,7 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				var others []ticketing.Permission
 				for _, permission := range ticketing.AllPermissions() {
 					if permission != right.permission {
@@ -536,7 +539,7 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 					{"administrator of another company with all", all, uuid.New, stranger},
 				} {
 					t.Run(test.name, func(t *testing.T) {
-						if own.company == uuid.Nil || changed { // A refusal leaves it as it was.
+						if own.company == uuid.Nil || changed { // A refusal left the subject as it was.
 							own = right.subject(t, d)
 							if right.before != nil {
 								is.New(t).NoErr(right.before(t.Context(), d.staff, own))
@@ -557,8 +560,8 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 	}
 }
 
-// books are all that an operator could have changed of a company.
-func (d *desk) books(t *testing.T, own subject) []any {
+// books returns everything about a company that an operator could have changed.
+func (d *env) books(t *testing.T, own subject) []any {
 	t.Helper()
 	is := is.New(t)
 	company, err := d.staff.GetCompany(t.Context(), own.company)
@@ -594,7 +597,7 @@ func TestTheUnknownCompanyIsNotFound(t *testing.T) {
 		}
 		t.Run(right.method, func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				err := right.call(t.Context(), d.staff, subject{
 					uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(),
 				})

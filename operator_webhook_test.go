@@ -8,17 +8,18 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// hookFor gives a subject an endpoint, and a delivery to it that has failed for good.
-func (d *desk) hookFor(t *testing.T, own *subject) {
+// hookFor gives a subject an endpoint, and a delivery to it whose retries are exhausted.
+func (d *env) hookFor(t *testing.T, own *subject) {
 	t.Helper()
 	own.endpoint = d.hook(t, own.company).ID
 	own.delivery = d.delivered(t, own.endpoint, 1, failed)[0].ID
 }
 
-// hooks are what an operator could have changed of a company's webhooks.
-func (d *desk) hooks(t *testing.T, own subject) []any {
+// hooks returns everything about a company's webhooks that an operator could have changed.
+func (d *env) hooks(t *testing.T, own subject) []any {
 	t.Helper()
 	is := is.New(t)
 	endpoints, err := d.staff.ListWebhookEndpoints(t.Context(), own.company)
@@ -26,8 +27,8 @@ func (d *desk) hooks(t *testing.T, own subject) []any {
 	deliveries, err := d.staff.ListDeliveries(t.Context(), own.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
 	is.NoErr(err)
 	var facts, kept string
-	is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		written, err := tx.ListFacts(ctx, own.company, ticketing.Position{}, 100)
+	is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		written, err := tx.ListFacts(ctx, own.company, driver.Position{}, 100)
 		if err != nil {
 			return err
 		}
@@ -136,9 +137,9 @@ func webhookRights() []right {
 			},
 		},
 		{
-			method: "FollowWebhooks", permission: read,
+			method: "TailWebhooks", permission: read,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				_, _, err := o.FollowWebhooks(ctx, own.company, ticketing.WebhookPlace{}, 0)
+				_, _, err := o.TailWebhooks(ctx, own.company, ticketing.WebhookCursor{}, 0)
 				return err
 			},
 		},
@@ -161,18 +162,19 @@ func webhookRights() []right {
 		rights[i].hooks = true
 	}
 	return append(rights, right{
-		method: "ResealWebhookSecrets", permission: ticketing.PermissionManage, platform: true,
+		method: "ReencryptWebhookSecrets", permission: ticketing.PermissionManage, platform: true,
 		call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
-			_, err := o.ResealWebhookSecrets(ctx)
+			_, err := o.ReencryptWebhookSecrets(ctx)
 			return err
 		},
 	})
 }
 
-// A member of a company, with the role's permissions, sees webhooks as a viewer, and runs them as an administrator.
+// TestMembersRunTheirCompanysWebhooks checks that a member with the role VIEWER may read the company's webhooks, and
+// that an administrator may manage and replay them.
 func TestMembersRunTheirCompanysWebhooks(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		own := d.subject(t)
 		d.hookFor(t, &own)

@@ -6,46 +6,52 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 )
 
-// OrderDetail is an order as an operator sees it: that of section 2.6, and what became of it.
+// OrderDetail is an order as an operator sees it: the order of section 2.6, and what became of it since. It is no part
+// of the public contract, so it may show more than [Order] does.
 type OrderDetail struct {
 	Order
 
 	CompanyID uuid.UUID         `json:"companyId"`
-	Lines     []OrderDetailLine `json:"lines"`
-	Ending    *OrderEnding      `json:"ending"` // what refunded or cancelled it
+	Lines     []OrderDetailLine `json:"lines"`  // replaces that of Order in the JSON
+	Ending    *OrderEnding      `json:"ending"` // why and when it was refunded or cancelled; nil: it is CONFIRMED
 }
 
-// OrderDetailLine is one admission of an order and whether it was let in.
+// OrderDetailLine is one admission of an order, and whether its holder was admitted.
 type OrderDetailLine struct {
 	OrderLine
 
-	Voided     bool                 `json:"voided"`
-	Validation *OrderLineValidation `json:"validation"` // the scan that admitted its holder
+	Voided     bool                 `json:"voided"`     // the order was refunded or cancelled, so it no longer admits
+	Validation *OrderLineValidation `json:"validation"` // the scan that admitted its holder; nil: none yet
 }
 
-// OrderLineValidation is when and where an admission was validated.
+// OrderLineValidation is when and where an admission was validated. It is the first validation, with the outcome
+// ADMITTED; a later scan changes none of it (section 2.8).
 type OrderLineValidation struct {
 	ID          uuid.UUID `json:"id"`
 	Location    *string   `json:"location"`
 	ValidatedAt Time      `json:"validatedAt"`
 }
 
-// OrderSearch says which orders an operator lists.
+// OrderSearch selects the orders that an operator lists.
 type OrderSearch struct {
 	OrderFilter
 
-	Email string // of the buyer; empty: of any
+	Email string // of the buyer, in any case; empty: of any buyer
 }
 
-// searchWindow is how many of a company's orders one statement looks through for those of a buyer. No index leads from
-// a buyer to the orders, since every checkout would pay for it: a million orders take about a second.
+// searchWindow is how many order numbers of a company one statement searches for the orders of a buyer. No index leads
+// from a buyer to the orders, because every checkout would pay for it. A search of a million orders takes about a
+// second; the window keeps each of its statements short.
 const searchWindow = 200_000
 
-// findOrder finds an order by its id alone, for an actor that may see it.
-func (o Operator) findOrder(ctx context.Context, tx ReadTx, id uuid.UUID) (OrderRecord, error) {
+// findOrder finds an order by its id alone, for an actor that may see it. An order of a company that the actor does not
+// reach is NOT_FOUND, like one that does not exist.
+func (o Operator) findOrder(ctx context.Context, tx driver.ReadTx, id uuid.UUID) (driver.Order, error) {
+	// The id alone has to suffice, since an operator may not know the company.
 	found, err := tx.FindOrder(ctx, id)
 	if err == nil && (found.ID == uuid.Nil || !o.reaches(found.CompanyID)) {
 		err = errOrderNotFound
@@ -53,19 +59,20 @@ func (o Operator) findOrder(ctx context.Context, tx ReadTx, id uuid.UUID) (Order
 	return found, err
 }
 
-// GetOrder shows an order of whichever company, when and where each of its admissions was validated, and what ended it,
-// all as of one moment. It needs tenant_order:read.
+// GetOrder returns an order of any company, when and where each of its admissions was validated, and what ended it. All
+// of it is as of one moment, so a refund is never seen with admissions that still admit. An unknown order is NOT_FOUND.
+// It needs tenant_order:read.
 func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, error) {
 	if err := o.holds(PermissionOrderRead); err != nil {
 		return OrderDetail{}, err
 	}
 	var shown OrderDetail
-	err := o.s.store.Snapshot(ctx, func(ctx context.Context, tx ReadTx) error {
+	err := o.s.store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		record, err := o.findOrder(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		shown, err = only(showDetails(ctx, tx, []OrderRecord{record}))
+		shown, err = firstRecord(showDetails(ctx, tx, []driver.Order{record}))
 		return err
 	})
 	if err != nil {
@@ -74,8 +81,11 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 	return shown, nil
 }
 
-// ListOrders pages through a company's orders, newest first, each page as of one moment. With an email it looks
-// through all orders of the company, unless nobody of that email ever bought there. It needs tenant_order:read.
+// ListOrders returns a page of a company's orders, newest first, as of one moment. It needs tenant_order:read.
+//
+// With an email it searches all orders of the company, which takes about a second for a million. It does not search if
+// the company never had a buyer of that email. The cursor is bound to the company and to every filter, so a cursor of
+// another search is INVALID_CURSOR. A malformed email, limit or status is INVALID_REQUEST.
 func (o Operator) ListOrders(
 	ctx context.Context, companyID uuid.UUID, search OrderSearch,
 ) (Page[OrderDetail], error) {
@@ -89,25 +99,26 @@ func (o Operator) ListOrders(
 	if err := v.err(); err != nil {
 		return Page[OrderDetail]{}, err
 	}
+	// The scope differs from that of the public listing: a cursor of one is invalid in the other.
 	scope := cursor.Scope("company-orders", companyID.String(), search.EventID.String(), joined(statuses), search.Email)
 	position, err := search.read(scope, numberSize)
 	if err != nil {
 		return Page[OrderDetail]{}, err
 	}
-	query := OrderQuery{
+	query := driver.OrderQuery{
 		CompanyID: companyID, EventID: search.EventID, Statuses: statuses, BuyerEmail: search.Email, Limit: limit + 1,
 	}
-	if query.Before, err = parseNumber(position); err != nil {
+	if query.After, err = parseNumber(position); err != nil {
 		return Page[OrderDetail]{}, err
 	}
 	var page Page[OrderDetail]
 	err = o.snapshot(ctx, PermissionOrderRead, companyID,
-		func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			records, err := searchOrders(ctx, tx, query)
 			if err != nil {
 				return err
 			}
-			records, page.NextCursor = turn(records, limit, scope, func(o OrderRecord) []byte {
+			records, page.NextCursor = cutPage(records, limit, scope, func(o driver.Order) []byte {
 				return numberBytes(o.Number)
 			})
 			page.HasMore = page.NextCursor != ""
@@ -120,40 +131,45 @@ func (o Operator) ListOrders(
 	return page, nil
 }
 
-// searchOrders lists orders. Those of a buyer it looks for window by window, newest first.
-func searchOrders(ctx context.Context, tx ReadTx, query OrderQuery) ([]OrderRecord, error) {
+// searchOrders returns the orders of a query, and one buyer's orders window by window from the newest. It must run in a
+// snapshot: the windows of one search have to see the same orders. The search ends at the first full page, so a buyer
+// of recent orders is found quickly however many orders there are.
+func searchOrders(ctx context.Context, tx driver.ReadTx, query driver.OrderQuery) ([]driver.Order, error) {
 	if query.BuyerEmail == "" {
 		return tx.ListOrders(ctx, query)
 	}
-	// An erased buyer's email is in an order, and in no record.
+	// The orders of an erased buyer keep a made-up email that has no buyer record, so its absence proves nothing.
 	if !strings.HasSuffix(query.BuyerEmail, erasedDomain) {
-		buyer, err := only(tx.Buyers(ctx, []BuyerRef{{CompanyID: query.CompanyID, Email: query.BuyerEmail}}))
+		buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{{CompanyID: query.CompanyID, Email: query.BuyerEmail}}))
 		if err != nil || buyer.Email == "" {
 			return nil, err
 		}
 	}
-	if query.Before == 0 {
-		float, err := only(tx.Wallets(ctx, walletRefs(query.CompanyID)[:1]))
+	// An order's number is the sequence of its FLOAT entry, so the wallet's sequence is an upper limit for all of them.
+	if query.After == 0 {
+		float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(query.CompanyID)[:1]))
 		if err != nil {
 			return nil, err
 		}
-		query.Before = float.Sequence + 1
+		query.After = float.Sequence + 1
 	}
-	var found []OrderRecord
-	for oldest := query.After; query.Before > oldest+1 && query.Limit > 0; {
-		query.After = max(query.Before-1-searchWindow, oldest)
+	var found []driver.Order
+	// Each window ends where the previous one began, and the search stops when the page is full.
+	for oldest := query.AboveNumber; query.After > oldest+1 && query.Limit > 0; {
+		query.AboveNumber = max(query.After-1-searchWindow, oldest)
 		part, err := tx.ListOrders(ctx, query)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, part...)
-		query.Before, query.Limit = query.After+1, query.Limit-len(part)
+		query.After, query.Limit = query.AboveNumber+1, query.Limit-len(part)
 	}
 	return found, nil
 }
 
-// showDetails makes records what an operator sees, in a few reads for any number of them.
-func showDetails(ctx context.Context, tx ReadTx, records []OrderRecord) ([]OrderDetail, error) {
+// showDetails renders records as an operator sees them. The number of statements does not depend on that of the
+// records.
+func showDetails(ctx context.Context, tx driver.ReadTx, records []driver.Order) ([]OrderDetail, error) {
 	if len(records) == 0 {
 		return []OrderDetail{}, nil
 	}
@@ -161,9 +177,11 @@ func showDetails(ctx context.Context, tx ReadTx, records []OrderRecord) ([]Order
 	if err != nil {
 		return nil, err
 	}
-	numbers := make([]OrderNumber, len(records))
+	// The statuses, endings and admissions below are of one moment, because every caller runs in a snapshot or holds
+	// the locks.
+	numbers := make([]driver.OrderNumber, len(records))
 	for i, record := range records {
-		numbers[i] = record.number()
+		numbers[i] = record.NumberRef()
 	}
 	endings, err := tx.OrderEndings(ctx, numbers)
 	if err != nil {
@@ -173,36 +191,38 @@ func showDetails(ctx context.Context, tx ReadTx, records []OrderRecord) ([]Order
 	if err != nil {
 		return nil, err
 	}
-	lines := make(map[OrderNumber][]OrderDetailLine, len(records))
+	lines := make(map[driver.OrderNumber][]OrderDetailLine, len(records))
 	for _, a := range admissions {
-		of := OrderNumber{CompanyID: a.CompanyID, Number: a.OrderNumber}
-		lines[of] = append(lines[of], a.detail())
+		of := driver.OrderNumber{CompanyID: a.CompanyID, Number: a.OrderNumber}
+		lines[of] = append(lines[of], showDetailLine(a))
 	}
 	details := make([]OrderDetail, len(records))
 	for i, record := range records {
 		details[i] = OrderDetail{
-			Order: orders[i], CompanyID: record.CompanyID, Lines: lines[numbers[i]], Ending: endings[i].ending(),
+			Order: orders[i], CompanyID: record.CompanyID, Lines: lines[numbers[i]], Ending: showEnding(endings[i]),
 		}
 	}
 	return details, nil
 }
 
-func (a AdmissionRecord) detail() OrderDetailLine {
+// showDetailLine returns the line of an admission as an operator sees it.
+func showDetailLine(a driver.Admission) OrderDetailLine {
 	shown := OrderDetailLine{
 		OrderLine: OrderLine{ID: a.LineID, AdmissionID: a.ID, Title: a.Title, Tier: a.Tier, UnitPrice: a.UnitPrice},
 		Voided:    a.Voided,
 	}
 	if a.ValidationID != uuid.Nil {
 		shown.Validation = &OrderLineValidation{
-			ID: a.ValidationID, Location: optional(a.Location), ValidatedAt: Time{a.ValidatedAt},
+			ID: a.ValidationID, Location: optional(a.Location), ValidatedAt: Time{Time: a.ValidatedAt},
 		}
 	}
 	return shown
 }
 
-func (e OrderEndingRecord) ending() *OrderEnding {
+// showEnding returns what ended an order as an operator sees it, and nil for the zero record of a CONFIRMED one.
+func showEnding(e driver.OrderEnding) *OrderEnding {
 	if e.OrderID == uuid.Nil {
 		return nil
 	}
-	return &OrderEnding{Reason: e.Reason, Restocked: e.Restocked, At: Time{e.At}}
+	return &OrderEnding{Reason: e.Reason, Restocked: e.Restocked, At: Time{Time: e.At}}
 }

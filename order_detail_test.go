@@ -11,12 +11,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// An operator sees the order of section 2.6, and of each line when and where it was scanned.
+// TestOrderDetailTellsWhatWasScanned checks that an operator gets the order of Section 2.6 and, for each line, when and
+// where it was scanned.
 func TestOrderDetailTellsWhatWasScanned(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -44,7 +46,8 @@ func TestOrderDetailTellsWhatWasScanned(t *testing.T) {
 	})
 }
 
-// Orders are found by buyer, event and status, newest first and in pages; none is of another company.
+// TestOrdersAreFoundByBuyer checks that orders are found by buyer, event and status, newest first and in pages, and
+// that none belongs to another company.
 func TestOrdersAreFoundByBuyer(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one goroutine does")
@@ -126,18 +129,18 @@ func TestOrdersAreFoundByBuyer(t *testing.T) {
 	})
 }
 
-// A buyer's orders are found however many others lie between them.
+// TestOrdersOfABuyerLieFarApart checks that a buyer's orders are found however many other orders lie between them.
 func TestOrdersOfABuyerLieFarApart(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
-		d.broken = true // These orders have no money behind them.
+		d.broken = true // These orders have no ledger entries.
 		company := d.verified(t)
 		numbers := []int64{1, 199_999, 200_000, 200_001, 200_002, 400_001, 999_999, 1_000_000}
-		d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
-			var orders []ticketing.OrderRecord
+		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+			var orders []driver.Order
 			for i, number := range numbers {
-				orders = append(orders, ticketing.OrderRecord{
+				orders = append(orders, driver.Order{
 					CompanyID: company, Number: number, ID: uuid.New(), Status: ticketing.OrderConfirmed, Branding: 1,
 					BuyerEmail: []string{"ada@example.com", "bob@example.com"}[i%2], ConfirmedAt: opening, CreatedAt: opening,
 				})
@@ -145,18 +148,18 @@ func TestOrdersOfABuyerLieFarApart(t *testing.T) {
 			if err := tx.AppendOrders(ctx, orders); err != nil {
 				return err
 			}
-			if err := tx.PutBuyers(ctx, []ticketing.BuyerRecord{
+			if err := tx.PutBuyers(ctx, []driver.Buyer{
 				{CompanyID: company, Email: "ada@example.com", CreatedAt: opening, UpdatedAt: opening},
 				{CompanyID: company, Email: "bob@example.com", CreatedAt: opening, UpdatedAt: opening},
 			}); err != nil {
 				return err
 			}
-			locked, err := tx.LockWallets(ctx, []ticketing.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
+			locked, err := tx.LockWallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
 			if err != nil {
 				return err
 			}
 			locked[0].Sequence = 1_000_000
-			return tx.UpdateWallets(ctx, []ticketing.WalletRecord{locked[0].WalletRecord})
+			return tx.UpdateWallets(ctx, []driver.Wallet{locked[0].Wallet})
 		})
 		for email, want := range map[string]int{"": 8, "ada@example.com": 4, "bob@example.com": 4} {
 			for _, limit := range []int{1, 2, 3, 100} {

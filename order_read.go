@@ -8,33 +8,44 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 )
 
+// errOrderNotFound also hides the orders of other companies: they appear absent (section 7).
 var errOrderNotFound = notFound("The order")
 
-// GetOrder finds an order (section 4.8). It needs COMPANY:order:read. An order of another company is NOT_FOUND.
+// GetOrder returns an order of the caller's company (section 4.8). It needs COMPANY:order:read.
+//
+// Everything but the status is as it was at the sale, apart from a buyer who was erased. An order of another company is
+// NOT_FOUND, like one that does not exist.
 func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Order, error) {
 	if err := caller.Require(GrantOrderRead); err != nil {
 		return Order{}, err
 	}
 	var found Order
-	err := s.read(ctx, "orders.get", caller, func(ctx context.Context, tx ReadTx) error {
-		record, err := only(tx.Orders(ctx, []OrderRef{{CompanyID: caller.companyID, ID: id}}))
+	err := s.read(ctx, "orders.get", caller, func(ctx context.Context, tx driver.ReadTx) error {
+		record, err := firstRecord(tx.Orders(ctx, []driver.OrderRef{{CompanyID: caller.companyID, ID: id}}))
 		if err != nil {
 			return err
 		}
 		if record.ID == uuid.Nil {
 			return errOrderNotFound
 		}
-		found, err = only(showOrders(ctx, tx, []OrderRecord{record}))
+		found, err = firstRecord(showOrders(ctx, tx, []driver.Order{record}))
 		return err
 	})
 	return found, err
 }
 
-// ListOrders lists the company's orders, newest first (section 4.8). It needs COMPANY:order:read. The order of the
-// list is that of the balance chain: an order's place is the sequence of its FLOAT entry, not a clock.
+// ListOrders returns a page of the company's orders, newest first (section 4.8). It needs COMPANY:order:read.
+//
+// The order of the list is that of the ledger: an order is placed by the sequence of its FLOAT entry, not by a clock.
+// So the list never contradicts the balances, and an order that commits during the paging appears on no later page. An
+// EventID that the company does not have gives an empty page.
+//
+// It is INVALID_REQUEST for a Limit outside 1 to 100, and for a status that is unknown or named twice. It is
+// INVALID_CURSOR for a cursor of another listing, filter or company.
 func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFilter) (Page[Order], error) {
 	if err := caller.Require(GrantOrderRead); err != nil {
 		return Page[Order]{}, err
@@ -50,19 +61,20 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 	if err != nil {
 		return Page[Order]{}, err
 	}
-	query := OrderQuery{
+	// One record more than the page holds shows whether another page follows.
+	query := driver.OrderQuery{
 		CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, Limit: limit + 1,
 	}
-	if query.Before, err = parseNumber(position); err != nil {
+	if query.After, err = parseNumber(position); err != nil {
 		return Page[Order]{}, err
 	}
 	var page Page[Order]
-	err = s.readPage(ctx, "orders.list", caller, func(ctx context.Context, tx ReadTx) (lines int, err error) {
+	err = s.readPage(ctx, "orders.list", caller, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
 		records, err := tx.ListOrders(ctx, query)
 		if err != nil {
 			return 0, err
 		}
-		records, page.NextCursor = turn(records, limit, scope, func(o OrderRecord) []byte {
+		records, page.NextCursor = cutPage(records, limit, scope, func(o driver.Order) []byte {
 			return numberBytes(o.Number)
 		})
 		page.HasMore = page.NextCursor != ""
@@ -75,7 +87,8 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 	return page, err
 }
 
-// statuses are the wanted ones in one order, so that a list in another order is the same filter.
+// statuses checks the wanted statuses and returns them sorted: the same statuses in another order are the same filter,
+// and so have the same cursor. It reports a status that is unknown and one that is named twice (section 4.8).
 func (f OrderFilter) statuses(v *violations) []OrderStatus {
 	for i, status := range f.Statuses {
 		switch status {
@@ -90,6 +103,7 @@ func (f OrderFilter) statuses(v *violations) []OrderStatus {
 	return slices.Sorted(slices.Values(f.Statuses))
 }
 
+// joined returns statuses as one part of a cursor's scope.
 func joined(statuses []OrderStatus) string {
 	var b strings.Builder
 	for _, status := range statuses {
@@ -99,34 +113,38 @@ func joined(statuses []OrderStatus) string {
 	return b.String()
 }
 
-// showOrders makes records what the contract shows, in three reads for any number of them.
-func showOrders(ctx context.Context, tx ReadTx, records []OrderRecord) ([]Order, error) {
+// showOrders renders records as the contract shows them (section 2.6). It takes three reads for any number of records:
+// lines, rates and brandings. Rates and brandings are append-only, so each order shows those of its sale, and it makes
+// no difference that the reads may see different moments.
+func showOrders(ctx context.Context, tx driver.ReadTx, records []driver.Order) ([]Order, error) {
 	if len(records) == 0 {
 		return []Order{}, nil
 	}
-	numbers := make([]OrderNumber, len(records))
-	rateRefs := make([]RateRef, len(records))
-	brandingRefs := make([]BrandingRef, len(records))
+	numbers := make([]driver.OrderNumber, len(records))
+	rateRefs := make([]driver.RateRef, len(records))
+	brandingRefs := make([]driver.BrandingRef, len(records))
 	for i, o := range records {
-		numbers[i] = OrderNumber{CompanyID: o.CompanyID, Number: o.Number}
-		rateRefs[i] = RateRef{CompanyID: o.CompanyID, ID: o.RateID}
-		brandingRefs[i] = BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
+		numbers[i] = driver.OrderNumber{CompanyID: o.CompanyID, Number: o.Number}
+		rateRefs[i] = driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}
+		brandingRefs[i] = driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
 	}
 	admissions, err := tx.OrderLines(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
-	lines := make(map[OrderNumber][]AdmissionRecord, len(records))
+	// The lines of all orders come in one list and are divided by order. Within an order they stay in their order.
+	lines := make(map[driver.OrderNumber][]driver.Admission, len(records))
 	for _, a := range admissions {
-		of := OrderNumber{CompanyID: a.CompanyID, Number: a.OrderNumber}
+		of := driver.OrderNumber{CompanyID: a.CompanyID, Number: a.OrderNumber}
 		lines[of] = append(lines[of], a)
 	}
+	// Most orders of a page have the same rate and branding, so each of these is read once.
 	rateRefs, brandingRefs = distinct(rateRefs), distinct(brandingRefs)
 	found, err := tx.Rates(ctx, rateRefs)
 	if err != nil {
 		return nil, err
 	}
-	rates := make(map[RateRef]RateRecord, len(found))
+	rates := make(map[driver.RateRef]driver.Rate, len(found))
 	for i, ref := range rateRefs {
 		rates[ref] = found[i]
 	}
@@ -136,25 +154,29 @@ func showOrders(ctx context.Context, tx ReadTx, records []OrderRecord) ([]Order,
 	}
 	orders := make([]Order, len(records))
 	for i, o := range records {
-		orders[i] = o.order(lines[numbers[i]], rates[RateRef{CompanyID: o.CompanyID, ID: o.RateID}],
-			brandings[BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}])
+		orders[i] = showOrder(o, lines[numbers[i]], rates[driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}],
+			brandings[driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}])
 	}
 	return orders, nil
 }
 
-func findBrandings(ctx context.Context, tx ReadTx, refs []BrandingRef) (map[BrandingRef]BrandingRecord, error) {
+// findBrandings returns brandings by reference. One that does not exist is the zero record.
+func findBrandings(ctx context.Context, tx driver.ReadTx, refs []driver.BrandingRef) (map[driver.BrandingRef]driver.Branding, error) {
 	found, err := tx.Brandings(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	brandings := make(map[BrandingRef]BrandingRecord, len(refs))
+	brandings := make(map[driver.BrandingRef]driver.Branding, len(refs))
 	for i, ref := range refs {
 		brandings[ref] = found[i]
 	}
 	return brandings, nil
 }
 
-func (o OrderRecord) order(lines []AdmissionRecord, rate RateRecord, branding BrandingRecord) Order {
+// showOrder returns the record as the contract shows it. FLOAT was debited with the gross and EARNINGS credited with
+// the commission, so the balances after the sale follow from those before it. A replayed checkout is rendered by the
+// same function, which makes it equal to the first result.
+func showOrder(o driver.Order, lines []driver.Admission, rate driver.Rate, branding driver.Branding) Order {
 	shown := Order{
 		ID: o.ID, Object: "order", EventID: o.EventID, Status: o.Status, Gross: o.Gross, FloatDebited: o.Gross,
 		Commission: OrderCommission{
@@ -167,8 +189,8 @@ func (o OrderRecord) order(lines []AdmissionRecord, rate RateRecord, branding Br
 		Buyer: Buyer{
 			Email: o.BuyerEmail, Fullname: optional(o.BuyerFullname), Phone: optional(o.BuyerPhone),
 		},
-		Branding: branding.branding(), Lines: make([]OrderLine, len(lines)),
-		ConfirmedAt: Time{o.ConfirmedAt}, CreatedAt: Time{o.CreatedAt},
+		Branding: showBranding(branding), Lines: make([]OrderLine, len(lines)),
+		ConfirmedAt: Time{Time: o.ConfirmedAt}, CreatedAt: Time{Time: o.CreatedAt},
 	}
 	for i, l := range lines {
 		shown.Lines[i] = OrderLine{

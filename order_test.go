@@ -12,11 +12,13 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Sections 2.6 and 4.7: an order on the wire. One admission is one line; lines are by tier, lexicographically.
+// TestOrderOnTheWire checks Sections 2.6 and 4.7: the JSON of an order. Each admission has one line, and lines are
+// sorted by tier, lexicographically.
 func TestOrderOnTheWire(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: 1_000_00}, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -68,17 +70,18 @@ func TestOrderOnTheWire(t *testing.T) {
 			ids = append(ids, line.ID, line.AdmissionID)
 		}
 		slices.SortFunc(ids, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
-		is.Equal(len(slices.Compact(ids)), 8) // No two alike.
+		is.Equal(len(slices.Compact(ids)), 8) // all different
 
-		// A buyer may have neither name nor phone: null, never omitted.
+		// A buyer may have neither name nor phone. Both are then null, never omitted.
 		order, err = shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 150_00, 1))
 		is.NoErr(err)
 		is.Equal(show(t, order.Buyer), `{"email":"ada@example.com","fullname":null,"phone":null}`)
 	})
 }
 
-// An order's place and its times follow the FLOAT ledger, though the clock steps back: times never run backwards,
-// balances chain without a gap, and the newest-first list agrees with them.
+// TestOrdersFollowTheLedgerAndNotTheClock checks that an order's place and its times follow the FLOAT ledger, even if
+// the clock steps back. Times never run backwards, balances chain without a gap, and the newest-first list agrees with
+// them.
 func TestOrdersFollowTheLedgerAndNotTheClock(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -103,8 +106,8 @@ func TestOrdersFollowTheLedgerAndNotTheClock(t *testing.T) {
 	})
 }
 
-// The rate of a sale is the one that holds at the sale's time, also where the clock was set back behind it; and what has
-// ended by then has ended (section 2.9, item 1).
+// TestTheTermsOfASaleAreThoseOfItsTime checks that the rate of a sale is that at the sale's time, even if the clock was
+// set back. Whatever has expired by the sale's time has expired for the sale (Section 2.9, item 1).
 func TestTheTermsOfASaleAreThoseOfItsTime(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -119,7 +122,7 @@ func TestTheTermsOfASaleAreThoseOfItsTime(t *testing.T) {
 		is.NoErr(err)
 		shop.Clock.Advance(2 * time.Hour)
 		first := shop.Sell(t, event.ID, "VIP", 1)
-		shop.Clock.Advance(-90 * time.Minute) // Before the later rate.
+		shop.Clock.Advance(-90 * time.Minute) // The clock is before the later rate.
 		second := shop.Sell(t, event.ID, "VIP", 1)
 		is.Equal(first.Commission.Rate.ID, later.ID)
 		is.Equal(second.Commission, first.Commission)
@@ -127,16 +130,17 @@ func TestTheTermsOfASaleAreThoseOfItsTime(t *testing.T) {
 		scan, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, second.Lines[0].AdmissionID, shop.Key(),
 			ticketing.ValidateParams{})
 		is.NoErr(err)
-		is.Equal(scan.ValidatedAt, second.ConfirmedAt) // Nobody is let in before the sale.
+		is.Equal(scan.ValidatedAt, second.ConfirmedAt) // A validation is never before the sale.
 		shop.Clock.Advance(89 * time.Minute)
 		_, err = shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, shop.Clock.Now().Add(30*time.Second))
 		is.NoErr(err)
 		_, err = shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
-		is.Equal(code(err), ticketing.CodeVerificationRequired) // It ends before the time that the sale would have.
+		is.Equal(code(err), ticketing.CodeVerificationRequired) // The approval ends before the time of the sale.
 	})
 }
 
-// Buyer and branding are snapshots: neither a later checkout of the same buyer nor a later change rewrites them.
+// TestOrdersAreSnapshots checks that buyer and branding of an order are snapshots: neither a later checkout of the same
+// buyer nor a later change alters them.
 func TestOrdersAreSnapshots(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -159,12 +163,12 @@ func TestOrdersAreSnapshots(t *testing.T) {
 			is.Equal(found, order)
 			is.Equal(shop.Scan(t, event.ID, order.Lines[0].AdmissionID).Ticket.Branding, order.Branding)
 		}
-		// The buyer's record is the company's own, and tells of the latest checkout.
-		is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-			buyers, err := tx.Buyers(ctx, []ticketing.BuyerRef{
+		// The buyer's record belongs to the company, and is that of the latest checkout.
+		is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			buyers, err := tx.Buyers(ctx, []driver.BuyerRef{
 				{CompanyID: shop.Company.ID, Email: "ada@example.com"}, {CompanyID: uuid.New(), Email: "ada@example.com"},
 			})
-			is.Equal(buyers, []ticketing.BuyerRecord{{
+			is.Equal(buyers, []driver.Buyer{{
 				CompanyID: shop.Company.ID, Email: "ada@example.com", Fullname: "Ada Eze",
 				CreatedAt: ticketingtest.Opening, UpdatedAt: ticketingtest.Opening,
 			}, {}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 )
 
@@ -18,11 +19,12 @@ const (
 	MaxPageLimit     = 100
 )
 
-// PageParams say which page of a listing is wanted (section 4.10).
+// PageParams select a page of a listing (section 4.10).
 type PageParams struct {
-	// Limit is the largest number of items, 1 to 100. Defaults to 25.
+	// Limit is the most items on the page, 1 to 100; anything else is INVALID_REQUEST. Defaults to 25. It may differ
+	// from page to page.
 	Limit int
-	// Cursor is the NextCursor of the page before; empty for the first page. One of another listing, filter or
+	// Cursor is the NextCursor of the preceding page; empty for the first page. A cursor of another listing, filter or
 	// company is INVALID_CURSOR.
 	Cursor string
 }
@@ -30,21 +32,18 @@ type PageParams struct {
 // Page is one page of a listing.
 type Page[T any] struct {
 	Items []T
-	// HasMore tells whether more follows; NextCursor is empty when it does not.
+	// HasMore reports whether another page follows. If not, NextCursor is empty.
 	HasMore    bool
 	NextCursor string
 }
 
-// Position is a place in a listing that is ordered by time and then by id. The zero Position is the beginning.
-type Position struct {
-	At time.Time
-	ID uuid.UUID
-}
-
+// errInvalidCursor is the one error for every cursor that is not of this listing. It does not say what is wrong: a
+// client never builds a cursor, and can only start again (section 4.10).
 var errInvalidCursor = &Error{
 	Code: CodeInvalidCursor, Message: "The cursor is invalid for this listing. Start again without it.",
 }
 
+// limit returns the checked limit, or the default where none was given.
 func (p PageParams) limit(v *violations) int {
 	if p.Limit == 0 {
 		return DefaultPageLimit
@@ -55,7 +54,9 @@ func (p PageParams) limit(v *violations) int {
 	return p.Limit
 }
 
-// read decodes the cursor, if there is one, to the position bytes that turn wrote.
+// read decodes the cursor to the position bytes that cutPage wrote, and returns nil for the first page. The scope binds
+// a cursor to one listing of one company with one filter. A cursor is not signed, so it grants nothing: the query that
+// uses the position checks again what the caller may see.
 func (p PageParams) read(scope [16]byte, size int) ([]byte, error) {
 	if p.Cursor == "" {
 		return nil, nil
@@ -67,8 +68,9 @@ func (p PageParams) read(scope [16]byte, size int) ([]byte, error) {
 	return position, nil
 }
 
-// turn makes a page of records that were asked for with one more than its limit.
-func turn[R any](records []R, limit int, scope [16]byte, position func(R) []byte) ([]R, string) {
+// cutPage cuts records to a page and returns the cursor of the next one, or an empty cursor after the last. The records
+// were read with one more than limit: the extra record shows that another page follows.
+func cutPage[R any](records []R, limit int, scope [16]byte, position func(R) []byte) ([]R, string) {
 	if len(records) <= limit {
 		return records, ""
 	}
@@ -76,35 +78,40 @@ func turn[R any](records []R, limit int, scope [16]byte, position func(R) []byte
 	return records, cursor.Encode(scope, position(records[limit-1]))
 }
 
+// positionSize is the length of a Position in a cursor: 8 bytes of Unix milliseconds, big-endian, then the 16 of the
+// id.
 const positionSize = 8 + 16
 
-// behind tells whether a position comes after another one.
-func (p Position) behind(other Position) bool {
+// afterPosition reports whether a position comes after another one.
+func afterPosition(p, other driver.Position) bool {
 	return cmp.Or(p.At.Compare(other.At), bytes.Compare(p.ID[:], other.ID[:])) > 0
 }
 
-func (p Position) bytes() []byte {
+// positionBytes returns the position as a cursor holds it.
+func positionBytes(p driver.Position) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMilli())), p.ID[:]...)
 }
 
-func parsePosition(b []byte) Position {
+// parsePosition is the inverse of positionBytes. Anything of another length is the zero Position.
+func parsePosition(b []byte) driver.Position {
 	if len(b) != positionSize {
-		return Position{}
+		return driver.Position{}
 	}
-	return Position{
-		At: time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC(), //nolint:gosec // The inverse of bytes.
+	return driver.Position{
+		At: time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC(), //nolint:gosec // The inverse of positionBytes.
 		ID: uuid.UUID(b[8:]),
 	}
 }
 
+// numberSize is the length of a number in a cursor, in bytes.
 const numberSize = 8
 
-// numberBytes is the position of what is listed by its number: an order, a settlement.
+// numberBytes returns the position, in a cursor, of what is listed by its number: an order, a settlement.
 func numberBytes(number int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(number)) //nolint:gosec // A sequence is positive.
 }
 
-// parseNumber is the inverse of numberBytes, and 0 for the first page.
+// parseNumber is the inverse of numberBytes. It returns 0 for the first page, and refuses numbers that no record has.
 func parseNumber(b []byte) (int64, error) {
 	if b == nil {
 		return 0, nil
@@ -114,4 +121,13 @@ func parseNumber(b []byte) (int64, error) {
 		return 0, errInvalidCursor
 	}
 	return number, nil
+}
+
+// firstRecord returns the single record that a list method was asked for.
+func firstRecord[T any](found []T, err error) (T, error) {
+	if err != nil || len(found) == 0 {
+		var none T
+		return none, err
+	}
+	return found[0], nil
 }

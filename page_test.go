@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// walk reads a listing page by page to its end and returns the ids and the sizes of the pages.
+// walk reads a list page by page to its end, and returns the ids and the sizes of the pages.
 func walk[T any](
 	t testing.TB, list func(ticketing.PageParams) (ticketing.Page[T], error), id func(T) uuid.UUID, limits ...int,
 ) (ids []uuid.UUID, sizes []int) {
@@ -22,10 +22,10 @@ func walk[T any](
 	is := is.New(t)
 	params := ticketing.PageParams{}
 	for i := 0; ; i++ {
-		params.Limit = limits[min(i, len(limits)-1)] // It may change between pages.
+		params.Limit = limits[min(i, len(limits)-1)] // The limit may change between pages.
 		page, err := list(params)
 		is.NoErr(err)
-		is.Equal(page.HasMore, page.NextCursor != "") // Section 2.2.
+		is.Equal(page.HasMore, page.NextCursor != "") // Section 2.2
 		is.True(page.Items != nil)
 		for _, item := range page.Items {
 			ids = append(ids, id(item))
@@ -63,7 +63,7 @@ func orderLister(
 func eventID(e ticketing.Event) uuid.UUID { return e.ID }
 func orderID(o ticketing.Order) uuid.UUID { return o.ID }
 
-// sizesOf are the pages that n items make.
+// sizesOf returns the sizes of the pages that n items make.
 func sizesOf(n, limit int) (sizes []int) {
 	for n > limit {
 		sizes, n = append(sizes, limit), n-limit
@@ -71,7 +71,7 @@ func sizesOf(n, limit int) (sizes []int) {
 	return append(sizes, n)
 }
 
-// Section 4.10: newest first, each item once, whatever the limit, at every boundary of a page.
+// TestEventPages checks Section 4.10: newest first, each item once, with any limit and at every border of a page.
 func TestEventPages(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -110,8 +110,8 @@ func TestEventPages(t *testing.T) {
 	})
 }
 
-// Newest first holds for events of one moment and where the clock was set back: each was created after the one before
-// (section 4.3).
+// TestEventsAreNewestFirstWhateverTheClock checks that events are listed newest first, even if they have the same time
+// or the clock was set back. Each was created after the one before (Section 4.3).
 func TestEventsAreNewestFirstWhateverTheClock(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -131,7 +131,8 @@ func TestEventsAreNewestFirstWhateverTheClock(t *testing.T) {
 	})
 }
 
-// What is made or changed while a client reads on, neither repeats nor hides what was there.
+// TestPagesHoldStillWhileTheListGrows checks that a creation or a change between two pages neither repeats nor hides an
+// existing event.
 func TestPagesHoldStillWhileTheListGrows(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -153,7 +154,7 @@ func TestPagesHoldStillWhileTheListGrows(t *testing.T) {
 	})
 }
 
-// Section 4.8: the filters of orders, and their pages.
+// TestOrderPages checks Section 4.8: the filters of orders, and their pages.
 func TestOrderPages(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -173,7 +174,7 @@ func TestOrderPages(t *testing.T) {
 			if event.ID == one.ID {
 				ofOne = append([]uuid.UUID{id}, ofOne...)
 			}
-			shop.Credit(t, 1) // So that the numbers of orders have gaps.
+			shop.Credit(t, 1) // This makes gaps in the numbers of orders.
 		}
 		for _, limit := range []int{1, 25, 26, 27, 100} {
 			ids, sizes := walk(t, orderLister(t, shop, ticketing.OrderFilter{}), orderID, limit)
@@ -186,7 +187,7 @@ func TestOrderPages(t *testing.T) {
 			want   []uuid.UUID
 		}{
 			{ticketing.OrderFilter{EventID: one.ID}, ofOne},
-			{ticketing.OrderFilter{EventID: foreign.ID}, nil}, // 200 with an empty page.
+			{ticketing.OrderFilter{EventID: foreign.ID}, nil}, // 200 with an empty page
 			{ticketing.OrderFilter{EventID: uuid.New()}, nil},
 			{ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{confirmed}}, want},
 			{ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{refunded, confirmed, void}}, want},
@@ -203,7 +204,7 @@ func TestOrderPages(t *testing.T) {
 	})
 }
 
-// Section 8, and the vocabularies of the filters.
+// TestPageParamsHaveBounds checks the limits of Section 8, and the values that the filters accept.
 func TestPageParamsHaveBounds(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -235,7 +236,7 @@ func TestPageParamsHaveBounds(t *testing.T) {
 	})
 }
 
-// Section 4.10: a cursor is good for its resource, filter and company alone.
+// TestCursorsBelongToTheirListing checks Section 4.10: a cursor is valid only for its resource, filter and company.
 func TestCursorsBelongToTheirListing(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -302,7 +303,7 @@ func TestCursorsBelongToTheirListing(t *testing.T) {
 				_, err := orderLister(t, shop, ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{confirmed}})(ticketing.PageParams{Cursor: c})
 				return err
 			},
-			"confirmed and refunded orders": func(c string) error { // In another order it is the same filter.
+			"confirmed and refunded orders": func(c string) error { // the same filter in another order
 				_, err := orderLister(t, shop, ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{refunded, confirmed}})(ticketing.PageParams{Cursor: c})
 				return err
 			},
@@ -326,7 +327,7 @@ func TestCursorsBelongToTheirListing(t *testing.T) {
 				}
 			}
 		}
-		// Malformed in any way; nothing about it is told.
+		// A malformed cursor is refused without any detail.
 		good := cursors["orders"]
 		position, err := base64.RawURLEncoding.DecodeString(good)
 		is.NoErr(err)

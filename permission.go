@@ -1,69 +1,79 @@
 package ticketing
 
-import "slices"
+import (
+	"slices"
 
-// Permission is one right on the operator's plane. None of them can be placed on a public API key.
+	"github.com/floatgate/ticketing/driver"
+)
+
+// Permission is one right on the operator plane. None of them can be placed on a public API key: those carry a [Grant]
+// (section 5).
 type Permission string
 
-// The permissions of a company's administrators, for their own company.
+// The permissions of a company's administrators, for their own company. The names are those of the contract where it
+// has them (sections 1, 5.1 and 6.5).
 const (
 	PermissionKYBRead           Permission = "COMPANY:kyb:read"
-	PermissionKYBManage         Permission = "COMPANY:kyb:manage"
-	PermissionKYBSubmit         Permission = "COMPANY:kyb:submit"
+	PermissionKYBManage         Permission = "COMPANY:kyb:manage" // edit the draft of a case
+	PermissionKYBSubmit         Permission = "COMPANY:kyb:submit" // submit a case to staff
 	PermissionAPIKeyRead        Permission = "COMPANY:api_key:read"
 	PermissionAPIKeyManage      Permission = "COMPANY:api_key:manage"
 	PermissionBrandingRead      Permission = "COMPANY:branding:read"
 	PermissionBrandingManage    Permission = "COMPANY:branding:manage"
 	PermissionWebhookRead       Permission = "COMPANY:webhook:read"
 	PermissionWebhookManage     Permission = "COMPANY:webhook:manage"
-	PermissionWebhookReplay     Permission = "COMPANY:webhook:replay"
+	PermissionWebhookReplay     Permission = "COMPANY:webhook:replay" // deliver events again (section 6.5)
 	PermissionWalletRead        Permission = "COMPANY:wallet:read"
 	PermissionSettlementRead    Permission = "COMPANY:settlement:read"
-	PermissionSettlementRequest Permission = "COMPANY:settlement:request"
+	PermissionSettlementRequest Permission = "COMPANY:settlement:request" // request a payout and set the bank account
 	PermissionMemberRead        Permission = "COMPANY:member:read"
 	PermissionMemberManage      Permission = "COMPANY:member:manage"
 	PermissionBuyerRead         Permission = "COMPANY:buyer:read"
-	PermissionBuyerErase        Permission = "COMPANY:buyer:erase"
+	PermissionBuyerErase        Permission = "COMPANY:buyer:erase" // remove a buyer's personal data
 	PermissionAuditRead         Permission = "COMPANY:audit:read"
 )
 
-// The permissions of platform staff, for every company.
+// The permissions of platform staff, for every company. An administrator of a company can never hold one.
 const (
-	PermissionFloatCredit        Permission = "tenant_float:credit"
-	PermissionCommissionSchedule Permission = "tenant_commission:schedule"
-	PermissionKYBDecide          Permission = "tenant_kyb:decide"
-	PermissionSettlementDecide   Permission = "tenant_settlement:decide"
+	PermissionFloatCredit        Permission = "tenant_float:credit"        // fund FLOAT (section 2.9, item 2)
+	PermissionCommissionSchedule Permission = "tenant_commission:schedule" // add commission rates (section 2.9, item 1)
+	PermissionKYBDecide          Permission = "tenant_kyb:decide"          // approve, reject or revoke, and grant grace
+	PermissionSettlementDecide   Permission = "tenant_settlement:decide"   // approve or reject a payout (section 3.6)
 	PermissionOrderRead          Permission = "tenant_order:read"
-	PermissionOrderRefund        Permission = "tenant_order:refund"
-	PermissionManage             Permission = "tenant:manage"
+	PermissionOrderRefund        Permission = "tenant_order:refund" // refund or cancel an order
+	PermissionManage             Permission = "tenant:manage"       // everything else of the platform
 )
 
-// Role is what a user is in a company. It stands for permissions.
-type Role string
+// Role is what a user is in a company. It stands for a set of permissions, which [PermissionRules] lists.
+type Role = driver.Role
 
 // The roles of a company's members.
 const (
-	// RoleOwner may do everything that a company's people may.
-	RoleOwner Role = "OWNER"
-	// RoleAdministrator runs the company, and neither asks for its money nor chooses its members.
-	RoleAdministrator Role = "ADMINISTRATOR"
-	// RoleViewer sees everything and changes nothing.
-	RoleViewer Role = "VIEWER"
+	// RoleOwner holds every permission of a company.
+	RoleOwner = driver.RoleOwner
+	// RoleAdministrator runs the company, but neither requests its money nor manages its members.
+	RoleAdministrator = driver.RoleAdministrator
+	// RoleViewer reads everything and changes nothing.
+	RoleViewer = driver.RoleViewer
 )
 
 // PermissionRule is a row of the table of permissions.
 type PermissionRule struct {
 	Permission Permission
-	// Staff tells that platform staff alone can hold it. The others are those of a company's administrators for their
-	// own company; staff may hold them, too, and then for every company.
+	// Staff reports whether only platform staff can hold the permission. The other permissions are for a company's
+	// administrators, in their own company. Staff may hold those, too, and then for every company.
 	Staff bool
-	// Roles are those whose members hold it.
+	// Roles are the roles in a company that hold the permission; none for a permission of staff.
 	Roles []Role
-	// Methods are the methods of [Operator] that ask for it.
+	// Methods are the methods of [Operator] that require the permission.
 	Methods []string
 }
 
-// PermissionRules is the table of permissions, whole: those of companies, then those of staff.
+// PermissionRules returns the whole table of permissions: those of companies, then those of staff. It is the one place
+// that assigns permissions to roles and to the methods of [Operator]. The caller may change the result.
+//
+// Only owners manage members and request payouts. Funding, commission, decisions and refunds are for staff: no company
+// credential can fund its own FLOAT or set its own rate (section 1, item 4).
 func PermissionRules() []PermissionRule {
 	viewers := []Role{RoleOwner, RoleAdministrator, RoleViewer}
 	administrators := []Role{RoleOwner, RoleAdministrator}
@@ -83,7 +93,7 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionWebhookRead, Roles: viewers,
 			Methods: []string{
 				"GetWebhookEndpoint", "ListWebhookEndpoints", "GetDelivery", "ListDeliveries", "CountDeliveries",
-				"FollowWebhooks",
+				"TailWebhooks",
 			},
 		},
 		{
@@ -139,13 +149,13 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"CreateCompany", "ListCompanies", "RenameCompany", "SuspendCompany", "ActivateCompany",
 				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent",
-				"ListAudit", "ResealBankAccounts", "ResealWebhookSecrets",
+				"ListAudit", "ReencryptBankAccounts", "ReencryptWebhookSecrets",
 			},
 		},
 	}
 }
 
-// AllPermissions are the permissions of companies, then those of staff.
+// AllPermissions returns every permission: those of companies, then those of staff.
 func AllPermissions() []Permission {
 	rules := PermissionRules()
 	all := make([]Permission, len(rules))
@@ -155,7 +165,8 @@ func AllPermissions() []Permission {
 	return all
 }
 
-// forStaff tells whether a permission is one that no administrator of a company can hold.
+// forStaff reports whether no administrator of a company can hold the permission. It is also true for a name that is
+// not in the table, so that an unknown permission is never granted to a company.
 func (p Permission) forStaff() bool {
 	return !slices.ContainsFunc(PermissionRules(), func(rule PermissionRule) bool {
 		return rule.Permission == p && !rule.Staff

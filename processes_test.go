@@ -14,23 +14,24 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// two are two services on one database of PostgreSQL, each on a store and pool of its own, as in two processes, and a
-// connection of somebody else's.
+// two are two services on one PostgreSQL database, each with its own store and pool as in two processes, and a further
+// connection.
 type two struct {
 	shop  *ticketingtest.Shop // the first
 	other *ticketing.Service
 	db    *sql.DB
 
-	// begins is called whenever a transaction of the first has begun, with its locks and claims.
+	// begins is called when a transaction of the first service has begun and holds its locks and claims.
 	begins *atomic.Pointer[func()]
 }
 
-// inTwo runs a test with calls in groups, and with a transaction for each.
+// inTwo runs a test twice: with groups of calls, and with a transaction for each call.
 func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 	t.Helper()
 	for name, grouping := range map[string]ticketing.Grouping{"grouped": {}, "alone": {Off: true}} {
@@ -39,7 +40,7 @@ func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 			is := is.New(t)
 			dsn := testdb.DSN(t)
 			shop := ticketingtest.New(t, &ticketingtest.Config{Store: testdb.Open(t, dsn, nil)})
-			service := func(db ticketing.Store) *ticketing.Service {
+			service := func(db driver.Store) *ticketing.Service {
 				svc, err := ticketing.New(db, &ticketing.Config{
 					SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Grouping: grouping,
 				})
@@ -62,7 +63,7 @@ func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 	}
 }
 
-// lock holds what a statement locks until it is released.
+// lock holds the locks of a statement until release is called.
 func (p two) lock(t testing.TB, statement string) (release func()) {
 	t.Helper()
 	tx, err := p.db.BeginTx(t.Context(), nil)
@@ -72,7 +73,7 @@ func (p two) lock(t testing.TB, statement string) (release func()) {
 	return func() { _ = tx.Rollback() }
 }
 
-// stop stops the next transaction of the first process, after it has its locks and claims, until it is released.
+// stop stops the next transaction of the first service, when it holds its locks and claims, until release is called.
 func (p two) stop() (begun <-chan struct{}, release func()) {
 	reached, released := make(chan struct{}), make(chan struct{})
 	reach := sync.OnceFunc(func() { close(reached); <-released })
@@ -85,7 +86,8 @@ const (
 	lockTiers   = "SELECT FROM ticketing_inventory_tiers FOR NO KEY UPDATE"
 )
 
-// A rush on two processes sells what there is, once, and leaves every chain whole.
+// TestProcessesDoNotOversell checks that a rush on two processes sells each admission once, and leaves every ledger
+// chain unbroken.
 func TestProcessesDoNotOversell(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {
@@ -113,15 +115,15 @@ func TestProcessesDoNotOversell(t *testing.T) {
 		}
 		all.Wait()
 		is.Equal(len(sold), 11)
-		is.Equal(holdings(t, shop).Float, int64(12)) // The funding, and a debit for each: no gap.
+		is.Equal(holdings(t, shop).Float, int64(12)) // These are the credit, and a debit for each order, without a gap.
 		report, err := shop.Staff.VerifyLedger(t.Context(), shop.Company.ID)
 		is.NoErr(err)
 		is.True(report.OK)
 	})
 }
 
-// A key that is sent to both processes at once makes one order: whoever comes second is told that it is in flight, or
-// gets the order.
+// TestProcessesMakeOneOrderPerKey checks that a key that both processes get concurrently makes one order. The second
+// call returns that order, or fails because it is in flight.
 func TestProcessesMakeOneOrderPerKey(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {
@@ -160,7 +162,7 @@ func TestProcessesMakeOneOrderPerKey(t *testing.T) {
 	})
 }
 
-// While an original is under way in one process, its key is 409 in the other, at once.
+// TestProcessesRefuseKeysInFlight checks that a key whose original runs in one process is 409 in the other, at once.
 func TestProcessesRefuseKeysInFlight(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {
@@ -169,7 +171,8 @@ func TestProcessesRefuseKeysInFlight(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 100)
 		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
-		// It is stopped within its transaction. One that waits for a lock gives up after a while, and its claim with it.
+		// The call is stopped within its transaction. A call that waits for a lock would time out and release its
+		// claim.
 		begun, release := p.stop()
 		defer release()
 		first := begin(func() (any, error) { return shop.Checkout(t.Context(), shop.Caller, "key-000001", basket) })
@@ -185,7 +188,7 @@ func TestProcessesRefuseKeysInFlight(t *testing.T) {
 	})
 }
 
-// begin runs a call beside the test.
+// begin runs a call concurrently with the test.
 func begin(call func() (any, error)) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
@@ -195,7 +198,8 @@ func begin(call func() (any, error)) <-chan answer {
 	return done
 }
 
-// A key that one process revokes is nobody's in the other from the next request on.
+// TestProcessesRevokeForAll checks that a key that one process revokes is invalid in the other from the next request
+// on.
 func TestProcessesRevokeForAll(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {
@@ -211,18 +215,18 @@ func TestProcessesRevokeForAll(t *testing.T) {
 	})
 }
 
-// loss takes from a company what a sale rests on, and is what the sale is told then.
+// loss takes from a company something that a sale requires. Its code is that of a sale after it.
 type loss struct {
 	name string
-	take func(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, event uuid.UUID) error
+	take func(ctx context.Context, tx driver.Tx, shop *ticketingtest.Shop, event uuid.UUID) error
 	code ticketing.Code
 }
 
 func losses() []loss {
-	company := func(change func(*ticketing.CompanyRecord)) func(
-		context.Context, ticketing.Tx, *ticketingtest.Shop, uuid.UUID,
+	company := func(change func(*driver.Company)) func(
+		context.Context, driver.Tx, *ticketingtest.Shop, uuid.UUID,
 	) error {
-		return func(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, _ uuid.UUID) error {
+		return func(ctx context.Context, tx driver.Tx, shop *ticketingtest.Shop, _ uuid.UUID) error {
 			found, err := tx.Companies(ctx, []uuid.UUID{shop.Company.ID})
 			if err != nil {
 				return err
@@ -233,9 +237,9 @@ func losses() []loss {
 	}
 	return []loss{
 		{
-			"key revoked", func(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, _ uuid.UUID) error {
-				ref := ticketing.APIKeyRef{CompanyID: shop.Company.ID, ID: shop.Caller.KeyID()}
-				keys, err := tx.APIKeys(ctx, []ticketing.APIKeyRef{ref})
+			"key revoked", func(ctx context.Context, tx driver.Tx, shop *ticketingtest.Shop, _ uuid.UUID) error {
+				ref := driver.APIKeyRef{CompanyID: shop.Company.ID, ID: shop.Caller.KeyID()}
+				keys, err := tx.APIKeys(ctx, []driver.APIKeyRef{ref})
 				if err != nil {
 					return err
 				}
@@ -244,22 +248,22 @@ func losses() []loss {
 			}, ticketing.CodePermissionDenied,
 		},
 		{
-			"company suspended", company(func(c *ticketing.CompanyRecord) { c.Status = ticketing.CompanySuspended }),
+			"company suspended", company(func(c *driver.Company) { c.Status = ticketing.CompanySuspended }),
 			ticketing.CodePermissionDenied,
 		},
 		{
 			"verification revoked",
-			company(func(c *ticketing.CompanyRecord) { c.Verification.Status = ticketing.VerificationRevoked }),
+			company(func(c *driver.Company) { c.Verification.Status = ticketing.VerificationRevoked }),
 			ticketing.CodeVerificationRequired,
 		},
 		{
-			"verification lapsed", company(func(c *ticketing.CompanyRecord) {
+			"verification lapsed", company(func(c *driver.Company) {
 				c.Verification.ApprovalExpiresAt = ticketingtest.Opening.Add(-time.Hour)
 			}), ticketing.CodeVerificationRequired,
 		},
 		{
-			"event cancelled", func(ctx context.Context, tx ticketing.Tx, shop *ticketingtest.Shop, id uuid.UUID) error {
-				event, err := tx.LockEvent(ctx, ticketing.EventRef{CompanyID: shop.Company.ID, ID: id})
+			"event cancelled", func(ctx context.Context, tx driver.Tx, shop *ticketingtest.Shop, id uuid.UUID) error {
+				event, err := tx.LockEvent(ctx, driver.EventRef{CompanyID: shop.Company.ID, ID: id})
 				if err != nil {
 					return err
 				}
@@ -270,13 +274,13 @@ func losses() []loss {
 	}
 }
 
-// change applies a loss as another process does, behind the closed gate; before it commits it does something else.
+// change applies a loss as another process does, guarded by the closed gate. It calls before just before the commit.
 func (p two) change(
-	t testing.TB, store ticketing.Store, l loss, event uuid.UUID, before func(),
+	t testing.TB, store driver.Store, l loss, event uuid.UUID, before func(),
 ) error {
 	t.Helper()
-	return store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{p.shop.Company.ID}}); err != nil {
+	return store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{p.shop.Company.ID}}); err != nil {
 			return err
 		}
 		if err := l.take(ctx, tx, p.shop, event); err != nil {
@@ -287,7 +291,8 @@ func (p two) change(
 	})
 }
 
-// A sale that waits at the gate while what it rests on is taken away is refused: it reads after it was let in.
+// TestSalesThatWaitAtTheGateSeeTheChange checks that a sale that waits at the gate is refused if it loses what it
+// requires meanwhile. It reads only after it has passed the gate.
 func TestSalesThatWaitAtTheGateSeeTheChange(t *testing.T) {
 	t.Parallel()
 	for _, l := range losses() {
@@ -317,8 +322,8 @@ func TestSalesThatWaitAtTheGateSeeTheChange(t *testing.T) {
 	}
 }
 
-// A sale that waits for stock or for the wallet is past the gate: whatever it rests on is taken away after it, or it is
-// refused. No sale commits after the change did.
+// TestChangesWaitForSalesUnderWay checks that a change waits for sales that have passed the gate and wait for stock or
+// a wallet, or else that they are refused. No sale commits after the change.
 func TestChangesWaitForSalesUnderWay(t *testing.T) {
 	t.Parallel()
 	for _, step := range []struct{ name, lock string }{{"stock", lockTiers}, {"wallets", lockWallets}} {
@@ -344,7 +349,7 @@ func TestChangesWaitForSalesUnderWay(t *testing.T) {
 						return nil, err
 					})
 					for !changed.Load() && sessionsWaiting(t, p.db) < 2 {
-						continue // A group may give its locks up in between.
+						continue // A group may release its locks in between.
 					}
 					early := changed.Load()
 					release()
@@ -354,7 +359,7 @@ func TestChangesWaitForSalesUnderWay(t *testing.T) {
 						is.Equal(code(made.err), l.code)
 					} else {
 						is.True(!early)
-						is.Equal(orders, 1) // It was there when the change had the gate to itself.
+						is.Equal(orders, 1) // The order existed when the change held the closed gate.
 					}
 					_, err := sell()
 					is.Equal(code(err), l.code)
@@ -370,7 +375,7 @@ func ordersOf(t testing.TB, p two) (orders int) {
 	return orders
 }
 
-// Whoever closes a gate is let in while others keep coming who share it.
+// TestAClosedGateIsHadInTheRush checks that a call that closes a gate gets it while others keep sharing it.
 func TestAClosedGateIsHadInTheRush(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {
@@ -398,10 +403,10 @@ func TestAClosedGateIsHadInTheRush(t *testing.T) {
 		}
 		<-enough
 		_, err := p.shop.Staff.RevokeAPIKey(t.Context(), p.shop.Caller.KeyID())
-		is.NoErr(err) // No ErrBusy: it had the gate within the time that an Update waits.
+		is.NoErr(err) // There is no ErrBusy: the call got the gate within the time that an Update waits.
 		orders := ordersOf(t, p)
 		over.Store(true)
 		all.Wait()
-		is.Equal(ordersOf(t, p), orders) // None after the revocation.
+		is.Equal(ordersOf(t, p), orders) // There are none after the revocation.
 	})
 }

@@ -7,83 +7,93 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
-// MaxAdmissions is how many admissions one quote or checkout may be for (section 8).
+// MaxAdmissions is the most admissions that one quote or checkout may be for (section 8).
 const MaxAdmissions = 50
 
-// Quote is what an order would cost now. It reserves nothing (section 2.5).
+// Quote is what an order would cost now (section 2.5). It reserves nothing: a later checkout repeats the price as its
+// expectedUnitPrice and fails with INVENTORY_UNAVAILABLE if that no longer holds.
 type Quote struct {
-	Object   string       `json:"object"` // "pricing_quote"
+	Object   string       `json:"object"` // always "pricing_quote"
 	EventID  uuid.UUID    `json:"eventId"`
 	Currency string       `json:"currency"`
-	Lines    []QuoteLine  `json:"lines"` // by tier, lexicographically
+	Lines    []QuoteLine  `json:"lines"` // by tier, in lexicographic order of code points
 	Total    money.Amount `json:"total"`
 	QuotedAt Time         `json:"quotedAt"`
 }
 
-// QuoteLine is one tier of a quote, at one exact price.
+// QuoteLine is one tier of a quote, at one exact price. Lines are matched by tier, never by position. A tier may be on
+// sale at several prices: the others are not shown.
 type QuoteLine struct {
 	Tier             string       `json:"tier"`
 	Quantity         int          `json:"quantity"`
 	UnitPrice        money.Amount `json:"unitPrice"`
 	Subtotal         money.Amount `json:"subtotal"`
-	AvailableAtPrice int64        `json:"availableAtPrice"`
+	AvailableAtPrice int64        `json:"availableAtPrice"` // on sale at UnitPrice in this tier, at least Quantity
 }
 
 // QuoteParams are the members of section 4.6.
 type QuoteParams struct {
 	EventID uuid.UUID
-	Lines   []QuoteParamsLine // 1 to 50, each of another tier, 50 admissions at most in all
+	Lines   []QuoteParamsLine // 1 to 50, each of another tier, at most 50 admissions in total
 }
 
-// QuoteParamsLine asks for admissions of one tier.
+// QuoteParamsLine requests admissions of one tier.
 type QuoteParamsLine struct {
 	Tier     string
 	Quantity int
 }
 
-// Quote prices lines at one exact unit price for each tier: the lowest at which that tier alone can fill the whole
-// quantity (section 4.6). It reserves nothing. It needs COMPANY:inventory:read.
+// Quote prices lines at one exact unit price for each tier: the lowest price at which that tier alone can fill the
+// whole quantity (section 4.6). Prices are never mixed within a line. It reserves nothing. It needs
+// COMPANY:inventory:read.
 //
-// Errors: INVALID_REQUEST, NOT_FOUND, PRICING_UNAVAILABLE (an event that is not published, too).
+// Event status and prices are of one moment. Errors: INVALID_REQUEST, NOT_FOUND, and PRICING_UNAVAILABLE. The last one
+// is also for an event that is not published, and for a tier that is unknown or has nothing on sale.
 func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) (Quote, error) {
 	if err := caller.Require(GrantInventoryRead); err != nil {
 		return Quote{}, err
 	}
 	var v violations
 	lines := slices.Clone(params.Lines)
+	// The lines are a copy, because they are sorted below and the caller's slice must not change.
 	checkLines(&v, lines, func(l QuoteParamsLine) (string, int) { return l.Tier, l.Quantity })
 	if err := v.err(); err != nil {
 		return Quote{}, err
 	}
+	// Lines are returned in canonical order, not in that of the request (section 2.5).
 	slices.SortFunc(lines, func(a, b QuoteParamsLine) int { return strings.Compare(a.Tier, b.Tier) })
 	tiers := make([]string, len(lines))
 	for i, line := range lines {
 		tiers[i] = line.Tier
 	}
-	var bands []PriceBand
-	err := s.read(ctx, "quotes.create", caller, func(ctx context.Context, tx ReadTx) error {
-		event, err := findEvent(ctx, tx, EventRef{CompanyID: caller.companyID, ID: params.EventID})
-		if err != nil {
+	var prices driver.PriceList
+	err := s.read(ctx, "quotes.create", caller, func(ctx context.Context, tx driver.ReadTx) (err error) {
+		prices, err = tx.PriceList(ctx, driver.EventRef{CompanyID: caller.companyID, ID: params.EventID}, tiers)
+		switch {
+		case err != nil:
 			return err
-		}
-		if event.Status != EventPublished {
+		case prices.EventStatus == "":
+			return errEventNotFound
+		case prices.EventStatus != EventPublished:
 			return errPricingUnavailable
+		default:
+			return nil
 		}
-		bands, err = tx.PriceBands(ctx, event.ref(), tiers)
-		return err
 	})
 	if err != nil {
 		return Quote{}, err
 	}
+	// The quote is priced outside the transaction: it reserves nothing, so nothing has to stay as it was read.
 	quote := Quote{
 		Object: "pricing_quote", EventID: params.EventID, Currency: money.Currency,
-		Lines: make([]QuoteLine, len(lines)), QuotedAt: Time{s.now()},
+		Lines: make([]QuoteLine, len(lines)), QuotedAt: Time{Time: s.now()},
 	}
 	for i, line := range lines {
-		if quote.Lines[i], err = line.price(bands); err != nil {
+		if quote.Lines[i], err = line.price(prices.Bands); err != nil {
 			return Quote{}, err
 		}
 		quote.Total += quote.Lines[i].Subtotal // At most 50 admissions of a trillion: far below the largest amount.
@@ -91,12 +101,15 @@ func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) 
 	return quote, nil
 }
 
+// errPricingUnavailable has the client quote again, for example for a smaller quantity (section 7, rule 3).
 var errPricingUnavailable = &Error{
 	Code: CodePricingUnavailable, Message: "The quantity is not available at one exact unit price.",
 }
 
-// price finds the first of the tier's bands, which come by price, that fills the line.
-func (l QuoteParamsLine) price(bands []PriceBand) (QuoteLine, error) {
+// price prices a line from the first band of its tier that has enough admissions. Bands are ordered by price, so that
+// one is the cheapest that can fill the line alone. A cheaper band that is too small is passed over: two prices are
+// never mixed in a line (section 4.6).
+func (l QuoteParamsLine) price(bands []driver.PriceBand) (QuoteLine, error) {
 	for _, band := range bands {
 		if band.Tier == l.Tier && band.Available >= int64(l.Quantity) {
 			return QuoteLine{
@@ -108,7 +121,9 @@ func (l QuoteParamsLine) price(bands []PriceBand) (QuoteLine, error) {
 	return QuoteLine{}, errPricingUnavailable
 }
 
-// checkLines holds what quotes and checkouts ask of their lines alike (sections 4.6 and 4.7).
+// checkLines checks what quotes and checkouts require of their lines alike (sections 4.6 and 4.7). The number of lines
+// and the total quantity are both limited to 50. With more lines nothing else is checked, since every line would add to
+// the response.
 func checkLines[L any](v *violations, lines []L, of func(L) (tier string, quantity int)) {
 	if len(lines) == 0 || len(lines) > MaxAdmissions {
 		v.add("lines", "must be 1 to 50 lines")
@@ -126,6 +141,7 @@ func checkLines[L any](v *violations, lines []L, of func(L) (tier string, quanti
 		if quantity < 1 {
 			v.add(indexed("lines", i)+".quantity", "must be at least 1")
 		}
+		// A quantity beyond the limit counts as just beyond it, so the sum cannot overflow.
 		total += min(max(quantity, 0), MaxAdmissions+1)
 	}
 	if total > MaxAdmissions {

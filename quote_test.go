@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// quoteOf asks for tiers and quantities, in turn.
+// quoteOf requests a quote for lines.
 func quoteOf(
 	t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, lines ...ticketing.QuoteParamsLine,
 ) (ticketing.Quote, error) {
@@ -22,7 +22,8 @@ func quoteOf(
 	return shop.Quote(t.Context(), shop.Caller, ticketing.QuoteParams{EventID: eventID, Lines: lines})
 }
 
-// Section 2.5: a quote on the wire, lines in lexicographic order and not in that of the request.
+// TestQuoteOnTheWire checks Section 2.5: the JSON of a quote. Its lines are in lexicographic order, and not in that of
+// the request.
 func TestQuoteOnTheWire(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -41,12 +42,13 @@ func TestQuoteOnTheWire(t *testing.T) {
 			`{"tier":"VIP","quantity":2,"unitPrice":`+amount("150.00")+`,"subtotal":`+amount("300.00")+`,"availableAtPrice":10},`+
 			`{"tier":"balcony","quantity":1,"unitPrice":`+amount("0.00")+`,"subtotal":`+amount("0.00")+`,"availableAtPrice":2}],`+
 			`"total":`+amount("399.99")+`,"quotedAt":"2026-11-21T09:30:01.001Z"}`)
-		// A quote is no reservation (section 4.6).
+		// A quote reserves nothing (Section 4.6).
 		is.Equal(tiers(t, shop, event.ID)["balcony"].AvailableQuantity, int64(2))
 	})
 }
 
-// Section 4.6: the lowest price at which the tier alone fills the whole quantity; price bands are never mixed.
+// TestQuoteFindsOnePrice checks Section 4.6: the price is the lowest at which the tier alone fills the quantity. Prices
+// are never mixed.
 func TestQuoteFindsOnePrice(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -78,7 +80,8 @@ func TestQuoteFindsOnePrice(t *testing.T) {
 	})
 }
 
-// PRICING_UNAVAILABLE also on an event that is not published, and for a tier that is unknown or has nothing on sale.
+// TestQuoteWhereNothingIsOnSale checks that PRICING_UNAVAILABLE is also the error for an event that is not published,
+// and for a tier that is unknown or has nothing on sale.
 func TestQuoteWhereNothingIsOnSale(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -119,14 +122,14 @@ func TestQuoteWhereNothingIsOnSale(t *testing.T) {
 	})
 }
 
-// lineTest is what a quote and a checkout say about their lines.
+// lineTest is a case of the lines of a quote or checkout, with the violations.
 type lineTest struct {
 	name  string
 	lines []ticketing.QuoteParamsLine
 	want  string
 }
 
-// lineTests are the bounds of lines, on both sides (sections 4.6, 4.7 and 8).
+// lineTests returns the limits of lines, on both sides (Sections 4.6, 4.7 and 8).
 func lineTests() []lineTest {
 	line := func(tier string, quantity int) ticketing.QuoteParamsLine {
 		return ticketing.QuoteParamsLine{Tier: tier, Quantity: quantity}
@@ -178,7 +181,7 @@ func TestQuoteLinesHaveBounds(t *testing.T) {
 		}
 		for _, test := range lineTests() {
 			_, err := quoteOf(t, shop, event.ID, test.lines...)
-			if test.name == "fifty lines" { // An event has no fifty custom tiers: some are unknown.
+			if test.name == "fifty lines" { // An event cannot have fifty custom tiers, so some are unknown.
 				is.New(t).Equal(code(err), ticketing.CodePricingUnavailable)
 				continue
 			}
@@ -186,7 +189,7 @@ func TestQuoteLinesHaveBounds(t *testing.T) {
 				t.Errorf("%s: %v", test.name, err)
 			}
 		}
-		// Every tier that an event can have, at once.
+		// This quotes every tier that an event can have.
 		var all []ticketing.QuoteParamsLine
 		for _, tier := range event.TicketCategories {
 			all = append(all, ticketing.QuoteParamsLine{Tier: tier, Quantity: 1})
@@ -197,7 +200,7 @@ func TestQuoteLinesHaveBounds(t *testing.T) {
 	})
 }
 
-// A quote adds up beyond the largest money input (section 2.1).
+// TestQuoteOfTheLargestTotal checks that the total of a quote may exceed the largest money input (Section 2.1).
 func TestQuoteOfTheLargestTotal(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

@@ -8,16 +8,18 @@ import (
 	"time"
 )
 
-// Waits between two tries of [Service.Run] to begin: they double from the first to the last.
+// The waits between two attempts of [Service.Run] to start. They double from the first to the last.
 const (
 	firstReadyWait = 100 * time.Millisecond
 	lastReadyWait  = 5 * time.Second
 )
 
-// awaitReady returns nil when [Service.Ready] does or the context ends. While the database cannot be reached or is busy it
-// tries again, after a wait with up to half of jitter, so that processes that lost one database do not return to it at
-// once. Any other failure is one that waiting does not end, unless the service was ready before: what failed since then
-// may come back, as it may an hour later.
+// awaitReady returns nil after [Service.Ready] has succeeded or the context has ended.
+//
+// While the database is unreachable or busy it tries again, after a wait that is shortened at random by up to a half.
+// The jitter keeps processes that lost one database from returning to it all at once. Every other failure is returned,
+// because waiting does not end it. The exception is a service that was ready before: what failed since then may
+// recover, as it may at any later time.
 func (s *Service) awaitReady(ctx context.Context) error {
 	wasReady := s.secrets.passed.Load()
 	for wait := firstReadyWait; ; wait = min(2*wait, lastReadyWait) {
@@ -25,6 +27,7 @@ func (s *Service) awaitReady(ctx context.Context) error {
 		switch {
 		case err == nil:
 			return nil
+		// The context has ended, so its error is expected and not a failure of the database.
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // It is the end of the context.
 		case !wasReady && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrBusy):

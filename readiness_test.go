@@ -16,6 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/faultproxy"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
@@ -23,7 +24,8 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Run that begins while the database is away waits for it, says so in the log, and then does the work that waits.
+// TestRunWaitsForTheDatabase checks that a Run that begins while the database is away waits for it and logs that. When
+// the database is back, it does the pending work.
 func TestRunWaitsForTheDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -31,12 +33,12 @@ func TestRunWaitsForTheDatabase(t *testing.T) {
 	location, err := url.Parse(dsn)
 	is.NoErr(err)
 	shop := newShop(t, postgres(t, dsn, nil))
-	ready(t, shop) // Its facts wait.
+	ready(t, shop) // Its facts are pending.
 	proxy := faultproxy.New(t, location.Host)
 	log := new(lockedLog)
 	var facts ticketingtest.Facts
 	far, err := ticketing.New(testdb.Open(t, through(dsn, location.Host, proxy.Addr()), nil), &ticketing.Config{
-		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, OnFact: facts.Tell,
+		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, OnFact: facts.OnFact,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	is.NoErr(err)
@@ -57,14 +59,14 @@ func TestRunWaitsForTheDatabase(t *testing.T) {
 
 // awayStore is a store whose database is away.
 type awayStore struct {
-	ticketing.Store
+	driver.Store
 
 	err   error
-	tries []time.Duration // since it was first tried
+	tries []time.Duration // since the first attempt
 	first time.Time
 }
 
-func (s *awayStore) View(context.Context, func(context.Context, ticketing.ReadTx) error) error {
+func (s *awayStore) View(context.Context, func(context.Context, driver.ReadTx) error) error {
 	if s.first.IsZero() {
 		s.first = time.Now()
 	}
@@ -72,8 +74,8 @@ func (s *awayStore) View(context.Context, func(context.Context, ticketing.ReadTx
 	return fmt.Errorf("view: %w", s.err)
 }
 
-// While the database is away or busy, Run tries again within 5 seconds, not without a wait, and not at the times of
-// another process; it ends with its context.
+// TestRunTriesAgainAtItsOwnTimes checks that Run retries within 5 seconds while the database is away or busy, never
+// without a wait, and at other times than another process. It returns when its context ends.
 func TestRunTriesAgainAtItsOwnTimes(t *testing.T) {
 	t.Parallel()
 	for _, away := range []error{ticketing.ErrUnavailable, ticketing.ErrBusy} {
@@ -92,17 +94,17 @@ func TestRunTriesAgainAtItsOwnTimes(t *testing.T) {
 					wait := at - on.tries[i]
 					is.True(wait >= 50*time.Millisecond && wait <= 5*time.Second)
 				}
-				is.True(on.tries[1] <= 100*time.Millisecond) // A moment's loss costs a moment.
+				is.True(on.tries[1] <= 100*time.Millisecond) // A short outage causes a short wait only.
 				tries[i] = on.tries
 			}
-			is.True(len(tries[0]) <= 1500) // At most twice as often as in 5 seconds, for the hour.
+			is.True(len(tries[0]) <= 1500) // On average there are at most two attempts in 5 seconds.
 			is.True(!slices.Equal(tries[0], tries[1]))
 		})
 	}
 }
 
-// Once the service was ready, Run waits for whatever fails after that: a server that listens does not end because somebody
-// changed the tables in that moment.
+// TestRunWaitsAfterItWasReady checks that Run waits after any failure once the service was ready. So a listening server
+// does not end because its tables are being changed.
 func TestRunWaitsAfterItWasReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,20 +117,20 @@ func TestRunWaitsAfterItWasReady(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		is.NoErr(svc.Run(ctx))
-		is.True(ctx.Err() != nil) // It ran until then.
+		is.True(ctx.Err() != nil) // Run returned only then.
 		is.True(on.tries > 10)
 	})
 }
 
-// brokenStore is a store whose tables somebody changes.
+// brokenStore is a store whose tables are missing while it is broken.
 type brokenStore struct {
-	ticketing.Store
+	driver.Store
 
 	broken bool
 	tries  int
 }
 
-func (s *brokenStore) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+func (s *brokenStore) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	if s.broken {
 		s.tries++
 		return errors.New("no such table")
@@ -136,11 +138,11 @@ func (s *brokenStore) View(ctx context.Context, fn func(ctx context.Context, tx 
 	return s.Store.View(ctx, fn)
 }
 
-// What waiting does not end is an error of Run at once.
+// TestRunFailsAtOnce checks that Run fails at once for an error that does not end by waiting.
 func TestRunFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	run := func(on ticketing.Store, key byte) error {
+	run := func(on driver.Store, key byte) error {
 		svc, err := ticketing.New(on, &ticketing.Config{SecretKeys: [][]byte{secretKey(key)}})
 		is.NoErr(err)
 		return svc.Run(t.Context())

@@ -11,12 +11,13 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// What a spent key keeps outlives the release that wrote it: the digest that tells the same input again, and the body
-// of a result. The golden file only ever grows; a change that breaks it answers replays after an upgrade with CONFLICT,
-// or with another result.
+// TestKeptResultsStayAsTheyWereWritten checks that the stored result of a used key outlives the release that wrote it:
+// the digest that recognizes the same input, and the body. The golden file only ever grows. After a change that breaks
+// it, a replay of an older key would be a CONFLICT, or return another result.
 func TestKeptResultsStayAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -48,11 +49,11 @@ func TestKeptResultsStayAsTheyWereWritten(t *testing.T) {
 		Body                            json.RawMessage `json:",omitempty"`
 	}
 	var got []kept
-	is.NoErr(shop.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{}); err != nil {
+	is.NoErr(shop.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{}); err != nil {
 			return err
 		}
-		refs := []ticketing.ResultRef{
+		refs := []driver.IdempotencyKey{
 			{CompanyID: shop.Company.ID, Operation: "events.create", Key: "event-0001"},
 			{CompanyID: shop.Company.ID, Operation: "inventory.create", Key: "stock-0001"},
 			{CompanyID: shop.Company.ID, Operation: "checkouts.create", Key: "cart-00001"},

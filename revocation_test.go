@@ -16,8 +16,8 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// In the middle of a rush of one company, a revocation of the key that all use, and a suspension, get in within a
-// second. From then on nothing is sold: each order that was sold was committed before the revocation.
+// TestRevocationInARush checks that a revocation of the key that all clients of a rush use, and a suspension, succeed
+// within a second. Nothing is sold after that: each order was committed before the revocation.
 func TestRevocationInARush(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -50,10 +50,10 @@ func TestRevocationInARush(t *testing.T) {
 			is := is.New(t)
 			dsn := pgtest.Start(t, "track_commit_timestamp=on").DSN("postgres")
 			shop := newShop(t, postgres(t, dsn, nil))
-			// The one who revokes is another process.
-			office := *shop
-			office.Service = service(t, shop, postgres(t, dsn, nil), ticketing.Grouping{})
-			office.Staff = office.As(ticketing.Staff("office"))
+			// Another service revokes, as in another process.
+			fixture := *shop
+			fixture.Service = service(t, shop, postgres(t, dsn, nil), ticketing.Grouping{})
+			fixture.Staff = fixture.As(ticketing.Staff("office"))
 			event := shop.Event(t)
 			for range 10 {
 				shop.Inventory(t, event.ID, "VIP", 0, 1000)
@@ -96,7 +96,7 @@ func TestRevocationInARush(t *testing.T) {
 			<-ready
 			const soon = time.Second
 			begun := time.Now()
-			is.NoErr(test.revoke(t.Context(), &office, key.APIKey))
+			is.NoErr(test.revoke(t.Context(), &fixture, key.APIKey))
 			took := time.Since(begun)
 			revoked.Store(true)
 			_, err = shop.Authenticate(t.Context(), key.Key)

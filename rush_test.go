@@ -17,6 +17,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
@@ -24,7 +25,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// postgres opens a store on a server that a test breaks, migrated.
+// postgres opens a store on a server that a test breaks, and migrates it.
 func postgres(tb testing.TB, dsn string, config *store.Config) *store.Store {
 	tb.Helper()
 	is := is.New(tb)
@@ -35,12 +36,12 @@ func postgres(tb testing.TB, dsn string, config *store.Config) *store.Store {
 	return db
 }
 
-// through is the address of a database behind another host and port than its own.
+// through returns the DSN of a database with another host and port.
 func through(dsn, own, other string) string { return strings.Replace(dsn, own, other, 1) }
 
-// service is another service for a shop's company, on a store and in groups as they are given.
+// service returns another service for a shop's company, on the given store and with the given grouping.
 func service(
-	tb testing.TB, shop *ticketingtest.Shop, on ticketing.Store, grouping ticketing.Grouping,
+	tb testing.TB, shop *ticketingtest.Shop, on driver.Store, grouping ticketing.Grouping,
 ) *ticketing.Service {
 	tb.Helper()
 	svc, err := ticketing.New(on, &ticketing.Config{
@@ -50,14 +51,14 @@ func service(
 	return svc
 }
 
-// errAway is what a client gets from a service whose database is away: the one documented answer, 503 with
+// errAway is what a client gets while the database is away, which is the only documented response: 503 with
 // Retry-After.
 var errAway = errors.New("503 with Retry-After")
 
-// till is one way to buy. It answers with the order as a client sees it.
-type till func(ctx context.Context, key string, params ticketing.CheckoutParams) (ticketing.Order, error)
+// buyFunc is one way to buy. It returns the order as the client gets it.
+type buyFunc func(ctx context.Context, key string, params ticketing.CheckoutParams) (ticketing.Order, error)
 
-func tillOf(svc *ticketing.Service, caller ticketing.Caller) till {
+func buyFuncOf(svc *ticketing.Service, caller ticketing.Caller) buyFunc {
 	return func(ctx context.Context, key string, params ticketing.CheckoutParams) (ticketing.Order, error) {
 		order, err := svc.Checkout(ctx, caller, key, params)
 		if errors.Is(err, ticketing.ErrBusy) || errors.Is(err, ticketing.ErrUnavailable) {
@@ -67,8 +68,8 @@ func tillOf(svc *ticketing.Service, caller ticketing.Caller) till {
 	}
 }
 
-// webTill buys through HTTP.
-func webTill(t *testing.T, svc *ticketing.Service, apiKey string) till {
+// httpBuyFunc buys over HTTP.
+func httpBuyFunc(t *testing.T, svc *ticketing.Service, apiKey string) buyFunc {
 	t.Helper()
 	handler := contracttest.New(t.Error, svc, &httpapi.Config{RateLimit: -1})
 	return func(ctx context.Context, key string, params ticketing.CheckoutParams) (ticketing.Order, error) {
@@ -107,8 +108,8 @@ func webTill(t *testing.T, svc *ticketing.Service, apiKey string) till {
 	}
 }
 
-// rush are clients that buy without end, each with a key of its own for each order. Whoever is told that the database
-// is away or that the original is still in flight asks again with the same key, until it is served.
+// rush is a number of clients that buy without end, each order with a key of its own. A client retries with the same
+// key while the database is away or the original is still in flight.
 type rush struct {
 	tb    testing.TB
 	shop  *ticketingtest.Shop
@@ -121,13 +122,13 @@ type rush struct {
 
 	mu     sync.Mutex
 	served *sync.Cond
-	orders map[string]string // by key, as the client was answered
-	done   map[string]int    // orders by till
-	away   map[string]int    // answers that the database is away, by till
+	orders map[string]string // by key, as the client got it
+	done   map[string]int    // orders by way to buy
+	away   map[string]int    // responses that the database is away, by way to buy
 	bad    []string
 }
 
-// patience is how long anything that a test waits for may take.
+// patience is the timeout of everything that a test waits for.
 const patience = 60 * time.Second
 
 func newRush(tb testing.TB, shop *ticketingtest.Shop) *rush {
@@ -148,8 +149,8 @@ func newRush(tb testing.TB, shop *ticketingtest.Shop) *rush {
 	return r
 }
 
-// buy begins a number of clients at a till.
-func (r *rush) buy(name string, clients int, at till) {
+// buy starts clients that buy in one way.
+func (r *rush) buy(name string, clients int, at buyFunc) {
 	for client := range clients {
 		r.clients.Go(func() {
 			for n := 0; r.ctx.Err() == nil; n++ {
@@ -160,8 +161,8 @@ func (r *rush) buy(name string, clients int, at till) {
 	}
 }
 
-// order buys one order.
-func (r *rush) order(name, key string, at till) {
+// order buys one order, with retries.
+func (r *rush) order(name, key string, at buyFunc) {
 	params := ticketingtest.Basket(r.event.ID, "VIP", r.price, 1)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), patience)
 	defer cancel()
@@ -187,7 +188,7 @@ func (r *rush) order(name, key string, at till) {
 	}
 }
 
-// think is how long a client takes before it asks for something: a rush is to meet a fault, not to exhaust the machine.
+// think is the pause of a client before each request. A rush has to meet a fault, and not to exhaust the machine.
 func think() {
 	const pause = 4 * time.Millisecond
 	<-time.NewTimer(pause).C
@@ -200,7 +201,7 @@ func (r *rush) tell(what func()) {
 	r.served.Broadcast()
 }
 
-// until returns when a number of clients' answers have come, or fails the test.
+// until waits until a condition on the clients' responses holds, or fails the test.
 func (r *rush) until(what string, reached func() bool) {
 	r.tb.Helper()
 	r.mu.Lock()
@@ -216,7 +217,7 @@ func (r *rush) until(what string, reached func() bool) {
 	}
 }
 
-// more waits until each till has served a number of orders more.
+// more waits until each way to buy has sold the given number of further orders.
 func (r *rush) more(orders int) {
 	r.tb.Helper()
 	r.mu.Lock()
@@ -235,11 +236,11 @@ func (r *rush) more(orders int) {
 	})
 }
 
-// begun waits until every till has served its first orders.
-func (r *rush) begun(tills ...string) {
+// begun waits until each way to buy has sold its first orders.
+func (r *rush) begun(buyers ...string) {
 	r.tb.Helper()
 	r.until("the first orders", func() bool {
-		for _, name := range tills {
+		for _, name := range buyers {
 			if r.done[name] < 10 {
 				return false
 			}
@@ -248,7 +249,7 @@ func (r *rush) begun(tills ...string) {
 	})
 }
 
-// refused waits until clients of each till were told that the database is away.
+// refused waits until each way to buy has had a further response that the database is away.
 func (r *rush) refused() {
 	r.tb.Helper()
 	r.mu.Lock()
@@ -272,9 +273,9 @@ func (r *rush) stop() {
 	r.clients.Wait()
 }
 
-// settled ends the rush and proves what became of it: each order that a client was given is kept as it was given, under
-// its key and no other, and nothing else was sold. The shop verifies its books when the test ends.
-func (r *rush) settled(at till) {
+// settled ends the rush and checks its orders. Each order that a client got is stored unchanged, under its key and no
+// other, and nothing else was sold. The shop verifies its books when the test ends.
+func (r *rush) settled(at buyFunc) {
 	r.tb.Helper()
 	r.stop()
 	is := is.New(r.tb)
@@ -292,7 +293,7 @@ func (r *rush) settled(at till) {
 			break
 		}
 	}
-	is.Equal(len(kept), len(r.orders)) // None is there that nobody was given, and none is doubled.
+	is.Equal(len(kept), len(r.orders)) // There is no order that no client got, and none is doubled.
 	for key, order := range r.orders {
 		if !kept[order] {
 			r.tb.Fatalf("the order of %s is lost: %s", key, order)
@@ -311,8 +312,8 @@ func (r *rush) settled(at till) {
 	r.tb.Logf("served %v, away %v", r.done, r.away)
 }
 
-// newShop is a company on PostgreSQL that is ready to sell.
-func newShop(tb testing.TB, on ticketing.Store) *ticketingtest.Shop {
+// newShop creates a company on the given store that is ready to sell.
+func newShop(tb testing.TB, on driver.Store) *ticketingtest.Shop {
 	tb.Helper()
 	return ticketingtest.New(tb, &ticketingtest.Config{Store: on, NewID: uuid.New})
 }

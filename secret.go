@@ -6,52 +6,47 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// SecretReader finds the names of the secret keys that a database was used with.
-type SecretReader interface {
-	SecretNames(ctx context.Context) ([]string, error)
-}
-
-// SecretWriter keeps the names of secret keys.
-type SecretWriter interface {
-	// AppendSecretName keeps a name; one that is kept already is no error.
-	AppendSecretName(ctx context.Context, name string, at time.Time) error
-}
-
-// secretCheck tells whether the secret keys are those of the database, and remembers that they are.
+// secretCheck checks that the secret keys are those of the database, and remembers a success. A failure is not
+// remembered: the database may only have been unreachable.
 type secretCheck struct{ passed atomic.Bool }
 
-// ErrSecretKeys is the answer of [Service.Ready], and of what makes or takes API keys, where [Config.SecretKeys] are
-// not those that the database is used with.
+// ErrSecretKeys is the error of [Service.Ready], and of everything that makes or uses API keys, if [Config.SecretKeys]
+// are not those that the database is used with. Retrying does not help; the host has to correct its configuration.
 var ErrSecretKeys = errors.New("ticketing: the secret keys are not those of this database")
 
+// errMissingSecret is the ErrSecretKeys for a list of keys that is incomplete.
 var errMissingSecret = fmt.Errorf(
 	"%w: API keys, bank accounts or webhook secrets in use were made under another one", ErrSecretKeys,
 )
 
 // check compares the secret keys with those that the database was used with, once: at the start, or else before the
-// first use of a key. It fails where none of them was, and where an active API key, a company's bank account or a webhook
-// secret needs one that is not given: that key would be refused, that account could not be paid, and no delivery could be
-// signed. On first use, and where the first key is new beside one that is known, it keeps the first key's name.
+// first use of a key. It fails if the database knows none of them. It also fails if an active API key, a company's bank
+// account or a webhook secret needs a key that is not given: that API key would be refused, that account could not be
+// paid, and no delivery could be signed.
+//
+// At the first use of a database it keeps the name of the first key. It does the same if the first key is new and
+// another one is known, which is how a rotation begins.
 func (c *secretCheck) check(ctx context.Context, s *Service) error {
 	if c.passed.Load() {
 		return nil
 	}
 	var known bool
-	err := s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
 		known, err = s.knows(ctx, tx)
 		return err
 	})
 	if err == nil && !known {
 		at := s.now()
-		err = s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
-			// The gate of the zero company keeps two processes from being the first.
-			if _, err := tx.Enter(ctx, Entrance{Close: []uuid.UUID{uuid.Nil}}); err != nil {
+		err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			// The exclusive gate of the zero company keeps two processes from both being the first.
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{uuid.Nil}}); err != nil {
 				return err
 			}
 			if known, err := s.knows(ctx, tx); err != nil || known {
@@ -67,16 +62,19 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 	return nil
 }
 
-// knows tells whether the name of the first secret key is kept.
-func (s *Service) knows(ctx context.Context, tx ReadTx) (bool, error) {
+// knows reports whether the name of the first secret key is kept, after checking the given keys against all that are
+// kept or in use.
+func (s *Service) knows(ctx context.Context, tx driver.ReadTx) (bool, error) {
 	names := s.keys.Names()
 	kept, err := tx.SecretNames(ctx)
 	if err != nil {
 		return false, err
 	}
+	// A database that was used before must know one of the keys: otherwise the keys are those of another database.
 	if len(kept) > 0 && !slices.ContainsFunc(kept, func(name string) bool { return slices.Contains(names, name) }) {
 		return false, ErrSecretKeys
 	}
+	// A key that is in use must be given even if another one is known.
 	inUse, err := tx.SecretsInUse(ctx)
 	if err != nil {
 		return false, err

@@ -13,7 +13,7 @@ import (
 
 func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		is.NoErr(d.Ready(t.Context()))
@@ -26,7 +26,7 @@ func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
 		_, open := foreign.Authenticate(t.Context(), key.Key)
 		for _, err := range []error{foreign.Ready(t.Context()), issue, rotate, open} {
 			is.True(err != nil)
-			is.True(!errors.As(err, new(*ticketing.Error))) // a fault of the set-up, nothing a client can act on
+			is.True(!errors.As(err, new(*ticketing.Error))) // a fault of the configuration, on which a client cannot act
 			is.True(strings.Contains(err.Error(), "the secret keys are not those of this database"))
 		}
 		keys, err := d.staff.ListAPIKeys(t.Context(), company)
@@ -37,12 +37,13 @@ func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
 
 func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		key := d.issue(t, d.verified(t))
 		unused := d.issue(t, d.verified(t))
 
-		// Both keys: what the old one made still opens, and using it makes its digest anew, whenever it was last used.
+		// With both keys, digests of the old key still match. Using an API key makes its digest under the new key,
+		// whenever it was last used.
 		_, err := d.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
 		both := d.service(t, secretKey('b'), secretKey('a'))
@@ -59,7 +60,7 @@ func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 			is.Equal(err.Error(), refused)
 			_, err = d.service(t, keys...).As(ticketing.Staff("test")).IssueAPIKey(t.Context(), d.verified(t), "gate",
 				[]ticketing.Grant{ticketing.GrantTicketValidate})
-			is.Equal(err.Error(), refused) // No key is made that other processes would refuse.
+			is.Equal(err.Error(), refused) // No API key is issued that other processes would refuse.
 		}
 		_, err = both.As(ticketing.Staff("test")).RevokeAPIKey(t.Context(), unused.ID)
 		is.NoErr(err)
@@ -72,9 +73,9 @@ func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 
 func TestReadingKnowsNoCompany(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
-		is.NoErr(d.Ready(t.Context())) // an empty database is no wrong one
+		is.NoErr(d.Ready(t.Context())) // an empty database is not a wrong one
 		_, err := d.staff.GetCompany(t.Context(), uuid.Nil)
 		is.Equal(code(err), ticketing.CodeNotFound)
 	})

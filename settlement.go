@@ -8,93 +8,48 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
 
-// SettlementStatus is where a payout of EARNINGS stands (section 3.6).
-type SettlementStatus string
+// SettlementStatus is the state of a payout of EARNINGS (section 3.6).
+type SettlementStatus = driver.SettlementStatus
 
-// The statuses of a settlement. Phase 1 moves PENDING to COMPLETED or REJECTED; nothing sets the others.
+// The statuses of a settlement. Phase 1 moves PENDING to COMPLETED or REJECTED, both final; nothing sets the others.
 const (
-	SettlementPending    SettlementStatus = "PENDING"
-	SettlementProcessing SettlementStatus = "PROCESSING"
-	SettlementApproved   SettlementStatus = "APPROVED"
-	SettlementCompleted  SettlementStatus = "COMPLETED"
-	SettlementRejected   SettlementStatus = "REJECTED"
-	SettlementFailed     SettlementStatus = "FAILED"
+	SettlementPending    = driver.SettlementPending
+	SettlementProcessing = driver.SettlementProcessing
+	SettlementApproved   = driver.SettlementApproved
+	SettlementCompleted  = driver.SettlementCompleted
+	SettlementRejected   = driver.SettlementRejected
+	SettlementFailed     = driver.SettlementFailed
 )
 
+// maxReason is the most characters of a reason, of a settlement as of a refund.
 const maxReason = 500
 
-// Settlement is a payout of a company's EARNINGS to its bank account, as an operator sees it.
+// Settlement is a payout of a company's EARNINGS to its bank account, as an operator sees it. It shows only the last
+// four digits of the account (section 2.9, item 6).
 type Settlement struct {
 	ID        uuid.UUID        `json:"id"`
 	CompanyID uuid.UUID        `json:"companyId"`
-	Amount    money.Amount     `json:"amount"` // all that EARNINGS held when it was requested
+	Amount    money.Amount     `json:"amount"` // the whole balance of EARNINGS when it was requested
 	Status    SettlementStatus `json:"status"`
-	// BankAccountLast4 are the last four digits of the account that was the company's then.
+	// BankAccountLast4 is the last four digits of the account that the company had at the request.
 	BankAccountLast4 string  `json:"bankAccountLast4"`
-	Reason           *string `json:"reason"` // why it was rejected
+	Reason           *string `json:"reason"` // why it was rejected; nil: it was not
 	RequestedAt      Time    `json:"requestedAt"`
-	DecidedAt        *Time   `json:"decidedAt"`
+	DecidedAt        *Time   `json:"decidedAt"` // nil: it is not decided
 }
 
-// SettlementRecord is a settlement as a store keeps it. Status, Reason, DecidedAt and RefundSequence change, once.
-type SettlementRecord struct {
-	CompanyID      uuid.UUID
-	Number         int64 // the sequence of its debit in EARNINGS: the order of settlements, without a clock
-	ID             uuid.UUID
-	Amount         money.Amount
-	Status         SettlementStatus
-	BankAccount    int64     // the version, see BankAccountRecord
-	Reason         string    // empty: none
-	RequestedAt    time.Time // of its debit
-	DecidedAt      time.Time // zero: not decided
-	RefundSequence int64     // of what EARNINGS got back when it was rejected; 0: nothing
-}
-
-// SettlementRef names a settlement.
-type SettlementRef struct{ CompanyID, ID uuid.UUID }
-
-// SettlementQuery asks for a part of the list of a company's settlements.
-type SettlementQuery struct {
-	CompanyID   uuid.UUID
-	OldestFirst bool  // lowest number first; else highest number first
-	Beyond      int64 // the number to begin behind, in that order; 0: from the beginning
-	Limit       int
-}
-
-// SettlementReader finds settlements.
-type SettlementReader interface {
-	Settlements(ctx context.Context, refs []SettlementRef) ([]SettlementRecord, error)
-	// FindSettlement finds a settlement by its id alone, as an operator names it; the zero record where there is none.
-	FindSettlement(ctx context.Context, id uuid.UUID) (SettlementRecord, error)
-	// OpenSettlement finds the company's one that is PENDING, PROCESSING or APPROVED; the zero record where there is
-	// none.
-	OpenSettlement(ctx context.Context, companyID uuid.UUID) (SettlementRecord, error)
-	ListSettlements(ctx context.Context, query SettlementQuery) ([]SettlementRecord, error)
-}
-
-// SettlementWriter keeps settlements.
-type SettlementWriter interface {
-	// CreateSettlement keeps a new one. A second that is open breaks a constraint, whose name
-	// is the store's.
-	CreateSettlement(ctx context.Context, settlement SettlementRecord) error
-	// LockSettlement reads a settlement and keeps other writers from it; the zero record where there is none.
-	LockSettlement(ctx context.Context, ref SettlementRef) (SettlementRecord, error)
-	// UpdateSettlement keeps status, reason, time of decision and the sequence of the refund of one that was locked.
-	UpdateSettlement(ctx context.Context, settlement SettlementRecord) error
-}
-
-func (s SettlementRecord) ref() SettlementRef { return SettlementRef{CompanyID: s.CompanyID, ID: s.ID} }
-
-// showSettlements makes records what an operator sees, in one read for any number of them.
-func showSettlements(ctx context.Context, tx ReadTx, records []SettlementRecord) ([]Settlement, error) {
-	refs := make([]BankAccountRef, len(records))
+// showSettlements renders records as an operator sees them, in one read for any number of them. It shows the bank
+// account of the request, whatever account the company has now. The account number is never decrypted for it.
+func showSettlements(ctx context.Context, tx driver.ReadTx, records []driver.Settlement) ([]Settlement, error) {
+	refs := make([]driver.BankAccountRef, len(records))
 	for i, s := range records {
-		refs[i] = BankAccountRef{CompanyID: s.CompanyID, Version: s.BankAccount}
+		refs[i] = driver.BankAccountRef{CompanyID: s.CompanyID, Version: s.BankAccount}
 	}
 	accounts, err := tx.BankAccounts(ctx, refs)
 	if err != nil {
@@ -104,7 +59,7 @@ func showSettlements(ctx context.Context, tx ReadTx, records []SettlementRecord)
 	for i, s := range records {
 		shown[i] = Settlement{
 			ID: s.ID, CompanyID: s.CompanyID, Amount: s.Amount, Status: s.Status, BankAccountLast4: accounts[i].Last4,
-			Reason: optional(s.Reason), RequestedAt: Time{s.RequestedAt}, DecidedAt: when(s.DecidedAt),
+			Reason: optional(s.Reason), RequestedAt: Time{Time: s.RequestedAt}, DecidedAt: optionalTime(s.DecidedAt),
 		}
 	}
 	return shown, nil
@@ -112,13 +67,14 @@ func showSettlements(ctx context.Context, tx ReadTx, records []SettlementRecord)
 
 var errSettlementNotFound = notFound("The settlement")
 
-// RequestSettlement asks for the payout of all that EARNINGS holds: it debits the whole balance at once, in the
-// transaction that makes the settlement, and never touches FLOAT (section 2.9, item 6). It starts as PENDING. It needs
-// COMPANY:settlement:request.
+// RequestSettlement requests the payout of everything that EARNINGS holds. It debits the whole balance in the
+// transaction that makes the settlement, and never touches FLOAT (section 2.9, item 6). The settlement starts as
+// PENDING. It needs COMPANY:settlement:request.
 //
-// It is CONFLICT, in this order, where the company is not active or not currently verified, has no bank account, its
-// EARNINGS is not active, another settlement is open (PENDING, PROCESSING or APPROVED), or EARNINGS holds nothing. Of
-// two requests at once one wins: the lock of EARNINGS has the second find the first.
+// It is CONFLICT, in this order, if the company is not active or not currently verified, if it has no bank account, if
+// its EARNINGS wallet is not active, if another settlement is open (PENDING, PROCESSING or APPROVED), and if EARNINGS
+// holds nothing. It is [ErrSecretKeys] if the account number cannot be decrypted with the given keys. Of two requests
+// at the same time one succeeds: the second waits for the lock of EARNINGS and then finds the first.
 func (o Operator) RequestSettlement(ctx context.Context, companyID uuid.UUID) (Settlement, error) {
 	if err := o.allowWrite(PermissionSettlementRequest, companyID); err != nil {
 		return Settlement{}, err
@@ -127,14 +83,16 @@ func (o Operator) RequestSettlement(ctx context.Context, companyID uuid.UUID) (S
 		return Settlement{}, err
 	}
 	var requested Settlement
-	err := o.share(ctx, PermissionSettlementRequest, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+	err := o.changeShared(ctx, PermissionSettlementRequest, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
 			if company.Status != CompanyActive {
 				return conflict("The company is not active.")
 			}
-			if !company.Verification.current(at) {
+			if !isCurrent(company.Verification, at) {
 				return errUnverified
 			}
+			// The settlement keeps the version of the account, so a later change of the account does not redirect the
+			// payout.
 			account, err := tx.CurrentBankAccount(ctx, companyID)
 			if err != nil {
 				return err
@@ -146,30 +104,33 @@ func (o Operator) RequestSettlement(ctx context.Context, companyID uuid.UUID) (S
 			if err != nil {
 				return err
 			}
-			// Where the clock lags behind the wallet, the later time counts, as it does for sales.
-			if !company.Verification.current(earnings.notBefore(at)) {
+			// If the clock is before the wallet's last entry, the time of that entry counts, as it does for sales.
+			if !isCurrent(company.Verification, notBefore(earnings.Wallet, at)) {
 				return errUnverified
 			}
-			// What nobody could pay out is not debited.
+			// An account number that cannot be decrypted could not be paid, so nothing is debited for it.
 			if err := o.s.sealAnew(ctx, tx, account); err != nil {
 				return err
 			}
-			settlement := SettlementRecord{
+			// The amount is the whole balance: there is no partial payout (section 2.9, item 6).
+			settlement := driver.Settlement{
 				CompanyID: companyID, ID: o.s.newID(), Amount: earnings.Balance, Status: SettlementPending,
 				BankAccount: account.Version,
 			}
-			debit, err := earnings.move(ledger.SettlementDebit, -earnings.Balance, settlement.ID.String(), at)
+			debit, err := moveWallet(&earnings, ledger.SettlementDebit, -earnings.Balance, settlement.ID.String(), at)
 			if err != nil {
 				return fmt.Errorf("ticketing: debit EARNINGS: %w", err)
 			}
+			// The sequence of the debit is unique in the wallet and orders settlements as they were requested.
 			settlement.Number, settlement.RequestedAt = debit.Sequence, debit.At
-			if err := keepMoves(ctx, tx, []*LockedWallet{&earnings}, debit); err != nil {
+			// Debit and settlement commit together: there is never one without the other.
+			if err := keepMoves(ctx, tx, []*driver.LockedWallet{&earnings}, debit); err != nil {
 				return err
 			}
 			if err := tx.CreateSettlement(ctx, settlement); err != nil {
 				return err
 			}
-			if requested, err = only(showSettlements(ctx, tx, []SettlementRecord{settlement})); err != nil {
+			if requested, err = firstRecord(showSettlements(ctx, tx, []driver.Settlement{settlement})); err != nil {
 				return err
 			}
 			return o.audit(ctx, tx, at, "settlement.request", companyID, about("settlement", settlement.ID),
@@ -181,39 +142,43 @@ func (o Operator) RequestSettlement(ctx context.Context, companyID uuid.UUID) (S
 	return requested, nil
 }
 
-// lockSettleable locks EARNINGS where there is something to settle and nothing open.
-func lockSettleable(ctx context.Context, tx Tx, companyID uuid.UUID) (LockedWallet, error) {
-	// The lock comes before the look-up, so that of two requests the second finds the first.
-	earnings, err := only(tx.LockWallets(ctx, walletRefs(companyID)[1:]))
+// lockSettleable locks EARNINGS and checks that there is something to settle and that no settlement is open. The lock
+// is what makes requests of one company exclude each other; the store's constraint on open settlements is a second
+// guard.
+func lockSettleable(ctx context.Context, tx driver.Tx, companyID uuid.UUID) (driver.LockedWallet, error) {
+	// The lock comes before the read, so that the second of two requests finds the settlement of the first.
+	earnings, err := firstRecord(tx.LockWallets(ctx, driver.WalletRefs(companyID)[1:]))
 	if err != nil {
-		return LockedWallet{}, err
+		return driver.LockedWallet{}, err
 	}
-	if !earnings.usable() {
-		return LockedWallet{}, errEarningsInactive
+	if !isUsable(earnings) {
+		return driver.LockedWallet{}, errEarningsInactive
 	}
 	open, err := tx.OpenSettlement(ctx, companyID)
 	if err != nil {
-		return LockedWallet{}, err
+		return driver.LockedWallet{}, err
 	}
 	if open.ID != uuid.Nil {
-		return LockedWallet{}, conflict("The company has a settlement that is %s.", open.Status)
+		return driver.LockedWallet{}, conflict("The company has a settlement that is %s.", open.Status)
 	}
 	if earnings.Balance == 0 {
-		return LockedWallet{}, conflict("EARNINGS holds nothing to settle.")
+		return driver.LockedWallet{}, conflict("EARNINGS holds nothing to settle.")
 	}
 	return earnings, nil
 }
 
+// errFloatInactive and errEarningsInactive refuse a movement on a wallet that is missing, suspended, of another
+// currency, or that disagrees with its last ledger entry (see isUsable).
 var (
 	errFloatInactive    = conflict("The FLOAT wallet is not active.")
 	errEarningsInactive = conflict("The EARNINGS wallet is not active.")
 )
 
-// keepMoves keeps movements and the wallets after them.
-func keepMoves(ctx context.Context, tx WalletWriter, wallets []*LockedWallet, entries ...ledger.Entry) error {
-	records := make([]WalletRecord, len(wallets))
+// keepMoves keeps ledger entries and the wallets after them.
+func keepMoves(ctx context.Context, tx driver.WalletWriter, wallets []*driver.LockedWallet, entries ...ledger.Entry) error {
+	records := make([]driver.Wallet, len(wallets))
 	for i, wallet := range wallets {
-		records[i] = wallet.WalletRecord
+		records[i] = wallet.Wallet
 	}
 	if err := tx.AppendEntries(ctx, entries); err != nil {
 		return err
@@ -221,21 +186,21 @@ func keepMoves(ctx context.Context, tx WalletWriter, wallets []*LockedWallet, en
 	return tx.UpdateWallets(ctx, records)
 }
 
-// ApproveSettlement tells that a settlement was paid out: PENDING becomes COMPLETED (section 3.6). No money moves: it
-// left EARNINGS with the request. One that is COMPLETED stays as it is; any other status is CONFLICT. It needs
-// tenant_settlement:decide.
+// ApproveSettlement records that a settlement was paid out: PENDING becomes COMPLETED (section 3.6). No money moves,
+// because it left EARNINGS with the request. A settlement that is COMPLETED stays as it is and is returned; any other
+// status is CONFLICT. It needs tenant_settlement:decide.
 func (o Operator) ApproveSettlement(ctx context.Context, id uuid.UUID) (Settlement, error) {
 	return o.decideSettlement(ctx, "settlement.approve", id, SettlementCompleted,
-		func(_ context.Context, _ Tx, at time.Time, settlement *SettlementRecord) error {
+		func(_ context.Context, _ driver.Tx, at time.Time, settlement *driver.Settlement) error {
 			settlement.DecidedAt = later(at, settlement.RequestedAt)
 			return nil
 		})
 }
 
-// RejectSettlement refuses a settlement for a reason of 1 to 500 characters: PENDING becomes REJECTED, and EARNINGS gets
-// the exact amount back, once (section 3.6). One that is REJECTED stays as it is, with its first reason. It is CONFLICT
-// in any other status, where EARNINGS is not active, and where its balance would pass [money.MaxBalance]. It needs
-// tenant_settlement:decide.
+// RejectSettlement rejects a settlement for a reason of 1 to 500 characters: PENDING becomes REJECTED, and EARNINGS
+// gets the exact amount back, once (section 3.6). A settlement that is REJECTED stays as it is, with its first reason.
+// It is CONFLICT in any other status, if EARNINGS is not active, and if its balance would exceed [money.MaxBalance]. It
+// needs tenant_settlement:decide.
 func (o Operator) RejectSettlement(ctx context.Context, id uuid.UUID, reason string) (Settlement, error) {
 	if err := o.holds(PermissionSettlementDecide); err != nil {
 		return Settlement{}, err
@@ -246,15 +211,16 @@ func (o Operator) RejectSettlement(ctx context.Context, id uuid.UUID, reason str
 		return Settlement{}, err
 	}
 	return o.decideSettlement(ctx, "settlement.reject", id, SettlementRejected,
-		func(ctx context.Context, tx Tx, at time.Time, settlement *SettlementRecord) error {
-			earnings, err := only(tx.LockWallets(ctx, walletRefs(settlement.CompanyID)[1:]))
+		func(ctx context.Context, tx driver.Tx, at time.Time, settlement *driver.Settlement) error {
+			earnings, err := firstRecord(tx.LockWallets(ctx, driver.WalletRefs(settlement.CompanyID)[1:]))
 			if err != nil {
 				return err
 			}
-			if !earnings.usable() {
+			if !isUsable(earnings) {
 				return errEarningsInactive
 			}
-			refund, err := earnings.move(ledger.SettlementRefund, settlement.Amount, settlement.ID.String(), at)
+			// The refund goes through the ledger like every movement: a rejection is visible in the chain of EARNINGS.
+			refund, err := moveWallet(&earnings, ledger.SettlementRefund, settlement.Amount, settlement.ID.String(), at)
 			if errors.Is(err, ledger.ErrOverflow) {
 				return conflict("EARNINGS would pass its maximum of %s.", money.MaxBalance)
 			}
@@ -262,32 +228,36 @@ func (o Operator) RejectSettlement(ctx context.Context, id uuid.UUID, reason str
 				return fmt.Errorf("ticketing: refund EARNINGS: %w", err)
 			}
 			settlement.Reason, settlement.DecidedAt, settlement.RefundSequence = reason, refund.At, refund.Sequence
-			return keepMoves(ctx, tx, []*LockedWallet{&earnings}, refund)
+			return keepMoves(ctx, tx, []*driver.LockedWallet{&earnings}, refund)
 		})
 }
 
-// decideSettlement moves a settlement that is PENDING to a status, once: its lock has the second of two decisions find
-// the first. The company's own state does not matter: staff tell what became of money that has left its EARNINGS.
+// decideSettlement moves a PENDING settlement to a final status, once: the lock on its row makes the second of two
+// decisions find the first. The company's own status does not matter, since the decision is about money that has
+// already left its EARNINGS.
 func (o Operator) decideSettlement(
 	ctx context.Context, action string, id uuid.UUID, status SettlementStatus,
-	rule func(ctx context.Context, tx Tx, at time.Time, settlement *SettlementRecord) error,
+	rule func(ctx context.Context, tx driver.Tx, at time.Time, settlement *driver.Settlement) error,
 ) (Settlement, error) {
+	// This read is without a lock. It finds the company, whose gate the transaction then holds; the settlement is read
+	// again under its lock.
 	found, err := o.findSettlement(ctx, PermissionSettlementDecide, id)
 	if err != nil {
 		return Settlement{}, err
 	}
 	var decided Settlement
-	err = o.share(ctx, PermissionSettlementDecide, found.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			settlement, err := tx.LockSettlement(ctx, found.ref())
+	err = o.changeShared(ctx, PermissionSettlementDecide, found.CompanyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			settlement, err := tx.LockSettlement(ctx, found.Ref())
 			if err != nil {
 				return err
 			}
-			before, err := only(showSettlements(ctx, tx, []SettlementRecord{settlement}))
+			before, err := firstRecord(showSettlements(ctx, tx, []driver.Settlement{settlement}))
 			if err != nil {
 				return err
 			}
 			switch settlement.Status {
+			// A repeated decision returns the settlement as the first one left it.
 			case status:
 				decided = before
 				return nil
@@ -302,7 +272,7 @@ func (o Operator) decideSettlement(
 			if err := tx.UpdateSettlement(ctx, settlement); err != nil {
 				return err
 			}
-			if decided, err = only(showSettlements(ctx, tx, []SettlementRecord{settlement})); err != nil {
+			if decided, err = firstRecord(showSettlements(ctx, tx, []driver.Settlement{settlement})); err != nil {
 				return err
 			}
 			return o.audit(ctx, tx, at, action, settlement.CompanyID, about("settlement", settlement.ID),
@@ -314,41 +284,33 @@ func (o Operator) decideSettlement(
 	return decided, nil
 }
 
-// findSettlement finds a settlement by its id alone, for an actor that may see it.
+// findSettlement finds a settlement by its id alone, for an actor that may see it. A settlement of a company that the
+// actor does not reach is NOT_FOUND.
 func (o Operator) findSettlement(
 	ctx context.Context, permission Permission, id uuid.UUID,
-) (SettlementRecord, error) {
-	if err := o.holds(permission); err != nil {
-		return SettlementRecord{}, err
-	}
-	var found SettlementRecord
-	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		var err error
-		found, err = tx.FindSettlement(ctx, id)
-		return err
-	})
-	if err == nil && (found.ID == uuid.Nil || !o.reaches(found.CompanyID)) {
-		err = errSettlementNotFound
-	}
-	return found, err
+) (driver.Settlement, error) {
+	return findReached(ctx, o, permission, id, errSettlementNotFound, driver.ReadTx.FindSettlement,
+		func(s driver.Settlement) uuid.UUID { return s.CompanyID })
 }
 
-// GetSettlement shows a settlement. It needs COMPANY:settlement:read.
+// GetSettlement returns a settlement. One that does not exist, and one of a company that the actor does not reach, is
+// NOT_FOUND. It needs COMPANY:settlement:read.
 func (o Operator) GetSettlement(ctx context.Context, id uuid.UUID) (Settlement, error) {
 	record, err := o.findSettlement(ctx, PermissionSettlementRead, id)
 	if err != nil {
 		return Settlement{}, err
 	}
 	var shown Settlement
-	err = o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
-		shown, err = only(showSettlements(ctx, tx, []SettlementRecord{record}))
+		shown, err = firstRecord(showSettlements(ctx, tx, []driver.Settlement{record}))
 		return err
 	})
 	return shown, err
 }
 
-// ListSettlements pages through a company's settlements, newest first. It needs COMPANY:settlement:read.
+// ListSettlements returns a page of a company's settlements, newest first. A limit outside 1 to 100 is INVALID_REQUEST,
+// a cursor of another listing INVALID_CURSOR. It needs COMPANY:settlement:read.
 func (o Operator) ListSettlements(
 	ctx context.Context, companyID uuid.UUID, params PageParams,
 ) (Page[Settlement], error) {
@@ -365,18 +327,18 @@ func (o Operator) ListSettlements(
 	if err != nil {
 		return Page[Settlement]{}, err
 	}
-	query := SettlementQuery{CompanyID: companyID, Limit: limit + 1}
-	if query.Beyond, err = parseNumber(position); err != nil {
+	query := driver.SettlementQuery{CompanyID: companyID, Limit: limit + 1}
+	if query.After, err = parseNumber(position); err != nil {
 		return Page[Settlement]{}, err
 	}
 	var page Page[Settlement]
 	err = o.view(ctx, PermissionSettlementRead, companyID,
-		func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			records, err := tx.ListSettlements(ctx, query)
 			if err != nil {
 				return err
 			}
-			records, page.NextCursor = turn(records, limit, scope, func(s SettlementRecord) []byte {
+			records, page.NextCursor = cutPage(records, limit, scope, func(s driver.Settlement) []byte {
 				return numberBytes(s.Number)
 			})
 			page.HasMore = page.NextCursor != ""

@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// Two administrators at once, each at a server of their own: of requests one wins, of decisions one, and of refunds the
-// money moves once.
+// TestProcessesMoveMoneyOutAndBackOnce checks concurrent administrators on two servers. One of several requests
+// succeeds, one kind of decision does, and a refund moves the money once.
 func TestProcessesMoveMoneyOutAndBackOnce(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {

@@ -12,12 +12,13 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// earning is a shop's company with a bank account and something to sell.
+// earning gives a shop's company a bank account and something to sell.
 func earning(t testing.TB, shop *ticketingtest.Shop) ticketing.Event {
 	t.Helper()
 	banked(t, shop)
@@ -26,7 +27,7 @@ func earning(t testing.TB, shop *ticketingtest.Shop) ticketing.Event {
 	return event
 }
 
-// request is a settlement that is accepted.
+// request requests a settlement, which has to succeed.
 func request(t testing.TB, shop *ticketingtest.Shop) ticketing.Settlement {
 	t.Helper()
 	settlement, err := shop.Staff.RequestSettlement(t.Context(), shop.Company.ID)
@@ -34,7 +35,7 @@ func request(t testing.TB, shop *ticketingtest.Shop) ticketing.Settlement {
 	return settlement
 }
 
-// movements are those of a wallet, oldest first, as text.
+// movements returns the movements of a wallet as text, oldest first.
 func movements(t testing.TB, shop *ticketingtest.Shop, wallet ledger.Wallet) []string {
 	t.Helper()
 	var moved []string
@@ -45,8 +46,9 @@ func movements(t testing.TB, shop *ticketingtest.Shop, wallet ledger.Wallet) []s
 	return moved
 }
 
-// Section 2.9, items 2 and 6: where the clock lags behind a wallet, the time of the wallet tells whether the company is
-// currently verified, as it does for sales: no movement is dated after the approval.
+// TestMoneyMovesWithinTheApproval checks Section 2.9, items 2 and 6. If the time of a wallet is after that of the
+// clock, the time of the wallet decides whether the company is currently verified, as for sales. So no movement is
+// dated after the approval.
 func TestMoneyMovesWithinTheApproval(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -73,8 +75,8 @@ func TestMoneyMovesWithinTheApproval(t *testing.T) {
 	})
 }
 
-// Section 2.9, item 6: "no amount field"; "It atomically debits the whole current earnings balance and starts as
-// PENDING; it never debits FLOAT."
+// TestSettlementTakesTheWholeOfEarnings checks Section 2.9, item 6: "no amount field"; "It atomically debits the whole
+// current earnings balance and starts as PENDING; it never debits FLOAT."
 func TestSettlementTakesTheWholeOfEarnings(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -99,15 +101,16 @@ func TestSettlementTakesTheWholeOfEarnings(t *testing.T) {
 		found, err := shop.Staff.GetSettlement(t.Context(), settlement.ID)
 		is.NoErr(err)
 		is.Equal(found, settlement)
-		// A sale after it earns anew, and goes into the next one.
+		// The commission of a later sale goes into the next settlement.
 		shop.Sell(t, event.ID, "VIP", 1)
 		is.Equal(shop.Wallets(t).Earnings, money.Amount(25_00))
 	})
 }
 
-// Section 2.9, item 6: a request "requires an active company, an active NGN EARNINGS wallet with balance above zero, the
-// company owner's payout bank account, and no existing request in PENDING"; "It is KYB-gated like float credit (…409,
-// same message, before any debit)". Each refusal is told in its turn and leaves everything as it was.
+// TestSettlementIsRefusedInOrder checks Section 2.9, item 6: a request "requires an active company, an active NGN
+// EARNINGS wallet with balance above zero, the company owner's payout bank account, and no existing request in
+// PENDING"; "It is KYB-gated like float credit (…409, same message, before any debit)". The refusals come in this
+// order, and each leaves everything as it was.
 func TestSettlementIsRefusedInOrder(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -140,16 +143,16 @@ func TestSettlementIsRefusedInOrder(t *testing.T) {
 		do(staff.ActivateWallet(t.Context(), company, ledger.Earnings))
 		inCurrency := func(currency string) {
 			t.Helper()
-			is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-				if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}}); err != nil {
+			is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
 					return err
 				}
-				locked, err := tx.LockWallets(ctx, []ticketing.WalletRef{{CompanyID: company, Wallet: ledger.Earnings}})
+				locked, err := tx.LockWallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Earnings}})
 				if err != nil {
 					return err
 				}
 				locked[0].Currency = currency
-				return tx.UpdateWallets(ctx, []ticketing.WalletRecord{locked[0].WalletRecord})
+				return tx.UpdateWallets(ctx, []driver.Wallet{locked[0].Wallet})
 			}))
 		}
 		inCurrency("USD")
@@ -157,7 +160,7 @@ func TestSettlementIsRefusedInOrder(t *testing.T) {
 		inCurrency("NGN")
 		refused("EARNINGS holds nothing to settle.")
 		shop.Sell(t, event.ID, "VIP", 1)
-		// A suspended FLOAT has no part in it.
+		// A suspended FLOAT does not matter.
 		do(staff.SuspendWallet(t.Context(), company, ledger.Float))
 		request(t, shop)
 		refused("The company has a settlement that is PENDING.")
@@ -165,7 +168,7 @@ func TestSettlementIsRefusedInOrder(t *testing.T) {
 		shop.Sell(t, event.ID, "VIP", 1)
 		refused("The company has a settlement that is PENDING.")
 
-		// An approval that has expired is none; a grace will do.
+		// An expired approval does not suffice; a grace period does.
 		shop.Clock.Advance(time.Hour)
 		refused("Current company verification is required")
 		do(staff.GrantGrace(t.Context(), company, shop.Clock.Now().Add(time.Hour)))
@@ -175,8 +178,9 @@ func TestSettlementIsRefusedInOrder(t *testing.T) {
 	})
 }
 
-// Section 2.9, item 6: "no existing request in PENDING, PROCESSING or APPROVED"; section 3.6: the moves involving
-// PROCESSING, APPROVED and FAILED are not shown, and nothing here makes them.
+// TestSettlementsOfEveryStatus checks Section 2.9, item 6: "no existing request in PENDING, PROCESSING or APPROVED".
+// Section 3.6 does not show the transitions that involve PROCESSING, APPROVED and FAILED, and the service makes none of
+// them.
 func TestSettlementsOfEveryStatus(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -224,7 +228,7 @@ func TestSettlementsOfEveryStatus(t *testing.T) {
 					shop.Sell(t, event.ID, "VIP", 1)
 					setStatus(t, shop, settlement.ID, test.status)
 					is.Equal(said(act.do(settlement.ID)), act.want)
-					// Make room for the next.
+					// Make room for the next settlement.
 					setStatus(t, shop, settlement.ID, ticketing.SettlementCompleted)
 					if open, err := shop.Staff.ListSettlements(t.Context(), shop.Company.ID, ticketing.PageParams{Limit: 1}); err == nil &&
 						open.Items[0].Status == ticketing.SettlementPending {
@@ -237,14 +241,14 @@ func TestSettlementsOfEveryStatus(t *testing.T) {
 	})
 }
 
-// setStatus is a move that this version does not make; one that was rejected stays so.
+// setStatus makes a transition that the service does not make. A rejected settlement stays as it is.
 func setStatus(t testing.TB, shop *ticketingtest.Shop, id uuid.UUID, status ticketing.SettlementStatus) {
 	t.Helper()
-	is.New(t).NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+	is.New(t).NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 			return err
 		}
-		settlement, err := tx.LockSettlement(ctx, ticketing.SettlementRef{CompanyID: shop.Company.ID, ID: id})
+		settlement, err := tx.LockSettlement(ctx, driver.SettlementRef{CompanyID: shop.Company.ID, ID: id})
 		if err != nil || settlement.Status == ticketing.SettlementRejected {
 			return err
 		}
@@ -253,7 +257,7 @@ func setStatus(t testing.TB, shop *ticketingtest.Shop, id uuid.UUID, status tick
 	}))
 }
 
-// Section 3.6: "In Phase 1 staff approval completes a manual payout."
+// TestSettlementApprovalCompletes checks Section 3.6: "In Phase 1 staff approval completes a manual payout."
 func TestSettlementApprovalCompletes(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -262,7 +266,7 @@ func TestSettlementApprovalCompletes(t *testing.T) {
 		shop.Sell(t, event.ID, "VIP", 1)
 		settlement := request(t, shop)
 		before := holdings(t, shop)
-		// Whatever state the company is in: the money has left its EARNINGS.
+		// The state of the company does not matter, since the money has left its EARNINGS.
 		_, err := shop.Staff.SuspendCompany(t.Context(), shop.Company.ID)
 		is.NoErr(err)
 		_, err = shop.Staff.RevokeVerification(t.Context(), shop.Company.ID)
@@ -285,8 +289,8 @@ func TestSettlementApprovalCompletes(t *testing.T) {
 	})
 }
 
-// Section 3.6: "Rejection refunds the exact original amount to the company's EARNINGS wallet once, through a guarded
-// ledger entry."
+// TestSettlementRejectionRefundsOnce checks Section 3.6: "Rejection refunds the exact original amount to the company's
+// EARNINGS wallet once, through a guarded ledger entry."
 func TestSettlementRejectionRefundsOnce(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -324,7 +328,7 @@ func TestSettlementRejectionRefundsOnce(t *testing.T) {
 		is.Equal(said(err), "The settlement is REJECTED.")
 		is.Equal(holdings(t, shop), before)
 
-		// What came back can be settled anew, with the rest.
+		// The refunded amount can be settled again, together with the rest.
 		is.Equal(request(t, shop).Amount, money.Amount(75_00))
 	})
 }
@@ -359,13 +363,14 @@ func TestSettlementRejectionsHaveAReason(t *testing.T) {
 	})
 }
 
-// What EARNINGS could not hold is not refunded to it, and the settlement stays open.
+// TestSettlementRejectionNeverOverflows checks that a rejection that would take EARNINGS above its maximum is refused,
+// and that the settlement stays open.
 func TestSettlementRejectionNeverOverflows(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	whole, err := money.ParseRate("100", money.Percent)
 	is.NoErr(err)
-	// It takes a thousand fundings to get there: in memory.
+	// This takes a thousand credits, so it runs in memory.
 	shop := ticketingtest.New(t, &ticketingtest.Config{Rate: whole, Float: money.MaxInput})
 	banked(t, shop)
 	event := shop.Event(t)
@@ -379,7 +384,7 @@ func TestSettlementRejectionNeverOverflows(t *testing.T) {
 		}
 		shop.Sell(t, event.ID, "VIP", 50)
 	}
-	is.Equal(shop.Wallets(t).Earnings, 1000*money.MaxInput) // less than another one below the maximum
+	is.Equal(shop.Wallets(t).Earnings, 1000*money.MaxInput) // another MaxInput would exceed the maximum
 	before := holdings(t, shop)
 	_, err = shop.Staff.RejectSettlement(t.Context(), settlement.ID, "No such account")
 	is.Equal(code(err), ticketing.CodeConflict)
@@ -390,7 +395,8 @@ func TestSettlementRejectionNeverOverflows(t *testing.T) {
 	is.Equal(approved.Status, ticketing.SettlementCompleted)
 }
 
-// Two administrators at once on the same thing: exactly one wins, the other gets a clear conflict.
+// TestSettlementsAtOnce checks concurrent administrators: exactly one side succeeds, and the others get a clear
+// conflict.
 func TestSettlementsAtOnce(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -436,7 +442,7 @@ func TestSettlementsAtOnce(t *testing.T) {
 			})
 			for i, err := range errs {
 				is.NoErr(err)
-				is.Equal(show(t, found[i]), show(t, found[0])) // one reason, that of the winner
+				is.Equal(show(t, found[i]), show(t, found[0])) // one reason, that of the first call
 			}
 			is.Equal(shop.Wallets(t).Earnings, money.Amount(25_00)) // refunded once
 		})
@@ -469,7 +475,8 @@ func TestSettlementsAtOnce(t *testing.T) {
 	})
 }
 
-// Sales, requests and decisions at once lose no kobo: the books are verified when the test ends.
+// TestSettlementsAmongSales checks that concurrent sales, requests and decisions lose no kobo. The books are verified
+// when the test ends.
 func TestSettlementsAmongSales(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -506,8 +513,8 @@ func TestSettlementsAmongSales(t *testing.T) {
 	})
 }
 
-// Section 2.9, item 6: "Dashboard and list responses expose only the last four digits of the bank account": those that
-// were current when a settlement was requested.
+// TestSettlementsAreListedNewestFirst checks Section 2.9, item 6: "Dashboard and list responses expose only the last
+// four digits of the bank account". They are those of the account at the time of the request.
 func TestSettlementsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

@@ -9,11 +9,12 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// onShops runs a test for each store with a company on it that is ready to sell. The books are verified when it ends.
+// onShops runs a test on each store with a company that is ready to sell. The books are verified when the test ends.
 func onShops(t *testing.T, config *ticketingtest.Config, test func(t *testing.T, shop *ticketingtest.Shop)) {
 	t.Helper()
 	for _, store := range storesFor(t) {
@@ -34,7 +35,7 @@ func openShop(t testing.TB, store testdb.Store, config *ticketingtest.Config) *t
 	return ticketingtest.New(t, &c)
 }
 
-// show is what a client is sent.
+// show returns the JSON that a client gets.
 func show(t testing.TB, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -42,7 +43,7 @@ func show(t testing.TB, value any) string {
 	return string(text)
 }
 
-// tiers are the tiers of an event by name.
+// tiers returns the tiers of an event by name.
 func tiers(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID) map[string]ticketing.InventoryTier {
 	t.Helper()
 	listed, err := shop.ListInventory(t.Context(), shop.Caller, eventID)
@@ -54,7 +55,7 @@ func tiers(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID) map[string
 	return named
 }
 
-// patch changes an event that takes the change.
+// patch changes an event. The change has to succeed.
 func patch(
 	t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, params ticketing.UpdateEventParams,
 ) ticketing.Event {
@@ -64,7 +65,7 @@ func patch(
 	return event
 }
 
-// publish and unpublish move an event between draft and published.
+// publish makes a draft published, and unpublish makes a published event a draft.
 func publish(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID) ticketing.Event {
 	t.Helper()
 	return patch(t, shop, eventID, ticketing.UpdateEventParams{Status: of(ticketing.EventPublished)})
@@ -75,7 +76,7 @@ func unpublish(t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID) ticket
 	return patch(t, shop, eventID, ticketing.UpdateEventParams{Status: of(ticketing.EventDraft)})
 }
 
-// cancelled and ended are events that came to be so.
+// cancelled returns an event that was cancelled, and ended one that was ended.
 func cancelled(t testing.TB, shop *ticketingtest.Shop) ticketing.Event {
 	t.Helper()
 	event, err := shop.CancelEvent(t.Context(), shop.Caller, shop.Event(t).ID)
@@ -90,12 +91,12 @@ func ended(t testing.TB, shop *ticketingtest.Shop) ticketing.Event {
 	return event
 }
 
-// kept is what a store holds of a company: what a refused request must leave as it was.
+// kept is what a store has of a company, which a refused request must leave unchanged.
 type kept struct {
 	Float, Earnings int64 // sequences
 	Orders          int
 	Facts           int
-	Stock           []ticketing.StockTotal
+	Stock           []driver.StockTotal
 	Wallets         ticketing.Wallets
 }
 
@@ -103,19 +104,19 @@ func holdings(t testing.TB, shop *ticketingtest.Shop) kept {
 	t.Helper()
 	id := shop.Company.ID
 	found := kept{Wallets: shop.Wallets(t)}
-	is.New(t).NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		wallets, err := tx.Wallets(ctx, []ticketing.WalletRef{
+	is.New(t).NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		wallets, err := tx.Wallets(ctx, []driver.WalletRef{
 			{CompanyID: id, Wallet: "FLOAT"}, {CompanyID: id, Wallet: "EARNINGS"},
 		})
 		if err != nil {
 			return err
 		}
 		found.Float, found.Earnings = wallets[0].Sequence, wallets[1].Sequence
-		orders, err := tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: id, Limit: 1000})
+		orders, err := tx.ListOrders(ctx, driver.OrderQuery{CompanyID: id, Limit: 1000})
 		if err != nil {
 			return err
 		}
-		facts, err := tx.ListFacts(ctx, id, ticketing.Position{}, 1000)
+		facts, err := tx.ListFacts(ctx, id, driver.Position{}, 1000)
 		if err != nil {
 			return err
 		}

@@ -13,42 +13,48 @@ import (
 	"github.com/floatgate/ticketing/internal/slot"
 )
 
+// Bounds of the slots of a company.
 const (
 	defaultCompanySlots = 4
 	maxCompanySlots     = 1000
-	// slotQueue is how many calls of a company wait for a slot at most, and slotPatience how long one does.
+	// slotQueue is the most calls of a company that wait for a slot. slotPatience is the longest that a call waits.
 	slotQueue    = 1000
 	slotPatience = 2 * time.Second
 )
 
-// companySlots are what the calls of a company take that run by themselves, before they take a connection: everything
-// on the data plane that is not in a group. A nil *companySlots bounds nothing.
+// companySlots limit the calls of each company that run in a transaction of their own: everything on the data plane
+// that is not grouped. A call takes a slot before it takes a connection, so one company cannot use up the connections.
+// A nil *companySlots limits nothing.
 //
-// Locks are taken in this order: a turn, a slot, a connection, the company's gate. So a call waits for a gate with a
-// connection only where it has a slot, and of those that close the gate one of a company does in this process.
+// A call takes its resources in this order: a turn, a slot, a connection, the company's gate. So a call waits for a
+// gate with a connection only while it has a slot. Of the data-plane calls that take a company's gate exclusively, one
+// at a time does so in this process. An [Operator] takes neither turn nor slot.
 type companySlots struct {
 	slots *slot.Slots[uuid.UUID]
-	// closing is the turn of those that close a gate, and paging that of long pages.
+	// closing is the turn of calls that take the gate exclusively, one per company. paging is the turn of long pages.
 	closing, paging *slot.Slots[uuid.UUID]
-	// long are the lists of which a company had a long page lately: their next pages take a turn, this many short ones.
+	// long are the lists of which a company recently read a long page, each with the number of short pages that may
+	// follow before its pages count as short again.
 	long recent[pagedList, *atomic.Int32]
 }
 
-// pagedList is a list of a company's, by the operation that pages it.
+// pagedList identifies a list of a company by the operation that pages it.
 type pagedList struct {
 	company   uuid.UUID
 	operation string
 }
 
-// shortPages is how many short pages of a list follow on a long one until its pages are taken for short.
+// shortPages is how many short pages of a list follow a long one before its pages count as short again.
 const shortPages = 8
 
-// longPage is how many lines a long page has at least. It takes milliseconds of a processor to read and to render.
+// longPage is the fewest lines of a long page. It takes milliseconds of processor time to read and to render.
 const longPage = 250
 
-// longestRest is how long the turn of a long page rests at most after it.
+// longestRest is the longest time that the turn of a long page is kept after the page.
 const longestRest = 500 * time.Millisecond
 
+// newCompanySlots returns slots of which none is taken. It leaves half of the processors to work other than long pages,
+// however many slots there are.
 func newCompanySlots(slots int) *companySlots {
 	config := slot.Config{Slots: slots, Queue: slotQueue, Patience: slotPatience}
 	c := &companySlots{slots: slot.New[uuid.UUID](config)}
@@ -60,8 +66,10 @@ func newCompanySlots(slots int) *companySlots {
 	return c
 }
 
-// onOwnSlot runs a call of a company by itself, on a slot. One that closes the company's gate has its turn first. The slot
-// may be held for longer, by a caller who still works on the result: see [slot.Hold].
+// onOwnSlot runs an ungrouped call of a company on a slot. A call that takes the company's gate exclusively waits for
+// its turn first, without a slot, so that calls that wait for the gate do not fill the slots. The slot may be kept
+// after the call, by a caller that still works on the result (see [slot.Hold]). It is [ErrBusy] if no slot is free in
+// time.
 func (s *Service) onOwnSlot(
 	ctx context.Context, operation string, companyID uuid.UUID, closes bool, run func() error,
 ) error {
@@ -71,6 +79,7 @@ func (s *Service) onOwnSlot(
 	if !closes {
 		return s.onSlotAfter(ctx, operation, companyID, func() {}, run)
 	}
+	// The turn comes before the slot. Calls that wait for it would otherwise hold slots, and keep reads from running.
 	endTurn, err := s.slots.closing.Take(ctx, companyID)
 	if err != nil {
 		return s.refusedSlot(operation, err)
@@ -79,10 +88,12 @@ func (s *Service) onOwnSlot(
 	return s.onSlotAfter(ctx, operation, companyID, func() {}, run)
 }
 
-// onPageSlot is onOwnSlot for a page of a list, of which run returns how many lines it has. A list whose pages are long has
-// its turn for each: of these a few are read and rendered at a time. While others wait for the turn it ends a while after
-// the slot, as long as the page took, so that a flood of long pages takes no more than half of the processors that it might.
-// Who reads one page after another is not held up.
+// onPageSlot is onOwnSlot for a page of a list; run returns the number of lines on the page.
+//
+// A page of a list whose pages are long takes a turn first, and only a few are read and rendered at a time. If other
+// long pages wait for the turn, it is kept after the page for as long as the page took, but at most longestRest. So a
+// flood of long pages uses at most half of the processor time that its turns would allow. A client that reads one page
+// after another is not delayed, because nobody waits for the turn.
 func (s *Service) onPageSlot(
 	ctx context.Context, operation string, companyID uuid.UUID, run func() (lines int, err error),
 ) error {
@@ -90,6 +101,7 @@ func (s *Service) onPageSlot(
 		_, err := run()
 		return err
 	}
+	// The length of a page is known only after it was read, so the previous pages of the list decide.
 	list := pagedList{companyID, operation}
 	var began time.Time
 	paged := func() error {
@@ -108,6 +120,7 @@ func (s *Service) onPageSlot(
 		return s.refusedSlot(operation, err)
 	}
 	return s.onSlotAfter(ctx, operation, companyID, func() {
+		// A page that never ran, or that delays nobody, needs no rest.
 		if began.IsZero() || !s.slots.paging.Waits(companyID) {
 			endTurn()
 			return
@@ -116,13 +129,13 @@ func (s *Service) onPageSlot(
 	}, paged)
 }
 
-// isLong reports whether the next page of a list is taken for a long one.
+// isLong reports whether the next page of a list is expected to be long.
 func (c *companySlots) isLong(list pagedList) bool {
 	left, ok := c.long.get(list)
 	return ok && left.Load() > 0
 }
 
-// had keeps how long a page of a list was.
+// had records how many lines a page of a list had.
 func (c *companySlots) had(list pagedList, lines int) {
 	left, ok := c.long.get(list)
 	switch {
@@ -137,7 +150,8 @@ func (c *companySlots) had(list pagedList, lines int) {
 	}
 }
 
-// onSlotAfter runs a call on a slot of its company. With the slot it gives back what was taken before.
+// onSlotAfter runs a call on a slot of its company. When the slot is released, it calls before, which releases what was
+// taken before the slot.
 func (s *Service) onSlotAfter(
 	ctx context.Context, operation string, companyID uuid.UUID, before func(), run func() error,
 ) error {
@@ -153,7 +167,7 @@ func (s *Service) onSlotAfter(
 	return run()
 }
 
-// onSlot runs what ends with its transaction on a company's slot; the zero company's is for what is no company's.
+// onSlot runs a call that needs its slot only for its transaction. The zero company stands for calls of no company.
 func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.UUID, run func() error) error {
 	if s.slots == nil {
 		return run()
@@ -166,7 +180,8 @@ func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.U
 	return run()
 }
 
-// refusedSlot counts a call that got no slot. It is [ErrBusy] then, and nothing else where its own context ended.
+// refusedSlot returns the error of a call that got no slot. It is [ErrBusy], and counted, unless the call's own context
+// ended.
 func (s *Service) refusedSlot(operation string, err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: %s: %w", operation, err)
@@ -178,6 +193,7 @@ func (s *Service) refusedSlot(operation string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrBusy, operation, err)
 }
 
+// slotsFull calls [Config.OnSlotsFull]. A panic of it is logged and stops nothing.
 func (s *Service) slotsFull(operation string) {
 	defer func() { s.contain("Config.OnSlotsFull", recover()) }()
 	s.onSlotsFull(operation)

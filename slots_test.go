@@ -18,28 +18,29 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/delivery"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// crowdedStore holds up some of the transactions of calls that run by themselves, before they begin.
+// crowdedStore is a store that holds some of the transactions of single calls before they begin.
 type crowdedStore struct {
-	ticketing.Store
+	driver.Store
 
 	mu      sync.Mutex
-	hold    int // how many of the next ones are held
+	hold    int // how many of the next ones to hold
 	held    int
 	release chan struct{}
 	panics  bool
-	begun   []ticketing.Purpose
+	begun   []driver.Purpose
 }
 
 func (s *crowdedStore) pass(ctx context.Context) {
 	s.mu.Lock()
-	purpose := ticketing.PurposeOf(ctx)
+	purpose := driver.PurposeOf(ctx)
 	s.begun = append(s.begun, purpose)
 	release, panics := s.release, s.panics
-	hold := purpose == ticketing.PurposeRequest && s.hold > 0
+	hold := purpose == driver.PurposeRequest && s.hold > 0
 	if hold {
 		s.hold--
 		s.held++
@@ -53,7 +54,7 @@ func (s *crowdedStore) pass(ctx context.Context) {
 	}
 }
 
-// holdNext holds the next n until release.
+// holdNext holds the next n transactions until release is called.
 func (s *crowdedStore) holdNext(n int) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,21 +62,21 @@ func (s *crowdedStore) holdNext(n int) (release func()) {
 	return sync.OnceFunc(func() { close(s.release) })
 }
 
-// holdNoMore lets all pass that come from now on.
+// holdNoMore lets all later transactions pass.
 func (s *crowdedStore) holdNoMore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = 0
 }
 
-// inside is how many are held.
+// inside returns how many transactions were held since holdNext.
 func (s *crowdedStore) inside() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
 }
 
-// purposes are those of the transactions since it was last asked.
+// purposes returns the purposes of the transactions since the last call.
 func (s *crowdedStore) purposes() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,12 +85,12 @@ func (s *crowdedStore) purposes() string {
 	return text
 }
 
-func (s *crowdedStore) View(ctx context.Context, fn func(context.Context, ticketing.ReadTx) error) error {
+func (s *crowdedStore) View(ctx context.Context, fn func(context.Context, driver.ReadTx) error) error {
 	s.pass(ctx)
 	return s.Store.View(ctx, fn)
 }
 
-func (s *crowdedStore) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+func (s *crowdedStore) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
 	s.pass(ctx)
 	return s.Store.Update(ctx, fn)
 }
@@ -107,7 +108,7 @@ func (l *lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// take returns what was written since it was last asked.
+// take returns what was written since the last call.
 func (l *lines) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +117,7 @@ func (l *lines) take() []string {
 	return written
 }
 
-// crowd is a company that floods a service, and a neighbour of it that sells.
+// crowd is a service with a company that floods it and a neighbour that sells.
 type crowd struct {
 	*ticketing.Service
 
@@ -126,7 +127,7 @@ type crowd struct {
 	event     ticketing.Event // of the shop
 	theirs    ticketing.Event // of the neighbour
 	log       *lines
-	full      []string // what OnSlotsFull and Grouping.Refused were called with
+	full      []string // the arguments of OnSlotsFull and Grouping.OnQueueFull
 	open      sync.WaitGroup
 }
 
@@ -142,7 +143,7 @@ func newCrowd(t *testing.T) *crowd {
 	c.Service, err = ticketing.New(c.store, &ticketing.Config{
 		SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Clock: c.shop.Clock.Now, NewID: ticketingtest.NewIDs(2),
 		Logger: slog.New(slog.NewTextHandler(c.log, nil)),
-		Sender: sender, OnSlotsFull: c.refused, Grouping: ticketing.Grouping{Refused: c.refused},
+		Sender: sender, OnSlotsFull: c.refused, Grouping: ticketing.Grouping{OnQueueFull: c.refused},
 	})
 	is.New(t).NoErr(err)
 	return c
@@ -154,14 +155,14 @@ func (c *crowd) refused(operation string) {
 	c.full = append(c.full, operation)
 }
 
-// refusals are the operations of which a call was refused.
+// refusals returns the operations whose calls were refused.
 func (c *crowd) refusals() []string {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	return c.full
 }
 
-// begin begins a call and waits until it is held, waits or is over.
+// begin begins a call, and returns when the call is held, waits or has returned.
 func (c *crowd) begin(call func() error) *outcome[struct{}] {
 	o := &outcome[struct{}]{}
 	c.open.Go(func() { o.err = call(); o.answered = true })
@@ -174,7 +175,7 @@ func (c *crowd) list(ctx context.Context) error {
 	return err
 }
 
-// neighbourFares checks that the neighbour's calls and the background work are done without any waiting.
+// neighbourFares checks that the neighbour's calls and the background work succeed without any wait.
 func (c *crowd) neighbourFares(t *testing.T) {
 	t.Helper()
 	is := is.New(t)
@@ -193,8 +194,9 @@ func (c *crowd) neighbourFares(t *testing.T) {
 	is.Equal(time.Since(began), time.Duration(0))
 }
 
-// A company has four slots for calls that run by themselves, whatever they are. Beyond, its calls wait for two seconds
-// and are refused, while its own checkouts, those of others and the background work go on.
+// TestACompanyHasItsSlots checks that a company has four slots for all calls that run outside of groups. A further call
+// of the company waits for two seconds and is then refused. Meanwhile its own checkouts, the calls of others and the
+// background work continue.
 func TestACompanyHasItsSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +232,7 @@ func TestACompanyHasItsSlots(t *testing.T) {
 				ticketing.UpdateInventoryParams{Status: of(ticketing.InventoryPaused)})
 			return err
 		})
-		is.Equal(c.store.inside(), slots) // It has no connection.
+		is.Equal(c.store.inside(), slots) // The call has no connection.
 		is.True(!beyond.answered)
 		c.store.holdNoMore()
 		_, err := c.Checkout(ctx, c.shop.Caller, c.shop.Key(), ticketingtest.Basket(c.event.ID, "VIP", 1_00, 1))
@@ -251,7 +253,8 @@ func TestACompanyHasItsSlots(t *testing.T) {
 	})
 }
 
-// Of the calls that close a company's gate one has a connection at a time; the others wait without, and without a slot.
+// TestOneOfACompanyClosesItsGate checks that of the calls that close a company's gate one has a connection at a time.
+// The others wait without a connection and without a slot.
 func TestOneOfACompanyClosesItsGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,7 +281,8 @@ func TestOneOfACompanyClosesItsGate(t *testing.T) {
 	})
 }
 
-// A slot is given back by a call that panics, and by one whose caller leaves, in the queue or not.
+// TestSlotsComeBack checks that a call that panics releases its slot, and so does a call whose caller leaves, whether
+// it waits or runs.
 func TestSlotsComeBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +302,7 @@ func TestSlotsComeBack(t *testing.T) {
 		for range 9 {
 			calls = append(calls, c.begin(func() error { return c.list(ctx) }))
 		}
-		is.Equal(c.store.inside(), 4) // No panic took a slot with it.
+		is.Equal(c.store.inside(), 4) // The panics released their slots.
 		cancel()
 		synctest.Wait()
 		for _, o := range calls[4:] {
@@ -318,9 +322,9 @@ func TestSlotsComeBack(t *testing.T) {
 	})
 }
 
-// Of a list whose pages are long fewer are read at a time than there are slots, whatever short pages are between them, and
-// while more wait the turn of one rests for as long as it took, so that processors are left to others; short calls pass
-// them.
+// TestLongPagesTakeTurns checks a list with long pages. Fewer of them are read at a time than there are slots, whatever
+// short pages come between them. While others wait, each turn is followed by a pause as long as the read, which leaves
+// processors to other companies. Short calls do not wait for long pages.
 func TestLongPagesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -330,7 +334,7 @@ func TestLongPagesTakeTurns(t *testing.T) {
 		for range 5 {
 			c.shop.Sell(t, c.event.ID, "VIP", 50)
 		}
-		is.NoErr(c.list(t.Context())) // Of 250 lines.
+		is.NoErr(c.list(t.Context())) // This page has 250 lines.
 		const took = 100 * time.Millisecond
 		began, alone := time.Now(), c.store.holdNext(1)
 		c.begin(func() error { return c.list(t.Context()) })
@@ -338,8 +342,8 @@ func TestLongPagesTakeTurns(t *testing.T) {
 		alone()
 		c.open.Wait()
 		is.NoErr(c.list(t.Context()))
-		is.Equal(time.Since(began), took) // One after another, they wait for nothing.
-		// Short pages between them, of this list and of another, change nothing.
+		is.Equal(time.Since(began), took) // Pages that are read one after another do not wait.
+		// Short pages in between, of this list and of another, change nothing.
 		for range 3 {
 			_, err := c.ListOrders(t.Context(), c.shop.Caller, ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: 1}})
 			is.NoErr(err)
@@ -369,10 +373,12 @@ func TestLongPagesTakeTurns(t *testing.T) {
 	})
 }
 
-// pagesAtATime is how many long pages of a company are read at a time: half of the processors have one each.
+// pagesAtATime returns how many long pages of a company are read at a time: half as many as there are processors, at
+// least 1 and at most 4.
 func pagesAtATime() int { return max(1, min(4, runtime.GOMAXPROCS(0)/2)) }
 
-// What a transaction is for is known to the store: groups and look-ups, the background work, and everything else.
+// TestPurposes checks that the store gets the purpose of each transaction: groups and look-ups, the background work,
+// and everything else.
 func TestPurposes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -380,31 +386,31 @@ func TestPurposes(t *testing.T) {
 	ctx := t.Context()
 	c.store.purposes()
 	is.NoErr(c.list(ctx))
-	is.Equal(c.store.purposes(), fmt.Sprint([]ticketing.Purpose{ticketing.PurposeRequest}))
+	is.Equal(c.store.purposes(), fmt.Sprint([]driver.Purpose{driver.PurposeRequest}))
 	_, err := c.Checkout(ctx, c.neighbour.Caller, c.neighbour.Key(), ticketingtest.Basket(c.theirs.ID, "VIP", 1_00, 1))
 	is.NoErr(err)
-	is.Equal(c.store.purposes(), fmt.Sprint([]ticketing.Purpose{ticketing.PurposeGroup}))
+	is.Equal(c.store.purposes(), fmt.Sprint([]driver.Purpose{driver.PurposeGroup}))
 	_, err = c.EndEvents(ctx)
 	is.NoErr(err)
-	is.Equal(c.store.purposes(), fmt.Sprint([]ticketing.Purpose{ticketing.PurposeBackground}))
+	is.Equal(c.store.purposes(), fmt.Sprint([]driver.Purpose{driver.PurposeBackground}))
 	_, err = c.SendWebhooks(ctx)
 	is.NoErr(err)
 	for purpose := range strings.FieldsSeq(strings.Trim(c.store.purposes(), "[]")) {
-		is.Equal(purpose, fmt.Sprint(int(ticketing.PurposeBackground)))
+		is.Equal(purpose, fmt.Sprint(int(driver.PurposeBackground)))
 	}
 	is.NoErr(c.Ready(ctx))
 	c.store.purposes()
 	_, err = c.Authenticate(ctx, unknownKey())
 	is.Equal(code(err), ticketing.CodeAuthenticationFailed)
-	is.Equal(c.store.purposes(), fmt.Sprint([]ticketing.Purpose{ticketing.PurposeGroup}))
+	is.Equal(c.store.purposes(), fmt.Sprint([]driver.Purpose{driver.PurposeGroup}))
 }
 
-// unknownKey is well formed and nobody's.
+// unknownKey returns a well-formed key that does not exist.
 func unknownKey() string { return "svc_live." + uuid.NewString() + "." + strings.Repeat("A", 43) }
 
-// Made-up keys share a few slots and are answered at a pace, 32 in 20 ms; a key that authenticated lately passes them all,
-// and is looked up all the same. Beyond a thousand that wait they are refused, and counted as calls that found the queue
-// of look-ups full.
+// TestMadeUpKeysWaitAmongThemselves checks that unknown keys share a few slots, at a rate of 32 in 20 ms. A key that
+// authenticated lately does not wait for them, and is looked up all the same. If a thousand unknown keys wait, further
+// ones are refused, and are counted as calls that found the queue of look-ups full.
 func TestMadeUpKeysWaitAmongThemselves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -439,7 +445,7 @@ func TestMadeUpKeysWaitAmongThemselves(t *testing.T) {
 		c.neighbourFares(t)
 		is.Equal(time.Since(began), time.Duration(0))
 		c.open.Wait()
-		is.Equal(time.Since(began), 640*time.Millisecond) // 1,032 at 32 in 20 ms.
+		is.Equal(time.Since(began), 640*time.Millisecond) // These are 1,032 look-ups at 32 in 20 ms.
 
 		id, err := ticketing.ParseID(strings.Split(c.neighbour.APIKey, ".")[1])
 		is.NoErr(err)
@@ -450,8 +456,8 @@ func TestMadeUpKeysWaitAmongThemselves(t *testing.T) {
 	})
 }
 
-// Calls that are refused since too many wait are logged at once and then every ten seconds, with their number, and what
-// is left when the service is drained; not one by one.
+// TestRefusalsAreLoggedAtIntervals checks that refused calls are not logged one by one. The first is logged at once,
+// their number every ten seconds, and the rest when the service is drained.
 func TestRefusalsAreLoggedAtIntervals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -492,7 +498,7 @@ func TestRefusalsAreLoggedAtIntervals(t *testing.T) {
 	})
 }
 
-// A number of slots that nobody can mean is refused.
+// TestCompanySlotsHaveBounds checks that New refuses a number of slots outside of its limits.
 func TestCompanySlotsHaveBounds(t *testing.T) {
 	t.Parallel()
 	for _, slots := range []int{-1, 1001} {

@@ -10,17 +10,22 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
+// scopeName is the instrumentation scope of all spans and metrics.
 const scopeName = "github.com/floatgate/ticketing"
 
-// telemetry tells of each operation of the data plane that reached the store: a span "ticketing.<operation>", and the
-// histogram "ticketing.operation.duration" in seconds. Both carry the operation and the code of its outcome, and
-// neither a company, a key nor a buyer.
+// telemetry holds the tracer and the metrics of a service.
 //
-// Of webhooks it tells the attempts, by outcome (succeeded, failed or timeout), and how long they took, the time from the
-// fact to its acceptance, how many deliveries are exhausted, by type of event, and how many attempts are in flight; and
-// where Run sends them, at each look for work, how long the oldest that is due has waited.
+// Each operation of the data plane that reached the store has a span "ticketing.<operation>" and a value in the
+// histogram "ticketing.operation.duration", in seconds. Both carry the operation and the code of its outcome. Neither
+// carries a company, a key or a buyer: metrics must stay few, and traces must not hold personal data.
+//
+// For webhooks there are the attempts by outcome (succeeded, failed or timeout) and their duration, the time from a
+// fact to its acceptance, the exhausted deliveries by type of event, and the attempts in flight. A process whose Run
+// sends webhooks also records, at each look for work, how long the oldest due item has waited.
 type telemetry struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
@@ -29,10 +34,11 @@ type telemetry struct {
 	attempted metric.Float64Histogram
 	age       metric.Float64Histogram
 	exhausted metric.Int64Counter
-	flying    metric.Int64UpDownCounter
+	inFlight  metric.Int64UpDownCounter
 	backlog   metric.Float64Gauge
 }
 
+// newTelemetry returns the metrics of a service. A nil provider records nothing.
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (telemetry, error) {
 	if tracers == nil {
 		tracers = tracenoop.NewTracerProvider()
@@ -53,14 +59,15 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 		metric.WithDescription("How long after it happened an event was accepted by a receiver."))
 	t.exhausted, errs[4] = meter.Int64Counter("ticketing.webhook.exhausted",
 		metric.WithDescription("Deliveries that failed for good."))
-	t.flying, errs[5] = meter.Int64UpDownCounter("ticketing.webhook.in_flight",
+	t.inFlight, errs[5] = meter.Int64UpDownCounter("ticketing.webhook.in_flight",
 		metric.WithDescription("Attempts to deliver a webhook that wait for an answer."))
 	t.backlog, errs[6] = meter.Float64Gauge("ticketing.webhook.backlog.age", metric.WithUnit("s"),
 		metric.WithDescription("How long the oldest delivery that is due, or event of which none was made yet, has waited."))
 	return t, errors.Join(errs[:]...)
 }
 
-// attempt tells of an attempt to deliver.
+// attempt counts an attempt that had a reply, failed or timed out. An attempt that was cut off by this process is not
+// counted. The age of an event is measured only when a receiver accepts it, from the time of the fact.
 func (t *telemetry) attempt(ctx context.Context, o *outcome) {
 	name := "failed"
 	switch o.result {
@@ -71,18 +78,21 @@ func (t *telemetry) attempt(ctx context.Context, o *outcome) {
 		name = "timeout"
 	case resultFailure, resultUnsent, resultCut:
 	}
+	// The labels have few values, so that the number of time series stays small.
 	outcome := metric.WithAttributes(attribute.String("ticketing.outcome", name))
 	t.attempts.Add(ctx, 1, outcome)
 	t.attempted.Record(ctx, float64(o.attempt.DurationMS)/1000, outcome)
 }
 
-// exhaust tells of a delivery that failed for good, by its type.
+// exhaust counts a delivery that failed for good, by the type of its event.
 func (t *telemetry) exhaust(ctx context.Context, kind FactType) {
 	t.exhausted.Add(ctx, 1, metric.WithAttributes(attribute.String("ticketing.event.type", string(kind))))
 }
 
-// observe begins an operation; the function ends it with its outcome.
+// observe begins the span and the measurement of an operation. The caller ends both with the returned function and the
+// outcome. Only a fault of the service marks the span as failed; a refusal is a normal outcome.
 func (s *Service) observe(ctx context.Context, operation string) (context.Context, func(error)) {
+	// The clock of the service is used, so a test with a fixed clock measures zero.
 	began := s.clock()
 	ctx, span := s.telemetry.tracer.Start(ctx, "ticketing."+operation)
 	return ctx, func(err error) {
@@ -97,7 +107,8 @@ func (s *Service) observe(ctx context.Context, operation string) (context.Contex
 	}
 }
 
-// outcomeCode is the contract's code of an error, and OK for none.
+// outcomeCode returns the contract's code of an error, and OK for no error. Every error that is not an [*Error] is
+// INTERNAL_ERROR, as it is for clients.
 func outcomeCode(err error) string {
 	if err == nil {
 		return "OK"
@@ -108,25 +119,28 @@ func outcomeCode(err error) string {
 	return string(CodeInternal)
 }
 
-// read runs fn for reading, as an operation of the data plane, on a slot of the caller's company.
+// read runs fn for reading, as an operation of the data plane, on a slot of the caller's company. It checks no
+// authority: the caller has authenticated, and a read is not checked again in its transaction (section 5, rule 5, is
+// about writes).
 func (s *Service) read(
-	ctx context.Context, operation string, caller Caller, fn func(context.Context, ReadTx) error,
+	ctx context.Context, operation string, caller Caller, fn func(context.Context, driver.ReadTx) error,
 ) error {
 	ctx, end := s.observe(ctx, operation)
+	// A read takes no gate: it sees what is committed when it runs.
 	err := s.onOwnSlot(ctx, operation, caller.companyID, false, func() error {
-		return s.store.View(ctx, func(ctx context.Context, tx ReadTx) error { return fn(ctx, cachedRates{tx, &s.rates}) })
+		return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error { return fn(ctx, cachedRates{tx, &s.rates}) })
 	})
 	end(err)
 	return err
 }
 
-// readPage is read for a page of a list. fn returns how many lines the page has.
+// readPage is read for a page of a list; fn returns the number of lines on the page.
 func (s *Service) readPage(
-	ctx context.Context, operation string, caller Caller, fn func(context.Context, ReadTx) (lines int, err error),
+	ctx context.Context, operation string, caller Caller, fn func(context.Context, driver.ReadTx) (lines int, err error),
 ) error {
 	ctx, end := s.observe(ctx, operation)
 	err := s.onPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
-		err = s.store.View(ctx, func(ctx context.Context, tx ReadTx) (err error) {
+		err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
 			lines, err = fn(ctx, cachedRates{tx, &s.rates})
 			return err
 		})

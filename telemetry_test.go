@@ -17,7 +17,7 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// spans keeps what ended spans told.
+// spans records the names and attributes of ended spans.
 type spans struct {
 	noop.TracerProvider
 
@@ -56,7 +56,8 @@ func (s *span) End(...trace.SpanEndOption) {
 	s.spans.ended = append(s.spans.ended, s.told)
 }
 
-// An operation that reaches the store is one span that names it and its outcome, and nobody.
+// TestSpansNameTheOperationAndItsOutcome checks that an operation that reaches the store makes one span, which has its
+// name and its outcome but no company, buyer or key.
 func TestSpansNameTheOperationAndItsOutcome(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -10,15 +10,16 @@ import (
 	"github.com/floatgate/ticketing/internal/publicurl"
 )
 
-// text trims a text of at most limit characters, which may be empty. Control characters are refused, save for tabs
-// and line breaks (LF or CRLF) where the text may have several lines.
-func text(v *violations, path, s string, limit int, multiline bool) string {
+// trimmedText trims a text of at most limit characters (Unicode code points), which may be empty. It refuses control
+// characters, except tabs and line breaks (LF or CRLF) in a text that may have several lines.
+func trimmedText(v *violations, path, s string, limit int, multiline bool) string {
 	s = strings.TrimSpace(s)
 	checkText(v, path, s, limit, multiline)
 	return s
 }
 
-// checkText is text for what is taken as it is.
+// checkText checks a text as trimmedText does, but does not trim it. Invalid UTF-8 is refused, since no store could
+// keep it exactly. Of several violations it reports the first: the later checks would follow from it.
 func checkText(v *violations, path, s string, limit int, multiline bool) {
 	switch {
 	case !utf8.ValidString(s):
@@ -30,10 +31,11 @@ func checkText(v *violations, path, s string, limit int, multiline bool) {
 	}
 }
 
-// requiredText trims a text on one line, of least to limit characters.
+// requiredText trims a text on one line, of least to limit characters. The length counts after trimming. It reports one
+// violation for each text: the first check that fails.
 func requiredText(v *violations, path, s string, least, limit int) string {
 	before := len(*v)
-	s = text(v, path, s, limit, false)
+	s = trimmedText(v, path, s, limit, false)
 	if len(*v) == before && utf8.RuneCountInString(s) < least {
 		if least == 1 {
 			v.add(path, "must not be empty")
@@ -44,6 +46,8 @@ func requiredText(v *violations, path, s string, least, limit int) string {
 	return s
 }
 
+// hasControl reports whether a text has a control character that is not allowed. A CR without an LF is never allowed,
+// since clients would show it differently.
 func hasControl(s string, multiline bool) bool {
 	if multiline {
 		s = strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(s)
@@ -51,8 +55,9 @@ func hasControl(s string, multiline bool) bool {
 	return strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// httpsURL checks an absolute https URL with a host, without credentials or fragment. It is not trimmed. What is let
-// through, a browser reads as the same URL.
+// httpsURL checks an absolute https URL with a host and without credentials or fragment. It does not trim it. A browser
+// reads every URL that passes as the same URL: browser proxies refuse anything else, so it must not get into a
+// response.
 func httpsURL(v *violations, path, s string, limit int) {
 	before := len(*v)
 	checkText(v, path, s, limit, false)
@@ -61,8 +66,9 @@ func httpsURL(v *violations, path, s string, limit int) {
 	}
 }
 
-// publicURL is an httpsURL whose host looks like one of the public internet: a plain ASCII name of two labels or
-// more, no address in any spelling, no name that only a machine or a local network knows (section 2.7).
+// publicURL checks an httpsURL whose host looks like one of the public internet (section 2.7): a plain ASCII name of
+// two labels or more. An address in any spelling is refused, and so is a name that only a machine or a local network
+// knows. It is checked without a look-up: a name may change what it resolves to at any time.
 func publicURL(v *violations, path, s string, limit int) {
 	before := len(*v)
 	httpsURL(v, path, s, limit)
@@ -74,18 +80,18 @@ func publicURL(v *violations, path, s string, limit int) {
 	}
 }
 
-// email trims and lower-cases one address, which may be empty: no display name, a dot-atom or quoted local part, a
-// domain of at least two labels.
+// email trims and lower-cases one address, which may be empty. It has no display name, a dot-atom or quoted local part,
+// and a domain of at least two labels. The lower case makes one buyer of all spellings (section 4.11, rule 3).
 func email(v *violations, path, s string, limit int) string {
 	before := len(*v)
-	s = text(v, path, s, limit, false)
+	s = trimmedText(v, path, s, limit, false)
 	if len(*v) == before && s != "" && !isEmail(s) {
 		v.add(path, "must be one email address, such as ada@example.com")
 	}
 	return strings.ToLower(s)
 }
 
-// requiredEmail is an email that is not empty.
+// requiredEmail is email for an address that must not be empty.
 func requiredEmail(v *violations, path, s string, limit int) string {
 	s = email(v, path, s, limit)
 	if s == "" {
@@ -94,7 +100,7 @@ func requiredEmail(v *violations, path, s string, limit int) string {
 	return s
 }
 
-// isEmail tells whether s is an addr-spec of RFC 5322 in its plain form: no comments, no folding, no address literal.
+// isEmail reports whether s is an addr-spec of RFC 5322 in its plain form: no comments, no folding, no address literal.
 func isEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	if at < 0 {
@@ -104,6 +110,7 @@ func isEmail(s string) bool {
 	return publicurl.IsDomain(domain) && (isDotAtom(local) || isQuoted(local))
 }
 
+// isDotAtom reports whether s is a dot-atom of RFC 5322: one or more atoms with a dot between them.
 func isDotAtom(s string) bool {
 	for atom := range strings.SplitSeq(s, ".") {
 		if atom == "" || strings.ContainsFunc(atom, func(r rune) bool {
@@ -115,6 +122,7 @@ func isDotAtom(s string) bool {
 	return true
 }
 
+// isQuoted reports whether s is a quoted string of RFC 5322 in ASCII, with at least one character between the quotes.
 func isQuoted(s string) bool {
 	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' {
 		return false
@@ -125,7 +133,7 @@ func isQuoted(s string) bool {
 		case s[i] < ' ' || s[i] > '~' || s[i] == '"':
 			return false
 		case s[i] == '\\':
-			// The pair's second character may be a quote or another backslash, too.
+			// The second character of the pair may also be a quote or another backslash.
 			i++
 			if i == len(s) || s[i] < ' ' || s[i] > '~' {
 				return false
@@ -135,6 +143,7 @@ func isQuoted(s string) bool {
 	return true
 }
 
+// isAlphanumeric reports whether r is an ASCII letter or digit.
 func isAlphanumeric(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }

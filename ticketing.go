@@ -2,32 +2,32 @@
 //
 // A company prepays a FLOAT balance. A checkout spends the full ticket gross from FLOAT, credits the commission to a
 // separate EARNINGS balance, allocates admissions, and writes an immutable order, chained ledger rows and outbound
-// facts, all in one transaction. A gate validates each admission once.
+// facts, all in one transaction. At the venue each admission is validated once.
 //
 // # Getting started
 //
-// A [Service] works over a [Store]: package store keeps it in SQL, package store/memory in memory.
+// A [Service] works over a [driver.Store]: package store keeps it in SQL, package store/memory in memory.
 //
 //	svc, err := ticketing.New(memory.New(), nil)
 //
-// A store that lasts needs its tables, and the service the secret keys that the database is used with:
+// A durable store needs its tables, and the service needs the secret keys that the database is used with:
 //
 //	db, err := store.Open(ctx, "sqlite:ticketing.db", nil)
 //	err = db.Migrate(ctx)
 //	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: keys})
 //	err = svc.Ready(ctx) // before serving
-//	go svc.Run(ctx)      // sends webhooks, tells facts, ends events
+//	go svc.Run(ctx)      // sends webhooks, publishes facts, ends events
 //
-// The types that end in Record, Ref, Query, Reader and Writer are for authors of stores; a host does without.
+// What a store has to keep is in package driver, which is for authors of stores; a host does not need it.
 //
-// The data plane is one method for each operation of the public contract, and takes a [Caller]: who acts, for which
-// company, with which grants. [Service.Authenticate] makes one from an API key, [TrustedCaller] makes one for a host
-// that has decided by itself.
+// The data plane has one method for each operation of the public contract. Each takes a [Caller], which says who acts,
+// for which company, and with which grants. [Service.Authenticate] returns one for an API key. [TrustedCaller] returns
+// one for a host that has made the decision itself.
 //
 //	caller := ticketing.TrustedCaller(companyID, ticketing.GrantCheckoutCreate)
 //	order, err := svc.Checkout(ctx, caller, "cart-1001", ticketing.CheckoutParams{…})
 //
-// Companies, their verification, branding, commission, float and keys are run through an [Operator]: svc.As(actor).
+// Companies, their verification, branding, commission, float and keys are managed through an [Operator]: svc.As(actor).
 //
 // # Money and time
 //
@@ -35,22 +35,22 @@
 //
 // # Errors
 //
-// What a caller can act on is an [*Error] with a [Code] of the contract. Every other error is a fault of the service
-// or its store: tell the client INTERNAL_ERROR and log it.
+// An error that a caller can act on is an [*Error] with a [Code] of the contract. Every other error is a fault of the
+// service or its store: respond to the client with INTERNAL_ERROR and log it.
 //
 //	if errors.Is(err, ticketing.CodeInventoryUnavailable) { … }
 //
 // # Idempotency
 //
-// CreateEvent, CreateInventory, Checkout and ValidateAdmission take an idempotency key, 8 to 128 characters of
-// A-Z a-z 0-9 . _ : - that begins with a letter or digit, unique for the company and operation. The same key with the
-// same input gives the first result again, for ever; with other input it is CONFLICT; while the first is still being
-// worked on it is CONFLICT, too. A failed operation does not spend its key (section 4.11).
+// CreateEvent, CreateInventory, Checkout and ValidateAdmission take an idempotency key. It has 8 to 128 characters of
+// A-Z a-z 0-9 . _ : - and begins with a letter or digit. It is unique for the company and operation. The same key with
+// the same input returns the first result again, without a limit in time. With other input it is CONFLICT, and so it is
+// while the first call is still running. A failed operation does not spend its key (section 4.11).
 //
-// # Within a transaction of the host's
+// # Transactions of the host
 //
-// A host that keeps rows of its own beside the service's sells in its own transaction, so that both are kept or neither:
-// [Service.WithStore], on a store that package store binds to it.
+// A host may keep rows of its own in the service's database. It then sells in its own transaction, so that both commit
+// or neither does: see [Service.WithStore], with a store that package store binds to the transaction.
 //
 // # Concurrency
 //
@@ -72,18 +72,19 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/digest"
 	"github.com/floatgate/ticketing/internal/seal"
 )
 
-// Service is the ticketing core over one store. [New] makes it.
+// Service is the ticketing core over one store. [New] returns one.
 type Service struct {
 	choices
 
-	store      Store // for requests that are not grouped, and for operators
-	groups     Store // for calls that share transactions
-	background Store // for the work of Run
-	bound      bool  // to a transaction of the host's
+	store      driver.Store // for calls that are not grouped, and for operators
+	groups     driver.Store // for grouped calls
+	background driver.Store // for background work
+	bound      bool         // to a transaction of the host's, see WithStore
 	slots      *companySlots
 	strangers  *strangers
 	rates      rateCache
@@ -91,19 +92,20 @@ type Service struct {
 
 	onQueueFull func(operation string)
 	secrets     secretCheck
-	touched     touches
-	wake        chan struct{} // nil: nobody waits
-	told        toldParts
+	lastUse     lastUseThrottle
+	wake        chan struct{} // nil on a bound service: nothing runs in the background
+	published   publishedParts
 	checkouts   *operation[CheckoutParams, Order]
 	scans       *operation[scan, TicketValidation]
 	lookups     *lanes[*keyLookup]
-	flights     flights
-	couriers    couriers
-	contained   sync.Once // the log of a panic of Grouping's functions
-	drains      []func(context.Context) error
+	inFlight    inFlightKeys
+	deliverers  deliverers
+	contained   sync.Once                     // limits the log of panics in the host's functions to one
+	drains      []func(context.Context) error // one for each operation with lanes
 }
 
-// choices are what Config came to: a service has them on whichever store.
+// choices are the settings that a service keeps from its Config. A bound service shares them with the service that it
+// was made of.
 type choices struct {
 	clock     func() time.Time
 	newID     func() uuid.UUID
@@ -127,71 +129,82 @@ type choices struct {
 	telemetry telemetry
 }
 
-// Config are the choices of a host. A nil *Config, and every zero field, means the default.
+// Config configures a [Service]. A nil *Config is valid, and every zero field means the default.
 type Config struct {
-	// SecretKeys key the digests of API-key secrets and encrypt the numbers of bank accounts and the signing secrets of
-	// webhooks, 32 bytes or more each.
-	// The first makes digests and encrypts, all verify and decrypt; a digest made by another than the first is renewed
-	// when its API key is next used, a number when its company next requests a settlement or sets its account again.
-	// Required with a store that outlives the process; with any other it defaults to a random key for the life of the
+	// SecretKeys are the master keys, 32 bytes or more each. They key the digests of API-key secrets, and encrypt the
+	// numbers of bank accounts and the signing secrets of webhooks. The first also signs exported ledgers, see
+	// [Service.LedgerKeys].
+	//
+	// The first key makes digests and encrypts; all of them verify and decrypt. A digest that was made with another key
+	// is renewed when its API key is next used. The number of a bank account is encrypted again when its company next
+	// requests a settlement or sets its account. [Operator.ReencryptBankAccounts] and
+	// [Operator.ReencryptWebhookSecrets] encrypt all of them again, so that an old key can be removed.
+	//
+	// They are required for a durable store. For any other store they default to a random key for the life of the
 	// Service.
 	SecretKeys [][]byte
-	// OnFact is told each fact at least once, by [Service.Run], after the commit that wrote it, in no promised order
-	// between facts. An error leaves the fact to be told again about half a minute later. Defaults to nobody.
+	// OnFact is called with each fact at least once, by [Service.Run], after the commit that wrote the fact. The order
+	// between facts is not defined. After an error the fact is published again about half a minute later. Defaults to
+	// none.
 	OnFact func(ctx context.Context, fact Fact) error
 	// PollInterval is how often [Service.Run] looks for work that other processes left. Defaults to 600 ms.
 	PollInterval time.Duration
-	// Sender posts webhooks: package delivery has one. Defaults to none: [Service.Run] makes the deliveries, which wait for
-	// a process that has one.
+	// Sender posts webhooks: package delivery has one. Defaults to none: [Service.Run] then makes the deliveries, and
+	// they wait for a process that has a sender.
 	Sender Sender
-	// OnExhausted is told of each delivery that became FAILED in this process, after the commit, one after another. It is
-	// told once, and of none that a crash or a full queue of 1,000 kept from it: [Operator.ListDeliveries] has them all. Its
-	// context ends after ten seconds. A panic of it is logged and stops nothing. Defaults to nobody.
+	// OnExhausted is called with each delivery that became FAILED in this process, after the commit, one after another.
+	// It is called once for each, but not for those that a crash or a full queue of 1,000 prevents:
+	// [Operator.ListDeliveries] has them all. Its context ends after ten seconds. A panic of it is logged and stops
+	// nothing. Defaults to none.
 	OnExhausted func(ctx context.Context, delivery WebhookDelivery)
-	// WebhookRetention is how long deliveries that are final, their attempts and the bodies of their events are kept.
-	// Defaults to 30 days.
+	// WebhookRetention is how long final deliveries, their attempts and the bodies of their events are kept. Defaults
+	// to 30 days.
 	WebhookRetention time.Duration
-	// FactRetention is how long facts are kept that were dispatched and told, an hour at the least, and longer where an
-	// older one of the company still waits. Defaults to for ever.
+	// FactRetention is how long facts are kept that were dispatched and published. It is at least an hour. A fact is
+	// kept longer while an older one of its company still waits. Defaults to no limit.
 	FactRetention time.Duration
-	// Logger is told what goes wrong in the background. Never a secret, a key or a buyer. Defaults to silence.
+	// Logger receives what goes wrong in the background. It never receives a secret, a key or a buyer. Defaults to
+	// none.
 	Logger *slog.Logger
-	// TracerProvider is told a span for each operation. Defaults to silence.
+	// TracerProvider receives a span for each operation. Defaults to none.
 	TracerProvider trace.TracerProvider
-	// MeterProvider is told how long operations take, and what becomes of webhooks. Defaults to silence.
+	// MeterProvider receives the durations of operations, and the outcomes of webhooks. Defaults to none.
 	MeterProvider metric.MeterProvider
-	// Clock tells the time. Defaults to time.Now.
+	// Clock returns the time. Defaults to time.Now.
 	Clock func() time.Time
-	// NewID makes ids, UUIDs of version 4. Defaults to random ones. Those of the audit log are always random.
+	// NewID returns new ids, UUIDs of version 4. Defaults to random ones. The ids of the audit log are always random.
 	NewID func() uuid.UUID
 	// Grouping says how calls that come at the same time share a transaction. Defaults to what the store works best
 	// with.
 	Grouping Grouping
-	// CompanySlots is how many calls of a company run at the same time, of those that run by themselves: single reads, lists,
-	// quotes, changes and creation of events and inventory, and whatever [Config.Grouping] leaves out. They take a slot
-	// before they take a connection, so that one company's calls leave connections and processors to the others. A call
-	// that finds none waits for up to 2 seconds, and beyond 1,000 such calls of its company it is refused at once: that is
-	// [ErrBusy]. A change of an event or tier, and a page of a list whose pages are long, has waited as long for its turn
-	// before. Defaults to 4. At most 1000.
+	// CompanySlots is how many ungrouped calls of a company run at the same time: single reads, lists, quotes, changes
+	// and creation of events and inventory, and everything that [Config.Grouping] excludes. A call takes a slot before
+	// it takes a connection, so one company's calls leave connections and processors to the others. Defaults to 4. At
+	// most 1000.
 	//
-	// An [Operator] takes no slots, so that staff get through to a company that floods the service, and neither does
-	// a service that is bound to a transaction: the connection is the host's.
+	// A call that finds no free slot waits for up to 2 seconds. If 1,000 calls of its company wait already, it is
+	// refused at once. Both are [ErrBusy]. A change of an event or tier waits for up to 2 seconds for its turn before
+	// that, and so does a page of a list whose pages are long.
+	//
+	// An [Operator] takes no slots, so that staff get through to a company that floods the service. A service that is
+	// bound to a transaction takes none either: the connection is the host's.
 	CompanySlots int
-	// OnSlotsFull is called with the operation of every call that got no slot. It must be quick; a panic of it is logged
-	// and stops nothing. Defaults to nobody.
+	// OnSlotsFull is called with the operation of every call that got no slot. It must return quickly; a panic of it is
+	// logged and stops nothing. Defaults to none.
 	OnSlotsFull func(operation string)
-	// Rand is where the secrets of API keys and webhooks and the nonces of encryption come from. Defaults to crypto/rand.
+	// Rand is the source of the secrets of API keys and webhooks, and of the nonces of encryption. Defaults to
+	// crypto/rand.
 	Rand io.Reader
-	// AllowPrivateWebhooks lets webhook endpoints be registered with localhost, addresses and local names. It is for
-	// development alone, and the sender has to be told the same. Defaults to the public URLs of section 6.2.
+	// AllowPrivateWebhooks allows webhook endpoints on localhost, addresses and local names. It is only for
+	// development, and the sender needs the same setting. Defaults to the public URLs of section 6.2.
 	AllowPrivateWebhooks bool
 }
 
-// New makes a service over a store. It starts nothing: no goroutine, no listener, no transaction.
+// New returns a service over a store. It starts nothing: no goroutine, no listener, no transaction.
 //
-// It fails when a secret key is too short, when two are equal, and when the store is durable and none is given; and when
-// [Config.CompanySlots] or a number of [Config.Grouping] is negative or beyond its bound.
-func New(store Store, config *Config) (*Service, error) {
+// It fails if a secret key is too short, if two are equal, and if the store is durable and there is no key. It also
+// fails if [Config.CompanySlots] or a number of [Config.Grouping] is negative or exceeds its limit.
+func New(store driver.Store, config *Config) (*Service, error) {
 	if store == nil {
 		return nil, errors.New("ticketing: a service needs a store")
 	}
@@ -220,7 +233,7 @@ func New(store Store, config *Config) (*Service, error) {
 	if c.FactRetention > 0 {
 		c.FactRetention = max(c.FactRetention, minFactRetention)
 	}
-	durable, ok := store.(DurableStore)
+	durable, ok := store.(driver.DurableStore)
 	lasting := ok && durable.Durable()
 	if len(c.SecretKeys) == 0 {
 		if lasting {
@@ -267,17 +280,18 @@ func New(store Store, config *Config) (*Service, error) {
 	return s, nil
 }
 
-// now is the time in what the service keeps: UTC and milliseconds.
+// now returns the time as the service keeps it: UTC and whole milliseconds.
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Millisecond) }
 
-// Ready reports whether the service can work: its store answers, and the secret keys are those that the database was
-// used with before (on first use they are remembered), else [ErrSecretKeys]. Call it before serving.
+// Ready returns nil if the service can work: its store responds, and the secret keys are those that the database was
+// used with. The first use of a database keeps the names of the keys; later, other keys are [ErrSecretKeys]. Call it
+// before serving.
 func (s *Service) Ready(ctx context.Context) error {
 	if err := s.secrets.check(ctx, s); err != nil {
 		return err
 	}
 	return s.onSlot(ctx, "ready", uuid.Nil, func() error {
-		return s.groups.View(ctx, func(ctx context.Context, tx ReadTx) error {
+		return s.groups.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 			_, err := tx.SecretNames(ctx)
 			return err
 		})

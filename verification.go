@@ -5,64 +5,59 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// VerificationStatus is where a company's verification (KYB) stands.
-type VerificationStatus string
+// VerificationStatus is the state of a company's verification (KYB).
+type VerificationStatus = driver.VerificationStatus
 
-// The statuses of a verification and of its cases. An approval may have an expiry, and a grace may stand beside any of
-// them. A case that is UNVERIFIED is a draft.
+// The statuses of a verification and of its cases. An approval may expire, and a grace may be in force beside any
+// status. A case that is UNVERIFIED is a draft.
 const (
-	VerificationUnverified VerificationStatus = "UNVERIFIED"
-	VerificationSubmitted  VerificationStatus = "SUBMITTED"
-	VerificationApproved   VerificationStatus = "APPROVED"
-	VerificationRejected   VerificationStatus = "REJECTED"
-	VerificationRevoked    VerificationStatus = "REVOKED"
+	VerificationUnverified = driver.VerificationUnverified
+	VerificationSubmitted  = driver.VerificationSubmitted
+	VerificationApproved   = driver.VerificationApproved
+	VerificationRejected   = driver.VerificationRejected
+	VerificationRevoked    = driver.VerificationRevoked
 )
 
 // Verification is what an operator sees of a company's verification.
 type Verification struct {
 	Status            VerificationStatus `json:"status"`
-	ApprovalExpiresAt *Time              `json:"approvalExpiresAt"`
-	GraceUntil        *Time              `json:"graceUntil"`
+	ApprovalExpiresAt *Time              `json:"approvalExpiresAt"` // nil: it does not expire, or there is no approval
+	GraceUntil        *Time              `json:"graceUntil"`        // nil: no grace
 }
 
-// VerificationRecord is a verification as a store keeps it, part of its company.
-type VerificationRecord struct {
-	Status            VerificationStatus
-	ApprovalExpiresAt time.Time // zero: the approval does not expire
-	GraceUntil        time.Time // zero: no grace
-	Reason            string    // why it was rejected, for staff only
-}
-
-// approved tells whether an approval is current.
-func (v VerificationRecord) approved(at time.Time) bool {
+// isApproved reports whether an approval is current. It expires at ApprovalExpiresAt, not after it.
+func isApproved(v driver.Verification, at time.Time) bool {
 	return v.Status == VerificationApproved && (v.ApprovalExpiresAt.IsZero() || at.Before(v.ApprovalExpiresAt))
 }
 
-// current tells whether the company may sell at this time: a current approval, or an explicit grace, which is not an
-// approval (section 1, precondition 1).
-func (v VerificationRecord) current(at time.Time) bool {
-	return v.approved(at) || at.Before(v.GraceUntil)
+// isCurrent reports whether the company may sell at the given time: with a current approval, or with an explicit grace,
+// which is not an approval (section 1, precondition 1).
+func isCurrent(v driver.Verification, at time.Time) bool {
+	return isApproved(v, at) || at.Before(v.GraceUntil)
 }
 
-func (v VerificationRecord) verification() Verification {
+// showVerification returns what an operator sees. It leaves out the reason.
+func showVerification(v driver.Verification) Verification {
 	return Verification{
-		Status: v.Status, ApprovalExpiresAt: when(v.ApprovalExpiresAt), GraceUntil: when(v.GraceUntil),
+		Status: v.Status, ApprovalExpiresAt: optionalTime(v.ApprovalExpiresAt), GraceUntil: optionalTime(v.GraceUntil),
 	}
 }
 
-// errUnverified is what the operator's plane says of a company that may not be funded or given keys (section 2.9,
-// item 2, and section 5.1).
+// errUnverified is the operator plane's refusal for a company that may not be funded, paid out or given keys. Its
+// message is the contract's (section 2.9, items 2 and 6, and section 5.1).
 var errUnverified = conflict("Current company verification is required")
 
-// ApproveVerification approves a company until a moment in the future, or (the zero time) for good, from whatever
-// status, and with it the case that was submitted, if there is one. Before an approval expires this makes it longer
-// without a gap. It needs tenant_kyb:decide.
+// ApproveVerification approves a company, and the submitted case if there is one, from any status. The approval lasts
+// until the given time, or with the zero time for good. A time that is not in the future is INVALID_REQUEST. Called
+// before an approval expires, it extends it without a gap. It needs tenant_kyb:decide.
 func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, expires time.Time) (Company, error) {
 	forever := expires.IsZero()
 	expires = moment(expires)
-	return o.decide(ctx, "kyb.approve", companyID, func(at time.Time, verification *VerificationRecord) error {
+	return o.decide(ctx, "kyb.approve", companyID, func(at time.Time, verification *driver.Verification) error {
 		var v violations
 		if !forever {
 			future(&v, "expires", expires, at)
@@ -72,11 +67,11 @@ func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, 
 	})
 }
 
-// RejectVerification rejects a company from whatever status, for a reason of 1 to 500 characters that only staff see, and
-// with it the case that was submitted, if there is one. A current approval ends with it; a grace stays in force. It
-// needs tenant_kyb:decide.
+// RejectVerification rejects a company, and the submitted case if there is one, from any status. The reason has 1 to
+// 500 characters, and only staff see it: the refusal of a checkout discloses no private reason (section 7). A current
+// approval ends; a grace stays in force. It needs tenant_kyb:decide.
 func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, reason string) (Company, error) {
-	return o.decide(ctx, "kyb.reject", companyID, func(_ time.Time, verification *VerificationRecord) error {
+	return o.decide(ctx, "kyb.reject", companyID, func(_ time.Time, verification *driver.Verification) error {
 		var v violations
 		verification.Reason = requiredText(&v, "reason", reason, 1, 500)
 		verification.Status, verification.ApprovalExpiresAt = VerificationRejected, time.Time{}
@@ -84,23 +79,24 @@ func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, r
 	})
 }
 
-// RevokeVerification takes back approval and grace, from whatever status, and refuses the case that was submitted, if
-// there is one. It needs tenant_kyb:decide.
+// RevokeVerification ends approval and grace, from any status, and refuses the submitted case if there is one. The next
+// checkout is COMPANY_VERIFICATION_REQUIRED; reads and ticket validation go on (section 7). It needs tenant_kyb:decide.
 func (o Operator) RevokeVerification(ctx context.Context, companyID uuid.UUID) (Company, error) {
-	return o.decide(ctx, "kyb.revoke", companyID, func(_ time.Time, verification *VerificationRecord) error {
-		*verification = VerificationRecord{Status: VerificationRevoked}
+	return o.decide(ctx, "kyb.revoke", companyID, func(_ time.Time, verification *driver.Verification) error {
+		*verification = driver.Verification{Status: VerificationRevoked}
 		return nil
 	})
 }
 
-// decide changes a company's verification, and with it the case that was submitted, unless neither changes.
+// decide changes a company's verification, and the submitted case with it. If neither changes, it writes nothing, not
+// even an audit row, so a repeated decision has no effect.
 func (o Operator) decide(
 	ctx context.Context, action string, companyID uuid.UUID,
-	rule func(at time.Time, verification *VerificationRecord) error,
+	rule func(at time.Time, verification *driver.Verification) error,
 ) (Company, error) {
 	var decided Company
-	err := o.change(ctx, PermissionKYBDecide, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+	err := o.changeExclusive(ctx, PermissionKYBDecide, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
 			before := *company
 			if err := rule(at, &company.Verification); err != nil {
 				return err
@@ -109,15 +105,15 @@ func (o Operator) decide(
 			if err != nil {
 				return err
 			}
-			if decided = before.company(); *company == before && !closed {
+			if decided = showCompany(before); *company == before && !closed {
 				return nil
 			}
 			company.UpdatedAt = later(at, before.UpdatedAt)
-			decided = company.company()
+			decided = showCompany(*company)
 			if err := tx.UpdateCompany(ctx, *company); err != nil {
 				return err
 			}
-			was, is := before.audited(), company.audited()
+			was, is := auditCompany(before), auditCompany(*company)
 			if closed {
 				was.Case, is.Case = VerificationSubmitted, company.Verification.Status
 			}
@@ -129,12 +125,12 @@ func (o Operator) decide(
 	return decided, nil
 }
 
-// GrantGrace lets a company sell until a moment in the future, whatever the status of its verification, which stays
-// as it is: a grace is not an approval. It needs tenant_kyb:decide.
+// GrantGrace lets a company sell until the given time, which must be in the future, whatever the status of its
+// verification. The status stays as it is, since a grace is not an approval. It needs tenant_kyb:decide.
 func (o Operator) GrantGrace(ctx context.Context, companyID uuid.UUID, until time.Time) (Company, error) {
 	until = moment(until)
 	return o.changeCompany(ctx, PermissionKYBDecide, "kyb.grace", companyID,
-		func(at time.Time, company *CompanyRecord) error {
+		func(at time.Time, company *driver.Company) error {
 			var v violations
 			future(&v, "until", until, at)
 			company.Verification.GraceUntil = until
@@ -142,11 +138,11 @@ func (o Operator) GrantGrace(ctx context.Context, companyID uuid.UUID, until tim
 		})
 }
 
-// EndGrace ends a grace and leaves the verification as it is. A company without one stays as it is. It needs
+// EndGrace ends a grace and leaves the verification as it is. A company without a grace stays as it is. It needs
 // tenant_kyb:decide.
 func (o Operator) EndGrace(ctx context.Context, companyID uuid.UUID) (Company, error) {
 	return o.changeCompany(ctx, PermissionKYBDecide, "kyb.end-grace", companyID,
-		func(_ time.Time, company *CompanyRecord) error {
+		func(_ time.Time, company *driver.Company) error {
 			company.Verification.GraceUntil = time.Time{}
 			return nil
 		})

@@ -7,82 +7,52 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// VerificationFacts are what a company says of itself, so that staff can verify it. A draft may lack some (empty); a
-// submission has all.
-type VerificationFacts struct {
-	LegalName          string `json:"legalName"`          // at most 200 characters
-	RegistrationNumber string `json:"registrationNumber"` // at most 100
-	Country            string `json:"country"`            // of registration: a code of ISO 3166-1 alpha-2
-	Address            string `json:"address"`            // at most 500, on one line or several
-	ContactName        string `json:"contactName"`        // at most 200
-	ContactEmail       string `json:"contactEmail"`       // at most 254; trimmed and lower-cased
-	ContactPhone       string `json:"contactPhone"`       // at most 50
-}
+// VerificationFacts are what a company states about itself, so that staff can verify it. In a draft some may be empty;
+// in a submission none is.
+type VerificationFacts = driver.VerificationFacts
 
-// VerificationCase is one application of a company for its verification: a draft that the company edits, then submitted,
-// then decided by staff. What was submitted is never changed; the next edit begins another case.
+// VerificationCase is one application of a company for verification. The company edits it as a draft and submits it,
+// and staff decide it. What was submitted is never changed; the next edit begins another case.
 type VerificationCase struct {
-	Number int64 `json:"number"` // 1, 2, 3 …
-	// Status is UNVERIFIED for a draft, SUBMITTED until staff decide, and then what they decided.
+	Number int64 `json:"number"` // 1, 2, 3 … within the company
+	// Status is UNVERIFIED for a draft, SUBMITTED until staff decide, and then their decision.
 	Status VerificationStatus `json:"status"`
 
 	VerificationFacts
 
 	SubmittedAt *Time `json:"submittedAt"`
 	DecidedAt   *Time `json:"decidedAt"`
-	// Reason is why it was rejected, for staff only: to a company's administrators it is nil.
+	// Reason is why it was rejected. Only staff see it; for a company's administrators it is nil.
 	Reason    *string `json:"reason"`
 	CreatedAt Time    `json:"createdAt"`
 	UpdatedAt Time    `json:"updatedAt"`
 }
 
-// CompanyVerification is all that there is about a company's verification.
+// CompanyVerification is everything about a company's verification.
 type CompanyVerification struct {
 	Verification
 
-	// Current tells whether the company may sell now, by an approval or by a grace.
+	// Current reports whether the company may sell now, with an approval or with a grace.
 	Current bool `json:"current"`
-	// Cases are the company's applications, the newest first.
+	// Cases are the company's applications, newest first.
 	Cases []VerificationCase `json:"cases"`
 }
 
-// VerificationCaseRecord is a case as a store keeps it.
-type VerificationCaseRecord struct {
-	CompanyID   uuid.UUID
-	Number      int64
-	Status      VerificationStatus
-	Facts       VerificationFacts
-	Reason      string // why it was rejected; for staff only
-	SubmittedAt time.Time
-	DecidedAt   time.Time
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-}
-
-// VerificationReader finds cases.
-type VerificationReader interface {
-	// ListVerificationCases answers with a company's cases, highest number first.
-	ListVerificationCases(ctx context.Context, companyID uuid.UUID, limit int) ([]VerificationCaseRecord, error)
-}
-
-// VerificationWriter keeps cases.
-type VerificationWriter interface {
-	// PutVerificationCase keeps a case, new or known, by its company and number; the time of creation of a known one
-	// stays.
-	PutVerificationCase(ctx context.Context, record VerificationCaseRecord) error
-}
-
-// UpdateVerificationParams change what is not nil; a pointer to "" clears a fact.
+// UpdateVerificationParams change the facts that are not nil. A pointer to "" clears a fact.
 type UpdateVerificationParams struct {
 	LegalName, RegistrationNumber, Country, Address, ContactName, ContactEmail, ContactPhone *string
 }
 
-func (r VerificationCaseRecord) shown(toStaff bool) VerificationCase {
+// showCase returns what an operator sees of the case. The reason is only for staff: it may name what the company must
+// not learn.
+func showCase(r driver.VerificationCase, toStaff bool) VerificationCase {
 	shown := VerificationCase{
-		Number: r.Number, Status: r.Status, VerificationFacts: r.Facts, SubmittedAt: when(r.SubmittedAt),
-		DecidedAt: when(r.DecidedAt), CreatedAt: Time{r.CreatedAt}, UpdatedAt: Time{r.UpdatedAt},
+		Number: r.Number, Status: r.Status, VerificationFacts: r.Facts, SubmittedAt: optionalTime(r.SubmittedAt),
+		DecidedAt: optionalTime(r.DecidedAt), CreatedAt: Time{Time: r.CreatedAt}, UpdatedAt: Time{Time: r.UpdatedAt},
 	}
 	if toStaff {
 		shown.Reason = optional(r.Reason)
@@ -90,34 +60,37 @@ func (r VerificationCaseRecord) shown(toStaff bool) VerificationCase {
 	return shown
 }
 
-func (r VerificationCaseRecord) editable() bool { return r.Status == VerificationUnverified }
+// isEditable reports whether the company may change the case: only a draft.
+func isEditable(r driver.VerificationCase) bool { return r.Status == VerificationUnverified }
 
-// next is the case to edit: the draft, or one that begins with the facts of the last.
-func (r VerificationCaseRecord) next(companyID uuid.UUID, at time.Time) VerificationCaseRecord {
-	if r.editable() {
+// nextCase returns the case to edit: the draft, or else a new draft with the facts of the last case, so that a company
+// renews without entering them again. The zero record is before the first case.
+func nextCase(r driver.VerificationCase, companyID uuid.UUID, at time.Time) driver.VerificationCase {
+	if isEditable(r) {
 		return r
 	}
-	return VerificationCaseRecord{
+	return driver.VerificationCase{
 		CompanyID: companyID, Number: r.Number + 1, Status: VerificationUnverified, Facts: r.Facts, CreatedAt: at,
 		UpdatedAt: at,
 	}
 }
 
-// GetVerification shows a company's verification and its cases, as of one moment. It needs COMPANY:kyb:read.
+// GetVerification returns a company's verification and its cases, as of one moment. The reason of a rejection is shown
+// only to staff. It has at most the newest 10,000 cases. It needs COMPANY:kyb:read.
 func (o Operator) GetVerification(ctx context.Context, companyID uuid.UUID) (CompanyVerification, error) {
 	if err := o.allow(PermissionKYBRead, companyID); err != nil {
 		return CompanyVerification{}, err
 	}
 	var found CompanyVerification
 	at := o.s.now()
-	read := func(ctx context.Context, tx ReadTx, company CompanyRecord) error {
+	read := func(ctx context.Context, tx driver.ReadTx, company driver.Company) error {
 		cases, err := tx.ListVerificationCases(ctx, companyID, maxListed)
 		found = CompanyVerification{
-			Verification: company.Verification.verification(), Current: company.Verification.current(at),
+			Verification: showVerification(company.Verification), Current: isCurrent(company.Verification, at),
 			Cases: make([]VerificationCase, len(cases)),
 		}
 		for i, record := range cases {
-			found.Cases[i] = record.shown(o.actor.CompanyID == uuid.Nil)
+			found.Cases[i] = showCase(record, o.actor.CompanyID == uuid.Nil)
 		}
 		return err
 	}
@@ -127,28 +100,33 @@ func (o Operator) GetVerification(ctx context.Context, companyID uuid.UUID) (Com
 	return found, nil
 }
 
-// UpdateVerification edits the draft of a company's case, and begins one where the last was decided, with its facts. While
-// a case is submitted it is CONFLICT. What changes nothing begins no other. It needs COMPANY:kyb:manage.
+// UpdateVerification edits the draft of a company. If the last case was decided, it begins a draft with the facts of
+// that case. While a case is SUBMITTED it is CONFLICT, so staff decide exactly what was submitted. A change that
+// changes nothing begins no draft. It needs COMPANY:kyb:manage.
+//
+// It is INVALID_REQUEST for a fact that is too long or has control characters, for a malformed email address, and for a
+// country that is no code of ISO 3166-1 alpha-2. A draft grants nothing: only staff decide whether a company may sell.
 func (o Operator) UpdateVerification(
 	ctx context.Context, companyID uuid.UUID, params UpdateVerificationParams,
 ) (VerificationCase, error) {
 	if err := o.allowWrite(PermissionKYBManage, companyID); err != nil {
 		return VerificationCase{}, err
 	}
-	var edited VerificationCaseRecord
-	err := o.change(ctx, PermissionKYBManage, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			newest, err := only(tx.ListVerificationCases(ctx, companyID, 1))
+	var edited driver.VerificationCase
+	err := o.changeExclusive(ctx, PermissionKYBManage, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			newest, err := firstRecord(tx.ListVerificationCases(ctx, companyID, 1))
 			if err != nil {
 				return err
 			}
 			if newest.Status == VerificationSubmitted {
 				return conflict("The verification is submitted. It can be edited once it is decided.")
 			}
-			edited = newest.next(companyID, at)
+			edited = nextCase(newest, companyID, at)
 			if edited.Facts, err = params.apply(newest.Facts); err != nil {
 				return err
 			}
+			// Nothing changed, so no draft begins. The first edit makes a draft even if it is empty.
 			if edited.Facts == newest.Facts && newest.Number != 0 {
 				edited = newest
 				return nil
@@ -157,25 +135,28 @@ func (o Operator) UpdateVerification(
 			if err := tx.PutVerificationCase(ctx, edited); err != nil {
 				return err
 			}
-			// Which facts changed, and not to what: they tell of a person, and the case keeps them.
+			// The audit log keeps which facts changed but not their values: these describe a person, and the case keeps
+			// them.
 			return o.audit(ctx, tx, at, "kyb.edit", companyID, about("company", companyID),
-				changes{after: map[string]any{"case": edited.Number, "facts": edited.Facts.differing(newest.Facts)}})
+				changes{after: map[string]any{"case": edited.Number, "facts": differingFacts(edited.Facts, newest.Facts)}})
 		})
 	if err != nil {
 		return VerificationCase{}, err
 	}
-	return edited.shown(o.actor.CompanyID == uuid.Nil), nil
+	return showCase(edited, o.actor.CompanyID == uuid.Nil), nil
 }
 
-// SubmitVerification hands a company's draft, which has all facts, to staff; where the last case was decided and none was
-// drafted since, its facts are submitted again. A current approval stays current until staff decide, so that it can be
-// renewed before it expires without a gap; a company without one is SUBMITTED. What is submitted already stays as it
-// is; a case that lacks a fact is CONFLICT. It needs COMPANY:kyb:submit.
+// SubmitVerification submits a company's draft, which has all facts, to staff. If the last case was decided and there
+// is no draft since, its facts are submitted again. A case that is SUBMITTED already stays as it is; one that lacks a
+// fact is CONFLICT. It needs COMPANY:kyb:submit.
+//
+// A current approval stays current until staff decide, so a company can renew it before it expires without a gap. A
+// company without one becomes SUBMITTED.
 func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (VerificationCase, error) {
-	var submitted VerificationCaseRecord
-	err := o.change(ctx, PermissionKYBSubmit, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
-			newest, err := only(tx.ListVerificationCases(ctx, companyID, 1))
+	var submitted driver.VerificationCase
+	err := o.changeExclusive(ctx, PermissionKYBSubmit, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
+			newest, err := firstRecord(tx.ListVerificationCases(ctx, companyID, 1))
 			if err != nil {
 				return err
 			}
@@ -183,8 +164,9 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 				submitted = newest
 				return nil
 			}
-			submitted = newest.next(companyID, at)
-			if missing := submitted.Facts.missing(); len(missing) > 0 {
+			// A decided case is not changed: its facts are submitted as a new case.
+			submitted = nextCase(newest, companyID, at)
+			if missing := missingFacts(submitted.Facts); len(missing) > 0 {
 				return conflict("The verification lacks %s.", strings.Join(missing, ", "))
 			}
 			submitted.Status, submitted.SubmittedAt = VerificationSubmitted, at
@@ -192,9 +174,11 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 			if err := tx.PutVerificationCase(ctx, submitted); err != nil {
 				return err
 			}
-			was := company.audited()
+			was := auditCompany(*company)
+			// The audit log shows the case's move even if the company's own status stays APPROVED.
 			was.Case = VerificationUnverified
-			if !company.Verification.approved(at) {
+			// A company with a current approval keeps it, and only its case is SUBMITTED.
+			if !isApproved(company.Verification, at) {
 				company.Verification.Status, company.Verification.ApprovalExpiresAt = VerificationSubmitted, time.Time{}
 				company.Verification.Reason = ""
 				company.UpdatedAt = later(at, company.UpdatedAt)
@@ -202,19 +186,21 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 					return err
 				}
 			}
-			is := company.audited()
+			is := auditCompany(*company)
 			is.Case = VerificationSubmitted
 			return o.audit(ctx, tx, at, "kyb.submit", companyID, about("company", companyID), changes{was, is})
 		})
 	if err != nil {
 		return VerificationCase{}, err
 	}
-	return submitted.shown(o.actor.CompanyID == uuid.Nil), nil
+	return showCase(submitted, o.actor.CompanyID == uuid.Nil), nil
 }
 
-// closeCase gives the submitted case of a company, if there is one, the status that was decided.
-func closeCase(ctx context.Context, tx Tx, at time.Time, company CompanyRecord) (closed bool, err error) {
-	newest, err := only(tx.ListVerificationCases(ctx, company.ID, 1))
+// closeCase gives the submitted case of a company, if there is one, the status and reason that staff decided. It
+// reports whether there was one. The caller holds the company's gate exclusively, so nobody submits another case
+// meanwhile.
+func closeCase(ctx context.Context, tx driver.Tx, at time.Time, company driver.Company) (closed bool, err error) {
+	newest, err := firstRecord(tx.ListVerificationCases(ctx, company.ID, 1))
 	if err != nil || newest.Status != VerificationSubmitted {
 		return false, err
 	}
@@ -223,22 +209,24 @@ func closeCase(ctx context.Context, tx Tx, at time.Time, company CompanyRecord) 
 	return true, tx.PutVerificationCase(ctx, newest)
 }
 
+// apply returns the facts with the changes, normalised and checked. Empty facts pass: only a submission needs all.
 func (p UpdateVerificationParams) apply(f VerificationFacts) (VerificationFacts, error) {
 	var v violations
+	// Lengths count characters after trimming. Only the address may have several lines.
 	for _, fact := range []struct {
 		given *string
 		kept  *string
 		read  func(s string) string
 	}{
-		{p.LegalName, &f.LegalName, func(s string) string { return text(&v, "legalName", s, 200, false) }},
+		{p.LegalName, &f.LegalName, func(s string) string { return trimmedText(&v, "legalName", s, 200, false) }},
 		{p.RegistrationNumber, &f.RegistrationNumber, func(s string) string {
-			return text(&v, "registrationNumber", s, 100, false)
+			return trimmedText(&v, "registrationNumber", s, 100, false)
 		}},
 		{p.Country, &f.Country, func(s string) string { return country(&v, "country", s) }},
-		{p.Address, &f.Address, func(s string) string { return text(&v, "address", s, 500, true) }},
-		{p.ContactName, &f.ContactName, func(s string) string { return text(&v, "contactName", s, 200, false) }},
+		{p.Address, &f.Address, func(s string) string { return trimmedText(&v, "address", s, 500, true) }},
+		{p.ContactName, &f.ContactName, func(s string) string { return trimmedText(&v, "contactName", s, 200, false) }},
 		{p.ContactEmail, &f.ContactEmail, func(s string) string { return email(&v, "contactEmail", s, 254) }},
-		{p.ContactPhone, &f.ContactPhone, func(s string) string { return text(&v, "contactPhone", s, 50, false) }},
+		{p.ContactPhone, &f.ContactPhone, func(s string) string { return trimmedText(&v, "contactPhone", s, 50, false) }},
 	} {
 		if fact.given != nil {
 			*fact.kept = fact.read(*fact.given)
@@ -247,8 +235,8 @@ func (p UpdateVerificationParams) apply(f VerificationFacts) (VerificationFacts,
 	return f, v.err()
 }
 
-// fields are the facts and their names on the wire, in their order.
-func (f VerificationFacts) fields() []struct{ name, value string } {
+// factFields returns the facts and their names on the wire, in the order of the JSON.
+func factFields(f VerificationFacts) []struct{ name, value string } {
 	return []struct{ name, value string }{
 		{"legalName", f.LegalName},
 		{"registrationNumber", f.RegistrationNumber},
@@ -260,11 +248,12 @@ func (f VerificationFacts) fields() []struct{ name, value string } {
 	}
 }
 
-// differing names the facts that are other ones.
-func (f VerificationFacts) differing(from VerificationFacts) []string {
+// differingFacts returns the names of the facts that differ from another version. The audit log keeps these names and
+// not the values.
+func differingFacts(f, from VerificationFacts) []string {
 	names := []string{}
-	before := from.fields()
-	for i, field := range f.fields() {
+	before := factFields(from)
+	for i, field := range factFields(f) {
 		if field != before[i] {
 			names = append(names, field.name)
 		}
@@ -272,10 +261,10 @@ func (f VerificationFacts) differing(from VerificationFacts) []string {
 	return names
 }
 
-// missing names the facts that are empty.
-func (f VerificationFacts) missing() []string {
+// missingFacts returns the names of the facts that are empty.
+func missingFacts(f VerificationFacts) []string {
 	var names []string
-	for _, field := range f.fields() {
+	for _, field := range factFields(f) {
 		if field.value == "" {
 			names = append(names, field.name)
 		}
@@ -283,7 +272,7 @@ func (f VerificationFacts) missing() []string {
 	return names
 }
 
-// country is a code of ISO 3166-1 alpha-2 in upper case, or empty.
+// country normalises a code of ISO 3166-1 alpha-2 to upper case. It may be empty.
 func country(v *violations, path, s string) string {
 	s = strings.ToUpper(strings.TrimSpace(s))
 	if s != "" && !slices.Contains(strings.Fields(countries), s) {

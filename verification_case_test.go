@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// facts are those that a submission needs.
+// facts returns all facts that a submission needs.
 func facts() ticketing.UpdateVerificationParams {
 	return ticketing.UpdateVerificationParams{
 		LegalName: of(" Adire Shows Limited "), RegistrationNumber: of("RC 123456"), Country: of(" ng"),
@@ -23,17 +23,18 @@ func facts() ticketing.UpdateVerificationParams {
 	}
 }
 
-func (d *desk) file(t *testing.T, companyID uuid.UUID) ticketing.CompanyVerification {
+func (d *env) file(t *testing.T, companyID uuid.UUID) ticketing.CompanyVerification {
 	t.Helper()
 	found, err := d.staff.GetVerification(t.Context(), companyID)
 	is.New(t).NoErr(err)
 	return found
 }
 
-// A case goes from draft to submitted to decided, and a rejected one begins another with its facts.
+// TestAVerificationCase checks that a case is drafted, submitted and decided, and that a case after a rejected one
+// begins with its facts.
 func TestAVerificationCase(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		ctx := t.Context()
 		company := d.unverified(t)
@@ -59,9 +60,9 @@ func TestAVerificationCase(t *testing.T) {
 			`"contactEmail":"ada@adire.ng","contactPhone":"+234 800 1234567","submittedAt":"2026-11-21T09:32:00.000Z",`+
 			`"decidedAt":null,"reason":null,"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:32:00.000Z"}`)
 		is.Equal(d.file(t, company).Status, ticketing.VerificationSubmitted)
-		is.True(!verifiedNow(t, d, company)) // A submission is no approval.
+		is.True(!verifiedNow(t, d, company)) // A submission is not an approval.
 
-		// What is submitted stays as it is.
+		// A submitted case cannot be changed.
 		d.clock.advance(time.Minute)
 		again, err := administrator.SubmitVerification(ctx, company)
 		is.NoErr(err)
@@ -78,9 +79,9 @@ func TestAVerificationCase(t *testing.T) {
 		is.Equal(file.Cases[0].DecidedAt.String(), "2026-11-21T09:33:00.000Z")
 		own, err := administrator.GetVerification(ctx, company)
 		is.NoErr(err)
-		is.Equal(own.Cases[0].Reason, nil) // It is for staff.
+		is.Equal(own.Cases[0].Reason, nil) // The reason is for staff only.
 
-		// The next case begins where the last one ended, and the last one stays as it was decided.
+		// The next case begins with the facts of the last one, which stays as it was decided.
 		next, err := administrator.UpdateVerification(ctx, company, ticketing.UpdateVerificationParams{
 			RegistrationNumber: of("RC 654321"),
 		})
@@ -97,7 +98,7 @@ func TestAVerificationCase(t *testing.T) {
 			[]ticketing.VerificationStatus{ticketing.VerificationApproved, ticketing.VerificationRejected})
 		is.Equal(file.Cases[1].RegistrationNumber, "RC 123456")
 
-		// The log tells which facts changed, and neither what they are nor why something was rejected.
+		// The audit log names the facts that changed, but neither their values nor the reason of a rejection.
 		for _, act := range d.acts(t, company) {
 			text := show(t, act)
 			for _, private := range []string{"RC 123456", "ada@adire.ng", "Ada Obi", "Marina", "another company", "+234"} {
@@ -107,16 +108,17 @@ func TestAVerificationCase(t *testing.T) {
 	})
 }
 
-// Section 1, KYB renewal: a new submission keeps an approval current until it is decided, so that there is no gap.
+// TestAnApprovalIsRenewedWithoutAGap checks the KYB renewal of Section 1: an approval stays current while a new
+// submission waits for its decision, so that there is no gap.
 func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		ctx := t.Context()
 		company := d.unverified(t)
 		_, err := d.staff.UpdateVerification(ctx, company, facts())
 		is.NoErr(err)
-		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(time.Hour)) // The draft stays one.
+		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(time.Hour)) // The case stays a draft.
 		is.NoErr(err)
 		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationUnverified)
 
@@ -131,10 +133,11 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
 		is.NoErr(err)
 		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
-		d.clock.advance(time.Hour) // past what was approved first
+		d.clock.advance(time.Hour) // after the end of the first approval
 		is.True(verifiedNow(t, d, company))
 
-		// The same facts may be submitted again. A decision that changes nothing about the company still closes the case.
+		// The same facts may be submitted again. A decision that changes nothing about the company still closes the
+		// case.
 		renewal, err := d.staff.SubmitVerification(ctx, company)
 		is.NoErr(err)
 		is.Equal(renewal.Number, int64(2))
@@ -144,7 +147,7 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
 		is.Equal(len(d.acts(t, company)), before+1)
 
-		// One that comes late, after the approval has run out, is a submission like the first.
+		// A submission after the approval has expired is like the first one.
 		d.clock.advance(2 * time.Hour)
 		is.True(!verifiedNow(t, d, company))
 		_, err = d.staff.SubmitVerification(ctx, company)
@@ -154,7 +157,7 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 		is.Equal(file.ApprovalExpiresAt, nil)
 		is.True(!verifiedNow(t, d, company))
 
-		// Rejecting a renewal ends the approval; revoking refuses what was submitted.
+		// Rejecting a renewal ends the approval. A revocation also revokes a submitted case.
 		_, err = d.staff.ApproveVerification(ctx, company, time.Time{})
 		is.NoErr(err)
 		_, err = d.staff.SubmitVerification(ctx, company)
@@ -169,10 +172,11 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 	})
 }
 
-// Section 1, precondition 1: a grace is not an approval, stands beside any status, and is ended alone.
+// TestAGraceIsEndedAlone checks Section 1, precondition 1: a grace period is not an approval, is possible with any
+// status, and ends without changing the status.
 func TestAGraceIsEndedAlone(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		for _, verified := range []bool{false, true} {
@@ -196,11 +200,11 @@ func TestAGraceIsEndedAlone(t *testing.T) {
 	})
 }
 
-// Each fact has its limit, at both sides of it.
+// TestFactsOfAVerificationAreWellFormed checks the limit of each fact, on both sides.
 func TestFactsOfAVerificationAreWellFormed(t *testing.T) {
 	t.Parallel()
 	long := func(n int) *string { return of(strings.Repeat("é", n)) }
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)
 		for _, test := range []struct {
 			give ticketing.UpdateVerificationParams
@@ -246,10 +250,10 @@ func TestFactsOfAVerificationAreWellFormed(t *testing.T) {
 	})
 }
 
-// Two administrators who edit and submit at once lose nothing of each other's.
+// TestEditsOfADraftAddUp checks that concurrent edits and submissions lose no change.
 func TestEditsOfADraftAddUp(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		all := facts()

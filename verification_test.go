@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// verifiedNow asks what a current verification decides: whether FLOAT may be credited.
-func verifiedNow(t *testing.T, d *desk, companyID uuid.UUID) bool {
+// verifiedNow reports whether the company is currently verified, by a credit to FLOAT, which requires a verification.
+func verifiedNow(t *testing.T, d *env, companyID uuid.UUID) bool {
 	t.Helper()
 	_, err := d.staff.CreditFloat(t.Context(), companyID, 1, "verified-"+uuid.NewString())
 	if err != nil {
@@ -24,27 +24,27 @@ func verifiedNow(t *testing.T, d *desk, companyID uuid.UUID) bool {
 func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 	t.Parallel()
 	hour := opening.Add(time.Hour)
-	approve := func(until time.Time) func(*testing.T, *desk, uuid.UUID) (ticketing.Company, error) {
-		return func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+	approve := func(until time.Time) func(*testing.T, *env, uuid.UUID) (ticketing.Company, error) {
+		return func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
 			return d.staff.ApproveVerification(t.Context(), id, until)
 		}
 	}
-	grace := func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+	grace := func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
 		return d.staff.GrantGrace(t.Context(), id, hour)
 	}
-	reject := func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+	reject := func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
 		return d.staff.RejectVerification(t.Context(), id, "No registration number")
 	}
-	revoke := func(t *testing.T, d *desk, id uuid.UUID) (ticketing.Company, error) {
+	revoke := func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
 		return d.staff.RevokeVerification(t.Context(), id)
 	}
-	type step = func(*testing.T, *desk, uuid.UUID) (ticketing.Company, error)
+	type step = func(*testing.T, *env, uuid.UUID) (ticketing.Company, error)
 	tests := []struct {
 		name   string
 		steps  []step
 		status ticketing.VerificationStatus
-		before bool // a millisecond before the hour is over
-		after  bool // when it is
+		before bool // a millisecond before the end of the hour
+		after  bool // at the end of the hour
 	}{
 		{name: "nothing", status: ticketing.VerificationUnverified},
 		{name: "approved for good", steps: []step{approve(time.Time{})}, status: "APPROVED", before: true, after: true},
@@ -60,7 +60,7 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			onDesks(t, func(t *testing.T, d *desk) {
+			onEnvs(t, func(t *testing.T, d *env) {
 				is := is.New(t)
 				id := d.unverified(t)
 				for _, step := range test.steps {
@@ -84,7 +84,7 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 
 func TestVerificationTellsExpiryAndGrace(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		id := d.unverified(t)
 		// Times are kept in UTC and milliseconds.
@@ -103,7 +103,7 @@ func TestVerificationTellsExpiryAndGrace(t *testing.T) {
 
 func TestVerificationRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		id := d.verified(t)
 		before, err := d.staff.GetCompany(t.Context(), id)
@@ -114,7 +114,7 @@ func TestVerificationRefusesWhatMakesNoSense(t *testing.T) {
 			_, err = d.staff.GrantGrace(t.Context(), id, at)
 			is.Equal(said(err), "until: must be in the future")
 		}
-		// A fraction of the zero time's millisecond is no "for good".
+		// A fraction of a millisecond after the zero time does not mean "for good".
 		_, err = d.staff.ApproveVerification(t.Context(), id, time.Time{}.Add(time.Microsecond))
 		is.Equal(said(err), "expires: must be in the future")
 		_, err = d.staff.GrantGrace(t.Context(), id, time.Time{})

@@ -10,10 +10,11 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// 2.9, item 4: "The dashboard low-balance flag is true only while current FLOAT is strictly below 1000.00".
+// TestFloatIsLowStrictlyBelowAThousand checks 2.9, item 4: "The dashboard low-balance flag is true only while current
+// FLOAT is strictly below 1000.00".
 func TestFloatIsLowStrictlyBelowAThousand(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		for amount, low := range map[money.Amount]bool{1: true, 999_99: true, 1000_00: false, 1000_01: false} {
 			is := is.New(t)
 			company := d.verified(t)
@@ -28,7 +29,7 @@ func TestFloatIsLowStrictlyBelowAThousand(t *testing.T) {
 
 func TestAWalletIsSuspendedByItself(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.verified(t)
 		d.credit(t, company, 2000_00, "PSK-0001")
@@ -40,7 +41,7 @@ func TestAWalletIsSuspendedByItself(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(got, want)
 		}
-		d.credit(t, company, 1, "PSK-0002") // FLOAT goes on
+		d.credit(t, company, 1, "PSK-0002") // FLOAT is still active
 		want.Float++
 		want.FloatStatus = ticketing.WalletSuspended
 		got, err := d.staff.SuspendWallet(t.Context(), company, ledger.Float)

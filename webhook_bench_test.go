@@ -16,25 +16,27 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// Sizes of benchmarks, as in "go test -run '^$' -bench WebhooksBacklog -webhook-backlog 1000000 .".
+// These flags set the sizes of benchmarks, as in
+// go test -run '^$' -bench WebhooksBacklog -webhook-backlog 1000000 .
 var (
 	webhookEvents  = flag.Int("webhook-events", 5_000, "how many sales the benchmarks of webhooks tell")
 	webhookBacklog = flag.Int("webhook-backlog", 20_000, "how many facts wait in the benchmarks of webhooks")
 	webhookSeconds = flag.Int("webhook-seconds", 5, "how long the benchmarks of webhooks measure times")
 )
 
-// tlsReceiver is a receiver as a company has one: TLS, every signature verified.
+// tlsReceiver is a receiver like that of a company: over TLS, and with a check of every signature.
 type tlsReceiver struct {
 	*httptest.Server
 
 	secret string
-	took   func(event webhook.Event) // is told what was accepted
+	took   func(event webhook.Event) // called with each accepted event
 	hangs  atomic.Bool
 	got    atomic.Int64
 }
@@ -76,7 +78,7 @@ func hooked(b *testing.B, shop *ticketingtest.Shop, net *internet, r *tlsReceive
 	r.secret = string(made.Secret)
 }
 
-// onWebhookBenches runs a benchmark with a shop that sells by the clock on the wall.
+// onWebhookBenches runs a benchmark with a shop that sells in real time.
 func onWebhookBenches(b *testing.B, bench func(b *testing.B, shop *ticketingtest.Shop)) {
 	b.Helper()
 	for _, store := range stores() {
@@ -92,18 +94,18 @@ func onWebhookBenches(b *testing.B, bench func(b *testing.B, shop *ticketingtest
 	}
 }
 
-// tellSales writes the facts of sales that there are already, round and round.
+// tellSales writes facts of existing sales, several for each sale if necessary.
 func tellSales(b *testing.B, shop *ticketingtest.Shop, facts int) {
 	b.Helper()
 	const page = 1000
 	is := is.New(b)
 	shop.BooksAreBroken() // Each order has many facts.
 	fillBooks(b, shop, 2*min(facts, 20_000)+1)
-	var orders []ticketing.OrderRecord
-	is.NoErr(shop.Store.View(b.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+	var orders []driver.Order
+	is.NoErr(shop.Store.View(b.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		before := int64(0)
 		for {
-			some, err := tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: shop.Company.ID, Before: before, Limit: page})
+			some, err := tx.ListOrders(ctx, driver.OrderQuery{CompanyID: shop.Company.ID, After: before, Limit: page})
 			if err != nil || len(some) == 0 {
 				return err
 			}
@@ -111,21 +113,22 @@ func tellSales(b *testing.B, shop *ticketingtest.Shop, facts int) {
 		}
 	}))
 	for done := 0; done < facts; done += page {
-		var records []ticketing.FactRecord
+		var records []driver.Fact
 		for i := done; i < min(facts, done+page); i++ {
-			records = append(records, ticketing.FactRecord{
-				CompanyID: shop.Company.ID, At: time.Now(), ID: uuid.New(), Type: ticketing.FactSale,
+			records = append(records, driver.Fact{
+				CompanyID: shop.Company.ID, At: time.Now(), ID: uuid.New(), Type: driver.FactSale,
 				Subject: orders[i%len(orders)].ID, Endpoints: 1000,
 			})
 		}
-		onCompany(b, shop, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, records) })
+		onCompany(b, shop, func(ctx context.Context, tx driver.Tx) error { return tx.AppendFacts(ctx, records) })
 	}
 	if db, ok := shop.Store.(interface{ Analyze(context.Context) error }); ok {
 		is.NoErr(db.Analyze(b.Context()))
 	}
 }
 
-// Sales that were made already are told to a receiver over TLS: two deliveries each, made, signed, posted, and kept.
+// BenchmarkWebhooks measures the webhooks of existing sales to a receiver over TLS: two deliveries for each sale,
+// rendered, signed, posted and stored.
 func BenchmarkWebhooks(b *testing.B) {
 	onWebhookBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
 		b.Helper()
@@ -159,7 +162,7 @@ func BenchmarkWebhooks(b *testing.B) {
 
 func realTime(c *ticketing.Config) { c.Clock = time.Now }
 
-// delays are times that were taken.
+// delays are measured times.
 type delays struct {
 	mu   sync.Mutex
 	took []time.Duration
@@ -171,7 +174,7 @@ func (s *delays) add(d time.Duration) {
 	s.took = append(s.took, d)
 }
 
-// await waits until so many were taken: what is late counts, and what is lost fails.
+// await waits until there are most times. So late ones count, and a lost one fails the benchmark.
 func (s *delays) await(b *testing.B, name string, most int) {
 	b.Helper()
 	count := func() int {
@@ -186,7 +189,7 @@ func (s *delays) await(b *testing.B, name string, most int) {
 	}
 }
 
-// report tells the median and the 95th percentile.
+// report reports the median and the 95th percentile.
 func (s *delays) report(b *testing.B, name string) {
 	b.Helper()
 	s.mu.Lock()
@@ -200,9 +203,9 @@ func (s *delays) report(b *testing.B, name string) {
 	b.ReportMetric(float64(s.took[len(s.took)*95/100].Microseconds())/1000, name+"-p95-ms")
 }
 
-const saleRate = 200 // a second
+const saleRate = 200 // per second
 
-// sellSteadily sells at that rate, by turns in each shop, for as long as the benchmarks measure.
+// sellSteadily sells at saleRate for -webhook-seconds, in each shop in turn.
 func sellSteadily(b *testing.B, shops []*ticketingtest.Shop, services map[*ticketingtest.Shop]*ticketing.Service) {
 	b.Helper()
 	baskets := make([]ticketing.CheckoutParams, len(shops))
@@ -227,8 +230,8 @@ func sellSteadily(b *testing.B, shops []*ticketingtest.Shop, services map[*ticke
 	sales.Wait()
 }
 
-// At 200 sales a second: how long after its confirmation an order's event is with the receiver, sent by the process that
-// sold and by another.
+// BenchmarkWebhooksLatency measures, at 200 sales a second, how long after its confirmation an order's event reaches
+// the receiver. The sender is the process that sold, or another.
 func BenchmarkWebhooksLatency(b *testing.B) {
 	onWebhookBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
 		b.Helper()
@@ -265,11 +268,12 @@ func BenchmarkWebhooksLatency(b *testing.B) {
 	})
 }
 
-// Fifty endpoints, five of each of ten companies, of which one hangs for ten seconds on every request: the times of the
-// others, of its own company's and of the other companies'.
+// BenchmarkWebhooksBesideOneThatHangs measures fifty endpoints, five for each of ten companies, one of which hangs on
+// every request for ten seconds, the sender's timeout. It reports the times of the others, separately for the same
+// company and for other companies.
 func BenchmarkWebhooksBesideOneThatHangs(b *testing.B) {
 	const companies, each = 10, 5
-	for _, store := range []testdb.Store{{Name: "postgres", Open: func(tb testing.TB) ticketing.Store {
+	for _, store := range []testdb.Store{{Name: "postgres", Open: func(tb testing.TB) driver.Store {
 		tb.Helper()
 		return testdb.Postgres(tb)
 	}}} {
@@ -304,7 +308,7 @@ func BenchmarkWebhooksBesideOneThatHangs(b *testing.B) {
 					}
 				}
 				end := running(b, svc)
-				sales := 0 // of each company
+				sales := 0 // for each company
 				for b.Loop() {
 					sellSteadily(b, shops, services)
 					sales += saleRate * *webhookSeconds / companies
@@ -323,11 +327,12 @@ func BenchmarkWebhooksBesideOneThatHangs(b *testing.B) {
 	}
 }
 
-// What a backlog of facts that nobody delivers costs a checkout, and how long the question what is due takes then.
+// BenchmarkWebhooksBacklog measures what a backlog of undelivered facts costs a checkout, and how long the query for
+// due work takes then.
 func BenchmarkWebhooksBacklog(b *testing.B) {
 	for _, backlog := range []int{0, *webhookBacklog} {
 		b.Run(map[bool]string{true: "none", false: "backlog"}[backlog == 0], func(b *testing.B) {
-			shop := openShop(b, testdb.Store{Open: func(tb testing.TB) ticketing.Store {
+			shop := openShop(b, testdb.Store{Open: func(tb testing.TB) driver.Store {
 				tb.Helper()
 				return testdb.Postgres(tb)
 			}}, &ticketingtest.Config{Float: money.MaxInput, Clock: ticketingtest.NewClock(time.Now())})
@@ -341,9 +346,9 @@ func BenchmarkWebhooksBacklog(b *testing.B) {
 			b.Run("checkout", func(b *testing.B) { buy(b, shop, event.ID, 2) })
 			b.Run("due", func(b *testing.B) {
 				for b.Loop() {
-					is.New(b).NoErr(shop.Store.View(b.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-						_, err := tx.DueWork(ctx, ticketing.WorkQuery{At: time.Now(), Limit: 1000, After: []ticketing.DueWork{
-							{Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkDeliver},
+					is.New(b).NoErr(shop.Store.View(b.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+						_, err := tx.DueWork(ctx, driver.WorkQuery{At: time.Now(), Limit: 1000, After: []driver.DueWork{
+							{Kind: driver.WorkDispatch}, {Kind: driver.WorkDeliver},
 						}})
 						return err
 					}))
@@ -353,15 +358,16 @@ func BenchmarkWebhooksBacklog(b *testing.B) {
 	}
 }
 
-// nowhere takes whatever is posted.
+// nowhere is a sender that accepts every post.
 type nowhere struct{ got atomic.Int64 }
 
-func (n *nowhere) Post(context.Context, ticketing.WebhookPost) (int, error) {
+func (n *nowhere) Post(context.Context, ticketing.WebhookRequest) (int, error) {
 	n.got.Add(1)
 	return 200, nil
 }
 
-// The same without TLS and without a receiver: what the making, the signing and the keeping cost.
+// BenchmarkWebhooksNowhere measures the same without TLS and without a receiver: what rendering, signing and storing
+// cost.
 func BenchmarkWebhooksNowhere(b *testing.B) {
 	onWebhookBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
 		b.Helper()

@@ -5,27 +5,33 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
-// cancelBatch is how many deliveries are cancelled in one transaction.
+// cancelBatch is the most deliveries that one transaction cancels.
 const cancelBatch = 1000
 
-// DisableWebhookEndpoint stops an endpoint: nothing that happens meanwhile is delivered to it later, and its pending
-// deliveries become CANCELLED (section 3.5), one whose attempt is in flight when that has failed. One that is disabled
-// already stays as it is. Where many are pending, they are cancelled portion by portion; cut off, the same call again, or
-// [Service.Run], ends the work. It needs COMPANY:webhook:manage.
+// DisableWebhookEndpoint disables an endpoint. What happens from then on is never delivered to it. Its pending
+// deliveries become CANCELLED (section 3.5); one whose attempt is in flight does so if the attempt fails. An endpoint
+// that is DISABLED already stays as it is. It needs COMPANY:webhook:manage.
+//
+// The exclusive gate orders it with sales: a sale either committed before, or its event is not delivered to this
+// endpoint. If many deliveries are pending, they are cancelled in batches. If the work is cut off, the same call again
+// or [Service.Run] finishes it.
 func (o Operator) DisableWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
-	var ref WebhookEndpointRef
+	var ref driver.WebhookEndpointRef
 	var left bool
 	disabled, err := o.changeEndpoint(ctx, "webhook.disable", id,
-		func(ctx context.Context, tx Tx, at time.Time, endpoint *WebhookEndpointRecord) (err error) {
+		func(ctx context.Context, tx driver.Tx, at time.Time, endpoint *driver.WebhookEndpoint) (err error) {
 			endpoint.Status = WebhookDisabled
-			ref = endpoint.ref()
+			ref = endpoint.Ref()
 			left, err = cancelSome(ctx, tx, at, ref)
 			return err
 		})
 	if err == nil {
-		o.s.couriers.stop(ctx, ref)
+		// After the commit: no delivery can be leased for the endpoint any more.
+		o.s.deliverers.stop(ctx, ref)
 		if left {
 			err = o.s.cancelPending(ctx, ref)
 		}
@@ -36,19 +42,22 @@ func (o Operator) DisableWebhookEndpoint(ctx context.Context, id uuid.UUID) (Web
 	return disabled, nil
 }
 
-// EnableWebhookEndpoint has an endpoint delivered to again, what happens from now on. What was pending when it was
-// disabled is cancelled before. One that is enabled already stays as it is. It needs COMPANY:webhook:manage.
+// EnableWebhookEndpoint enables an endpoint for what happens from then on; events of the time in between are not
+// delivered to it. Deliveries that were pending when it was disabled are cancelled first. A replay needs an enabled
+// endpoint (section 3.5). An endpoint that is ENABLED already stays as it is. It needs COMPANY:webhook:manage.
 func (o Operator) EnableWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
+	// Each round cancels a batch together with the attempt to enable. The endpoint stays disabled until none is left,
+	// so no delivery that was pending is sent after all.
 	for {
-		var ref WebhookEndpointRef
+		var ref driver.WebhookEndpointRef
 		var left bool
 		enabled, err := o.changeEndpoint(ctx, "webhook.enable", id,
-			func(ctx context.Context, tx Tx, at time.Time, endpoint *WebhookEndpointRecord) (err error) {
-				ref, left = endpoint.ref(), false
+			func(ctx context.Context, tx driver.Tx, at time.Time, endpoint *driver.WebhookEndpoint) (err error) {
+				ref, left = endpoint.Ref(), false
 				if endpoint.Status == WebhookEnabled {
 					return nil
 				}
-				// What a disabling that was cut off has left would be delivered after all.
+				// Deliveries that an interrupted disabling left pending would be delivered after all.
 				if left, err = cancelSome(ctx, tx, at, ref); err == nil && !left {
 					endpoint.Status = WebhookEnabled
 				}
@@ -66,53 +75,55 @@ func (o Operator) EnableWebhookEndpoint(ctx context.Context, id uuid.UUID) (Webh
 	}
 }
 
-// DeleteWebhookEndpoint removes an endpoint and its secrets, which frees its place among the ten. Its pending deliveries
-// become CANCELLED as those of one that is disabled, and all stay to be seen; none can be replayed. It needs
-// COMPANY:webhook:manage.
+// DeleteWebhookEndpoint removes an endpoint and its secrets, and makes room for another one among the ten. Its pending
+// deliveries become CANCELLED as with [Operator.DisableWebhookEndpoint]. All its deliveries stay visible, but none can
+// be replayed. It needs COMPANY:webhook:manage.
 func (o Operator) DeleteWebhookEndpoint(ctx context.Context, id uuid.UUID) error {
 	found, err := o.findEndpoint(ctx, PermissionWebhookManage, id)
 	if err != nil {
 		return err
 	}
 	var left bool
-	err = o.change(ctx, PermissionWebhookManage, found.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
+	err = o.changeExclusive(ctx, PermissionWebhookManage, found.CompanyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			endpoint, err := presentEndpoint(ctx, tx, id)
 			if err != nil {
 				return err
 			}
-			if left, err = cancelSome(ctx, tx, at, endpoint.ref()); err != nil {
+			if left, err = cancelSome(ctx, tx, at, endpoint.Ref()); err != nil {
 				return err
 			}
-			if err := tx.DeleteWebhookEndpoint(ctx, endpoint.ref()); err != nil {
+			if err := tx.DeleteWebhookEndpoint(ctx, endpoint.Ref()); err != nil {
 				return err
 			}
 			return o.audit(ctx, tx, at, "webhook.delete", endpoint.CompanyID, about("webhook", id),
-				changes{before: endpoint.audited()})
+				changes{before: auditedEndpoint(endpoint)})
 		})
 	if err == nil {
-		o.s.couriers.stop(ctx, found.ref())
+		// After the commit: no delivery can be leased for the endpoint any more.
+		o.s.deliverers.stop(ctx, found.Ref())
 		if left {
-			err = o.s.cancelPending(ctx, found.ref())
+			err = o.s.cancelPending(ctx, found.Ref())
 		}
 	}
 	return err
 }
 
-// cancelPending cancels the pending deliveries of an endpoint that was disabled or deleted, portion by portion, until
-// none is left or it is enabled again. The shared gate keeps it as it is during a portion.
-func (s *Service) cancelPending(ctx context.Context, endpoint WebhookEndpointRef) error {
+// cancelPending cancels the pending deliveries of an endpoint that was disabled or deleted, in batches, until none is
+// left or the endpoint is enabled again. The shared gate keeps the endpoint as it is during a batch. Sales go on
+// meanwhile, which they could not if one transaction under the exclusive gate cancelled all of them.
+func (s *Service) cancelPending(ctx context.Context, endpoint driver.WebhookEndpointRef) error {
 	for more := true; more; {
-		err := s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+		err := s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 			more = false
-			if _, err := tx.Enter(ctx, Entrance{Share: []uuid.UUID{endpoint.CompanyID}}); err != nil {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{endpoint.CompanyID}}); err != nil {
 				return err
 			}
 			enabled, err := enabledEndpoints(ctx, tx, endpoint.CompanyID)
 			if err != nil {
 				return err
 			}
-			if _, is := enabled[endpoint.Number]; is {
+			if _, is := enabled[endpoint.Number]; is { // It was enabled again: what is pending now is to be delivered.
 				return nil
 			}
 			more, err = cancelSome(ctx, tx, s.now(), endpoint)
@@ -125,14 +136,15 @@ func (s *Service) cancelPending(ctx context.Context, endpoint WebhookEndpointRef
 	return nil
 }
 
-// cancelSome cancels a portion of the pending deliveries of an endpoint, and tells whether there may be more.
-func cancelSome(ctx context.Context, tx DeliveryWriter, at time.Time, endpoint WebhookEndpointRef) (more bool, err error) {
+// cancelSome cancels a batch of the pending deliveries of an endpoint, and reports whether there may be more.
+// LockPending passes over deliveries that are Cancelling, so each batch makes progress even if an attempt is in flight.
+func cancelSome(ctx context.Context, tx driver.DeliveryWriter, at time.Time, endpoint driver.WebhookEndpointRef) (more bool, err error) {
 	pending, err := tx.LockPending(ctx, endpoint, cancelBatch)
 	if err != nil || len(pending) == 0 {
 		return false, err
 	}
 	for i, d := range pending {
-		pending[i] = d.cancelled(at)
+		pending[i] = cancelDelivery(d, at)
 	}
 	return len(pending) == cancelBatch, tx.UpdateDeliveries(ctx, pending)
 }

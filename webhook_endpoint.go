@@ -7,118 +7,63 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/publicurl"
 )
 
-// MaxWebhookEndpoints is the most endpoints of a company, disabled ones counted (section 6.2).
+// MaxWebhookEndpoints is the most endpoints of a company, including disabled ones (section 6.2).
 const MaxWebhookEndpoints = 10
 
-// WebhookStatus is whether an endpoint gets deliveries.
-type WebhookStatus string
+// WebhookStatus is whether an endpoint receives deliveries.
+type WebhookStatus = driver.WebhookStatus
 
-// The statuses of an endpoint. What happens while it is disabled is not delivered to it later.
+// The statuses of an endpoint. What happens while it is DISABLED is not delivered to it later.
 const (
-	WebhookEnabled  WebhookStatus = "ENABLED"
-	WebhookDisabled WebhookStatus = "DISABLED"
+	WebhookEnabled  = driver.WebhookEnabled
+	WebhookDisabled = driver.WebhookDisabled
 )
 
-// WebhookEndpointRecord is an endpoint as a store keeps it. It changes only behind the company's closed gate.
-type WebhookEndpointRecord struct {
-	CompanyID uuid.UUID
-	// Number is 1, 2, 3 … in the order in which the company registered its endpoints, those that were deleted counted:
-	// an endpoint existed when a fact was written where its number is at most [FactRecord.Endpoints].
-	Number int64
-	ID     uuid.UUID
-	URL    string
-	Events []FactType // those it is subscribed to, at least one, each once, in the order of section 6.1
-	Status WebhookStatus
-	// ActiveSecret is the version that signs new deliveries, PendingSecret the one that was prepared (zero: none), and
-	// LastSecret the highest that there ever was.
-	ActiveSecret  int64
-	PendingSecret int64
-	LastSecret    int64
-	CreatedAt     time.Time
-	UpdatedAt     time.Time
-}
-
-// WebhookEndpointRef names an endpoint of a company.
-type WebhookEndpointRef struct {
-	CompanyID uuid.UUID
-	Number    int64
-}
-
-// WebhookEndpointReader finds endpoints and their secrets.
-type WebhookEndpointReader interface {
-	// ListWebhookEndpoints answers with all of a company, by number.
-	ListWebhookEndpoints(ctx context.Context, companyID uuid.UUID) ([]WebhookEndpointRecord, error)
-	// FindWebhookEndpoint finds an endpoint by its id alone; the zero record where there is none.
-	FindWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpointRecord, error)
-	WebhookSecrets(ctx context.Context, refs []WebhookSecretRef) ([]WebhookSecretRecord, error)
-	// StaleWebhookSecrets answers with secrets of whichever company that were sealed under another key than one, by
-	// company, endpoint and version.
-	StaleWebhookSecrets(ctx context.Context, query StaleWebhookSecretQuery) ([]WebhookSecretRecord, error)
-	// RetiredWebhookSecrets answers with secrets of whichever company that are neither active nor pending, by company,
-	// endpoint and version, behind one.
-	RetiredWebhookSecrets(ctx context.Context, after WebhookSecretRef, limit int) ([]WebhookSecretRef, error)
-}
-
-// WebhookEndpointWriter keeps endpoints and their secrets.
-type WebhookEndpointWriter interface {
-	CreateWebhookEndpoint(ctx context.Context, endpoint WebhookEndpointRecord) error
-	// UpdateWebhookEndpoint keeps all but company, number, id and time of creation.
-	UpdateWebhookEndpoint(ctx context.Context, endpoint WebhookEndpointRecord) error
-	// DeleteWebhookEndpoint removes an endpoint and all its secrets. Its deliveries stay.
-	DeleteWebhookEndpoint(ctx context.Context, ref WebhookEndpointRef) error
-	AppendWebhookSecret(ctx context.Context, secret WebhookSecretRecord) error
-	// UpdateWebhookSecret keeps the sealed secret, which another key has sealed anew.
-	UpdateWebhookSecret(ctx context.Context, secret WebhookSecretRecord) error
-	// DeleteWebhookSecrets removes secrets; one that is gone already is no error.
-	DeleteWebhookSecrets(ctx context.Context, refs []WebhookSecretRef) error
-}
-
-// WebhookEndpointParams are what an endpoint is registered with.
+// WebhookEndpointParams are what an endpoint is registered with (section 6.2).
 type WebhookEndpointParams struct {
-	// URL is a public https URL of at most 2048 characters, with any port, without credentials and without a fragment; no
-	// address in any spelling, no local name (section 6.2). What it resolves to is looked at before each delivery.
+	// URL is a public https URL of at most 2048 characters, with any port, without credentials and without a fragment. An
+	// address in any spelling and a local name are refused. Each delivery checks again what the name resolves to.
 	URL string
-	// Events are the types it is subscribed to, at least one, no two alike.
+	// Events are the types that it subscribes to: at least one, none twice.
 	Events []FactType
 }
 
-// WebhookEndpointUpdate changes what is not nil, for what happens from then on.
+// WebhookEndpointUpdate changes the fields that are not nil, for what happens from then on.
 type WebhookEndpointUpdate struct {
 	URL    *string
-	Events []FactType // all that it is subscribed to from now on
+	Events []FactType // the whole new subscription
 }
 
-// WebhookEndpoint is where a company's events are delivered to, without its secret.
+// WebhookEndpoint is a receiver of a company's events, without its secret.
 type WebhookEndpoint struct {
 	ID        uuid.UUID     `json:"id"`
 	CompanyID uuid.UUID     `json:"companyId"`
 	URL       string        `json:"url"`
 	Events    []FactType    `json:"events"` // in the order of section 6.1
 	Status    WebhookStatus `json:"status"`
-	// PendingSecret tells that a secret was prepared and not activated.
+	// PendingSecret reports whether a secret was prepared and not activated.
 	PendingSecret bool `json:"pendingSecret"`
 	CreatedAt     Time `json:"createdAt"`
 	UpdatedAt     Time `json:"updatedAt"`
 }
 
+// errEndpointNotFound is also for endpoints that the actor may not see.
 var errEndpointNotFound = notFound("The webhook endpoint")
 
-func (e WebhookEndpointRecord) ref() WebhookEndpointRef {
-	return WebhookEndpointRef{CompanyID: e.CompanyID, Number: e.Number}
-}
-
-func (e WebhookEndpointRecord) endpoint() WebhookEndpoint {
+// showEndpoint returns what an operator sees of the record.
+func showEndpoint(e driver.WebhookEndpoint) WebhookEndpoint {
 	return WebhookEndpoint{
 		ID: e.ID, CompanyID: e.CompanyID, URL: e.URL, Events: e.Events, Status: e.Status,
-		PendingSecret: e.PendingSecret != 0, CreatedAt: Time{e.CreatedAt}, UpdatedAt: Time{e.UpdatedAt},
+		PendingSecret: e.PendingSecret != 0, CreatedAt: Time{Time: e.CreatedAt}, UpdatedAt: Time{Time: e.UpdatedAt},
 	}
 }
 
-// audited is what the audit log tells of an endpoint. The versions tell secrets apart.
-func (e WebhookEndpointRecord) audited() any {
+// auditedEndpoint returns what the audit log keeps of an endpoint. It identifies secrets by their versions.
+func auditedEndpoint(e driver.WebhookEndpoint) any {
 	return struct {
 		URL           string        `json:"url"`
 		Events        []FactType    `json:"events"`
@@ -128,7 +73,7 @@ func (e WebhookEndpointRecord) audited() any {
 	}{e.URL, e.Events, e.Status, e.ActiveSecret, version(e.PendingSecret)}
 }
 
-// version is nil for none.
+// version returns a pointer to n, and nil for zero, which is no version.
 func version(n int64) *int64 {
 	if n == 0 {
 		return nil
@@ -136,21 +81,26 @@ func version(n int64) *int64 {
 	return &n
 }
 
-// WebhookEventTypes are the types that an endpoint can be subscribed to, in the order of section 6.1.
+// WebhookEventTypes returns the types that an endpoint can subscribe to, in the order of section 6.1. The caller may
+// change the result.
 func WebhookEventTypes() []FactType {
 	return []FactType{FactOrderCreated, FactCommissionAccrued, FactBalanceLow, FactTicketValidated}
 }
 
-// delivered tells whether a fact is one that webhooks tell.
-func (f FactRecord) delivered() bool { return slices.Contains(WebhookEventTypes(), f.eventType()) }
+// isDelivered reports whether webhooks deliver the fact. The ticket mail is the one kind that they do not.
+func isDelivered(f driver.Fact) bool {
+	return slices.Contains(WebhookEventTypes(), eventTypeOf(f))
+}
 
+// checkEventType checks the type of an event.
 func checkEventType(v *violations, path string, event FactType) {
 	if !slices.Contains(WebhookEventTypes(), event) {
 		v.add(path, "must be order.created, commission.accrued, balance.low or ticket.validated")
 	}
 }
 
-// checkEvents checks a subscription, and brings it into the order of section 6.1.
+// checkEvents checks a subscription and returns it in the order of section 6.1, so that equal subscriptions are kept
+// alike. Only the first few violations of a long list are reported.
 func checkEvents(v *violations, events []FactType) []FactType {
 	all := WebhookEventTypes()
 	if len(events) == 0 {
@@ -164,13 +114,13 @@ func checkEvents(v *violations, events []FactType) []FactType {
 			v.add(indexed("events", i), "must not repeat an event type")
 		}
 		if i == len(all) {
-			break // There is something wrong with five; how much more need not be told.
+			break // A longer list has an error already, and one report is enough.
 		}
 	}
 	return slices.DeleteFunc(all, func(event FactType) bool { return !slices.Contains(events, event) })
 }
 
-// checkURL checks the URL of an endpoint, and answers with it as it is kept.
+// checkURL checks the URL of an endpoint and returns it in the form in which it is kept.
 func (s *Service) checkURL(v *violations, raw string) string {
 	checked, err := publicurl.Check(raw, s.privateHooks)
 	if err != nil {
@@ -179,14 +129,15 @@ func (s *Service) checkURL(v *violations, raw string) string {
 	return checked
 }
 
-// CreateWebhookEndpoint registers an endpoint, enabled, for what happens from now on, and shows its secret, this once. It
-// is INVALID_REQUEST where the URL or the types are not what [WebhookEndpointParams] says, and CONFLICT where the company
-// has ten endpoints, disabled ones counted. A company that is suspended or not verified may have endpoints: they tell of
+// CreateWebhookEndpoint registers an endpoint, ENABLED, for what happens from then on, and returns its secret, which is
+// not shown again. It is INVALID_REQUEST if the URL or the types are not as [WebhookEndpointParams] requires, and
+// CONFLICT if the company has ten endpoints, including disabled ones. It is [ErrSecretKeys] if the service has other
+// secret keys than the database. A company that is suspended or not verified may register endpoints, since they report
 // sales that happened. It needs COMPANY:webhook:manage.
 //
-// An endpoint gets the facts that were written after it was registered. The closed gate decides which those are: each
-// sale and validation writes, in its own transaction and behind the shared gate, how many endpoints the company had ever
-// registered.
+// An endpoint receives the facts that were written after its registration. The exclusive gate decides which those are:
+// each sale and validation, under the shared gate, writes with its facts how many endpoints the company had ever
+// registered. So no clock takes part in the decision.
 func (o Operator) CreateWebhookEndpoint(
 	ctx context.Context, companyID uuid.UUID, params WebhookEndpointParams,
 ) (IssuedWebhookEndpoint, error) {
@@ -199,6 +150,7 @@ func (o Operator) CreateWebhookEndpoint(
 	if err := v.err(); err != nil {
 		return IssuedWebhookEndpoint{}, err
 	}
+	// Before the first use of the keys: a secret under a wrong key could never sign anything.
 	if err := o.s.secrets.check(ctx, o.s); err != nil {
 		return IssuedWebhookEndpoint{}, err
 	}
@@ -207,19 +159,21 @@ func (o Operator) CreateWebhookEndpoint(
 	if err != nil {
 		return IssuedWebhookEndpoint{}, err
 	}
-	var made WebhookEndpointRecord
-	err = o.change(ctx, PermissionWebhookManage, companyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+	var made driver.WebhookEndpoint
+	err = o.changeExclusive(ctx, PermissionWebhookManage, companyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
 			present, err := tx.ListWebhookEndpoints(ctx, companyID)
 			if err != nil {
 				return err
 			}
+			// The exclusive gate makes the count final: two registrations cannot both be the tenth.
 			if len(present) >= MaxWebhookEndpoints {
 				return conflict("A company has at most %d webhook endpoints, disabled ones counted. Delete one first.",
 					MaxWebhookEndpoints)
 			}
+			// The company's record counts all endpoints ever registered. Sales read it under the shared gate.
 			company.WebhookEndpoints++
-			made = WebhookEndpointRecord{
+			made = driver.WebhookEndpoint{
 				CompanyID: companyID, Number: company.WebhookEndpoints, ID: id, URL: params.URL, Events: params.Events,
 				Status: WebhookEnabled, CreatedAt: at, UpdatedAt: at,
 			}
@@ -233,32 +187,32 @@ func (o Operator) CreateWebhookEndpoint(
 			if err := tx.UpdateCompany(ctx, *company); err != nil {
 				return err
 			}
-			return o.audit(ctx, tx, at, "webhook.create", companyID, about("webhook", id), changes{after: made.audited()})
+			return o.audit(ctx, tx, at, "webhook.create", companyID, about("webhook", id), changes{after: auditedEndpoint(made)})
 		})
 	if err != nil {
 		return IssuedWebhookEndpoint{}, err
 	}
-	return IssuedWebhookEndpoint{WebhookEndpoint: made.endpoint(), Secret: secret}, nil
+	return IssuedWebhookEndpoint{WebhookEndpoint: showEndpoint(made), Secret: secret}, nil
 }
 
-// GetWebhookEndpoint shows an endpoint, never its secret. It needs COMPANY:webhook:read.
+// GetWebhookEndpoint returns an endpoint, never its secret. It needs COMPANY:webhook:read.
 func (o Operator) GetWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
 	found, err := o.findEndpoint(ctx, PermissionWebhookRead, id)
 	if err != nil {
 		return WebhookEndpoint{}, err
 	}
-	return found.endpoint(), nil
+	return showEndpoint(found), nil
 }
 
-// ListWebhookEndpoints shows a company's endpoints in the order in which they were registered, never a secret. It needs
-// COMPANY:webhook:read.
+// ListWebhookEndpoints returns a company's endpoints in the order in which they were registered, never a secret. It
+// needs COMPANY:webhook:read.
 func (o Operator) ListWebhookEndpoints(ctx context.Context, companyID uuid.UUID) ([]WebhookEndpoint, error) {
 	var endpoints []WebhookEndpoint
-	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 		records, err := tx.ListWebhookEndpoints(ctx, companyID)
 		endpoints = make([]WebhookEndpoint, len(records))
 		for i, record := range records {
-			endpoints[i] = record.endpoint()
+			endpoints[i] = showEndpoint(record)
 		}
 		return err
 	})
@@ -268,9 +222,9 @@ func (o Operator) ListWebhookEndpoints(ctx context.Context, companyID uuid.UUID)
 	return endpoints, nil
 }
 
-// UpdateWebhookEndpoint changes the URL or the types of an endpoint, by the rules of its registration. Deliveries that
-// were made before keep the URL they were made with (section 6.5). An endpoint that is so already stays as it is. It
-// needs COMPANY:webhook:manage.
+// UpdateWebhookEndpoint changes the URL or the subscription of an endpoint, by the rules of its registration.
+// Deliveries that exist keep the URL that they were made with (section 6.5). An update that changes nothing leaves the
+// endpoint as it is. It needs COMPANY:webhook:manage.
 func (o Operator) UpdateWebhookEndpoint(
 	ctx context.Context, id uuid.UUID, update WebhookEndpointUpdate,
 ) (WebhookEndpoint, error) {
@@ -289,7 +243,7 @@ func (o Operator) UpdateWebhookEndpoint(
 		return WebhookEndpoint{}, err
 	}
 	return o.changeEndpoint(ctx, "webhook.update", id,
-		func(_ context.Context, _ Tx, _ time.Time, endpoint *WebhookEndpointRecord) error {
+		func(_ context.Context, _ driver.Tx, _ time.Time, endpoint *driver.WebhookEndpoint) error {
 			if update.URL != nil {
 				endpoint.URL = checkedURL
 			}
@@ -300,10 +254,11 @@ func (o Operator) UpdateWebhookEndpoint(
 		})
 }
 
-// endpointRule decides about an endpoint, and changes it.
-type endpointRule func(ctx context.Context, tx Tx, at time.Time, endpoint *WebhookEndpointRecord) error
+// endpointRule decides about an endpoint and changes it. It may run again.
+type endpointRule func(ctx context.Context, tx driver.Tx, at time.Time, endpoint *driver.WebhookEndpoint) error
 
-// changeEndpoint changes an endpoint behind the closed gate and keeps it, unless nothing changed.
+// changeEndpoint changes an endpoint under the exclusive gate, and writes it and an audit row, unless nothing changed.
+// It finds the endpoint twice: first without a lock, to learn its company, and then under the gate.
 func (o Operator) changeEndpoint(
 	ctx context.Context, action string, id uuid.UUID, rule endpointRule,
 ) (WebhookEndpoint, error) {
@@ -311,9 +266,9 @@ func (o Operator) changeEndpoint(
 	if err != nil {
 		return WebhookEndpoint{}, err
 	}
-	var changed WebhookEndpointRecord
-	err = o.change(ctx, PermissionWebhookManage, found.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
+	var changed driver.WebhookEndpoint
+	err = o.changeExclusive(ctx, PermissionWebhookManage, found.CompanyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			before, err := presentEndpoint(ctx, tx, id)
 			if err != nil {
 				return err
@@ -322,7 +277,8 @@ func (o Operator) changeEndpoint(
 			if err := rule(ctx, tx, at, &changed); err != nil {
 				return err
 			}
-			if changed.equal(before) {
+			// No write and no audit row: the audit log records what was done.
+			if equalEndpoints(changed, before) {
 				return nil
 			}
 			changed.UpdatedAt = later(at, before.UpdatedAt)
@@ -330,21 +286,22 @@ func (o Operator) changeEndpoint(
 				return err
 			}
 			return o.audit(ctx, tx, at, action, changed.CompanyID, about("webhook", id),
-				changes{before.audited(), changed.audited()})
+				changes{auditedEndpoint(before), auditedEndpoint(changed)})
 		})
 	if err != nil {
 		return WebhookEndpoint{}, err
 	}
-	return changed.endpoint(), nil
+	return showEndpoint(changed), nil
 }
 
-func (e WebhookEndpointRecord) equal(other WebhookEndpointRecord) bool {
+// equalEndpoints reports whether two records of one endpoint agree in everything that can be changed by an operator.
+func equalEndpoints(e, other driver.WebhookEndpoint) bool {
 	return e.URL == other.URL && slices.Equal(e.Events, other.Events) && e.Status == other.Status &&
 		e.ActiveSecret == other.ActiveSecret && e.PendingSecret == other.PendingSecret
 }
 
-// presentEndpoint reads an endpoint behind the gate, where nobody deletes it.
-func presentEndpoint(ctx context.Context, tx ReadTx, id uuid.UUID) (WebhookEndpointRecord, error) {
+// presentEndpoint reads an endpoint under the exclusive gate, so it cannot be deleted until the end of the transaction.
+func presentEndpoint(ctx context.Context, tx driver.ReadTx, id uuid.UUID) (driver.WebhookEndpoint, error) {
 	endpoint, err := tx.FindWebhookEndpoint(ctx, id)
 	if err == nil && endpoint.ID == uuid.Nil {
 		err = errEndpointNotFound
@@ -352,12 +309,12 @@ func presentEndpoint(ctx context.Context, tx ReadTx, id uuid.UUID) (WebhookEndpo
 	return endpoint, err
 }
 
-// enabledEndpoints are a company's endpoints that deliveries go to, by number.
+// enabledEndpoints returns the enabled endpoints of a company, by number.
 func enabledEndpoints(
-	ctx context.Context, tx WebhookEndpointReader, companyID uuid.UUID,
-) (map[int64]WebhookEndpointRecord, error) {
+	ctx context.Context, tx driver.WebhookEndpointReader, companyID uuid.UUID,
+) (map[int64]driver.WebhookEndpoint, error) {
 	all, err := tx.ListWebhookEndpoints(ctx, companyID)
-	enabled := make(map[int64]WebhookEndpointRecord, len(all))
+	enabled := make(map[int64]driver.WebhookEndpoint, len(all))
 	for _, endpoint := range all {
 		if endpoint.Status == WebhookEnabled {
 			enabled[endpoint.Number] = endpoint
@@ -366,21 +323,11 @@ func enabledEndpoints(
 	return enabled, err
 }
 
-// findEndpoint finds an endpoint by its id alone, for an actor that may see it.
+// findEndpoint finds an endpoint by its id alone, for an actor that may see it. An endpoint of a company that the actor
+// does not reach is NOT_FOUND.
 func (o Operator) findEndpoint(
 	ctx context.Context, permission Permission, id uuid.UUID,
-) (WebhookEndpointRecord, error) {
-	if err := o.holds(permission); err != nil {
-		return WebhookEndpointRecord{}, err
-	}
-	var found WebhookEndpointRecord
-	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		var err error
-		found, err = tx.FindWebhookEndpoint(ctx, id)
-		return err
-	})
-	if err == nil && (found.ID == uuid.Nil || !o.reaches(found.CompanyID)) {
-		err = errEndpointNotFound
-	}
-	return found, err
+) (driver.WebhookEndpoint, error) {
+	return findReached(ctx, o, permission, id, errEndpointNotFound, driver.ReadTx.FindWebhookEndpoint,
+		func(e driver.WebhookEndpoint) uuid.UUID { return e.CompanyID })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -25,39 +26,39 @@ func hookParams() ticketing.WebhookEndpointParams {
 }
 
 // hook registers an endpoint for a company.
-func (d *desk) hook(tb testing.TB, companyID uuid.UUID) ticketing.IssuedWebhookEndpoint {
+func (d *env) hook(tb testing.TB, companyID uuid.UUID) ticketing.IssuedWebhookEndpoint {
 	tb.Helper()
 	made, err := d.staff.CreateWebhookEndpoint(tb.Context(), companyID, hookParams())
 	is.New(tb).NoErr(err)
 	return made
 }
 
-// endpointRecord is an endpoint as the store keeps it.
-func (d *desk) endpointRecord(tb testing.TB, id uuid.UUID) (record ticketing.WebhookEndpointRecord) {
+// endpointRecord returns an endpoint as it is stored.
+func (d *env) endpointRecord(tb testing.TB, id uuid.UUID) (record driver.WebhookEndpoint) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) (err error) {
+	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
 		record, err = tx.FindWebhookEndpoint(ctx, id)
 		return err
 	}))
 	return record
 }
 
-// delivered keeps deliveries of an event each to an endpoint, a second after each other, changed as a test needs them, as
-// the pipeline makes them.
-func (d *desk) delivered(
-	tb testing.TB, endpointID uuid.UUID, number int, change func(n int, delivery *ticketing.DeliveryRecord),
-) []ticketing.DeliveryRecord {
+// delivered stores deliveries to an endpoint as the delivery pipeline creates them, each of an event of its own, a
+// second apart. The function change adapts each of them.
+func (d *env) delivered(
+	tb testing.TB, endpointID uuid.UUID, number int, change func(n int, delivery *driver.Delivery),
+) []driver.Delivery {
 	tb.Helper()
 	endpoint := d.endpointRecord(tb, endpointID)
-	made := make([]ticketing.DeliveryRecord, number)
-	messages := make([]ticketing.MessageRecord, number)
+	made := make([]driver.Delivery, number)
+	messages := make([]driver.Message, number)
 	for n := range made {
 		at := d.clock.now().Add(time.Duration(n) * time.Second)
-		messages[n] = ticketing.MessageRecord{
+		messages[n] = driver.Message{
 			CompanyID: endpoint.CompanyID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(),
 			Body: fmt.Sprintf(`{"n":%d}`, n),
 		}
-		made[n] = ticketing.DeliveryRecord{
+		made[n] = driver.Delivery{
 			CompanyID: endpoint.CompanyID, CreatedAt: at, ID: uuid.New(), Endpoint: endpoint.Number, EndpointID: endpointID,
 			MessageAt: at, MessageID: messages[n].ID, Type: messages[n].Type, URL: endpoint.URL,
 			SecretVersion: endpoint.ActiveSecret, Status: ticketing.DeliveryPending, DueAt: at,
@@ -70,7 +71,7 @@ func (d *desk) delivered(
 			made[n].FinishedAt = at
 		}
 	}
-	d.write(tb, endpoint.CompanyID, func(ctx context.Context, tx ticketing.Tx) error {
+	d.write(tb, endpoint.CompanyID, func(ctx context.Context, tx driver.Tx) error {
 		if err := tx.AppendMessages(ctx, messages); err != nil {
 			return err
 		}
@@ -79,25 +80,26 @@ func (d *desk) delivered(
 	return made
 }
 
-func (d *desk) deliveryStatus(tb testing.TB, id uuid.UUID) ticketing.DeliveryStatus {
+func (d *env) deliveryStatus(tb testing.TB, id uuid.UUID) ticketing.DeliveryStatus {
 	tb.Helper()
 	found, err := d.staff.GetDelivery(tb.Context(), id)
 	is.New(tb).NoErr(err)
 	return found.Status
 }
 
-// actsOf are the acts of one kind.
-func (d *desk) actsOf(t *testing.T, companyID uuid.UUID, action string) []ticketing.AuditEntry {
+// actsOf returns the audit entries of one action.
+func (d *env) actsOf(t *testing.T, companyID uuid.UUID, action string) []ticketing.AuditEntry {
 	t.Helper()
 	return slices.DeleteFunc(d.acts(t, companyID), func(act ticketing.AuditEntry) bool { return act.Action != action })
 }
 
-// Section 5.2: a secret "starts with svc_whsec_, is shown once"; cli.md's members of an endpoint.
+// TestWebhookEndpointOnTheWire checks Section 5.2: a secret "starts with svc_whsec_, is shown once". It also checks the
+// members of an endpoint in cli.md.
 func TestWebhookEndpointOnTheWire(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
-		company, other := d.unverified(t), d.unverified(t) // No verification is asked for.
+		company, other := d.unverified(t), d.unverified(t) // A verification is not required.
 		made := d.hook(t, company)
 		is.True(strings.HasPrefix(string(made.Secret), "svc_whsec_"))
 		is.Equal(len(made.Secret), len("svc_whsec_")+43)
@@ -145,7 +147,7 @@ func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
 		{"a trailing dot", "https://hooks.adire.ng./a", order, "url: must "},
 		{"no types", hookURL, nil, "events: must have at least one event type"},
 		{"the ticket mail", hookURL, []ticketing.FactType{ticketing.FactTicketEmail}, "events[0]: " + event},
-		{"a sale", hookURL, []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactSale}, "events[1]: " + event},
+		{"a sale", hookURL, []ticketing.FactType{ticketing.FactOrderCreated, driver.FactSale}, "events[1]: " + event},
 		{"a sample", hookURL, []ticketing.FactType{"sample.order.created"}, "events[0]: " + event},
 		{"upper case", hookURL, []ticketing.FactType{"ORDER.CREATED"}, "events[0]: " + event},
 		{
@@ -161,7 +163,7 @@ func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
 		},
 		{"both", "ftp://a", nil, "url: must begin with https://; events: must have at least one event type"},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)
 		made := d.hook(t, company)
 		for _, test := range tests {
@@ -169,7 +171,7 @@ func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
 				is := is.New(t)
 				created, err := d.staff.CreateWebhookEndpoint(t.Context(), company,
 					ticketing.WebhookEndpointParams{URL: test.url, Events: test.events})
-				is.True(strings.HasPrefix(said(err), test.want) && (test.want == "") == (err == nil)) // what it says
+				is.True(strings.HasPrefix(said(err), test.want) && (test.want == "") == (err == nil)) // the message
 				is.True(!strings.Contains(said(err), "pw"))
 				if err == nil {
 					is.Equal(created.URL, test.url)
@@ -177,7 +179,7 @@ func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
 				}
 				events := test.events
 				if events == nil {
-					events = []ticketing.FactType{} // nil changes nothing
+					events = []ticketing.FactType{} // nil would change nothing
 				}
 				before, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
 				is.NoErr(err)
@@ -196,10 +198,11 @@ func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
 	})
 }
 
-// Private URLs are for a service that says so.
+// TestPrivateWebhooksAreForDevelopment checks that private URLs are accepted only by a service that is configured to
+// allow them.
 func TestPrivateWebhooksAreForDevelopment(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		params := hookParams()
@@ -219,10 +222,11 @@ func TestPrivateWebhooksAreForDevelopment(t *testing.T) {
 	})
 }
 
-// Section 6.2: "At most 10 endpoints per company", disabled ones counted; one that is deleted makes room.
+// TestTenWebhookEndpoints checks Section 6.2: "At most 10 endpoints per company". Disabled endpoints count, and
+// deleting one makes room.
 func TestTenWebhookEndpoints(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.unverified(t), d.unverified(t)
 		var made []uuid.UUID
@@ -242,7 +246,7 @@ func TestTenWebhookEndpoints(t *testing.T) {
 		d.hook(t, other)
 		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), made[3]))
 		eleventh := d.hook(t, company)
-		is.Equal(d.endpointRecord(t, eleventh.ID).Number, int64(11)) // No number comes again.
+		is.Equal(d.endpointRecord(t, eleventh.ID).Number, int64(11)) // No number is used again.
 		refused()
 		listed, err := d.staff.ListWebhookEndpoints(t.Context(), company)
 		is.NoErr(err)
@@ -250,11 +254,12 @@ func TestTenWebhookEndpoints(t *testing.T) {
 		for i, endpoint := range listed {
 			ids[i] = endpoint.ID
 		}
-		is.Equal(ids, append(slices.Delete(slices.Clone(made), 3, 4), eleventh.ID)) // as they were registered
+		is.Equal(ids, append(slices.Delete(slices.Clone(made), 3, 4), eleventh.ID)) // in the order of registration
 	})
 }
 
-// An endpoint gets what happens after its registration, whatever clocks say: each fact tells how many there had ever been.
+// TestFactsTellWhichEndpointsThereWere checks that an endpoint gets the events after its registration, whatever the
+// clocks show. For that, each fact has the number of endpoints that had been registered before it.
 func TestFactsTellWhichEndpointsThereWere(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -282,8 +287,8 @@ func TestFactsTellWhichEndpointsThereWere(t *testing.T) {
 		is.NoErr(err)
 		sold(2)
 		var got []int64
-		is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-			facts, err := tx.ListFacts(ctx, shop.Company.ID, ticketing.Position{}, 100)
+		is.NoErr(shop.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			facts, err := tx.ListFacts(ctx, shop.Company.ID, driver.Position{}, 100)
 			got = nil
 			for _, fact := range facts {
 				got = append(got, fact.Endpoints)
@@ -295,11 +300,11 @@ func TestFactsTellWhichEndpointsThereWere(t *testing.T) {
 	})
 }
 
-// Section 6: "Changing an endpoint's subscriptions affects only future dispatch", and 6.5: automatic attempts keep the
-// URL and the secret's version.
+// TestChangingAnEndpointLeavesItsDeliveries checks Section 6: "Changing an endpoint's subscriptions affects only future
+// dispatch", and 6.5: automatic attempts keep the URL and the secret's version.
 func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
@@ -307,7 +312,7 @@ func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
 		before := d.acts(t, company)
 		d.clock.advance(time.Hour)
 
-		// Nothing, and what it is already, are no change.
+		// An empty update and one to the same values change nothing.
 		for _, update := range []ticketing.WebhookEndpointUpdate{{}, {
 			URL: of(hookURL), Events: []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactTicketValidated},
 		}} {
@@ -335,7 +340,7 @@ func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
 		is.NoErr(err)
 		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			kept, err := tx.FindDelivery(ctx, pending.ID)
 			is.Equal(show(t, kept), show(t, pending))
 			return err
@@ -349,10 +354,11 @@ func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
 	})
 }
 
-// Section 3.5: "Disabling an endpoint cancels its pending work"; an attempt in flight is waited for; what is final stays.
+// TestDisablingCancelsWhatIsPending checks Section 3.5: "Disabling an endpoint cancels its pending work". An attempt in
+// flight may finish, and final deliveries stay.
 func TestDisablingCancelsWhatIsPending(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		for _, act := range []struct {
 			name string
 			do   func(ctx context.Context, id uuid.UUID) error
@@ -371,7 +377,7 @@ func TestDisablingCancelsWhatIsPending(t *testing.T) {
 				company := d.unverified(t)
 				made, neighbour := d.hook(t, company), d.hook(t, company)
 				const number = 1100
-				all := d.delivered(t, made.ID, number, func(n int, delivery *ticketing.DeliveryRecord) {
+				all := d.delivered(t, made.ID, number, func(n int, delivery *driver.Delivery) {
 					switch n {
 					case 0:
 						delivery.Status = ticketing.DeliverySucceeded
@@ -380,7 +386,7 @@ func TestDisablingCancelsWhatIsPending(t *testing.T) {
 					case 2: // in flight
 						delivery.LeasedUntil = d.clock.now().Add(time.Hour)
 						delivery.DueAt = delivery.LeasedUntil
-					case 3: // whoever had it is gone
+					case 3: // the process that held the lease has ended
 						delivery.LeasedUntil = d.clock.now().Add(-time.Hour)
 					}
 				})
@@ -395,7 +401,7 @@ func TestDisablingCancelsWhatIsPending(t *testing.T) {
 					ticketing.DeliveryFilter{Status: ticketing.DeliveryCancelled})
 				is.NoErr(err)
 				is.Equal(cancelled, number-3)
-				is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+				is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 					flying, err := tx.FindDelivery(ctx, all[2].ID)
 					is.True(flying.Cancelling)
 					return err
@@ -405,11 +411,11 @@ func TestDisablingCancelsWhatIsPending(t *testing.T) {
 	})
 }
 
-// Disabling and enabling again change nothing and leave no act; what a disabling that was cut off has left pending is
-// cancelled before the endpoint is enabled.
+// TestEnablingBeginsAnew checks that disabling or enabling again changes nothing and leaves no audit entry. Deliveries
+// that an interrupted disabling left pending are cancelled before the endpoint is enabled.
 func TestEnablingBeginsAnew(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
@@ -446,7 +452,7 @@ func TestEnablingBeginsAnew(t *testing.T) {
 
 func TestADeletedEndpointIsGone(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
@@ -460,15 +466,15 @@ func TestADeletedEndpointIsGone(t *testing.T) {
 		_, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
 		is.Equal(code(err), ticketing.CodeNotFound)
 		is.Equal(code(d.staff.DeleteWebhookEndpoint(t.Context(), made.ID)), ticketing.CodeNotFound)
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-			kept, err := tx.WebhookSecrets(ctx, []ticketing.WebhookSecretRef{
+		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			kept, err := tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{
 				{CompanyID: company, Endpoint: 1, Version: 1}, {CompanyID: company, Endpoint: 1, Version: 2},
 			})
-			is.Equal(kept, make([]ticketing.WebhookSecretRecord, 2))
+			is.Equal(kept, make([]driver.WebhookSecret, 2))
 			return err
 		}))
 
-		// Its deliveries are seen, and are not delivered any more.
+		// Its deliveries are still listed, but no longer delivered.
 		page, err := d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
 		is.NoErr(err)
 		is.Equal(len(page.Items), 2)
@@ -485,16 +491,17 @@ func TestADeletedEndpointIsGone(t *testing.T) {
 	})
 }
 
-// A suspended company's webhooks go on: they tell of sales that happened.
+// TestSuspendedCompaniesKeepTheirWebhooks checks that a suspended company's webhooks continue, since they report sales
+// that happened.
 func TestSuspendedCompaniesKeepTheirWebhooks(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		_, err := d.staff.SuspendCompany(t.Context(), company)
 		is.NoErr(err)
 		made := d.hook(t, company)
-		failed := d.delivered(t, made.ID, 1, func(_ int, delivery *ticketing.DeliveryRecord) {
+		failed := d.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
 			delivery.Status = ticketing.DeliveryFailed
 		})
 		_, err = d.staff.ReplayDelivery(t.Context(), failed[0].ID)

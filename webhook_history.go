@@ -7,23 +7,24 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/cursor"
 )
 
-// DeliveryFilter says which of a company's deliveries are meant. What is zero does not narrow them down.
+// DeliveryFilter selects deliveries of a company. A zero field selects all. Fields are combined: a delivery is selected
+// if it meets each of them.
 type DeliveryFilter struct {
-	EndpointID uuid.UUID // one that the company has
-	Status     DeliveryStatus
-	Type       FactType  // one of [WebhookEventTypes]
-	Since      time.Time // created then or later
-	Until      time.Time // created before
+	EndpointID uuid.UUID      // an endpoint that the company has now
+	Status     DeliveryStatus // one of the statuses of a delivery
+	Type       FactType       // one of [WebhookEventTypes]
+	Since      time.Time      // created then or later
+	Until      time.Time      // created before
 }
 
+// errDeliveryNotFound is also for deliveries that the actor may not see, and for those that were pruned.
 var errDeliveryNotFound = notFound("The delivery")
 
-func (d DeliveryRecord) position() Position { return Position{At: d.CreatedAt, ID: d.ID} }
-
-// check checks a filter, and answers with it as deliveries are kept: times in milliseconds.
+// check checks a filter and returns it with its times in milliseconds, as deliveries are kept.
 func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 	switch f.Status {
 	case "", DeliveryPending, DeliverySucceeded, DeliveryFailed, DeliveryCancelled:
@@ -48,23 +49,26 @@ func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 	return f
 }
 
-// upwards is the first whole millisecond that is not before a time: what was created at whole milliseconds lies on the
-// same side of both.
+// upwards returns the first whole millisecond that is not before t. Deliveries are created at whole milliseconds, so
+// each of them is on the same side of both times.
 func upwards(t time.Time) time.Time { return moment(t.Add(time.Millisecond - 1)) }
 
-// scope is what a cursor of the filter's listing is good for.
+// scope returns the scope of a cursor of this listing: the company and every field of the filter. The times are in
+// milliseconds, as check returned them.
 func (f DeliveryFilter) scope(companyID uuid.UUID) [16]byte {
 	return cursor.Scope("deliveries", companyID.String(), f.EndpointID.String(), string(f.Status), string(f.Type),
 		strconv.FormatInt(f.Since.UnixMilli(), 10), strconv.FormatInt(f.Until.UnixMilli(), 10))
 }
 
-// query is the filter as a store is asked. An endpoint that the company does not have, any more, is NOT_FOUND.
-func (f DeliveryFilter) query(ctx context.Context, tx ReadTx, companyID uuid.UUID) (DeliveryQuery, error) {
-	query := DeliveryQuery{CompanyID: companyID, Status: f.Status, Type: f.Type, Since: f.Since, Until: f.Until}
+// query returns the filter as a query of the store. An endpoint that the company does not have, or no longer has, is
+// NOT_FOUND: its deliveries are found without naming it.
+func (f DeliveryFilter) query(ctx context.Context, tx driver.ReadTx, companyID uuid.UUID) (driver.DeliveryQuery, error) {
+	query := driver.DeliveryQuery{CompanyID: companyID, Status: f.Status, Type: f.Type, Since: f.Since, Until: f.Until}
 	if f.EndpointID == uuid.Nil {
 		return query, nil
 	}
 	endpoint, err := tx.FindWebhookEndpoint(ctx, f.EndpointID)
+	// An endpoint of another company appears absent, like one that never existed.
 	if err == nil && endpoint.CompanyID != companyID {
 		err = errEndpointNotFound
 	}
@@ -72,9 +76,13 @@ func (f DeliveryFilter) query(ctx context.Context, tx ReadTx, companyID uuid.UUI
 	return query, err
 }
 
-// ListDeliveries pages through a company's deliveries, newest first: what is on its way, what arrived, and the dead
-// letters, those that are FAILED (section 6.5). Deliveries to endpoints that were deleted are among them, and are found
-// without the filter's endpoint. It needs COMPANY:webhook:read.
+// ListDeliveries returns a page of a company's deliveries, newest first: the pending ones, those that arrived, and the
+// dead letters, which are FAILED (section 6.5). It includes deliveries to endpoints that were deleted, unless the
+// filter names an endpoint. It leaves out the log of attempts. It needs COMPANY:webhook:read.
+//
+// Final deliveries are kept for [Config.WebhookRetention]. It is INVALID_REQUEST for an unknown status or type and for
+// an Until that is not after Since, NOT_FOUND for an endpoint that the company does not have, and INVALID_CURSOR for a
+// cursor of another company or filter.
 func (o Operator) ListDeliveries(
 	ctx context.Context, companyID uuid.UUID, filter DeliveryFilter, params PageParams,
 ) (Page[WebhookDelivery], error) {
@@ -92,31 +100,35 @@ func (o Operator) ListDeliveries(
 	if err != nil {
 		return Page[WebhookDelivery]{}, err
 	}
+	// All deliveries of the page are shown as of this time, which decides whether a lease is over.
 	at := o.s.now()
-	var records []DeliveryRecord
+	var records []driver.Delivery
 	err = o.view(ctx, PermissionWebhookRead, companyID,
-		func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			query, err := filter.query(ctx, tx, companyID)
 			if err != nil {
 				return err
 			}
-			query.Beyond, query.Limit = parsePosition(position), limit+1
+			query.After, query.Limit = parsePosition(position), limit+1
 			records, err = tx.ListDeliveries(ctx, query)
 			return err
 		})
 	if err != nil {
 		return Page[WebhookDelivery]{}, err
 	}
-	records, next := turn(records, limit, scope, func(d DeliveryRecord) []byte { return d.position().bytes() })
+	// The records were read with one more than the page holds.
+	records, next := cutPage(records, limit, scope, func(d driver.Delivery) []byte { return positionBytes(d.Position()) })
 	page := Page[WebhookDelivery]{Items: make([]WebhookDelivery, len(records)), HasMore: next != "", NextCursor: next}
 	for i, record := range records {
-		page.Items[i] = record.delivery(at)
+		page.Items[i] = showDelivery(record, at)
+		// A list with the logs of a hundred deliveries would be long, and its summary is in the other fields.
 		page.Items[i].Log = nil
 	}
 	return page, nil
 }
 
-// CountDeliveries counts those of a company's deliveries that a filter means. It needs COMPANY:webhook:read.
+// CountDeliveries returns how many of a company's deliveries a filter selects. Its errors are those of
+// [Operator.ListDeliveries], save that there is no cursor. It needs COMPANY:webhook:read.
 func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filter DeliveryFilter) (int, error) {
 	if err := o.allow(PermissionWebhookRead, companyID); err != nil {
 		return 0, err
@@ -127,7 +139,7 @@ func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filt
 		return 0, err
 	}
 	var number int
-	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 		query, err := filter.query(ctx, tx, companyID)
 		if err != nil {
 			return err
@@ -141,28 +153,19 @@ func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filt
 	return number, nil
 }
 
-// GetDelivery shows a delivery with all its attempts. It needs COMPANY:webhook:read.
+// GetDelivery returns a delivery with all its attempts. A delivery that was pruned is NOT_FOUND. It needs
+// COMPANY:webhook:read.
 func (o Operator) GetDelivery(ctx context.Context, id uuid.UUID) (WebhookDelivery, error) {
 	found, err := o.findDelivery(ctx, PermissionWebhookRead, id)
 	if err != nil {
 		return WebhookDelivery{}, err
 	}
-	return found.delivery(o.s.now()), nil
+	return showDelivery(found, o.s.now()), nil
 }
 
-// findDelivery finds a delivery by its id alone, for an actor that may see it.
-func (o Operator) findDelivery(ctx context.Context, permission Permission, id uuid.UUID) (DeliveryRecord, error) {
-	if err := o.holds(permission); err != nil {
-		return DeliveryRecord{}, err
-	}
-	var found DeliveryRecord
-	err := o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
-		var err error
-		found, err = tx.FindDelivery(ctx, id)
-		return err
-	})
-	if err == nil && (found.ID == uuid.Nil || !o.reaches(found.CompanyID)) {
-		err = errDeliveryNotFound
-	}
-	return found, err
+// findDelivery finds a delivery by its id alone, for an actor that may see it. A delivery of a company that the actor
+// does not reach is NOT_FOUND.
+func (o Operator) findDelivery(ctx context.Context, permission Permission, id uuid.UUID) (driver.Delivery, error) {
+	return findReached(ctx, o, permission, id, errDeliveryNotFound, driver.ReadTx.FindDelivery,
+		func(d driver.Delivery) uuid.UUID { return d.CompanyID })
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// listed are the ids of all deliveries that a filter means, page by page.
-func (d *desk) listed(t *testing.T, companyID uuid.UUID, filter ticketing.DeliveryFilter, limit int) []uuid.UUID {
+// listed returns the ids of all deliveries that a filter matches, read page by page.
+func (d *env) listed(t *testing.T, companyID uuid.UUID, filter ticketing.DeliveryFilter, limit int) []uuid.UUID {
 	t.Helper()
 	is := is.New(t)
 	ids := []uuid.UUID{}
@@ -22,7 +23,7 @@ func (d *desk) listed(t *testing.T, companyID uuid.UUID, filter ticketing.Delive
 		is.NoErr(err)
 		for _, delivery := range page.Items {
 			ids = append(ids, delivery.ID)
-			is.Equal(delivery.Log, nil) // A list tells how many there were.
+			is.Equal(delivery.Log, nil) // A list has only the number of attempts.
 		}
 		is.True(len(page.Items) <= limit)
 		if params.Cursor = page.NextCursor; !page.HasMore {
@@ -31,25 +32,25 @@ func (d *desk) listed(t *testing.T, companyID uuid.UUID, filter ticketing.Delive
 	}
 }
 
-// Section 6.5: "Exhausted deliveries stay visible": deliveries are listed newest first, by status, endpoint, type and
-// time, page by page.
+// TestDeliveriesAreListed checks Section 6.5: "Exhausted deliveries stay visible". Deliveries are listed newest first,
+// by status, endpoint, type and time, page by page.
 func TestDeliveriesAreListed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company, other := d.unverified(t), d.unverified(t)
 		first, second := d.hook(t, company), d.hook(t, company)
 		statuses := []ticketing.DeliveryStatus{
 			ticketing.DeliveryPending, ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryCancelled,
 		}
-		change := func(n int, delivery *ticketing.DeliveryRecord) {
+		change := func(n int, delivery *driver.Delivery) {
 			delivery.Status = statuses[n%4]
 			delivery.Type = ticketing.WebhookEventTypes()[n%3]
 		}
 		all := slices.Concat(d.delivered(t, first.ID, 12, change), d.delivered(t, second.ID, 5, change))
 		foreign := d.hook(t, other)
 		d.delivered(t, foreign.ID, 3, nil)
-		slices.SortFunc(all, func(a, b ticketing.DeliveryRecord) int {
+		slices.SortFunc(all, func(a, b driver.Delivery) int {
 			if later := b.CreatedAt.Compare(a.CreatedAt); later != 0 {
 				return later
 			}
@@ -59,31 +60,31 @@ func TestDeliveriesAreListed(t *testing.T) {
 		for _, test := range []struct {
 			name   string
 			filter ticketing.DeliveryFilter
-			means  func(delivery ticketing.DeliveryRecord) bool
+			means  func(delivery driver.Delivery) bool
 		}{
-			{"all", ticketing.DeliveryFilter{}, func(ticketing.DeliveryRecord) bool { return true }},
-			{"an endpoint", ticketing.DeliveryFilter{EndpointID: second.ID}, func(d ticketing.DeliveryRecord) bool {
+			{"all", ticketing.DeliveryFilter{}, func(driver.Delivery) bool { return true }},
+			{"an endpoint", ticketing.DeliveryFilter{EndpointID: second.ID}, func(d driver.Delivery) bool {
 				return d.EndpointID == second.ID
 			}},
-			{"dead letters", ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed}, func(d ticketing.DeliveryRecord) bool {
+			{"dead letters", ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed}, func(d driver.Delivery) bool {
 				return d.Status == ticketing.DeliveryFailed
 			}},
-			{"a type", ticketing.DeliveryFilter{Type: ticketing.FactBalanceLow}, func(d ticketing.DeliveryRecord) bool {
+			{"a type", ticketing.DeliveryFilter{Type: ticketing.FactBalanceLow}, func(d driver.Delivery) bool {
 				return d.Type == ticketing.FactBalanceLow
 			}},
-			{"a time", ticketing.DeliveryFilter{Since: at(2), Until: at(4)}, func(d ticketing.DeliveryRecord) bool {
+			{"a time", ticketing.DeliveryFilter{Since: at(2), Until: at(4)}, func(d driver.Delivery) bool {
 				return !d.CreatedAt.Before(at(2)) && d.CreatedAt.Before(at(4))
 			}},
 			{
 				"between milliseconds",
 				ticketing.DeliveryFilter{Since: at(2).Add(1), Until: at(4).Add(1)},
-				func(d ticketing.DeliveryRecord) bool { return d.CreatedAt.After(at(2)) && !d.CreatedAt.After(at(4)) },
+				func(d driver.Delivery) bool { return d.CreatedAt.After(at(2)) && !d.CreatedAt.After(at(4)) },
 			},
 			{"everything", ticketing.DeliveryFilter{
 				EndpointID: first.ID, Status: ticketing.DeliverySucceeded, Type: ticketing.FactCommissionAccrued, Since: at(1),
 				Until: at(11),
-			}, func(d ticketing.DeliveryRecord) bool { return d.CreatedAt.Equal(at(1)) && d.EndpointID == first.ID }},
-			{"nothing", ticketing.DeliveryFilter{Since: at(100)}, func(ticketing.DeliveryRecord) bool { return false }},
+			}, func(d driver.Delivery) bool { return d.CreatedAt.Equal(at(1)) && d.EndpointID == first.ID }},
+			{"nothing", ticketing.DeliveryFilter{Since: at(100)}, func(driver.Delivery) bool { return false }},
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
@@ -101,7 +102,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 			})
 		}
 
-		// A cursor is good for its own filter and company.
+		// A cursor is valid only for its filter and company.
 		page, err := d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 1})
 		is.NoErr(err)
 		next := ticketing.PageParams{Cursor: page.NextCursor}
@@ -109,7 +110,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
 		_, err = d.staff.ListDeliveries(t.Context(), other, ticketing.DeliveryFilter{}, next)
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
-		// Another company's endpoint is none.
+		// The endpoint of another company is not found.
 		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID}, ticketing.PageParams{})
 		is.Equal(said(err), "The webhook endpoint was not found.")
 		_, err = d.staff.CountDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID})
@@ -135,7 +136,7 @@ func TestDeliveryFiltersAreChecked(t *testing.T) {
 		},
 		{"all", ticketing.DeliveryFilter{Status: "x", Type: "y"}, "status: must be PENDING, SUCCEEDED, FAILED or CANCELLED; " + kind},
 	}
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
@@ -153,13 +154,14 @@ func TestDeliveryFiltersAreChecked(t *testing.T) {
 	})
 }
 
-// One delivery with every attempt: when, the receiver's answer, how long it took and a bounded error.
+// TestADeliveryShowsItsAttempts checks that a delivery has every attempt with its time, the receiver's status, its
+// duration and a bounded error.
 func TestADeliveryShowsItsAttempts(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		made := d.hook(t, d.unverified(t))
-		kept := d.delivered(t, made.ID, 1, func(_ int, delivery *ticketing.DeliveryRecord) {
+		kept := d.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
 			delivery.Attempts = []ticketing.DeliveryAttempt{
 				{At: ticketing.Time{Time: opening}, DurationMS: 10_000, Error: "no answer in time"},
 				{At: ticketing.Time{Time: opening.Add(16 * time.Second)}, Status: 503, DurationMS: 12, Error: "status 503"},

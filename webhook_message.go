@@ -5,77 +5,45 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// MessageRecord is the body of an event as it was first rendered, and as every attempt, every endpoint and every replay
-// gets it.
-type MessageRecord struct {
-	CompanyID uuid.UUID
-	At        time.Time // that of the fact
-	ID        uuid.UUID // that of the event
-	Type      FactType
-	Subject   uuid.UUID // as of [FactRecord]
-	Body      string    // empty: it was forgotten, since it named a buyer who was erased, and is rendered anew when needed
-}
-
-// MessageRef names a message.
-type MessageRef struct {
-	CompanyID uuid.UUID
-	At        time.Time
-	ID        uuid.UUID
-}
-
-// MessageReader finds messages.
-type MessageReader interface {
-	Messages(ctx context.Context, refs []MessageRef) ([]MessageRecord, error)
-}
-
-// MessageWriter keeps messages.
-type MessageWriter interface {
-	AppendMessages(ctx context.Context, messages []MessageRecord) error
-	// UpdateMessages keeps bodies that were forgotten and rendered anew.
-	UpdateMessages(ctx context.Context, messages []MessageRecord) error
-	// ForgetMessages empties the bodies of all messages about orders. It finds them by the order's time of confirmation.
-	ForgetMessages(ctx context.Context, orders []OrderRecord) error
-	// PruneMessages removes up to a limit of a company's messages from before a time that no delivery is left of, the
-	// oldest first, and tells how many.
-	PruneMessages(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error)
-}
-
-// WebhookEvent is an event as it is delivered to endpoints.
+// WebhookEvent is an event as it is delivered to endpoints (section 6.3).
 type WebhookEvent struct {
 	ID        uuid.UUID       `json:"id"`
 	Type      FactType        `json:"type"`
 	CreatedAt Time            `json:"createdAt"`
-	Body      json.RawMessage `json:"body"` // the exact bytes, to be signed as they are
-	// Replayed tells that it is delivered again by an operator.
+	Body      json.RawMessage `json:"body"` // the exact bytes, to be signed and sent without change
+	// Replayed reports whether an operator had it delivered again.
 	Replayed bool `json:"replayed"`
 }
 
-// showEvents renders facts, samples among them, as they are delivered, in a few reads for any number of them. One that
-// cannot be rendered, because what it tells of is gone or not as it was written, is left out and logged: it keeps no
-// other from being delivered.
-func (s *Service) showEvents(ctx context.Context, tx ReadTx, records []FactRecord) ([]WebhookEvent, error) {
+// showEvents renders facts, including samples, as they are delivered. The number of reads does not depend on that of
+// the facts. A fact that cannot be rendered, because its subject is missing or malformed, is logged and left out: it
+// must not keep the other facts of its batch from being delivered. The log names the fact and its type, never its
+// content.
+func (s *Service) showEvents(ctx context.Context, tx driver.ReadTx, records []driver.Fact) ([]WebhookEvent, error) {
+	// The facts keep the order of the records: samples are made here, the others are rendered together below.
 	facts := make([]Fact, len(records))
-	var happened []FactRecord
+	var happened []driver.Fact
 	for i, record := range records {
-		if record.sample() {
-			facts[i] = Fact{ID: record.ID, CreatedAt: Time{record.At}, Type: record.eventType(), Data: record.sampleData()}
+		if isSample(record) {
+			facts[i] = Fact{ID: record.ID, CreatedAt: Time{Time: record.At}, Type: eventTypeOf(record), Data: sampleData(record)}
 		} else {
 			happened = append(happened, record)
 		}
 	}
+	// Samples need no read: their data is made of the fact.
 	shown, err := showFacts(ctx, tx, happened)
 	if err != nil {
 		return nil, err
 	}
 	for i, record := range records {
-		if !record.sample() {
+		if !isSample(record) {
 			facts[i], shown = shown[0], shown[1:]
 		}
 	}
@@ -92,7 +60,7 @@ func (s *Service) showEvents(ctx context.Context, tx ReadTx, records []FactRecor
 	return events, nil
 }
 
-// body is what is delivered of a fact.
+// body returns the body that is delivered for a fact. A panic of the encoder is an error of this fact only.
 func (f Fact) body() (body []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -102,22 +70,24 @@ func (f Fact) body() (body []byte, err error) {
 	return webhook.NewEvent(f.ID.String(), f.CreatedAt.Time, f.Data).Encode()
 }
 
-// showMessages are the events of messages, those that were forgotten rendered anew.
-func (s *Service) showMessages(ctx context.Context, tx ReadTx, messages []MessageRecord) ([]WebhookEvent, error) {
-	var forgotten []FactRecord
+// showMessages returns the events of messages. It renders those whose body is empty. A rendered body names the buyer as
+// the order does now, so an erased buyer does not come back.
+func (s *Service) showMessages(ctx context.Context, tx driver.ReadTx, messages []driver.Message) ([]WebhookEvent, error) {
+	var forgotten []driver.Fact
 	for _, m := range messages {
+		// An empty body marks an erasure. A message that does not exist has no id, and is left out.
 		if m.ID != uuid.Nil && m.Body == "" {
-			forgotten = append(forgotten, FactRecord{
+			forgotten = append(forgotten, driver.Fact{
 				CompanyID: m.CompanyID, At: m.At, ID: m.ID, Type: m.Type, Subject: m.Subject,
 			})
 		}
 	}
-	anew, err := s.showEvents(ctx, tx, forgotten)
+	rerendered, err := s.showEvents(ctx, tx, forgotten)
 	if err != nil {
 		return nil, err
 	}
-	bodies := make(map[uuid.UUID][]byte, len(anew))
-	for _, event := range anew {
+	bodies := make(map[uuid.UUID][]byte, len(rerendered))
+	for _, event := range rerendered {
 		bodies[event.ID] = event.Body
 	}
 	events := make([]WebhookEvent, 0, len(messages))
@@ -127,19 +97,21 @@ func (s *Service) showMessages(ctx context.Context, tx ReadTx, messages []Messag
 			body = bodies[m.ID]
 		}
 		if len(body) > 0 {
-			events = append(events, WebhookEvent{ID: m.ID, Type: m.Type, CreatedAt: Time{m.At}, Body: body})
+			events = append(events, WebhookEvent{ID: m.ID, Type: m.Type, CreatedAt: Time{Time: m.At}, Body: body})
 		}
 	}
 	return events, nil
 }
 
-// findBodies finds what deliveries send. What was forgotten is rendered anew, and kept.
+// findBodies returns the bodies that deliveries send, by event. It renders and keeps those that are empty, so that all
+// later attempts send the same bytes. A body that cannot be rendered is missing from the result, and its delivery
+// fails.
 func (s *Service) findBodies(
-	ctx context.Context, tx Tx, deliveries []DeliveryRecord,
+	ctx context.Context, tx driver.Tx, deliveries []driver.Delivery,
 ) (map[uuid.UUID][]byte, error) {
-	refs := make([]MessageRef, len(deliveries))
+	refs := make([]driver.MessageRef, len(deliveries))
 	for i, d := range deliveries {
-		refs[i] = d.message()
+		refs[i] = d.MessageRef()
 	}
 	messages, err := tx.Messages(ctx, distinct(refs))
 	if err != nil {
@@ -153,12 +125,13 @@ func (s *Service) findBodies(
 	for _, event := range events {
 		bodies[event.ID] = event.Body
 	}
-	anew := filter(messages, func(_ int, m MessageRecord) bool { return m.Body == "" && len(bodies[m.ID]) > 0 })
-	if len(anew) == 0 {
+	// Rendered bodies of erased messages are kept, so that later attempts do not render them again.
+	rerendered := filter(messages, func(_ int, m driver.Message) bool { return m.Body == "" && len(bodies[m.ID]) > 0 })
+	if len(rerendered) == 0 {
 		return bodies, nil
 	}
-	for i, m := range anew {
-		anew[i].Body = string(bodies[m.ID])
+	for i, m := range rerendered {
+		rerendered[i].Body = string(bodies[m.ID])
 	}
-	return bodies, tx.UpdateMessages(ctx, anew)
+	return bodies, tx.UpdateMessages(ctx, rerendered)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// knows has an inbox verify with the secrets that an endpoint was given, in their order.
+// knows adds a secret of an endpoint with which an inbox verifies, in the order of the secrets.
 func (i *inbox) knows(endpoint uuid.UUID, secret ticketing.WebhookSecret) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -28,7 +28,7 @@ type hookShop struct {
 	event ticketing.Event
 }
 
-// onHookShops runs a test for each store.
+// onHookShops runs a test on each store.
 func onHookShops(t *testing.T, test func(t *testing.T, s hookShop)) {
 	t.Helper()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -39,7 +39,7 @@ func onHookShops(t *testing.T, test func(t *testing.T, s hookShop)) {
 	})
 }
 
-// register makes an endpoint for sales through the operator's plane.
+// register creates an endpoint for sales through the operator plane.
 func (s hookShop) register(t *testing.T) ticketing.WebhookEndpoint {
 	t.Helper()
 	made, err := s.Staff.CreateWebhookEndpoint(t.Context(), s.Company.ID, ticketing.WebhookEndpointParams{
@@ -59,8 +59,9 @@ func (s hookShop) only(t *testing.T, filter ticketing.DeliveryFilter) ticketing.
 	return page.Items[0]
 }
 
-// Section 6.5, whole: automatic attempts keep URL, body and secret of the delivery's creation whatever is changed
-// between them; a replay has a new id, the same event and body, the present URL and the active secret.
+// TestWhatIsChangedBetweenAttempts checks all of Section 6.5. Automatic attempts keep the URL, body and secret of the
+// delivery's creation, whatever is changed between them. A replay has a new id, the same event and body, the current
+// URL and the active secret.
 func TestWhatIsChangedBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	onHookShops(t, func(t *testing.T, s hookShop) {
@@ -117,8 +118,8 @@ func TestWhatIsChangedBetweenAttempts(t *testing.T) {
 	})
 }
 
-// What happens while an endpoint is disabled never reaches it, nor what was pending before; what happens after it is
-// enabled does.
+// TestADisabledEndpointGetsNothing checks that a disabled endpoint gets neither the events of that time nor those that
+// were pending before. It gets the events after it is enabled.
 func TestADisabledEndpointGetsNothing(t *testing.T) {
 	t.Parallel()
 	onHookShops(t, func(t *testing.T, s hookShop) {
@@ -127,7 +128,7 @@ func TestADisabledEndpointGetsNothing(t *testing.T) {
 		s.in.answer(endpoint.ID, answering(500))
 		s.Sell(t, s.event.ID, "VIP", 1)
 		is.Equal(send(t, s.svc), 1)
-		s.Sell(t, s.event.ID, "VIP", 1) // It is not dispatched before.
+		s.Sell(t, s.event.ID, "VIP", 1) // This sale is not dispatched before the endpoint is disabled.
 		_, err := s.Staff.DisableWebhookEndpoint(t.Context(), endpoint.ID)
 		is.NoErr(err)
 		is.Equal(s.only(t, ticketing.DeliveryFilter{}).Status, ticketing.DeliveryCancelled)
@@ -146,7 +147,8 @@ func TestADisabledEndpointGetsNothing(t *testing.T) {
 	})
 }
 
-// Whatever is dispatched while an endpoint is disabled or deleted, nothing stays pending.
+// TestDisablingAgainstDispatch checks that nothing stays pending if facts are dispatched while an endpoint is disabled
+// or deleted.
 func TestDisablingAgainstDispatch(t *testing.T) {
 	t.Parallel()
 	onHookShops(t, func(t *testing.T, s hookShop) {
@@ -186,7 +188,8 @@ func TestDisablingAgainstDispatch(t *testing.T) {
 	})
 }
 
-// A developer sees exactly the bytes that endpoints get, of samples too.
+// TestWhatIsFollowedIsWhatIsDelivered checks that a developer gets exactly the bytes that endpoints get, also of
+// samples.
 func TestWhatIsFollowedIsWhatIsDelivered(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -198,7 +201,7 @@ func TestWhatIsFollowedIsWhatIsDelivered(t *testing.T) {
 		})
 		is.NoErr(err)
 		in.knows(made.ID, made.Secret)
-		var place ticketing.WebhookPlace
+		var place ticketing.WebhookCursor
 		follow(t, shop.Staff, shop.Company.ID, &place, 0)
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 2)

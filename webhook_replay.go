@@ -6,51 +6,58 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
+// Bounds of replaying.
 const (
 	defaultReplayRate = 50
 	maxReplayRate     = 10_000
-	replayPage        = 200 // how many deliveries are looked at together
-	replayPortion     = 100 // how many are replayed in one transaction at most
+	replayPage        = 200 // how many deliveries are read together
+	replayPortion     = 100 // the most deliveries that one transaction replays
 )
 
 // ReplayParams say which deliveries to replay, and how fast.
 type ReplayParams struct {
 	DeliveryFilter
 
-	// Rate is how many deliveries are made in a second at most, up to 10,000. Defaults to 50.
+	// Rate is the most deliveries that are made in a second, up to 10,000. It protects a receiver that has just
+	// recovered. Defaults to 50.
 	Rate int
-	// Progress is told, now and then and at the end, how many deliveries of how many are done, those that were passed
-	// over counted. Defaults to nobody.
+	// Progress is called from time to time, and at the end, with the number of deliveries that are done and their
+	// total. Both include those that were skipped. Defaults to none.
 	Progress func(done, total int)
 }
 
-// ReplayResult is what a replay of many did.
+// ReplayResult is the result of a replay of many deliveries.
 type ReplayResult struct {
 	// Replayed is how many deliveries were made.
 	Replayed int `json:"replayed"`
-	// Skipped is how many were passed over: those that are still pending, those of an endpoint that is disabled or was
-	// deleted, and further deliveries of an event to an endpoint that it was replayed to already.
+	// Skipped is how many deliveries were not replayed: those that are still pending, those of an endpoint that is
+	// disabled or was deleted, and further deliveries of an event to an endpoint for which it was replayed already.
 	Skipped int `json:"skipped"`
 }
 
+// errEndpointDisabled refuses a replay to a disabled endpoint (section 3.5).
 var errEndpointDisabled = conflict("The webhook endpoint is disabled. Enable it first, then replay.")
 
-// ReplayDelivery delivers an event again to an endpoint it was delivered to: a new delivery with a new id, with the same
-// event, id and body, to the endpoint's present URL and signed with its active secret (section 6.5). It is CONFLICT where
-// the endpoint was deleted or is disabled, and while the delivery is pending. It needs COMPANY:webhook:replay.
+// ReplayDelivery delivers an event again to an endpoint that it was delivered to. It makes a new delivery with a new
+// id, of the same event id and body, to the endpoint's present URL, signed with its active secret (section 6.5). It is
+// CONFLICT if the endpoint was deleted or is disabled, and while the delivery is pending. It needs
+// COMPANY:webhook:replay.
 //
-// The shared gate keeps endpoint and secret as they are meanwhile, and the delivery's lock keeps it from being pruned.
+// The shared gate keeps endpoint and secret as they are meanwhile. The lock on the delivery keeps it from being pruned.
 func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDelivery, error) {
 	found, err := o.findDelivery(ctx, PermissionWebhookReplay, id)
 	if err != nil {
 		return WebhookDelivery{}, err
 	}
-	var made DeliveryRecord
-	err = o.share(ctx, PermissionWebhookReplay, found.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, _ *CompanyRecord) error {
-			original, err := only(tx.LockDeliveries(ctx, []DeliveryRef{found.ref()}))
+	var made driver.Delivery
+	err = o.changeShared(ctx, PermissionWebhookReplay, found.CompanyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			// The first read found the company. The delivery may have been pruned or become final since.
+			original, err := firstRecord(tx.LockDeliveries(ctx, []driver.DeliveryRef{found.Ref()}))
 			if err != nil {
 				return err
 			}
@@ -70,32 +77,33 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 				return conflict("The delivery is still being delivered.")
 			}
 			made = o.s.replay(at, original.CreatedAt.Add(time.Millisecond), original, endpoint)
-			if err := tx.AppendDeliveries(ctx, []DeliveryRecord{made}); err != nil {
+			if err := tx.AppendDeliveries(ctx, []driver.Delivery{made}); err != nil {
 				return err
 			}
 			return o.audit(ctx, tx, at, "webhook.replay", made.CompanyID, about("delivery", id),
-				changes{after: made.audited()})
+				changes{after: auditedDelivery(made)})
 		})
 	if err != nil {
 		return WebhookDelivery{}, err
 	}
 	o.s.Wake()
-	return made.delivery(o.s.now()), nil
+	return showDelivery(made, o.s.now()), nil
 }
 
-// replay is a new delivery of the event of another, made at a time or at a later one.
+// replay returns a new delivery of the event of another one. It is due at once, and created at the later of the two
+// times.
 func (s *Service) replay(
-	at, createdAt time.Time, original DeliveryRecord, endpoint WebhookEndpointRecord,
-) DeliveryRecord {
-	made := s.newDelivery(at, MessageRecord{
+	at, createdAt time.Time, original driver.Delivery, endpoint driver.WebhookEndpoint,
+) driver.Delivery {
+	made := s.newDelivery(at, driver.Message{
 		CompanyID: original.CompanyID, At: original.MessageAt, ID: original.MessageID, Type: original.Type,
 	}, endpoint)
 	made.CreatedAt, made.ReplayOf = later(at, createdAt), original.ID
 	return made
 }
 
-// audited is what the audit log tells of a replay.
-func (d DeliveryRecord) audited() any {
+// auditedDelivery returns what the audit log keeps of a replay.
+func auditedDelivery(d driver.Delivery) any {
 	return struct {
 		Delivery   uuid.UUID `json:"delivery"`
 		EventID    uuid.UUID `json:"eventId"`
@@ -105,15 +113,16 @@ func (d DeliveryRecord) audited() any {
 	}{d.ID, d.MessageID, d.Type, d.EndpointID, d.URL}
 }
 
-// ReplayDeliveries replays the deliveries that a filter means, as [Operator.ReplayDelivery] does, oldest first: those that
-// were made before it began, whatever their status, unless the filter names one. An event that was delivered several
-// times to an endpoint is replayed to it once. What cannot be replayed is passed over and counted; but where the filter
-// names an endpoint, that has to be there and enabled: else it is NOT_FOUND, or CONFLICT.
+// ReplayDeliveries replays the deliveries that a filter selects, oldest first, as [Operator.ReplayDelivery] does. It
+// replays those that were made before it began, in any status unless the filter names one. An event that was delivered
+// several times to an endpoint is replayed to it once. It needs COMPANY:webhook:replay.
 //
-// Each transaction replays a tenth of a second's worth, a hundred at most, and is an act in the audit log, so that it
-// can be cut off: with the error, that of the context where that ended, it answers with what was done until then. Called
-// again it begins anew, with a filter that is as it was it replays the same events again. It needs
-// COMPANY:webhook:replay.
+// A delivery that cannot be replayed is skipped and counted. If the filter names an endpoint, that endpoint must exist
+// and be enabled: otherwise it is NOT_FOUND, or CONFLICT.
+//
+// Each transaction replays a tenth of a second's worth of deliveries, at most a hundred, with an entry in the audit
+// log. So the work can be cut off: with the error, which is that of the context if that ended, it returns what was done
+// until then. Another call does not continue it: with the same filter it replays the same events again.
 func (o Operator) ReplayDeliveries(
 	ctx context.Context, companyID uuid.UUID, params ReplayParams,
 ) (ReplayResult, error) {
@@ -139,27 +148,31 @@ func (o Operator) ReplayDeliveries(
 	return r.result, err
 }
 
-// A replayer replays what a query answers with, page by page.
+// A replayer replays the results of a query, page by page. It runs in the caller's goroutine and starts none. It keeps
+// its place in memory only, so a replay that is cut off cannot be continued.
 type replayer struct {
 	o      Operator
 	params ReplayParams
-	began  time.Time
-	query  DeliveryQuery
-	total  int
-	seen   map[replayed]bool
-	pause  *time.Timer // until the next portion may be replayed; nil: at once
+	began  time.Time            // deliveries made before or at this are replayed
+	query  driver.DeliveryQuery // its After moves on with each page
+	total  int                  // how many the query selected at the beginning
+	seen   map[replayed]bool    // events that are replayed by way of one of their replays, see done
+	pause  *time.Timer          // until the next batch may be replayed; nil: at once
 	result ReplayResult
 }
 
-// replayed is an event and the endpoint that it was replayed to.
+// replayed identifies an event and the endpoint that it was replayed to.
 type replayed struct {
 	endpoint int64
 	event    uuid.UUID
 }
 
+// begin checks the filter against the store and counts what it selects. The count is the total of the progress, so it
+// may be off by what changes later. An endpoint that the filter names must be enabled: all of its deliveries would be
+// skipped otherwise, and the caller should learn that at once.
 func (r *replayer) begin(ctx context.Context, companyID uuid.UUID) error {
 	return r.o.view(ctx, PermissionWebhookReplay, companyID,
-		func(ctx context.Context, tx ReadTx, _ CompanyRecord) error {
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			query, err := r.params.query(ctx, tx, companyID)
 			if err != nil {
 				return err
@@ -173,7 +186,8 @@ func (r *replayer) begin(ctx context.Context, companyID uuid.UUID) error {
 					return errEndpointDisabled
 				}
 			}
-			// What it makes itself is created behind this, whatever the clock says: see portion.
+			// The deliveries that the replay itself makes are created at or after this, whatever the clock says (see
+			// replayBatch), so it never replays its own.
 			if end := r.began.Add(time.Millisecond); query.Until.IsZero() || query.Until.After(end) {
 				query.Until = end
 			}
@@ -184,10 +198,11 @@ func (r *replayer) begin(ctx context.Context, companyID uuid.UUID) error {
 		})
 }
 
-// next replays a page, and tells whether there may be another.
+// next replays a page, and reports whether there may be another one. It reads the page in one transaction and replays
+// it in several small ones, so that sales never wait long for the gate.
 func (r *replayer) next(ctx context.Context) (more bool, err error) {
-	var page, able []DeliveryRecord
-	err = r.o.s.store.View(ctx, func(ctx context.Context, tx ReadTx) error {
+	var page, able []driver.Delivery
+	err = r.o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		r.query.Limit = replayPage
 		if page, err = tx.ListDeliveries(ctx, r.query); err != nil {
 			return err
@@ -198,25 +213,29 @@ func (r *replayer) next(ctx context.Context) (more bool, err error) {
 	if err != nil || len(page) == 0 {
 		return false, err
 	}
-	r.query.Beyond = page[len(page)-1].position()
+	// Every delivery of the page is done or skipped below, so the next page begins after it.
+	r.query.After = page[len(page)-1].Position()
 	r.result.Skipped += len(page) - len(able)
+	// A tenth of a second's worth: large enough to share a transaction, small enough to keep an even rate.
 	size := max(1, min(r.params.Rate/10, replayPortion))
 	for len(able) > 0 {
-		portion := able[:min(size, len(able))]
-		able = able[len(portion):]
-		if err := r.await(ctx, len(portion)); err != nil {
+		page := able[:min(size, len(able))]
+		able = able[len(page):]
+		// The context is checked between two batches. A batch that has begun is finished.
+		if err := r.await(ctx, len(page)); err != nil {
 			return false, err
 		}
-		if err := r.portion(ctx, portion); err != nil {
+		if err := r.replayBatch(ctx, page); err != nil {
 			return false, err
 		}
-		r.tell(len(able))
+		r.progressed(len(able))
 	}
-	r.tell(0)
+	r.progressed(0)
 	return len(page) == replayPage, nil
 }
 
-// await waits until so many may be replayed, and has the next ones wait for their part of a second.
+// await waits until the next batch may be replayed, and then reserves the time that this batch takes at the given rate.
+// It returns the context's error if that ends first. The first batch does not wait.
 func (r *replayer) await(ctx context.Context, deliveries int) error {
 	if r.pause != nil {
 		select {
@@ -229,21 +248,23 @@ func (r *replayer) await(ctx context.Context, deliveries int) error {
 	return nil
 }
 
-// tell says how far it is. Some of a page may wait.
-func (r *replayer) tell(waiting int) {
+// progressed calls Progress. waiting is the number of deliveries of the page that are still to be replayed: the total
+// is never less than what is known.
+func (r *replayer) progressed(waiting int) {
 	done := r.result.Replayed + r.result.Skipped
 	if r.params.Progress != nil {
 		r.params.Progress(done, max(r.total, done+waiting))
 	}
 }
 
-// able are those of a page that look as if they could be replayed, each event once for an endpoint.
-func (r *replayer) able(ctx context.Context, tx ReadTx, page []DeliveryRecord) ([]DeliveryRecord, error) {
+// able returns the deliveries of a page that can be replayed as far as a read shows, each event once for an endpoint.
+// The transaction of a batch checks the endpoints again.
+func (r *replayer) able(ctx context.Context, tx driver.ReadTx, page []driver.Delivery) ([]driver.Delivery, error) {
 	endpoints, err := enabledEndpoints(ctx, tx, r.query.CompanyID)
 	if err != nil {
 		return nil, err
 	}
-	var able []DeliveryRecord
+	var able []driver.Delivery
 	for _, delivery := range page {
 		if _, enabled := endpoints[delivery.Endpoint]; !enabled || delivery.Status == DeliveryPending {
 			continue
@@ -259,10 +280,10 @@ func (r *replayer) able(ctx context.Context, tx ReadTx, page []DeliveryRecord) (
 	return able, nil
 }
 
-// done tells whether an event was replayed to the endpoint of a delivery already. An event has one delivery to an
-// endpoint that is no replay, so it is enough to remember replays, and for each to look whether what it replayed was
-// one of those that are meant, too.
-func (r *replayer) done(ctx context.Context, tx ReadTx, delivery DeliveryRecord) (bool, error) {
+// done reports whether an event has been replayed to the endpoint of a delivery already. An event has one delivery to
+// an endpoint that is no replay. So it is enough to remember the replays, and to look for each of them whether the
+// delivery that it replayed is among the results, too.
+func (r *replayer) done(ctx context.Context, tx driver.ReadTx, delivery driver.Delivery) (bool, error) {
 	if delivery.ReplayOf == uuid.Nil {
 		return false, nil
 	}
@@ -270,6 +291,7 @@ func (r *replayer) done(ctx context.Context, tx ReadTx, delivery DeliveryRecord)
 	if r.seen[event] {
 		return true, nil
 	}
+	// A replay may be of a replay. The chain ends at the delivery that the dispatch made, or at one that was pruned.
 	for of := delivery.ReplayOf; of != uuid.Nil; {
 		original, err := tx.FindDelivery(ctx, of)
 		if err != nil {
@@ -284,21 +306,23 @@ func (r *replayer) done(ctx context.Context, tx ReadTx, delivery DeliveryRecord)
 	return false, nil
 }
 
-// means tells whether the query means a delivery to the same endpoint, of the same event.
-func (r *replayer) means(d DeliveryRecord) bool {
+// means reports whether the query selects a delivery to the same endpoint, of the same event.
+func (r *replayer) means(d driver.Delivery) bool {
 	return (r.query.Status == "" || d.Status == r.query.Status) && !d.CreatedAt.Before(r.query.Since) &&
 		d.CreatedAt.Before(r.query.Until)
 }
 
-// portion replays some deliveries in one transaction.
-func (r *replayer) portion(ctx context.Context, deliveries []DeliveryRecord) error {
-	refs := make([]DeliveryRef, len(deliveries))
+// replayBatch replays a batch of deliveries in one transaction. They are created after the replay began, see begin. It
+// holds the gate shared, which keeps the endpoints as they are, and locks the originals, which keeps them from being
+// pruned.
+func (r *replayer) replayBatch(ctx context.Context, deliveries []driver.Delivery) error {
+	refs := make([]driver.DeliveryRef, len(deliveries))
 	for i, delivery := range deliveries {
-		refs[i] = delivery.ref()
+		refs[i] = delivery.Ref()
 	}
-	var made []DeliveryRecord
-	err := r.o.share(ctx, PermissionWebhookReplay, r.query.CompanyID,
-		func(ctx context.Context, tx Tx, at time.Time, company *CompanyRecord) error {
+	var made []driver.Delivery
+	err := r.o.changeShared(ctx, PermissionWebhookReplay, r.query.CompanyID,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
 			made = nil
 			originals, err := tx.LockDeliveries(ctx, refs)
 			if err != nil {
@@ -308,6 +332,7 @@ func (r *replayer) portion(ctx context.Context, deliveries []DeliveryRecord) err
 			if err != nil {
 				return err
 			}
+			// An endpoint may have been disabled, or a delivery pruned, since the page was read. These are skipped.
 			for _, original := range originals {
 				if endpoint, enabled := endpoints[original.Endpoint]; enabled && original.ID != uuid.Nil {
 					made = append(made, r.o.s.replay(at, r.began.Add(time.Millisecond), original, endpoint))
@@ -331,7 +356,8 @@ func (r *replayer) portion(ctx context.Context, deliveries []DeliveryRecord) err
 	return nil
 }
 
-// audited is what the audit log tells of a portion.
+// audited returns what the audit log keeps of a batch: the filter and the number of deliveries. The deliveries
+// themselves name what they replay, so the log need not list them.
 func (r *replayer) audited(deliveries int) any {
 	told := struct {
 		Deliveries int            `json:"deliveries"`
@@ -341,8 +367,8 @@ func (r *replayer) audited(deliveries int) any {
 		Since      *Time          `json:"since"`
 		Until      *Time          `json:"until"`
 	}{
-		Deliveries: deliveries, Status: r.params.Status, Type: r.params.Type, Since: when(r.params.Since),
-		Until: when(r.params.Until),
+		Deliveries: deliveries, Status: r.params.Status, Type: r.params.Type, Since: optionalTime(r.params.Since),
+		Until: optionalTime(r.params.Until),
 	}
 	if r.params.EndpointID != uuid.Nil {
 		told.EndpointID = &r.params.EndpointID

@@ -12,25 +12,27 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// deliveryRecord is a delivery as the store keeps it.
-func (d *desk) deliveryRecord(tb testing.TB, id uuid.UUID) (record ticketing.DeliveryRecord) {
+// deliveryRecord returns a delivery as it is stored.
+func (d *env) deliveryRecord(tb testing.TB, id uuid.UUID) (record driver.Delivery) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) (err error) {
+	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
 		record, err = tx.FindDelivery(ctx, id)
 		return err
 	}))
 	return record
 }
 
-func failed(_ int, delivery *ticketing.DeliveryRecord) { delivery.Status = ticketing.DeliveryFailed }
+func failed(_ int, delivery *driver.Delivery) { delivery.Status = ticketing.DeliveryFailed }
 
-// Section 6.5: a replay has a "new delivery ID, same event ID and body, current endpoint URL and active signing secret".
+// TestADeliveryIsReplayed checks Section 6.5: a replay has a "new delivery ID, same event ID and body, current endpoint
+// URL and active signing secret".
 func TestADeliveryIsReplayed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
@@ -55,31 +57,31 @@ func TestADeliveryIsReplayed(t *testing.T) {
 		is.Equal(found, replay)
 		is.True(replay.ID != original.ID)
 		is.Equal(*replay.ReplayOf, original.ID)
-		is.Equal(d.deliveryRecord(t, replay.ID), ticketing.DeliveryRecord{
+		is.Equal(d.deliveryRecord(t, replay.ID), driver.Delivery{
 			CompanyID: company, CreatedAt: opening.Add(time.Hour), ID: replay.ID, Endpoint: original.Endpoint,
 			EndpointID: made.ID, MessageAt: original.MessageAt, MessageID: original.MessageID, Type: original.Type,
 			URL: "https://other.adire.ng/", SecretVersion: 2, ReplayOf: original.ID, Status: ticketing.DeliveryPending,
 			DueAt: opening.Add(time.Hour),
 		})
-		is.Equal(d.deliveryRecord(t, original.ID), original) // It stays what it was.
+		is.Equal(d.deliveryRecord(t, original.ID), original) // The original stays as it was.
 		acts := d.actsOf(t, company, "webhook.replay")
 		is.Equal(len(acts), 2)
 		is.Equal(acts[0].Subject, "delivery "+original.ID.String())
 	})
 }
 
-// A replay is refused while the delivery is under way and while its endpoint is disabled (section 3.5: "re-enabling is
-// required before a replay"); in every final status it is granted.
+// TestWhatIsReplayed checks that a replay is refused while the delivery is pending and while its endpoint is disabled
+// (Section 3.5: "re-enabling is required before a replay"). It succeeds in every final status.
 func TestWhatIsReplayed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
 		statuses := []ticketing.DeliveryStatus{
 			ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryCancelled, ticketing.DeliveryPending,
 		}
-		all := d.delivered(t, made.ID, 4, func(n int, delivery *ticketing.DeliveryRecord) { delivery.Status = statuses[n] })
+		all := d.delivered(t, made.ID, 4, func(n int, delivery *driver.Delivery) { delivery.Status = statuses[n] })
 		for _, delivery := range all[:3] {
 			_, err := d.staff.ReplayDelivery(t.Context(), delivery.ID)
 			is.NoErr(err)
@@ -100,23 +102,24 @@ func TestWhatIsReplayed(t *testing.T) {
 		refused(all[3].ID, disabled)
 		_, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
-		_, err = d.staff.ReplayDelivery(t.Context(), all[3].ID) // It is CANCELLED now.
+		_, err = d.staff.ReplayDelivery(t.Context(), all[3].ID) // The delivery is CANCELLED now.
 		is.NoErr(err)
 		_, err = d.staff.ReplayDelivery(t.Context(), uuid.New())
 		is.Equal(said(err), "The delivery was not found.")
 	})
 }
 
-// A delivery that is pruned between the look for it and its lock is not found; nothing is made of it, and no act is told.
+// TestADeliveryThatIsPrunedMeanwhileIsNotReplayed checks that a delivery that is pruned after it was found and before
+// it is locked is NOT_FOUND. No replay and no audit entry is made.
 func TestADeliveryThatIsPrunedMeanwhileIsNotReplayed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		original := d.delivered(t, d.hook(t, company).ID, 1, failed)[0]
 		pruning := *d
 		pruning.store = beforeStore{d.store, func() {
-			d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
+			d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 				return second(tx.PruneDeliveries(ctx, company, opening.Add(time.Hour), 9))
 			})
 		}}
@@ -129,28 +132,29 @@ func TestADeliveryThatIsPrunedMeanwhileIsNotReplayed(t *testing.T) {
 	})
 }
 
-// beforeStore has something else happen before each transaction that writes.
+// beforeStore calls a function before each Update.
 type beforeStore struct {
-	ticketing.Store
+	driver.Store
 
 	other func()
 }
 
-func (s beforeStore) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+func (s beforeStore) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
 	s.other()
 	return s.Store.Update(ctx, fn)
 }
 
-// A window is replayed oldest first, each event once for an endpoint; what cannot be replayed is passed over and
-// counted, what was made after it began is left alone, and every transaction is told to the log.
+// TestAWindowIsReplayed checks that a window is replayed oldest first, each event once for an endpoint. A delivery that
+// cannot be replayed is skipped and counted, one that was created after the call began is left alone, and every
+// transaction has an audit entry.
 func TestAWindowIsReplayed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made, stopped, gone := d.hook(t, company), d.hook(t, company), d.hook(t, company)
 		const number = 250
-		all := d.delivered(t, made.ID, number, func(n int, delivery *ticketing.DeliveryRecord) {
+		all := d.delivered(t, made.ID, number, func(n int, delivery *driver.Delivery) {
 			failed(n, delivery)
 			delivery.CreatedAt = opening.Add(time.Duration(n) * time.Millisecond)
 			if n == 7 {
@@ -170,7 +174,7 @@ func TestAWindowIsReplayed(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(show(t, done), fmt.Sprintf(`{"replayed":%d,"skipped":6}`, number-1))
 		is.Equal(told[len(told)-1], "255 of 255")
-		is.Equal(told[0], "103 of 255") // A hundred, and what was passed over on the way.
+		is.Equal(told[0], "103 of 255") // These are a hundred replays, and the deliveries that were skipped meanwhile.
 
 		replays := d.listed(t, company, ticketing.DeliveryFilter{Status: ticketing.DeliveryPending, Since: opening.Add(time.Minute)}, 100)
 		is.Equal(len(replays), number-1)
@@ -189,11 +193,11 @@ func TestAWindowIsReplayed(t *testing.T) {
 	})
 }
 
-// Who replays to an endpoint by its name is told where that is disabled, or gone, as with a single delivery: nothing is
-// replayed.
+// TestAWindowOfADisabledEndpointIsRefused checks that a window of an endpoint that is disabled or deleted is refused,
+// as a single delivery is. Nothing is replayed.
 func TestAWindowOfADisabledEndpointIsRefused(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
@@ -215,51 +219,53 @@ func TestAWindowOfADisabledEndpointIsRefused(t *testing.T) {
 	})
 }
 
-// An event that was replayed before, to whatever end, is replayed to its endpoint once; with a filter, what it means.
+// TestAnEventIsReplayedOnce checks that an event that was replayed before, with any outcome, is replayed to its
+// endpoint once. With a filter, only matching deliveries count.
 func TestAnEventIsReplayedOnce(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made, second := d.hook(t, company), d.hook(t, company)
-		original := d.delivered(t, made.ID, 1, func(_ int, delivery *ticketing.DeliveryRecord) {
+		original := d.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
 			delivery.Status = ticketing.DeliverySucceeded
 		})[0]
-		again := func(of ticketing.DeliveryRecord, after time.Duration, status ticketing.DeliveryStatus) ticketing.DeliveryRecord {
+		again := func(of driver.Delivery, after time.Duration, status ticketing.DeliveryStatus) driver.Delivery {
 			replay := of
 			replay.ID, replay.ReplayOf, replay.Status = uuid.New(), of.ID, status
 			replay.CreatedAt, replay.FinishedAt = opening.Add(after), opening.Add(after)
 			return replay
 		}
-		// Two replays of the original, one of which was replayed itself; and the event's delivery to another endpoint.
+		// There are two replays of the original, one of which was replayed itself, and the event's delivery to another
+		// endpoint.
 		one, two := again(original, time.Second, ticketing.DeliveryFailed), again(original, 2*time.Second, ticketing.DeliveryFailed)
 		three := again(one, 3*time.Second, ticketing.DeliveryFailed)
 		elsewhere := again(original, 4*time.Second, ticketing.DeliveryFailed)
 		elsewhere.ReplayOf, elsewhere.Endpoint, elsewhere.EndpointID = uuid.Nil, 2, second.ID
-		d.write(t, company, func(ctx context.Context, tx ticketing.Tx) error {
-			return tx.AppendDeliveries(ctx, []ticketing.DeliveryRecord{one, two, three, elsewhere})
+		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+			return tx.AppendDeliveries(ctx, []driver.Delivery{one, two, three, elsewhere})
 		})
 		d.clock.advance(time.Minute)
 		for _, test := range []struct {
 			name   string
 			filter ticketing.DeliveryFilter
-			want   []ticketing.DeliveryRecord
+			want   []driver.Delivery
 			result string
 		}{
-			{"all", ticketing.DeliveryFilter{}, []ticketing.DeliveryRecord{original, elsewhere}, `{"replayed":2,"skipped":3}`},
+			{"all", ticketing.DeliveryFilter{}, []driver.Delivery{original, elsewhere}, `{"replayed":2,"skipped":3}`},
 			{
 				"dead letters",
 				ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed},
-				[]ticketing.DeliveryRecord{one, elsewhere},
+				[]driver.Delivery{one, elsewhere},
 				`{"replayed":2,"skipped":2}`,
 			},
 			{
 				"the end",
 				ticketing.DeliveryFilter{Since: opening.Add(2 * time.Second)},
-				[]ticketing.DeliveryRecord{two, elsewhere},
+				[]driver.Delivery{two, elsewhere},
 				`{"replayed":2,"skipped":1}`,
 			},
-			{"an endpoint", ticketing.DeliveryFilter{EndpointID: second.ID}, []ticketing.DeliveryRecord{elsewhere}, `{"replayed":1,"skipped":0}`},
+			{"an endpoint", ticketing.DeliveryFilter{EndpointID: second.ID}, []driver.Delivery{elsewhere}, `{"replayed":1,"skipped":0}`},
 			{"another type", ticketing.DeliveryFilter{Type: ticketing.FactBalanceLow}, nil, `{"replayed":0,"skipped":0}`},
 		} {
 			t.Run(test.name, func(t *testing.T) {
@@ -286,16 +292,16 @@ func TestAnEventIsReplayedOnce(t *testing.T) {
 	})
 }
 
-// A window is replayed at a rate and stops where its context ends, with what was done until then; the same again goes
-// through all of it.
+// TestAReplayKeepsItsRate checks that a window is replayed at its rate. The replay ends when its context ends, with the
+// result so far. The same call again replays all of the window.
 func TestAReplayKeepsItsRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		d := newDesk(t, memory.New())
+		d := newEnv(t, memory.New())
 		company := d.unverified(t)
 		made := d.hook(t, company)
-		d.delivered(t, made.ID, 40, func(n int, delivery *ticketing.DeliveryRecord) {
+		d.delivered(t, made.ID, 40, func(n int, delivery *driver.Delivery) {
 			failed(n, delivery)
 			delivery.CreatedAt = opening.Add(time.Duration(n) * time.Millisecond)
 		})
@@ -328,14 +334,15 @@ func TestAReplayKeepsItsRate(t *testing.T) {
 	})
 }
 
-// What is disabled while a window is replayed is passed over from then on.
+// TestAReplayHeedsWhatIsDisabledMeanwhile checks that deliveries to an endpoint that is disabled during a replay are
+// skipped from then on.
 func TestAReplayHeedsWhatIsDisabledMeanwhile(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
-		d.delivered(t, made.ID, 250, func(n int, delivery *ticketing.DeliveryRecord) {
+		d.delivered(t, made.ID, 250, func(n int, delivery *driver.Delivery) {
 			failed(n, delivery)
 			delivery.CreatedAt = opening
 		})

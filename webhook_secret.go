@@ -11,28 +11,33 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/seal"
 	"github.com/floatgate/ticketing/webhook"
 )
 
-const webhookSecretDomain = "webhook-secret" // of the encryption
+// webhookSecretDomain separates the encryption of webhook secrets from that of other values: one does not decrypt as
+// the other.
+const webhookSecretDomain = "webhook-secret"
 
-// WebhookSecret signs the deliveries of an endpoint: svc_whsec_ and 43 characters, 32 random bytes in unpadded base64url
-// (section 5.2); all of its bytes are the key (section 6.4). However it is printed, logged or marshalled, it shows
-// nothing: string(secret) is its text, and the answers that hand one out show it in their JSON.
+// WebhookSecret signs the deliveries of an endpoint. It is svc_whsec_ and 43 characters, which are 32 random bytes in
+// unpadded base64url (section 5.2). All bytes of the text are the signing key (section 6.4).
+//
+// It shows nothing when it is printed, logged or marshalled. string(secret) is its text, and the responses that issue a
+// secret write it to their JSON.
 type WebhookSecret string
 
-// String is what may be seen of it.
+// String returns the prefix and an ellipsis: nothing of the secret.
 func (WebhookSecret) String() string { return webhook.SecretPrefix + "…" }
 
-// Format writes what String answers, whatever the verb.
+// Format writes what String returns, for every verb.
 func (s WebhookSecret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// MarshalText writes what String answers.
+// MarshalText returns what String returns.
 func (s WebhookSecret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// IssuedWebhookEndpoint is a new endpoint and its first secret: the only time that it is shown. Whatever answers a
-// browser with it sends Cache-Control: no-store.
+// IssuedWebhookEndpoint is a new endpoint and its first secret, which is not shown again. An HTTP response with it has
+// Cache-Control: no-store.
 type IssuedWebhookEndpoint struct {
 	WebhookEndpoint
 
@@ -48,11 +53,11 @@ func (e IssuedWebhookEndpoint) MarshalJSON() ([]byte, error) {
 	}{e.WebhookEndpoint, string(e.Secret)})
 }
 
-// LogValue is the endpoint without its secret.
+// LogValue returns the endpoint without its secret.
 func (e IssuedWebhookEndpoint) LogValue() slog.Value { return slog.AnyValue(e.WebhookEndpoint) }
 
-// PreparedWebhookSecret is the next secret of an endpoint: the only time that it is shown. Whatever answers a browser
-// with it sends Cache-Control: no-store.
+// PreparedWebhookSecret is the next secret of an endpoint, which is not shown again. An HTTP response with it has
+// Cache-Control: no-store.
 type PreparedWebhookSecret struct {
 	ID     uuid.UUID     `json:"id"` // of the endpoint
 	Secret WebhookSecret `json:"secret"`
@@ -66,54 +71,27 @@ func (p PreparedWebhookSecret) MarshalJSON() ([]byte, error) {
 	}{p.ID, string(p.Secret)})
 }
 
-// LogValue is the id without the secret.
+// LogValue returns the id without the secret.
 func (p PreparedWebhookSecret) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", p.ID.String()))
 }
 
-// WebhookSecretResealing tells what became of the signing secrets of webhooks that were encrypted under another than the
-// first secret key.
-type WebhookSecretResealing struct {
-	// Resealed is how many were encrypted anew.
+// WebhookSecretReencryption is the result of [Operator.ReencryptWebhookSecrets].
+type WebhookSecretReencryption struct {
+	// Resealed is how many secrets were encrypted with the first key.
 	Resealed int `json:"resealed"`
-	// Left is how many still are not encrypted under the first: what does not decrypt, or was made meanwhile by a process
-	// with another first key. While there are any, their keys must be given.
+	// Left is how many secrets are still encrypted with another key than the first. They do not decrypt, or were made
+	// meanwhile by a process with another first key. While there are any, their keys must stay in [Config.SecretKeys].
 	Left int `json:"left"`
 }
 
-// WebhookSecretRecord is a version of an endpoint's signing secret as a store keeps it.
-type WebhookSecretRecord struct {
-	CompanyID uuid.UUID
-	Endpoint  int64 // its number
-	Version   int64
-	Secret    string // sealed, see package internal/seal
-	CreatedAt time.Time
-}
-
-// WebhookSecretRef names a version of an endpoint's signing secret.
-type WebhookSecretRef struct {
-	CompanyID uuid.UUID
-	Endpoint  int64
-	Version   int64
-}
-
-// StaleWebhookSecretQuery asks for a part of the signing secrets that were sealed under another key than one.
-type StaleWebhookSecretQuery struct {
-	SecretName string           // of the one
-	After      WebhookSecretRef // zero: from the beginning
-	Limit      int
-}
-
-func (s WebhookSecretRecord) ref() WebhookSecretRef {
-	return WebhookSecretRef{CompanyID: s.CompanyID, Endpoint: s.Endpoint, Version: s.Version}
-}
-
-// sealedFor is whose secret it is: one that was moved to another endpoint or version does not open.
-func (s WebhookSecretRecord) sealedFor() string {
+// webhookSecretSealName returns the owner that is bound into the encryption: a secret that was moved to another
+// endpoint or version does not decrypt.
+func webhookSecretSealName(s driver.WebhookSecret) string {
 	return fmt.Sprintf("%s/%d/%d", s.CompanyID, s.Endpoint, s.Version)
 }
 
-// newWebhookSecret makes a secret.
+// newWebhookSecret returns a random secret.
 func (s *Service) newWebhookSecret() (WebhookSecret, error) {
 	random := make([]byte, secretSize)
 	if _, err := io.ReadFull(s.rand, random); err != nil {
@@ -122,16 +100,17 @@ func (s *Service) newWebhookSecret() (WebhookSecret, error) {
 	return WebhookSecret(webhook.SecretPrefix + secretEncoding.EncodeToString(random)), nil
 }
 
-// sealWebhookSecret encrypts a signing secret under the first secret key.
-func (s *Service) sealWebhookSecret(record *WebhookSecretRecord, secret WebhookSecret) error {
-	sealed, err := s.seals.Seal(s.rand, webhookSecretDomain, record.sealedFor(), []byte(secret))
+// sealWebhookSecret encrypts a signing secret with the first secret key.
+func (s *Service) sealWebhookSecret(record *driver.WebhookSecret, secret WebhookSecret) error {
+	sealed, err := s.seals.Seal(s.rand, webhookSecretDomain, webhookSecretSealName(*record), []byte(secret))
 	record.Secret = sealed
 	return err
 }
 
-// openWebhookSecret decrypts a signing secret, and tells whether the first secret key had encrypted it.
-func (s *Service) openWebhookSecret(record WebhookSecretRecord) (secret WebhookSecret, current bool, err error) {
-	opened, current, err := s.seals.Open(record.Secret, webhookSecretDomain, record.sealedFor())
+// openWebhookSecret decrypts a signing secret, and reports whether it was encrypted with the first secret key. A secret
+// whose key is not given is [ErrSecretKeys].
+func (s *Service) openWebhookSecret(record driver.WebhookSecret) (secret WebhookSecret, current bool, err error) {
+	opened, current, err := s.seals.Open(record.Secret, webhookSecretDomain, webhookSecretSealName(record))
 	switch {
 	case errors.Is(err, seal.ErrUnknownKey):
 		err = fmt.Errorf("%w: a webhook secret of company %s was encrypted under another one", ErrSecretKeys, record.CompanyID)
@@ -141,12 +120,13 @@ func (s *Service) openWebhookSecret(record WebhookSecretRecord) (secret WebhookS
 	return WebhookSecret(opened), current, err
 }
 
-// appendSecret keeps a secret as the next version of an endpoint's, which the endpoint's record does not tell yet.
+// appendSecret keeps a secret as the next version of an endpoint's. It counts the version in the endpoint's record,
+// which the caller writes. Versions are never used again.
 func (s *Service) appendSecret(
-	ctx context.Context, tx WebhookEndpointWriter, at time.Time, endpoint *WebhookEndpointRecord, secret WebhookSecret,
+	ctx context.Context, tx driver.WebhookEndpointWriter, at time.Time, endpoint *driver.WebhookEndpoint, secret WebhookSecret,
 ) error {
 	endpoint.LastSecret++
-	record := WebhookSecretRecord{
+	record := driver.WebhookSecret{
 		CompanyID: endpoint.CompanyID, Endpoint: endpoint.Number, Version: endpoint.LastSecret, CreatedAt: at,
 	}
 	if err := s.sealWebhookSecret(&record, secret); err != nil {
@@ -155,9 +135,10 @@ func (s *Service) appendSecret(
 	return tx.AppendWebhookSecret(ctx, record)
 }
 
+// findWebhookSecrets returns secrets by reference. One that does not exist is the zero record.
 func findWebhookSecrets(
-	ctx context.Context, tx ReadTx, refs []WebhookSecretRef,
-) (map[WebhookSecretRef]WebhookSecretRecord, error) {
+	ctx context.Context, tx driver.ReadTx, refs []driver.WebhookSecretRef,
+) (map[driver.WebhookSecretRef]driver.WebhookSecret, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -166,18 +147,18 @@ func findWebhookSecrets(
 	if err != nil {
 		return nil, err
 	}
-	secrets := make(map[WebhookSecretRef]WebhookSecretRecord, len(refs))
+	secrets := make(map[driver.WebhookSecretRef]driver.WebhookSecret, len(refs))
 	for i, ref := range refs {
 		secrets[ref] = found[i]
 	}
 	return secrets, nil
 }
 
-// PrepareWebhookSecret makes the next secret of an endpoint and shows it, this once; deliveries are signed with the
-// present one until [Operator.ActivateWebhookSecret]. Prepared again before that, the one that was waiting is gone. It
-// needs COMPANY:webhook:manage.
+// PrepareWebhookSecret makes the next secret of an endpoint and returns it, which it does only once. Deliveries are
+// signed with the active secret until [Operator.ActivateWebhookSecret]. A second call before that replaces the prepared
+// secret. It needs COMPANY:webhook:manage.
 //
-// It is the first of two steps (section 6.5): prepare, have the receiver accept both secrets, activate.
+// It is the first step of a rotation (section 6.5): prepare, have the receiver accept both secrets, activate.
 func (o Operator) PrepareWebhookSecret(ctx context.Context, id uuid.UUID) (PreparedWebhookSecret, error) {
 	if err := o.holds(PermissionWebhookManage); err != nil {
 		return PreparedWebhookSecret{}, err
@@ -190,9 +171,9 @@ func (o Operator) PrepareWebhookSecret(ctx context.Context, id uuid.UUID) (Prepa
 		return PreparedWebhookSecret{}, err
 	}
 	_, err = o.changeEndpoint(ctx, "webhook.prepare_secret", id,
-		func(ctx context.Context, tx Tx, at time.Time, endpoint *WebhookEndpointRecord) error {
-			if endpoint.PendingSecret != 0 { // It never signed anything.
-				err := tx.DeleteWebhookSecrets(ctx, []WebhookSecretRef{endpoint.secret(endpoint.PendingSecret)})
+		func(ctx context.Context, tx driver.Tx, at time.Time, endpoint *driver.WebhookEndpoint) error {
+			if endpoint.PendingSecret != 0 { // It never signed anything, so it can be removed at once.
+				err := tx.DeleteWebhookSecrets(ctx, []driver.WebhookSecretRef{endpoint.SecretRef(endpoint.PendingSecret)})
 				if err != nil {
 					return err
 				}
@@ -209,9 +190,9 @@ func (o Operator) PrepareWebhookSecret(ctx context.Context, id uuid.UUID) (Prepa
 	return PreparedWebhookSecret{ID: id, Secret: secret}, nil
 }
 
-// ActivateWebhookSecret has the secret that was prepared sign every delivery that is made from now on, replays too.
-// Deliveries that were made before keep the one they were made with, which is removed when the last of them is final. It
-// is CONFLICT where none was prepared. It needs COMPANY:webhook:manage.
+// ActivateWebhookSecret makes the prepared secret the active one: it signs every delivery that is made from then on,
+// including replays. Deliveries that exist keep their secret, which is removed after the last of them is final. It is
+// CONFLICT if no secret was prepared. It needs COMPANY:webhook:manage.
 func (o Operator) ActivateWebhookSecret(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
 	if err := o.holds(PermissionWebhookManage); err != nil {
 		return WebhookEndpoint{}, err
@@ -220,15 +201,15 @@ func (o Operator) ActivateWebhookSecret(ctx context.Context, id uuid.UUID) (Webh
 		return WebhookEndpoint{}, err
 	}
 	return o.changeEndpoint(ctx, "webhook.activate_secret", id,
-		func(ctx context.Context, tx Tx, _ time.Time, endpoint *WebhookEndpointRecord) error {
+		func(ctx context.Context, tx driver.Tx, _ time.Time, endpoint *driver.WebhookEndpoint) error {
 			if endpoint.PendingSecret == 0 {
 				return conflict("The endpoint has no prepared secret. Prepare one first.")
 			}
-			pending, err := only(tx.WebhookSecrets(ctx, []WebhookSecretRef{endpoint.secret(endpoint.PendingSecret)}))
+			pending, err := firstRecord(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{endpoint.SecretRef(endpoint.PendingSecret)}))
 			if err != nil {
 				return err
 			}
-			// What nobody could sign with does not become what everything is signed with.
+			// A secret that cannot be decrypted must not become the one that signs everything.
 			if _, _, err := o.s.openWebhookSecret(pending); err != nil {
 				return err
 			}
@@ -237,33 +218,35 @@ func (o Operator) ActivateWebhookSecret(ctx context.Context, id uuid.UUID) (Webh
 		})
 }
 
-// ResealWebhookSecrets encrypts every signing secret of webhooks under the first of [Config.SecretKeys] that another had
-// encrypted, so that the other can be given up; sales and deliveries go on meanwhile. It may be repeated. No secret
-// becomes another one, and the audit log does not tell of it, as of other uses of the keys. One that does not decrypt
-// stays as it is and is told to the log: rotating the endpoint's secret, or deleting the endpoint, mends it. It needs
-// tenant:manage.
-func (o Operator) ResealWebhookSecrets(ctx context.Context) (WebhookSecretResealing, error) {
-	resealed, left, err := resealAll(ctx, o,
-		func(ctx context.Context, tx ReadTx, after WebhookSecretRecord) ([]WebhookSecretRecord, error) {
-			return tx.StaleWebhookSecrets(ctx, StaleWebhookSecretQuery{
-				SecretName: o.s.keys.Names()[0], After: after.ref(), Limit: resealPage,
+// ReencryptWebhookSecrets encrypts every signing secret with the first of [Config.SecretKeys] that another key had
+// encrypted, so that the other key can be removed. Sales and deliveries go on meanwhile. It may be repeated. No secret
+// changes, and the audit log does not record it, as it does not record other uses of the keys. It needs tenant:manage.
+//
+// A secret that does not decrypt stays as it is and is logged. Rotating the endpoint's secret, or deleting the
+// endpoint, removes it.
+func (o Operator) ReencryptWebhookSecrets(ctx context.Context) (WebhookSecretReencryption, error) {
+	resealed, left, err := reencryptAll(ctx, o,
+		func(ctx context.Context, tx driver.ReadTx, after driver.WebhookSecret) ([]driver.WebhookSecret, error) {
+			return tx.StaleWebhookSecrets(ctx, driver.StaleWebhookSecretQuery{
+				SecretName: o.s.keys.Names()[0], After: after.Ref(), Limit: reencryptPage,
 			})
 		},
-		func(ctx context.Context, stale WebhookSecretRecord) (bool, error) {
-			return o.s.resealWebhookSecret(ctx, stale.ref())
+		func(ctx context.Context, stale driver.WebhookSecret) (bool, error) {
+			return o.s.resealWebhookSecret(ctx, stale.Ref())
 		})
-	return WebhookSecretResealing{Resealed: resealed, Left: left}, err
+	return WebhookSecretReencryption{Resealed: resealed, Left: left}, err
 }
 
-// resealWebhookSecret encrypts a signing secret under the first secret key, and tells whether it had to and could. The
-// closed gate keeps whoever removes secrets out meanwhile.
-func (s *Service) resealWebhookSecret(ctx context.Context, ref WebhookSecretRef) (resealed bool, err error) {
-	err = s.store.Update(ctx, func(ctx context.Context, tx Tx) error {
+// resealWebhookSecret encrypts a signing secret with the first secret key, and reports whether it did. It does nothing
+// if the secret is gone, is current, or cannot be decrypted. The exclusive gate keeps others from removing the secret
+// meanwhile.
+func (s *Service) resealWebhookSecret(ctx context.Context, ref driver.WebhookSecretRef) (resealed bool, err error) {
+	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		resealed = false
-		if _, err := tx.Enter(ctx, Entrance{Close: []uuid.UUID{ref.CompanyID}}); err != nil {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}
-		record, err := only(tx.WebhookSecrets(ctx, []WebhookSecretRef{ref}))
+		record, err := firstRecord(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{ref}))
 		if err != nil || record.Version == 0 {
 			return err
 		}
@@ -273,6 +256,7 @@ func (s *Service) resealWebhookSecret(ctx context.Context, ref WebhookSecretRef)
 				"endpoint", ref.Endpoint, "error", err)
 			return nil
 		}
+		// Another process has encrypted it meanwhile.
 		if current {
 			return nil
 		}
@@ -283,9 +267,4 @@ func (s *Service) resealWebhookSecret(ctx context.Context, ref WebhookSecretRef)
 		return tx.UpdateWebhookSecret(ctx, record)
 	})
 	return resealed && err == nil, err
-}
-
-// secret names a version of an endpoint's secret.
-func (e WebhookEndpointRecord) secret(version int64) WebhookSecretRef {
-	return WebhookSecretRef{CompanyID: e.CompanyID, Endpoint: e.Number, Version: version}
 }

@@ -14,17 +14,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/seal"
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
-// secretRecord is a version of an endpoint's secret as the store keeps it.
-func (d *desk) secretRecord(
-	tb testing.TB, endpoint ticketing.WebhookEndpointRecord, version int64,
-) (record ticketing.WebhookSecretRecord) {
+// secretRecord returns a version of an endpoint's secret as it is stored.
+func (d *env) secretRecord(
+	tb testing.TB, endpoint driver.WebhookEndpoint, version int64,
+) (record driver.WebhookSecret) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		found, err := tx.WebhookSecrets(ctx, []ticketing.WebhookSecretRef{
+	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		found, err := tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{
 			{CompanyID: endpoint.CompanyID, Endpoint: endpoint.Number, Version: version},
 		})
 		if err == nil {
@@ -35,9 +36,9 @@ func (d *desk) secretRecord(
 	return record
 }
 
-// unsealed is the text of a kept secret, by the bytes that package seal specifies and the domain and id of a webhook
+// unsealed decrypts a stored secret, by the bytes that package seal specifies and the domain and id of a webhook
 // secret.
-func unsealed(tb testing.TB, record ticketing.WebhookSecretRecord, key []byte) string {
+func unsealed(tb testing.TB, record driver.WebhookSecret, key []byte) string {
 	tb.Helper()
 	is := is.New(tb)
 	parts := strings.Split(record.Secret, ":")
@@ -50,7 +51,8 @@ func unsealed(tb testing.TB, record ticketing.WebhookSecretRecord, key []byte) s
 	return string(text)
 }
 
-// However a secret is printed, logged or marshalled, it does not show, but in the JSON of the answers that hand it out.
+// TestWebhookSecretsDoNotShow checks that a secret does not show, however it is printed, logged or marshalled. The only
+// exception is the JSON of the results that hand it out.
 func TestWebhookSecretsDoNotShow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -94,15 +96,16 @@ func TestWebhookSecretsDoNotShow(t *testing.T) {
 	panic(issued)
 }
 
-// Section 6.5: "Secret rotation is two-phase: prepare and reveal the next secret; deploy a receiver that accepts both;
-// activate". What is kept is sealed, and nothing else ever shows it.
+// TestWebhookSecretsAreRotatedInTwoSteps checks Section 6.5: "Secret rotation is two-phase: prepare and reveal the next
+// secret; deploy a receiver that accepts both; activate". The stored secret is encrypted, and nothing else ever shows
+// it.
 func TestWebhookSecretsAreRotatedInTwoSteps(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		company := d.unverified(t)
 		made := d.hook(t, company)
-		kept := func() ticketing.WebhookEndpointRecord { return d.endpointRecord(t, made.ID) }
+		kept := func() driver.WebhookEndpoint { return d.endpointRecord(t, made.ID) }
 		is.Equal(unsealed(t, d.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret))
 		is.Equal(kept().ActiveSecret, int64(1))
 
@@ -114,7 +117,7 @@ func TestWebhookSecretsAreRotatedInTwoSteps(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(first.ID, made.ID)
 		is.Equal(unsealed(t, d.secretRecord(t, kept(), 2), secretKey('a')), string(first.Secret))
-		is.Equal(kept().ActiveSecret, int64(1)) // The present one signs.
+		is.Equal(kept().ActiveSecret, int64(1)) // The active secret still signs.
 		shown, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		is.True(shown.PendingSecret)
@@ -122,13 +125,14 @@ func TestWebhookSecretsAreRotatedInTwoSteps(t *testing.T) {
 		second, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
 		is.True(second.Secret != first.Secret)
-		is.Equal(d.secretRecord(t, kept(), 2), ticketing.WebhookSecretRecord{}) // Nobody will sign with it.
+		is.Equal(d.secretRecord(t, kept(), 2), driver.WebhookSecret{}) // Nothing will be signed with this secret.
 		activated, err := d.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
 		is.True(!activated.PendingSecret)
 		is.Equal(kept().ActiveSecret, int64(3))
 		is.Equal(unsealed(t, d.secretRecord(t, kept(), 3), secretKey('a')), string(second.Secret))
-		is.Equal(unsealed(t, d.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret)) // It serves what is under way.
+		// This secret signs the retries of earlier deliveries.
+		is.Equal(unsealed(t, d.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret))
 		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.Equal(code(err), ticketing.CodeConflict)
 
@@ -142,14 +146,14 @@ func TestWebhookSecretsAreRotatedInTwoSteps(t *testing.T) {
 	})
 }
 
-// Whatever is done in whatever order, the active secret is the one that was last activated, the pending one the one that
-// was last prepared since, both can be opened, and none comes back.
+// TestRotationsOfWebhookSecrets checks random sequences of operations. The active secret is the one that was last
+// activated, and the pending one is the one that was last prepared since. Both decrypt, and no secret is used again.
 func TestRotationsOfWebhookSecrets(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores() {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, store.Open(t))
+			d := newEnv(t, store.Open(t))
 			rapid.Check(t, someRuns(testdb.Store{Name: store.Name}, func(r *rapid.T) {
 				made := d.hook(t, d.unverified(t))
 				active, pending := made.Secret, ticketing.WebhookSecret("")
@@ -193,7 +197,7 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 						}
 						for version := range kept.LastSecret + 1 {
 							if version > kept.ActiveSecret && version != kept.PendingSecret {
-								same(r, "a forgotten one", d.secretRecord(t, kept, version), ticketing.WebhookSecretRecord{})
+								same(r, "a forgotten one", d.secretRecord(t, kept, version), driver.WebhookSecret{})
 							}
 						}
 					},
@@ -203,12 +207,13 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 	}
 }
 
-// A master secret is replaced: all signing secrets are encrypted anew at once, by whoever has both, those of disabled
-// endpoints and those that still serve deliveries too; a database whose secrets need one that is not given is refused at
-// the start. What does not decrypt is left, and told.
+// TestWebhookSecretsAreResealed checks the replacement of a master secret. A service that has both re-encrypts all
+// signing secrets at once, including those of disabled endpoints and those that still sign retries. A service without
+// the master secret that some signing secret needs is refused at the start. A signing secret that does not decrypt is
+// left as it is, counted and logged.
 func TestWebhookSecretsAreResealed(t *testing.T) {
 	t.Parallel()
-	onDesks(t, func(t *testing.T, d *desk) {
+	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
 		companies := []uuid.UUID{d.unverified(t), d.unverified(t)}
 		first, second := d.hook(t, companies[0]), d.hook(t, companies[1])
@@ -220,9 +225,9 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 		is.NoErr(err)
 		_, err = d.staff.DisableWebhookEndpoint(t.Context(), second.ID)
 		is.NoErr(err)
-		reseal := func(keys ...[]byte) ticketing.WebhookSecretResealing {
+		reseal := func(keys ...[]byte) ticketing.WebhookSecretReencryption {
 			t.Helper()
-			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ResealWebhookSecrets(t.Context())
+			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ReencryptWebhookSecrets(t.Context())
 			is.NoErr(err)
 			return done
 		}
@@ -232,7 +237,7 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 		alone := func() error { return d.service(t, secretKey('b')).Ready(t.Context()) }
 		is.True(errors.Is(alone(), ticketing.ErrSecretKeys))
 		stranger := d.service(t, secretKey('b')).As(ticketing.Staff("test"))
-		_, err = stranger.ResealWebhookSecrets(t.Context())
+		_, err = stranger.ReencryptWebhookSecrets(t.Context())
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 		_, err = stranger.CreateWebhookEndpoint(t.Context(), companies[0], hookParams())
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
@@ -245,7 +250,7 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
 		is.NoErr(alone())
 		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
-		is.Equal(d.acts(t, uuid.Nil), acts) // They are the same secrets.
+		is.Equal(d.acts(t, uuid.Nil), acts) // The secrets did not change.
 		for _, kept := range []struct {
 			endpoint uuid.UUID
 			version  int64
@@ -255,10 +260,10 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 				string(kept.want))
 		}
 
-		// One that was taken from another endpoint does not decrypt, and is not activated; rotating mends it.
+		// A secret that was copied from another endpoint does not decrypt and is not activated. A rotation repairs it.
 		stolen := d.secretRecord(t, d.endpointRecord(t, first.ID), 1)
 		stolen.CompanyID, stolen.Version = companies[1], 2
-		d.write(t, companies[1], func(ctx context.Context, tx ticketing.Tx) error {
+		d.write(t, companies[1], func(ctx context.Context, tx driver.Tx) error {
 			return tx.UpdateWebhookSecret(ctx, stolen)
 		})
 		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":3,"left":1}`)

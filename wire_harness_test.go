@@ -17,12 +17,12 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// internet has public names and addresses that lead to receivers on this machine, so that the sender that comes with the
-// service goes its whole way: it looks names up, looks at the answers, connects and shakes hands.
+// internet has public names and addresses that lead to receivers on this machine. So package delivery's sender takes
+// all of its steps: it looks names up, checks the addresses, connects and makes the TLS handshake.
 type internet struct {
 	mu    sync.Mutex
 	names map[string]netip.Addr
-	leads map[netip.Addr]string // to where, HOST:PORT
+	leads map[netip.Addr]string // HOST:PORT on this machine
 	roots *x509.CertPool
 }
 
@@ -34,7 +34,7 @@ func newInternet(tb testing.TB) *internet {
 	}
 }
 
-// join gives what listens on this machine a name of its own.
+// join gives a listener on this machine a name and a public address.
 func (i *internet) join(addr string) (url string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -44,7 +44,7 @@ func (i *internet) join(addr string) (url string) {
 	return "https://" + name
 }
 
-// move changes what a name's address is; none is nobody's.
+// move changes the address of a name. With an empty address the name is unknown.
 func (i *internet) move(name, addr string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -54,7 +54,7 @@ func (i *internet) move(name, addr string) {
 	}
 }
 
-// LookupNetIP is the resolver.
+// LookupNetIP implements [delivery.Resolver].
 func (i *internet) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,7 +78,7 @@ func (i *internet) dial(ctx context.Context, network, address string) (net.Conn,
 	return new(net.Dialer).DialContext(ctx, network, lead)
 }
 
-// sender is the sender of package delivery. Its connections are closed when the test ends.
+// sender returns a sender of package delivery. Its connections are closed when the test ends.
 func (i *internet) sender(tb testing.TB, changes ...func(*delivery.Config)) *delivery.Sender {
 	tb.Helper()
 	config := &delivery.Config{Resolver: i, Dial: i.dial, RootCAs: i.roots}
@@ -91,7 +91,7 @@ func (i *internet) sender(tb testing.TB, changes ...func(*delivery.Config)) *del
 	return s
 }
 
-// wired is a shop whose webhooks go over the wire.
+// wired is a shop whose webhooks are sent over TLS.
 type wired struct {
 	*ticketingtest.Shop
 
@@ -116,7 +116,7 @@ func onWires(t *testing.T, test func(t *testing.T, w *wired)) {
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) { test(t, newWired(t, shop)) })
 }
 
-// receiver is a TLS receiver that knows its secret.
+// receiver returns a TLS receiver and its URL. SetSecrets gives it the secret.
 func (w *wired) receiver(tb testing.TB) (r *ticketingtest.Webhooks, url string) {
 	tb.Helper()
 	r = ticketingtest.NewWebhooks(tb)
@@ -124,7 +124,7 @@ func (w *wired) receiver(tb testing.TB) (r *ticketingtest.Webhooks, url string) 
 	return r, w.net.join(r.Addr())
 }
 
-// hook registers a receiver for these types, all four where none is named.
+// hook registers a receiver for the given types, or for all four if none is given.
 func (w *wired) hook(
 	tb testing.TB, events ...ticketing.FactType,
 ) (*ticketingtest.Webhooks, ticketing.IssuedWebhookEndpoint) {

@@ -22,14 +22,15 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/delivery"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// The rules of section 6 that a receiver can see, each held by the service, the sender that comes with it, and a receiver
-// over TLS, on every store. Rules that show only elsewhere are held elsewhere: registration (6.2) by
-// TestWebhookEndpointsAreCheckedWhenTheyAreRegistered and TestTenWebhookEndpoints, hostile answers of name servers by
-// package internal/safedial, ten seconds and 64 KiB to the point by package delivery, and the receiver's side of 6.4 by
-// package webhook and the example webhook-receiver.
+// TestRulesOfWebhooks checks the rules of Section 6 that a receiver can see, with the service, package delivery's
+// sender and a receiver over TLS, on every store. Other tests check the rules that show only elsewhere:
+// TestWebhookEndpointsAreCheckedWhenTheyAreRegistered and TestTenWebhookEndpoints the registration (6.2), package
+// internal/safedial hostile DNS responses, package delivery the exact limits of ten seconds and 64 KiB, and package
+// webhook and the example webhook-receiver the receiver's side of 6.4.
 func TestRulesOfWebhooks(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []struct {
@@ -62,7 +63,7 @@ func TestRulesOfWebhooks(t *testing.T) {
 	}
 }
 
-// came are the types of what came, sorted.
+// came returns the types of the received events, sorted.
 func came(r *ticketingtest.Webhooks) (types []string) {
 	for _, got := range r.All() {
 		types = append(types, got.Event)
@@ -93,14 +94,14 @@ func emitsLowBalance(t *testing.T, w *wired) {
 	r, _ := w.hook(t, ticketing.FactBalanceLow)
 	price := w.Wallets(t).Float - 1000_00
 	w.Inventory(t, w.event.ID, "REGULAR", price, 1)
-	w.Sell(t, w.event.ID, "REGULAR", 1) // To the threshold.
+	w.Sell(t, w.event.ID, "REGULAR", 1) // This takes FLOAT to the threshold.
 	is.Equal(send(t, w.svc), 0)
 	w.sell(t)
 	is.Equal(send(t, w.svc), 1)
-	w.sell(t) // It is low already.
+	w.sell(t) // FLOAT is low already.
 	is.Equal(send(t, w.svc), 0)
 	w.Credit(t, 200_00)
-	w.sell(t) // Funded to 1000.00, and crossing again.
+	w.sell(t) // FLOAT was credited to 1000.00, and crosses the threshold again.
 	is.Equal(send(t, w.svc), 1)
 	is.Equal(came(r), []string{"balance.low", "balance.low"})
 	var low struct {
@@ -117,7 +118,7 @@ func emitsFirstValidation(t *testing.T, w *wired) {
 	r, _ := w.hook(t, ticketing.FactTicketValidated)
 	admission := w.sell(t).Lines[0].AdmissionID
 	key := w.Key()
-	for range 2 { // The second is a retry.
+	for range 2 { // The second call is a retry.
 		got, err := w.ValidateAdmission(t.Context(), w.Caller, w.event.ID, admission, key, ticketing.ValidateParams{})
 		is.NoErr(err)
 		is.Equal(got.Outcome, ticketing.OutcomeAdmitted)
@@ -140,7 +141,7 @@ func subscribesFromNowOn(t *testing.T, w *wired) {
 	r.Always(nil)
 	w.sell(t)
 	w.Clock.Advance(6 * time.Second)
-	is.Equal(send(t, w.svc), 2) // The retry of what was dispatched, and what is dispatched now.
+	is.Equal(send(t, w.svc), 2) // These are the retry of the dispatched event, and the event that is dispatched now.
 	is.Equal(came(r), []string{"commission.accrued", "order.created", "order.created"})
 }
 
@@ -228,7 +229,7 @@ func sendsHeaders(t *testing.T, w *wired) {
 		"X-Service-Event":       {"order.created"},
 		"X-Service-Delivery-Id": {d.ID.String()},
 		"X-Service-Signature":   {signature},
-		"Content-Length":        {strconv.Itoa(len(got.Body))}, // HTTP's own.
+		"Content-Length":        {strconv.Itoa(len(got.Body))}, // from HTTP itself
 	})
 }
 
@@ -238,10 +239,10 @@ func sendsStoredBody(t *testing.T, w *wired) {
 	w.Scan(t, w.event.ID, w.sell(t).Lines[0].AdmissionID)
 	is.Equal(send(t, w.svc), 3)
 	for _, d := range deliveries(t, w.Shop) {
-		var kept []ticketing.MessageRecord
-		is.NoErr(w.Store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+		var kept []driver.Message
+		is.NoErr(w.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			var err error
-			kept, err = tx.Messages(ctx, []ticketing.MessageRef{{CompanyID: d.CompanyID, At: d.MessageAt, ID: d.MessageID}})
+			kept, err = tx.Messages(ctx, []driver.MessageRef{{CompanyID: d.CompanyID, At: d.MessageAt, ID: d.MessageID}})
 			return err
 		}))
 		got := r.Of(string(d.Type))
@@ -263,7 +264,7 @@ func takesAny2xx(t *testing.T, w *wired) {
 		r, made := w.hook(t, ticketing.FactOrderCreated)
 		r.Always(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.WriteHeader(code)
-			_, _ = rw.Write([]byte(`{"ok":false}`)) // What it says is ignored.
+			_, _ = rw.Write([]byte(`{"ok":false}`)) // The response body is ignored.
 		})
 		w.sell(t)
 		is.Equal(send(t, w.svc), 1)
@@ -272,11 +273,11 @@ func takesAny2xx(t *testing.T, w *wired) {
 		is.Equal(last.Attempts[0].Status, code)
 		is.Equal(last.Status == ticketing.DeliverySucceeded, code <= 299)
 		if code > 299 {
-			is.Equal(last.Status, ticketing.DeliveryPending) // Also 410: it is tried again.
+			is.Equal(last.Status, ticketing.DeliveryPending) // This includes 410: the delivery is retried.
 			is.Equal(last.Attempts[0].Error, fmt.Sprint("HTTP ", code))
 		}
 		is.NoErr(w.Staff.DeleteWebhookEndpoint(t.Context(), made.ID))
-		w.Clock.Advance(time.Second) // They are listed by the time.
+		w.Clock.Advance(time.Second) // Deliveries are listed by their time.
 	}
 }
 
@@ -292,7 +293,7 @@ func signsEachAttempt(t *testing.T, w *wired) {
 		w.Clock.Advance(time.Minute)
 	}
 	for i, got := range r.All() {
-		mac := hmac.New(sha256.New, []byte(made.Secret)) // The whole text of the secret.
+		mac := hmac.New(sha256.New, []byte(made.Secret)) // The key is the complete text of the secret.
 		fmt.Fprintf(mac, "%d.%s", times[i], got.Body)
 		is.Equal(got.Header.Get("X-Service-Signature"),
 			fmt.Sprintf("t=%d,v1=%s", times[i], hex.EncodeToString(mac.Sum(nil))))
@@ -305,7 +306,7 @@ func failsAttempts(t *testing.T, w *wired) {
 	is := is.New(t)
 	r, made := w.hook(t, ticketing.FactOrderCreated)
 	name := strings.TrimSuffix(strings.TrimPrefix(made.URL, "https://"), "/hooks")
-	// Another's certificate, and nobody at all.
+	// Nothing listens at the address of the closed server, and distrustful does not trust the receiver's certificate.
 	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
 	stranger.StartTLS()
 	gone := stranger.Listener.Addr().String()
@@ -321,7 +322,7 @@ func failsAttempts(t *testing.T, w *wired) {
 		tells  string
 	}{
 		{w.svc, func() { r.Next(ticketingtest.Status(503)) }, 503, "HTTP 503"},
-		{impatient, func() { r.Always(ticketingtest.Hang) }, 0, "timeout"}, // Also where the time ends before the request.
+		{impatient, func() { r.Always(ticketingtest.Hang) }, 0, "timeout"}, // also if the time ends before the request
 		{w.svc, func() { r.Always(ticketingtest.Status(204)); w.net.move(name, "") }, 0, "DNS: no such host"},
 		{w.svc, func() { w.net.move(name, "93.184.0.2") }, 0, "connect"},
 		{distrustful, func() { w.net.move(name, "93.184.0.1") }, 0, "TLS: certificate"},
@@ -371,7 +372,7 @@ func triesEightTimes(t *testing.T, w *wired) {
 	is.Equal(*dead.Items[0].LastError, "HTTP 410")
 }
 
-// turned changes an endpoint's URL and secret, and answers with the receiver that the URL leads to.
+// turned changes an endpoint's URL and secret, and returns the receiver at the new URL.
 func (w *wired) turned(t *testing.T, endpoint uuid.UUID) *ticketingtest.Webhooks {
 	t.Helper()
 	is := is.New(t)
@@ -400,7 +401,7 @@ func keepsItsSnapshot(t *testing.T, w *wired) {
 	got := r.All()
 	is.Equal(len(got), 8)
 	for _, attempt := range got {
-		is.NoErr(attempt.Err) // By the first secret.
+		is.NoErr(attempt.Err) // signed with the first secret
 		is.Equal(attempt.EventID, got[0].EventID)
 		is.Equal(attempt.DeliveryID, got[0].DeliveryID)
 		is.Equal(attempt.Body, got[0].Body)
@@ -418,7 +419,7 @@ func replays(t *testing.T, w *wired) {
 	_, err := w.Staff.DisableWebhookEndpoint(t.Context(), made.ID)
 	is.NoErr(err)
 	_, err = w.Staff.ReplayDelivery(t.Context(), uuid.MustParse(old.DeliveryID))
-	is.Equal(code(err), ticketing.CodeConflict) // Section 3.5: "re-enabling is required before a replay".
+	is.Equal(code(err), ticketing.CodeConflict) // Section 3.5: "re-enabling is required before a replay"
 	_, err = w.Staff.EnableWebhookEndpoint(t.Context(), made.ID)
 	is.NoErr(err)
 	replay, err := w.Staff.ReplayDelivery(t.Context(), uuid.MustParse(old.DeliveryID))
@@ -439,22 +440,22 @@ func rotates(t *testing.T, w *wired) {
 	first := string(made.Secret)
 	r.Next(ticketingtest.Status(503))
 	w.sell(t)
-	is.Equal(send(t, w.svc), 1) // Made under the first secret, and pending.
+	is.Equal(send(t, w.svc), 1) // The delivery was made under the first secret, and is pending.
 	next, err := w.Staff.PrepareWebhookSecret(t.Context(), made.ID)
 	is.NoErr(err)
 	r.SetSecrets(first, string(next.Secret))
 	w.sell(t)
-	is.Equal(send(t, w.svc), 1) // Prepared is not activated.
+	is.Equal(send(t, w.svc), 1) // The next secret is prepared but not activated.
 	_, err = w.Staff.ActivateWebhookSecret(t.Context(), made.ID)
 	is.NoErr(err)
 	w.sell(t)
 	is.Equal(send(t, w.svc), 1)
 	w.Clock.Advance(6 * time.Second)
-	is.Equal(send(t, w.svc), 1) // The first one again.
+	is.Equal(send(t, w.svc), 1) // This is the first delivery again.
 	var under []string
 	for _, got := range r.All() {
 		is.NoErr(got.Err)
-		is.Equal(strings.Count(got.Header.Get("X-Service-Signature"), "="), 2) // No version in it.
+		is.Equal(strings.Count(got.Header.Get("X-Service-Signature"), "="), 2) // The header has no version of the secret.
 		mac := hmac.New(sha256.New, []byte(first))
 		seconds, digest, _ := strings.Cut(strings.TrimPrefix(got.Header.Get("X-Service-Signature"), "t="), ",v1=")
 		fmt.Fprintf(mac, "%s.%s", seconds, got.Body)

@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// envelope is that of a success.
+// envelope is the JSON envelope of a success.
 type envelope[T any] struct {
 	Data *T `json:"data"`
 	Meta struct {
@@ -21,7 +21,8 @@ type envelope[T any] struct {
 	} `json:"meta"`
 }
 
-// ask checks the contract first, then makes the call. What is no whole answer to it is an error.
+// ask makes the call after the contract was checked. A success that lacks a member that the operation needs is an
+// error.
 func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) {
 	var found envelope[T]
 	body, err := encode(what.body)
@@ -38,10 +39,10 @@ func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) 
 		}
 		page := found.Meta.Page
 		switch {
-		case found.Data == nil || !whole(*found.Data):
+		case found.Data == nil || !isWhole(*found.Data):
 			return errors.New("its data is not that of the operation")
 		case what.paged && (page == nil || page.HasMore && page.NextCursor == ""):
-			return errors.New("it does not tell what page follows") // Else a listing ends early, or never.
+			return errors.New("it does not tell what page follows") // Without it a listing ends early, or never.
 		}
 		return nil
 	}
@@ -49,7 +50,7 @@ func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) 
 	return found, err
 }
 
-// do is ask for the data alone.
+// do makes the call as ask does and returns the data alone.
 func do[T any](ctx context.Context, c *Client, what call) (T, error) {
 	found, err := ask[T](ctx, c, what)
 	if err != nil {
@@ -59,9 +60,9 @@ func do[T any](ctx context.Context, c *Client, what call) (T, error) {
 	return *found.Data, nil
 }
 
-// whole tells whether data says to be the resource that it was read as. A JSON object of anything else reads as one
-// whose members are zero.
-func whole(data any) bool {
+// isWhole reports whether data has the object type and an identifying member of the resource that it was decoded as.
+// Any other JSON object decodes into one whose members are zero.
+func isWhole(data any) bool {
 	switch data := data.(type) {
 	case ticketing.Event:
 		return data.Object == "event" && data.ID != uuid.Nil
@@ -85,7 +86,7 @@ func whole(data any) bool {
 
 func each[T any](items []T) bool {
 	for _, item := range items {
-		if !whole(item) {
+		if !isWhole(item) {
 			return false
 		}
 	}

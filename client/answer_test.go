@@ -18,12 +18,13 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// says is a success of the test's choice.
+// says returns a fault that responds with 200 and the given body.
 func says(body string) fault {
 	return func(*http.Request, func() *http.Response) (*http.Response, error) { return made(200, "", body), nil }
 }
 
-// rewrites is the service's own answer with a change, which the test fails without.
+// rewrites returns a fault that replaces old in the service's own answer. The test fails where old does not occur in
+// it.
 func rewrites(old, changed string) fault {
 	return func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 		body, err := io.ReadAll(serve().Body)
@@ -41,7 +42,7 @@ type operation struct {
 	call    func(context.Context, *client.Client) error
 }
 
-// operations are all of them.
+// operations returns every operation of the client by its name.
 func operations() map[string]operation {
 	id, other := uuid.New(), uuid.New()
 	return map[string]operation{
@@ -104,8 +105,8 @@ func operations() map[string]operation {
 	}
 }
 
-// A success whose data is not the operation's is no success: nobody takes an empty resource for one that was read, or
-// made.
+// A success whose data is not that of the operation is an error: no caller gets an empty resource as one that was read
+// or created.
 func TestSuccessesThatAreNone(t *testing.T) {
 	t.Parallel()
 	const meta = `,"meta":{"requestId":"r","page":{"hasMore":false,"nextCursor":null}}}`
@@ -140,7 +141,7 @@ func TestSuccessesThatAreNone(t *testing.T) {
 	}
 }
 
-// A refusal that is none of the contract is its status alone.
+// A refusal that is not of the contract gives its status alone.
 func TestRefusalsThatAreNone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestRefusalsThatAreNone(t *testing.T) {
 	})
 }
 
-// Nothing of an answer that was none is in the one after it.
+// Nothing of a malformed answer stays in the answer of the next attempt.
 func TestNothingStaysOfWhatWasNone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -179,7 +180,7 @@ func TestNothingStaysOfWhatWasNone(t *testing.T) {
 	})
 }
 
-// A listing whose page does not tell whether more follows is no answer: it would end early, or never.
+// A page that does not say whether more follows is an error: the listing would end early, or never.
 func TestPagesThatDoNotTell(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -198,8 +199,8 @@ func TestPagesThatDoNotTell(t *testing.T) {
 	})
 }
 
-// Cursors that go round end a sequence, however large the circle and wherever it begins. A sequence may have as many
-// pages as it likes otherwise, empty ones, too.
+// Cursors that form a circle end a sequence, whatever the length of the circle and wherever it begins. Otherwise a
+// sequence may have any number of pages, empty ones included.
 func TestPagesThatGoRound(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -226,7 +227,7 @@ func TestPagesThatGoRound(t *testing.T) {
 			is.True(len(l.sent) <= 3*(test.before+test.circle)+1)
 		}
 
-		// A cursor that leads to itself from the caller's on is a circle, too.
+		// A cursor of the caller that leads to itself is a circle, too.
 		l.sent, l.faults = nil, []fault{page(7)}
 		for _, err := range api.Events(t.Context(), ticketing.EventFilter{PageParams: ticketing.PageParams{Cursor: "c7"}}) {
 			is.True(errors.Is(err, client.ErrAnswer))
@@ -245,8 +246,8 @@ func TestPagesThatGoRound(t *testing.T) {
 	})
 }
 
-// A sequence asks for no page before it is needed, for the largest if its caller does not care, and ends with a failure
-// in its middle and with its context.
+// A sequence requests no page before it needs it. It requests the largest pages if the caller sets no limit. It ends
+// with the first failure, and when its context ends.
 func TestSequences(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -284,7 +285,7 @@ func TestSequences(t *testing.T) {
 			if err != nil {
 				is.Equal(order.ID, uuid.Nil)
 				failures = append(failures, err)
-				continue // Who goes on is told no more.
+				continue // A caller that goes on gets no second error.
 			}
 			orders++
 		}
@@ -307,8 +308,8 @@ func TestSequences(t *testing.T) {
 	})
 }
 
-// Members that this version of the client does not know are no obstacle, wherever they are, and a value of an enum that
-// it does not know arrives as it is (section 9).
+// The client ignores members that it does not know, wherever they are. A value of an enum that it does not know arrives
+// unchanged (section 9).
 func TestWhatIsNewIsNoObstacle(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -332,8 +333,8 @@ func TestWhatIsNewIsNoObstacle(t *testing.T) {
 	})
 }
 
-// A text that is none is refused before anything is sent, with the path of the member, since JSON would carry another
-// text in its place.
+// Text that is not valid UTF-8 is refused before anything is sent, with the path of the member, since JSON would carry
+// another text in its place.
 func TestTextsThatAreNone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -375,8 +376,8 @@ func TestTextsThatAreNone(t *testing.T) {
 	is.Equal(tell(err), []string{"location"})
 }
 
-// What a caller leaves empty, or fills with what cannot be, is the service's to judge: it arrives and is refused as the
-// library refuses it, but for an optional text that is empty, which is none.
+// Empty and impossible values are for the service to judge: they arrive, and are refused as the library refuses them.
+// The exception is an optional text that is empty, which is left out.
 func TestEmptyParamsAreRefusedAsByTheService(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -396,7 +397,7 @@ func TestEmptyParamsAreRefusedAsByTheService(t *testing.T) {
 	same(got, want)
 	negative := ticketing.CreateInventoryParams{Tier: "VIP", UnitPrice: -1, Quantity: -1}
 	_, got = api.CreateInventory(ctx, event.ID, "batch-0001", negative)
-	is.True(errors.Is(got, ticketing.CodeInvalidRequest)) // A negative price is no money input, which is told first.
+	is.True(errors.Is(got, ticketing.CodeInvalidRequest)) // A negative price is not a money input: reported first.
 	_, got = api.CreateInventory(ctx, event.ID, "batch-0001", ticketing.CreateInventoryParams{})
 	_, want = shop.CreateInventory(ctx, shop.Caller, event.ID, "batch-0001", ticketing.CreateInventoryParams{})
 	same(got, want)

@@ -15,7 +15,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// members are the members of a request. An optional one that is empty is left out.
+// members are the members of a request body. An optional member that is empty is left out.
 type members map[string]any
 
 func (m members) optional(name, value string) {
@@ -24,14 +24,14 @@ func (m members) optional(name, value string) {
 	}
 }
 
-// change puts a member in that is to be changed.
+// change adds a member unless value is nil, which means unchanged.
 func change[T any](m members, name string, value *T) {
 	if value != nil {
 		m[name] = *value
 	}
 }
 
-// clearable is change for a member that its empty value clears.
+// clearable is like change, but sends null for an empty value, which clears the member.
 func clearable[T comparable](m members, name string, value *T) {
 	if value == nil {
 		return
@@ -44,8 +44,8 @@ func clearable[T comparable](m members, name string, value *T) {
 	m[name] = *value
 }
 
-// encode is the body of a request, nil for none. What is no text would be sent as other text than was asked for; it is
-// refused as the library refuses it.
+// encode returns the body of a request, or nil if m is nil. JSON would replace text that is not valid UTF-8 by other
+// text, so encode refuses it as the library does.
 func encode(m members) ([]byte, error) {
 	if m == nil {
 		return nil, nil
@@ -114,7 +114,7 @@ func eventChanges(p ticketing.UpdateEventParams) members {
 	clearable(m, "organizerName", p.OrganizerName)
 	clearable(m, "categoryId", p.CategoryID)
 	if p.TicketCategories != nil {
-		m["ticketCategories"] = append([]string{}, *p.TicketCategories...) // None are [], not null.
+		m["ticketCategories"] = append([]string{}, *p.TicketCategories...) // An empty list is [], not null.
 	}
 	change(m, "status", p.Status)
 	return m

@@ -14,47 +14,47 @@
 //
 // # Retries
 //
-// Connection failures, time-outs, 429 and 5xx are tried again with capped exponential backoff and jitter, and not before
-// Retry-After is over (section 7): reads and quotes; and creating events and inventory, checkouts and validations, with
-// the identical body and key. What has no key and changes something (updating and cancelling) is tried again only after
-// what did nothing: a 429, and a connection that did not come about. No other refusal is tried again, and no certificate
-// that is not to be trusted.
+// Connection failures, timeouts, 429 and 5xx are retried with capped exponential backoff and jitter, and not before
+// Retry-After is over (section 7). This holds for reads and quotes, and for the operations with an idempotency key
+// (creating events and inventory, checkouts and validations), which send the identical body and key. Updating and
+// cancelling have no key. They are retried only after an attempt that did nothing: a 429, or a connection that could
+// not be made. No other refusal is retried, nor is a certificate that cannot be trusted.
 //
 // An error that is [ErrAmbiguous] leaves open whether the call was done. Keep the key and the parameters before the
-// first call, and make the same call until it succeeds: a key is answered with what it did the first time. While that is
-// still being worked on the answer is CONFLICT, which is the caller's to repeat later.
+// first call, and make the same call until it succeeds: the service returns what the key did the first time. While the
+// first call is still in progress the answer is CONFLICT, which the caller repeats later.
 //
 // # Errors
 //
-// errors.Is finds the codes of package ticketing, what this package declares, and context.Canceled or
-// context.DeadlineExceeded where a context ended or an attempt took longer than [Config].Timeout. A refusal is an
+// errors.Is finds the codes of package ticketing and the errors that this package declares. It finds context.Canceled
+// or context.DeadlineExceeded where a context ended or an attempt took longer than [Config].Timeout. A refusal is an
 // [*Error], which has the status, the request id and the violations:
 //
 //	switch refused, answered := errors.AsType[*client.Error](err); {
-//	case errors.Is(err, client.ErrAmbiguous): // perhaps done: the same call again tells
-//	case answered:                            // refused, or none of the contract's answers
+//	case errors.Is(err, client.ErrAmbiguous): // perhaps done: make the same call again
+//	case answered:                            // refused, or not an answer of the contract
 //		log.Println(refused.Status, refused.Refusal.Code, refused.RequestID)
-//	case err != nil: // never sent, or no answer to what changes nothing
+//	case err != nil: // never sent, or no answer to a call that changes nothing
 //	}
 //
-// Before anything is sent the client refuses an idempotency key that is missing or malformed, the name of a tier that is
-// empty, "." or "..", and text that is not valid UTF-8: with a [ticketing.Error] of the code INVALID_REQUEST or
-// IDEMPOTENCY_KEY_REQUIRED, which is no [*Error]. All else is the service's to judge.
+// Before anything is sent the client refuses an idempotency key that is missing or malformed, a tier name that is
+// empty, "." or "..", and text that is not valid UTF-8. The error is a [ticketing.Error] with the code INVALID_REQUEST
+// or IDEMPOTENCY_KEY_REQUIRED, not an [*Error]. All else is for the service to judge.
 //
-// What is new in the answers of a later service is no obstacle (section 9): members that this version does not know are
-// ignored, and statuses that it does not know arrive as they are, so give a switch over them a default.
+// The client accepts what a later service adds to its answers (section 9). It ignores members that this version does
+// not know, and passes on statuses that it does not know, so give a switch over them a default.
 //
 // # Logs
 //
 // Each call has a request id, the same for all its attempts: that of [WithRequestID], or one that [Config].NewRequestID
-// makes. It is in every error, and the service's operator finds the call by it. [Config].OnRetry is told of failures that
-// nobody else sees, and [Config].Transport sees every request and answer.
+// makes. It is in every error, and the service's operator finds the call by it. [Config].OnRetry is called with the
+// failures that the caller does not get, and [Config].Transport sees every request and answer.
 //
 // # Secrets
 //
-// The API key is sent to the address that the client was made for and nowhere else; redirects are not followed. It is in
-// no error, and not in what printing a [Client] shows. Errors hold no buyer, but for what a violation repeats; parts of a
-// path or a query they do hold.
+// The API key is sent to the address that the client was made for and nowhere else; redirects are not followed. It is
+// in no error, and not in what printing a [Client] shows. Errors hold no data of a buyer, except what a violation
+// repeats. They do hold parts of a path or a query.
 package client
 
 import (
@@ -82,43 +82,43 @@ const (
 	DefaultLongestRetryAfter = 90 * time.Second
 )
 
-// maxAnswer is the most of an answer that is read: a page of 100 orders of 50 lines is below a third of it, however long
-// their texts.
+// maxAnswer is how many bytes of an answer are read at most. A page of 100 orders of 50 lines takes less than a third
+// of it, however long their texts are.
 const maxAnswer = 32 << 20
 
-// Config are the choices of a caller. A nil *Config, and every zero field, means the default.
+// Config holds the options of a [Client]. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// Transport sends requests, each attempt by one call. It is the place to log, trace or count them all, the one for
-	// the document, too; it sees the key in the Authorization header. Defaults to [http.DefaultTransport], which takes
-	// its proxies from the environment and, without HTTP/2, keeps two idle connections: a program with many calls at
-	// once gives one with more. Redirects are never followed: a key is for one address.
+	// Transport sends requests, one call for each attempt. It is the place to log, trace or count them all, including the
+	// request for the document. It sees the API key in the Authorization header. Defaults to [http.DefaultTransport],
+	// which takes its proxies from the environment and, without HTTP/2, keeps two idle connections: set one that keeps
+	// more if the program makes many calls at once. Redirects are never followed: a key is for one address.
 	Transport http.RoundTripper
-	// UserAgent is what requests say of who sends them. Defaults to [DefaultUserAgent].
+	// UserAgent is the User-Agent header of requests. Defaults to [DefaultUserAgent].
 	UserAgent string
-	// Attempts is how often a call is tried at most; 1 is no retries. Defaults to [DefaultAttempts].
+	// Attempts is how often a call is tried at most; 1 means no retries. Defaults to [DefaultAttempts].
 	Attempts int
-	// Timeout is for each attempt, from connecting to the end of the answer. Defaults to [DefaultTimeout]. The context
-	// of a call bounds all of them.
+	// Timeout bounds each attempt, from connecting to the end of the answer. Defaults to [DefaultTimeout]. The context
+	// of a call bounds all its attempts.
 	Timeout time.Duration
 	// FirstWait is the longest wait before the second attempt; each further wait may be twice as long, up to
-	// LongestWait. A wait is between half of that and all of it. Defaults to [DefaultFirstWait] and
+	// LongestWait. A wait is between half of its longest and all of it. They default to [DefaultFirstWait] and
 	// [DefaultLongestWait].
 	FirstWait   time.Duration
 	LongestWait time.Duration
-	// LongestRetryAfter is the longest Retry-After that is waited for, with jitter on top. An answer that asks for more
-	// ends the call at once. Defaults to [DefaultLongestRetryAfter].
+	// LongestRetryAfter is the longest Retry-After that the client waits for, with jitter on top. An answer that asks
+	// for more ends the call at once. Defaults to [DefaultLongestRetryAfter].
 	LongestRetryAfter time.Duration
-	// OnRetry is told of each failure that is tried again, and of the wait before, with the context of the call. Calls
-	// that run at once call it at once. Defaults to nobody.
+	// OnRetry is called with each failure that is retried and the wait before the retry, with the context of the call.
+	// Concurrent calls call it concurrently. Defaults to none.
 	OnRetry func(ctx context.Context, failure error, wait time.Duration)
 	// NewRequestID makes the X-Request-Id of a call, the same for all its attempts. The id of a context made by
-	// [WithRequestID] goes before it. Calls that run at once call it at once. Defaults to random UUIDs, which also stand
-	// in for an id that is none of the contract.
+	// [WithRequestID] takes precedence. Concurrent calls call it concurrently. Defaults to random UUIDs, which also
+	// replace an id that the contract does not allow.
 	NewRequestID func() string
 }
 
-// Client calls one deployment with one API key. [New] makes it. It is safe for concurrent use; make one and share it, as
-// it checks the contract once and its transport keeps connections.
+// Client calls one deployment with one API key. [New] makes it. It is safe for concurrent use. Make one and share it:
+// it checks the contract once, and its transport keeps connections.
 type Client struct {
 	base     string
 	key      func() string // A func, since package fmt prints what a struct holds.
@@ -128,11 +128,11 @@ type Client struct {
 	document shared
 }
 
-// New makes a client for a base address, which ends in /api/public/v1, and an API key. It calls nothing.
+// New returns a client for a base address, which ends in /api/public/v1, and an API key. It sends nothing.
 //
-// It fails when the address is not an absolute http or https URL, when it has credentials, a query or a fragment, and
-// when the key is empty, or it or the user agent holds what no header may. Plain http is for a server on your own machine
-// or network: the key travels in it as it is.
+// It fails when the address is not an absolute http or https URL; when it has credentials, a query or a fragment; when
+// the key is empty; and when the key or the user agent holds a character that a header may not hold. Use plain http
+// only for a server on your own machine or network: the key travels in it unencrypted.
 func New(baseURL, apiKey string, config *Config) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Hostname() == "" || (base.Scheme != "https" && base.Scheme != "http") {
@@ -183,8 +183,8 @@ func New(baseURL, apiKey string, config *Config) (*Client, error) {
 
 type requestIDKey struct{}
 
-// WithRequestID is a context whose calls carry an id as X-Request-Id: 1 to 128 characters of A-Z a-z 0-9 . _ : - that
-// begin with a letter or digit. For one that is none of that the client makes another.
+// WithRequestID returns a context whose calls carry id as X-Request-Id: 1 to 128 characters of A-Z a-z 0-9 . _ : - that
+// begin with a letter or digit. The client replaces any other id by one that it makes.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }

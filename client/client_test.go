@@ -23,7 +23,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// serve is a shop behind a real server, and a client of it.
+// serve returns a shop whose API is served by a real server, and a client of it.
 func serve(t *testing.T) (*ticketingtest.Shop, *client.Client) {
 	t.Helper()
 	shop := ticketingtest.New(t, nil)
@@ -32,7 +32,7 @@ func serve(t *testing.T) (*ticketingtest.Shop, *client.Client) {
 	return shop, dial(t, server.URL+httpapi.DefaultPrefix, shop.APIKey)
 }
 
-// dial makes a client for calls of which none is to be tried again.
+// dial returns a client that fails the test when it retries a call.
 func dial(t *testing.T, baseURL, key string) *client.Client {
 	t.Helper()
 	api, err := client.New(baseURL, key, &client.Config{
@@ -42,7 +42,7 @@ func dial(t *testing.T, baseURL, key string) *client.Client {
 	return api
 }
 
-// What the client answers is what the service answers, for every operation: a replay, or a reading of the same.
+// For every operation the client returns what the service returns. The test compares with a replay, or with a read.
 func TestOperationsAnswerAsTheService(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -62,7 +62,7 @@ func TestOperationsAnswerAsTheService(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(event, again)
 
-	// Each member of a change arrives, and what is nil stays.
+	// Each member of a change arrives, and a nil member stays unchanged.
 	title, none, noCategory, added := "Juju Night", "", uuid.Nil, []string{"TERRACE"}
 	event, err = api.UpdateEvent(ctx, event.ID, ticketing.UpdateEventParams{
 		Title: &title, Description: &none, Location: &none, Venue: &none, OrganizerName: &none, CategoryID: &noCategory,
@@ -196,7 +196,7 @@ func TestListings(t *testing.T) {
 	all, err := shop.ListOrders(ctx, shop.Caller, ticketing.OrderFilter{})
 	is.NoErr(err)
 	sequence := api.Orders(ctx, orders)
-	for range 2 { // Each use begins anew.
+	for range 2 { // Each use starts from the beginning.
 		var seen []ticketing.Order
 		for order, err := range sequence {
 			is.NoErr(err)
@@ -206,7 +206,7 @@ func TestListings(t *testing.T) {
 	}
 	for _, err := range sequence {
 		is.NoErr(err)
-		break // Nobody has to go to the end.
+		break // A caller may stop early.
 	}
 	events := 0
 	for _, err := range api.Events(ctx, ticketing.EventFilter{PageParams: ticketing.PageParams{Limit: 2}}) {
@@ -224,7 +224,7 @@ func TestListings(t *testing.T) {
 	is.True(errors.Is(failures[0], ticketing.CodeInvalidCursor))
 }
 
-// Any name that a tier can have arrives as it is; the names that a path loses are refused without a request.
+// Any tier name arrives unchanged; names that a path cannot hold are refused without a request.
 func TestTierNames(t *testing.T) {
 	t.Parallel()
 	names := []string{
@@ -254,7 +254,7 @@ func TestTierNames(t *testing.T) {
 	}
 }
 
-// A refusal is the library's, with what HTTP adds: status, request id, violations.
+// A refusal is the error of the library with what HTTP adds: the status and the request id.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -276,12 +276,12 @@ func TestRefusals(t *testing.T) {
 	_, err = api.GetOrder(ctx, uuid.New())
 	is.True(errors.Is(err, ticketing.CodeNotFound) && !errors.Is(err, client.ErrAmbiguous))
 
-	// An id that no header may carry is the service's to make.
+	// An id that no header may carry is replaced by the service's.
 	_, err = api.GetOrder(client.WithRequestID(t.Context(), "a\nb"), uuid.New())
 	refused, _ = errors.AsType[*client.Error](err)
 	is.True(refused != nil && refused.Status == http.StatusNotFound && refused.RequestID != "")
 
-	// A key that is none of the contract is refused before it is sent.
+	// A malformed idempotency key is refused before anything is sent.
 	nowhere := dial(t, "http://127.0.0.1:1", "key")
 	_, err = nowhere.Checkout(ctx, "", ticketing.CheckoutParams{})
 	is.True(errors.Is(err, ticketing.CodeIdempotencyKeyRequired))
@@ -321,7 +321,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// The client brings nothing into a program that the library does not bring, but what the standard library has.
+// The client adds no dependency to a program beyond those of the library and the standard library.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

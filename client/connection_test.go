@@ -28,7 +28,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// quiet starts a server that tells nobody what went wrong with a connection.
+// quiet starts a server that does not log connection errors.
 func quiet(t *testing.T, handler http.Handler, start func(*httptest.Server)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -38,7 +38,7 @@ func quiet(t *testing.T, handler http.Handler, start func(*httptest.Server)) *ht
 	return server
 }
 
-// A redirect is an answer like any other: nothing of the call, and no key, goes where it points to.
+// A redirect is an answer like any other: neither the call nor the API key goes to its target.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {
@@ -70,8 +70,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// An attempt is one request: net/http does not repeat by itself what has an idempotency key, nor what has none and
-// changes something, in either version of HTTP.
+// An attempt is one request, over HTTP/1.1 and HTTP/2. net/http does not itself repeat a call that has an idempotency
+// key, nor a call without one that changes something.
 func TestAttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*httptest.Server){
@@ -117,7 +117,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 	}
 }
 
-// Where nobody listens nothing was done: every call is tried again, and none is in doubt.
+// If no server listens at the address, nothing was done: every call is retried, and none is ambiguous.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -141,7 +141,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// A certificate that is not to be trusted is no failure of the moment: it is told at once, and nothing is sent.
+// A certificate that cannot be trusted is not a temporary failure: it is reported at once, and nothing is sent.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -152,7 +152,7 @@ func TestCertificates(t *testing.T) {
 	is.True(untrusted && !errors.Is(err, client.ErrContract))
 }
 
-// One connection serves one call after the other, whatever was answered.
+// One connection serves one call after the other, whatever the answer was.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -180,7 +180,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	is.Equal(connections.Load(), int64(1))
 }
 
-// An answer that comes compressed is read as any other, and its limit is of what it becomes.
+// A compressed answer is read as any other; the size limit applies to the decompressed bytes.
 func TestCompressedAnswers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -198,7 +198,7 @@ func TestCompressedAnswers(t *testing.T) {
 			is.Equal(r.Header.Get("Accept-Encoding"), "gzip")
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(answer)
-			for range megabytes { // What is compressed in parts is the sum of them.
+			for range megabytes { // The sum of compressed parts is valid gzip.
 				_, _ = w.Write(megabyte)
 			}
 		}))
@@ -209,7 +209,7 @@ func TestCompressedAnswers(t *testing.T) {
 	}
 }
 
-// What a request says of itself: who sends it, what it has and what it takes; and the key where it is asked for alone.
+// Requests carry the user agent and the content types, and the API key only where an operation needs it.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ config, want string }{
@@ -241,7 +241,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Who prints a client, on purpose or with all else, does not print the key.
+// Printing or logging a client does not show its API key.
 func TestClientsDoNotTellTheirKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -15,9 +15,9 @@ const (
 	ContractVersion = "1"
 )
 
-// Verify reads the deployment's openapi.json and checks that it is this contract; else it is [ErrContract]. Every other
-// method does so before its first request, so a program calls it only to fail early. What was found right is not asked for
-// again. Calls that need it at the same time share one request, and each tries again by itself if that fails.
+// Verify reads the deployment's openapi.json and checks that it is this contract; else the error is [ErrContract].
+// Every other method does so before its first request, so a program calls Verify only to fail early. After a success
+// the document is not requested again. Concurrent calls share one request, and each retries by itself if that fails.
 func (c *Client) Verify(ctx context.Context) error {
 	if c.verified.Load() {
 		return nil
@@ -58,7 +58,7 @@ func isContract(body []byte) error {
 	return nil
 }
 
-// shared is work that many need at once and one does for all.
+// shared is work that many callers need at once and that runs once for all of them.
 type shared struct {
 	mu      sync.Mutex
 	running *run
@@ -71,8 +71,8 @@ type run struct {
 	cancel  context.CancelFunc
 }
 
-// do waits for work that is under way, or begins it. The work ends with the last context that waits for it, and its
-// failure is told to those alone who waited.
+// do joins the run in progress, or starts one. The run is cancelled when the last context that waits for it ends. Only
+// the callers that waited for a run get its error.
 func (s *shared) do(ctx context.Context, work func(context.Context) error) error {
 	s.mu.Lock()
 	r := s.running
@@ -105,7 +105,7 @@ func (s *shared) do(ctx context.Context, work func(context.Context) error) error
 	}
 }
 
-// leave makes way for a new run.
+// leave removes r, so that the next call starts a new run.
 func (s *shared) leave(r *run) {
 	if s.running == r {
 		s.running = nil

@@ -17,7 +17,7 @@ import (
 	"github.com/floatgate/ticketing/client"
 )
 
-// The document is checked before anything else is sent, with no key, and once.
+// The document is checked once, before anything else is sent, and without the API key.
 func TestContractIsCheckedFirst(t *testing.T) {
 	t.Parallel()
 	const page = `<!doctype html><title>Tickets</title>`
@@ -73,15 +73,15 @@ func TestContractIsCheckedFirst(t *testing.T) {
 	}
 }
 
-// roundTrip is a transport.
+// roundTrip is a function as an http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 const document = `{"info":{"title":"Service Public API","version":"1"}}`
 
-// A document that cannot be had for the moment is asked for again, like any other reading, and tells nothing of the
-// contract; the next call asks anew.
+// A temporary failure to read the document is retried like any other read and is not ErrContract. The next call
+// requests the document again.
 func TestContractIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -113,13 +113,13 @@ func TestContractIsAskedForAgain(t *testing.T) {
 		faults = []fault{unreached, lost}
 		is.NoErr(api.Verify(t.Context()))
 		faults = []fault{unreached}
-		is.NoErr(api.Verify(t.Context())) // from memory
+		is.NoErr(api.Verify(t.Context())) // The result was kept.
 		is.Equal(len(faults), 1)
 	})
 }
 
-// First calls that come together share one request for the document. It ends with the last of those who wait for it,
-// not with the first, and its failure ends nobody's attempts.
+// Concurrent first calls share one request for the document. The request ends with the last call that waits for it, not
+// with the first, and its failure ends the attempts of no call.
 func TestFirstCallsShareTheQuestion(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestFirstCallsShareTheQuestion(t *testing.T) {
 			return ends
 		}
 
-		// All leave: the request ends, and who comes later asks anew.
+		// All leave: the request ends, and a later call sends a new one.
 		for _, end := range begin() {
 			end()
 		}
@@ -165,7 +165,7 @@ func TestFirstCallsShareTheQuestion(t *testing.T) {
 		is.Equal(len(questions), 1)
 		is.True((<-questions).Context().Err() != nil)
 
-		// The first leaves, the others stay. One failure later, they are answered.
+		// The first leaves, the others stay. They succeed after one failure.
 		ends := begin()
 		ends[0]()
 		first := <-answers
@@ -175,7 +175,7 @@ func TestFirstCallsShareTheQuestion(t *testing.T) {
 		is.NoErr((<-questions).Context().Err())
 		given <- instead(503, "", "")
 		synctest.Wait()
-		time.Sleep(client.DefaultFirstWait) // on the bubble's clock: each of them tries again
+		time.Sleep(client.DefaultFirstWait) // on the bubble's clock: each of them retries
 		synctest.Wait()
 		is.Equal(len(questions), 1)
 		given <- says(document)
@@ -191,7 +191,8 @@ func TestFirstCallsShareTheQuestion(t *testing.T) {
 	})
 }
 
-// A question that nobody waits for any more is not joined, however long its end takes, and its end disturbs no other.
+// A call does not join a request that no other call waits for, however long it takes to end, and its end affects no
+// other.
 func TestQuestionsThatLinger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestQuestionsThatLinger(t *testing.T) {
 			Attempts: 1, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 				answer := make(chan string)
 				questions <- answer
-				return made(200, "", <-answer), nil // A transport that does not look at the context.
+				return made(200, "", <-answer), nil // A transport that ignores the context.
 			}),
 		})
 		is.NoErr(err)
@@ -220,7 +221,7 @@ func TestQuestionsThatLinger(t *testing.T) {
 		(<-questions) <- `{}`
 		synctest.Wait()
 		third := verify(t.Context())
-		is.Equal(len(questions), 1) // That of the second, which the third shares.
+		is.Equal(len(questions), 1) // The request of the second call, which the third shares.
 		(<-questions) <- document
 		is.NoErr(<-second)
 		is.NoErr(<-third)

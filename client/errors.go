@@ -14,39 +14,39 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// What errors.Is finds beside the codes of package ticketing.
+// The errors that errors.Is finds besides the codes of package ticketing.
 var (
-	// ErrContract is the answer of a client whose address does not serve this contract. Nothing was sent to it but the
-	// question for its document, without the key.
+	// ErrContract means that the address does not serve this contract. The client sent nothing to it but the request
+	// for its document, without the API key.
 	ErrContract = errors.New("client: the address does not serve version 1 of the Service Public API")
-	// ErrAnswer is a success that is none of the contract, such as the page of a proxy on the way.
+	// ErrAnswer means that a success is not one of the contract, such as the page of a proxy on the way.
 	ErrAnswer = errors.New("client: the answer is not one of the contract")
-	// ErrAmbiguous is in every error of a call that was to change something and may have: an attempt got a connection and
-	// no answer, or one without a code of the contract, or 5xx, and none after it succeeded. A refusal afterwards, in this
-	// call or a later one, does not settle it, but for INVENTORY_UNAVAILABLE: a key that was spent is answered before the
-	// stock is looked at (section 4.7). Where the call has a key, the identical call tells, now or after a restart; where it
-	// has none, look at the resource.
+	// ErrAmbiguous is in every error of a call that was to change something and may have done so: an attempt got a
+	// connection and then no answer, an answer without a code of the contract, or 5xx, and no later attempt succeeded.
+	// A refusal afterwards, in this call or a later one, does not settle it. The exception is INVENTORY_UNAVAILABLE,
+	// because the service looks for the key's earlier result before it looks at the stock (section 4.7). Where the call
+	// has a key, make the identical call, now or after a restart. Where it has none, read the resource.
 	ErrAmbiguous = errors.New("client: it is not known whether the call was done")
 )
 
-// Error is a refusal: an answer that is no success. It wraps a [ticketing.Error], so that
+// Error is a refusal: an answer that is not a success. It wraps a [ticketing.Error], so that
 // errors.Is(err, ticketing.CodeConflict) works as it does with the library.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// RequestID is the id under which the service knows the request: the answer's, or where it tells none, as that of a
-	// proxy on the way, the one that it was sent with.
+	// RequestID is the id under which the service knows the request: the answer's, or the one that was sent if the
+	// answer has none, as from a proxy on the way.
 	RequestID string
-	// Refusal is what the service said, with the violations of an INVALID_REQUEST. Its code is empty where the answer
-	// was none of the contract, such as that of a proxy on the way.
+	// Refusal is the error of the service, with the violations of an INVALID_REQUEST. Its code is empty if the answer
+	// is not one of the contract, such as that of a proxy on the way.
 	Refusal *ticketing.Error
-	// RetryAfter is how long the answer asked to wait; 0 where it did not.
+	// RetryAfter is how long the answer asked the client to wait, or 0 if it did not ask.
 	RetryAfter time.Duration
 
-	cut bool // The rest of it never arrived.
+	cut bool // The rest of the body never arrived.
 }
 
-// Error gives the status, the code, the message or the violations, and the request id.
+// Error returns the status, the code, the message or the violations, and the request id.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("client: HTTP %d", e.Status)
 	if e.Refusal.Code != "" {
@@ -58,22 +58,22 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap is the refusal.
+// Unwrap returns the refusal.
 func (e *Error) Unwrap() error { return e.Refusal }
 
-// unsentError is a failure before there was a connection: nobody saw anything of the call.
+// unsentError is a failure before there was a connection: no server saw the call.
 type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }
 
-// timeoutError is the end of one attempt's time. It tells whose it was, since the caller's context may have none.
+// timeoutError is the timeout of one attempt. It names that timeout, since the caller's context may have no deadline.
 type timeoutError struct{ after time.Duration }
 
 func (e timeoutError) Error() string { return "no whole answer within " + e.after.String() }
 func (e timeoutError) Unwrap() error { return context.DeadlineExceeded }
 func (e timeoutError) Timeout() bool { return true } // for net.Error
 
-// refusal reads an answer that is no success. Where it is none of the contract the status is all that it tells.
+// refusal decodes an answer that is not a success. If the answer is not one of the contract, only the status is known.
 func refusal(response *http.Response, body []byte, sentID string) *Error {
 	var read struct {
 		Error struct {
@@ -96,10 +96,10 @@ func refusal(response *http.Response, body []byte, sentID string) *Error {
 	return refused
 }
 
-// retryAfter reads seconds, as the service writes them, or a date, as a proxy may.
+// retryAfter parses seconds, as the service writes them, or a date, as a proxy may.
 func retryAfter(text string) time.Duration {
 	seconds, err := strconv.ParseUint(text, 10, 31)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // What is out of range is the most there is.
+	if err == nil || errors.Is(err, strconv.ErrRange) { // A number out of range is the largest.
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// A client for a gate: few attempts, short times, and its own id for what it does.
+// A client for a gate: few attempts, short times, and its own request id.
 func ExampleNew() {
 	baseURL, apiKey, _, end := deployment()
 	defer end()
@@ -41,7 +41,7 @@ func ExampleNew() {
 	// client: HTTP 404: NOT_FOUND: The admission was not found. (request gate-1-0001)
 }
 
-// A sale: quote, check out at what was quoted, and know what every failure means.
+// A sale: quote, check out at the quoted prices, and handle every failure.
 func ExampleClient_Checkout() {
 	baseURL, apiKey, eventID, end := deployment()
 	defer end()
@@ -57,7 +57,7 @@ func ExampleClient_Checkout() {
 	if err != nil {
 		panic(err)
 	}
-	// The key and the parameters are kept before the call: after ErrAmbiguous they are sent again as they are.
+	// The program keeps the key and the parameters before the call: after ErrAmbiguous it sends them again unchanged.
 	key, basket := "cart-0001", ticketing.CheckoutParams{
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
 		Lines: []ticketing.CheckoutLine{{
@@ -114,7 +114,7 @@ func ExampleConfig() {
 	// level=INFO msg=called method=GET path=/api/public/v1/orders status=200 request=nightly-0001
 }
 
-// logged logs what section 7 allows: no Authorization header, no body.
+// logged logs what section 7 allows: no Authorization header and no body.
 type logged struct {
 	next   http.RoundTripper
 	logger *slog.Logger
@@ -129,7 +129,7 @@ func (l logged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// An iterator turns the pages.
+// An iterator requests the pages.
 func ExampleClient_Events() {
 	baseURL, apiKey, _, end := deployment()
 	defer end()

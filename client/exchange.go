@@ -30,26 +30,26 @@ type call struct {
 	paged  bool    // its answer is a page
 }
 
-// again tells whether what failed may be tried again.
+// again reports whether a call that failed with err may be retried.
 func (c call) again(err error) bool {
 	refused, answered := errors.AsType[*Error](err)
 	_, unsent := errors.AsType[unsentError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case untrusted:
-		return false // No repetition mends a certificate.
+		return false // A retry does not repair a certificate.
 	case unsent || answered && refused.Status == http.StatusTooManyRequests:
 		return true // It did nothing.
 	case !c.safe && c.key == "":
 		return false
 	case errors.Is(err, ErrAnswer):
-		return !c.open // A page that is no document stays one; of what has a key the same again tells.
+		return !c.open // A page that is not the document stays one. With a key a retry returns the result.
 	}
 	return !answered || refused.cut || refused.Status >= http.StatusInternalServerError
 }
 
-// doubtful tells whether what failed may have been done. An answer that is not the service's, such as a page of a proxy
-// that held the service's back, says nothing about it.
+// doubtful reports whether a call that failed with err may have been done. An answer that is not the service's says
+// nothing about it: a proxy may have replaced the service's answer by its own page.
 func (c call) doubtful(err error) bool {
 	refused, answered := errors.AsType[*Error](err)
 	_, unsent := errors.AsType[unsentError](err)
@@ -57,12 +57,12 @@ func (c call) doubtful(err error) bool {
 	case c.safe, unsent:
 		return false
 	case answered && refused.Status == http.StatusTooManyRequests:
-		return false // Whoever limits the rate does so first.
+		return false // A server limits the rate before it does anything.
 	}
 	return !answered || refused.Refusal.Code == "" || refused.Status >= http.StatusInternalServerError
 }
 
-// keyed makes one of the four idempotent calls. A key that is none of the contract is refused here.
+// keyed makes one of the four idempotent calls. It refuses a malformed key before anything is sent.
 func keyed[T any](ctx context.Context, c *Client, path, key string, body members) (T, error) {
 	if err := ticketing.CheckIdempotencyKey(key); err != nil {
 		var none T
@@ -71,7 +71,7 @@ func keyed[T any](ctx context.Context, c *Client, path, key string, body members
 	return do[T](ctx, c, call{method: http.MethodPost, path: path, key: key, body: body})
 }
 
-// exchange makes a call, again where it may. It tells each attempt the request id, which is the same for all.
+// exchange makes a call and retries it where that is allowed. Each attempt is called with the same request id.
 func (c *Client) exchange(ctx context.Context, what call, attempt func(id string) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("client: %w", err) // Nothing was sent.
@@ -105,13 +105,13 @@ func (c *Client) requestID(ctx context.Context) string {
 		id = c.config.NewRequestID()
 	}
 	if !safename.Valid(id, 1, 128) {
-		return uuid.NewString() // The service would make another, which no failed call tells.
+		return uuid.NewString() // The service would make another, which a failed call does not return.
 	}
 	return id
 }
 
-// wait passes the time before another attempt, unless it is longer than the caller has or wants to wait: then, and when
-// the context ends meanwhile, it is false, with what the caller is told.
+// wait sleeps before the next attempt. It returns false and the error for the caller if the wait is longer than the
+// context or LongestRetryAfter allows, or if the context ends meanwhile.
 func (c *Client) wait(ctx context.Context, longest time.Duration, failure error) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		if errors.Is(failure, err) {
@@ -141,11 +141,11 @@ func (c *Client) wait(ctx context.Context, longest time.Duration, failure error)
 	}
 }
 
-// attempt sends a call once, and hands the body of a success to read.
+// attempt sends a call once, and passes the body of a success to read.
 func (c *Client) attempt(ctx context.Context, what call, body []byte, id string, read func([]byte) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, timeoutError{c.config.Timeout})
 	defer cancel()
-	// A transport that tells nothing of its connections may have sent the request, for all we know.
+	// A transport that does not report its connections may have sent the request.
 	var sought, got atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { sought.Store(true) },
@@ -202,7 +202,7 @@ func (c *Client) request(ctx context.Context, what call, body []byte, id string)
 	}
 	if what.key != "" {
 		header.Set("Idempotency-Key", what.key)
-		// Else net/http would repeat what has such a key by itself, uncounted and without a wait.
+		// Otherwise net/http would itself repeat a request with such a key, uncounted and without a wait.
 		request.GetBody = nil
 	}
 	return request, nil

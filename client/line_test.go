@@ -24,21 +24,21 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// fault is what becomes of a request on its way to the service and back.
+// fault is what happens to a request on its way to the service and back.
 type fault func(r *http.Request, serve func() *http.Response) (*http.Response, error)
 
 var errLine = errors.New("connection reset by peer")
 
-// unreached cuts the line before the service sees anything.
+// unreached fails before the service sees anything.
 func unreached(*http.Request, func() *http.Response) (*http.Response, error) { return nil, errLine }
 
-// broken cuts it after the service has answered.
+// broken fails after the service has answered.
 func broken(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 	serve()
 	return nil, errLine
 }
 
-// undialled finds nobody at the address.
+// undialled gets no connection at the address.
 func undialled(r *http.Request, _ func() *http.Response) (*http.Response, error) {
 	return dialling(func() (net.Conn, error) { return nil, errLine }).RoundTrip(r)
 }
@@ -51,7 +51,7 @@ func unanswered(r *http.Request, _ func() *http.Response) (*http.Response, error
 	}).RoundTrip(r)
 }
 
-// hungUp gets a connection whose other end reads and hangs up.
+// hungUp gets a connection whose other end reads and closes.
 func hungUp(r *http.Request, _ func() *http.Response) (*http.Response, error) {
 	return dialling(func() (net.Conn, error) {
 		near, far := net.Pipe()
@@ -63,7 +63,7 @@ func hungUp(r *http.Request, _ func() *http.Response) (*http.Response, error) {
 	}).RoundTrip(r)
 }
 
-// dialling is the transport of net/http over connections of the test's choice.
+// dialling returns a net/http transport over connections of the test's choice.
 func dialling(dial func() (net.Conn, error)) http.RoundTripper {
 	return &http.Transport{
 		DisableKeepAlives: true,
@@ -71,21 +71,21 @@ func dialling(dial func() (net.Conn, error)) http.RoundTripper {
 	}
 }
 
-// cutRefusal breaks the line in the middle of a refusal.
+// cutRefusal fails in the middle of a refusal.
 func cutRefusal(*http.Request, func() *http.Response) (*http.Response, error) {
 	response := made(http.StatusConflict, "", "")
 	response.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"error":{"code":"INV`), brokenOff{}))
 	return response, nil
 }
 
-// lost lets the service answer and tells nobody until the client has given up.
+// lost lets the service do its work, and returns no answer until the client has given up.
 func lost(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 	serve()
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// cut breaks the line in the middle of the answer.
+// cut fails in the middle of the answer.
 func cut(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 	response := serve()
 	response.Body = io.NopCloser(io.MultiReader(io.LimitReader(response.Body, 20), brokenOff{}))
@@ -96,19 +96,19 @@ type brokenOff struct{}
 
 func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// garbled is a success of something on the way that speaks no contract.
+// garbled returns a success of a server that is not the service.
 func garbled(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 	serve()
 	return made(http.StatusOK, "", "<html>welcome</html>"), nil
 }
 
-// hollow is an envelope with nothing in it.
+// hollow returns an envelope without data.
 func hollow(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 	serve()
 	return made(http.StatusOK, "", `{"meta":{"requestId":"r"}}`), nil
 }
 
-// endless is a success that goes on in white space.
+// endless returns a success that continues with white space without end.
 func endless(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 	response := serve()
 	response.Body = io.NopCloser(io.MultiReader(response.Body, spaces{}))
@@ -124,7 +124,7 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// afterwards answers with a status once the service has done its work.
+// afterwards returns a fault that responds with status after the service has done its work.
 func afterwards(status int) fault {
 	return func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 		serve()
@@ -132,7 +132,7 @@ func afterwards(status int) fault {
 	}
 }
 
-// withheld has the service answer, and a page of something on the way arrive.
+// withheld returns a fault that replaces the service's answer by the page of a proxy.
 func withheld(status int) fault {
 	return func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 		serve()
@@ -140,7 +140,7 @@ func withheld(status int) fault {
 	}
 }
 
-// instead answers without asking the service.
+// instead returns a fault that responds without calling the service.
 func instead(status int, code ticketing.Code, retryAfter string) fault {
 	return func(*http.Request, func() *http.Response) (*http.Response, error) {
 		return made(status, retryAfter, `{"error":{"code":"`+string(code)+`","message":"No."},"meta":{"requestId":"r"}}`), nil
@@ -161,8 +161,8 @@ func made(status int, retryAfter, body string) *http.Response {
 	return w.Result()
 }
 
-// line is a transport to a service, without a network, on which requests meet one fault after the other. The document
-// always arrives.
+// line is a transport to a service, without a network. Each request takes the next of faults. Requests for the document
+// have no fault.
 type line struct {
 	handler http.Handler
 
@@ -206,7 +206,7 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	return become(onward, serve)
 }
 
-// waits are the times between the attempts.
+// waits returns the times between the attempts.
 func (l *line) waits() []time.Duration {
 	var waits []time.Duration
 	for i := 1; i < len(l.sent); i++ {
@@ -215,7 +215,7 @@ func (l *line) waits() []time.Duration {
 	return waits
 }
 
-// connect is a shop with an event on sale, a faulty line to it, and a client at the other end.
+// connect returns a shop, an event on sale, a line to the shop's API, and a client that uses the line.
 func connect(t *testing.T, config client.Config) (*ticketingtest.Shop, ticketing.Event, *line, *client.Client) {
 	t.Helper()
 	shop := ticketingtest.New(t, nil)

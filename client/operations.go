@@ -15,14 +15,14 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// CreateEvent makes an event (section 4.2). It needs COMPANY:event:manage and an idempotency key.
+// CreateEvent creates an event (section 4.2). It needs COMPANY:event:manage and an idempotency key.
 func (c *Client) CreateEvent(
 	ctx context.Context, key string, params ticketing.CreateEventParams,
 ) (ticketing.Event, error) {
 	return keyed[ticketing.Event](ctx, c, "/events", key, eventBody(params))
 }
 
-// ListEvents is a page of the company's events, newest first (section 4.3). It needs COMPANY:event:read.
+// ListEvents returns a page of the company's events, newest first (section 4.3). It needs COMPANY:event:read.
 func (c *Client) ListEvents(ctx context.Context, filter ticketing.EventFilter) (ticketing.Page[ticketing.Event], error) {
 	query := pageQuery(filter.PageParams)
 	if filter.Status != "" {
@@ -31,9 +31,9 @@ func (c *Client) ListEvents(ctx context.Context, filter ticketing.EventFilter) (
 	return list[ticketing.Event](ctx, c, "/events", query)
 }
 
-// Events goes through all events from the filter's cursor on, newest first. It asks for a page when the one before was
-// gone through, of [ticketing.MaxPageLimit] events where the filter has no limit. The first error is the last of the
-// sequence. Each use begins anew.
+// Events iterates over all events from the filter's cursor on, newest first. It requests a page after the caller has
+// gone through the one before. Pages have [ticketing.MaxPageLimit] events if the filter has no limit. The first error
+// ends the sequence. Each use of the sequence starts from the beginning.
 func (c *Client) Events(ctx context.Context, filter ticketing.EventFilter) iter.Seq2[ticketing.Event, error] {
 	filter.Limit = cmp.Or(filter.Limit, ticketing.MaxPageLimit)
 	return pages(filter.Cursor, func(cursor string) (ticketing.Page[ticketing.Event], error) {
@@ -42,7 +42,7 @@ func (c *Client) Events(ctx context.Context, filter ticketing.EventFilter) iter.
 	})
 }
 
-// GetEvent is one event (section 4.4). It needs COMPANY:event:read.
+// GetEvent returns one event (section 4.4). It needs COMPANY:event:read.
 func (c *Client) GetEvent(ctx context.Context, eventID uuid.UUID) (ticketing.Event, error) {
 	return do[ticketing.Event](ctx, c, call{method: http.MethodGet, path: eventPath(eventID), safe: true})
 }
@@ -61,7 +61,7 @@ func (c *Client) CancelEvent(ctx context.Context, eventID uuid.UUID) (ticketing.
 	return do[ticketing.Event](ctx, c, call{method: http.MethodDelete, path: eventPath(eventID)})
 }
 
-// ListInventory are the tiers of an event, by name (section 4.5). It needs COMPANY:inventory:read.
+// ListInventory returns the tiers of an event, by name (section 4.5). It needs COMPANY:inventory:read.
 func (c *Client) ListInventory(ctx context.Context, eventID uuid.UUID) ([]ticketing.InventoryTier, error) {
 	return do[[]ticketing.InventoryTier](ctx, c, call{
 		method: http.MethodGet, path: eventPath(eventID) + "/inventory", safe: true,
@@ -76,7 +76,7 @@ func (c *Client) CreateInventory(
 	return keyed[ticketing.InventoryTier](ctx, c, eventPath(eventID)+"/inventory", key, inventoryBody(params))
 }
 
-// UpdateInventory changes price or status of a tier's unsold admissions (section 4.5). It needs
+// UpdateInventory changes the price or the status of a tier's unsold admissions (section 4.5). It needs
 // COMPANY:inventory:manage.
 func (c *Client) UpdateInventory(
 	ctx context.Context, eventID uuid.UUID, tier string, params ticketing.UpdateInventoryParams,
@@ -101,21 +101,21 @@ func (c *Client) CancelInventory(
 	return do[ticketing.InventoryTier](ctx, c, call{method: http.MethodDelete, path: path})
 }
 
-// Quote prices lines (section 4.6). It reserves nothing. It needs COMPANY:inventory:read.
+// Quote returns the prices of lines (section 4.6). It reserves nothing. It needs COMPANY:inventory:read.
 func (c *Client) Quote(ctx context.Context, params ticketing.QuoteParams) (ticketing.Quote, error) {
 	return do[ticketing.Quote](ctx, c, call{
 		method: http.MethodPost, path: "/pricing/quote", body: quoteBody(params), safe: true,
 	})
 }
 
-// Checkout sells (section 4.7). It needs COMPANY:checkout:create and an idempotency key.
+// Checkout sells admissions (section 4.7). It needs COMPANY:checkout:create and an idempotency key.
 func (c *Client) Checkout(
 	ctx context.Context, key string, params ticketing.CheckoutParams,
 ) (ticketing.Order, error) {
 	return keyed[ticketing.Order](ctx, c, "/checkouts", key, checkoutBody(params))
 }
 
-// ListOrders is a page of the company's orders, newest first (section 4.8). It needs COMPANY:order:read.
+// ListOrders returns a page of the company's orders, newest first (section 4.8). It needs COMPANY:order:read.
 func (c *Client) ListOrders(ctx context.Context, filter ticketing.OrderFilter) (ticketing.Page[ticketing.Order], error) {
 	query := pageQuery(filter.PageParams)
 	if filter.EventID != uuid.Nil {
@@ -131,7 +131,7 @@ func (c *Client) ListOrders(ctx context.Context, filter ticketing.OrderFilter) (
 	return list[ticketing.Order](ctx, c, "/orders", query)
 }
 
-// Orders goes through all orders from the filter's cursor on, newest first, as [Client.Events] does through events.
+// Orders iterates over all orders from the filter's cursor on, newest first, as [Client.Events] does over events.
 func (c *Client) Orders(ctx context.Context, filter ticketing.OrderFilter) iter.Seq2[ticketing.Order, error] {
 	filter.Limit = cmp.Or(filter.Limit, ticketing.MaxPageLimit)
 	return pages(filter.Cursor, func(cursor string) (ticketing.Page[ticketing.Order], error) {
@@ -140,7 +140,7 @@ func (c *Client) Orders(ctx context.Context, filter ticketing.OrderFilter) iter.
 	})
 }
 
-// GetOrder is one order (section 4.8). It needs COMPANY:order:read.
+// GetOrder returns one order (section 4.8). It needs COMPANY:order:read.
 func (c *Client) GetOrder(ctx context.Context, orderID uuid.UUID) (ticketing.Order, error) {
 	return do[ticketing.Order](ctx, c, call{method: http.MethodGet, path: "/orders/" + orderID.String(), safe: true})
 }
@@ -156,8 +156,8 @@ func (c *Client) ValidateAdmission(
 
 func eventPath(id uuid.UUID) string { return "/events/" + id.String() }
 
-// tierPath refuses the names that no tier has and that a path loses on its way: a request for the tier ".." would become
-// one for its event.
+// tierPath refuses names that no tier has and that path cleaning removes: a request for the tier ".." would become one
+// for its event.
 func tierPath(eventID uuid.UUID, tier string) (string, error) {
 	if tier == "" || tier == "." || tier == ".." {
 		return "", ticketing.Invalid(ticketing.Violation{Message: "tier: is not the name of a tier"})
@@ -188,12 +188,14 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	return ticketing.Page[T]{Items: *found.Data, HasMore: page.HasMore, NextCursor: page.NextCursor}, nil
 }
 
-// pages goes through what is listed, from a cursor on. Cursors that go round end it, since it were endless.
+// pages iterates over a listing from a cursor on. Cursors that form a circle end it with an error, else it would not
+// end.
 func pages[T any](cursor string, page func(cursor string) (ticketing.Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		at := cursor // Each use of the sequence begins anew.
-		// A cursor that is kept, for twice as many pages each time, is met again wherever the circle begins (Brent).
+		at := cursor // Each use of the sequence starts from the beginning.
+		// Keep one cursor for twice as many pages each time: the sequence meets it again wherever the circle begins
+		// (Brent).
 		kept, turned, reach := at, 0, 1
 		for {
 			found, err := page(at)

@@ -21,7 +21,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// kinds are the operations by what may be done after a failure: each makes one call.
+// kinds returns one operation for each rule of what may follow a failure.
 func kinds(event ticketing.Event) map[string]func(context.Context, *client.Client) error {
 	return map[string]func(context.Context, *client.Client) error{
 		"read": func(ctx context.Context, api *client.Client) error {
@@ -50,7 +50,7 @@ func kinds(event ticketing.Event) map[string]func(context.Context, *client.Clien
 	}
 }
 
-// What may be tried again is, with the identical request, and what may not is not; an error tells whether the call may
+// A call that may be retried is, with the identical request; any other is not. ErrAmbiguous says whether the call may
 // have been done.
 func TestWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault    fault
 		again    string
-		doubtful bool // for what changes something, if it is not tried again
+		doubtful bool // for a call that changes something, if it is not retried
 	}{
 		"unreached":         {unreached, safely, doubtful},
 		"undialled":         {undialled, always, plain},
@@ -112,7 +112,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Attempts have an end. What is told then is the last failure, and what it leaves open.
+// The number of attempts is bounded. The error is the last failure, with ErrAmbiguous if any attempt left it open.
 func TestAttemptsEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestAttemptsEnd(t *testing.T) {
 		is.Equal(refused.Status, http.StatusTooManyRequests)
 		is.Equal(refused.RetryAfter, time.Second)
 
-		// A refusal after an attempt without an answer does not settle what became of that one.
+		// A refusal after an attempt without an answer does not settle what that attempt did.
 		l.faults = []fault{broken, instead(409, ticketing.CodeVerificationRequired, "")}
 		_, err = api.Checkout(t.Context(), "cart-0002", basket)
 		is.True(errors.Is(err, client.ErrAmbiguous) && errors.Is(err, ticketing.CodeVerificationRequired))
@@ -139,15 +139,15 @@ func TestAttemptsEnd(t *testing.T) {
 		is.Equal(page.Items[0], order)
 		is.Equal(len(page.Items), 2)
 
-		// A transport that fails tells why, and under which id.
+		// The error of a transport holds its reason and the request id.
 		l.faults = []fault{unreached, unreached, unreached}
 		_, err = api.GetEvent(client.WithRequestID(t.Context(), "look-1"), event.ID)
 		is.True(errors.Is(err, errLine) && strings.Contains(err.Error(), "look-1"))
-		is.True(!errors.Is(err, client.ErrAmbiguous)) // Reading does nothing.
+		is.True(!errors.Is(err, client.ErrAmbiguous)) // A read changes nothing.
 	})
 }
 
-// Who chooses nothing has the attempts and the times that are documented.
+// A nil config has the documented attempts and times.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// The shortest waits there are, and the longest, are waits like any other.
+// The shortest and the longest possible waits work like any other.
 func TestWaitsAtTheirLimits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -217,8 +217,8 @@ func TestWaitsAtTheirLimits(t *testing.T) {
 	})
 }
 
-// Retry-After, in seconds or as a date, is over before the next attempt, and those who were told the same do not come
-// back as one; one that is too long ends the call.
+// The next attempt comes after Retry-After, given in seconds or as a date. Jitter spreads clients that got the same
+// value. A Retry-After that is too long ends the call.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// The longest Retry-After bounds what an answer asks for, not the client's own waits, which may be longer.
+// LongestRetryAfter bounds what an answer asks for, not the client's own waits, which may be longer.
 func TestLongestRetryAfter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestLongestRetryAfter(t *testing.T) {
 	})
 }
 
-// The time-out is of one attempt; the context is of all. A wait that the context does not outlast is not begun.
+// The timeout is of one attempt; the context bounds all. A wait that the context does not outlast is not begun.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestTimes(t *testing.T) {
 		is.True(errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrAmbiguous))
 		is.Equal(len(l.sent), 1)
 
-		_, err = api.Checkout(ctx, "cart-0002", basket) // The context has ended: nothing is sent, nothing is in doubt.
+		_, err = api.Checkout(ctx, "cart-0002", basket) // The context has ended: nothing is sent, nothing is ambiguous.
 		is.True(errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, client.ErrAmbiguous))
 		is.Equal(len(l.sent), 1)
 
@@ -320,7 +320,7 @@ func TestTimes(t *testing.T) {
 		is.True(errors.Is(err, context.Canceled) && errors.Is(err, ticketing.CodeRateLimited))
 		is.Equal(len(l.sent), 1)
 
-		// A context that ends with the answer is told beside it.
+		// A context that ends with the answer is reported besides it.
 		during, stop := context.WithCancel(t.Context())
 		l.sent, l.faults = nil, []fault{func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 			stop()
@@ -334,7 +334,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// Who has set no time reads in the error whose it was; for package net it is a time-out like any other.
+// The error names the timeout of an attempt, which a caller may not have set; for package net it is a timeout.
 func TestTimeoutsTell(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -349,7 +349,7 @@ func TestTimeoutsTell(t *testing.T) {
 	})
 }
 
-// A request is sent under an id of the contract, whatever its caller asks for, and errors name that one.
+// A request is sent with a request id of the contract, whatever its caller asks for, and errors hold that id.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -365,7 +365,8 @@ func TestRequestIDs(t *testing.T) {
 		is.Equal(ask(t.Context()), "made-1")
 		l.faults = []fault{func(*http.Request, func() *http.Response) (*http.Response, error) {
 			response := made(http.StatusNotFound, "", "")
-			response.Header.Set("X-Request-Id", "theirs-1") // The service calls it otherwise: that is what it is known by.
+			// The service uses another id: the request is known by it.
+			response.Header.Set("X-Request-Id", "theirs-1")
 			return response, nil
 		}}
 		_, err := api.GetEvent(t.Context(), event.ID)
@@ -382,8 +383,8 @@ func TestRequestIDs(t *testing.T) {
 	})
 }
 
-// Whatever happens on the line, however often the same checkout is made: one order, and an error that leaves nothing in
-// doubt only where there is none.
+// Whatever the faults, and however often the same checkout is made, there is one order. An error without ErrAmbiguous
+// is returned only if no order was made.
 func TestOneCheckoutIsOneOrder(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -419,7 +420,7 @@ func TestOneCheckoutIsOneOrder(t *testing.T) {
 					break
 				}
 				doubt = doubt || errors.Is(err, client.ErrAmbiguous)
-				is.True(!done || doubt) // Who was never told of doubt has no order.
+				is.True(!done || doubt) // There is no order if no error was ambiguous.
 			}
 			is.True(settled)
 			sold++
@@ -452,7 +453,7 @@ func TestConcurrentCalls(t *testing.T) {
 	for i := range ids {
 		buyers.Go(func() {
 			order, err := api.Checkout(t.Context(), "cart-"+strconv.Itoa(1000+i/2), ticketingtest.Basket(event.ID, "VIP", 10_00, 1))
-			if err != nil && !errors.Is(err, ticketing.CodeConflict) { // Its twin is being worked on.
+			if err != nil && !errors.Is(err, ticketing.CodeConflict) { // The other call with its key is in progress.
 				t.Error(err)
 			}
 			ids[i] = order.ID

@@ -21,7 +21,7 @@ import (
 
 type prefix = netip.Prefix
 
-// script is a resolver that gives one answer after the other, the last one from then on.
+// script is a resolver that returns one answer after the other, and the last one from then on.
 type script struct {
 	lookups []lookup
 	asked   atomic.Int64
@@ -44,9 +44,9 @@ func (s *script) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, e
 	return addrs, nil
 }
 
-// Sections 6.2 and 6.5: every DNS answer is looked at before a connection is opened, and a name with a private address is
-// a failed attempt that names the address, also where the name was fine the last time. The corpus of package safedial
-// is walked through, over real receivers.
+// Sections 6.2 and 6.5: the sender checks every DNS answer before it opens a connection. A name with a private address
+// is a failed attempt that names the address, even if the name resolved to a public one before. The test runs the
+// corpus of package safedial over real receivers.
 func TestCorpusOfAnswersIsNotConnectedTo(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../internal/safedial/testdata/dns.json")
@@ -63,7 +63,7 @@ func TestCorpusOfAnswersIsNotConnectedTo(t *testing.T) {
 	for _, s := range scenarios {
 		if len(s.Connects) > 0 || len(s.Lookups) == 0 || s.Host != host && s.Host != "localhost" ||
 			slices.Contains([]string{"silent", "deaf", "panic"}, s.Lookups[0].Error) {
-			continue // What is below a connection, and what takes time, is looked at in its own tests.
+			continue // Connection failures and timeouts have their own tests.
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -88,13 +88,13 @@ func TestCorpusOfAnswersIsNotConnectedTo(t *testing.T) {
 				default:
 					isReason(t, err, delivery.ReasonDNS, "DNS: no such host")
 				}
-				is.Equal(r.wires.dialed.Load(), before) // nothing was connected to
+				is.Equal(r.wires.dialed.Load(), before) // no connection was opened
 			}
 		})
 	}
 }
 
-// A connection that fails is told by what is wrong with it.
+// The error of a connection that fails says what went wrong.
 func TestConnecting(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -121,7 +121,7 @@ func TestConnecting(t *testing.T) {
 	}
 }
 
-// A URL that registration would refuse is not sent to, however it got into the record.
+// A URL that registration would refuse gets no request, however it got into the record.
 func TestURLIsCheckedAgain(t *testing.T) {
 	t.Parallel()
 	r := receive(t, false, func(http.ResponseWriter, *http.Request) { t.Error("it was sent to") })
@@ -137,14 +137,14 @@ func TestURLIsCheckedAgain(t *testing.T) {
 		_, err := r.sender.Post(t.Context(), to(url))
 		if want == "" {
 			want = err.Error()
-			is.New(t).Equal(len(want), 200) // it is cut
+			is.New(t).Equal(len(want), 200) // the text is cut
 		}
 		isReason(t, err, delivery.ReasonURL, want)
 	}
 }
 
-// In development, a receiver on this machine gets its webhooks by address and by name, over the built-in dialer and
-// resolver, with a certificate that is verified; otherwise it gets none.
+// In development, a receiver on this machine gets webhooks by address and by name. The built-in dialer and resolver are
+// used, and the certificate is verified. Without AllowPrivate it gets none.
 func TestDevelopment(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

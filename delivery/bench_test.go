@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkPost is an attempt over a kept connection to a receiver on this machine, over TLS: one after the other, and from
-// many goroutines.
+// BenchmarkPost measures an attempt over a kept TLS connection to a receiver on this machine, first sequentially, then
+// from many goroutines.
 func BenchmarkPost(b *testing.B) {
 	for _, protocol := range []struct {
 		name  string

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// connections knows what is open and how many attempts are under way, so that closing leaves nothing behind. The
-// transport alone would: it takes a connection for busy for a moment after its last answer, and goes on connecting when
-// nobody waits any more.
+// connections counts the open connections and the attempts in progress, so that closing the sender leaves nothing open.
+// The transport alone would leave some: it takes a connection for busy for a moment after its last answer, and goes on
+// connecting when no request waits any more.
 type connections struct {
-	mu       sync.Mutex // It guards all below.
+	mu       sync.Mutex // It guards all fields below.
 	closed   bool
 	attempts int
 	open     map[*connection]struct{}
 }
 
-// connection is one that is forgotten when it is closed.
+// connection is removed from its connections when it is closed.
 type connection struct {
 	net.Conn
 	of *connections
@@ -31,7 +31,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// begin tells whether another attempt may be made; who is told so calls end after it.
+// begin reports whether another attempt may be made. The caller calls end after an attempt that begin allowed.
 func (c *connections) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *connections) close() {
 	c.sweep()
 }
 
-// add takes a new connection, or closes it where nobody is left to use it.
+// add records a new connection. It closes the connection if the sender is closed and no attempt is left.
 func (c *connections) add(conn net.Conn) net.Conn {
 	known := &connection{Conn: conn, of: c}
 	c.mu.Lock()
@@ -68,7 +68,7 @@ func (c *connections) add(conn net.Conn) net.Conn {
 	return known
 }
 
-// sweep closes everything once the sender is closed and the last attempt over.
+// sweep closes all connections once the sender is closed and the last attempt is over.
 func (c *connections) sweep() {
 	var left []*connection
 	c.mu.Lock()
@@ -79,6 +79,6 @@ func (c *connections) sweep() {
 	}
 	c.mu.Unlock()
 	for _, conn := range left {
-		_ = conn.Close() // It was idle: nobody misses a byte.
+		_ = conn.Close() // It was idle: no byte is lost.
 	}
 }

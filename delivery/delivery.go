@@ -1,9 +1,9 @@
 // Package delivery posts webhooks: it is the [ticketing.Sender] that comes with the service.
 //
-// It goes to the public internet and nowhere else: names are resolved for each connection, every address of the answer
-// has to be public, and what was looked at is what is connected to. TLS is always verified, redirects are not followed,
-// proxies of the environment are not used. Connections are kept and shared by the deliveries to a host, over HTTP/2
-// where the receiver speaks it.
+// It connects to the public internet and nowhere else. Names are resolved for each connection, every address of the
+// answer has to be public, and the connection goes to an address that was checked. TLS is always verified, redirects
+// are not followed, proxies of the environment are not used. Connections are kept and shared by the deliveries to a
+// host, over HTTP/2 where the receiver supports it.
 package delivery
 
 import (
@@ -26,16 +26,16 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// MaxTimeout is how long an attempt takes at most, in all (section 6.3).
+// MaxTimeout is the longest that an attempt may take in all (section 6.3).
 const MaxTimeout = 10 * time.Second
 
 const (
-	// maxBody is how much of an answer's body is read (section 6.3), and patience how long it is waited for once the
-	// status is there: a body decides nothing, it is read for the sake of the connection, which then serves again.
+	// maxBody is how much of an answer's body is read (section 6.3), and patience how long the sender waits for it
+	// after the status has arrived. The body decides nothing: it is read so that the connection can be used again.
 	maxBody  = 64 << 10
 	patience = time.Second
 
-	// maxHeader bounds an answer's header, with all that went before it as 1xx.
+	// maxHeader bounds an answer's header, including all 1xx answers before it.
 	maxHeader = 64 << 10
 
 	maxIdle        = 1024
@@ -43,43 +43,43 @@ const (
 	idleTimeout    = 55 * time.Second
 	maxSessions    = 1024
 
-	// A connection over HTTP/2 that says nothing for so long is asked whether it lives: one that was cut without a word
-	// would swallow every delivery to its host.
+	// An HTTP/2 connection that is silent for pingAfter gets a ping: a connection that was cut without notice would
+	// lose every delivery to its host.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
 
-// Resolver finds the addresses of a name; a [net.Resolver] is one. It is called with the network "ip". What it answers is
-// looked at like any other answer.
+// Resolver finds the addresses of a name; a [net.Resolver] is one. It is called with the network "ip". Its answer is
+// checked like any other.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Config is how webhooks are sent. A nil Config is the default one.
+// Config configures a [Sender]. A nil Config is the default one.
 type Config struct {
-	// Timeout is how long an attempt takes in all, from the look-up of the name to the last byte that is read. Defaults
-	// to [MaxTimeout], which it may not exceed.
+	// Timeout is how long an attempt may take in all, from the look-up of the name to the last byte that is read.
+	// Defaults to [MaxTimeout], which it may not exceed.
 	Timeout time.Duration
-	// DNSTimeout bounds looking up a name, ConnectTimeout connecting to its addresses, one after the other, both within
-	// Timeout. They default to 6 s and 5 s.
+	// DNSTimeout bounds the look-up of a name, and ConnectTimeout connecting to its addresses, one after the other.
+	// Both are within Timeout. They default to 6 s and 5 s.
 	DNSTimeout, ConnectTimeout time.Duration
-	// AllowPrivate opens loopback, private and unique-local addresses, localhost, other local names and IP literals.
-	// It is for development alone: with it, whoever registers an endpoint reaches what this machine reaches. TLS is
+	// AllowPrivate opens loopback, private and unique-local addresses, localhost, other local names and IP literals. It
+	// is for development only: with it, anyone who may register an endpoint reaches what this machine reaches. TLS is
 	// verified all the same. Defaults to public addresses only.
 	AllowPrivate bool
-	// Denied is not connected to, whatever else holds: public addresses that lead to the inside of the host's own
-	// network, first of all. Defaults to none.
+	// Denied prefixes are never connected to, even where AllowPrivate is set. They are above all public addresses that
+	// lead into the host's own network. Defaults to none.
 	Denied []netip.Prefix
 	// Dial makes connections in place of a [net.Dialer], for a way out through a proxy or from a certain address. It is
-	// called with the network "tcp" and an address that was resolved and looked at, such as "93.184.216.34:443", and
-	// has to connect to exactly that one: a proxy that is handed the name instead would resolve it again, and nothing
-	// here would protect it. What it returns is not looked at again, since its other end may be the proxy. TLS is
-	// spoken over it. It may be called for several addresses at once; a panic is an error. Defaults to a net.Dialer,
-	// whose connections are looked at again.
+	// called with the network "tcp" and an address that was resolved and checked, such as "93.184.216.34:443". It must
+	// connect to exactly that address: a proxy that got the name instead would resolve it again, without the checks of
+	// this package. The returned connection is not checked again, since its other end may be the proxy. TLS runs over
+	// it. Dial may be called for several addresses at once; a panic becomes an error. Defaults to a net.Dialer, whose
+	// connections are checked again.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// RootCAs verifies receivers in place of the system's roots. To have both, add to a copy of
 	// [x509.SystemCertPool]. Defaults to the system's.
 	RootCAs *x509.CertPool
-	// Resolver looks names up in place of [net.DefaultResolver].
+	// Resolver looks up names in place of [net.DefaultResolver].
 	Resolver Resolver
 }
 
@@ -93,7 +93,7 @@ type Sender struct {
 
 var _ ticketing.Sender = (*Sender)(nil)
 
-// New makes a sender. Its error tells what is wrong with the config.
+// New returns a sender, or an error that says what is wrong with the config.
 func New(config *Config) (*Sender, error) {
 	if config == nil {
 		config = &Config{}
@@ -120,8 +120,8 @@ func New(config *Config) (*Sender, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	s.transport = &http.Transport{
-		// Neither a proxy nor compression: the first would be handed the name, the second asks for more than the
-		// contract's headers do.
+		// Neither a proxy nor compression: a proxy would get the name, and compression adds a header that the contract
+		// does not have.
 		Proxy:              nil,
 		DisableCompression: true,
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -158,11 +158,11 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Post makes one attempt, as [ticketing.Sender] says. Its error is an [*Error].
+// Post makes one attempt, as [ticketing.Sender] specifies. Its error is an [*Error].
 //
-// A request is sent a second time only where nothing of the first was handled for certain: over a kept connection that
-// was closed before a byte was written, or where an HTTP/2 receiver says that it refused it.
-func (s *Sender) Post(ctx context.Context, attempt ticketing.WebhookPost) (status int, err error) {
+// A request is sent a second time only if the first was certainly not handled: if a kept connection was closed before a
+// byte was written, or if an HTTP/2 receiver says that it refused the request.
+func (s *Sender) Post(ctx context.Context, attempt ticketing.WebhookRequest) (status int, err error) {
 	if !s.connections.begin() {
 		return 0, explain(ctx, errClosed)
 	}
@@ -201,9 +201,9 @@ type answer struct {
 	err    error
 }
 
-// exchange sends the request, tells the answer, and reads what there is of its body, so that the connection can be used
-// again: not where that is much, and no longer than the request's context holds. Nobody has to wait for it: a connection
-// is not closed without a word of farewell, and a receiver that takes no more words delays that by seconds.
+// exchange sends the request, passes the status to answered, and reads the body so that the connection can be used
+// again. It reads no large body, and reads no longer than the request's context lasts. Post does not have to wait for
+// it: closing a connection sends a farewell first, and a receiver that reads nothing delays that by seconds.
 func (s *Sender) exchange(request *http.Request, answered chan<- answer, over chan<- struct{}) {
 	defer close(over)
 	response, err := s.transport.RoundTrip(request)
@@ -214,13 +214,13 @@ func (s *Sender) exchange(request *http.Request, answered chan<- answer, over ch
 	defer response.Body.Close()
 	answered <- answer{status: response.StatusCode}
 	if response.ContentLength <= maxBody && response.StatusCode != http.StatusSwitchingProtocols {
-		// The status is there, and what becomes of the rest changes nothing about it.
+		// The status has arrived; an error in the body does not change it.
 		_, _ = io.CopyN(io.Discard, response.Body, maxBody)
 	}
 }
 
-func (s *Sender) request(ctx context.Context, attempt ticketing.WebhookPost) (*http.Request, error) {
-	// It was checked when it was registered, perhaps by a process in which private addresses were open.
+func (s *Sender) request(ctx context.Context, attempt ticketing.WebhookRequest) (*http.Request, error) {
+	// The URL was checked at registration, perhaps by a process that allowed private addresses.
 	url, err := publicurl.Check(attempt.URL, s.allowPrivate)
 	if err != nil {
 		return nil, &Error{Reason: ReasonURL, text: "the URL " + err.Error(), cause: err}
@@ -239,8 +239,8 @@ func (s *Sender) request(ctx context.Context, attempt ticketing.WebhookPost) (*h
 	return request, nil
 }
 
-// dial connects and shakes hands. It is bounded by itself: what a request began goes on when the request ends, for the
-// next one to use.
+// dial connects and does the TLS handshake. It has its own timeout: the transport finishes a connection after the
+// request that began it has ended, for the next request to use.
 func (s *Sender) dial(ctx context.Context, dialer *safedial.Dialer, secure *tls.Config, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -263,12 +263,12 @@ func (s *Sender) dial(ctx context.Context, dialer *safedial.Dialer, secure *tls.
 	return conn, nil
 }
 
-// CloseIdleConnections closes the connections that no attempt is using.
+// CloseIdleConnections closes the connections that no attempt uses.
 func (s *Sender) CloseIdleConnections() { s.transport.CloseIdleConnections() }
 
-// Close lets the attempts under way end as they will, and closes all connections when the last of them is over. It waits
-// for none. Post fails from now on, with an error that wraps [context.Canceled]: the service counts no such attempt.
-// Close may be called again, and never fails.
+// Close lets the attempts in progress end by themselves, and closes all connections when the last of them is over. It
+// does not wait for them. From then on Post fails with an error that wraps [context.Canceled]: the service does not
+// count such an attempt. Close may be called again, and never fails.
 func (s *Sender) Close() error {
 	s.connections.close()
 	s.transport.CloseIdleConnections()

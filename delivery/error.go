@@ -16,34 +16,34 @@ import (
 	"github.com/floatgate/ticketing/internal/safedial"
 )
 
-// Reason says in which part of an attempt no answer came.
+// Reason is the stage of an attempt at which it failed to get an answer.
 type Reason string
 
 // The reasons.
 const (
-	ReasonURL      Reason = "url"      // the URL is not one to send to
+	ReasonURL      Reason = "url"      // the URL is not allowed
 	ReasonDNS      Reason = "dns"      // the name was not resolved
 	ReasonAddress  Reason = "address"  // the name has an address that is not public
 	ReasonConnect  Reason = "connect"  // no address could be connected to
 	ReasonTLS      Reason = "tls"      // the receiver's certificate or the handshake
 	ReasonTimeout  Reason = "timeout"  // no answer in time
 	ReasonClosed   Reason = "closed"   // the receiver closed the connection, or the request, before it answered
-	ReasonAnswer   Reason = "answer"   // what came was no answer, or one without bounds
-	ReasonCanceled Reason = "canceled" // the caller gave up: this says nothing about the receiver
+	ReasonAnswer   Reason = "answer"   // the answer was not valid HTTP, or had no bounds
+	ReasonCanceled Reason = "canceled" // the caller gave up: the receiver may be fine
 )
 
-// maxText is how long an error's text is at most, in bytes.
+// maxText is the longest text of an error, in bytes.
 const maxText = 200
 
-// Error says why an attempt got no answer.
+// Error is why an attempt got no answer.
 type Error struct {
 	Reason Reason
 	text   string
 	cause  error
 }
 
-// Error is a text for the company whose endpoint it is: one of a few that never change, on one line, of at most 200
-// bytes, with nothing in it that the receiver wrote but its address.
+// Error returns a text for the company that owns the endpoint. It is one of a few fixed texts, on one line, of at most
+// 200 bytes. It holds nothing that the receiver wrote, except its address.
 func (e *Error) Error() string {
 	if len(e.text) <= maxText {
 		return e.text
@@ -55,20 +55,20 @@ func (e *Error) Error() string {
 	return e.text[:cut]
 }
 
-// Unwrap is the cause, if there is one. Its text may be long and hold what the receiver wrote: it is for the operator's
-// eyes at most.
+// Unwrap returns the cause, if there is one. Its text may be long and hold what the receiver wrote: show it to the
+// operator only.
 func (e *Error) Unwrap() error { return e.cause }
 
-// errClosed says, as an end of the context would, that the attempt came to nothing on this side.
+// errClosed says, as a cancelled context would, that this side ended the attempt.
 var errClosed = fmt.Errorf("delivery: the sender is closed: %w", context.Canceled)
 
-// handshakeError says that a handshake failed, which its cause alone does not.
+// handshakeError marks an error of the TLS handshake, which its cause alone does not show.
 type handshakeError struct{ cause error }
 
 func (e *handshakeError) Error() string { return "TLS handshake: " + e.cause.Error() }
 func (e *handshakeError) Unwrap() error { return e.cause }
 
-// explain finds the reason and the text for an error of the transport. The context is that of the caller.
+// explain returns the reason and the text for an error of the transport. The context is that of the caller.
 func explain(ctx context.Context, err error) *Error {
 	because := func(reason Reason, text string) *Error { return &Error{Reason: reason, text: text, cause: err} }
 	if cause := ctx.Err(); errors.Is(cause, context.Canceled) {
@@ -110,8 +110,8 @@ const (
 	faultHeader
 )
 
-// answerFault tells what is wrong with an answer. The types of these errors are net/http's own, so their texts have to do;
-// they are matched from the beginning, since what the receiver wrote may stand further behind.
+// answerFault returns what is wrong with an answer. These errors have unexported types of net/http, so their texts are
+// matched. They are matched from the beginning, since text of the receiver may follow.
 func answerFault(err error) fault {
 	if isClosed(err) {
 		return faultClosed

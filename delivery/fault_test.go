@@ -23,30 +23,30 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// isReason checks that an error is one of the sender's, with this reason and text, and fit for a company to see.
+// isReason checks that err is a [delivery.Error] with this reason and text, and that the text is fit for a company.
 func isReason(t *testing.T, err error, reason delivery.Reason, text string) {
 	t.Helper()
 	is := is.New(t)
 	var known *delivery.Error
-	is.True(errors.As(err, &known)) // an error of the sender's
+	is.True(errors.As(err, &known)) // an error of the sender
 	t.Logf("cause: %q", errors.Unwrap(known))
 	is.Equal(known.Error(), text)
 	is.Equal(known.Reason, reason)
 	is.True(len(text) <= 200 && !strings.ContainsAny(text, "\r\n\x00"))
 }
 
-// eventually waits for what other goroutines are about to do.
+// eventually waits for the work of other goroutines.
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not come about")
 		}
-		time.Sleep(time.Millisecond) // It is for the kernel and the receiver's goroutines.
+		time.Sleep(time.Millisecond) // The kernel and the receiver's goroutines need it.
 	}
 }
 
-// serve hands each connection to a function, and closes it afterwards.
+// serve calls a function with each connection, and closes the connection afterwards.
 func serve(tb testing.TB, connection func(net.Conn)) *wires {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -73,7 +73,7 @@ func serve(tb testing.TB, connection func(net.Conn)) *wires {
 	return &wires{to: listener.Addr().String()}
 }
 
-// rawReceiver is one that shakes hands over TLS, without a word about HTTP/2, and then does what it likes.
+// rawReceiver returns a receiver that does a TLS handshake without HTTP/2, and then runs connection.
 func rawReceiver(tb testing.TB, connection func(*tls.Conn)) *wires {
 	tb.Helper()
 	return tlsReceiver(tb, &tls.Config{Certificates: []tls.Certificate{trusted.sign(tb, host, nil)}}, connection)
@@ -89,7 +89,7 @@ func tlsReceiver(tb testing.TB, config *tls.Config, connection func(*tls.Conn)) 
 	})
 }
 
-// request reads the request whole.
+// request reads a whole request.
 func request(conn *tls.Conn) {
 	var got []byte
 	buffer := make([]byte, 4096)
@@ -105,8 +105,8 @@ func request(conn *tls.Conn) {
 // awaitEnd waits until the other side closes the connection.
 func awaitEnd(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// What a receiver does wrong over HTTP/1.1 is told in one of a few texts, with nothing that it wrote; a status that is
-// there stands, whatever becomes of the body.
+// A fault of a receiver over HTTP/1.1 gives one of a few fixed texts, with nothing that the receiver wrote. A status
+// that has arrived stands, whatever happens to the body.
 func TestReceiverFaults(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-the-receiver"
@@ -187,17 +187,17 @@ func TestReceiverFaults(t *testing.T) {
 			}
 			is.Equal(w.dialed.Load(), int64(1)) // one attempt, one connection
 			if test.answer == "" || test.endless != "" || status == 0 || status == 101 {
-				eventually(t, func() bool { return w.open.Load() == 0 }) // and it is dropped
+				eventually(t, func() bool { return w.open.Load() == 0 }) // and the connection is closed
 			}
 			if test.endless != "" {
-				// 64 KiB are read, and what the sockets hold on the way.
+				// The sender reads 64 KiB; the rest is in the buffers of the sockets.
 				is.True(sent.Load() < 16<<20)
 			}
 		})
 	}
 }
 
-// A certificate that is not right for the name, now and by a root that is trusted, is refused, and nothing is sent.
+// A certificate that is not valid for the name, now and by a trusted root, is refused, and nothing is sent.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	self := func() tls.Certificate {
@@ -241,7 +241,7 @@ func TestCertificates(t *testing.T) {
 				return
 			}
 			if test.name == "TLS 1.1" && err != nil && err.Error() == "TLS: the receiver refused the handshake" {
-				return // Who has no version in common may say so first.
+				return // A receiver without a common version may refuse first.
 			}
 			isReason(t, err, delivery.ReasonTLS, test.text)
 			eventually(t, func() bool { return w.open.Load() == 0 })
@@ -250,7 +250,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// Handshakes that go wrong in other ways.
+// Other handshake faults.
 func TestHandshakeFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -278,7 +278,7 @@ func TestHandshakeFaults(t *testing.T) {
 				}
 			}).Post(t.Context(), attempt())
 			if test.reason == delivery.ReasonTimeout && err != nil && err.Error() == "TLS: timeout" {
-				return // The same moment, told by the handshake.
+				return // The same timeout, as the handshake reports it.
 			}
 			isReason(t, err, test.reason, test.text)
 			eventually(t, func() bool { return w.open.Load() == 0 })
@@ -286,7 +286,8 @@ func TestHandshakeFaults(t *testing.T) {
 	}
 }
 
-// framed is a receiver that speaks HTTP/2 frame by frame. It answers each request with a function, which gets the stream.
+// framed returns a receiver that writes HTTP/2 frame by frame. It calls the function answer for the stream of each
+// request.
 func framed(t *testing.T, answer func(framer *http2.Framer, stream uint32) (again bool)) *wires {
 	t.Helper()
 	config := &tls.Config{Certificates: []tls.Certificate{trusted.sign(t, host, nil)}, NextProtos: []string{"h2"}}
@@ -332,7 +333,7 @@ func header(fields ...string) []byte {
 	return []byte(block.String())
 }
 
-// What a receiver does wrong over HTTP/2.
+// Faults of a receiver over HTTP/2.
 func TestReceiverFaultsOverHTTP2(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-the-receiver"
@@ -436,13 +437,13 @@ func TestReceiverFaultsOverHTTP2(t *testing.T) {
 			}
 			is.Equal(w.dialed.Load(), int64(1))
 			is.NoErr(sender.Close())
-			is.Equal(w.open.Load(), int64(0)) // nothing is left, whatever the receiver does
+			is.Equal(w.open.Load(), int64(0)) // no connection is left, whatever the receiver does
 		})
 	}
 }
 
-// A receiver that goes away without having looked at the request says so, and the attempt goes on over a new connection:
-// it was not handled, so it is not another attempt.
+// A receiver that goes away without having read the request says so. The sender repeats the request over a new
+// connection: it was not handled, so this is not another attempt.
 func TestGoingAwayBeforeTheRequest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -461,7 +462,7 @@ func TestGoingAwayBeforeTheRequest(t *testing.T) {
 	is.Equal(w.dialed.Load(), int64(2))
 }
 
-// A receiver that refuses for ever is bounded by the time of the attempt.
+// A receiver that refuses forever is bounded by the timeout of the attempt.
 func TestRefusingForEver(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -477,7 +478,7 @@ func TestRefusingForEver(t *testing.T) {
 	is.True(requests.Load() <= 8)
 }
 
-// One that closed a kept connection gets the next delivery over a new one, without a failed attempt.
+// A receiver that closed a kept connection gets the next delivery over a new one, without a failed attempt.
 func TestKeptConnectionWasClosed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {
@@ -494,8 +495,8 @@ func TestKeptConnectionWasClosed(t *testing.T) {
 	})
 }
 
-// An attempt is never made twice by itself: a receiver that takes a request over a kept connection and then closes sees
-// it once.
+// The sender never repeats an attempt by itself: a receiver that reads a request over a kept connection and then closes
+// it gets the request once.
 func TestOneAttemptIsOneRequest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -518,7 +519,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 	is.Equal(w.dialed.Load(), int64(1))
 }
 
-// An answer that nobody asked for is not taken for that to the next request.
+// An answer without a request is not taken as the answer to the next request.
 func TestUnaskedAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -536,7 +537,7 @@ func TestUnaskedAnswer(t *testing.T) {
 	}
 }
 
-// Whoever gives up gets an error that says so, soon, and wraps the context's.
+// A caller that cancels its context soon gets an error that says so and wraps the context's.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {
@@ -558,7 +559,7 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
-// The deadline of a caller that is nearer than the sender's is kept, and told as a time-out.
+// A deadline of the caller that is nearer than the sender's is kept, and reported as a timeout.
 func TestCallersDeadline(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -580,14 +581,15 @@ func TestBodyStays(t *testing.T) {
 	before := string(a.Body)
 	for range 3 {
 		_, err := r.sender.Post(t.Context(), a)
-		if err != nil { // The receiver may close before all of it was written.
+		// The receiver may close the connection before all of it was written.
+		if err != nil {
 			isReason(t, err, delivery.ReasonClosed, "connection closed before the answer")
 		}
 	}
 	is.Equal(string(a.Body), before)
 }
 
-// A config that cannot be meant is refused.
+// A meaningless config is refused.
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -618,7 +620,7 @@ func ExampleNew() {
 		return
 	}
 	defer sender.Close()
-	_, err = sender.Post(context.Background(), ticketing.WebhookPost{URL: "https://localhost/hooks"})
+	_, err = sender.Post(context.Background(), ticketing.WebhookRequest{URL: "https://localhost/hooks"})
 	fmt.Println(err)
 	// Output: the URL must have a public host name, not one of a machine or a local network
 }

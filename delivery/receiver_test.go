@@ -32,7 +32,7 @@ const (
 	public = "93.184.216.34"
 )
 
-// TestMain gives all tests a proxy in the environment that nobody is behind: whoever used it would fail.
+// TestMain sets a proxy in the environment at which no server listens: a request that used it would fail.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
 		if err := os.Setenv(name, "http://127.0.0.1:9"); err != nil {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// authority signs certificates. They hold for a century, so that they do in a bubble of synctest, too.
+// authority signs certificates. They hold for two centuries, so that they are valid in a bubble of synctest, too.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -76,7 +76,7 @@ func newAuthority() *authority {
 	return &authority{certificate: certificate, key: key}
 }
 
-// sign makes a certificate for a host.
+// sign returns a certificate for a host.
 func (a *authority) sign(tb testing.TB, host string, change func(*x509.Certificate)) tls.Certificate {
 	tb.Helper()
 	template := &x509.Certificate{
@@ -107,7 +107,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// answers is a resolver that knows one address for every name.
+// answers is a resolver that has one address for every name.
 type answers struct {
 	addr  string
 	asked atomic.Int64
@@ -118,7 +118,7 @@ func (a *answers) LookupNetIP(context.Context, string, string) ([]netip.Addr, er
 	return []netip.Addr{netip.MustParseAddr(a.addr)}, nil
 }
 
-// wires connects to a listener whatever is dialled, and counts.
+// wires connects every dialled address to one listener, and counts the connections.
 type wires struct {
 	to     string
 	dialed atomic.Int64
@@ -164,7 +164,7 @@ func receive(tb testing.TB, http2 bool, handler http.HandlerFunc) *receiver {
 	return receiveAs(tb, host, http2, handler)
 }
 
-// receiveAs starts one with the certificate of a name.
+// receiveAs starts a receiver with a certificate for name.
 func receiveAs(tb testing.TB, name string, http2 bool, handler http.HandlerFunc) *receiver {
 	tb.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -177,7 +177,7 @@ func receiveAs(tb testing.TB, name string, http2 bool, handler http.HandlerFunc)
 	return r
 }
 
-// newSender is a sender that trusts the test's authority.
+// newSender returns a sender that trusts the test's authority.
 func newSender(tb testing.TB, w *wires, change func(*delivery.Config)) *delivery.Sender {
 	tb.Helper()
 	config := &delivery.Config{RootCAs: trusted.pool(), Resolver: &answers{addr: public}}
@@ -204,8 +204,8 @@ func onBoth(t *testing.T, run func(t *testing.T, http2 bool)) {
 	}
 }
 
-func attempt() ticketing.WebhookPost {
-	return ticketing.WebhookPost{
+func attempt() ticketing.WebhookRequest {
+	return ticketing.WebhookRequest{
 		EndpointID: uuid.MustParse("11111111-1111-4111-8111-111111111111"),
 		DeliveryID: uuid.MustParse("22222222-2222-4222-8222-222222222222"),
 		EventID:    uuid.MustParse("33333333-3333-4333-8333-333333333333"),
@@ -216,7 +216,7 @@ func attempt() ticketing.WebhookPost {
 	}
 }
 
-func to(url string) ticketing.WebhookPost {
+func to(url string) ticketing.WebhookRequest {
 	a := attempt()
 	a.URL = url
 	return a

@@ -18,7 +18,7 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// piped is a config whose connections are pipes to a function, so that time passes in a bubble.
+// piped returns a config whose connections are pipes to a function, so that time passes in a bubble.
 func piped(connection func(net.Conn)) *delivery.Config {
 	return &delivery.Config{
 		RootCAs: trusted.pool(), Resolver: &answers{addr: public},
@@ -33,7 +33,7 @@ func piped(connection func(net.Conn)) *delivery.Config {
 	}
 }
 
-// never is a resolver that is deaf to everything.
+// never is a resolver that ignores its context.
 type never struct{ over chan struct{} }
 
 func (n never) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
@@ -41,8 +41,8 @@ func (n never) LookupNetIP(context.Context, string, string) ([]netip.Addr, error
 	return nil, nil
 }
 
-// Section 6.3: 10 seconds in all, wherever they are spent. Looking up and connecting have their own bounds, and a body is
-// waited for a second at most. Nothing is left behind: the bubble would not end.
+// Section 6.3: 10 seconds in all, wherever they are spent. The look-up and the connecting have their own bounds, and
+// the sender waits a second at most for a body. No goroutine is left: the bubble would not end.
 func TestTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	certificate := trusted.sign(t, host, nil)
@@ -144,7 +144,7 @@ func TestTimeIsBounded(t *testing.T) {
 					is.NoErr(err)
 				case test.text != "":
 					isReason(t, err, test.reason, test.text)
-				default: // The handshake's end and the attempt's are the same moment.
+				default: // The handshake and the attempt end at the same moment.
 					is.True(err != nil && (err.Error() == "timeout" || err.Error() == "TLS: timeout"))
 				}
 				is.NoErr(sender.Close())
@@ -155,7 +155,7 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 }
 
-// A connection that was cut without a word is found out and not used again, also over HTTP/2, where it would swallow all
+// A connection that was cut without notice is detected and not used again. Over HTTP/2 it would otherwise lose all
 // deliveries to its host.
 func TestSilentConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -191,7 +191,7 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 		_, err = sender.Post(t.Context(), attempt())
 		is.NoErr(err)
 		is.Equal(dialed, 1)
-		time.Sleep(30 * time.Second) // It is dead from the minute on.
+		time.Sleep(30 * time.Second) // The connection is dead from the minute on.
 		_, err = sender.Post(t.Context(), attempt())
 		is.NoErr(err)
 		is.Equal(dialed, 2)
@@ -199,8 +199,8 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 	})
 }
 
-// valve is the receiver's end of a connection that is dead from a moment on: what comes is lost, and nothing goes back.
-// Unlike a bare pipe it holds what it writes, as a socket does.
+// valve is the receiver's end of a connection that is dead from a moment on: it discards what arrives, and sends
+// nothing. Unlike a bare pipe it buffers what it writes, as a socket does.
 type valve struct {
 	net.Conn
 	until time.Time

@@ -16,8 +16,8 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// Section 6.3: a POST with the exact stored body and the six headers of the table, and nothing else but what HTTP itself
-// needs.
+// Section 6.3: a POST with the exact stored body and the six headers of the table, and no other header but those that
+// HTTP itself needs.
 func TestRequestIsThatOfTheContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {
@@ -48,11 +48,11 @@ func TestRequestIsThatOfTheContract(t *testing.T) {
 			"X-Service-Delivery-Id": {"22222222-2222-4222-8222-222222222222"},
 			"X-Service-Signature":   {attempt().Signature},
 		})
-		is.Equal(r.wires.got, []string{"tcp " + public + ":443"}) // the address that was looked at, never the name
+		is.Equal(r.wires.got, []string{"tcp " + public + ":443"}) // the checked address, never the name
 	})
 }
 
-// The bytes on the wire, over HTTP/1.1: these lines, in any order, the body, and nothing more.
+// The bytes on the wire, over HTTP/1.1: these lines in any order, the body, and nothing more.
 func TestBytesOnTheWire(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -91,7 +91,7 @@ func TestBytesOnTheWire(t *testing.T) {
 	is.Equal(<-body, attempt().Body)
 }
 
-// Whatever status the receiver gives is the answer: none is an error, and no redirect is followed.
+// Every status of the receiver is a result: none is an error, and no redirect is followed.
 func TestEveryStatusIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {
@@ -113,11 +113,11 @@ func TestEveryStatusIsAnAnswer(t *testing.T) {
 			is.Equal(got, status)
 			is.Equal(requests.Load(), int64(i+1)) // one attempt is one request
 		}
-		is.New(t).Equal(elsewhere.Load(), int64(0)) // nobody was redirected
+		is.New(t).Equal(elsewhere.Load(), int64(0)) // no redirect was followed
 	})
 }
 
-// A receiver's cookies are forgotten.
+// The sender keeps no cookies of a receiver.
 func TestNoCookies(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -133,8 +133,7 @@ func TestNoCookies(t *testing.T) {
 	is.Equal(cookies.Load(), int64(0))
 }
 
-// Connections are kept: deliveries one after the other share one, whatever small body comes back, and the name is looked
-// up once.
+// Connections are kept: consecutive deliveries share one if the answer's body is small, and the name is looked up once.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 2, 60 << 10, 64 << 10} {
@@ -160,7 +159,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// A chunked answer without a length is read off, too.
+// A chunked answer without a length is read to its end, too.
 func TestChunkedAnswerKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -177,8 +176,8 @@ func TestChunkedAnswerKeepsTheConnection(t *testing.T) {
 	is.Equal(r.wires.dialed.Load(), int64(1))
 }
 
-// Deliveries at the same time share one connection over HTTP/2. Over HTTP/1.1 each has its own while it lasts, of which
-// at most 64 are kept. When the sender is closed, none is left.
+// Concurrent deliveries share one connection over HTTP/2. Over HTTP/1.1 each has its own while it lasts, of which at
+// most 64 are kept. A closed sender leaves none open.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {
@@ -241,7 +240,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// An attempt under way when the sender is closed ends as it would have, and its connection goes with it.
+// An attempt that is in progress when the sender is closed ends normally, and its connection is closed with it.
 func TestCloseDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {

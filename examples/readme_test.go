@@ -1,4 +1,4 @@
-// Package examples_test holds the Go code that the README shows, and proves that it is what the README shows.
+// Package examples_test holds the Go code of the README, and tests that the README shows exactly this code.
 package examples_test
 
 import (
@@ -109,7 +109,7 @@ func Example_hostTransaction() {
 	// Output: trips: 1
 }
 
-// TestMain removes what the examples keep.
+// TestMain removes the files of the examples.
 func TestMain(m *testing.M) {
 	folder, err := os.MkdirTemp("", "examples")
 	check(err)
@@ -118,7 +118,7 @@ func TestMain(m *testing.M) {
 	check(os.RemoveAll(folder))
 }
 
-// openHost opens a store and a pool of a host's on its database.
+// openHost opens a store, and a host's own pool on its database.
 func openHost(ctx context.Context) (
 	*store.Store, *bun.DB, *ticketing.Service, ticketing.Caller, ticketing.CheckoutParams,
 ) {
@@ -178,15 +178,15 @@ func Example_facts() {
 			case webhook.BalanceLow:
 				slog.WarnContext(ctx, "the float runs out", "balance", about.BalanceAfter)
 			}
-			return nil // An error: tell me again in half a minute.
+			return nil // An error: again in half a minute.
 		},
 	})
 	check(err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- svc.Run(ctx) }() // sends webhooks, tells facts, ends events, until ctx ends
+	go func() { done <- svc.Run(ctx) }() // sends webhooks, publishes facts, ends events, until ctx ends
 
-	// A company's own systems hear of what happens from now on.
+	// A company's own systems get what happens from now on.
 	staff := svc.As(ticketing.Staff("onboarding"))
 	company, err := staff.CreateCompany(ctx, "Lagos Live")
 	check(err)
@@ -270,13 +270,13 @@ func check(err error) {
 	}
 }
 
-// Every Go block of the README is the body of an example above, to the letter.
+// Every Go block of the README is the body of an example above, byte for byte.
 func TestREADMEShowsTheExamples(t *testing.T) {
 	t.Parallel()
 	shows(t, "../README.md", "readme_test.go")
 }
 
-// shows proves that the Go blocks of a document are the bodies of the examples in a file, and that all of them are.
+// shows checks that the Go blocks of a document are exactly the bodies of the examples in a file.
 func shows(t *testing.T, document, source string) {
 	t.Helper()
 	bodies := map[string]bool{}
@@ -301,7 +301,7 @@ func shows(t *testing.T, document, source string) {
 	}
 }
 
-// Every file that the documents link to is there.
+// Every file that the documents link to exists.
 func TestDocumentsLinkToFiles(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{

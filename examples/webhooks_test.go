@@ -49,7 +49,7 @@ func Example_webhooks() {
 	// 400 1
 }
 
-// inbox is the database of the receiver that serve serves.
+// inbox is the database of the receiver that serve tests.
 var inbox *sql.DB
 
 func openReceiver() (db *sql.DB, secret string) {
@@ -63,7 +63,7 @@ func openReceiver() (db *sql.DB, secret string) {
 	return inbox, "svc_whsec_example"
 }
 
-// serve sends an event twice and a forgery of it, and prints each answer and how many jobs there are.
+// serve sends an event twice and a forgery of it, and prints each status and the number of jobs.
 func serve(handler http.Handler) {
 	defer slog.SetDefault(slog.Default())
 	slog.SetDefault(slog.New(slog.DiscardHandler))
@@ -83,7 +83,7 @@ func serve(handler http.Handler) {
 	}
 }
 
-// The Go of docs/webhooks.md is the body of the example above, to the letter.
+// The Go code of docs/webhooks.md is the body of the example above, byte for byte.
 func TestWebhooksDocumentShowsTheExample(t *testing.T) {
 	t.Parallel()
 	shows(t, "../docs/webhooks.md", "webhooks_test.go")

@@ -6,7 +6,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// validateAdmission is section 4.9.
+// validateAdmission implements section 4.9.
 func validateAdmission(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID, admissionID := q.pathID("eventId"), q.pathID("admissionId")
 	body := q.optionalBody()

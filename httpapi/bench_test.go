@@ -14,15 +14,15 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// discard is a response that goes nowhere.
+// discard is a response that drops what is written.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
 
-// BenchmarkLayer tells the HTTP layer's own cost of a request: that of "handler" without that of "service", which makes
-// the same calls of the service, beside "bare", an httprouter handler that writes the same bytes.
+// BenchmarkLayer measures what the HTTP layer itself costs: "handler" minus "service", which makes the same calls of
+// the service. For comparison "bare" is an httprouter handler that writes the same bytes.
 func BenchmarkLayer(b *testing.B) {
 	d := deploy(b, nil)
 	event := d.newEvent(b, "PUBLISHED")

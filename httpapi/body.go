@@ -14,7 +14,7 @@ import (
 // body reads the body, which has to be an object.
 func (q *request) body() *object { return q.readBody(false) }
 
-// optionalBody reads the body; none is an empty object (section 4.9).
+// optionalBody reads the body; an absent body is an empty object (section 4.9).
 func (q *request) optionalBody() *object { return q.readBody(true) }
 
 func (q *request) readBody(optional bool) *object {
@@ -39,10 +39,10 @@ func (q *request) readBody(optional bool) *object {
 	return newObject(q, place{}, bytes.Trim(raw, " \t\r\n"))
 }
 
-// firstBody is how much of a body there is room for before any of it came: more than an ordinary one has.
+// firstBody is how much room a body gets before any of it has arrived. An ordinary body is smaller.
 const firstBody = 4 << 10
 
-// bytes reads the whole body, or tells what is wrong with it.
+// bytes reads the whole body, or returns what is wrong with it.
 func (q *request) bytes() (raw []byte, problem string) {
 	most := q.api.maxBody
 	if q.r.ContentLength > most {
@@ -50,8 +50,8 @@ func (q *request) bytes() (raw []byte, problem string) {
 	}
 	var b bytes.Buffer
 	if q.r.ContentLength > 0 {
-		// ReadFrom wants room for one read more than there is. What is longer grows with what arrives: a length alone is
-		// a promise.
+		// ReadFrom wants room for one read more than the body needs. The room for a longer body grows with what
+		// arrives, since a Content-Length alone proves nothing.
 		b.Grow(int(min(q.r.ContentLength, firstBody)) + bytes.MinRead)
 	}
 	if _, err := b.ReadFrom(http.MaxBytesReader(q.ResponseWriter, q.r.Body, most)); err != nil {
@@ -65,7 +65,8 @@ func (q *request) bytes() (raw []byte, problem string) {
 
 func tooLarge(most int64) string { return fmt.Sprintf("must be at most %d bytes", most) }
 
-// isJSON tells whether the one Content-Type is application/json, in any case, in UTF-8 where it says so.
+// isJSON reports whether there is one Content-Type and it is application/json, in any case. Its only parameter may be a
+// charset, which has to be UTF-8.
 func isJSON(header http.Header) bool {
 	sent := header["Content-Type"]
 	if len(sent) != 1 {
@@ -82,8 +83,8 @@ func isJSON(header http.Header) bool {
 	return len(params) == 0 || len(params) == 1 && named && strings.EqualFold(charset, "utf-8")
 }
 
-// checkSyntax reads the whole body once: one JSON value in UTF-8, without lone surrogates and without anything behind
-// it. It answers where it is not, and nothing where it is.
+// checkSyntax reads the whole body once: it must be one JSON value in UTF-8, without lone surrogates, and nothing may
+// follow it. It returns where and how the body breaks this, or empty strings.
 func (q *request) checkSyntax(raw []byte) (path, problem string) {
 	q.reset(raw)
 	_, err := q.decoder.ReadValue()
@@ -101,7 +102,7 @@ func (q *request) checkSyntax(raw []byte) (path, problem string) {
 	return path, problem
 }
 
-// reset gives the decoder something to read. Duplicate names are left to [object.take], which can say which.
+// reset gives the decoder a new input. It allows duplicate names, since [object.take] can say which name is repeated.
 func (q *request) reset(raw []byte) {
 	// The decoder reads such a buffer in place.
 	source, options := bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true)
@@ -112,7 +113,7 @@ func (q *request) reset(raw []byte) {
 	q.decoder.Reset(source, options)
 }
 
-// pointed writes the beginning of a JSON pointer as a path: as much of it as the contract has levels.
+// pointed writes the beginning of a JSON pointer as a path, up to the number of levels that the contract has.
 func pointed(pointer jsontext.Pointer) string {
 	const levels = 3
 	var path strings.Builder

@@ -9,25 +9,26 @@ import (
 	"github.com/matryer/is"
 )
 
-// room is a body that keeps how much room it was read into.
+// room is a body that records the size of the buffers that it was read into.
 type room struct {
 	io.Reader
 
 	read int
-	// most is the largest room beyond twice what had been read by then.
+	// most is how much the largest buffer was larger than twice what had been read by then.
 	most int
 }
 
 func (r *room) Read(p []byte) (int, error) {
 	r.most = max(r.most, len(p)-2*r.read)
-	n, err := r.Reader.Read(p[:min(len(p), 1_000)]) // As it comes over a wire.
+	n, err := r.Reader.Read(p[:min(len(p), 1_000)]) // As it arrives over a network.
 	r.read += n
 	return n, err
 }
 
 func (*room) Close() error { return nil }
 
-// Memory for a body grows with what arrived: a Content-Length alone, with or without a first byte, costs a few kilobytes.
+// Memory for a body grows with what arrives: a Content-Length alone, with or without a first byte, costs a few
+// kilobytes.
 func TestBodyGrowsWithWhatArrives(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)

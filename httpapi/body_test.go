@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// kind is what a member of a body has to be.
+// kind is what a member of a body must be.
 type kind int
 
 const (
@@ -26,7 +26,7 @@ const (
 	objects             // an object
 )
 
-// body is a valid body of an operation, and what the contract says of its members.
+// body is a valid body of an operation, with the contract's rules for its members.
 type body struct {
 	method, path string
 	members      []memberRule
@@ -115,7 +115,7 @@ func optionalMembers(members []memberRule) []memberRule {
 	return members
 }
 
-// with is an object of the members, one of them written differently; an empty value leaves it out.
+// with returns an object of the members. The named member has the given value; an empty value leaves it out.
 func with(members []memberRule, name, value string) string {
 	var parts []string
 	for _, m := range members {
@@ -129,7 +129,7 @@ func with(members []memberRule, name, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// wrong are the values that a member of a kind can't have.
+// wrong returns values that a member of this kind cannot have.
 func (k kind) wrong() []string {
 	never := map[kind][]string{
 		texts: {`0`, `1.5`, `true`, `{}`, `[]`, `["a"]`},
@@ -156,7 +156,7 @@ func (b body) send(t *testing.T, d *deployment, text string) answer {
 	return d.call(t, b.method, b.path, d.key, keyed("key-0001"), text)
 }
 
-// checkMembers sends an object with each of its members wrong in every way there is. The path is that of the object.
+// checkMembers sends an object with each of its members wrong in every known way. The path is that of the object.
 func checkMembers(t *testing.T, members []memberRule, path string, send func(object string) answer) {
 	t.Helper()
 	refused := func(object string, violations ...string) {
@@ -192,8 +192,8 @@ func checkMembers(t *testing.T, members []memberRule, path string, send func(obj
 	}
 }
 
-// Section 2.1: requests are strict. Each member of each body, absent, null, of a wrong type, in a wrong case, there
-// twice and beside an unknown one: refused, and nothing written.
+// Section 2.1: requests are strict. A body is refused if a member is absent, null, of a wrong type, in a wrong case,
+// repeated, or beside an unknown member. Nothing is written.
 func TestBodyMembers(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -248,7 +248,7 @@ func refuseMembers(t *testing.T, d *deployment) {
 	}
 }
 
-// What is wrong with a body is told all at once, members first, in their order.
+// All violations of a body are reported at once, known members first, in their order.
 func TestAllViolationsAtOnce(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -264,7 +264,7 @@ func TestAllViolationsAtOnce(t *testing.T) {
 	d.call(t, "POST", "/events/x/inventory?a=1", d.key, keyed("short"), `[]`).
 		refused(t, 400, ticketing.CodeInvalidRequest, "Idempotency-Key: ", "eventId: ", "body: must be an object", "a: ")
 
-	// However much is wrong, the answer stays small.
+	// However many violations there are, the answer stays small.
 	many := strings.Repeat(`{"`+strings.Repeat("x", 200)+`":1},`, 900)
 	a := quoteBody.send(t, d, `{"eventId":"`+someID+`","lines":[`+many[:len(many)-1]+`]}`)
 	a.refused(t, 400, ticketing.CodeInvalidRequest)
@@ -273,7 +273,7 @@ func TestAllViolationsAtOnce(t *testing.T) {
 	is.True(len(a.body) < 10_000)
 }
 
-// A body that is no JSON value of its own is refused wherever there is a body.
+// Every operation with a body refuses one that is not a single JSON value.
 func TestBodySyntax(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -340,7 +340,7 @@ func TestBodySyntax(t *testing.T) {
 	}
 }
 
-// decisions.md on bodies: what Content-Type may say, and that no body is a validation's empty object alone.
+// decisions.md on bodies: which Content-Types are allowed. Only for a validation an absent body is an empty object.
 func TestContentType(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -374,7 +374,7 @@ func TestContentType(t *testing.T) {
 	}
 }
 
-// decisions.md on bodies: 256 KiB are read, a byte more is refused, whether the length was told or not.
+// decisions.md on bodies: 256 KiB are read and a byte more is refused, with and without a Content-Length.
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
 	const most = httpapi.DefaultMaxBodyBytes
@@ -400,7 +400,7 @@ func TestBodyLimit(t *testing.T) {
 	quoteBody.send(t, small, `{"x": 1   }`).refused(t, 400, ticketing.CodeInvalidRequest, "body: must be at most 10 bytes")
 }
 
-// A list longer than anything the contract allows is not worked through.
+// A list that is longer than the contract ever allows is refused without reading its items.
 func TestEndlessList(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)

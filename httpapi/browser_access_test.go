@@ -15,9 +15,9 @@ import (
 	"github.com/matryer/is"
 )
 
-// accessible holds that a screen reader finds its way: by Chromium's accessibility tree the page has one banner, one main and
-// each landmark named here, once, one heading of the first level, no level left out on the way down in a guide, and nothing
-// to operate that has no name.
+// accessible checks the page for users of a screen reader, by Chromium's accessibility tree. The page has one banner,
+// one main, one of each landmark named here, and one heading of the first level. Everything that can be operated has a
+// name.
 func (p *page) accessible(landmarks ...string) {
 	p.t.Helper()
 	is := is.New(p.t)
@@ -53,12 +53,12 @@ func (p *page) accessible(landmarks ...string) {
 	is.Equal(times["dialog"] == 1, slices.Contains(landmarks, "dialog"))
 	is.True(times["navigation"] > 0)
 	is.Equal(p.text(`document.querySelectorAll("h1").length`), "1")
-	// No id is there twice, but for the labels that Swagger UI gives the id of their field.
+	// No id is repeated, except by labels: Swagger UI gives a label the id of its field.
 	is.Equal(p.text(`[...document.querySelectorAll("[id]:not(label)")].map(e => e.id).filter((id, i, all) => all.indexOf(id) < i)
 		.map(id => [...document.querySelectorAll("#" + id)].map(e => e.outerHTML.slice(0, 150)).join("\n"))`), "")
 }
 
-// allow lets the page do what a browser asks its user for.
+// allow grants the page permissions that a browser asks its user for.
 func (p *page) allow(names ...string) {
 	p.t.Helper()
 	for _, name := range names {
@@ -70,7 +70,7 @@ func (p *page) allow(names ...string) {
 	}
 }
 
-// printed holds that paper shows all of the page's text, in black, and nothing that is to be pressed.
+// printed checks that paper shows all of the page's text, in black, and no control.
 func (p *page) printed(name string) {
 	p.t.Helper()
 	is := is.New(p.t)

@@ -24,13 +24,13 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// pictures names a folder that the browser's tests leave what they saw in.
+// pictures names the environment variable with the folder for the screenshots of the browser tests.
 const pictures = "TICKETING_TEST_PICTURES"
 
 // browser is a Chromium of one test.
 type browser struct{ ctx context.Context } //nolint:containedctx // chromedp keeps its browser in a context.
 
-// newBrowser starts a Chromium that ends with the test. Where none is installed the test is skipped.
+// newBrowser starts a Chromium that ends with the test. The test is skipped if none is installed.
 func newBrowser(t *testing.T) browser {
 	t.Helper()
 	if testing.Short() {
@@ -53,10 +53,10 @@ func newBrowser(t *testing.T) browser {
 		options = append(options, chromedp.NoSandbox) // Its sandbox refuses root.
 	}
 	ctx, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	silent := func(string, ...any) {} // It tells of events that it does not know.
+	silent := func(string, ...any) {} // It logs events that it does not know.
 	ctx, endBrowser := chromedp.NewContext(ctx, chromedp.WithErrorf(silent), chromedp.WithLogf(silent))
 	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // It waits until the browser has ended, which then leaves its folder alone.
+		_ = chromedp.Cancel(ctx) // It waits until the browser has ended and no longer writes to its folder.
 		endBrowser()
 		end()
 	})
@@ -64,7 +64,7 @@ func newBrowser(t *testing.T) browser {
 	return browser{ctx}
 }
 
-// page is one that is shown.
+// page is a page in the browser.
 type page struct {
 	t      *testing.T
 	ctx    context.Context //nolint:containedctx // chromedp keeps its tab in a context.
@@ -72,10 +72,10 @@ type page struct {
 
 	mu       sync.Mutex
 	requests int
-	offences []string // messages of the console, and requests to others
+	offences []string // messages of the console, and requests to other hosts
 }
 
-// open shows the document of a server on a screen, and watches all that it asks for and complains of.
+// open shows a document of a server on a screen, and records its requests and the messages of its console.
 func (b browser) open(t *testing.T, server *httptest.Server, prefix, path string, width, height int64) *page {
 	t.Helper()
 	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
@@ -117,7 +117,7 @@ func (p *page) watch(event any) {
 	}
 }
 
-// do acts on the page.
+// do runs actions on the page.
 func (p *page) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, expire := context.WithTimeout(p.ctx, time.Minute)
@@ -129,7 +129,7 @@ func (p *page) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// text is the value of an expression in the page, as text.
+// text returns the value of an expression in the page, as text.
 func (p *page) text(expression string) string {
 	p.t.Helper()
 	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[string]("(async () => String("+expression+"))()", chromedp.EvalAwaitPromise))
@@ -137,7 +137,7 @@ func (p *page) text(expression string) string {
 	return value
 }
 
-// fits holds that the page need not be scrolled sideways.
+// fits checks that the page does not scroll sideways.
 func (p *page) fits() {
 	p.t.Helper()
 	wider := p.text(`document.documentElement.scrollWidth > innerWidth || visualViewport.width < document.documentElement.clientWidth ?
@@ -146,8 +146,8 @@ func (p *page) fits() {
 	is.New(p.t).Equal(wider, "")
 }
 
-// contrast lists the texts that are shown with less contrast to what is behind them than WCAG 2.2 asks for (1.4.3): a
-// ratio of 4.5, or 3 for large letters.
+// contrast lists the texts whose contrast to their background is less than WCAG 2.2 requires (1.4.3): a ratio of 4.5,
+// or 3 for large letters.
 const contrast = `(() => {
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true })
 	const colour = text => {
@@ -177,7 +177,7 @@ const contrast = `(() => {
 	return [...faint].join("\n")
 })()`
 
-// readable holds that the page can be read by eyes that need contrast, by day and in the dark.
+// readable checks the contrast of the page in the light and the dark color scheme.
 func (p *page) readable(name string) {
 	p.t.Helper()
 	is := is.New(p.t)
@@ -193,7 +193,7 @@ func (p *page) readable(name string) {
 	}
 }
 
-// tabTo presses Tab until an element has the focus, and holds that it is seen to have it.
+// tabTo presses Tab until an element has the focus, and checks that the focus is visible.
 func (p *page) tabTo(selector string) {
 	p.t.Helper()
 	for range 30 {
@@ -206,7 +206,7 @@ func (p *page) tabTo(selector string) {
 	p.t.Fatalf("no %s is reached by Tab", selector)
 }
 
-// keepsNothing holds that the browser has stored nothing for the page.
+// keepsNothing checks that the browser has stored nothing for the page.
 func (p *page) keepsNothing() {
 	p.t.Helper()
 	is := is.New(p.t)
@@ -217,8 +217,8 @@ func (p *page) keepsNothing() {
 	is.Equal(len(kept.Cookies), 0)
 }
 
-// isClean holds that the page has asked nobody but its server, and that the browser had nothing to complain of: no error,
-// and no offence against the policy.
+// isClean checks that the page has sent requests to its own server only. It checks that the browser reported no error,
+// and no violation of the Content-Security-Policy.
 func (p *page) isClean() {
 	p.t.Helper()
 	p.mu.Lock()
@@ -228,7 +228,7 @@ func (p *page) isClean() {
 	is.True(p.requests > 0)
 }
 
-// picture keeps what is seen, where that is wanted.
+// picture saves a screenshot if a folder is set.
 func (p *page) picture(name string) {
 	p.t.Helper()
 	folder := os.Getenv(pictures)

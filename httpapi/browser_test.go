@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// screen is one that a page is looked at on, and the prefix that the API lies under there.
+// screen is the size of a browser's window, and the prefix of the API there.
 type screen struct {
 	name          string
 	width, height int64
@@ -27,8 +27,8 @@ func screens() []screen {
 	return []screen{{"desktop", 1280, 900, httpapi.DefaultPrefix}, {"phone", 360, 740, "/"}}
 }
 
-// Somebody with a keyboard, or a phone, reads the reference, enters a key and makes a call. Nothing is asked of another
-// host, nothing offends the policy, and nothing is kept.
+// A user with a keyboard, or a phone, reads the reference, enters a key and makes a call. The page sends no request to
+// another host, does not violate its policy, and stores nothing.
 func TestBrowserDocs(t *testing.T) {
 	t.Parallel()
 	browser := newBrowser(t)
@@ -59,11 +59,11 @@ func TestBrowserDocs(t *testing.T) {
 			is.Equal(p.text(`document.activeElement.id + " " + document.activeElement.autocomplete`), "auth-bearer-value off")
 			p.do(chromedp.KeyEvent(d.key))
 			p.accessible("contentinfo", "dialog")
-			is.Equal(p.text(`getComputedStyle(document.activeElement).webkitTextSecurity`), "disc") // Nobody reads it over a shoulder.
+			is.Equal(p.text(`getComputedStyle(document.activeElement).webkitTextSecurity`), "disc") // The key is not shown.
 			p.fits()
 			p.readable(screen.name + "-docs-dialog")
 			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`#auth-bearer-value`)))
-			for range 7 { // It keeps the focus while it is open.
+			for range 7 { // The dialog keeps the focus while it is open.
 				p.do(chromedp.KeyEvent(kb.Tab))
 				is.Equal(p.text(`document.activeElement.closest(".dialog-ux") !== null`), "true")
 			}
@@ -92,7 +92,7 @@ func TestBrowserDocs(t *testing.T) {
 			is.True(told != nil)
 			is.True(strings.Contains(answer, "x-request-id: "+told[1]))
 
-			// The command to copy is the call, without the key, which the page shows nowhere.
+			// The command to copy makes the same call without the key. The page shows the key nowhere.
 			command := p.text(`document.querySelector("` + operation + `.curl").innerText`)
 			is.True(strings.Contains(command, "curl -X 'GET'"))
 			is.True(strings.Contains(command, "'Authorization: Bearer <API_KEY>'"))
@@ -107,7 +107,7 @@ func TestBrowserDocs(t *testing.T) {
 			)
 			p.accessible("contentinfo")
 
-			// Nothing is kept, and another visit knows nothing.
+			// Nothing is stored: after a reload the page has no key.
 			p.keepsNothing()
 			p.do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(`.btn.authorize.unlocked`)))
 			p.keepsNothing()
@@ -116,8 +116,8 @@ func TestBrowserDocs(t *testing.T) {
 	}
 }
 
-// The page shows nothing as the contract that is none, and says so: title and version are what section 9 has a client
-// verify before use.
+// The page does not show another contract as this one, and says why: a client verifies title and version before use
+// (section 9).
 func TestBrowserDocsOfAnotherContract(t *testing.T) {
 	t.Parallel()
 	browser := newBrowser(t)
@@ -134,7 +134,7 @@ func TestBrowserDocsOfAnotherContract(t *testing.T) {
 		name   string
 		answer http.HandlerFunc
 		says   string
-		loud   bool // The browser complains of such an answer, too.
+		loud   bool // The browser also reports such an answer.
 	}{
 		{
 			name: "title", answer: replaced(`"title": "Service Public API"`, `"title": "Another API"`),
@@ -191,7 +191,7 @@ func TestBrowserDocsOfAnotherContract(t *testing.T) {
 	}
 }
 
-// The pages work where a proxy has put a path of its own before the API's, and calls go through it, too.
+// The pages and their calls work if a proxy adds its own path before the API's.
 func TestBrowserDocsBehindAProxy(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -212,7 +212,7 @@ func TestBrowserDocsBehindAProxy(t *testing.T) {
 	p.do(chromedp.Click(chromedp.CSS(`.top a[href="guide"]`)), chromedp.WaitVisible(chromedp.CSS(`#guide`)))
 }
 
-// The guide is read on a phone as on a desk, in the dark and on paper, and leads to the other documents.
+// The guide can be read on a phone and on a desktop, in the dark and on paper, and links to the other documents.
 func TestBrowserGuide(t *testing.T) {
 	t.Parallel()
 	browser := newBrowser(t)
@@ -235,11 +235,11 @@ func TestBrowserGuide(t *testing.T) {
 			is.Equal(p.text(`document.activeElement.className`), "skip")
 			p.do(chromedp.KeyEvent(kb.Enter))
 			is.Equal(p.text(`document.activeElement.id`), "guide")
-			if screen.name == "desktop" { // Nothing of what is to be copied or compared is out of sight.
+			if screen.name == "desktop" { // No command or answer is cut off.
 				is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)`), "")
 			}
 
-			// Commands are copied as they stand, with a button that the keyboard reaches.
+			// Commands are copied unchanged, with a button that the keyboard reaches.
 			p.allow("clipboard-read", "clipboard-write")
 			p.tabTo(`.bar button`)
 			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`.copied`)))

@@ -6,7 +6,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// checkout is section 4.7.
+// checkout implements section 4.7.
 func checkout(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	body := q.body()
 	params := ticketing.CheckoutParams{

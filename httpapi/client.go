@@ -10,17 +10,18 @@ import (
 	"sync"
 )
 
-// clientNetworks returns what a request is counted under: what one client commonly has of addresses, and the wider network
-// that holds several such clients, empty where there is none.
+// clientNetworks returns the keys that a request is counted under: the addresses that one client commonly has, and the
+// wider network that holds several such clients. The wider network is empty if there is none.
 type clientNetworks func(r *http.Request) (client, wider string)
 
-// Prefixes of IPv6. A provider gives a connection a /64 at least, and commonly a site a /56, which is 256 of them.
+// Prefix lengths of IPv6. A provider gives a connection at least a /64, and commonly a site a /56, which holds 256 of
+// them.
 const (
 	clientBits = 64
 	widerBits  = 56
 )
 
-// networksOf returns what an address is counted under. One of IPv4 is a client, and nothing wider is counted.
+// networksOf returns the keys of an address. An IPv4 address is one client, and has no wider network.
 func networksOf(address netip.Addr) (client, wider string) {
 	if address.Is4() {
 		return address.String(), ""
@@ -28,7 +29,7 @@ func networksOf(address netip.Addr) (client, wider string) {
 	return netip.PrefixFrom(address, clientBits).Masked().String(), netip.PrefixFrom(address, widerBits).Masked().String()
 }
 
-// connectionNetworks are those of the address that the connection came from.
+// connectionNetworks returns the keys of the address that the connection came from.
 func connectionNetworks(r *http.Request) (client, wider string) {
 	address := connectionAddress(r)
 	if !address.IsValid() {
@@ -37,7 +38,7 @@ func connectionNetworks(r *http.Request) (client, wider string) {
 	return networksOf(address)
 }
 
-// connectionAddress is the address that the connection came from, invalid where it has none.
+// connectionAddress returns the address that the connection came from. It is invalid if the connection has none.
 func connectionAddress(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -50,10 +51,10 @@ func connectionAddress(r *http.Request) netip.Addr {
 	return plainAddress(address)
 }
 
-// plainAddress is an address in its one form: IPv4 where it is mapped into IPv6, and without a zone.
+// plainAddress returns the canonical form of an address: IPv4 if it is mapped into IPv6, and without a zone.
 func plainAddress(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
-// proxies find the client of a request that came through them.
+// proxies finds the client of a request that came through trusted proxies.
 type proxies struct {
 	trusted    []netip.Prefix
 	log        *slog.Logger
@@ -75,8 +76,8 @@ func newProxies(trusted []netip.Prefix, log *slog.Logger) *proxies {
 	return p
 }
 
-// networks are those of the rightmost address in X-Forwarded-For that is none of a trusted proxy. A proxy whose header
-// cannot be read is its own client, which is logged once: all its clients are then counted together.
+// networks returns the keys of the rightmost address in X-Forwarded-For that is not a trusted proxy's. If the header of
+// a proxy cannot be parsed, all its clients are counted as one. This is logged once.
 func (p *proxies) networks(r *http.Request) (client, wider string) {
 	proxy := connectionAddress(r)
 	if !proxy.IsValid() || !p.trusts(proxy) {
@@ -121,8 +122,8 @@ func cutLast(list string) (rest, entry string, more bool) {
 	return list[:max(i, 0)], strings.Trim(list[i+1:], " \t"), i >= 0
 }
 
-// parseForwarded reads an entry of X-Forwarded-For: an address, or an address and a port, as Azure's gateways write it.
-// One of IPv6 may be in brackets, and with a port must be.
+// parseForwarded parses an entry of X-Forwarded-For: an address, or an address and a port, as Azure's gateways write
+// it. An IPv6 address may be in brackets, and with a port must be.
 func parseForwarded(entry string) (netip.Addr, bool) {
 	if address, err := netip.ParseAddr(entry); err == nil {
 		return plainAddress(address), true

@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// behind is a handler that trusts 10.0.0.0/8, with a limit, and what it logs.
+// behind returns a handler with a limit that trusts 10.0.0.0/8, and its log.
 func behind(t *testing.T, limit int) (status func(forwarded string) int, log *bytes.Buffer) {
 	t.Helper()
 	svc, err := ticketing.New(memory.New(), nil)
@@ -32,7 +32,7 @@ func behind(t *testing.T, limit int) (status func(forwarded string) int, log *by
 	}, log
 }
 
-// A port in X-Forwarded-For is no part of the client: each client is counted by itself, and once.
+// A port in X-Forwarded-For is not part of the client: each client is counted separately, whatever its ports.
 func TestForwardedWithPorts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, first, same, other string }{
@@ -57,8 +57,8 @@ func TestForwardedWithPorts(t *testing.T) {
 	}
 }
 
-// Of an X-Forwarded-For that cannot be read the log warns once, by the proxy and without the entry; the clients of that
-// proxy are one.
+// If X-Forwarded-For cannot be parsed, the log warns once, with the proxy and without the entry. The clients of that
+// proxy are counted as one.
 func TestForwardedThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -72,8 +72,8 @@ func TestForwardedThatCannotBeRead(t *testing.T) {
 	is.True(!strings.Contains(log.String(), "unknown") && !strings.Contains(log.String(), "203.0.113"))
 }
 
-// A /64 of IPv6 is a client, and the /56 that it is in may make eight times its requests; what a /64 is refused does not
-// count for the others. IPv4 has no such network.
+// A /64 of IPv6 is a client, and its /56 may make eight times the requests of a client. Requests that a /64 is refused
+// do not count for the others. IPv4 has no wider network.
 func TestWiderNetworks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

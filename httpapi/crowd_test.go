@@ -15,14 +15,15 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// heldStore holds up the first reads of calls that run by themselves until it is released.
+// heldStore blocks the first reads of requests until it is released.
 type heldStore struct {
-	ticketing.Store
+	driver.Store
 
 	mu      sync.Mutex
 	hold    int
@@ -30,9 +31,9 @@ type heldStore struct {
 	release chan struct{}
 }
 
-func (s *heldStore) View(ctx context.Context, fn func(context.Context, ticketing.ReadTx) error) error {
+func (s *heldStore) View(ctx context.Context, fn func(context.Context, driver.ReadTx) error) error {
 	s.mu.Lock()
-	held := s.hold > 0 && ticketing.PurposeOf(ctx) == ticketing.PurposeRequest
+	held := s.hold > 0 && driver.PurposeOf(ctx) == driver.PurposeRequest
 	if held {
 		s.hold--
 	}
@@ -44,8 +45,8 @@ func (s *heldStore) View(ctx context.Context, fn func(context.Context, ticketing
 	return s.Store.View(ctx, fn)
 }
 
-// A company whose calls use up its slots gets 503 with Retry-After for the next one, without a line of an error in the
-// log, while another company sells; and its calls are answered again as soon as a slot is free.
+// A company that uses up its slots gets 503 with Retry-After for the next call, without an error in the log. Another
+// company sells meanwhile. The company's calls succeed again as soon as a slot is free.
 func TestACrowdIsToldToComeBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -100,7 +101,7 @@ func TestACrowdIsToldToComeBack(t *testing.T) {
 	is.Equal(d.call(t, "GET", "/orders", d.key, nil, "").status, http.StatusOK)
 }
 
-// slowWriter is a client that takes no byte until it is released.
+// slowWriter is a client that reads no byte until it is released.
 type slowWriter struct {
 	http.ResponseWriter
 

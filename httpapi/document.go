@@ -16,12 +16,12 @@ import (
 	"github.com/julienschmidt/httprouter"
 )
 
-// openAPI is the contract: written by hand but for its examples, which a run of the tests writes.
+// openAPI is the contract. It is written by hand, except its examples, which a run of the tests writes.
 //
 //go:embed openapi.json
 var openAPI []byte
 
-// The files of the two pages. The guide is made of guide.md: see .ci/guide.
+// The files of the two pages. guide.html is generated from guide.md: see .ci/guide.
 var (
 	//go:embed docs/index.html
 	docsPage []byte
@@ -47,8 +47,8 @@ var (
 	guideStyle []byte
 )
 
-// The policies of the pages: what they load and call is their own server's, and nobody frames them. The images are those
-// within Swagger UI's stylesheet, and the empty icon, which keeps browsers from asking for /favicon.ico.
+// The policies of the pages: they load from and call their own server only, and no site may frame them. The images are
+// those in Swagger UI's stylesheet, and the empty icon, which keeps browsers from requesting /favicon.ico.
 const (
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -58,29 +58,29 @@ const (
 
 // document is one of the published documents of section 4, or a file that one of them loads.
 //
-// It needs no credential and counts towards the rate limit. Its query is ignored, since links to documents pick up
-// parameters on their way. Caches may keep it, and have to ask each time whether it is still this one.
+// It needs no credential and counts towards the rate limit. Its query is ignored, since links to documents often gain
+// parameters. Caches may store it, and have to revalidate it each time.
 type document struct {
 	path        string
 	contentType string
-	policy      string // its Content-Security-Policy; none where it is empty
+	policy      string // its Content-Security-Policy; empty: none
 	text        func() []byte
 
-	// made is called when the document is first asked for: a handler that never is pays nothing.
+	// made is called when the document is first requested, so a document that is never requested costs nothing.
 	made func() representations
 }
 
-// representations are the same text as it is and compressed, each under an entity tag of its own.
+// representations are the same text, plain and compressed, each with its own entity tag.
 type representations struct{ plain, gzipped representation }
 
 type representation struct {
 	text     []byte
-	encoding string // of the content; empty where there is none
+	encoding string // its Content-Encoding; empty: none
 	tag      string
 }
 
-// documents are those of a handler that lies under a prefix. A new one is a row here. The pages name what they load and
-// link to relative to themselves, so they are the same under every prefix.
+// documents returns the documents of a handler under a prefix. A new document is a new row here. The pages link
+// relative to themselves, so they are the same under every prefix.
 func documents(prefix string) []*document {
 	const (
 		jsonText = contentType
@@ -111,7 +111,7 @@ func documents(prefix string) []*document {
 	return all
 }
 
-// withServer makes the prefix the address of the document's server.
+// withServer sets the URL of the document's server to the prefix.
 func withServer(text []byte, prefix string) []byte {
 	const server = `"url": "` + DefaultPrefix + `"`
 	address, err := json.Marshal(cmp.Or(prefix, "/"))
@@ -131,7 +131,7 @@ func represent(text []byte) representations {
 		err = w.Close()
 	}
 	if err != nil {
-		panic(err) // The level is one that there is, and a buffer takes everything.
+		panic(err) // The level is valid, and a buffer accepts everything.
 	}
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:16])
@@ -141,7 +141,7 @@ func represent(text []byte) representations {
 	}
 }
 
-// routeDocuments lets the router find documents as it finds operations, for GET and HEAD.
+// routeDocuments adds the documents to the router, for GET and HEAD.
 func routeDocuments(router *httprouter.Router, documents []*document) {
 	for _, d := range documents {
 		op := &operation{method: http.MethodGet, path: d.path, status: http.StatusOK}
@@ -154,7 +154,7 @@ func routeDocuments(router *httprouter.Router, documents []*document) {
 	}
 }
 
-// sendDocument answers with the document, or with 304 where the client has it, and tells the status.
+// sendDocument sends the document, or 304 if the client has it, and returns the status.
 func (x *exchange) sendDocument() int {
 	d := x.document
 	made := d.made()
@@ -187,8 +187,8 @@ func (x *exchange) sendDocument() int {
 	return http.StatusOK
 }
 
-// isAmong tells whether an If-None-Match names the tag, or any. The comparison is the weak one, as RFC 9110 has it
-// there. No tag of ours holds a comma.
+// isAmong reports whether an If-None-Match names the tag, or any. The comparison is weak, as RFC 9110 requires. No tag
+// of ours holds a comma.
 func isAmong(tag string, sent []string) bool {
 	for _, list := range sent {
 		for one := range strings.SplitSeq(list, ",") {
@@ -201,8 +201,8 @@ func isAmong(tag string, sent []string) bool {
 	return false
 }
 
-// acceptsGzip tells whether the client takes gzip and does not like the plain text better (RFC 9110, section 12.5.3).
-// A client that refuses both gets the plain text.
+// acceptsGzip reports whether the client accepts gzip and does not prefer the plain text (RFC 9110, section 12.5.3). A
+// client that refuses both gets the plain text.
 func acceptsGzip(sent []string) bool {
 	const unnamed = -1.0
 	gzipped, plain, others := unnamed, unnamed, unnamed
@@ -229,7 +229,7 @@ func acceptsGzip(sent []string) bool {
 	return gzipped > 0 && gzipped >= plain
 }
 
-// weightOf reads "q=0.5"; no weight is 1, and one that can't be read is 0.
+// weightOf parses "q=0.5"; no weight is 1, and a malformed weight is 0.
 func weightOf(parameters string) float64 {
 	text := strings.Trim(parameters, " \t")
 	if text == "" {

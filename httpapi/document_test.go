@@ -22,7 +22,7 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// library is a handler with a document to read.
+// library is a handler that serves the documents.
 type library struct{ handler http.Handler }
 
 func newLibrary(tb testing.TB, config *httpapi.Config) library {
@@ -32,7 +32,7 @@ func newLibrary(tb testing.TB, config *httpapi.Config) library {
 	return library{newHandler(tb, svc, config)}
 }
 
-// get asks for a document, and holds what is true of every answer.
+// get requests a document, and checks what holds for every answer.
 func (l library) get(tb testing.TB, method, path string, with headers) answer {
 	tb.Helper()
 	is := is.New(tb)
@@ -47,7 +47,7 @@ func (l library) get(tb testing.TB, method, path string, with headers) answer {
 	return answer{status: w.Code, header: w.Header(), body: w.Body.String()}
 }
 
-// exchanged sends a request to a server. When it was answered does not matter.
+// exchanged sends a request to a server. It removes the Date from the answer.
 func exchanged(tb testing.TB, r *http.Request) answer {
 	tb.Helper()
 	response, err := client.Do(r)
@@ -59,7 +59,7 @@ func exchanged(tb testing.TB, r *http.Request) answer {
 
 const openAPIPath = httpapi.DefaultPrefix + "/openapi.json"
 
-// Section 1: the contract is there for everybody, byte for byte as it is kept, and caches ask whether it still is.
+// Section 1: the contract is public, byte for byte as it is stored, and caches have to revalidate it.
 func TestOpenAPIDocument(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -80,7 +80,7 @@ func TestOpenAPIDocument(t *testing.T) {
 	}
 }
 
-// publication is a document, or a file that one of them loads, and what is true of it.
+// publication is a document, or a file that one of them loads, with its expected properties.
 type publication struct{ path, contentType, policy, holds string }
 
 func publications() []publication {
@@ -103,8 +103,8 @@ func publications() []publication {
 	}
 }
 
-// Each document is what its type says, needs no key, is framed by nobody and tells no referrer; a page loads and calls its
-// own server alone, and runs nothing that is written in it.
+// Each document has the declared type, needs no key, cannot be framed and sends no referrer. A page loads from and
+// calls its own server only, and holds no inline script or style.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{httpapi.DefaultPrefix, "", "/a/b"} {
@@ -124,7 +124,7 @@ func TestDocuments(t *testing.T) {
 				is.True(strings.Contains(response.body, test.holds))
 				if test.contentType == "text/html" {
 					is.Equal(regexp.MustCompile(`<style| style=| on[a-z]+=|<script>|javascript:`).FindString(response.body), "")
-					// What a page names is found from where it lies, and is there.
+					// What a page links to is found relative to it, and exists.
 					for _, link := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(response.body, -1) {
 						if link[1] != "data:," {
 							is.Equal(l.get(t, "HEAD", prefix+"/"+link[1], nil).status, 200)
@@ -136,8 +136,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// A HEAD tells what a GET would, and sends nothing. Who has a document, plain or compressed, is told so. Any other method is
-// no operation of the contract.
+// HEAD returns the headers of GET and no body. A client that has a document, plain or compressed, gets 304. No other
+// method is an operation of the contract.
 func TestDocumentMethods(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t, &httpapi.Config{RateLimit: -1, NewRequestID: func() string { return "same" }})
@@ -182,8 +182,8 @@ func TestDocumentMethods(t *testing.T) {
 	}
 }
 
-// What lies beside the documents is not served, and a path that is nearly one of theirs is no path of the contract: there
-// are no redirects.
+// Files beside the documents are not served, and a path that is almost a document's is not a path of the contract.
+// There are no redirects.
 func TestNothingElseIsADocument(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -206,7 +206,7 @@ func TestNothingElseIsADocument(t *testing.T) {
 	}
 }
 
-// RFC 9110, section 12.5.3: a client gets what it takes, gzip where it takes both alike, and each under a tag of its own.
+// RFC 9110, section 12.5.3: a client gets what it accepts, and gzip if it accepts both equally, each with its own tag.
 func TestDocumentEncoding(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t, nil)
@@ -280,7 +280,7 @@ func TestDocumentEncoding(t *testing.T) {
 	is.Equal(two.header.Get("Content-Encoding"), "gzip")
 }
 
-// A client that has the document is told so, and gets nothing again.
+// A client that has the document gets 304 and no body.
 func TestDocumentThatIsKnown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -323,7 +323,7 @@ func TestDocumentThatIsKnown(t *testing.T) {
 	}
 }
 
-// The document's server is where the handler lies.
+// The document's server is the prefix of the handler.
 func TestDocumentServerIsThePrefix(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range map[string][2]string{
@@ -345,7 +345,7 @@ func TestDocumentServerIsThePrefix(t *testing.T) {
 	}
 }
 
-// Documents count towards the rate limit, whether the client has them or not, and are logged as what they are.
+// Documents count towards the rate limit, whether the client has them or not, and are logged under their own path.
 func TestDocumentsAreCountedAndLogged(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -367,8 +367,8 @@ func TestDocumentsAreCountedAndLogged(t *testing.T) {
 	is.Equal(entries[3]["code"], "RATE_LIMITED")
 }
 
-// A document is answered from memory, whatever its size: what is allocated for it is the same for the largest as for the
-// smallest, compressed and not. No other test runs beside it.
+// A document is served from memory: what a request allocates is the same for the largest as for the smallest,
+// compressed and not. No other test runs beside it.
 func TestDocumentsAreNotCopied(t *testing.T) {
 	is := is.New(t)
 	svc, err := ticketing.New(memory.New(), nil)
@@ -381,7 +381,7 @@ func TestDocumentsAreNotCopied(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, httpapi.DefaultPrefix+path, nil)
 			r.Header.Set("Accept-Encoding", encoding)
 			w := &discard{header: http.Header{}}
-			handler.ServeHTTP(w, r) // It is made with the first request.
+			handler.ServeHTTP(w, r) // The document is made with the first request.
 			var before, after runtime.MemStats
 			const runs = 100
 			runtime.ReadMemStats(&before)
@@ -395,7 +395,7 @@ func TestDocumentsAreNotCopied(t *testing.T) {
 	}
 }
 
-// BenchmarkDocument tells what a document costs, whatever its size: no byte of it is copied.
+// BenchmarkDocument measures the cost of a document, whatever its size: no byte of it is copied.
 func BenchmarkDocument(b *testing.B) {
 	handler := newLibrary(b, &httpapi.Config{RateLimit: 1 << 30}).handler
 	for _, bench := range []struct{ name, path, header, value string }{
@@ -410,7 +410,7 @@ func BenchmarkDocument(b *testing.B) {
 			r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, httpapi.DefaultPrefix+bench.path, nil)
 			r.Header.Set(bench.header, bench.value)
 			w := &discard{header: http.Header{}}
-			handler.ServeHTTP(w, r) // It is made with the first request.
+			handler.ServeHTTP(w, r) // The document is made with the first request.
 			b.ReportAllocs()
 			for b.Loop() {
 				clear(w.header)

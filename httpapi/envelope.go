@@ -21,20 +21,20 @@ type page struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// one is the result of an operation that answers with a resource.
+// one returns the result of an operation that returns a resource.
 func one[T any](resource T, err error) (result, error) {
 	return result{data: resource}, err
 }
 
-// list is the result of an operation that answers with all there is.
+// list returns the result of an operation that returns a list without pages.
 func list[T any](items []T, err error) (result, error) {
 	if items == nil {
-		items = []T{} // No items are [], not null.
+		items = []T{} // An empty list is [], not null.
 	}
 	return result{data: items}, err
 }
 
-// paged is the result of a listing by cursor.
+// paged returns the result of a listing by cursor.
 func paged[T any](found ticketing.Page[T], err error) (result, error) {
 	res, err := list(found.Items, err)
 	res.page = &page{HasMore: found.HasMore}
@@ -83,12 +83,12 @@ func encodeError(told *ticketing.Error, requestID string) []byte {
 	}
 	encoded, err := encode(body)
 	if err != nil {
-		panic(err) // Texts alone always encode.
+		panic(err) // Texts always encode.
 	}
 	return encoded
 }
 
-// encode writes JSON as it is: it is no part of a page, so < > & need no escapes.
+// encode writes JSON without HTML escapes: it is not part of a page, so < > & need none.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

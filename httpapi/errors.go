@@ -36,18 +36,19 @@ var errInternal = &ticketing.Error{
 	Code: ticketing.CodeInternal, Message: "An unexpected error occurred.",
 }
 
-// passing tells whether the same request may succeed in a moment: the store is busy or away, or the request's time
-// was over.
+// passing reports whether the same request may succeed in a moment: the store is busy or unavailable, or the request's
+// context has ended.
 func passing(ctx context.Context, err error) bool {
 	return errors.Is(err, ticketing.ErrBusy) || errors.Is(err, ticketing.ErrUnavailable) || ctx.Err() != nil
 }
 
-// crowded reports whether a call was refused since too many waited: the service counts these and logs them at intervals.
+// crowded reports whether a call was refused since too many waited: the service counts these and logs them at
+// intervals.
 func crowded(err error) bool {
 	return errors.Is(err, group.ErrFull) || errors.Is(err, slot.ErrRefused)
 }
 
-// refusal is what the client is told of an error, and the status of it. What is no fault of the client is logged.
+// refusal returns the error that the client gets, and its status. It logs an error that is not the client's fault.
 func (x *exchange) refusal(ctx context.Context, err error) (*ticketing.Error, int) {
 	if told, ok := errors.AsType[*ticketing.Error](err); ok && told.Code != ticketing.CodeInternal {
 		if status := statusOf(told.Code); status != http.StatusInternalServerError {

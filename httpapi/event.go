@@ -6,7 +6,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// createEvent is section 4.2.
+// createEvent implements section 4.2.
 func createEvent(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	body := q.body()
 	params := ticketing.CreateEventParams{
@@ -30,7 +30,7 @@ func createEvent(ctx context.Context, svc *ticketing.Service, q *request) (resul
 	return one(svc.CreateEvent(ctx, q.caller, q.key, params))
 }
 
-// listEvents is section 4.3.
+// listEvents implements section 4.3.
 func listEvents(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	filter := ticketing.EventFilter{
 		PageParams: q.pageParams(),
@@ -42,7 +42,7 @@ func listEvents(ctx context.Context, svc *ticketing.Service, q *request) (result
 	return paged(svc.ListEvents(ctx, q.caller, filter))
 }
 
-// getEvent is section 4.4.
+// getEvent implements section 4.4.
 func getEvent(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID := q.pathID("eventId")
 	if err := q.valid(); err != nil {
@@ -51,7 +51,7 @@ func getEvent(ctx context.Context, svc *ticketing.Service, q *request) (result, 
 	return one(svc.GetEvent(ctx, q.caller, eventID))
 }
 
-// updateEvent is section 4.4.
+// updateEvent implements section 4.4.
 func updateEvent(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID := q.pathID("eventId")
 	body := q.body()
@@ -76,7 +76,7 @@ func updateEvent(ctx context.Context, svc *ticketing.Service, q *request) (resul
 	return one(svc.UpdateEvent(ctx, q.caller, eventID, params))
 }
 
-// cancelEvent is section 4.4.
+// cancelEvent implements section 4.4.
 func cancelEvent(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID := q.pathID("eventId")
 	if err := q.valid(); err != nil {

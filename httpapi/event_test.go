@@ -13,7 +13,7 @@ import (
 
 const presets = `"GENERAL_ADMISSION","VIP","VVIP","EARLY_BIRD","REGULAR","STUDENT"`
 
-// newEvent creates an event with the required members alone and answers its id.
+// newEvent creates an event with the required members only, and returns its id.
 func (d *deployment) newEvent(tb testing.TB, status string) string {
 	tb.Helper()
 	event, err := d.api(tb).CreateEvent(tb.Context(), uuid.NewString(), ticketing.CreateEventParams{
@@ -24,14 +24,14 @@ func (d *deployment) newEvent(tb testing.TB, status string) string {
 	return event.ID.String()
 }
 
-// change makes changes to an event.
+// change updates an event.
 func (d *deployment) change(tb testing.TB, event string, params ticketing.UpdateEventParams) {
 	tb.Helper()
 	_, err := d.api(tb).UpdateEvent(tb.Context(), uuid.MustParse(event), params)
 	is.New(tb).NoErr(err)
 }
 
-// eventJSON is an event with the given members instead of those of newEvent.
+// eventJSON returns an event with the given members instead of those of newEvent.
 func eventJSON(overrides ...string) string {
 	event := map[string]string{
 		"id": `"<uuid>"`, "object": `"event"`, "title": `"Night Market"`, "description": `null`, "status": `"DRAFT"`,
@@ -51,7 +51,7 @@ func eventJSON(overrides ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// Section 4.2: the whole of an event, with everything and with what is required alone.
+// Section 4.2: the whole resource, from a body with all members and from one with the required members only.
 func TestCreateEvent(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -69,7 +69,7 @@ func TestCreateEvent(t *testing.T) {
 		"location", `{"name":"Lagos","venue":"Harbour"}`, "imageUrl", `"https://img.example.com/a.png?b=1&c=%20"`,
 		"organizerName", `"Àdá 😀"`, "category", `{"id":"`+category.ID.String()+`","name":"Music","slug":"music"}`,
 		"ticketCategories", `[`+presets+`,"Balcony","Floor"]`))
-	is.True(strings.Contains(a.body, `<3`)) // as it is, not as < of a page
+	is.True(strings.Contains(a.body, `<3`)) // unescaped, unlike in a page
 	is.True(strings.Contains(a.body, `b=1&c`))
 
 	required := createEventBody.members
@@ -98,12 +98,12 @@ func withoutCategory(members []memberRule) []memberRule {
 	return left
 }
 
-// valueRule is a value of one member and what is made of it.
+// valueRule is a value of one member and what it becomes.
 type valueRule struct {
 	member string
 	value  string // JSON
 	shown  string // JSON of the resource's member; empty: refused
-	at     string // the path of the violation, where it is not the member
+	at     string // the path of the violation, if it is not the member
 }
 
 func quoted(s string) string { return `"` + s + `"` }
@@ -116,7 +116,7 @@ func categories(n int) string {
 	return strings.Join(names, ",")
 }
 
-// eventValues are both sides of every boundary of an event's members (sections 2.3, 2.4, 4.2 and 8).
+// eventValues holds both sides of every boundary of an event's members (sections 2.3, 2.4, 4.2 and 8).
 var eventValues = []valueRule{
 	{"title", `"x"`, `"x"`, ""},
 	{"title", quoted(strings.Repeat("x", 200)), quoted(strings.Repeat("x", 200)), ""},
@@ -219,7 +219,7 @@ var eventValues = []valueRule{
 	{"status", `""`, "", ""},
 }
 
-// check holds one rule on an answer.
+// check checks an answer by one rule.
 func (r valueRule) check(t *testing.T, a answer, success int) {
 	t.Helper()
 	if r.shown == "" {
@@ -264,7 +264,7 @@ func TestEventValues(t *testing.T) {
 	}
 }
 
-// Section 4.4: a PATCH changes what it names, null clears what may be null, and no member is no PATCH.
+// Section 4.4: a PATCH changes the members that it names, null clears a nullable member, and an empty PATCH is refused.
 func TestUpdateEvent(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -314,7 +314,7 @@ func TestTerminalEvents(t *testing.T) {
 	}
 }
 
-// Section 7: an unknown id, and one of another company, are 404 on every operation that names one.
+// Section 7: an unknown id and an id of another company are 404 on every operation that names one.
 func TestUnknownAndForeignIDs(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -357,7 +357,7 @@ func TestUnknownAndForeignIDs(t *testing.T) {
 	d.call(t, "GET", "/events", stranger, nil, "").page(t, `[]`, false)
 }
 
-// A UUID is taken in either case, and told in lower case.
+// A UUID is accepted in either case, and returned in lower case.
 func TestUUIDCase(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -380,7 +380,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// Sections 4.3 and 4.10: newest first, page by page, and cursors that are good for one listing alone.
+// Sections 4.3 and 4.10: newest first, page by page. A cursor is valid for one listing only.
 func TestListEvents(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -439,8 +439,8 @@ func TestListEvents(t *testing.T) {
 	}
 }
 
-// Section 4.11: the same key and input answer the same bytes, whatever became of the resource; other input is a
-// CONFLICT, and so is nothing but the company and the operation part of the key.
+// Section 4.11: the same key and input return the same bytes, even after the resource has changed. Other input is a
+// CONFLICT. A key is scoped to the company and the operation, and to nothing else.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/internal/slot"
 )
 
-// exchange is one request on its way to its answer.
+// exchange is one request and the state of its handling.
 type exchange struct {
 	http.ResponseWriter // for the router's handles, which take one
 
@@ -23,13 +23,13 @@ type exchange struct {
 	id         string
 	began      time.Time
 	op         *operation // nil until the path and method are known
-	document   *document  // nil where the path is that of an operation
+	document   *document  // nil if the path is that of an operation
 	params     httprouter.Params
 	caller     ticketing.Caller
 	retryAfter int // seconds; 0: no such header
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP serves a request.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{ResponseWriter: w, api: a, r: r, id: a.requestID(r), began: a.now()}
 	status, code, body := x.answer(r.Context())
@@ -41,7 +41,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.report(r.Context(), status, code)
 }
 
-// requestID is the caller's id where it is sent once and well-formed, else a new one (section 4.1).
+// requestID returns the caller's id if it is sent once and well-formed, else a new one (section 4.1).
 func (a *api) requestID(r *http.Request) string {
 	if sent := r.Header["X-Request-Id"]; len(sent) == 1 && safename.Valid(sent[0], 1, 128) {
 		return sent[0]
@@ -49,7 +49,7 @@ func (a *api) requestID(r *http.Request) string {
 	return a.newID()
 }
 
-// answer makes the whole answer before a byte of it is sent, so that whatever fails can still be told.
+// answer makes the whole answer before a byte of it is sent, so that any failure can still be reported.
 func (x *exchange) answer(ctx context.Context) (status int, code ticketing.Code, body []byte) {
 	body, err := x.serve(ctx)
 	if err == nil {
@@ -70,7 +70,7 @@ func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
 			err = newPanicError(v)
 		}
 	}()
-	// To encode a page is a part of the work that its company's slots bound; to send it to a slow client is not.
+	// Encoding a page is part of the work that the company's slots bound; sending it to a slow client is not.
 	ctx, done := slot.Hold(ctx)
 	defer done()
 	res, err := x.run(ctx)
@@ -80,7 +80,7 @@ func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
 	return encodeResult(res, x.id)
 }
 
-// run checks what can be checked without the operation, in the order of the package comment, and hands over to it.
+// run makes the checks that do not need the operation, in the order of the package comment, and runs the operation.
 func (x *exchange) run(ctx context.Context) (result, error) {
 	if err := x.count(ctx); err != nil {
 		return result{}, err
@@ -108,8 +108,8 @@ func (x *exchange) run(ctx context.Context) (result, error) {
 	return x.op.run(ctx, x.api.svc, q)
 }
 
-// bearer is the key of the one Authorization header, empty for anything else: what is wrong with a credential is
-// never told (section 5).
+// bearer returns the key of the one Authorization header, and "" for anything else: the answer never says what is wrong
+// with a credential (section 5).
 func bearer(header http.Header) string {
 	sent := header["Authorization"]
 	if len(sent) != 1 {

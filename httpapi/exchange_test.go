@@ -21,7 +21,7 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// Section 4.1: X-Request-Id is the caller's where it is well-formed and sent once, else a new UUID.
+// Section 4.1: X-Request-Id is the caller's if it is well-formed and sent once, else a new UUID.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -46,7 +46,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// Section 7's table, over every code there is.
+// The table of section 7, for every code.
 func TestEveryCodeHasItsStatus(t *testing.T) {
 	t.Parallel()
 	statuses := map[ticketing.Code]int{
@@ -83,7 +83,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	}
 }
 
-// Section 7: what is no fault of the client is INTERNAL_ERROR without a word about why, and logged once with the
+// Section 7: an error that is not the client's fault is INTERNAL_ERROR without a reason. It is logged once with the
 // request's id.
 func TestInternalErrors(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestInternalErrors(t *testing.T) {
 	}
 }
 
-// A handler that wants the connection broken gets it broken.
+// http.ErrAbortHandler aborts the connection.
 func TestAbortPassesOn(t *testing.T) {
 	t.Parallel()
 	store := &failing{Store: testdb.Chosen(t)}
@@ -149,7 +149,7 @@ func TestAbortPassesOn(t *testing.T) {
 		if found {
 			panic(http.ErrAbortHandler)
 		}
-		found = true // The look-up of the key, which is a group's and contains its panics.
+		found = true // The look-up of the key runs in a group, which contains its panics.
 		return nil
 	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.server.URL+httpapi.DefaultPrefix+"/events", http.NoBody)
@@ -163,7 +163,7 @@ func TestAbortPassesOn(t *testing.T) {
 	is.True(err != nil)
 }
 
-// A client that goes away is no error of the service.
+// A client that goes away is not an error of the service.
 func TestClientThatGoesAwayIsNoError(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -173,7 +173,7 @@ func TestClientThatGoesAwayIsNoError(t *testing.T) {
 	found := false
 	store.set(func(ctx context.Context) error {
 		if !found {
-			found = true // The look-up of the key, which is a group's and goes on without its caller.
+			found = true // The look-up of the key runs in a group, and goes on without its caller.
 			return nil
 		}
 		close(began)
@@ -198,7 +198,7 @@ func TestClientThatGoesAwayIsNoError(t *testing.T) {
 	is.Equal(len(d.log.lines(t, "request")), 1)
 }
 
-// Each request is logged with what is needed to find it again, and never with what is secret.
+// The log of a request holds what is needed to find the request, and no secret.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -245,7 +245,7 @@ func TestAccessLog(t *testing.T) {
 	})
 }
 
-// Section 8: 100 requests in the 60 seconds from a client's first; every request counts, whatever it is answered.
+// Section 8: 100 requests in the 60 seconds from a client's first; every request counts, whatever its answer.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -356,14 +356,14 @@ func from(remote string, forwarded ...string) http.Request {
 	return *r
 }
 
-// brokenCounter can't count.
+// brokenCounter always fails.
 type brokenCounter struct{}
 
 func (brokenCounter) Count(context.Context, string, time.Time) (int, time.Time, error) {
 	return 0, time.Time{}, errors.New("counter is away")
 }
 
-// A counter that fails lets requests pass, and is logged.
+// If the counter fails, requests pass, and the error is logged.
 func TestBrokenCounterLetsPass(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, &httpapi.Config{RateLimit: 1, Counter: brokenCounter{}})
@@ -374,7 +374,7 @@ func TestBrokenCounterLetsPass(t *testing.T) {
 	is.New(t).Equal(len(d.log.lines(t, "rate limit not counted")), 3)
 }
 
-// The API lies under whatever prefix it is given, and nowhere else.
+// The API is served under its prefix, and nowhere else.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	svc, err := ticketing.New(memory.New(), nil)
@@ -403,7 +403,7 @@ func TestPrefix(t *testing.T) {
 	is.Equal(statusOf(stripped, r), 401)
 }
 
-// Whatever a host chooses is used.
+// The host's NewRequestID is used.
 func TestNewRequestID(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -413,7 +413,7 @@ func TestNewRequestID(t *testing.T) {
 	is.Equal(d.call(t, "GET", "/", "", nil, "").header.Get("X-Request-Id"), "id-2")
 }
 
-// A handler without a service could answer nothing.
+// New panics without a service.
 func TestNewNeedsAService(t *testing.T) {
 	t.Parallel()
 	defer func() { is.New(t).True(recover() != nil) }()

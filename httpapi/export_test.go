@@ -1,4 +1,4 @@
 package httpapi
 
-// ParseForwarded reads an entry of X-Forwarded-For.
+// ParseForwarded parses an entry of X-Forwarded-For.
 var ParseForwarded = parseForwarded

@@ -15,7 +15,7 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// serve hands a request to the handler without a network, and holds what must be true of every answer: no 5xx, and the
+// serve passes a request to the handler without a network, and checks what holds for every answer: no 5xx, and the
 // envelope.
 func (d *deployment) serve(t *testing.T, r *http.Request) answer {
 	t.Helper()
@@ -35,7 +35,8 @@ func (d *deployment) request(t *testing.T, method, path, body string) *http.Requ
 	return r
 }
 
-// FuzzBody sends any bytes to each operation that reads a body. What is accepted is JSON in UTF-8 for everybody.
+// FuzzBody sends any bytes to each operation that reads a body. What is accepted is valid
+// JSON for encoding/json, too, and valid UTF-8.
 func FuzzBody(f *testing.F) {
 	for i, b := range bodies {
 		f.Add(i, []byte(with(b.members, "", "")))
@@ -108,7 +109,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzCursor sends any cursor to both listings. None that was not issued is accepted.
+// FuzzCursor sends any cursor to both listings. No cursor is accepted that was not issued.
 func FuzzCursor(f *testing.F) {
 	d := deploy(f, nil)
 	for range 2 {
@@ -132,7 +133,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzBearer sends any Authorization. None but the key opens anything.
+// FuzzBearer sends any Authorization. Only the key is accepted.
 func FuzzBearer(f *testing.F) {
 	d := deploy(f, nil)
 	f.Add("Bearer " + d.key)
@@ -172,8 +173,8 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// FuzzForwarded reads any entry of X-Forwarded-For: what is read is an address in its one form, the same one however it
-// is written, with a port or without.
+// FuzzForwarded parses any entry of X-Forwarded-For: the result is an address in its canonical form, the same for every
+// notation, with and without a port.
 func FuzzForwarded(f *testing.F) {
 	for _, entry := range []string{
 		"203.0.113.1", "203.0.113.1:80", "[2001:db8::1]:80", "[::1]", "::ffff:1.2.3.4", "fe80::1%0", "[", "]:1", "1.1.1.1:", "[1.1.1.1]",

@@ -31,7 +31,7 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// guideBlock is a block of the guide: commands, or an answer that those before it print.
+// guideBlock is a block of the guide: commands, or an answer that the commands before it print.
 type guideBlock struct{ language, text string }
 
 func guideBlocks(t *testing.T) []guideBlock {
@@ -51,12 +51,12 @@ func guideBlocks(t *testing.T) []guideBlock {
 	for _, block := range regexp.MustCompile("(?s)\n```(sh|json)\n(.*?)\n```\n").FindAllStringSubmatch(string(guide), -1) {
 		blocks = append(blocks, guideBlock{block[1], block[2]})
 	}
-	is.Equal(len(blocks), strings.Count(string(guide), "\n```")/2) // No block is of another language, or left out.
+	is.Equal(len(blocks), strings.Count(string(guide), "\n```")/2) // No block has another language, or is left out.
 	is.True(len(blocks) >= 20)
 	return blocks
 }
 
-// A stranger sells a ticket from the guide alone: its commands, all of them, in order and in one shell, do what it says,
+// A reader sells a ticket with the guide alone. Its commands, all of them, in order and in one shell, do what it says,
 // and print the answers that it shows.
 func TestGuideIsFollowed(t *testing.T) {
 	t.Parallel()
@@ -121,11 +121,11 @@ func TestGuideIsFollowed(t *testing.T) {
 	is.Equal(orders.text(t, "data", "gross", "amount"), "30000.00")
 	is.Equal(strings.Count(orders.body, `"admissionId"`), 2)
 
-	// One of them was let in, once.
+	// One of them was admitted, once.
 	is.Equal(strings.Count(told, `"outcome":"ADMITTED"`), 1)
 	is.Equal(strings.Count(told, `"outcome":"ALREADY_VALIDATED"`), 1)
 
-	// The successor of the key works, is seen to, and the predecessor is used no more (section 5.1).
+	// The successor of the key works, and the predecessor is not used any more (section 5.1).
 	is.True(strings.Contains(told, "\nthe key is answered with 200\n"))
 	used, err := d.staff.ListAPIKeys(t.Context(), d.company)
 	is.NoErr(err)
@@ -133,24 +133,24 @@ func TestGuideIsFollowed(t *testing.T) {
 		is.Equal(key.LastUsedAt != nil, key.ID == successor.ID)
 	}
 
-	// The contract was looked at, events were listed before one was made, and one request was refused, as the guide has it.
+	// The contract was read, events were listed before one was made, and one request was refused, as the guide says.
 	is.True(strings.Contains(told, "\"title\": \"Service Public API\",\n    \"version\": \"1\",\n"))
 	is.Equal(strings.Count(told, `"data":[],`), 1)
 	is.Equal(strings.Count(told, `"object":"event"`), 1)
 	is.Equal(strings.Count(told, `{"error":`), 1)
 
-	// The receiver took the event, and once more, and not what was altered; it agrees with the orders.
+	// The receiver accepted the event, and its repetition, and refused the altered one; it agrees with the orders.
 	is.Equal(regexp.MustCompile(`(?m)^(204|400|5..)$`).FindAllString(told, -1), []string{"204", "204", "400"})
 	is.True(strings.Contains(told, "\norders and webhooks agree: 1\n"))
 
-	// The signature by hand is the one that webhooks carry.
+	// The signature by hand equals the one that webhooks carry.
 	at, _, _ := strings.Cut(strings.TrimPrefix(signature, "t="), ",")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	is.NoErr(err)
 	is.Equal(signature, webhook.Sign("svc_whsec_test", time.Unix(seconds, 0), body))
 }
 
-// The guide's way through the pages of a listing finds every order, once.
+// The guide's loop over the pages of a listing finds every order, once.
 func TestGuidePages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -184,7 +184,7 @@ func TestGuidePages(t *testing.T) {
 	is.Equal(len(slices.Compact(ids)), 201)
 }
 
-// The guide's receiver finds of every signature what package webhook finds (section 6.4).
+// The guide's receiver and package webhook agree on every signature (section 6.4).
 func TestGuideReceiverVerifies(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -209,7 +209,7 @@ print(len(vectors) > 50)
 	is.Equal(string(found), "True\n")
 }
 
-// The guide says what to do about every code, what every grant is for, and what each type of event tells.
+// The guide says what to do about every code, what every grant is for, and what each type of event means.
 func TestGuideIsComplete(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -233,7 +233,7 @@ func TestGuideIsComplete(t *testing.T) {
 	}
 }
 
-// The guide's limits are all those of section 8, in the numbers that the document and the code hold.
+// The guide's limits are all those of section 8, with the numbers of the document and the code.
 func TestGuideLimits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -296,7 +296,7 @@ func TestGuideLimits(t *testing.T) {
 		"branding: brandName, logoUrl, each footer, supportEmail": lengths(
 			"Branding", "brandName", "logoUrl", "checkoutFooter", "supportEmail",
 		),
-		// What neither the document nor an exported constant has, by section 8.
+		// Limits that neither the document nor an exported constant has, by section 8.
 		"active API keys of a company":              "2 2 80",
 		"body of a receiver's answer":               "64",
 		"commission rate":                           "10000 100 1",
@@ -304,8 +304,8 @@ func TestGuideLimits(t *testing.T) {
 	})
 }
 
-// When webhooks are tried again, and how long a receiver has, is told in words alone: by the guide, and by the document of
-// each type (sections 6.3 and 6.5).
+// The times between webhook retries, and the receiver's timeout, are given in words: in the guide, and in the
+// description of each type (sections 6.3 and 6.5).
 func TestWebhookTimesAreTold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -327,7 +327,7 @@ func TestWebhookTimesAreTold(t *testing.T) {
 	}
 }
 
-// lossy sells as the handler does, and loses one answer to it: the client sees its connection end.
+// lossy sells as the handler does, and loses one answer to it: the client's connection ends.
 type lossy struct {
 	http.Handler
 	path string
@@ -345,8 +345,8 @@ func (h *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Handler.ServeHTTP(w, r)
 }
 
-// freePort finds a port below those that the system gives to others by itself, so that it is still free when the reader's
-// receiver takes it.
+// freePort finds a port below the ephemeral ports of the system, so that it is still free when the reader's receiver
+// takes it.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -361,8 +361,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// showsAnswer tells whether a line that was printed is the JSON value that is shown, which may leave members out and has
-// ids and times of its own.
+// showsAnswer reports whether a printed line is the JSON value that is shown. The shown value may leave members out,
+// and has its own ids and times.
 func showsAnswer(t *testing.T, printed, shown string) bool {
 	t.Helper()
 	is := is.New(t)
@@ -382,7 +382,7 @@ var (
 	timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 )
 
-// isPart tells whether all of one JSON value is in another.
+// isPart reports whether all of one JSON value is in another.
 func isPart(part, whole any) bool {
 	switch part := part.(type) {
 	case map[string]any:

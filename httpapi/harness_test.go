@@ -25,6 +25,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	goclient "github.com/floatgate/ticketing/client"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/internal/race"
@@ -32,17 +33,17 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// The contract holds on PostgreSQL as it does in memory. What the document says is the same on both, and so are the pages.
+// The contract holds on PostgreSQL as in memory. The document and the pages are the same on both.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
 	only := ""
-	if race.Enabled { // What one client does, one call after the other, has run in memory.
+	if race.Enabled { // Calls that one client makes one after the other have run in memory.
 		only = "Crowd|Concurrency|Slow|GoesAway"
 	}
 	testdb.Again(t, only, "^(Example|Fuzz|TestOpenAPI|TestBrowser)")
 }
 
-// deployment is a server of the API over the store that is chosen, with one company that is ready to sell.
+// deployment is a server of the API over the chosen store, with one company that is ready to sell.
 type deployment struct {
 	svc     *ticketing.Service
 	staff   ticketing.Operator
@@ -62,7 +63,7 @@ func deploy(tb testing.TB, config *httpapi.Config) *deployment {
 	return deployOn(tb, testdb.Chosen(tb), config)
 }
 
-func deployOn(tb testing.TB, store ticketing.Store, config *httpapi.Config) *deployment {
+func deployOn(tb testing.TB, store driver.Store, config *httpapi.Config) *deployment {
 	tb.Helper()
 	is := is.New(tb)
 	at := &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), step: time.Millisecond}
@@ -84,7 +85,7 @@ func deployOn(tb testing.TB, store ticketing.Store, config *httpapi.Config) *dep
 	return d
 }
 
-// newCompany makes a verified company with 1,000,000.00 of FLOAT and a commission of 250 basis points.
+// newCompany creates a verified company with 1,000,000.00 of FLOAT and a commission of 250 basis points.
 func (d *deployment) newCompany(tb testing.TB) uuid.UUID {
 	tb.Helper()
 	is := is.New(tb)
@@ -118,8 +119,7 @@ func (d *deployment) revoke(tb testing.TB, key string) {
 	is.NoErr(err)
 }
 
-// api is the client that integrators have, with the deployment's key. It tries nothing twice: what fails is the test's to
-// see.
+// api returns the Go client with the deployment's key. It retries nothing: a test sees every failure.
 func (d *deployment) api(tb testing.TB) *goclient.Client {
 	tb.Helper()
 	d.mu.Lock()
@@ -136,8 +136,8 @@ func (d *deployment) api(tb testing.TB) *goclient.Client {
 	return d.clients[to]
 }
 
-// handler is the API for a test that serves it in a way of its own, below the default prefix. What it answers goes over
-// no wire of ours, and is held against the document here.
+// handler returns the API for a test that serves it itself, under the default prefix. Its answers do not go through a
+// wire, so they are checked against the document here.
 func (d *deployment) handler(tb testing.TB) http.Handler {
 	tb.Helper()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,14 +148,14 @@ func (d *deployment) handler(tb testing.TB) http.Handler {
 	})
 }
 
-// headers are those of a request beside Authorization; a name may be there twice.
+// headers are the headers of a request besides Authorization; a name may be repeated.
 type headers [][2]string
 
-// keyed is an Idempotency-Key.
+// keyed returns an Idempotency-Key header.
 func keyed(key string) headers { return headers{{"Idempotency-Key", key}} }
 
-// call sends one request. The path is sent as it is, relative to the base URL; an empty key sends no Authorization. A
-// body goes as application/json where the headers name no Content-Type.
+// call sends one request. The path is sent unchanged, relative to the base URL; an empty key sends no Authorization. A
+// body is sent as application/json unless the headers name a Content-Type.
 func (d *deployment) call(tb testing.TB, method, path, key string, with headers, body string) answer {
 	tb.Helper()
 	target, err := url.Parse(d.server.URL)
@@ -176,7 +176,7 @@ func (d *deployment) call(tb testing.TB, method, path, key string, with headers,
 		if first := slices.IndexFunc(with, func(o [2]string) bool { return o[0] == h[0] }); first == i {
 			r.Header.Del(h[0])
 		}
-		if h[1] != "-" { // "-" takes the header away
+		if h[1] != "-" { // "-" removes the header
 			r.Header.Add(h[0], h[1])
 		}
 	}
@@ -203,7 +203,7 @@ func (d *deployment) raw(tb testing.TB, text string) answer {
 	return read(tb, response)
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
@@ -211,15 +211,15 @@ type answer struct {
 	closes bool // the connection
 }
 
-// String shows an answer to who reads why a test failed.
+// String shows an answer in the message of a failed test.
 func (a answer) String() string { return a.sent().String() }
 
-// sent is the answer as it is held against the document.
+// sent returns the answer in the form that is checked against the document.
 func (a answer) sent() contracttest.Answer {
 	return contracttest.Answer{Status: a.status, Header: a.header, Body: a.body}
 }
 
-// read takes an answer in. What every answer has to be is held where it goes over the wire.
+// read reads an answer. What holds for every answer is checked where it goes over the wire.
 func read(tb testing.TB, response *http.Response) answer {
 	tb.Helper()
 	defer response.Body.Close()
@@ -228,14 +228,14 @@ func read(tb testing.TB, response *http.Response) answer {
 	return answer{status: response.StatusCode, header: response.Header, body: string(body), closes: response.Close}
 }
 
-// code is that of a refusal, empty for a success.
+// code returns the code of a refusal, and "" for a success.
 func (a answer) code() ticketing.Code {
 	var envelope struct{ Error struct{ Code ticketing.Code } }
 	_ = json.Unmarshal([]byte(a.body), &envelope)
 	return envelope.Error.Code
 }
 
-// data is the resource of a success, as it was sent.
+// data returns the resource of a success, as it was sent.
 func (a answer) data(tb testing.TB) string {
 	tb.Helper()
 	var envelope struct{ Data json.RawMessage }
@@ -243,7 +243,7 @@ func (a answer) data(tb testing.TB) string {
 	return string(envelope.Data)
 }
 
-// text is a string within the resource, by names.
+// text returns a string of the answer by its path of names.
 func (a answer) text(tb testing.TB, path ...string) string {
 	tb.Helper()
 	var value any
@@ -258,7 +258,7 @@ func (a answer) text(tb testing.TB, path ...string) string {
 	return s
 }
 
-// ok holds a success: its status and its whole resource, where "<uuid>", "<time>" and "<text>" stand for any.
+// ok checks a success: its status and its whole resource, where "<uuid>", "<time>" and "<text>" match any.
 func (a answer) ok(tb testing.TB, status int, data string) {
 	tb.Helper()
 	is := is.New(tb)
@@ -269,7 +269,7 @@ func (a answer) ok(tb testing.TB, status int, data string) {
 	is.Equal(a.header.Get("Retry-After"), "")
 }
 
-// page holds a page of a listing: its resources and whether more follows.
+// page checks a page of a listing: its resources and whether more follows.
 func (a answer) page(tb testing.TB, data string, hasMore bool) {
 	tb.Helper()
 	is.New(tb).Equal(a.status, http.StatusOK)
@@ -280,7 +280,7 @@ func (a answer) page(tb testing.TB, data string, hasMore bool) {
 	a.matches(tb, fmt.Sprintf(`{"data":%s,"meta":{"requestId":"<text>","page":{"hasMore":%t,"nextCursor":%s}}}`, data, hasMore, next))
 }
 
-// refused holds an error: status, code, the whole envelope, and the beginnings of its violations in order.
+// refused checks an error: status, code, the whole envelope, and the beginnings of its violations in order.
 func (a answer) refused(tb testing.TB, status int, code ticketing.Code, violations ...string) {
 	tb.Helper()
 	if a.status != status {
@@ -321,7 +321,7 @@ func (a answer) refused(tb testing.TB, status int, code ticketing.Code, violatio
 
 var violationForm = regexp.MustCompile(`(?s)^.+: .+$`)
 
-// matches holds a whole body.
+// matches checks a whole body.
 func (a answer) matches(tb testing.TB, want string) {
 	tb.Helper()
 	var got, wanted any
@@ -337,7 +337,7 @@ func (a answer) matches(tb testing.TB, want string) {
 
 var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 
-// differ tells where two JSON values differ.
+// differ returns where two JSON values differ, or "".
 func differ(path string, got, want any) string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -382,7 +382,7 @@ func differ(path string, got, want any) string {
 	return ""
 }
 
-// clock is a time that tests move, and that moves a step whenever it is read.
+// clock is a time that tests move, and that moves by step at each reading.
 type clock struct {
 	mu   sync.Mutex
 	at   time.Time
@@ -402,7 +402,7 @@ func (c *clock) move(by time.Duration) {
 	c.at = c.at.Add(by)
 }
 
-// logBook keeps what was logged.
+// logBook records the log.
 type logBook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -414,7 +414,7 @@ func (b *logBook) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// lines are the entries with a message, as objects.
+// lines returns the entries with a message, as objects.
 func (b *logBook) lines(tb testing.TB, message string) []map[string]any {
 	tb.Helper()
 	b.mu.Lock()
@@ -436,24 +436,24 @@ func (b *logBook) String() string {
 	return b.text.String()
 }
 
-// failing is a store that answers every reading with an error, or panics, once it is told to, and that lets something
-// happen before a write.
+// failing is a store whose reads fail or panic with the function that set gave it. It can run a function before a
+// write.
 type failing struct {
-	ticketing.Store
+	driver.Store
 
 	mu    sync.Mutex
 	fail  func(context.Context) error
 	first func(context.Context) error
 }
 
-// before runs a function before the next write.
+// before sets a function that runs before the next write.
 func (f *failing) before(first func(context.Context) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.first = first
 }
 
-func (f *failing) Update(ctx context.Context, fn func(context.Context, ticketing.Tx) error) error {
+func (f *failing) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
 	f.mu.Lock()
 	first := f.first
 	f.first = nil
@@ -472,7 +472,7 @@ func (f *failing) set(fail func(context.Context) error) {
 	f.fail = fail
 }
 
-func (f *failing) View(ctx context.Context, fn func(context.Context, ticketing.ReadTx) error) error {
+func (f *failing) View(ctx context.Context, fn func(context.Context, driver.ReadTx) error) error {
 	f.mu.Lock()
 	fail := f.fail
 	f.mu.Unlock()
@@ -484,7 +484,7 @@ func (f *failing) View(ctx context.Context, fn func(context.Context, ticketing.R
 	return f.Store.View(ctx, fn)
 }
 
-// memberOf is the JSON of a member of the resource.
+// memberOf returns the JSON of a member of the resource.
 func memberOf(tb testing.TB, a answer, name string) string {
 	tb.Helper()
 	var envelope struct{ Data map[string]json.RawMessage }

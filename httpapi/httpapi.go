@@ -1,48 +1,49 @@
 // Package httpapi serves the v1 contract over a [ticketing.Service]: routing, API keys, strict decoding, the envelope,
-// request ids and the rate limit. The rules of tickets and money are the service's; an HTTP caller and a Go caller see
-// one model, and what this package adds to a result is the envelope alone.
+// request ids and the rate limit. The service holds the rules of tickets and money. An HTTP caller and a Go caller see
+// one model: this package adds only the envelope to a result.
 //
 // # Mounting
 //
 // The handler answers every request that reaches it, in the envelope, and never redirects. Mount it at the top of a
-// server, or behind a switch of your own that hands requests on as they came. Don't mount it under [http.ServeMux]:
-// it cleans paths before it looks at them, and answers with a redirect, so a tier whose name holds "//" is lost, and
-// an unknown path is no 404 of the contract. [http.StripPrefix] is harmless, but seldom needed: set Config.Prefix to
-// the path that the API is to be found under.
+// server, or under your own dispatcher that passes requests on unchanged. Don't mount it under [http.ServeMux]: a
+// ServeMux cleans paths first and redirects to the cleaned path. A tier whose name holds "//" would be lost, and an
+// unknown path would not be a 404 of the contract. [http.StripPrefix] is harmless, but seldom needed: set Config.Prefix
+// to the path of the API.
 //
-// What net/http can't read as a request at all, no handler sees; wrap the server's listener in [Listener] to have that
-// answered in the envelope, too. "OPTIONS *" it answers by itself unless DisableGeneralOptionsHandler is set.
+// No handler sees a request that net/http cannot parse. Wrap the server's listener in [Listener] to get the envelope
+// for these, too. net/http itself answers "OPTIONS *" unless DisableGeneralOptionsHandler is set.
 //
-// Time-outs and the limit of a request's header are the server's: set ReadHeaderTimeout, ReadTimeout, WriteTimeout,
+// Timeouts and the limit of a request's header are the server's: set ReadHeaderTimeout, ReadTimeout, WriteTimeout,
 // IdleTimeout and MaxHeaderBytes of your [http.Server].
 //
 // # What every answer carries
 //
 // X-Request-Id, the caller's or a new one; "Content-Type: application/json; charset=utf-8"; "Cache-Control: no-store";
-// "X-Content-Type-Options: nosniff". A 401 adds "WWW-Authenticate: Bearer". A 429, and a 503 of a database that is
-// busy or away, add Retry-After.
+// "X-Content-Type-Options: nosniff". A 401 adds "WWW-Authenticate: Bearer". A 429, and a 503 of a database that is busy
+// or unavailable, add Retry-After.
 //
 // # Documents
 //
-// GET and HEAD of /openapi.json answer with the contract in OpenAPI 3.1, whose server is Config.Prefix; of /docs with a
-// page that shows it and calls the API from a browser; of /guide with a page that leads from the first key to a receiver
-// of webhooks. What the pages load lies below them, and no other host is asked for anything: their
-// Content-Security-Policy forbids it. A key that is entered in /docs stays in the memory of that page.
+// GET and HEAD of these paths return documents. /openapi.json is the contract in OpenAPI 3.1, whose server is
+// Config.Prefix. /docs is a page that shows it and calls the API from a browser. /guide is a page that leads from the
+// first key to a receiver of webhooks. The files that the pages load are below them. Their Content-Security-Policy
+// forbids requests to any other host. A key that is entered in /docs stays in the memory of that page.
 //
-// No document needs a key, and each counts towards the rate limit; a query is ignored. A document may be kept, and asked
-// for again with its ETag ("Cache-Control: public, no-cache"), and comes compressed to who takes gzip. It is not shown in
-// frames, and links from it tell no referrer. All that is said here of answers in JSON is of the operations.
+// No document needs a key, and each counts towards the rate limit; a query is ignored. A cache may store a document,
+// and revalidates it with its ETag ("Cache-Control: public, no-cache"). A client that accepts gzip gets it compressed.
+// It cannot be framed, and links from it send no referrer. What this comment says of JSON answers holds for the
+// operations only.
 //
 // # Order of checks
 //
 // Rate limit (429), path and method (404), credential (401), grant (403), presence of the Idempotency-Key (400), form
-// of path, query, header and body (400), and then what the service decides. All that is wrong with the form of one
-// request is told at once, up to 50 violations; what the service finds wrong with values is told when the form is right.
+// of path, query, header and body (400), and then the checks of the service. All violations of the form of one request
+// are reported at once, up to 50. The service checks the values only if the form is right.
 //
 // # Credentials
 //
-// "Authorization: Bearer <key>", sent once. The scheme may be in any case, as RFC 9110 has it; one space follows it.
-// No other header and no query parameter carries a key.
+// "Authorization: Bearer <key>", sent once. The scheme may be in any case, as RFC 9110 allows; one space follows it. No
+// other header and no query parameter carries a key.
 package httpapi
 
 import (
@@ -66,40 +67,41 @@ const (
 	DefaultMaxBodyBytes = 256 << 10
 )
 
-// Config are the choices of a host. A nil *Config, and every zero field, means the default.
+// Config holds the options of a host. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// Prefix is the path the API lies under, without escapes; "/" means the root. Defaults to [DefaultPrefix].
+	// Prefix is the path of the API, without escapes; "/" means the root. Defaults to [DefaultPrefix].
 	Prefix string
 	// RateLimit is how many requests a client may make in a [RateWindow]. Negative means any number. Defaults to
 	// [DefaultRateLimit].
 	RateLimit int
 	// Counter counts the requests of clients. Defaults to one in memory, which is right for one process.
 	Counter Counter
-	// ClientKey tells clients apart for the rate limit. Defaults to the address the request came from. An IPv6 address
-	// counts by its /64, since one customer commonly holds all of that, and by its /56 at eight times the limit.
+	// ClientKey returns the key that a client is counted under for the rate limit. Defaults to the address that the
+	// request came from. An IPv6 address counts by its /64, since one customer commonly holds all of that, and by its
+	// /56 at eight times the limit.
 	ClientKey func(*http.Request) string
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed. The client is then the rightmost address
-	// in it that is none of these. An entry may carry a port, which is dropped. Where one cannot be read, all clients of
-	// that proxy are one, and Logger gets a warning, once. Defaults to none: the header is not read.
+	// TrustedProxies are the addresses whose X-Forwarded-For is trusted. The client is then the rightmost address in it
+	// that is none of these. An entry may carry a port, which is dropped. If an entry cannot be parsed, all clients of
+	// that proxy are counted as one, and Logger gets a warning, once. Defaults to none: the header is not read.
 	TrustedProxies []netip.Prefix
 	// MaxBodyBytes is the size of the largest body that is read. Defaults to [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
-	// Logger is told each request (id, method, route, status, code, duration, company) and each internal error, once.
-	// Never a key, a buyer, a query or a body. Defaults to silence.
+	// Logger logs each request (id, method, route, status, code, duration, company) and each internal error, once. It
+	// never gets a key, a buyer, a query or a body. Defaults to no log.
 	Logger *slog.Logger
-	// OnRequest is told each answer after it was sent, for metrics. It is called from many goroutines at once.
-	// Defaults to nobody.
+	// OnRequest is called with each answer after it was sent, for metrics. It is called from many goroutines at once.
+	// Defaults to none.
 	OnRequest func(context.Context, Answer)
-	// NewRequestID makes the id of a request that brought none. Defaults to random UUIDs.
+	// NewRequestID makes the id of a request that has none. Defaults to random UUIDs.
 	NewRequestID func() string
-	// Clock tells the time for the rate limit and for durations. Defaults to time.Now.
+	// Clock returns the time for the rate limit and for durations. Defaults to time.Now.
 	Clock func() time.Time
 }
 
-// Answer is how one request was answered. The values of its texts are few, so they can label a metric.
+// Answer describes the answer to one request. Its texts have few values, so they can label a metric.
 type Answer struct {
 	// Method and Route are the operation or document as the contract writes it, such as "GET" and "/events/:eventId".
-	// Both are empty where there is none, and where the rate limit refused to look. A HEAD counts as its GET.
+	// Both are empty if there is none, and if the rate limit refused the request first. A HEAD counts as its GET.
 	Method, Route string
 	Status        int
 	Code          ticketing.Code // empty for a success
@@ -120,7 +122,7 @@ type api struct {
 	now       func() time.Time
 }
 
-// New makes the handler of the contract over a service. It starts nothing. It panics when the service is nil and when
+// New returns the handler of the contract over a service. It starts nothing. It panics when the service is nil and when
 // a trusted proxy is the zero prefix.
 func New(svc *ticketing.Service, config *Config) http.Handler {
 	if svc == nil {
@@ -166,7 +168,7 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 	return a
 }
 
-// normalPrefix begins with a slash and ends without one, so that the root is empty.
+// normalPrefix returns the prefix with a leading slash and no trailing one, so that the root is empty.
 func normalPrefix(prefix string) string {
 	if trimmed := strings.Trim(prefix, "/"); trimmed != "" {
 		return "/" + trimmed

@@ -6,7 +6,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// listInventory is section 4.5.
+// listInventory implements section 4.5.
 func listInventory(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID := q.pathID("eventId")
 	if err := q.valid(); err != nil {
@@ -15,7 +15,7 @@ func listInventory(ctx context.Context, svc *ticketing.Service, q *request) (res
 	return list(svc.ListInventory(ctx, q.caller, eventID))
 }
 
-// createInventory is section 4.5.
+// createInventory implements section 4.5.
 func createInventory(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID := q.pathID("eventId")
 	body := q.body()
@@ -35,7 +35,7 @@ func createInventory(ctx context.Context, svc *ticketing.Service, q *request) (r
 	return one(svc.CreateInventory(ctx, q.caller, eventID, q.key, params))
 }
 
-// updateInventory is section 4.5.
+// updateInventory implements section 4.5.
 func updateInventory(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID, tier := q.pathID("eventId"), q.pathTier()
 	body := q.body()
@@ -51,7 +51,7 @@ func updateInventory(ctx context.Context, svc *ticketing.Service, q *request) (r
 	return one(svc.UpdateInventory(ctx, q.caller, eventID, tier, params))
 }
 
-// cancelInventory is section 4.5.
+// cancelInventory implements section 4.5.
 func cancelInventory(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	eventID, tier := q.pathID("eventId"), q.pathTier()
 	if err := q.valid(); err != nil {

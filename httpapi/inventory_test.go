@@ -28,7 +28,7 @@ func (d *deployment) stock(tb testing.TB, event, tier, price string, quantity in
 
 func moneyJSON(amount string) string { return `{"amount":"` + amount + `","currency":"NGN"}` }
 
-// tierJSON is a tier; an empty price is null.
+// tierJSON returns a tier; an empty price is null.
 func tierJSON(tier, status string, available, total int, price string) string {
 	unitPrice := "null"
 	if price != "" {
@@ -38,7 +38,7 @@ func tierJSON(tier, status string, available, total int, price string) string {
 		tier, status, available, total, unitPrice)
 }
 
-// Section 4.5: batches add up, and a draft pauses what it is given until it is published (section 3.2).
+// Section 4.5: batches add up. Inventory of a draft is paused until the event is published (section 3.2).
 func TestInventory(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -81,7 +81,7 @@ func TestInventory(t *testing.T) {
 		d.call(t, "DELETE", path+"/"+tier, d.key, nil, "").refused(t, 404, ticketing.CodeNotFound)
 		d.call(t, "PATCH", path+"/"+tier, d.key, nil, `{"status":"PAUSED"}`).refused(t, 404, ticketing.CodeNotFound)
 	}
-	for _, tier := range []string{"%00", "VIP%00", "%FF", "%C0%80", "%ED%A0%80"} { // no text
+	for _, tier := range []string{"%00", "VIP%00", "%FF", "%C0%80", "%ED%A0%80"} { // not valid text
 		d.call(t, "DELETE", path+"/"+tier, d.key, nil, "").refused(t, 400, ticketing.CodeInvalidRequest, "tier: ")
 		d.call(t, "PATCH", path+"/"+tier, d.key, nil, `{"status":"PAUSED"}`).refused(t, 400, ticketing.CodeInvalidRequest, "tier: ")
 	}
@@ -98,7 +98,7 @@ func TestInventory(t *testing.T) {
 	d.call(t, "GET", path, d.key, nil, "").ok(t, 200, `[`+tierJSON("VIP", "CANCELLED", 0, 10, "")+`]`)
 }
 
-// Sections 2.1, 4.5 and 8: both sides of every boundary of what is created.
+// Sections 2.1, 4.5 and 8: both sides of every boundary of a create.
 func TestInventoryValues(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -169,7 +169,7 @@ func TestInventoryValues(t *testing.T) {
 	}
 }
 
-// Section 4.11 on inventory: a replay answers what was answered first, although the tier went on.
+// Section 4.11 on inventory: a replay returns the first result, although the tier has changed since.
 func TestInventoryReplay(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -214,7 +214,7 @@ func TestTierPaths(t *testing.T) {
 		a = d.call(t, "DELETE", path+"/inventory/"+url.PathEscape(tier), d.key, nil, "")
 		is.New(t).Equal(a.text(t, "data", "status"), "CANCELLED")
 	}
-	// What clients forget to escape, as far as it is a path at all, and beside what they did escape.
+	// Characters that clients forget to escape, beside a slash that they did escape.
 	unescaped := []string{"x/y|z", "x/y^z"}
 	d.change(t, event, ticketing.UpdateEventParams{TicketCategories: &unescaped})
 	for _, tier := range unescaped {

@@ -8,17 +8,18 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// The whole life of an event, with the client that integrators have, is the same on every store: drafted, stocked,
-// published, quoted, sold, admitted, listed and cancelled.
+// The whole life of an event, with the Go client, is the same on every store: drafted, stocked, published, quoted,
+// sold, admitted, listed and cancelled.
 func TestLifecycleOnEveryStore(t *testing.T) {
 	t.Parallel()
 	stores := append([]testdb.Store{
-		{Name: "memory", Open: func(testing.TB) ticketing.Store { return memory.New() }},
+		{Name: "memory", Open: func(testing.TB) driver.Store { return memory.New() }},
 	}, testdb.Stores()...)
 	for _, store := range stores {
 		t.Run(store.Name, func(t *testing.T) {
@@ -61,10 +62,10 @@ func TestLifecycleOnEveryStore(t *testing.T) {
 					Tier: "A/B 50%+", Quantity: 2, ExpectedUnitPrice: 100_00, Currency: money.Currency,
 				}},
 			}
-			_, err = api.Checkout(ctx, "cart-0001", basket) // at the price of before
+			_, err = api.Checkout(ctx, "cart-0001", basket) // at the old price
 			is.True(errors.Is(err, ticketing.CodeInventoryUnavailable))
 			basket.Lines[0].ExpectedUnitPrice = quote.Lines[0].UnitPrice
-			order, err := api.Checkout(ctx, "cart-0001", basket) // The refusal has not spent the key.
+			order, err := api.Checkout(ctx, "cart-0001", basket) // The refusal has not used the key.
 			is.NoErr(err)
 			is.Equal(order.Gross, 2*price)
 			is.Equal(order.Commission.Amount, money.Amount(4_50))

@@ -10,10 +10,10 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// Listener lets a server give the contract's envelope, as a 400 INVALID_REQUEST, also to a request that net/http
-// answers by itself because it cannot read it: a malformed escape in the path, a header that is too long, no Host,
-// an unknown Expect. No handler ever sees such a request. Wrap the listener that the server serves in plain HTTP; where
-// the server itself speaks TLS, leave it out, since it would hide the TLS connection from net/http.
+// Listener lets a server send the contract's envelope, as a 400 INVALID_REQUEST, also for a request that net/http
+// refuses itself because it cannot parse it: a malformed escape in the path, a header that is too long, no Host, an
+// unknown Expect. No handler ever sees such a request. Wrap the listener that the server serves in plain HTTP. Leave it
+// out if the server itself does TLS, since it would hide the TLS connection from net/http.
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -29,11 +29,11 @@ func (l listener) Accept() (net.Conn, error) {
 
 type conn struct{ net.Conn }
 
-// plainRefusal is the whole head of an answer that net/http writes by itself, in one Write and without a Date, which
-// every answer of a handler has.
+// plainRefusal is the end of the head of an answer that net/http itself writes. net/http writes it in one Write and
+// without a Date, which every answer of a handler has.
 const plainRefusal = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
-// Write passes on what is written, and the envelope in place of a refusal of net/http's own.
+// Write writes p, but replaces a refusal that net/http itself writes by the envelope.
 func (c conn) Write(p []byte) (int, error) {
 	if !isPlainRefusal(p) && !isRefusedExpectation(p) {
 		return c.Conn.Write(p)
@@ -59,14 +59,14 @@ func isPlainRefusal(p []byte) bool {
 	return end > 0 && bytes.HasPrefix(p[end:], []byte(plainRefusal))
 }
 
-// isRefusedExpectation tells whether an answer is what net/http writes to an Expect that it does not know. No answer of
-// the contract has this status.
+// isRefusedExpectation reports whether an answer is what net/http writes to an Expect that it does not know. No answer
+// of the contract has this status.
 func isRefusedExpectation(p []byte) bool {
 	return bytes.HasPrefix(p, []byte("HTTP/1.1 417 ")) && bytes.Contains(p, []byte("\r\nContent-Length: 0\r\n")) &&
 		bytes.HasSuffix(p, []byte("\r\n\r\n"))
 }
 
-// CloseWrite ends the writing side alone, so that a client that is still sending reads the answer before the end.
+// CloseWrite closes the writing side only, so that a client that is still sending reads the answer before the end.
 func (c conn) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {

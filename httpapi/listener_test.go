@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// What net/http refuses before any handler sees it is answered with the envelope, too, and the connection ends.
+// A request that net/http refuses before any handler sees it gets the envelope, too, and the connection ends.
 func TestListenerAnswersWhatCannotBeReadWithTheEnvelope(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)

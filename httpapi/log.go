@@ -15,7 +15,7 @@ import (
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// report tells the log and the observer.
+// report logs the request and calls OnRequest.
 func (x *exchange) report(ctx context.Context, status int, code ticketing.Code) {
 	answer := Answer{Status: status, Code: code, Duration: x.api.now().Sub(x.began)}
 	if x.op != nil {
@@ -40,7 +40,7 @@ func (x *exchange) report(ctx context.Context, status int, code ticketing.Code) 
 	}
 }
 
-// knownMethod keeps what a client makes up out of the log.
+// knownMethod keeps method names that a client invents out of the log.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -61,13 +61,13 @@ func (x *exchange) logInternal(ctx context.Context, err error) {
 	x.api.log.LogAttrs(ctx, slog.LevelError, "internal error", attrs...)
 }
 
-// panicError is a panic on its way into the log.
+// panicError is a panic as an error for the log.
 type panicError struct {
 	text  string
 	stack string
 }
 
-// newPanicError keeps the text of runtime errors alone: any other value may hold what must not be logged.
+// newPanicError keeps only the text of runtime errors: any other value may hold what must not be logged.
 func newPanicError(v any) *panicError {
 	text := fmt.Sprintf("panic of type %T", v)
 	if fault, ok := v.(runtime.Error); ok {

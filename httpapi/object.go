@@ -9,13 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is an object of a body. Its members are asked for by name; whoever asks says with required, optional,
-// changed or clearable what it means that one is absent or null.
+// object is an object of a body. Its members are read by name. The caller chooses with required, optional, present,
+// changed or clearable what an absent or null member means.
 type object struct {
 	q       *request
 	at      place
 	members []member
-	broken  bool // it is no object, which has been told: nothing is missing from it
+	// broken means that the value is no object, which is already reported: no member is reported as missing.
+	broken bool
 }
 
 type member struct {
@@ -24,14 +25,14 @@ type member struct {
 	known bool
 }
 
-// place is where in the body a value stands; its path is made only to tell what is wrong.
+// place is the position of a value in the body. Its path is built only to report a violation.
 type place struct {
 	in    *object
 	name  string
 	index int // of an item of a list; else -1
 }
 
-// path is such as "lines[1].quantity", and "body" for the whole.
+// path returns a path such as "lines[1].quantity", and "body" for the whole.
 func (p place) path() string {
 	if p.in == nil {
 		return "body"
@@ -48,7 +49,7 @@ func (p place) path() string {
 
 func (p place) refuse(message string) { p.in.q.refuse(p.path(), message) }
 
-// required reads a member that has to be there.
+// required reads a member that must be there.
 func required[T any](o *object, name string, parse func(place, jsontext.Value) T) T {
 	value, sent := o.take(name)
 	if sent {
@@ -61,7 +62,7 @@ func required[T any](o *object, name string, parse func(place, jsontext.Value) T
 	return none
 }
 
-// optional reads a member that may be absent or null, which is the zero value.
+// optional reads a member that may be absent or null, which gives the zero value.
 func optional[T any](o *object, name string, parse func(place, jsontext.Value) T) T {
 	value, sent := o.take(name)
 	if !sent || value.Kind() == 'n' {
@@ -71,7 +72,7 @@ func optional[T any](o *object, name string, parse func(place, jsontext.Value) T
 	return parse(o.place(name), value)
 }
 
-// present reads a member that may be absent, which is the zero value, but not null.
+// present reads a member that may be absent, which gives the zero value. It may not be null.
 func present[T any](o *object, name string, parse func(place, jsontext.Value) T) T {
 	value, sent := o.take(name)
 	if !sent {
@@ -81,7 +82,7 @@ func present[T any](o *object, name string, parse func(place, jsontext.Value) T)
 	return notNull(o, name, value, parse)
 }
 
-// changed reads a member of a PATCH: nil where it is absent. It may not be null.
+// changed reads a member of a PATCH: nil if it is absent. It may not be null.
 func changed[T any](o *object, name string, parse func(place, jsontext.Value) T) *T {
 	value, sent := o.take(name)
 	if !sent {
@@ -90,7 +91,7 @@ func changed[T any](o *object, name string, parse func(place, jsontext.Value) T)
 	return new(notNull(o, name, value, parse))
 }
 
-// clearable reads a member of a PATCH: nil where it is absent. Null is a pointer to the zero value.
+// clearable reads a member of a PATCH: nil if it is absent. Null gives a pointer to the zero value.
 func clearable[T any](o *object, name string, parse func(place, jsontext.Value) T) *T {
 	value, sent := o.take(name)
 	switch {
@@ -113,7 +114,7 @@ func notNull[T any](o *object, name string, value jsontext.Value, parse func(pla
 
 func (o *object) place(name string) place { return place{in: o, name: name, index: -1} }
 
-// take finds a member. Names are case-sensitive, and one that is there twice is refused.
+// take finds a member. Names are case-sensitive, and a repeated member is refused.
 func (o *object) take(name string) (jsontext.Value, bool) {
 	var value jsontext.Value
 	for i := range o.members {
@@ -131,7 +132,7 @@ func (o *object) take(name string) (jsontext.Value, bool) {
 	return value, value != nil
 }
 
-// refuseUnknown refuses the members that nobody asked for.
+// refuseUnknown refuses the members that were not read.
 func (o *object) refuseUnknown() {
 	for _, m := range o.members {
 		if !m.known {
@@ -140,11 +141,11 @@ func (o *object) refuseUnknown() {
 	}
 }
 
-// shortened is a name that the client made up, fit for a message.
+// shortened returns a name that the client invented in a form fit for a message.
 func shortened(name string) string {
 	const most = 60
 	if strings.TrimSpace(name) == "" || strings.ContainsFunc(name, unicode.IsControl) {
-		name = strconv.Quote(name) // Else nothing would be seen of it, or too much.
+		name = strconv.Quote(name) // Otherwise it would show as nothing, or break the line.
 	}
 	if utf8.RuneCountInString(name) <= most {
 		return name
@@ -164,8 +165,8 @@ func newObject(q *request, at place, value jsontext.Value) *object {
 	return o
 }
 
-// split takes an object or list apart, one level of it. The value is a part of the body, whose syntax is known to be
-// right.
+// split splits an object or list into its members, one level deep. The value is part of the body, whose syntax was
+// checked.
 func split(q *request, value jsontext.Value) []member {
 	named := value.Kind() == '{'
 	q.reset(value)
@@ -181,7 +182,7 @@ func split(q *request, value jsontext.Value) []member {
 			m.name = token.String()
 		}
 		read, _ := q.decoder.ReadValue()
-		// What the decoder answers is its own to overwrite; the same bytes of the body are not.
+		// The decoder may overwrite the value that it returned; the same bytes of the body stay.
 		end := q.decoder.InputOffset()
 		m.value = value[end-int64(len(read)) : end]
 		members = append(members, m)

@@ -19,13 +19,13 @@ import (
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
-// asker asks, and notes which documented answers came.
+// asker sends requests, and records which documented answers came.
 type asker struct {
 	*deployment
 
 	t     *testing.T
 	store *failing
-	seen  map[told]bool
+	seen  map[documentedAnswer]bool
 }
 
 func (k *asker) ask(method, path, key string, with headers, body string) answer {
@@ -37,18 +37,17 @@ func (k *asker) ask(method, path, key string, with headers, body string) answer 
 	return a
 }
 
-// target is a request that an operation answers with its success.
+// target is a request that succeeds on its operation.
 type target struct {
 	path, body string
-	absent     string // the body where it is the body that names what is not there
+	absent     string // the body with an unknown id, if the id is in the body
 }
 
-// Every answer that the document has, by operation, status and code, is given by the service, and no other: the table
-// has no hole.
+// The service gives every answer that the document has, by operation, status and code, and no other.
 func TestEveryDocumentedAnswer(t *testing.T) {
 	t.Parallel()
 	store := &failing{Store: testdb.Chosen(t)}
-	k := &asker{deployment: deployOn(t, store, nil), t: t, store: store, seen: make(map[told]bool)}
+	k := &asker{deployment: deployOn(t, store, nil), t: t, store: store, seen: make(map[documentedAnswer]bool)}
 	event := k.newEvent(t, "PUBLISHED")
 	k.stock(t, event, "VIP", "10.00", 20)
 	k.stock(t, event, "REGULAR", "10.00", 1)
@@ -95,7 +94,7 @@ func TestEveryDocumentedAnswer(t *testing.T) {
 	}
 }
 
-func compareTold(a, b told) int {
+func compareTold(a, b documentedAnswer) int {
 	return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code))
 }
 
@@ -103,7 +102,7 @@ func quoteJSON(event, tier string) string {
 	return `{"eventId":"` + event + `","lines":[{"tier":` + jsonText(tier) + `,"quantity":1}]}`
 }
 
-// askEverywhere asks an operation for what each may answer, and for its success last.
+// askEverywhere makes an operation give each answer that any request may get, and its success last.
 func (k *asker) askEverywhere(
 	method, path string, grant ticketing.Grant, needsKey bool, to target, limited *httptest.Server,
 ) {
@@ -140,7 +139,7 @@ func (k *asker) askEverywhere(
 	refused(k.ask(method, to.path, k.key, fresh(), to.body), 429, ticketing.CodeRateLimited)
 	k.server = open
 
-	// Section 5, rule 5: a write whose key is revoked before it commits is refused.
+	// Section 5, rule 5: a write is refused if its key is revoked before it commits.
 	if method != "GET" && path != "/pricing/quote" {
 		revoked := k.issue(k.t, k.company, ticketing.AllGrants()...)
 		k.store.before(func(context.Context) error { k.revoke(k.t, revoked); return nil })
@@ -152,7 +151,7 @@ func (k *asker) askEverywhere(
 	k.revoke(k.t, only)
 }
 
-// askInConflict asks for what the state of an event, a tier, an order or a key does not allow.
+// askInConflict makes requests that the state of an event, a tier, an order or a key does not allow.
 func (k *asker) askInConflict(event, cancelled string, sold sold) {
 	k.t.Helper()
 	is := is.New(k.t)
@@ -177,7 +176,7 @@ func (k *asker) askInConflict(event, cancelled string, sold sold) {
 	k.ask("POST", "/pricing/quote", k.key, nil, quoteJSON(event, "STUDENT")).refused(k.t, 409, ticketing.CodePricingUnavailable)
 }
 
-// askCheckouts asks for each reason that a checkout is refused for.
+// askCheckouts makes a checkout for each reason to refuse one.
 func (k *asker) askCheckouts(event string) {
 	k.t.Helper()
 	is := is.New(k.t)

@@ -25,11 +25,11 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// fillExamples writes the examples of openapi.json anew, and nothing else of it.
+// fillExamples rewrites the examples of openapi.json, and nothing else of it.
 var fillExamples = flag.Bool("fill-examples", false, "write the examples of openapi.json as they are answered")
 
-// The examples of the document are what was sent and answered over HTTP in one story, byte for byte but for the white
-// space, and those of the webhooks are what the story told. There is none that it lacks, and no other.
+// The examples of the document are the requests and answers of one story over HTTP, byte for byte except for white
+// space. Those of the webhooks are the story's events. No example is missing, and there is no other.
 func TestOpenAPIExamples(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -37,7 +37,7 @@ func TestOpenAPIExamples(t *testing.T) {
 	is.NoErr(err)
 	story := tellStory(t)
 	filled, unused := fill(t, text, story)
-	is.Equal(unused, nil) // told, and not in the document
+	is.Equal(unused, nil) // in the story, and not in the document
 	if *fillExamples {
 		is.NoErr(os.WriteFile(openAPIFile, filled, 0o600))
 		return
@@ -48,7 +48,7 @@ func TestOpenAPIExamples(t *testing.T) {
 	}
 }
 
-// Each example is one of the schema beside it, and each is shown somewhere.
+// Each example is valid by the schema beside it, and each is referred to.
 func TestOpenAPIExamplesAreOfTheirSchemas(t *testing.T) {
 	t.Parallel()
 	c := theContract(t)
@@ -81,8 +81,8 @@ func TestOpenAPIExamplesAreOfTheirSchemas(t *testing.T) {
 	}
 }
 
-// fill puts the story into the text: each example keeps its place and its summary. What the document has no example for
-// is answered.
+// fill puts the story into the text: each example keeps its place and its summary. It also returns the names of the
+// story that the document has no example for.
 func fill(tb testing.TB, text []byte, story map[string]string) (filled []byte, unused []string) {
 	tb.Helper()
 	is := is.New(tb)
@@ -131,7 +131,7 @@ func memberValue(tb testing.TB, object jsontext.Value, name string) jsontext.Val
 	return nil
 }
 
-// members goes through an object or a list; a list has no names.
+// members iterates over an object or a list; the items of a list have no names.
 func members(tb testing.TB, value jsontext.Value) func(yield func(string, jsontext.Value) bool) {
 	tb.Helper()
 	is := is.New(tb)
@@ -155,8 +155,8 @@ func members(tb testing.TB, value jsontext.Value) func(yield func(string, jsonte
 	}
 }
 
-// layout writes a value as the document has it: on one line of 120 characters where it fits behind what stands before
-// it, else a line for each member.
+// layout writes a value as the document does: on one line if it fits into 120 characters after what precedes it, else
+// with a line for each member.
 func layout(tb testing.TB, value jsontext.Value, indent, before int) string {
 	tb.Helper()
 	const width = 120
@@ -187,7 +187,7 @@ func firstDifference(a, b []byte) string {
 	return "one is longer"
 }
 
-// narrator sends what the story is made of, and keeps it.
+// narrator sends the requests of the story, and records it.
 type narrator struct {
 	*deployment
 
@@ -197,7 +197,7 @@ type narrator struct {
 	keys  int
 }
 
-// send sends a request and keeps its answer, and its body where it has a name of its own.
+// send sends a request, and records its answer under the name if that is not empty.
 func (n *narrator) send(name, method, path, key string, with headers, body string) answer {
 	n.t.Helper()
 	a := n.call(n.t, method, path, key, with, body)
@@ -207,7 +207,7 @@ func (n *narrator) send(name, method, path, key string, with headers, body strin
 	return a
 }
 
-// do sends a request that succeeds, with a key of its own where it needs one.
+// do sends a request that succeeds, with a new idempotency key.
 func (n *narrator) do(name, method, path, body string) answer {
 	n.t.Helper()
 	a := n.send(name, method, path, n.key, n.fresh(), body)
@@ -227,8 +227,8 @@ func (n *narrator) fresh() headers {
 	return keyed(fmt.Sprintf("story-%04d", n.keys))
 }
 
-// tellStory sells tickets in memory, with a clock that stands still and ids that repeat: each run answers the same. It
-// tells every example of the document by its name.
+// tellStory sells tickets in memory, with a fixed clock and repeatable ids: each run gives the same answers. It returns
+// every example of the document by its name.
 func tellStory(t *testing.T) map[string]string {
 	t.Helper()
 	is := is.New(t)
@@ -304,7 +304,7 @@ func tellStory(t *testing.T) map[string]string {
 	return n.story
 }
 
-// tellRefusals tells what is refused of requests while everything else is well.
+// tellRefusals adds the refusals that depend on the request alone.
 func (n *narrator) tellRefusals(event, cursor, sale string) {
 	n.t.Helper()
 	path := "/events/" + event
@@ -331,7 +331,7 @@ func (n *narrator) tellRefusals(event, cursor, sale string) {
 	n.send("AuthorityLost", "PATCH", path, revoked, nil, `{"venue":"Harbour Hall"}`)
 }
 
-// tellWhatIsAway tells what is refused while something is away or in the way.
+// tellWhatIsAway adds the refusals while something is unavailable, suspended or in progress.
 func (n *narrator) tellWhatIsAway(event string, limited *httptest.Server) {
 	n.t.Helper()
 	is := is.New(n.t)
@@ -371,7 +371,8 @@ func (n *narrator) tellWhatIsAway(event string, limited *httptest.Server) {
 	n.server = open
 }
 
-// tellEnds tells how a tier, an order, events and a company without a rate end.
+// tellEnds adds the answers about a full or cancelled tier, a cancelled order, ended events and a company without a
+// rate.
 func (n *narrator) tellEnds(shop *ticketingtest.Shop, event, order string) {
 	n.t.Helper()
 	is := is.New(n.t)

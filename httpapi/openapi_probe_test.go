@@ -23,7 +23,7 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// probed are whole bodies, written without a look at the schemas.
+// probed returns complete bodies, written independently of the schemas.
 func probed(event, category string) map[string]node {
 	line := node{"tier": "VIP", "quantity": 1}
 	priced := edited(edited(line, "expectedUnitPrice", "10.00"), "currency", "NGN")
@@ -46,8 +46,8 @@ func probed(event, category string) map[string]node {
 	}
 }
 
-// probes are values to put in the place of any other: of every type, around every limit of section 8, and of every form
-// of section 2, right and wrong.
+// probes returns values to put in the place of any other: of every type, around every limit of section 8, and of every
+// form of section 2, right and wrong.
 func probes(event, category string) []any {
 	values := []any{nil, true, false, node{}, node{"x": 1}, []any{}, []any{"x"}, []any{nil}, []any{7}, []any{node{}}, 1.5}
 	values = append(values, json.Number("1.0"), json.Number("1e0"), json.Number("-0"), json.Number("99999999999999999999"))
@@ -81,15 +81,15 @@ func probes(event, category string) []any {
 	return values
 }
 
-// reserved are names that no ticket category has (section 2.4).
+// reserved are names that section 2.4 forbids for a ticket category, and some that are close to them.
 var reserved = []string{
 	"__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor", "hasOwnProperty",
 	"isPrototypeOf", "propertyIsEnumerable", "prototype", "toLocaleString", "toString", "valueOf", ".", "..", "...", "tostring",
 }
 
-// saidInWords tells whether a schema may take what the service refuses, since only its description can say so: that a
-// zone, a tier or a category has to be one that there is, that no event was in the year 0, that an integer is written as
-// one, and the last of what addresses may be.
+// saidInWords reports whether a schema may accept what the service refuses, since only its description can state the
+// rule. Such rules are that a zone, a tier or a category must exist, that the year 0 has no event, that an integer is
+// written as one, and the last rule of email addresses.
 func saidInWords(operation, member string, value any) bool {
 	text, _ := value.(string)
 	switch member {
@@ -110,13 +110,14 @@ func saidInWords(operation, member string, value any) bool {
 	return false
 }
 
-// padded tells whether the service may take what a schema refuses: it trims texts, and the schemas limit them as they come.
+// padded reports whether the service may accept what a schema refuses: it trims texts, and the schemas limit them
+// untrimmed.
 func padded(value any) bool {
 	text, ok := value.(string)
 	return ok && text != strings.TrimSpace(text)
 }
 
-// clerk asks the service by itself, without a network, whether a request is well-formed.
+// clerk sends requests to the handler without a network, to find whether they are well-formed.
 type clerk struct {
 	*deployment
 
@@ -127,7 +128,7 @@ func newClerk(d *deployment) clerk {
 	return clerk{d, d.server.Config.Handler}
 }
 
-// takes tells whether the service does not find fault with the form of a request; with is instead of a key of its own.
+// takes reports whether the service accepts the form of a request. The headers in with replace the usual ones.
 func (k clerk) takes(t *testing.T, method, path string, with http.Header, body any) (bool, answer) {
 	t.Helper()
 	is := is.New(t)
@@ -144,8 +145,8 @@ func (k clerk) takes(t *testing.T, method, path string, with http.Header, body a
 	return a.status != http.StatusBadRequest, a
 }
 
-// Whatever stands in the place of a member, the service takes it where the document does, and refuses it where the
-// document does: neither knows a rule that the other lacks, but for what can only be said in words.
+// For every value of a member, the service accepts it if and only if the document does. Neither has a rule that the
+// other lacks, except rules that only words can state.
 func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that come one after the other")
@@ -161,7 +162,8 @@ func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 			}
 			compare := func(what, member string, value, body any) {
 				t.Helper()
-				if s.operation == "updateEvent" && strings.Contains(what, "ticketCategories") { // Else they would be too many after a while.
+				// Otherwise they would be too many after a while.
+				if s.operation == "updateEvent" && strings.Contains(what, "ticketCategories") {
 					path = "/events/" + d.newEvent(t, "DRAFT")
 				}
 				wire, err := json.Marshal(body)
@@ -183,7 +185,7 @@ func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 				compare("nothing but "+name, name, value, node{name: value})
 			}
 			for _, value := range values {
-				if object, ok := value.(node); ok || value == nil { // Anything else, TestBodies sends.
+				if object, ok := value.(node); ok || value == nil { // TestBodies sends anything else.
 					compare("the body", "", value, object)
 				}
 			}
@@ -203,7 +205,8 @@ func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 				for _, list := range []string{"lines", "ticketCategories"} {
 					if items, ok := whole[list].([]any); ok {
 						if n == 50 && list == "ticketCategories" {
-							continue // With the six presets these are too many, which only words say.
+							// With the six presets these are too many, which only words say.
+							continue
 						}
 						compare(list, list, n, edited(whole, list, repeated(items[0], n)))
 					}
@@ -213,7 +216,7 @@ func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 	}
 }
 
-// eachMember goes through the places of a body: members, and the first item of a list.
+// eachMember calls look for the places of a body: members, and the first item of a list.
 func eachMember(value any, path []any, look func(path []any)) {
 	if len(path) > 0 {
 		look(path)
@@ -228,8 +231,8 @@ func eachMember(value any, path []any, look func(path []any)) {
 	}
 }
 
-// A price comes whole or not at all, and is free where it is nothing: of every choice of the members of a price the
-// document takes those that the service does.
+// A price comes whole or not at all, and is free if it is 0. Of every choice of the members of a price the document
+// accepts those that the service accepts.
 func TestOpenAPIPricesAreTheServices(t *testing.T) {
 	t.Parallel()
 	d, event, category := shopFloor(t)
@@ -259,7 +262,8 @@ func TestOpenAPIPricesAreTheServices(t *testing.T) {
 	}
 }
 
-// Parameters are like bodies: the service takes in a path, a query and a header what the document does, and nothing else.
+// Parameters are like bodies: the service accepts in a path, a query and a header what the document accepts, and no
+// more.
 func TestOpenAPIParametersAreTheServices(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that come one after the other")
@@ -284,7 +288,7 @@ func TestOpenAPIParametersAreTheServices(t *testing.T) {
 		for _, p := range c.At("paths", template, verb)["parameters"].([]any) {
 			p := c.Follow(p.(node))
 			if p["name"] == "X-Request-Id" && i > 0 {
-				continue // It is read before anybody knows the operation.
+				continue // It is read before the operation is known.
 			}
 			for _, value := range values {
 				if value == "" && p["in"] == "path" {
@@ -299,7 +303,8 @@ func TestOpenAPIParametersAreTheServices(t *testing.T) {
 				switch {
 				case taken && refusal != nil:
 					t.Errorf("%s: the service takes %.90q as %v, and the document does not: %v", operationIDs[i].id, value, p["name"], refusal)
-				case !taken && refusal == nil && p["name"] != "cursor": // Which of them are cursors, only words say.
+				// Only words say which of them are cursors.
+				case !taken && refusal == nil && p["name"] != "cursor":
 					t.Errorf("%s: the document takes %.90q as %v, and the service does not: %s", operationIDs[i].id, value, p["name"], a.body)
 				}
 			}
@@ -307,13 +312,13 @@ func TestOpenAPIParametersAreTheServices(t *testing.T) {
 	}
 }
 
-// sent is where a request goes, and the headers that it has in place of the usual ones.
+// sent is the target of a request, and the headers that replace the usual ones.
 type sent struct {
 	path   string
 	header http.Header
 }
 
-// sending is a request with a value for a parameter, and with what it has to have beside it.
+// sending returns a request with a value for a parameter, and with the other parameters that it needs.
 func sending(p node, value, template, event string) sent {
 	usual := map[string]string{"eventId": event, "tier": "VIP", "orderId": someID, "admissionId": someID}
 	name := p["name"].(string)
@@ -333,7 +338,7 @@ func sending(p node, value, template, event string) sent {
 	return sent{path: path + query, header: header}
 }
 
-// checkParameter holds a text against the schema of a parameter, as it is written there.
+// checkParameter checks a text against the schema of a parameter, parsed as that schema says.
 func (c contract) checkParameter(p node, text string) error {
 	schema := c.resolve(p["schema"].(node))
 	var value any = text

@@ -19,6 +19,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/delivery"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
@@ -26,7 +27,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// unreached are the edges of answers that nothing gets to, with what holds them.
+// unreached are the edges of answers that no answer reaches, with the reason.
 var unreached = map[string]string{
 	"Error.message minLength":               "a message is a sentence",
 	"Error.message maxLength":               "4.12, item 7: a browser proxy takes 2000",
@@ -35,9 +36,9 @@ var unreached = map[string]string{
 	"Violation.message minLength":           "a message begins with a path",
 }
 
-// Every limit that the document sets to an answer or a webhook is reached by one, every word of a choice is said, and what
-// may be null is and is not: a limit that is wider than the service's, or a word that it never says, is found as well as
-// one that is narrower.
+// An answer or a webhook reaches every limit that the document sets, uses every word of an enumeration, and shows every
+// nullable member as null and as a value. So the test finds a limit that is wider than the service's, or a word that it
+// never uses.
 func TestOpenAPIIsReached(t *testing.T) {
 	t.Parallel()
 	c := theContract(t)
@@ -67,16 +68,16 @@ func TestOpenAPIIsReached(t *testing.T) {
 	}
 }
 
-// reach notes which edges of the schemas values got to.
+// reach records which edges of the schemas were reached.
 type reach struct {
 	c       contract
 	reached map[string]bool
 }
 
-// of is an edge of one schema: the same object wherever it is referred to from.
+// of names an edge of one schema, the same wherever the schema is referred to from.
 func of(schema node, edge string) string { return fmt.Sprintf("%p %s", schema, edge) }
 
-// edgesOf are the edges of a schema.
+// edgesOf returns the edges of a schema.
 func edgesOf(schema node) []string {
 	var edges []string
 	for _, keyword := range []string{"minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"} {
@@ -102,7 +103,7 @@ func edgesOf(schema node) []string {
 	return edges
 }
 
-// look goes through a value and its schema.
+// look records the edges that a value and its members reach.
 func (r *reach) look(schema node, value any) {
 	if reference, ok := schema["$ref"].(string); ok {
 		schema = r.c.Follow(node{"$ref": reference})
@@ -149,7 +150,7 @@ func (r *reach) look(schema node, value any) {
 	}
 }
 
-// fits tells which of "this or null", and of a page that goes on and the last one, a value is.
+// fits reports whether a value matches a choice: one of "this or null", or one of a page with a next page and the last.
 func (r *reach) fits(choice node, value any) bool {
 	if choice["type"] == "null" || value == nil {
 		return choice["type"] == "null" && value == nil
@@ -176,13 +177,13 @@ func (r *reach) lookAtExamples() {
 	}
 }
 
-// extremes is a company whose data is as large and as small as it gets, as the API and the webhooks tell it.
+// extremes is a company whose data is as large and as small as possible, as the API and the webhooks show it.
 type extremes struct {
 	*deployment
 
 	t        *testing.T
 	r        *reach
-	store    ticketing.Store
+	store    driver.Store
 	receiver *ticketingtest.Webhooks
 	keys     int
 }
@@ -214,7 +215,7 @@ func newExtremes(t *testing.T, r *reach) *extremes {
 	return x
 }
 
-// ask sends a request, and looks at the answer.
+// ask sends a request, and records the edges of the answer.
 func (x *extremes) ask(method, path, body string) answer {
 	x.t.Helper()
 	x.keys++
@@ -226,7 +227,7 @@ func (x *extremes) ask(method, path, body string) answer {
 	return a
 }
 
-// done is ask for what succeeds.
+// done is ask for a request that must succeed.
 func (x *extremes) done(method, path, body string) answer {
 	x.t.Helper()
 	a := x.ask(method, path, body)
@@ -243,7 +244,7 @@ func (x *extremes) goTo() {
 	is := is.New(x.t)
 	ctx := x.t.Context()
 	x.brand()
-	x.ask("POST", "/events", `{`+strings.Repeat(`"x":1,`, 59)+`"x":1}`) // more violations than are told
+	x.ask("POST", "/events", `{`+strings.Repeat(`"x":1,`, 59)+`"x":1}`) // more violations than are reported
 	x.ask("GET", "/events?limit=0", "")
 	is.Equal(x.done("GET", "/orders", "").status, 200) // an empty page
 
@@ -271,7 +272,7 @@ func (x *extremes) goTo() {
 	x.webhooks()
 }
 
-// brand gives the company all that a branding may hold.
+// brand gives the company the longest branding.
 func (x *extremes) brand() {
 	x.t.Helper()
 	logo := "https://img.example.com/"
@@ -283,7 +284,7 @@ func (x *extremes) brand() {
 	is.New(x.t).NoErr(err)
 }
 
-// tiers sells out of an event with 50 ticket categories, one of them as large as one gets.
+// tiers sells out an event with 50 ticket categories. One of its tiers has the largest size.
 func (x *extremes) tiers(event string) {
 	x.t.Helper()
 	is := is.New(x.t)
@@ -316,7 +317,7 @@ func (x *extremes) tiers(event string) {
 	x.done("PATCH", at+"/inventory/REGULAR", `{"status":"PAUSED"}`)
 	x.done("DELETE", at+"/inventory/STUDENT", "")
 
-	// Three orders, with each unit of a rate and to each end; the buyer's texts are as long as they get.
+	// Three orders, with each unit of a rate and each final status; the buyer's texts have their greatest length.
 	email := strings.Repeat("A", 320-len("@example.com")) + "@example.com"
 	buyer := fmt.Sprintf(`"fullname":%q,"phone":%q`, long(200), long(50))
 	x.sellTo(email, event, "VVIP", 1, "999.99", buyer)
@@ -377,16 +378,16 @@ func (x *extremes) pages() {
 	x.done("GET", "/orders?limit=100", "")
 }
 
-// importEvent puts in an event without a schedule, as a host may (section 2.3 has null for it).
+// importEvent creates an event without a schedule, as a host may (its members are null by section 2.3).
 func (x *extremes) importEvent() {
 	x.t.Helper()
 	id := uuid.New()
-	is.New(x.t).NoErr(x.store.Update(x.t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{x.company}}); err != nil {
+	is.New(x.t).NoErr(x.store.Update(x.t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{x.company}}); err != nil {
 			return err
 		}
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		return tx.CreateEvent(ctx, ticketing.EventRecord{
+		return tx.CreateEvent(ctx, driver.Event{
 			CompanyID: x.company, ID: id, Title: "Imported", Status: ticketing.EventDraft, ImageURL: "https://img.example.com/a.png",
 			CreatedAt: at, UpdatedAt: at,
 		})
@@ -394,7 +395,7 @@ func (x *extremes) importEvent() {
 	x.done("GET", "/events/"+id.String(), "")
 }
 
-// webhooks takes FLOAT below its threshold, sends what there is to tell, and holds each delivery against the document.
+// webhooks takes FLOAT below its threshold, sends all pending webhooks, and checks each against the document.
 func (x *extremes) webhooks() {
 	x.t.Helper()
 	is := is.New(x.t)
@@ -403,7 +404,7 @@ func (x *extremes) webhooks() {
 	x.sell(event, "VIP", 1, "990000.00", `"phone":null`)
 	x.stock(x.t, event, "REGULAR", "8000.00", 1)
 	x.sell(event, "REGULAR", 1, "8000.00", `"phone":null`)
-	for kind := range x.r.c.At("webhooks") { // Those that are sent for a receiver's sake are alike.
+	for kind := range x.r.c.At("webhooks") { // The ones for a test of a receiver have the same form.
 		_, err := x.staff.TriggerWebhook(x.t.Context(), x.company, ticketing.FactType(kind))
 		is.NoErr(err)
 	}
@@ -426,8 +427,8 @@ func (x *extremes) webhooks() {
 	}
 }
 
-// delivered holds a webhook as it came against the document: its method, its headers, no other of the service's, and its
-// body.
+// delivered checks a received webhook against the document: its method, its headers, no other header of the service,
+// and its body.
 func (c contract) delivered(got ticketingtest.Received) error {
 	operation := c.At("webhooks", got.Event, strings.ToLower(got.Method))
 	if operation == nil {

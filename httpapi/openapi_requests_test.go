@@ -24,7 +24,7 @@ type sender struct {
 	method, path      string
 }
 
-// senders sends bodies to operations of which each could succeed.
+// senders returns the operations with a body, each with a path where it could succeed.
 func senders(event string) []sender {
 	at := "/events/" + event
 	return []sender{
@@ -38,7 +38,7 @@ func senders(event string) []sender {
 	}
 }
 
-// shopFloor is what generated bodies are sent to.
+// shopFloor returns a deployment, an event and a category that generated bodies refer to.
 func shopFloor(t *testing.T) (d *deployment, event, category string) {
 	t.Helper()
 	d = deploy(t, nil)
@@ -55,13 +55,14 @@ func (s sender) send(t *testing.T, d *deployment, body any) answer {
 	is.New(t).NoErr(err)
 	path := s.path
 	if s.operation == "updateEvent" {
-		path = "/events/" + d.newEvent(t, "DRAFT") // Else its categories would be too many after a while.
+		// Otherwise its categories would be too many after a while.
+		path = "/events/" + d.newEvent(t, "DRAFT")
 	}
 	return d.call(t, s.method, path, d.key, keyed(uuid.NewString()), string(text))
 }
 
-// What the document lets a client send, the service takes: whatever else may be in its way, no such body is
-// INVALID_REQUEST.
+// The service accepts every body that the document allows: no such body is INVALID_REQUEST, whatever other error it
+// gets.
 func TestDocumentedRequestsAreTaken(t *testing.T) {
 	t.Parallel()
 	d, event, category := shopFloor(t)
@@ -82,8 +83,8 @@ func TestDocumentedRequestsAreTaken(t *testing.T) {
 	}
 }
 
-// What breaks any one rule of a schema, the service refuses, and the schema does. Each keyword of each member has its
-// turn, and one that this test does not know how to break fails it.
+// A body that breaks any one rule of a schema is refused by the service and by the schema. The test breaks each keyword
+// of each member, and fails at a keyword that it cannot break.
 func TestViolationsOfTheDocumentAreRefused(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that come one after the other")
@@ -123,8 +124,8 @@ type maker struct {
 	whole           bool // every member is there, and none is null
 }
 
-// make makes a body, and what a schema can't say of it: lines are of different tiers and for 50 admissions at most, an
-// event has at most 44 categories of its own, a price of 0 is free, and a price changes as a whole.
+// make returns a body, and applies rules that a schema cannot state: lines are of different tiers and for at most 50
+// admissions, an event has at most 44 categories of its own, a price of 0 is free, and a price changes as a whole.
 func (m maker) make(schema string) any {
 	body := m.object(m.c.At("components", "schemas", schema))
 	if lines, ok := body["lines"].([]any); ok {
@@ -150,7 +151,7 @@ func (m maker) make(schema string) any {
 	return body
 }
 
-// apart keeps a line of each tier, as long as there are 50 admissions at most.
+// apart keeps one line of each tier, with at most 50 admissions in all.
 func apart(lines []any) []any {
 	seen, left := make(map[any]bool), 50
 	return slices.DeleteFunc(lines, func(line any) bool {
@@ -176,7 +177,7 @@ func (m maker) object(schema node) node {
 	return made
 }
 
-// value makes a value of a member. By its name where the schema does not say all of it.
+// value returns a value of a member. It goes by the name if the schema does not state every rule.
 func (m maker) value(name string, schema node) any {
 	switch name {
 	case "eventId":
@@ -233,7 +234,7 @@ func (m maker) value(name string, schema node) any {
 	return nil
 }
 
-// text makes a text of the lengths and the pattern that are asked for, its ends the lengths' bounds.
+// text returns a text with the lengths and the pattern of the schema, often of the greatest length.
 func (m maker) text(name string, schema node) string {
 	pattern, _ := schema["pattern"].(string)
 	if schema["maxLength"] == nil {
@@ -257,7 +258,7 @@ func (m maker) text(name string, schema node) string {
 	}).Draw(m.t, name)
 }
 
-// resolve follows a reference, also one with a description beside it, and answers the other of "this or null".
+// resolve follows a reference, also one with a description beside it, and returns the first choice of "this or null".
 func (c contract) resolve(schema node) node {
 	if reference, ok := schema["$ref"].(string); ok {
 		return c.resolve(c.Follow(node{"$ref": reference}))
@@ -268,7 +269,7 @@ func (c contract) resolve(schema node) node {
 	return schema
 }
 
-// typeOf is the type of a schema, and whether null is one, too.
+// typeOf returns the type of a schema, and whether null is allowed, too.
 func typeOf(schema node) (kind string, nullable bool) {
 	if kinds := names(schema["type"]); len(kinds) > 0 {
 		return kinds[0], slices.Contains(kinds, "null")
@@ -289,7 +290,7 @@ type violation struct {
 	in   func(any) any
 }
 
-// violationsOf are all of them, for the schema of what stands at a path.
+// violationsOf returns the violations of the schema of the value at a path.
 func violationsOf(t *testing.T, c contract, schema node, path []any) []violation {
 	t.Helper()
 	var all []violation
@@ -378,7 +379,7 @@ func nullableSchema(c contract, schema node) bool {
 	return nullable
 }
 
-// brokenPatterns are texts that do not match a pattern, each wrong in a way of its own.
+// brokenPatterns returns texts that do not match a pattern, each wrong in its own way.
 func brokenPatterns(t *testing.T, pattern string) []string {
 	t.Helper()
 	known := regexp.MustCompile(contracttest.ForRE2(pattern))
@@ -398,7 +399,7 @@ func brokenPatterns(t *testing.T, pattern string) []string {
 	return wrong
 }
 
-// changed is a body with another value at a path.
+// changed returns a body with another value at a path.
 func changed(body any, path []any, change func(any) any) any {
 	if len(path) == 0 {
 		return change(body)
@@ -414,7 +415,7 @@ func changed(body any, path []any, change func(any) any) any {
 	return object
 }
 
-// edited is an object with another member, or without it.
+// edited returns an object with another value of a member, or without the member.
 func edited(object any, name string, value any) any {
 	copied := maps.Clone(object.(node))
 	if value == nil {
@@ -425,7 +426,7 @@ func edited(object any, name string, value any) any {
 	return copied
 }
 
-// repeated is a list of so many items that are alike but for their names.
+// repeated returns a list of n items that differ only in their names.
 func repeated(item any, n int) []any {
 	items := make([]any, n)
 	for i := range items {

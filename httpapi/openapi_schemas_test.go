@@ -15,8 +15,8 @@ import (
 	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
-// operationIDs are the names that generated clients have, with what each is called with beside its body, in the order
-// of endpoints.
+// operationIDs are the names of the operations in generated clients, each with its parameters besides the body, in the
+// order of endpoints.
 var operationIDs = []struct{ id, parameters string }{
 	{"createEvent", "header:Idempotency-Key header:X-Request-Id"},
 	{"listEvents", "query:limit query:cursor query:status header:X-Request-Id"},
@@ -34,8 +34,8 @@ var operationIDs = []struct{ id, parameters string }{
 	{"validateAdmission", "path:eventId path:admissionId header:Idempotency-Key header:X-Request-Id"},
 }
 
-// Section 4's table is the document's: the same operations, each with its name, its grant, its parameters and its body,
-// and, of what any request may be answered, all of it. A call needs the one credential that there is.
+// The table of section 4 is the document's: the same operations, each with its name, its grant, its parameters and its
+// body. Each has all answers that any request may get. Every call needs the one credential.
 func TestOpenAPIOperations(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -53,7 +53,7 @@ func TestOpenAPIOperations(t *testing.T) {
 		template, verb := c.OperationOf(e.method, at(e.path))
 		operation := c.At("paths", template, verb)
 		is.Equal(operation["operationId"], operationIDs[i].id)
-		is.Equal(operation["security"], nil) // That of the whole document holds.
+		is.Equal(operation["security"], nil) // The default of the document holds.
 		is.Equal(operation["x-grant"], string(e.grant))
 		is.True(strings.Contains(operation["description"].(string), "`"+string(e.grant)+"`"))
 		var parameters []string
@@ -82,7 +82,7 @@ func TestOpenAPIOperations(t *testing.T) {
 		for _, response := range operation["responses"].(node) {
 			response := c.Follow(response.(node))
 			is.Equal(slices.Collect(maps.Keys(response["content"].(node))), []string{"application/json"})
-			for name, header := range response["headers"].(node) { // Each that is documented is sent.
+			for name, header := range response["headers"].(node) { // Each documented header is sent.
 				is.Equal(header, node{"$ref": "#/components/headers/" + name})
 				is.Equal(c.Follow(header.(node))["required"], true)
 			}
@@ -90,9 +90,9 @@ func TestOpenAPIOperations(t *testing.T) {
 	}
 }
 
-// Sections 2.1 and 2.2: requests are strict, and every member of anything else is always there, but for the details of an
-// error. Each schema says what it is and of what type, and is of use: a text has a form, a choice or a limit, a list has
-// an end, a number two bounds, and what is an object or a list of objects has a name, for clients that are generated.
+// Sections 2.1 and 2.2: requests are strict, and every member of anything else is always there, except the details of
+// an error. Each schema has a description and a type, and is used. A text has a form, a choice or a limit, a list has a
+// limit, a number has two bounds, and an object or a list of objects has a name, for generated clients.
 func TestOpenAPISchemasAreWhole(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -113,7 +113,8 @@ func TestOpenAPISchemasAreWhole(t *testing.T) {
 		})
 	}
 	for name, schema := range told {
-		is.True(!strings.HasSuffix(name, "Input")) // What is told is narrower than what may be sent.
+		// Schemas of answers are narrower than those of requests.
+		is.True(!strings.HasSuffix(name, "Input"))
 		eachPart(name, schema, func(path string, part node) {
 			c.checkForm(t, path, part)
 			if want := toldAs(path); want != "" {
@@ -136,11 +137,11 @@ func TestOpenAPISchemasAreWhole(t *testing.T) {
 	}
 }
 
-// toldAs is the schema that a member has by its name, if that tells.
+// toldAs returns the schema that a member must have by its name, or "" if the name does not decide it.
 func toldAs(path string) string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
-	case name == path, strings.HasPrefix(path, "EventSchedule."): // A schedule is told as it was sent.
+	case name == path, strings.HasPrefix(path, "EventSchedule."): // A schedule is returned as it was sent.
 	case name == "requestId":
 		return "RequestId"
 	case name == "id" || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "_id"):
@@ -158,10 +159,10 @@ func eachPart(path string, schema node, look func(path string, part node)) {
 	}
 }
 
-// freeTexts are those that the contract neither limits nor gives a form.
+// freeTexts are the texts for which the contract has neither a limit nor a form.
 var freeTexts = []string{"Category.name", "Category.slug", "Violation.message"}
 
-// checkForm holds that a schema says what a value has to be.
+// checkForm checks that a schema states what a value must be.
 func (c contract) checkForm(t *testing.T, path string, schema node) {
 	t.Helper()
 	if schema["$ref"] != nil || schema["anyOf"] != nil || schema["allOf"] != nil || strings.Contains(path, "&") {
@@ -185,8 +186,8 @@ func (c contract) checkForm(t *testing.T, path string, schema node) {
 	}
 }
 
-// Generators make a type of each part that has a name, and spell its first letter large: two parts of one spelling stop
-// oapi-codegen, or get a number behind. It does not read a member whose schema is true or false, either.
+// Generators make a type of each named part, and capitalise its first letter. If two parts get the same name,
+// oapi-codegen fails or appends a number. It also cannot read a member whose schema is true or false.
 func TestOpenAPIPartsCanBeGenerated(t *testing.T) {
 	t.Parallel()
 	c := theContract(t)
@@ -219,8 +220,8 @@ func TestOpenAPIPartsCanBeGenerated(t *testing.T) {
 	look("schemas", c.At("components", "schemas"))
 }
 
-// Section 2 gives the forms of texts. Each is told here by what has it and by what has not, so that none gets looser or
-// tighter by accident.
+// Section 2 gives the forms of texts. The test has matching and non-matching texts of each, so that none gets looser or
+// stricter by accident.
 func TestOpenAPIForms(t *testing.T) {
 	t.Parallel()
 	c := theContract(t)
@@ -311,7 +312,7 @@ var (
 	}
 )
 
-// Sections 2 and 8 limit what is told: texts, lists and numbers, each where it stands, and nothing else is limited.
+// Sections 2 and 8 limit texts, lists and numbers of answers, each at its place, and nothing else is limited.
 func TestOpenAPILimitsOfAnswers(t *testing.T) {
 	t.Parallel()
 	c := theContract(t)
@@ -342,7 +343,7 @@ func TestOpenAPILimitsOfAnswers(t *testing.T) {
 	})
 }
 
-// A client is never told to wait for nothing, and there is a cursor where more follows, and only there.
+// Retry-After is never 0, and a page has a cursor if and only if more follows.
 func TestOpenAPIWaitsAndPages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -369,8 +370,8 @@ var noIDs = []string{
 	strings.Replace(someID, "-4c", "-1c", 1), strings.Replace(someID, "-9a", "-ca", 1), strings.Replace(someID, "6f", "xf", 1),
 }
 
-// Section 6 has four types of webhooks. Each is a POST that no key of the company protects, and tells with its headers
-// what it is.
+// Section 6 has four types of webhooks. Each is a POST without an API key of the company, and its headers say what it
+// is.
 func TestOpenAPIWebhooks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -385,7 +386,7 @@ func TestOpenAPIWebhooks(t *testing.T) {
 	} {
 		operation := c.At("webhooks", string(kind), "post")
 		is.Equal(operation["operationId"], ids[string(kind)])
-		is.Equal(operation["security"], []any{}) // The signature is what tells who posts.
+		is.Equal(operation["security"], []any{}) // The signature proves the sender.
 		is.Equal(len(c.At("webhooks", string(kind))), 1)
 		is.Equal(slices.Sorted(maps.Keys(operation["responses"].(node))), []string{"2XX", "default"})
 		is.Equal(operation["requestBody"].(node)["required"], true)

@@ -23,7 +23,7 @@ const openAPIFile = "openapi.json"
 // node is an object of the document.
 type node = map[string]any
 
-// contract is the document, with what only its own tests ask of it.
+// contract is the document, with methods that only its own tests need.
 type contract struct{ *contracttest.Contract }
 
 func theContract(tb testing.TB) contract {
@@ -33,18 +33,18 @@ func theContract(tb testing.TB) contract {
 	return contract{c}
 }
 
-// told is an answer that is documented.
-type told = contracttest.Told
+// documentedAnswer is a documented answer: an operation, a status and a code.
+type documentedAnswer = contracttest.DocumentedAnswer
 
-// everyAnswer is what the document says may be told: each operation with each status and each code.
-func (c contract) everyAnswer() map[told]bool {
-	all := make(map[told]bool)
+// everyAnswer returns the answers that the document has: each operation with each status and each code.
+func (c contract) everyAnswer() map[documentedAnswer]bool {
+	all := make(map[documentedAnswer]bool)
 	for path, item := range c.At("paths") {
 		for verb, operation := range item.(node) {
 			responses := c.At("paths", path, verb, "responses")
 			for status, response := range responses {
 				n, _ := strconv.Atoi(status)
-				one := told{Operation: operation.(node)["operationId"].(string), Status: n}
+				one := documentedAnswer{Operation: operation.(node)["operationId"].(string), Status: n}
 				for _, one.Code = range codesOf(c.Follow(contracttest.SchemaOf(c.Follow(response.(node))))) {
 					all[one] = true
 				}
@@ -54,7 +54,7 @@ func (c contract) everyAnswer() map[told]bool {
 	return all
 }
 
-// codesOf are the codes that the schema of a refusal names; one that is empty for the schema of a success.
+// codesOf returns the codes that the schema of a refusal names, or one empty code for the schema of a success.
 func codesOf(schema node) []ticketing.Code {
 	properties, _ := schema["properties"].(node)
 	refusal, ok := properties["error"].(node)
@@ -73,7 +73,7 @@ func codesOf(schema node) []ticketing.Code {
 	return codes
 }
 
-// names are the strings of a list.
+// names returns the strings of a list.
 func names(list any) []string {
 	items, _ := list.([]any)
 	found := make([]string, len(items))
@@ -83,7 +83,7 @@ func names(list any) []string {
 	return found
 }
 
-// Section 9: title and version are what clients look at before they use the document.
+// Section 9: title and version are what clients check before they use the document.
 func TestOpenAPITitleAndVersion(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -97,7 +97,7 @@ func TestOpenAPITitleAndVersion(t *testing.T) {
 	})
 }
 
-// What the document says of limits and words is what the code holds.
+// The limits and words of the document are those of the code.
 func TestOpenAPISaysWhatTheCodeHolds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -132,7 +132,7 @@ func TestOpenAPISaysWhatTheCodeHolds(t *testing.T) {
 	}
 }
 
-// A test that holds answers against the document must find what is wrong with one.
+// The check of answers against the document must find what is wrong with one.
 func TestOpenAPICheckFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)

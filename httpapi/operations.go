@@ -52,8 +52,8 @@ func operations() []operation {
 	}
 }
 
-// newRouter is asked through Lookup alone: as a handler it would clean paths, redirect, and answer 405. Its handles
-// put what they stand for into the request they are given.
+// newRouter returns a router that is used through Lookup only: as a handler it would clean paths, redirect, and send
+// 405. Its handles put the operation or document into the exchange that they get.
 func newRouter(operations []operation, documents []*document) *httprouter.Router {
 	router := httprouter.New()
 	for _, op := range operations {
@@ -74,8 +74,8 @@ var errUnknownPath = &ticketing.Error{
 	Code: ticketing.CodeNotFound, Message: "There is no such path and method.",
 }
 
-// find looks the operation up by the path as it was sent, so that an escaped slash stays within its segment. No part
-// of a path is empty.
+// find looks the operation up by the path as it was sent, so that an escaped slash stays within its segment. No path
+// parameter is empty.
 func (x *exchange) find() bool {
 	path, under := strings.CutPrefix(sentPath(x.r.URL), x.api.prefix)
 	if !under || !strings.HasPrefix(path, "/") {
@@ -94,7 +94,7 @@ func (x *exchange) find() bool {
 	return true
 }
 
-// sentPath is the path with the escapes it was sent with. URL.EscapedPath forgets them where the path holds a
+// sentPath returns the path with the escapes that it was sent with. URL.EscapedPath loses them if the path holds a
 // character that should have been escaped and was not, such as "|": an escaped slash beside it would then look bare.
 func sentPath(u *url.URL) string {
 	if u.RawPath != "" {

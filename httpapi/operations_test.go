@@ -150,7 +150,7 @@ func TestEveryOperationAsksForAKey(t *testing.T) {
 	}
 }
 
-// Section 5, rules 2 and 6: each operation asks for exactly its grant, before it looks at the rest of the request.
+// Section 5, rules 2 and 6: each operation requires exactly its grant, before it checks the rest of the request.
 func TestEveryOperationAsksForItsGrant(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -172,7 +172,7 @@ func TestEveryOperationAsksForItsGrant(t *testing.T) {
 	}
 }
 
-// Sections 4.1 and 4.11: the key of an idempotent operation, and that its absence is told first.
+// Sections 4.1 and 4.11: the key of an idempotent operation. A missing key is reported first.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -237,8 +237,8 @@ func TestPathIDs(t *testing.T) {
 	a.refused(t, http.StatusBadRequest, ticketing.CodeInvalidRequest, "eventId: ", "admissionId: ")
 }
 
-// A query is strict everywhere: unknown, repeated and malformed parameters are refused, and nothing is made of it
-// where an operation has no parameters.
+// A query is strict everywhere: unknown, repeated and malformed parameters are refused, also by operations without
+// parameters.
 func TestQueryForm(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// listOrders is section 4.8.
+// listOrders implements section 4.8.
 func listOrders(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	filter := ticketing.OrderFilter{
 		PageParams: q.pageParams(),
@@ -19,7 +19,7 @@ func listOrders(ctx context.Context, svc *ticketing.Service, q *request) (result
 	return paged(svc.ListOrders(ctx, q.caller, filter))
 }
 
-// getOrder is section 4.8.
+// getOrder implements section 4.8.
 func getOrder(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	orderID := q.pathID("orderId")
 	if err := q.valid(); err != nil {

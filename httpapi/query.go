@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// query is the query of a request: what was sent, and what was asked for.
+// query is the query of a request: which parameters were sent, and which were read.
 type query struct {
 	read       bool
 	parameters []parameter
@@ -23,10 +23,10 @@ type parameter struct {
 	known       bool
 }
 
-// noCursor is in no cursor's alphabet: the service refuses it as it refuses every cursor that it did not make.
+// noCursor is not in a cursor's alphabet: the service refuses it as it refuses every cursor that it did not make.
 const noCursor = "."
 
-// readQuery splits the query once. url.ParseQuery would drop what it can't read.
+// readQuery splits the query once. url.ParseQuery would drop malformed parameters.
 func (q *request) readQuery() {
 	if q.query.read {
 		return
@@ -47,7 +47,7 @@ func (q *request) readQuery() {
 	}
 }
 
-// parameter finds a parameter and tells whether it was sent. One that was sent twice is refused.
+// parameter returns a parameter and reports whether it was sent. One that was sent twice is refused.
 func (q *request) parameter(name string) (string, bool) {
 	q.readQuery()
 	var value string
@@ -86,13 +86,13 @@ func (q *request) pageParams() ticketing.PageParams {
 		}
 	}
 	if text, sent := q.parameter("cursor"); sent {
-		// An empty one is no cursor, but to a Go caller it is the first page.
+		// An empty cursor is malformed, but for a Go caller it means the first page.
 		params.Cursor = cmp.Or(text, noCursor)
 	}
 	return params
 }
 
-// parseLimit reads a plain decimal from 1 to 100; anything else is 0.
+// parseLimit parses a plain decimal from 1 to 100; anything else is 0.
 func parseLimit(text string) int {
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > ticketing.MaxPageLimit || text[0] == '0' || text[0] == '+' {
@@ -101,7 +101,7 @@ func parseLimit(text string) int {
 	return limit
 }
 
-// queryID reads a parameter that is an id; the zero id where it was not sent.
+// queryID reads a parameter that is an id; the zero id if it was not sent.
 func (q *request) queryID(name string) uuid.UUID {
 	text, sent := q.parameter(name)
 	if !sent {
@@ -114,7 +114,7 @@ func (q *request) queryID(name string) uuid.UUID {
 	return id
 }
 
-// queryWord reads a parameter that is one of an enumeration, which the service judges.
+// queryWord reads a parameter that is a value of an enumeration. The service checks the value.
 func queryWord[T ~string](q *request, name string) T {
 	text, sent := q.parameter(name)
 	if sent && text == "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// quote is section 4.6.
+// quote implements section 4.6.
 func quote(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	body := q.body()
 	params := ticketing.QuoteParams{

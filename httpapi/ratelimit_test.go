@@ -33,7 +33,7 @@ func limited(t *testing.T, limit int) func(client string) int {
 	}
 }
 
-// Requests at once are counted one by one.
+// Concurrent requests are counted one by one.
 func TestRateLimitIsExactUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	request := limited(t, 50)
@@ -52,7 +52,7 @@ func TestRateLimitIsExactUnderConcurrency(t *testing.T) {
 	is.New(t).Equal(passed.Load(), int64(50))
 }
 
-// However many clients come, the counter keeps the latest 65,536 of them; the longest known are forgotten first.
+// The counter keeps the latest 65,536 clients at most; it drops the oldest first.
 func TestCounterIsBounded(t *testing.T) {
 	t.Parallel()
 	const kept = 1 << 16
@@ -61,10 +61,10 @@ func TestCounterIsBounded(t *testing.T) {
 	for i := range kept {
 		is.Equal(request(strconv.Itoa(i)), http.StatusNotFound)
 	}
-	is.Equal(request("0"), http.StatusTooManyRequests) // full, and nobody forgotten
+	is.Equal(request("0"), http.StatusTooManyRequests) // full, and none dropped
 	is.Equal(request("one more"), http.StatusNotFound)
 	is.Equal(request("1"), http.StatusTooManyRequests)
-	is.Equal(request("0"), http.StatusNotFound) // forgotten
+	is.Equal(request("0"), http.StatusNotFound) // dropped
 	is.Equal(request("2"), http.StatusTooManyRequests)
-	is.Equal(request("1"), http.StatusNotFound) // forgotten for "0"
+	is.Equal(request("1"), http.StatusNotFound) // dropped for "0"
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// maxViolations is how many violations one answer tells, whatever a body of 256 KiB is full of.
+// maxViolations is how many violations one answer holds at most, whatever is wrong in a body of 256 KiB.
 const maxViolations = 50
 
-// request reads the parts of a request for its operation and gathers all that is wrong with them. What can't be read
-// is the zero value; before the operation uses what it read, it asks valid.
+// request reads the parts of a request for its operation and collects their violations. What cannot be read is the zero
+// value. The operation calls valid before it uses what it read.
 type request struct {
 	*exchange
 
@@ -27,14 +27,14 @@ type request struct {
 	query      query
 }
 
-// refuse notes what is wrong with the part of the request that the path names.
+// refuse adds a violation at the part of the request that the path names.
 func (q *request) refuse(path, message string) {
 	if len(q.violations) < maxViolations {
 		q.violations = append(q.violations, ticketing.Violation{Message: path + ": " + message})
 	}
 }
 
-// valid is INVALID_REQUEST where anything is wrong, or was sent and is not known.
+// valid returns INVALID_REQUEST if there is any violation, or an unknown member or parameter.
 func (q *request) valid() error {
 	for _, o := range q.objects {
 		o.refuseUnknown()
@@ -46,8 +46,8 @@ func (q *request) valid() error {
 	return nil
 }
 
-// readKey reads the Idempotency-Key. That there is none is told before anything else (section 4.11); that it is
-// malformed, together with the rest.
+// readKey reads the Idempotency-Key. A missing key is reported before anything else (section 4.11). A malformed key is
+// reported together with the other violations.
 func (q *request) readKey() error {
 	sent := q.r.Header["Idempotency-Key"]
 	if len(sent) > 1 {

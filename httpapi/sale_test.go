@@ -46,7 +46,7 @@ func checkoutJSON(event, tier string, quantity int, price string) string {
 const brandingJSON = `{"brandName":"Lagos Live","logoUrl":null,"primaryColor":"#111827","accentColor":"#2563EB",` +
 	`"checkoutFooter":null,"ticketFooter":null,"emailFooter":null,"supportEmail":null,"emailMode":"SERVICE_SENDER"}`
 
-// Section 4.6: a line each at one exact price, by tier.
+// Section 4.6: one line for each tier, at one exact price, by tier.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -89,7 +89,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// Sections 2.6 and 4.7: the whole of an order, and that it can be read again.
+// Sections 2.6 and 4.7: the whole order, and that it can be read again.
 func TestCheckout(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -117,7 +117,7 @@ func TestCheckout(t *testing.T) {
 	is.Equal(d.call(t, "GET", "/orders/"+strings.ToUpper(id), d.key, nil, "").data(t), first.data(t))
 	d.call(t, "GET", "/orders", d.key, nil, "").page(t, `[`+first.data(t)+`]`, false)
 
-	// The same input in another dress is a replay, byte for byte; anything else is a CONFLICT.
+	// The same input in another notation is a replay, byte for byte; any other input is a CONFLICT.
 	for _, again := range []string{
 		body,
 		`{"lines":[{"currency":"NGN","quantity":1,"tier":"REGULAR","expectedUnitPrice":"0.00"},` +
@@ -136,7 +136,7 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
-// Section 7 on checkouts: each refusal has its code, and leaves nothing behind, the key neither.
+// Section 7 on checkouts: each refusal has its code, and stores nothing, not even the key.
 func TestCheckoutRefusals(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -166,7 +166,7 @@ func TestCheckoutRefusals(t *testing.T) {
 	buy(checkoutJSON(event, "VIP", 1, "10.00")).refused(t, 409, ticketing.CodeVerificationRequired)
 	buy(`{}`).refused(t, 400, ticketing.CodeInvalidRequest)
 	d.call(t, "POST", "/checkouts", d.key, nil, `{}`).refused(t, 400, ticketing.CodeIdempotencyKeyRequired)
-	is.Equal(d.call(t, "GET", "/events/"+event, d.key, nil, "").status, 200) // reads go on
+	is.Equal(d.call(t, "GET", "/events/"+event, d.key, nil, "").status, 200) // reads still work
 	_, err = d.staff.ApproveVerification(ctx, d.company, time.Time{})
 	is.NoErr(err)
 
@@ -291,7 +291,7 @@ func TestListOrders(t *testing.T) {
 	}
 }
 
-// Sections 2.8, 3.4 and 4.9: admitted once, replayed for its key, and told to every later scan.
+// Sections 2.8, 3.4 and 4.9: admitted once, replayed for its key, and returned to every later scan.
 func TestValidateAdmission(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
@@ -324,7 +324,7 @@ func TestValidateAdmission(t *testing.T) {
 	scan("long-location", `{"location":"a\nb"}`).refused(t, 400, ticketing.CodeInvalidRequest, "location: ")
 	scan("long-location", `{"location":`+quoted(strings.Repeat("é", 200))+`}`).ok(t, 200, validation("ADMITTED", quoted(strings.Repeat("é", 200))))
 
-	// Without a body nothing has to say what the body is.
+	// A request without a body needs no Content-Type.
 	s = d.soldOut(t)
 	d.call(t, "POST", "/events/"+s.event+"/admissions/"+s.admission+"/validate", d.key,
 		headers{{"Idempotency-Key", "no-content-type"}, {"Content-Type", "text/plain"}}, "").ok(t, 200, validation("ADMITTED", `null`))

@@ -12,10 +12,10 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// The functions of this file read one kind of value each, and tell at its place what is wrong with it. They judge what
-// a value is, not what it says: that is the service's to do.
+// The functions of this file read one kind of value each, and refuse a wrong value at its place. They check the kind of
+// a value, not its meaning, which the service checks.
 
-// text reads a string. U+0000, which no database keeps, is refused here for every text.
+// text reads a string. It refuses U+0000, which no database stores, in every text.
 func text(at place, value jsontext.Value) string {
 	if value.Kind() != '"' {
 		at.refuse("must be a string")
@@ -28,13 +28,13 @@ func text(at place, value jsontext.Value) string {
 	return read
 }
 
-// unquote reads a string whose syntax is known to be right.
+// unquote decodes a string whose syntax was checked.
 func unquote(value jsontext.Value) string {
 	read, _ := jsontext.AppendUnquote(nil, value)
 	return string(read)
 }
 
-// word reads a value of an enumeration, which the service judges.
+// word reads a value of an enumeration. The service checks the value.
 func word[T ~string](at place, value jsontext.Value) T { return T(text(at, value)) }
 
 // amount reads a money string (section 2.1).
@@ -47,7 +47,7 @@ func id(at place, value jsontext.Value) uuid.UUID {
 	return parsed(at, value, ticketing.ParseID)
 }
 
-// parsed reads a string that has to be more than text. What parse says of it is fit for the client.
+// parsed reads a string that has a form. The error of parse is fit for the client.
 func parsed[T any](at place, value jsontext.Value, parse func(string) (T, error)) T {
 	var none T
 	if value.Kind() != '"' {
@@ -71,8 +71,8 @@ func truth(at place, value jsontext.Value) bool {
 	return kind == 't'
 }
 
-// whole reads an integer written as one: neither 1.0 nor 1e2. Its range is the service's to judge; here it is bounded
-// so that sums can't overflow.
+// whole reads an integer written as one: neither 1.0 nor 1e2. The service checks its range; here it is bounded so that
+// sums cannot overflow.
 func whole(at place, value jsontext.Value) int {
 	if value.Kind() != '0' || bytes.ContainsAny(value, ".eE") {
 		at.refuse("must be an integer, without fraction and exponent")
@@ -87,10 +87,10 @@ func whole(at place, value jsontext.Value) int {
 	return n
 }
 
-// maxItems bounds the work on a list, far above what the service allows of any.
+// maxItems bounds the work on a list. It is far above what the service allows of any list.
 const maxItems = 1000
 
-// items makes a reader of lists from a reader of what is in them.
+// items returns a reader of lists for a reader of their items.
 func items[T any](parse func(place, jsontext.Value) T) func(place, jsontext.Value) []T {
 	return func(at place, value jsontext.Value) []T {
 		if value.Kind() != '[' {
@@ -115,7 +115,7 @@ func items[T any](parse func(place, jsontext.Value) T) func(place, jsontext.Valu
 	}
 }
 
-// fields makes a reader of objects from one that asks for their members.
+// fields returns a reader of objects for a function that reads their members.
 func fields[T any](read func(*object) T) func(place, jsontext.Value) T {
 	return func(at place, value jsontext.Value) T {
 		return read(newObject(at.in.q, at, value))

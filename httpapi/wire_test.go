@@ -23,18 +23,18 @@ import (
 	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
-// newServer starts a server as the package says that one is set up. It ends with the test, and then every answer that
-// went over its wire, whoever asked, is held against the document.
+// newServer starts a server set up as the package documentation says. It ends with the test. Then every answer that
+// went over its wire is checked against the document.
 func newServer(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) *httptest.Server {
 	tb.Helper()
 	return new(wire).serve(tb, svc, config)
 }
 
-// wire is a listener that keeps what goes over its connections: answers as net/http sends them, and its own.
+// wire is a listener that records what goes over its connections: answers of handlers, and those of net/http itself.
 type wire struct {
 	net.Listener
 	prefix  string
-	invents bool // The store makes up errors that no rule gives: such answers are in no document.
+	invents bool // The store returns errors that no rule gives, which no document has.
 
 	mu          sync.Mutex
 	connections []*connection
@@ -71,14 +71,14 @@ func (w *wire) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// connection is one of a wire, and what went over it.
+// connection is a connection of a wire, and what went over it.
 type connection struct {
 	net.Conn
 
 	mu       sync.Mutex
 	asked    bytes.Buffer
 	answered bytes.Buffer
-	gone     bool // The client was: the last answer may not be whole.
+	gone     bool // The client went away: the last answer may be cut off.
 }
 
 func (c *connection) Read(p []byte) (int, error) {
@@ -98,11 +98,10 @@ func (c *connection) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite is how a server lets a client that is still sending read its answer.
+// CloseWrite lets a client that is still sending read the server's answer.
 func (c *connection) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
 
-// hold holds each answer of a connection against the document, with the request that it answers, up to the first that is
-// wrong.
+// hold checks each answer of a connection against the document, together with its request, up to the first wrong one.
 func (w *wire) hold(c *connection) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,9 +109,9 @@ func (w *wire) hold(c *connection) error {
 	for {
 		r, err := http.ReadRequest(asked)
 		if err == nil {
-			_, _ = io.Copy(io.Discard, r.Body) // The server may have read less of it than there was to be.
+			_, _ = io.Copy(io.Discard, r.Body) // The server may have read less of it.
 		} else {
-			r = new(http.Request) // Nobody can tell what it was about.
+			r = new(http.Request) // The request is unknown.
 		}
 		a, err := readAnswer(answered, r)
 		if errors.Is(err, io.EOF) || c.gone && errors.Is(err, io.ErrUnexpectedEOF) {
@@ -127,8 +126,7 @@ func (w *wire) hold(c *connection) error {
 	}
 }
 
-// readAnswer reads the next answer of a connection: [io.EOF] where there is none, [io.ErrUnexpectedEOF] where it is not
-// whole.
+// readAnswer reads the next answer of a connection: [io.EOF] if there is none, [io.ErrUnexpectedEOF] if it is cut off.
 func readAnswer(answered *bufio.Reader, r *http.Request) (contracttest.Answer, error) {
 	if _, err := answered.Peek(1); err != nil {
 		return contracttest.Answer{}, err
@@ -149,8 +147,8 @@ func readAnswer(answered *bufio.Reader, r *http.Request) (contracttest.Answer, e
 	return a, err
 }
 
-// newHandler makes a handler whose every answer is held against the document, without a network. Benchmarks get it as
-// it is: they are not to pay for that.
+// newHandler returns a handler whose every answer is checked against the document, without a network. Benchmarks get
+// the bare handler, since they must not measure the check.
 func newHandler(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) http.Handler {
 	tb.Helper()
 	if _, measured := tb.(*testing.B); measured {
@@ -159,10 +157,10 @@ func newHandler(tb testing.TB, svc *ticketing.Service, config *httpapi.Config) h
 	return contracttest.New(tb.Error, svc, config)
 }
 
-// statusOf is the status of what a handler answers.
+// statusOf returns the status of a handler's answer.
 func statusOf(handler http.Handler, r *http.Request) int { return answerTo(r, handler).status }
 
-// served is what a handler answers, held against the document.
+// served returns a handler's answer, checked against the document.
 func served(tb testing.TB, handler http.Handler, prefix string, r *http.Request) answer {
 	tb.Helper()
 	a := answerTo(r, handler)
@@ -182,8 +180,7 @@ func answerTo(r *http.Request, handler http.Handler) answer {
 	return a
 }
 
-// A wire that holds answers against the document must find the one that is wrong, wherever on a connection it is, and know
-// which question it is an answer to.
+// The wire must find a wrong answer, wherever on a connection it is, and know which request it belongs to.
 func TestWireFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const (
@@ -251,9 +248,9 @@ func TestWireFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// No test goes around the document, in any package: handlers of the API are made by contracttest, where their answers are
-// held against it. The others are those of this wire and of benchmarks, those of examples, which show how it is done, one
-// that is refused, and a server's own where a test holds or measures each answer by itself.
+// No test bypasses the document, in any package: contracttest makes the handlers of the API, and checks their answers
+// against it. The exceptions are the handlers of this wire and of benchmarks, those of examples, one that panics, and
+// those of tests that check or measure each answer themselves.
 func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -261,7 +258,7 @@ func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 	tree := os.DirFS("..")
 	is.NoErr(fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && path != "." && strings.HasPrefix(entry.Name(), ".") {
-			return fs.SkipDir // what is no package
+			return fs.SkipDir // no package
 		}
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/internal/ids"
 	"github.com/floatgate/ticketing/money"
 )
 
@@ -24,19 +25,19 @@ const (
 
 	// maxWallets is how many wallets a bundle holds.
 	maxWallets = 16
-	// maxLine is the longest line of a bundle, its line feed included: an entry's longest is 333.
+	// maxLine is the longest line of a bundle, its line feed included; an entry's longest is 333.
 	maxLine = 512
 )
 
-// ErrChain is the refusal to write entries that do not follow one another: see [Verifier.Add].
+// ErrChain means that an entry does not follow the one before it: see [Verifier.Add].
 var ErrChain = errors.New("ledger: the chain is not whole")
 
-// BundleWriter writes the entries of one company as a bundle: a file that proves, to whoever holds a public key and
-// nothing else, that it is whole and who made it. docs/ledger-format.md specifies its bytes. The same entries and key
-// give the same bytes.
+// BundleWriter writes the entries of one company as a bundle: a file that proves, to anyone with the public key and
+// nothing else, that it is complete and who made it. docs/ledger-format.md specifies its bytes. The same entries and
+// key give the same bytes.
 //
-// It holds a few kilobytes, however many entries there are. It writes nothing that a [Verifier] has a complaint about.
-// After an error, what was written is no bundle.
+// It holds a few kilobytes, however many entries there are. It writes no entry that a [Verifier] finds a problem with.
+// After an error, the bytes written so far are not a bundle.
 type BundleWriter struct {
 	out     *bufio.Writer
 	digest  hash.Hash
@@ -52,12 +53,12 @@ func NewBundleWriter(w io.Writer, companyID uuid.UUID) *BundleWriter {
 	const buffer = 64 << 10
 	b.out = bufio.NewWriterSize(io.MultiWriter(w, b.digest), buffer)
 	b.line = append(b.line, bundlePrefix...)
-	b.line = append(appendUUID(b.line, companyID), '\n')
+	b.line = append(ids.AppendText(b.line, companyID), '\n')
 	_, _ = b.out.Write(b.line) // The buffer keeps its error for the next call.
 	return b
 }
 
-// Begin begins a wallet. Each is begun once; what follows are its entries, from the first.
+// Begin begins a wallet. Each wallet is begun once, and its entries follow, from the first.
 func (b *BundleWriter) Begin(w Wallet) error {
 	if !wellNamed(string(w)) || slices.Contains(b.wallets, w) || len(b.wallets) == maxWallets {
 		return fmt.Errorf("%w: a bundle holds at most %d wallets, each once", ErrMalformed, maxWallets)
@@ -68,8 +69,8 @@ func (b *BundleWriter) Begin(w Wallet) error {
 	return err
 }
 
-// Add writes the next entry of the wallet that was begun last. One that is of another wallet or company is
-// [ErrMalformed], one that does not follow the entry before is [ErrChain].
+// Add writes the next entry of the wallet that was begun last. An entry of another wallet or company is [ErrMalformed].
+// An entry that does not follow the one before is [ErrChain].
 func (b *BundleWriter) Add(e Entry) error {
 	if len(b.wallets) == 0 || e.Wallet != b.wallets[len(b.wallets)-1] || e.CompanyID != b.company {
 		return fmt.Errorf("%w: the entry is of another wallet", ErrMalformed)
@@ -82,7 +83,7 @@ func (b *BundleWriter) Add(e Entry) error {
 	return err
 }
 
-// Heads are the ends of the chains that were written, in the order in which their wallets were begun.
+// Heads returns the ends of the chains that were written, in the order in which their wallets were begun.
 func (b *BundleWriter) Heads() []Head {
 	heads := make([]Head, len(b.wallets))
 	for i, w := range b.wallets {
@@ -110,8 +111,8 @@ func (b *BundleWriter) Sign(key ed25519.PrivateKey) (SignedHeads, error) {
 	return signed, err
 }
 
-// appendLine appends the entry as a line of a bundle: what its place tells, company, wallet and previous hash, is left
-// out.
+// appendLine appends the entry as a line of a bundle. The line leaves out company, wallet and previous hash, which its
+// position in the file gives.
 func (e *Entry) appendLine(b []byte) []byte {
 	b = strconv.AppendInt(b, e.Sequence, 10)
 	b = append(b, ' ')
@@ -131,14 +132,13 @@ func (e *Entry) appendLine(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// fields reads the fields of a line one by one. Where one is missing or has another spelling than the writer's it sets
-// bad.
+// fields reads the fields of a line one by one. It sets bad if a field is missing or is not spelled as the writer does.
 type fields struct {
 	rest []byte
 	bad  bool
 }
 
-// next is the text up to a space, or to the end.
+// next returns the text up to a space, or to the end.
 func (f *fields) next() []byte {
 	for i, c := range f.rest {
 		if c == ' ' {
@@ -157,7 +157,7 @@ func (f *fields) next() []byte {
 	return field
 }
 
-// number is a decimal in its one spelling.
+// number returns a decimal in its one spelling.
 func (f *fields) number() int64 {
 	const maxDigits = 19 // of math.MaxInt64
 	text := f.next()
@@ -178,7 +178,7 @@ func (f *fields) number() int64 {
 		}
 		n = n*10 + uint64(c-'0')
 	}
-	// The smallest int64 is no amount, and would be the one without an inverse.
+	// The smallest int64 is not an amount, and is the only one without an inverse.
 	if n > 1<<63-1 {
 		f.bad = true
 		return 0
@@ -198,7 +198,7 @@ func (f *fields) hash() (h Hash) {
 	return h
 }
 
-// name is the name of a wallet or a kind.
+// name returns the name of a wallet or a kind.
 func (f *fields) name() string {
 	name := string(f.next())
 	if !wellNamed(name) {
@@ -207,7 +207,7 @@ func (f *fields) name() string {
 	return name
 }
 
-// time is YYYY-MM-DDThh:mm:ss.sssZ, years 0001 to 9999, a time that there is.
+// time returns a time written as YYYY-MM-DDThh:mm:ss.sssZ, of the years 0001 to 9999, that exists in the calendar.
 func (f *fields) time() time.Time {
 	text := f.next()
 	if len(text) != len(timeLayout) {
@@ -238,7 +238,7 @@ func (f *fields) time() time.Time {
 	return at
 }
 
-// parseLine is the inverse of appendLine, with the place that the line has; it tells whether the line has that form.
+// parseLine is the inverse of appendLine for a line at this position. It reports whether the line is well formed.
 func (e *Entry) parseLine(line []byte) bool {
 	f := fields{rest: line}
 	e.Sequence = f.number()

@@ -29,7 +29,7 @@ type bundleVector struct {
 	Bundle    string    `json:"bundle"`
 }
 
-// bundleVectors were not made by this package: they hold the format still. The third is the second one a day before.
+// bundleVectors were not made by this package: they fix the format. The third is the second one a day earlier.
 func bundleVectors(tb testing.TB) []bundleVector {
 	tb.Helper()
 	text, err := os.ReadFile("testdata/bundles.json")
@@ -54,7 +54,7 @@ func (v bundleVector) key(tb testing.TB) ed25519.PublicKey {
 	return key
 }
 
-// cut parts a bundle into its body and its signed heads.
+// cut splits a bundle into its body and its signed heads.
 func cut(text string) (body, heads string) {
 	const first = "ticketing-ledger-heads/v1\n"
 	body, heads, _ = strings.Cut(text, first)
@@ -69,7 +69,7 @@ func check(tb testing.TB, c ledger.BundleCheck, text string) ledger.BundleReport
 	return report
 }
 
-// moves are the wallets and entries of a bundle, as its lines tell them.
+// moves returns the wallets and entries of a bundle, parsed from its lines.
 func moves(tb testing.TB, text string) (heads []ledger.Head, entries [][]ledger.Entry) {
 	tb.Helper()
 	is := is.New(tb)
@@ -141,7 +141,7 @@ func TestBundlesOfTheGoldenVectors(t *testing.T) {
 	}
 }
 
-// The documented format is that of the vectors.
+// The documentation of the format shows the lines of the vectors.
 func TestTheFormatsPageShowsTheVectors(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/ledger-format.md")
@@ -214,7 +214,7 @@ func TestEveryOtherChangeOfABundleIsFound(t *testing.T) {
 	found("the heads of another bundle", body+tail)
 }
 
-// Somebody without the key can make everything fit but the signature.
+// A forger without the key can make everything consistent except the signature.
 func TestAForgedBundleIsFound(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -225,7 +225,7 @@ func TestAForgedBundleIsFound(t *testing.T) {
 	is.Equal(report.Problems, []string{
 		"the signature is not one of the public key: somebody else made the file, or changed it",
 	})
-	is.True(!check(t, ledger.BundleCheck{}, v.Bundle).OK()) // Without a key nothing is vouched for.
+	is.True(!check(t, ledger.BundleCheck{}, v.Bundle).OK()) // Without a key nothing is proven.
 	other := ledger.SigningKey([]byte("another secret")).Public().(ed25519.PublicKey)
 	is.True(check(t, ledger.BundleCheck{Keys: []ed25519.PublicKey{v.key(t), other}}, forged).OK())
 	is.True(!check(t, ledger.BundleCheck{Keys: []ed25519.PublicKey{nil, v.key(t)[:31]}}, v.Bundle).OK())
@@ -300,8 +300,8 @@ func TestABundleContinuesAnOlderOne(t *testing.T) {
 		[]string{"line 1: these are the signed heads of a bundle, without its entries"})
 }
 
-// What a bundle cannot prove by itself: whoever has the key signs another history as well, and only an older head in
-// somebody else's hands tells.
+// A bundle alone cannot prove that it is the only history: the owner of the key can sign another one. Only an older
+// head that somebody else has kept shows it.
 func TestTheKeySignsAnyHistory(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -373,7 +373,7 @@ func (d *disk) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// A file that goes on for ever takes no more memory than a line.
+// A file with an endless line takes no more memory than one line.
 func TestAnEndlessLineIsRefused(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -423,7 +423,7 @@ func TestPublicKeysHaveOneSpelling(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, its verification ends in a report, and only what a writer wrote is without a problem.
+// The verification of any file ends in a report, and only a file that a writer wrote has no problem.
 func FuzzBundle(f *testing.F) {
 	var keys []ed25519.PublicKey
 	var against *ledger.SignedHeads
@@ -457,7 +457,7 @@ func FuzzBundle(f *testing.F) {
 	})
 }
 
-// Whoever has the key and signs another number of entries is told so.
+// A signed number of entries that is wrong is a problem, even with a valid signature.
 func TestASignedCountThatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -474,7 +474,7 @@ func TestASignedCountThatIsWrongIsFound(t *testing.T) {
 	is.Equal(report.Problems, []string{fmt.Sprintf("1%s entries were signed, the file holds %s", count, count)})
 }
 
-// The verification of a bundle, against hashing the bytes of its entries alone.
+// BenchmarkBundle measures the verification of a bundle.
 func BenchmarkBundle(b *testing.B) {
 	const count = 100_000
 	key := ledger.SigningKey([]byte("secret"))

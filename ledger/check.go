@@ -13,42 +13,47 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/internal/ids"
 )
 
-// maxProblems is how many problems a report tells one by one.
+// maxProblems is how many problems a report lists.
 const maxProblems = 100
 
 // BundleCheck verifies bundles, with no store and no secret.
 type BundleCheck struct {
 	// Keys are the public keys that a bundle may be signed with.
 	Keys []ed25519.PublicKey
-	// Against are heads that somebody remembers, such as those of an older bundle: each has to be an entry of this one.
+	// Against are heads that somebody has kept, such as those of an older bundle: each has to be an entry of this
+	// bundle.
 	Against *SignedHeads
-	// HeadsAlone lets the signed heads of a bundle stand for it, as may do for an older one.
+	// HeadsAlone accepts the signed heads of a bundle without its entries, which is enough for an older bundle.
 	HeadsAlone bool
-	// Progress is told, now and then, how many entries were read. Defaults to nobody.
+	// Progress is called now and then with the number of entries read. Defaults to none.
 	Progress func(entries int64)
 }
 
-// BundleReport is what a verification found.
+// BundleReport is the result of a verification.
 type BundleReport struct {
-	// Signed are the heads that the file ends with, whether all is well or not; nil where it does not get there.
+	// Signed are the heads that the file ends with, whether there are problems or not. It is nil if the file is
+	// malformed before their end.
 	Signed  *SignedHeads
 	Wallets int
 	Entries int64
-	// Problems are at most a hundred, and then how many more there are. Without one the bundle is what was signed, whole
-	// and in order.
+	// Problems are at most a hundred, and then how many more there are. Without a problem the bundle is what was
+	// signed, complete and in order.
 	Problems []string
 }
 
-// OK tells whether nothing was found.
+// OK reports whether there are no problems.
 func (r BundleReport) OK() bool { return len(r.Problems) == 0 }
 
-// Verify reads a bundle to its end and tells all that is wrong with it: bytes that no [BundleWriter] writes, entries that
-// are no chain (as a [Verifier] tells), heads that are not the ends of the chains, a digest or a signature that does not
-// fit, and a head of c.Against that is no entry. An error is the reader's alone; a file of any content gives a report.
+// Verify reads a bundle to its end and reports all that is wrong with it: bytes that no [BundleWriter] writes, entries
+// that are not a chain (as a [Verifier] reports), heads that are not the ends of the chains, a digest or a signature
+// that does not match, and a head of c.Against that is not an entry. Only the reader's failure is an error; a file of
+// any content gives a report.
 //
-// It takes the same memory for a file of any size and content. Behind a line that is malformed it reads no further.
+// It takes the same memory for a file of any size and content. It reads no further after a malformed line.
 func (c BundleCheck) Verify(r io.Reader) (BundleReport, error) {
 	const buffer = 64 << 10
 	b := &bundleReader{
@@ -67,7 +72,7 @@ func (c BundleCheck) Verify(r io.Reader) (BundleReport, error) {
 	return b.report, err
 }
 
-// malformedError is the end of a file that cannot be read further.
+// malformedError means that a file cannot be read further than a line.
 type malformedError struct {
 	line int64
 	text string
@@ -83,7 +88,7 @@ type bundleReader struct {
 	digest  hash.Hash
 	chains  *Verifier
 	company uuid.UUID
-	wallets []Head // as they were read
+	wallets []Head // in the order of the file
 	report  BundleReport
 	found   int
 }
@@ -97,7 +102,7 @@ func (b *bundleReader) problem(text string) {
 
 func (b *bundleReader) malformed(text string) error { return &malformedError{b.line, text} }
 
-// next is the next line, its line feed included. It is good until the next call.
+// next returns the next line, its line feed included. The line is valid until the next call.
 func (b *bundleReader) next() ([]byte, error) {
 	line, err := b.in.ReadSlice('\n')
 	b.line++
@@ -140,7 +145,7 @@ func (b *bundleReader) read() error {
 	return b.readHeads(false)
 }
 
-// readEntries reads to the first line of the heads.
+// readEntries reads up to and including the first line of the heads.
 func (b *bundleReader) readEntries() error {
 	const often = 1 << 14
 	var entry Entry
@@ -181,7 +186,7 @@ func (b *bundleReader) begin(w Wallet) error {
 	return nil
 }
 
-// add checks an entry, and whether it is the one that a remembered head was.
+// add checks an entry, also against a head of b.Against with its sequence.
 func (b *bundleReader) add(e Entry) {
 	for _, problem := range b.chains.Add(e) {
 		b.problem(fmt.Sprintf("line %d: %s", b.line, problem))
@@ -319,7 +324,7 @@ func (b *bundleReader) judge(signed *SignedHeads, alone bool) {
 	}
 }
 
-// parseUUID reads the 36 characters of an id, in lower case.
+// parseUUID parses the 36 characters of an id, in lower case.
 func parseUUID(text []byte) (uuid.UUID, bool) {
 	const length = 36
 	if len(text) != length {
@@ -327,5 +332,5 @@ func parseUUID(text []byte) (uuid.UUID, bool) {
 	}
 	id, err := uuid.ParseBytes(text)
 	var told [length]byte
-	return id, err == nil && bytes.Equal(appendUUID(told[:0], id), text)
+	return id, err == nil && bytes.Equal(ids.AppendText(told[:0], id), text)
 }

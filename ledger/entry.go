@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/internal/ids"
 	"github.com/floatgate/ticketing/money"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // Entry is one movement of a wallet. [Head.Append] makes it; a store keeps it
-// and gives it back unchanged.
+// and returns it unchanged.
 type Entry struct {
 	CompanyID uuid.UUID
 	Wallet    Wallet
@@ -52,8 +53,8 @@ func (e Entry) Sum() Hash {
 }
 
 // Bytes returns the bytes of the entry as the package comment specifies them.
-// They identify the entry only if it is well formed, as what [Head.Append]
-// made and what a [Verifier] has no complaint about is.
+// They identify the entry only if it is well formed: if [Head.Append] made it,
+// or if a [Verifier] finds no problem with it.
 func (e Entry) Bytes() []byte {
 	return e.appendBytes(make([]byte, 0, maxBytes))
 }
@@ -65,7 +66,7 @@ func (e Entry) AppendBytes(b []byte) []byte {
 
 func (e *Entry) appendBytes(b []byte) []byte {
 	b = append(b, entryPrefix...)
-	b = appendUUID(b, e.CompanyID)
+	b = ids.AppendText(b, e.CompanyID)
 	b = append(b, '\n')
 	b = append(b, e.Wallet...)
 	b = append(b, '\n')
@@ -87,20 +88,8 @@ func (e *Entry) appendBytes(b []byte) []byte {
 	return append(b, '\n')
 }
 
-func appendUUID(b []byte, id uuid.UUID) []byte {
-	b = hex.AppendEncode(b, id[:4])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, id[4:6])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, id[6:8])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, id[8:10])
-	b = append(b, '-')
-	return hex.AppendEncode(b, id[10:])
-}
-
-// malformed tells what keeps the entry's text and time from having a place in
-// the bytes, or "" if nothing does. It quotes nothing that came in.
+// malformed returns why the entry's text or time has no form in the bytes, or
+// "" if all have. The result quotes nothing of the entry.
 func (e *Entry) malformed() string {
 	switch {
 	case !wellNamed(string(e.Wallet)):

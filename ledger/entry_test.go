@@ -34,8 +34,8 @@ type vector struct {
 	} `json:"entries"`
 }
 
-// The bytes and hashes in testdata were not made by this package: they hold
-// the format still.
+// The bytes and hashes in testdata were not made by this package: they fix
+// the format.
 func TestChainsOfTheGoldenVectors(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/vectors.json")
@@ -87,7 +87,7 @@ func TestChainsOfTheGoldenVectors(t *testing.T) {
 	}
 }
 
-// The bytes do not depend on the zone that a driver gives a time in.
+// The bytes do not depend on the zone in which a driver returns a time.
 func TestBytesTellTheInstantInUTC(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -10,10 +10,10 @@ import (
 // lower-case hexadecimal digits and nothing else.
 type Hash [sha256.Size]byte
 
-// ErrHash is the refusal of a text that is not a [Hash].
+// ErrHash means that a text is not a [Hash].
 var ErrHash = errors.New("ledger: a hash is 64 lower-case hexadecimal digits")
 
-// ParseHash is the inverse of [Hash.String]. It answers [ErrHash] for every
+// ParseHash is the inverse of [Hash.String]. It returns [ErrHash] for every
 // other text, upper-case digits included, so that a hash has one spelling.
 func ParseHash(s string) (Hash, error) {
 	var h Hash
@@ -31,7 +31,7 @@ func (h Hash) MarshalText() ([]byte, error) {
 	return hex.AppendEncode(nil, h[:]), nil
 }
 
-// UnmarshalText is [ParseHash] for encoders. It leaves h alone when it fails.
+// UnmarshalText is [ParseHash] for decoders. It leaves h unchanged when it fails.
 func (h *Hash) UnmarshalText(text []byte) error {
 	if len(text) != hex.EncodedLen(len(h)) {
 		return ErrHash

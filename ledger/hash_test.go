@@ -56,7 +56,7 @@ func TestAHashIsItsTextInJSON(t *testing.T) {
 	is.NoErr(json.Unmarshal(text, &back))
 	is.Equal(back, h)
 	is.True(json.Unmarshal([]byte(`"00"`), &back) != nil)
-	is.Equal(back, h) // a failure leaves it alone
+	is.Equal(back, h) // a failure leaves it unchanged
 }
 
 func FuzzParseHash(f *testing.F) {

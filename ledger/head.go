@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/internal/ids"
 	"github.com/floatgate/ticketing/money"
 )
 
 const genesisPrefix = "ticketing-ledger/v1/genesis\n"
 
-// Head is the end of a wallet's chain: all that the next movement needs to
-// know, and all that somebody must remember to notice a rewritten history.
+// Head is the end of a wallet's chain: all that the next movement needs, and
+// all that must be kept elsewhere to detect a rewritten history.
 type Head struct {
 	CompanyID uuid.UUID
 	Wallet    Wallet
@@ -27,12 +28,12 @@ type Head struct {
 }
 
 // Genesis returns the head of a wallet that never moved: sequence 0, balance
-// 0 and the genesis hash that the package comment specifies. A malformed
-// wallet is refused when something is appended to it.
+// 0 and the genesis hash that the package comment specifies. Append refuses a
+// malformed wallet.
 func Genesis(companyID uuid.UUID, w Wallet) Head {
 	var buf [maxBytes]byte
 	b := append(buf[:0], genesisPrefix...)
-	b = appendUUID(b, companyID)
+	b = ids.AppendText(b, companyID)
 	b = append(b, '\n')
 	b = append(b, w...)
 	b = append(b, '\n')
@@ -40,12 +41,12 @@ func Genesis(companyID uuid.UUID, w Wallet) Head {
 }
 
 // Append returns the entry that moves the wallet by amount, and the head after
-// it; h itself stays as it is, so a movement that is not kept costs nothing.
+// it; h itself is unchanged, so a movement that is not stored costs nothing.
 //
-// The time is turned to UTC and cut to the millisecond, so that the entry is
-// the same before and after a store has kept it: use the entry's At for
-// whatever else happens at that moment. A time before h.At is [ErrTime], the
-// same millisecond is fine. A balance below zero is [ErrInsufficient], one
+// The time is converted to UTC and truncated to the millisecond, so that the
+// entry is the same before and after a store has kept it: use the entry's At for
+// whatever else happens at that moment. A time before h.At is [ErrTime]; the
+// same millisecond is allowed. A balance below zero is [ErrInsufficient], one
 // above [money.MaxBalance] is [ErrOverflow], and a wallet, kind, reference or
 // year outside the form in the package comment is [ErrMalformed].
 func (h Head) Append(kind Kind, amount money.Amount, reference string, at time.Time) (Entry, Head, error) {

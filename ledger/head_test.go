@@ -152,8 +152,8 @@ func TestAppendCutsTimesToUTCMilliseconds(t *testing.T) {
 	}
 }
 
-// requireAppend requires the error, and of what was appended that it follows
-// from the head, which itself is left alone.
+// requireAppend requires the error. Without one it requires that the entry
+// follows the head, and that the head itself is unchanged.
 func requireAppend(t *testing.T, h ledger.Head, kind ledger.Kind, amount money.Amount, reference string, at time.Time, want error) {
 	t.Helper()
 	is := is.New(t)
@@ -180,8 +180,8 @@ func requireAppend(t *testing.T, h ledger.Head, kind ledger.Kind, amount money.A
 	is.Equal(next.Balance, e.After)
 }
 
-// Whatever moves are asked for, in whatever order, what Append lets through
-// verifies, and no balance leaves its limits.
+// Of any moves in any order, those that Append allows verify, and no balance
+// leaves its limits.
 func TestWhatAppendLetsThroughVerifies(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,19 +10,21 @@ import (
 	"strconv"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/internal/ids"
 )
 
 const headsPrefix = "ticketing-ledger-heads/v1\n"
 
 // SignedHeads are the last lines of a bundle: the ends of a company's chains, and a signature that covers them and the
-// rest of the bundle. They are worth keeping by themselves: who has them notices that a history which they belong to was
-// written anew.
+// rest of the bundle. They are worth keeping by themselves: they show later whether the history before them was
+// rewritten.
 type SignedHeads struct {
 	CompanyID uuid.UUID
 	Heads     []Head
 	// Entries is how many entries the bundle holds.
 	Entries int64
-	// Body is the SHA-256 of all that stands before these lines.
+	// Body is the SHA-256 of all bytes before these lines.
 	Body      Hash
 	Signature [ed25519.SignatureSize]byte
 }
@@ -34,10 +36,10 @@ func (s SignedHeads) Bytes() []byte {
 	return append(b, '\n')
 }
 
-// statement is what is signed: all lines but the last.
+// statement returns what is signed: all lines but the last.
 func (s *SignedHeads) statement() []byte {
 	b := append([]byte(nil), headsPrefix...)
-	b = appendUUID(b, s.CompanyID)
+	b = ids.AppendText(b, s.CompanyID)
 	b = append(b, '\n')
 	for i := range s.Heads {
 		b = s.Heads[i].appendLine(b)
@@ -66,7 +68,7 @@ func (h *Head) appendLine(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// parseLine is the inverse of appendLine, without the company.
+// parseLine is the inverse of appendLine, without the company. It reports whether the line is well formed.
 func (h *Head) parseLine(line []byte) bool {
 	f := fields{rest: line}
 	h.Wallet = Wallet(f.name())
@@ -82,7 +84,7 @@ func (h *Head) parseLine(line []byte) bool {
 	return !f.bad && f.rest == nil && h.Sequence >= 0
 }
 
-// SignedBy tells whether the signature is one of the keys'.
+// SignedBy reports whether one of the keys made the signature.
 func (s SignedHeads) SignedBy(keys ...ed25519.PublicKey) bool {
 	statement := s.statement()
 	for _, key := range keys {
@@ -93,11 +95,11 @@ func (s SignedHeads) SignedBy(keys ...ed25519.PublicKey) bool {
 	return false
 }
 
-// ErrPublicKey is the refusal of a text that is not a public key.
+// ErrPublicKey means that a text is not a public key.
 var ErrPublicKey = errors.New("ledger: a public key is 64 lower-case hexadecimal digits")
 
-// SigningKey derives the key that signs bundles from a master secret: the same one from the same secret, and nothing of
-// the secret can be learnt from what it signs. docs/ledger-format.md specifies how.
+// SigningKey derives the key that signs bundles from a master secret. The same secret gives the same key, and its
+// signatures reveal nothing of the secret. docs/ledger-format.md specifies how.
 func SigningKey(secret []byte) ed25519.PrivateKey {
 	seed, err := hkdf.Key(sha256.New, secret, nil, "ticketing-ledger/v1/signing-key", ed25519.SeedSize)
 	if err != nil {
@@ -106,10 +108,10 @@ func SigningKey(secret []byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-// FormatPublicKey is the text of a public key: 64 lower-case hexadecimal digits.
+// FormatPublicKey returns the text of a public key: 64 lower-case hexadecimal digits.
 func FormatPublicKey(key ed25519.PublicKey) string { return hex.EncodeToString(key) }
 
-// ParsePublicKey is the inverse of [FormatPublicKey]. It answers [ErrPublicKey] for every other text.
+// ParsePublicKey is the inverse of [FormatPublicKey]. It returns [ErrPublicKey] for every other text.
 func ParsePublicKey(s string) (ed25519.PublicKey, error) {
 	h, err := ParseHash(s) // It has the same form.
 	if err != nil {
@@ -118,8 +120,8 @@ func ParsePublicKey(s string) (ed25519.PublicKey, error) {
 	return ed25519.PublicKey(h[:]), nil
 }
 
-// continued tells what of a head that somebody remembers is not to be found in a chain, given the entry that has its
-// sequence there (nil where the chain is shorter).
+// continued returns why a chain does not continue the head h, which somebody has kept, or "". The entry found is the
+// one of the chain with the head's sequence, or nil if the chain is shorter.
 func (h *Head) continued(found *Entry) string {
 	switch {
 	case h.Sequence == 0:

@@ -2,10 +2,10 @@
 // binds the movements of a wallet to one another, and the verification of
 // such chains without a database.
 //
-// A wallet is one purse of one company. What moves its balance is an [Entry];
-// entries are never changed and never removed. Each names the hash of the one
+// A wallet is one balance of one company. An [Entry] moves the balance;
+// entries are never changed and never removed. Each holds the hash of the one
 // before it, so a change anywhere in a history shows in every history that
-// ends in a hash somebody remembers. A chain belongs to one wallet: wallets
+// ends in a hash that was kept elsewhere. A chain belongs to one wallet: wallets
 // never wait for each other.
 //
 // # Bytes of an entry
@@ -30,7 +30,7 @@
 // contain a line feed and every field has one spelling, so two entries that
 // differ have different bytes. Balances are at most [money.MaxBalance].
 //
-// The entry with sequence 1 names the genesis hash of its wallet, which is the
+// The entry with sequence 1 holds the genesis hash of its wallet, which is the
 // SHA-256 of three lines of the same kind:
 //
 //	ticketing-ledger/v1/genesis
@@ -44,7 +44,7 @@
 //
 // A [BundleWriter] puts the entries of a company into one file that ends with
 // [SignedHeads], and a [BundleCheck] verifies it with nothing but a public key.
-// docs/ledger-format.md specifies its bytes, and tells what it can prove.
+// docs/ledger-format.md specifies its bytes, and says what it can prove.
 //
 // # Example
 //
@@ -69,7 +69,7 @@ package ledger
 
 import "errors"
 
-// Wallet names one of the purses that every company has.
+// Wallet names one of the wallets that every company has.
 type Wallet string
 
 // The wallets of a company.
@@ -80,8 +80,8 @@ const (
 	Earnings Wallet = "EARNINGS"
 )
 
-// Kind is the cause of a movement. The chain takes any well-formed kind: which
-// wallet and which sign belong to it is for the service to hold.
+// Kind is the cause of a movement. The chain accepts any well-formed kind: the
+// service enforces which wallet and which sign belong to it.
 type Kind string
 
 // The kinds of movement (Sections 2.9, 3.3, 3.6 and 4.7).
@@ -108,15 +108,15 @@ const (
 	SettlementRefund Kind = "SETTLEMENT_REFUND"
 )
 
-// What [Head.Append] refuses, told apart by [errors.Is].
+// The errors of [Head.Append], for [errors.Is].
 var (
-	// ErrMalformed: a field has no form in the bytes.
+	// ErrMalformed means that a field has no form in the bytes.
 	ErrMalformed = errors.New("ledger: malformed movement")
-	// ErrInsufficient: the balance would fall below zero.
+	// ErrInsufficient means that the balance would fall below zero.
 	ErrInsufficient = errors.New("ledger: balance would be negative")
-	// ErrOverflow: the balance would rise above [money.MaxBalance], or the
-	// sequence has reached its end.
+	// ErrOverflow means that the balance would rise above
+	// [money.MaxBalance], or that the sequence has reached its end.
 	ErrOverflow = errors.New("ledger: balance or sequence would overflow")
-	// ErrTime: the movement lies before the wallet's last one.
+	// ErrTime means that the movement is before the wallet's last one.
 	ErrTime = errors.New("ledger: time runs backwards")
 )

@@ -13,7 +13,7 @@ import (
 )
 
 // Problem is something that a [Verifier] found wrong. Sequence is that of the
-// entry or the head at which it showed, as it was given.
+// entry or the head at which it was found, as it was given.
 type Problem struct {
 	CompanyID uuid.UUID
 	Wallet    Wallet
@@ -34,12 +34,13 @@ func (p Problem) String() string {
 // Verifier checks the chains of any number of wallets as their entries stream
 // by. The entries of one wallet come in ascending order of sequence, from the
 // first; those of different wallets may be mixed. It keeps a few hundred bytes
-// for a wallet, however long its chain.
+// for each wallet, however long its chain is.
 //
-// What it proves: every entry is unchanged since it was hashed, and the
-// entries of a wallet follow one another from its genesis without a gap. That
-// none is missing at the end, and that the whole chain was not written anew,
-// only a head kept elsewhere can tell: see [Verifier.Match].
+// It proves that every entry is unchanged since it was hashed, and that the
+// entries of a wallet follow one another from its genesis without a gap. The
+// entries alone cannot prove that none is missing at the end, nor that the
+// whole chain was not rewritten. Only a head kept elsewhere can: see
+// [Verifier.Match].
 //
 // A Verifier is not safe for concurrent use.
 type Verifier struct {
@@ -53,17 +54,17 @@ type chainKey struct {
 	wallet    Wallet
 }
 
-// A chain holds where a wallet's next entry may stand. In order that is one
-// place. After an entry out of order there are more, so that what follows it
-// is not blamed: the first place is after that entry.
+// A chain holds where a wallet's next entry may be. In order that is one
+// place. After an entry out of order there are more, so that the entries after
+// it get no problem: the first place is after that entry.
 type chain struct {
 	last   Head
 	places []place
 }
 
-// A place is the end of a chain as the next entry must find it. Where the
-// entry before was wrong in itself, both what it says and what it should have
-// said will do.
+// A place is the end of a chain as the next entry must find it. If the entry
+// before was wrong in itself, the next may follow either its values or the
+// values that it should have had.
 type place struct {
 	sequence          int64
 	balance, balance2 money.Amount
@@ -81,8 +82,8 @@ func NewVerifier() *Verifier {
 // field that is malformed, a balance that is negative, too large or not the
 // sum, a hash that is not that of its bytes; and, against the entry before, a
 // gap or a repeated sequence, another previous hash, another balance, a time
-// that runs back. Each entry is blamed for what is wrong at its own place: the
-// ones after it are not blamed for following it.
+// that runs back. A problem is reported at the entry that has it: the entries
+// after it get no problem for following it.
 func (v *Verifier) Add(e Entry) []Problem {
 	v.entries++
 	c := v.chain(e.CompanyID, e.Wallet)
@@ -105,8 +106,8 @@ func (v *Verifier) Add(e Entry) []Problem {
 		hash: e.Hash, hash2: sum,
 		at: e.At,
 	}
-	// A time that is not vouched for by its hash must not put those after
-	// it in the past.
+	// A time that its hash does not prove must not put the entries after it
+	// in the past.
 	if e.Hash != sum && from.at.Before(next.at) {
 		next.at = from.at
 	}
@@ -123,10 +124,10 @@ func (v *Verifier) Add(e Entry) []Problem {
 	return v.report(e.CompanyID, e.Wallet, e.Sequence, texts)
 }
 
-// Match compares a head that was kept beside the entries, or away from them,
-// with the end of the chain as it was added. It finds what the entries alone
-// cannot show: some missing at the end, or all of them. A wallet without an
-// entry matches its [Genesis]; the time of such a head is not looked at.
+// Match compares a head that was kept beside the entries, or elsewhere, with
+// the end of the chain as it was added. It finds what the entries alone cannot
+// show: some missing at the end, or all of them. A wallet without an entry
+// matches its [Genesis]; the time of such a head is ignored.
 func (v *Verifier) Match(h Head) []Problem {
 	places := []place{genesisPlace(h.CompanyID, h.Wallet)}
 	if c := v.chains[chainKey{h.CompanyID, h.Wallet}]; c != nil {
@@ -145,8 +146,8 @@ func (v *Verifier) Match(h Head) []Problem {
 	return v.report(h.CompanyID, h.Wallet, h.Sequence, texts)
 }
 
-// Head returns the head after the last entry added of a wallet, as that entry
-// tells it, and whether there was one.
+// Head returns the head after the last entry added of a wallet, with the
+// values of that entry, and whether there was one.
 func (v *Verifier) Head(companyID uuid.UUID, w Wallet) (Head, bool) {
 	c := v.chains[chainKey{companyID, w}]
 	if c == nil {
@@ -155,8 +156,8 @@ func (v *Verifier) Head(companyID uuid.UUID, w Wallet) (Head, bool) {
 	return c.last, true
 }
 
-// Heads returns what [Verifier.Head] tells of every wallet, ordered by company
-// and wallet.
+// Heads returns the result of [Verifier.Head] for every wallet, ordered by
+// company and wallet.
 func (v *Verifier) Heads() []Head {
 	heads := make([]Head, 0, len(v.chains))
 	for _, c := range v.chains {
@@ -200,7 +201,7 @@ func (v *Verifier) report(companyID uuid.UUID, w Wallet, sequence int64, texts [
 }
 
 // locate returns the place that e follows and what is wrong with e there. If
-// it fits none, it is held against the one with its sequence, else the first.
+// it fits none, it is compared with the one with its sequence, else the first.
 func (c *chain) locate(e *Entry) (place, []string) {
 	best := c.places[0]
 	bestWrong := best.misplaced(e)
@@ -221,8 +222,8 @@ func genesisPlace(companyID uuid.UUID, w Wallet) place {
 	return place{hash: h.Hash, hash2: h.Hash}
 }
 
-// misplaced tells what is wrong with e as the entry after p. Where the number
-// is wrong the rest follows from it and is not told.
+// misplaced returns what is wrong with e as the entry after p. If the sequence
+// is wrong, the rest follows from it and is not reported.
 func (p *place) misplaced(e *Entry) []string {
 	if e.Sequence != p.sequence+1 {
 		return []string{fmt.Sprintf("sequence %d was expected", p.sequence+1)}
@@ -235,12 +236,12 @@ func (p *place) misplaced(e *Entry) []string {
 		texts = append(texts, fmt.Sprintf("balance before is %s, the entry before left %s", e.Before, p.balance))
 	}
 	if e.At.Before(p.at) {
-		texts = append(texts, fmt.Sprintf("time %s runs back behind %s", when(e.At), when(p.at)))
+		texts = append(texts, fmt.Sprintf("time %s runs back behind %s", formatTime(e.At), formatTime(p.at)))
 	}
 	return texts
 }
 
-// mismatch tells what is wrong with h as the head at p.
+// mismatch returns what is wrong with h as the head at p.
 func (p *place) mismatch(h *Head) []string {
 	var texts []string
 	if h.Balance != p.balance && h.Balance != p.balance2 {
@@ -253,12 +254,12 @@ func (p *place) mismatch(h *Head) []string {
 		texts = append(texts, fmt.Sprintf("head has hash %s, the last entry has %s", h.Hash, p.hash))
 	}
 	if h.Sequence > 0 && p.hash == p.hash2 && !h.At.Equal(p.at) {
-		texts = append(texts, fmt.Sprintf("head has time %s, the last entry has %s", when(h.At), when(p.at)))
+		texts = append(texts, fmt.Sprintf("head has time %s, the last entry has %s", formatTime(h.At), formatTime(p.at)))
 	}
 	return texts
 }
 
-// misreckoned tells what is wrong with the entry's numbers by themselves.
+// misreckoned returns what is wrong with the entry's numbers by themselves.
 func (e *Entry) misreckoned() []string {
 	var texts []string
 	for _, b := range []struct {
@@ -278,6 +279,6 @@ func (e *Entry) misreckoned() []string {
 	return texts
 }
 
-func when(t time.Time) string {
+func formatTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// problems returns the lines that a verifier has for the entries, then for the
-// head if there is one.
+// problems returns the problems that a verifier finds with the entries, then
+// with the head if there is one.
 func problems(entries []ledger.Entry, head *ledger.Head) []string {
 	v := ledger.NewVerifier()
 	var lines []string
@@ -41,15 +41,15 @@ func headOf(e ledger.Entry) *ledger.Head {
 	return &ledger.Head{CompanyID: e.CompanyID, Wallet: e.Wallet, Sequence: e.Sequence, Balance: e.After, Hash: e.Hash, At: e.At}
 }
 
-// resealed returns the entry with the hash of its present bytes, as somebody
-// would who changed it and knows the format.
+// resealed returns the entry with the hash of its present bytes, as a forger
+// makes it who knows the format.
 func resealed(e ledger.Entry) ledger.Entry {
 	e.Hash = e.Sum()
 	return e
 }
 
-// Every way to change one entry in the middle of a chain shows, and is told at
-// that entry, or, where the hash was made to fit, at the next.
+// Every way to change one entry in the middle of a chain is found, and reported
+// at that entry, or at the next if the hash was made to match.
 func TestVerifierBlamesOnlyWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const prefix = "company 6f1d2c3b-4a59-4e68-8b77-0123456789ab wallet FLOAT sequence "
@@ -352,9 +352,9 @@ func TestMatchFindsEveryChangeOfAHead(t *testing.T) {
 	is := is.New(t)
 	is.Equal(reflect.TypeFor[ledger.Head]().NumField(), 6) // each has its case above
 	genesis := ledger.Genesis(company, ledger.Earnings)
-	is.Equal(len(problems(chain, &genesis)), 0) // an unmoved wallet is fine
+	is.Equal(len(problems(chain, &genesis)), 0) // a wallet that never moved matches
 	genesis.At = start
-	is.Equal(len(problems(chain, &genesis)), 0) // whenever it was made
+	is.Equal(len(problems(chain, &genesis)), 0) // whatever its time is
 	genesis.Balance = 1
 	is.Equal(len(problems(chain, &genesis)), 1)
 }
@@ -398,7 +398,7 @@ func TestVerifierFindsEveryMangledBit(t *testing.T) {
 				if len(problems(mangled, headOf(chain[3]))) == 0 {
 					t.Errorf("bit %d was changed unseen", bit)
 				}
-				// The text has a place for the change, unless the entry lost its form.
+				// The change is in the text, unless the entry is now malformed.
 				if name != "Hash" && mangled[1].Sum() == chain[1].Sum() && mangled[1].At.Equal(mangled[1].At.Truncate(time.Millisecond)) {
 					t.Errorf("bit %d does not count in the hash", bit)
 				}
@@ -431,8 +431,8 @@ func flipInt[I ~int64](n *I, bit int) bool {
 	return true
 }
 
-// Entries that were shuffled, left out, repeated or changed are found, however
-// many and wherever, and what is whole is let through.
+// Any number of entries that were swapped, removed, repeated or changed are
+// found, and an unchanged chain has no problem.
 func TestVerifierFindsAnyTampering(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

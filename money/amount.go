@@ -19,7 +19,7 @@ const (
 	// 999999999999.99 (Section 8).
 	MaxInput Amount = 99_999_999_999_999
 
-	// MaxBalance is the largest amount that the service holds or tells,
+	// MaxBalance is the largest amount that the service stores or returns,
 	// 999999999999999.99: 15 digits before the point. It has room for 50
 	// admissions at MaxInput, twenty times over.
 	MaxBalance Amount = 99_999_999_999_999_999
@@ -32,12 +32,12 @@ const kobo = 100
 // "-92233720368547758.08".
 const maxText = 21
 
-// ErrAmount is what [Parse] answers to a text that is no money input. Its
+// ErrAmount is the error of [Parse] for a text that is not a money input. Its
 // message is fit for the client.
 var ErrAmount = errors.New("must be a plain decimal from 0 to 999999999999.99 with at most two fractional digits")
 
-// Parse reads a money input (Section 2.1): one to twelve digits without a
-// leading zero, then at most a point and one or two digits. The result lies
+// Parse parses a money input (Section 2.1): one to twelve digits without a
+// leading zero, then at most a point and one or two digits. The result is
 // between 0 and [MaxInput]. Anything else is [ErrAmount].
 func Parse(s string) (Amount, error) {
 	const maxWhole = 12
@@ -66,7 +66,7 @@ func cutDecimal(s string, maxWhole, maxFraction int) (whole, fraction string, ok
 	return whole, fraction, true
 }
 
-// countDigits tells how many ASCII digits s begins with.
+// countDigits returns how many ASCII digits s begins with.
 func countDigits(s string) int {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -76,8 +76,8 @@ func countDigits(s string) int {
 	return len(s)
 }
 
-// joinAmount is the amount of digits before the point, at most 15 of them,
-// and digits after it, at most two.
+// joinAmount returns the amount of digits before the point, at most 15 of
+// them, and digits after it, at most two.
 func joinAmount(whole, fraction string) Amount {
 	var a Amount
 	for i := range len(whole) {
@@ -92,7 +92,7 @@ func joinAmount(whole, fraction string) Amount {
 	return a
 }
 
-// String writes a in naira with exactly two decimals, as in "1234.60", "0.00"
+// String returns a in naira with exactly two decimals, as in "1234.60", "0.00"
 // and "-0.05". It is right for every int64 and, from 0 to [MaxInput], the
 // inverse of [Parse].
 func (a Amount) String() string {
@@ -114,8 +114,8 @@ func (a Amount) appendText(b []byte) []byte {
 	return strconv.AppendInt(b, int64(rest), 10)
 }
 
-// Add is a plus b. It reports false, with an amount of 0, if the sum lies
-// outside of -[MaxBalance] to [MaxBalance].
+// Add returns a plus b. It returns 0 and false if the sum is outside of
+// -[MaxBalance] to [MaxBalance].
 func (a Amount) Add(b Amount) (Amount, bool) {
 	if b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b {
 		return 0, false
@@ -123,8 +123,8 @@ func (a Amount) Add(b Amount) (Amount, bool) {
 	return bounded(a + b)
 }
 
-// Times is a taken n times. It reports false, with an amount of 0, if the
-// product lies outside of -[MaxBalance] to [MaxBalance].
+// Times returns a times n. It returns 0 and false if the product is outside of
+// -[MaxBalance] to [MaxBalance].
 func (a Amount) Times(n int) (Amount, bool) {
 	product := a * Amount(n)
 	// Dividing back shows an overflow, save for the lowest int64 times -1,

@@ -130,7 +130,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkParse holds Parse to the grammar, to the value of the text, and to
+// checkParse checks Parse against the grammar, the value of the text, and
 // String as its inverse.
 func checkParse(t fataler, input string) {
 	t.Helper()

@@ -5,16 +5,16 @@
 //
 // An [Amount] is a whole number of kobo, the minor unit of the Nigerian naira
 // and the smallest sum there is here: 12.34 naira are Amount(1234). Amounts
-// add, multiply and compare as integers. No float takes part anywhere, since
-// a float can't hold 0.10.
+// add, multiply and compare as integers. Floats are never used, since a float
+// can't hold 0.10.
 //
-// [Parse] reads what a client sends. It takes this grammar and nothing else,
-// so neither sign, exponent, leading zero, thousands separator nor space:
+// [Parse] parses what a client sends. It accepts this grammar and nothing
+// else: no sign, exponent, leading zero, thousands separator or space:
 //
 //	(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?
 //
 // [Amount.String] writes what a client receives, always with two decimals, so
-// "10" and "10.00" are one input and both are told as "10.00". In JSON an
+// "10" and "10.00" are one input and both are returned as "10.00". In JSON an
 // amount is the money object of Section 2.1, {"amount":"10.00","currency":"NGN"},
 // which may carry more than an input can, up to 15 digits before the point
 // ([MaxBalance]): the gross of 50 admissions, say, or a wallet's balance.
@@ -35,8 +35,8 @@
 //
 // [Rate.Of] multiplies exactly and rounds once, half up, to the kobo. At 2.5
 // percent a gross of 1234.60 is 123460 kobo; the exact product is 3086.5 kobo;
-// the half goes up to 3087; the commission is 30.87. Rounding half to even, as
-// many libraries do unless told otherwise, would have given 30.86. The order's
-// gross is rounded as one sum: the commissions of its lines, each rounded,
-// may add up to something else.
+// the half goes up to 3087; the commission is 30.87. Rounding half to even, the
+// default of many libraries, would have given 30.86. The order's gross is
+// rounded as one sum: the commissions of its lines, each rounded, may add up
+// to something else.
 package money

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ErrObject is what [Amount.UnmarshalJSON] answers to JSON that is no money
+// ErrObject is the error of [Amount.UnmarshalJSON] for JSON that is not a money
 // object of the service.
 var ErrObject = errors.New(`must be a money object such as {"amount":"12.00","currency":"NGN"}`)
 
-// MarshalJSON writes the money object of Section 2.1, with its members in
+// MarshalJSON returns the money object of Section 2.1, with its members in
 // this order and no space: {"amount":"12.00","currency":"NGN"}. It never
 // fails, also beyond [MaxBalance], which no amount of the service exceeds.
 func (a Amount) MarshalJSON() ([]byte, error) {
@@ -21,23 +21,23 @@ func (a Amount) MarshalJSON() ([]byte, error) {
 }
 
 // AppendJSON appends to b what [Amount.MarshalJSON] returns, and returns the
-// extended slice. It allocates only where b has no room.
+// extended slice. It allocates only if b has no room.
 func (a Amount) AppendJSON(b []byte) []byte {
 	b = append(b, `{"amount":"`...)
 	b = a.appendText(b)
 	return append(b, `","currency":"`+Currency+`"}`...)
 }
 
-// UnmarshalJSON reads back what [Amount.MarshalJSON] wrote, from
-// -[MaxBalance] to [MaxBalance]. It is for results, exports and answers of the
-// service itself; a client's money is a string, which [Parse] reads.
+// UnmarshalJSON reads what [Amount.MarshalJSON] wrote, from -[MaxBalance] to
+// [MaxBalance]. It is for results, exports and answers of the service itself;
+// a client's money is a string, which [Parse] parses.
 //
 // Spaces between the tokens and the order of the members are free, as JSON
-// has it, and other members are ignored, since a later service may add them
+// allows, and other members are ignored, since a later service may add them
 // (section 9). All else is strict: both members once, their names in this case,
 // exactly two decimals, no "-0.00", the currency "NGN". A null is refused, too,
-// though package json would have it change nothing. The error is [ErrObject],
-// and a keeps its value.
+// unlike in other types of package json. The error is [ErrObject], and a keeps
+// its value.
 func (a *Amount) UnmarshalJSON(data []byte) error {
 	members, ok := objectMembers(data)
 	if !ok || members["currency"] != Currency {
@@ -51,9 +51,9 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// objectMembers reads amount and currency of an object, both strings; it goes
-// token by token, since decoding into a struct or a map would accept one that
-// is there twice, and into a struct also names in another case.
+// objectMembers reads amount and currency of an object, both strings. It reads
+// token by token, since decoding into a struct or a map would accept a repeated
+// member, and into a struct also a name in another case.
 func objectMembers(data []byte) (map[string]string, bool) {
 	const count = 2
 	decoder := json.NewDecoder(bytes.NewReader(data))

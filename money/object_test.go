@@ -125,7 +125,7 @@ func TestUnmarshalJSONAcceptsOnlyMoneyObjects(t *testing.T) {
 			is.Equal(err != nil, test.refuse)
 			if test.refuse {
 				is.True(errors.Is(err, money.ErrObject))
-				is.Equal(got, before) // A refused object leaves the amount alone.
+				is.Equal(got, before) // A refused object leaves the amount unchanged.
 				return
 			}
 			is.Equal(got, test.want)
@@ -133,8 +133,8 @@ func TestUnmarshalJSONAcceptsOnlyMoneyObjects(t *testing.T) {
 	}
 }
 
-// A null for a money member that must be there is refused, and one for a
-// member that may be null is read as none.
+// A null for a required money member is refused, and a null for a nullable
+// member is read as nil.
 func TestNullMoneyNeedsAPointer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/ericlagergren/decimal"
 )
 
-// Unit is what a rate's value counts in. It must always be read: no rate is
+// Unit is the unit of a rate's value. It must always be read: no rate is
 // guessed from its value (Section 2.6).
 type Unit string
 
@@ -27,18 +27,18 @@ const (
 
 // The errors of ParseUnit and ParseRate. Their messages are fit for the client.
 var (
-	// ErrUnit says that a unit is none of the three.
+	// ErrUnit means that a unit is none of the three.
 	ErrUnit = errors.New("must be BASIS_POINTS, PERCENT or FRACTION")
 
-	// ErrRate says that a rate's value is not written as one.
+	// ErrRate means that a rate's value is malformed.
 	ErrRate = errors.New("must be a plain decimal with at most twelve digits before and after the point")
 
-	// ErrRateMaximum says that a rate's value is well written and exceeds
+	// ErrRateMaximum means that a rate's value is well formed and exceeds
 	// the maximum of its unit, so that it would take more than the gross.
 	ErrRateMaximum = errors.New("must not exceed 10000 BASIS_POINTS, 100 PERCENT or 1 FRACTION")
 )
 
-// ParseUnit reads the name of a unit, in upper case as the contract writes
+// ParseUnit parses the name of a unit, in upper case as the contract writes
 // it. Anything else is [ErrUnit].
 func ParseUnit(s string) (Unit, error) {
 	unit := Unit(s)
@@ -48,8 +48,9 @@ func ParseUnit(s string) (Unit, error) {
 	return unit, nil
 }
 
-// scale is the power of ten by which a value of the unit is divided to be a
-// share, and, since the largest share is 1, whose value is the maximum.
+// scale returns the exponent of the power of ten by which a value of the unit
+// is divided to be a share. Since the largest share is 1, that power is also
+// the maximum of the unit.
 func (u Unit) scale() (int, bool) {
 	switch u {
 	case BasisPoints:
@@ -77,9 +78,9 @@ type Rate struct {
 	unit Unit
 }
 
-// ParseRate reads a rate's value, plain decimal text with at most twelve
+// ParseRate parses a rate's value: plain decimal text with at most twelve
 // digits before the point and twelve after it, without sign, exponent, space
-// or leading zero. Trailing zeros mean nothing. The errors are [ErrUnit],
+// or leading zero. Trailing zeros are ignored. The errors are [ErrUnit],
 // [ErrRate] and [ErrRateMaximum], in this order.
 func ParseRate(value string, unit Unit) (Rate, error) {
 	scale, ok := unit.scale()
@@ -116,7 +117,7 @@ func ParseRate(value string, unit Unit) (Rate, error) {
 	return rate, nil
 }
 
-// Value writes the rate's value as plain text without trailing zeros, as in
+// Value returns the rate's value as plain text without trailing zeros, as in
 // "2.5", "0" and "0.000000000001". With [Rate.Unit], ParseRate reads it back.
 func (r Rate) Value() string {
 	s := strconv.FormatInt(r.unscaled, 10)
@@ -130,7 +131,7 @@ func (r Rate) Value() string {
 	return s[:point] + "." + s[point:]
 }
 
-// Unit is the unit that the rate was given in.
+// Unit returns the unit that the rate was given in.
 func (r Rate) Unit() Unit {
 	if r.unit == "" {
 		return BasisPoints
@@ -138,10 +139,10 @@ func (r Rate) Unit() Unit {
 	return r.unit
 }
 
-// Of is the rate's share of a gross: the exact product, rounded once, half
-// up, to the kobo (Section 2.6). It lies between 0 and gross. Of panics if
-// gross is negative or exceeds [MaxBalance], as no gross that the service
-// computes can.
+// Of returns the rate's share of a gross: the exact product, rounded once,
+// half up, to the kobo (Section 2.6). It is between 0 and gross. Of panics if
+// gross is negative or exceeds [MaxBalance], which no gross that the service
+// computes does.
 func (r Rate) Of(gross Amount) Amount {
 	if gross < 0 || gross > MaxBalance {
 		panic(fmt.Sprintf("money: share of a gross of %s", gross))
@@ -159,8 +160,8 @@ func (r Rate) Of(gross Amount) Amount {
 	return Amount(rounded)
 }
 
-// newDecimal is a zero whose operations are exact up to 60 digits, where the
-// longest product here has 33, and which rounds halves away from zero. The
+// newDecimal returns a zero whose operations are exact up to 60 digits, where
+// the longest product here has 33, and which rounds halves away from zero. The
 // default of decimal is 16 digits and half to even.
 func newDecimal() *decimal.Big {
 	const precision = 60

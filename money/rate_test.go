@@ -17,8 +17,8 @@ import (
 // rateGrammar is the grammar of a rate's value.
 var rateGrammar = regexp.MustCompile(`^(?:(0|[1-9][0-9]{0,11})(\.[0-9]{1,12})?)\z`)
 
-// maximum is the inclusive maximum of a unit's value. A share is the value
-// divided by it.
+// maximum returns the inclusive maximum of a unit's value. A share is the
+// value divided by it.
 func maximum(unit money.Unit) int64 {
 	return map[money.Unit]int64{money.BasisPoints: 10_000, money.Percent: 100, money.Fraction: 1}[unit]
 }
@@ -35,8 +35,8 @@ func shares() *rapid.Generator[int64] {
 	)
 }
 
-// valueOf writes a share of so many trillionths as a value in a unit, with
-// all its trailing zeros. In basis points it has eight fractional digits.
+// valueOf returns a share of trillionths as a value in a unit, with all its
+// trailing zeros. In basis points it has eight fractional digits.
 func valueOf(trillionths int64, unit money.Unit) string {
 	digits := map[money.Unit]int{money.BasisPoints: 8, money.Percent: 10, money.Fraction: 12}[unit]
 	return big.NewRat(trillionths, int64(1e12)/maximum(unit)).FloatString(digits)
@@ -64,7 +64,7 @@ func grosses() *rapid.Generator[money.Amount] {
 	})
 }
 
-// exactShare is the exact product of rate and gross in kobo.
+// exactShare returns the exact product of rate and gross in kobo.
 func exactShare(rate money.Rate, gross money.Amount) *big.Rat {
 	value, _ := new(big.Rat).SetString(rate.Value())
 	return value.Mul(value, big.NewRat(int64(gross), maximum(rate.Unit())))
@@ -339,7 +339,7 @@ func TestOfGrowsWithTheRate(t *testing.T) {
 	})
 }
 
-// 250 basis points, 2.5 percent and 0.025 take the same from every gross.
+// 250 basis points, 2.5 percent and 0.025 take the same share of every gross.
 func TestOfDoesNotDependOnTheUnit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// attack is a statement that somebody who goes around the store might send, and the constraint that refuses it.
+// attack is a statement that bypasses the store, and the constraint that must refuse it.
 type attack struct{ name, statement, breaks string }
 
-// literals are how a dialect writes what the statements below name: {1} to {9} are ids, {yes} and {no} flags, {hash}
-// and {short} a hash and what is too short to be one.
+// literals replaces the names in the statements below by the literals of a dialect: {1} to {9} are ids, {yes} and {no}
+// booleans, {hash} a hash and {short} a value that is too short to be one.
 func literals(id func(n int) string, more ...string) *strings.Replacer {
 	for n := 1; n <= 9; n++ {
 		more = append(more, fmt.Sprintf("{%d}", n), id(n))
@@ -71,8 +71,8 @@ INSERT INTO ticketing_webhook_deliveries VALUES
 	({1}, 1, {3}, 1, {2}, 1, {9}, 'order.created', 'https://example.com', 1, NULL, 'PENDING', {no}, '[]', 1, NULL, NULL);
 `
 
-// attacks are those on both dialects. Each breaks one constraint and nothing else, so that no order of checking
-// matters; the names are those of PostgreSQL, without the prefix of the tables.
+// attacks returns the attacks for both dialects. Each breaks one constraint and no other, so that the order of checks
+// does not matter. The names are those of PostgreSQL, without the prefix of the tables.
 func attacks() []attack {
 	const (
 		company  = "INSERT INTO ticketing_companies SELECT "
@@ -328,7 +328,7 @@ func attacks() []attack {
 	}
 }
 
-// sqliteAttacks are those that only SQLite takes: it has no type for ids and flags, and REPLACE.
+// sqliteAttacks returns the attacks that only SQLite accepts: it has no types for ids and booleans, and it has REPLACE.
 func sqliteAttacks() []attack {
 	return []attack{
 		{"type of a column", "UPDATE ticketing_companies SET created_at = 'yesterday'", "datatype_check"},
@@ -364,11 +364,11 @@ func sqliteAttacks() []attack {
 	}
 }
 
-// postgresAttacks are those that only PostgreSQL takes: it has TRUNCATE.
+// postgresAttacks returns the attacks that only PostgreSQL accepts: it has TRUNCATE.
 func postgresAttacks() []attack {
 	made := []attack{
 		{"company and all of it", "TRUNCATE ticketing_companies CASCADE", "brandings_append_only"},
-		// SQLite names the other key that it breaks: that of the id.
+		// SQLite names the other key that this breaks: that of the id.
 		{
 			"delivery twice", "INSERT INTO ticketing_webhook_deliveries SELECT * FROM ticketing_webhook_deliveries",
 			"webhook_deliveries_pkey",

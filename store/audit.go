@@ -7,19 +7,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const auditColumns = "company_id, at, id, actor, action, subject, changes"
 
-func scanAudit(row *sql.Rows, a *ticketing.AuditRecord) error {
+func scanAudit(row *sql.Rows, a *driver.AuditEntry) error {
 	return row.Scan((*id)(&a.CompanyID), (*moment)(&a.At), (*id)(&a.ID), &a.Actor, &a.Action, &a.Subject, &a.Changes)
 }
 
-// ListAudit answers with acts, the latest first, of one time the highest id first.
-func (s *session) ListAudit(ctx context.Context, ask ticketing.AuditQuery) ([]ticketing.AuditRecord, error) {
-	where, args := "(at, id) < (?, ?)", []any{ask.Before.At.UnixMilli(), ask.Before.ID}
-	if ask.Before == (ticketing.Position{}) {
+// ListAudit returns audit records, latest first, those of one time by descending id.
+func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]driver.AuditEntry, error) {
+	where, args := "(at, id) < (?, ?)", []any{ask.After.At.UnixMilli(), ask.After.ID}
+	if ask.After == (driver.Position{}) {
 		args = []any{int64(math.MaxInt64), uuid.Max}
 	}
 	if ask.CompanyID != uuid.Nil {
@@ -30,11 +30,11 @@ func (s *session) ListAudit(ctx context.Context, ask ticketing.AuditQuery) ([]ti
 		append(args, max(ask.Limit, 0))...)
 }
 
-// AppendAudit keeps acts. A trigger refuses to change or remove one.
-func (tx *transaction) AppendAudit(ctx context.Context, acts []ticketing.AuditRecord) error {
-	return inParts(acts, func(acts []ticketing.AuditRecord) error {
+// AppendAudit inserts audit records. A trigger refuses to change or remove one.
+func (tx *transaction) AppendAudit(ctx context.Context, acts []driver.AuditEntry) error {
+	return inParts(acts, func(acts []driver.AuditEntry) error {
 		return tx.insert(ctx, "AppendAudit", "ticketing_audit_entries", of(auditColumns,
-			acts, func(a ticketing.AuditRecord) []any {
+			acts, func(a driver.AuditEntry) []any {
 				return []any{a.CompanyID, a.At.UnixMilli(), a.ID, a.Actor, a.Action, a.Subject, a.Changes}
 			}))
 	})

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
 var backlog = flag.Int("backlog", 20_000, "how many facts and deliveries of one company wait in benchmarks")
 
-// queued are facts of a company, half of them to dispatch and half to tell, and as many deliveries of its first endpoint,
-// all due; another is a delivery of another company.
+// queued inserts facts of a company, half of them to dispatch and half to publish. It also inserts as many deliveries
+// of its first endpoint, all due. another inserts a delivery of another company.
 const queued = `
 INSERT INTO ticketing_outbox (company_id, at, id, type, subject, endpoints, handled, dispatched)
 	SELECT {1}, 1772600000000 + n, {id}, 'sale', {1}, 1, {no}, n % 2 = 0 FROM {numbers};
@@ -34,7 +34,7 @@ INSERT INTO ticketing_webhook_deliveries (company_id, created_at, id, endpoint, 
 		attempts, due_at FROM ticketing_webhook_deliveries LIMIT 1;
 ANALYZE;`
 
-// A long queue of one company makes it no slower to find out whose work is due, nor to take some of it.
+// BenchmarkBacklog shows that a long queue of one company does not slow down finding due work, nor claiming some of it.
 func BenchmarkBacklog(b *testing.B) {
 	for _, dialect := range []struct {
 		name, dsn string
@@ -60,7 +60,8 @@ func BenchmarkBacklog(b *testing.B) {
 		}
 		b.Cleanup(func() { _ = pool.Close() })
 		words := strings.NewReplacer(dialect.words...)
-		const part = 20_000 // So that no statement takes longer than a driver waits.
+		// No statement may take longer than the driver's read timeout.
+		const part = 20_000
 		for from := 1; from <= *backlog; from += part {
 			numbers := strings.NewReplacer("{from}", strconv.Itoa(from), "{to}", strconv.Itoa(min(from+part-1, *backlog)))
 			if _, err := pool.ExecContext(b.Context(), numbers.Replace(words.Replace(queued))); err != nil {
@@ -72,9 +73,10 @@ func BenchmarkBacklog(b *testing.B) {
 		}
 		b.Run(dialect.name+"/due", func(b *testing.B) {
 			ask := dueWork(minute(20))
-			ask.After = ask.After[:3] // What there is to prune is asked now and then, and of times when nothing waits any more.
+			// Work to prune is looked for only occasionally, and for times at which nothing waits any more.
+			ask.After = ask.After[:3]
 			for b.Loop() {
-				if err := s.View(b.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+				if err := s.View(b.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 					due, err := tx.DueWork(ctx, ask)
 					if len(due) != 4 {
 						b.Fatal(due)
@@ -87,7 +89,7 @@ func BenchmarkBacklog(b *testing.B) {
 		})
 		b.Run(dialect.name+"/facts", func(b *testing.B) {
 			for b.Loop() {
-				if err := update(b.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+				if err := update(b.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 					facts, err := tx.TakeFacts(ctx, company, 200)
 					if len(facts) != 200 {
 						b.Fatal(len(facts))
@@ -100,12 +102,12 @@ func BenchmarkBacklog(b *testing.B) {
 		})
 		b.Run(dialect.name+"/claim", func(b *testing.B) {
 			const batch = 100
-			var query time.Duration // without the transaction around it
+			var query time.Duration // without the surrounding transaction
 			for b.Loop() {
-				if err := update(b.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+				if err := update(b.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 					begun := time.Now()
 					defer func() { query += time.Since(begun) }()
-					_, err := tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+					_, err := tx.ClaimDeliveries(ctx, driver.DeliveryClaim{
 						CompanyID: company, Endpoint: 1, At: minute(20), Until: minute(21), Limit: batch,
 					})
 					return err

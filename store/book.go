@@ -9,13 +9,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// What reads a company's books reads millions of rows, so each statement asks for no column that the one who asks can
-// do without.
+// Verifying a company's books reads millions of rows, so each statement selects only the columns that the caller needs.
 
-// upTo is the end of a range; 0 is none.
+// upTo returns the end of a range; 0 means that it has none.
 func upTo(last int64) int64 {
 	if last == 0 {
 		return math.MaxInt64
@@ -23,9 +22,9 @@ func upTo(last int64) int64 {
 	return last
 }
 
-// ListSoldOrders answers with orders, by number, without their buyers.
-func (s *session) ListSoldOrders(ctx context.Context, ask ticketing.SoldQuery) ([]ticketing.OrderRecord, error) {
-	scan := func(row *sql.Rows, o *ticketing.OrderRecord) error {
+// ListSoldOrders returns orders, by number, without their buyers.
+func (s *session) ListSoldOrders(ctx context.Context, ask driver.SoldQuery) ([]driver.Order, error) {
+	scan := func(row *sql.Rows, o *driver.Order) error {
 		o.CompanyID = ask.CompanyID
 		return row.Scan(&o.Number, (*id)(&o.ID), (*id)(&o.EventID), (*string)(&o.Status), (*int64)(&o.Gross),
 			(*int64)(&o.Commission), (*id)(&o.RateID), &o.Branding, (*int64)(&o.FloatBefore),
@@ -38,11 +37,11 @@ func (s *session) ListSoldOrders(ctx context.Context, ask ticketing.SoldQuery) (
 		ask.CompanyID, ask.After.Number, upTo(ask.Last), max(ask.Limit, 0))
 }
 
-// ListSoldAdmissions answers with admissions, by order and line, without their LineID, Title and Location.
+// ListSoldAdmissions returns admissions, by order and line, without their LineID, Title and Location.
 func (s *session) ListSoldAdmissions(
-	ctx context.Context, ask ticketing.SoldQuery,
-) ([]ticketing.AdmissionRecord, error) {
-	scan := func(row *sql.Rows, a *ticketing.AdmissionRecord) error {
+	ctx context.Context, ask driver.SoldQuery,
+) ([]driver.Admission, error) {
+	scan := func(row *sql.Rows, a *driver.Admission) error {
 		a.CompanyID = ask.CompanyID
 		return row.Scan(&a.OrderNumber, &a.Line, (*id)(&a.ID), (*id)(&a.OrderID), (*id)(&a.EventID), &a.Tier, &a.Batch,
 			(*int64)(&a.UnitPrice), &a.Voided, (*id)(&a.ValidationID), (*moment)(&a.ValidatedAt))
@@ -55,16 +54,16 @@ func (s *session) ListSoldAdmissions(
 		ask.CompanyID, ask.After.Number, upTo(ask.Last), ask.After.Number, ask.After.Line, max(ask.Limit, 0))
 }
 
-// FloatCredits finds a company's fundings by their references.
+// FloatCredits finds a company's float credits by their references.
 func (s *session) FloatCredits(
 	ctx context.Context, companyID uuid.UUID, references []string,
-) ([]ticketing.FloatCreditRecord, error) {
-	scan := func(row *sql.Rows, c *ticketing.FloatCreditRecord) error {
+) ([]driver.FloatCredit, error) {
+	scan := func(row *sql.Rows, c *driver.FloatCredit) error {
 		return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
 	}
 	return lookUp(references,
-		func(c ticketing.FloatCreditRecord) string { return c.Reference },
-		func(references []string) ([]ticketing.FloatCreditRecord, error) {
+		func(c driver.FloatCredit) string { return c.Reference },
+		func(references []string) ([]driver.FloatCredit, error) {
 			return query(ctx, s, "FloatCredits", scan, "SELECT company_id, reference, amount, sequence FROM ?",
 				found{table: "ticketing_float_credits c", set: of("company_id, reference", references, func(r string) []any {
 					return []any{companyID, r}
@@ -72,16 +71,17 @@ func (s *session) FloatCredits(
 		})
 }
 
-// ListSubjects answers with the spent keys of an operation that had an outcome and what they name, by key.
-func (s *session) ListSubjects(ctx context.Context, ask ticketing.SubjectQuery) ([]ticketing.KeySubject, error) {
-	scan := func(row *sql.Rows, k *ticketing.KeySubject) error { return row.Scan(&k.Key, (*id)(&k.Subject)) }
+// ListSubjects returns the spent idempotency keys of an operation that had an outcome, with their subjects, by key.
+func (s *session) ListSubjects(ctx context.Context, ask driver.SubjectQuery) ([]driver.KeySubject, error) {
+	scan := func(row *sql.Rows, k *driver.KeySubject) error { return row.Scan(&k.Key, (*id)(&k.Subject)) }
 	return query(ctx, s, "ListSubjects", scan,
 		`SELECT key, subject FROM ticketing_idempotency_keys
 		WHERE company_id = ? AND operation = ? AND key > ? AND outcome = ? ORDER BY key LIMIT ?`,
 		ask.CompanyID, ask.Operation, ask.After, ask.Outcome, max(ask.Limit, 0))
 }
 
-// booksTables are the tables of the books. What a sale appends refers to its company without a foreign key.
+// booksTables returns the tables of the books. Tables that a sale appends to reference their company without a foreign
+// key.
 func booksTables() []string {
 	return []string{
 		"orders", "admissions", "order_endings", "ledger_entries", "wallets", "float_credits", "settlements",
@@ -89,12 +89,12 @@ func booksTables() []string {
 	}
 }
 
-// StrayCompanies answers with the ids that records of the books name as their company, and that no company has.
-func (s *session) StrayCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
+// OrphanCompanies returns the company ids in the records of the books that belong to no company.
+func (s *session) OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
 	scan := func(row *sql.Rows, stray *uuid.UUID) error { return row.Scan((*id)(stray)) }
 	var strays []uuid.UUID
 	for _, table := range booksTables() {
-		found, err := query(ctx, s, "StrayCompanies", scan,
+		found, err := query(ctx, s, "OrphanCompanies", scan,
 			`SELECT company_id FROM (SELECT DISTINCT company_id FROM ticketing_`+table+`) AS t
 			WHERE NOT EXISTS (SELECT 1 FROM ticketing_companies c WHERE c.id = t.company_id)
 			ORDER BY company_id LIMIT ?`, max(limit, 0))

@@ -11,31 +11,31 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// Bound is a store in one transaction of a host's: [Store.Bind] makes it. The host begins the transaction and ends it,
-// and what is done on a Bound is kept or not with the rest of it.
+// Bound is a store within one transaction of the host: [Store.Bind] creates it. The host begins and ends the
+// transaction, and what is done through a Bound is committed or rolled back with it.
 //
-// An Update is a part of the transaction, behind a savepoint. One that fails, and so every call that is refused, takes
-// its own writes and locks back and leaves the transaction as it was before; one that succeeds keeps its locks, the
-// claims of its keys among them, until the transaction ends. It runs once: a passing failure is [ticketing.ErrBusy].
-// What the host set for its transaction, such as a search path or a time-out, is afterwards as it was.
+// An Update runs under a savepoint. If it fails, and so for every call that is refused, it rolls back its own writes
+// and locks and leaves the transaction as it was before. If it succeeds, it keeps its locks until the transaction ends,
+// including the claims of its idempotency keys. It runs once: a transient failure is [driver.ErrBusy]. Settings that
+// the host made for its transaction, such as a search path or a timeout, are restored afterwards.
 //
-// A View reads in the transaction, which sees its own writes. So does a Snapshot with SQLite; with PostgreSQL it is
-// [ErrTransaction], since statements of READ COMMITTED do not see one moment.
+// A View reads within the transaction, which sees its own writes. So does a Snapshot with SQLite. With PostgreSQL a
+// Snapshot is [ErrTransaction], since the statements of READ COMMITTED do not all see one moment.
 //
-// Calls from several goroutines take turns, also those of several Binds of one transaction. The host sends nothing
-// through the transaction while one is under way. When the transaction has ended, each call is [ErrTransaction].
+// Calls from several goroutines run one at a time, also those through several Binds of one transaction. The host must
+// not use the transaction while a call is in progress. After the transaction has ended, each call is [ErrTransaction].
 type Bound struct {
 	turn  *sync.Mutex
 	store *Store
 }
 
-var _ ticketing.DurableStore = (*Bound)(nil)
+var _ driver.DurableStore = (*Bound)(nil)
 
-// ErrTransaction is the answer of [Store.Bind] and of a [Bound] store where the host's transaction is not one to sell
-// in. The error that wraps it says why.
+// ErrTransaction is returned by [Store.Bind] and by a [Bound] store if no sale is possible in the host's transaction.
+// The error that wraps it gives the reason.
 var ErrTransaction = errors.New("ticketing/store: nothing can be done in the host's transaction")
 
 func refused(why string) error { return fmt.Errorf("%w: %s", ErrTransaction, why) }
@@ -48,7 +48,7 @@ var (
 	errMoments    = refused("its statements do not see one moment: take a snapshot outside of it")
 )
 
-// Bind is the store in a transaction of the host's, on the same database, for [ticketing.Service.WithStore].
+// Bind returns the store within a transaction of the host, on the same database, for ticketing.Service.WithStore.
 //
 //	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 //		bound, err := st.Bind(ctx, tx)
@@ -63,31 +63,30 @@ var (
 //		svc.Wake()
 //	}
 //
-// The transaction is refused with [ErrTransaction]
+// Bind refuses the transaction with [ErrTransaction]
 //
-//   - with PostgreSQL, where its isolation level is not READ COMMITTED: what is locked would be read as it was before
-//     the lock was had; and where its session_replication_role is replica. Any driver will do, and any search path
-//     that finds the tables of the store;
-//   - with SQLite, where it was not begun IMMEDIATE: it could be told in the middle that it may not write. Its pool is
-//     one of [OpenPool], or another one of modernc.org/sqlite with _txlock=immediate and foreign_keys(1);
-//   - where it may not write, has ended, is of another database, or is doomed because a statement in it failed.
+//   - with PostgreSQL, if its isolation level is not READ COMMITTED, since locked rows would be read as they were
+//     before the lock was acquired; or if its session_replication_role is replica. It accepts any driver, and any
+//     search path that finds the tables of the store;
+//   - with SQLite, if it was not begun IMMEDIATE, since SQLite could refuse it the write lock half-way. Its pool must
+//     come from [OpenPool], or use modernc.org/sqlite with _txlock=immediate and foreign_keys(1);
+//   - if it may not write, has ended, belongs to another database, or is doomed because a statement in it failed.
 //
-// Keep the transaction short, and do nothing in it that waits for anything else. From its first sale on the company's
-// wallets are locked, with SQLite from its beginning on the whole database, and all other sales wait for its end, as
-// long as their patience ([Config.BusyTimeout]) lasts. That goes for the host's own calls on the service itself, which
-// would wait for their own caller and fail with [ticketing.ErrBusy]: within the transaction everything goes through
-// WithStore. Two transactions
-// that do several things each may meet in opposite orders; PostgreSQL then fails one of them, and the host runs it
-// again. What changes what a sale relies on (an event, a key, a company) comes before the first sale.
+// Keep the transaction short, and do nothing in it that waits for anything else. The company's wallets are locked from
+// its first sale on, and with SQLite the whole database from its beginning. All other sales wait until it ends, or
+// until their lock timeout ([Config.BusyTimeout]) passes. That includes the host's own calls on the unbound service.
+// Such a call would wait for its own caller and fail with [driver.ErrBusy]: within the transaction every call goes
+// through WithStore. Two transactions with several operations each may deadlock. PostgreSQL then fails one of them, and
+// the host runs it again. Change what a sale relies on (an event, an API key, a company) before the first sale.
 //
-// A store that was used or migrated before asks nothing outside of a transaction on its own pool, and so may share a
-// pool of one connection with it.
+// A store that was used or migrated before runs no statement outside of a transaction on its own pool. So the two may
+// share a pool of one connection.
 //
-// With PostgreSQL a sale is as durable as the host's COMMIT: after SET LOCAL synchronous_commit TO off a server that
-// crashes may lose it.
+// With PostgreSQL a sale is as durable as the host's COMMIT: after SET LOCAL synchronous_commit TO off, a server crash
+// may lose it.
 //
-// With PostgreSQL, a host that swallows the failure of a statement of its own has lost the transaction: COMMIT then
-// rolls back, and pgdriver reports no error. An Update that comes after such a failure is [ErrTransaction].
+// With PostgreSQL, a host that ignores the failure of one of its own statements has lost the transaction: COMMIT then
+// rolls back, and pgdriver reports no error. An Update that follows such a failure is [ErrTransaction].
 func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	if tx.Tx == nil {
 		return nil, refused("there is none")
@@ -104,28 +103,28 @@ func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	return b, nil
 }
 
-// Durable reports true: what the host commits outlives the process.
+// Durable returns true: what the host commits outlives the process.
 func (b *Bound) Durable() bool { return true }
 
-// Update runs fn for writing, once, all or nothing of it in the host's transaction.
-func (b *Bound) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+// Update runs fn for writing, once. All of it becomes part of the host's transaction, or nothing.
+func (b *Bound) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	return b.store.Update(ctx, fn)
 }
 
 // View runs fn for reading in the host's transaction.
-func (b *Bound) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
-	return b.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{}); err != nil {
+func (b *Bound) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
+	return b.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{}); err != nil {
 			return err
 		}
 		return fn(ctx, &tx.(*transaction).session)
 	})
 }
 
-// Snapshot runs fn for reading where all that the host's transaction reads is of one moment.
-func (b *Bound) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+// Snapshot runs fn for reading if all statements of the host's transaction see one moment. Otherwise it fails.
+func (b *Bound) Snapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	if _, moving := b.store.engine.(*boundPostgres); moving {
 		return errMoments
 	}
@@ -138,16 +137,17 @@ const (
 	undoSavepoint = "ROLLBACK TO SAVEPOINT ticketing; " + keepSavepoint
 )
 
-// part is a part of a host's transaction. Where it cannot be taken back, all of the transaction is.
-func part(tx *sql.Tx, keep string) *begun {
-	return &begun{
+// beginSavepoint returns a savepoint in a host's transaction. If it cannot be rolled back, the whole transaction is
+// rolled back.
+func beginSavepoint(tx *sql.Tx, keep string) *openTx {
+	return &openTx{
 		conn: tx, commit: keep, rollback: undoSavepoint, part: true,
 		discard: func() { _ = tx.Rollback() }, release: func() {},
 	}
 }
 
-// turns are those of hosts' transactions, for as long as somebody has them: savepoints of two parts at once would end
-// one another.
+// turns holds a mutex for each host's transaction, for as long as the transaction is referenced. Two savepoints at once
+// would end one another.
 type turns struct {
 	mu   sync.Mutex
 	each map[weak.Pointer[sql.Tx]]*sync.Mutex

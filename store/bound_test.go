@@ -16,7 +16,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/faultproxy"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
@@ -25,7 +25,7 @@ import (
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
-// hosted is a store whose every Update is a transaction of a host's own.
+// hosted is a store whose every Update runs in a transaction of the host.
 type hosted struct {
 	*store.Store
 
@@ -33,12 +33,12 @@ type hosted struct {
 	sqlite bool
 }
 
-func (h hosted) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+func (h hosted) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
 	return h.within(ctx, func(bound *store.Bound) error { return bound.Update(ctx, fn) })
 }
 
-// View reads in one, too, except where that would keep writers waiting.
-func (h hosted) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+// View reads in a host's transaction too, except with SQLite, where that would keep writers waiting.
+func (h hosted) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	if h.sqlite {
 		return h.Store.View(ctx, fn)
 	}
@@ -53,7 +53,7 @@ func (h hosted) within(ctx context.Context, do func(bound *store.Bound) error) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // Also of what panics.
+	defer func() { _ = tx.Rollback() }() // Also after a panic.
 	bound, err := h.Bind(ctx, tx)
 	if err != nil {
 		return err
@@ -64,20 +64,20 @@ func (h hosted) within(ctx context.Context, do func(bound *store.Bound) error) e
 	return tx.Commit()
 }
 
-// A store that is bound to transactions of hosts keeps every promise to whoever writes through it, whatever the driver.
+// TestBoundStore checks that a store which is bound to a host's transactions keeps every promise, with any driver.
 func TestBoundStore(t *testing.T) {
 	t.Parallel()
-	for name, driver := range drivers() {
+	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			suite := variant
 			if name == "pgx" {
-				suite = whole // No other test goes through it whole with this driver.
+				suite = whole // No other test runs the whole suite with this driver.
 			}
-			suite(t, func(t *testing.T) ticketing.Store {
+			suite(t, func(t *testing.T) driver.Store {
 				t.Helper()
 				dsn := testdb.DSN(t)
-				pool := driver(t, dsn)
+				pool := connect(t, dsn)
 				pool.SetMaxOpenConns(8)
 				t.Cleanup(func() { is.New(t).NoErr(pool.Close()) })
 				return hosted{Store: testdb.Open(t, dsn, nil), db: bun.NewDB(pool, pgdialect.New())}
@@ -92,7 +92,7 @@ func TestBoundStore(t *testing.T) {
 		}
 		for _, check := range checks {
 			if strings.Contains(check.Name, "in flight") && strings.HasPrefix(check.Name, "claims/") {
-				continue // Hosts take turns to begin, and meet no claim of another's.
+				continue // Hosts begin one after the other, so no claim of another host is in flight.
 			}
 			t.Run(check.Name, func(t *testing.T) {
 				t.Parallel()
@@ -103,7 +103,7 @@ func TestBoundStore(t *testing.T) {
 	})
 }
 
-// onHosts runs a test with a store and the pool of a host on its database.
+// onHosts runs a test with a store and a host's pool on its database.
 func onHosts(t *testing.T, test func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB)) {
 	t.Helper()
 	for _, kind := range testdb.Hosts() {
@@ -115,8 +115,8 @@ func onHosts(t *testing.T, test func(t *testing.T, kind testdb.Host, s *store.St
 	}
 }
 
-// begun begins a transaction of a host's, which ends with the test at the latest.
-func begun(tb testing.TB, db *bun.DB, options *sql.TxOptions) bun.Tx {
+// openTx begins a host's transaction, which is rolled back when the test ends.
+func openTx(tb testing.TB, db *bun.DB, options *sql.TxOptions) bun.Tx {
 	tb.Helper()
 	tx, err := db.BeginTx(tb.Context(), options)
 	is.New(tb).NoErr(err)
@@ -124,7 +124,7 @@ func begun(tb testing.TB, db *bun.DB, options *sql.TxOptions) bun.Tx {
 	return tx
 }
 
-// refuses says why a transaction is none to sell in.
+// refuses fails the test unless err refuses a transaction with this reason.
 func refuses(tb testing.TB, err error, why string) {
 	tb.Helper()
 	if !errors.Is(err, store.ErrTransaction) || !strings.Contains(err.Error(), why) {
@@ -132,16 +132,17 @@ func refuses(tb testing.TB, err error, why string) {
 	}
 }
 
-func appended(name string) func(ctx context.Context, tx ticketing.Tx) error {
-	return func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{uuid.Nil}}); err != nil {
+func appended(name string) func(ctx context.Context, tx driver.Tx) error {
+	return func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{uuid.Nil}}); err != nil {
 			return err
 		}
 		return tx.AppendSecretName(ctx, name, minute(0))
 	}
 }
 
-// A transaction whose locks would guard nothing, or that may not write, is refused when it is bound.
+// TestTransactionsOfPostgresThatAreRefused checks that Bind refuses a transaction whose locks would guard nothing, or
+// that may not write.
 func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
@@ -164,9 +165,9 @@ func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 		} {
 			is := is.New(t)
 			if test.why == "client_encoding" && kind.Name == "pgx" {
-				continue // The driver refuses it by itself.
+				continue // The driver refuses it itself.
 			}
-			tx := begun(t, db, test.options)
+			tx := openTx(t, db, test.options)
 			if test.set != "" {
 				_, err := tx.ExecContext(t.Context(), test.set)
 				is.NoErr(err)
@@ -175,27 +176,27 @@ func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 			refuses(t, err, test.why)
 			is.NoErr(tx.Rollback())
 		}
-		// What becomes so later is found when it matters.
+		// A transaction that becomes unfit later is refused when it is used.
 		is := is.New(t)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		_, err = tx.ExecContext(t.Context(), "SET TRANSACTION READ ONLY")
 		is.NoErr(err)
 		refuses(t, bound.Update(t.Context(), appended("later")), "it may not write")
-		refuses(t, bound.Snapshot(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }), "one moment")
+		refuses(t, bound.Snapshot(t.Context(), func(context.Context, driver.ReadTx) error { return nil }), "one moment")
 		is.NoErr(tx.Rollback())
 		is.Equal(len(names(t, s)), 0)
 	})
 }
 
-// An error that the host swallowed has doomed its transaction, as PostgreSQL has it: an Update says so, and a new one
-// is not bound. On SQLite such an error spoils nothing.
+// TestHostThatSwallowsAnError checks that an error which the host swallowed dooms its transaction, as PostgreSQL does.
+// An Update reports that, and a new store is not bound. With SQLite such an error has no effect on the transaction.
 func TestHostThatSwallowsAnError(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		_, err = tx.ExecContext(t.Context(), "INSERT INTO nowhere VALUES (1)")
@@ -208,9 +209,10 @@ func TestHostThatSwallowsAnError(t *testing.T) {
 			return
 		}
 		refuses(t, err, "a statement of it failed")
-		is.True(tx.Commit() != nil) // Bun's driver would have reported no error before.
+		// Bun's driver alone would report no error.
+		is.True(tx.Commit() != nil)
 
-		tx = begun(t, db, nil)
+		tx = openTx(t, db, nil)
 		_, err = tx.ExecContext(t.Context(), "INSERT INTO nowhere VALUES (1)")
 		is.True(err != nil)
 		_, err = s.Bind(t.Context(), tx)
@@ -219,19 +221,20 @@ func TestHostThatSwallowsAnError(t *testing.T) {
 	})
 }
 
-// An error that fn swallows fails its Update, and nothing else of the transaction.
+// TestPartThatSwallowsAnError checks that an error which fn swallows fails its Update, and nothing else of the
+// transaction.
 func TestPartThatSwallowsAnError(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		furnish(t, s)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		is.NoErr(bound.Update(t.Context(), appended("before")))
-		err = bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		err = bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			is.NoErr(appended("within")(ctx, tx))
-			_ = tx.CreateCompany(ctx, companyRecord(company)) // It is there.
+			_ = tx.CreateCompany(ctx, companyRecord(company)) // It exists already.
 			_, _ = tx.SecretNames(ctx)
 			return nil
 		})
@@ -242,7 +245,8 @@ func TestPartThatSwallowsAnError(t *testing.T) {
 	})
 }
 
-// After its end a transaction is told as ended, whoever ended it, and nothing is written.
+// TestBoundAfterTheEnd checks that a transaction that has ended is reported as ended, however it ended, and that
+// nothing is written.
 func TestBoundAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
@@ -251,19 +255,19 @@ func TestBoundAfterTheEnd(t *testing.T) {
 			"commit":   func(tx bun.Tx) error { return tx.Commit() },
 			"rollback": func(tx bun.Tx) error { return tx.Rollback() },
 		}
-		if kind.SQLite() { // As SQLite does by itself when a disk is full.
+		if kind.SQLite() { // As SQLite itself does when a disk is full.
 			ends["behind the driver's back"] = func(tx bun.Tx) error {
 				_, err := tx.ExecContext(t.Context(), "ROLLBACK")
 				return err
 			}
 		}
 		for _, end := range ends {
-			tx := begun(t, db, nil)
+			tx := openTx(t, db, nil)
 			bound, err := s.Bind(t.Context(), tx)
 			is.NoErr(err)
 			is.NoErr(end(tx))
 			refuses(t, bound.Update(t.Context(), appended("late")), "it has ended")
-			refuses(t, bound.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			refuses(t, bound.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				_, err := tx.SecretNames(ctx)
 				return err
 			}), "it has ended")
@@ -276,15 +280,15 @@ func TestBoundAfterTheEnd(t *testing.T) {
 	})
 }
 
-// A transaction that ends in the middle of a part keeps nothing of it.
+// TestTransactionThatEndsWithinAPart checks that nothing is kept of an Update during which the transaction ended.
 func TestTransactionThatEndsWithinAPart(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
-		refuses(t, bound.Update(t.Context(), func(ctx context.Context, part ticketing.Tx) error {
+		refuses(t, bound.Update(t.Context(), func(ctx context.Context, part driver.Tx) error {
 			is.NoErr(appended("torn")(ctx, part))
 			return tx.Rollback()
 		}), "it has ended")
@@ -292,8 +296,8 @@ func TestTransactionThatEndsWithinAPart(t *testing.T) {
 	})
 }
 
-// A transaction of another database is refused, also where that has the tables of a store, and so is one of the same
-// database that does not see them.
+// TestTransactionOfAnotherDatabase checks that a transaction of another database is refused, even if it has the tables
+// of a store. So is one of the same database that does not see them.
 func TestTransactionOfAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	kinds := testdb.Hosts()
@@ -303,39 +307,40 @@ func TestTransactionOfAnotherDatabase(t *testing.T) {
 			is := is.New(t)
 			s, db := kind.Open(t)
 			_, other := kind.Open(t)
-			_, err := s.Bind(t.Context(), begun(t, other, nil))
+			_, err := s.Bind(t.Context(), openTx(t, other, nil))
 			refuses(t, err, "not of the store's database")
 			_, foreign := kinds[1-min(i, 1)].Open(t)
-			_, err = s.Bind(t.Context(), begun(t, foreign, nil))
+			_, err = s.Bind(t.Context(), openTx(t, foreign, nil))
 			refuses(t, err, "it is not one of")
 			if kind.SQLite() || kind.Name == "schema" { // Its search path is the store's own.
 				return
 			}
-			tx := begun(t, db, nil)
+			tx := openTx(t, db, nil)
 			_, err = tx.ExecContext(t.Context(), "SET LOCAL search_path TO pg_catalog")
 			is.NoErr(err)
 			_, err = s.Bind(t.Context(), tx)
 			refuses(t, err, "does not see the store's tables")
 			_, err = tx.ExecContext(t.Context(), "SET LOCAL search_path TO public")
-			is.NoErr(err) // The refusal has left the transaction as it was.
+			is.NoErr(err) // The refusal left the transaction as it was.
 			_, err = s.Bind(t.Context(), tx)
 			is.NoErr(err)
 		})
 	}
 }
 
-// A database that is not migrated is told of by its own error, before anything is asked of the transaction.
+// TestBindBeforeMigrating checks that a database that is not migrated has its own error, before any query in the
+// transaction.
 func TestBindBeforeMigrating(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "new.db")
 	s := testdb.Open(t, "sqlite:"+path, nil)
 	db := bun.NewDB(testdb.Pool(t, "sqlite:"+path), sqlitedialect.New())
-	_, err := s.Bind(t.Context(), begun(t, db, nil))
+	_, err := s.Bind(t.Context(), openTx(t, db, nil))
 	is.True(errors.Is(err, store.ErrNotMigrated))
 }
 
-// A server that was restarted is the same database.
+// TestBindAfterARestart checks that a server that was restarted counts as the same database.
 func TestBindAfterARestart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -359,8 +364,9 @@ func TestBindAfterARestart(t *testing.T) {
 	}
 }
 
-// A store that is ready is bound to a transaction that has the only connection of the pool of both, also to one of a
-// server that was restarted. One that must ask waits no longer than its caller.
+// TestBindOnAPoolOfOne checks that a store that is ready can be bound to a transaction that holds the only connection
+// of their common pool, also after a restart of the server. A store that must query first waits no longer than its
+// caller.
 func TestBindOnAPoolOfOne(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -372,7 +378,7 @@ func TestBindOnAPoolOfOne(t *testing.T) {
 	is.NoErr(s.Migrate(t.Context()))
 	sell := func(name string) {
 		t.Helper()
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		is.NoErr(bound.Update(t.Context(), appended(name)))
@@ -380,14 +386,14 @@ func TestBindOnAPoolOfOne(t *testing.T) {
 	}
 	sell("before")
 	server.Restart()
-	is.Equal(names(t, s), []string{"before"}) // On a connection that is alive.
+	is.Equal(names(t, s), []string{"before"}) // This read replaces the dead connection.
 	sell("later")
 	is.Equal(names(t, s), []string{"before", "later"})
 
-	// A store that was not used before has questions.
+	// A store that was not used before has to query first.
 	fresh, err := store.OpenDB(t.Context(), db, nil)
 	is.NoErr(err)
-	tx := begun(t, db, nil)
+	tx := openTx(t, db, nil)
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	started := time.Now()
@@ -396,7 +402,8 @@ func TestBindOnAPoolOfOne(t *testing.T) {
 	is.True(time.Since(started) < 3*time.Second)
 }
 
-// A part finds what it reads by indexes, as every other transaction of the store does, whatever the host has set.
+// TestPartReadsByIndexes checks that an Update in a host's transaction reads by indexes like any other, whatever the
+// host has set.
 func TestPartReadsByIndexes(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
@@ -404,11 +411,11 @@ func TestPartReadsByIndexes(t *testing.T) {
 			return
 		}
 		is := is.New(t)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
-		is.NoErr(bound.Update(t.Context(), func(ctx context.Context, part ticketing.Tx) error {
-			_, err := part.Enter(ctx, ticketing.Entrance{})
+		is.NoErr(bound.Update(t.Context(), func(ctx context.Context, part driver.Tx) error {
+			_, err := part.Begin(ctx, driver.BeginOptions{})
 			is.NoErr(err)
 			for _, name := range []string{
 				"enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "enable_memoize", "jit",
@@ -423,8 +430,8 @@ func TestPartReadsByIndexes(t *testing.T) {
 	})
 }
 
-// On SQLite a transaction that was not begun IMMEDIATE is refused, whether somebody writes meanwhile or not, and so is
-// a connection that checks no foreign keys.
+// TestTransactionsOfSQLiteThatAreRefused checks that a SQLite transaction that was not begun IMMEDIATE is refused,
+// whether or not another connection is writing. So is a connection that checks no foreign keys.
 func TestTransactionsOfSQLiteThatAreRefused(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -439,44 +446,45 @@ func TestTransactionsOfSQLiteThatAreRefused(t *testing.T) {
 	}
 	const why = "it was not begun IMMEDIATE"
 	deferred := pool("_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
-	_, err := s.Bind(t.Context(), begun(t, deferred, nil))
+	_, err := s.Bind(t.Context(), openTx(t, deferred, nil))
 	refuses(t, err, why)
 
-	reading := begun(t, deferred, nil)
+	reading := openTx(t, deferred, nil)
 	var kept int
 	is.NoErr(reading.NewRaw("SELECT count(*) FROM ticketing_secrets").Scan(t.Context(), &kept))
 	_, err = s.Bind(t.Context(), reading)
 	refuses(t, err, why)
 
 	immediate := pool("_txlock=immediate&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
-	writing := begun(t, immediate, nil)
+	writing := openTx(t, immediate, nil)
 	started := time.Now()
-	_, err = s.Bind(t.Context(), begun(t, deferred, nil)) // Somebody writes, and it is not this one.
+	// Another transaction is writing, not this one.
+	_, err = s.Bind(t.Context(), openTx(t, deferred, nil))
 	refuses(t, err, why)
-	is.True(time.Since(started) < 2*time.Second) // Nor does it wait for the other.
+	is.True(time.Since(started) < 2*time.Second) // Nor does Bind wait for the writer.
 	bound, err := s.Bind(t.Context(), writing)
 	is.NoErr(err)
 	is.NoErr(bound.Update(t.Context(), appended("name")))
 	var timeout int
 	is.NoErr(writing.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &timeout))
-	is.Equal(timeout, 5000) // It is as it was.
+	is.Equal(timeout, 5000) // It was restored.
 	is.NoErr(writing.Commit())
 	is.Equal(names(t, s), []string{"name"})
 
-	unchecked := begun(t, pool("_txlock=immediate"), nil)
+	unchecked := openTx(t, pool("_txlock=immediate"), nil)
 	_, err = s.Bind(t.Context(), unchecked)
 	refuses(t, err, "foreign_keys is off")
 	is.NoErr(unchecked.Rollback())
 
-	held := begun(t, immediate, nil)
+	held := openTx(t, immediate, nil)
 	_, err = held.ExecContext(t.Context(), "PRAGMA query_only = 1")
 	is.NoErr(err)
 	_, err = s.Bind(t.Context(), held)
 	refuses(t, err, "it may not write")
 }
 
-// A part that cannot wait any longer leaves the transaction to the host, who may try again; a store's own Update that
-// waits for the host is busy, too.
+// TestPartThatWaits checks that an Update which gives up waiting leaves the transaction to the host, which may try
+// again. A store's own Update that waits for the host is busy, too.
 func TestPartThatWaits(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
@@ -485,29 +493,30 @@ func TestPartThatWaits(t *testing.T) {
 		}
 		is := is.New(t)
 		furnish(t, s)
-		soon := ticketing.Entrance{Close: []uuid.UUID{company}, Patience: 150 * time.Millisecond}
-		enter := func(ctx context.Context, tx ticketing.Tx) error { _, err := tx.Enter(ctx, soon); return err }
+		soon := driver.BeginOptions{Exclusive: []uuid.UUID{company}, LockTimeout: 150 * time.Millisecond}
+		enter := func(ctx context.Context, tx driver.Tx) error { _, err := tx.Begin(ctx, soon); return err }
 
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
-		is.NoErr(s.Update(t.Context(), func(ctx context.Context, other ticketing.Tx) error {
-			if _, err := other.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}}); err != nil {
+		is.NoErr(s.Update(t.Context(), func(ctx context.Context, other driver.Tx) error {
+			if _, err := other.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
 				return err
 			}
-			is.True(errors.Is(bound.Update(ctx, enter), ticketing.ErrBusy))
+			is.True(errors.Is(bound.Update(ctx, enter), driver.ErrBusy))
 			is.NoErr(bound.Update(ctx, appended("meanwhile")))
 			return nil
 		}))
 		is.NoErr(bound.Update(t.Context(), enter))
-		is.True(errors.Is(s.Update(t.Context(), enter), ticketing.ErrBusy)) // The gate is the host's until it ends.
+		// The gate is the host's until its transaction ends.
+		is.True(errors.Is(s.Update(t.Context(), enter), driver.ErrBusy))
 		is.NoErr(tx.Commit())
 		is.NoErr(s.Update(t.Context(), enter))
 		is.Equal(names(t, s), []string{"meanwhile"})
 	})
 }
 
-// A part that fails gives its locks back, the claims of its keys among them.
+// TestPartThatFailsLetsGo checks that an Update that fails releases its locks, including the claims of its keys.
 func TestPartThatFailsLetsGo(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
@@ -515,19 +524,19 @@ func TestPartThatFailsLetsGo(t *testing.T) {
 			return
 		}
 		is := is.New(t)
-		in := ticketing.Entrance{Close: []uuid.UUID{company}, Claim: claim("key")}
+		in := driver.BeginOptions{Exclusive: []uuid.UUID{company}, Keys: claim("key")}
 		furnish(t, s)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		failed := errors.New("refused")
-		is.Equal(bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-			_, err := tx.Enter(ctx, in)
+		is.Equal(bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Begin(ctx, in)
 			is.NoErr(err)
 			return failed
 		}), failed)
-		is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-			inFlight, err := tx.Enter(ctx, in)
+		is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			inFlight, err := tx.Begin(ctx, in)
 			is.Equal(inFlight, []bool{false})
 			return err
 		}))
@@ -535,33 +544,35 @@ func TestPartThatFailsLetsGo(t *testing.T) {
 	})
 }
 
-// A passing failure is not tried again: what the host did before is not behind the savepoint.
+// TestPartRunsOnce checks that a transient failure is not retried: what the host did before is outside of the
+// savepoint.
 func TestPartRunsOnce(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		runs := 0
-		err = bound.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		err = bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			runs++
 			is.NoErr(appended("once")(ctx, tx))
 			return store.Passing(errPassing)
 		})
-		is.True(errors.Is(err, ticketing.ErrBusy))
+		is.True(errors.Is(err, driver.ErrBusy))
 		is.Equal(runs, 1)
 		is.NoErr(tx.Commit())
 		is.Equal(len(names(t, s)), 0)
 	})
 }
 
-// Several goroutines in one transaction take turns, also those that bound it by themselves.
+// TestBoundByTurns checks that several goroutines in one transaction run one at a time, also those that bound it
+// themselves.
 func TestBoundByTurns(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		other, err := s.Bind(t.Context(), tx)
@@ -570,7 +581,7 @@ func TestBoundByTurns(t *testing.T) {
 		var all sync.WaitGroup
 		for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
 			all.Go(func() {
-				err := both[i%len(both)].Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+				err := both[i%len(both)].Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 					if err := appended(name)(ctx, tx); err != nil || i%2 == 0 {
 						return err
 					}
@@ -587,7 +598,8 @@ func TestBoundByTurns(t *testing.T) {
 	})
 }
 
-// A connection that is lost in a part is told as a database that is away, and nothing of the transaction is kept.
+// TestPartWhoseConnectionIsLost checks that a connection that is lost during an Update is reported as an unavailable
+// database, and that nothing of the transaction is kept.
 func TestPartWhoseConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -597,7 +609,7 @@ func TestPartWhoseConnectionIsLost(t *testing.T) {
 	addr, _, _ := strings.Cut(rest, "/")
 	proxy := faultproxy.New(t, addr)
 	db := bun.NewDB(testdb.Pool(t, strings.Replace(dsn, addr, proxy.Addr(), 1)), pgdialect.New())
-	tx := begun(t, db, nil)
+	tx := openTx(t, db, nil)
 	bound, err := s.Bind(t.Context(), tx)
 	is.NoErr(err)
 	is.NoErr(bound.Update(t.Context(), appended("before")))
@@ -608,19 +620,20 @@ func TestPartWhoseConnectionIsLost(t *testing.T) {
 		return faultproxy.Pass
 	})
 	err = bound.Update(t.Context(), appended("lost"))
-	is.True(errors.Is(err, ticketing.ErrUnavailable))
+	is.True(errors.Is(err, driver.ErrUnavailable))
 	is.True(tx.Commit() != nil)
 	is.Equal(len(names(t, s)), 0)
 }
 
-// Binding and a sale say nothing to the host's hooks: they hold the buyers.
+// TestBoundSaysNothingToHooks checks that the host's hooks are not called for binding and selling: the statements hold
+// data of buyers.
 func TestBoundSaysNothingToHooks(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		hook := &spy{}
 		db = db.WithQueryHook(hook)
-		tx := begun(t, db, nil)
+		tx := openTx(t, db, nil)
 		hook.told = nil
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)

@@ -4,36 +4,36 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const brandingColumns = `company_id, version, brand_name, logo_url, primary_color, accent_color, checkout_footer,
 	ticket_footer, email_footer, support_email, created_at`
 
-func scanBranding(row *sql.Rows, b *ticketing.BrandingRecord) error {
+func scanBranding(row *sql.Rows, b *driver.Branding) error {
 	return row.Scan((*id)(&b.CompanyID), &b.Version, &b.BrandName, &b.LogoURL, &b.PrimaryColor, &b.AccentColor,
 		&b.CheckoutFooter, &b.TicketFooter, &b.EmailFooter, &b.SupportEmail, (*moment)(&b.CreatedAt))
 }
 
 // Brandings finds versions of branding.
 func (s *session) Brandings(
-	ctx context.Context, refs []ticketing.BrandingRef,
-) ([]ticketing.BrandingRecord, error) {
+	ctx context.Context, refs []driver.BrandingRef,
+) ([]driver.Branding, error) {
 	return lookUp(refs,
-		func(b ticketing.BrandingRecord) ticketing.BrandingRef {
-			return ticketing.BrandingRef{CompanyID: b.CompanyID, Version: b.Version}
+		func(b driver.Branding) driver.BrandingRef {
+			return driver.BrandingRef{CompanyID: b.CompanyID, Version: b.Version}
 		},
-		func(refs []ticketing.BrandingRef) ([]ticketing.BrandingRecord, error) {
+		func(refs []driver.BrandingRef) ([]driver.Branding, error) {
 			return query(ctx, s, "Brandings", scanBranding,
 				"SELECT "+brandingColumns+" FROM ?",
-				found{table: "ticketing_brandings b", set: of("company_id, version", refs, func(r ticketing.BrandingRef) []any {
+				found{table: "ticketing_brandings b", set: of("company_id, version", refs, func(r driver.BrandingRef) []any {
 					return []any{r.CompanyID, r.Version}
 				})})
 		})
 }
 
-// AppendBranding keeps a new version of branding.
-func (tx *transaction) AppendBranding(ctx context.Context, b ticketing.BrandingRecord) error {
+// AppendBranding inserts a version of branding.
+func (tx *transaction) AppendBranding(ctx context.Context, b driver.Branding) error {
 	return tx.exec(ctx, "AppendBranding",
 		"INSERT INTO ticketing_brandings ("+brandingColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		b.CompanyID, b.Version, b.BrandName, b.LogoURL, b.PrimaryColor, b.AccentColor, b.CheckoutFooter,

@@ -8,27 +8,27 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Citus spreads tables over nodes. All rows of a company have one place, since every table of a company is distributed
-// by it and colocated with ticketing_companies: a transaction of one company is a transaction of one node, foreign keys
-// between its tables hold there, and so does every unique key, since each contains the company. What belongs to no
-// company, and the table that finds one, are reference tables, of which each node has a copy: they are small, and read
-// far more often than they are written.
+// Citus distributes tables over nodes. All rows of a company are on one node, since every table of a company is
+// distributed by company and colocated with ticketing_companies. So a transaction of one company runs on one node, and
+// foreign keys between its tables hold there. So does every unique key, since each contains the company. Tables that
+// belong to no company, and the directory that finds one, are reference tables, of which each node has a copy: they are
+// small, and are read far more often than written.
 //
-// The catalogue, the functions and the settings are those of Citus 11.0 to 14.0. They are in the schema pg_catalog, which
-// the statements name.
+// The catalogue, the functions and the settings are those of Citus 11.0 to 14.0. They are in the schema pg_catalog,
+// which the statements name.
 
-// ErrNotDistributable is the answer of [Store.Distribute] on a database that no cluster stands behind.
+// ErrNotDistributable is returned by [Store.Distribute] on a database that belongs to no cluster.
 var ErrNotDistributable = errors.New("ticketing/store: the database cannot be distributed")
 
-// placement is where the rows of a table are on a cluster.
+// placement is how the rows of a table are placed on a cluster.
 type placement struct {
 	table string
-	// column is that of the company; empty for a reference table.
+	// column is the column of the company; empty for a reference table.
 	column string
 }
 
-// placements are all tables, each after those that its foreign keys name: Citus makes a foreign key of shards only where
-// the shards that it refers to are there.
+// placements returns all tables, each after those that its foreign keys reference: Citus creates the foreign keys of
+// shards only if the referenced shards exist.
 func placements() []placement {
 	tables := []placement{
 		{table: "ticketing_migrations"},
@@ -55,8 +55,8 @@ func placements() []placement {
 // anchor is the table with which those of companies are colocated.
 const anchor = "ticketing_companies"
 
-// statement spreads the table. Citus colocates by itself what is distributed by columns of one type; it is told all the
-// same, since it would join tables of a host's that are distributed by a UUID, too.
+// statement returns the statement that distributes the table. colocate_with is explicit: by default Citus colocates all
+// tables that are distributed by columns of one type, including a host's tables that are distributed by a UUID.
 func (p placement) statement() string {
 	switch {
 	case p.column == "":
@@ -69,19 +69,20 @@ func (p placement) statement() string {
 	}
 }
 
-// clusterSettings hold in a transaction that changes tables of a cluster. Citus would send such changes to the shards of
-// a node over several connections at once, which do not see each other's, and refuses to where foreign keys are
-// involved: sequential is one connection a node. It calls all triggers unsafe, since one could write to another node;
-// ours only refuse.
+// clusterSettings apply in a transaction that changes tables of a cluster. By default Citus sends such changes to the
+// shards of a node over several connections at once. These do not see each other's changes, so Citus refuses to where
+// foreign keys are involved: sequential means one connection per node. Citus also calls all triggers unsafe, since one
+// could write to another node; the triggers of the store only refuse.
 const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; " +
 	"SET LOCAL citus.enable_unsafe_triggers TO on; "
 
-// Distribute spreads the tables over a Citus cluster by company, in one transaction, and leaves alone those that are
-// spread already: it is safe to repeat. From then on [Store.Migrate] spreads what a migration adds. Rows that are there
-// are copied to their nodes while writers wait, and the local copies stay on the disk until somebody removes them: it is
-// meant for tables that are empty or small. A database without the extension is [ErrNotDistributable].
+// Distribute distributes the tables over a Citus cluster by company, in one transaction. It skips tables that are
+// distributed already, so it is safe to repeat. From then on [Store.Migrate] distributes the tables that a migration
+// adds. Existing rows are copied to their nodes while writers wait, and the local copies stay on the disk until an
+// operator removes them: Distribute is meant for tables that are empty or small. A database without the extension is
+// [ErrNotDistributable].
 //
-// It must run on the coordinator, with the database migrated.
+// It must run on the coordinator, after the database was migrated.
 func (s *Store) Distribute(ctx context.Context) error {
 	engine, ok := s.engine.(*postgresEngine)
 	if !ok {
@@ -108,7 +109,7 @@ func (s *Store) Distribute(ctx context.Context) error {
 	return err
 }
 
-// distribute spreads the tables that are not yet, and names them.
+// distribute distributes the tables that are not distributed yet, and returns their names.
 func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun.Conn) ([]string, error) {
 	there, err := engine.spread(ctx, conn)
 	if err != nil {
@@ -118,7 +119,8 @@ func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun
 	for _, p := range placements() {
 		found, made := there[p.table]
 		if !made {
-			continue // A later migration makes it, and spreads it then.
+			// A later migration creates the table, and distributes it then.
+			continue
 		}
 		kind := "reference"
 		if p.column != "" {
@@ -138,8 +140,8 @@ func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun
 	return spread, nil
 }
 
-// distributeAdded spreads what a migration added to a database that is spread already, in the same transaction: a table of
-// a company never holds rows on the coordinator.
+// distributeAdded distributes the tables that a migration added to a distributed database, in the same transaction: a
+// table of a company never holds rows on the coordinator.
 func (s *Store) distributeAdded(ctx context.Context, conn bun.Conn) error {
 	engine, ok := s.engine.(*postgresEngine)
 	if !ok || !engine.distributed {
@@ -156,18 +158,19 @@ func (s *Store) distributeAdded(ctx context.Context, conn bun.Conn) error {
 	return err
 }
 
-// extended finds out whether the database has the extension.
+// extended reports whether the database has the extension.
 func (e *postgresEngine) extended(ctx context.Context) (found bool, err error) {
 	err = e.db.QueryRowContext(ctx,
 		"SELECT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')").Scan(&found)
 	return found, err
 }
 
-// singleShard is a table that Citus keeps whole on one node, as it does with those of a distributed schema.
+// singleShard is the kind of a table that Citus keeps on one node as a single shard, as it does in a distributed
+// schema.
 const singleShard = "single-shard"
 
-// spread returns how each table is spread: "distributed", "reference", [singleShard], or empty for not at all. A table
-// that Citus manages on the coordinator alone is empty, too.
+// spread returns how each table is distributed: "distributed", "reference", [singleShard], or empty if it is not. The
+// kind of a table that Citus manages on the coordinator alone is empty, too.
 func (e *postgresEngine) spread(ctx context.Context, conn bun.Conn) (map[string]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT c.relname,
 			CASE WHEN p.logicalrelid IS NULL THEN ''

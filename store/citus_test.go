@@ -13,13 +13,14 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
-// Every table of the schema has its place on a cluster, once: those of companies by the company, the others on each node.
+// TestPlacementsCoverTheSchema checks that every table of the schema is placed once on a cluster: tables of companies
+// by company, the others as reference tables.
 func TestPlacementsCoverTheSchema(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -39,21 +40,22 @@ func TestPlacementsCoverTheSchema(t *testing.T) {
 	is.Equal(references, slices.Sorted(slices.Values(testdb.Shared()))) // As in the partitioned variant of the tests.
 }
 
-// A database without the extension is refused and left as it is, and so is a file.
+// TestDistributeNeedsTheExtension checks that a database without the extension is refused and left unchanged, and so is
+// a file.
 func TestDistributeNeedsTheExtension(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	err := testdb.Postgres(t).Distribute(t.Context())
 	is.True(errors.Is(err, store.ErrNotDistributable))
 	is.True(strings.Contains(err.Error(), "CREATE EXTENSION citus"))
-	is.True(errors.Is(open(t, nil).Distribute(t.Context()), store.ErrNotDistributable))
+	is.True(errors.Is(isOpen(t, nil).Distribute(t.Context()), store.ErrNotDistributable))
 }
 
-// citusStandIn has the part of the catalogue and the functions of Citus that the store names, as Citus 13.2 declares them:
-// pg_dist_partition in citus--8.0-1.sql and citus--10.2-5--11.0-1.sql, the two functions in citus--8.0-1.sql and
-// udfs/create_distributed_table/10.1-1.sql. It refuses what Citus refuses: a key without the column of the distribution, a
-// foreign key to a table that is not there yet or not colocated, triggers that were not allowed, a table that is spread
-// already, and changes that are not sent one after the other.
+// citusStandIn has the parts of the catalogue and the functions of Citus that the store uses, as Citus 13.2 declares
+// them: pg_dist_partition in citus--8.0-1.sql and citus--10.2-5--11.0-1.sql, the two functions in citus--8.0-1.sql and
+// udfs/create_distributed_table/10.1-1.sql. It refuses what Citus refuses: a key without the distribution column, a
+// foreign key to a table that does not exist yet or is not colocated, triggers that were not allowed, a table that is
+// distributed already, and changes that are not sequential.
 const citusStandIn = `
 SET allow_system_table_mods = on;
 CREATE SCHEMA citus;
@@ -113,12 +115,14 @@ INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, 
 	VALUES (16000, 'citus', 10, 'pg_catalog'::regnamespace, false, '13.2-1');
 `
 
-// Distribute spreads every table by statements that Citus takes, in an order that its foreign keys allow. Repeated it does
-// nothing, and a later migration spreads what it adds. The store sees the extension and confines groups to one company.
+// TestDistribute checks that Distribute distributes every table by statements that Citus accepts, in an order that its
+// foreign keys allow. A second call does nothing, and a later migration distributes the tables it adds. The store
+// detects the extension and confines groups to one company.
 func TestDistribute(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dsn := pgtest.Start(t, "fsync=off").DSN("postgres") // Its role may pretend that there is an extension.
+	// The role of this server may register the extension by hand.
+	dsn := pgtest.Start(t, "fsync=off").DSN("postgres")
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
 	defer func() { is.NoErr(db.Close()) }()
 	_, err := db.ExecContext(t.Context(), citusStandIn)
@@ -128,7 +132,7 @@ func TestDistribute(t *testing.T) {
 	is.True(errors.Is(s.Distribute(t.Context()), store.ErrNotMigrated))
 	is.NoErr(s.Migrate(t.Context()))
 	calls := func() []string { t.Helper(); return texts(t, db, "SELECT statement FROM calls ORDER BY number") }
-	is.Equal(len(calls()), 0) // Nothing is spread that nobody asked to.
+	is.Equal(len(calls()), 0) // Nothing is distributed without being asked for.
 
 	is.NoErr(s.Distribute(t.Context()))
 	want := []string{
@@ -176,7 +180,7 @@ func TestDistribute(t *testing.T) {
 	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
 	is.Equal(calls()[len(want):], want[len(want)-1:])
 
-	// A table that somebody spread in another way is not taken for right.
+	// A table that was distributed in another way is not accepted.
 	_, err = db.ExecContext(t.Context(),
 		"UPDATE pg_dist_partition SET partmethod = 'h' WHERE logicalrelid = 'ticketing_categories'::regclass")
 	is.NoErr(err)
@@ -185,8 +189,8 @@ func TestDistribute(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "ticketing_categories is a distributed table"))
 }
 
-// Tables of a schema that Citus keeps on one node are migrated like those of a database without it, and Distribute says
-// what they are.
+// TestSingleShardTables checks that tables of a schema that Citus keeps on one node are migrated like those of a
+// database without it. Distribute reports their kind.
 func TestSingleShardTables(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -205,7 +209,7 @@ func TestSingleShardTables(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "ticketing_migrations is a single-shard table and should be a reference one"))
 }
 
-// citusForeignKeys refuses, as Citus does, a foreign key from a table that is not spread to one that is.
+// citusForeignKeys refuses, as Citus does, a foreign key from a local table to a distributed one.
 const citusForeignKeys = `
 CREATE FUNCTION check_schema() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
 	IF EXISTS (SELECT FROM pg_constraint WHERE contype = 'f'
@@ -217,8 +221,8 @@ END $$;
 CREATE EVENT TRIGGER check_schema ON ddl_command_end EXECUTE FUNCTION check_schema();
 `
 
-// A cluster that was made with the first version of the schema takes every later migration, one by one, and spreads what
-// each adds.
+// TestDistributedUpgrade checks that a cluster with the first version of the schema accepts every later migration, one
+// by one, and that each distributes the tables it adds.
 func TestDistributedUpgrade(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -254,13 +258,13 @@ func TestDistributedUpgrade(t *testing.T) {
 		"distributed ticketing_webhook_deliveries by company_id with ticketing_companies",
 	})
 
-	// A foreign key may come later.
+	// A foreign key may be added later.
 	is.NoErr(s.ApplyMigration(t.Context(), `ALTER TABLE ticketing_bank_accounts ADD FOREIGN KEY (company_id)
 		REFERENCES ticketing_companies (id)`))
 }
 
-// A cluster is asked for due companies and for keys in statements that it takes: without steps from row to row, and for
-// keys only where the directory says that they are. The answers are the same.
+// TestDistributedLookUps checks that the statements for due companies and for keys suit a cluster: no steps from row to
+// row, and keys only in the companies that the directory returned. The results are the same.
 func TestDistributedLookUps(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -272,28 +276,28 @@ func TestDistributedLookUps(t *testing.T) {
 	is.NoErr(s.Migrate(t.Context()))
 	furnish(t, s)
 	other := number(77)
-	written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
-		var facts []ticketing.FactRecord
+	written(t, s, func(ctx context.Context, tx driver.Tx) error {
+		var facts []driver.Fact
 		for i, of := range []uuid.UUID{other, company, company} {
-			facts = append(facts, ticketing.FactRecord{CompanyID: of, At: minute(i), ID: number(500 + i), Type: "order.created"})
+			facts = append(facts, driver.Fact{CompanyID: of, At: minute(i), ID: number(500 + i), Type: "order.created"})
 		}
 		return errors.Join(
 			tx.CreateCompany(ctx, companyRecord(other)), tx.AppendFacts(ctx, facts), tx.DispatchFacts(ctx, facts[:1], false),
-			tx.AppendDeliveries(ctx, []ticketing.DeliveryRecord{deliveryRecord(company, 1, 1), deliveryRecord(other, 2, 2)}),
+			tx.AppendDeliveries(ctx, []driver.Delivery{deliveryRecord(company, 1, 1), deliveryRecord(other, 2, 2)}),
 		)
 	})
 	said.Take()
-	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		query := ticketing.WorkQuery{At: minute(9), Limit: 10, After: []ticketing.DueWork{
-			{Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkTell}, {Kind: ticketing.WorkDeliver},
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		query := driver.WorkQuery{At: minute(9), Limit: 10, After: []driver.DueWork{
+			{Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}, {Kind: driver.WorkDeliver},
 		}}
 		due, err := tx.DueWork(ctx, query)
 		is.NoErr(err)
-		all := []ticketing.DueWork{
-			{Kind: ticketing.WorkDispatch, CompanyID: company, Since: minute(1)},
-			{Kind: ticketing.WorkTell, CompanyID: other, Since: minute(0)},
-			{Kind: ticketing.WorkDeliver, CompanyID: company, Endpoint: 1, Since: minute(3)},
-			{Kind: ticketing.WorkDeliver, CompanyID: other, Endpoint: 2, Since: minute(3)},
+		all := []driver.DueWork{
+			{Kind: driver.WorkDispatch, CompanyID: company, Since: minute(1)},
+			{Kind: driver.WorkPublish, CompanyID: other, Since: minute(0)},
+			{Kind: driver.WorkDeliver, CompanyID: company, Endpoint: 1, Since: minute(3)},
+			{Kind: driver.WorkDeliver, CompanyID: other, Endpoint: 2, Since: minute(3)},
 		}
 		is.Equal(due, all)
 		query.Limit = 1
@@ -303,14 +307,14 @@ func TestDistributedLookUps(t *testing.T) {
 		query.After[2] = all[2]
 		next, err := tx.DueWork(ctx, query)
 		is.NoErr(err)
-		is.Equal(next, []ticketing.DueWork{all[0], all[1], all[3]})
+		is.Equal(next, []driver.DueWork{all[0], all[1], all[3]})
 		keys, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(4), number(99)})
 		is.NoErr(err)
 		is.Equal(keys[0].ID, number(4))
 		is.Equal(keys[0].CompanyID, company)
-		is.Equal(keys[1], ticketing.APIKeyRecord{})
+		is.Equal(keys[1], driver.APIKey{})
 		none, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(99)})
-		is.Equal(none, []ticketing.APIKeyRecord{{}})
+		is.Equal(none, []driver.APIKey{{}})
 		return err
 	}))
 	for _, statement := range said.Take() {

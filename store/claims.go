@@ -3,24 +3,24 @@ package store
 import (
 	"sync"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// claims are the idempotency keys in flight in this process. They belong to the store, so that every service on it
-// sees them.
+// claims holds the idempotency keys in flight in this process. It belongs to the store, so that every service on the
+// store sees them.
 type claims struct {
 	mu    sync.Mutex
-	owner map[ticketing.ResultRef]*transaction
+	owner map[driver.IdempotencyKey]*transaction
 }
 
-// take claims for an Update what nobody else has claimed, and tells what somebody has. What the Update claimed in an
-// earlier run is its own.
-func (c *claims) take(owner *transaction, refs []ticketing.ResultRef) []bool {
+// take claims the keys that no other Update has claimed, and reports for each key whether another one holds it. Keys
+// that the Update claimed in an earlier run are still its own.
+func (c *claims) take(owner *transaction, refs []driver.IdempotencyKey) []bool {
 	inFlight := make([]bool, len(refs))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.owner == nil {
-		c.owner = make(map[ticketing.ResultRef]*transaction)
+		c.owner = make(map[driver.IdempotencyKey]*transaction)
 	}
 	for i, ref := range refs {
 		holder, taken := c.owner[ref]

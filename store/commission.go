@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
 const rateColumns = "r.company_id, r.id, r.position, r.value, r.unit, r.effective_from, r.created_at"
 
-func scanRate(row *sql.Rows, r *ticketing.RateRecord) error {
+func scanRate(row *sql.Rows, r *driver.Rate) error {
 	var value, unit string
 	err := row.Scan((*id)(&r.CompanyID), (*id)(&r.ID), &r.Position, &value, &unit, (*moment)(&r.EffectiveFrom),
 		(*moment)(&r.CreatedAt))
@@ -28,26 +28,26 @@ func scanRate(row *sql.Rows, r *ticketing.RateRecord) error {
 }
 
 // Rates finds entries of commission schedules.
-func (s *session) Rates(ctx context.Context, refs []ticketing.RateRef) ([]ticketing.RateRecord, error) {
+func (s *session) Rates(ctx context.Context, refs []driver.RateRef) ([]driver.Rate, error) {
 	return lookUp(refs,
-		func(r ticketing.RateRecord) ticketing.RateRef {
-			return ticketing.RateRef{CompanyID: r.CompanyID, ID: r.ID}
+		func(r driver.Rate) driver.RateRef {
+			return driver.RateRef{CompanyID: r.CompanyID, ID: r.ID}
 		},
-		func(refs []ticketing.RateRef) ([]ticketing.RateRecord, error) {
+		func(refs []driver.RateRef) ([]driver.Rate, error) {
 			return query(ctx, s, "Rates", scanRate,
 				"SELECT "+rateColumns+" FROM ?",
-				found{table: "ticketing_commission_rates r", set: of("company_id, id", refs, func(r ticketing.RateRef) []any {
+				found{table: "ticketing_commission_rates r", set: of("company_id, id", refs, func(r driver.RateRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
 }
 
-// EffectiveRates finds the entry that holds at a time, for each company.
+// EffectiveRates finds the entry that is effective at a time, for each company.
 func (s *session) EffectiveRates(
 	ctx context.Context, companies []uuid.UUID, at time.Time,
-) ([]ticketing.RateRecord, error) {
-	return lookUp(companies, func(r ticketing.RateRecord) uuid.UUID { return r.CompanyID },
-		func(companies []uuid.UUID) ([]ticketing.RateRecord, error) {
+) ([]driver.Rate, error) {
+	return lookUp(companies, func(r driver.Rate) uuid.UUID { return r.CompanyID },
+		func(companies []uuid.UUID) ([]driver.Rate, error) {
 			if len(companies) == 1 {
 				return query(ctx, s, "EffectiveRates", scanRate,
 					"SELECT "+rateColumns+` FROM ticketing_commission_rates r
@@ -60,7 +60,7 @@ func (s *session) EffectiveRates(
 		})
 }
 
-// effective is the part of the rates that hold at a time.
+// effective is a fragment: the table of the rates that are effective at a time.
 type effective struct {
 	companies []uuid.UUID
 	at        int64
@@ -68,17 +68,17 @@ type effective struct {
 
 func (e effective) appendTo(to *builder) { to.engine.appendRates(to, e.companies, e.at) }
 
-// ListRates answers with a company's schedule, highest position first.
+// ListRates returns a company's schedule, highest position first.
 func (s *session) ListRates(
 	ctx context.Context, companyID uuid.UUID, limit int,
-) ([]ticketing.RateRecord, error) {
+) ([]driver.Rate, error) {
 	return query(ctx, s, "ListRates", scanRate,
 		"SELECT "+rateColumns+" FROM ticketing_commission_rates r WHERE r.company_id = ? ORDER BY r.position DESC LIMIT ?",
 		companyID, max(limit, 0))
 }
 
-// AppendRate keeps a new entry of a commission schedule.
-func (tx *transaction) AppendRate(ctx context.Context, r ticketing.RateRecord) error {
+// AppendRate inserts an entry of a commission schedule.
+func (tx *transaction) AppendRate(ctx context.Context, r driver.Rate) error {
 	return tx.exec(ctx, "AppendRate",
 		`INSERT INTO ticketing_commission_rates (company_id, id, position, value, unit, effective_from, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,

@@ -11,17 +11,17 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
-// The database itself refuses what no service may write, whoever writes it, and every constraint of the schema is one
-// that an attack met.
+// TestConstraints checks that the database itself refuses what no service may write. Every constraint of the schema is
+// broken by an attack.
 func TestConstraints(t *testing.T) {
 	t.Parallel()
-	s := open(t, nil)
+	s := isOpen(t, nil)
 	write := sqliteLiterals()
 	if err := s.Exec(t.Context(), write.Replace(attacked)); err != nil {
 		t.Fatal(err)
@@ -32,12 +32,12 @@ func TestConstraints(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			err := s.Exec(t.Context(), write.Replace(test.statement))
-			var broken *ticketing.ConstraintError
+			var broken *driver.ConstraintError
 			if !errors.As(err, &broken) {
 				t.Fatalf("got %v, want a ConstraintError", err)
 			}
 			if strings.HasSuffix(test.breaks, "_fkey") {
-				is.Equal(broken.Constraint, "fkey") // SQLite does not tell which.
+				is.Equal(broken.Constraint, "fkey") // SQLite does not report which.
 				return
 			}
 			is.Equal(broken.Constraint, test.breaks)
@@ -58,8 +58,8 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// PostgreSQL refuses the same, and what only it can be asked, by the same names, also where its tables are partitioned.
-// Every constraint and trigger that its catalogue knows is one that an attack met.
+// TestPostgresConstraints checks that PostgreSQL refuses the same attacks and its own ones, under the same names, also
+// with partitioned tables. Every constraint and trigger in its catalogue is broken by an attack.
 func TestPostgresConstraints(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []struct {
@@ -88,7 +88,7 @@ func TestPostgresConstraints(t *testing.T) {
 	}
 }
 
-// postgres makes a database of one variant of the schema.
+// postgres creates a database with one variant of the schema.
 func postgres(tb testing.TB, variant func(string) string) *sql.DB {
 	tb.Helper()
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(pgtest.Database(tb))))
@@ -105,7 +105,7 @@ func postgres(tb testing.TB, variant func(string) string) *sql.DB {
 	return db
 }
 
-// refusal is the constraint that a statement breaks, without the prefix of the tables.
+// refusal returns the constraint that a statement breaks, without the prefix of the tables.
 func refusal(tb testing.TB, db *sql.DB, statement string) string {
 	tb.Helper()
 	tx, err := db.BeginTx(tb.Context(), nil)
@@ -123,7 +123,8 @@ func refusal(tb testing.TB, db *sql.DB, statement string) string {
 		name = broken.Field('t') + "_" + broken.Field('c') + "_not_null"
 	}
 	if strings.Contains(name, "_fkey") {
-		name = strings.TrimRight(name, "0123456789") // Those number it that refer to a part.
+		// Foreign keys that refer to a partition have a number at the end.
+		name = strings.TrimRight(name, "0123456789")
 	}
 	return strings.TrimPrefix(name, "ticketing_")
 }
@@ -152,7 +153,7 @@ func allTried(tb testing.TB, db *sql.DB, tried []attack) {
 	}
 }
 
-// meets reports whether one of the attacks, of those that begin with a verb, breaks a constraint.
+// meets reports whether one of the attacks whose statement begins with verb breaks the constraint.
 func meets(tried []attack, constraint, verb string) bool {
 	return slices.ContainsFunc(tried, func(a attack) bool {
 		return a.breaks == constraint && strings.HasPrefix(a.statement, verb)

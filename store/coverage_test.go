@@ -9,20 +9,20 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store"
 )
 
-// The tests of plans ask every statement of the store: a new method of a transaction fails here until they ask it, too.
-// SQLite reports each statement under its name where it runs; PostgreSQL is asked the same.
+// TestPlansCoverTheStore checks that the plan tests run every statement of the store: a new method of a transaction
+// fails here until they call it. SQLite reports each statement by name as it runs; the same calls run on PostgreSQL.
 func TestPlansCoverTheStore(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var mu sync.Mutex
 	asked := map[string]bool{
-		"Enter": true, // It takes locks and asks nothing.
+		"Begin": true, // It takes locks and runs no query.
 	}
-	s := open(t, &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
+	s := isOpen(t, &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[statement.Name] = true
@@ -33,7 +33,7 @@ func TestPlansCoverTheStore(t *testing.T) {
 	askMany(t, s)
 	askRest(t, s)
 	var missing []string
-	for method := range reflect.TypeFor[ticketing.Tx]().Methods() {
+	for method := range reflect.TypeFor[driver.Tx]().Methods() {
 		if !asked[method.Name] {
 			missing = append(missing, method.Name)
 		}

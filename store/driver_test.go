@@ -3,7 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"errors"
 	"strings"
 	"sync"
@@ -19,13 +19,14 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
-// drivers make pools of a host's: of Bun's own driver, and of pgx as it goes through a pooler.
+// drivers returns functions that open a host's pool: with Bun's own driver, and with pgx in the mode that a pooler
+// requires.
 func drivers() map[string]func(tb testing.TB, dsn string) *sql.DB {
 	return map[string]func(tb testing.TB, dsn string) *sql.DB{
 		"pgdriver": func(_ testing.TB, dsn string) *sql.DB {
@@ -41,7 +42,7 @@ func drivers() map[string]func(tb testing.TB, dsn string) *sql.DB {
 	}
 }
 
-// openPool opens a store over a pool of a host's.
+// openPool opens a store over a host's pool.
 func openPool(tb testing.TB, pool *sql.DB) *store.Store {
 	tb.Helper()
 	is := is.New(tb)
@@ -52,29 +53,29 @@ func openPool(tb testing.TB, pool *sql.DB) *store.Store {
 	return s
 }
 
-// The store keeps every promise over a host's pool, whatever its driver.
+// TestHostsPool checks that the store keeps every promise over a host's pool, with any driver.
 func TestHostsPool(t *testing.T) {
 	t.Parallel()
-	for name, driver := range drivers() {
+	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			variant(t, func(t *testing.T) ticketing.Store {
+			variant(t, func(t *testing.T) driver.Store {
 				t.Helper()
-				return openPool(t, driver(t, testdb.DSN(t)))
+				return openPool(t, connect(t, testdb.DSN(t)))
 			})
 		})
 	}
 }
 
-// The tables are in the schema that the configuration names, for reads, too, whatever the driver; and a read that takes
-// longer than a statement may is ended.
+// TestHostsPoolInSchema checks that the tables are in the configured schema, for reads too, with any driver. It also
+// checks that a read that exceeds the statement timeout is ended.
 func TestHostsPoolInSchema(t *testing.T) {
 	t.Parallel()
-	for name, driver := range drivers() {
+	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			pool := driver(t, pgtest.Database(t))
+			pool := connect(t, pgtest.Database(t))
 			defer pool.Close()
 			s, err := store.OpenDB(t.Context(), bun.NewDB(pool, pgdialect.New()), &store.Config{Schema: "tickets"})
 			is.NoErr(err)
@@ -93,11 +94,11 @@ func TestHostsPoolInSchema(t *testing.T) {
 			_, err = held.ExecContext(t.Context(), "LOCK TABLE tickets.ticketing_secrets")
 			is.NoErr(err)
 			s.SetLimits(50*time.Millisecond, patience)
-			err = s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			err = s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				_, err := tx.SecretNames(ctx)
 				return err
 			})
-			is.True(errors.Is(err, ticketing.ErrUnavailable))
+			is.True(errors.Is(err, driver.ErrUnavailable))
 			is.NoErr(held.Rollback())
 			is.Equal(names(t, s), []string{"kept"})
 			is.Equal(pool.Stats().InUse, 0)
@@ -105,7 +106,7 @@ func TestHostsPoolInSchema(t *testing.T) {
 	}
 }
 
-// alternating makes connections by several connectors in turn.
+// alternating opens connections with two connectors in turn.
 type alternating struct {
 	*pgdriver.Connector
 
@@ -113,14 +114,15 @@ type alternating struct {
 	turn  atomic.Int64
 }
 
-func (a *alternating) Connect(ctx context.Context) (driver.Conn, error) {
+func (a *alternating) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	if a.turn.Add(1)%2 == 0 {
 		return a.other.Connect(ctx)
 	}
 	return a.Connector.Connect(ctx)
 }
 
-// A database that is migrated for some connections and not for others is told of, and not migrated for ever.
+// TestMigrateEnds checks that a database that is migrated for some connections and not for others is reported, and that
+// Migrate does not loop for ever.
 func TestMigrateEnds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -134,27 +136,30 @@ func TestMigrateEnds(t *testing.T) {
 	pool.SetMaxIdleConns(-1)
 	s, err := store.OpenDB(t.Context(), bun.NewDB(pool, pgdialect.New()), nil)
 	is.NoErr(err)
-	pools.turn.Store(0) // The first look finds nothing, the transaction that is to migrate all.
+	// The first look finds no migrations; the transaction that is to migrate finds them all.
+	pools.turn.Store(0)
 	is.True(errors.Is(s.Migrate(t.Context()), store.ErrSchema))
 }
 
-// Processes that name the schema of the same tables in different ways meet at its gates and claims.
+// TestSchemaByAnyWay checks that processes that name the schema of the same tables in different ways share its gates
+// and claims.
 func TestSchemaByAnyWay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dsn := pgtest.Database(t)
-	configured := testdb.Open(t, dsn, &store.Config{Schema: "tickets"}) // Which makes the schema, later.
+	// Migrate creates this schema.
+	configured := testdb.Open(t, dsn, &store.Config{Schema: "tickets"})
 	is.NoErr(configured.Migrate(t.Context()))
 	pool := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithConnParams(map[string]any{
 		"search_path": "tickets",
 	})))
 	for _, other := range []*store.Store{openPool(t, pool), testdb.Open(t, dsn, &store.Config{Schema: "tickets"})} {
-		is.NoErr(configured.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-			inFlight, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}, Claim: claim("key")})
+		is.NoErr(configured.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			inFlight, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}, Keys: claim("key")})
 			is.NoErr(err)
 			is.Equal(inFlight, []bool{false})
-			return other.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-				inFlight, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}, Claim: claim("key")})
+			return other.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+				inFlight, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}, Keys: claim("key")})
 				is.Equal(inFlight, []bool{true})
 				return err
 			})
@@ -162,7 +167,8 @@ func TestSchemaByAnyWay(t *testing.T) {
 	}
 }
 
-// A pool whose connections would read texts in another way than they are written is refused, with a word on why.
+// TestPoolsThatReadTextsOtherwise checks that a pool whose connections would read texts in another way than they are
+// written is refused, with the reason.
 func TestPoolsThatReadTextsOtherwise(t *testing.T) {
 	t.Parallel()
 	for setting, value := range map[string]string{"standard_conforming_strings": "off", "client_encoding": "LATIN1"} {
@@ -181,14 +187,15 @@ func TestPoolsThatReadTextsOtherwise(t *testing.T) {
 	}
 }
 
-// The end of a caller's own time is told as that, and not as a database that is away.
+// TestCallersDeadline checks that the end of a caller's own deadline is reported as such, and not as an unavailable
+// database.
 func TestCallersDeadline(t *testing.T) {
 	t.Parallel()
-	for name, driver := range drivers() {
+	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			pool := driver(t, testdb.DSN(t))
+			pool := connect(t, testdb.DSN(t))
 			s := openPool(t, pool)
 			is.Equal(len(names(t, s)), 0)
 			held, err := pool.BeginTx(t.Context(), nil)
@@ -197,19 +204,19 @@ func TestCallersDeadline(t *testing.T) {
 			is.NoErr(err)
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			err = s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+			err = s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 				_, err := tx.SecretNames(ctx)
 				return err
 			})
 			is.True(errors.Is(err, context.DeadlineExceeded))
-			is.True(!errors.Is(err, ticketing.ErrUnavailable))
+			is.True(!errors.Is(err, driver.ErrUnavailable))
 			is.NoErr(held.Rollback())
 			is.Equal(len(names(t, s)), 0)
 		})
 	}
 }
 
-// spy is a hook of a host's that keeps what it is told.
+// spy is a host's hook that records the queries it is called with.
 type spy struct {
 	mu   sync.Mutex
 	told []string
@@ -224,8 +231,8 @@ func (s *spy) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Co
 
 func (s *spy) AfterQuery(context.Context, *bun.QueryEvent) {}
 
-// Of a host's pool nothing counts but its connections: a text that has the form of one of the host's named arguments is
-// kept as it is, and the host's hooks are told of no buyer.
+// TestHostsArgumentsAndHooks checks that a store uses only the connections of a host's pool. A text in the form of one
+// of the host's named arguments is stored unchanged, and the host's hooks see no data of buyers.
 func TestHostsArgumentsAndHooks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -237,60 +244,61 @@ func TestHostsArgumentsAndHooks(t *testing.T) {
 	s, err := store.OpenDB(t.Context(), db, nil)
 	is.NoErr(err)
 	furnish(t, s)
-	buyer := ticketing.BuyerRecord{
+	buyer := driver.Buyer{
 		CompanyID: company, Email: "?company", Fullname: "Ada ?company", Phone: "?0", CreatedAt: minute(1), UpdatedAt: minute(1),
 	}
-	written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return tx.PutBuyers(ctx, []ticketing.BuyerRecord{buyer})
+	written(t, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.PutBuyers(ctx, []driver.Buyer{buyer})
 	})
-	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-		found, err := tx.Buyers(ctx, []ticketing.BuyerRef{{CompanyID: company, Email: buyer.Email}})
-		is.Equal(found, []ticketing.BuyerRecord{buyer})
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		found, err := tx.Buyers(ctx, []driver.BuyerRef{{CompanyID: company, Email: buyer.Email}})
+		is.Equal(found, []driver.Buyer{buyer})
 		return err
 	}))
 	is.Equal(len(host.told), 0)
 }
 
-// An error that fn swallowed dooms the Update: of a statement that was refused, of one that was sent late, and of what
-// PostgreSQL finds out at the end. Never does Update return nil where nothing was kept.
+// TestSwallowedErrorsDoom checks that an error which fn swallowed dooms the Update: the error of a statement that was
+// refused, of one that was sent late, and one that PostgreSQL finds at the end. Update never returns nil if nothing was
+// kept.
 func TestSwallowedErrorsDoom(t *testing.T) {
 	t.Parallel()
-	again := func(ctx context.Context, tx ticketing.Tx) {
-		_ = tx.CreateCompany(ctx, companyRecord(company)) // There is one.
+	again := func(ctx context.Context, tx driver.Tx) {
+		_ = tx.CreateCompany(ctx, companyRecord(company)) // It exists already.
 	}
-	for name, driver := range drivers() {
-		for fault, fn := range map[string]func(ctx context.Context, tx ticketing.Tx) error{
-			"sent late": func(ctx context.Context, tx ticketing.Tx) error {
+	for name, connect := range drivers() {
+		for fault, fn := range map[string]func(ctx context.Context, tx driver.Tx) error{
+			"sent late": func(ctx context.Context, tx driver.Tx) error {
 				again(ctx, tx)
 				return nil
 			},
-			"found by a read": func(ctx context.Context, tx ticketing.Tx) error {
+			"found by a read": func(ctx context.Context, tx driver.Tx) error {
 				again(ctx, tx)
 				_, _ = tx.SecretNames(ctx)
 				return nil
 			},
-			"before another write": func(ctx context.Context, tx ticketing.Tx) error {
+			"before another write": func(ctx context.Context, tx driver.Tx) error {
 				again(ctx, tx)
 				_, _ = tx.SecretNames(ctx)
 				_ = tx.AppendSecretName(ctx, "after", minute(0))
 				return nil
 			},
-			"a row that is not there": func(ctx context.Context, tx ticketing.Tx) error {
+			"a row that is not there": func(ctx context.Context, tx driver.Tx) error {
 				_ = tx.UpdateCompany(ctx, companyRecord(number(99)))
 				return nil
 			},
-			"a text that cannot be kept": func(ctx context.Context, tx ticketing.Tx) error {
+			"a text that cannot be kept": func(ctx context.Context, tx driver.Tx) error {
 				_ = tx.AppendSecretName(ctx, "a\x00b", minute(0))
 				return nil
 			},
-			"at the commit": func(ctx context.Context, tx ticketing.Tx) error {
+			"at the commit": func(ctx context.Context, tx driver.Tx) error {
 				return tx.AppendSecretName(ctx, "deferred", minute(0))
 			},
 		} {
 			t.Run(name+"/"+fault, func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
-				pool := driver(t, testdb.FreshDSN(t))
+				pool := connect(t, testdb.FreshDSN(t))
 				s := openPool(t, pool)
 				furnish(t, s)
 				_, err := pool.ExecContext(t.Context(), `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -299,8 +307,8 @@ func TestSwallowedErrorsDoom(t *testing.T) {
 				_, err = pool.ExecContext(t.Context(), `CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON ticketing_secrets
 					DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.name = 'deferred') EXECUTE FUNCTION refuse()`)
 				is.NoErr(err)
-				err = s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-					if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{company}}); err != nil {
+				err = s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+					if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}}); err != nil {
 						return err
 					}
 					if err := tx.AppendSecretName(ctx, "before", minute(0)); err != nil {
@@ -308,21 +316,22 @@ func TestSwallowedErrorsDoom(t *testing.T) {
 					}
 					return fn(ctx, tx)
 				})
-				var broken *ticketing.ConstraintError
+				var broken *driver.ConstraintError
 				switch fault {
 				case "a row that is not there":
-					is.True(errors.Is(err, ticketing.ErrNotFound))
+					is.True(errors.Is(err, driver.ErrNotFound))
 				case "a text that cannot be kept":
 					is.True(err != nil)
 				default:
 					is.True(errors.As(err, &broken))
 				}
-				is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+				is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 					names, err := tx.SecretNames(ctx)
 					is.Equal(names, nil)
 					return err
 				}))
-				written(t, s, func(ctx context.Context, tx ticketing.Tx) error { // The connection is good for more.
+				// The connection remains usable.
+				written(t, s, func(ctx context.Context, tx driver.Tx) error {
 					return tx.AppendSecretName(ctx, "next", minute(0))
 				})
 			})

@@ -7,95 +7,97 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// begun is a transaction that an engine began, or a part of one of a host's.
-type begun struct {
+// openTx is a transaction that an engine began, or a savepoint in a host's transaction.
+type openTx struct {
 	conn bun.IConn
 	// commit and rollback are the statements that end it.
 	commit, rollback string
-	// part tells that its end keeps nothing yet.
+	// part is true for a savepoint in a host's transaction: its commit makes nothing durable yet.
 	part bool
-	// discard makes sure that nothing is kept where the end failed. release comes last, and gives the connection back.
+	// discard makes sure that nothing is kept if the end failed. release is called last and returns the connection.
 	discard, release func()
 }
 
-// own is a transaction on a connection of the store's.
-func own(conn bun.Conn, release func()) *begun {
-	return &begun{
+// ownTx returns a transaction on a connection of the store's own.
+func ownTx(conn bun.Conn, release func()) *openTx {
+	return &openTx{
 		conn: conn, commit: "COMMIT", rollback: "ROLLBACK", discard: func() { discard(conn) }, release: release,
 	}
 }
 
-// engine is all in which the dialects differ. The rest of the package is written in the SQL that both know.
+// engine is everything in which the dialects differ. The rest of the package is written in SQL that both understand.
 type engine interface {
 	// name is the folder of the dialect's migrations.
 	name() string
 	// grouping is how calls are grouped best.
-	grouping() ticketing.Grouping
-	// reader runs each statement on a connection that reads what is committed then.
+	grouping() driver.Grouping
+	// reader returns a connection on which each statement sees what is committed when it runs.
 	reader() bun.IConn
-	// snapshot is a connection whose statements all see one moment. release gives it back.
+	// snapshot returns a connection whose statements all see one moment. release returns it to the pool.
 	snapshot(ctx context.Context) (conn bun.Conn, release func(), err error)
-	// begin waits for a transaction, no longer than the caller's context and the entrance allow, enters its gates and
-	// tells which of its claims another process has.
-	begin(ctx context.Context, in ticketing.Entrance) (tx *begun, inFlight []bool, err error)
-	// recognise learns what tells the store's tables from those of any other, for bind.
-	recognise(ctx context.Context) error
-	// bind is the same engine in a transaction of a host's, begun on its pool, in which begin begins a part.
+	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the entrance
+	// allow. inFlight reports which of the claims another process holds.
+	begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error)
+	// identify reads the identity of the store's tables, which bind uses to distinguish them from the tables of any
+	// other store.
+	identify(ctx context.Context) error
+	// bind returns the same engine within a host's transaction, which was begun on pool. Its begin sets a savepoint.
 	bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error)
-	// beginMigration waits until no other process migrates.
+	// beginMigration begins a transaction after waiting until no other process migrates.
 	beginMigration(ctx context.Context) (conn bun.Conn, release func(), err error)
-	// hasMigrations tells whether the table of migrations is there.
+	// hasMigrations reports whether the table of migrations exists.
 	hasMigrations(ctx context.Context, conn bun.IConn) (bool, error)
 
-	// query runs a statement and lets read have each row that it answers with. exec tells how many it wrote.
+	// query runs a statement and calls read with each row of its result. exec returns the number of rows it wrote.
 	query(ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error) error
 	exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error)
-	// defers tells that writes wait and travel together, in one message before the next read or the end.
-	defers() bool
-	// together tells that a message may hold statements beside the one that answers with rows.
-	together() bool
-	// appendExpecting adds a statement that fails where it does not change this number of rows.
+	// batchesWrites reports whether writes wait and travel together, in one message before the next read or the end.
+	batchesWrites() bool
+	// multiStatement reports whether a message may hold further statements next to the one that returns rows.
+	multiStatement() bool
+	// appendExpecting adds a statement that fails if it does not change this number of rows.
 	appendExpecting(to *builder, statement *builder, records int)
 
 	// appendValue writes a value, NULL for a zero time.
 	appendValue(to *builder, value any)
-	// appendAmong is the condition that columns are those of a row of the set.
+	// appendAmong writes the condition that the columns equal those of one row of the set.
 	appendAmong(to *builder, of set)
-	// appendFound is the part of a table whose columns are those of a row of the set, found by its index whatever the
-	// planner believes.
+	// appendFound writes the rows of a table whose columns equal those of a row of the set. They are looked up through
+	// the table's index, whatever the planner's statistics say.
 	appendFound(to *builder, of found)
-	// appendDue is the condition that a row is one of those that were chosen.
+	// appendDue writes the condition that a row is one of those that WITH due selected.
 	appendDue(to *builder, of due)
-	// appendInsert inserts rows.
+	// appendInsert writes the INSERT of the rows.
 	appendInsert(to *builder, table string, of set)
-	// appendUpdate changes the rows that the first columns of the set name: keys of them.
+	// appendUpdate writes the UPDATE of the rows that the first columns of the set identify; keys is their number.
 	appendUpdate(to *builder, table string, keys int, of set)
-	// appendStock finds the open batches of several queries, as many as each can need.
-	appendStock(to *builder, queries []ticketing.StockQuery)
-	// appendRates finds for each company the rate that holds at a time.
+	// appendStock writes the query for the open batches of several stock queries, as many batches as each can need.
+	appendStock(to *builder, queries []driver.StockQuery)
+	// appendRates writes the query for the rate of each company that is effective at a time.
 	appendRates(to *builder, companies []uuid.UUID, at int64)
-	// appendTerms finds the status of events, and the branding and the rate of a time of each one's company, for a set of
-	// company_id, id and version.
+	// appendTerms writes the query for the status of events, with the branding and the effective rate of each event's
+	// company. The columns of the set are company_id, id and version.
 	appendTerms(to *builder, of set, at int64)
-	// appendHeads finds wallets, w, and the last entry of each, e. With lock it keeps other writers from the wallets,
-	// where locksBeside tells that it can: then an entry is missing that was written while a lock was waited for.
+	// appendHeads writes the query for wallets, w, and the last entry of each, e. With lock it locks the wallets, where
+	// locksBeside reports true. An entry that was written while the statement waited for a lock is then missing.
 	appendHeads(to *builder, wallets set, lock bool)
 	locksBeside() bool
-	// useIndex stands behind a table whose planner would rather read the primary key than the index that is meant.
+	// useIndex returns the clause after a table's name that makes the planner use this index instead of the primary
+	// key.
 	useIndex(index string) string
-	// appendLock has a SELECT that locks rows run; it adds nothing where there are no locks of rows. It
-	// tells whether the statement answers without rows, so that it can travel with one that reads.
+	// appendLock writes a SELECT so that it locks its rows; it writes nothing where there are no row locks. It reports
+	// whether the statement returns no rows, so that it can travel with one that reads.
 	appendLock(to *builder, statement *builder) (silent bool)
-	// rowLock ends a SELECT that locks the rows it reads, and reads nothing else. skipLocked is the same for one that
-	// passes over those which are locked.
+	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same,
+	// but passes over rows that are locked already.
 	rowLock() string
 	skipLocked() string
-	// classify says what an error of the driver means.
+	// classify translates an error of the driver into its meaning for the store.
 	classify(err error) error
-	// pool tells of the connections that a host may want to watch.
+	// pool returns the statistics of the connections that a host may want to monitor.
 	pool() sql.DBStats
 	close() error
 }

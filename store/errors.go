@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -17,46 +17,47 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// ErrNotMigrated is the answer of a database that lacks migrations of this version: [Store.Migrate] applies them.
+// ErrNotMigrated is returned if the database lacks migrations of this version: [Store.Migrate] applies them.
 var ErrNotMigrated = errors.New("ticketing/store: the database is not migrated")
 
-// ErrSchema is the answer of a database that this version must not touch: a newer version migrated it, or a migration
-// was changed after it had been applied.
+// ErrSchema is returned for a database that this version must not change: a newer version migrated it, or a migration
+// was edited after it had been applied.
 var ErrSchema = errors.New("ticketing/store: the schema of the database is not one of this version")
 
-// ErrNoDatabase is the error of [Open] where Config.MustExist is set and there is no SQLite database, or an empty file.
+// ErrNoDatabase is returned by [Open] if Config.MustExist is set and the SQLite database does not exist or is an empty
+// file.
 var ErrNoDatabase = errors.New("ticketing/store: there is no database")
 
-// ErrName is the answer to a name of a database that cannot be read. The error that wraps it says why, and repeats
-// nothing of the name: it may hold a password.
-var ErrName = errors.New("ticketing/store: the name of the database cannot be read")
+// ErrDSN is returned for a database name that cannot be parsed. The error that wraps it gives the reason and repeats
+// nothing of the name, which may contain a password.
+var ErrDSN = errors.New("ticketing/store: the name of the database cannot be read")
 
-// ErrAccess is the answer of a server that does not let the store do what it must: a password that is wrong, a database
-// that is not there, a right that the role lacks. The error that wraps it says which.
+// ErrAccess is returned if the server denies what the store needs: a wrong password, a database that does not exist, a
+// missing privilege of the role. The error that wraps it says which.
 var ErrAccess = errors.New("ticketing/store: the database refuses access")
 
-// ErrUnsupported is the answer of a server on which the store does not work, such as a PostgreSQL that is too old.
+// ErrUnsupported is returned for a server that the store does not support, such as a PostgreSQL that is too old.
 var ErrUnsupported = errors.New("ticketing/store: the database is not one that the store works on")
 
-// passingError is a failure that another run may not meet.
+// passingError is a transient failure: another run may succeed.
 type passingError struct{ err error }
 
 func (e *passingError) Error() string { return e.err.Error() }
 func (e *passingError) Unwrap() error { return e.err }
 
-// lostError is a connection that ended in the middle. Where no COMMIT was sent, nothing was kept.
+// lostError is a connection that broke in the middle of a transaction. If no COMMIT was sent, nothing was kept.
 type lostError struct{ err error }
 
 func (e *lostError) Error() string {
 	return "the connection to the database was lost: " + e.err.Error()
 }
 func (e *lostError) Unwrap() error        { return e.err }
-func (e *lostError) Is(target error) bool { return target == ticketing.ErrUnavailable }
+func (e *lostError) Is(target error) bool { return target == driver.ErrUnavailable }
 
-// translate says which statement failed, and what that means to the module.
+// translate adds which statement failed, and what the error means to the module.
 func (s *Store) translate(name string, err error) error {
 	if err == nil {
 		return nil
@@ -64,10 +65,10 @@ func (s *Store) translate(name string, err error) error {
 	return fmt.Errorf("ticketing/store: %s: %w", name, s.engine.classify(err))
 }
 
-// classify reads the codes of SQLite. No message of it holds a value: it names tables, columns and constraints.
+// classify maps the codes of SQLite. Its messages contain no values: they name tables, columns and constraints.
 func (e *sqliteEngine) classify(err error) error {
-	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
-		return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err)
+	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+		return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 	}
 	var native *sqlite.Error
 	if !errors.As(err, &native) {
@@ -79,49 +80,50 @@ func (e *sqliteEngine) classify(err error) error {
 		if native.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT {
 			return &passingError{err}
 		}
-		// All others have waited for the busy timeout.
-		return fmt.Errorf("%w: %w", ticketing.ErrBusy, err)
+		// All other SQLITE_BUSY codes are returned after the busy timeout.
+		return fmt.Errorf("%w: %w", driver.ErrBusy, err)
 	case sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA:
 		return &passingError{err}
 	case sqlite3.SQLITE_CONSTRAINT:
-		return &ticketing.ConstraintError{Constraint: brokenConstraint(native)}
+		return &driver.ConstraintError{Constraint: brokenConstraint(native)}
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
 		sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 	}
 	return err
 }
 
-// connectError is a connection that could not be made.
+// connectError is a failure to connect.
 type connectError struct{ err error }
 
 func (e *connectError) Error() string { return e.err.Error() }
 func (e *connectError) Unwrap() error { return e.err }
 
-// sqlError is an error of PostgreSQL without its message: that may hold a value.
+// sqlError is an error of PostgreSQL without its message, which may contain a value.
 type sqlError struct{ state string }
 
 func (e *sqlError) Error() string {
 	return "PostgreSQL refused the statement (SQLSTATE " + e.state + ")"
 }
 
-// shardName is what a partition or a shard adds to the name of its table. Citus clips a long name, and adds a hash of it.
+// shardName matches what a partition or a shard adds to the name of its table. Citus truncates a long name and adds a
+// hash of it.
 var shardName = regexp.MustCompile(`(?:_[0-9a-f]{8})?_[0-9]+$|_p?[0-9]+(_|$)`)
 
-// plainName returns the name of a constraint without the prefix of the tables and without what a shard added.
+// plainName returns the name of a constraint without the prefix of the tables and without the suffix of a shard.
 func plainName(constraint string) string {
 	return shardName.ReplaceAllString(strings.TrimPrefix(constraint, "ticketing_"), "$1")
 }
 
-// These find names in the message of a violation, which holds no value. PostgreSQL translates it.
+// These match names in the message of a violation, which contains no value. PostgreSQL localises the message.
 var (
 	missingColumn = regexp.MustCompile(`column "(\w+)" of relation "(\w+)"`)
 	anyConstraint = regexp.MustCompile(`constraint "(\w+)"`)
 	ownName       = regexp.MustCompile(`\bticketing_\w+`)
 )
 
-// nameIn returns the name of a constraint from the message of its violation, or nothing: Citus repeats the state and the
-// message of a worker's error and none of its other fields.
+// nameIn returns the name of a constraint from the message of its violation, or nothing. Citus repeats the SQLSTATE and
+// the message of a worker's error, but none of its other fields.
 func nameIn(message string) string {
 	if found := missingColumn.FindStringSubmatch(message); found != nil {
 		return notNull(shardName.ReplaceAllString(found[2], "$1"), found[1])
@@ -129,7 +131,8 @@ func nameIn(message string) string {
 	if found := anyConstraint.FindStringSubmatch(message); found != nil {
 		return found[1]
 	}
-	longest := "" // The name of a constraint begins with that of its table.
+	// The name of a constraint begins with that of its table.
+	longest := ""
 	for _, name := range ownName.FindAllString(message, -1) {
 		if len(name) > len(longest) {
 			longest = name
@@ -138,21 +141,21 @@ func nameIn(message string) string {
 	return longest
 }
 
-// notNull is the name of a constraint to which PostgreSQL gives none.
+// notNull returns the name of a NOT NULL constraint, which PostgreSQL does not name.
 func notNull(table, column string) string { return table + "_" + column + "_not_null" }
 
-// classify reads the states of PostgreSQL.
+// classify maps the SQLSTATEs of PostgreSQL.
 func (e *postgresEngine) classify(err error) error {
 	state, message, constraint, fatal, native := stateOf(err)
 	var connect *connectError
 	connecting := errors.As(err, &connect)
 	if !native {
 		switch {
-		case errors.Is(err, ticketing.ErrBusy), errors.Is(err, context.Canceled):
+		case errors.Is(err, driver.ErrBusy), errors.Is(err, context.Canceled):
 			return err
 		case connecting:
-			return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, connect.err)
-		case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, io.EOF),
+			return fmt.Errorf("%w: %w", driver.ErrUnavailable, connect.err)
+		case errors.Is(err, sqldriver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, io.EOF),
 			errors.Is(err, io.ErrUnexpectedEOF), isNetwork(err):
 			return &lostError{err}
 		}
@@ -163,43 +166,43 @@ func (e *postgresEngine) classify(err error) error {
 	switch state {
 	case "40001", "40P01": // A serialisation failure, a deadlock.
 		return &passingError{&sqlError{state}}
-	case "55P03": // A lock that was not had in time.
-		return fmt.Errorf("%w: %w", ticketing.ErrBusy, &sqlError{state})
-	case "57014": // A statement that took too long: locks are waited for less.
-		return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, &sqlError{state})
-	case "22012": // Of appendExpecting.
-		return ticketing.ErrNotFound
+	case "55P03": // A lock that was not acquired in time.
+		return fmt.Errorf("%w: %w", driver.ErrBusy, &sqlError{state})
+	case "57014": // A statement that took too long; lock_timeout is shorter.
+		return fmt.Errorf("%w: %w", driver.ErrUnavailable, &sqlError{state})
+	case "22012": // The division by zero of appendExpecting.
+		return driver.ErrNotFound
 	case "42P01":
 		return ErrNotMigrated
 	case "42501", "28000", "28P01", "3D000", "3F000":
 		return fmt.Errorf("%w: %w", ErrAccess, told)
-	case "25006": // A standby, or a primary that was.
+	case "25006": // A standby, or a former primary.
 		return &lostError{told}
 	}
 	switch state[:min(class, len(state))] {
 	case "23":
-		broken := &ticketing.ConstraintError{Constraint: plainName(cmp.Or(constraint, nameIn(message)))}
+		broken := &driver.ConstraintError{Constraint: plainName(cmp.Or(constraint, nameIn(message)))}
 		if broken.Constraint == "idempotency_keys_pkey" {
-			// Without claims that reach every process, two may have worked on one key. Another run finds the result.
+			// Claims that do not reach every process allow two calls with one key. Another run finds the result.
 			return &passingError{broken}
 		}
 		return broken
 	case "53", "58", "08":
-		if fatal && !connecting { // What a pooler says whose server died.
+		if fatal && !connecting { // A pooler reports this when its server died.
 			return &lostError{told}
 		}
-		return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, told)
+		return fmt.Errorf("%w: %w", driver.ErrUnavailable, told)
 	case "57":
 		if connecting {
-			return fmt.Errorf("%w: %w", ticketing.ErrUnavailable, told)
+			return fmt.Errorf("%w: %w", driver.ErrUnavailable, told)
 		}
 		return &lostError{told}
 	}
 	switch {
 	case connecting && state == "42704":
-		return fmt.Errorf("%w: an option of the URL is none of the server's: %w", ErrName, told)
+		return fmt.Errorf("%w: an option of the URL is none of the server's: %w", ErrDSN, told)
 	case connecting && state == "22023": // The message repeats the value.
-		return fmt.Errorf("%w: an option of the URL has a value that the server refuses (SQLSTATE %s)", ErrName, state)
+		return fmt.Errorf("%w: an option of the URL has a value that the server refuses (SQLSTATE %s)", ErrDSN, state)
 	case connecting:
 		return fmt.Errorf("%w: %w", ErrAccess, &sqlError{state})
 	}
@@ -214,10 +217,10 @@ func isNetwork(err error) bool {
 	return errors.As(err, &network)
 }
 
-// stateOf reads an error of PostgreSQL, of this driver or of any other that tells its state.
+// stateOf reads an error of PostgreSQL, from this driver or from any other that gives its SQLSTATE.
 func stateOf(err error) (state, message, constraint string, fatal, native bool) {
 	if of, ok := errors.AsType[pgdriver.Error](err); ok {
-		severity := cmp.Or(of.Field('V'), of.Field('S')) // Not every pooler says both.
+		severity := cmp.Or(of.Field('V'), of.Field('S')) // Not every pooler sends both.
 		constraint = of.Field('n')
 		if constraint == "" && of.Field('c') != "" { // NOT NULL has no name.
 			constraint = notNull(of.Field('t'), of.Field('c'))
@@ -238,7 +241,7 @@ func stateOf(err error) (state, message, constraint string, fatal, native bool) 
 	return "", "", "", false, false
 }
 
-// field reads a field of an error of pgx or pq, neither of which is a dependency.
+// field returns a string field of an error of pgx or pq by reflection, since neither is a dependency.
 func field(err error, name string) string {
 	value := reflect.Indirect(reflect.ValueOf(err))
 	if value.Kind() != reflect.Struct {
@@ -250,8 +253,8 @@ func field(err error, name string) string {
 	return ""
 }
 
-// brokenConstraint is the name of the constraint, the one PostgreSQL would give it where SQLite knows none:
-// "orders_pkey", "categories_slug_key". The prefix of the tables is left out.
+// brokenConstraint returns the name of the constraint. Where SQLite knows none, it is the one that PostgreSQL would
+// generate: "orders_pkey", "categories_slug_key". The prefix of the tables is left out.
 func brokenConstraint(err *sqlite.Error) string {
 	text := err.Error()
 	if end := strings.LastIndex(text, " ("); end >= 0 {
@@ -278,8 +281,8 @@ func brokenConstraint(err *sqlite.Error) string {
 	case sqlite3.SQLITE_CONSTRAINT_DATATYPE:
 		return "datatype_check"
 	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-		return "fkey" // SQLite does not tell which.
+		return "fkey" // SQLite does not report which.
 	default:
-		return what // A CHECK by its name, a trigger by what it raises.
+		return what // A CHECK by its name, a trigger by the message it raises.
 	}
 }

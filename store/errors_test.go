@@ -7,20 +7,20 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
-// A broken constraint is named as the schema names it, also where only the text of the message has the name, of a shard:
-// so Citus repeats the error of a worker (ReportResultError in remote_commands.c, 11.0 to 14.0). It is named in no error
-// where nothing names it.
+// TestConstraintOfAShard checks that a broken constraint has its name in the schema, even if the name is only in the
+// text of the message, as that of a shard. Citus repeats the error of a worker like that (ReportResultError in
+// remote_commands.c, 11.0 to 14.0). An error that contains no name has none.
 func TestConstraintOfAShard(t *testing.T) {
 	t.Parallel()
-	for name, driver := range drivers() {
+	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			pool := driver(t, testdb.FreshDSN(t))
+			pool := connect(t, testdb.FreshDSN(t))
 			s := openPool(t, pool)
 			is.NoErr(s.Migrate(t.Context()))
 			_, err := pool.ExecContext(t.Context(), `CREATE FUNCTION repeat_worker() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -66,10 +66,10 @@ func TestConstraintOfAShard(t *testing.T) {
 				{"of the host", "23514", `new row for relation "trips" violates check constraint "trips_seats"`, "trips_seats"},
 				{"none", "23514", "no", ""},
 			} {
-				err := update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+				err := update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 					return tx.AppendSecretName(ctx, test.state+"|"+test.message, minute(0))
 				})
-				var broken *ticketing.ConstraintError
+				var broken *driver.ConstraintError
 				if !errors.As(err, &broken) {
 					t.Fatalf("%s: got %v, want a ConstraintError", test.name, err)
 				}
@@ -86,12 +86,14 @@ func TestConstraintOfAShard(t *testing.T) {
 			_, err = pool.ExecContext(t.Context(), "INSERT INTO ticketing_categories (id) VALUES (NULL)")
 			is.True(err != nil)
 			err = s.Classify(err)
-			is.Equal(err.Error(), "ticketing: constraint categories_id_not_null is broken") // The driver knows the column.
+			// The driver reports the column.
+			is.Equal(err.Error(), "ticketing: constraint categories_id_not_null is broken")
 		})
 	}
 }
 
-// A transaction that finds the idempotency key of another on a cluster runs again.
+// TestIdempotencyKeyOfAShard checks that a transaction that finds another one's idempotency key on a cluster runs
+// again.
 func TestIdempotencyKeyOfAShard(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const eventColumns = `company_id, id, title, description, status, date, starts_at, ends_at, timezone, location, venue,
 	image_url, organizer_name, category_id, ticket_categories, ends_on, created_at, updated_at`
 
-func scanEvent(row *sql.Rows, e *ticketing.EventRecord) error {
+func scanEvent(row *sql.Rows, e *driver.Event) error {
 	return row.Scan((*id)(&e.CompanyID), (*id)(&e.ID), &e.Title, &e.Description, (*string)(&e.Status), &e.Date,
 		&e.StartsAt, &e.EndsAt, &e.Timezone, &e.Location, &e.Venue, &e.ImageURL, &e.OrganizerName,
 		(*id)(&e.CategoryID), (*texts[string])(&e.TicketCategories), (*moment)(&e.EndsOn), (*moment)(&e.CreatedAt),
@@ -21,53 +21,53 @@ func scanEvent(row *sql.Rows, e *ticketing.EventRecord) error {
 }
 
 // Events finds events of companies.
-func (s *session) Events(ctx context.Context, refs []ticketing.EventRef) ([]ticketing.EventRecord, error) {
+func (s *session) Events(ctx context.Context, refs []driver.EventRef) ([]driver.Event, error) {
 	return s.events(ctx, "Events", refs, false)
 }
 
 func (s *session) events(
-	ctx context.Context, name string, refs []ticketing.EventRef, lock bool,
-) ([]ticketing.EventRecord, error) {
+	ctx context.Context, name string, refs []driver.EventRef, lock bool,
+) ([]driver.Event, error) {
 	return lookUp(refs,
-		func(e ticketing.EventRecord) ticketing.EventRef {
-			return ticketing.EventRef{CompanyID: e.CompanyID, ID: e.ID}
+		func(e driver.Event) driver.EventRef {
+			return driver.EventRef{CompanyID: e.CompanyID, ID: e.ID}
 		},
-		func(refs []ticketing.EventRef) ([]ticketing.EventRecord, error) {
+		func(refs []driver.EventRef) ([]driver.Event, error) {
 			return query(ctx, s, name, scanEvent,
 				"SELECT "+eventColumns+" FROM ?",
-				found{table: "ticketing_events e", lock: lock, set: of("company_id, id", refs, func(r ticketing.EventRef) []any {
+				found{table: "ticketing_events e", lock: lock, set: of("company_id, id", refs, func(r driver.EventRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
 }
 
 // FindEvent finds an event by its id alone.
-func (s *session) FindEvent(ctx context.Context, id uuid.UUID) (ticketing.EventRecord, error) {
+func (s *session) FindEvent(ctx context.Context, id uuid.UUID) (driver.Event, error) {
 	return one(query(ctx, s, "FindEvent", scanEvent,
 		"SELECT "+eventColumns+" FROM ticketing_events WHERE id = ? LIMIT 1", id))
 }
 
-// ListEvents answers with a part of a company's events, newest first.
+// ListEvents returns a page of a company's events, newest first.
 func (s *session) ListEvents(
-	ctx context.Context, ask ticketing.EventQuery,
-) ([]ticketing.EventRecord, error) {
+	ctx context.Context, ask driver.EventQuery,
+) ([]driver.Event, error) {
 	text := "SELECT " + eventColumns + " FROM ticketing_events WHERE company_id = ?"
 	args := []any{ask.CompanyID}
 	if ask.Status != "" {
 		text += " AND status = ?"
 		args = append(args, string(ask.Status))
 	}
-	if ask.Before != (ticketing.Position{}) {
+	if ask.After != (driver.Position{}) {
 		text += " AND (created_at, id) < (?, ?)"
-		args = append(args, ask.Before.At.UnixMilli(), ask.Before.ID)
+		args = append(args, ask.After.At.UnixMilli(), ask.After.ID)
 	}
 	return query(ctx, s, "ListEvents", scanEvent, text+" ORDER BY created_at DESC, id DESC LIMIT ?",
 		append(args, max(ask.Limit, 0))...)
 }
 
-// DueEvents answers with published events whose end has come, the longest due first.
-func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]ticketing.EventRef, error) {
-	scan := func(row *sql.Rows, ref *ticketing.EventRef) error {
+// DueEvents returns published events that have ended, the longest overdue first.
+func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]driver.EventRef, error) {
+	scan := func(row *sql.Rows, ref *driver.EventRef) error {
 		return row.Scan((*id)(&ref.CompanyID), (*id)(&ref.ID))
 	}
 	return query(ctx, s, "DueEvents", scan,
@@ -77,13 +77,13 @@ func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]tic
 		at.UnixMilli(), max(limit, 0))
 }
 
-// LockEvent reads an event and keeps other writers from it; the zero record where there is none.
-func (tx *transaction) LockEvent(ctx context.Context, ref ticketing.EventRef) (ticketing.EventRecord, error) {
-	return one(tx.events(ctx, "LockEvent", []ticketing.EventRef{ref}, true))
+// LockEvent reads an event and locks it against other writers. It returns the zero record if there is none.
+func (tx *transaction) LockEvent(ctx context.Context, ref driver.EventRef) (driver.Event, error) {
+	return one(tx.events(ctx, "LockEvent", []driver.EventRef{ref}, true))
 }
 
-// CreateEvent keeps a new event.
-func (tx *transaction) CreateEvent(ctx context.Context, e ticketing.EventRecord) error {
+// CreateEvent inserts an event.
+func (tx *transaction) CreateEvent(ctx context.Context, e driver.Event) error {
 	return tx.exec(ctx, "CreateEvent",
 		"INSERT INTO ticketing_events ("+eventColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		e.CompanyID, e.ID, e.Title, e.Description, string(e.Status), e.Date, e.StartsAt, e.EndsAt, e.Timezone,
@@ -91,8 +91,8 @@ func (tx *transaction) CreateEvent(ctx context.Context, e ticketing.EventRecord)
 		texts[string](e.TicketCategories).encode(), e.EndsOn, e.CreatedAt, e.UpdatedAt)
 }
 
-// UpdateEvent keeps all but the time of creation.
-func (tx *transaction) UpdateEvent(ctx context.Context, e ticketing.EventRecord) error {
+// UpdateEvent writes everything but the time of creation.
+func (tx *transaction) UpdateEvent(ctx context.Context, e driver.Event) error {
 	return tx.changed(ctx, "UpdateEvent",
 		`UPDATE ticketing_events SET title = ?, description = ?, status = ?, date = ?, starts_at = ?, ends_at = ?,
 			timezone = ?, location = ?, venue = ?, image_url = ?, organizer_name = ?, category_id = ?,

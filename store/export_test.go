@@ -13,10 +13,10 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Passing makes an error that another run may not meet.
+// Passing returns a transient error.
 func Passing(err error) error { return &passingError{err} }
 
-// Prepared are the statements that the connections keep: the one that writes, and one that reads.
+// Prepared returns the statements that the connections keep: those of the writer, and those of a reader.
 func (s *Store) Prepared(ctx context.Context) ([]string, error) {
 	var texts []string
 	for _, pool := range []*bun.DB{s.Writer(), s.Reader()} {
@@ -35,7 +35,7 @@ func (s *Store) Prepared(ctx context.Context) ([]string, error) {
 	return texts, nil
 }
 
-// Placements are the tables and, of those that are distributed, the column of the company.
+// Placements returns the tables and, for distributed ones, the column of the company.
 func Placements() map[string]string {
 	columns := make(map[string]string)
 	for _, p := range placements() {
@@ -44,7 +44,7 @@ func Placements() map[string]string {
 	return columns
 }
 
-// PlacementOrder are the tables, each after those that its foreign keys name.
+// PlacementOrder returns the tables, each after those that its foreign keys reference.
 func PlacementOrder() []string {
 	var tables []string
 	for _, p := range placements() {
@@ -63,35 +63,35 @@ func (s *Store) ApplyMigration(ctx context.Context, statement string) error {
 	})
 }
 
-// MigrateNext applies the first migration that is pending, and names it.
+// MigrateNext applies the first pending migration and returns its name.
 func (s *Store) MigrateNext(ctx context.Context) (string, error) { return s.applyNext(ctx) }
 
-// TooOld is what a PostgreSQL is told that is older than what is supported.
+// TooOld returns the error for a PostgreSQL older than the oldest supported version.
 func TooOld(version int) error { return tooOld(version) }
 
-// Writer and Reader are the connections of the store.
+// Writer returns the connection that writes.
 func (s *Store) Writer() *bun.DB { return s.engine.(*sqliteEngine).writer }
 
-// Reader is one of those that read.
+// Reader returns the pool of connections that read.
 func (s *Store) Reader() *bun.DB { return s.engine.(*sqliteEngine).readers }
 
-// Exec runs SQL as somebody would who went around the store, and answers as the store does.
+// Exec runs SQL that bypasses the store, and returns its error as the store would.
 func (s *Store) Exec(ctx context.Context, statement string) error {
 	_, err := s.Writer().DB.ExecContext(ctx, statement)
 	return s.translate("test", err)
 }
 
-// SetLimits bounds a statement on PostgreSQL and the time between two of a transaction.
+// SetLimits bounds a statement on PostgreSQL, and the time between two statements of a transaction.
 func (s *Store) SetLimits(statement, idle time.Duration) {
 	engine := s.engine.(*postgresEngine)
 	engine.statement, engine.idle = statement, idle
 }
 
-// Pool is the pool of connections to PostgreSQL.
+// Pool returns the pool of connections to PostgreSQL.
 func (s *Store) Pool() *sql.DB { return s.engine.(*postgresEngine).db.DB }
 
-// SelectLiterals reads rows back as PostgreSQL understood them, once as the cells of rows and once as what an array
-// holds, both as texts.
+// SelectLiterals reads rows back as PostgreSQL parsed them, once as the cells of rows and once as elements of arrays.
+// Both are texts.
 func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arrays [][]sql.NullString, err error) {
 	columns := make([]string, len(rows[0]))
 	for i := range columns {
@@ -155,11 +155,11 @@ func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arra
 	return scalars, arrays, err
 }
 
-// Lazily is a connection of the store's on top of another one.
+// Lazily wraps a connection in the store's own kind of connection.
 func Lazily(conn net.Conn) net.Conn { return &lazyConn{Conn: conn} }
 
-// Classify says what an error of PostgreSQL means to the module.
+// Classify translates an error of PostgreSQL into its meaning for the module.
 func (s *Store) Classify(err error) error { return s.engine.(*postgresEngine).classify(err) }
 
-// ByIndex is what every statement of PostgreSQL is planned under.
+// ByIndex is the settings under which every statement of PostgreSQL is planned.
 const ByIndex = byIndex

@@ -15,7 +15,7 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/faultproxy"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
@@ -23,10 +23,10 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// patience is how long anything that a test waits for may take.
+// patience bounds every wait of a test.
 const patience = 60 * time.Second
 
-// beside is a pool of connections that goes around the store.
+// beside opens a pool of connections that bypasses the store.
 func beside(tb testing.TB, dsn string) *sql.DB {
 	tb.Helper()
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(patience)))
@@ -34,7 +34,7 @@ func beside(tb testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// until returns when a query answers true.
+// until returns when a query returns true.
 func until(tb testing.TB, db *sql.DB, query string) {
 	tb.Helper()
 	const pause = 5 * time.Millisecond
@@ -58,27 +58,27 @@ const (
 	waitsForStandby = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 )
 
-// named keeps a name among the secrets, which stands for any change.
+// named inserts a name among the secret keys. It stands for any change.
 func named(s *store.Store, name string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
-		return update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		return update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			return tx.AppendSecretName(ctx, name, minute(0))
 		})
 	}
 }
 
-// names are those that are kept.
+// names returns the names that are stored.
 func names(tb testing.TB, s *store.Store) (kept []string) {
 	tb.Helper()
-	is.New(tb).NoErr(s.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) (err error) {
+	is.New(tb).NoErr(s.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
 		kept, err = tx.SecretNames(ctx)
 		return err
 	}))
 	return kept
 }
 
-// A COMMIT that waits for a synchronous standby is not acknowledged before the standby has it: a statement's time does
-// not stop it, which PostgreSQL would answer as if all were well.
+// TestCommitWaitsForStandby checks that a COMMIT which waits for a synchronous standby is not acknowledged before the
+// standby has it. The statement timeout must not stop it, since PostgreSQL would then report success.
 func TestCommitWaitsForStandby(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -102,15 +102,16 @@ func TestCommitWaitsForStandby(t *testing.T) {
 		is.NoErr(db.QueryRowContext(t.Context(), "SELECT ("+waitsForStandby+") FROM pg_sleep(0.005)").Scan(&waits))
 		select {
 		case err := <-answered:
-			// Its backend has not read the new setting yet; or, on a busy machine, a statement before the COMMIT took longer
-			// than the bound.
+			// Its backend has not read the new setting yet. Or, on a busy machine, a statement before the COMMIT took
+			// longer than the bound.
 			t.Log("begin again:", err)
 			waits = false
 			begin()
 		default:
 		}
 	}
-	_, err := db.ExecContext(t.Context(), "SET synchronous_commit TO local; SELECT pg_sleep(0.5)") // Past the bound.
+	// Longer than the bound.
+	_, err := db.ExecContext(t.Context(), "SET synchronous_commit TO local; SELECT pg_sleep(0.5)")
 	is.NoErr(err)
 	select {
 	case err := <-answered:
@@ -132,8 +133,9 @@ func setStandbys(tb testing.TB, db *sql.DB, standbys string) {
 	until(tb, db, "SELECT current_setting('synchronous_standby_names') = '"+standbys+"'")
 }
 
-// A connection that takes longer to make than a call may wait for its locks is no database that is away: the call is
-// told to come again, and one with patience waits for it.
+// TestConnectionThatIsSlowToMake checks that a connection that takes longer to open than a call may wait for its locks
+// is not an unavailable database. The call is busy and may be made again, and one with more patience waits for the
+// connection.
 func TestConnectionThatIsSlowToMake(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -152,21 +154,22 @@ func TestConnectionThatIsSlowToMake(t *testing.T) {
 	})
 	enter := func(patience time.Duration) error {
 		proxy.Cut()
-		return s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-			_, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{company}, Patience: patience})
+		return s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}, LockTimeout: patience})
 			return err
 		})
 	}
-	is.NoErr(enter(0)) // The tables are known.
+	is.NoErr(enter(0)) // The schema is checked by now.
 	for range 20 {
 		err := enter(short)
-		is.True(errors.Is(err, ticketing.ErrBusy))
-		is.True(!errors.Is(err, ticketing.ErrUnavailable))
+		is.True(errors.Is(err, driver.ErrBusy))
+		is.True(!errors.Is(err, driver.ErrUnavailable))
 	}
 	is.NoErr(enter(0))
 }
 
-// A standby answers reads, and refuses a write as a database that is away. Once it is promoted the same store writes.
+// TestReadOnlyStandby checks that a standby serves reads, and that a write on it finds the database unavailable. Once
+// it is promoted, the same store writes.
 func TestReadOnlyStandby(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -177,7 +180,7 @@ func TestReadOnlyStandby(t *testing.T) {
 	s := testdb.Open(t, standby.DSN("postgres"), nil)
 	for range 3 {
 		err := named(s, "kept")(t.Context())
-		is.True(errors.Is(err, ticketing.ErrUnavailable))
+		is.True(errors.Is(err, driver.ErrUnavailable))
 		is.Equal(len(names(t, s)), 0)
 	}
 	primary.Kill()
@@ -187,7 +190,8 @@ func TestReadOnlyStandby(t *testing.T) {
 	is.Equal(s.Pool().Stats().InUse, 0)
 }
 
-// A connection to a primary that became a standby is given up: the next one may lead to the new primary.
+// TestReadOnlyConnectionIsGivenUp checks that a connection to a primary that became a standby is discarded: the next
+// one may lead to the new primary.
 func TestReadOnlyConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -205,7 +209,8 @@ func TestReadOnlyConnectionIsGivenUp(t *testing.T) {
 	is.Equal(names(t, s), []string{"first", "second"})
 }
 
-// A client that stops in the middle of a transaction loses its locks in time. When it goes on, it begins again.
+// TestStoppedClient checks that a client that stops in the middle of a transaction loses its locks in time. When it
+// continues, it begins again.
 func TestStoppedClient(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -213,18 +218,18 @@ func TestStoppedClient(t *testing.T) {
 	stopped, other := testdb.Open(t, dsn, nil), testdb.Open(t, dsn, nil)
 	const idle = 200 * time.Millisecond
 	stopped.SetLimits(patience, idle)
-	closed := ticketing.Entrance{Close: []uuid.UUID{company}, Claim: claim("key")}
+	closed := driver.BeginOptions{Exclusive: []uuid.UUID{company}, Keys: claim("key")}
 	runs := 0
-	is.NoErr(stopped.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+	is.NoErr(stopped.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 		runs++
-		inFlight, err := tx.Enter(ctx, closed)
+		inFlight, err := tx.Begin(ctx, closed)
 		if err != nil {
 			return err
 		}
 		is.Equal(inFlight, []bool{false})
 		if runs == 1 {
-			is.NoErr(other.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-				_, err := tx.Enter(ctx, closed)
+			is.NoErr(other.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+				_, err := tx.Begin(ctx, closed)
 				return err
 			}))
 		}
@@ -235,12 +240,13 @@ func TestStoppedClient(t *testing.T) {
 	is.Equal(stopped.Pool().Stats().InUse, 0)
 }
 
-func claim(key string) []ticketing.ResultRef {
-	return []ticketing.ResultRef{{CompanyID: company, Operation: "checkouts.create", Key: key}}
+func claim(key string) []driver.IdempotencyKey {
+	return []driver.IdempotencyKey{{CompanyID: company, Operation: "checkouts.create", Key: key}}
 }
 
-// Where a connection is lost while the database still works for it, the key that it claimed is not taken for somebody
-// else's: the call waits until it has noticed, as for a lock, and else the answer is that the database is away.
+// TestClaimOfLostConnection checks that the key of a lost connection is not taken for another caller's while the
+// database still works for that connection. The call waits until the database has noticed, as for a lock. Otherwise the
+// database is unavailable.
 func TestClaimOfLostConnection(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -256,8 +262,8 @@ func TestClaimOfLostConnection(t *testing.T) {
 	_, err = held.ExecContext(t.Context(), "SELECT 1 FROM ticketing_wallets FOR UPDATE")
 	is.NoErr(err)
 
-	sell := func(ctx context.Context, tx ticketing.Tx) error {
-		inFlight, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}, Claim: claim("key")})
+	sell := func(ctx context.Context, tx driver.Tx) error {
+		inFlight, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}, Keys: claim("key")})
 		if err != nil {
 			return err
 		}
@@ -271,8 +277,9 @@ func TestClaimOfLostConnection(t *testing.T) {
 	go func() { answered <- s.Update(t.Context(), sell) }()
 	until(t, db, waitsForLock)
 	proxy.Cut()
-	err = <-answered // Busy where it was noticed in time: then the wallet's lock was waited for again.
-	is.True(errors.Is(err, ticketing.ErrUnavailable) || errors.Is(err, ticketing.ErrBusy))
+	// Busy if the database noticed in time: then the call waited for the wallet's lock again.
+	err = <-answered
+	is.True(errors.Is(err, driver.ErrUnavailable) || errors.Is(err, driver.ErrBusy))
 	is.NoErr(held.Rollback())
 	until(t, db, "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND database ="+
 		" (SELECT oid FROM pg_database WHERE datname = current_database())")
@@ -280,14 +287,15 @@ func TestClaimOfLostConnection(t *testing.T) {
 	is.Equal(s.Pool().Stats().InUse, 0)
 }
 
-func wallets(kinds ...ledger.Wallet) (refs []ticketing.WalletRef) {
+func wallets(kinds ...ledger.Wallet) (refs []driver.WalletRef) {
 	for _, kind := range kinds {
-		refs = append(refs, ticketing.WalletRef{CompanyID: company, Wallet: kind})
+		refs = append(refs, driver.WalletRef{CompanyID: company, Wallet: kind})
 	}
 	return refs
 }
 
-// Two transactions that wait for each other, against the order of locks, both succeed: one runs again.
+// TestDeadlock checks that two transactions that wait for each other, against the lock order, both succeed: one runs
+// again.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -298,7 +306,7 @@ func TestDeadlock(t *testing.T) {
 	var runs atomic.Int64
 	cross := func(first, second ledger.Wallet) error {
 		waited := false
-		return update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+		return update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 			runs.Add(1)
 			if _, err := tx.LockWallets(ctx, wallets(first)); err != nil {
 				return err
@@ -320,8 +328,8 @@ func TestDeadlock(t *testing.T) {
 	is.Equal(s.Pool().Stats().InUse, 0)
 }
 
-// A failure that PostgreSQL asks to try again is tried again, wherever it comes: with a write, or with the COMMIT. One
-// that stays is ErrBusy, after a bounded number of runs.
+// TestSerialisationFailure checks that a failure which PostgreSQL asks to retry is retried, whether it comes with a
+// write or with the COMMIT. One that persists is ErrBusy, after a bounded number of runs.
 func TestSerialisationFailure(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -332,7 +340,7 @@ func TestSerialisationFailure(t *testing.T) {
 	}{
 		{name: "once, at a write", failures: 1, runs: 2},
 		{name: "once, at the commit", when: "DEFERRABLE INITIALLY DEFERRED", failures: 1, runs: 2},
-		{name: "for ever", failures: 100, want: ticketing.ErrBusy, runs: 5},
+		{name: "for ever", failures: 100, want: driver.ErrBusy, runs: 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -347,7 +355,7 @@ func TestSerialisationFailure(t *testing.T) {
 				test.failures, test.when))
 			is.NoErr(err)
 			runs := 0
-			err = update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+			err = update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 				runs++
 				return tx.AppendSecretName(ctx, "kept", minute(0))
 			})
@@ -359,9 +367,9 @@ func TestSerialisationFailure(t *testing.T) {
 	}
 }
 
-// A lock that takes too long is ErrBusy, and so is a pool without a free connection, for as long as the call has patience.
-// A statement that takes too long, or a server without a connection, is ErrUnavailable. Nothing is kept, nothing is left,
-// and the next call goes through.
+// TestNothingFree checks that a lock that takes too long is ErrBusy, and so is a pool without a free connection, after
+// the lock timeout. A statement that takes too long, or a server without a free connection, is ErrUnavailable. Nothing
+// is kept, nothing is leaked, and the next call succeeds.
 func TestNothingFree(t *testing.T) {
 	t.Parallel()
 	const short = 100 * time.Millisecond
@@ -380,9 +388,9 @@ func TestNothingFree(t *testing.T) {
 		server []string
 		want   error
 	}{
-		{name: "a lock", config: store.Config{BusyTimeout: short}, take: lock, want: ticketing.ErrBusy},
+		{name: "a lock", config: store.Config{BusyTimeout: short}, take: lock, want: driver.ErrBusy},
 		{
-			name: "a statement's time", want: ticketing.ErrUnavailable,
+			name: "a statement's time", want: driver.ErrUnavailable,
 			take: func(t *testing.T, s *store.Store, dsn string) func() {
 				t.Helper()
 				s.SetLimits(short, patience)
@@ -391,13 +399,13 @@ func TestNothingFree(t *testing.T) {
 		},
 		{
 			name: "a connection of the pool", config: store.Config{BusyTimeout: short, Connections: 1},
-			take: lock, want: ticketing.ErrBusy,
+			take: lock, want: driver.ErrBusy,
 		},
 		{
-			name: "a connection of the server", server: []string{"max_connections=6"}, want: ticketing.ErrUnavailable,
+			name: "a connection of the server", server: []string{"max_connections=6"}, want: driver.ErrUnavailable,
 			take: func(t *testing.T, s *store.Store, dsn string) func() {
 				t.Helper()
-				s.Pool().SetMaxIdleConns(0) // Close those it has.
+				s.Pool().SetMaxIdleConns(0) // Close the idle ones.
 				var taken []*sql.Conn
 				db := beside(t, dsn)
 				for {
@@ -409,7 +417,8 @@ func TestNothingFree(t *testing.T) {
 							for _, conn := range taken[1:] {
 								is.NoErr(conn.Close())
 							}
-							// The server has a connection back when its process has ended, after the client's end.
+							// The server frees a connection when its process has ended, which is after the client's
+							// close.
 							for open := 0; open != 1; {
 								is.NoErr(taken[0].QueryRowContext(t.Context(),
 									"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'").Scan(&open))
@@ -452,7 +461,8 @@ func TestNothingFree(t *testing.T) {
 	}
 }
 
-// A call that has little patience waits no longer for a connection of the pool than for a lock.
+// TestPatienceForConnection checks that a call with little patience waits no longer for a connection of the pool than
+// for a lock.
 func TestPatienceForConnection(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -462,16 +472,17 @@ func TestPatienceForConnection(t *testing.T) {
 	is.NoErr(err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 	defer cancel()
-	err = s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		_, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}, Patience: 50 * time.Millisecond})
+	err = s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}, LockTimeout: 50 * time.Millisecond})
 		return err
 	})
-	is.True(errors.Is(err, ticketing.ErrBusy)) // And not the end of the caller's time.
+	// And not the end of the caller's deadline.
+	is.True(errors.Is(err, driver.ErrBusy))
 	is.NoErr(held.Close())
 }
 
-// Whoever closes a company's gate gets it while slow sharers come and go all the time, each longer in than a closer waits
-// at first.
+// TestCloserAmongSlowSharers checks that an Update which closes a company's gate gets it while slow sharers come and go
+// all the time. Each sharer stays longer than the first wait of the one that closes.
 func TestCloserAmongSlowSharers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -486,8 +497,8 @@ func TestCloserAmongSlowSharers(t *testing.T) {
 		first := sync.OnceFunc(in.Done)
 		all.Go(func() {
 			for ctx.Err() == nil {
-				err := s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-					_, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}})
+				err := s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+					_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}})
 					first()
 					<-time.NewTimer(shortest + time.Duration(i)*spread).C // The work of a slow database.
 					return err
@@ -499,8 +510,8 @@ func TestCloserAmongSlowSharers(t *testing.T) {
 		})
 	}
 	in.Wait()
-	err := s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		_, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{company}})
+	err := s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}})
 		return err
 	})
 	cancel()

@@ -4,35 +4,35 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const resultColumns = "company_id, operation, key, digest, outcome, subject, body, created_at"
 
-func scanResult(row *sql.Rows, r *ticketing.ResultRecord) error {
+func scanResult(row *sql.Rows, r *driver.IdempotencyResult) error {
 	return row.Scan((*id)(&r.CompanyID), &r.Operation, &r.Key, &r.Digest, &r.Outcome, (*id)(&r.Subject), &r.Body,
 		(*moment)(&r.CreatedAt))
 }
 
-// Results finds what spent keys answer with.
+// Results returns the results that are stored under spent idempotency keys.
 func (tx *transaction) Results(
-	ctx context.Context, refs []ticketing.ResultRef,
-) ([]ticketing.ResultRecord, error) {
-	return lookUp(refs, func(r ticketing.ResultRecord) ticketing.ResultRef { return r.ResultRef },
-		func(refs []ticketing.ResultRef) ([]ticketing.ResultRecord, error) {
+	ctx context.Context, refs []driver.IdempotencyKey,
+) ([]driver.IdempotencyResult, error) {
+	return lookUp(refs, func(r driver.IdempotencyResult) driver.IdempotencyKey { return r.IdempotencyKey },
+		func(refs []driver.IdempotencyKey) ([]driver.IdempotencyResult, error) {
 			return query(ctx, &tx.session, "Results", scanResult,
 				"SELECT "+resultColumns+` FROM ?`,
-				found{table: "ticketing_idempotency_keys i", set: of("company_id, operation, key", refs, func(r ticketing.ResultRef) []any {
+				found{table: "ticketing_idempotency_keys i", set: of("company_id, operation, key", refs, func(r driver.IdempotencyKey) []any {
 					return []any{r.CompanyID, r.Operation, r.Key}
 				})})
 		})
 }
 
-// AppendResults keeps what keys answer with from now on.
-func (tx *transaction) AppendResults(ctx context.Context, results []ticketing.ResultRecord) error {
-	return inParts(results, func(results []ticketing.ResultRecord) error {
+// AppendResults stores the results that the keys return from now on.
+func (tx *transaction) AppendResults(ctx context.Context, results []driver.IdempotencyResult) error {
+	return inParts(results, func(results []driver.IdempotencyResult) error {
 		return tx.insert(ctx, "AppendResults", "ticketing_idempotency_keys", of(resultColumns,
-			results, func(r ticketing.ResultRecord) []any {
+			results, func(r driver.IdempotencyResult) []any {
 				return []any{
 					r.CompanyID, r.Operation, r.Key, r.Digest, r.Outcome, r.Subject, r.Body, r.CreatedAt,
 				}

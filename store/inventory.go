@@ -6,20 +6,20 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const tierColumns = "t.company_id, t.event_id, t.tier, t.batches, t.total, t.cancelled"
 
-func tierFields(t *ticketing.TierRecord) []any {
-	return []any{(*id)(&t.CompanyID), (*id)(&t.EventID), &t.Tier, &t.Batches, &t.Total, &t.Cancelled}
+func tierFields(t *driver.Tier) []any {
+	return []any{(*id)(&t.CompanyID), (*id)(&t.EventID), &t.Name, &t.Batches, &t.Total, &t.Cancelled}
 }
 
-func scanTier(row *sql.Rows, t *ticketing.TierRecord) error { return row.Scan(tierFields(t)...) }
+func scanTier(row *sql.Rows, t *driver.Tier) error { return row.Scan(tierFields(t)...) }
 
-// amongTiers is the end of a condition on a company, an event and the named tiers of it, or all (nil). It tells false
-// where none is named, so that there is nothing to ask.
-func amongTiers(tier string, event ticketing.EventRef, names []string) (string, []any, bool) {
+// amongTiers returns the end of a condition on a company and an event, for the named tiers or for all (nil). It reports
+// false if the list of names is empty, so that no query is needed.
+func amongTiers(tier string, event driver.EventRef, names []string) (string, []any, bool) {
 	args := []any{event.CompanyID, event.ID}
 	if names == nil {
 		return "", args, true
@@ -27,16 +27,16 @@ func amongTiers(tier string, event ticketing.EventRef, names []string) (string, 
 	return " AND ?", append(args, among(set{columns: []string{tier}, rows: columnOf(names)})), len(names) > 0
 }
 
-// CountTiers answers with tiers and what their open batches add up to, in lexicographic order.
+// CountTiers returns tiers with the totals of their open batches, in lexicographic order.
 func (s *session) CountTiers(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.TierCount, error) {
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.TierCount, error) {
 	among, args, some := amongTiers("t.tier", event, tiers)
 	if !some {
 		return nil, nil
 	}
-	scan := func(row *sql.Rows, t *ticketing.TierCount) error {
-		return row.Scan(append(tierFields(&t.TierRecord), &t.Available, &t.Paused, (*int64)(&t.LowestPrice))...)
+	scan := func(row *sql.Rows, t *driver.TierCount) error {
+		return row.Scan(append(tierFields(&t.Tier), &t.Available, &t.Paused, (*int64)(&t.LowestPrice))...)
 	}
 	return query(ctx, s, "CountTiers", scan,
 		"SELECT "+tierColumns+`,
@@ -49,26 +49,45 @@ func (s *session) CountTiers(
 		GROUP BY t.company_id, t.event_id, t.tier ORDER BY t.tier`, args...)
 }
 
-// PriceBands answers with what is on sale, by tier, then price.
-func (s *session) PriceBands(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.PriceBand, error) {
-	among, args, some := amongTiers("tier", event, tiers)
-	if !some {
-		return nil, nil
+// PriceList returns the status of an event and the prices on sale, by tier, then price.
+func (s *session) PriceList(
+	ctx context.Context, event driver.EventRef, tiers []string,
+) (driver.PriceList, error) {
+	type row struct {
+		status string
+		band   driver.PriceBand
 	}
-	scan := func(row *sql.Rows, b *ticketing.PriceBand) error {
-		return row.Scan(&b.Tier, (*int64)(&b.UnitPrice), &b.Available)
+	scan := func(rows *sql.Rows, r *row) error {
+		return rows.Scan(&r.status, &r.band.Tier, (*int64)(&r.band.UnitPrice), &r.band.Available)
 	}
-	return query(ctx, s, "PriceBands", scan,
-		`SELECT tier, unit_price, CAST(SUM(quantity - sold) AS BIGINT) FROM ticketing_inventory_batches
-		WHERE company_id = ? AND event_id = ?`+among+` AND open AND status = 'AVAILABLE'
-		GROUP BY tier, unit_price ORDER BY tier, unit_price`, args...)
+	// The event's row comes first: no tier has an empty name. The UNION lets each half be planned on its own.
+	text := "SELECT status, '' AS tier, 0 AS unit_price, 0 AS available FROM ticketing_events WHERE id = ? AND company_id = ?"
+	args := []any{event.ID, event.CompanyID}
+	if among, of, some := amongTiers("tier", event, tiers); some {
+		text += `
+			UNION ALL SELECT '', tier, unit_price, CAST(SUM(quantity - sold) AS BIGINT) FROM ticketing_inventory_batches
+			WHERE company_id = ? AND event_id = ?` + among + ` AND open AND status = 'AVAILABLE'
+			GROUP BY tier, unit_price ORDER BY tier, unit_price`
+		args = append(args, of...)
+	}
+	rows, err := query(ctx, s, "PriceList", scan, text, args...)
+	if err != nil {
+		return driver.PriceList{}, err
+	}
+	var list driver.PriceList
+	for _, r := range rows {
+		if r.band.Tier == "" {
+			list.EventStatus = driver.EventStatus(r.status)
+		} else {
+			list.Bands = append(list.Bands, r.band)
+		}
+	}
+	return list, nil
 }
 
-// StockTotals reads every batch and admission of a company: it is asked for proof, not for speed.
-func (s *session) StockTotals(ctx context.Context, companyID uuid.UUID) ([]ticketing.StockTotal, error) {
-	scan := func(row *sql.Rows, t *ticketing.StockTotal) error {
+// StockTotals reads every batch and admission of a company. It is for verification, not for speed.
+func (s *session) StockTotals(ctx context.Context, companyID uuid.UUID) ([]driver.StockTotal, error) {
+	scan := func(row *sql.Rows, t *driver.StockTotal) error {
 		return row.Scan((*id)(&t.EventID), &t.Tier, &t.Total, &t.Quantity, &t.Sold, &t.Admissions, &t.Restocked)
 	}
 	return query(ctx, s, "StockTotals", scan,
@@ -90,30 +109,30 @@ func (s *session) StockTotals(ctx context.Context, companyID uuid.UUID) ([]ticke
 		GROUP BY event_id, tier ORDER BY event_id, tier`, companyID, companyID, companyID, companyID)
 }
 
-// LockTier locks the counter of a tier, making it at zero where there is none.
+// LockTier locks the counter of a tier. It creates one at zero if there is none.
 func (tx *transaction) LockTier(
-	ctx context.Context, event ticketing.EventRef, tier string,
-) (ticketing.TierRecord, error) {
+	ctx context.Context, event driver.EventRef, tier string,
+) (driver.Tier, error) {
 	err := tx.exec(ctx, "LockTier",
 		`INSERT INTO ticketing_inventory_tiers (company_id, event_id, tier, batches, total, cancelled)
 		VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT (company_id, event_id, tier) DO NOTHING`,
 		event.CompanyID, event.ID, tier, false)
 	if err != nil {
-		return ticketing.TierRecord{}, err
+		return driver.Tier{}, err
 	}
 	return one(tx.lockTiers(ctx, "LockTier", event, []string{tier}))
 }
 
-// LockTiers locks the counters of the named tiers, or of all (nil), that there are, in lexicographic order.
+// LockTiers locks the existing counters of the named tiers, or of all (nil), in lexicographic order.
 func (tx *transaction) LockTiers(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.TierRecord, error) {
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.Tier, error) {
 	return tx.lockTiers(ctx, "LockTiers", event, tiers)
 }
 
 func (tx *transaction) lockTiers(
-	ctx context.Context, name string, event ticketing.EventRef, tiers []string,
-) ([]ticketing.TierRecord, error) {
+	ctx context.Context, name string, event driver.EventRef, tiers []string,
+) ([]driver.Tier, error) {
 	among, args, some := amongTiers("t.tier", event, tiers)
 	if !some {
 		return nil, nil
@@ -123,20 +142,20 @@ func (tx *transaction) lockTiers(
 			" ORDER BY t.tier"+tx.store.engine.rowLock(), args...)
 }
 
-// UpdateTiers keeps the counts of tiers that were locked.
-func (tx *transaction) UpdateTiers(ctx context.Context, tiers []ticketing.TierRecord) error {
+// UpdateTiers writes the counts of tiers that were locked.
+func (tx *transaction) UpdateTiers(ctx context.Context, tiers []driver.Tier) error {
 	type key struct {
-		event ticketing.EventRef
+		event driver.EventRef
 		tier  string
 	}
-	tiers = folded(tiers, func(t ticketing.TierRecord) key {
-		return key{ticketing.EventRef{CompanyID: t.CompanyID, ID: t.EventID}, t.Tier}
+	tiers = folded(tiers, func(t driver.Tier) key {
+		return key{driver.EventRef{CompanyID: t.CompanyID, ID: t.EventID}, t.Name}
 	})
-	return inParts(tiers, func(tiers []ticketing.TierRecord) error {
+	return inParts(tiers, func(tiers []driver.Tier) error {
 		return tx.update(ctx, "UpdateTiers", "ticketing_inventory_tiers", 3, of(
 			"company_id, event_id, tier, batches, total, cancelled",
-			tiers, func(t ticketing.TierRecord) []any {
-				return []any{t.CompanyID, t.EventID, t.Tier, t.Batches, t.Total, t.Cancelled}
+			tiers, func(t driver.Tier) []any {
+				return []any{t.CompanyID, t.EventID, t.Name, t.Batches, t.Total, t.Cancelled}
 			}))
 	})
 }

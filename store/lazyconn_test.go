@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// deadlines is a connection that keeps what it was told.
+// deadlines is a connection that records its read deadlines.
 type deadlines struct {
 	net.Conn
 
@@ -23,7 +23,8 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// A deadline that is far ahead stays for a second; one that is near, nearer than the one before, or none is set at once.
+// TestFarDeadlinesStayForASecond checks that a deadline that is far ahead may stay for a second. One that is near,
+// earlier than the one before, or zero is set at once.
 func TestFarDeadlinesStayForASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const (
@@ -14,65 +14,65 @@ const (
 	memberColumns = "company_id, user_id, name, role, created_at, updated_at"
 )
 
-func scanUser(row *sql.Rows, u *ticketing.UserRecord) error {
+func scanUser(row *sql.Rows, u *driver.User) error {
 	return row.Scan((*id)(&u.ID), &u.Email, (*moment)(&u.CreatedAt))
 }
 
-func scanMember(row *sql.Rows, m *ticketing.MemberRecord) error {
+func scanMember(row *sql.Rows, m *driver.Member) error {
 	return row.Scan((*id)(&m.CompanyID), (*id)(&m.UserID), &m.Name, (*string)(&m.Role), (*moment)(&m.CreatedAt),
 		(*moment)(&m.UpdatedAt))
 }
 
 // Users finds users by their ids.
-func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]ticketing.UserRecord, error) {
-	return lookUp(users, func(u ticketing.UserRecord) uuid.UUID { return u.ID },
-		func(users []uuid.UUID) ([]ticketing.UserRecord, error) {
-			return query(ctx, s, "Users", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?", ids("id", users))
+func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]driver.User, error) {
+	return lookUp(users, func(u driver.User) uuid.UUID { return u.ID },
+		func(users []uuid.UUID) ([]driver.User, error) {
+			return query(ctx, s, "Users", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?", amongIDs("id", users))
 		})
 }
 
 // FindUsers finds users by their emails.
-func (s *session) FindUsers(ctx context.Context, emails []string) ([]ticketing.UserRecord, error) {
-	return lookUp(emails, func(u ticketing.UserRecord) string { return u.Email },
-		func(emails []string) ([]ticketing.UserRecord, error) {
+func (s *session) FindUsers(ctx context.Context, emails []string) ([]driver.User, error) {
+	return lookUp(emails, func(u driver.User) string { return u.Email },
+		func(emails []string) ([]driver.User, error) {
 			return query(ctx, s, "FindUsers", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?",
 				among{columns: []string{"email"}, rows: columnOf(emails)})
 		})
 }
 
-// Members finds members, those who were removed as well.
-func (s *session) Members(ctx context.Context, refs []ticketing.MemberRef) ([]ticketing.MemberRecord, error) {
+// Members finds members, including removed ones.
+func (s *session) Members(ctx context.Context, refs []driver.MemberRef) ([]driver.Member, error) {
 	return lookUp(refs,
-		func(m ticketing.MemberRecord) ticketing.MemberRef {
-			return ticketing.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
+		func(m driver.Member) driver.MemberRef {
+			return driver.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
 		},
-		func(refs []ticketing.MemberRef) ([]ticketing.MemberRecord, error) {
+		func(refs []driver.MemberRef) ([]driver.Member, error) {
 			return query(ctx, s, "Members", scanMember,
 				"SELECT "+memberColumns+" FROM ?",
-				found{table: "ticketing_members m", set: of("company_id, user_id", refs, func(r ticketing.MemberRef) []any {
+				found{table: "ticketing_members m", set: of("company_id, user_id", refs, func(r driver.MemberRef) []any {
 					return []any{r.CompanyID, r.UserID}
 				})})
 		})
 }
 
-// ListMembers answers with a company's members by the ids of their users, without those who were removed.
+// ListMembers returns a company's members by the ids of their users, without removed ones.
 func (s *session) ListMembers(
 	ctx context.Context, companyID uuid.UUID, limit int,
-) ([]ticketing.MemberRecord, error) {
+) ([]driver.Member, error) {
 	return query(ctx, s, "ListMembers", scanMember,
 		"SELECT "+memberColumns+` FROM ticketing_members WHERE company_id = ? AND role <> ''
 		ORDER BY user_id LIMIT ?`,
 		companyID, max(limit, 0))
 }
 
-// CreateUser keeps a new user.
-func (tx *transaction) CreateUser(ctx context.Context, u ticketing.UserRecord) error {
+// CreateUser inserts a user.
+func (tx *transaction) CreateUser(ctx context.Context, u driver.User) error {
 	return tx.exec(ctx, "CreateUser", "INSERT INTO ticketing_users ("+userColumns+") VALUES (?, ?, ?)",
 		u.ID, u.Email, u.CreatedAt)
 }
 
-// PutMember keeps a member, new or known; the time of creation of a known one stays.
-func (tx *transaction) PutMember(ctx context.Context, m ticketing.MemberRecord) error {
+// PutMember inserts or updates a member. The time of creation of an existing one stays.
+func (tx *transaction) PutMember(ctx context.Context, m driver.Member) error {
 	return tx.exec(ctx, "PutMember",
 		"INSERT INTO ticketing_members ("+memberColumns+`) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (company_id, user_id) DO UPDATE

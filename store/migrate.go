@@ -21,14 +21,14 @@ var migrations embed.FS
 type Migration struct {
 	// Name orders the migrations, such as "0001_tickets".
 	Name string
-	// SQL is the step and the record that it was applied. Whoever migrates by other means runs it whole, in one
+	// SQL is the step, with the INSERT that records it as applied. To migrate by other means, run all of it in one
 	// transaction.
 	SQL string
-	// Checksum is the SHA-256 of the step, hexadecimal. It never changes after a release.
+	// Checksum is the SHA-256 of the step, in hexadecimal. It never changes after a release.
 	Checksum string
 }
 
-// Migrations are the migrations of a dialect, "sqlite" or "postgres", oldest first.
+// Migrations returns the migrations of a dialect, "sqlite" or "postgres", oldest first.
 func Migrations(dialect string) ([]Migration, error) {
 	entries, err := fs.ReadDir(migrations, path.Join("migrations", dialect))
 	if err != nil {
@@ -50,8 +50,8 @@ func Migrations(dialect string) ([]Migration, error) {
 }
 
 // Migrate brings the schema to that of this version, each migration in a transaction of its own. Any number of
-// processes may do so at once: each step is applied by one of them, and all return when it is done. A database that a
-// newer version migrated is refused with [ErrSchema].
+// processes may call it at once: one of them applies each step, and all return when the last one is done. It refuses a
+// database that a newer version migrated with [ErrSchema].
 func (s *Store) Migrate(ctx context.Context) error {
 	if _, err := s.Apply(ctx); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (s *Store) Migrate(ctx context.Context) error {
 	return s.ready(ctx)
 }
 
-// Apply is Migrate, and names the migrations that this process applied, in their order: not those that others applied
-// while it waited for them.
+// Apply is like Migrate, and returns the names of the migrations that this process applied, in order. Those that other
+// processes applied while it waited are not included.
 func (s *Store) Apply(ctx context.Context) (applied []string, err error) {
 	for complete := false; ; {
 		pending, err := s.Pending(ctx)
@@ -82,7 +82,7 @@ func (s *Store) Apply(ctx context.Context) (applied []string, err error) {
 	}
 }
 
-// applyNext applies the first migration that is still pending when its turn has come, and names it.
+// applyNext waits its turn, applies the first migration that is still pending, and returns its name.
 func (s *Store) applyNext(ctx context.Context) (name string, err error) {
 	var pending []Migration
 	err = s.changeSchema(ctx, "migrate", func(ctx context.Context, conn bun.Conn) error {
@@ -102,7 +102,7 @@ func (s *Store) applyNext(ctx context.Context) (name string, err error) {
 	return pending[0].Name, nil
 }
 
-// changeSchema runs change in a transaction in which no other process changes the schema.
+// changeSchema runs change in a transaction during which no other process changes the schema.
 func (s *Store) changeSchema(
 	ctx context.Context, name string, change func(ctx context.Context, conn bun.Conn) error,
 ) error {
@@ -111,7 +111,7 @@ func (s *Store) changeSchema(
 		return s.translate(name, err)
 	}
 	defer release()
-	// What was begun is ended, whatever becomes of the caller.
+	// The transaction is ended even if the caller has left.
 	ctx = context.WithoutCancel(ctx)
 	if err = change(ctx, conn); err == nil {
 		_, err = conn.ExecContext(ctx, "COMMIT")
@@ -125,7 +125,7 @@ func (s *Store) changeSchema(
 	return err
 }
 
-// Pending names the migrations that the database lacks.
+// Pending returns the names of the migrations that the database lacks.
 func (s *Store) Pending(ctx context.Context) ([]string, error) {
 	pending, err := s.pending(ctx, s.engine.reader())
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Store) pending(ctx context.Context, conn bun.IConn) ([]Migration, error
 	return pending, nil
 }
 
-// applied are the checksums of what was applied, by name.
+// applied returns the checksums of the applied migrations by name.
 func (s *Store) applied(ctx context.Context, conn bun.IConn) (map[string]string, error) {
 	if found, err := s.engine.hasMigrations(ctx, conn); err != nil || !found {
 		return nil, err

@@ -15,13 +15,14 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
-// Six who open and migrate a new file at once all succeed, and each migration is applied once.
+// TestMigrateAtOnce checks that six stores that open and migrate a new file at once all succeed, and that each
+// migration is applied once.
 func TestMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -39,8 +40,8 @@ func TestMigrateAtOnce(t *testing.T) {
 	checkMigrated(t, path)
 }
 
-// Ten who migrate an empty database of PostgreSQL at once all return, and each migration is applied once. They have
-// looked at the database before, and what they saw then does not count.
+// TestPostgresMigrateAtOnce checks that ten stores that migrate an empty PostgreSQL database at once all return, and
+// that each migration is applied once. All have looked at the database before, and must not rely on that.
 func TestPostgresMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -70,7 +71,7 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// counting is a log that counts its entries.
+// counting is a log handler that counts its entries.
 type counting struct{ entries *atomic.Int64 }
 
 func (c counting) Enabled(context.Context, slog.Level) bool { return true }
@@ -83,7 +84,7 @@ func (c counting) Handle(context.Context, slog.Record) error {
 func (c counting) WithAttrs([]slog.Attr) slog.Handler { return c }
 func (c counting) WithGroup(string) slog.Handler      { return c }
 
-// Processes do as goroutines do.
+// TestMigrateByProcesses checks the same with processes as TestMigrateAtOnce does with goroutines.
 func TestMigrateByProcesses(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new.db")
@@ -107,7 +108,7 @@ func TestMigrateByProcesses(t *testing.T) {
 	checkMigrated(t, path)
 }
 
-// migrateVariable names the file that this program migrates, and does nothing else.
+// migrateVariable names the file that this program migrates; it then does nothing else.
 const migrateVariable = "STORE_TEST_MIGRATE"
 
 func TestMain(m *testing.M) {
@@ -147,13 +148,13 @@ func checkMigrated(t *testing.T, path string) {
 	is.Equal(applied, len(steps))
 }
 
-// A database without the schema says so at first use, and what to do about it.
+// TestNotMigrated checks that a database without the schema is reported at first use, with the missing migrations.
 func TestNotMigrated(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := openFile(t, filepath.Join(t.TempDir(), "new.db"), nil)
-	nothing := func(context.Context, ticketing.ReadTx) error { t.Error("fn ran"); return nil }
-	update := func(context.Context, ticketing.Tx) error { t.Error("fn ran"); return nil }
+	nothing := func(context.Context, driver.ReadTx) error { t.Error("fn ran"); return nil }
+	update := func(context.Context, driver.Tx) error { t.Error("fn ran"); return nil }
 	for _, err := range []error{
 		s.View(t.Context(), nothing), s.Snapshot(t.Context(), nothing), s.Update(t.Context(), update),
 	} {
@@ -170,10 +171,11 @@ func TestNotMigrated(t *testing.T) {
 	}
 	is.Equal(pending, names)
 	is.NoErr(s.Migrate(t.Context()))
-	is.NoErr(s.View(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }))
+	is.NoErr(s.View(t.Context(), func(context.Context, driver.ReadTx) error { return nil }))
 }
 
-// A database that a newer version migrated, or one whose migrations are not those of this version, is left alone.
+// TestSchemaOfAnotherVersion checks that a database which a newer version migrated, or whose migrations are not those
+// of this version, is left unchanged.
 func TestSchemaOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, change, says string }{
@@ -190,7 +192,7 @@ func TestSchemaOfAnotherVersion(t *testing.T) {
 			is.NoErr(err)
 			for _, err := range []error{
 				s.Migrate(t.Context()),
-				s.View(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }),
+				s.View(t.Context(), func(context.Context, driver.ReadTx) error { return nil }),
 			} {
 				is.True(errors.Is(err, store.ErrSchema))
 				is.True(strings.Contains(err.Error(), test.says))
@@ -199,7 +201,7 @@ func TestSchemaOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// A migration that fails leaves nothing behind.
+// TestMigrationIsWhole checks that a migration that fails leaves nothing.
 func TestMigrationIsWhole(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -215,7 +217,8 @@ func TestMigrationIsWhole(t *testing.T) {
 	is.Equal(tables, 1)
 }
 
-// Whoever migrates by other means runs the exported SQL, and the store takes the database as migrated.
+// TestMigrationsAreExported checks that a database which was migrated by other means, with the exported SQL, counts as
+// migrated.
 func TestMigrationsAreExported(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -230,7 +233,7 @@ func TestMigrationsAreExported(t *testing.T) {
 	}
 	is.NoErr(db.Close())
 	s := openFile(t, path, nil)
-	is.NoErr(s.View(t.Context(), func(context.Context, ticketing.ReadTx) error { return nil }))
+	is.NoErr(s.View(t.Context(), func(context.Context, driver.ReadTx) error { return nil }))
 
 	_, err = store.Migrations("oracle")
 	is.True(err != nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
@@ -24,8 +24,8 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// filling makes a function that gives a company orders, admissions and all that comes with them, and of what a company has
-// few of a given number. The ids of what belongs to one company follow its base.
+// filling creates a function that gives a company orders, admissions and everything that comes with them. Of the tables
+// in which a company has few rows, it inserts a given number. The ids of the rows of one company follow its base.
 const filling = `
 CREATE FUNCTION u(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT lpad(to_hex(n), 32, '0')::uuid $$;
 CREATE FUNCTION t(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 1772600000000 + n * 1000 $$;
@@ -85,7 +85,8 @@ $$;
 SET session_replication_role TO replica;
 `
 
-// recounting has PostgreSQL count companies again, as in a database that was analysed before the migration which ended that.
+// recounting makes PostgreSQL keep statistics of companies again, as in a database that was analysed before the
+// migration that ended that.
 const recounting = `DO $$ DECLARE name text; BEGIN
 	FOR name IN SELECT attrelid::regclass FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND attname = 'company_id'
@@ -93,36 +94,36 @@ const recounting = `DO $$ DECLARE name text; BEGIN
 END $$;
 `
 
-// base is that of the newcomer, the company that the tests ask as.
+// base is the base of the newcomer, the company under which the tests run.
 const base = 7_000_000_000
 
-// askMany asks and writes what groups and pages do: many rows at once of a company that has many more.
-func askMany(tb testing.TB, s ticketing.Store) {
+// askMany reads and writes what groups and pages do: many rows at once, of a company that has many more.
+func askMany(tb testing.TB, s driver.Store) {
 	tb.Helper()
 	is := is.New(tb)
 	const many = 30
-	var orders []ticketing.OrderRef
-	var numbers []ticketing.OrderNumber
-	var admissions []ticketing.AdmissionRef
-	var results []ticketing.ResultRef
-	var buyers []ticketing.BuyerRef
-	var messages []ticketing.MessageRef
-	var deliveries []ticketing.DeliveryRef
+	var orders []driver.OrderRef
+	var numbers []driver.OrderNumber
+	var admissions []driver.AdmissionRef
+	var results []driver.IdempotencyKey
+	var buyers []driver.BuyerRef
+	var messages []driver.MessageRef
+	var deliveries []driver.DeliveryRef
 	for i := range many {
 		n := i*37 + 5
-		orders = append(orders, ticketing.OrderRef{CompanyID: company, ID: number(base + n)})
-		numbers = append(numbers, ticketing.OrderNumber{CompanyID: company, Number: int64(1000 + n)})
-		admissions = append(admissions, ticketing.AdmissionRef{CompanyID: company, ID: number(base + 2*n)})
-		results = append(results, ticketing.ResultRef{CompanyID: company, Operation: "checkouts.create", Key: fmt.Sprintf("old-%d", n)})
-		buyers = append(buyers, ticketing.BuyerRef{CompanyID: company, Email: fmt.Sprintf("%d@example.com", n)})
-		messages = append(messages, ticketing.MessageRef{CompanyID: company, At: second(n), ID: number(base + n)})
-		deliveries = append(deliveries, ticketing.DeliveryRef{CompanyID: company, CreatedAt: second(n), ID: number(base + n)})
+		orders = append(orders, driver.OrderRef{CompanyID: company, ID: number(base + n)})
+		numbers = append(numbers, driver.OrderNumber{CompanyID: company, Number: int64(1000 + n)})
+		admissions = append(admissions, driver.AdmissionRef{CompanyID: company, ID: number(base + 2*n)})
+		results = append(results, driver.IdempotencyKey{CompanyID: company, Operation: "checkouts.create", Key: fmt.Sprintf("old-%d", n)})
+		buyers = append(buyers, driver.BuyerRef{CompanyID: company, Email: fmt.Sprintf("%d@example.com", n)})
+		messages = append(messages, driver.MessageRef{CompanyID: company, At: second(n), ID: number(base + n)})
+		deliveries = append(deliveries, driver.DeliveryRef{CompanyID: company, CreatedAt: second(n), ID: number(base + n)})
 	}
-	var events []ticketing.EventRef
+	var events []driver.EventRef
 	for i := range 5 {
-		events = append(events, ticketing.EventRef{CompanyID: company, ID: number(base + 1 + i)})
+		events = append(events, driver.EventRef{CompanyID: company, ID: number(base + 1 + i)})
 	}
-	is.NoErr(update(tb.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+	is.NoErr(update(tb.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 		found, err := tx.LockAdmissions(ctx, admissions)
 		is.NoErr(err)
 		is.Equal(len(found), many)
@@ -145,17 +146,17 @@ func askMany(tb testing.TB, s ticketing.Store) {
 		facts, err = tx.LeaseFacts(ctx, company, minute(20), minute(21), 200)
 		is.NoErr(err)
 		is.NoErr(tx.CompleteFacts(ctx, facts))
-		claimed, err := tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+		claimed, err := tx.ClaimDeliveries(ctx, driver.DeliveryClaim{
 			CompanyID: company, Endpoint: 1, At: minute(1000), Until: minute(1001), Limit: 200,
 		})
 		is.NoErr(err)
 		is.NoErr(tx.UpdateDeliveries(ctx, claimed))
-		var queries []ticketing.StockQuery
-		var batches []ticketing.BatchRef
+		var queries []driver.StockQuery
+		var batches []driver.BatchRef
 		for _, e := range events {
 			for _, tier := range []string{"Regular", "VIP"} {
-				queries = append(queries, ticketing.StockQuery{CompanyID: company, EventID: e.ID, Tier: tier, UnitPrice: 500, Quantity: 3})
-				batches = append(batches, ticketing.BatchRef{CompanyID: company, EventID: e.ID, Tier: tier, Position: 3})
+				queries = append(queries, driver.StockQuery{CompanyID: company, EventID: e.ID, Tier: tier, UnitPrice: 500, Quantity: 3})
+				batches = append(batches, driver.BatchRef{CompanyID: company, EventID: e.ID, Tier: tier, Position: 3})
 			}
 		}
 		stock, err := tx.LockStock(ctx, queries)
@@ -172,7 +173,7 @@ func askMany(tb testing.TB, s ticketing.Store) {
 		is.NoErr(err)
 		return tx.UpdateTiers(ctx, tiers)
 	}))
-	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		_, err := tx.Orders(ctx, orders)
 		is.NoErr(err)
 		_, err = tx.Orders(ctx, orders[:1])
@@ -191,15 +192,15 @@ func askMany(tb testing.TB, s ticketing.Store) {
 		is.NoErr(err)
 		_, err = tx.Events(ctx, events[:1])
 		is.NoErr(err)
-		var terms []ticketing.SaleTermsRef
+		var terms []driver.SaleTermsRef
 		var keys []uuid.UUID
-		var keyRefs []ticketing.APIKeyRef
-		var rates []ticketing.RateRef
+		var keyRefs []driver.APIKeyRef
+		var rates []driver.RateRef
 		for i, e := range events {
-			terms = append(terms, ticketing.SaleTermsRef{EventRef: e, BrandingVersion: int64(2 + i)})
+			terms = append(terms, driver.SaleTermsRef{EventRef: e, BrandingVersion: int64(2 + i)})
 			keys = append(keys, number(base+1+i))
-			keyRefs = append(keyRefs, ticketing.APIKeyRef{CompanyID: company, ID: keys[i]})
-			rates = append(rates, ticketing.RateRef{CompanyID: company, ID: keys[i]})
+			keyRefs = append(keyRefs, driver.APIKeyRef{CompanyID: company, ID: keys[i]})
+			rates = append(rates, driver.RateRef{CompanyID: company, ID: keys[i]})
 		}
 		_, err = tx.SaleTerms(ctx, terms, minute(3))
 		is.NoErr(err)
@@ -213,57 +214,57 @@ func askMany(tb testing.TB, s ticketing.Store) {
 		is.NoErr(err)
 		_, err = tx.CountTiers(ctx, events[0], []string{"Regular", "VIP"})
 		is.NoErr(err)
-		_, err = tx.PriceBands(ctx, events[0], []string{"Regular", "VIP"})
+		_, err = tx.PriceList(ctx, events[0], []string{"Regular", "VIP"})
 		is.NoErr(err)
-		for _, statuses := range [][]ticketing.OrderStatus{nil, {ticketing.OrderRefunded}, {ticketing.OrderRefunded, ticketing.OrderCancelled}} {
+		for _, statuses := range [][]driver.OrderStatus{nil, {driver.OrderRefunded}, {driver.OrderRefunded, driver.OrderCancelled}} {
 			for _, of := range []uuid.UUID{{}, events[0].ID} {
 				for _, before := range []int64{0, 1500} {
-					_, err = tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: company, EventID: of, Statuses: statuses, Before: before, Limit: 20})
+					_, err = tx.ListOrders(ctx, driver.OrderQuery{CompanyID: company, EventID: of, Statuses: statuses, After: before, Limit: 20})
 					is.NoErr(err)
 				}
 			}
 		}
-		_, err = tx.Wallets(ctx, []ticketing.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
+		_, err = tx.Wallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
 		return err
 	}))
 }
 
-// settle gives the company of the tests, which is furnished, the orders that askMany asks for, by way of the store.
-func settle(tb testing.TB, s ticketing.Store, events int) {
+// settle gives the company of the tests, which exists already, the orders that askMany reads, through the store.
+func settle(tb testing.TB, s driver.Store, events int) {
 	tb.Helper()
 	const orders = 1200
-	var sold []ticketing.OrderRecord
-	var admissions []ticketing.AdmissionRecord
-	var facts []ticketing.FactRecord
-	var messages []ticketing.MessageRecord
-	var deliveries []ticketing.DeliveryRecord
+	var sold []driver.Order
+	var admissions []driver.Admission
+	var facts []driver.Fact
+	var messages []driver.Message
+	var deliveries []driver.Delivery
 	for n := 1; n <= orders; n++ {
 		at, id := second(n), number(base+n)
 		event := number(base + 1 + n%7)
-		sold = append(sold, ticketing.OrderRecord{
-			CompanyID: company, Number: int64(1000 + n), ID: id, EventID: event, Status: ticketing.OrderConfirmed, RateID: number(3),
+		sold = append(sold, driver.Order{
+			CompanyID: company, Number: int64(1000 + n), ID: id, EventID: event, Status: driver.OrderConfirmed, RateID: number(3),
 			Branding: 1, BuyerEmail: fmt.Sprintf("%d@example.com", n), ConfirmedAt: at, CreatedAt: at,
 		})
 		for line := range 2 {
-			admissions = append(admissions, ticketing.AdmissionRecord{
+			admissions = append(admissions, driver.Admission{
 				CompanyID: company, OrderNumber: int64(1000 + n), Line: line + 1, ID: number(base + 2*n + line - 1), LineID: id, OrderID: id,
 				EventID: event, Tier: "Regular", Batch: 1, Title: "Entry", UnitPrice: 500,
 			})
 		}
-		facts = append(facts, ticketing.FactRecord{CompanyID: company, At: at, ID: id, Type: ticketing.FactOrderCreated, Subject: id})
-		messages = append(messages, ticketing.MessageRecord{
-			CompanyID: company, At: at, ID: id, Type: ticketing.FactOrderCreated, Subject: id, Body: "{}",
+		facts = append(facts, driver.Fact{CompanyID: company, At: at, ID: id, Type: driver.FactOrderCreated, Subject: id})
+		messages = append(messages, driver.Message{
+			CompanyID: company, At: at, ID: id, Type: driver.FactOrderCreated, Subject: id, Body: "{}",
 		})
 		delivery := deliveryRecord(company, int64(1+n%2), n)
 		delivery.CreatedAt, delivery.ID, delivery.MessageAt, delivery.MessageID, delivery.DueAt = at, id, at, id, at
 		if n%5 != 0 {
-			delivery.Status, delivery.FinishedAt = ticketing.DeliverySucceeded, at
+			delivery.Status, delivery.FinishedAt = driver.DeliverySucceeded, at
 		}
 		deliveries = append(deliveries, delivery)
 	}
-	written(tb, s, func(ctx context.Context, tx ticketing.Tx) error {
+	written(tb, s, func(ctx context.Context, tx driver.Tx) error {
 		for i := range events {
-			ref := ticketing.EventRef{CompanyID: company, ID: number(base + 1 + i)}
+			ref := driver.EventRef{CompanyID: company, ID: number(base + 1 + i)}
 			made := []error{tx.CreateEvent(ctx, eventRecord(ref))}
 			for _, tier := range []string{"Regular", "VIP"} {
 				_, err := tx.LockTier(ctx, ref, tier)
@@ -280,44 +281,44 @@ func settle(tb testing.TB, s ticketing.Store, events int) {
 	})
 }
 
-// askRest asks what neither of the others does: what few do, and what proves books.
-func askRest(tb testing.TB, s ticketing.Store) {
+// askRest runs the statements that the other two do not: the rare ones, and those that verify the books.
+func askRest(tb testing.TB, s driver.Store) {
 	tb.Helper()
 	is := is.New(tb)
 	const limit = 10
-	key := ticketing.APIKeyRecord{CompanyID: company, ID: number(4), Status: ticketing.APIKeyRevoked, RevokedAt: minute(40)}
-	category := ticketing.CategoryRecord{ID: number(21), Name: "Jazz", Slug: "jazz", Status: "ACTIVE", CreatedAt: minute(1)}
-	buyer := ticketing.BuyerRecord{CompanyID: company, Email: "new@example.com", CreatedAt: minute(1), UpdatedAt: minute(1)}
-	is.NoErr(update(tb.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
-		_, err := tx.LockEvent(ctx, ticketing.EventRef{CompanyID: company, ID: number(base + 2)})
+	key := driver.APIKey{CompanyID: company, ID: number(4), Status: driver.APIKeyRevoked, RevokedAt: minute(40)}
+	category := driver.Category{ID: number(21), Name: "Jazz", Slug: "jazz", Status: "ACTIVE", CreatedAt: minute(1)}
+	buyer := driver.Buyer{CompanyID: company, Email: "new@example.com", CreatedAt: minute(1), UpdatedAt: minute(1)}
+	is.NoErr(update(tb.Context(), s, func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.LockEvent(ctx, driver.EventRef{CompanyID: company, ID: number(base + 2)})
 		is.NoErr(err)
-		_, err = tx.LockBatch(ctx, ticketing.BatchRef{CompanyID: company, EventID: number(base + 2), Tier: "VIP", Position: 3})
+		_, err = tx.LockBatch(ctx, driver.BatchRef{CompanyID: company, EventID: number(base + 2), Tier: "VIP", Position: 3})
 		is.NoErr(err)
-		orders, err := tx.Orders(ctx, []ticketing.OrderRef{
+		orders, err := tx.Orders(ctx, []driver.OrderRef{
 			{CompanyID: company, ID: number(base + 7)}, {CompanyID: company, ID: number(base + 8)},
 		})
 		is.NoErr(err)
 		return errors.Join(
-			tx.AppendAudit(ctx, []ticketing.AuditRecord{{CompanyID: company, At: minute(1), ID: number(20), Changes: "{}"}}),
-			tx.AppendFloatCredit(ctx, ticketing.FloatCreditRecord{CompanyID: company, Reference: "new", Amount: 1, Sequence: 1}),
+			tx.AppendAudit(ctx, []driver.AuditEntry{{CompanyID: company, At: minute(1), ID: number(20), Changes: "{}"}}),
+			tx.AppendFloatCredit(ctx, driver.FloatCredit{CompanyID: company, Reference: "new", Amount: 1, Sequence: 1}),
 			tx.AppendSecretName(ctx, "0123456789abcdef", minute(1)), tx.CreateCategory(ctx, category), tx.UpdateCategory(ctx, category),
-			tx.CreateUser(ctx, ticketing.UserRecord{ID: number(22), Email: "new@example.com", CreatedAt: minute(1)}),
-			tx.PutMember(ctx, ticketing.MemberRecord{
-				CompanyID: company, UserID: number(22), Role: ticketing.RoleOwner, CreatedAt: minute(1), UpdatedAt: minute(1),
+			tx.CreateUser(ctx, driver.User{ID: number(22), Email: "new@example.com", CreatedAt: minute(1)}),
+			tx.PutMember(ctx, driver.Member{
+				CompanyID: company, UserID: number(22), Role: driver.RoleOwner, CreatedAt: minute(1), UpdatedAt: minute(1),
 			}),
-			tx.PutVerificationCase(ctx, ticketing.VerificationCaseRecord{
-				CompanyID: company, Number: 900, Status: ticketing.VerificationUnverified, CreatedAt: minute(1), UpdatedAt: minute(1),
+			tx.PutVerificationCase(ctx, driver.VerificationCase{
+				CompanyID: company, Number: 900, Status: driver.VerificationUnverified, CreatedAt: minute(1), UpdatedAt: minute(1),
 			}),
-			tx.PutBuyers(ctx, []ticketing.BuyerRecord{buyer}),
-			tx.ReplaceBuyer(ctx, ticketing.BuyerRef{CompanyID: company, Email: "new@example.com"}, buyer),
+			tx.PutBuyers(ctx, []driver.Buyer{buyer}),
+			tx.ReplaceBuyer(ctx, driver.BuyerRef{CompanyID: company, Email: "new@example.com"}, buyer),
 			tx.UpdateOrderBuyers(ctx, orders), tx.UpdateAPIKey(ctx, key), tx.UpdateCompany(ctx, companyRecord(company)),
 			tx.UpdateEvent(ctx, eventRecord(event)),
 		)
 	}))
-	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		for _, call := range []func() error{
 			func() error {
-				_, err := tx.Brandings(ctx, []ticketing.BrandingRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
+				_, err := tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
 				return err
 			},
 			func() error { _, err := tx.EffectiveRates(ctx, []uuid.UUID{company}, minute(3)); return err },
@@ -326,15 +327,15 @@ func askRest(tb testing.TB, s ticketing.Store) {
 			func() error { _, err := tx.SecretNames(ctx); return err },
 			func() error { _, err := tx.SecretsInUse(ctx); return err },
 			func() error {
-				_, err := tx.StaleBankAccounts(ctx, ticketing.StaleBankAccountQuery{SecretName: "x", Limit: limit})
+				_, err := tx.StaleBankAccounts(ctx, driver.StaleBankAccountQuery{SecretName: "x", Limit: limit})
 				return err
 			},
 			func() error {
-				_, err := tx.ListSubjects(ctx, ticketing.SubjectQuery{CompanyID: company, Operation: "checkouts.create", Limit: limit})
+				_, err := tx.ListSubjects(ctx, driver.SubjectQuery{CompanyID: company, Operation: "checkouts.create", Limit: limit})
 				return err
 			},
 			func() error { _, err := tx.StockTotals(ctx, company); return err },
-			func() error { _, err := tx.StrayCompanies(ctx, limit); return err },
+			func() error { _, err := tx.OrphanCompanies(ctx, limit); return err },
 		} {
 			is.NoErr(call())
 		}
@@ -342,19 +343,20 @@ func askRest(tb testing.TB, s ticketing.Store) {
 	}))
 }
 
-// lookThrough are the statements that have to look through more than they answer with.
+// lookThrough matches the statements that have to read more rows than they return.
 var lookThrough = regexp.MustCompile(strings.Join([]string{
-	`SELECT count\(\*\)`,               // what they count
-	`secret_version = '1'`,             // what is pending of an endpoint
-	pendingPage,                        // what is pending, see there
-	`substr\((digest|number|secret),`,  // what a master secret has encrypted, of all companies
+	`SELECT count\(\*\)`,               // the rows that they count
+	`secret_version = '1'`,             // the pending deliveries of an endpoint
+	pendingPage,                        // pending deliveries, see there
+	`substr\((digest|number|secret),`,  // what a master secret has encrypted, in all companies
 	`SELECT DISTINCT company_id FROM `, // the companies of all records of a table
-	`AS restocked`,                     // all that a company has sold
-	`AS part UNION|AS part ORDER`,      // a list of a status and an event: of the whole company where the table is small
+	`AS restocked`,                     // everything that a company has sold
+	`AS part UNION|AS part ORDER`,      // a list of a status and an event: of the whole company if the table is small
 }, "|"))
 
-// Whatever PostgreSQL knows of its tables, a company that it does not know has each row found by the whole key that is
-// given: no statement of the store reads rows to throw them away. A database of an earlier version has statistics of companies.
+// TestNewcomerPlans checks that each row of a company without statistics is found by the whole key, whatever PostgreSQL
+// knows of its tables: no statement of the store reads rows to discard them. A database of an earlier version has
+// statistics of companies.
 func TestNewcomerPlans(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "plans")
@@ -365,9 +367,9 @@ func TestNewcomerPlans(t *testing.T) {
 	many := func(tb testing.TB) string { tb.Helper(); return filledWith(tb, "thousand", thousand) }
 	for _, tt := range []struct {
 		name   string
-		open   func(testing.TB) string // what is there
-		before string                  // what happens then, before the company comes
-		dumped bool                    // and is restored from a dump
+		open   func(testing.TB) string // the data at first
+		before string                  // what happens then, before the newcomer comes
+		dumped bool                    // whether it is restored from a dump then
 	}{
 		{name: "never analysed", open: full},
 		{name: "analysed empty", open: testdb.FreshDSN, before: filling + "ANALYZE;" + known},
@@ -408,7 +410,7 @@ func TestNewcomerPlans(t *testing.T) {
 			asked := plans.Take()
 			is.True(len(asked) > 150)
 			for _, p := range asked {
-				// What is done within a dozen pages, of a small table, is done.
+				// Up to a dozen pages of a small table do not matter.
 				few := p.Pages <= 12 || p.Discarded <= 5+2*p.Answered && p.Fetched <= 10+5*p.Answered && p.Pages <= 80+40*p.Answered
 				if !few && !lookThrough.MatchString(p.Statement) && !strings.HasPrefix(p.Statement, "INSERT") {
 					t.Errorf("for %.0f rows %.0f were discarded, %.0f fetched and %.0f pages looked at: %s\n%s",
@@ -419,7 +421,8 @@ func TestNewcomerPlans(t *testing.T) {
 	}
 }
 
-// filledWith opens a database with the tables of this version that was filled before, under a name for what it holds.
+// filledWith opens a database with the tables of this version and the rows that statement inserts. name identifies its
+// content, so that it is filled only once.
 func filledWith(tb testing.TB, name, statement string) string {
 	tb.Helper()
 	return pgtest.Copy(tb, "newcomer "+name, func(tb testing.TB, dsn string) {
@@ -435,7 +438,7 @@ func filledWith(tb testing.TB, name, statement string) string {
 	})
 }
 
-// restore makes a database of a dump of another one.
+// restore creates a database from a dump of another one.
 func restore(tb testing.TB, dsn string) string {
 	tb.Helper()
 	is := is.New(tb)
@@ -456,7 +459,8 @@ func restore(tb testing.TB, dsn string) string {
 	return empty
 }
 
-// Every table of a company is made without statistics of whose a row is, and those of a migration that makes another one, too.
+// TestPostgresCountsNoCompanies checks that no table of a company has statistics of its company column, also tables of
+// later migrations.
 func TestPostgresCountsNoCompanies(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -466,7 +470,8 @@ func TestPostgresCountsNoCompanies(t *testing.T) {
 			AND coalesce(attstattarget, -1) <> 0`), []string(nil))
 }
 
-// A schema's name may need quotes, and a table of the host's beside ours is left as it is.
+// TestPostgresCountsTheHostsCompanies checks that a schema's name may need quotes, and that a host's table in the same
+// schema is left unchanged.
 func TestPostgresCountsTheHostsCompanies(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -12,14 +12,14 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// Whatever ANALYZE has told SQLite of its tables, no statement reads all of a company, or a table, where without statistics it
-// finds its rows by more of their key. Values are bound after a statement is planned, so that a company which comes after
-// ANALYZE has the plans of those from before.
+// TestSQLitePlansUseTheWholeKey checks the plans after ANALYZE. No statement then reads all rows of a company, or of a
+// table, if without statistics it finds its rows by more of their key. SQLite plans a statement before values are
+// bound, so a company that comes after ANALYZE gets the same plans.
 func TestSQLitePlansUseTheWholeKey(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "plans")
 	is := is.New(t)
-	s := open(t, &store.Config{Readers: 1})
+	s := isOpen(t, &store.Config{Readers: 1})
 	furnish(t, s, batchRecord(1, 0))
 	settle(t, s, 20)
 	askAll(t, s)
@@ -58,15 +58,15 @@ func TestSQLitePlansUseTheWholeKey(t *testing.T) {
 	same("another large one")
 }
 
-// fewSettlements asks for some of the settlements of a company, which are few.
+// fewSettlements matches a query for some of a company's settlements, which are few.
 var fewSettlements = regexp.MustCompile(`FROM \(VALUES .* CROSS JOIN ticketing_settlements`)
 
 var widely = regexp.MustCompile(`(?m)SCAN ticketing_|\(company_id=\?\)`)
 
-// wide counts the steps of a plan that read a table, or all that a company has of it.
+// wide counts the steps of a plan that read a table in full, or all rows of a company in it.
 func wide(plan string) int { return len(widely.FindAllString(plan, -1)) }
 
-// multiply copies a number of each table's rows of one company for others.
+// multiply copies a number of rows of one company in each table for other companies.
 func multiply(tb testing.TB, s *store.Store, companies, rows int) {
 	tb.Helper()
 	is := is.New(tb)
@@ -99,5 +99,5 @@ func multiply(tb testing.TB, s *store.Store, companies, rows int) {
 	is.NoErr(s.Exec(tb.Context(), "DROP TABLE others; PRAGMA foreign_keys = on"))
 }
 
-// companyBlob is the company of the tests as SQLite keeps it.
+// companyBlob is the id of the tests' company as SQLite stores it.
 var companyBlob = fmt.Sprintf("x'%x'", company[:])

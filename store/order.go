@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const orderColumns = `company_id, number, id, event_id, status, gross, commission, rate_id, branding, float_before,
 	earnings_before, buyer_email, buyer_fullname, buyer_phone, confirmed_at, created_at`
 
-func scanOrder(row *sql.Rows, o *ticketing.OrderRecord) error {
+func scanOrder(row *sql.Rows, o *driver.Order) error {
 	return row.Scan((*id)(&o.CompanyID), &o.Number, (*id)(&o.ID), (*id)(&o.EventID), (*string)(&o.Status),
 		(*int64)(&o.Gross), (*int64)(&o.Commission), (*id)(&o.RateID), &o.Branding, (*int64)(&o.FloatBefore),
 		(*int64)(&o.EarningsBefore), &o.BuyerEmail, &o.BuyerFullname, &o.BuyerPhone, (*moment)(&o.ConfirmedAt),
@@ -22,36 +22,36 @@ func scanOrder(row *sql.Rows, o *ticketing.OrderRecord) error {
 }
 
 // Orders finds orders by their ids.
-func (s *session) Orders(ctx context.Context, refs []ticketing.OrderRef) ([]ticketing.OrderRecord, error) {
+func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
 	return lookUp(refs,
-		func(o ticketing.OrderRecord) ticketing.OrderRef {
-			return ticketing.OrderRef{CompanyID: o.CompanyID, ID: o.ID}
+		func(o driver.Order) driver.OrderRef {
+			return driver.OrderRef{CompanyID: o.CompanyID, ID: o.ID}
 		},
-		func(refs []ticketing.OrderRef) ([]ticketing.OrderRecord, error) {
+		func(refs []driver.OrderRef) ([]driver.Order, error) {
 			return query(ctx, s, "Orders", scanOrder,
 				"SELECT "+orderColumns+" FROM ?",
-				found{table: "ticketing_orders o", set: of("company_id, id", refs, func(r ticketing.OrderRef) []any {
+				found{table: "ticketing_orders o", set: of("company_id, id", refs, func(r driver.OrderRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
 }
 
 // FindOrder finds an order by its id alone.
-func (s *session) FindOrder(ctx context.Context, id uuid.UUID) (ticketing.OrderRecord, error) {
+func (s *session) FindOrder(ctx context.Context, id uuid.UUID) (driver.Order, error) {
 	return one(query(ctx, s, "FindOrder", scanOrder,
 		"SELECT "+orderColumns+" FROM ticketing_orders WHERE id = ? LIMIT 1", id))
 }
 
-// ListOrders answers with a part of a company's orders, highest number first.
+// ListOrders returns a page of a company's orders, highest number first.
 func (s *session) ListOrders(
-	ctx context.Context, ask ticketing.OrderQuery,
-) ([]ticketing.OrderRecord, error) {
+	ctx context.Context, ask driver.OrderQuery,
+) ([]driver.Order, error) {
 	statuses := slices.Compact(slices.Sorted(slices.Values(ask.Statuses)))
 	if len(statuses) == 0 {
 		text, args := s.orderPart(ask, "")
 		return query(ctx, s, "ListOrders", scanOrder, text, args...)
 	}
-	// A part for each status, so that each is read in its order from an index and none further than the page.
+	// A subquery for each status, so that each reads its index in order and stops after one page.
 	parts := make([]string, len(statuses))
 	var all []any
 	for i, status := range statuses {
@@ -63,8 +63,8 @@ func (s *session) ListOrders(
 		strings.Join(parts, " UNION ALL ")+" ORDER BY number DESC LIMIT ?", append(all, max(ask.Limit, 0))...)
 }
 
-// orderPart is the list of the orders of one status, or of any (empty).
-func (s *session) orderPart(ask ticketing.OrderQuery, status ticketing.OrderStatus) (string, []any) {
+// orderPart returns the query for the orders of one status, or of any (empty).
+func (s *session) orderPart(ask driver.OrderQuery, status driver.OrderStatus) (string, []any) {
 	where, args := " WHERE company_id = ?", []any{ask.CompanyID}
 	index := ""
 	if ask.EventID != uuid.Nil {
@@ -76,21 +76,22 @@ func (s *session) orderPart(ask ticketing.OrderQuery, status ticketing.OrderStat
 		where += " AND status = ?"
 		args = append(args, string(status))
 	}
-	// The commonest status has no index of its own. What the others have is partial, so the condition is said again.
-	if status != "" && status != ticketing.OrderConfirmed {
+	// The most common status has no index of its own. The indexes of the others are partial, so the query repeats their
+	// condition.
+	if status != "" && status != driver.OrderConfirmed {
 		index = "ticketing_orders_status_list"
 		if ask.EventID != uuid.Nil {
 			index = "ticketing_orders_event_status"
 		}
 		where += " AND status <> 'CONFIRMED'"
 	}
-	if ask.Before > 0 {
-		where += " AND number < ?"
-		args = append(args, ask.Before)
-	}
 	if ask.After > 0 {
-		where += " AND number > ?"
+		where += " AND number < ?"
 		args = append(args, ask.After)
+	}
+	if ask.AboveNumber > 0 {
+		where += " AND number > ?"
+		args = append(args, ask.AboveNumber)
 	}
 	if ask.BuyerEmail != "" {
 		where += " AND buyer_email = ?"
@@ -104,29 +105,29 @@ func (s *session) orderPart(ask ticketing.OrderQuery, status ticketing.OrderStat
 }
 
 // Buyers finds buyers by their emails.
-func (s *session) Buyers(ctx context.Context, refs []ticketing.BuyerRef) ([]ticketing.BuyerRecord, error) {
-	scan := func(row *sql.Rows, b *ticketing.BuyerRecord) error {
+func (s *session) Buyers(ctx context.Context, refs []driver.BuyerRef) ([]driver.Buyer, error) {
+	scan := func(row *sql.Rows, b *driver.Buyer) error {
 		return row.Scan((*id)(&b.CompanyID), &b.Email, &b.Fullname, &b.Phone, (*moment)(&b.CreatedAt),
 			(*moment)(&b.UpdatedAt))
 	}
 	return lookUp(refs,
-		func(b ticketing.BuyerRecord) ticketing.BuyerRef {
-			return ticketing.BuyerRef{CompanyID: b.CompanyID, Email: b.Email}
+		func(b driver.Buyer) driver.BuyerRef {
+			return driver.BuyerRef{CompanyID: b.CompanyID, Email: b.Email}
 		},
-		func(refs []ticketing.BuyerRef) ([]ticketing.BuyerRecord, error) {
+		func(refs []driver.BuyerRef) ([]driver.Buyer, error) {
 			return query(ctx, s, "Buyers", scan,
 				`SELECT company_id, email, fullname, phone, created_at, updated_at FROM ?`,
-				found{table: "ticketing_buyers b", set: of("company_id, email", refs, func(r ticketing.BuyerRef) []any {
+				found{table: "ticketing_buyers b", set: of("company_id, email", refs, func(r driver.BuyerRef) []any {
 					return []any{r.CompanyID, r.Email}
 				})})
 		})
 }
 
-// AppendOrders keeps new orders.
-func (tx *transaction) AppendOrders(ctx context.Context, orders []ticketing.OrderRecord) error {
-	return inParts(orders, func(orders []ticketing.OrderRecord) error {
+// AppendOrders inserts orders.
+func (tx *transaction) AppendOrders(ctx context.Context, orders []driver.Order) error {
+	return inParts(orders, func(orders []driver.Order) error {
 		return tx.insert(ctx, "AppendOrders", "ticketing_orders", of(orderColumns,
-			orders, func(o ticketing.OrderRecord) []any {
+			orders, func(o driver.Order) []any {
 				return []any{
 					o.CompanyID, o.Number, o.ID, o.EventID, string(o.Status), int64(o.Gross), int64(o.Commission),
 					o.RateID, o.Branding, int64(o.FloatBefore), int64(o.EarningsBefore), o.BuyerEmail,
@@ -136,12 +137,12 @@ func (tx *transaction) AppendOrders(ctx context.Context, orders []ticketing.Orde
 	})
 }
 
-// PutBuyers keeps buyers, new or known; the time of creation of a known one stays.
-func (tx *transaction) PutBuyers(ctx context.Context, buyers []ticketing.BuyerRecord) error {
-	return inParts(buyers, func(buyers []ticketing.BuyerRecord) error {
+// PutBuyers inserts or updates buyers. The time of creation of an existing one stays.
+func (tx *transaction) PutBuyers(ctx context.Context, buyers []driver.Buyer) error {
+	return inParts(buyers, func(buyers []driver.Buyer) error {
 		return tx.put(ctx, "PutBuyers", "ticketing_buyers", of(
 			"company_id, email, fullname, phone, created_at, updated_at",
-			buyers, func(b ticketing.BuyerRecord) []any {
+			buyers, func(b driver.Buyer) []any {
 				return []any{b.CompanyID, b.Email, b.Fullname, b.Phone, b.CreatedAt, b.UpdatedAt}
 			}), ` ON CONFLICT (company_id, email) DO UPDATE
 			SET fullname = excluded.fullname, phone = excluded.phone, updated_at = excluded.updated_at`)

@@ -9,12 +9,12 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
-// Every table of a company can be sharded by it: in the partitioned variant all of them are, in eight parts, and what
-// storage they ask for is kept.
+// TestPartitioned checks that every table of a company can be sharded by it: in the partitioned variant all of them
+// are, in eight partitions, and they keep their storage parameters.
 func TestPartitioned(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -34,7 +34,8 @@ func TestPartitioned(t *testing.T) {
 	})
 }
 
-// A key without the company makes the partitioned variant fail, so that no migration brings one in.
+// TestPartitionedRefusesKeyWithoutCompany checks that a key without the company makes the partitioned variant fail, so
+// that no migration introduces one.
 func TestPartitionedRefusesKeyWithoutCompany(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -44,13 +45,15 @@ func TestPartitionedRefusesKeyWithoutCompany(t *testing.T) {
 			"\tcompany_id UUID NOT NULL,\n\tid UUID NOT NULL,\n\t"+key+"\n);\n"))
 		var refused pgdriver.Error
 		is.True(errors.As(err, &refused))
-		is.Equal(refused.Field('C'), "0A000") // unique constraint on partitioned table must include all partitioning columns
+		// The message is: unique constraint on partitioned table must include all partitioning columns
+		is.Equal(refused.Field('C'), "0A000")
 	}
 }
 
-// The store keeps every promise of the contract on tables that are partitioned by company, too.
+// TestPartitionedStore checks that the store keeps every promise of the contract on tables that are partitioned by
+// company.
 func TestPartitionedStore(t *testing.T) {
 	t.Parallel()
-	// Its keys are others.
-	whole(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Partitioned(t) })
+	// The whole suite, since its keys are different ones.
+	whole(t, func(t *testing.T) driver.Store { t.Helper(); return testdb.Partitioned(t) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
@@ -20,38 +21,38 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// throughPgBouncer is the name of a database of its own that is migrated, behind a PgBouncer in transaction mode that has
-// fewer sessions than a store has connections, so that nothing that a session keeps is there for the next transaction.
+// throughPgBouncer returns the URL of a migrated database of its own, through a PgBouncer in transaction mode. The pool
+// has fewer sessions than a store has connections, so that a transaction cannot rely on the state of its session.
 func throughPgBouncer(tb testing.TB) string {
 	tb.Helper()
 	return pgtest.PgBouncer(tb, testdb.DSN(tb), "default_pool_size=6")
 }
 
-// The store keeps every promise of the contract behind PgBouncer, too.
+// TestStoreBehindPgBouncer checks that the store keeps every promise of the contract through PgBouncer.
 func TestStoreBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	variant(t, func(t *testing.T) ticketing.Store {
+	variant(t, func(t *testing.T) driver.Store {
 		t.Helper()
 		return testdb.Open(t, throughPgBouncer(t), &store.Config{Connections: 12})
 	})
 }
 
-// A database that dies behind PgBouncer in the middle of a transaction, and comes back, costs another run, whatever the
-// driver: some show what PgBouncer says of it, some only that the connection ended.
+// TestServerDiesBehindPgBouncer checks that a database that crashes in the middle of a transaction through PgBouncer,
+// and comes back, costs another run. Some drivers return PgBouncer's error, others only that the connection ended.
 func TestServerDiesBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	for name, driver := range drivers() {
+	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			server := pgtest.Start(t)
-			s := openPool(t, driver(t, pgtest.PgBouncer(t, server.DSN("postgres"))))
+			s := openPool(t, connect(t, pgtest.PgBouncer(t, server.DSN("postgres"))))
 			is.NoErr(s.Migrate(t.Context()))
 			furnish(t, s)
 			runs := 0
-			is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+			is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 				runs++
-				_, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}, Claim: claim("behind")})
+				_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}, Keys: claim("behind")})
 				if err != nil {
 					return err
 				}
@@ -70,7 +71,7 @@ func TestServerDiesBehindPgBouncer(t *testing.T) {
 	}
 }
 
-// A store migrates through PgBouncer, several at once as well as one.
+// TestMigrateBehindPgBouncer checks that several stores can migrate through PgBouncer at once.
 func TestMigrateBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -88,8 +89,8 @@ func TestMigrateBehindPgBouncer(t *testing.T) {
 	}
 }
 
-// Two processes sell one tier out through PgBouncer, each key sent to both at the same time: every key has one outcome,
-// no more is sold than there is, and nothing less.
+// TestRushBehindPgBouncer checks that two processes sell out one tier through PgBouncer, with each key sent to both at
+// the same time. Every key has one outcome, and exactly the stock is sold.
 func TestRushBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -109,8 +110,8 @@ func TestRushBehindPgBouncer(t *testing.T) {
 			switch {
 			case errors.Is(err, ticketing.CodeInventoryUnavailable):
 				return "", nil
-			case errors.Is(err, ticketing.CodeConflict), errors.Is(err, ticketing.ErrBusy):
-				// The other process has the key, or a lock was not had in time.
+			case errors.Is(err, ticketing.CodeConflict), errors.Is(err, driver.ErrBusy):
+				// The other process has the key, or a lock was not acquired in time.
 				select {
 				case <-ctx.Done():
 					return "", ctx.Err()
@@ -136,7 +137,7 @@ func TestRushBehindPgBouncer(t *testing.T) {
 	for i := range buyers {
 		is.NoErr(errors.Join(errs[i][0], errs[i][1]))
 		is.Equal(orders[i][0], orders[i][1])
-		// No session still holds the key for somebody who has gone: all are answered at once.
+		// No session still holds the key of a call that has ended: every call returns at once.
 		again, err := other.Checkout(ctx, shop.Caller, fmt.Sprintf("cart-%04d", i),
 			ticketingtest.Basket(event.ID, "VIP", price, 1))
 		if orders[i][0] == "" {

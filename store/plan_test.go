@@ -10,61 +10,61 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/store"
 )
 
-// askAll makes a sale and runs every other statement but those of verification.
-func askAll(tb testing.TB, s ticketing.Store) {
+// askAll makes a sale and runs every other statement except those of verification.
+func askAll(tb testing.TB, s driver.Store) {
 	tb.Helper()
 	is := is.New(tb)
 	ctx := tb.Context()
-	before := ticketing.Position{At: minute(30), ID: number(9)}
+	before := driver.Position{At: minute(30), ID: number(9)}
 	limit := 10
-	is.NoErr(s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error { return sale(ctx, tx, 1, 2) }))
-	is.NoErr(update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		admission := ticketing.AdmissionRef{CompanyID: company, ID: number(2_000_100)}
+	is.NoErr(s.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, 1, 2) }))
+	is.NoErr(update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		admission := driver.AdmissionRef{CompanyID: company, ID: number(2_000_100)}
 		for _, call := range []func() error{
-			func() error { _, err := tx.LockAdmissions(ctx, []ticketing.AdmissionRef{admission}); return err },
+			func() error { _, err := tx.LockAdmissions(ctx, []driver.AdmissionRef{admission}); return err },
 			func() error { _, err := tx.LockOpenBatches(ctx, event, nil); return err },
 			func() error {
-				_, err := tx.LockBatches(ctx, []ticketing.BatchRef{
+				_, err := tx.LockBatches(ctx, []driver.BatchRef{
 					{CompanyID: company, EventID: event.ID, Tier: "Regular", Position: 1},
 					{CompanyID: company, EventID: event.ID, Tier: "VIP", Position: 1},
 				})
 				return err
 			},
 			func() error {
-				return tx.AppendBankAccount(ctx, ticketing.BankAccountRecord{CompanyID: company, Version: 1, Last4: "6789", CreatedAt: minute(5)})
+				return tx.AppendBankAccount(ctx, driver.BankAccount{CompanyID: company, Version: 1, Last4: "6789", CreatedAt: minute(5)})
 			},
 			func() error {
-				return tx.UpdateBankAccount(ctx, ticketing.BankAccountRecord{CompanyID: company, Version: 1, Number: "s1"})
+				return tx.UpdateBankAccount(ctx, driver.BankAccount{CompanyID: company, Version: 1, Number: "s1"})
 			},
 			func() error {
-				return tx.CreateSettlement(ctx, ticketing.SettlementRecord{
-					CompanyID: company, Number: 1, ID: number(9), Amount: 1, Status: ticketing.SettlementPending, BankAccount: 1,
+				return tx.CreateSettlement(ctx, driver.Settlement{
+					CompanyID: company, Number: 1, ID: number(9), Amount: 1, Status: driver.SettlementPending, BankAccount: 1,
 					RequestedAt: minute(6),
 				})
 			},
 			func() error {
-				settlement, err := tx.LockSettlement(ctx, ticketing.SettlementRef{CompanyID: company, ID: number(9)})
+				settlement, err := tx.LockSettlement(ctx, driver.SettlementRef{CompanyID: company, ID: number(9)})
 				if err != nil {
 					return err
 				}
 				return tx.UpdateSettlement(ctx, settlement)
 			},
 			func() error {
-				return tx.UpdateOrderStatus(ctx, ticketing.OrderNumber{CompanyID: company, Number: 1}, ticketing.OrderRefunded)
+				return tx.UpdateOrderStatus(ctx, driver.OrderNumber{CompanyID: company, Number: 1}, driver.OrderRefunded)
 			},
 			func() error {
-				return tx.AppendOrderEnding(ctx, ticketing.OrderEndingRecord{
-					CompanyID: company, Number: 1, Status: ticketing.OrderRefunded, FloatSequence: 1, EarningsSequence: 1,
+				return tx.AppendOrderEnding(ctx, driver.OrderEnding{
+					CompanyID: company, Number: 1, Status: driver.OrderRefunded, FloatSequence: 1, EarningsSequence: 1,
 					At: minute(7),
 				})
 			},
 			func() error {
-				_, err := tx.LockStock(ctx, []ticketing.StockQuery{
+				_, err := tx.LockStock(ctx, []driver.StockQuery{
 					{CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 500, Quantity: 3},
 					{CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 1010, Quantity: 7},
 				})
@@ -74,19 +74,19 @@ func askAll(tb testing.TB, s ticketing.Store) {
 			func() error { _, err := tx.LockTiers(ctx, event, nil); return err },
 			func() error { _, err := tx.LockTier(ctx, event, "Regular"); return err },
 			func() error {
-				return tx.UpdateAdmissions(ctx, []ticketing.AdmissionRecord{{CompanyID: company, ID: admission.ID}})
+				return tx.UpdateAdmissions(ctx, []driver.Admission{{CompanyID: company, ID: admission.ID}})
 			},
 			func() error {
-				return tx.UpdateTiers(ctx, []ticketing.TierRecord{{CompanyID: company, EventID: event.ID, Tier: "Regular"}})
+				return tx.UpdateTiers(ctx, []driver.Tier{{CompanyID: company, EventID: event.ID, Name: "Regular"}})
 			},
 			func() error {
-				return tx.TouchAPIKeys(ctx, []ticketing.APIKeyUse{{
-					APIKeyRef: ticketing.APIKeyRef{CompanyID: company, ID: number(4)}, UsedAt: minute(3),
+				return tx.TouchAPIKeys(ctx, []driver.APIKeyUse{{
+					APIKeyRef: driver.APIKeyRef{CompanyID: company, ID: number(4)}, UsedAt: minute(3),
 				}})
 			},
 			func() error { _, err := tx.LeaseFacts(ctx, company, minute(20), minute(21), limit); return err },
 			func() error {
-				facts, err := tx.ListFacts(ctx, company, ticketing.Position{}, limit)
+				facts, err := tx.ListFacts(ctx, company, driver.Position{}, limit)
 				if err != nil {
 					return err
 				}
@@ -99,142 +99,142 @@ func askAll(tb testing.TB, s ticketing.Store) {
 		}
 		return asked(hookWrites(ctx, tx))
 	}))
-	is.NoErr(s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+	is.NoErr(s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		for _, call := range []func() error{
 			func() error { _, err := tx.ListCompanies(ctx, before, limit); return err },
 			func() error { _, err := tx.ListRates(ctx, company, limit); return err },
 			func() error { _, err := tx.ListAPIKeys(ctx, company, limit); return err },
-			func() error { _, err := tx.CountAPIKeys(ctx, company, ticketing.APIKeyActive); return err },
+			func() error { _, err := tx.CountAPIKeys(ctx, company, driver.APIKeyActive); return err },
 			func() error { _, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(4), number(5)}); return err },
 			func() error { _, err := tx.ListCategories(ctx, "a", limit); return err },
 			func() error { _, err := tx.Categories(ctx, []uuid.UUID{number(4), number(5)}); return err },
 			func() error { _, err := tx.FindEvent(ctx, event.ID); return err },
 			func() error { _, err := tx.FindOrder(ctx, number(7)); return err },
 			func() error {
-				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
-					CompanyID: company, BuyerEmail: "ada@example.com", Before: 900, After: 3, Limit: limit,
+				_, err := tx.ListOrders(ctx, driver.OrderQuery{
+					CompanyID: company, BuyerEmail: "ada@example.com", After: 900, AboveNumber: 3, Limit: limit,
 				})
 				return err
 			},
 			func() error {
-				_, err := tx.OrderEndings(ctx, []ticketing.OrderNumber{{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2}})
+				_, err := tx.OrderEndings(ctx, []driver.OrderNumber{{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2}})
 				return err
 			},
 			func() error {
-				_, err := tx.ListOrderEndings(ctx, ticketing.OrderEndingQuery{CompanyID: company, Limit: limit})
+				_, err := tx.ListOrderEndings(ctx, driver.OrderEndingQuery{CompanyID: company, Limit: limit})
 				return err
 			},
 			func() error {
-				_, err := tx.BankAccounts(ctx, []ticketing.BankAccountRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
+				_, err := tx.BankAccounts(ctx, []driver.BankAccountRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
 				return err
 			},
 			func() error { _, err := tx.CurrentBankAccount(ctx, company); return err },
 			func() error {
-				_, err := tx.Settlements(ctx, []ticketing.SettlementRef{{CompanyID: company, ID: number(9)}, {CompanyID: company, ID: number(8)}})
+				_, err := tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: company, ID: number(9)}, {CompanyID: company, ID: number(8)}})
 				return err
 			},
 			func() error { _, err := tx.FindSettlement(ctx, number(9)); return err },
 			func() error { _, err := tx.OpenSettlement(ctx, company); return err },
 			func() error {
-				_, err := tx.ListSettlements(ctx, ticketing.SettlementQuery{CompanyID: company, Limit: limit})
+				_, err := tx.ListSettlements(ctx, driver.SettlementQuery{CompanyID: company, Limit: limit})
 				return err
 			},
 			func() error {
-				_, err := tx.ListSettlements(ctx, ticketing.SettlementQuery{CompanyID: company, OldestFirst: true, Beyond: 3, Limit: limit})
+				_, err := tx.ListSettlements(ctx, driver.SettlementQuery{CompanyID: company, OldestFirst: true, After: 3, Limit: limit})
 				return err
 			},
 			func() error {
-				_, err := tx.SaleTerms(ctx, []ticketing.SaleTermsRef{
+				_, err := tx.SaleTerms(ctx, []driver.SaleTermsRef{
 					{EventRef: event, BrandingVersion: 1},
-					{EventRef: ticketing.EventRef{CompanyID: company, ID: number(9)}, BrandingVersion: 1},
+					{EventRef: driver.EventRef{CompanyID: company, ID: number(9)}, BrandingVersion: 1},
 				}, minute(3))
 				return err
 			},
 			func() error { _, err := tx.DueEvents(ctx, minute(60), limit); return err },
 			func() error {
-				_, err := tx.ListEvents(ctx, ticketing.EventQuery{CompanyID: company, Limit: limit})
+				_, err := tx.ListEvents(ctx, driver.EventQuery{CompanyID: company, Limit: limit})
 				return err
 			},
 			func() error {
-				_, err := tx.ListEvents(ctx, ticketing.EventQuery{
-					CompanyID: company, Status: ticketing.EventPublished, Before: before, Limit: limit,
+				_, err := tx.ListEvents(ctx, driver.EventQuery{
+					CompanyID: company, Status: driver.EventPublished, After: before, Limit: limit,
 				})
 				return err
 			},
 			func() error { _, err := tx.CountTiers(ctx, event, nil); return err },
 			func() error { _, err := tx.CountTiers(ctx, event, []string{"Regular", "VIP"}); return err },
-			func() error { _, err := tx.PriceBands(ctx, event, []string{"Regular", "VIP"}); return err },
+			func() error { _, err := tx.PriceList(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error {
-				_, err := tx.Orders(ctx, []ticketing.OrderRef{{CompanyID: company, ID: number(7)}, {CompanyID: company, ID: number(8)}})
+				_, err := tx.Orders(ctx, []driver.OrderRef{{CompanyID: company, ID: number(7)}, {CompanyID: company, ID: number(8)}})
 				return err
 			},
 			func() error {
-				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: company, Limit: limit})
+				_, err := tx.ListOrders(ctx, driver.OrderQuery{CompanyID: company, Limit: limit})
 				return err
 			},
 			func() error {
-				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
-					CompanyID: company, EventID: event.ID, Before: 900, Limit: limit,
+				_, err := tx.ListOrders(ctx, driver.OrderQuery{
+					CompanyID: company, EventID: event.ID, After: 900, Limit: limit,
 				})
 				return err
 			},
 			func() error {
-				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
-					CompanyID: company, Before: 900, Limit: limit,
-					Statuses: []ticketing.OrderStatus{ticketing.OrderRefunded, ticketing.OrderCancelled},
+				_, err := tx.ListOrders(ctx, driver.OrderQuery{
+					CompanyID: company, After: 900, Limit: limit,
+					Statuses: []driver.OrderStatus{driver.OrderRefunded, driver.OrderCancelled},
 				})
 				return err
 			},
 			func() error {
-				_, err := tx.ListOrders(ctx, ticketing.OrderQuery{
+				_, err := tx.ListOrders(ctx, driver.OrderQuery{
 					CompanyID: company, EventID: event.ID, Limit: limit,
-					Statuses: []ticketing.OrderStatus{ticketing.OrderRefunded, ticketing.OrderConfirmed},
+					Statuses: []driver.OrderStatus{driver.OrderRefunded, driver.OrderConfirmed},
 				})
 				return err
 			},
 			func() error {
-				_, err := tx.OrderLines(ctx, []ticketing.OrderNumber{{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2}})
+				_, err := tx.OrderLines(ctx, []driver.OrderNumber{{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2}})
 				return err
 			},
 			func() error {
-				_, err := tx.Buyers(ctx, []ticketing.BuyerRef{{CompanyID: company, Email: "a"}, {CompanyID: company, Email: "b"}})
+				_, err := tx.Buyers(ctx, []driver.BuyerRef{{CompanyID: company, Email: "a"}, {CompanyID: company, Email: "b"}})
 				return err
 			},
 			func() error {
-				_, err := tx.ListEntries(ctx, ticketing.LedgerQuery{
-					WalletRef: ticketing.WalletRef{CompanyID: company, Wallet: ledger.Float}, After: 3, Limit: limit,
+				_, err := tx.ListEntries(ctx, driver.LedgerQuery{
+					WalletRef: driver.WalletRef{CompanyID: company, Wallet: ledger.Float}, After: 3, Limit: limit,
 				})
 				return err
 			},
 			func() error {
-				_, err := tx.ListSoldOrders(ctx, ticketing.SoldQuery{
-					CompanyID: company, After: ticketing.SoldPlace{Number: 1}, Last: 9, Limit: limit,
+				_, err := tx.ListSoldOrders(ctx, driver.SoldQuery{
+					CompanyID: company, After: driver.SoldPlace{Number: 1}, Last: 9, Limit: limit,
 				})
 				return err
 			},
 			func() error {
-				_, err := tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{
-					CompanyID: company, After: ticketing.SoldPlace{Number: 1, Line: 1}, Last: 9, Limit: limit,
+				_, err := tx.ListSoldAdmissions(ctx, driver.SoldQuery{
+					CompanyID: company, After: driver.SoldPlace{Number: 1, Line: 1}, Last: 9, Limit: limit,
 				})
 				return err
 			},
 			func() error { _, err := tx.FloatCredits(ctx, company, []string{"r", "s"}); return err },
 			func() error { _, err := tx.FloatCredit(ctx, company, "r"); return err },
-			func() error { _, err := tx.ListAudit(ctx, ticketing.AuditQuery{Limit: limit}); return err },
+			func() error { _, err := tx.ListAudit(ctx, driver.AuditQuery{Limit: limit}); return err },
 			func() error {
-				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{Before: before, Limit: limit})
+				_, err := tx.ListAudit(ctx, driver.AuditQuery{After: before, Limit: limit})
 				return err
 			},
 			func() error { _, err := tx.Users(ctx, []uuid.UUID{number(4), number(5)}); return err },
 			func() error { _, err := tx.FindUsers(ctx, []string{"ada@example.com"}); return err },
 			func() error { _, err := tx.ListMembers(ctx, company, limit); return err },
 			func() error {
-				_, err := tx.Members(ctx, []ticketing.MemberRef{{CompanyID: company, UserID: number(4)}})
+				_, err := tx.Members(ctx, []driver.MemberRef{{CompanyID: company, UserID: number(4)}})
 				return err
 			},
 			func() error { _, err := tx.ListVerificationCases(ctx, company, limit); return err },
 			func() error {
-				_, err := tx.ListAudit(ctx, ticketing.AuditQuery{CompanyID: company, Before: before, Limit: limit})
+				_, err := tx.ListAudit(ctx, driver.AuditQuery{CompanyID: company, After: before, Limit: limit})
 				return err
 			},
 		} {
@@ -244,7 +244,7 @@ func askAll(tb testing.TB, s ticketing.Store) {
 		}
 		return asked(hookReads(ctx, tx))
 	}))
-	is.NoErr(update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return asked(hookEnds(ctx, tx)) }))
+	is.NoErr(update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return asked(hookEnds(ctx, tx)) }))
 }
 
 func asked(calls []func() error) error {
@@ -256,11 +256,12 @@ func asked(calls []func() error) error {
 	return nil
 }
 
-// Every statement but those of verification finds its rows by an index, and no list is sorted to give a page of it.
+// TestQueryPlans checks that every statement except those of verification finds its rows by an index, and that no list
+// is sorted to return a page of it.
 func TestQueryPlans(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := open(t, &store.Config{Readers: 1})
+	s := isOpen(t, &store.Config{Readers: 1})
 	furnish(t, s, batchRecord(1, 0))
 
 	ctx := t.Context()
@@ -279,7 +280,7 @@ func TestQueryPlans(t *testing.T) {
 			if _, index, found := strings.Cut(step, "INDEX "); found {
 				used[strings.Fields(index)[0]] = true
 			}
-			// A page is never sorted, save to put together the pages of several statuses.
+			// A page is never sorted, except to merge the pages of several statuses.
 			sorted := strings.Contains(step, "TEMP B-TREE") && page.MatchString(statement) &&
 				!strings.Contains(statement, "UNION ALL") && !strings.Contains(statement, pendingPage)
 			if sorted || strings.Contains(step, "AUTOMATIC") || strings.Contains(step, "SCAN ticketing_") {
@@ -304,11 +305,11 @@ func TestQueryPlans(t *testing.T) {
 	}
 }
 
-// page tells that a statement asks for a page of a list.
+// page matches a statement that reads a page of a list.
 var page = regexp.MustCompile(`LIMIT (\(SELECT )?(\?|'10')`)
 
-// pendingPage is in a statement that asks for deliveries which are pending. Those alone are sorted: an index in the order
-// of the list would cost every delivery an entry more, and few are pending but while an endpoint is down.
+// pendingPage is part of a statement that reads pending deliveries. Only those are sorted. An index in the order of the
+// list would cost every delivery one more entry, and few are pending unless an endpoint is down.
 const pendingPage = "status = 'PENDING' AND created_at"
 
 func explain(ctx context.Context, s interface{ Writer() *bun.DB }, statement string) ([]string, error) {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -18,20 +18,21 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 	"github.com/uptrace/bun/schema"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const (
-	// oldestPostgres is the oldest version that is tested with and supported by its makers, in its own way of counting.
+	// oldestPostgres is the oldest supported version, in PostgreSQL's numeric form. It is the oldest that the project
+	// tests and that PostgreSQL's makers still support.
 	oldestPostgres = 140000
-	// statementTimeout is how long a statement of an Update or a View may take. The driver does not stop a statement,
-	// so the database does, before the driver would give up reading.
+	// statementTimeout is how long a statement of an Update or a View may take. The driver does not cancel a statement,
+	// so the database does, before the driver's read timeout.
 	statementTimeout = 8 * time.Second
 	// snapshotTimeout is the same within a Snapshot, which may read a company's whole history.
 	snapshotTimeout = 50 * time.Second
 	readTimeout     = 60 * time.Second
-	// maxConnAge and its jitter bound the life of a connection: one that was opened on tables that were empty keeps
-	// what it learned of them.
+	// maxConnAge bounds the life of a connection: one that was opened on empty tables keeps what it learned of them.
+	// maxConnIdle bounds how long it may be idle.
 	maxConnAge  = 10 * time.Minute
 	maxConnIdle = 2 * time.Minute
 )
@@ -41,19 +42,20 @@ type postgresEngine struct {
 	db       *bun.DB
 	reserved *reserved
 	gen      schema.QueryGen
-	own      bool // close ends the pool
+	own      bool // close closes the pool
 	patience time.Duration
 	rowGates bool
 	schema   string
-	// place is the schema of the tables, whether it was configured or found by the search path.
+	// place is the schema of the tables, whether configured or found through the search path.
 	place string
-	// whole tells that the driver reads the rows of one statement among several that travel in one message.
-	whole bool
-	// distributed tells that the tables are spread over several nodes.
+	// multiResult is set if the driver returns the rows of one statement among several that travel in one message.
+	multiResult bool
+	// distributed is set if the tables are distributed over several nodes.
 	distributed bool
-	// known is the identity of the tables, as it was last asked for.
+	// known is the identity of the tables when it was last read.
 	known *atomic.Pointer[identity]
-	// statement bounds a statement, idle the time between two of a transaction: statementTimeout and maxDuration.
+	// statement bounds a statement, and idle the time between two statements of a transaction: statementTimeout and
+	// maxDuration.
 	statement, idle time.Duration
 }
 
@@ -73,7 +75,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	pool.SetConnMaxIdleTime(maxConnIdle)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
 	e.own, e.reserved = true, newReserved(cfg.Connections)
-	if err := e.meet(ctx); err != nil {
+	if err := e.checkServer(ctx); err != nil {
 		_ = pool.Close()
 		return nil, err
 	}
@@ -84,17 +86,17 @@ func newPostgres(db *bun.DB, cfg Config) *postgresEngine {
 	_, whole := db.Driver().(pgdriver.Driver)
 	return &postgresEngine{
 		db: db, gen: schema.NewQueryGen(db.Dialect()), patience: cfg.BusyTimeout, rowGates: cfg.RowGates,
-		schema: cfg.Schema, whole: whole, known: new(atomic.Pointer[identity]), statement: statementTimeout,
+		schema: cfg.Schema, multiResult: whole, known: new(atomic.Pointer[identity]), statement: statementTimeout,
 		idle: maxDuration,
 	}
 }
 
 var errNotURL = fmt.Errorf("%w: it is not a URL such as postgres://USER:PASSWORD@HOST:5432/NAME; "+
-	"special characters in it are percent-encoded, @ as %%40", ErrName)
+	"special characters in it are percent-encoded, @ as %%40", ErrDSN)
 
-// connectorFor reads the name of a database.
+// connectorFor parses the name of a database.
 func connectorFor(dsn string) (*closingConnector, error) {
-	// Neither the parser's messages nor the driver's are told, since they may hold the password.
+	// The messages of the parser and the driver are left out, since they may contain the password.
 	parsed, err := url.Parse(dsn)
 	if err != nil {
 		return nil, errNotURL
@@ -116,12 +118,12 @@ func connectorFor(dsn string) (*closingConnector, error) {
 	return newClosingConnector(connector), nil
 }
 
-// readOptions is the driver's reading of a name, which panics on some.
+// readOptions parses a name with the driver, which panics on some names.
 func readOptions(dsn string) (options []pgdriver.Option, err error) {
 	defer func() {
 		if recover() != nil {
 			err = fmt.Errorf("%w: it has an option that is not understood, such as an sslmode other than disable, require, "+
-				"verify-ca and verify-full, or a certificate that cannot be read", ErrName)
+				"verify-ca and verify-full, or a certificate that cannot be read", ErrDSN)
 		}
 	}()
 	option := pgdriver.WithDSN(dsn)
@@ -149,7 +151,7 @@ func verified(conf *pgdriver.Config) bool {
 var errNoTLS = errors.New("the server offers no TLS: switch it on there, or append sslmode=disable to the URL where the " +
 	"network between is trusted")
 
-// closingConnector closes what the driver leaves open where a login fails.
+// closingConnector closes the network connection that the driver leaves open after a failed login.
 type closingConnector struct{ *pgdriver.Connector }
 
 type dialledKey struct{}
@@ -170,14 +172,14 @@ func newClosingConnector(connector *pgdriver.Connector) *closingConnector {
 	return &closingConnector{connector}
 }
 
-// lazyConn spares the driver most of its deadlines: it sets one for each row that it reads.
+// lazyConn saves most of the driver's calls to SetReadDeadline: the driver makes one for each row that it reads.
 type lazyConn struct {
 	net.Conn
 
-	reads time.Time // the deadline that is set
+	reads time.Time // the current read deadline
 }
 
-// SetReadDeadline sets when a read fails. One that is far ahead may stay for a second.
+// SetReadDeadline sets when a read fails. A deadline that is more than 20 s ahead may lag by up to a second.
 func (c *lazyConn) SetReadDeadline(at time.Time) error {
 	const far, little = 20 * time.Second, time.Second
 	if later := at.Sub(c.reads); later >= 0 && later < little && time.Until(at) > far {
@@ -193,15 +195,15 @@ func (c *lazyConn) SetDeadline(at time.Time) error {
 	return c.Conn.SetDeadline(at)
 }
 
-// Connect makes a connection.
-func (c *closingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+// Connect opens a connection.
+func (c *closingConnector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	var dialled net.Conn
 	conn, err := c.Connector.Connect(context.WithValue(ctx, dialledKey{}, &dialled))
 	if err != nil {
 		if dialled != nil {
 			_ = dialled.Close()
 		}
-		if strings.Contains(err.Error(), "SSL is not enabled on the server") { // The driver has no value for it.
+		if strings.Contains(err.Error(), "SSL is not enabled on the server") { // The driver has no error value for it.
 			err = errNoTLS
 		}
 		return nil, &connectError{err}
@@ -209,8 +211,8 @@ func (c *closingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// meet asks the database who it is.
-func (e *postgresEngine) meet(ctx context.Context) error {
+// checkServer reads the version and the settings of the server, and refuses those that the store does not support.
+func (e *postgresEngine) checkServer(ctx context.Context) error {
 	var version int
 	var conforming, encoding string
 	err := e.query(ctx, e.db, build(e, `SELECT current_setting('server_version_num')::bigint,
@@ -222,7 +224,7 @@ func (e *postgresEngine) meet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ticketing/store: open: %w", e.classify(err))
 	}
-	e.place = cmp.Or(e.place, e.schema) // A schema that is not there yet is nobody's current one.
+	e.place = cmp.Or(e.place, e.schema) // A schema that does not exist yet is not the current one.
 	switch {
 	case version < oldestPostgres:
 		return tooOld(version)
@@ -238,13 +240,13 @@ func tooOld(version int) error {
 	return fmt.Errorf("%w: PostgreSQL %d is too old, %d or later is needed", ErrUnsupported, version/10000, oldestPostgres/10000)
 }
 
-func (e *postgresEngine) name() string      { return "postgres" }
-func (e *postgresEngine) reader() bun.IConn { return e.db }
-func (e *postgresEngine) defers() bool      { return true }
-func (e *postgresEngine) together() bool    { return e.whole }
+func (e *postgresEngine) name() string         { return "postgres" }
+func (e *postgresEngine) reader() bun.IConn    { return e.db }
+func (e *postgresEngine) batchesWrites() bool  { return true }
+func (e *postgresEngine) multiStatement() bool { return e.multiResult }
 
-func (e *postgresEngine) grouping() ticketing.Grouping {
-	return ticketing.Grouping{Lanes: 2, ByCompany: e.distributed}
+func (e *postgresEngine) grouping() driver.Grouping {
+	return driver.Grouping{Lanes: 2, ByCompany: e.distributed}
 }
 
 func (e *postgresEngine) pool() sql.DBStats { return e.db.Stats() }
@@ -256,18 +258,19 @@ func (e *postgresEngine) close() error {
 	return e.db.Close()
 }
 
-// byIndex keeps the planner to the indexes: all that is read is found by a key. Of a table that is small, or was when its
-// statistics were taken, it would rather read the whole, or all of a company by a bitmap. A table without an index for a
-// question is read whole all the same, at a price so high on paper that the planner would first compile the plan, for a
-// quarter of a second.
+// byIndex restricts the planner to indexes, since every lookup is by a key. A table that is small, or was small when
+// its statistics were taken, would otherwise be read in full, or a company's part of it by a bitmap scan. A table
+// without an index for a query is still read in full. On paper that costs so much that the planner would compile the
+// plan with JIT first, which takes a quarter of a second.
 const byIndex = readByIndex + "SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; " +
 	"SET LOCAL enable_memoize TO off; "
 
-// readByIndex is what of it a read outside of a transaction needs: each setting costs it a microsecond or two.
+// readByIndex is the part of byIndex that a read outside of a transaction needs: each setting costs such a read one or
+// two microseconds.
 const readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; SET LOCAL jit TO off; "
 
-// settings begin a message outside of a transaction that we began, or follow BEGIN. They are set in the transaction
-// alone: what is set for a connection leaks to others behind a pooler, or is lost.
+// settings begins a message outside of a transaction of the store's own, or follows BEGIN. The settings are local to
+// the transaction: a pooler would pass settings of the session to other clients, or lose them.
 func (e *postgresEngine) settings(statement, lock time.Duration) string {
 	var text strings.Builder
 	if e.schema != "" {
@@ -284,8 +287,8 @@ func (e *postgresEngine) settings(statement, lock time.Duration) string {
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// query runs a statement. One that reads on a connection of the pool's choice is sent again where the connection turns
-// out to be dead: after a restart of the database all that were idle are.
+// query runs a statement. A read on a connection that the pool chooses is sent again if the connection turns out to be
+// dead: after a restart of the database, all idle connections are.
 func (e *postgresEngine) query(
 	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
 ) error {
@@ -297,7 +300,7 @@ func (e *postgresEngine) query(
 			return err
 		}
 		return eachRow(rows, read)
-	case !e.whole:
+	case !e.multiResult:
 		return e.queryAlone(ctx, text, read)
 	}
 	text = e.settings(e.statement, 0) + readByIndex + text
@@ -318,8 +321,8 @@ func (e *postgresEngine) query(
 	}
 }
 
-// queryAlone reads in a transaction of its own, for a driver that shows the rows of the first statement of a message
-// alone: the settings go before.
+// queryAlone reads in a transaction of its own, for a driver that returns only the rows of a message's first statement:
+// the settings go in a message before.
 func (e *postgresEngine) queryAlone(ctx context.Context, text string, read func(*sql.Rows) error) error {
 	conn, err := e.start(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; "+e.settings(e.statement, e.patience), e.patience)
 	if err != nil {
@@ -351,14 +354,14 @@ func (e *postgresEngine) exec(ctx context.Context, conn bun.IConn, statement *bu
 
 func (e *postgresEngine) hasMigrations(ctx context.Context, conn bun.IConn) (bool, error) {
 	found := false
-	// to_regclass would answer out of a session's cache, as things were before it waited for the lock of migrations.
+	// to_regclass would read the session's cache, which may be older than the wait for the lock of migrations.
 	err := e.query(ctx, conn, build(e, `SELECT EXISTS (SELECT FROM pg_catalog.pg_class
 		WHERE relname = 'ticketing_migrations' AND pg_catalog.pg_table_is_visible(oid))`),
 		func(row *sql.Rows) error { return row.Scan(&found) })
 	return found, err
 }
 
-// snapshot reads once, since PostgreSQL takes the moment of the first read, not that of BEGIN.
+// snapshot runs a read at once, since PostgreSQL takes the snapshot at the first read, not at BEGIN.
 func (e *postgresEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 	conn, err := e.start(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "+
 		e.settings(snapshotTimeout, e.patience)+"SELECT 1", e.patience)
@@ -373,8 +376,8 @@ func (e *postgresEngine) snapshot(ctx context.Context) (bun.Conn, func(), error)
 	}, nil
 }
 
-// start takes a connection and sends the message that begins a transaction. A connection that turns out to be dead is
-// given up for another one.
+// start takes a connection and sends the message that begins a transaction. If the connection turns out to be dead, it
+// tries another one.
 func (e *postgresEngine) start(ctx context.Context, message string, patience time.Duration) (pooledConn, error) {
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, patience)
@@ -392,8 +395,9 @@ func (e *postgresEngine) start(ctx context.Context, message string, patience tim
 	}
 }
 
-// take waits for a connection that is not reserved, no longer than for a lock. That one is still being made when a shorter
-// patience ends does not mean that the database is away, though the driver's time-out reads so.
+// take waits for a connection that is not reserved, no longer than for a lock. If the patience is shorter than
+// configured, a connection that is still being opened when it ends does not mean that the database is unavailable. The
+// driver would report its timeout as that.
 func (e *postgresEngine) take(ctx context.Context, patience time.Duration) (pooledConn, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -419,7 +423,7 @@ func (e *postgresEngine) connect(ctx context.Context, patience time.Duration) (p
 	return pooledConn{conn, give}, nil
 }
 
-// abandon gives back a connection whose transaction may have begun.
+// abandon returns a connection whose transaction may have begun to the pool.
 func (e *postgresEngine) abandon(ctx context.Context, conn pooledConn) {
 	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
 		discard(conn.Conn)

@@ -13,10 +13,10 @@ import (
 	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// boundPostgres works in a transaction of a host's.
+// boundPostgres works in a host's transaction.
 type boundPostgres struct {
 	*postgresEngine
 
@@ -29,23 +29,23 @@ func (e *postgresEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (en
 		return nil, refused("it is not one of PostgreSQL")
 	}
 	inside := *e
-	_, inside.whole = pool.Driver().(pgdriver.Driver)
+	_, inside.multiResult = pool.Driver().(pgdriver.Driver)
 	b := &boundPostgres{&inside, tx}
-	found, err := b.whereabouts(context.WithoutCancel(ctx))
+	found, err := b.identifyBound(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
 	known := e.known.Load()
 	if known != nil && pool.DB == e.db.DB {
-		// It is on the server of the store, whichever that is by now: only its search path may lead elsewhere. Nothing is
-		// asked outside of it, since it may have the only connection.
+		// The transaction is on the same server as the store, even after a failover: only its search path may differ.
+		// No query runs outside of the transaction, since it may hold the only connection.
 		known = &identity{found.server, known.tables}
 	}
 	if known != nil && *known == found {
 		return b, nil
 	}
-	// The server may be another one than when it was last asked.
-	if err := e.recognise(ctx); err != nil {
+	// The server may have changed since its identity was last read.
+	if err := e.identify(ctx); err != nil {
 		return nil, fmt.Errorf("ticketing/store: %w", e.classify(err))
 	}
 	if *e.known.Load() != found {
@@ -54,22 +54,22 @@ func (e *postgresEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (en
 	return b, nil
 }
 
-// recognise asks for the identity of the store's tables.
-func (e *postgresEngine) recognise(ctx context.Context) error {
-	own, err := e.identify(ctx, e.db)
+// identify reads the identity of the store's tables.
+func (e *postgresEngine) identify(ctx context.Context) error {
+	own, err := e.readIdentity(ctx, e.db)
 	if err == nil {
 		e.known.Store(&own)
 	}
 	return err
 }
 
-// whereabouts is the identity of the tables that the host's transaction sees.
-func (e *boundPostgres) whereabouts(ctx context.Context) (identity, error) {
-	begun, _, err := e.begin(ctx, ticketing.Entrance{})
+// identifyBound returns the identity of the tables that the host's transaction sees.
+func (e *boundPostgres) identifyBound(ctx context.Context) (identity, error) {
+	begun, _, err := e.begin(ctx, driver.BeginOptions{})
 	if err != nil {
 		return identity{}, e.classify(err)
 	}
-	found, err := e.identify(ctx, e.tx)
+	found, err := e.readIdentity(ctx, e.tx)
 	if _, undone := e.tx.ExecContext(ctx, begun.rollback); err == nil {
 		err = undone
 	}
@@ -79,11 +79,12 @@ func (e *boundPostgres) whereabouts(ctx context.Context) (identity, error) {
 	return found, err
 }
 
-// identity tells the tables of a store from those of any other: by the start of the server, and by the database, the
-// table and when it was first migrated. Nodes of a distributed engine are different servers with the same tables.
+// identity distinguishes the tables of a store from those of any other. It consists of the start time of the server,
+// the database, the table and the time of its first migration. Nodes of a distributed engine are different servers with
+// the same tables.
 type identity struct{ server, tables string }
 
-func (e *postgresEngine) identify(ctx context.Context, conn bun.IConn) (identity, error) {
+func (e *postgresEngine) readIdentity(ctx context.Context, conn bun.IConn) (identity, error) {
 	server, table := "extract(epoch FROM pg_postmaster_start_time())::text", "'ticketing_migrations'::regclass::oid"
 	if e.rowGates || e.distributed {
 		server, table = "''", "''"
@@ -94,9 +95,9 @@ func (e *postgresEngine) identify(ctx context.Context, conn bun.IConn) (identity
 	return found, err
 }
 
-// begin begins a part of the transaction behind a savepoint and enters the gates.
-func (e *boundPostgres) begin(ctx context.Context, in ticketing.Entrance) (tx *begun, inFlight []bool, err error) {
-	// A statement that is cut short takes the host's transaction with it: the locks' time-outs end the waiting.
+// begin sets a savepoint in the transaction and enters the gates.
+func (e *boundPostgres) begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error) {
+	// Cancelling a statement would abort the host's transaction: the lock timeouts end the waiting.
 	unbroken := context.WithoutCancel(ctx)
 	restore, err := e.settled(unbroken)
 	if err != nil {
@@ -110,14 +111,14 @@ func (e *boundPostgres) begin(ctx context.Context, in ticketing.Entrance) (tx *b
 			}
 			return err
 		}
-		tx, inFlight = part(e.tx, restore+keepSavepoint), answers
+		tx, inFlight = beginSavepoint(e.tx, restore+keepSavepoint), answers
 		return nil
 	})
 	return tx, inFlight, err
 }
 
-// settingsOfPart are those that a part changes, save for the search path: those of its time-outs, and those that its
-// statements rely on.
+// settingsOfPart returns the settings that begin changes after the savepoint, except for the search path: the timeouts,
+// and the settings that the store's statements rely on.
 func settingsOfPart() []string {
 	return []string{
 		"statement_timeout", "lock_timeout", "bytea_output", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin",
@@ -125,8 +126,8 @@ func settingsOfPart() []string {
 	}
 }
 
-// settled checks what the host's transaction was set to, and is the statement that sets it again. What is set behind a
-// savepoint outlives its release.
+// settled checks the settings of the host's transaction and returns the statement that restores them. A setting that is
+// made after a savepoint outlives the savepoint's release.
 func (e *boundPostgres) settled(ctx context.Context) (restore string, err error) {
 	changed := settingsOfPart()
 	if e.schema != "" {
@@ -172,9 +173,9 @@ func (e *boundPostgres) settled(ctx context.Context) (restore string, err error)
 	return string(text.text), text.err
 }
 
-// enterPart is one attempt to begin, in which no lock is waited for longer than slice.
+// enterPart is one attempt to begin, which waits for no lock longer than slice.
 func (e *boundPostgres) enterPart(
-	ctx context.Context, in ticketing.Entrance, slice, patience time.Duration,
+	ctx context.Context, in driver.BeginOptions, slice, patience time.Duration,
 ) ([]bool, error) {
 	within := func(lock time.Duration) string {
 		return fmt.Sprintf("SET LOCAL lock_timeout TO %d", max(lock.Milliseconds(), 1))
@@ -186,21 +187,22 @@ func (e *boundPostgres) enterPart(
 		after = within(patience)
 	}
 	first := in
-	if len(in.Close) > 0 && len(in.Claim) > 0 {
-		// Another transaction of a host's has closed the gate, and has the key: this one is told so, and does not wait.
-		first.Close, first.Share = nil, nil
+	if len(in.Exclusive) > 0 && len(in.Keys) > 0 {
+		// Another transaction of the host may have closed the gate and hold the key. The claims go first, so that this
+		// call is refused instead of waiting for the gate.
+		first.Exclusive, first.Shared = nil, nil
 	}
 	locks, answers := e.entrance(first)
-	if e.whole && answers && len(first.Close) == len(in.Close) {
-		return e.ask(ctx, e.tx, begin+"; "+locks+"; "+after, true, len(in.Claim))
+	if e.multiResult && answers && len(first.Exclusive) == len(in.Exclusive) {
+		return e.ask(ctx, e.tx, begin+"; "+locks+"; "+after, true, len(in.Keys))
 	}
 	if _, err := e.tx.ExecContext(ctx, begin); err != nil {
 		return nil, err
 	}
-	inFlight, err := e.ask(ctx, e.tx, locks, answers, len(in.Claim))
-	if err == nil && len(first.Close) < len(in.Close) && slices.Contains(inFlight, false) {
+	inFlight, err := e.ask(ctx, e.tx, locks, answers, len(in.Keys))
+	if err == nil && len(first.Exclusive) < len(in.Exclusive) && slices.Contains(inFlight, false) {
 		rest := in
-		rest.Claim = nil
+		rest.Keys = nil
 		locks, answers = e.entrance(rest)
 		_, err = e.ask(ctx, e.tx, locks, answers, 0)
 	}
@@ -210,7 +212,7 @@ func (e *boundPostgres) enterPart(
 	return inFlight, err
 }
 
-// classify reads what an error means to whoever is in a host's transaction: there is no other run, and no other
+// classify translates an error for a caller in the host's transaction: no other run is possible, and no other
 // connection.
 func (e *boundPostgres) classify(err error) error {
 	if err == nil || errors.Is(err, ErrTransaction) {

@@ -15,21 +15,22 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// The gate of a company is an advisory lock of the transaction. Its queue is fair: who closes it waits for those who are
-// in, and not for those who come after, so that a revocation does not starve while a rush lasts. Locks of the company's
-// row would let sharers pass the closer for ever.
+// The gate of a company is an advisory lock of the transaction. Its queue is fair: a writer that closes the gate waits
+// for those who hold it, but not for those who come later. So a revocation does not starve during a rush. With row
+// locks on the company, those who share the gate would overtake the one that closes it for ever.
 //
-// A claim of a key is an advisory lock that is tried and never waited for. Locks are re-entrant within a session; that
-// two of one process exclude each other is up to the registry of the store.
+// A claim of a key is an advisory lock that is tried and never waited for. Such locks are re-entrant within a session,
+// so the store's registry of claims makes two calls of one process exclude each other.
 
-// closeSlice is how long a closer waits at a stretch at first: while it waits, those who share wait behind it.
+// closeSlice bounds the first wait of a writer that closes a gate: while it waits, those who share the gate queue after
+// it.
 const closeSlice = 100 * time.Millisecond
 
-// advisory is the number of a lock: the first 8 bytes of the SHA-256 of what it locks, in this schema. All processes
-// and versions on one database must agree on it.
+// advisory returns the number of a lock: the first 8 bytes of the SHA-256 of what it locks, in this schema. All
+// processes and versions on one database must agree on it.
 func (e *postgresEngine) advisory(kind string, parts ...string) int64 {
 	hash := sha256.New()
 	for _, part := range append([]string{"ticketing", e.place, kind}, parts...) {
@@ -44,11 +45,11 @@ func (e *postgresEngine) gates(companies []uuid.UUID) []int64 {
 	for i, company := range companies {
 		numbers[i] = e.advisory("gate", string(company[:]))
 	}
-	slices.Sort(numbers) // All take several in one order.
+	slices.Sort(numbers) // All transactions take several gates in one order.
 	return numbers
 }
 
-func (e *postgresEngine) claims(refs []ticketing.ResultRef) []int64 {
+func (e *postgresEngine) claims(refs []driver.IdempotencyKey) []int64 {
 	numbers := make([]int64, len(refs))
 	for i, ref := range refs {
 		numbers[i] = e.advisory("claim", string(ref.CompanyID[:]), ref.Operation, ref.Key)
@@ -57,37 +58,37 @@ func (e *postgresEngine) claims(refs []ticketing.ResultRef) []int64 {
 }
 
 // begin begins a transaction, enters the gates and tries the claims, all in one message.
-func (e *postgresEngine) begin(ctx context.Context, in ticketing.Entrance) (tx *begun, inFlight []bool, err error) {
+func (e *postgresEngine) begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error) {
 	err = e.attempt(ctx, in, func(slice, patience time.Duration) error {
 		conn, answers, err := e.enter(ctx, in, slice, patience)
 		if err == nil {
-			tx, inFlight = own(conn.Conn, func() { _ = conn.Close() }), answers
+			tx, inFlight = ownTx(conn.Conn, func() { _ = conn.Close() }), answers
 		}
 		return err
 	})
 	return tx, inFlight, err
 }
 
-// attempt lets enter try to be in, in which no lock is waited for longer than slice. Who closes a gate tries again for as
-// long as the patience lasts.
+// attempt calls enter, which waits for no lock longer than slice. To close a gate it retries until the patience is used
+// up.
 func (e *postgresEngine) attempt(
-	ctx context.Context, in ticketing.Entrance, enter func(slice, patience time.Duration) error,
+	ctx context.Context, in driver.BeginOptions, enter func(slice, patience time.Duration) error,
 ) error {
 	patience := e.patience
-	if in.Patience > 0 {
-		patience = in.Patience
+	if in.LockTimeout > 0 {
+		patience = in.LockTimeout
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		patience = min(patience, time.Until(deadline))
 	}
 	until := time.Now().Add(patience)
 	slice := patience
-	if len(in.Close) > 0 {
+	if len(in.Exclusive) > 0 {
 		slice = min(slice, closeSlice)
 	}
-	for ; ; slice = min(2*slice, patience) { // Until it outlasts those who are in.
+	for ; ; slice = min(2*slice, patience) { // The slice grows until it outlasts those who hold the gate.
 		err := enter(slice, patience)
-		if err == nil || len(in.Close) == 0 || !errors.Is(e.classify(err), ticketing.ErrBusy) || time.Now().After(until) {
+		if err == nil || len(in.Exclusive) == 0 || !errors.Is(e.classify(err), driver.ErrBusy) || time.Now().After(until) {
 			return err
 		}
 		pause := time.NewTimer(rand.N(closeSlice / 4)) //nolint:gosec // No secret.
@@ -100,25 +101,25 @@ func (e *postgresEngine) attempt(
 	}
 }
 
-// enter is one attempt to begin, in which no lock is waited for longer than slice.
+// enter is one attempt to begin, which waits for no lock longer than slice.
 func (e *postgresEngine) enter(
-	ctx context.Context, in ticketing.Entrance, slice, patience time.Duration,
+	ctx context.Context, in driver.BeginOptions, slice, patience time.Duration,
 ) (pooledConn, []bool, error) {
-	// READ WRITE is not asked for: a standby says no to that with a state of its own, and an operator who made a
-	// database read-only means it.
+	// BEGIN does not ask for READ WRITE. A standby refuses that with a SQLSTATE of its own, and a database that an
+	// operator made read-only should stay so.
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + e.settings(e.statement, slice)
 	locks, answers := e.entrance(in)
 	var after string
 	if slice != patience {
 		after = fmt.Sprintf("; SET LOCAL lock_timeout TO %d", max(patience.Milliseconds(), 1))
 	}
-	if !e.whole || !answers {
-		// A driver that shows the rows of the first statement alone gets the question alone.
+	if !e.multiResult || !answers {
+		// A driver that returns only the rows of the first statement gets the query in a message of its own.
 		conn, err := e.start(ctx, begin, patience)
 		if err != nil {
 			return pooledConn{}, nil, err
 		}
-		inFlight, err := e.ask(ctx, conn, locks, answers, len(in.Claim))
+		inFlight, err := e.ask(ctx, conn, locks, answers, len(in.Keys))
 		if err == nil && after != "" {
 			_, err = conn.ExecContext(ctx, after[2:])
 		}
@@ -133,9 +134,9 @@ func (e *postgresEngine) enter(
 		if err != nil {
 			return pooledConn{}, nil, err
 		}
-		inFlight, err := e.ask(ctx, conn, begin+locks+after, true, len(in.Claim))
+		inFlight, err := e.ask(ctx, conn, begin+locks+after, true, len(in.Keys))
 		if err == nil && again && slices.Contains(inFlight, true) {
-			err = &passingError{errNotOver} // It may be our own, of the connection that was lost.
+			err = &passingError{errNotOver} // It may be this call's own claim, on the lost connection.
 		}
 		if err == nil {
 			return conn, inFlight, nil
@@ -147,8 +148,8 @@ func (e *postgresEngine) enter(
 	}
 }
 
-// entrance is the statement that takes the locks, and whether it answers which claims were had.
-func (e *postgresEngine) entrance(in ticketing.Entrance) (text string, answers bool) {
+// entrance returns the statement that takes the locks, and reports whether it returns which claims were acquired.
+func (e *postgresEngine) entrance(in driver.BeginOptions) (text string, answers bool) {
 	if e.rowGates {
 		return e.rowEntrance(in), false
 	}
@@ -158,32 +159,32 @@ func (e *postgresEngine) entrance(in ticketing.Entrance) (text string, answers b
 			parts = append(parts, "SELECT "+function+"(n)::text FROM unnest('{"+joined(numbers)+"}'::bigint[]) AS n")
 		}
 	}
-	// Whoever shares some gates and closes others takes them one kind after the other: nobody does today, and two who
-	// did in opposite ways would be told apart by the lock's time-out.
-	take("pg_advisory_xact_lock", e.gates(in.Close))
-	take("pg_advisory_xact_lock_shared", e.gates(in.Share))
-	take("pg_try_advisory_xact_lock", e.claims(in.Claim))
+	// A caller that shares some gates and closes others would take them in this order, one kind after the other. No
+	// caller does so today. Two that did so the opposite way round would deadlock, and the lock timeout would end that.
+	take("pg_advisory_xact_lock", e.gates(in.Exclusive))
+	take("pg_advisory_xact_lock_shared", e.gates(in.Shared))
+	take("pg_try_advisory_xact_lock", e.claims(in.Keys))
 	return strings.Join(parts, " UNION ALL "), len(parts) > 0
 }
 
-// rowEntrance locks the rows of the companies instead, one writer at a time: where sharers and a closer meet at a row,
-// the sharers win for as long as there are any. The companies of nobody's, as at the first use of a database, are
-// guarded by the table of secrets.
-func (e *postgresEngine) rowEntrance(in ticketing.Entrance) string {
-	companies := slices.Concat(in.Close, in.Share)
+// rowEntrance locks the rows of the companies instead, one writer at a time. If row locks were shared, those who share
+// would overtake a writer that closes the gate for as long as there are any. The nil company, as at the first use of a
+// database, is guarded by a lock on the table of secrets.
+func (e *postgresEngine) rowEntrance(in driver.BeginOptions) string {
+	companies := slices.Concat(in.Exclusive, in.Shared)
 	text := ""
 	if slices.Contains(companies, uuid.Nil) {
 		text = "LOCK TABLE ticketing_secrets IN SHARE ROW EXCLUSIVE MODE; "
 		companies = slices.DeleteFunc(companies, func(id uuid.UUID) bool { return id == uuid.Nil })
 	}
 	if len(companies) > 0 {
-		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE", ids("id", companies))
+		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE", amongIDs("id", companies))
 		text += string(statement.text)
 	}
 	return text
 }
 
-// ask sends a message and reads which claims were had: the last rows of its answer.
+// ask sends a message and reads which claims were acquired: the last rows of its result.
 func (e *postgresEngine) ask(
 	ctx context.Context, conn bun.IConn, message string, answers bool, claims int,
 ) ([]bool, error) {
@@ -228,7 +229,8 @@ func joined(numbers []int64) string {
 	return strings.Join(texts, ",")
 }
 
-// beginMigration waits for whoever migrates, for up to 50 s, which the driver would still read, and is told that the database is busy then.
+// beginMigration waits for another process that migrates, for up to 49 s, and then fails with [driver.ErrBusy]. Its
+// statements may take 50 s, which is less than the driver's read timeout.
 func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), error) {
 	message := "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " + e.settings(snapshotTimeout, snapshotTimeout-time.Second) +
 		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d); ", e.advisory("migrate"))
@@ -238,7 +240,7 @@ func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), 
 	if e.distributed {
 		message += clusterSettings
 	}
-	// A change that waits for a table has all others wait behind it.
+	// All later queries on a table wait in the queue after a schema change that waits for it.
 	message += fmt.Sprintf("SET LOCAL lock_timeout TO %d", e.patience.Milliseconds())
 	conn, err := e.start(ctx, message, e.patience)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
-// crowd makes the tables of a company large, and those of many others as large as they are in life. u and t are an id
-// and a time of a number.
+// crowd makes the tables of one company large, and those of many others as large as in production. The functions u and
+// t return an id and a time for a number.
 const crowd = `
 SET session_replication_role TO replica;
 CREATE FUNCTION u(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT lpad(to_hex(n), 32, '0')::uuid $$;
@@ -88,8 +88,9 @@ INSERT INTO ticketing_webhook_deliveries SELECT company_id, at, id, 1 + n % 2, u
 			ELSE 'SUCCEEDED' END AS s FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM ticketing_outbox) x) y;
 ANALYZE;`
 
-// Facts and deliveries are taken in the order of their queue and changed one by one, by their keys, however many at once
-// and however many a company has: whether the planner knows the tables or not.
+// TestPostgresFactPlans checks that facts and deliveries are claimed in the order of their queue and changed one by
+// one, by their keys. That holds however many there are, at once and in a company, and whether or not the planner has
+// statistics.
 func TestPostgresFactPlans(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "plans")
@@ -108,7 +109,7 @@ func TestPostgresFactPlans(t *testing.T) {
 			is.NoErr(err)
 			said.Take()
 			const limit = 200
-			written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
+			written(t, s, func(ctx context.Context, tx driver.Tx) error {
 				taken, err := tx.TakeFacts(ctx, company, limit)
 				is.NoErr(err)
 				is.Equal(len(taken), limit)
@@ -118,7 +119,7 @@ func TestPostgresFactPlans(t *testing.T) {
 				facts, err := tx.LeaseFacts(ctx, company, minute(20), minute(21), limit)
 				is.NoErr(err)
 				is.Equal(len(facts), limit)
-				claimed, err := tx.ClaimDeliveries(ctx, ticketing.DeliveryClaim{
+				claimed, err := tx.ClaimDeliveries(ctx, driver.DeliveryClaim{
 					CompanyID: company, Endpoint: 1, At: minute(1000), Until: minute(1001), Limit: limit,
 				})
 				is.NoErr(err)
@@ -136,7 +137,8 @@ func TestPostgresFactPlans(t *testing.T) {
 				plan := testdb.Explain(t, db.DB, store.ByIndex, "COSTS OFF", statement)
 				for node := range strings.SplitSeq(plan, "->  ") {
 					scan := strings.Contains(node, "Scan") && queue.MatchString(node) &&
-						!strings.HasPrefix(node, "Bitmap Heap Scan") // The index is told below it.
+						// Its index is in the node below it.
+						!strings.HasPrefix(node, "Bitmap Heap Scan")
 					if scan && !key.MatchString(node) {
 						t.Errorf("%s\n%s", statement, plan)
 					}
@@ -150,8 +152,8 @@ func TestPostgresFactPlans(t *testing.T) {
 	}
 }
 
-// On PostgreSQL, too, every statement but those of verification finds its rows by an index, and no list is sorted to
-// give a page of it, where the tables are large and the planner knows.
+// TestPostgresQueryPlans checks that on PostgreSQL, too, every statement except those of verification finds its rows by
+// an index. No list is sorted to return a page of it, if the tables are large and the planner has statistics.
 func TestPostgresQueryPlans(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "plans")
@@ -171,7 +173,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 	indexes := regexp.MustCompile(`(?:using|Bitmap Index Scan on) (ticketing_\w+)`)
 	used := map[string]bool{}
 	for _, statement := range asked {
-		// Not what is about no table, and not the names of a few secret keys.
+		// Skip statements without a table, and the names of the few secret keys.
 		if !strings.Contains(statement, " ticketing_") || strings.Contains(statement, "ticketing_migrations") {
 			continue
 		}
@@ -179,7 +181,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 		for _, index := range indexes.FindAllStringSubmatch(plan, -1) {
 			used[index[1]] = true
 		}
-		// What a worker takes is looked up one by one behind the list of it.
+		// The rows that a worker claims are looked up one by one after they were listed.
 		list := plan
 		if strings.HasPrefix(statement, "WITH due ") {
 			list, _, _ = strings.Cut(plan, "->  Nested Loop")

@@ -7,21 +7,22 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// The SQL of PostgreSQL. Values are literals, since the simple protocol carries several statements in one message. Many
-// rows travel as an array for each column: a twentieth of what VALUES costs to parse. A column that is the same in all
-// rows is written once; so a statement about one company says which, and a distributed engine finds its place.
+// The SQL of PostgreSQL. Values are literals, since only the simple protocol carries several statements in one message.
+// Many rows travel as one array per column, which costs a twentieth of what VALUES costs to parse. A column that is the
+// same in all rows is written once. So a statement about one company names the company, and a distributed engine finds
+// its node.
 
-// table is a set as it stands behind FROM: columns that are the same in all rows are values, the others arrays.
+// table is a set as a table after FROM: columns that are the same in all rows are values, the others arrays.
 type table struct {
 	set
-	// constant are the columns that are the same in all rows.
+	// constant marks the columns that are the same in all rows.
 	constant []bool
 	varying  int
-	// short are the columns of ids that are given by their places in a list, since they come again and again: an id is
-	// the dearest of what PostgreSQL reads.
+	// short marks the columns of ids that are written as positions in a list that holds equal ids in a row once. Such
+	// ids repeat often, and an id is the most expensive value for PostgreSQL to parse.
 	short []bool
 	// hidden keeps the planner from counting the rows.
 	hidden bool
@@ -40,13 +41,14 @@ func tableOf(of set) table {
 		}
 	}
 	if t.varying == 0 && len(of.rows) > 1 {
-		// So that there are as many rows. The first column is the company, which stays a constant.
+		// At least one column must vary, so that there are as many rows. The first column is the company, which stays
+		// constant.
 		t.constant[len(t.constant)-1], t.varying = false, 1
 	}
 	return t
 }
 
-// shorten is for a statement that writes each column's cell once.
+// shorten marks the short columns. It is for a statement that writes each column's cell once.
 func (t table) shorten() {
 	for i := range t.columns {
 		_, isID := t.rows[0][i].(uuid.UUID)
@@ -54,7 +56,7 @@ func (t table) shorten() {
 	}
 }
 
-// repeats tells whether most rows have the id of the row before.
+// repeats reports whether in most rows the id is that of the row before.
 func (t table) repeats(column int) bool {
 	again := 0
 	for i, row := range t.rows[1:] {
@@ -65,7 +67,7 @@ func (t table) repeats(column int) bool {
 	return 2*again >= len(t.rows)
 }
 
-// given is the name in v of a column, with or without the alias of its table. No table has a column of that name.
+// given returns the name in v of a column, which may carry the alias of its table. No table has a column of that name.
 func given(column string) string { return "v_" + column[strings.LastIndexByte(column, '.')+1:] }
 
 // appendFrom writes the table under the name v: unnest('{…}'::uuid[], '{…}'::bigint[]) AS v (v_id, v_number).
@@ -131,7 +133,7 @@ func (t table) appendArray(to *builder, column int) {
 	to.text = append(to.text, "}'::"+kindOf(t.rows[0][column])+"[]"...)
 }
 
-// appendCell writes what a column is in a row of v.
+// appendCell writes the value of a column in a row of v.
 func (t table) appendCell(to *builder, column int) {
 	name := "v." + given(t.columns[column])
 	switch {
@@ -186,15 +188,16 @@ func (e *postgresEngine) appendAmong(to *builder, of set) {
 	to.add(")")
 }
 
-// veiled tells that the planner is to see no value for the columns that are the same in all rows, the company among them. Of
-// a company that it does not know it expects one row, and every index that begins with the company looks to it as good as
-// the one that holds the whole key; one that has an id has several. A distributed engine has to see the company.
+// veiled reports whether the planner must not see the values of the columns that are the same in all rows, including
+// the company. For a company that its statistics do not list, it expects one row. Every index that begins with the
+// company then looks as good as the one on the whole key, and a table with an id column has several such indexes. A
+// distributed engine has to see the company.
 func (e *postgresEngine) veiled(columns []string) bool {
 	return !e.distributed && slices.Contains(columns, "id")
 }
 
-// appendKeys writes the rows of the set under the name v, as appendFrom does, and the first columns that are the same in all
-// of them beside. OFFSET 0 keeps the planner from seeing through to their values.
+// appendKeys writes the rows of the set under the name v, as appendFrom does. It adds those of the key columns that are
+// the same in all rows, and OFFSET 0 hides their values from the planner.
 func (t table) appendKeys(to *builder, keys int) {
 	to.add("(SELECT ")
 	for i, column := range t.columns[:keys] {
@@ -208,8 +211,8 @@ func (t table) appendKeys(to *builder, keys int) {
 	to.add(" OFFSET 0) AS v")
 }
 
-// appendVeiled writes what a column of a key is. Where no row differs from another there is no v, and a query of its own
-// keeps the value of the company from the planner.
+// appendVeiled writes the value of a key column. If no column varies there is no v, and a subquery hides the company's
+// value from the planner.
 func (t table) appendVeiled(to *builder, column int) {
 	switch {
 	case !t.constant[column]:
@@ -225,15 +228,15 @@ func (t table) appendVeiled(to *builder, column int) {
 	}
 }
 
-// appendFound looks each row up by itself: of a table without statistics the planner would rather read all that a
-// company has than descend an index thirty times. FOR UPDATE and OFFSET 0 keep it from seeing through.
+// appendFound looks up each row on its own. For a table without statistics, the planner would rather read all rows of a
+// company than descend an index thirty times. The row lock, or OFFSET 0, keeps it from flattening the subquery.
 func (e *postgresEngine) appendFound(to *builder, of found) {
 	name, alias, _ := strings.Cut(of.table, " ")
 	t := tableOf(of.set)
 	end := " OFFSET 0"
 	if of.lock {
 		end = rowLock
-		// Everybody locks in one order.
+		// All transactions lock in one order.
 		slices.SortFunc(t.rows, compareRows)
 	}
 	t.shorten()
@@ -261,8 +264,9 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 	to.add(end + ") AS " + alias)
 }
 
-// appendDue looks up what was chosen by its whole key, company included: of a company as a value the planner would believe
-// that it has few rows, and look through what was chosen for each of them. A distributed engine has to see the company.
+// appendDue looks up the selected rows by their whole key, including the company. If the company were a value, the
+// planner would expect few rows of it, and scan the selection for each of them. A distributed engine has to see the
+// company.
 func (e *postgresEngine) appendDue(to *builder, of due) { of.append(to, e.distributed) }
 
 func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
@@ -327,12 +331,12 @@ func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	}
 }
 
-// appendUpdate looks each row up by its whole key: all columns of the key come from v, so that the planner can reach the
-// table by nothing but v. Of a value it would believe that it leaves so few rows that v is better read for each of them.
+// appendUpdate looks up each row by its whole key. All key columns come from v, so that the planner can reach the table
+// only through v. Given a value, it would expect so few rows that it would rather scan v for each of them.
 //
-// A distributed engine has to see which company a statement is about. There only the number of rows is hidden, by a query
-// of its own for each array: the planner expects ten and looks each up by its key. And after a column of the key that
-// differs none is written as a value: by that it would read the whole index.
+// A distributed engine has to see which company a statement is about. There only the number of rows is hidden, by a
+// subquery for each array: the planner expects ten rows and looks up each by its key. Also, no key column after one
+// that varies is written as a value: the planner would read the whole index by it.
 func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set) {
 	t := tableOf(of)
 	for i := 1; i < keys && e.distributed; i++ {
@@ -373,10 +377,10 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 	}
 }
 
-// appendStock asks for each query by itself, so that a batch is found by its index whatever the statistics say.
-func (e *postgresEngine) appendStock(to *builder, queries []ticketing.StockQuery) {
+// appendStock runs each query on its own, so that a batch is found by its index whatever the statistics say.
+func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
 	t := tableOf(of("company_id, event_id, tier, unit_price, quantity", queries,
-		func(q ticketing.StockQuery) []any {
+		func(q driver.StockQuery) []any {
 			return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice), q.Quantity}
 		}))
 	to.add("SELECT " + batchColumns + " FROM ")
@@ -392,8 +396,8 @@ func (e *postgresEngine) appendStock(to *builder, queries []ticketing.StockQuery
 	to.add(") b ORDER BY b.company_id, b.event_id, b.tier, b.position")
 }
 
-// appendExpecting ends a statement. One that is to change a number of rows divides by zero where it does not: the
-// answers of statements that travel together are not seen one by one.
+// appendExpecting ends a statement. A statement that must change a number of rows divides by zero if it changes another
+// number, since the results of statements that travel together are not visible one by one.
 func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
 	if records == anyNumber {
 		to.text = append(append(to.text, statement.text...), ";\n"...)
@@ -412,10 +416,10 @@ func (e *postgresEngine) skipLocked() string     { return rowLock + " SKIP LOCKE
 
 const rowLock = " FOR NO KEY UPDATE"
 
-// appendLock moves a cursor over the rows: that locks them and answers nothing. A distributed engine is asked the plain
-// way.
+// appendLock moves a cursor over the rows, which locks them and returns nothing. A distributed engine gets the plain
+// statement.
 func (e *postgresEngine) appendLock(to, statement *builder) bool {
-	if e.distributed || !e.whole {
+	if e.distributed || !e.multiResult {
 		to.text = append(append(to.text, statement.text...), ";\n"...)
 		return false
 	}

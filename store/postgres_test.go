@@ -3,12 +3,12 @@ package store_test
 import (
 	"testing"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
-// The store keeps every promise of the contract on PostgreSQL, too.
+// TestPostgresStore checks that the store keeps every promise of the contract on PostgreSQL.
 func TestPostgresStore(t *testing.T) {
 	t.Parallel()
-	whole(t, func(t *testing.T) ticketing.Store { t.Helper(); return testdb.Postgres(t) })
+	whole(t, func(t *testing.T) driver.Store { t.Helper(); return testdb.Postgres(t) })
 }

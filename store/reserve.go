@@ -8,24 +8,27 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// reserved divides the connections of a pool by what they are for: a few are left for the background work, which no
-// request takes, and some more for groups, which no request takes that runs by itself. The background work may have all
-// that are free. A nil *reserved divides nothing.
+// reserved divides the connections of a pool by purpose. A few are reserved for the background work: no request takes
+// them. Some more are reserved for groups of calls: requests that run by themselves do not take them. The background
+// work may use all free connections. A nil *reserved divides nothing.
 //
-// Who takes a connection first takes a place in requests, where it is one, then in foreground, and then the connection,
-// and waits for nothing of these while it has one. So there is no circle.
+// Before a caller takes a connection it acquires a slot in requests, if it is a single request, and then one in
+// foreground. It waits for neither while it holds a connection, so there is no deadlock.
 type reserved struct {
-	requests   chan struct{} // a place for each connection that calls may have which run by themselves
-	foreground chan struct{} // one for each that these and groups may have
+	// requests has a slot for each connection that is available to calls that run by themselves.
+	requests chan struct{}
+	// foreground has a slot for each connection that is available to these calls and to groups.
+	foreground chan struct{}
 }
 
 const (
-	// leastDivided is how many connections a pool has at least that is divided.
+	// leastDivided is the number of connections below which a pool is not divided.
 	leastDivided = 3
-	// backgroundPart and groupPart are what part of the connections is reserved, at least one: an eighth, and a quarter.
+	// backgroundPart and groupPart are the fractions of the connections that are reserved, at least one each: an eighth
+	// and a quarter.
 	backgroundPart, groupPart = 8, 4
 )
 
@@ -38,33 +41,33 @@ func newReserved(connections int) *reserved {
 	return &reserved{requests: make(chan struct{}, requests), foreground: make(chan struct{}, foreground)}
 }
 
-// take waits until the purpose of ctx has a connection left, which is then to be taken from the pool, and is
-// [ticketing.ErrBusy] where the patience ends before. give ends that.
+// take waits until the purpose of ctx has a connection left, which the caller then takes from the pool. It is
+// [driver.ErrBusy] if the patience ends first. give returns the slot.
 func (r *reserved) take(ctx context.Context, patience time.Duration) (give func(), err error) {
-	purpose := ticketing.PurposeOf(ctx)
-	if r == nil || purpose == ticketing.PurposeBackground {
+	purpose := driver.PurposeOf(ctx)
+	if r == nil || purpose == driver.PurposeBackground {
 		return func() {}, nil
 	}
-	if purpose == ticketing.PurposeRequest {
+	if purpose == driver.PurposeRequest {
 		if err := enterPlace(ctx, r.requests, patience); err != nil {
 			return nil, err
 		}
 	}
 	if err := enterPlace(ctx, r.foreground, patience); err != nil {
-		if purpose == ticketing.PurposeRequest {
+		if purpose == driver.PurposeRequest {
 			<-r.requests
 		}
 		return nil, err
 	}
 	return sync.OnceFunc(func() {
 		<-r.foreground
-		if purpose == ticketing.PurposeRequest {
+		if purpose == driver.PurposeRequest {
 			<-r.requests
 		}
 	}), nil
 }
 
-var errNoConnection = fmt.Errorf("%w: no connection was free in time", ticketing.ErrBusy)
+var errNoConnection = fmt.Errorf("%w: no connection was free in time", driver.ErrBusy)
 
 func enterPlace(ctx context.Context, places chan struct{}, patience time.Duration) error {
 	select {
@@ -84,14 +87,14 @@ func enterPlace(ctx context.Context, places chan struct{}, patience time.Duratio
 	}
 }
 
-// pooledConn is a connection that gives its place back when it is given back to the pool.
+// pooledConn is a connection that returns its slot when it is returned to the pool.
 type pooledConn struct {
 	bun.Conn
 
 	give func()
 }
 
-// Close gives the connection back.
+// Close returns the connection to the pool.
 func (c pooledConn) Close() error {
 	err := c.Conn.Close()
 	c.give()

@@ -9,30 +9,33 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/store"
 )
 
-// Calls that run by themselves leave connections to groups, and both leave some to the background work. What they leave is
-// had at once, beyond it they wait, and every place comes back.
+// TestConnectionsAreReserved checks that calls that run by themselves leave connections to groups, and that both leave
+// some to the background work. The reserved ones are available at once, a call beyond its share fails with ErrBusy in
+// time, and every slot is returned.
 func TestConnectionsAreReserved(t *testing.T) {
 	t.Parallel()
-	const moment = 50 * time.Millisecond
+	// Long enough to connect while other tests keep the machine busy.
+	const patience = 2 * time.Second
 	for _, test := range []struct {
-		name                 string
-		dsn                  func(t *testing.T) string
-		config               store.Config
-		requests, groups, of int // connections that each may have when it is the first, and that there are
+		name   string
+		dsn    func(t *testing.T) string
+		config store.Config
+		// requests and groups are the connections that each may use if it comes first, of those that there are.
+		requests, groups, of int
 	}{
 		{
 			"postgres", func(t *testing.T) string { t.Helper(); return pgtest.Database(t) },
-			store.Config{Connections: 16},
+			store.Config{Connections: 16, BusyTimeout: patience},
 			10, 14, 16,
 		},
 		{
 			"sqlite", func(t *testing.T) string { t.Helper(); return "sqlite:" + filepath.Join(t.TempDir(), "t.db") },
-			store.Config{},
+			store.Config{BusyTimeout: patience},
 			4, 5, 6,
 		},
 	} {
@@ -43,25 +46,20 @@ func TestConnectionsAreReserved(t *testing.T) {
 			is.NoErr(err)
 			defer func() { is.NoErr(db.Close()) }()
 			is.NoErr(db.Migrate(t.Context()))
-			read := func(ctx context.Context, purpose ticketing.Purpose) error {
-				return db.View(ticketing.WithPurpose(ctx, purpose), func(ctx context.Context, tx ticketing.ReadTx) error {
+			read := func(ctx context.Context, purpose driver.Purpose) error {
+				return db.View(driver.WithPurpose(ctx, purpose), func(ctx context.Context, tx driver.ReadTx) error {
 					_, err := tx.SecretNames(ctx)
 					return err
 				})
 			}
-			waits := func(purpose ticketing.Purpose) bool {
-				ctx, cancel := context.WithTimeout(t.Context(), moment)
-				defer cancel()
-				return errors.Is(read(ctx, purpose), context.DeadlineExceeded)
-			}
 			release := make(chan struct{})
 			ended := make(chan error, test.of)
-			hold := func(purpose ticketing.Purpose, n int) {
+			hold := func(purpose driver.Purpose, n int) {
 				entered := make(chan struct{})
 				for range n {
 					go func() {
-						ctx := ticketing.WithPurpose(t.Context(), purpose)
-						ended <- db.Snapshot(ctx, func(context.Context, ticketing.ReadTx) error {
+						ctx := driver.WithPurpose(t.Context(), purpose)
+						ended <- db.Snapshot(ctx, func(context.Context, driver.ReadTx) error {
 							entered <- struct{}{}
 							<-release
 							return nil
@@ -74,20 +72,21 @@ func TestConnectionsAreReserved(t *testing.T) {
 					}
 				}
 			}
-			hold(ticketing.PurposeRequest, test.requests)
-			is.True(waits(ticketing.PurposeRequest))
-			is.NoErr(read(t.Context(), ticketing.PurposeGroup))
-			hold(ticketing.PurposeGroup, test.groups-test.requests)
-			is.True(waits(ticketing.PurposeGroup))
-			is.NoErr(read(t.Context(), ticketing.PurposeBackground))
+			hold(driver.PurposeRequest, test.requests)
+			is.True(errors.Is(read(t.Context(), driver.PurposeRequest), driver.ErrBusy))
+			is.NoErr(read(t.Context(), driver.PurposeGroup))
+			hold(driver.PurposeGroup, test.groups-test.requests)
+			is.True(errors.Is(read(t.Context(), driver.PurposeGroup), driver.ErrBusy))
+			is.NoErr(read(t.Context(), driver.PurposeBackground))
 			is.Equal(db.Connections().InUse, test.groups)
 			close(release)
 			for range test.groups {
 				is.NoErr(<-ended)
 			}
-			release = make(chan struct{}) // Every place came back.
-			hold(ticketing.PurposeRequest, test.requests)
-			hold(ticketing.PurposeBackground, test.of-test.requests)
+			// Every slot was returned.
+			release = make(chan struct{})
+			hold(driver.PurposeRequest, test.requests)
+			hold(driver.PurposeBackground, test.of-test.requests)
 			close(release)
 			for range test.of {
 				is.NoErr(<-ended)

@@ -7,21 +7,21 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store"
 )
 
-// A sale of 50 admissions runs as many statements as a sale of one.
+// TestStatementsOfASale checks that a sale of 50 admissions runs as many statements as a sale of one.
 func TestStatementsOfASale(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var statements atomic.Int64
-	s := open(t, &store.Config{OnStatement: func(context.Context, store.Statement) { statements.Add(1) }})
+	s := isOpen(t, &store.Config{OnStatement: func(context.Context, store.Statement) { statements.Add(1) }})
 	furnish(t, s, batchRecord(1, 1000), batchRecord(2, 995), batchRecord(3, 0))
 
 	count := func(order, quantity int) int64 {
 		before := statements.Load()
-		is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			return sale(ctx, tx, order, quantity)
 		}))
 		return statements.Load() - before
@@ -32,9 +32,9 @@ func TestStatementsOfASale(t *testing.T) {
 }
 
 func BenchmarkSale(b *testing.B) {
-	s := open(b, nil)
+	s := isOpen(b, nil)
 	furnish(b, s)
-	written(b, s, func(ctx context.Context, tx ticketing.Tx) error {
+	written(b, s, func(ctx context.Context, tx driver.Tx) error {
 		batch := batchRecord(1, 0)
 		batch.Quantity = 1 << 40
 		return tx.CreateBatch(ctx, batch)
@@ -48,7 +48,7 @@ func BenchmarkSale(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				orders++
-				err := s.Update(b.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+				err := s.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
 					return sale(ctx, tx, orders, quantity.n)
 				})
 				if err != nil {

@@ -17,13 +17,13 @@ const (
 		ORDER BY relname COLLATE "C", attnum`
 )
 
-// column is one of a table: of a name, and NULL or not.
+// column is a column of a table, and whether it allows NULL.
 type column struct {
 	table, name string
 	nullable    bool
 }
 
-// columns are those of all tables, by table and place.
+// columns returns the columns of all tables, by table and position.
 func columns(tb testing.TB, db *sql.DB, query string) []column {
 	tb.Helper()
 	var made []column
@@ -35,7 +35,7 @@ func columns(tb testing.TB, db *sql.DB, query string) []column {
 	return made
 }
 
-// omissions are attacks that copy a row of every table, each without one value that belongs there.
+// omissions returns attacks that copy a row of every table, each without one required value.
 func omissions(of []column) []attack {
 	var made []attack
 	for _, c := range of {
@@ -60,7 +60,7 @@ func omissions(of []column) []attack {
 	return made
 }
 
-// texts are what a query finds.
+// texts returns the texts that a query returns.
 func texts(tb testing.TB, db *sql.DB, query string) []string {
 	tb.Helper()
 	found, err := db.QueryContext(tb.Context(), query)
@@ -82,13 +82,13 @@ func texts(tb testing.TB, db *sql.DB, query string) []string {
 	return made
 }
 
-// Both dialects have the same tables, columns in the same order, NULL allowed in the same few, and indexes, so that one
-// text serves both.
+// TestDialectsHaveOneSchema checks that both dialects have the same tables, columns in the same order, nullable columns
+// and indexes. So the same SQL works on both.
 func TestDialectsHaveOneSchema(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	db := postgres(t, strings.Clone)
-	s := open(t, nil)
+	s := isOpen(t, nil)
 	whole := columns(t, db, postgresColumns)
 	twins := columns(t, s.Reader().DB, sqliteColumns)
 	for i := range min(len(whole), len(twins)) {
@@ -118,7 +118,7 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 	)
 }
 
-// Texts that are keys sort by code point, whatever the locale of the database.
+// TestPostgresSortsByCodePoint checks that text keys sort by code point, whatever the locale of the database.
 func TestPostgresSortsByCodePoint(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -129,7 +129,8 @@ func TestPostgresSortsByCodePoint(t *testing.T) {
 		WHERE indrelid::regclass::text LIKE 'ticketing%' AND collname <> 'C'`)), 0)
 }
 
-// What a sale and a validation change, PostgreSQL changes in place (HOT): no index holds it.
+// TestPostgresUpdatesInPlace checks that PostgreSQL updates in place (HOT) what a sale and a validation change: no
+// index contains those columns.
 func TestPostgresUpdatesInPlace(t *testing.T) {
 	t.Parallel()
 	db := postgres(t, strings.Clone)

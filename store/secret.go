@@ -5,17 +5,17 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// SecretNames answers with the names of secret keys, in their order.
+// SecretNames returns the names of secret keys, in order.
 func (s *session) SecretNames(ctx context.Context) ([]string, error) {
 	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
 	return query(ctx, s, "SecretNames", scan, "SELECT name FROM ticketing_secrets ORDER BY name")
 }
 
-// SecretsInUse answers with the names of the secret keys that the digests of active keys, current bank
-// accounts and signing secrets name.
+// SecretsInUse returns the names of the secret keys that the digests of active API keys, current bank accounts and
+// signing secrets use.
 func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
 	return query(ctx, s, "SecretsInUse", scan,
@@ -25,10 +25,10 @@ func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 		)
 		UNION SELECT substr(secret, 4, 16) FROM ticketing_webhook_secrets
 		ORDER BY name`,
-		string(ticketing.APIKeyActive))
+		string(driver.APIKeyActive))
 }
 
-// AppendSecretName keeps a name; one that is kept already is no error.
+// AppendSecretName inserts a name; a name that exists already is no error.
 func (tx *transaction) AppendSecretName(ctx context.Context, name string, at time.Time) error {
 	return tx.exec(ctx, "AppendSecretName",
 		"INSERT INTO ticketing_secrets (name, created_at) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, at)

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,7 +17,7 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"modernc.org/sqlite"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const beginImmediate = "BEGIN IMMEDIATE"
@@ -25,14 +25,14 @@ const beginImmediate = "BEGIN IMMEDIATE"
 // sqliteEngine has one connection that writes and a few that read.
 type sqliteEngine struct {
 	writer *bun.DB
-	// turn has one slot, for whoever writes. Those who wait for it are served in the order they came, which those who
-	// wait in SQLite, asleep for a while each, are not.
+	// turn has one slot, for the writer. Those who wait for it are served in order of arrival. Those who wait within
+	// SQLite are not, since SQLite polls with sleeps.
 	turn    chan struct{}
 	timeout time.Duration
 	readers *bun.DB
 	// reserved divides the readers.
 	reserved *reserved
-	// prober finds out whether somebody writes. It connects when it is first used.
+	// prober checks whether another connection writes. It connects when it is first used.
 	prober *bun.DB
 	path   string // absolute
 }
@@ -53,15 +53,15 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 	if err := prepare(absolute); errors.Is(err, ErrNoDatabase) {
 		return nil, failed(err)
 	} else if err != nil {
-		return nil, failed(fmt.Errorf("%w: %w", ticketing.ErrUnavailable, err))
+		return nil, failed(fmt.Errorf("%w: %w", driver.ErrUnavailable, err))
 	}
 	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout, path: absolute}
 	e.reserved = newReserved(cfg.Readers)
 	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
 		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)",
-		"cache_size(-32768)",           // KiB: what a large group changes, and the inner pages of the indexes
-		"wal_autocheckpoint(4000)",     // pages, 16 MiB: what many groups changed is copied once
-		"journal_size_limit(67108864)") // what the WAL is cut to after a long Snapshot held it up
+		"cache_size(-32768)",           // KiB: the pages that a large group changes, and the inner pages of the indexes
+		"wal_autocheckpoint(4000)",     // pages, 16 MiB: the changes of many groups are copied once
+		"journal_size_limit(67108864)") // the size to which the WAL is cut after a long Snapshot delayed it
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -79,7 +79,7 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 	return e, nil
 }
 
-// makeFile makes the file where there is none, for its owner alone. SQLite gives the files beside it the same mode.
+// makeFile creates the file if it does not exist, for its owner alone. SQLite gives the files next to it the same mode.
 func makeFile(path string) error {
 	const mode = 0o600
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // The operator names the file.
@@ -92,8 +92,9 @@ func makeFile(path string) error {
 	return file.Close()
 }
 
-// findFile fails where there is no database. SQLite makes no file either (mode=rw), should this one go meanwhile. It would
-// make a database of an empty file; those who make one in this moment have given it no page yet.
+// findFile fails if there is no database. SQLite creates no file either (mode=rw), should this one disappear meanwhile.
+// SQLite would turn an empty file into a database, so an empty file is refused. It may also be one that another process
+// is creating, which has no page yet.
 func findFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -109,8 +110,8 @@ func findFile(path string) error {
 	return nil
 }
 
-// connectSQLite makes a pool whose connections all have the pragmas. They come with the name, so that a connection
-// made later, for one that broke, has them too.
+// connectSQLite opens a pool whose connections all have the pragmas. These are part of the name, so that a connection
+// that replaces a broken one has them too.
 func connectSQLite(path string, timeout time.Duration, connections int, pragmas ...string) (*bun.DB, error) {
 	options := url.Values{
 		"mode":      {"rw"},
@@ -128,7 +129,7 @@ func connectSQLite(path string, timeout time.Duration, connections int, pragmas 
 	return bun.NewDB(db, sqlitedialect.New()), nil
 }
 
-func connectorTo(path string, options url.Values) (driver.Connector, error) {
+func connectorTo(path string, options url.Values) (sqldriver.Connector, error) {
 	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
 	if !strings.HasPrefix(name.Path, "/") {
 		name.Path = "/" + name.Path // C:/… on Windows
@@ -136,7 +137,7 @@ func connectorTo(path string, options url.Values) (driver.Connector, error) {
 	return sqlite.NewConnector(name.String())
 }
 
-// openSQLitePool opens a pool of a host's, whose transactions begin IMMEDIATE.
+// openSQLitePool opens a pool for a host, whose transactions begin IMMEDIATE.
 func openSQLitePool(path string) (*sql.DB, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -154,8 +155,8 @@ func openSQLitePool(path string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// checkDurable refuses a file system on which SQLite can't do what Durable promises: it then goes on without a word in
-// another mode.
+// checkDurable refuses a file system on which SQLite can't keep the promise of Durable: SQLite would silently use
+// another journal mode.
 func (e *sqliteEngine) checkDurable(ctx context.Context) error {
 	const patience, pause = 5 * time.Second, 5 * time.Millisecond
 	for begun := time.Now(); ; {
@@ -163,13 +164,13 @@ func (e *sqliteEngine) checkDurable(ctx context.Context) error {
 		err := e.writer.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
 		switch {
 		case err == nil && mode != "wal":
-			return fmt.Errorf("%w: its file system does not allow WAL", ticketing.ErrUnavailable)
+			return fmt.Errorf("%w: its file system does not allow WAL", driver.ErrUnavailable)
 		case err == nil:
 			return e.checkWritable(ctx)
 		}
-		// Several who open a new file at once meet in turning WAL on, where SQLite does not wait by itself.
+		// Several processes that open a new file at once conflict when they turn on WAL, where SQLite does not wait.
 		err = e.classify(err)
-		if !errors.Is(err, ticketing.ErrBusy) || time.Since(begun) > patience {
+		if !errors.Is(err, driver.ErrBusy) || time.Since(begun) > patience {
 			return err
 		}
 		select {
@@ -180,8 +181,8 @@ func (e *sqliteEngine) checkDurable(ctx context.Context) error {
 	}
 }
 
-// checkWritable refuses a file that may only be read, which SQLite opens without a word. That another process writes
-// just now is proof enough.
+// checkWritable refuses a read-only file, which SQLite opens without an error. That another process is writing is proof
+// enough.
 func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 	conn, err := e.writer.Conn(ctx)
 	if err != nil {
@@ -191,16 +192,16 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout(0)"); err != nil {
 		return e.classify(err)
 	}
-	// BEGIN IMMEDIATE alone is let through, as a read.
+	// BEGIN IMMEDIATE alone would succeed on such a file, as a read.
 	_, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE; CREATE TABLE ticketing_probe (a); ROLLBACK")
 	if err != nil {
-		_, _ = conn.ExecContext(ctx, "ROLLBACK") // Where it had begun.
+		_, _ = conn.ExecContext(ctx, "ROLLBACK") // In case it had begun.
 	}
 	restore := fmt.Sprintf("PRAGMA busy_timeout(%d)", e.timeout.Milliseconds())
 	if _, restored := conn.ExecContext(ctx, restore); restored != nil {
 		return e.classify(restored)
 	}
-	if err = e.classify(err); errors.Is(err, ticketing.ErrBusy) {
+	if err = e.classify(err); errors.Is(err, driver.ErrBusy) {
 		return nil
 	}
 	return err
@@ -209,8 +210,8 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 func (e *sqliteEngine) name() string      { return "sqlite" }
 func (e *sqliteEngine) reader() bun.IConn { return e.readers }
 
-// grouping is one lane, since there is one write transaction at a time.
-func (e *sqliteEngine) grouping() ticketing.Grouping { return ticketing.Grouping{Lanes: 1} }
+// grouping returns one lane, since there is one write transaction at a time.
+func (e *sqliteEngine) grouping() driver.Grouping { return driver.Grouping{Lanes: 1} }
 
 func (e *sqliteEngine) pool() sql.DBStats { return e.readers.Stats() }
 
@@ -218,7 +219,7 @@ func (e *sqliteEngine) close() error {
 	return errors.Join(e.prober.Close(), e.readers.Close(), e.writer.Close())
 }
 
-// snapshot reads once, since SQLite takes the moment of the first read, not that of BEGIN.
+// snapshot runs a read at once, since SQLite takes the snapshot at the first read, not at BEGIN.
 func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 	give, err := e.reserved.take(ctx, e.timeout)
 	if err != nil {
@@ -245,15 +246,15 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 	return conn, release, nil
 }
 
-// begin is the gate of every company and the lock of every row: there is one write transaction at a time, of all
-// processes, so who shares and who closes a gate makes no difference.
-// For the same reason no other process has a key in flight meanwhile: it waits, and then replays.
-func (e *sqliteEngine) begin(ctx context.Context, in ticketing.Entrance) (*begun, []bool, error) {
+// begin takes the place of every company's gate and of every row lock: there is one write transaction at a time, among
+// all processes. So sharing and closing a gate are the same. For the same reason no other process has a key in flight
+// meanwhile: it waits, and then replays.
+func (e *sqliteEngine) begin(ctx context.Context, in driver.BeginOptions) (*openTx, []bool, error) {
 	conn, release, err := e.beginWrite(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return own(conn, release), make([]bool, len(in.Claim)), nil
+	return ownTx(conn, release), make([]bool, len(in.Keys)), nil
 }
 
 func (e *sqliteEngine) beginMigration(ctx context.Context) (bun.Conn, func(), error) {
@@ -274,7 +275,7 @@ func (e *sqliteEngine) beginWrite(ctx context.Context) (bun.Conn, func(), error)
 		<-e.turn
 	}
 	if _, err := conn.ExecContext(ctx, beginImmediate); err != nil {
-		// When ctx ends just as it is done, it fails and has begun.
+		// If ctx ends just as the statement completes, it returns an error although the transaction has begun.
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		release()
 		return bun.Conn{}, nil, err
@@ -299,7 +300,7 @@ func (e *sqliteEngine) takeTurn(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timeout.C:
-		return ticketing.ErrBusy
+		return driver.ErrBusy
 	}
 }
 
@@ -310,7 +311,7 @@ func (e *sqliteEngine) hasMigrations(ctx context.Context, conn bun.IConn) (bool,
 	return tables > 0, err
 }
 
-// discard closes a connection whose transaction could not be ended; what it had written goes with it.
+// discard closes a connection whose transaction could not be ended, which rolls back its writes.
 func discard(conn bun.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 }

@@ -13,10 +13,10 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// boundSQLite works in a transaction of a host's.
+// boundSQLite works in a host's transaction.
 type boundSQLite struct {
 	*sqliteEngine
 
@@ -30,10 +30,10 @@ var (
 	errNotImmediate = refused("it was not begun IMMEDIATE: ask for _txlock=immediate, as OpenPool does")
 )
 
-// recognise has nothing to ask: a file is known by its path.
-func (e *sqliteEngine) recognise(context.Context) error { return nil }
+// identify has nothing to read: a file is identified by its path.
+func (e *sqliteEngine) identify(context.Context) error { return nil }
 
-// bind refuses a transaction that may not be able to write when it wants to.
+// bind refuses a transaction that may not be able to write when it needs to.
 func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
 	if pool.Dialect().Name() != dialect.SQLite {
 		return nil, refused("it is not one of SQLite")
@@ -41,7 +41,8 @@ func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engi
 	if _, same := pool.Driver().(*sqlite.Driver); !same {
 		return nil, errOtherSQLite
 	}
-	ctx = context.WithoutCancel(ctx) // What is cut short would take the host's transaction with it.
+	// Cancelling a statement would abort the host's transaction.
+	ctx = context.WithoutCancel(ctx)
 	b := &boundSQLite{e, tx}
 	for _, check := range []func(context.Context) error{b.checkOpen, b.checkFile, b.checkKeys, b.checkLock} {
 		if err := check(ctx); err != nil {
@@ -51,12 +52,12 @@ func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engi
 	return b, nil
 }
 
-// checkOpen finds out whether there still is a transaction: SQLite ends one by itself on some errors, as of a full
-// disk, and the driver does not tell. What followed would be committed statement by statement.
+// checkOpen checks that the transaction is still open. SQLite ends one by itself on some errors, such as a full disk,
+// and the driver does not report that. Later statements would be committed one by one.
 func (e *boundSQLite) checkOpen(ctx context.Context) error {
 	_, err := e.tx.ExecContext(ctx, "BEGIN")
 	if err == nil {
-		_ = e.tx.Rollback() // Nothing more is let through.
+		_ = e.tx.Rollback() // No more statements are allowed.
 		return errHostEnded
 	}
 	if strings.Contains(err.Error(), "within a transaction") {
@@ -88,8 +89,9 @@ func (e *boundSQLite) checkKeys(ctx context.Context) error {
 	return err
 }
 
-// checkLock tells whether the transaction has the lock of writers. Where another connection can have it, it has not;
-// where nobody can, a statement of the transaction takes it without waiting, unless somebody else has it.
+// checkLock checks that the transaction holds the write lock. If another connection can acquire it, the transaction
+// does not hold it. If none can, a statement of the transaction acquires it without waiting, unless another one holds
+// it.
 func (e *boundSQLite) checkLock(ctx context.Context) error {
 	free, err := e.writable(ctx)
 	if err != nil {
@@ -108,13 +110,13 @@ func (e *boundSQLite) checkLock(ctx context.Context) error {
 	_, err = e.tx.ExecContext(ctx, "UPDATE ticketing_migrations SET name = name WHERE false")
 	_, restored := e.tx.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", timeout))
 	var passing *passingError
-	if busy := e.classify(err); errors.Is(busy, ticketing.ErrBusy) || errors.As(busy, &passing) {
+	if busy := e.classify(err); errors.Is(busy, driver.ErrBusy) || errors.As(busy, &passing) {
 		return errNotImmediate
 	}
 	return errors.Join(err, restored)
 }
 
-// writable tells whether a connection could begin to write.
+// writable reports whether another connection could begin to write.
 func (e *sqliteEngine) writable(ctx context.Context) (bool, error) {
 	conn, err := e.prober.Conn(ctx)
 	if err != nil {
@@ -122,7 +124,7 @@ func (e *sqliteEngine) writable(ctx context.Context) (bool, error) {
 	}
 	defer conn.Close()
 	_, err = conn.ExecContext(ctx, beginImmediate)
-	if errors.Is(e.classify(err), ticketing.ErrBusy) {
+	if errors.Is(e.classify(err), driver.ErrBusy) {
 		return false, nil
 	}
 	if err == nil {
@@ -134,8 +136,8 @@ func (e *sqliteEngine) writable(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// begin begins a part of the transaction. That was begun IMMEDIATE, so it is alone.
-func (e *boundSQLite) begin(ctx context.Context, in ticketing.Entrance) (*begun, []bool, error) {
+// begin sets a savepoint in the transaction. The transaction was begun IMMEDIATE, so it is the only writer.
+func (e *boundSQLite) begin(ctx context.Context, in driver.BeginOptions) (*openTx, []bool, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := e.checkOpen(ctx); err != nil {
 		return nil, nil, err
@@ -143,10 +145,10 @@ func (e *boundSQLite) begin(ctx context.Context, in ticketing.Entrance) (*begun,
 	if _, err := e.tx.ExecContext(ctx, savepoint); err != nil {
 		return nil, nil, err
 	}
-	return part(e.tx, keepSavepoint), make([]bool, len(in.Claim)), nil
+	return beginSavepoint(e.tx, keepSavepoint), make([]bool, len(in.Keys)), nil
 }
 
-// classify reads what an error means to whoever is in a host's transaction.
+// classify translates an error for a caller in the host's transaction.
 func (e *boundSQLite) classify(err error) error {
 	if errors.Is(err, ErrTransaction) {
 		return err

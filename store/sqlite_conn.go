@@ -2,17 +2,17 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"errors"
 
 	"github.com/google/uuid"
 )
 
-// sqliteConnector makes connections that keep the statements they have prepared.
-type sqliteConnector struct{ driver.Connector }
+// sqliteConnector opens connections that keep their prepared statements.
+type sqliteConnector struct{ sqldriver.Connector }
 
-// Connect makes a connection.
-func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
+// Connect opens a connection.
+func (c sqliteConnector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	made, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -20,39 +20,39 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &sqliteConn{nativeConn: made.(nativeConn), prepared: make(map[string]nativeStatement)}, nil
 }
 
-// nativeConn and nativeStatement are what the driver makes.
+// nativeConn and nativeStatement are the interfaces of the driver's own connections and statements.
 type (
 	nativeConn interface {
-		driver.Conn
-		driver.ConnPrepareContext
-		driver.ExecerContext
-		driver.QueryerContext
-		driver.SessionResetter
-		driver.Validator
+		sqldriver.Conn
+		sqldriver.ConnPrepareContext
+		sqldriver.ExecerContext
+		sqldriver.QueryerContext
+		sqldriver.SessionResetter
+		sqldriver.Validator
 	}
 	nativeStatement interface {
-		driver.Stmt
-		driver.StmtExecContext
-		driver.StmtQueryContext
+		sqldriver.Stmt
+		sqldriver.StmtExecContext
+		sqldriver.StmtQueryContext
 	}
 )
 
 // maxPrepared is how many statements a connection keeps: more than the store has texts in common use.
 const maxPrepared = 256
 
-// sqliteConn keeps statements prepared, since SQLite takes longer to parse most of them than to run them. The pool sees
-// to it that it is in one goroutine's hands at a time, and the store closes the rows of a statement before it runs the
-// next.
+// sqliteConn keeps statements prepared, since SQLite takes longer to parse most of them than to run them. The pool
+// ensures that one goroutine uses it at a time, and the store closes the rows of a statement before it runs the next
+// one.
 type sqliteConn struct {
 	nativeConn
 
 	prepared map[string]nativeStatement
-	args     []driver.NamedValue // of write, kept from one to the next
-	ids      []any               // a blob of 16 bytes for each of args
+	args     []sqldriver.NamedValue // of write, reused by the next one
+	ids      []any                  // a blob of 16 bytes for each of args
 }
 
-// QueryContext keeps what has bound values. What has none is somebody's PRAGMA, or seldom asked.
-func (c *sqliteConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+// QueryContext keeps statements that have arguments. A statement without any is a PRAGMA, or rarely used.
+func (c *sqliteConn) QueryContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	if len(args) == 0 {
 		return c.nativeConn.QueryContext(ctx, text, args)
 	}
@@ -63,8 +63,8 @@ func (c *sqliteConn) QueryContext(ctx context.Context, text string, args []drive
 	return statement.QueryContext(ctx, args)
 }
 
-// ExecContext keeps what begins and ends a transaction. What else comes this way are migrations.
-func (c *sqliteConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+// ExecContext keeps the statements that begin and end a transaction. All others that come here are migrations.
+func (c *sqliteConn) ExecContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	switch text {
 	case beginImmediate, "COMMIT", "ROLLBACK":
 	default:
@@ -77,7 +77,7 @@ func (c *sqliteConn) ExecContext(ctx context.Context, text string, args []driver
 	return statement.ExecContext(ctx, args)
 }
 
-// write runs a statement once for each row of values, and tells how many rows it wrote in all.
+// write runs a statement once for each row of values, and returns how many rows it wrote in all.
 func (c *sqliteConn) write(ctx context.Context, text string, rows [][]any) (int, error) {
 	statement, err := c.statement(ctx, text)
 	if err != nil {
@@ -99,10 +99,10 @@ func (c *sqliteConn) write(ctx context.Context, text string, rows [][]any) (int,
 	return total, nil
 }
 
-// bind makes values what the driver takes. It copies them, so that the next may take the same place.
-func (c *sqliteConn) bind(values []any) []driver.NamedValue {
+// bind converts values to those that the driver takes. The driver copies them, so the next call reuses their memory.
+func (c *sqliteConn) bind(values []any) []sqldriver.NamedValue {
 	for len(c.args) < len(values) {
-		c.args = append(c.args, driver.NamedValue{})
+		c.args = append(c.args, sqldriver.NamedValue{})
 		c.ids = append(c.ids, make([]byte, len(uuid.UUID{})))
 	}
 	for i, value := range values {
@@ -112,7 +112,7 @@ func (c *sqliteConn) bind(values []any) []driver.NamedValue {
 		} else {
 			value = kept(value)
 		}
-		c.args[i] = driver.NamedValue{Ordinal: i + 1, Value: value}
+		c.args[i] = sqldriver.NamedValue{Ordinal: i + 1, Value: value}
 	}
 	return c.args[:len(values)]
 }
@@ -144,5 +144,5 @@ func (c *sqliteConn) forget() error {
 	return failed
 }
 
-// Close ends the statements before the connection.
+// Close closes the prepared statements before the connection.
 func (c *sqliteConn) Close() error { return errors.Join(c.forget(), c.nativeConn.Close()) }

@@ -12,49 +12,50 @@ import (
 	"github.com/google/uuid"
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store"
 )
 
-func buyer(n int, fullname string) ticketing.BuyerRecord {
-	return ticketing.BuyerRecord{
+func buyer(n int, fullname string) driver.Buyer {
+	return driver.Buyer{
 		CompanyID: company, Email: fmt.Sprintf("%06d@example.com", n), Fullname: fullname, CreatedAt: minute(1),
 		UpdatedAt: minute(1),
 	}
 }
 
-func orderRecord(n int) ticketing.OrderRecord {
-	return ticketing.OrderRecord{
-		CompanyID: company, Number: int64(n), ID: number(1000 + n), EventID: event.ID, Status: ticketing.OrderConfirmed,
+func orderRecord(n int) driver.Order {
+	return driver.Order{
+		CompanyID: company, Number: int64(n), ID: number(1000 + n), EventID: event.ID, Status: driver.OrderConfirmed,
 		RateID: number(3), Branding: 1, BuyerEmail: "ada@example.com", ConfirmedAt: minute(1), CreatedAt: minute(1),
 	}
 }
 
-// The texts of statements hold no values, and few tell how many there are, so that a connection has them prepared.
+// TestFewTexts checks that the texts of statements contain no values and seldom depend on the number of rows, so that a
+// connection has them prepared.
 func TestFewTexts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	ctx := t.Context()
-	s := open(t, &store.Config{Readers: 1})
+	s := isOpen(t, &store.Config{Readers: 1})
 	texts := func() int {
 		t.Helper()
 		prepared, err := s.Prepared(ctx)
 		is.NoErr(err)
 		return len(prepared)
 	}
-	written(t, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return tx.PutBuyers(ctx, []ticketing.BuyerRecord{buyer(0, "x")})
+	written(t, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.PutBuyers(ctx, []driver.Buyer{buyer(0, "x")})
 	})
 	before := texts()
 	for n := 1; n <= 100; n++ {
-		refs := make([]ticketing.BuyerRef, n)
-		buyers := make([]ticketing.BuyerRecord, n)
+		refs := make([]driver.BuyerRef, n)
+		buyers := make([]driver.Buyer, n)
 		for i := range refs {
 			buyers[i] = buyer(i, fmt.Sprint(n))
-			refs[i] = ticketing.BuyerRef{CompanyID: company, Email: buyers[i].Email}
+			refs[i] = driver.BuyerRef{CompanyID: company, Email: buyers[i].Email}
 		}
-		written(t, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.PutBuyers(ctx, buyers) })
-		is.NoErr(s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+		written(t, s, func(ctx context.Context, tx driver.Tx) error { return tx.PutBuyers(ctx, buyers) })
+		is.NoErr(s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 			found, err := tx.Buyers(ctx, refs)
 			is.Equal(found, buyers)
 			return err
@@ -63,11 +64,11 @@ func TestFewTexts(t *testing.T) {
 	is.Equal(texts()-before, 8) // for 1, 2, 4, … 128 references
 }
 
-// A connection keeps a bounded number of statements, whatever is asked of it.
+// TestKeptStatementsAreBounded checks that a connection keeps a bounded number of statements, whatever it runs.
 func TestKeptStatementsAreBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := open(t, &store.Config{Readers: 1})
+	s := isOpen(t, &store.Config{Readers: 1})
 	for i := range 1000 {
 		var answer int
 		is.NoErr(s.Reader().DB.QueryRowContext(t.Context(), fmt.Sprintf("SELECT ? + %d", i), 1).Scan(&answer))
@@ -79,17 +80,18 @@ func TestKeptStatementsAreBounded(t *testing.T) {
 	is.True(len(prepared) < 300)
 }
 
-// What a connection keeps goes with it, and holds after another process changed the schema.
+// TestStatementsAreMadeAgain checks that prepared statements go with their connection, and stay valid after another
+// process changed the schema.
 func TestStatementsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := open(t, &store.Config{Readers: 1})
+	s := isOpen(t, &store.Config{Readers: 1})
 	both := func() {
 		t.Helper()
-		buyers := []ticketing.BuyerRecord{buyer(1, uuid.NewString())}
-		written(t, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.PutBuyers(ctx, buyers) })
-		is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
-			found, err := tx.Buyers(ctx, []ticketing.BuyerRef{{CompanyID: company, Email: buyers[0].Email}})
+		buyers := []driver.Buyer{buyer(1, uuid.NewString())}
+		written(t, s, func(ctx context.Context, tx driver.Tx) error { return tx.PutBuyers(ctx, buyers) })
+		is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			found, err := tx.Buyers(ctx, []driver.BuyerRef{{CompanyID: company, Email: buyers[0].Email}})
 			is.Equal(found, buyers)
 			return err
 		}))
@@ -106,46 +108,48 @@ func TestStatementsAreMadeAgain(t *testing.T) {
 	both()
 }
 
-// Of records of which one is refused, those before it are not kept either, and the statement works again.
+// TestOneOfManyRefused checks that if one of several records is refused, those before it are not kept either, and that
+// the statement works again.
 func TestOneOfManyRefused(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := open(t, nil)
+	s := isOpen(t, nil)
 	furnish(t, s)
-	kept := func() []ticketing.OrderRecord {
+	kept := func() []driver.Order {
 		t.Helper()
-		var orders []ticketing.OrderRecord
-		is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) (err error) {
-			orders, err = tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: company, Limit: 10})
+		var orders []driver.Order
+		is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+			orders, err = tx.ListOrders(ctx, driver.OrderQuery{CompanyID: company, Limit: 10})
 			return err
 		}))
 		return orders
 	}
 	again := orderRecord(1)
 	again.ID = number(9)
-	err := update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
-		return tx.AppendOrders(ctx, []ticketing.OrderRecord{orderRecord(1), orderRecord(2), again, orderRecord(3)})
+	err := update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.AppendOrders(ctx, []driver.Order{orderRecord(1), orderRecord(2), again, orderRecord(3)})
 	})
-	var broken *ticketing.ConstraintError
+	var broken *driver.ConstraintError
 	is.True(errors.As(err, &broken))
 	is.Equal(broken.Constraint, "orders_pkey")
 	is.Equal(len(kept()), 0)
 
-	err = update(t.Context(), s, func(ctx context.Context, tx ticketing.Tx) error {
+	err = update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 		first, unknown := batchRecord(1, 1), batchRecord(2, 1)
 		if err := tx.CreateBatch(ctx, batchRecord(1, 0)); err != nil {
 			return err
 		}
-		return tx.UpdateBatches(ctx, []ticketing.BatchRecord{unknown, first})
+		return tx.UpdateBatches(ctx, []driver.Batch{unknown, first})
 	})
-	is.True(errors.Is(err, ticketing.ErrNotFound))
+	is.True(errors.Is(err, driver.ErrNotFound))
 
-	orders := []ticketing.OrderRecord{orderRecord(2), orderRecord(1)}
-	written(t, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendOrders(ctx, orders) })
+	orders := []driver.Order{orderRecord(2), orderRecord(1)}
+	written(t, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendOrders(ctx, orders) })
 	is.Equal(kept(), orders)
 }
 
-// The WAL is begun again once what it holds is in the database: it does not grow with what is written.
+// TestWALIsBounded checks that the WAL starts over once its content is in the database: it does not grow with the
+// amount written.
 func TestWALIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -153,12 +157,12 @@ func TestWALIsBounded(t *testing.T) {
 	s := openFile(t, path, nil)
 	is.NoErr(s.Migrate(t.Context()))
 	const transactions, size = 16, 4 << 20
-	buyers := make([]ticketing.BuyerRecord, 1000)
+	buyers := make([]driver.Buyer, 1000)
 	for n := range transactions {
 		for i := range buyers {
 			buyers[i] = buyer(i, strings.Repeat(fmt.Sprint(n%10), size/len(buyers)))
 		}
-		written(t, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.PutBuyers(ctx, buyers) })
+		written(t, s, func(ctx context.Context, tx driver.Tx) error { return tx.PutBuyers(ctx, buyers) })
 	}
 	wal, err := os.Stat(path + "-wal")
 	is.NoErr(err)

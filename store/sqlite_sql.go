@@ -12,18 +12,18 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// The SQL of SQLite. Values are bound, and what writes many rows is one statement that runs once for each, since no run
-// costs a round trip. So few texts do for all, and the connections keep them prepared. Texts that write several rows at
-// once were no faster.
+// The SQL of SQLite. Values are bound arguments. A write of many rows is one statement that runs once for each row,
+// since no run costs a round trip. So there are few different texts, and the connections keep them prepared. Statements
+// that write several rows at once were no faster.
 
 func (e *sqliteEngine) query(
 	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
 ) error {
 	text := string(statement.text)
-	// Past Bun, which would write the values into the text.
+	// Bypass Bun, which would write the values into the text.
 	var rows *sql.Rows
 	var err error
 	switch conn := conn.(type) {
@@ -36,7 +36,7 @@ func (e *sqliteEngine) query(
 		rows, err = conn.DB.QueryContext(ctx, text, statement.bound...)
 	case bun.Conn:
 		rows, err = conn.Conn.QueryContext(ctx, text, statement.bound...)
-	default: // A transaction of a host's.
+	default: // A host's transaction.
 		rows, err = conn.QueryContext(ctx, text, statement.bound...)
 	}
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *buil
 	return written, err
 }
 
-// execIn runs a statement in a transaction of a host's, on a connection of which only the driver's own side is known.
+// execIn runs a statement in a host's transaction. Only database/sql is available there, not the driver's connection.
 func execIn(ctx context.Context, tx *sql.Tx, text string, rows [][]any) (written int, err error) {
 	prepared, err := tx.PrepareContext(ctx, text)
 	if err != nil {
@@ -86,10 +86,10 @@ func execIn(ctx context.Context, tx *sql.Tx, text string, rows [][]any) (written
 	return written, nil
 }
 
-// defers is false: there is no way to the database that a statement could wait for.
-func (e *sqliteEngine) defers() bool { return false }
+// batchesWrites reports false: a statement costs no round trip, so there is nothing to save by waiting.
+func (e *sqliteEngine) batchesWrites() bool { return false }
 
-func (e *sqliteEngine) together() bool { return false }
+func (e *sqliteEngine) multiStatement() bool { return false }
 
 func (e *sqliteEngine) appendExpecting(to, statement *builder, _ int) {
 	to.text = append(to.text, statement.text...)
@@ -100,7 +100,7 @@ func (e *sqliteEngine) appendValue(to *builder, value any) {
 	to.bound = append(to.bound, kept(value))
 }
 
-// kept is a value as SQLite keeps it: ids are blobs, times milliseconds.
+// kept returns a value as SQLite stores it: ids are blobs, times are milliseconds.
 func kept(value any) any {
 	switch v := value.(type) {
 	case uuid.UUID:
@@ -117,12 +117,12 @@ func kept(value any) any {
 		return v.UnixMilli()
 	case int:
 		return int64(v)
-	default: // Texts, flags, other numbers and blobs.
+	default: // Texts, booleans, other numbers and blobs.
 		return v
 	}
 }
 
-// appendAmong asks for one row by itself, and for several in a list that has one of a few lengths.
+// appendAmong writes one row as plain conditions, and several as a list of VALUES with one of a few lengths.
 func (e *sqliteEngine) appendAmong(to *builder, of set) {
 	if len(of.rows) == 1 {
 		for i, column := range of.columns {
@@ -142,7 +142,7 @@ func (e *sqliteEngine) appendRates(to *builder, companies []uuid.UUID, at int64)
 	to.add(`ticketing_companies c JOIN ticketing_commission_rates r ON r.company_id = c.id AND r.id = (
 			SELECT e.id FROM ticketing_commission_rates e WHERE e.company_id = c.id AND e.effective_from <= ?
 			ORDER BY e.effective_from DESC, e.position DESC LIMIT 1)
-		WHERE ?`, at, ids("c.id", companies))
+		WHERE ?`, at, amongIDs("c.id", companies))
 }
 
 func (e *sqliteEngine) appendTerms(to *builder, of set, at int64) {
@@ -173,9 +173,9 @@ func (e *sqliteEngine) appendFound(to *builder, of found) {
 	}
 }
 
-// appendLookUp is a table, and for several rows what finds each by its whole key. In a list of pairs SQLite would leave out
-// columns of the key that the table's statistics have it think little of, and read all of a company for each pair.
-// CROSS JOIN is the order that it keeps.
+// appendLookUp writes a table. For several rows it also writes the join that finds each row by its whole key. For a
+// list of pairs, SQLite would ignore key columns that the table's statistics make it consider useless, and read all
+// rows of a company for each pair. CROSS JOIN makes SQLite keep this order.
 func (e *sqliteEngine) appendLookUp(to *builder, table string, of set) {
 	if len(of.rows) == 1 {
 		to.add(table)
@@ -195,7 +195,7 @@ func (e *sqliteEngine) appendLookUp(to *builder, table string, of set) {
 
 func (e *sqliteEngine) appendDue(to *builder, of due) { of.append(to, true) }
 
-// padded is the set with rows of NULL, which nothing equals, up to a power of two.
+// padded returns the set, filled up to a power of two with rows of NULL, which match nothing.
 func padded(of set) set {
 	size := 1
 	for size < len(of.rows) {
@@ -225,13 +225,13 @@ func (e *sqliteEngine) appendUpdate(to *builder, table string, keys int, of set)
 	to.run(rows)
 }
 
-func (e *sqliteEngine) appendStock(to *builder, queries []ticketing.StockQuery) {
+func (e *sqliteEngine) appendStock(to *builder, queries []driver.StockQuery) {
 	largest := int64(1)
 	for _, q := range queries {
 		largest = max(largest, q.Quantity)
 	}
 	to.add("WITH q (company_id, event_id, tier, unit_price) AS (VALUES ")
-	to.values(padded(of("company_id, event_id, tier, unit_price", queries, func(q ticketing.StockQuery) []any {
+	to.values(padded(of("company_id, event_id, tier, unit_price", queries, func(q driver.StockQuery) []any {
 		return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice)}
 	})))
 	to.add(`) SELECT `+batchColumns+` FROM q JOIN ticketing_inventory_batches b
@@ -242,14 +242,14 @@ func (e *sqliteEngine) appendStock(to *builder, queries []ticketing.StockQuery) 
 				WHERE last.company_id = q.company_id AND last.event_id = q.event_id AND last.tier = q.tier
 					AND last.unit_price = q.unit_price AND last.open AND last.status = 'AVAILABLE'
 				ORDER BY last.position LIMIT 1 OFFSET ?), ?)
-		ORDER BY b.company_id, b.event_id, b.tier, b.position`, largest-1, ticketing.MaxTierAdmissions)
+		ORDER BY b.company_id, b.event_id, b.tier, b.position`, largest-1, driver.MaxTierAdmissions)
 }
 
-// useIndex is needed where a table is kept in its primary key: without statistics SQLite takes that for the cheaper way
-// into the table, however long.
+// useIndex is needed for a table that is stored in its primary key: without statistics SQLite considers that the
+// cheaper access path, however long the table is.
 func (e *sqliteEngine) useIndex(index string) string { return " INDEXED BY " + index }
 
-// appendLock and skipLocked are nothing: see begin.
+// There are no row locks, so appendLock, rowLock and skipLocked write nothing: see begin.
 func (e *sqliteEngine) appendLock(_, _ *builder) bool { return true }
 func (e *sqliteEngine) rowLock() string               { return "" }
 func (e *sqliteEngine) locksBeside() bool             { return true }

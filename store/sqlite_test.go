@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store"
 )
 
-// A path is taken as it stands, whatever it means in a URL.
+// TestOddPaths checks that a path is taken literally, whatever it means in a URL.
 func TestOddPaths(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -32,7 +32,7 @@ func TestOddPaths(t *testing.T) {
 			s := openFile(t, path, nil)
 			is.NoErr(s.Migrate(t.Context()))
 			furnish(t, s)
-			is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+			is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				found, err := tx.FindEvent(ctx, event.ID)
 				is.Equal(found.ID, event.ID)
 				return err
@@ -48,7 +48,7 @@ func TestOddPaths(t *testing.T) {
 	}
 }
 
-// The file and those beside it are for their owner alone.
+// TestFileMode checks that only the owner may access the file and those next to it.
 func TestFileMode(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -68,11 +68,11 @@ func TestFileMode(t *testing.T) {
 	}
 }
 
-// What Durable promises is switched on, on each connection that writes and after one was lost.
+// TestDurable checks the settings on which Durable relies, on each connection that writes, also after one was lost.
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := open(t, &store.Config{BusyTimeout: 1234 * time.Millisecond})
+	s := isOpen(t, &store.Config{BusyTimeout: 1234 * time.Millisecond})
 	is.True(s.Durable())
 	setting := func(name string) string {
 		t.Helper()
@@ -93,7 +93,7 @@ func TestDurable(t *testing.T) {
 	is.True(err != nil) // query_only
 }
 
-// What cannot be a database is refused with a reason.
+// TestOpenRefuses checks that what cannot be a database is refused with a reason.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -120,13 +120,14 @@ func TestOpenRefuses(t *testing.T) {
 			is := is.New(t)
 			_, err := store.Open(t.Context(), test.dsn, nil)
 			is.True(err != nil)
-			is.Equal(errors.Is(err, ticketing.ErrUnavailable), test.unavailable)
+			is.Equal(errors.Is(err, driver.ErrUnavailable), test.unavailable)
 			is.True(!strings.Contains(err.Error(), "secret"))
 		})
 	}
 }
 
-// A database that has to be there is not made, and one that is there opens, as the path stands and through a link.
+// TestMustExist checks that with MustExist a database that does not exist is not created. One that exists opens, with
+// its path taken literally and through a link.
 func TestMustExist(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -140,7 +141,8 @@ func TestMustExist(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(left), 0)
 	_, err = store.Open(t.Context(), "sqlite:"+folder, must)
-	is.True(errors.Is(err, ticketing.ErrUnavailable) && !errors.Is(err, store.ErrNoDatabase)) // A folder is something.
+	// A folder is not a missing database.
+	is.True(errors.Is(err, driver.ErrUnavailable) && !errors.Is(err, store.ErrNoDatabase))
 
 	is.NoErr(os.WriteFile(path, nil, 0o600))
 	_, err = store.Open(t.Context(), "sqlite:"+path, must)
@@ -161,7 +163,8 @@ func TestMustExist(t *testing.T) {
 	is.NoErr(made.Close())
 }
 
-// Two stores on one file, as in two processes, wait for each other, and see what the other committed.
+// TestTwoStores checks that two stores on one file, as in two processes, wait for each other and see each other's
+// commits.
 func TestTwoStores(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -172,25 +175,26 @@ func TestTwoStores(t *testing.T) {
 	inside, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		<-inside
-		done <- update(t.Context(), two, func(ctx context.Context, tx ticketing.Tx) error {
+		done <- update(t.Context(), two, func(ctx context.Context, tx driver.Tx) error {
 			names, err := tx.SecretNames(ctx)
 			is.Equal(names, []string{"first"})
 			return errors.Join(err, tx.AppendSecretName(ctx, "second", minute(0)))
 		})
 	}()
-	written(t, one, func(ctx context.Context, tx ticketing.Tx) error {
+	written(t, one, func(ctx context.Context, tx driver.Tx) error {
 		close(inside)
 		return tx.AppendSecretName(ctx, "first", minute(0))
 	})
 	is.NoErr(<-done)
-	is.NoErr(one.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+	is.NoErr(one.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		names, err := tx.SecretNames(ctx)
 		is.Equal(names, []string{"first", "second"})
 		return err
 	}))
 }
 
-// An Update that does not get its turn in time fails with ErrBusy, whoever is in its way, and reading goes on.
+// TestBusy checks that an Update that cannot begin to write in time fails with ErrBusy, whichever process is in its
+// way, and that reads continue.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -207,16 +211,16 @@ func TestBusy(t *testing.T) {
 			if test.others {
 				waiter = openFile(t, path, &store.Config{BusyTimeout: 20 * time.Millisecond})
 			}
-			write := func(ctx context.Context, tx ticketing.Tx) error {
+			write := func(ctx context.Context, tx driver.Tx) error {
 				return tx.AppendSecretName(ctx, "name", minute(0))
 			}
-			written(t, holder, func(ctx context.Context, _ ticketing.Tx) error {
-				is.True(errors.Is(update(ctx, waiter, write), ticketing.ErrBusy))
-				is.NoErr(waiter.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+			written(t, holder, func(ctx context.Context, _ driver.Tx) error {
+				is.True(errors.Is(update(ctx, waiter, write), driver.ErrBusy))
+				is.NoErr(waiter.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 					_, err := tx.SecretNames(ctx)
 					return err
 				}))
-				// Whoever does not want to wait so long says so.
+				// A caller who does not want to wait so long cancels its context.
 				left, cancel := context.WithCancel(ctx)
 				cancel()
 				is.True(errors.Is(update(left, waiter, write), context.Canceled))
@@ -227,23 +231,24 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// A database without room is unavailable; what was written of the transaction is gone, and it works again with room.
+// TestNoRoom checks that a full database is unavailable, that nothing of the transaction is kept, and that the store
+// works again once there is room.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := open(t, nil)
+	s := isOpen(t, nil)
 	limit := func(pages int) {
 		_, err := s.Writer().ExecContext(t.Context(), "PRAGMA max_page_count = ?", pages)
 		is.NoErr(err)
 	}
 	limit(1) // as many as there are
-	fill := func(ctx context.Context, tx ticketing.Tx) error {
+	fill := func(ctx context.Context, tx driver.Tx) error {
 		for range 2000 {
 			if err := tx.AppendSecretName(ctx, strings.Repeat("x", 4000), minute(0)); err != nil {
 				return err
 			}
-			if err := tx.CreateCategory(ctx, ticketing.CategoryRecord{
-				ID: uuid.New(), Slug: uuid.New().String(), Name: strings.Repeat("x", 4000), Status: ticketing.CategoryActive,
+			if err := tx.CreateCategory(ctx, driver.Category{
+				ID: uuid.New(), Slug: uuid.New().String(), Name: strings.Repeat("x", 4000), Status: driver.CategoryActive,
 				CreatedAt: minute(0),
 			}); err != nil {
 				return err
@@ -252,12 +257,12 @@ func TestNoRoom(t *testing.T) {
 		return nil
 	}
 	err := update(t.Context(), s, fill)
-	is.True(errors.Is(err, ticketing.ErrUnavailable))
+	is.True(errors.Is(err, driver.ErrUnavailable))
 	limit(1_000_000)
-	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		names, err := tx.SecretNames(ctx)
 		is.Equal(len(names), 0)
 		return err
 	}))
-	written(t, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendSecretName(ctx, "x", minute(0)) })
+	written(t, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendSecretName(ctx, "x", minute(0)) })
 }

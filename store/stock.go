@@ -7,38 +7,38 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
 const batchColumns = `b.company_id, b.event_id, b.tier, b.position, b.title, b.description, b.unit_price, b.status,
 	b.quantity, b.sold, b.created_at`
 
-func scanBatch(row *sql.Rows, b *ticketing.BatchRecord) error {
+func scanBatch(row *sql.Rows, b *driver.Batch) error {
 	return row.Scan((*id)(&b.CompanyID), (*id)(&b.EventID), &b.Tier, &b.Position, &b.Title, &b.Description,
 		(*int64)(&b.UnitPrice), (*string)(&b.Status), &b.Quantity, &b.Sold, (*moment)(&b.CreatedAt))
 }
 
-// open is what the partial indexes hold.
-func open(b ticketing.BatchRecord) bool {
-	return b.Status != ticketing.InventoryCancelled && b.Sold < b.Quantity
+// isOpen reports whether the partial indexes contain the batch.
+func isOpen(b driver.Batch) bool {
+	return b.Status != driver.InventoryCancelled && b.Sold < b.Quantity
 }
 
-// Whoever changes batches has locked the counter of their tier first: it is the one lock of all that a tier sells.
-// A batch that was waited for would be read as it is then, its neighbours as they were before.
+// Every writer of batches first locks the counter of their tier, which is the one lock on all stock of a tier. A
+// statement that waited for a batch itself would read that batch as of then, but its neighbours as of before.
 
 func (tx *transaction) lockTiersOf(tiers set) error {
 	return tx.lock(found{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
 }
 
-// LockBatch locks one batch; the zero record where there is none.
-func (tx *transaction) LockBatch(ctx context.Context, ref ticketing.BatchRef) (ticketing.BatchRecord, error) {
+// LockBatch locks one batch. It returns the zero record if there is none.
+func (tx *transaction) LockBatch(ctx context.Context, ref driver.BatchRef) (driver.Batch, error) {
 	tier := set{
 		columns: []string{"company_id", "event_id", "tier"},
 		rows:    [][]any{{ref.CompanyID, ref.EventID, ref.Tier}},
 	}
 	if err := tx.lockTiersOf(tier); err != nil {
-		return ticketing.BatchRecord{}, err
+		return driver.Batch{}, err
 	}
 	return one(query(ctx, &tx.session, "LockBatch", scanBatch,
 		"SELECT "+batchColumns+` FROM ticketing_inventory_batches b
@@ -48,35 +48,35 @@ func (tx *transaction) LockBatch(ctx context.Context, ref ticketing.BatchRef) (t
 
 // LockBatches locks batches.
 func (tx *transaction) LockBatches(
-	ctx context.Context, refs []ticketing.BatchRef,
-) ([]ticketing.BatchRecord, error) {
+	ctx context.Context, refs []driver.BatchRef,
+) ([]driver.Batch, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	tiers := folded(refs, func(r ticketing.BatchRef) ticketing.BatchRef {
+	tiers := folded(refs, func(r driver.BatchRef) driver.BatchRef {
 		r.Position = 0
 		return r
 	})
 	if err := tx.lockTiersOf(of("company_id, event_id, tier", tiers,
-		func(r ticketing.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier} })); err != nil {
+		func(r driver.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier} })); err != nil {
 		return nil, err
 	}
-	return lookUp(refs, batchRef, func(refs []ticketing.BatchRef) ([]ticketing.BatchRecord, error) {
+	return lookUp(refs, batchRef, func(refs []driver.BatchRef) ([]driver.Batch, error) {
 		return query(ctx, &tx.session, "LockBatches", scanBatch,
 			"SELECT "+batchColumns+" FROM ?",
 			found{table: "ticketing_inventory_batches b", set: of("company_id, event_id, tier, position", refs,
-				func(r ticketing.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier, r.Position} })})
+				func(r driver.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier, r.Position} })})
 	})
 }
 
-func batchRef(b ticketing.BatchRecord) ticketing.BatchRef {
-	return ticketing.BatchRef{CompanyID: b.CompanyID, EventID: b.EventID, Tier: b.Tier, Position: b.Position}
+func batchRef(b driver.Batch) driver.BatchRef {
+	return driver.BatchRef{CompanyID: b.CompanyID, EventID: b.EventID, Tier: b.Tier, Position: b.Position}
 }
 
 // LockOpenBatches locks the open batches of the named tiers, or of all (nil), by tier, then position.
 func (tx *transaction) LockOpenBatches(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.BatchRecord, error) {
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.Batch, error) {
 	if _, err := tx.lockTiers(ctx, "LockOpenBatches", event, tiers); err != nil {
 		return nil, err
 	}
@@ -90,30 +90,30 @@ func (tx *transaction) LockOpenBatches(
 		ORDER BY b.tier, b.position`, args...)
 }
 
-// LockStock locks the oldest open batches on sale that cover each query. An open batch holds one admission at least,
-// so that as many batches as admissions are wanted are enough to look at.
+// LockStock locks the oldest open batches on sale that cover each query. An open batch holds at least one admission, so
+// it reads no more batches than the number of admissions wanted.
 func (tx *transaction) LockStock(
-	ctx context.Context, queries []ticketing.StockQuery,
-) ([]ticketing.BatchRecord, error) {
+	ctx context.Context, queries []driver.StockQuery,
+) ([]driver.Batch, error) {
 	if len(queries) == 0 {
 		return nil, nil
 	}
-	tiers := folded(queries, func(q ticketing.StockQuery) ticketing.StockQuery {
+	tiers := folded(queries, func(q driver.StockQuery) driver.StockQuery {
 		return stockKey(q.CompanyID, q.EventID, q.Tier, 0)
 	})
 	if err := tx.lockTiersOf(of("company_id, event_id, tier", tiers,
-		func(q ticketing.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} })); err != nil {
+		func(q driver.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} })); err != nil {
 		return nil, err
 	}
 	found, err := query(ctx, &tx.session, "LockStock", scanBatch, "?", stock(queries))
 	if err != nil {
 		return nil, err
 	}
-	missing := make(map[ticketing.StockQuery]int64, len(queries))
+	missing := make(map[driver.StockQuery]int64, len(queries))
 	for _, q := range queries {
 		missing[stockKey(q.CompanyID, q.EventID, q.Tier, q.UnitPrice)] = q.Quantity
 	}
-	return slices.DeleteFunc(found, func(b ticketing.BatchRecord) bool {
+	return slices.DeleteFunc(found, func(b driver.Batch) bool {
 		of := stockKey(b.CompanyID, b.EventID, b.Tier, b.UnitPrice)
 		covered := missing[of] <= 0
 		missing[of] -= b.Quantity - b.Sold
@@ -121,37 +121,37 @@ func (tx *transaction) LockStock(
 	}), nil
 }
 
-// stockKey is a query whatever its quantity.
-func stockKey(company, event uuid.UUID, tier string, price money.Amount) ticketing.StockQuery {
-	return ticketing.StockQuery{CompanyID: company, EventID: event, Tier: tier, UnitPrice: price}
+// stockKey returns a query without its quantity, as a map key.
+func stockKey(company, event uuid.UUID, tier string, price money.Amount) driver.StockQuery {
+	return driver.StockQuery{CompanyID: company, EventID: event, Tier: tier, UnitPrice: price}
 }
 
-// CreateBatch keeps a new batch.
-func (tx *transaction) CreateBatch(ctx context.Context, b ticketing.BatchRecord) error {
+// CreateBatch inserts a batch.
+func (tx *transaction) CreateBatch(ctx context.Context, b driver.Batch) error {
 	return tx.exec(ctx, "CreateBatch",
 		`INSERT INTO ticketing_inventory_batches (company_id, event_id, tier, position, title, description,
 			unit_price, status, quantity, sold, open, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		b.CompanyID, b.EventID, b.Tier, b.Position, b.Title, b.Description, int64(b.UnitPrice), string(b.Status),
-		b.Quantity, b.Sold, open(b), b.CreatedAt)
+		b.Quantity, b.Sold, isOpen(b), b.CreatedAt)
 }
 
-// UpdateBatches keeps price, status, quantity and sold of batches that were locked.
-func (tx *transaction) UpdateBatches(ctx context.Context, batches []ticketing.BatchRecord) error {
+// UpdateBatches writes the price, the status, the quantity and sold of locked batches.
+func (tx *transaction) UpdateBatches(ctx context.Context, batches []driver.Batch) error {
 	batches = folded(batches, batchRef)
-	return inParts(batches, func(batches []ticketing.BatchRecord) error {
+	return inParts(batches, func(batches []driver.Batch) error {
 		return tx.update(ctx, "UpdateBatches", "ticketing_inventory_batches", 4, of(
 			"company_id, event_id, tier, position, unit_price, status, quantity, sold, open",
-			batches, func(b ticketing.BatchRecord) []any {
+			batches, func(b driver.Batch) []any {
 				return []any{
 					b.CompanyID, b.EventID, b.Tier, b.Position, int64(b.UnitPrice), string(b.Status), b.Quantity,
-					b.Sold, open(b),
+					b.Sold, isOpen(b),
 				}
 			}))
 	})
 }
 
-// stock is the statement that finds the batches of queries.
-type stock []ticketing.StockQuery
+// stock is a fragment: the statement that finds the batches of the queries.
+type stock []driver.StockQuery
 
 func (s stock) appendTo(to *builder) {
 	if len(s) > 1 {

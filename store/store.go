@@ -1,5 +1,5 @@
-// Package store keeps what the service keeps in SQL, with Bun: in SQLite, durable and with nothing to install, or in
-// PostgreSQL, which any number of processes share.
+// Package store keeps the records of the service in a SQL database, through Bun. SQLite is durable and needs no
+// installation. PostgreSQL can be shared by any number of processes.
 //
 //	db, err := store.Open(ctx, "sqlite:ticketing.db", nil) // or "postgres://…"
 //	if err != nil { … }
@@ -7,39 +7,41 @@
 //	if err := db.Migrate(ctx); err != nil { … }
 //	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: keys})
 //
-// It decides nothing: the rules are the service's. Its promises are those of [ticketing.Store], and package storetest
-// holds it to them.
+// The package holds no business rules: those are the service's. It keeps the promises of [driver.Store], and package
+// storetest checks them.
 //
 // # SQLite
 //
-// The file is in WAL mode with synchronous=FULL, so that what was acknowledged survives the loss of power. One
-// connection writes; the Updates of a process queue for it in the order they came, and those of several processes take
-// turns. A pool of connections reads beside it and never waits for it. The gates of companies and all row locks are
-// that one write transaction: whoever is in it is alone.
+// The file is in WAL mode with synchronous=FULL, so that an acknowledged write survives a power failure. One connection
+// writes. The Updates of a process queue for it in order of arrival; several processes take turns. A pool of
+// connections reads at the same time and never waits for the writer. The one write transaction takes the place of the
+// company gates and of all row locks: no other writer runs at the same time.
 //
-// The commit that brings the WAL past 16 MiB copies it into the file, and the WAL begins again. Only a Snapshot holds
-// that up, for as long as it runs; what the WAL grew to meanwhile is cut to 64 MiB afterwards.
+// The commit that brings the WAL past 16 MiB copies it into the file, and the WAL starts over. Only a running Snapshot
+// delays that. A WAL that grew larger meanwhile is cut to 64 MiB afterwards.
 //
-// Beside the file lie FILE-wal and FILE-shm while it is open. Never copy or remove one without the others; `VACUUM
-// INTO` makes a copy of a database in use.
+// While the database is open, FILE-wal and FILE-shm lie next to the file. Never copy or remove one without the others.
+// `VACUUM INTO` copies a database in use.
 //
 // # PostgreSQL
 //
-// Version 14 or later, through a pool of its own or the host's ([OpenDB]). Transactions run READ COMMITTED with explicit
-// locks; the gate of a company and the claims of keys are advisory locks of the transaction, so they reach all processes
-// on the database. Settings are made in the transaction alone and nothing is prepared: a pooler in transaction mode may
-// stand in between. Where it can, several statements travel in one message.
+// The package needs version 14 or later. It uses a pool of its own or the host's ([OpenDB]). Transactions run READ
+// COMMITTED with explicit locks. The gate of a company and the claims of idempotency keys are advisory locks of the
+// transaction, so they hold across all processes on the database. Settings are local to the transaction and no
+// statement is prepared, so a pooler in transaction mode works. Where the driver allows it, several statements travel
+// in one message.
 //
-// A connection that is lost is replaced, and what was not committed runs again; nobody reopens a store after a restart
-// or a failover. An Update whose COMMIT was lost on the way finds out under its claims what became of it, and fails with
-// [ticketing.ErrUnavailable] where it has none.
+// A lost connection is replaced, and what was not committed runs again: a store need not be reopened after a restart or
+// a failover. An Update whose COMMIT got no answer runs again under its claims and finds out whether it was committed.
+// Without claims it fails with [driver.ErrUnavailable].
 //
-// The certificate of the server is verified where the name asks for it: sslmode=verify-full&sslrootcert=FILE. Without
-// sslmode a server on this machine is spoken to in the clear, any other encrypted and unverified, with a warning.
+// The server's certificate is verified only if the URL asks for it: sslmode=verify-full&sslrootcert=FILE. Without
+// sslmode, the connection to a server on this machine is unencrypted. The connection to any other server is encrypted
+// but unverified, and a warning is logged.
 //
-// Tables that are distributed by company (Citus) are found at the start: see [Store.Distribute].
+// Tables that are distributed by company (Citus) are detected when the store is opened: see [Store.Distribute].
 //
-// All tables are named ticketing_…, so that they can stand beside a host's own.
+// All tables are named ticketing_…, so that they can share a database with the host's own.
 package store
 
 import (
@@ -56,67 +58,69 @@ import (
 	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// Config says how a database is used. Its zero fields mean the defaults.
+// Config configures a store. Its zero fields mean the defaults.
 type Config struct {
-	// BusyTimeout is how long an Update waits before it fails with [ticketing.ErrBusy]: with SQLite for its turn to write,
-	// first behind those of this process, then behind other processes; with PostgreSQL for a connection, and for each
-	// lock. Defaults to 5 s.
+	// BusyTimeout is how long an Update waits before it fails with [driver.ErrBusy]. With SQLite it bounds the wait
+	// to write, first in the queue of this process and then for other processes. With PostgreSQL it bounds the wait for
+	// a connection, and for each lock. Defaults to 5 s.
 	BusyTimeout time.Duration
-	// MustExist refuses a SQLite database that is not there with [ErrNoDatabase], and leaves no file, so that a mistyped
-	// path is noticed. PostgreSQL always refuses a database that is not there. Defaults to false: Open makes the file.
+	// MustExist makes Open refuse a SQLite database that does not exist, with [ErrNoDatabase], and create no file, so
+	// that a mistyped path is noticed. PostgreSQL always refuses a database that does not exist. Defaults to false:
+	// Open creates the file.
 	MustExist bool
 	// Readers bounds the connections that read from SQLite. A Snapshot holds one for as long as it runs. Some are
 	// reserved, as with Connections. Defaults to 6.
 	Readers int
-	// Connections bounds the connections to PostgreSQL. Where there are three or more, calls that run by themselves leave a
-	// quarter of them to groups of calls, and an eighth to the background work, one each at least: see
-	// [ticketing.Purpose]. Defaults to 16.
+	// Connections bounds the connections to PostgreSQL. Of three or more, a quarter is reserved for groups of calls and
+	// an eighth for the background work, at least one each. Calls that run by themselves use neither share: see
+	// [driver.Purpose]. Defaults to 16.
 	Connections int
-	// Schema is where the tables are in PostgreSQL; [Store.Migrate] makes it where there is none. Defaults to the
-	// first schema of the role's search path.
+	// Schema is the PostgreSQL schema that holds the tables. [Store.Migrate] creates it if it does not exist. Defaults
+	// to the first schema of the role's search path.
 	Schema string
-	// RowGates guards companies by locks of their rows instead of advisory locks, for a distributed PostgreSQL whose
-	// processes connect to several nodes: advisory locks do not reach from one to another. Nor do claims of keys: a call
-	// whose key is in flight in another process is not told so, but waits for the company and then gets the result.
+	// RowGates guards companies by row locks instead of advisory locks. It is for a distributed PostgreSQL whose
+	// processes connect to several nodes: advisory locks do not reach from one node to another. Neither do claims of
+	// idempotency keys: a call whose key is in flight in another process is not refused. It waits for the company and
+	// then gets the result.
 	RowGates bool
-	// Logger is told what an operator may want to know, such as migrations that were applied. Defaults to none.
+	// Logger logs what an operator may want to know, such as the migrations that were applied. Defaults to none.
 	Logger *slog.Logger
-	// OnStatement is told of every statement after it ran, on the goroutine that ran it, inside its transaction: it
-	// must be quick and must not call the store. Defaults to none.
+	// OnStatement is called after every statement, on the goroutine that ran it, inside its transaction. It must be
+	// quick and must not call the store. Defaults to none.
 	OnStatement func(ctx context.Context, statement Statement)
 }
 
-// Store keeps records in a database. It is safe for use by several goroutines, and several processes may each have one
-// on the same database.
+// Store keeps records in a database. It is safe for concurrent use, and several processes may each open one on the same
+// database.
 type Store struct {
 	config Config
 	engine engine
 	claims claims
 	turns  turns
-	// runs is how often fn runs when passing failures come between.
+	// runs is how often fn runs at most, when transient failures occur.
 	runs int
-	// migrated is set when the schema was found to be that of this version.
+	// migrated is set once the schema was found to be that of this version.
 	migrated atomic.Bool
 }
 
 var (
-	_ ticketing.DurableStore  = (*Store)(nil)
-	_ ticketing.GroupingStore = (*Store)(nil)
+	_ driver.DurableStore  = (*Store)(nil)
+	_ driver.GroupingStore = (*Store)(nil)
 )
 
 var (
 	errEnded    = errors.New("ticketing/store: the transaction has ended")
-	errNotBegun = errors.New("ticketing/store: a transaction begins with Enter")
-	errReenter  = errors.New("ticketing/store: Enter is called once")
+	errNotBegun = errors.New("ticketing/store: a transaction begins with Begin")
+	errReenter  = errors.New("ticketing/store: Begin is called once")
 )
 
-// Open opens a database by its name: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or "sqlite:PATH",
-// where the path is taken as it stands and the file is made, with mode 0600, where there is none, unless
-// Config.MustExist. It changes nothing else: see [Store.Migrate]. A database that cannot be reached is
-// [ticketing.ErrUnavailable].
+// Open opens the database that dsn names: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or
+// "sqlite:PATH". PATH is taken literally. The file is created with mode 0600 if it does not exist, unless
+// Config.MustExist is set. Open changes nothing else: see [Store.Migrate]. It fails with [driver.ErrUnavailable] if
+// the database cannot be reached.
 func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 	s := configured(cfg)
 	scheme, rest, _ := strings.Cut(dsn, ":")
@@ -134,7 +138,7 @@ func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 		}
 		s.engine = engine
 	default:
-		return nil, fmt.Errorf("%w: it is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME", ErrName)
+		return nil, fmt.Errorf("%w: it is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME", ErrDSN)
 	}
 	return s, nil
 }
@@ -161,12 +165,12 @@ func configured(cfg *Config) *Store {
 	return s
 }
 
-// OpenPool opens a pool of connections to a database by the name that [Open] takes, read in the same way, for a host's own
-// tables beside those of a store, and for what only SQL can say. It connects when it is first used.
+// OpenPool opens a pool of connections to the database that dsn names, in the format of [Open]. It is for a host's own
+// tables next to those of a store, and for queries that only SQL can express. It connects when it is first used.
 //
-// Of SQLite the file is there already. Every transaction of the pool begins IMMEDIATE, so that [Store.Bind] takes it,
-// waits for its turn up to 5 s, checks foreign keys and survives the loss of power; it is for writing. A pool of one
-// connection would make whoever reads wait, too.
+// A SQLite file must exist already. Every transaction of a SQLite pool begins IMMEDIATE, so that [Store.Bind] accepts
+// it. It waits up to 5 s to write, checks foreign keys and survives a power failure. The pool is for writing: with a
+// single connection, readers would have to wait as well.
 func OpenPool(dsn string) (*sql.DB, error) {
 	if path, found := strings.CutPrefix(dsn, "sqlite:"); found {
 		return openSQLitePool(path)
@@ -178,42 +182,44 @@ func OpenPool(dsn string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// OpenDB uses a host's pool of connections to PostgreSQL, whatever its driver. The pool stays the host's: Close leaves it
-// open, and Config.Connections does not count: the connections that db has at most when it is handed over are divided in the
-// same way, and nothing is reserved where they are not bounded. A driver other than Bun's own costs a few more messages a transaction.
+// OpenDB uses a host's pool of connections to PostgreSQL, with any driver. The host keeps the pool: Close leaves it
+// open, and Config.Connections has no effect. The connection limit that db has at the time of the call is divided in
+// the same way; an unlimited pool has no reserved connections. A driver other than Bun's own costs a few more messages
+// per transaction.
 //
-// Of db it takes the pool alone: the host's hooks are not told what it sends, since that holds the buyers, and the
-// host's named arguments do not count. Config.OnStatement is told of statements by name.
+// OpenDB uses only the connections of db. The host's hooks are not called with the store's statements, since those hold
+// data of buyers, and the host's named arguments have no effect. Config.OnStatement is called with the names of
+// statements.
 func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 	if db.Dialect().Name() != dialect.PG {
 		return nil, errors.New("ticketing/store: a pool must be one of PostgreSQL; SQLite is opened by its path")
 	}
 	s := configured(cfg)
-	// Bun would put named arguments into what is finished, where a buyer's text names one.
+	// Bun would insert a named argument into a finished statement if a buyer's text contained its name.
 	engine := newPostgres(bun.NewDB(db.DB, pgdialect.New()), s.config)
 	engine.reserved = newReserved(db.DB.Stats().MaxOpenConnections)
-	if err := engine.meet(ctx); err != nil {
+	if err := engine.checkServer(ctx); err != nil {
 		return nil, err
 	}
 	s.engine = engine
 	return s, nil
 }
 
-// Close gives back all connections. Transactions under way should have ended.
+// Close closes all connections of the store's own. Transactions in progress should have ended.
 func (s *Store) Close() error { return s.engine.close() }
 
-// Connections tells how many connections are used, for metrics: with SQLite, of those that read.
+// Connections returns the statistics of the connection pool, for metrics. With SQLite it is the pool of readers.
 func (s *Store) Connections() sql.DBStats { return s.engine.pool() }
 
-// Durable reports true: what was committed outlives the process.
+// Durable returns true: what was committed outlives the process.
 func (s *Store) Durable() bool { return true }
 
-// Grouping is what works best on the database: one lane with SQLite, whose transactions write one at a time, and groups
-// of one company where the tables are spread over several nodes.
-func (s *Store) Grouping() ticketing.Grouping { return s.engine.grouping() }
+// Grouping returns the grouping that works best on the database. It is one lane with SQLite, whose transactions write
+// one at a time, and groups of one company where the tables are distributed over several nodes.
+func (s *Store) Grouping() driver.Grouping { return s.engine.grouping() }
 
 // View runs fn for reading. Each call sees what is committed when it runs.
-func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -222,8 +228,8 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ticket
 	return fn(ctx, view)
 }
 
-// Snapshot runs fn for reading. All its calls see the moment at which it begins.
-func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+// Snapshot runs fn for reading. All its calls see the state at the moment at which it begins.
+func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -237,7 +243,7 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ti
 	return fn(ctx, snapshot)
 }
 
-// ready fails at the first use of a database whose schema is not that of this version.
+// ready fails, at the first use, if the schema of the database is not that of this version.
 func (s *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ticketing/store: %w", err)
@@ -252,7 +258,7 @@ func (s *Store) ready(ctx context.Context) error {
 	if len(pending) > 0 {
 		return fmt.Errorf("%w: it lacks %s", ErrNotMigrated, strings.Join(pending, ", "))
 	}
-	if err := s.engine.recognise(ctx); err != nil {
+	if err := s.engine.identify(ctx); err != nil {
 		return s.translateFor(ctx, "recognise", err)
 	}
 	s.migrated.Store(true)

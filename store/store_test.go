@@ -8,20 +8,20 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
-// The store keeps every promise of the contract.
+// TestStore checks that the store keeps every promise of the contract.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	whole(t, func(t *testing.T) ticketing.Store { t.Helper(); return open(t, nil) })
+	whole(t, func(t *testing.T) driver.Store { t.Helper(); return isOpen(t, nil) })
 }
 
-// whole runs all that a store promises, and under the race detector what is done beside others.
-func whole(t *testing.T, open func(t *testing.T) ticketing.Store) {
+// whole runs the whole conformance suite; under the race detector it runs only the checks about concurrency.
+func whole(t *testing.T, open func(t *testing.T) driver.Store) {
 	t.Helper()
 	if race.Enabled {
 		variant(t, open)
@@ -30,8 +30,9 @@ func whole(t *testing.T, open func(t *testing.T) ticketing.Store) {
 	storetest.Run(t, open)
 }
 
-// variant runs over another way into a database, that another test has gone through whole, what may differ there.
-func variant(t *testing.T, open func(t *testing.T) ticketing.Store) {
+// variant runs the checks that may differ over another way into a database, for which another test runs the whole
+// suite.
+func variant(t *testing.T, open func(t *testing.T) driver.Store) {
 	t.Helper()
 	for _, check := range checksOfVariant() {
 		t.Run(check.Name, func(t *testing.T) {
@@ -46,8 +47,8 @@ func variant(t *testing.T, open func(t *testing.T) ticketing.Store) {
 	}
 }
 
-// checksOfVariant are those about transactions and whoever is beside them: what a single caller reads and writes takes
-// the same way through the code. They are all where tests search everywhere.
+// checksOfVariant returns the checks about transactions and concurrency: the reads and writes of a single caller take
+// the same way through the code. It returns all checks if tests search everywhere.
 func checksOfVariant() []storetest.Check {
 	if search.Everywhere() {
 		return search.Every(1, 0, storetest.Checks())

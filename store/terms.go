@@ -8,16 +8,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
-// termsColumns stand behind the company, the event and the version that were asked for, and do not repeat them.
+// termsColumns follow the company, the event and the version of the query, and do not repeat them.
 const termsColumns = `e.status, b.brand_name, b.logo_url, b.primary_color, b.accent_color, b.checkout_footer,
 	b.ticket_footer, b.email_footer, b.support_email, b.created_at, r.id, r.position, r.value, r.unit, r.effective_from,
 	r.created_at`
 
-func scanTerms(row *sql.Rows, t *ticketing.SaleTerms) error {
+func scanTerms(row *sql.Rows, t *driver.SaleTerms) error {
 	b, r := &t.Branding, &t.Rate
 	var value, unit missing
 	err := row.Scan((*id)(&t.CompanyID), (*id)(&t.ID), &t.BrandingVersion, (*missing)(&t.Status),
@@ -41,21 +41,21 @@ func scanTerms(row *sql.Rows, t *ticketing.SaleTerms) error {
 	return nil
 }
 
-// SaleTerms finds what sales are made under, in one statement.
+// SaleTerms finds the terms of sales, in one statement.
 func (s *session) SaleTerms(
-	ctx context.Context, refs []ticketing.SaleTermsRef, at time.Time,
-) ([]ticketing.SaleTerms, error) {
-	return lookUp(refs, func(t ticketing.SaleTerms) ticketing.SaleTermsRef { return t.SaleTermsRef },
-		func(refs []ticketing.SaleTermsRef) ([]ticketing.SaleTerms, error) {
+	ctx context.Context, refs []driver.SaleTermsRef, at time.Time,
+) ([]driver.SaleTerms, error) {
+	return lookUp(refs, func(t driver.SaleTerms) driver.SaleTermsRef { return t.SaleTermsRef },
+		func(refs []driver.SaleTermsRef) ([]driver.SaleTerms, error) {
 			return query(ctx, s, "SaleTerms", scanTerms, "?", terms{
-				at.UnixMilli(), of("company_id, id, version", refs, func(r ticketing.SaleTermsRef) []any {
+				at.UnixMilli(), of("company_id, id, version", refs, func(r driver.SaleTermsRef) []any {
 					return []any{r.CompanyID, r.ID, r.BrandingVersion}
 				}),
 			})
 		})
 }
 
-// terms is the statement that finds the terms of the rows of a set: company_id, id, version.
+// terms is a fragment: the statement that finds the terms for the rows of a set of company_id, id and version.
 type terms struct {
 	at int64
 	of set

@@ -21,6 +21,7 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/seal"
 	"github.com/floatgate/ticketing/internal/testdb"
@@ -28,12 +29,12 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// fillNewest writes testdata/DIALECT/VERSION.sql and .json anew for the newest version of the schema. Those of a version
-// that was released are never written again.
+// fillNewest writes testdata/DIALECT/VERSION.sql and .json for the newest version of the schema. The files of a
+// released version are never written again.
 var fillNewest = flag.Bool("fill-newest", false, "write the databases of the newest version of the schema to testdata")
 
-// released are the checksums of migrations. A database keeps them, and one that finds another refuses to work: an entry
-// that was part of a release never changes.
+// released returns the checksums of migrations. A database stores them, and the store refuses a database with another
+// checksum: an entry that was part of a release never changes.
 func released() map[string]map[string]string {
 	return map[string]map[string]string{
 		"postgres": {
@@ -55,7 +56,7 @@ func released() map[string]map[string]string {
 	}
 }
 
-// A migration that was released never changes, none is taken away, and a new one is written down here.
+// TestReleasedMigrations checks that no released migration changes or disappears, and that a new one is listed here.
 func TestReleasedMigrations(t *testing.T) {
 	t.Parallel()
 	for dialect, want := range released() {
@@ -73,7 +74,8 @@ func TestReleasedMigrations(t *testing.T) {
 	}
 }
 
-// past is a database as a version of the schema kept it: the SQL that fills it, and what was known of it then.
+// past describes a database of an earlier version of the schema: what the SQL that fills it contains, and what clients
+// received then.
 type past struct {
 	APIKey  string    `json:"apiKey"`
 	Revoked string    `json:"revoked"`
@@ -81,16 +83,16 @@ type past struct {
 	Order   uuid.UUID `json:"order"`
 	Scanned uuid.UUID `json:"scanned"`
 	Unspent uuid.UUID `json:"unspent"` // an admission that was not scanned
-	// Answers are what clients were told, by what they asked for.
+	// Answers holds the responses that clients received, by request.
 	Answers map[string]json.RawMessage `json:"answers"`
 }
 
-// upgrader is how the tests reach a database of a dialect.
+// upgrader gives the tests access to databases of a dialect.
 type upgrader struct {
 	dialect string
-	// empty is the name of an empty database, and a connection to it.
+	// empty creates an empty database, and returns its URL and a connection to it.
 	empty func(t *testing.T) (dsn string, db *sql.DB)
-	// literal is the SQL of a column's value as a literal, and columns that of the columns of all tables.
+	// literal is SQL that returns a column's value as a literal. columns is SQL that returns the columns of all tables.
 	literal, columns string
 }
 
@@ -118,8 +120,9 @@ func upgraders() []upgrader {
 	}
 }
 
-// A database that any earlier version of the schema kept is migrated to this one with all that was in it: its books are
-// right, its keys open, its idempotency keys answer what they answered then, byte for byte, and it goes on selling.
+// TestUpgrade checks that a database of any earlier version of the schema is migrated to this one with all its data.
+// Its books verify, its API keys work, its idempotency keys return the same responses as then, byte for byte, and it
+// continues to sell.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, u := range upgraders() {
@@ -186,14 +189,14 @@ func (u upgrader) upgrade(t *testing.T, steps []store.Migration, file string) {
 
 	order, err := svc.Checkout(t.Context(), caller, "after-0001", ticketingtest.Basket(then.Event, "VIP", 5000_00, 2))
 	is.NoErr(err)
-	is.Equal(order.Status, ticketing.OrderConfirmed)
+	is.Equal(order.Status, driver.OrderConfirmed)
 	scan, err := svc.ValidateAdmission(t.Context(), caller, then.Event, then.Unspent, "scan-after-0001", ticketing.ValidateParams{})
 	is.NoErr(err)
 	is.Equal(scan.Outcome, ticketing.OutcomeAdmitted)
 	books()
 }
 
-// answers asks again for what was asked then, keys included: those are answered without doing anything.
+// answers repeats the requests of then, with the same idempotency keys, which change nothing.
 func (p past) answers(t *testing.T, svc *ticketing.Service, caller ticketing.Caller) map[string]json.RawMessage {
 	t.Helper()
 	is := is.New(t)
@@ -227,7 +230,7 @@ func (p past) answers(t *testing.T, svc *ticketing.Service, caller ticketing.Cal
 	return answers
 }
 
-// fill makes a database of all that this version keeps, and writes it down.
+// fill creates a database with everything that this version stores, and writes it to files.
 func (u upgrader) fill(t *testing.T, file string) {
 	t.Helper()
 	is := is.New(t)
@@ -283,7 +286,7 @@ func (u upgrader) fill(t *testing.T, file string) {
 	_, err = shop.Staff.RequestSettlement(ctx, shop.Company.ID)
 	is.NoErr(err)
 	_, err = shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
-		Email: "ada@example.com", Name: name, Role: ticketing.RoleOwner,
+		Email: "ada@example.com", Name: name, Role: driver.RoleOwner,
 	})
 	is.NoErr(err)
 	_, err = shop.Staff.UpdateVerification(ctx, shop.Company.ID, ticketing.UpdateVerificationParams{LegalName: &name})
@@ -298,12 +301,12 @@ func (u upgrader) fill(t *testing.T, file string) {
 	is.NoErr(os.WriteFile(file+".sql", []byte(u.dump(t, db)), 0o600))
 }
 
-// hooked keeps an endpoint with its secret, and deliveries to it of which one failed and one waits.
-func hooked(t *testing.T, s ticketing.Store, companyID, orderID uuid.UUID) {
+// hooked inserts an endpoint with its secret, and deliveries to it, of which one failed and one waits.
+func hooked(t *testing.T, s driver.Store, companyID, orderID uuid.UUID) {
 	t.Helper()
 	is := is.New(t)
-	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Close: []uuid.UUID{companyID}}); err != nil {
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}
 		companies, err := tx.Companies(ctx, []uuid.UUID{companyID})
@@ -325,28 +328,28 @@ func hooked(t *testing.T, s ticketing.Store, companyID, orderID uuid.UUID) {
 		if err != nil {
 			return err
 		}
-		message := ticketing.MessageRecord{
-			CompanyID: companyID, At: minute(1), ID: number(9001), Type: ticketing.FactOrderCreated, Subject: orderID,
+		message := driver.Message{
+			CompanyID: companyID, At: minute(1), ID: number(9001), Type: driver.FactOrderCreated, Subject: orderID,
 			Body: `{"id":"00000000-0000-0000-0000-000000002329"}`,
 		}
 		failed, waiting := deliveryRecord(companyID, 1, 1), deliveryRecord(companyID, 1, 2)
-		failed.Status, failed.FinishedAt, waiting.MessageID = ticketing.DeliveryFailed, minute(9), failed.MessageID
-		failed.Attempts = []ticketing.DeliveryAttempt{
-			{At: ticketing.Time{Time: minute(3)}, Status: 503, DurationMS: 12, Error: "the receiver answered with 503"},
-			{At: ticketing.Time{Time: minute(4)}, DurationMS: 10_000, Error: "no answer in time"},
+		failed.Status, failed.FinishedAt, waiting.MessageID = driver.DeliveryFailed, minute(9), failed.MessageID
+		failed.Attempts = []driver.DeliveryAttempt{
+			{At: driver.Time{Time: minute(3)}, Status: 503, DurationMS: 12, Error: "the receiver answered with 503"},
+			{At: driver.Time{Time: minute(4)}, DurationMS: 10_000, Error: "no answer in time"},
 		}
 		return errors.Join(
 			tx.UpdateCompany(ctx, companies[0]), tx.CreateWebhookEndpoint(ctx, endpoint),
-			tx.AppendWebhookSecret(ctx, ticketing.WebhookSecretRecord{
+			tx.AppendWebhookSecret(ctx, driver.WebhookSecret{
 				CompanyID: companyID, Endpoint: 1, Version: 1, Secret: sealed, CreatedAt: minute(1),
 			}),
-			tx.AppendMessages(ctx, []ticketing.MessageRecord{message}),
-			tx.AppendDeliveries(ctx, []ticketing.DeliveryRecord{failed, waiting}),
+			tx.AppendMessages(ctx, []driver.Message{message}),
+			tx.AppendDeliveries(ctx, []driver.Delivery{failed, waiting}),
 		)
 	}))
 }
 
-// dump is the SQL that puts all rows into empty tables.
+// dump returns the SQL that inserts all rows into empty tables.
 func (u upgrader) dump(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	is := is.New(t)
@@ -365,7 +368,7 @@ func (u upgrader) dump(t *testing.T, db *sql.DB) string {
 			values[i] = fmt.Sprintf(u.literal, column)
 		}
 		kept := texts(t, db, "SELECT "+strings.Join(values, " || ', ' || ")+" FROM "+table)
-		is.True(len(kept) > 0) // Every table holds something.
+		is.True(len(kept) > 0) // Every table has rows.
 		slices.Sort(kept)
 		for _, row := range kept {
 			fmt.Fprintf(&all, "INSERT INTO %s (%s) VALUES (%s);\n", table, strings.Join(columns, ", "), row)

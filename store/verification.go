@@ -6,31 +6,31 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const caseColumns = `company_id, number, status, legal_name, registration_number, country, address, contact_name,
 	contact_email, contact_phone, reason, submitted_at, decided_at, created_at, updated_at`
 
-func scanCase(row *sql.Rows, c *ticketing.VerificationCaseRecord) error {
+func scanCase(row *sql.Rows, c *driver.VerificationCase) error {
 	f := &c.Facts
 	return row.Scan((*id)(&c.CompanyID), &c.Number, (*string)(&c.Status), &f.LegalName, &f.RegistrationNumber,
 		&f.Country, &f.Address, &f.ContactName, &f.ContactEmail, &f.ContactPhone, &c.Reason, (*moment)(&c.SubmittedAt),
 		(*moment)(&c.DecidedAt), (*moment)(&c.CreatedAt), (*moment)(&c.UpdatedAt))
 }
 
-// ListVerificationCases answers with a company's cases, highest number first.
+// ListVerificationCases returns a company's cases, highest number first.
 func (s *session) ListVerificationCases(
 	ctx context.Context, companyID uuid.UUID, limit int,
-) ([]ticketing.VerificationCaseRecord, error) {
+) ([]driver.VerificationCase, error) {
 	return query(ctx, s, "ListVerificationCases", scanCase,
 		"SELECT "+caseColumns+` FROM ticketing_verification_cases WHERE company_id = ?
 		ORDER BY number DESC LIMIT ?`,
 		companyID, max(limit, 0))
 }
 
-// PutVerificationCase keeps a case, new or known; the time of creation of a known one stays.
-func (tx *transaction) PutVerificationCase(ctx context.Context, c ticketing.VerificationCaseRecord) error {
+// PutVerificationCase inserts or updates a case. The time of creation of an existing one stays.
+func (tx *transaction) PutVerificationCase(ctx context.Context, c driver.VerificationCase) error {
 	f := c.Facts
 	return tx.exec(ctx, "PutVerificationCase",
 		"INSERT INTO ticketing_verification_cases ("+caseColumns+`)

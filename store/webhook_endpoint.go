@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const (
@@ -15,19 +15,19 @@ const (
 	secretColumns = "company_id, endpoint, version, secret, created_at"
 )
 
-func scanEndpoint(row *sql.Rows, e *ticketing.WebhookEndpointRecord) error {
+func scanEndpoint(row *sql.Rows, e *driver.WebhookEndpoint) error {
 	return row.Scan((*id)(&e.CompanyID), &e.Number, (*id)(&e.ID), &e.URL, (*types)(&e.Events), (*string)(&e.Status),
 		&e.ActiveSecret, &e.PendingSecret, &e.LastSecret, (*moment)(&e.CreatedAt), (*moment)(&e.UpdatedAt))
 }
 
-func scanSecret(row *sql.Rows, s *ticketing.WebhookSecretRecord) error {
+func scanSecret(row *sql.Rows, s *driver.WebhookSecret) error {
 	return row.Scan((*id)(&s.CompanyID), &s.Endpoint, &s.Version, &s.Secret, (*moment)(&s.CreatedAt))
 }
 
-// ListWebhookEndpoints answers with a company's endpoints, by number.
+// ListWebhookEndpoints returns a company's endpoints, by number.
 func (s *session) ListWebhookEndpoints(
 	ctx context.Context, companyID uuid.UUID,
-) ([]ticketing.WebhookEndpointRecord, error) {
+) ([]driver.WebhookEndpoint, error) {
 	return query(ctx, s, "ListWebhookEndpoints", scanEndpoint,
 		"SELECT "+endpointColumns+" FROM ticketing_webhook_endpoints WHERE company_id = ? ORDER BY number", companyID)
 }
@@ -35,36 +35,36 @@ func (s *session) ListWebhookEndpoints(
 // FindWebhookEndpoint finds an endpoint by its id alone.
 func (s *session) FindWebhookEndpoint(
 	ctx context.Context, id uuid.UUID,
-) (ticketing.WebhookEndpointRecord, error) {
+) (driver.WebhookEndpoint, error) {
 	return one(query(ctx, s, "FindWebhookEndpoint", scanEndpoint,
 		"SELECT "+endpointColumns+" FROM ticketing_webhook_endpoints WHERE id = ? LIMIT 1", id))
 }
 
-func secretSet(refs []ticketing.WebhookSecretRef) set {
-	return of("company_id, endpoint, version", refs, func(r ticketing.WebhookSecretRef) []any {
+func secretSet(refs []driver.WebhookSecretRef) set {
+	return of("company_id, endpoint, version", refs, func(r driver.WebhookSecretRef) []any {
 		return []any{r.CompanyID, r.Endpoint, r.Version}
 	})
 }
 
 // WebhookSecrets finds versions of signing secrets.
 func (s *session) WebhookSecrets(
-	ctx context.Context, refs []ticketing.WebhookSecretRef,
-) ([]ticketing.WebhookSecretRecord, error) {
+	ctx context.Context, refs []driver.WebhookSecretRef,
+) ([]driver.WebhookSecret, error) {
 	return lookUp(refs,
-		func(s ticketing.WebhookSecretRecord) ticketing.WebhookSecretRef {
-			return ticketing.WebhookSecretRef{CompanyID: s.CompanyID, Endpoint: s.Endpoint, Version: s.Version}
+		func(s driver.WebhookSecret) driver.WebhookSecretRef {
+			return driver.WebhookSecretRef{CompanyID: s.CompanyID, Endpoint: s.Endpoint, Version: s.Version}
 		},
-		func(refs []ticketing.WebhookSecretRef) ([]ticketing.WebhookSecretRecord, error) {
+		func(refs []driver.WebhookSecretRef) ([]driver.WebhookSecret, error) {
 			return query(ctx, s, "WebhookSecrets", scanSecret, "SELECT "+secretColumns+" FROM ?",
 				found{table: "ticketing_webhook_secrets s", set: secretSet(refs)})
 		})
 }
 
-// StaleWebhookSecrets finds secrets that were sealed under another key than one. It looks at every secret: it is asked
-// when a key is given up.
+// StaleWebhookSecrets finds secrets that are encrypted under another secret key than the given one. It reads every
+// secret, which only happens when a key is retired.
 func (s *session) StaleWebhookSecrets(
-	ctx context.Context, q ticketing.StaleWebhookSecretQuery,
-) ([]ticketing.WebhookSecretRecord, error) {
+	ctx context.Context, q driver.StaleWebhookSecretQuery,
+) ([]driver.WebhookSecret, error) {
 	return query(ctx, s, "StaleWebhookSecrets", scanSecret,
 		"SELECT "+secretColumns+` FROM ticketing_webhook_secrets
 		WHERE (company_id, endpoint, version) > (?, ?, ?) AND substr(secret, 4, 16) <> ?
@@ -72,12 +72,12 @@ func (s *session) StaleWebhookSecrets(
 		q.After.CompanyID, q.After.Endpoint, q.After.Version, q.SecretName, max(q.Limit, 0))
 }
 
-// RetiredWebhookSecrets finds secrets that are neither active nor pending. It looks at every secret: there are few more
+// RetiredWebhookSecrets finds secrets that are neither active nor pending. It reads every secret: there are few more
 // than endpoints.
 func (s *session) RetiredWebhookSecrets(
-	ctx context.Context, after ticketing.WebhookSecretRef, limit int,
-) ([]ticketing.WebhookSecretRef, error) {
-	scan := func(row *sql.Rows, r *ticketing.WebhookSecretRef) error {
+	ctx context.Context, after driver.WebhookSecretRef, limit int,
+) ([]driver.WebhookSecretRef, error) {
+	scan := func(row *sql.Rows, r *driver.WebhookSecretRef) error {
 		return row.Scan((*id)(&r.CompanyID), &r.Endpoint, &r.Version)
 	}
 	return query(ctx, s, "RetiredWebhookSecrets", scan,
@@ -90,16 +90,16 @@ func (s *session) RetiredWebhookSecrets(
 		after.CompanyID, after.Endpoint, after.Version, max(limit, 0))
 }
 
-// CreateWebhookEndpoint keeps a new endpoint.
-func (tx *transaction) CreateWebhookEndpoint(ctx context.Context, e ticketing.WebhookEndpointRecord) error {
+// CreateWebhookEndpoint inserts an endpoint.
+func (tx *transaction) CreateWebhookEndpoint(ctx context.Context, e driver.WebhookEndpoint) error {
 	return tx.exec(ctx, "CreateWebhookEndpoint",
 		"INSERT INTO ticketing_webhook_endpoints ("+endpointColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		e.CompanyID, e.Number, e.ID, e.URL, types(e.Events).encode(), string(e.Status), e.ActiveSecret, e.PendingSecret,
 		e.LastSecret, e.CreatedAt, e.UpdatedAt)
 }
 
-// UpdateWebhookEndpoint keeps all but company, number, id and time of creation.
-func (tx *transaction) UpdateWebhookEndpoint(ctx context.Context, e ticketing.WebhookEndpointRecord) error {
+// UpdateWebhookEndpoint writes everything but the company, the number, the id and the time of creation.
+func (tx *transaction) UpdateWebhookEndpoint(ctx context.Context, e driver.WebhookEndpoint) error {
 	return tx.changed(ctx, "UpdateWebhookEndpoint",
 		`UPDATE ticketing_webhook_endpoints SET url = ?, events = ?, status = ?, active_secret = ?, pending_secret = ?,
 			last_secret = ?, updated_at = ? WHERE company_id = ? AND number = ?`,
@@ -108,7 +108,7 @@ func (tx *transaction) UpdateWebhookEndpoint(ctx context.Context, e ticketing.We
 }
 
 // DeleteWebhookEndpoint removes an endpoint and its secrets.
-func (tx *transaction) DeleteWebhookEndpoint(ctx context.Context, ref ticketing.WebhookEndpointRef) error {
+func (tx *transaction) DeleteWebhookEndpoint(ctx context.Context, ref driver.WebhookEndpointRef) error {
 	err := tx.exec(ctx, "DeleteWebhookEndpoint",
 		"DELETE FROM ticketing_webhook_secrets WHERE company_id = ? AND endpoint = ?", ref.CompanyID, ref.Number)
 	if err != nil {
@@ -118,23 +118,23 @@ func (tx *transaction) DeleteWebhookEndpoint(ctx context.Context, ref ticketing.
 		"DELETE FROM ticketing_webhook_endpoints WHERE company_id = ? AND number = ?", ref.CompanyID, ref.Number)
 }
 
-// AppendWebhookSecret keeps a new version.
-func (tx *transaction) AppendWebhookSecret(ctx context.Context, s ticketing.WebhookSecretRecord) error {
+// AppendWebhookSecret inserts a version.
+func (tx *transaction) AppendWebhookSecret(ctx context.Context, s driver.WebhookSecret) error {
 	return tx.exec(ctx, "AppendWebhookSecret",
 		"INSERT INTO ticketing_webhook_secrets ("+secretColumns+") VALUES (?, ?, ?, ?, ?)",
 		s.CompanyID, s.Endpoint, s.Version, s.Secret, s.CreatedAt)
 }
 
-// UpdateWebhookSecret keeps the sealed secret.
-func (tx *transaction) UpdateWebhookSecret(ctx context.Context, s ticketing.WebhookSecretRecord) error {
+// UpdateWebhookSecret writes the encrypted secret.
+func (tx *transaction) UpdateWebhookSecret(ctx context.Context, s driver.WebhookSecret) error {
 	return tx.changed(ctx, "UpdateWebhookSecret",
 		"UPDATE ticketing_webhook_secrets SET secret = ? WHERE company_id = ? AND endpoint = ? AND version = ?",
 		s.Secret, s.CompanyID, s.Endpoint, s.Version)
 }
 
-// DeleteWebhookSecrets removes secrets that are still there.
-func (tx *transaction) DeleteWebhookSecrets(ctx context.Context, refs []ticketing.WebhookSecretRef) error {
-	return inParts(refs, func(refs []ticketing.WebhookSecretRef) error {
+// DeleteWebhookSecrets removes those of the secrets that still exist.
+func (tx *transaction) DeleteWebhookSecrets(ctx context.Context, refs []driver.WebhookSecretRef) error {
+	return inParts(refs, func(refs []driver.WebhookSecretRef) error {
 		return tx.exec(ctx, "DeleteWebhookSecrets", "DELETE FROM ticketing_webhook_secrets WHERE ?",
 			among(secretSet(refs)))
 	})

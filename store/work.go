@@ -10,42 +10,43 @@ import (
 	"strings"
 	"time"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// waiting is how one kind of work is found: in which index it waits, whose it is, and what of it is due.
+// waiting describes how one kind of work is found: the index it waits in, its owner's columns, and the condition that
+// it is due.
 type waiting struct {
-	kind ticketing.WorkKind
-	// name is that of the steps through the index.
+	kind driver.WorkKind
+	// name is the prefix of the names of the steps through the index.
 	name, table string
 	index       string // a partial one; empty: the primary key
 	open        string // the condition of the index
-	// columns say whose it is, and begin the index; after are their values to begin behind.
+	// columns identify the owner and begin the index; after holds their values after which the list starts.
 	columns []string
 	after   []any
-	due     string // true of what is due
+	due     string // the condition of work that is due
 	args    []any  // of due
-	order   string // the rest of the index, which begins with a time
+	order   string // the other columns of the index; the first is a time
 }
 
-// waitingFor is nothing for a kind that is not known.
-func waitingFor(after ticketing.DueWork, at time.Time) []waiting {
+// waitingFor returns no elements for an unknown kind.
+func waitingFor(after driver.DueWork, at time.Time) []waiting {
 	w := waiting{kind: after.Kind, columns: []string{"company_id"}, after: []any{after.CompanyID}, due: "1 = 1", order: "at, id"}
 	switch after.Kind {
-	case ticketing.WorkDispatch:
+	case driver.WorkDispatch:
 		w.name, w.table, w.index, w.open = "dispatch", "ticketing_outbox", undispatched, "NOT dispatched"
-	case ticketing.WorkTell:
+	case driver.WorkPublish:
 		w.name, w.table, w.index, w.open = "tell", "ticketing_outbox", untold, "dispatched AND NOT handled"
 		w.due, w.args = "(leased_until IS NULL OR leased_until <= ?)", []any{at.UnixMilli()}
-	case ticketing.WorkDeliver:
+	case driver.WorkDeliver:
 		w.name, w.table, w.index = "deliver", "ticketing_webhook_deliveries", pendingDeliveries
 		w.open = "status = 'PENDING'"
 		w.columns, w.after = []string{"company_id", "endpoint"}, []any{after.CompanyID, after.Endpoint}
 		w.due, w.args, w.order = "due_at <= ?", []any{at.UnixMilli()}, "due_at"
-	case ticketing.WorkPrune:
+	case driver.WorkPrune:
 		w.name, w.table, w.open = "prune", "ticketing_webhook_deliveries", "1 = 1"
 		w.due, w.args, w.order = "created_at < ? AND status <> 'PENDING'", []any{at.UnixMilli()}, "created_at, id"
-	case ticketing.WorkPruneFacts:
+	case driver.WorkPruneFacts:
 		w.name, w.table, w.open = "prune_facts", "ticketing_outbox", "1 = 1"
 		w.due, w.args = "at < ? AND dispatched AND handled", []any{at.UnixMilli()}
 	default:
@@ -54,7 +55,7 @@ func waitingFor(after ticketing.DueWork, at time.Time) []waiting {
 	return []waiting{w}
 }
 
-// from is a table of the work that waits.
+// from writes the FROM clause of the work that waits.
 func (w waiting) from(engine engine) string {
 	use := ""
 	if w.index != "" {
@@ -63,9 +64,9 @@ func (w waiting) from(engine engine) string {
 	return " FROM " + w.table + use + " WHERE " + w.open
 }
 
-// next are the columns of the first work behind a place. Each is asked for by itself, since a query in place of a value
-// answers with one column; and first in the same company, then in those behind it, since SQLite would read all that is
-// equal to a pair to find what is behind it.
+// next writes the columns of the first work after a place. Each column is a subquery of its own, since a scalar
+// subquery returns one column. Each looks first within the same company and then in later ones, since for a pair SQLite
+// would read all rows that are equal to the pair.
 func (w waiting) next(engine engine, place ...string) string {
 	columns := strings.Join(w.columns, ", ")
 	next := make([]string, len(w.columns))
@@ -87,8 +88,8 @@ func (w waiting) next(engine engine, place ...string) string {
 	return strings.Join(next, ", ")
 }
 
-// since is what the longest due of the work at a place is from, NULL where none is due. The order names the index again,
-// and the offset keeps the planner of PostgreSQL from reading all work of all places at once.
+// since writes the time of the longest overdue work at a place, NULL if none is due. ORDER BY names the rest of the
+// index's columns. With OFFSET 0 they keep the planner of PostgreSQL from reading the work of all places at once.
 func (w waiting) since(engine engine, place string) string {
 	same := make([]string, len(w.columns))
 	for i, column := range w.columns {
@@ -98,14 +99,15 @@ func (w waiting) since(engine engine, place string) string {
 		w.order + " LIMIT 1 OFFSET 0)"
 }
 
-// time is the column that the rest of the index begins with.
+// time returns the first column of order.
 func (w waiting) time() string {
 	first, _, _ := strings.Cut(w.order, ",")
 	return first
 }
 
-// steps go from one company, or endpoint, to the next through the index, so that a long queue of one costs no more than a
-// short one. They count what they found due, and end behind as much as is asked for.
+// steps writes a recursive query that goes from one company, or endpoint, to the next through the index. So a long
+// queue of one costs no more than a short one. The steps count the places with due work, and stop when there are as
+// many as the limit.
 func (w waiting) steps(engine engine, limit int) (text string, args []any) {
 	columns := strings.Join(w.columns, ", ")
 	from := w.name + "_from"
@@ -124,8 +126,8 @@ func (w waiting) steps(engine engine, limit int) (text string, args []any) {
 	return text, append(slices.Concat(w.after, w.args), limit)
 }
 
-// found is what the steps found. The limit, which bounds nothing, has each place looked at once and not again for the
-// condition.
+// found writes the query for the places that the steps found. The LIMIT is never reached: it makes the database compute
+// since once for each place, and not a second time for the condition.
 func (w waiting) found(engine engine, limit int) (text string, args []any) {
 	return "SELECT ?, " + w.shown() + " FROM (SELECT " + strings.Join(w.columns, ", ") + ", " + w.since(engine, w.name) +
 			" AS since FROM " + w.name + " WHERE company_id IS NOT NULL AND found < ? LIMIT " + strconv.Itoa(math.MaxInt32) +
@@ -133,7 +135,7 @@ func (w waiting) found(engine engine, limit int) (text string, args []any) {
 		slices.Concat([]any{int(w.kind)}, w.args, []any{limit})
 }
 
-// plain is the same without steps.
+// plain writes the same query without steps.
 func (w waiting) plain(engine engine, limit int) (text string, args []any) {
 	columns := strings.Join(w.columns, ", ")
 	return "SELECT ?, " + w.shown() + " FROM (SELECT " + columns + ", min(" + w.time() + ") AS since" + w.from(engine) +
@@ -149,10 +151,10 @@ func (w waiting) shown() string {
 	return strings.Join(w.columns, ", ") + ", since"
 }
 
-// DueWork answers with whose work is due, by kind, company and endpoint. A distributed engine takes no steps across its
-// nodes: it is asked plainly.
-func (s *session) DueWork(ctx context.Context, ask ticketing.WorkQuery) ([]ticketing.DueWork, error) {
-	scan := func(row *sql.Rows, d *ticketing.DueWork) error {
+// DueWork returns which companies and endpoints have due work, by kind, company and endpoint. A distributed engine
+// cannot step across its nodes, so it gets the plain query.
+func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.DueWork, error) {
+	scan := func(row *sql.Rows, d *driver.DueWork) error {
 		return row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint, (*moment)(&d.Since))
 	}
 	var with, parts []string
@@ -177,7 +179,7 @@ func (s *session) DueWork(ctx context.Context, ask ticketing.WorkQuery) ([]ticke
 		text = "WITH RECURSIVE " + strings.Join(with, ", ") + "\n" + text
 	}
 	due, err := query(ctx, s, "DueWork", scan, text, append(withArgs, partArgs...)...)
-	slices.SortFunc(due, func(a, b ticketing.DueWork) int {
+	slices.SortFunc(due, func(a, b driver.DueWork) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), slices.Compare(a.CompanyID[:], b.CompanyID[:]),
 			cmp.Compare(a.Endpoint, b.Endpoint))
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Opening is what a Clock shows that was not told otherwise: a Saturday morning.
+// Opening is the default time of a Clock: a Saturday morning.
 var Opening = time.Date(2026, time.November, 21, 9, 30, 0, 0, time.UTC)
 
 // Clock is a clock that stands still until it is moved. Its Now is a [ticketing.Config].Clock.
@@ -14,7 +14,7 @@ type Clock struct {
 	at time.Time
 }
 
-// NewClock makes a clock that shows a time, or Opening for the zero time.
+// NewClock returns a clock that shows at, or Opening if at is the zero time.
 func NewClock(at time.Time) *Clock {
 	if at.IsZero() {
 		at = Opening
@@ -22,21 +22,21 @@ func NewClock(at time.Time) *Clock {
 	return &Clock{at: at}
 }
 
-// Now is what the clock shows.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// Set makes the clock show a time, also an earlier one: clocks of servers do step back.
+// Set sets the time of the clock. It may be an earlier one, since clocks of servers do step back.
 func (c *Clock) Set(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = at
 }
 
-// Advance moves the clock, and back where by is negative.
+// Advance moves the clock by a duration, back if by is negative.
 func (c *Clock) Advance(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// A test makes a shop, sells, and asserts on what a user sees. When it ends, the books are verified.
+// A test makes a shop, sells, and asserts on what a user sees. When the test ends, the books are verified.
 func Example() {
 	testBoxOffice := func(t testing.TB) {
 		t.Helper()
@@ -35,7 +35,7 @@ func run(test func(t testing.TB)) {
 	test(t)
 }
 
-// recorder is a test that can be looked at from outside.
+// recorder is a testing.TB that records its failures.
 type recorder struct {
 	testing.TB
 

@@ -9,18 +9,19 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// Facts collects what a service tells. Its Tell is a [ticketing.Config].OnFact. The zero Facts is empty and ready.
+// Facts collects the facts that a service publishes. Its OnFact is a [ticketing.Config].OnFact. The zero Facts is ready
+// to use.
 type Facts struct {
 	mu    sync.Mutex
-	told  []ticketing.Fact
-	grown chan struct{} // closed and made anew with every fact
+	facts []ticketing.Fact
+	grown chan struct{} // closed and replaced with every fact
 }
 
-// Tell keeps a fact, and never refuses one. A fact that is told twice is kept twice.
-func (f *Facts) Tell(_ context.Context, fact ticketing.Fact) error {
+// OnFact records a fact, and never refuses one. A fact that is published twice is recorded twice.
+func (f *Facts) OnFact(_ context.Context, fact ticketing.Fact) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.told = append(f.told, fact)
+	f.facts = append(f.facts, fact)
 	if f.grown != nil {
 		close(f.grown)
 		f.grown = nil
@@ -28,20 +29,20 @@ func (f *Facts) Tell(_ context.Context, fact ticketing.Fact) error {
 	return nil
 }
 
-// All are the facts that were told so far, in the order they came.
+// All returns the facts recorded so far, in the order of their arrival.
 func (f *Facts) All() []ticketing.Fact {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.told)
+	return slices.Clone(f.facts)
 }
 
-// Of are the facts of one type that were told so far.
+// Of returns the facts of one type recorded so far.
 func (f *Facts) Of(kind ticketing.FactType) []ticketing.Fact {
 	return slices.DeleteFunc(f.All(), func(fact ticketing.Fact) bool { return fact.Type != kind })
 }
 
-// Wait waits until n facts or more were told and returns all of them. It fails when the context ends before; what was
-// told until then is returned, too.
+// Wait waits until at least n facts are recorded and returns all of them. If the context ends first, it returns the
+// facts recorded until then and an error.
 func (f *Facts) Wait(ctx context.Context, n int) ([]ticketing.Fact, error) {
 	for {
 		told, grown := f.now()
@@ -62,5 +63,5 @@ func (f *Facts) now() ([]ticketing.Fact, <-chan struct{}) {
 	if f.grown == nil {
 		f.grown = make(chan struct{})
 	}
-	return slices.Clone(f.told), f.grown
+	return slices.Clone(f.facts), f.grown
 }

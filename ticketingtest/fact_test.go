@@ -18,7 +18,7 @@ func TestFactsWaitForSoMany(t *testing.T) {
 	var facts ticketingtest.Facts
 	one := ticketing.Fact{ID: uuid.New(), Type: ticketing.FactOrderCreated}
 	two := ticketing.Fact{ID: uuid.New(), Type: ticketing.FactBalanceLow}
-	is.NoErr(facts.Tell(t.Context(), one))
+	is.NoErr(facts.OnFact(t.Context(), one))
 
 	told, err := facts.Wait(t.Context(), 1)
 	is.NoErr(err)
@@ -29,7 +29,7 @@ func TestFactsWaitForSoMany(t *testing.T) {
 		told, _ := facts.Wait(t.Context(), 2)
 		waited <- told
 	}()
-	is.NoErr(facts.Tell(t.Context(), two))
+	is.NoErr(facts.OnFact(t.Context(), two))
 	is.Equal(<-waited, []ticketing.Fact{one, two})
 	is.Equal(facts.Of(ticketing.FactBalanceLow), []ticketing.Fact{two})
 

@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewIDs makes a source of ids for [ticketing.Config].NewID: UUIDs of version 4 that look random and are the same for
-// every run with one seed. Services that share a store must share the source, too, since two of one seed would give
-// out the same ids. It is safe for use by several goroutines; the order in which they are served is theirs.
+// NewIDs returns a source of ids for [ticketing.Config].NewID: UUIDs of version 4 that look random and are the same for
+// every run with one seed. Services that share a store must share the source, too, since two sources with one seed
+// return the same ids. It is safe for concurrent use; then the order of the ids among the goroutines is not fixed.
 func NewIDs(seed uint64) func() uuid.UUID {
 	var mu sync.Mutex
-	source := rand.New(rand.NewPCG(seed, seed)) // Ids that repeat are the point.
+	source := rand.New(rand.NewPCG(seed, seed)) // Repeatable ids are the purpose.
 	return func() uuid.UUID {
 		mu.Lock()
 		defer mu.Unlock()

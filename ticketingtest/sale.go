@@ -9,7 +9,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// EventParams are those of the event that [Shop.Event] makes: a published evening in Lagos, a month after Opening.
+// EventParams returns the params of the event that [Shop.Event] creates: a published evening in Lagos, a month after
+// Opening.
 func EventParams() ticketing.CreateEventParams {
 	return ticketing.CreateEventParams{
 		Title: "Lagos Night", Date: "2026-12-21", StartsAt: "19:00", EndsAt: "23:30", Timezone: "Africa/Lagos",
@@ -18,7 +19,7 @@ func EventParams() ticketing.CreateEventParams {
 	}
 }
 
-// Event creates an event of EventParams, each change made to them.
+// Event creates an event from EventParams after the changes.
 func (s *Shop) Event(t testing.TB, changes ...func(*ticketing.CreateEventParams)) ticketing.Event {
 	t.Helper()
 	params := EventParams()
@@ -30,10 +31,10 @@ func (s *Shop) Event(t testing.TB, changes ...func(*ticketing.CreateEventParams)
 	return event
 }
 
-// Draft is a change for Event: it is not published.
+// Draft is a change for Event: the event is not published.
 func Draft(p *ticketing.CreateEventParams) { p.Status = ticketing.EventDraft }
 
-// InventoryParams are those of the batch that [Shop.Inventory] adds: on sale, titled like its tier.
+// InventoryParams returns the params of the batch that [Shop.Inventory] adds: on sale, titled like its tier.
 func InventoryParams(tier string, price money.Amount, quantity int) ticketing.CreateInventoryParams {
 	return ticketing.CreateInventoryParams{
 		Tier: tier, Title: tier, UnitPrice: price, Currency: money.Currency, IsFree: price == 0, Quantity: quantity,
@@ -41,7 +42,7 @@ func InventoryParams(tier string, price money.Amount, quantity int) ticketing.Cr
 	}
 }
 
-// Inventory adds admissions to a tier, each change made to their InventoryParams. The price is in kobo.
+// Inventory adds admissions to a tier from InventoryParams after the changes. The price is in kobo.
 func (s *Shop) Inventory(
 	t testing.TB, eventID uuid.UUID, tier string, price money.Amount, quantity int,
 	changes ...func(*ticketing.CreateInventoryParams),
@@ -56,10 +57,10 @@ func (s *Shop) Inventory(
 	return added
 }
 
-// Paused is a change for Inventory: it is not on sale.
+// Paused is a change for Inventory: the batch is not on sale.
 func Paused(p *ticketing.CreateInventoryParams) { p.Status = ticketing.InventoryPaused }
 
-// Basket is a checkout of one line for a buyer without a name, at a price in kobo.
+// Basket returns a checkout of one line for a buyer without a name, at a price in kobo.
 func Basket(eventID uuid.UUID, tier string, price money.Amount, quantity int) ticketing.CheckoutParams {
 	return ticketing.CheckoutParams{
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
@@ -69,7 +70,7 @@ func Basket(eventID uuid.UUID, tier string, price money.Amount, quantity int) ti
 	}
 }
 
-// Sell asks for a quote and checks it out.
+// Sell quotes and checks out at the quoted price.
 func (s *Shop) Sell(t testing.TB, eventID uuid.UUID, tier string, quantity int) ticketing.Order {
 	t.Helper()
 	quote, err := s.Quote(t.Context(), s.Caller, ticketing.QuoteParams{
@@ -91,14 +92,14 @@ func (s *Shop) Scan(t testing.TB, eventID, admissionID uuid.UUID) ticketing.Tick
 	return validation
 }
 
-// Credit funds FLOAT with an amount in kobo, under a provider reference of its own.
+// Credit funds FLOAT with an amount in kobo, under a new provider reference.
 func (s *Shop) Credit(t testing.TB, amount money.Amount) {
 	t.Helper()
 	_, err := s.Staff.CreditFloat(t.Context(), s.Company.ID, amount, s.Key())
 	check(t, "credit FLOAT", err)
 }
 
-// Wallets are the company's balances now.
+// Wallets returns the company's current balances.
 func (s *Shop) Wallets(t testing.TB) ticketing.Wallets {
 	t.Helper()
 	wallets, err := s.Staff.GetWallets(t.Context(), s.Company.ID)

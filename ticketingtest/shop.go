@@ -1,5 +1,5 @@
-// Package ticketingtest is for tests of programs that sell with package ticketing: a company that is ready to sell in
-// one line, a clock that stands still, ids that repeat, the facts that were told, and a receiver of webhooks.
+// Package ticketingtest is for tests of programs that sell with package ticketing. It has a company that is ready to
+// sell in one line, a clock that stands still, repeatable ids, the published facts, and a receiver of webhooks.
 //
 //	func TestBoxOffice(t *testing.T) {
 //		shop := ticketingtest.New(t, nil)
@@ -10,10 +10,10 @@
 //	}
 //
 // When the test ends, the books are verified: every ledger chain, every order against its movements, and every tier
-// against its admissions. A test whose books are wrong fails with what is wrong, so that each test of yours also
-// proves that.
+// against its admissions. A test whose books are wrong fails and says what is wrong, so each of your tests verifies the
+// books, too.
 //
-// Everything here takes a [testing.TB] or is made for one, and fails the test by itself.
+// Everything here takes a [testing.TB] or is made for one, and fails the test itself.
 package ticketingtest
 
 import (
@@ -28,6 +28,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 )
@@ -38,21 +39,22 @@ const (
 	NoFloat      money.Amount = -1
 )
 
-// Config are the choices of a test. A nil *Config, and every zero field, means the default.
+// Config holds the options of a test. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// Store is where the shop keeps its records. A store that was used before must be given its Clock and NewID, too.
-	// Defaults to an empty store/memory.
-	Store ticketing.Store
+	// Store holds the shop's records. A store that was used before needs the Clock and NewID that were used with it,
+	// too. Defaults to an empty store/memory.
+	Store driver.Store
 	// Clock is the service's clock. Defaults to one that shows Opening.
 	Clock *Clock
 	// NewID makes the ids. Defaults to NewIDs(1), so that a test sees the same ids in every run.
 	NewID func() uuid.UUID
-	// OnFact is told each fact before Facts is; a fact that it refuses, Facts is not told. Defaults to nobody.
+	// OnFact is called with each fact before Facts records it. Facts does not record a fact that OnFact refuses.
+	// Defaults to none.
 	OnFact func(ctx context.Context, fact ticketing.Fact) error
-	// Float is what FLOAT is funded with, in kobo, or NoFloat. Defaults to DefaultFloat, a million NGN.
+	// Float is the initial balance of FLOAT, in kobo, or NoFloat. Defaults to DefaultFloat, a million NGN.
 	Float money.Amount
-	// Rate is the commission, effective since a year before. The zero Rate means 2.5 PERCENT; a rate of nothing is
-	// 0 PERCENT.
+	// Rate is the commission, effective since a year ago. The zero Rate means 2.5 PERCENT; for no commission use 0
+	// PERCENT.
 	Rate money.Rate
 	// NoRate leaves the company without a commission rate: its checkouts are COMMISSION_RATE_UNAVAILABLE.
 	NoRate bool
@@ -60,30 +62,30 @@ type Config struct {
 	PollInterval time.Duration
 }
 
-// Shop is a company that is ready to sell: active, approved, funded, with a commission rate and an API key. It is the
-// company's service, too.
+// Shop is a company that is ready to sell: active, approved, funded, with a commission rate and an API key. It embeds
+// the company's service.
 type Shop struct {
 	*ticketing.Service
 
-	Store   ticketing.Store
+	Store   driver.Store
 	Clock   *Clock
-	Facts   *Facts             // what OnFact was told, once Work was called
+	Facts   *Facts             // the published facts, once Work was called
 	Staff   ticketing.Operator // may do everything
 	Company ticketing.Company  // as it was when the shop was made
-	APIKey  string             // what follows "Bearer "
-	Caller  ticketing.Caller   // what Authenticate makes of APIKey: all seven grants
+	APIKey  string             // the text after "Bearer "
+	Caller  ticketing.Caller   // what Authenticate returns for APIKey: all seven grants
 	config  ticketing.Config
 	choices Config
 	state   *state
 }
 
-// state is what shops on one store share.
+// state is shared by the shops on one store.
 type state struct {
 	keys   atomic.Int64
 	broken atomic.Bool
 }
 
-// New makes a shop, and verifies its books when the test ends. Whatever goes wrong fails the test at once.
+// New makes a shop, and verifies its books when the test ends. Any failure ends the test at once.
 func New(t testing.TB, config *Config) *Shop {
 	t.Helper()
 	s := &Shop{Facts: new(Facts), state: new(state)}
@@ -116,7 +118,7 @@ func (s *Shop) tell(ctx context.Context, fact ticketing.Fact) error {
 			return err
 		}
 	}
-	return s.Facts.Tell(ctx, fact)
+	return s.Facts.OnFact(ctx, fact)
 }
 
 func (s *Shop) open(t testing.TB) {
@@ -126,7 +128,7 @@ func (s *Shop) open(t testing.TB) {
 	s.Service, s.Staff = service, service.As(ticketing.Staff("ticketingtest"))
 }
 
-// found makes the company and all it needs to sell.
+// found creates the company and all that it needs to sell.
 func (s *Shop) found(t testing.TB, name string) {
 	t.Helper()
 	company, err := s.Staff.CreateCompany(t.Context(), name)
@@ -156,7 +158,7 @@ func (s *Shop) found(t testing.TB, name string) {
 	check(t, "authenticate", err)
 }
 
-// Neighbour is another company on the same service, ready to sell like the first one and with nothing of it.
+// Neighbour returns another company on the same service, ready to sell like the first one and sharing nothing with it.
 func (s *Shop) Neighbour(t testing.TB) *Shop {
 	t.Helper()
 	neighbour := *s
@@ -164,7 +166,7 @@ func (s *Shop) Neighbour(t testing.TB) *Shop {
 	return &neighbour
 }
 
-// Reopen is the same company on another service over the same store, as after a restart.
+// Reopen returns the same company on another service over the same store, as after a restart.
 func (s *Shop) Reopen(t testing.TB) *Shop {
 	t.Helper()
 	again := *s
@@ -172,12 +174,12 @@ func (s *Shop) Reopen(t testing.TB) *Shop {
 	return &again
 }
 
-// With is a trusted caller for the company with these grants and no others.
+// With returns a trusted caller for the company with these grants and no others.
 func (s *Shop) With(grants ...ticketing.Grant) ticketing.Caller {
 	return ticketing.TrustedCaller(s.Company.ID, grants...)
 }
 
-// Work runs the background work ([ticketing.Service.Run]) until the test ends, so that Facts is told.
+// Work runs the background work ([ticketing.Service.Run]) until the test ends, so that Facts records the facts.
 func (s *Shop) Work(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -191,10 +193,10 @@ func (s *Shop) Work(t testing.TB) {
 	})
 }
 
-// BooksAreBroken says that the test breaks the books on purpose: they must be wrong when it ends.
+// BooksAreBroken declares that the test breaks the books on purpose: they must be wrong when it ends.
 func (s *Shop) BooksAreBroken() { s.state.broken.Store(true) }
 
-// verify looks at the books of everybody on the store.
+// verify checks the books of all companies on the store.
 func (s *Shop) verify(t testing.TB) {
 	t.Helper()
 	// The context of the test has ended by now.
@@ -209,7 +211,7 @@ func (s *Shop) verify(t testing.TB) {
 	}
 }
 
-// Key is an idempotency key that was not used before.
+// Key returns an idempotency key that was not used before.
 func (s *Shop) Key() string { return fmt.Sprintf("ticketingtest-%06d", s.state.keys.Add(1)) }
 
 func check(t testing.TB, what string, err error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -121,7 +122,7 @@ func TestWorkTellsFacts(t *testing.T) {
 	event := shop.Event(t)
 	shop.Inventory(t, event.ID, "VIP", 150_00, 1)
 	shop.Sell(t, event.ID, "VIP", 1)
-	told, err := shop.Facts.Wait(t.Context(), 2) // Not the mail, which OnFact did not take.
+	told, err := shop.Facts.Wait(t.Context(), 2) // Without the mail, which OnFact refused.
 	is.NoErr(err)
 	is.Equal(told, shop.Facts.All())
 	is.Equal(len(shop.Facts.Of(ticketing.FactOrderCreated)), 1)
@@ -129,8 +130,8 @@ func TestWorkTellsFacts(t *testing.T) {
 	is.Equal(len(shop.Facts.Of(ticketing.FactTicketEmail)), 0)
 }
 
-// The books are looked at in every test, so a test that breaks them without saying so fails, and so does one that
-// says so and does not.
+// Every test verifies the books. A test that breaks them without BooksAreBroken fails, and so does one that calls
+// BooksAreBroken and does not break them.
 func TestBooksAreVerifiedWhenATestEnds(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -154,16 +155,16 @@ func TestBooksAreVerifiedWhenATestEnds(t *testing.T) {
 			event := shop.Event(watched)
 			shop.Inventory(watched, event.ID, "VIP", 150_00, 3)
 			if test.tamper {
-				is.NoErr(store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-					if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{shop.Company.ID}}); err != nil {
+				is.NoErr(store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+					if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 						return err
 					}
-					tier, err := tx.LockTier(ctx, ticketing.EventRef{CompanyID: shop.Company.ID, ID: event.ID}, "VIP")
+					tier, err := tx.LockTier(ctx, driver.EventRef{CompanyID: shop.Company.ID, ID: event.ID}, "VIP")
 					if err != nil {
 						return err
 					}
 					tier.Total++
-					return tx.UpdateTiers(ctx, []ticketing.TierRecord{tier})
+					return tx.UpdateTiers(ctx, []driver.Tier{tier})
 				}))
 			}
 			if test.announce {

@@ -18,10 +18,10 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// Webhooks is a receiver of webhooks: a real TLS server on this machine that keeps what comes and answers as it is told.
-// It accepts what its secrets verify with 204 and refuses the rest with 400, until it is told otherwise.
+// Webhooks is a receiver of webhooks: a real TLS server on this machine that records requests. By default it responds
+// 204 to what its secrets verify and 400 to the rest; Next and Always change that.
 type Webhooks struct {
-	// URL is where it receives, https://127.0.0.1:PORT.
+	// URL is the address of the receiver, https://127.0.0.1:PORT.
 	URL string
 
 	server  *httptest.Server
@@ -31,28 +31,28 @@ type Webhooks struct {
 	got     []Received
 	next    []http.HandlerFunc
 	always  http.HandlerFunc
-	grown   chan struct{} // closed and made anew with every request
+	grown   chan struct{} // closed and replaced with every request
 }
 
 // Received is a request that came to [Webhooks].
 type Received struct {
-	// EventID, Event and DeliveryID are the headers X-Service-Event-Id, X-Service-Event and X-Service-Delivery-Id, as they
-	// came, verified or not.
+	// EventID, Event and DeliveryID are the headers X-Service-Event-Id, X-Service-Event and X-Service-Delivery-Id, as
+	// they came, verified or not.
 	EventID, Event, DeliveryID string
 	// Method, Proto and Header are those of the request.
 	Method, Proto string
 	Header        http.Header
 	// Body is what came, at most a byte more than webhook.MaxBody.
 	Body []byte
-	// At is when it had come, by the receiver's clock.
+	// At is when the whole request had come, by the receiver's clock.
 	At time.Time
-	// Delivery is what [webhook.Receive] read, and Err why it refused to; one of the two is zero.
+	// Delivery is the result of [webhook.Receive], and Err its error; one of the two is zero.
 	Delivery webhook.Delivery
 	Err      error
 }
 
-// NewWebhooks starts a receiver that verifies with these secrets, and stops it when the test ends. Answers that hang then
-// end, too.
+// NewWebhooks starts a receiver that verifies with these secrets, and stops it when the test ends. Answers that hang
+// end then, too.
 func NewWebhooks(t testing.TB, secrets ...string) *Webhooks {
 	t.Helper()
 	w := &Webhooks{secrets: slices.Clone(secrets), clock: time.Now}
@@ -70,78 +70,79 @@ func NewWebhooks(t testing.TB, secrets ...string) *Webhooks {
 	return w
 }
 
-// Addr is where it listens, HOST:PORT, for a dialer that is to lead another name there. Its certificate is good for
-// 127.0.0.1, example.com and every name directly below that.
+// Addr returns the address that it listens at, HOST:PORT, for a dialer that maps another name to it. Its certificate is
+// valid for 127.0.0.1, example.com and every name directly below that.
 func (w *Webhooks) Addr() string { return w.server.Listener.Addr().String() }
 
-// Roots are the certificates that a client trusts it by.
+// Roots returns the certificates by which a client trusts the receiver.
 func (w *Webhooks) Roots() *x509.CertPool {
 	roots := x509.NewCertPool()
 	roots.AddCert(w.server.Certificate())
 	return roots
 }
 
-// RootsPEM are Roots in PEM, for a file.
+// RootsPEM returns Roots in PEM, for a file.
 func (w *Webhooks) RootsPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
 }
 
-// SetSecrets sets what signatures are verified with from now on: two while a rotation is under way, and none refuses all.
+// SetSecrets sets the secrets for all further signatures: two during a rotation; with none every request is refused.
 func (w *Webhooks) SetSecrets(secrets ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.secrets = slices.Clone(secrets)
 }
 
-// SetClock sets the clock that the times of signatures are held against, as the Now of a [Clock]. It begins as time.Now.
+// SetClock sets the clock for the times of signatures, such as the Now of a [Clock]. The default is time.Now.
 func (w *Webhooks) SetClock(now func() time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock = now
 }
 
-// Next answers the next requests, one each in the order they come, verified or not. What is given while others are left
-// comes after those. An answer may read the body, which it finds as it came.
+// Next sets the answers to the next requests, one each in the order they come, verified or not. Further answers are
+// queued after those that are left. An answer may read the body from its beginning.
 func (w *Webhooks) Next(answers ...http.HandlerFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next = append(w.next, answers...)
 }
 
-// Always answers every request that no answer of Next is left for, verified or not. Nil is the answer that a receiver
-// begins with.
+// Always sets the answer to every request after the answers of Next are used up, verified or not. Nil restores the
+// default.
 func (w *Webhooks) Always(answer http.HandlerFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.always = answer
 }
 
-// Status is an answer for [Webhooks]: a status and nothing more.
+// Status returns an answer for [Webhooks]: a status and nothing more.
 func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// Hang is an answer for [Webhooks] that does not come: the connection stays open until the client gives up or the test
+// Hang is an answer for [Webhooks] that never comes: the connection stays open until the client gives up or the test
 // ends.
 func Hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// All are the requests that came so far, in the order they came.
+// All returns the requests recorded so far, in the order they came.
 func (w *Webhooks) All() []Received {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.got)
 }
 
-// Of are the verified requests of one type of event that came so far.
+// Of returns the verified requests of one type of event recorded so far.
 func (w *Webhooks) Of(kind string) []Received {
 	return slices.DeleteFunc(w.All(), func(r Received) bool { return r.Err != nil || r.Delivery.Event.Type != kind })
 }
 
-// Wait waits until n requests or more have come and returns all of them. A request has come before it is answered: its
-// sender may not know yet. Wait fails when the context ends before; what came until then is returned, too.
+// Wait waits until at least n requests have come and returns all of them. A request is recorded before it is answered,
+// so its sender may not have the answer yet. If the context ends first, Wait returns the requests until then and an
+// error.
 func (w *Webhooks) Wait(ctx context.Context, n int) ([]Received, error) {
 	for {
 		got, grown := w.now()
@@ -168,14 +169,14 @@ func (w *Webhooks) now() ([]Received, <-chan struct{}) {
 func (w *Webhooks) receive(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, webhook.MaxBody+1))
 	if err != nil {
-		return // Whoever sent it has hung up: it did not come.
+		return // The sender has hung up: the request is not recorded.
 	}
 	answer := w.keep(r, body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer(rw, r)
 }
 
-// keep notes a request down and decides how it is answered, in one step, so that the order of both is the same.
+// keep records a request and chooses its answer, in one step, so that the order of both is the same.
 func (w *Webhooks) keep(r *http.Request, body []byte) http.HandlerFunc {
 	w.mu.Lock()
 	defer w.mu.Unlock()

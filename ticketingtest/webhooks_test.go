@@ -24,7 +24,7 @@ const (
 	next    = "svc_whsec_next"
 )
 
-// post sends an event, signed as the service does, and tells the status.
+// post sends an event, signed as the service does, and returns the status.
 func post(ctx context.Context, w *ticketingtest.Webhooks, secret string, at time.Time) (int, error) {
 	event := webhook.NewEvent("0b8f6f0e-6d5c-4c1e-9a53-0f2d5f8b7a10", at, webhook.BalanceLow{Currency: "NGN"})
 	body, err := event.Encode()
@@ -52,7 +52,7 @@ func post(ctx context.Context, w *ticketingtest.Webhooks, secret string, at time
 	return response.StatusCode, err
 }
 
-// What came is kept as it came, with what a receiver makes of it.
+// A request is recorded as it came, with the result of webhook.Receive.
 func TestWebhooksKeepWhatComes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -109,7 +109,7 @@ func TestWebhooksRotateTheirSecrets(t *testing.T) {
 	}
 }
 
-// Answers are given in their order, also to what is not verified, and then it is as before.
+// Answers are given in their order, also to unverified requests. After them the default returns.
 func TestWebhooksAnswerAsTheyAreTold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -135,7 +135,7 @@ func TestWebhooksAnswerAsTheyAreTold(t *testing.T) {
 	is.Equal(status, http.StatusNoContent)
 }
 
-// A receiver that hangs has what came, and lets the test end.
+// A receiver that hangs has recorded the request, and lets the test end.
 func TestWebhooksHang(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -188,7 +188,7 @@ func TestWebhooksWaitForSoMany(t *testing.T) {
 	is.Equal(len(got), 2)
 }
 
-// Whoever trusts its roots reaches it under another name, and nobody else at all.
+// A client that trusts Roots reaches the receiver under its other names. Other clients and other names are refused.
 func TestWebhooksHaveACertificate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -16,7 +16,7 @@ const (
 	HeaderDeliveryID = "X-Service-Delivery-Id"
 )
 
-// What every delivery has in the headers of HTTP (section 6.3).
+// The headers of HTTP that every delivery has (section 6.3).
 const (
 	ContentType = "application/json; charset=utf-8"
 	UserAgent   = "Service-Webhooks/1.0"
@@ -25,23 +25,25 @@ const (
 // ErrMismatch means that a header names another event, or another type, than the signed body.
 var ErrMismatch = errors.New("webhook: the headers and the body name different events")
 
-// Delivery is an event as it came: verified, and the same in its headers and its body.
+// Delivery is an event as it came: verified, with headers that match its body.
 type Delivery struct {
-	// Event is what happened. Its ID is what a receiver knows a duplicate by.
+	// Event is what happened. A receiver detects duplicates by its ID.
 	Event Event
-	// ID is the delivery's, for looking it up at the sender's. No signature covers it: decide nothing by it.
+	// ID is the delivery's id, for a look-up at the sender. No signature covers it: decide nothing by it.
 	ID string
 	// SignedAt is when this attempt was signed, to the second.
 	SignedAt time.Time
-	// Body are the bytes that were signed.
+	// Body holds the bytes that were signed.
 	Body []byte
 }
 
-// Receive reads a request's delivery. It takes the raw body first, at most [MaxBody] bytes of it, verifies it with
-// [Verify], and only then parses it; api_version must be "v1", and id and type those of the headers (section 6.4, item
-// 6). The method, the path and whatever else a request has are left to the caller.
+// Receive reads the delivery of a request. It reads the raw body first, at most [MaxBody] bytes of it, verifies it with
+// [Verify], and only then parses it. The api_version must be "v1", and id and type must equal those of the headers
+// (section 6.4, item 6). The method, the path and everything else of the request are for
+// the caller to check.
 //
-// The error is one of [Verify], of [ParseEvent], [ErrMismatch], or that of reading the body. None repeats what was sent.
+// The error is one of [Verify], of [ParseEvent], [ErrMismatch], or that of reading the body. None repeats what was
+// sent.
 func Receive(r *http.Request, now time.Time, secrets ...string) (Delivery, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -82,7 +84,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// single is the value of a header that is there once. Of two, nobody could say which one was meant.
+// single returns the value of a header that is there once. Of two values, it is unknown which one was meant.
 func single(header http.Header, name string) (string, bool) {
 	values := header.Values(name)
 	if len(values) != 1 {

@@ -12,13 +12,13 @@ import (
 const (
 	// APIVersion is the api_version of every event here (section 9).
 	APIVersion = "v1"
-	// MaxBody is how many bytes a body may have. The largest order, of 50 lines, takes less than half of them.
+	// MaxBody is the largest body, in bytes. The largest order, of 50 lines, takes less than half of it.
 	MaxBody = 256 << 10
 
 	timeLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// What is wrong with a body, for errors.Is.
+// The errors of a body, for errors.Is.
 var (
 	// ErrTooLarge means more than MaxBody bytes.
 	ErrTooLarge = errors.New("webhook: the body is too large")
@@ -28,33 +28,34 @@ var (
 	ErrVersion = errors.New("webhook: the event's api_version is not " + APIVersion)
 )
 
-// Event is something that happened, as it is told to receivers (section 6.3). On the wire it is
+// Event is something that happened, as receivers get it (section 6.3). On the wire it is
 //
 //	{"id":…,"type":…,"api_version":"v1","created_at":…,"data":{…}}
 //
 // [NewEvent] makes one and [Event.Encode] its bytes; [ParseEvent] reads them.
 type Event struct {
-	// ID is a UUID. It stays the same in every attempt and every replay: it is what duplicates are known by.
+	// ID is a UUID. It is the same in every attempt and every replay, so duplicates are detected by it.
 	ID string `json:"id"`
-	// Type is order.created, commission.accrued, balance.low, ticket.validated, or one that is younger than this code.
+	// Type is order.created, commission.accrued, balance.low, ticket.validated, or a type newer than this code.
 	Type string `json:"type"`
 	// APIVersion is "v1".
 	APIVersion string `json:"api_version"`
 	// CreatedAt is when it happened, in UTC with milliseconds.
 	CreatedAt string `json:"created_at"`
-	// Data is an [OrderCreated], [CommissionAccrued], [BalanceLow] or [TicketValidated], each by value, and of a type that
-	// is not known here the JSON object as it came, a [json.RawMessage].
+	// Data is an [OrderCreated], [CommissionAccrued], [BalanceLow] or [TicketValidated], each by value. For a type that
+	// is not known here it is the JSON object as it came, a [json.RawMessage].
 	Data any `json:"data"`
 }
 
-// NewEvent makes the event with some data, which its type follows from. What does not make an event, Encode refuses.
+// NewEvent returns the event with some data, whose type gives the type of the event. It checks nothing: [Event.Encode]
+// refuses what is not an event.
 func NewEvent(id string, at time.Time, data any) Event {
 	return Event{
 		ID: id, Type: typeOf(data), APIVersion: APIVersion, CreatedAt: at.UTC().Format(timeLayout), Data: data,
 	}
 }
 
-// typeOf is the type of an event with this data, or nothing for data that is not of this package.
+// typeOf returns the type of an event with this data, or "" for data that is not of this package.
 func typeOf(data any) string {
 	switch data.(type) {
 	case OrderCreated:
@@ -70,12 +71,12 @@ func typeOf(data any) string {
 	}
 }
 
-// Encode makes the body of the event's deliveries. Equal events make equal bytes: members in the order of the contract,
-// no white space, UTF-8. Within texts, the quote, the backslash, control characters and U+2028 and U+2029 are escaped,
-// and nothing else: < > & and letters of any script stand as they are. What is not UTF-8 becomes U+FFFD.
+// Encode returns the body of the event's deliveries. Equal events make equal bytes: members in the order of the
+// contract, no white space, UTF-8. Within texts, the quote, the backslash, control characters and U+2028 and U+2029 are
+// escaped, and nothing else: < > & and letters of any script are unescaped. Bytes that are not UTF-8 become U+FFFD.
 //
-// It refuses, with [ErrEvent], [ErrVersion] or [ErrTooLarge], what [ParseEvent] would refuse, and data that is not of the
-// event's type. It keeps to itself what the event holds: buyers are nothing for a log.
+// It refuses, with [ErrEvent], [ErrVersion] or [ErrTooLarge], what [ParseEvent] would refuse, and data that is not of
+// the event's type. Its errors hold nothing of the event, since a buyer must not get into a log.
 func (e Event) Encode() ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (e Event) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// check holds everything but the data to what section 6.3 says.
+// check checks everything but the data by the rules of section 6.3.
 func (e Event) check() error {
 	if e.APIVersion != APIVersion {
 		return ErrVersion
@@ -120,12 +121,12 @@ func (e Event) check() error {
 	return nil
 }
 
-// ParseEvent reads the body of a delivery that was verified. Members that it does not know are ignored, and an event of
-// a type that it does not know has its data as raw JSON: the service may say more within v1 (section 9).
+// ParseEvent parses the body of a delivery that was verified. It ignores members that it does not know. An event of a
+// type that it does not know has its data as raw JSON, since the service may add types within v1 (section 9).
 //
-// It fails with [ErrTooLarge], [ErrVersion], or [ErrEvent] where the body is not UTF-8, not one JSON object, or lacks the
-// id (a UUID), the type, created_at (a time of RFC 3339) or data (an object, fit for the type). No error repeats what the
-// body says.
+// It fails with [ErrTooLarge], [ErrVersion] or [ErrEvent]. ErrEvent means that the body is not UTF-8, not one JSON
+// object, or lacks the id (a UUID), the type, created_at (a time of RFC 3339) or data (an object, fit for the type). No
+// error repeats what the body says.
 func ParseEvent(body []byte) (Event, error) {
 	if len(body) > MaxBody {
 		return Event{}, ErrTooLarge
@@ -140,7 +141,7 @@ func ParseEvent(body []byte) (Event, error) {
 		CreatedAt  string          `json:"created_at"`
 		Data       json.RawMessage `json:"data"`
 	}
-	// What encoding/json says quotes the body, a character or a number of it: it is not wrapped.
+	// The errors of encoding/json quote characters or numbers of the body, so they are not wrapped.
 	if json.Unmarshal(body, &wire) != nil || !isObject(body) {
 		return Event{}, fmt.Errorf("%w: it is not a JSON object with its members", ErrEvent)
 	}
@@ -156,7 +157,7 @@ func ParseEvent(body []byte) (Event, error) {
 	return event, nil
 }
 
-// UnmarshalJSON is ParseEvent, so that an event that was kept as JSON has its typed data again.
+// UnmarshalJSON is ParseEvent, so that an event that was stored as JSON has its typed data again.
 func (e *Event) UnmarshalJSON(body []byte) error {
 	parsed, err := ParseEvent(body)
 	if err != nil {
@@ -166,7 +167,7 @@ func (e *Event) UnmarshalJSON(body []byte) error {
 	return nil
 }
 
-// parseData reads the data of an event of a type; of an unknown one it stays as it is.
+// parseData parses the data of an event of a type; the data of an unknown type stays raw.
 func parseData(kind string, raw json.RawMessage) (any, error) {
 	if !isObject(raw) {
 		return nil, fmt.Errorf("%w: its data is not an object", ErrEvent)
@@ -197,7 +198,7 @@ func isObject(value []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte("{"))
 }
 
-// isUUID looks for the 36 characters of a UUID, in either case.
+// isUUID reports whether s has the 36 characters of a UUID, in either case.
 func isUUID(s string) bool {
 	if len(s) != 36 {
 		return false

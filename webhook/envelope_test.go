@@ -26,7 +26,7 @@ var validated = webhook.TicketValidated{
 	OrderID: "5c6d7e8f-9012-4a3b-8c4d-5e6f70819203", ValidatedAt: "2026-01-01T00:00:00.000Z",
 }
 
-// samples has an event of every type.
+// samples returns an event of every type.
 func samples() []webhook.Event {
 	name := "Ọlá \"<Ade> & Co\"\u2028\x01\\ 🎟"
 	rate := webhook.Rate{ID: "e3b0c442-98fc-4c14-9afb-f4c8996fb924", Value: "2.5", Unit: "PERCENT"}
@@ -62,7 +62,7 @@ func samples() []webhook.Event {
 	return events
 }
 
-// Sections 6.3 and 6.6: the bytes of each body, which are what is signed and kept.
+// Sections 6.3 and 6.6: the bytes of each body, which are signed and stored.
 func TestEncodeMakesTheGoldenBodies(t *testing.T) {
 	t.Parallel()
 	begin := func(kind string) string {
@@ -106,7 +106,7 @@ func TestEncodeMakesTheGoldenBodies(t *testing.T) {
 	}
 }
 
-// A text that is no UTF-8 is told all the same, in a body that is.
+// A text that is not UTF-8 is sent all the same, in a body that is UTF-8.
 func TestEncodeRepairsTexts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -117,7 +117,7 @@ func TestEncodeRepairsTexts(t *testing.T) {
 	is.True(bytes.Contains(body, []byte(`"currency":"N\ufffdN"`)))
 }
 
-// What nobody could receive is not sent.
+// An event that no receiver could accept is not encoded.
 func TestEncodeRefusesWhatIsNoEvent(t *testing.T) {
 	t.Parallel()
 	good := webhook.NewEvent(eventID, now, validated)
@@ -155,7 +155,7 @@ func TestEncodeRefusesWhatIsNoEvent(t *testing.T) {
 	}
 }
 
-// The largest order that the contract allows (section 8), each character of its texts one that takes six bytes.
+// The largest order that the contract allows (section 8). Each character of its texts takes six bytes.
 func TestLargestOrderFits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -175,7 +175,7 @@ func TestLargestOrderFits(t *testing.T) {
 	is.True(len(body) < webhook.MaxBody/2)
 }
 
-// Section 9: what is not known is ignored, and an unknown type has its data as it came.
+// Section 9: unknown members are ignored, and an unknown type has its data as it came.
 func TestParseEventIgnoresWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -189,7 +189,7 @@ func TestParseEventIgnoresWhatItDoesNotKnow(t *testing.T) {
 	known := bytes.Replace(body, []byte("order.moved"), []byte("ticket.validated"), 1)
 	event, err = webhook.ParseEvent(known)
 	is.NoErr(err)
-	is.Equal(event.Data, webhook.TicketValidated{}) // Nothing that it knows.
+	is.Equal(event.Data, webhook.TicketValidated{}) // It has no known member.
 }
 
 func TestParseEventRefusesWhatIsNoEvent(t *testing.T) {
@@ -246,7 +246,7 @@ func TestParseEventRefusesWhatIsNoEvent(t *testing.T) {
 	}
 }
 
-// What is parsed is encoded, and then stays the same to the byte.
+// What is parsed can be encoded, and further rounds give the same bytes.
 func FuzzParseEvent(f *testing.F) {
 	for _, event := range samples() {
 		body, err := event.Encode()
@@ -284,7 +284,7 @@ func FuzzParseEvent(f *testing.F) {
 	})
 }
 
-// A receiver takes no dependency with this package.
+// A receiver gets no dependency with this package.
 func TestStandardLibraryAlone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -1,19 +1,20 @@
 // Package webhook is what a receiver of the service's webhooks needs: their signature, the events with their types, and
-// an [http.Handler] (section 6 of the contract). It imports the standard library alone.
+// an [http.Handler] (section 6 of the contract). It imports only the standard library.
 //
 // # Receive
 //
-// [Handler] does all that the contract asks of a receiver but the one thing that only its owner can do: keep what came.
+// [Handler] does all that the contract requires of a receiver, except one thing: accept has to store the event.
 //
 //	http.Handle("/webhooks", webhook.Handler(webhook.FixedSecrets(secret), accept, nil))
 //
 // where accept writes the event's id under a uniqueness constraint and the work that follows from it, both in one
-// durable transaction, and returns. An event is delivered at least once, in any order, and a duplicate is a success.
-// Who serves requests another way calls [Receive], and who has the raw bytes in hand [Verify] and then [ParseEvent].
+// durable transaction, and returns. An event is delivered at least once, in any order, and a duplicate is a success. A
+// program that serves requests in another way calls [Receive]. One that already has the raw bytes calls [Verify] and
+// then [ParseEvent].
 //
 // # What is sent
 //
-// A delivery is a POST over TLS, its body the JSON of an [Event], with these headers beside those of HTTP:
+// A delivery is a POST over TLS whose body is the JSON of an [Event]. It has these headers besides those of HTTP:
 //
 //	Content-Type           application/json; charset=utf-8
 //	User-Agent             Service-Webhooks/1.0
@@ -39,7 +40,7 @@ type OrderCreated struct {
 	Order Order `json:"order"`
 }
 
-// Order is a sale as order.created tells it.
+// Order is a sale in order.created.
 type Order struct {
 	ID                 string     `json:"id"`
 	EventID            string     `json:"event_id"`
@@ -54,20 +55,20 @@ type Order struct {
 	ConfirmedAt        string     `json:"confirmed_at"`
 }
 
-// Commission is what a sale accrued, and the rate it was computed with.
+// Commission is the commission of a sale, and the rate that it was computed with.
 type Commission struct {
 	Amount string `json:"amount"`
 	Rate   Rate   `json:"rate"`
 }
 
-// Rate is a commission rate. Read its unit: BASIS_POINTS, PERCENT or FRACTION.
+// Rate is a commission rate. Always read its unit: BASIS_POINTS, PERCENT or FRACTION.
 type Rate struct {
 	ID    string `json:"id"`
 	Value string `json:"value"`
 	Unit  string `json:"unit"`
 }
 
-// Balances are both balances around a sale.
+// Balances are the balances of both wallets before and after a sale.
 type Balances struct {
 	FloatBefore    string `json:"float_before"`
 	FloatAfter     string `json:"float_after"`
@@ -75,7 +76,7 @@ type Balances struct {
 	EarningsAfter  string `json:"earnings_after"`
 }
 
-// Buyer is who bought.
+// Buyer is the buyer of a sale.
 type Buyer struct {
 	Email string  `json:"email"`
 	Name  *string `json:"name"`

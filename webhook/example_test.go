@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// A receiver hands each event to the work it means. Who sends it here signs as the service does.
+// A receiver handles each event by its type. The sender of this example signs as the service does.
 func ExampleHandler() {
 	accept := func(_ context.Context, delivery webhook.Delivery) error {
 		switch about := delivery.Event.Data.(type) {
@@ -21,7 +21,7 @@ func ExampleHandler() {
 		case webhook.BalanceLow:
 			fmt.Println("the float runs out:", about.BalanceAfter)
 		}
-		return nil // Other events are accepted and forgotten.
+		return nil // Other events are accepted and ignored.
 	}
 	handler := webhook.Handler(webhook.FixedSecrets("svc_whsec_example"), accept, nil)
 
@@ -52,7 +52,7 @@ func ExampleSign() {
 	// t=1767225600,v1=a6f6850a99c6229061afa91483d9e8e07a36ab740525ab278b3992b50acb57fa
 }
 
-// During a rotation both secrets are tried. A day later nobody may play the request again.
+// During a rotation both secrets are tried. A day later the request cannot be replayed.
 func ExampleVerify() {
 	signed := time.Unix(1767225600, 0)
 	body := []byte("{}")
@@ -65,7 +65,7 @@ func ExampleVerify() {
 	// true
 }
 
-// Who answers requests in a way of its own calls Receive.
+// A program that serves requests in its own way calls Receive.
 func ExampleReceive() {
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		delivery, err := webhook.Receive(r, time.Now(), "svc_whsec_example")
@@ -83,7 +83,7 @@ func ExampleReceive() {
 	// 400 webhook: the signature header is missing or malformed
 }
 
-// An event of a type that is younger than this package has its data as it came.
+// An event of a type that is newer than this package has its data as it came.
 func ExampleParseEvent() {
 	event, err := webhook.ParseEvent([]byte(`{"id":"0b8f6f0e-6d5c-4c1e-9a53-0f2d5f8b7a10","type":"order.moved",` +
 		`"api_version":"v1","created_at":"2026-01-01T00:00:00.000Z","data":{"to":"Ibadan"}}`))
@@ -95,7 +95,7 @@ func ExampleParseEvent() {
 	// order.moved {"to":"Ibadan"}
 }
 
-// The bytes of a body are always the same ones.
+// Equal events have equal bytes.
 func ExampleEvent_Encode() {
 	at := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	body, err := webhook.NewEvent("0b8f6f0e-6d5c-4c1e-9a53-0f2d5f8b7a10", at, webhook.TicketValidated{

@@ -10,44 +10,44 @@ import (
 	"time"
 )
 
-// Secrets answers with the secrets that signatures are verified with now: the current one, and the next one while a
-// rotation is under way. It is asked for every request, also those that nobody signed, so it should have them at hand.
-// An error is answered with 500, so that the sender tries again.
+// Secrets returns the secrets that verify signatures now: the current one, and the next one during a rotation. It is
+// called for every request, also for unsigned ones, so it should be fast. After an error the handler responds 500, so
+// that the sender tries again.
 type Secrets func(ctx context.Context) ([]string, error)
 
-// FixedSecrets are Secrets that stay as they are.
+// FixedSecrets returns Secrets that never change.
 func FixedSecrets(secrets ...string) Secrets {
 	secrets = slices.Clone(secrets)
 	return func(context.Context) ([]string, error) { return secrets, nil }
 }
 
-// HandlerConfig are the choices of a [Handler]. A nil *HandlerConfig, and every zero field, means the default.
+// HandlerConfig holds the options of a [Handler]. A nil *HandlerConfig, and every zero field, means the default.
 type HandlerConfig struct {
-	// Clock tells the time that signatures are held against. Defaults to time.Now.
+	// Clock returns the time that signatures are compared with. Defaults to time.Now.
 	Clock func() time.Time
-	// OnError is told of every request that was not accepted and why: an error of [Receive], one that begins with
-	// "webhook: secrets: " or "webhook: accept: " around one of those functions', or "webhook: accept panicked with a "
-	// and the type of what it panicked with, whose text may hold a body; it is told in the goroutine and on the stack of
-	// the panic, so that runtime/debug.Stack says where. Nothing of the request's body and no secret is in what this
-	// package says. Defaults to telling nobody.
+	// OnError is called with every request that was not accepted, and why. The error is one of [Receive], or one that
+	// begins with "webhook: secrets: " or "webhook: accept: " around the error of that function. After a panic it is
+	// "webhook: accept panicked with a " and the type of the value, whose text may hold a body. OnError is then called
+	// in the goroutine and on the stack of the panic, so that runtime/debug.Stack shows where. The texts of this
+	// package hold nothing of the request's body and no secret. Defaults to none.
 	OnError func(r *http.Request, err error)
 }
 
-// Handler receives webhooks. It hands each verified delivery to accept and answers, always without a body worth reading:
+// Handler receives webhooks. It calls accept with each verified delivery and responds, with no body that matters:
 //
-//	204  accept returned nil: the event is kept, or was kept before
-//	400  the signature or the body is not as section 6.4 says, or does not match
+//	204  accept returned nil: the event is stored, or was stored before
+//	400  the signature or the body is not as section 6.4 requires, or does not match
 //	405  the method is not POST
 //	413  the body has more than MaxBody bytes
-//	500  accept failed or panicked, or there are no secrets: the sender shall try again
+//	500  accept failed or panicked, or there are no secrets: the sender is to try again
 //
-// 2xx is sent only after accept has returned, and the sender waits 10 s for it: keep the event and its work durably and do
-// the work afterwards. Deliveries come concurrently, more than once, and in any order, so accept must be safe for that:
-// a uniqueness constraint on the event's id, in the transaction that keeps the work. An event of a type that accept does
-// not know is accepted and forgotten; an error would bring it back seven times.
+// 2xx is sent only after accept has returned, and the sender waits 10 s for it: store the event and its work durably,
+// and do the work afterwards. Deliveries come concurrently, more than once, and in any order. Make accept safe for that
+// by a uniqueness constraint on the event's id, in the transaction that stores the work. Accept and ignore an event of
+// an unknown type: after an error it would be sent seven more times.
 //
-// The context is that of the request, and ends when the sender hangs up. A panic of [http.ErrAbortHandler] passes
-// through, as in any handler. The server around it sets the time-outs: give http.Server a ReadTimeout.
+// The context is that of the request, and ends when the sender hangs up. A panic with [http.ErrAbortHandler] passes
+// through, as in any handler. The server around it sets the timeouts: give http.Server a ReadTimeout.
 func Handler(
 	secrets Secrets, accept func(ctx context.Context, delivery Delivery) error, config *HandlerConfig,
 ) http.Handler {
@@ -93,7 +93,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accepted hands a delivery on, and answers where that fails.
+// accepted calls accept with a delivery, and responds if that fails. It reports whether accept succeeded.
 func (h *handler) accepted(w http.ResponseWriter, r *http.Request, delivery Delivery) (ok bool) {
 	defer func() {
 		switch value := recover(); value {
@@ -112,13 +112,14 @@ func (h *handler) accepted(w http.ResponseWriter, r *http.Request, delivery Deli
 	return true
 }
 
-// fail answers for what is the receiver's own fault.
+// fail responds to a request that failed because of the receiver.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.OnError(r, err)
 	http.Error(w, "not accepted, try again", http.StatusInternalServerError)
 }
 
-// refuse answers for what is the sender's. The text is that of this package's errors, which hold nothing of the request.
+// refuse responds to a request that failed because of the sender. Its texts are errors of this package, which hold
+// nothing of the request.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	h.OnError(r, err)
 	status, text := http.StatusBadRequest, "the body could not be read"

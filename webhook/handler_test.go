@@ -18,7 +18,7 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// request is a delivery as the service sends it.
+// request returns a delivery as the service sends it.
 func request(t *testing.T, event webhook.Event) *http.Request {
 	t.Helper()
 	body, err := event.Encode()
@@ -39,7 +39,7 @@ func signed(id, kind string, body []byte) *http.Request {
 	return r
 }
 
-// kept is a receiver that keeps everything, and its faults.
+// kept is a receiver that records deliveries and errors.
 type kept struct {
 	deliveries []webhook.Delivery
 	errors     []error
@@ -84,7 +84,7 @@ func TestHandlerHandsDeliveriesOn(t *testing.T) {
 	}
 }
 
-// Section 6.4, each rule of it: what is refused never reaches accept, is told to OnError, and repeats nothing.
+// Section 6.4, each rule of it: a refused request never reaches accept, is reported to OnError, and is not quoted.
 func TestHandlerRefuses(t *testing.T) {
 	t.Parallel()
 	event := webhook.NewEvent(eventID, now, webhook.BalanceLow{OrderID: "hidden"})
@@ -157,7 +157,7 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 }
 
-// The body is read to its limit and no further: somebody who holds no secret cannot fill the memory.
+// The body is read to its limit and no further: a sender without a secret cannot fill the memory.
 func TestHandlerReadsNoMoreThanItMust(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -198,7 +198,7 @@ func TestHandlerTakesPOSTAlone(t *testing.T) {
 	}
 }
 
-// What is the receiver's fault is answered so that the sender tries again, and a panic stays in its request.
+// After a failure of the receiver the status makes the sender try again. A panic stays in its request.
 func TestHandlerAsksForAnotherAttempt(t *testing.T) {
 	t.Parallel()
 	fault := errors.New("the disk is full of " + secret)
@@ -236,7 +236,7 @@ func TestHandlerAsksForAnotherAttempt(t *testing.T) {
 	}
 }
 
-// Whoever is told of a panic can see where it was.
+// OnError can see where a panic was.
 func TestHandlerTellsOfPanicsOnTheirStack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -250,7 +250,7 @@ func TestHandlerTellsOfPanicsOnTheirStack(t *testing.T) {
 
 func panics(context.Context, webhook.Delivery) error { panic("a fault") }
 
-// Secrets that are fixed stay as they were given.
+// FixedSecrets copies the secrets that it gets.
 func TestFixedSecretsStay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -262,7 +262,7 @@ func TestFixedSecretsStay(t *testing.T) {
 	is.Equal(got, []string{secret, next})
 }
 
-// A handler that wants its connection cut is not answered for.
+// http.ErrAbortHandler passes through without an answer.
 func TestHandlerLetsAbortsThrough(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -273,7 +273,7 @@ func TestHandlerLetsAbortsThrough(t *testing.T) {
 	answer(handler, request(t, samples()[0]))
 }
 
-// Section 6.4, item 5, and 6.5: through a rotation every delivery is accepted, without a restart.
+// Section 6.4, item 5, and 6.5: during a rotation every delivery is accepted, without a restart.
 func TestHandlerAsksForSecretsEachTime(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -302,7 +302,7 @@ func TestHandlerAsksForSecretsEachTime(t *testing.T) {
 	is.Equal(accepted, 3)
 }
 
-// Without a config the clock is the machine's, and errors are nobody's.
+// Without a config the clock is the machine's, and errors are dropped.
 func TestHandlerHasDefaults(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// SecretPrefix begins every signing secret (section 5.2). It belongs to the key: the HMAC is keyed with the whole text.
+	// SecretPrefix begins every signing secret (section 5.2). It is part of the key: the HMAC key is the whole text.
 	SecretPrefix = "svc_whsec_"
-	// Tolerance is how far the time of a signature may lie from the receiver's clock, in either direction.
+	// Tolerance is how far the time of a signature may differ from the receiver's clock, in either direction.
 	Tolerance = 300 * time.Second
 
 	maxTimestamp = 999_999_999_999 // twelve digits
 )
 
-// What is wrong with a signature, for errors.Is.
+// The errors of a signature, for errors.Is.
 var (
 	// ErrSecret means that there is nothing to verify with: no secret was given, or an empty one. It is a fault of the
 	// receiver's settings, not of the sender.
 	ErrSecret = errors.New("webhook: no signing secret, or an empty one")
-	// ErrSignatureHeader means that there is no signature, more than one, or none of the form that Sign has.
+	// ErrSignatureHeader means that there is no signature, more than one, or one that has not the form of Sign.
 	ErrSignatureHeader = errors.New("webhook: the signature header is missing or malformed")
 	// ErrTimestamp means that the signature was made more than Tolerance before or after now.
 	ErrTimestamp = errors.New("webhook: the signature's time is too far from now")
-	// ErrSignature means that no secret makes this signature of this body: another secret, or another body.
+	// ErrSignature means that no secret makes this signature of this body: the secret or the body is another one.
 	ErrSignature = errors.New("webhook: the signature does not match")
 )
 
-// Sign makes the value of [HeaderSignature] for a body that is sent at a time (section 6.4):
+// Sign returns the value of [HeaderSignature] for a body that is sent at a time (section 6.4):
 //
 //	t=<timestamp>,v1=<digest>
 //
@@ -48,8 +48,8 @@ var (
 //
 //	t=1767225600,v1=a6f6850a99c6229061afa91483d9e8e07a36ab740525ab278b3992b50acb57fa
 //
-// More vectors are in testdata/signatures.json. Sign answers "" for an empty secret and for a time before 1970 or of more
-// than twelve digits: nobody shall send a signature that anyone can make, or that no receiver takes.
+// More vectors are in testdata/signatures.json. Sign returns "" for an empty secret and for a time before 1970 or of
+// more than twelve digits: anyone could make such a signature, or no receiver would accept it.
 func Sign(secret string, at time.Time, body []byte) string {
 	seconds := at.Unix()
 	if secret == "" || seconds < 0 || seconds > maxTimestamp {
@@ -59,23 +59,23 @@ func Sign(secret string, at time.Time, body []byte) string {
 	return "t=" + timestamp + ",v1=" + hex.EncodeToString(digest(secret, timestamp, body))
 }
 
-// Verify tells whether a body was signed, with one of the secrets and near now. The header is the value of
-// [HeaderSignature], the body the raw bytes as they came: JSON that was parsed and written again is another body.
+// Verify returns nil if a body was signed with one of the secrets and near now. The header is the value of
+// [HeaderSignature]. The body is the raw bytes as they came: JSON that was parsed and written again is another body.
 //
-// The header is "t=", one to twelve ASCII digits, ",v1=" and exactly 64 digits or lower-case letters a to f, and nothing
-// before, between or behind them. Its time may lie 300 s from now in either direction, and not a moment further. The
-// digest is computed over the timestamp as it stands in the header, leading zeros and all, with every secret, and
+// The header is "t=", one to twelve ASCII digits, ",v1=" and exactly 64 digits or lower-case letters a to f, and
+// nothing before, between or after them. Its time may differ 300 s from now in either direction, and no more. The
+// digest is computed over the timestamp exactly as it is in the header, including leading zeros, with every secret, and
 // compared in constant time. Several secrets are for a rotation: the header does not say which one made it.
 //
-// The error is [ErrSecret], [ErrSignatureHeader], [ErrTimestamp] or [ErrSignature], looked for in this order.
+// The error is [ErrSecret], [ErrSignatureHeader], [ErrTimestamp] or [ErrSignature], checked in this order.
 func Verify(header string, body []byte, now time.Time, secrets ...string) error {
 	_, err := verify(header, body, now, secrets)
 	return err
 }
 
-// verify answers with the time of the signature.
+// verify returns the time of the signature.
 func verify(header string, body []byte, now time.Time, secrets []string) (time.Time, error) {
-	if len(secrets) == 0 || slices.Contains(secrets, "") { // Everybody has the empty one.
+	if len(secrets) == 0 || slices.Contains(secrets, "") { // Everyone has the empty one.
 		return time.Time{}, ErrSecret
 	}
 	timestamp, sent, ok := parseSignature(header)
@@ -91,7 +91,8 @@ func verify(header string, body []byte, now time.Time, secrets []string) (time.T
 		return time.Time{}, ErrTimestamp
 	}
 	matches := false
-	for _, secret := range secrets { // All of them, so that the time taken does not tell which one it was.
+	// Try all of them, so that the time taken does not reveal which one matched.
+	for _, secret := range secrets {
 		if hmac.Equal(digest(secret, timestamp, body), sent) {
 			matches = true
 		}
@@ -110,7 +111,7 @@ func digest(secret, timestamp string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// parseSignature takes a header apart into the digits of its time, at most twelve, and its digest.
+// parseSignature splits a header into the digits of its time, at most twelve, and its digest.
 func parseSignature(header string) (timestamp string, sum []byte, ok bool) {
 	rest, ok := strings.CutPrefix(header, "t=")
 	if !ok {

@@ -20,10 +20,10 @@ const (
 	next   = "svc_whsec_bmV4dA_-next"
 )
 
-// now is when the tests run, by a clock in Lagos.
+// now is the time of the tests, in the zone of Lagos.
 var now = time.Unix(1767225600, 0).In(time.FixedZone("WAT", 3600))
 
-// vectors are those of testdata/signatures.json, which says what they are.
+// vectors are those of testdata/signatures.json, which describes them.
 type vectors struct {
 	Sign []struct {
 		Name, Secret, Timestamp, Body, Header string
@@ -53,7 +53,7 @@ func readVectors(t testing.TB) vectors {
 	return read
 }
 
-// Section 6.4, items 1 to 3: the signature is what other implementations of HMAC make, and is verified.
+// Section 6.4, items 1 to 3: the signature equals that of other implementations of HMAC, and verifies.
 func TestSignMakesTheGoldenSignatures(t *testing.T) {
 	t.Parallel()
 	for _, vector := range readVectors(t).Sign {
@@ -62,14 +62,14 @@ func TestSignMakesTheGoldenSignatures(t *testing.T) {
 			is := is.New(t)
 			seconds, err := strconv.ParseInt(vector.Timestamp, 10, 64)
 			is.NoErr(err)
-			at := time.Unix(seconds, 999_999_999) // A second is told whole.
+			at := time.Unix(seconds, 999_999_999) // The fraction of a second is dropped.
 			is.Equal(webhook.Sign(vector.Secret, at, []byte(vector.Body)), vector.Header)
 			is.NoErr(webhook.Verify(vector.Header, []byte(vector.Body), time.Unix(seconds, 0), vector.Secret))
 		})
 	}
 }
 
-// Section 6.4, items 3 to 5: what is accepted, and what each refusal is called.
+// Section 6.4, items 3 to 5: what is accepted, and the error of each refusal.
 func TestVerifyFindsWhatTheGoldenVectorsSay(t *testing.T) {
 	t.Parallel()
 	results := map[string]error{
@@ -88,7 +88,7 @@ func TestVerifyFindsWhatTheGoldenVectorsSay(t *testing.T) {
 	}
 }
 
-// A clock is not at whole seconds: 300 s is 300 s.
+// The clock has fractions of a second: the tolerance is exactly 300 s.
 func TestToleranceHasSharpEdges(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -99,14 +99,14 @@ func TestToleranceHasSharpEdges(t *testing.T) {
 		is.NoErr(webhook.Verify(header, body, now.Add(edge), secret))
 		is.True(errors.Is(webhook.Verify(header, body, now.Add(further), secret), webhook.ErrTimestamp))
 	}
-	// Nor does a time that no Duration spans come out as near.
+	// A time that is too far for any Duration is refused, too.
 	far := webhook.Sign(secret, time.Unix(999_999_999_999, 0), body)
 	is.True(errors.Is(webhook.Verify(far, body, now, secret), webhook.ErrTimestamp))
 	is.True(errors.Is(webhook.Verify(far, body, time.Time{}, secret), webhook.ErrTimestamp))
 	is.True(errors.Is(webhook.Verify(header, body, time.Unix(1<<40, 0), secret), webhook.ErrTimestamp))
 }
 
-// No bit of the header or the body can be another one.
+// A change of any bit of the header or the body is found.
 func TestEveryByteIsSigned(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -129,7 +129,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	is.NoErr(webhook.Verify(header, body, now, secret))
 }
 
-// A signature that anybody can make, or that nobody takes, is not made.
+// Sign makes no signature that anyone could make, or that no receiver accepts.
 func TestSignRefusesToSignNothing(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -141,7 +141,7 @@ func TestSignRefusesToSignNothing(t *testing.T) {
 
 var headerForm = regexp.MustCompile(`\At=[0-9]{1,12},v1=[0-9a-f]{64}\z`)
 
-// A header is refused as malformed exactly where it has not the form of section 6.4, and no guess is accepted.
+// A header is malformed exactly if it has not the form of section 6.4, and no guess is accepted.
 func FuzzVerify(f *testing.F) {
 	for _, vector := range readVectors(f).Verify {
 		f.Add(vector.Header, []byte(vector.Body), vector.Now)

@@ -52,7 +52,7 @@ func run(args []string) error {
 }
 
 // render makes the page. Its title is the first heading, its contents are those of the second level. Raw HTML in the
-// source is left out, as goldmark does unless it is told otherwise.
+// source is left out, as goldmark does by default.
 func render(source []byte) ([]byte, error) {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.Table),
@@ -105,9 +105,9 @@ var (
 	breaks   = strings.NewReplacer("_", "_<wbr>", ":", ":<wbr>", ".", ".<wbr>")
 )
 
-// dress gives the page what Markdown has no word for. Headings link to themselves, and those of tables say what they are
-// of. What is wider than a phone is scrolled by itself, with the keyboard, too, and long names in tables break between
-// their words.
+// dress gives the page what Markdown has no word for. Headings link to themselves, and those of tables say what they
+// are of. What is wider than a phone is scrolled by itself, with the keyboard, too, and long names in tables break
+// between their words.
 func dress(page string) string {
 	page = headings.ReplaceAllString(page, `<h$1 id="$2"><a href="#$2">$3</a></h$1>`)
 	page = strings.ReplaceAll(page, "<pre>", `<pre tabindex="0">`)

@@ -1,5 +1,5 @@
-// Command ports prints free ports of 127.0.0.1, as many as its argument says. It asks the system, and holds each until it
-// has all of them, so that they differ.
+// Command ports prints free ports of 127.0.0.1, as many as its argument says. It asks the system, and holds each until
+// it has all of them, so that they differ.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Command report reads the output of "go test -json" and says what a person wants to know: a line for each package,
-// all that failed, each with the command that runs it alone, and what was skipped, which counts as failed. Its last line
+// Command report reads the output of "go test -json" and says what a person wants to know: a line for each package, all
+// that failed, each with the command that runs it alone, and what was skipped, which counts as failed. Its last line
 // counts.
 //
 //	report [-allow REGEXP] [-flags FLAGS]
 //
-// What is skipped with a reason that -allow matches does not count as failed. FLAGS are those of the command that runs a
-// test alone.
+// What is skipped with a reason that -allow matches does not count as failed. FLAGS are those of the command that runs
+// a test alone.
 package main
 
 import (

@@ -11,14 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the parts of an actor's name, which together are at most the 200 characters that the audit log takes.
+// Limits of the parts of an actor's name, in characters. Together they stay within the 200 characters that the audit
+// log accepts.
 const (
 	maxUserName = 40
 	maxHostName = 64
 	maxClaim    = 64
 )
 
-// claim is who the person at the command line says they are.
+// claim is the name that the person at the command line gives with --actor. Nothing verifies it.
 type claim struct{ text string }
 
 func (v *claim) UnmarshalText(text []byte) error {
@@ -30,8 +31,9 @@ func (v *claim) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// actorName is the name of the command line in the audit log: "command line of USER@HOST", and ", claimed: TEXT" after it
-// where --actor is given. USER and HOST hold no comma, so the first one ends what the operating system said.
+// actorName returns the name of the command line in the audit log: "command line of USER@HOST", followed by ", claimed:
+// TEXT" if --actor is given. USER and HOST contain no comma, so the first comma ends what the operating system
+// reported.
 func actorName(user, host, claimed string) string {
 	name := "command line of " + namePart(user, maxUserName)
 	if host = namePart(host, maxHostName); host != "" {
@@ -43,7 +45,8 @@ func actorName(user, host, claimed string) string {
 	return name
 }
 
-// namePart is what the operating system said, on one line, without commas and no longer than limit.
+// namePart returns a name that the operating system reported, on one line, without commas and at most limit characters
+// long.
 func namePart(said string, limit int) string {
 	letters := []rune(strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -57,8 +60,8 @@ func namePart(said string, limit int) string {
 	return string(letters[:min(len(letters), limit)])
 }
 
-// systemUser is the operating system's name of a user, and "uid N" where it has none, as in many containers. /etc/passwd is
-// read first: built without cgo, package user believes $USER of a user who is not in it.
+// systemUser returns the operating system's name of a user, or "uid N" if it has none, as in many containers. It reads
+// /etc/passwd first: without cgo, package user trusts $USER for a user who is not in that file.
 func systemUser(uid int) string {
 	if uid < 0 { // Windows, where Current asks the system.
 		if current, err := user.Current(); err == nil {
@@ -82,7 +85,7 @@ func systemUser(uid int) string {
 	return "uid " + id
 }
 
-// nameIn returns the name of a user in a file of the form of /etc/passwd, or nothing.
+// nameIn returns the name of a user in a file in the format of /etc/passwd, or "" if the user is not in it.
 func nameIn(passwd io.Reader, uid int) string {
 	lines := bufio.NewScanner(passwd)
 	for lines.Scan() {
@@ -93,7 +96,7 @@ func nameIn(passwd io.Reader, uid int) string {
 	return ""
 }
 
-// hostName is the operating system's name of the host, "" where it has none.
+// hostName returns the operating system's name of the host, or "" if it has none.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -2,5 +2,6 @@
 
 package main
 
-// asksSystem reports whether package user asks the operating system who a user is, which may know users of a directory.
+// asksSystem reports whether package user asks the operating system who a user is. The system may know users from a
+// directory service.
 const asksSystem = true

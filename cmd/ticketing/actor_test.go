@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// Who acts is in the audit log by the operating system's word for user and host, whatever the shell says; what the person
-// claims stands beside it.
+// The audit log takes the user and the host from the operating system, whatever the shell's environment says. The
+// claimed name is recorded in addition.
 func TestAuditNamesWhoRanACommand(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -53,7 +53,7 @@ func TestAuditNamesWhoRanACommand(t *testing.T) {
 	}
 }
 
-// Every command takes --actor, so that a script may give it to all.
+// Every command accepts --actor, so that a script can pass it to all of them.
 func TestEveryCommandTakesAnActor(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -66,7 +66,7 @@ func TestEveryCommandTakesAnActor(t *testing.T) {
 	}
 }
 
-// A user without a name, as in containers, is a number.
+// A user without a name, as in containers, is recorded by number.
 func TestUserWithoutAName(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -79,7 +79,7 @@ func TestUserWithoutAName(t *testing.T) {
 	}
 }
 
-// What the operating system says fits into the log, on one line, and cannot be mistaken for a claim.
+// The names that the operating system reports fit into the log, on one line, and cannot be mistaken for a claim.
 func TestActorNameIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// arrivals knows the connections on which the body of a request is still on its way, so that a drain need not wait for
-// clients that never send the rest. A request that is whole is never cut off by it.
+// arrivals tracks the connections whose request body is still arriving, so that a drain need not wait for clients that
+// never send the rest. It never cuts off a request that has arrived completely.
 type arrivals struct {
 	mu      sync.Mutex
 	partial map[net.Conn]bool
@@ -21,13 +21,14 @@ func newArrivals() *arrivals { return &arrivals{partial: map[net.Conn]bool{}} }
 
 type connectionKey struct{}
 
-// watch makes a server tell about its connections and requests.
+// watch registers the connections and requests of a server.
 func (a *arrivals) watch(server *http.Server) {
 	server.ConnContext = func(ctx context.Context, connection net.Conn) context.Context {
 		return context.WithValue(ctx, connectionKey{}, connection)
 	}
 	server.ConnState = func(connection net.Conn, state http.ConnState) {
-		// A body that its handler left behind is read, or given up, before the connection is idle or closed.
+		// The server reads or abandons a body that its handler left unread before the connection becomes idle or
+		// closed.
 		if state == http.StateIdle || state == http.StateClosed || state == http.StateHijacked {
 			a.end(connection)
 		}
@@ -58,7 +59,8 @@ func (a *arrivals) end(connection net.Conn) {
 	delete(a.partial, connection)
 }
 
-// cutOff fails the reading of all that has not arrived; the handlers then answer what they answer to half a request.
+// cutOff makes reads fail on every connection whose body has not fully arrived. The handlers then respond as to any
+// incomplete request.
 func (a *arrivals) cutOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +70,7 @@ func (a *arrivals) cutOff() {
 	}
 }
 
-// arriving is the body of a request; whole is called at its end.
+// arriving is the body of a request. It calls whole at the end of the body.
 type arriving struct {
 	io.ReadCloser
 

@@ -36,7 +36,7 @@ func (c *auditList) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// eachAct goes through the audit log of a company, or (the zero id) the whole of it, the latest act first.
+// eachAct calls yield for every entry of a company's audit log, or of the entire log for the zero id, newest first.
 func eachAct(
 	ctx context.Context, op ticketing.Operator, company uuid.UUID, yield func(ticketing.AuditEntry) error,
 ) error {

@@ -56,7 +56,7 @@ func (*bankAccountReseal) Help() string {
 
 func (*bankAccountReseal) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		done, err := op.ResealBankAccounts(ctx)
+		done, err := op.ReencryptBankAccounts(ctx)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (*bankAccountReseal) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// bankAccount does something with a company's bank account and shows it.
+// bankAccount runs do, which returns a company's bank account, and prints the account.
 func (p *program) bankAccount(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.BankAccount, error),
 ) error {

@@ -70,7 +70,7 @@ const (
 )
 
 func (c *benchCommand) Run(ctx context.Context, p *program) error {
-	outlivePipe() // What was made is removed, whoever reads along or not.
+	outlivePipe() // The bench removes what it made, even if nobody reads its output any more.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	endAtNext(ctx, stop)
@@ -106,7 +106,7 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	return err
 }
 
-// leftBehind tells of what could not be removed, after what had failed before.
+// leftBehind returns the failure for what could not be removed, preceded by the earlier failure if there was one.
 func (p *program) leftBehind(left *leftError) error {
 	if left.after == nil {
 		return &failure{code: "LEFT_BEHIND", text: left.Error()}
@@ -154,7 +154,7 @@ func (c *benchCommand) check(p *program) error {
 	return nil
 }
 
-// benchOp is what a bench measures.
+// benchOp is the operation that a bench measures.
 type benchOp string
 
 const (
@@ -177,10 +177,10 @@ func (v *benchOp) UnmarshalText(text []byte) error {
 	}
 }
 
-// reads reports whether orders are read.
+// reads reports whether the operation reads orders.
 func (v benchOp) reads() bool { return v == opRead || v == opOrder || v == opOrders }
 
-// grouping is the operation whose groups are counted; empty where nothing is grouped.
+// grouping returns the operation whose groups are counted, or "" if nothing is grouped.
 func (v benchOp) grouping(http bool) string {
 	switch {
 	case v == opCheckout:
@@ -188,13 +188,13 @@ func (v benchOp) grouping(http bool) string {
 	case v == opValidate:
 		return operationValidate
 	case http:
-		return operationAuthenticate // All of the request that travels in groups.
+		return operationAuthenticate // The only part of the request that is grouped.
 	default:
 		return ""
 	}
 }
 
-// span is how long a run measures.
+// span is the duration of a measurement.
 type span struct{ time.Duration }
 
 func (v *span) UnmarshalText(text []byte) error {

@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// verify proves the books of every company, and that they hold what was acknowledged.
+// verify verifies the books of every company, and that they contain every acknowledged order and validation.
 func (b *bench) verify(ctx context.Context) (benchBooks, error) {
 	books := benchBooks{Problems: []string{}}
 	op := b.filler.As(ticketing.Staff("bench"))
 	for i, shop := range b.shops {
-		b.progress.tell("verifying the books", "%d of %d companies", i, len(b.shops))
+		b.progress.report("verifying the books", "%d of %d companies", i, len(b.shops))
 		report, err := op.VerifyLedger(ctx, shop.Company)
 		if err != nil {
 			return books, fmt.Errorf("verify the books: %w", err)
@@ -34,19 +35,19 @@ func (b *bench) verify(ctx context.Context) (benchBooks, error) {
 	return books, nil
 }
 
-// validated counts the admissions that the books hold as validated, of those that were presented.
+// validated returns how many of the presented admissions the books record as validated.
 func (b *bench) validated(ctx context.Context) (int64, error) {
 	const page = 500
 	count, read := int64(0), 0
 	for some := range slices.Chunk(b.presented, page) {
-		b.progress.tell("verifying the books", "%d of %d validations", read, len(b.presented))
+		b.progress.report("verifying the books", "%d of %d validations", read, len(b.presented))
 		read += len(some)
-		refs := make([]ticketing.AdmissionRef, len(some))
+		refs := make([]driver.AdmissionRef, len(some))
 		for i, a := range some {
-			refs[i] = ticketing.AdmissionRef{CompanyID: b.shops[a.Shop].Company, ID: a.Admission}
+			refs[i] = driver.AdmissionRef{CompanyID: b.shops[a.Shop].Company, ID: a.Admission}
 		}
-		var found []ticketing.AdmissionRecord
-		err := b.store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) (err error) {
+		var found []driver.Admission
+		err := b.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
 			found, err = tx.Admissions(ctx, refs)
 			return err
 		})
@@ -62,7 +63,7 @@ func (b *bench) validated(ctx context.Context) (int64, error) {
 	return count, nil
 }
 
-// benchBooks is what the verification found.
+// benchBooks is the result of the verification.
 type benchBooks struct {
 	OK           bool     `json:"ok"`
 	Wallets      int      `json:"wallets"`
@@ -74,7 +75,7 @@ type benchBooks struct {
 	Problems     []string `json:"problems"`
 }
 
-// add takes in the report of one company, whose float was credited once.
+// add adds the report of one company, whose float was credited once.
 func (k *benchBooks) add(report ticketing.LedgerReport) {
 	const credits, entriesOfOrder = 1, 2
 	k.Wallets += report.Wallets
@@ -86,7 +87,7 @@ func (k *benchBooks) add(report ticketing.LedgerReport) {
 	}
 }
 
-// judgeScans compares the books with the validations that were acknowledged. A call that failed may have validated.
+// judgeScans compares the books with the acknowledged validations. A call that failed may have validated nevertheless.
 func (k *benchBooks) judgeScans(acknowledged, failed int64) {
 	k.Admitted = acknowledged
 	if k.Validated < acknowledged || k.Validated > acknowledged+failed {
@@ -96,7 +97,7 @@ func (k *benchBooks) judgeScans(acknowledged, failed int64) {
 	}
 }
 
-// judge compares the books with the orders that were acknowledged. A call that failed may have sold.
+// judge compares the books with the acknowledged orders. A call that failed may have sold nevertheless.
 func (k *benchBooks) judge(acknowledged, failed int64) {
 	k.Acknowledged = acknowledged
 	if k.Orders < acknowledged || k.Orders > acknowledged+failed {

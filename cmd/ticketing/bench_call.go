@@ -7,13 +7,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
 // benchCaller makes one call at a time.
 type benchCaller interface {
 	call(ctx context.Context, t *benchTask) error
-	// interrupt fails the call under way, and all after it.
+	// interrupt fails the current call and all later ones.
 	interrupt()
 }
 
@@ -22,20 +23,20 @@ type benchTask struct {
 	shop      *benchShop
 	admission soldAdmission
 	turn      int64
-	id        string // unlike any other
+	id        string // unique among all calls
 }
 
 var errNotAdmitted = errors.New("an admission that nobody had validated was not admitted")
 
-// libraryCaller calls the service as a host does that embeds it.
+// libraryCaller calls the service as an embedding host does.
 type libraryCaller struct {
 	svc   *ticketing.Service
-	store ticketing.Store
+	store driver.Store
 	op    benchOp
 	qty   int
 }
 
-func (*libraryCaller) interrupt() {} // The context does it.
+func (*libraryCaller) interrupt() {} // The context interrupts the calls.
 
 func (c *libraryCaller) call(ctx context.Context, t *benchTask) error {
 	caller := t.shop.caller()
@@ -71,7 +72,7 @@ func (c *libraryCaller) call(ctx context.Context, t *benchTask) error {
 	}
 }
 
-// What a buyer is called, and where admissions are validated.
+// The buyer's name and mail domain, and the location of validations.
 const (
 	benchBuyer = "Ada Obi"
 	benchMail  = "@buyers.example"
@@ -96,7 +97,7 @@ func (t *benchTask) quoted() string {
 	return tiers[t.turn%int64(len(tiers))]
 }
 
-// What a read asks for: half of the reads are of one order.
+// The kinds of reads. Half of the mixed reads fetch one order.
 const (
 	readOrder = iota
 	readOrders
@@ -111,7 +112,7 @@ func (t *benchTask) reading(op benchOp) int {
 		return readOrders
 	default:
 	}
-	switch t.turn / 7 % 4 { // 7 is no divider of common numbers of companies.
+	switch t.turn / 7 % 4 { // 7 does not divide common numbers of companies.
 	case 0, 2:
 		return readOrder
 	case 1:

@@ -10,15 +10,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// ceiling writes what groups of 64 checkouts of two admissions write, by SQL alone: the same rows in the same tables,
-// each group one message with one transaction of set-wise statements, on one connection. Nothing is read, decided or
-// answered. A service whose groups are no larger can't be faster on one connection.
+// ceiling writes by SQL alone what groups of 64 checkouts of two admissions write: the same rows in the same tables.
+// Each group is one message with one transaction of set-wise statements, on one connection. It reads nothing, decides
+// nothing and sends no responses. So a service whose groups are no larger cannot be faster on one connection.
 type ceiling struct {
 	of       *bench
 	shop     benchShop
-	first    int64 // number of the next order: the sequence of its entry in FLOAT
+	first    int64 // number of the next order, the sequence of its entry in FLOAT
 	accrual  int64 // sequence of its entry in EARNINGS
 	admitted int64
 }
@@ -27,19 +28,20 @@ const (
 	ceilingGroup = 64
 	ceilingQty   = 2
 	ceilingGross = ceilingQty * int64(benchPrice)
-	// ceilingCommission is benchRate of it.
+	// ceilingCommission is the commission on it at benchRate.
 	ceilingCommission = ceilingGross * 250 / 10_000
-	// ceilingBalance is an amount with as many digits as one of FLOAT.
+	// ceilingBalance has as many digits as a balance of FLOAT.
 	ceilingBalance = 99_999_999_999_999
 )
 
-// newCeiling makes a company of its own. Its books are not verified: what SQL alone writes has hashes of no meaning.
+// newCeiling creates a separate company. Its books are not verified, since the hashes written by SQL alone are
+// meaningless.
 func newCeiling(ctx context.Context, b *bench) (*ceiling, error) {
-	c := &ceiling{of: b, first: 2, accrual: 1} // The funding was the first entry of FLOAT.
+	c := &ceiling{of: b, first: 2, accrual: 1} // The credit of the float was the first entry of FLOAT.
 	return c, c.shop.openUp(ctx, b.filler, b.store, false)
 }
 
-// slice writes groups for a while. The next message is made while the database works on the one before it.
+// slice writes groups for the given time. It builds the next message while the database executes the current one.
 func (c *ceiling) slice(ctx context.Context, length time.Duration, of *tally) error {
 	if c.admitted > leastLeft {
 		c.admitted = 0
@@ -69,7 +71,7 @@ func (c *ceiling) slice(ctx context.Context, length time.Duration, of *tally) er
 	return nil
 }
 
-// message is one group.
+// message returns the SQL of one group.
 func (c *ceiling) message() string {
 	orders := make([]string, ceilingGroup)
 	for i := range orders {
@@ -113,7 +115,7 @@ func (c *ceiling) message() string {
 	c.entries(&m, "FLOAT", "CHECKOUT_DEBIT", first, ceilingBalance, -ceilingGross, order, at("at"))
 	c.entries(&m, "EARNINGS", "COMMISSION_ACCRUAL", accrual, accrual, ceilingCommission, order, at("at"))
 	insert(&m, "ticketing_outbox", ceilingGroup, company, at("at"), each("id", "uuid", random),
-		same("type", "'"+string(ticketing.FactSale)+"'"), each("subject", "uuid", order), same("handled", "false"))
+		same("type", "'"+string(driver.FactSale)+"'"), each("subject", "uuid", order), same("handled", "false"))
 	insert(&m, "ticketing_idempotency_keys", ceilingGroup, company, same("operation", "'checkouts.create'"),
 		each("key", "text", func(i int) string { return "bench-" + random(i) }),
 		each("digest", "text", func(int) string { return "v1:" + randomHex(22)[:43] }), same("outcome", "''"),
@@ -122,7 +124,7 @@ func (c *ceiling) message() string {
 	return m.String()
 }
 
-// entries are the group's entries of one wallet.
+// entries writes the ledger entries of one wallet for the group.
 func (c *ceiling) entries(
 	m *strings.Builder, wallet, kind string, sequence, before, amount int64, order func(int) string, at column,
 ) {

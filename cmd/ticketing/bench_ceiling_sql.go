@@ -13,20 +13,23 @@ import (
 // column is a column of the rows that a statement writes.
 type column struct {
 	name string
-	// value is SQL, for a column that is the same in all rows; else kind and element make an array.
+	// value is SQL, for a column that is the same in all rows. For any other column, kind and element describe an
+	// array.
 	value, kind string
 	element     func(i int) string
 }
 
-// same is a column that is the same in all rows.
+// same returns a column with the same value in all rows.
 func same(name, value string) column { return column{name: name, value: value} }
 
-// each is a column that differs from row to row. What element returns needs no quotes that it does not bring.
+// each returns a column whose value differs from row to row. The elements are not quoted here: element must add any
+// quotes that they need.
 func each(name, kind string, element func(i int) string) column {
 	return column{name: name, kind: kind, element: element}
 }
 
-// insert writes a statement that inserts rows the way the store does: what differs comes in an array for each column.
+// insert writes a statement that inserts rows the way the store does: each column that differs from row to row is
+// passed as an array.
 func insert(to *strings.Builder, table string, rows int, columns ...column) {
 	var names, values, arrays, differing []string
 	for _, c := range columns {
@@ -43,7 +46,7 @@ func insert(to *strings.Builder, table string, rows int, columns ...column) {
 		strings.Join(values, ", "), strings.Join(arrays, ", "), strings.Join(differing, ", "))
 }
 
-// array is the literal of an array.
+// array returns the literal of an array.
 func array(kind string, n int, element func(i int) string) string {
 	const usual = 40 // bytes of an element
 	text := make([]byte, 0, usual*n)
@@ -57,12 +60,12 @@ func array(kind string, n int, element func(i int) string) string {
 	return string(append(text, "}'::"+kind+"[]"...))
 }
 
-// counting are numbers that begin with one and are a step apart.
+// counting returns a function that yields numbers from a start, a step apart.
 func counting(from, step int64) func(int) string {
 	return func(i int) string { return number(from + step*int64(i)) }
 }
 
-// times has each element several times over.
+// times returns a function that repeats each element n times.
 func times(n int, of func(int) string) func(int) string {
 	return func(i int) string { return of(i / n) }
 }

@@ -8,22 +8,23 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 const (
-	// dispatchedFacts is how many facts a call takes. An order has one.
+	// dispatchedFacts is how many facts a call marks. An order has one fact.
 	dispatchedFacts = 20
-	// firstDispatches is how many calls there are facts for in the first slice, for each second of it.
+	// firstDispatches is how many calls the first slice has facts for, for each second of it.
 	firstDispatches = 500
 )
 
 var errNothingToDispatch = errors.New("there was no fact to dispatch")
 
-// dispatchSome marks some of a company's oldest facts as dispatched, by the statements of a server's worker where the
-// company has no endpoints.
-func dispatchSome(ctx context.Context, store ticketing.Store, company uuid.UUID) error {
-	return store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{company}}); err != nil {
+// dispatchSome marks some of a company's oldest facts as dispatched. It runs the statements that a server's worker runs
+// for a company without endpoints.
+func dispatchSome(ctx context.Context, store driver.Store, company uuid.UUID) error {
+	return store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
 			return err
 		}
 		facts, err := tx.TakeFacts(ctx, company, dispatchedFacts)
@@ -40,7 +41,7 @@ func dispatchSome(ctx context.Context, store ticketing.Store, company uuid.UUID)
 	})
 }
 
-// sellToDispatch sees to it that there are facts to dispatch for a slice.
+// sellToDispatch sells until there are enough facts to dispatch for a slice.
 func (b *bench) sellToDispatch(ctx context.Context, slice time.Duration) error {
 	const margin = 2
 	calls := int64(max(firstDispatches, margin*b.fastest)*(slice+ramp(slice)).Seconds()) + int64(b.Clients)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// histogram counts latencies in buckets of which each is one percent wider than the one before, from a microsecond to
-// an hour. Any number of goroutines may record.
+// histogram counts latencies in buckets, each one percent wider than the one before, from a microsecond to an hour. Any
+// number of goroutines may record.
 type histogram struct {
 	counts [histogramBuckets]atomic.Int64
 	max    atomic.Int64 // exact
@@ -40,7 +40,8 @@ func (h *histogram) add(other *histogram) {
 	h.max.Store(max(h.max.Load(), other.max.Load()))
 }
 
-// quantile is the latency that this part of all was not above, at most one percent too high; 0 where there was none.
+// quantile returns the latency that the given part of all latencies did not exceed. It is at most one percent too high,
+// and 0 if nothing was recorded.
 func (h *histogram) quantile(part float64) time.Duration {
 	total := int64(0)
 	for i := range h.counts {
@@ -56,13 +57,13 @@ func (h *histogram) quantile(part float64) time.Duration {
 	return 0
 }
 
-// encodedHistogram is a histogram on its way between processes: its buckets that are not empty.
+// encodedHistogram is the encoding of a histogram between processes: its non-empty buckets.
 type encodedHistogram struct {
 	Buckets [][2]int64 `json:"buckets"`
 	Max     int64      `json:"max"`
 }
 
-// MarshalJSON writes the buckets that are not empty.
+// MarshalJSON encodes the non-empty buckets.
 func (h *histogram) MarshalJSON() ([]byte, error) {
 	e := encodedHistogram{Max: h.max.Load()}
 	for i := range h.counts {
@@ -73,7 +74,7 @@ func (h *histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (h *histogram) UnmarshalJSON(text []byte) error {
 	var e encodedHistogram
 	if err := json.Unmarshal(text, &e); err != nil {

@@ -19,9 +19,10 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-const maxAnswer = 1 << 20 // bytes that a caller reads of one
+const maxAnswer = 1 << 20 // bytes that a caller reads of one response
 
-// overHTTP serves the side's service as "ticketing serve" does, but for the log, and makes clients of it.
+// overHTTP serves the side's service as "ticketing serve" does, except for the log, and creates HTTP clients as its
+// callers.
 func (s *loadSide) overHTTP(ctx context.Context, plan loadPlan) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,8 +47,8 @@ func (s *loadSide) overHTTP(ctx context.Context, plan loadPlan) error {
 	return nil
 }
 
-// httpCaller is a client with one connection, which is kept alive. It is as lean as it can be, since it shares the
-// machine with the server that it measures.
+// httpCaller is a client with one connection, which is kept alive. It does as little work as possible, since it shares
+// the machine with the server that it measures.
 type httpCaller struct {
 	addr    string
 	op      benchOp
@@ -96,7 +97,7 @@ func (c *httpCaller) dial(ctx context.Context) error {
 	return nil
 }
 
-// write makes the request.
+// write builds the request.
 func (c *httpCaller) write(t *benchTask) {
 	method, path, key, body := http.MethodPost, "", "", ""
 	switch c.op {
@@ -136,8 +137,8 @@ func (c *httpCaller) write(t *benchTask) {
 	c.request = append(append(b, "\r\n"...), body...)
 }
 
-// exchange sends the request and reads the answer. A failure is an answer that refuses; any other error is of the
-// connection.
+// exchange sends the request and reads the response. It returns a *failure if the response is an error, or does not
+// admit. Any other error is a connection error.
 func (c *httpCaller) exchange() error {
 	if _, err := c.conn.Write(c.request); err != nil {
 		return fmt.Errorf("send: %w", err)
@@ -155,7 +156,7 @@ func (c *httpCaller) exchange() error {
 		var envelope struct {
 			Error struct{ Code string }
 		}
-		_ = json.Unmarshal(body, &envelope) // An answer that is no envelope has no code.
+		_ = json.Unmarshal(body, &envelope) // A response without an envelope has no code.
 		return &failure{code: strconv.Itoa(answer.StatusCode) + " " + envelope.Error.Code, text: answer.Status}
 	}
 	if c.op == opValidate && !bytes.Contains(body, []byte(`"`+string(ticketing.OutcomeAdmitted)+`"`)) {

@@ -12,13 +12,14 @@ import (
 	"github.com/matryer/is"
 )
 
-// A bench that loses one of its processes says first how that ended, not what it noticed of it, and leaves nothing.
+// A bench whose child process is killed first reports how that process ended, not the consequences, and leaves nothing
+// in the database.
 func TestBenchProcessKilled(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	sh, left := benchPlaces()[1].open(t)
 	p := sh.start("bench", "--processes", "2", "--duration", "1h", "--preload", "0")
-	p.tells("run 1 of 1")
+	p.waitsFor("run 1 of 1")
 	is.NoErr(syscall.Kill(child(t, p.cmd.Process.Pid), syscall.SIGKILL))
 	is.Equal(p.wait(), 1)
 	_, told, _ := strings.Cut(p.errors(), "removing what was made\n")
@@ -27,7 +28,7 @@ func TestBenchProcessKilled(t *testing.T) {
 	is.Equal(left(), nil)
 }
 
-// child is the one child of a process.
+// child returns the id of the only child of a process.
 func child(t *testing.T, parent int) int {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))

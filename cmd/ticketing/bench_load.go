@@ -11,9 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// loadPlan is all that a process needs to know to make its part of the calls.
+// loadPlan is everything that a process needs to know to make its share of the calls.
 type loadPlan struct {
 	Database    string      `json:"database"`
 	Schema      string      `json:"schema"`
@@ -27,15 +28,15 @@ type loadPlan struct {
 	Shops       []benchShop `json:"shops"`
 }
 
-// sliceOrder asks for a short turn of one side.
+// sliceOrder requests a short measurement of one side.
 type sliceOrder struct {
 	Ungrouped bool          `json:"ungrouped,omitempty"`
 	For       time.Duration `json:"for"`
 	// Budget is how many calls there is stock for. The slice ends early when they are used up.
 	Budget int64 `json:"budget"`
-	// Events are new events of the shops, where those they have are nearly sold out.
+	// Events are new events of the shops. They are set when the current events are nearly sold out.
 	Events []uuid.UUID `json:"events,omitempty"`
-	// Admissions are what is validated, one a call.
+	// Admissions are the admissions to validate, one for each call.
 	Admissions []soldAdmission `json:"admissions,omitempty"`
 }
 
@@ -46,31 +47,32 @@ type soldAdmission struct {
 	Admission uuid.UUID `json:"admission"`
 }
 
-// sliceOutcome is what a slice came to.
+// sliceOutcome is the result of a slice.
 type sliceOutcome struct {
-	// Window is how long calls were counted, and Completed how many succeeded in it. What began before it and ended in
-	// it counts, what ended after it does not. Where all calls took longer, the window lasts until their end.
+	// Window is how long calls were counted, and Completed how many succeeded in it. A call that began before the
+	// window and ended in it counts; a call that ended after it does not. If no call succeeded in the window, it is
+	// extended to the end of the last call.
 	Window    time.Duration `json:"window"`
 	Completed int64         `json:"completed"`
-	// Latencies are those of all successful calls that began in the window, however long they took.
+	// Latencies are those of all successful calls that began after the start of the window, however long they took.
 	Latencies histogram `json:"latencies"`
-	// Begun and Succeeded are all calls, those beside the window too.
+	// Begun and Succeeded count all calls, including those outside the window.
 	Begun     int64 `json:"begun"`
 	Succeeded int64 `json:"succeeded"`
-	// Errors are calls that failed, by code.
+	// Errors counts the failed calls by code.
 	Errors map[string]int64 `json:"errors,omitempty"`
-	// Groups ran, with this many calls in all.
+	// Groups is how many groups ran, and Grouped how many calls they held in all.
 	Groups  int64 `json:"groups"`
 	Grouped int64 `json:"grouped"`
 }
 
-// load makes a process's part of the calls.
+// load makes one process's share of the calls.
 type load struct {
 	plan  loadPlan
-	sides [2]*loadSide // grouped, ungrouped
+	sides [2]*loadSide // with group commit, without
 }
 
-// loadSide is a service with or without group commit, and those who call it.
+// loadSide is a service with or without group commit, and its callers.
 type loadSide struct {
 	svc             *ticketing.Service
 	callers         []benchCaller
@@ -78,13 +80,13 @@ type loadSide struct {
 	groups, grouped atomic.Int64
 }
 
-func newLoad(ctx context.Context, plan loadPlan, store ticketing.Store) (*load, error) {
+func newLoad(ctx context.Context, plan loadPlan, store driver.Store) (*load, error) {
 	l := &load{plan: plan}
 	for i := range l.sides {
 		side := &loadSide{end: func() {}}
 		grouping := plan.Grouping.config()
 		grouping.Off = grouping.Off || i == 1
-		grouping.Ran = func(run ticketing.GroupRun) {
+		grouping.OnGroup = func(run ticketing.GroupRun) {
 			if run.Operation == plan.Op.grouping(plan.HTTP) {
 				side.groups.Add(1)
 				side.grouped.Add(int64(run.Calls))
@@ -111,7 +113,7 @@ func newLoad(ctx context.Context, plan loadPlan, store ticketing.Store) (*load, 
 	return l, nil
 }
 
-// shut ends the servers and waits for the groups that are under way.
+// shut stops the servers and waits for the running groups.
 func (l *load) shut(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
@@ -125,13 +127,13 @@ func (l *load) shut(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ramp is how long callers run before a slice counts, so that it begins in full swing.
+// ramp returns how long callers run before a slice counts, so that the measurement begins under full load.
 func ramp(slice time.Duration) time.Duration { return min(slice/10, 50*time.Millisecond) }
 
 // errorPause is how long a caller waits after an error, as a client should.
 const errorPause = 10 * time.Millisecond
 
-// slice has every caller call one after the other until the time is over, and waits for their last answers.
+// slice makes every caller call in a loop until the time is over, and waits for their last responses.
 func (l *load) slice(ctx context.Context, order sliceOrder) (*sliceOutcome, error) {
 	for i, event := range order.Events {
 		l.plan.Shops[i].Event = event
@@ -169,22 +171,23 @@ func (l *load) slice(ctx context.Context, order sliceOrder) (*sliceOutcome, erro
 	return o, nil
 }
 
-// loadSlice is a slice under way.
+// loadSlice is the state of a running slice.
 type loadSlice struct {
 	plan     *loadPlan
 	order    sliceOrder
 	from, to time.Time
 
 	begun, completed, succeeded atomic.Int64
-	last                        atomic.Int64 // when the last call within the window ended, from its beginning
+	last                        atomic.Int64 // when the last call within the window ended, since its start
 
-	late, lastLate atomic.Int64 // the calls that succeeded after the window, and when the last of them ended
+	// Calls that succeeded after the window, and when the last of them ended, since the start of the window.
+	late, lastLate atomic.Int64
 
 	mu      sync.Mutex
 	outcome *sliceOutcome
 }
 
-// next makes one call and tells whether there is time for another, so that each caller makes one at least.
+// next makes one call and reports whether there is time for another. So each caller makes at least one call.
 func (s *loadSlice) next(ctx context.Context, caller benchCaller) bool {
 	began := time.Now()
 	if ctx.Err() != nil {
@@ -225,7 +228,7 @@ func (s *loadSlice) next(ctx context.Context, caller benchCaller) bool {
 	return ended.Before(s.to)
 }
 
-// raise makes a number at least as large as another.
+// raise raises a number to the given value if it is smaller.
 func raise(number *atomic.Int64, to int64) {
 	for now := number.Load(); to > now && !number.CompareAndSwap(now, to); {
 		now = number.Load()
@@ -238,7 +241,7 @@ func (s *loadSlice) failed(err error) {
 	s.outcome.Errors[errorCode(err)]++
 }
 
-// errorCode is what an error counts under.
+// errorCode returns the code that an error is counted under.
 func errorCode(err error) string {
 	if refused, ok := errors.AsType[*ticketing.Error](err); ok {
 		return string(refused.Code)
@@ -258,8 +261,8 @@ func errorCode(err error) string {
 	}
 }
 
-// median is what half of the latencies were not above. Where calls succeeded and none began within the slice, they took
-// longer than that.
+// median returns the latency that half of the successful calls did not exceed. If calls succeeded but none began within
+// the slice, they took longer than the window, and median returns the window.
 func (o *sliceOutcome) median() time.Duration {
 	median := o.Latencies.quantile(0.5)
 	if median == 0 && o.Succeeded > 0 {
@@ -268,7 +271,7 @@ func (o *sliceOutcome) median() time.Duration {
 	return median
 }
 
-// add joins what another process made of the same slice, or another slice of the same side.
+// add adds the outcome of another process for the same slice, or of another slice of the same side.
 func (o *sliceOutcome) add(other *sliceOutcome) {
 	o.Latencies.add(&other.Latencies)
 	o.Completed += other.Completed
@@ -281,7 +284,7 @@ func (o *sliceOutcome) add(other *sliceOutcome) {
 	}
 }
 
-// rate is how many a second.
+// rate returns the number per second.
 func rate(n int64, in time.Duration) float64 {
 	return float64(n) / cmp.Or(in.Seconds(), 1)
 }

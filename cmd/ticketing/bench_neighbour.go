@@ -19,7 +19,7 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// neighbour is what the attackers of a bench flood the server with.
+// neighbour is the kind of request that the attackers of a bench flood the server with.
 type neighbour string
 
 const (
@@ -39,22 +39,22 @@ func (v *neighbour) UnmarshalText(text []byte) error {
 }
 
 const (
-	// neighbourSlice is about how long the quiet company is measured at a stretch, alone or attacked.
+	// neighbourSlice is roughly how long one stretch of measuring the quiet company lasts, alone or attacked.
 	neighbourSlice = 2 * time.Second
 	// floodLead is how long the attackers flood before a stretch counts.
 	floodLead = 500 * time.Millisecond
 	// floodPause is how long an attacker waits after a 503. It ignores Retry-After.
 	floodPause = 100 * time.Millisecond
-	// floodPage is how many orders an attacker reads at a time, and floodLines how many lines each of them has.
+	// floodPage is how many orders an attacker reads at a time, and floodLines how many admissions each of them has.
 	floodPage, floodLines = 100, 50
-	// floodOrders are sold to the attacking company before anything is measured, where its orders are read.
+	// floodOrders are sold to the attacking company before the measurement, when the attack reads orders.
 	floodOrders = 2 * floodPage
 )
 
-// floodConnections are the numbers of attacking connections that are measured.
+// floodConnections returns the numbers of attacking connections that are measured.
 func floodConnections() []int { return []int{16, 64, 400} }
 
-// neighbourBench measures a quiet company's checkouts beside a company that floods the server.
+// neighbourBench measures a quiet company's checkouts while another company floods the server.
 type neighbourBench struct {
 	*bench
 
@@ -64,15 +64,15 @@ type neighbourBench struct {
 	attackers []*attacker
 }
 
-// The shops of a neighbourBench.
+// The indexes of the shops of a neighbourBench.
 const (
 	quietShop = iota
 	floodShop
 	neighbourShops
 )
 
-// measureNeighbour measures each number of attacking connections in turn: the quiet company alone and attacked, in
-// stretches that alternate.
+// measureNeighbour measures each number of attacking connections in turn. For each, it measures the quiet company alone
+// and attacked, in alternating stretches.
 func (b *bench) measureNeighbour(ctx context.Context) (benchShown, error) {
 	n, err := b.newNeighbourBench(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *bench) measureNeighbour(ctx context.Context) (benchShown, error) {
 		report.Runs = append(report.Runs, run)
 	}
 	report.summarise()
-	b.progress.tell("verifying the books", "")
+	b.progress.report("verifying the books", "")
 	if report.Books, err = b.verify(ctx); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (b *bench) measureNeighbour(ctx context.Context) (benchShown, error) {
 // newNeighbourBench starts the server, with its background work, and its clients.
 func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) {
 	if b.Neighbour == floodRead {
-		b.progress.tell("preloading", "")
+		b.progress.report("preloading", "")
 		task := func() *benchTask { return &benchTask{shop: &b.shops[floodShop], id: uuid.NewString()} }
 		err := inParallel(ctx, floodOrders, settingUp, func(int) {}, func(ctx context.Context, _ int) error {
 			t := task()
@@ -146,7 +146,7 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 	return n, nil
 }
 
-// level measures one number of attacking connections for the time asked for, each way.
+// level measures one number of attacking connections for the requested duration, alone and attacked.
 func (n *neighbourBench) level(ctx context.Context, run, connections int) (neighbourLevel, error) {
 	quiet, attacked, flood := newTally(), newTally(), newFloodTally()
 	slice := time.Duration(0)
@@ -161,7 +161,7 @@ func (n *neighbourBench) level(ctx context.Context, run, connections int) (neigh
 	}
 	for left := n.Duration.Duration; left > 0; left -= slice {
 		slice = left / max((left+neighbourSlice/2)/neighbourSlice, 1)
-		n.progress.tell(fmt.Sprintf("run %d of %d, %d attacking connections", run+1, int(n.Runs), connections),
+		n.progress.report(fmt.Sprintf("run %d of %d, %d attacking connections", run+1, int(n.Runs), connections),
 			"%s of %s", (n.Duration.Duration - left).Round(time.Millisecond), n.Duration)
 		for _, stretch := range stretches {
 			if err := stretch(); err != nil {
@@ -178,7 +178,7 @@ func (n *neighbourBench) level(ctx context.Context, run, connections int) (neigh
 	return newNeighbourLevel(connections, quiet, attacked, flood), nil
 }
 
-// stretch has the quiet company buy for a time.
+// stretch measures the checkouts of the quiet company for a time.
 func (n *neighbourBench) stretch(ctx context.Context, length time.Duration, to *tally) error {
 	var order sliceOrder
 	if err := n.restock(ctx, &order); err != nil {
@@ -202,7 +202,8 @@ func (n *neighbourBench) stretch(ctx context.Context, length time.Duration, to *
 	return nil
 }
 
-// attack begins the flood and returns after its lead. The function that it returns ends it, after the last answers.
+// attack starts the flood and returns after floodLead. The function that it returns stops the flood and waits for the
+// last responses.
 func (n *neighbourBench) attack(ctx context.Context, connections int, length time.Duration, to *floodTally) func() {
 	var all sync.WaitGroup
 	var over atomic.Bool
@@ -231,11 +232,11 @@ func (n *neighbourBench) attack(ctx context.Context, connections int, length tim
 	}
 }
 
-// floodTally adds up what became of the attackers' calls.
+// floodTally adds up the results of the attackers' calls.
 type floodTally struct {
-	// Of all calls.
+	// All calls.
 	answered, refused, failed atomic.Int64
-	// Of those that were answered while it was measured.
+	// The calls that ended during the measurement, and its length.
 	measured                              time.Duration
 	answeredThen, refusedThen, failedThen int64
 }
@@ -274,7 +275,7 @@ func (a *attacker) flow(ctx context.Context, to *floodTally) {
 	}
 }
 
-// expected is the status of what the attacker asks for.
+// expected returns the status of a successful response to the attacker's request.
 func (a *attacker) expected() int {
 	switch a.flood {
 	case floodCheckout:
@@ -286,7 +287,7 @@ func (a *attacker) expected() int {
 	}
 }
 
-// compose makes the request.
+// compose builds the request.
 func (a *attacker) compose() {
 	method, path, key, body := http.MethodGet, "", a.shop.Key, ""
 	switch a.flood {
@@ -311,14 +312,14 @@ func (a *attacker) compose() {
 	a.request = append(append(b, "\r\n"...), body...)
 }
 
-// unknownKey is well formed and nobody's.
+// unknownKey returns a well-formed key that belongs to no company.
 func unknownKey() string {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // It never fails.
 	return "svc_live." + uuid.NewString() + "." + base64.RawURLEncoding.EncodeToString(secret)
 }
 
-// send sends the request and passes over the answer, which costs this machine less than to keep it.
+// send sends the request and discards the response body. That costs this machine less than keeping it.
 func (a *attacker) send(ctx context.Context) (status int, err error) {
 	if a.conn == nil {
 		if err := a.dial(ctx); err != nil {

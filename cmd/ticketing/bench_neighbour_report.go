@@ -5,14 +5,14 @@ import (
 	"text/tabwriter"
 )
 
-// neighbourReport is what a bench of a noisy neighbour prints.
+// neighbourReport is the report of a bench with --neighbour.
 type neighbourReport struct {
 	Neighbour   neighbour `json:"neighbour"`
 	Store       string    `json:"store"`       // "postgres", "sqlite" or "memory"
 	Clients     int       `json:"clients"`     // of the quiet company
-	Qty         int       `json:"qty"`         // admissions of a checkout
+	Qty         int       `json:"qty"`         // admissions per checkout
 	Connections int       `json:"connections"` // to PostgreSQL
-	Seconds     float64   `json:"seconds"`     // of each number of attacking connections, each way, in each run
+	Seconds     float64   `json:"seconds"`     // for each number of attacking connections, each way, in each run
 
 	neighbourRun
 
@@ -20,32 +20,32 @@ type neighbourReport struct {
 	Books benchBooks     `json:"books"`
 }
 
-// neighbourRun is what one run measured, or the medians of all.
+// neighbourRun is the result of one run, or the medians of all runs.
 type neighbourRun struct {
 	Levels []neighbourLevel `json:"levels"`
 }
 
-// neighbourLevel is the quiet company beside a number of attacking connections.
+// neighbourLevel is the result of the quiet company for one number of attacking connections.
 type neighbourLevel struct {
 	Attackers int       `json:"attackers"` // connections
 	Quiet     benchSide `json:"quiet"`     // alone
 	Attacked  benchSide `json:"attacked"`
-	// The ratios are attacked by quiet; null where there is nothing to compare.
+	// The ratios are attacked divided by quiet. They are null if there is nothing to compare.
 	P50Ratio *float64 `json:"p50Ratio"`
 	P99Ratio *float64 `json:"p99Ratio"`
-	// Refused are the quiet company's calls that were answered 503.
+	// Refused counts the quiet company's calls that got a 503.
 	Refused int64      `json:"refused"`
 	Flood   floodSpeed `json:"flood"`
 }
 
-// floodSpeed is what became of the attackers' calls, each second.
+// floodSpeed is the result of the attackers' calls, per second.
 type floodSpeed struct {
 	Answered float64 `json:"answeredPerSecond"`
 	Refused  float64 `json:"refusedPerSecond"` // 503
-	Failed   float64 `json:"failedPerSecond"`  // any other way
+	Failed   float64 `json:"failedPerSecond"`  // in any other way
 }
 
-// codeRefused is what a 503 counts under.
+// codeRefused is the code that a 503 is counted under.
 const codeRefused = "503 INTERNAL_ERROR"
 
 func newNeighbourLevel(attackers int, quiet, attacked *tally, flood *floodTally) neighbourLevel {
@@ -70,7 +70,7 @@ func ratioOf(a, b *float64) *float64 {
 	return new(rounded(*a / *b))
 }
 
-// summarise makes the medians of the runs: each figure's own. Refused calls and errors are sums.
+// summarise computes the median of each figure over the runs. Refused calls and errors are summed instead.
 func (r *neighbourReport) summarise() {
 	for i, attackers := range floodConnections() {
 		of := func(get func(*neighbourLevel) *float64) *float64 {
@@ -102,7 +102,7 @@ func (r *neighbourReport) summarise() {
 	}
 }
 
-// failure is why a bench that came to its end fails all the same.
+// failure returns why a completed bench fails nevertheless.
 func (r *neighbourReport) failure() error {
 	if !r.Books.OK {
 		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
@@ -111,14 +111,14 @@ func (r *neighbourReport) failure() error {
 	for _, level := range r.Levels {
 		for _, side := range []*benchSide{&level.Quiet, &level.Attacked} {
 			if side.Calls == 0 {
-				return &failure{code: "BENCH_FAILED", text: "no call of the quiet company succeeded: " + orNone(told(side.Errors))}
+				return &failure{code: "BENCH_FAILED", text: "no call of the quiet company succeeded: " + orNone(formatCounts(side.Errors))}
 			}
 		}
 	}
 	return nil
 }
 
-// show prints a report: JSON, or a table for a person.
+// show prints the report: as JSON, or as a table.
 func (r *neighbourReport) show(p *program) error {
 	if p.JSON {
 		return encode(p.stdout, r)
@@ -138,7 +138,7 @@ func (r *neighbourReport) show(p *program) error {
 	}
 	var fields []field
 	for _, l := range r.Levels {
-		if failed := told(l.Quiet.Errors) + told(l.Attacked.Errors); failed != "" {
+		if failed := formatCounts(l.Quiet.Errors) + formatCounts(l.Attacked.Errors); failed != "" {
 			fields = append(fields, field{fmt.Sprintf("errors, %d", l.Attackers), failed})
 		}
 		if l.Flood.Failed > 0 {

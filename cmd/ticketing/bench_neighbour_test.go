@@ -8,15 +8,15 @@ import (
 	"github.com/matryer/is"
 )
 
-// Each flood is measured at each number of attacking connections, against the quiet company alone: the one JSON value has
-// both, and their ratios. The books are verified, and nothing of the bench is left.
+// Each flood is measured at each number of attacking connections, and compared with the quiet company alone. The one
+// JSON value contains both, and their ratios. The books are verified, and the bench leaves nothing in the database.
 func TestBenchNeighbour(t *testing.T) {
 	t.Parallel()
 	for i, flood := range []string{"read", "patch", "checkout", "unknown-keys"} {
 		t.Run(flood, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			sh, left := everyBenchPlace()[i%2].open(t) // By turns.
+			sh, left := everyBenchPlace()[i%2].open(t) // The two places alternate.
 			report := sh.object(short("--neighbour", flood)...)
 			is.Equal(report["neighbour"], flood)
 			levels := report["levels"].([]any)
@@ -37,7 +37,7 @@ func TestBenchNeighbour(t *testing.T) {
 	}
 }
 
-// For a person it is a table that a terminal of 80 columns shows, with the medians of the runs.
+// Without --json, the bench prints a table that fits a terminal of 80 columns, with the medians of the runs.
 func TestBenchNeighbourForAPerson(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -52,7 +52,7 @@ func TestBenchNeighbourForAPerson(t *testing.T) {
 	}
 }
 
-// What a flood is not measured with is refused.
+// Options that cannot be combined with --neighbour are refused.
 func TestBenchNeighbourRefuses(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{

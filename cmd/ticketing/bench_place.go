@@ -11,27 +11,28 @@ import (
 	"time"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// benchPrefix begins the names of the schemas and folders that benches work in.
+// benchPrefix is the prefix of the names of the schemas and folders that benches work in.
 const benchPrefix = "ticketing_bench_"
 
 // removeTimeout bounds the removal of what a bench made.
 const removeTimeout = 2 * time.Minute
 
-// place is a schema or a file of a bench's own.
+// place is a bench's own schema or file.
 type place struct {
 	database string // as a store opens it
 	schema   string // PostgreSQL
 	folder   string // SQLite
 	made     bool   // There is something to remove, or there may be.
-	// admin is a pool to PostgreSQL beside the store's, for what only SQL can say.
+	// admin is a pool to PostgreSQL, separate from the store's. It is for work that needs plain SQL.
 	admin *sql.DB
 }
 
-// newPlace makes a place where --database says. What it makes, remove takes away.
+// newPlace creates a place in the database of --database. The remove method removes it.
 func (p *program) newPlace() (*place, error) {
 	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
 	switch {
@@ -54,13 +55,13 @@ func (p *program) newPlace() (*place, error) {
 	if err != nil {
 		return nil, named(err)
 	}
-	// What was idle may be dead by the time that it is needed.
+	// An idle connection may be dead by the time it is needed.
 	admin.SetMaxIdleConns(0)
 	return &place{database: p.Database, schema: benchPrefix + randomHex(8), admin: admin}, nil
 }
 
-// open opens the store of a place.
-func (l *place) open(ctx context.Context, connections int) (ticketing.Store, func() error, error) {
+// open opens the store of a place and migrates it.
+func (l *place) open(ctx context.Context, connections int) (driver.Store, func() error, error) {
 	if l.database == inMemory {
 		return memory.New(), func() error { return nil }, nil
 	}
@@ -75,7 +76,7 @@ func (l *place) open(ctx context.Context, connections int) (ticketing.Store, fun
 	return opened, opened.Close, nil
 }
 
-// analyze tells PostgreSQL what is in the tables by now, as autovacuum does sooner or later.
+// analyze updates PostgreSQL's statistics of the tables, as autovacuum does sooner or later.
 func (l *place) analyze(ctx context.Context) error {
 	if l.admin == nil {
 		return nil
@@ -92,11 +93,11 @@ func (l *place) analyze(ctx context.Context) error {
 	return nil
 }
 
-// leftError tells what could not be removed.
+// leftError reports what could not be removed.
 type leftError struct {
 	what, remedy string
 	err          error
-	// after is what had failed before; nil where nothing had.
+	// after is the failure that came before; nil if there was none.
 	after error
 }
 
@@ -105,10 +106,10 @@ func (e *leftError) Error() string {
 }
 func (e *leftError) Unwrap() error { return e.err }
 
-// removePause is how long a schema that could not be removed is left alone.
+// removePause is the pause between two attempts to remove a schema.
 const removePause = 200 * time.Millisecond
 
-// remove takes away all that the bench made, also where its context has ended.
+// remove removes everything that the bench made, even after its context has ended.
 func (l *place) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
@@ -124,7 +125,7 @@ func (l *place) remove(ctx context.Context) error {
 	if !l.made {
 		return nil
 	}
-	// Backends of clients that were cut off still hold locks for a moment, and the database may be restarting.
+	// Backends of disconnected clients still hold locks for a moment, and the database may be restarting.
 	//nolint:gosec // The name of the schema was made here.
 	drop := "DROP SCHEMA IF EXISTS " + l.schema + " CASCADE"
 	for {

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// worker is a process's part of a bench: this process's own, or another's.
+// worker makes one process's share of the calls: this process's own, or another's.
 type worker interface {
 	slice(ctx context.Context, order sliceOrder) (*sliceOutcome, error)
 	shut(ctx context.Context) error
 }
 
-// generator is another process of this program that makes its part of the calls. It gets its plan, then orders, as
-// JSON through its standard input, and answers each on its standard output. It ends when its input does, so it never
-// outlives this process.
+// generator is another process of this program that makes its share of the calls. It reads its plan, then orders, as
+// JSON from its standard input, and writes the result of each to its standard output. It ends when its input does, so
+// it never outlives this process.
 type generator struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	to  *json.Encoder
 	ans *json.Decoder
-	// ended waits for its end, at most generatorTimeout, and tells how that was.
+	// ended waits for the process to end, at most generatorTimeout, and returns how it ended.
 	ended func() error
-	told  bool // how it ended has been told
+	told  bool // how the process ended has been reported
 }
 
 // generatorTimeout is how long a process may take to end.
@@ -39,7 +39,7 @@ func startGenerator(ctx context.Context, plan loadPlan) (*generator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a process: %w", err)
 	}
-	// The context ends it by its input, in shut.
+	// The context does not kill the process; shut ends it by closing its input.
 	//nolint:gosec // It is this program.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), executable, "bench", "--bench-generator")
 	cmd.Stderr = os.Stderr
@@ -79,7 +79,8 @@ func (g *generator) ask(question, answer any) error {
 	return nil
 }
 
-// lost is what is told of a process that no longer takes part: how it ended, where that was the reason.
+// lost returns the error for a process that no longer takes part. It reports how the process ended, if that was the
+// cause.
 func (g *generator) lost(err error) error {
 	if ended := g.ended(); ended != nil {
 		g.told = true
@@ -103,7 +104,7 @@ func (g *generator) shut(context.Context) error {
 	return nil
 }
 
-// generate is the other end: what a generator does.
+// generate is the main function of a generator process.
 func generate(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	var plan loadPlan

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// progress is the line on standard error that says what a bench is at: rewritten on a terminal; elsewhere a new line
-// for each thing that is begun for the first time. With --json, where standard error is for errors, only a terminal
-// gets it.
+// progress is the line on standard error that shows what a bench is doing. A terminal's line is rewritten; other
+// outputs get a new line when a step begins for the first time. With --json, standard error is reserved for errors, and
+// only a terminal shows progress.
 type progress struct {
 	out      io.Writer
 	terminal bool
 	begun    string
-	told     map[string]bool // what was begun before, where lines are not rewritten
+	told     map[string]bool // steps that were printed before, if lines are not rewritten
 	drawn    time.Time
-	open     bool // the cursor is behind a line
+	open     bool // the cursor is at the end of a progress line
 }
 
 func newProgress(p *program) *progress {
@@ -27,11 +27,11 @@ func newProgress(p *program) *progress {
 	return &progress{out: p.stderr, terminal: terminal, told: map[string]bool{}}
 }
 
-// redraw is how often a terminal gets a new line.
+// redraw is the minimum time between two redraws of the line on a terminal.
 const redraw = 100 * time.Millisecond
 
-// tell says what is begun, and how far it is.
-func (p *progress) tell(begun, format string, args ...any) {
+// report shows the current step, and how far it is.
+func (p *progress) report(begun, format string, args ...any) {
 	if !p.terminal {
 		if !p.told[begun] {
 			fmt.Fprintln(p.out, begun)
@@ -46,7 +46,7 @@ func (p *progress) tell(begun, format string, args ...any) {
 	fmt.Fprintf(p.out, "\r\x1b[K%s %s", begun, fmt.Sprintf(format, args...))
 }
 
-// end takes the line away.
+// end erases the line.
 func (p *progress) end() {
 	if p.open {
 		fmt.Fprint(p.out, "\r\x1b[K")
@@ -54,7 +54,7 @@ func (p *progress) end() {
 	p.open = false
 }
 
-// newBar is a progress that only a terminal gets.
+// newBar returns a progress that only a terminal shows.
 func newBar(p *program) *progress {
 	bar := newProgress(p)
 	if !bar.terminal {
@@ -63,7 +63,7 @@ func newBar(p *program) *progress {
 	return bar
 }
 
-// bar says what is begun, and how far it is.
+// bar shows the current step, and a bar of how far it is.
 func (p *progress) bar(begun string, done, total int64) {
 	const width = 30
 	share := float64(1)
@@ -71,9 +71,9 @@ func (p *progress) bar(begun string, done, total int64) {
 		share = min(float64(done)/float64(total), 1)
 	}
 	if done >= total {
-		p.drawn = time.Time{} // The end is always seen.
+		p.drawn = time.Time{} // The final state is always drawn.
 	}
 	full := int(share * width)
-	p.tell(begun, "[%s%s] %3d %%  %d of %d",
+	p.report(begun, "[%s%s] %3d %%  %d of %d",
 		strings.Repeat("#", full), strings.Repeat(".", width-full), int(share*100), done, total) //nolint:mnd // Percent.
 }

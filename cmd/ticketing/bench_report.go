@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// benchReport is what a bench prints.
+// benchReport is the report of a bench.
 type benchReport struct {
 	Op          benchOp      `json:"op"`
 	Level       string       `json:"level"` // "library" or "http"
@@ -29,32 +29,32 @@ type benchReport struct {
 	Books benchBooks `json:"books"`
 }
 
-// benchPreload is what was there before.
+// benchPreload is what was sold before the measurement.
 type benchPreload struct {
 	Orders  int     `json:"orders"`
 	Seconds float64 `json:"seconds"`
 }
 
-// benchRun is what one run measured, or the medians of all.
+// benchRun is the result of one run, or the medians of all runs.
 type benchRun struct {
 	Grouped   benchSide  `json:"grouped"`
-	Ungrouped *benchSide `json:"ungrouped"` // null: not measured
-	// Ratio is grouped by ungrouped, operations a second.
+	Ungrouped *benchSide `json:"ungrouped"` // null if not measured
+	// Ratio is grouped divided by ungrouped, in operations a second.
 	Ratio *float64 `json:"ratio"`
-	// Ceiling is checkouts a second that SQL alone writes, and CeilingRatio grouped by it.
+	// Ceiling is how many checkouts a second SQL alone writes. CeilingRatio is grouped divided by it.
 	Ceiling      *float64 `json:"ceiling"`
 	CeilingRatio *float64 `json:"ceilingRatio"`
 }
 
-// benchSide is one side of a run.
+// benchSide is the result of one side of a run.
 type benchSide struct {
 	OpsPerSecond float64 `json:"opsPerSecond"`
-	// Latencies are null where no call began while it was measured.
+	// The latencies are null if no call began during the measurement.
 	P50 *float64 `json:"p50Ms"`
 	P95 *float64 `json:"p95Ms"`
 	P99 *float64 `json:"p99Ms"`
 	Max *float64 `json:"maxMs"`
-	// MeanGroup is how many calls a group had; null where nothing is grouped.
+	// MeanGroup is the mean number of calls in a group; null if nothing is grouped.
 	MeanGroup *float64         `json:"meanGroupSize"`
 	Calls     int64            `json:"calls"`
 	Errors    map[string]int64 `json:"errors"`
@@ -69,7 +69,7 @@ type tally struct {
 
 func newTally() *tally { return &tally{all: sliceOutcome{Errors: map[string]int64{}}} }
 
-// add takes in the outcomes of one slice, one of each process, and returns its calls a second.
+// add adds the outcomes of one slice, one of each process, and returns the calls a second of the slice.
 func (t *tally) add(outcomes []*sliceOutcome) float64 {
 	speed, window := 0.0, time.Duration(0)
 	for _, o := range outcomes {
@@ -82,7 +82,7 @@ func (t *tally) add(outcomes []*sliceOutcome) float64 {
 	return speed
 }
 
-// rate is calls a second over all slices.
+// rate returns the calls a second over all slices.
 func (t *tally) rate() float64 { return t.weighted / cmp.Or(t.duration.Seconds(), 1) }
 
 func (t *tally) side() benchSide {
@@ -98,7 +98,7 @@ func (t *tally) side() benchSide {
 	return s
 }
 
-// milliseconds is a latency, nil for none.
+// milliseconds returns a latency in milliseconds, or nil for 0.
 func milliseconds(d time.Duration) *float64 {
 	if d == 0 {
 		return nil
@@ -106,7 +106,7 @@ func milliseconds(d time.Duration) *float64 {
 	return new(math.Round(float64(d)/float64(time.Microsecond)) / 1000)
 }
 
-// rounded is a figure with three decimals.
+// rounded returns a figure rounded to three decimals.
 func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 
 func newBenchRun(b *bench, grouped, ungrouped, sql *tally) benchRun {
@@ -139,7 +139,7 @@ func (b *bench) newReport() *benchReport {
 	return r
 }
 
-// store is what a report calls the store of a place.
+// store returns the name of the place's store in a report.
 func (l *place) store() string {
 	switch {
 	case l.folder != "":
@@ -151,8 +151,8 @@ func (l *place) store() string {
 	}
 }
 
-// summarise makes the medians of the runs: each figure's own. The largest latency is that of all runs, and calls and
-// errors are their sums.
+// summarise computes the median of each figure over the runs. The largest latency is that of all runs. Calls and errors
+// are summed.
 func (r *benchReport) summarise() {
 	r.Grouped = medianSide(r.Runs, func(run benchRun) *benchSide { return &run.Grouped })
 	if r.Runs[0].Ungrouped != nil {
@@ -188,7 +188,8 @@ func medianSide[T any](runs []T, of func(T) *benchSide) benchSide {
 	return s
 }
 
-// medianOf is the median of what runs have, nil where none has it. Of an even number it is the mean of the middle two.
+// medianOf returns the median of a figure over the runs that have it, or nil if none has. Of an even number of values,
+// it is the mean of the middle two.
 func medianOf[T any](runs []T, of func(T) *float64) *float64 {
 	var values []float64
 	for _, run := range runs {
@@ -207,7 +208,7 @@ func medianOf[T any](runs []T, of func(T) *float64) *float64 {
 	return new(rounded((values[middle-1] + values[middle]) / 2))
 }
 
-// failure is why a bench that came to its end fails all the same.
+// failure returns why a completed bench fails nevertheless.
 func (r *benchReport) failure() error {
 	if !r.Books.OK {
 		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
@@ -215,7 +216,7 @@ func (r *benchReport) failure() error {
 	}
 	for _, side := range []*benchSide{&r.Grouped, r.Ungrouped} {
 		if side != nil && side.Calls == 0 {
-			return &failure{code: "BENCH_FAILED", text: "no call succeeded: " + orNone(told(side.Errors))}
+			return &failure{code: "BENCH_FAILED", text: "no call succeeded: " + orNone(formatCounts(side.Errors))}
 		}
 	}
 	return nil
@@ -223,8 +224,8 @@ func (r *benchReport) failure() error {
 
 func orNone(text string) string { return cmp.Or(text, "none") }
 
-// told is what failed, by code.
-func told(errors map[string]int64) string {
+// formatCounts formats the number of errors of each code.
+func formatCounts(errors map[string]int64) string {
 	var parts []string
 	for _, code := range slices.Sorted(maps.Keys(errors)) {
 		parts = append(parts, fmt.Sprintf("%d %s", errors[code], code))

@@ -11,59 +11,62 @@ import (
 	"time"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// bench is a bench under way.
+// bench is the state of a running bench.
 type bench struct {
 	*benchCommand
 
 	place    *place
-	store    ticketing.Store
+	store    driver.Store
 	secret   []byte
 	progress *progress
-	// filler fills the tables, in the largest groups there can be.
+	// filler fills the tables, in the largest possible groups.
 	filler  *ticketing.Service
 	workers []worker
-	ends    []func(context.Context) error // what is done at the end, the last first, also where it was interrupted
+	// ends are the functions to call at the end, last first, even after an interruption.
+	ends    []func(context.Context) error
 	shops   []benchShop
-	ceiling *ceiling // nil: not asked for
+	ceiling *ceiling // nil if not requested
 
-	left      int64           // admissions of every shop's event that are not sold
+	left      int64           // unsold admissions of every shop's event
 	supply    []soldAdmission // admissions to validate
-	fastest   float64         // calls a second, of the fastest slice so far
-	slowest   time.Duration   // half of the calls of the slowest slice so far took no longer
-	presented []soldAdmission // admissions of which a validation was begun
-	admitted  int64           // validations that were acknowledged
-	sold      int64           // checkouts that were acknowledged
-	// undispatched is of how many orders there are facts to dispatch, at least.
+	fastest   float64         // calls a second of the fastest slice so far
+	slowest   time.Duration   // median latency of the slowest slice so far
+	presented []soldAdmission // admissions whose validation was started
+	admitted  int64           // acknowledged validations
+	sold      int64           // acknowledged checkouts
+	// undispatched is a lower bound of the number of orders with a fact to dispatch.
 	undispatched int64
 	errors       int64
 	preloading   time.Duration
 }
 
 const (
-	// sliceLength is about how long a side has its turn, where its calls are fast. Else it is so long that most of them
-	// begin and end within it, but no longer than longestSlice: what else happens is to meet both sides.
+	// sliceLength is roughly how long a slice of one side lasts when its calls are fast. With slow calls a slice is so
+	// long that most of them begin and end within it, but at most longestSlice, so that other load on the machine
+	// affects both sides.
 	sliceLength  = 500 * time.Millisecond
 	longestSlice = 10 * time.Second
-	// callsOfSlice is how many calls one after the other a turn has time for.
+	// callsOfSlice is how many consecutive calls a slice has time for.
 	callsOfSlice = 5
-	// fillingGroup is how many checkouts of two admissions a group may hold.
+	// fillingGroup is how many checkouts of two admissions fit into a group.
 	fillingGroup = 320
-	// leastLeft is how many admissions an event has left when the next slice gets a new one.
+	// leastLeft is the number of unsold admissions at which an event is replaced before the next slice.
 	leastLeft = ticketing.MaxTierAdmissions / 2
-	// leastOrders is how many orders there are at least to be read.
+	// leastOrders is the minimum number of orders to read.
 	leastOrders = 100
-	// keptOrders is how many orders of a company are read.
+	// keptOrders is the maximum number of a company's orders that are read.
 	keptOrders = 10_000
-	// firstSupply is how many admissions are there to validate in the first slice, for each second of it.
+	// firstSupply is how many admissions are ready to validate in the first slice, for each second of it.
 	firstSupply = 10_000
 )
 
-// benchShown is what a bench came to.
+// benchShown is the report of a bench.
 type benchShown interface{ show(p *program) error }
 
-// bench does all of it. The report is nil where the bench did not come to its end.
+// bench runs the bench. The report is nil if the bench did not complete.
 func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress) (report benchShown, err error) {
 	l, err := p.newPlace()
 	if err != nil {
@@ -71,7 +74,7 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 	}
 	defer func() {
 		if l.made {
-			progress.tell("removing what was made", "")
+			progress.report("removing what was made", "")
 		}
 		if left, ok := errors.AsType[*leftError](l.remove(ctx)); ok {
 			left.after = err
@@ -99,7 +102,7 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 	return b.measure(ctx)
 }
 
-// measure measures calls.
+// measure measures calls of one operation.
 func (b *bench) measure(ctx context.Context) (benchShown, error) {
 	if b.Ceiling {
 		var err error
@@ -122,7 +125,7 @@ func (b *bench) measure(ctx context.Context) (benchShown, error) {
 		report.Runs = append(report.Runs, run)
 	}
 	report.summarise()
-	b.progress.tell("verifying the books", "")
+	b.progress.report("verifying the books", "")
 	var err error
 	if report.Books, err = b.verify(ctx); err != nil {
 		return nil, err
@@ -130,7 +133,7 @@ func (b *bench) measure(ctx context.Context) (benchShown, error) {
 	return report, report.failure()
 }
 
-// setUp opens the place, and makes companies and what they have sold before.
+// setUp opens the place, creates the companies and preloads their orders.
 func (b *bench) setUp(ctx context.Context) error {
 	b.secret = make([]byte, minSecretKey)
 	_, _ = rand.Read(b.secret) // It never fails.
@@ -138,7 +141,7 @@ func (b *bench) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.progress.tell("setting up", "")
+	b.progress.report("setting up", "")
 	b.store = opened
 	b.ends = append(b.ends, func(context.Context) error { return closeStore() })
 	b.filler, err = ticketing.New(opened, &ticketing.Config{
@@ -156,7 +159,7 @@ func (b *bench) setUp(ctx context.Context) error {
 		n, overHTTP = neighbourShops, true
 	}
 	b.shops, err = openShops(ctx, b.filler, opened, n, overHTTP, func(done int) {
-		b.progress.tell("making companies", "%d of %d", done, n)
+		b.progress.report("making companies", "%d of %d", done, n)
 	})
 	if err != nil {
 		return err
@@ -165,7 +168,7 @@ func (b *bench) setUp(ctx context.Context) error {
 	return b.preload(ctx)
 }
 
-// drained waits for groups whose callers may have left.
+// drained returns a function that waits for groups whose callers may have left.
 func drained(svc *ticketing.Service) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
@@ -174,7 +177,7 @@ func drained(svc *ticketing.Service) func(context.Context) error {
 	}
 }
 
-// background does the background work until the function that it returns is called.
+// background runs the background work until the function that it returns is called.
 func background(ctx context.Context, svc *ticketing.Service) func(context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -185,7 +188,7 @@ func background(ctx context.Context, svc *ticketing.Service) func(context.Contex
 	}
 }
 
-// startWorkers starts the processes, of which this one is the first.
+// startWorkers starts the processes. The first one is this process.
 func (b *bench) startWorkers(ctx context.Context) error {
 	plan := loadPlan{
 		Database: b.place.database, Schema: b.place.schema, SecretKey: b.secret, Connections: int(b.Connections),
@@ -209,7 +212,7 @@ func (b *bench) startWorkers(ctx context.Context) error {
 	return nil
 }
 
-// run measures each side for the time asked for, in slices that alternate.
+// run measures each side for the requested duration, in alternating slices.
 func (b *bench) run(ctx context.Context, number int) (benchRun, error) {
 	var slice time.Duration
 	grouped, ungrouped, sql := newTally(), newTally(), newTally()
@@ -222,28 +225,28 @@ func (b *bench) run(ctx context.Context, number int) (benchRun, error) {
 	}
 	for left := b.Duration.Duration; left > 0; left -= slice {
 		slice = b.sliceOf(left)
-		b.progress.tell(fmt.Sprintf("run %d of %d", number+1, int(b.Runs)), "%s of %s  %.0f/s",
+		b.progress.report(fmt.Sprintf("run %d of %d", number+1, int(b.Runs)), "%s of %s  %.0f/s",
 			(b.Duration.Duration - left).Round(time.Millisecond), b.Duration, grouped.rate())
 		for _, turn := range turns {
 			if err := turn(); err != nil {
 				return benchRun{}, err
 			}
 		}
-		slices.Reverse(turns) // What one leaves to the other, it gets back.
+		slices.Reverse(turns) // Neither side always runs after the other.
 	}
 	return newBenchRun(b, grouped, ungrouped, sql), nil
 }
 
-// sliceOf is the length of the next slice: an equal part of what is left.
+// sliceOf returns the length of the next slice: an equal part of the time left.
 func (b *bench) sliceOf(left time.Duration) time.Duration {
 	length := min(max(sliceLength, callsOfSlice*b.slowest), longestSlice)
 	return left / max((left+length/2)/length, 1)
 }
 
-// compares tells whether there is something to compare with.
+// compares reports whether the bench also measures without group commit.
 func (b *bench) compares() bool { return !b.NoCompare && b.Op.grouping(b.HTTP) != "" }
 
-// turn has all processes make calls for one slice.
+// turn makes all processes call for one slice.
 func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 	orders := make([]sliceOrder, len(b.workers))
 	switch b.Op {
@@ -274,7 +277,7 @@ func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 		if err := b.restock(ctx, &order); err != nil {
 			return err
 		}
-		// Not so many that a shop sells out: its turn comes at least once in every round of each process.
+		// The budget leaves a margin so that no shop sells out: each process calls each shop at least once a round.
 		budget := b.left/int64(b.Qty)/int64(len(b.workers))*int64(len(b.shops)) - int64(len(b.shops))
 		for i := range orders {
 			orders[i] = order

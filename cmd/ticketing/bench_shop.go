@@ -10,15 +10,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
 // benchShop is a company that sells.
 type benchShop struct {
 	Company uuid.UUID   `json:"company"`
-	Key     string      `json:"key,omitempty"` // with HTTP
+	Key     string      `json:"key,omitempty"` // set with HTTP
 	Event   uuid.UUID   `json:"event"`
-	Orders  []uuid.UUID `json:"orders,omitempty"` // to read
+	Orders  []uuid.UUID `json:"orders,omitempty"` // orders to read
 }
 
 func (s *benchShop) caller() ticketing.Caller {
@@ -27,32 +28,32 @@ func (s *benchShop) caller() ticketing.Caller {
 
 const (
 	benchTier = "GENERAL_ADMISSION"
-	// benchPrice is so low that the largest funding lasts for any bench.
+	// benchPrice is so low that the maximum float credit lasts for any bench.
 	benchPrice = money.Amount(10_00)
 	benchRate  = "250"
 	benchAhead = 300 * 24 * time.Hour
-	// settingUp is how many companies are made at a time.
+	// settingUp is how many companies are set up concurrently.
 	settingUp = 8
 )
 
-// quotedTiers are those that quotes are for, each in several price bands.
+// quotedTiers returns the tiers that quotes ask for. Each has several price bands.
 func quotedTiers() []string { return []string{"BALCONY", "PARTERRE", "STALLS"} }
 
-// openShops makes companies that are ready to sell.
+// openShops creates companies that are ready to sell.
 func openShops(
-	ctx context.Context, svc *ticketing.Service, store ticketing.Store, n int, http bool, told func(done int),
+	ctx context.Context, svc *ticketing.Service, store driver.Store, n int, http bool, onDone func(done int),
 ) ([]benchShop, error) {
 	shops := make([]benchShop, n)
-	err := inParallel(ctx, n, settingUp, told, func(ctx context.Context, i int) error {
+	err := inParallel(ctx, n, settingUp, onDone, func(ctx context.Context, i int) error {
 		return shops[i].openUp(ctx, svc, store, http)
 	})
 	return shops, err
 }
 
-// inParallel does n things, some at a time, until all are done or one has failed. told hears how many are done, one
-// call at a time.
+// inParallel calls do for n indexes, at most atATime concurrently, until all are done or one has failed. It calls
+// onDone with the number that are done, one call at a time.
 func inParallel(
-	ctx context.Context, n, atATime int, told func(done int), do func(ctx context.Context, i int) error,
+	ctx context.Context, n, atATime int, onDone func(done int), do func(ctx context.Context, i int) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -71,7 +72,7 @@ func inParallel(
 				}
 				mu.Lock()
 				done++
-				told(done)
+				onDone(done)
 				mu.Unlock()
 			}
 		})
@@ -80,7 +81,7 @@ func inParallel(
 	return context.Cause(ctx)
 }
 
-func (s *benchShop) openUp(ctx context.Context, svc *ticketing.Service, store ticketing.Store, http bool) error {
+func (s *benchShop) openUp(ctx context.Context, svc *ticketing.Service, store driver.Store, http bool) error {
 	op := svc.As(ticketing.Staff("bench"))
 	company, err := op.CreateCompany(ctx, "Bench Live")
 	if err != nil {
@@ -110,9 +111,10 @@ func (s *benchShop) openUp(ctx context.Context, svc *ticketing.Service, store ti
 	return s.putOnSale(ctx, svc, store)
 }
 
-// putOnSale makes an event whose one tier holds as many admissions as a tier may, in one batch, as any number of equal
-// additions would have made it. The tiers that are quoted have several prices, of which the lowest is nearly sold out.
-func (s *benchShop) putOnSale(ctx context.Context, svc *ticketing.Service, store ticketing.Store) error {
+// putOnSale creates an event with one tier that holds the maximum number of admissions, in one batch. Any number of
+// equal additions would lead to the same batch. The quoted tiers have several prices, the lowest of which is nearly
+// sold out.
+func (s *benchShop) putOnSale(ctx context.Context, svc *ticketing.Service, store driver.Store) error {
 	event, err := svc.CreateEvent(ctx, s.caller(), "bench-"+uuid.NewString(), ticketing.CreateEventParams{
 		Title: "Highlife Night", Description: "An evening of highlife by the lagoon.",
 		Date:     time.Now().Add(benchAhead).UTC().Format(time.DateOnly),
@@ -124,8 +126,8 @@ func (s *benchShop) putOnSale(ctx context.Context, svc *ticketing.Service, store
 		return err
 	}
 	s.Event = event.ID
-	return store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{Share: []uuid.UUID{s.Company}}); err != nil {
+	return store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{s.Company}}); err != nil {
 			return err
 		}
 		if err := s.stock(ctx, tx, benchTier, benchPrice, ticketing.MaxTierAdmissions); err != nil {
@@ -142,16 +144,16 @@ func (s *benchShop) putOnSale(ctx context.Context, svc *ticketing.Service, store
 
 // stock adds batches to a tier, each dearer than the one before.
 func (s *benchShop) stock(
-	ctx context.Context, tx ticketing.Tx, name string, price money.Amount, quantities ...int64,
+	ctx context.Context, tx driver.Tx, name string, price money.Amount, quantities ...int64,
 ) error {
-	tier, err := tx.LockTier(ctx, ticketing.EventRef{CompanyID: s.Company, ID: s.Event}, name)
+	tier, err := tx.LockTier(ctx, driver.EventRef{CompanyID: s.Company, ID: s.Event}, name)
 	if err != nil {
 		return err
 	}
 	for _, quantity := range quantities {
 		tier.Batches++
 		tier.Total += quantity
-		err := tx.CreateBatch(ctx, ticketing.BatchRecord{
+		err := tx.CreateBatch(ctx, driver.Batch{
 			CompanyID: s.Company, EventID: s.Event, Tier: name, Position: tier.Batches,
 			Title: fmt.Sprintf("Admission %d", tier.Batches), UnitPrice: price * money.Amount(tier.Batches),
 			Status: ticketing.InventoryAvailable, Quantity: quantity, CreatedAt: time.Now(),
@@ -160,5 +162,5 @@ func (s *benchShop) stock(
 			return err
 		}
 	}
-	return tx.UpdateTiers(ctx, []ticketing.TierRecord{tier})
+	return tx.UpdateTiers(ctx, []driver.Tier{tier})
 }

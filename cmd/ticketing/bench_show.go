@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// show prints a report: JSON, or a table for a person.
+// show prints the report: as JSON, or as a table.
 func (r *benchReport) show(p *program) error {
 	if p.JSON {
 		return encode(p.stdout, r)
@@ -56,10 +56,10 @@ func (r *benchRun) rows(w *tabwriter.Writer, name string) {
 
 func (s *benchSide) row(w *tabwriter.Writer, name string) {
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, figure(s.OpsPerSecond, 0), figureOf(s.P50, 2),
-		figureOf(s.P95, 2), figureOf(s.P99, 2), figureOf(s.Max, 2), figureOf(s.MeanGroup, 1), orNone(told(s.Errors)))
+		figureOf(s.P95, 2), figureOf(s.P99, 2), figureOf(s.Max, 2), figureOf(s.MeanGroup, 1), orNone(formatCounts(s.Errors)))
 }
 
-// figureOf is a figure that may not be there.
+// figureOf formats a figure that may be missing.
 func figureOf(f *float64, decimals int) string {
 	if f == nil {
 		return "-"

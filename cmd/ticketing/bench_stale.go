@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// staleReport is what a bench of a newcomer prints.
+// staleReport is the report of a bench with --stale.
 type staleReport struct {
 	Op          benchOp      `json:"op"`
 	Level       string       `json:"level"` // "library" or "http"
@@ -29,11 +29,12 @@ type staleReport struct {
 	Books benchBooks `json:"books"`
 }
 
-// staleRun is what one run measured, or the medians of all.
+// staleRun is the result of one run, or the medians of all runs.
 type staleRun struct {
 	Known    benchSide `json:"known"`
 	Newcomer benchSide `json:"newcomer"`
-	// Ratio is the newcomer by the one that is known, operations a second; null where the latter made none.
+	// Ratio is the newcomer divided by the known company, in operations a second. It is null if the known company made
+	// no calls.
 	Ratio *float64 `json:"ratio"`
 }
 
@@ -49,8 +50,8 @@ func (c *benchCommand) checkStale(p *program) error {
 	return nil
 }
 
-// measureStale measures a company that came after the tables were analysed beside one from before. Nothing analyses them
-// again meanwhile.
+// measureStale compares a company created after the tables were analysed with one from before. The statistics stay as
+// they are during the bench.
 func (b *bench) measureStale(ctx context.Context) (benchShown, error) {
 	if err := b.place.freezeStatistics(ctx); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (b *bench) measureStale(ctx context.Context) (benchShown, error) {
 		benchCommand: b.benchCommand, place: b.place, store: b.store, secret: b.secret, progress: b.progress, filler: b.filler,
 		left: ticketing.MaxTierAdmissions,
 	}
-	defer func() { b.ends = append(b.ends, newcomer.ends...) }() // They end with this one.
+	defer func() { b.ends = append(b.ends, newcomer.ends...) }() // They end with this bench.
 	var err error
 	newcomer.shops, err = openShops(ctx, b.filler, b.store, 1, b.HTTP, func(int) {})
 	if err != nil {
@@ -94,7 +95,7 @@ func (b *bench) measureStale(ctx context.Context) (benchShown, error) {
 	return report, report.failure()
 }
 
-// runStale measures both companies for the time asked for, in slices that alternate.
+// runStale measures both companies for the requested duration, in alternating slices.
 func (b *bench) runStale(ctx context.Context, newcomer *bench, number int) (staleRun, error) {
 	var slice time.Duration
 	known, unknown := newTally(), newTally()
@@ -105,14 +106,14 @@ func (b *bench) runStale(ctx context.Context, newcomer *bench, number int) (stal
 	for left := b.Duration.Duration; left > 0; left -= slice {
 		b.slowest = max(b.slowest, newcomer.slowest)
 		slice = b.sliceOf(left)
-		b.progress.tell(fmt.Sprintf("run %d of %d", number+1, int(b.Runs)), "%s of %s  %.0f/s, newcomer %.0f/s",
+		b.progress.report(fmt.Sprintf("run %d of %d", number+1, int(b.Runs)), "%s of %s  %.0f/s, newcomer %.0f/s",
 			(b.Duration.Duration - left).Round(time.Millisecond), b.Duration, known.rate(), unknown.rate())
 		for _, turn := range turns {
 			if err := turn(); err != nil {
 				return staleRun{}, err
 			}
 		}
-		slices.Reverse(turns) // What one leaves to the other, it gets back.
+		slices.Reverse(turns) // Neither company always runs after the other.
 	}
 	run := staleRun{Known: known.side(), Newcomer: unknown.side()}
 	if run.Known.OpsPerSecond > 0 {
@@ -139,13 +140,13 @@ func (b *bench) verifyBoth(ctx context.Context, newcomer *bench) (benchBooks, er
 	return books, err
 }
 
-// failure is why a bench that came to its end fails all the same.
+// failure returns why a completed bench fails nevertheless.
 func (r *staleReport) failure() error {
 	both := benchReport{Books: r.Books, benchRun: benchRun{Grouped: r.Known, Ungrouped: &r.Newcomer}}
 	return both.failure()
 }
 
-// show prints a report: JSON, or a table for a person.
+// show prints the report: as JSON, or as a table.
 func (r *staleReport) show(p *program) error {
 	if p.JSON {
 		return encode(p.stdout, r)
@@ -182,7 +183,7 @@ func (r *staleReport) show(p *program) error {
 	return p.printFields(field{"newcomer / known", ratio}, field{"books", books})
 }
 
-// freezeStatistics has the database know the tables as they are now, and learn no more of them.
+// freezeStatistics analyses the tables once and turns off any later automatic analysis.
 func (l *place) freezeStatistics(ctx context.Context) error {
 	if l.admin != nil {
 		//nolint:gosec // The name of the schema was made here.

@@ -9,7 +9,8 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// Two companies are measured beside each other, whatever is done, with their ratio, and nothing of the bench is left.
+// Two companies are compared for each operation. The report has their ratio, and the bench leaves nothing in the
+// database.
 func TestBenchStale(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one bench does after the other")

@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// preload puts orders in, and has PostgreSQL look at what is there then.
+// preload sells the orders that exist before the measurement, and has PostgreSQL analyse the tables afterwards.
 func (b *bench) preload(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (b *bench) preload(ctx context.Context) error {
 	return b.place.analyze(ctx)
 }
 
-// fill puts orders in.
+// fill sells the orders that exist before the measurement.
 func (b *bench) fill(ctx context.Context) error {
 	began := time.Now()
 	orders := int(b.Preload)
@@ -44,7 +44,7 @@ func (b *bench) addSupply(shop int, order ticketing.Order) {
 	}
 }
 
-// sell sells orders of some admissions to the shops in turn, and hands each on, one at a time.
+// sell sells orders of qty admissions, with the shops in turn. It calls sold with each order, one call at a time.
 func (b *bench) sell(
 	ctx context.Context, orders, qty int, what string, sold func(shop int, order ticketing.Order),
 ) error {
@@ -53,10 +53,10 @@ func (b *bench) sell(
 		if err := b.restock(ctx, nil); err != nil {
 			return err
 		}
-		portion := min(orders-from, leastLeft/qty*len(b.shops))
+		count := min(orders-from, leastLeft/qty*len(b.shops))
 		base := from
-		err := inParallel(ctx, portion, 2*fillingGroup, func(done int) {
-			b.progress.tell(what, "%d of %d orders", base+done, orders)
+		err := inParallel(ctx, count, 2*fillingGroup, func(done int) {
+			b.progress.report(what, "%d of %d orders", base+done, orders)
 		}, func(ctx context.Context, i int) error {
 			task := benchTask{shop: &b.shops[(base+i)%len(b.shops)], id: uuid.NewString()}
 			order, err := b.filler.Checkout(ctx, task.shop.caller(), task.key(), task.checkout(qty))
@@ -70,27 +70,27 @@ func (b *bench) sell(
 		if err != nil {
 			return err
 		}
-		b.took(int64(portion), qty)
-		b.sold += int64(portion)
-		b.undispatched += int64(portion)
-		from += portion
+		b.took(int64(count), qty)
+		b.sold += int64(count)
+		b.undispatched += int64(count)
+		from += count
 	}
 	return nil
 }
 
-// took counts what was taken from every event, at most.
+// took subtracts from left an upper bound of the admissions sold from each event.
 func (b *bench) took(checkouts int64, qty int) {
 	shops := int64(len(b.shops))
 	b.left -= (checkouts + shops - 1) / shops * int64(qty)
 }
 
-// restock gives every shop a new event where the old ones are half sold.
+// restock gives every shop a new event if the current events are half sold.
 func (b *bench) restock(ctx context.Context, order *sliceOrder) error {
 	if b.left > leastLeft {
 		return nil
 	}
 	err := inParallel(ctx, len(b.shops), settingUp, func(done int) {
-		b.progress.tell("making events", "%d of %d", done, len(b.shops))
+		b.progress.report("making events", "%d of %d", done, len(b.shops))
 	}, func(ctx context.Context, i int) error { return b.shops[i].putOnSale(ctx, b.filler, b.store) })
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (b *bench) restock(ctx context.Context, order *sliceOrder) error {
 	return nil
 }
 
-// present sees to it that there are admissions to validate for a slice, in an order like that of people at a gate.
+// present ensures that there are admissions to validate for a slice. It shuffles them, as people arrive at a gate.
 func (b *bench) present(ctx context.Context, slice time.Duration) error {
 	const margin = 2
 	want := int(max(firstSupply, margin*b.fastest)*(slice+ramp(slice)).Seconds()) + int(b.Clients)

@@ -26,7 +26,7 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// benchPlace is a database to bench in, and what tells how many places of benches there are in it.
+// benchPlace is a database to bench in. Its left function lists what benches have left there.
 type benchPlace struct {
 	name string
 	open func(t *testing.T) (sh *shell, left func() []string)
@@ -53,13 +53,13 @@ func benchPlaces() []benchPlace {
 	}
 }
 
-// everyBenchPlace is all of them, but for SQLite under the race detector, where it is ten times slower: what measures is the
-// same on each.
+// everyBenchPlace returns all places, but leaves out SQLite under the race detector, where it is ten times slower. The
+// measuring code is the same on each store.
 func everyBenchPlace() []benchPlace {
 	return slices.DeleteFunc(benchPlaces(), func(place benchPlace) bool { return race.Enabled && place.name == "sqlite" })
 }
 
-// inFolder is all that is in a folder.
+// inFolder returns the names of all entries of a folder.
 func inFolder(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -71,7 +71,7 @@ func inFolder(t *testing.T, folder string) []string {
 	return names
 }
 
-// inDatabase is every schema of a user's, and every table outside of them.
+// inDatabase returns every schema that a user created, and every table of the schema public.
 func inDatabase(t *testing.T, dsn string) []string {
 	t.Helper()
 	db := connect(t, dsn)
@@ -98,13 +98,13 @@ func connect(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// short are the flags of a bench that takes a moment.
+// short returns the arguments of a bench that takes a moment.
 func short(more ...string) []string {
 	return append([]string{"bench", "--duration", "60ms", "--clients", "4", "--preload", "20"}, more...)
 }
 
-// Every operation can be measured on every store, as a library and through HTTP. The one JSON value has the figures of
-// every side and what the verification found, and nothing of the bench is left.
+// Every operation can be measured on every store, as a library and over HTTP. The one JSON value has the figures of
+// every side and the result of the verification. The bench leaves nothing in the database.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	for _, place := range everyBenchPlace() {
@@ -113,7 +113,7 @@ func TestBench(t *testing.T) {
 			sh, left := place.open(t)
 			for _, test := range []struct {
 				args       string
-				ungrouped  bool // there is something to compare with
+				ungrouped  bool // whether the bench also measures without group commit
 				groupsSeen bool
 			}{
 				{"--op checkout", true, true},
@@ -161,8 +161,8 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// Webhooks can be measured on every store: how fast they are delivered, and how long they take. Every event reaches every
-// endpoint, and nothing of the bench is left.
+// Webhooks can be measured on every store, both their throughput and their latency. Every event reaches every endpoint,
+// and the bench leaves nothing in the database.
 func TestBenchWebhooks(t *testing.T) {
 	t.Parallel()
 	for _, place := range everyBenchPlace() {
@@ -183,7 +183,7 @@ func TestBenchWebhooks(t *testing.T) {
 			}
 			books := report["books"].(map[string]any)
 			is.Equal(books["ok"], true)
-			is.Equal(verified["expected"], 2*2*(books["orders"].(float64)-20)) // Two events of each order, at two endpoints.
+			is.Equal(verified["expected"], 2*2*(books["orders"].(float64)-20)) // Two events per order, two endpoints.
 			is.Equal(left(), nil)
 			did := sh.run(short("--op", "webhook")...)
 			is.Equal(did.status, 0)
@@ -193,7 +193,8 @@ func TestBenchWebhooks(t *testing.T) {
 	}
 }
 
-// A bench of webhooks fails where an event did not arrive, was told to have arrived and had not, or was made up.
+// A bench of webhooks fails if an event did not arrive, if it was reported as delivered but did not arrive, or if it
+// was forged.
 func TestBenchFindsLostDeliveries(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -203,7 +204,7 @@ func TestBenchFindsLostDeliveries(t *testing.T) {
 	}
 }
 
-// The groups that are measured are as large as the flags of "ticketing serve" let them be, in each process.
+// The measured groups are as large as the flags of "ticketing serve" allow, in each process.
 func TestBenchGroups(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"--database memory:", "--processes 2"} {
@@ -224,7 +225,7 @@ func TestBenchGroups(t *testing.T) {
 	}
 }
 
-// A person gets a table of every run and of the medians, and what the bench is at on standard error.
+// Without --json, the bench prints a table of every run and of the medians, and its progress on standard error.
 func TestBenchForAPerson(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -239,7 +240,7 @@ func TestBenchForAPerson(t *testing.T) {
 	is.True(strings.Contains(did.stderr, "\nrun 2 of 2\n"))
 }
 
-// Several processes sell for one company, and SQL alone writes beside them.
+// Several processes sell for one company, while the bench also measures SQL alone.
 func TestBenchProcesses(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "benches of several processes: those of one run under it")
@@ -268,7 +269,7 @@ func TestBenchProcesses(t *testing.T) {
 	}
 }
 
-// A bench that is interrupted ends, says so, and leaves nothing.
+// An interrupted bench ends, reports the interruption, and leaves nothing in the database.
 func TestBenchInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, place := range everyBenchPlace() {
@@ -279,7 +280,7 @@ func TestBenchInterrupted(t *testing.T) {
 			{"--op checkout", os.Interrupt},
 			{"--op validate --http", syscall.SIGTERM},
 			{"--op checkout --processes 2", os.Interrupt},
-			{"--op quote --preload 100000 --companies 50", os.Interrupt}, // in the middle of the preload
+			{"--op quote --preload 100000 --companies 50", os.Interrupt}, // during the preload
 		} {
 			if place.name == "memory" && strings.Contains(test.args, "--processes") {
 				continue
@@ -291,9 +292,9 @@ func TestBenchInterrupted(t *testing.T) {
 				args := []string{"bench", "--duration", "1h", "--clients", "4"}
 				p := sh.start(append(args, strings.Fields(test.args)...)...)
 				if strings.Contains(test.args, "--preload") {
-					p.tells("preloading")
+					p.waitsFor("preloading")
 				} else {
-					p.tells("run 1 of 1")
+					p.waitsFor("run 1 of 1")
 				}
 				p.signal(test.signal)
 				p.signal(test.signal) // timeout(1) signals a process and its group.
@@ -305,7 +306,7 @@ func TestBenchInterrupted(t *testing.T) {
 	}
 }
 
-// A bench whose books are not in order at the end fails, tells what is wrong, and leaves nothing either.
+// A bench that finds the books out of order at the end fails, reports the problems, and leaves nothing in the database.
 func TestBenchFindsBrokenBooks(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -328,7 +329,7 @@ func TestBenchFindsBrokenBooks(t *testing.T) {
 			benchPlaces()[2],
 			[]string{"--op", "validate"},
 			" validations were acknowledged, and 0 calls failed; ",
-			2, // The fact of the validation is one of nothing.
+			2, // The fact of the validation also refers to nothing.
 			func(t *testing.T, sh *shell, place string) {
 				t.Helper()
 				_, err := connect(t, sh.env["TICKETING_DATABASE"]).ExecContext(t.Context(), "UPDATE "+place+
@@ -337,7 +338,7 @@ func TestBenchFindsBrokenBooks(t *testing.T) {
 				must(t, err)
 			},
 		},
-		// The order has a gap, its lines are not its gross, and the tier counts one sold that is not there.
+		// The order has a gap, its lines do not add up to its gross, and the tier counts one sold admission too many.
 		{benchPlaces()[2], nil, " admissions count as sold, there are ", 3, func(t *testing.T, sh *shell, place string) {
 			t.Helper()
 			_, err := connect(t, sh.env["TICKETING_DATABASE"]).ExecContext(t.Context(),
@@ -364,13 +365,13 @@ func TestBenchFindsBrokenBooks(t *testing.T) {
 	}
 }
 
-// What holds a bench up as it removes its schema, a lock or a database that restarts, only makes it try again, each
-// time on a connection of its own.
+// If a lock or a restart of the database blocks the removal of the schema, the bench tries again, on a new connection
+// each time.
 func TestBenchRemovesItsSchemaInTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
-		// disturb is called before the removal, and what it returns when the bench has ended.
+		// disturb is called before the removal. The function that it returns is called after the bench has ended.
 		disturb func(t *testing.T, server *pgtest.Server, dsn string) (settled func())
 	}{
 		{"lock", func(t *testing.T, _ *pgtest.Server, dsn string) func() {
@@ -415,7 +416,7 @@ func TestBenchRemovesItsSchemaInTheEnd(t *testing.T) {
 			is := is.New(t)
 			server := pgtest.Start(t)
 			dsn := server.DSN("postgres")
-			// What waits for a lock gives up, as the victim of a deadlock does.
+			// A statement that waits for a lock fails, like the victim of a deadlock.
 			sh := newShell(t).with("TICKETING_DATABASE", dsn+"&lock_timeout=50ms")
 			settled := func() {}
 			disturb := func() { settled = test.disturb(t, server, dsn) }
@@ -423,7 +424,7 @@ func TestBenchRemovesItsSchemaInTheEnd(t *testing.T) {
 			status := program.Run(t.Context(), short("--no-compare"), func(name string) string { return sh.env[name] },
 				strings.NewReader(""), io.Discard, stderr)
 			settled()
-			is.True(strings.HasSuffix(stderr.String(), stderr.before)) // It says nothing of it.
+			is.True(strings.HasSuffix(stderr.String(), stderr.before)) // It reports nothing about the retries.
 			is.Equal(status, 0)
 			is.Equal(inDatabase(t, dsn), nil)
 		})
@@ -443,7 +444,7 @@ func TestBenchWhereItCannot(t *testing.T) {
 	is.Equal(code, "INVALID_REQUEST")
 }
 
-// tearing does something before it takes a line.
+// tearing is a writer that calls tear before it accepts a given line.
 type tearing struct {
 	strings.Builder
 
@@ -451,7 +452,7 @@ type tearing struct {
 	tear   func()
 }
 
-// Write takes what is written.
+// Write accepts p.
 func (w *tearing) Write(p []byte) (int, error) {
 	if string(p) == w.before {
 		w.tear()
@@ -459,7 +460,7 @@ func (w *tearing) Write(p []byte) (int, error) {
 	return w.Builder.Write(p)
 }
 
-// The books hold every order and every validation that was acknowledged, and no other but of calls that failed.
+// The books contain every acknowledged order and validation. Any others come from failed calls.
 func TestBenchJudgesTheBooks(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -483,8 +484,8 @@ func TestBenchJudgesTheBooks(t *testing.T) {
 	}
 }
 
-// A turn is half a second, or so long that five calls have time in it, one after the other; but never longer than ten
-// seconds, nor than the run. The turns of a run are equal, and as long as it together.
+// A slice lasts half a second, or long enough for five consecutive calls. It never lasts longer than ten seconds, nor
+// longer than the run. The slices of a run are equal and add up to its length.
 func TestBenchSlices(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -510,8 +511,8 @@ func TestBenchSlices(t *testing.T) {
 	}
 }
 
-// Calls that take longer than their slice are counted all the same, in the time that they took: on a busy machine no side
-// is without a figure.
+// Calls that take longer than their slice are counted over the time that they took. So every side has a figure even on
+// a busy machine.
 func TestBenchCountsSlowCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -533,7 +534,7 @@ func TestBenchCountsSlowCalls(t *testing.T) {
 	})
 }
 
-// A quantile is at most one percent above the true one and never below it, or above the largest latency.
+// A quantile is at most one percent above the true one. It is never below it, nor above the largest latency.
 func TestBenchQuantiles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -549,14 +550,14 @@ func TestBenchQuantiles(t *testing.T) {
 		is.Equal(most, latencies[len(latencies)-1])
 		for i, part := range parts {
 			exact := latencies[int(math.Ceil(part*float64(len(latencies))))-1]
-			is.True(got[i] >= exact-1) // A bucket's edge is a whole nanosecond.
+			is.True(got[i] >= exact-1) // A bucket's edge is a whole number of nanoseconds.
 			is.True(float64(got[i]) <= 1.0101*float64(exact)+1)
 			is.True(got[i] <= most)
 		}
 	})
 }
 
-// What SQL alone writes is what a sale writes: as many rows of an order in every table, and of the same size.
+// SQL alone writes what a sale writes: the same number of rows per order in every table, of the same size.
 func TestBenchCeilingWritesTheRowsOfSales(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -600,10 +601,10 @@ func TestBenchCeilingWritesTheRowsOfSales(t *testing.T) {
 	}
 }
 
-// tableRows are the rows of a company in a table that sales append to: how many of an order, and their mean size.
+// tableRows describes the rows of a company in a table that sales append to: the number per order, and their mean size.
 type tableRows struct{ ofOrder, size float64 }
 
-// soldRows are the rows of companies that have sold something, by company and table, all at one moment.
+// soldRows returns the rows of companies that have sold something, by company and table. All are read by one statement.
 func soldRows(t *testing.T, db *sql.DB, schemas []string) map[string]map[string]tableRows {
 	t.Helper()
 	sold := map[string]string{

@@ -20,29 +20,29 @@ type webhookBench struct {
 
 	svc      *ticketing.Service // sells and delivers
 	receiver *benchReceiver
-	before   int64 // checkouts from before there were endpoints
+	before   int64 // checkouts from before the endpoints existed
 }
 
 const (
-	// eventsOfSale is what each checkout of a bench tells: order.created and commission.accrued.
+	// eventsOfSale is how many events each checkout of a bench publishes: order.created and commission.accrued.
 	eventsOfSale = 2
-	// warmUpSales are sold and delivered before anything is measured.
+	// warmUpSales are sold and delivered before the measurement.
 	warmUpSales = 500
-	// mostBacklog bounds what is delivered as fast as it can in a run.
+	// mostBacklog bounds the deliveries of a run that are made at full speed.
 	mostBacklog = 1_000_000
-	// arrivalPause is how often it is looked how much has arrived, and stall how long nothing may arrive: longer than
-	// the wait before a second attempt.
+	// arrivalPause is the interval at which the bench counts arrivals. stall is how long it waits without an arrival
+	// before it fails. It is longer than the wait before a second attempt.
 	arrivalPause = 2 * time.Millisecond
 	stall        = 60 * time.Second
 )
 
-// measureWebhooks measures how fast what was sold before is delivered, and how long what is sold takes to arrive.
+// measureWebhooks measures how fast a backlog is delivered, and how long an event takes from its sale to the receiver.
 func (b *bench) measureWebhooks(ctx context.Context) (benchShown, error) {
 	w, err := b.newWebhookBench(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b.progress.tell("warming up", "")
+	b.progress.report("warming up", "")
 	speed, err := w.drain(ctx, warmUpSales)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (b *bench) measureWebhooks(ctx context.Context) (benchShown, error) {
 		Preload: benchPreload{Orders: int(b.Preload), Seconds: rounded(b.preloading.Seconds())},
 	}
 	for i := range int(b.Runs) {
-		b.progress.tell(fmt.Sprintf("run %d of %d", i+1, int(b.Runs)), "")
+		b.progress.report(fmt.Sprintf("run %d of %d", i+1, int(b.Runs)), "")
 		backlog := min(speed*b.Duration.Seconds(), mostBacklog)
 		if speed, err = w.drain(ctx, int(backlog)/w.ofSale()+1); err != nil {
 			return nil, err
@@ -74,10 +74,10 @@ func (b *bench) measureWebhooks(ctx context.Context) (benchShown, error) {
 	return report, report.failure()
 }
 
-// ofSale is how many deliveries a checkout makes.
+// ofSale returns how many deliveries a checkout causes.
 func (w *webhookBench) ofSale() int { return eventsOfSale * int(w.Endpoints) }
 
-// expected is how many deliveries there are when everything has arrived.
+// expected returns the number of deliveries once everything has arrived.
 func (w *webhookBench) expected() int64 { return (w.sold - w.before) * int64(w.ofSale()) }
 
 // newWebhookBench starts the receiver and registers its endpoints.
@@ -116,7 +116,7 @@ func (b *bench) newWebhookBench(ctx context.Context) (*webhookBench, error) {
 	return w, nil
 }
 
-// drain sells, then delivers all of it, and tells how many deliveries a second were made and written down.
+// drain sells, then delivers all of it. It returns how many deliveries a second were made and recorded.
 func (w *webhookBench) drain(ctx context.Context, sales int) (speed float64, err error) {
 	if err := w.sell(ctx, sales, 1, "selling what is delivered", func(int, ticketing.Order) {}); err != nil {
 		return 0, err
@@ -140,7 +140,7 @@ func (w *webhookBench) arrive(ctx context.Context, what string) error {
 		if arrived >= w.expected() {
 			return nil
 		}
-		w.progress.tell(what, "%d of %d", arrived, w.expected())
+		w.progress.report(what, "%d of %d", arrived, w.expected())
 		if arrived > last {
 			last, grew = arrived, time.Now()
 		}
@@ -156,8 +156,8 @@ func (w *webhookBench) arrive(ctx context.Context, what string) error {
 	}
 }
 
-// pace sells at the rate that was asked for while it delivers, and returns how long events took from the answer to the
-// sale, which comes after its commit, to the receiver.
+// pace sells at the requested rate while it delivers. It returns how long events took to reach the receiver, from the
+// return of the sale, which follows its commit.
 func (w *webhookBench) pace(ctx context.Context) (*histogram, error) {
 	if err := w.restock(ctx, nil); err != nil {
 		return nil, err
@@ -181,7 +181,8 @@ func (w *webhookBench) pace(ctx context.Context) (*histogram, error) {
 	return &latencies, nil
 }
 
-// sellEvenly sells at the rate that was asked for, whatever a sale takes, and returns when each order was answered.
+// sellEvenly sells at the requested rate, however long a sale takes. It returns the time at which the sale of each
+// order returned.
 func (w *webhookBench) sellEvenly(ctx context.Context) (map[uuid.UUID]time.Time, error) {
 	var (
 		mu        sync.Mutex
@@ -194,7 +195,7 @@ func (w *webhookBench) sellEvenly(ctx context.Context) (map[uuid.UUID]time.Time,
 	defer ticker.Stop()
 	sales := max(int(w.Duration.Duration/interval), 1)
 	for i := range sales {
-		w.progress.tell("selling at the rate", "%d of %d orders", i, sales)
+		w.progress.report("selling at the rate", "%d of %d orders", i, sales)
 		all.Go(func() {
 			task := benchTask{shop: &w.shops[i%len(w.shops)], id: uuid.NewString()}
 			order, err := w.svc.Checkout(ctx, task.shop.caller(), task.key(), task.checkout(1))
@@ -214,7 +215,7 @@ func (w *webhookBench) sellEvenly(ctx context.Context) (map[uuid.UUID]time.Time,
 	return committed, errors.Join(failed, ctx.Err())
 }
 
-// verify proves that each event of each sale reached each endpoint of its company, and that the database says so.
+// verify verifies that each event of each sale reached each endpoint of its company, and that the database says so.
 func (w *webhookBench) verify(ctx context.Context) (webhookVerified, error) {
 	v := webhookVerified{
 		Expected: w.expected(), Arrived: w.receiver.arrived(), Requests: w.receiver.requests(),
@@ -222,7 +223,7 @@ func (w *webhookBench) verify(ctx context.Context) (webhookVerified, error) {
 	}
 	op := w.svc.As(ticketing.Staff("bench"))
 	for i, shop := range w.shops {
-		w.progress.tell("verifying the deliveries", "%d of %d companies", i, len(w.shops))
+		w.progress.report("verifying the deliveries", "%d of %d companies", i, len(w.shops))
 		for _, status := range []ticketing.DeliveryStatus{"", ticketing.DeliverySucceeded} {
 			number, err := op.CountDeliveries(ctx, shop.Company, ticketing.DeliveryFilter{Status: status})
 			if err != nil {
@@ -239,15 +240,15 @@ func (w *webhookBench) verify(ctx context.Context) (webhookVerified, error) {
 	return v, nil
 }
 
-// webhookVerified is what became of the deliveries.
+// webhookVerified is the result of the deliveries.
 type webhookVerified struct {
 	OK         bool     `json:"ok"`
 	Expected   int64    `json:"expected"`   // events, once for each endpoint
-	Deliveries int64    `json:"deliveries"` // that the database has
-	Succeeded  int64    `json:"succeeded"`  // of them
+	Deliveries int64    `json:"deliveries"` // deliveries in the database
+	Succeeded  int64    `json:"succeeded"`  // those of them that succeeded
 	Arrived    int64    `json:"arrived"`    // once for each event and endpoint
-	Requests   int64    `json:"requests"`   // that verified, those that came again too
-	Refused    int64    `json:"refused"`    // that did not verify
+	Requests   int64    `json:"requests"`   // requests that verified, repeats included
+	Refused    int64    `json:"refused"`    // requests that did not verify
 	Problems   []string `json:"problems"`
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// benchReceiver receives what a bench delivers, over TLS, at an address of this machine for each endpoint.
+// benchReceiver receives the deliveries of a bench, over TLS. Each endpoint has its own address on this machine.
 type benchReceiver struct {
 	server *http.Server
 	origin string
@@ -45,7 +45,7 @@ type arrivedOnce struct {
 	event    [36]byte
 }
 
-// arrivedAt is when an event about an order arrived first.
+// arrivedAt is when an event about an order first arrived.
 type arrivedAt struct {
 	order uuid.UUID
 	at    time.Time
@@ -73,7 +73,7 @@ func newBenchReceiver(ctx context.Context) (*benchReceiver, error) {
 	return r, nil
 }
 
-// newCertificate makes a certificate for this machine, for a day.
+// newCertificate creates a certificate for this machine, valid for a day.
 func newCertificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -93,21 +93,21 @@ func newCertificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// address is where the next endpoint receives.
+// address returns the URL of the next endpoint.
 func (r *benchReceiver) address() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.origin + strconv.Itoa(len(r.secrets))
 }
 
-// expect has the next endpoint accept what a secret signs.
+// expect sets the signing secret of the next endpoint.
 func (r *benchReceiver) expect(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secrets = append(r.secrets, secret)
 }
 
-// receive takes what verifies, as a receiver has to (section 6.4), and remembers it.
+// receive accepts requests that verify, as a receiver must (section 6.4), and records them.
 func (r *benchReceiver) receive(w http.ResponseWriter, request *http.Request) {
 	at := time.Now()
 	endpoint, event, body, err := r.check(request, at)
@@ -155,7 +155,7 @@ func (r *benchReceiver) check(request *http.Request, at time.Time) (endpoint int
 	return endpoint, event, body, webhook.Verify(request.Header.Get(webhook.HeaderSignature), body, at, secret)
 }
 
-// orderOf is the order that an event is about; none where it is about something else.
+// orderOf returns the order that an event is about, or the zero UUID if it is about something else.
 func orderOf(body []byte) uuid.UUID {
 	event, err := webhook.ParseEvent(body)
 	if err != nil {
@@ -172,7 +172,7 @@ func orderOf(body []byte) uuid.UUID {
 	return order
 }
 
-// arrived is how many events arrived, once for each endpoint.
+// arrived returns how many events arrived, once for each endpoint.
 func (r *benchReceiver) arrived() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,10 +183,10 @@ func (r *benchReceiver) requests() int64 { return r.verified.Load() }
 
 func (r *benchReceiver) refused() int64 { return r.unverified.Load() }
 
-// watch says whether it is noted when events arrive.
+// watch turns the recording of arrival times on or off.
 func (r *benchReceiver) watch(on bool) { r.watching.Store(on) }
 
-// watched is when events arrived since it was asked last.
+// watched returns the arrivals recorded since the last call.
 func (r *benchReceiver) watched() []arrivedAt {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// webhookReport is what a bench of webhooks prints.
+// webhookReport is the report of a bench of webhooks.
 type webhookReport struct {
 	Op          benchOp      `json:"op"`
 	Store       string       `json:"store"` // "postgres", "sqlite" or "memory"
 	Companies   int          `json:"companies"`
 	Endpoints   int          `json:"endpoints"` // of each company
 	Connections int          `json:"connections"`
-	Seconds     float64      `json:"seconds"` // of each part of each run, about
+	Seconds     float64      `json:"seconds"` // of each part of each run, roughly
 	Rate        int          `json:"rate"`    // events a second, while latencies are measured
 	Preload     benchPreload `json:"preload"`
 
@@ -25,11 +25,11 @@ type webhookReport struct {
 	Books    benchBooks      `json:"books"`
 }
 
-// webhookRun is what one run measured, or the medians of all.
+// webhookRun is the result of one run, or the medians of all runs.
 type webhookRun struct {
-	// DeliveriesPerSecond is how fast what was sold before was delivered, and written down as delivered.
+	// DeliveriesPerSecond is how fast the backlog was delivered and recorded as delivered.
 	DeliveriesPerSecond float64 `json:"deliveriesPerSecond"`
-	// The latencies are from the commit of a sale to the receiver; null where nothing arrived.
+	// The latencies are from the commit of a sale to the receiver. They are null if nothing arrived.
 	P50 *float64 `json:"p50Ms"`
 	P95 *float64 `json:"p95Ms"`
 	P99 *float64 `json:"p99Ms"`
@@ -44,7 +44,7 @@ func newWebhookRun(speed float64, latencies *histogram) webhookRun {
 	}
 }
 
-// summarise makes the medians of the runs. The largest latency is that of all runs.
+// summarise computes the medians of the runs. The largest latency is that of all runs.
 func (r *webhookReport) summarise() {
 	r.webhookRun = webhookRun{
 		DeliveriesPerSecond: *medianOf(r.Runs, func(run webhookRun) *float64 { return &run.DeliveriesPerSecond }),
@@ -59,7 +59,7 @@ func (r *webhookReport) summarise() {
 	}
 }
 
-// failure is why a bench that came to its end fails all the same.
+// failure returns why a completed bench fails nevertheless.
 func (r *webhookReport) failure() error {
 	switch {
 	case !r.Verified.OK:
@@ -73,7 +73,7 @@ func (r *webhookReport) failure() error {
 	}
 }
 
-// show prints a report: JSON, or a table for a person.
+// show prints the report: as JSON, or as a table.
 func (r *webhookReport) show(p *program) error {
 	if p.JSON {
 		return encode(p.stdout, r)

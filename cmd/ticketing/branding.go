@@ -50,7 +50,7 @@ func (c *brandingShow) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// branding does something with a branding and shows it.
+// branding runs do, which returns a company's branding, and prints the branding.
 func (p *program) branding(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.Branding, error),
 ) error {

@@ -12,7 +12,7 @@ type buyerCommands struct {
 	Erase buyerErase `cmd:"" help:"Take a buyer out of a company's records for good."`
 }
 
-// buyerArg is the buyer that a command is about.
+// buyerArg names the buyer that a command is about.
 type buyerArg struct {
 	companyArg
 

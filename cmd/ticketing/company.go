@@ -18,12 +18,12 @@ type companyCommands struct {
 	Activate companyActivate `cmd:"" help:"Activate a suspended company."`
 }
 
-// companyArg is the company that a command is about.
+// companyArg names the company that a command is about.
 type companyArg struct {
 	Company id `arg:"" help:"Id of the company." placeholder:"COMPANY"`
 }
 
-// named is the company's name and id, for questions.
+// named returns the company's name and id, for questions.
 func (c companyArg) named(ctx context.Context, op ticketing.Operator) (string, error) {
 	company, err := op.GetCompany(ctx, c.Company.UUID)
 	if err != nil {
@@ -32,10 +32,10 @@ func (c companyArg) named(ctx context.Context, op ticketing.Operator) (string, e
 	return fmt.Sprintf("%s (%s)", quoted(company.Name), company.ID), nil
 }
 
-// errFound ends a search.
+// errFound stops a search.
 var errFound = errors.New("found")
 
-// searchEvent looks for an event that one of the companies has, until found.
+// searchEvent searches the companies for the one that has an event, until in reports true.
 func searchEvent(ctx context.Context, op ticketing.Operator, in func(ticketing.Company) (found bool, err error)) error {
 	err := eachCompany(ctx, op, func(company ticketing.Company) error {
 		found, err := in(company)
@@ -64,7 +64,7 @@ func (*companyCreate) Help() string {
 func (c *companyCreate) Run(ctx context.Context, p *program) error {
 	outlivePipe()
 	var created ticketing.Company
-	// It makes the database, too, so that it can be a newcomer's first command.
+	// It also creates the database, so that it can be a user's first command.
 	err := p.operateIn(ctx, &store.Config{}, nil, func(_ *ticketing.Service, op ticketing.Operator) (err error) {
 		if created, err = op.CreateCompany(ctx, c.Name); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (c *companyActivate) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// company does something with a company and shows it.
+// company runs do, which returns a company, and prints the company.
 func (p *program) company(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.Company, error),
 ) error {
@@ -173,7 +173,7 @@ func (*companyList) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// eachCompany goes through all companies, oldest first.
+// eachCompany calls yield for all companies, oldest first.
 func eachCompany(ctx context.Context, op ticketing.Operator, yield func(ticketing.Company) error) error {
 	params := ticketing.PageParams{Limit: ticketing.MaxPageLimit}
 	for {

@@ -13,19 +13,19 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// codeNotConfirmed is the code of what was not confirmed, and not done.
+// codeNotConfirmed is the error code of a command that was not confirmed and did nothing.
 const codeNotConfirmed = "NOT_CONFIRMED"
 
-// finality is the flag of commands that move money, cut somebody off or cannot be undone. They ask on a terminal, and
-// elsewhere are refused without it.
+// finality is the flag of commands that move money, cut somebody off or cannot be undone. On a terminal they ask for
+// confirmation. Elsewhere they are refused without the flag.
 type finality struct {
 	Yes bool `help:"Go ahead without asking for confirmation. Required where there is no terminal, and with --json."`
 }
 
-// unconfirmed reports whether the command has to ask.
+// unconfirmed reports whether the command must ask for confirmation.
 func (f finality) unconfirmed() bool { return !f.Yes }
 
-// confirm asks the question of [program.confirm] and says that its answer is final.
+// confirm asks the question with [program.confirm], and adds that the action cannot be undone.
 func (f finality) confirm(p *program, question func() (string, error)) error {
 	return p.confirm(f.Yes, func() (string, error) {
 		asked, err := question()
@@ -33,25 +33,26 @@ func (f finality) confirm(p *program, question func() (string, error)) error {
 	})
 }
 
-// A confirmer asks whether to go on.
+// A confirmer asks for confirmation.
 type confirmer func(p *program, question func() (string, error)) error
 
-// courtesy is the flag of commands that ask on a terminal, and elsewhere go ahead.
+// courtesy is the flag of commands that ask for confirmation on a terminal and go ahead elsewhere.
 type courtesy struct {
 	Yes bool `help:"Do not ask for confirmation."`
 }
 
-// confirm asks the question of [program.confirm].
+// confirm asks the question with [program.confirm].
 func (c courtesy) confirm(p *program, question func() (string, error)) error {
 	return p.confirm(c.Yes, question)
 }
 
-// unasked is the flag of commands that once asked: scripts still give it.
+// unasked is the flag of commands that used to ask for confirmation. Scripts may still pass it.
 type unasked struct {
 	Yes bool `help:"Has no effect: this command does not ask."`
 }
 
-// refuseUnconfirmed refuses a command that has to ask where nobody can be asked. It comes before the database is opened.
+// refuseUnconfirmed refuses a command that must ask for confirmation if nobody can be asked. It runs before the
+// database is opened.
 func (p *program) refuseUnconfirmed(command *kong.Node) error {
 	target, ok := reflect.TypeAssert[interface{ unconfirmed() bool }](command.Target.Addr())
 	if !ok || !target.unconfirmed() || p.canAsk() {
@@ -66,12 +67,12 @@ func (p *program) refuseUnconfirmed(command *kong.Node) error {
 		"ahead; nothing was done\nRun \"" + command.FullPath() + " --help\" for how it is used."}
 }
 
-// canAsk reports whether a person reads the question, which goes to standard error, and can answer it.
+// canAsk reports whether a person can read the question, which goes to standard error, and answer it.
 func (p *program) canAsk() bool { return !p.JSON && onTerminal(p.stdin) && onTerminal(p.stderr) }
 
-// confirm asks whether to go on, where a person can answer and has not said yes already. The question names what it is
-// about, which is looked up only then; what is not there is refused before anyone is asked. Anything but yes is no, the
-// end of the input included; Ctrl-C ends the process, as nothing has begun yet.
+// confirm asks for confirmation, unless yes is set or nobody can answer. It calls question only if it asks. The
+// question names its subject, so a missing subject fails with an error before anyone is asked. Any answer but yes is a
+// no, and so is the end of the input. Ctrl-C ends the process, since nothing has begun yet.
 func (p *program) confirm(yes bool, question func() (string, error)) error {
 	if yes || !p.canAsk() {
 		return nil

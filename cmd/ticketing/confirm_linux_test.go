@@ -17,7 +17,7 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// terminal is both ends of a pseudo-terminal: what a person types, and what the program reads.
+// terminal returns both ends of a pseudo-terminal: the end at which a person types, and the end that the program reads.
 func terminal(t *testing.T) (person, in *os.File) {
 	t.Helper()
 	is := is.New(t)
@@ -33,8 +33,8 @@ func terminal(t *testing.T) (person, in *os.File) {
 	return person, in
 }
 
-// typed runs a command on a terminal where a person types a text, whatever comes; what the terminal shows is stderr. Both
-// are in the command's hands, and nothing of what is typed is shown.
+// typed runs a command on a terminal with a text already typed. It returns the terminal's output as stderr. The
+// terminal is both the command's standard input and its standard error, and does not echo the text.
 func (s *shell) typed(text string, args ...string) outcome {
 	s.t.Helper()
 	is := is.New(s.t)
@@ -54,7 +54,8 @@ func (s *shell) typed(text string, args ...string) outcome {
 	return outcome{status: status, stdout: stdout.String(), stderr: string(seen)}
 }
 
-// What cannot be undone is asked about on a terminal, unless --yes is there. Anything but yes does nothing.
+// A command that cannot be undone asks for confirmation on a terminal, unless --yes is given. Any answer but yes does
+// nothing.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -89,15 +90,15 @@ func TestConfirmation(t *testing.T) {
 				is.Equal(did.stdout, "")
 			}
 			if test.typed == endOfInput {
-				is.True(strings.Contains(did.stderr, "[y/N] \nticketing: ")) // The refusal has a line of its own.
+				is.True(strings.Contains(did.stderr, "[y/N] \nticketing: ")) // The refusal is on its own line.
 			}
 			again := sh.run("event", "end", shop.eventID, "--yes")
-			is.Equal(again.status == 0, test.status != 0) // It was not ended, or it was.
+			is.Equal(again.status == 0, test.status != 0) // It succeeds only if the event was not ended before.
 		})
 	}
 }
 
-// A person has to see the question and to answer it: where only one end is a terminal nobody is asked.
+// A person must be able to see the question and to answer it. If only one end is a terminal, nobody is asked.
 func TestBothEndsAreTheTerminal(t *testing.T) {
 	t.Parallel()
 	sh := newShell(t).with("TICKETING_YES", "")
@@ -113,13 +114,13 @@ func TestBothEndsAreTheTerminal(t *testing.T) {
 	is.True(strings.Contains(stderr.String(), "there is no terminal"))
 	is.Equal(program.Run(t.Context(), args, getenv, strings.NewReader("y\n"), &stdout, tty), 2)
 	is.Equal(sh.object("company", "show", company)["status"], "ACTIVE")
-	// What it prints may go elsewhere.
+	// Standard output need not be a terminal.
 	is.Equal(sh.typed("y\n", args...).status, 0)
 	is.Equal(sh.object("company", "show", company)["status"], "SUSPENDED")
 }
 
-// Ctrl-C at the question ends the process as it ends any, and nothing was done: a replay of many, too, which later tells
-// how far it came.
+// Ctrl-C at the question ends the process as at any other time, before anything was done. This includes a replay of
+// many deliveries, which handles signals only later, to report its progress.
 func TestInterruptAtTheQuestion(t *testing.T) {
 	t.Parallel()
 	sh := newShell(t).with("TICKETING_YES", "")
@@ -150,13 +151,13 @@ func TestInterruptAtTheQuestion(t *testing.T) {
 			is.NoErr(err)
 			is.True(cmd.Wait() != nil)
 			status := cmd.ProcessState.Sys().(syscall.WaitStatus)
-			is.Equal(status.Signal(), syscall.SIGINT) // A shell tells it as 130.
+			is.Equal(status.Signal(), syscall.SIGINT) // A shell reports it as 130.
 		})
 	}
 	is.New(t).Equal(sh.object("company", "show", company)["status"], "ACTIVE")
 }
 
-// A question names what it is about, and nothing is asked about what is not there.
+// A question names its subject. A command whose subject does not exist asks nothing.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	sh := newShell(t).with("TICKETING_YES", "")
@@ -216,8 +217,8 @@ func TestQuestions(t *testing.T) {
 	is.New(t).Equal(len(sh.array("audit", "list")), acts) // Nothing was done.
 }
 
-// What sets a company up asks nothing, so that its lines can be typed, or pasted, one after the other. A --yes of before
-// is still taken.
+// Commands that set up a company ask nothing, so that their lines can be typed or pasted one after the other. They
+// still accept --yes from earlier versions.
 func TestSettingUpAsksNothing(t *testing.T) {
 	t.Parallel()
 	sh := newShell(t).with("TICKETING_YES", "")
@@ -238,11 +239,11 @@ func TestSettingUpAsksNothing(t *testing.T) {
 		next := make([]byte, len("the next line\n"))
 		_, err = io.ReadFull(in, next)
 		is.NoErr(err)
-		is.Equal(string(next), "the next line\n") // It is there for the shell.
+		is.Equal(string(next), "the next line\n") // It is left for the shell.
 	}
 }
 
-// A question shows what a terminal would not, so that a person knows which of two they are asked about.
+// A question shows characters that a terminal would not, so that a person can distinguish two subjects.
 func TestQuestionsShowUnseenCharacters(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

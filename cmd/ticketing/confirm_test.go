@@ -12,15 +12,15 @@ import (
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 )
 
-// When a command asks for confirmation.
+// The values of asks: when a command asks for confirmation.
 const (
 	never  = "never"
-	noMore = "no more" // it takes --yes, which has no effect
+	noMore = "no more" // accepts --yes, without effect
 	shown  = "on a terminal"
-	always = "always" // on a terminal, and elsewhere it is refused without --yes
+	always = "always" // on a terminal; elsewhere the command is refused without --yes
 )
 
-// asks is when each command asks for confirmation. A new command has to decide.
+// asks is when each command asks for confirmation. A new command must be added.
 var asks = map[string]string{
 	"demo": never, "serve": never, "migrate": never, "bench": never, "version": never,
 	"company create": never, "company list": never, "company show": never, "company rename": never,
@@ -48,7 +48,7 @@ var asks = map[string]string{
 	"audit list": never,
 }
 
-// finalArgs are right arguments of what always asks, beside the ID of its subject, which is the last of them.
+// finalArgs are valid arguments of the commands that always ask, without the id of the subject, which comes last.
 var finalArgs = map[string]string{
 	"company suspend": "", "kyb revoke": "", "wallet suspend": "--wallet FLOAT", "key revoke": "",
 	"webhook disable": "", "webhook delete": "", "webhook replay": "--status FAILED --company", "webhook trigger": "order.created",
@@ -56,16 +56,16 @@ var finalArgs = map[string]string{
 	"category deactivate": "", "buyer erase": "--email ada@example.com", "event end": "",
 }
 
-// finalCommand is the command line of what always asks, about a subject.
+// finalCommand returns the command line of a command that always asks, for a subject.
 func finalCommand(command, subject string) []string {
 	words := append(strings.Fields(command), strings.Fields(finalArgs[command])...)
-	if command == "webhook trigger" { // The type is its last argument.
+	if command == "webhook trigger" { // The event type is its last argument.
 		return append(words[:2:2], subject, words[2])
 	}
 	return append(words, subject)
 }
 
-// Every command has decided whether it asks, and its help says so.
+// Every command is listed in asks, and the help of its --yes agrees.
 func TestEveryCommandDecidesWhetherItAsks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -95,7 +95,7 @@ func TestEveryCommandDecidesWhetherItAsks(t *testing.T) {
 	}
 }
 
-// What cannot be undone is refused as a wrong call where nobody can be asked, before it looks at the database.
+// A command that cannot be undone is refused with a usage error if nobody can be asked, before it opens the database.
 func TestFinalCommandsAreRefusedUnasked(t *testing.T) {
 	t.Parallel()
 	for command := range finalArgs {
@@ -127,7 +127,7 @@ func TestFinalCommandsAreRefusedUnasked(t *testing.T) {
 	}
 }
 
-// A replay of one delivery adds one, as its first attempt did, and needs no confirmation.
+// A replay of one delivery adds one delivery, like the first attempt, and needs no confirmation.
 func TestReplayOfOneIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -137,7 +137,7 @@ func TestReplayOfOneIsNotConfirmed(t *testing.T) {
 	is.Equal(code, "NOT_FOUND")
 }
 
-// With --yes a script goes ahead, also with --json; the variable of its name does the same.
+// With --yes a script goes ahead, also with --json. The environment variable of the flag has the same effect.
 func TestFinalCommandsGoAheadWithYes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

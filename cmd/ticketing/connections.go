@@ -10,18 +10,19 @@ import (
 	"time"
 )
 
-// connections bounds how many clients are connected at a time. At the bound the next one waits, accepted and not served,
-// until another ends; those after it wait in the backlog of the system. Connections that are kept alive between two
-// requests make room at once, the longest idle first, and then those that have sent nothing for silentPatience, so that
-// neither keeps a new client out. All others end by the server's time limits.
+// connections limits how many clients are connected at a time. At the limit the next connection is accepted, but not
+// served until another one ends. Later connections wait in the backlog of the operating system. Connections that are
+// kept alive between two requests are closed at once to make room, longest idle first. Connections that have sent
+// nothing for silentPatience are closed next. So neither kind keeps a new client out. All other connections end by the
+// server's timeouts.
 type connections struct {
-	max    int // 0: any number
+	max    int // 0: no limit
 	logger *slog.Logger
 	slots  chan struct{}
 
 	mu      sync.Mutex
 	open    int
-	full    int // how many found no room
+	full    int // how many connections found no room
 	waiting bool
 	logged  time.Time
 	idle    *deque.List // of net.Conn, the longest idle first
@@ -36,10 +37,10 @@ type silentConn struct {
 	since time.Time
 }
 
-// silentPatience is how long a connection that has sent nothing keeps its place when others want it.
+// silentPatience is how long a connection that has sent nothing keeps its slot while others wait.
 const silentPatience = time.Second
 
-// fullLogInterval is the least time between two warnings that there is no room.
+// fullLogInterval is the minimum time between two warnings that there is no room.
 const fullLogInterval = time.Minute
 
 func newConnections(most int, logger *slog.Logger) *connections {
@@ -49,12 +50,12 @@ func newConnections(most int, logger *slog.Logger) *connections {
 	}
 }
 
-// listener returns a listener whose connections are counted.
+// listener returns a listener that counts its connections.
 func (c *connections) listener(l net.Listener) net.Listener {
 	return &countedListener{Listener: l, connections: c, closed: make(chan struct{})}
 }
 
-// watch makes a server tell which connections are idle.
+// watch registers which connections of a server are idle.
 func (c *connections) watch(server *http.Server) {
 	next := server.ConnState
 	server.ConnState = func(connection net.Conn, state http.ConnState) {
@@ -67,12 +68,12 @@ func (c *connections) watch(server *http.Server) {
 	}
 }
 
-// changed keeps who is idle, and reports whether the connection must make room.
+// changed records the state of a connection, and reports whether the connection must be closed to make room.
 func (c *connections) changed(connection net.Conn, state http.ConnState) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if place, ok := c.places[connection]; ok {
-		c.idle.Remove(place) // It is in one of the two.
+		c.idle.Remove(place) // It is in one of the two lists.
 		c.silent.Remove(place)
 		delete(c.places, connection)
 	}
@@ -85,14 +86,14 @@ func (c *connections) changed(connection net.Conn, state http.ConnState) bool {
 		return false
 	}
 	if c.waiting {
-		c.waiting = false // One makes room for one.
+		c.waiting = false // One closed connection makes room for one.
 		return true
 	}
 	c.places[connection] = c.idle.PushBack(connection)
 	return false
 }
 
-// enter takes a slot for a connection, or reports that the listener was closed meanwhile.
+// enter takes a slot for a connection. It reports false if the listener was closed first.
 func (c *connections) enter(closed <-chan struct{}) bool {
 	if c.max > 0 {
 		select {
@@ -110,7 +111,7 @@ func (c *connections) enter(closed <-chan struct{}) bool {
 	return true
 }
 
-// await makes room until it has a slot, or reports that the listener was closed meanwhile.
+// await makes room until it has a slot. It reports false if the listener was closed first.
 func (c *connections) await(closed <-chan struct{}) bool {
 	c.noRoom()
 	retry := time.NewTicker(silentPatience / 4)
@@ -124,12 +125,12 @@ func (c *connections) await(closed <-chan struct{}) bool {
 			return true
 		case <-closed:
 			return false
-		case <-retry.C: // One that sends nothing may be old enough by now.
+		case <-retry.C: // A silent connection may be old enough by now.
 		}
 	}
 }
 
-// noRoom counts a connection that found no room, and logs it at intervals.
+// noRoom counts a connection that found no room, and logs a warning at most once in fullLogInterval.
 func (c *connections) noRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +142,8 @@ func (c *connections) noRoom() {
 	}
 }
 
-// makeRoom returns the connection that is to end: the one that has been idle for the longest, or the one that has sent
-// nothing for the longest. Where there is neither it makes the next one that is idle end.
+// makeRoom returns the connection to close: the one that has been idle longest, or else the one that has sent nothing
+// for longest. If there is none, it marks that the next connection to become idle must be closed.
 func (c *connections) makeRoom() net.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,8 +172,8 @@ func (c *connections) leave() {
 	}
 }
 
-// counts returns how many clients are connected, how many of them are between two requests, and how often one found no
-// room.
+// counts returns how many clients are connected, how many of them are idle between two requests, and how many
+// connections found no room.
 func (c *connections) counts() (open, idle, full int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +188,7 @@ type countedListener struct {
 	closed      chan struct{}
 }
 
-// Accept waits for the next connection, and for room.
+// Accept waits for the next connection, and for a slot.
 func (l *countedListener) Accept() (net.Conn, error) {
 	connection, err := l.Listener.Accept()
 	if err != nil {
@@ -200,7 +201,7 @@ func (l *countedListener) Accept() (net.Conn, error) {
 	return &countedConn{Conn: connection, leave: sync.OnceFunc(l.connections.leave)}, nil
 }
 
-// Close ends the wait of Accept, too.
+// Close also ends the wait of Accept.
 func (l *countedListener) Close() error {
 	l.closing.Do(func() { close(l.closed) })
 	return l.Listener.Close()
@@ -212,14 +213,14 @@ type countedConn struct {
 	leave func()
 }
 
-// Close gives the slot back.
+// Close releases the slot.
 func (c *countedConn) Close() error {
 	err := c.Conn.Close()
 	c.leave()
 	return err
 }
 
-// CloseWrite ends the writing side alone, as net/http does before it closes.
+// CloseWrite closes the writing side only, as net/http does before it closes a connection.
 func (c *countedConn) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// counts reports whether the metrics of a server have all of some lines.
+// counts reports whether the metrics of a server contain all the given lines.
 func (p *process) counts(lines ...string) bool {
 	p.t.Helper()
 	connection := dial(p.t, p.operator())
@@ -25,13 +25,13 @@ func (p *process) counts(lines ...string) bool {
 	return true
 }
 
-// capped starts a server that takes two connections, and serves health beside them.
+// capped starts a server with at most two connections, and with health on a separate listener.
 func (s *shell) capped() (p *process, origin string) {
 	s.t.Helper()
 	return s.serve("--max-connections", "2", "--operator-addr", "127.0.0.1:0")
 }
 
-// At the bound a new client takes the place of the connection that has been idle for the longest, and of no other one.
+// At the limit a new client takes the slot of the connection that has been idle longest, and of no other.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -42,7 +42,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		status, _ := answered(t, connection)
 		is.Equal(status, http.StatusUnauthorized)
 	}
-	idle := func(connections string) { // A server takes a connection for idle after its answer.
+	idle := func(connections string) { // A server counts a connection as idle only after its response.
 		t.Helper()
 		eventually(t, connections+" are idle", func() bool { return p.counts("ticketing_http_connections_idle " + connections) })
 	}
@@ -57,7 +57,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	third := dial(t, origin)
 	request(third)
 	_, err := second.Read(make([]byte, 1))
-	is.True(err != nil) // It ended.
+	is.True(err != nil) // It was closed.
 	request(first)
 	request(third)
 	is.True(p.counts("ticketing_http_connections 2", "ticketing_http_connections_full_total 1"))
@@ -66,7 +66,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	is.Equal(strings.Count(p.errors(), "as many clients are connected as --max-connections allows"), 1)
 }
 
-// Connections that send nothing keep nobody out: the oldest of them makes room, and no other one.
+// Connections that send nothing keep nobody out. The oldest of them is closed to make room, and no other.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -78,16 +78,16 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	status, _ := answered(t, third)
 	is.Equal(status, http.StatusUnauthorized)
 	_, err := silent.Read(make([]byte, 1))
-	is.True(err != nil) // It ended, long before it would have by itself,
+	is.True(err != nil) // It was closed, long before its own timeout,
 	ask(t, second, prefix+"/events")
 	status, _ = answered(t, second)
-	is.Equal(status, http.StatusUnauthorized) // and the other one has its place.
+	is.Equal(status, http.StatusUnauthorized) // and the other one keeps its slot.
 	p.signal(syscall.SIGTERM)
 	is.Equal(p.wait(), 0)
 }
 
-// While all connections are at work a new client waits, and is served when one of them has its answer. Health is served
-// all the same, and a drain does not wait for who waits.
+// While all connections are busy, a new client waits until one of them has its response. Health is served in the
+// meantime, and a drain does not wait for the waiting client.
 func TestConnectionsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -104,13 +104,13 @@ func TestConnectionsWaitForRoom(t *testing.T) {
 	status, _ = answered(t, waiting)
 	is.Equal(status, http.StatusUnauthorized)
 
-	late := shop.begin(t, origin, "cart-0003") // In the place of the one that is idle now.
+	late := shop.begin(t, origin, "cart-0003") // It takes the slot of the idle connection.
 	last := dial(t, origin)
 	ask(t, last, prefix+"/events")
 	eventually(t, "the last one finds no room", func() bool { return p.counts("ticketing_http_connections_full_total 3") })
 	p.signal(syscall.SIGTERM)
 	_, err := last.Read(make([]byte, 1))
-	is.True(err != nil) // It is not served any more.
+	is.True(err != nil) // It is no longer served.
 	for _, inFlight := range []*half{two, late} {
 		status, _ := inFlight.finish()
 		is.Equal(status, http.StatusCreated)

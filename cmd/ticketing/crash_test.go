@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// A server that is killed in the middle of a load leaves a clean ledger, every order that was acknowledged, and no key
-// that cannot be tried again.
+// A server that is killed under load leaves a clean ledger and every acknowledged order. Every idempotency key can be
+// retried.
 func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "servers that are killed: those that stop by themselves run under it")
@@ -82,6 +82,6 @@ func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 		is.NoErr(err)
 	}
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
-	// One debit for each order and no more, beside the credit and the sale of the demo.
+	// One debit for each order and no more, besides the demo's credit and sale.
 	is.Equal(len(sh.array("ledger", "list", shop.companyID, "--wallet", "FLOAT")), len(acknowledged)+len(unanswered)+2)
 }

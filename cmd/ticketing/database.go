@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
 )
@@ -21,20 +22,20 @@ const (
 	postgresql   = "postgresql"
 )
 
-// operate does something on the operator's plane, in the name of whoever runs the command, on a database that is there. It
-// brings the tables up to date.
+// operate runs do with an Operator that acts in the name of the person who runs the command. The database must exist.
+// operate migrates it first.
 func (p *program) operate(ctx context.Context, do func(op ticketing.Operator) error) error {
 	return p.operateWith(ctx, nil, do)
 }
 
-// operateWith is operate with a configuration, nil for none.
+// operateWith is operate with a configuration; nil means the default.
 func (p *program) operateWith(
 	ctx context.Context, cfg *ticketing.Config, do func(op ticketing.Operator) error,
 ) error {
 	return p.operateOn(ctx, cfg, func(_ *ticketing.Service, op ticketing.Operator) error { return do(op) })
 }
 
-// operateOn is operateWith for what also reads as a company does.
+// operateOn is operateWith for commands that also read as a company does.
 func (p *program) operateOn(
 	ctx context.Context, cfg *ticketing.Config, do func(svc *ticketing.Service, op ticketing.Operator) error,
 ) error {
@@ -67,19 +68,19 @@ func (p *program) operateIn(
 	return do(svc, p.operator(svc))
 }
 
-// operator acts in the name of the command line.
+// operator returns an Operator that acts in the name of the command line.
 func (p *program) operator(svc *ticketing.Service) ticketing.Operator {
 	return svc.As(ticketing.Staff(actorName(systemUser(os.Getuid()), hostName(), p.Actor.text)))
 }
 
-// database is a database that was opened, and the secret keys that go with it.
+// database is an open database with its secret keys.
 type database struct {
-	store   ticketing.Store
-	sql     *store.Store // nil: in memory
+	store   driver.Store
+	sql     *store.Store // nil if in memory
 	secrets [][]byte
 }
 
-// open opens the database that --database names. The secret keys come first, so that a database never exists without.
+// open opens the database of --database. It obtains the secret keys first, so that no database is created without one.
 func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error) {
 	given, err := parseSecretKeys(p.SecretKey)
 	if err != nil {
@@ -117,26 +118,28 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 	return &database{store: opened, sql: opened, secrets: given}, nil
 }
 
-// errNoPath is the answer to SQLite without a file.
+// errNoPath is the error for SQLite without a file.
 var errNoPath = badValue("--database: SQLite needs the path of a file, as in sqlite:ticketing.db; memory: needs none")
 
-// named is what is told of a database that could not be opened: a bad value where it is its name that is wrong.
+// named returns the error for a database that could not be opened. It is a bad value if the database's name is at
+// fault.
 func named(err error) error {
-	if errors.Is(err, store.ErrName) {
-		return badValue("--database: %s", after(err, store.ErrName))
+	if errors.Is(err, store.ErrDSN) {
+		return badValue("--database: %s", after(err, store.ErrDSN))
 	}
 	return fmt.Errorf("--database: %w", err)
 }
 
-// errNoSecretKey is the answer to a database beside which no key can be kept: it has no folder, and several machines.
+// errNoSecretKey is the error for a database without a secret key. No key can be kept beside a PostgreSQL database,
+// since it has no folder and serves several machines.
 var errNoSecretKey = &failure{
 	code: codeSecretKey,
 	text: "with PostgreSQL the secret key must be given, as TICKETING_SECRET_KEY or --secret-key, the same to every " +
 		"server and command: \"openssl rand -hex 32\" makes one for a new database; keep it as safe as the database",
 }
 
-// checkURL finds what is wrong with the name of a server before anything is asked of it. It repeats nothing of the name:
-// where it cannot be read, any part of it may be the password.
+// checkURL checks the URL of a database server before any connection. Its errors repeat nothing of the URL: in a
+// malformed one, any part may be the password.
 func (p *program) checkURL() error {
 	scheme, _, _ := strings.Cut(p.Database, ":")
 	if scheme != postgres && scheme != postgresql {
@@ -174,7 +177,7 @@ func (d *database) close() error {
 	return nil
 }
 
-// migrate brings the tables up to date.
+// migrate applies the pending migrations.
 func (d *database) migrate(ctx context.Context) error {
 	if d.sql == nil {
 		return nil
@@ -185,7 +188,7 @@ func (d *database) migrate(ctx context.Context) error {
 	return nil
 }
 
-// pending tells which migrations the tables lack.
+// pending returns the names of the migrations that have not been applied.
 func (d *database) pending(ctx context.Context) ([]string, error) {
 	if d.sql == nil {
 		return nil, nil
@@ -197,12 +200,12 @@ func (d *database) pending(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// service makes the service over the database, and finds out whether the secret keys are those of the database.
+// service creates the service over the database, and verifies that the secret keys are those of the database.
 func (d *database) service(ctx context.Context, cfg *ticketing.Config) (*ticketing.Service, error) {
 	cfg.SecretKeys = d.secrets
 	svc, err := ticketing.New(d.store, cfg)
 	if err != nil {
-		return nil, &failure{code: codeSecretKey, text: withoutPackages(err.Error())} // It has no other reason to fail.
+		return nil, &failure{code: codeSecretKey, text: withoutPackages(err.Error())} // New fails for no other reason.
 	}
 	if err := svc.Ready(ctx); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (*demoCommand) Help() string {
     ticketing demo --once --database memory: --addr 127.0.0.1:0`
 }
 
-// What the demo company is made of.
+// The properties of the demo company.
 const (
 	demoCompany   = "Lagos Live (demo)"
 	demoKey       = "demo"
@@ -45,17 +45,17 @@ const (
 	demoZone      = "Africa/Lagos"
 	demoAhead     = 60 * 24 * time.Hour
 	demoStock     = 500
-	demoLeast     = 10 // less on sale, and the demo adds to it
+	demoLeast     = 10 // with less on sale, the demo adds to it
 	demoRate      = "250"
 	demoFloat     = money.Amount(1_000_000_00)
-	demoLowFloat  = money.Amount(100_000_00) // less, and the demo funds it again
+	demoLowFloat  = money.Amount(100_000_00) // with less, the demo credits it again
 	demoPrice     = money.Amount(5_000_00)
-	activeKeys    = 2 // that a company may have (section 5.1)
+	activeKeys    = 2 // limit of a company (section 5.1)
 	demoBuyer     = "ada@example.com"
 	demoBuyerName = "Ada Obi"
 )
 
-// stage is all that a sale needs.
+// stage is everything that a sale needs.
 type stage struct {
 	companyID, eventID uuid.UUID
 	key                string
@@ -87,8 +87,8 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// sell quotes a ticket and buys it at the price of the quote, through the API, at an address of its own for as long as
-// that takes, where the requests do not count against the rate limit of whoever tries the demo next.
+// sell quotes a ticket and buys it at the quoted price, through the API. It uses a temporary listener, so that its
+// requests do not count against the rate limit of the demo's user.
 func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketing.Order, error) {
 	var none ticketing.Order
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -121,13 +121,13 @@ func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketin
 	})
 }
 
-// setStage makes the demo company, or finds it and gives it what it lacks by now.
+// setStage creates the demo company, or finds it and restores what it lacks.
 func setStage(ctx context.Context, svc *ticketing.Service, op ticketing.Operator) (stage, error) {
 	company, err := findDemoCompany(ctx, op)
 	if err != nil {
 		return stage{}, err
 	}
-	// Activating a wallet that is active changes nothing.
+	// Activating an active wallet changes nothing.
 	if _, err := op.ActivateWallet(ctx, company.ID, ledger.Earnings); err != nil {
 		return stage{}, err
 	}
@@ -172,8 +172,8 @@ func setStage(ctx context.Context, svc *ticketing.Service, op ticketing.Operator
 	return stage{companyID: company.ID, eventID: eventID, key: key}, nil
 }
 
-// findDemoCompany is the company of an earlier demo, or a new one in an empty database. It keeps off a database that
-// somebody works with.
+// findDemoCompany returns the company of an earlier demo, or creates one in an empty database. It refuses a database
+// that is in use for anything else.
 func findDemoCompany(ctx context.Context, op ticketing.Operator) (ticketing.Company, error) {
 	var found ticketing.Company
 	others := 0
@@ -200,7 +200,8 @@ func findDemoCompany(ctx context.Context, op ticketing.Operator) (ticketing.Comp
 	}
 }
 
-// issueDemoKey makes a key. A company has at most two that are active, so the oldest of earlier demos makes room.
+// issueDemoKey issues a key. A company can have at most two active keys, so the oldest key of earlier demos is revoked
+// to make room.
 func issueDemoKey(ctx context.Context, op ticketing.Operator, companyID uuid.UUID) (string, error) {
 	keys, err := op.ListAPIKeys(ctx, companyID)
 	if err != nil {
@@ -221,7 +222,7 @@ func issueDemoKey(ctx context.Context, op ticketing.Operator, companyID uuid.UUI
 	return issued.Key, err
 }
 
-// putOnSale finds the event of an earlier demo that still sells, or makes one.
+// putOnSale returns the event of an earlier demo that still sells, or creates one.
 func putOnSale(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID) (uuid.UUID, error) {
 	caller := ticketing.TrustedCaller(companyID, ticketing.AllGrants()...)
 	events, err := svc.ListEvents(ctx, caller, ticketing.EventFilter{
@@ -305,7 +306,7 @@ func demoCheckout(eventID uuid.UUID) checkoutRequest {
 	}
 }
 
-// demoed is what a script is told of the demo.
+// demoed is the demo's output with --json.
 type demoed struct {
 	BaseURL   string          `json:"baseUrl"`
 	WebOrigin string          `json:"webOrigin"`
@@ -315,7 +316,7 @@ type demoed struct {
 	Order     ticketing.Order `json:"order"`
 }
 
-// showDemo prints the sale, and how to make the next.
+// showDemo prints the sale, and how to make the next one.
 func (p *program) showDemo(r *running, set stage, order ticketing.Order) error {
 	if p.JSON {
 		return encode(p.stdout, demoed{
@@ -346,7 +347,8 @@ func (p *program) showDemo(r *running, set stage, order ticketing.Order) error {
 	return written(err)
 }
 
-// listening is a command that relays a company's webhooks. The name of a server is not in it: it may tell a password.
+// listening returns a command that relays a company's webhooks. It contains no server's URL, which may contain a
+// password.
 func (p *program) listening(companyID uuid.UUID) string {
 	line := "ticketing webhook listen " + companyID.String() + " --forward-to http://127.0.0.1:3000/hooks"
 	if path, ok := strings.CutPrefix(p.Database, sqlitePrefix); ok && path != "ticketing.db" {
@@ -355,7 +357,7 @@ func (p *program) listening(companyID uuid.UUID) string {
 	return line + "\n"
 }
 
-// curl is a request as a command to paste into a shell. Nothing in it holds a quote.
+// curl returns a request as a command to paste into a shell. Its arguments contain no quotes.
 func curl(url, key, idempotencyKey string, body any) string {
 	lines := []string{
 		`curl -sS -w '\n' ` + url,
@@ -367,7 +369,7 @@ func curl(url, key, idempotencyKey string, body any) string {
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // Texts and numbers always encode.
+		panic(err) // Strings and numbers always encode.
 	}
 	lines = append(lines, "-d '"+string(text)+"'")
 	return strings.Join(lines, " \\\n  ") + "\n"

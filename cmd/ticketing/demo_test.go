@@ -17,8 +17,8 @@ import (
 	"github.com/floatgate/ticketing/client"
 )
 
-// The demo fills an empty database and sells one ticket: float 1,000,000.00 less the price, at 250 basis points, of a
-// published event that lies ahead.
+// The demo fills an empty database and sells one ticket of a published future event. The float is 1,000,000.00 less the
+// price, and the commission rate is 250 basis points.
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -47,7 +47,7 @@ func TestDemoOnce(t *testing.T) {
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 }
 
-// The demo with --json begins with one line for scripts, and serves until it is told to stop.
+// The demo with --json prints one line for scripts first, and serves until it receives a signal.
 func TestDemoForScripts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -71,7 +71,7 @@ func TestDemoForScripts(t *testing.T) {
 	is.Equal(p.wait(), 0)
 }
 
-// A demo on all addresses tells one that can be connected to, and the web origin that it was given.
+// A demo that listens on all addresses prints an address that clients can connect to, and the given web origin.
 func TestDemoOnAllAddresses(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -81,7 +81,7 @@ func TestDemoOnAllAddresses(t *testing.T) {
 	is.Equal(demo["webOrigin"], "https://tickets.example")
 }
 
-// What the demo prints works when it is pasted into a shell.
+// The commands that the demo prints work when they are pasted into a shell.
 func TestDemoPrintsCommandsThatWork(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -112,7 +112,7 @@ func TestDemoPrintsCommandsThatWork(t *testing.T) {
 	is.True(strings.Contains(text.String(), `"status":"CONFIRMED"`))
 }
 
-// A demo goes on with the company of an earlier one, with a new key each time, and the key before it goes on working.
+// A demo reuses the company of an earlier one, with a new key each time. The previous key remains valid.
 func TestDemoAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -145,7 +145,7 @@ func TestDemoAgain(t *testing.T) {
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 }
 
-// The demo's own sale takes nothing of the rate limit: that is all for whoever tries the API next.
+// The demo's own sale does not count against the rate limit, which is entirely left to the user of the API.
 func TestDemoWithinItsRateLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -161,7 +161,7 @@ func TestDemoWithinItsRateLimit(t *testing.T) {
 	}
 }
 
-// A demo keeps off a database that somebody works with.
+// A demo refuses a database that is in use for anything else.
 func TestDemoRefusesADatabaseInUse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -15,10 +15,10 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// Run is the whole program, for tests in the place of its users.
+// Run runs the program as its users do.
 var Run = run
 
-// OpenOperator opens a database for the operator's plane, and returns what closes it.
+// OpenOperator opens a database and returns an Operator for it, and a function that closes it.
 func OpenOperator(ctx context.Context, database, secretKey string) (ticketing.Operator, func() error, error) {
 	p := &program{flags: &flags{Database: database, SecretKey: secretKey}}
 	opened, err := p.open(ctx, &store.Config{})
@@ -36,27 +36,27 @@ func OpenOperator(ctx context.Context, database, secretKey string) (ticketing.Op
 	return p.operator(svc), opened.close, nil
 }
 
-// Tell tells an error as a command with --json does, and returns its exit status.
-func Tell(err error, database string, stderr io.Writer) int {
+// PrintError prints an error as a command with --json does, and returns its exit status.
+func PrintError(err error, database string, stderr io.Writer) int {
 	p := &program{flags: &flags{Database: database, JSON: true}, stderr: stderr}
 	return p.fail(err)
 }
 
-// JudgeBooks is what is wrong with books that hold a number of orders.
+// JudgeBooks returns the problems of books with the given number of orders.
 func JudgeBooks(orders, acknowledged, failed int64) []string {
 	books := benchBooks{Orders: orders}
 	books.judge(acknowledged, failed)
 	return books.Problems
 }
 
-// JudgeScans is what is wrong with books that hold a number of validations.
+// JudgeScans returns the problems of books with the given number of validations.
 func JudgeScans(validated, acknowledged, failed int64) []string {
 	books := benchBooks{Validated: validated}
 	books.judgeScans(acknowledged, failed)
 	return books.Problems
 }
 
-// JudgeDeliveries is what is wrong with deliveries of a number of events.
+// JudgeDeliveries returns the problems of the deliveries of the given number of events.
 func JudgeDeliveries(expected, deliveries, succeeded, arrived, refused int64) []string {
 	v := webhookVerified{
 		Expected: expected, Deliveries: deliveries, Succeeded: succeeded, Arrived: arrived, Refused: refused,
@@ -65,10 +65,10 @@ func JudgeDeliveries(expected, deliveries, succeeded, arrived, refused int64) []
 	return v.Problems
 }
 
-// EndAtNext is what commands do about the signals that follow the first.
+// EndAtNext sets what commands do on the signals after the first.
 var EndAtNext = endAtNext
 
-// Slices are the lengths of the slices of a run, where half of the calls take a time.
+// Slices returns the lengths of the slices of a run with the given median latency.
 func Slices(run, median time.Duration) (lengths []time.Duration) {
 	b := &bench{slowest: median}
 	for left := run; left > 0; left -= lengths[len(lengths)-1] {
@@ -77,7 +77,7 @@ func Slices(run, median time.Duration) (lengths []time.Duration) {
 	return lengths
 }
 
-// Slice is how many calls a second a slice comes to whose clients make a call each time.
+// Slice returns the calls a second of a slice in which each client calls call in a loop.
 func Slice(ctx context.Context, length time.Duration, clients int, call func()) (perSecond float64, err error) {
 	side := &loadSide{}
 	for range clients {
@@ -96,7 +96,7 @@ type callerFunc func()
 func (c callerFunc) call(context.Context, *benchTask) error { c(); return nil }
 func (c callerFunc) interrupt()                             {}
 
-// Quantiles are quantiles and the maximum of latencies, after they travelled between processes.
+// Quantiles returns quantiles and the maximum of latencies, after encoding and decoding them as between processes.
 func Quantiles(latencies []time.Duration, parts ...float64) (quantiles []time.Duration, most time.Duration, err error) {
 	var h, other histogram
 	for _, latency := range latencies {
@@ -112,10 +112,11 @@ func Quantiles(latencies []time.Duration, parts ...float64) (quantiles []time.Du
 	return quantiles, time.Duration(other.max.Load()), err
 }
 
-// WriteFile writes a file whole or not at all.
+// WriteFile writes a file completely or not at all.
 var WriteFile = writeFile
 
-// Serving is what the flags of a server, which delivers or not, make of a service, and its metrics.
+// Serving returns the configuration of the service that the flags of a server lead to, with or without deliveries. It
+// also returns a function that returns the metrics, and one that closes the sender.
 func Serving(delivers bool) (cfg *ticketing.Config, told func(context.Context) string, closeSender func(), err error) {
 	m := newMetrics()
 	cfg = &ticketing.Config{}
@@ -128,7 +129,7 @@ func Serving(delivers bool) (cfg *ticketing.Config, told func(context.Context) s
 	return cfg, told, closeSender, err
 }
 
-// CSV is a statement as comma-separated values.
+// CSV writes a statement as comma-separated values.
 func CSV(w io.Writer, lines ...ticketing.StatementLine) error {
 	out := formatCSV.writer(w)
 	for _, line := range lines {
@@ -139,13 +140,13 @@ func CSV(w io.Writer, lines ...ticketing.StatementLine) error {
 	return out.end()
 }
 
-// OutcomeOf is the label of an attempt's outcome.
+// OutcomeOf returns the label of an attempt's outcome.
 var OutcomeOf = outcomeOf
 
-// Outcomes are the labels that there are.
+// Outcomes are all outcome labels.
 var Outcomes = outcomes
 
-// Commands are all commands of the command line, and of each the help of its flag --yes, "" where it has none.
+// Commands returns all commands of the command line, each with the help of its flag --yes, or "" if it has none.
 func Commands() (map[string]string, error) {
 	parser, err := grammar(&commands{})
 	if err != nil {
@@ -163,11 +164,11 @@ func Commands() (map[string]string, error) {
 	return found, nil
 }
 
-// ActorName is the name in the audit log of a user of a host who claims to be somebody.
+// ActorName returns the name in the audit log for a user, a host and a claimed name.
 var ActorName = actorName
 
-// SystemUser is the operating system's name of a user id.
+// SystemUser returns the operating system's name of a user id.
 var SystemUser = systemUser
 
-// NameIn is the name of a user id in a file of the form of /etc/passwd.
+// NameIn returns the name of a user id in a file in the format of /etc/passwd.
 var NameIn = nameIn

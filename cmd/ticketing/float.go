@@ -41,5 +41,5 @@ func (c *floatCredit) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// naira is an amount with its currency.
+// naira formats an amount with its currency.
 func naira(a money.Amount) string { return money.Currency + " " + a.String() }

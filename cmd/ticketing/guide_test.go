@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// The guide's one command that is not for its reader's shell, but for whoever runs the service, relays to the receiver
-// that the guide writes: under the secret and at the address that it has there.
+// One command of the guide is not for its reader's shell but for the person who runs the service. It relays to the
+// receiver that the guide starts, with the same secret and address.
 func TestGuidesRelay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

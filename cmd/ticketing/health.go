@@ -14,11 +14,10 @@ import (
 
 var errDraining = errors.New("the server drains")
 
-// health answers, without a key, what is no part of the public API: whether the process lives, whether it can work, and
-// its metrics.
+// health serves endpoints that need no key and are not part of the public API: liveness, readiness and metrics.
 type health struct{ handlers map[string]http.Handler }
 
-// newHealth reports on a service until running ends: then the server drains, and is alive and not ready.
+// newHealth returns the health of a service. After running ends, the server drains: it is alive and not ready.
 func newHealth(running context.Context, svc *ticketing.Service, m *metrics, logger *slog.Logger) *health {
 	return &health{handlers: map[string]http.Handler{
 		"/healthz": plain(func(context.Context) error { return nil }),
@@ -38,11 +37,11 @@ func newHealth(running context.Context, svc *ticketing.Service, m *metrics, logg
 	}}
 }
 
-// before returns a handler that answers the paths of health itself and passes all other requests on. A path must be
-// written exactly so: a proxy that keeps one from the public compares what was sent, so an escaped path, an absolute
-// request target or a doubled slash does not lead here.
+// before returns a handler that serves the paths of health itself and passes all other requests to next. A path must
+// match byte for byte. A proxy that hides a path from the public compares the raw request target. So an escaped path,
+// an absolute request target or a doubled slash does not match here.
 func (h *health) before(next http.Handler) http.Handler {
-	// No http.ServeMux: it would clean paths, and a path is none of its business here.
+	// Not an http.ServeMux: it would clean the paths of all requests.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, _, _ := strings.Cut(r.RequestURI, "?")
 		handler, ok := h.handlers[path]
@@ -53,7 +52,7 @@ func (h *health) before(next http.Handler) http.Handler {
 	})
 }
 
-// server is the server of --operator-addr, for health alone.
+// server returns the server of --operator-addr, which serves only health.
 func (h *health) server(logger *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:                      h.before(http.NotFoundHandler()),
@@ -67,8 +66,8 @@ func (h *health) server(logger *slog.Logger) *http.Server {
 	}
 }
 
-// serveHealth serves health on a listener until the function it returns is called, which takes what is asked meanwhile to
-// its end. Without a listener it does nothing.
+// serveHealth serves health on a listener until the returned function is called. That function waits for the requests
+// in progress, at most readyTimeout. Without a listener, serveHealth does nothing.
 func (h *health) serveHealth(ctx context.Context, listener net.Listener, logger *slog.Logger) (stop func()) {
 	if listener == nil {
 		return func() {}
@@ -90,7 +89,7 @@ func (h *health) serveHealth(ctx context.Context, listener net.Listener, logger 
 	}
 }
 
-// plain answers 200 or 503, with no more than a word about why.
+// plain returns a handler that responds 200 or 503, with a single word that gives no details.
 func plain(check func(context.Context) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

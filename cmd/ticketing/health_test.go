@@ -17,7 +17,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// operator is where a server that listens serves health and metrics.
+// operator returns the origin at which a running server serves health and metrics.
 func (p *process) operator() string {
 	p.t.Helper()
 	found := regexp.MustCompile(`(?m)^health and metrics on (http://127\.0\.0\.1:[0-9]+)$`).FindStringSubmatch(p.errors())
@@ -27,7 +27,7 @@ func (p *process) operator() string {
 	return found[1]
 }
 
-// dial is a connection that ends with the test.
+// dial opens a connection that is closed at the end of the test.
 func dial(t *testing.T, origin string) net.Conn {
 	t.Helper()
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(origin, "http://"))
@@ -37,14 +37,14 @@ func dial(t *testing.T, origin string) net.Conn {
 	return connection
 }
 
-// ask sends a request as it is written on a connection.
+// ask sends a GET request with the unmodified target on a connection.
 func ask(t *testing.T, connection net.Conn, target string) {
 	t.Helper()
 	_, err := fmt.Fprintf(connection, "GET %s HTTP/1.1\r\nHost: tickets.example\r\n\r\n", target)
 	must(t, err)
 }
 
-// answered reads the answer to a GET on a connection.
+// answered reads the response to a GET on a connection.
 func answered(t *testing.T, connection net.Conn) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
@@ -57,8 +57,8 @@ func answered(t *testing.T, connection net.Conn) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// Health and metrics answer to their paths exactly as they are written, and to no other way to write them: a proxy that
-// keeps them from the public compares paths.
+// Health and metrics are served only at their exact paths, and at no other spelling of them: a proxy that hides them
+// from the public compares paths.
 func TestHealthIsAtItsExactPathsAlone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -83,8 +83,8 @@ func TestHealthIsAtItsExactPathsAlone(t *testing.T) {
 	}
 }
 
-// With --operator-addr health and metrics are on a listener of their own, and there alone. While the server drains, the
-// process is alive and not ready.
+// With --operator-addr, health and metrics are served on a separate listener only. While the server drains, the process
+// is alive and not ready.
 func TestOperatorListener(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -122,7 +122,8 @@ func TestOperatorListener(t *testing.T) {
 	is.Equal(p.wait(), 0)
 }
 
-// An address of --operator-addr that is taken, or none, is refused by the name of the flag before the database is touched.
+// A taken or malformed address of --operator-addr is refused, with the name of the flag, before the database is
+// touched.
 func TestOperatorListenerOnATakenPort(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

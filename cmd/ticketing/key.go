@@ -15,7 +15,7 @@ type keyCommands struct {
 	List   keyList   `cmd:"" help:"List the keys of a company, newest first."`
 }
 
-// keyArg is the key that a command is about.
+// keyArg names the key that a command is about.
 type keyArg struct {
 	Key id `arg:"" help:"Id of the key, the part of it between the points." placeholder:"KEY"`
 }
@@ -66,7 +66,7 @@ func (c *keyRotate) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// issued makes a key and shows it.
+// issued runs do, which issues a key, and prints the key.
 func (p *program) issued(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.IssuedAPIKey, error),
 ) error {
@@ -147,7 +147,7 @@ func (c *keyList) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// listed is a list of grants for a person, and for --grants.
+// listed formats grants as a list for a person, and for --grants.
 func listed(grants []ticketing.Grant) string {
 	texts := make([]string, len(grants))
 	for i, grant := range grants {

@@ -41,7 +41,7 @@ func (c *kybShow) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// caseFields are what a person reads about one case.
+// caseFields returns the fields of one case that a person reads.
 func caseFields(c ticketing.VerificationCase) []field {
 	return []field{
 		{"Case", strconv.FormatInt(c.Number, 10)},
@@ -100,7 +100,7 @@ func (c *kybSubmit) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// verificationCase does something with a company's case and shows it.
+// verificationCase runs do, which returns a company's case, and prints the case.
 func (p *program) verificationCase(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.VerificationCase, error),
 ) error {

@@ -64,7 +64,7 @@ func (c *ledgerExport) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// exported is what an export tells.
+// exported is the output of an export.
 type exported struct {
 	Entries   int64          `json:"entries"`
 	Heads     []exportedHead `json:"heads"`
@@ -137,7 +137,7 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// statementFormat is how a statement is written.
+// statementFormat is the file format of a statement.
 type statementFormat string
 
 const (
@@ -167,7 +167,7 @@ func (v statementFormat) writer(w io.Writer) statementWriter {
 		return &jsonStatement{out, json.NewEncoder(out)}
 	}
 	out := &csvStatement{csv.NewWriter(w)}
-	_ = out.csv.Write([]string{ // Its error is kept for the end.
+	_ = out.csv.Write([]string{ // A later Write or Flush reports its error.
 		"type", "wallet", "at", "seq", "kind", "amount", "balanceBefore", "balance", "currency", "reference",
 	})
 	return out
@@ -201,7 +201,7 @@ func (s *csvStatement) end() error {
 	return written(s.csv.Error())
 }
 
-// noFormula is a text that no spreadsheet takes for a formula.
+// noFormula returns a text that no spreadsheet treats as a formula.
 func noFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(text[0])) {
 		return "'" + text
@@ -209,13 +209,13 @@ func noFormula(text string) string {
 	return text
 }
 
-// writeFile writes a file for its owner alone, whole and on the disk before it has its name. Where that fails, nothing is
-// left, and a file that had the name before is as it was.
+// writeFile writes a file that only its owner may read. The file gets its name only after it is complete and synced to
+// disk. On a failure nothing is left, and an existing file of that name is unchanged.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return badValue("--out: %s is not a file", path)
 	}
-	target, err := filepath.EvalSymlinks(path) // A link stays one.
+	target, err := filepath.EvalSymlinks(path) // A link remains a link.
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if target, err = os.Readlink(path); err != nil {
@@ -255,16 +255,16 @@ func unwritable(path string, err error) error {
 	return &failure{code: codeOutput, text: path + " could not be written: " + reason(err).Error()}
 }
 
-// outputFile tells of its errors as output that could not be written.
+// outputFile wraps its errors as output that could not be written.
 type outputFile struct{ *os.File }
 
-// Write writes.
+// Write writes b to the file.
 func (f outputFile) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
 	return n, written(err)
 }
 
-// reason is an error without the path that it repeats.
+// reason returns an error without the path that it repeats.
 func reason(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return of.Err

@@ -14,7 +14,7 @@ import (
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 )
 
-// A disk that is full leaves what was there, and no part of what was to be.
+// On a full disk an existing file is unchanged, and no part of the new file is left.
 func TestLedgerExportToAFullDisk(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -27,7 +27,7 @@ func TestLedgerExportToAFullDisk(t *testing.T) {
 	t.Cleanup(func() { is.NoErr(unix.Unmount(disk, 0)) })
 	out, ballast := filepath.Join(disk, "books"), filepath.Join(disk, "ballast")
 	is.NoErr(os.WriteFile(out, []byte("before"), 0o600))
-	is.True(os.WriteFile(ballast, make([]byte, 1<<20), 0o600) != nil) // All the room there is.
+	is.True(os.WriteFile(ballast, make([]byte, 1<<20), 0o600) != nil) // It takes up all the space.
 	for _, args := range [][]string{{"export"}, {"statement"}} {
 		code, message := sh.refusal(append([]string{"ledger", args[0], company}, "--out", out)...)
 		is.Equal(code, "OUTPUT")
@@ -43,7 +43,7 @@ func TestLedgerExportToAFullDisk(t *testing.T) {
 	sh.object("ledger", "export", company, "--out", out)
 }
 
-// Who waits at a terminal sees how far it is, and a line that is gone when it is done. Scripts see nothing of it.
+// A terminal shows the progress, and the line is erased at the end. Scripts see no progress.
 func TestProgressOfTheLedger(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// funded is a company whose FLOAT was funded some times.
+// funded creates a company whose FLOAT is credited the given number of times, and returns its id.
 func (s *shell) funded(times int) string {
 	s.t.Helper()
 	id := s.object("company", "create", "--name", "Lagos Live")["id"].(string)
@@ -37,7 +37,7 @@ func (s *shell) fund(id string, first, times int) {
 	}
 }
 
-// files are the names in the shell's folder.
+// files returns the names of the files in the shell's folder, without those of the database.
 func (s *shell) files() string {
 	s.t.Helper()
 	entries, err := os.ReadDir(s.dir)
@@ -51,7 +51,7 @@ func (s *shell) files() string {
 	return strings.Join(names, " ")
 }
 
-// A bundle is verified by whoever has it and the public key: no database, no secret.
+// A bundle can be verified with the public key alone: without a database, and without a secret.
 func TestLedgerBundle(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -97,7 +97,7 @@ func TestLedgerBundle(t *testing.T) {
 	is.NoErr(os.WriteFile(tail, []byte(strings.Join(lines[len(lines)-8:], "")), 0o600))
 	verified("--file", newer, "--against", tail)
 
-	// What is wrong is told, and fails.
+	// Every problem is reported, and fails the command.
 	wrong := func(want string, args ...string) {
 		t.Helper()
 		did := auditor.run(append([]string{"ledger", "verify", "--json"}, args...)...)
@@ -126,7 +126,7 @@ func TestLedgerBundle(t *testing.T) {
 	} {
 		is.Equal(auditor.run(append([]string{"ledger", "verify"}, args...)...).status, 2)
 	}
-	// What is set for bundles does not keep anybody from verifying the database.
+	// Flags that are set for bundles do not prevent a verification of the database.
 	is.Equal(sh.run("ledger", "verify", "--public-key", key, "--against", older).status, 0)
 }
 
@@ -137,7 +137,7 @@ func TestLedgerExportFollowsALinkAndKeepsIt(t *testing.T) {
 	company := sh.funded(1)
 	link, long := filepath.Join(sh.dir, "link"), filepath.Join(sh.dir, strings.Repeat("n", 250))
 	is.NoErr(os.Symlink(filepath.Base(long), link))
-	for range 2 { // The first makes the file, the second replaces it.
+	for range 2 { // The first run creates the file, the second replaces it.
 		is.Equal(sh.run("ledger", "export", company, "--out", link).status, 0)
 		info, err := os.Lstat(link)
 		is.NoErr(err)
@@ -148,7 +148,7 @@ func TestLedgerExportFollowsALinkAndKeepsIt(t *testing.T) {
 	}
 }
 
-// A file is there whole or not at all, and what had its name before is left where the new one fails.
+// A file is written completely or not at all. If the new one fails, an existing file of that name is unchanged.
 func TestLedgerExportLeavesNoPart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -213,7 +213,7 @@ func TestLedgerStatement(t *testing.T) {
 	is.Equal(code, "INVALID_REQUEST")
 }
 
-// No text is a formula to a spreadsheet, and no amount stops being a number.
+// No text is a formula to a spreadsheet, and every amount remains a number.
 func TestStatementsAreSafeInASpreadsheet(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ reference, want string }{

@@ -44,7 +44,7 @@ func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
 	case c.File != "":
 		return c.verifyFile(ctx, p, bar)
 	}
-	// What a bundle is held against may be set in the environment for good, and says nothing about a database.
+	// The flags for bundles may be set permanently in the environment. They do not concern a database.
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		report, err := op.VerifyLedger(ctx, c.Company.UUID, func(done, total int64) {
 			bar.bar("verifying the books", done, total)
@@ -57,7 +57,7 @@ func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// verifyFile verifies a bundle, and first the older one that it continues.
+// verifyFile verifies a bundle, after the older bundle that it continues.
 func (c *ledgerVerify) verifyFile(ctx context.Context, p *program, bar *progress) error {
 	check := ledger.BundleCheck{Keys: c.PublicKey}
 	report := ticketing.LedgerReport{Problems: []string{}}
@@ -97,7 +97,7 @@ func readBundle(
 	if err != nil {
 		return ledger.BundleReport{}, unreadable(path, err)
 	}
-	reading := &watchedReader{ctx: ctx, in: file, tell: func(done int64) { bar.bar(what, done, info.Size()) }}
+	reading := &watchedReader{ctx: ctx, in: file, onRead: func(done int64) { bar.bar(what, done, info.Size()) }}
 	report, err := check.Verify(reading)
 	if err != nil {
 		return report, interrupted(ctx, unreadable(path, err))
@@ -109,26 +109,26 @@ func unreadable(path string, err error) error {
 	return &failure{code: "INPUT", text: fmt.Sprintf("%s cannot be read: %v", path, reason(err))}
 }
 
-// watchedReader ends with its context, and tells how many bytes were read.
+// watchedReader fails when its context ends, and calls onRead with the number of bytes read so far.
 type watchedReader struct {
-	ctx  context.Context //nolint:containedctx // It is that of the one call that reads.
-	in   io.Reader
-	done int64
-	tell func(done int64)
+	ctx    context.Context //nolint:containedctx // It is that of the one call that reads.
+	in     io.Reader
+	done   int64
+	onRead func(done int64)
 }
 
-// Read reads on.
+// Read reads from the underlying reader.
 func (r *watchedReader) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	n, err := r.in.Read(b)
 	r.done += int64(n)
-	r.tell(r.done)
+	r.onRead(r.done)
 	return n, err
 }
 
-// judge shows what a verification found, and fails where it found anything.
+// judge prints the result of a verification, and fails if there are problems.
 func (p *program) judge(report ticketing.LedgerReport) error {
 	fields := []field{
 		{"OK", yesNo(report.OK)},
@@ -151,7 +151,7 @@ func (p *program) judge(report ticketing.LedgerReport) error {
 	return nil
 }
 
-// problemCount is how many problems were found, of which the last line may tell several.
+// problemCount returns how many problems were found. The last line may stand for several.
 func problemCount(problems []string) int {
 	if last := len(problems) - 1; last >= 0 {
 		var more int
@@ -202,14 +202,14 @@ func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// interruptible ends with a signal, for what has to be put in order before the end of the process.
+// interruptible returns a context that ends with a signal, for commands that must clean up before the process ends.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	endAtNext(ctx, stop)
 	return ctx, stop
 }
 
-// interrupted is what a person is told of an error that their own signal is the cause of.
+// interrupted returns the error for a person: that of an interruption if their signal is the cause, and otherwise err.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &failure{code: "INTERRUPTED", text: "interrupted"}

@@ -1,15 +1,15 @@
-// Command ticketing serves the public ticketing API and runs the companies that sell with it.
+// Command ticketing serves the public ticketing API and operates the companies that sell with it.
 //
 //	ticketing demo                                    a company that is ready to sell, and one ticket sold
 //	ticketing serve                                   the public API
 //	ticketing bench                                   how fast this machine sells
 //	ticketing company create --name 'Lagos Live'      one of the operating commands; --help lists them all
 //
-// Every command works on the database named by --database, also while a server runs on it. Every flag can be given
-// as an environment variable instead, --web-origin as TICKETING_WEB_ORIGIN. An empty variable counts as unset.
+// Every command works on the database named by --database, also while a server runs on it. Every flag can be given as
+// an environment variable instead, --web-origin as TICKETING_WEB_ORIGIN. An empty variable counts as unset.
 //
-// With --json a command prints exactly one JSON value on standard output. Errors go to standard error. The exit
-// status is 0 when it is done, 1 when it was refused or failed, 2 when it was called in the wrong way.
+// With --json a command prints exactly one JSON value on standard output. Errors go to standard error. The exit status
+// is 0 for success, 1 if the command was refused or failed, and 2 for a usage error.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"runtime/debug"
 )
 
-// collectAt is how far the heap grows before it is collected, in percent of what lives in it. What lives is a few
-// megabytes, which the default of 100 would have collected a hundred times a second under load.
+// collectAt is the value of GOGC: how far the heap grows before a collection, in percent of the live heap. The live
+// heap is a few megabytes, so the default of 100 would cause a hundred collections a second under load.
 const collectAt = 400
 
 func main() {
@@ -30,8 +30,8 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole program; it touches nothing but what it is given and what the command line names. It returns the
-// exit status. A server that it runs drains when ctx ends, as it does on a signal.
+// run runs the program and returns its exit status. It uses only its arguments and what the command line names. A
+// server that it runs drains when ctx ends, as on a signal.
 func run(
 	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
 ) int {

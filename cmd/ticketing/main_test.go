@@ -34,7 +34,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// asProgram makes the test binary behave as the program, so that tests can run it as processes of their own.
+// asProgram is the environment variable that makes the test binary behave as the program. With it, tests can run the
+// program in separate processes.
 const asProgram = "TEST_BINARY_IS_TICKETING"
 
 func TestMain(m *testing.M) {
@@ -44,24 +45,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The program does on PostgreSQL what it does on SQLite, where a test is not about files: of the database or of the
-// secret key beside it, which PostgreSQL has none of. Benches have a database of each kind by themselves.
+// TestOnPostgres runs the tests of SQLite again on PostgreSQL. It leaves out tests about files: those of the database
+// or of the secret key beside it, which PostgreSQL does not have. It also leaves out the benches, which use a database
+// of each kind anyway.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
 	but := "^(TestBench|TestSecretKey|TestDatabaseThatCannotBeUsed$|TestMistypedPath|TestNoDatabaseInItsPlace|" +
 		"TestEveryCommandDecides|TestFinalCommandsAreRefused|TestServerEndsWithItsContext$)"
 	only := ""
-	if race.Enabled { // Commands, one after the other, have run on SQLite.
+	if race.Enabled { // The sequential commands have run on SQLite.
 		but += "|^TestKilled"
 		only = "Server|Programs|Processes|AtOnce|Overload|Restart|Drain|Delivers|Webhooks$|Listen|Readiness|DatabaseIsLost"
 	}
 	testdb.Again(t, only, but)
 }
 
-// eventually waits until something holds that another process brings about.
+// eventually waits until a condition holds that another process brings about.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	const first, longest = 10 * time.Millisecond, 300 * time.Millisecond // To ask takes processor time itself.
+	const first, longest = 10 * time.Millisecond, 300 * time.Millisecond // Each check costs processor time.
 	for pause, late := first, time.Now().Add(patience); !holds(); pause = min(2*pause, longest) {
 		if time.Now().After(late) {
 			t.Fatalf("%s: not within %s", what, patience)
@@ -70,7 +72,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// soon is a context that ends with the patience of tests.
+// soon returns a context that ends after patience.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -78,17 +80,18 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// patience bounds what a test waits for; what is waited for takes milliseconds.
+// patience bounds how long a test waits. The awaited events take milliseconds.
 const patience = 60 * time.Second
 
-// shell runs commands on a database of its own. It confirms what asks, as --yes does.
+// shell runs commands on a separate database. It confirms all questions, as --yes does.
 type shell struct {
 	t   *testing.T
 	dir string
 	env map[string]string
 }
 
-// operator acts on the shell's database in this process, which is quicker than a command for each of many acts.
+// operator returns an Operator on the shell's database in this process. That is faster than running a command for each
+// of many actions.
 func (s *shell) operator() ticketing.Operator {
 	s.t.Helper()
 	op, closed, err := program.OpenOperator(s.t.Context(), s.env["TICKETING_DATABASE"], s.env["TICKETING_SECRET_KEY"])
@@ -97,13 +100,14 @@ func (s *shell) operator() ticketing.Operator {
 	return op
 }
 
-// newShell is a shell whose database is there: on PostgreSQL with its tables, which takes longer than most tests to make.
+// newShell returns a shell whose database exists. On PostgreSQL it already has its tables, since creating them takes
+// longer than most tests.
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	return newShellOn(t, testdb.DSN)
 }
 
-// newEmptyShell is a shell whose database has no tables.
+// newEmptyShell returns a shell whose database has no tables.
 func newEmptyShell(t *testing.T) *shell {
 	t.Helper()
 	return newShellOn(t, pgtest.Database)
@@ -123,7 +127,7 @@ func newShellOn(t *testing.T, postgres func(tb testing.TB) string) *shell {
 	}}
 }
 
-// with is a shell with other variables; an empty value unsets one.
+// with returns a shell with changed environment variables. An empty value unsets a variable.
 func (s *shell) with(pairs ...string) *shell {
 	env := maps.Clone(s.env)
 	for i := 0; i < len(pairs); i += 2 {
@@ -167,7 +171,7 @@ func (s *shell) value(args ...string) any {
 	return value
 }
 
-// object is the value of a command that prints an object.
+// object returns the value of a command that prints an object.
 func (s *shell) object(args ...string) map[string]any {
 	s.t.Helper()
 	object, ok := s.value(args...).(map[string]any)
@@ -177,7 +181,7 @@ func (s *shell) object(args ...string) map[string]any {
 	return object
 }
 
-// array is the value of a command that prints an array of objects.
+// array returns the value of a command that prints an array of objects.
 func (s *shell) array(args ...string) []map[string]any {
 	s.t.Helper()
 	array, ok := s.value(args...).([]any)
@@ -215,7 +219,7 @@ func refused(t *testing.T, stderr string) (code, message string) {
 	return body.Error.Code, body.Error.Message
 }
 
-// process is the program as a process of its own.
+// process is the program running as a separate process.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -223,12 +227,12 @@ type process struct {
 
 	mu     sync.Mutex
 	stderr strings.Builder
-	origin chan string // http://HOST:PORT, once it listens
-	told   chan string // every line of standard error, as many as there is room for
+	origin chan string // http://HOST:PORT, once the process listens
+	told   chan string // the lines of standard error, up to the capacity of the channel
 	read   chan struct{}
 }
 
-// leftOut skips a test that starts processes where -short leaves them out.
+// leftOut skips a test that starts processes if -short is given.
 func leftOut(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -236,7 +240,7 @@ func leftOut(t *testing.T) {
 	}
 }
 
-// start starts a command as a process. It is killed when the test ends, if it still runs.
+// start starts a command as a process. If it still runs at the end of the test, it is killed.
 func (s *shell) start(args ...string) *process {
 	s.t.Helper()
 	leftOut(s.t)
@@ -289,7 +293,7 @@ func (p *process) readErrors(stderr io.Reader) {
 	}
 }
 
-// errors is what the process wrote to standard error so far.
+// errors returns what the process wrote to standard error so far.
 func (p *process) errors() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -310,8 +314,8 @@ func (p *process) listening() string {
 	return ""
 }
 
-// tells waits until the process has told a line on standard error.
-func (p *process) tells(line string) {
+// waitsFor waits until the process has written a line to standard error.
+func (p *process) waitsFor(line string) {
 	p.t.Helper()
 	late := time.After(patience)
 	for {
@@ -328,7 +332,7 @@ func (p *process) tells(line string) {
 	}
 }
 
-// wait waits for the end of the process and returns its exit status, -1 after a signal.
+// wait waits for the end of the process and returns its exit status, or -1 after a signal.
 func (p *process) wait() int {
 	p.t.Helper()
 	done := make(chan struct{})
@@ -354,13 +358,13 @@ func (p *process) signal(sig os.Signal) {
 	}
 }
 
-// get reads a page of a server.
+// get requests a page of a server.
 func get(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	return send(t, http.MethodGet, url, "", "", "")
 }
 
-// send makes a request with a key, an idempotency key and a JSON body, each where not empty.
+// send makes a request with a key, an idempotency key and a JSON body. Empty values are omitted.
 func send(t *testing.T, method, url, key, idempotencyKey, body string) (status int, answer string) {
 	t.Helper()
 	is := is.New(t)
@@ -383,8 +387,8 @@ func send(t *testing.T, method, url, key, idempotencyKey, body string) (status i
 	return response.StatusCode, string(text)
 }
 
-// wire goes to a server, and holds every answer of the API against the contract's document. What the server tells of
-// itself beside the API is none.
+// wire returns a transport that checks every response of the API against the contract's document. The health and
+// metrics endpoints are not part of the API, so it does not check their responses.
 func wire(t *testing.T) http.RoundTripper {
 	t.Helper()
 	return contracttest.Transport(t.Error, http.DefaultTransport, func(r *http.Request) bool {
@@ -393,12 +397,12 @@ func wire(t *testing.T) http.RoundTripper {
 	})
 }
 
-// shop is a company that is ready to sell, of a demo that has ended.
+// shop is a company that is ready to sell, created by a demo that has ended.
 type shop struct {
 	companyID, eventID, key string
 }
 
-// openShop makes a company that is ready to sell in the shell's database.
+// openShop creates a company that is ready to sell in the shell's database.
 func (s *shell) openShop() shop {
 	s.t.Helper()
 	demo := s.object("demo", "--once", "--addr", "127.0.0.1:0")
@@ -407,7 +411,7 @@ func (s *shell) openShop() shop {
 	}
 }
 
-// api is the client that integrators have, with the shop's key. It tries nothing twice: what fails is the test's to see.
+// api returns the client that integrators use, with the shop's key. It never retries, so that tests see every failure.
 func (s shop) api(t *testing.T, origin string) *client.Client {
 	t.Helper()
 	api, err := client.New(origin+prefix, s.key, &client.Config{Attempts: 1, Transport: wire(t)})
@@ -415,7 +419,7 @@ func (s shop) api(t *testing.T, origin string) *client.Client {
 	return api
 }
 
-// basket is one ticket.
+// basket returns the checkout of one ticket.
 func (s shop) basket() ticketing.CheckoutParams {
 	return ticketing.CheckoutParams{
 		EventID: uuid.MustParse(s.eventID), Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
@@ -425,13 +429,13 @@ func (s shop) basket() ticketing.CheckoutParams {
 	}
 }
 
-// checkout is the body of a checkout of the basket.
+// checkout returns the body of a checkout of the basket.
 func (s shop) checkout() string {
 	return fmt.Sprintf(`{"eventId":%q,"buyer":{"email":"ada@example.com"},"lines":[{"tier":"GENERAL_ADMISSION",`+
 		`"quantity":1,"expectedUnitPrice":"5000.00","currency":"NGN"}]}`, s.eventID)
 }
 
-// sql does to the shell's database what no command does.
+// sql executes statements on the shell's database, for changes that no command makes.
 func (s *shell) sql(statements ...string) {
 	s.t.Helper()
 	is := is.New(s.t)
@@ -462,7 +466,7 @@ func (s *shell) query(statement string, value any) {
 	is.NoErr(db.QueryRowContext(s.t.Context(), statement).Scan(value))
 }
 
-// hasMembers fails where an object lacks one of the members.
+// hasMembers fails the test if an object lacks one of the members.
 func hasMembers(t *testing.T, object map[string]any, members ...string) {
 	t.Helper()
 	for _, member := range members {
@@ -472,10 +476,10 @@ func hasMembers(t *testing.T, object map[string]any, members ...string) {
 	}
 }
 
-// naira is a money object as it is decoded.
+// naira returns a money object as it is decoded.
 func naira(amount string) map[string]any { return map[string]any{"amount": amount, "currency": "NGN"} }
 
-// must ends the test where a file cannot be had.
+// must fails the test if err is not nil.
 func must(t *testing.T, err error) {
 	t.Helper()
 	is.New(t).NoErr(err)

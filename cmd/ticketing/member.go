@@ -13,12 +13,12 @@ type memberCommands struct {
 	Remove memberRemove `cmd:"" help:"End a membership."`
 }
 
-// roleFlag is what a member may do.
+// roleFlag is the role of a member.
 type roleFlag struct {
 	Role role `help:"OWNER, ADMINISTRATOR or VIEWER." placeholder:"ROLE" required:""`
 }
 
-// role is one of the three of a member.
+// role is one of the three roles of members.
 type role struct{ ticketing.Role }
 
 func (v *role) UnmarshalText(text []byte) error {
@@ -85,7 +85,7 @@ func (c *memberRemove) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// member does something with a member and shows them.
+// member runs do, which returns a member, and prints the member.
 func (p *program) member(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.Member, error),
 ) error {

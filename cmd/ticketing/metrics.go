@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// metrics are what /metrics tells. They name no company, no key and no buyer.
+// metrics are the metrics served at /metrics. They name no company, no key and no buyer.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -27,13 +27,13 @@ type metrics struct {
 	webhooks *webhookMetrics
 }
 
-// groupedOperations are those whose calls share transactions. What is counted of them begins with zero, so that the first
-// one is seen as a change.
+// groupedOperations returns the operations whose calls share transactions. Their counters start at zero, so that the
+// first increment is visible as a change.
 func groupedOperations() []string {
 	return []string{operationCheckout, operationValidate, operationAuthenticate}
 }
 
-// slottedOperations are those of the public API that share no transaction.
+// slottedOperations returns the operations of the public API whose calls share no transaction.
 func slottedOperations() []string {
 	return []string{
 		"events.create", "events.list", "events.get", "events.update", "events.cancel", "inventory.create",
@@ -41,7 +41,7 @@ func slottedOperations() []string {
 	}
 }
 
-// Operations as groups name them.
+// The names of the operations in GroupRun.Operation.
 const (
 	operationCheckout     = "checkouts.create"
 	operationValidate     = "admissions.validate"
@@ -102,7 +102,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// observe counts an answer of the public API. A request to no operation has an empty method and route.
+// observe counts a response of the public API. A request that matches no operation has an empty method and route.
 func (m *metrics) observe(_ context.Context, answer httpapi.Answer) {
 	m.requests.WithLabelValues(answer.Method, answer.Route, strconv.Itoa(answer.Status), string(answer.Code)).Inc()
 	m.duration.WithLabelValues(answer.Method, answer.Route).Observe(answer.Duration.Seconds())
@@ -123,7 +123,7 @@ func (m *metrics) refused(operation string) { m.full.WithLabelValues(operation).
 // slotsFull counts a call that got no slot of its company.
 func (m *metrics) slotsFull(operation string) { m.slots.WithLabelValues(operation).Inc() }
 
-// watch tells of the connections to the database.
+// watch registers the metrics of the database connections.
 func (m *metrics) watch(pool func() sql.DBStats) {
 	gauge := func(name, help string, of func(sql.DBStats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return of(pool()) })
@@ -142,7 +142,7 @@ func (m *metrics) watch(pool func() sql.DBStats) {
 	)
 }
 
-// watchClients tells of the connections of clients.
+// watchClients registers the metrics of the client connections.
 func (m *metrics) watchClients(clients *connections) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

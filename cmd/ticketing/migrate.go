@@ -20,7 +20,7 @@ func (*migrateCommand) Help() string {
 --distribute citus makes the tables of a Citus cluster distributed, by company, and reference tables, those that are not yet. Best before there is data. Later migrations then spread what they add by themselves.`
 }
 
-// migrated names the migrations that this process applied.
+// migrated lists the migrations that this process applied.
 type migrated struct {
 	Applied []string `json:"applied"`
 }
@@ -51,7 +51,7 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 			return fmt.Errorf("--distribute: %w", err)
 		}
 	}
-	// A wrong secret key is told here, not when the server starts after it.
+	// A wrong secret key is reported here, not only when the server starts later.
 	if _, err := opened.service(ctx, &ticketing.Config{}); err != nil {
 		return err
 	}

@@ -14,14 +14,14 @@ const (
 	ill           = "The headliner fell ill"
 )
 
-// bank gives the company of a shop a bank account.
+// bank sets the bank account of a shop's company.
 func (s *shell) bank(company string) map[string]any {
 	s.t.Helper()
 	return s.with("TICKETING_ACCOUNT_NUMBER", accountNumber).
 		object("bank-account", "set", company, "--bank", "First Bank", "--account-name", "Lagos Live Ltd")
 }
 
-// Earnings are paid out by commands alone, and each prints at least the members that scripts rely on.
+// Earnings can be paid out with commands alone. Each prints at least the members that scripts rely on.
 func TestSettlementCommands(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -65,7 +65,7 @@ func TestSettlementCommands(t *testing.T) {
 	is.Equal(code, "NOT_FOUND")
 }
 
-// An order is found by its buyer, shown, refunded or cancelled by commands.
+// An order can be found by its buyer, shown, refunded or cancelled with commands.
 func TestOrderCommands(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -111,7 +111,7 @@ func TestOrderCommands(t *testing.T) {
 	}
 }
 
-// No output and no error of a command, in the wrong place as it may have been typed, shows an account number.
+// No output and no error of a command shows an account number, even if it was typed in the wrong place.
 func TestCommandsShowNoAccountNumber(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")

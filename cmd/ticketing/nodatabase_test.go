@@ -13,10 +13,10 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// makers are the commands that make a database, or need none.
+// makers are the commands that create a database, or need none.
 var makers = []string{"demo", "serve", "migrate", "company create", "bench", "version"}
 
-// calls are right arguments of the commands that need a database that is there.
+// calls are valid arguments of the commands that need an existing database.
 var calls = map[string]string{
 	"company list": "", "company show": nobody, "company rename": "--name ab " + nobody, "company suspend": nobody,
 	"company activate": nobody,
@@ -50,8 +50,8 @@ var calls = map[string]string{
 	"audit list": nobody,
 }
 
-// A mistyped path is told, and no command but those that begin something makes a database there, or a file beside it. A
-// new command has to decide.
+// A mistyped path is reported. Only the commands in makers create a database there, or a file beside it. A new command
+// must be added to makers or calls.
 func TestMistypedPathIsNoNewDatabase(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -85,7 +85,7 @@ func TestMistypedPathIsNoNewDatabase(t *testing.T) {
 	}
 }
 
-// Nor is a database made of an empty file, where a link leads to nothing, or where only a key is left.
+// No database is created from an empty file, at the end of a dangling link, or beside a leftover key file.
 func TestNoDatabaseInItsPlace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -111,7 +111,7 @@ func TestNoDatabaseInItsPlace(t *testing.T) {
 	is.Equal(info.Size(), int64(0))
 }
 
-// The commands that begin something make the database where there is none, and then the others find it.
+// The commands in makers create a missing database, and the other commands then find it.
 func TestCommandsThatBegin(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{

@@ -15,8 +15,8 @@ import (
 const all = "COMPANY:event:read,COMPANY:event:manage,COMPANY:inventory:read,COMPANY:inventory:manage," +
 	"COMPANY:checkout:create,COMPANY:order:read,COMPANY:ticket:validate"
 
-// A company goes from its creation to the first key by commands alone, and each prints at least the members that
-// scripts rely on.
+// A company can be set up with commands alone, from its creation to its first key. Each command prints at least the
+// members that scripts rely on.
 func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -141,7 +141,7 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	is.Equal(sh.array("category", "list"), []map[string]any{category})
 	is.Equal(sh.object("category", "deactivate", category["id"].(string))["status"], "INACTIVE")
 
-	// Who did what is kept, the latest first, and never a key.
+	// The audit log keeps who did what, newest first, and never a key.
 	acts := sh.array("audit", "list")
 	hasMembers(t, acts[0], "at", "actor", "action", "subject", "changes")
 	is.Equal(acts[0]["action"], "category.deactivate")
@@ -156,7 +156,7 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	}
 }
 
-// A list holds all there is, past the pages that it is read in, oldest first.
+// A list is complete, beyond the size of one page, and lists the oldest first.
 func TestCompanyListIsWhole(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -167,7 +167,7 @@ func TestCompanyListIsWhole(t *testing.T) {
 		_, err := op.CreateCompany(t.Context(), fmt.Sprintf("Company %d", i))
 		is.NoErr(err)
 	}
-	is.Equal(sh.run("company", "create", "--name", "The latest").status, 0) // Those before may be of one millisecond.
+	is.Equal(sh.run("company", "create", "--name", "The latest").status, 0) // The others may share a millisecond.
 	listed := sh.array("company", "list")
 	is.Equal(len(listed), companies)
 	seen := map[any]bool{}
@@ -179,7 +179,7 @@ func TestCompanyListIsWhole(t *testing.T) {
 	is.Equal(strings.Count(sh.run("company", "list").stdout, "\n"), 1+companies)
 }
 
-// An operator ends a published event at once, and the command prints it as the contract shows it.
+// An operator ends a published event at once, and the command prints the event as in the contract.
 func TestEventEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -193,7 +193,7 @@ func TestEventEnd(t *testing.T) {
 	is.Equal(code, "CONFLICT")
 }
 
-// A buyer of the demo is shown and erased; what is left names nobody, and a second time there is nothing to erase.
+// A buyer of the demo can be shown and erased. What remains names nobody, and a second erasure finds nothing to erase.
 func TestBuyerIsErased(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -219,7 +219,7 @@ func TestBuyerIsErased(t *testing.T) {
 	is.True(!strings.Contains(strings.ToLower(did.stdout), strings.ToLower(email)))
 }
 
-// A ledger that somebody changed is told, with what is wrong, and exit status 1.
+// A changed ledger is reported, with the problems and exit status 1.
 func TestLedgerVerifyFindsAChange(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -250,7 +250,7 @@ func TestLedgerVerifyFindsAChange(t *testing.T) {
 	is.True(strings.Contains(did.stdout, "Problem"))
 }
 
-// Without --json, people get tables and lines.
+// Without --json, commands print tables and lines.
 func TestOutputForPeople(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

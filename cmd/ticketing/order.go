@@ -58,7 +58,7 @@ func (c *orderList) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// scanned is how many of an order's admissions were let in.
+// scanned returns how many of an order's admissions were validated.
 func scanned(order ticketing.OrderDetail) int {
 	count := 0
 	for _, line := range order.Lines {
@@ -69,7 +69,7 @@ func scanned(order ticketing.OrderDetail) int {
 	return count
 }
 
-// orderArg is the order that a command is about.
+// orderArg names the order that a command is about.
 type orderArg struct {
 	Order id `arg:"" help:"Id of the order." placeholder:"ORDER"`
 }
@@ -82,7 +82,7 @@ func (c *orderShow) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// orderEnd is what ends an order.
+// orderEnd is the arguments of the commands that refund or cancel an order.
 type orderEnd struct {
 	orderArg
 	finality
@@ -90,7 +90,7 @@ type orderEnd struct {
 	Reason string `help:"Why, 1 to 500 characters." placeholder:"REASON" required:""`
 }
 
-// asked asks whether to do something with the order.
+// asked asks for confirmation of an action on the order.
 func (c orderEnd) asked(ctx context.Context, p *program, op ticketing.Operator, do string) error {
 	return c.confirm(p, func() (string, error) {
 		order, err := op.GetOrder(ctx, c.Order.UUID)
@@ -137,7 +137,7 @@ func (c *orderCancel) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// order does something with an order and shows it.
+// order runs do, which returns an order, and prints the order.
 func (p *program) order(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.OrderDetail, error),
 ) error {
@@ -169,7 +169,7 @@ func (p *program) order(
 	})
 }
 
-// ticket is a line of an order for a person.
+// ticket formats a line of an order for a person.
 func ticket(line ticketing.OrderDetailLine) string {
 	text := fmt.Sprintf("%s  %s  %s", line.AdmissionID, line.Tier, naira(line.UnitPrice))
 	switch {

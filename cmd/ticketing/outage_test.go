@@ -13,8 +13,8 @@ import (
 	"github.com/floatgate/ticketing/internal/faultproxy"
 )
 
-// A server that loses the database in the moment after it began to listen keeps serving: it says that it is not ready,
-// waits, and does its background work when the database is back.
+// A server that loses the database just after it began to listen keeps serving. It reports that it is not ready, waits,
+// and does its background work after the database is back.
 func TestDatabaseIsLostAtTheStart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -26,8 +26,8 @@ func TestDatabaseIsLostAtTheStart(t *testing.T) {
 	proxy := faultproxy.New(t, database.Host)
 	var asked atomic.Int32
 	proxy.OnMessage(func(m faultproxy.Message) faultproxy.Action {
-		// A server asks twice for the names of its secret keys before it listens, and for the third time when it begins its
-		// background work.
+		// A server reads the names of its secret keys twice before it listens. It reads them a third time when it
+		// starts its background work.
 		if !strings.Contains(m.SQL(), "FROM ticketing_secrets") || asked.Add(1) < 3 {
 			return faultproxy.Pass
 		}

@@ -18,26 +18,26 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// exit statuses.
+// The exit statuses.
 const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// Codes of the command line's own that several places use.
+// The command line's own error codes that several places use.
 const (
 	codeLedgerInvalid = "LEDGER_INVALID"
 	codeOutput        = "OUTPUT"
 	codeSecretKey     = "SECRET_KEY"
 )
 
-// failure is an error with a code of the command line's own.
+// failure is an error with an error code of the command line.
 type failure struct{ code, text string }
 
 func (f *failure) Error() string { return f.text }
 
-// fail tells an error on standard error and returns the exit status.
+// fail prints an error on standard error and returns the exit status.
 func (p *program) fail(err error) int {
 	if err == nil {
 		return exitDone
@@ -61,7 +61,7 @@ func (p *program) fail(err error) int {
 	return status
 }
 
-// explain is an error as it is told, and the exit status that goes with it.
+// explain returns the exit status, the code and the message of an error.
 func (p *program) explain(err error) (status int, code, message string) {
 	status, code, message = exitFailed, string(ticketing.CodeInternal), withoutPackages(err.Error())
 	if refused, ok := errors.AsType[*ticketing.Error](err); ok {
@@ -78,7 +78,8 @@ func (p *program) explain(err error) (status int, code, message string) {
 	return status, code, message
 }
 
-// operational is what a person is told of a failure of the database: what it means, not where in the program it was met.
+// operational returns the failure for an error of the database, or nil for any other error. Its text says what the
+// error means to a person, not where in the program it occurred.
 func (p *program) operational(err error) *failure {
 	switch {
 	case errors.Is(err, ticketing.ErrSecretKeys):
@@ -120,13 +121,13 @@ func (p *program) operational(err error) *failure {
 	return nil
 }
 
-// onServer tells whether --database names a server.
+// onServer reports whether --database names a database server.
 func (p *program) onServer() bool {
 	scheme, _, _ := strings.Cut(p.Database, ":")
 	return scheme == postgres || scheme == postgresql
 }
 
-// databaseName is --database without what may be secret in it.
+// databaseName returns --database without the parts that may be secret.
 func (p *program) databaseName() string {
 	if path, ok := strings.CutPrefix(p.Database, sqlitePrefix); ok {
 		return path
@@ -138,7 +139,7 @@ func (p *program) databaseName() string {
 	return scheme
 }
 
-// after is what an error says after the words of one that it wraps.
+// after returns the text of an error that follows the text of the error it wraps.
 func after(err, of error) string {
 	said := err.Error()
 	if _, why, found := strings.Cut(said, of.Error()+": "); found {
@@ -147,7 +148,7 @@ func after(err, of error) string {
 	return withoutPackages(said)
 }
 
-// accessHint says what to do where it is not plain from what the server said.
+// accessHint returns a remedy where the server's message does not suggest one.
 func accessHint(err error) string {
 	switch said := err.Error(); {
 	case strings.Contains(said, "for schema"):
@@ -164,12 +165,12 @@ func accessHint(err error) string {
 	}
 }
 
-// withoutPackages leaves out who says it: to a person it is all one program.
+// withoutPackages removes package names from a message. To a person it is all one program.
 func withoutPackages(message string) string {
 	return strings.NewReplacer("ticketing/store: ", "", "ticketing: ", "").Replace(message)
 }
 
-// sentence is what a person is told of a refusal: its violations where it has any, else its message.
+// sentence returns the text of a refusal for a person: its violations if it has any, otherwise its message.
 func sentence(refused *ticketing.Error) string {
 	if len(refused.Violations) == 0 {
 		return refused.Message
@@ -188,7 +189,7 @@ func encode(w io.Writer, value any) error {
 	return written(encoder.Encode(value))
 }
 
-// written is what is told of output that could not be written.
+// written returns the failure for output that could not be written.
 func written(err error) error {
 	if err == nil {
 		return nil
@@ -199,11 +200,11 @@ func written(err error) error {
 	return &failure{code: codeOutput, text: "the output could not be written: " + err.Error()}
 }
 
-// outlivePipe makes a pipe whose reader has gone a failure to write, not the end of the process, for commands that then
-// have something to say.
+// outlivePipe turns a write to a closed pipe into an error. By default it would end the process. Commands call it if
+// they must still report something.
 func outlivePipe() { signal.Ignore(syscall.SIGPIPE) }
 
-// unshown says, where the output of a command could not be written, what it had done by then.
+// unshown adds what a command had done to the error that its output could not be written.
 func unshown(err error, done string) error {
 	if lost, ok := errors.AsType[*failure](err); ok && lost.code == codeOutput {
 		return &failure{code: codeOutput, text: done + " (" + lost.text + ")"}
@@ -211,7 +212,7 @@ func unshown(err error, done string) error {
 	return err
 }
 
-// field is one line of what a person reads about one thing.
+// field is one line of the output about one thing.
 type field struct{ name, value string }
 
 // show prints one thing: value as JSON, or fields for a person.
@@ -230,7 +231,7 @@ func (p *program) printFields(fields ...field) error {
 	return written(w.Flush())
 }
 
-// list prints things as they come, so that it never holds all of them: a JSON array, or a table for a person.
+// list prints items one by one, so that it never holds all of them: as a JSON array, or as a table for a person.
 type list struct {
 	json  bool
 	out   *bufio.Writer
@@ -252,7 +253,7 @@ func (p *program) list(columns ...string) *list {
 
 func (l *list) row(cells []string) { fmt.Fprintln(l.table, visible(strings.Join(cells, "\t"))) }
 
-// add prints one thing: value as JSON, or cells for a person.
+// add prints one item: value as JSON, or cells for a person.
 func (l *list) add(value any, cells ...string) error {
 	l.rows++
 	if !l.json {
@@ -275,7 +276,7 @@ func (l *list) add(value any, cells ...string) error {
 	return written(err)
 }
 
-// end completes the list. A list that failed on the way is left as it is.
+// end completes the list. A list that failed earlier is left incomplete.
 func (l *list) end() error {
 	switch {
 	case !l.json:
@@ -288,7 +289,7 @@ func (l *list) end() error {
 	return written(l.out.Flush())
 }
 
-// orDash is a text, or a dash for none.
+// orDash returns the text, or a dash for nil.
 func orDash(s *string) string {
 	if s == nil {
 		return "-"
@@ -296,7 +297,7 @@ func orDash(s *string) string {
 	return *s
 }
 
-// timeOrDash is a time, or a dash for none.
+// timeOrDash formats a time, or returns a dash for nil.
 func timeOrDash(t *ticketing.Time) string {
 	if t == nil {
 		return "-"

@@ -17,7 +17,7 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// full is a disk without room.
+// full is a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) {
@@ -32,7 +32,7 @@ func (s *shell) unshown(args ...string) (status int, stderr string) {
 	return status, told.String()
 }
 
-// What was done is told even if its result could not be shown, so that a secret that nobody saw can be revoked.
+// A command reports what it did even if its result could not be shown. So a secret that nobody saw can be revoked.
 func TestOutputThatIsLost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -60,8 +60,8 @@ func TestOutputThatIsLost(t *testing.T) {
 	}
 }
 
-// Every failure that an operator can do something about has a code of its own, and says what it means: no method, no
-// statement, no word of a driver.
+// Every failure that an operator can do something about has its own code, and a message about its meaning. The message
+// contains no name of a method, no SQL and no text of a driver.
 func TestCodesOfFailures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -82,7 +82,7 @@ func TestCodesOfFailures(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			var stderr bytes.Buffer
-			is.Equal(program.Tell(test.err, "sqlite:live.db", &stderr), 1)
+			is.Equal(program.PrintError(test.err, "sqlite:live.db", &stderr), 1)
 			code, message := refused(t, stderr.String())
 			is.Equal(code, test.code)
 			is.True(strings.Contains(message, test.want))
@@ -92,7 +92,7 @@ func TestCodesOfFailures(t *testing.T) {
 	}
 }
 
-// A database that cannot be used is told by its name and the reason, and nothing is left beside a path that is none.
+// A database that cannot be used is reported with its name and the reason. Nothing is created beside an invalid path.
 func TestDatabaseThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	secret := "--secret-key=" + strings.Repeat("ab", 32)

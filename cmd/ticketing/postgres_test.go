@@ -25,13 +25,13 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// onPostgres is a shell on an empty database of PostgreSQL, with a secret key.
+// onPostgres returns a shell on an empty database of PostgreSQL, with a secret key.
 func onPostgres(t *testing.T) *shell {
 	t.Helper()
 	return newShell(t).with("TICKETING_DATABASE", pgtest.Database(t), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32))
 }
 
-// postgres is a connection to the shell's database, for what no command does.
+// postgres opens the shell's database directly, for statements that no command runs.
 func (s *shell) postgres() *sql.DB {
 	s.t.Helper()
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(s.env["TICKETING_DATABASE"])))
@@ -39,8 +39,8 @@ func (s *shell) postgres() *sql.DB {
 	return db
 }
 
-// A company sells on PostgreSQL as on SQLite, with several servers on one database: what one sells the other shows, a
-// retry that meets the other is the same order, and the books agree.
+// A company sells on PostgreSQL as on SQLite, with several servers on one database. What one server sells, the other
+// shows. A retry on the other server returns the same order, and the books agree.
 func TestServersShareOneDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -73,7 +73,7 @@ func TestServersShareOneDatabase(t *testing.T) {
 		}
 	}
 	_, told = get(t, second+"/metrics")
-	is.True(!strings.Contains(told, "ticketing_group_calls_count")) // A transaction each.
+	is.True(!strings.Contains(told, "ticketing_group_calls_count")) // Each call has its own transaction.
 
 	sh.object("key", "revoke", strings.Split(shop.key, ".")[1])
 	for _, origin := range []string{first, second} {
@@ -85,7 +85,7 @@ func TestServersShareOneDatabase(t *testing.T) {
 	is.Equal(p.wait(), 0)
 }
 
-// Several that start at once on an empty database all serve.
+// Several servers that start at once on an empty database all serve.
 func TestServersStartAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -103,7 +103,8 @@ func TestServersStartAtOnce(t *testing.T) {
 	is.Equal(len(sh.object("migrate")["applied"].([]any)), 0)
 }
 
-// PostgreSQL has no place for a key of its own making, so it must be given, and it must be that of the database.
+// With PostgreSQL the program cannot keep a key that it generated. So the key must be given, and it must be that of the
+// database.
 func TestSecretKeyOnPostgres(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -115,7 +116,7 @@ func TestSecretKeyOnPostgres(t *testing.T) {
 	}
 	all, err := os.ReadDir("../../store/migrations/postgres")
 	must(t, err)
-	is.Equal(len(sh.object("migrate")["applied"].([]any)), len(all)) // Nothing was written before the key was there.
+	is.Equal(len(sh.object("migrate")["applied"].([]any)), len(all)) // Nothing was written before the key was given.
 	for _, args := range [][]string{{"company", "list"}, {"migrate"}, {"serve", "--addr", "127.0.0.1:0"}} {
 		code, message := sh.with("TICKETING_SECRET_KEY", strings.Repeat("cd", 32)).refusal(args...)
 		is.Equal(code, "SECRET_KEY")
@@ -124,7 +125,7 @@ func TestSecretKeyOnPostgres(t *testing.T) {
 	is.Equal(len(sh.array("company", "list")), 0)
 }
 
-// A database that is no cluster is not distributed, and says what it lacks.
+// A database without Citus is not distributed. The error says what it lacks.
 func TestDistributeWithoutCitus(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -133,13 +134,13 @@ func TestDistributeWithoutCitus(t *testing.T) {
 	is.True(strings.Contains(message, "CREATE EXTENSION citus"))
 }
 
-// Whatever is wrong with the name of a database or with the server behind it is told in words that help, with a code for
-// scripts, and without the password, a word of SQL or a word of a driver.
+// Every problem with the URL of a database, or with its server, is reported in words that help and with a code for
+// scripts. The message contains no password, no SQL and no text of a driver.
 func TestPostgresThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
-	// The server must read it as whoever it runs as.
+	// The server's own user must be able to read the file.
 	hba, err := os.CreateTemp("", "ticketing-hba-*") //nolint:usetesting // The folder of a test is closed to others.
 	is.NoErr(err)
 	t.Cleanup(func() { _ = os.Remove(hba.Name()) })
@@ -187,7 +188,7 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 				is.Equal(code, test.code)
 				want := test.want
 				if args[0] == "bench" && strings.HasPrefix(test.name, "no right") {
-					want = "the role needs CREATE on the database" // It makes a schema.
+					want = "the role needs CREATE on the database" // It creates a schema.
 				}
 				if !strings.Contains(strings.ToLower(message), strings.ToLower(want)) {
 					t.Errorf("%q is not in %q", want, message)
@@ -202,8 +203,8 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A server whose role has what docs/operating.md grants it, and owns nothing, sells, delivers webhooks and removes what was
-// kept long enough.
+// A server whose role owns nothing, and has only the grants of docs/operating.md, sells, delivers webhooks and removes
+// records past their retention.
 func TestServerOfARoleThatOwnsNothing(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -256,7 +257,7 @@ func TestServerOfARoleThatOwnsNothing(t *testing.T) {
 	is.True(!strings.Contains(p.errors(), "level=ERROR"))
 }
 
-// held is a row of a wallet that somebody else has locked.
+// held locks a company's FLOAT wallet, as another program would, until release is called.
 func (s shop) held(t *testing.T, db *sql.DB) (release func()) {
 	t.Helper()
 	is := is.New(t)
@@ -269,8 +270,8 @@ func (s shop) held(t *testing.T, db *sql.DB) (release func()) {
 	return func() { is.NoErr(tx.Rollback()) }
 }
 
-// A server that is asked for more than its queue holds answers 503 INTERNAL_ERROR at once, and says when to come back.
-// Nothing is lost: the same requests, sent again, are all sold, once each.
+// A server with a full queue responds 503 INTERNAL_ERROR at once, with a Retry-After. Nothing is lost: the same
+// requests, sent again, are all sold exactly once.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -299,7 +300,7 @@ func TestOverload(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(20 * time.Millisecond): // Less than a well-behaved client waits.
+			case <-time.After(20 * time.Millisecond): // Shorter than a well-behaved client waits.
 			}
 		}
 	}
@@ -331,7 +332,7 @@ func TestOverload(t *testing.T) {
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 }
 
-// A sale under way when the signal comes is committed and answered before the server ends.
+// A sale in progress when the signal arrives is committed and answered before the server ends.
 func TestServerDrainsOnPostgres(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

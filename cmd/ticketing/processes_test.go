@@ -18,8 +18,9 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// Two servers on one PostgreSQL are one shop: scarce tickets are sold once, a key makes one order and is 409 in the one
-// while it is in flight in the other, the ledger has no gap, and a key that is revoked is nobody's in both at once.
+// Two servers on one PostgreSQL act as one. Scarce tickets are sold once. An idempotency key makes one order, and gets
+// a 409 on one server while it is in flight on the other. The ledger has no gap. A revoked API key is refused by both
+// at once.
 func TestTwoServersAreOneShop(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -37,7 +38,7 @@ func TestTwoServersAreOneShop(t *testing.T) {
 	})
 	is.NoErr(err)
 
-	// Every key goes to both at once.
+	// Every key goes to both servers at once.
 	const keys = 24
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -67,7 +68,7 @@ func TestTwoServersAreOneShop(t *testing.T) {
 		is.Equal(len(ids), 1)
 	}
 
-	// While somebody holds the wallets, an original is in flight.
+	// While another session holds a lock on the table of buyers, the original call is in flight.
 	db, err := sql.Open("pg", dsn)
 	is.NoErr(err)
 	defer db.Close()
@@ -99,7 +100,7 @@ func TestTwoServersAreOneShop(t *testing.T) {
 			is.Equal(refused.Refusal.Message, "Idempotent request is still processing")
 			break
 		}
-		is.Equal(refused.Status, http.StatusServiceUnavailable) // The original had given its locks up for a moment.
+		is.Equal(refused.Status, http.StatusServiceUnavailable) // The original had released its locks for a moment.
 	}
 	is.NoErr(held.Rollback())
 	made := <-done
@@ -114,11 +115,11 @@ func TestTwoServersAreOneShop(t *testing.T) {
 		is.True(errors.Is(err, ticketing.CodeAuthenticationFailed))
 	}
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
-	// A debit for each order, beside the credit and the sale of the demo.
+	// A debit for each order, besides the demo's credit and sale.
 	is.Equal(len(sh.array("ledger", "list", shop.companyID, "--wallet", "FLOAT")), 9+1+2)
 }
 
-// Ten programs that begin on an empty database migrate it once, and all go on.
+// Ten programs that start at once on an empty database migrate it once, and all succeed.
 func TestTenProgramsMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -63,7 +63,7 @@ type commands struct {
 
 const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, and earn a commission.`
 
-// Help is what follows the description in the help text of the program.
+// Help returns the text that follows the description in the help of the program.
 func (*commands) Help() string {
 	return `Begin with
 
@@ -87,7 +87,7 @@ Every flag can be given as an environment variable: --web-origin as TICKETING_WE
 
 // run parses the arguments and runs the command they name.
 func (p *program) run(ctx context.Context, args []string) error {
-	// Until the arguments are parsed, errors are told the way that they seem to ask for.
+	// Until the arguments are parsed, errors are printed in the format that they seem to request.
 	p.flags = &flags{JSON: asksForJSON(args, p.getenv)}
 	for i, arg := range args {
 		if !utf8.ValidString(arg) {
@@ -128,7 +128,7 @@ func (p *program) run(ctx context.Context, args []string) error {
 	return parsed.Run()
 }
 
-// grammar is the parser of a command line.
+// grammar returns the parser of a command line.
 func grammar(line *commands, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(line, append(options,
 		kong.Name("ticketing"),
@@ -144,8 +144,9 @@ func grammar(line *commands, options ...kong.Option) (*kong.Kong, error) {
 	)...)
 }
 
-// joined makes "--flag -5" one word, "--flag=-5", since the parser takes every word with a hyphen for a flag and would
-// call the value a wrong call. What begins with two hyphens, or is a flag, stays one: there the value is missing.
+// joined makes "--flag -5" one word, "--flag=-5". The parser takes every word with a leading hyphen for a flag and
+// would report a usage error. A next word that begins with two hyphens, or is itself a flag, is not joined: there the
+// value is missing.
 func joined(program *kong.Node, args []string) []string {
 	valued, short := map[string]bool{}, map[string]bool{}
 	_ = kong.Visit(program, func(node kong.Visitable, next kong.Next) error {
@@ -178,14 +179,14 @@ func joined(program *kong.Node, args []string) []string {
 	return words
 }
 
-// placeholder is an argument as the parser writes it.
+// placeholder matches an argument as the parser prints it.
 var placeholder = regexp.MustCompile("<(company|key|event|category|settlement|order|user|endpoint|delivery|type)>")
 
-// strayWord is what the parser says of a word with digits where none belongs. It may be the number of a bank account,
-// however it is spelt, and is not repeated.
+// strayWord matches the parser's error about an unexpected word with digits. The word may be a bank account number, in
+// any spelling, and must not be repeated.
 var strayWord = regexp.MustCompile(`(?s)unexpected argument .*\p{Nd}.*?(, did you mean .*)?$`)
 
-// asWritten is a text of the parser with arguments and alternatives as the examples write them.
+// asWritten returns a text of the parser with arguments and alternatives written as in the examples.
 func asWritten(text string) string {
 	text = placeholder.ReplaceAllStringFunc(text, func(name string) string {
 		return strings.ToUpper(strings.Trim(name, "<>"))
@@ -193,7 +194,7 @@ func asWritten(text string) string {
 	return strings.Replace(text, "--grants=GRANT,... --all-grants", "(--grants=GRANT,... | --all-grants)", 1)
 }
 
-// withDefault is the help of a flag, and its default where that is not what a reader expects.
+// withDefault returns the help of a flag, followed by its default if it has one.
 func withDefault(value *kong.Value) string {
 	if value.HasDefault && value.Default != "" {
 		return value.Help + " Default: " + value.Default + "."
@@ -201,7 +202,8 @@ func withDefault(value *kong.Value) string {
 	return value.Help
 }
 
-// environment answers for a flag that is not on the command line with the variable of its name.
+// environment returns a resolver for flags that are not on the command line. It takes a flag's value from its
+// environment variable.
 func (p *program) environment() kong.Resolver {
 	return kong.ResolverFunc(func(line *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		if flag.Name == "help" {
@@ -218,7 +220,8 @@ func (p *program) environment() kong.Resolver {
 	})
 }
 
-// rivalled tells whether a flag that excludes this one is on the command line, which goes before the environment.
+// rivalled reports whether the command line has a flag that excludes this one. The command line takes precedence over
+// the environment.
 func rivalled(line *kong.Context, flag *kong.Flag) bool {
 	return slices.ContainsFunc(line.Path, func(given *kong.Path) bool {
 		return given.Flag != nil && !given.Resolved && slices.ContainsFunc(given.Flag.Xor, func(group string) bool {
@@ -227,12 +230,12 @@ func rivalled(line *kong.Context, flag *kong.Flag) bool {
 	})
 }
 
-// variable is the environment variable of a flag.
+// variable returns the name of a flag's environment variable.
 func variable(flag string) string {
 	return "TICKETING_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// asksForJSON tells whether --json is among arguments that may not even parse.
+// asksForJSON reports whether --json is among arguments that may not even parse.
 func asksForJSON(args []string, getenv func(string) string) bool {
 	asked, _ := parseBool(getenv(variable("json")))
 	for _, arg := range args {
@@ -249,7 +252,7 @@ func asksForJSON(args []string, getenv func(string) string) bool {
 	return asked
 }
 
-// usageError is a call in the wrong way: exit status 2.
+// usageError is an error in how the program was called: exit status 2.
 type usageError struct {
 	text string
 	code string // Defaults to INVALID_REQUEST.
@@ -257,10 +260,10 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.text }
 
-// errNoCommand says nothing, since the help text has been printed.
+// errNoCommand has no text, since the help was printed instead.
 var errNoCommand = &usageError{}
 
-// wrongCall sorts what the parser refused: a bad value, or a command line that cannot be understood.
+// wrongCall converts an error of the parser to a bad value or a usage error.
 func wrongCall(err error) error {
 	if _, ok := errors.AsType[*valueError](err); ok {
 		return &valueError{text: asWritten(err.Error())}
@@ -273,7 +276,7 @@ func wrongCall(err error) error {
 	}
 	text := strayWord.ReplaceAllString(asWritten(err.Error()), "unexpected argument that has digits$1")
 	if flag, _, ok := strings.Cut(text, " value but got "); ok {
-		// The parser goes on with what it found there: the end of the line, or another flag.
+		// The parser quotes what it found instead of the value: the end of the line, or another flag.
 		flag, _, _ = strings.Cut(flag, ": expected ")
 		text = flag + " needs a value; write " + flag + "=VALUE for one that begins with --"
 	}

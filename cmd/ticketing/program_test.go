@@ -16,8 +16,8 @@ import (
 
 const nobody = "e4ae5fd6-4d3c-4e3a-8a9a-6d8d0e6c0a11"
 
-// A call in the wrong way is exit status 2 and says where help is; a bad value and a refusal are exit status 1. Both
-// are told on standard error alone, as JSON where that was asked for.
+// A usage error has exit status 2 and refers to the help. A bad value or a refusal has exit status 1. Both are reported
+// on standard error only, as JSON if requested.
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -126,7 +126,7 @@ func TestExitStatus(t *testing.T) {
 			sh.t, sh.env = t, map[string]string{"TICKETING_DATABASE": "sqlite:" + filepath.Join(t.TempDir(), "t.db")}
 			args := strings.Fields(test.args)
 			if test.code == "NOT_FOUND" {
-				sh.object("migrate") // In a database that is not there nothing is looked for.
+				sh.object("migrate") // The NOT_FOUND needs an existing database.
 			}
 			for i := range args {
 				if args[i] == "COMPANY" {
@@ -151,7 +151,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// Without a command, the help text goes where errors go, and the call was wrong.
+// Without a command, the help is printed on standard error, with the exit status of a usage error.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -191,10 +191,11 @@ func TestHelp(t *testing.T) {
 		is.True(strings.HasPrefix(did.stdout, "Usage: ticketing "+strings.Join(args, " ")))
 	}
 	_, err := os.Stat(filepath.Join(sh.dir, "t.db"))
-	is.True(os.IsNotExist(err)) // Help and wrong calls touch no database.
+	is.True(os.IsNotExist(err)) // Help and usage errors touch no database.
 }
 
-// Every flag has a variable of its name. The command line goes before it; an empty one counts as unset.
+// Every flag can be set by its environment variable. The command line takes precedence. An empty variable counts as
+// unset.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -207,7 +208,7 @@ func TestEnvironment(t *testing.T) {
 	id := sh.array("company", "list")[0]["id"].(string)
 	key := sh.with("TICKETING_ALL_GRANTS", "true").run("key", "issue", id, "--name", "ab", "--json")
 	code, _ := refused(t, key.stderr)
-	is.Equal(code, "CONFLICT") // It went past the parser, to a company that is not verified.
+	is.Equal(code, "CONFLICT") // The parser accepted it; the company is not verified.
 	did = sh.with("TICKETING_EXPIRES", "soon").run("kyb", "approve", id)
 	is.Equal(did.status, 1)
 	is.True(strings.Contains(did.stderr, "--expires: must be a time"))
@@ -215,7 +216,7 @@ func TestEnvironment(t *testing.T) {
 	did = sh.with("TICKETING_NAME", "Lagos\xff").run("company", "create")
 	is.Equal(did.status, 1)
 	is.True(strings.Contains(did.stderr, "the variable TICKETING_NAME is not valid UTF-8"))
-	// A flag goes before the variable of the flag that excludes it.
+	// A flag takes precedence over the variable of a flag that excludes it.
 	sh.object("kyb", "approve", id)
 	issued := sh.with("TICKETING_ALL_GRANTS", "1").object("key", "issue", id, "--name", "gate", "--grants",
 		"COMPANY:ticket:validate")
@@ -223,7 +224,7 @@ func TestEnvironment(t *testing.T) {
 	issued = sh.with("TICKETING_GRANTS", "COMPANY:ticket:validate").object("key", "issue", id, "--name", "shop",
 		"--all-grants")
 	is.Equal(len(issued["grants"].([]any)), 7)
-	// A variable of one command does not disturb another.
+	// A variable of one command does not affect another.
 	is.Equal(sh.with("TICKETING_EXPIRES", "soon").run("company", "list").status, 0)
 }
 
@@ -236,7 +237,7 @@ func TestValueWithHyphen(t *testing.T) {
 	is.Equal(sh.object("company", "create", "--name=--dash")["name"], "--dash")
 }
 
-// The usage names arguments as the examples do, and says which flags exclude each other.
+// The usage names arguments as in the examples, and shows which flags exclude each other.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	sh := newShell(t)
@@ -267,7 +268,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The default database lies in the folder that the program runs in.
+// The default database is in the working directory of the program.
 func TestDefaultDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -277,7 +278,7 @@ func TestDefaultDatabase(t *testing.T) {
 	is.NoErr(err)
 }
 
-// A migration names what it applied, and has nothing to do the second time.
+// A migration names what it applied. A second one has nothing to do.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -286,7 +287,7 @@ func TestMigrate(t *testing.T) {
 	is.Equal(sh.object("migrate")["applied"], []any{})
 }
 
-// Of several that migrate at once each names what it applied itself, so that together they name each migration once.
+// Of several concurrent migrations, each names only what it applied itself. Together they name each migration once.
 func TestMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -21,7 +21,7 @@ const (
 	maxSecretKey = 1024
 )
 
-// parseSecretKeys reads --secret-key: nil for none, else keys separated by commas.
+// parseSecretKeys parses --secret-key: keys separated by commas. It returns nil for an empty text.
 func parseSecretKeys(text string) ([][]byte, error) {
 	if text == "" {
 		return nil, nil
@@ -40,7 +40,7 @@ func parseSecretKeys(text string) ([][]byte, error) {
 var errSecretKey = fmt.Errorf(
 	"must be %d to %d bytes in hex or base64; \"openssl rand -hex 32\" makes one", minSecretKey, maxSecretKey)
 
-// parseSecretKey reads one key: hex where all of it is hex digits, else base64 of either alphabet, padded or not.
+// parseSecretKey parses one key: hex if all of it is hex digits, otherwise base64 of either alphabet, padded or not.
 func parseSecretKey(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	key, err := hex.DecodeString(text)
@@ -54,9 +54,9 @@ func parseSecretKey(text string) ([]byte, error) {
 	return key, nil
 }
 
-// secretKeyBeside reads the key that is kept beside a SQLite database, in PATH.key. Where neither the key nor the
-// database is there, it makes the key, if it may, and else fails with [store.ErrNoDatabase]. The caller makes the database
-// only after it.
+// secretKeyBeside reads the key that is kept beside a SQLite database, in PATH.key. If neither the key nor the database
+// exists, it creates the key if mayMake is set, and otherwise fails with [store.ErrNoDatabase]. The caller creates the
+// database only afterwards.
 func secretKeyBeside(database string, mayMake bool) ([]byte, error) {
 	path := database + ".key"
 	key, err := readSecretKey(path)
@@ -68,7 +68,7 @@ func secretKeyBeside(database string, mayMake bool) ([]byte, error) {
 	case err == nil && info.IsDir():
 		return nil, &failure{code: "UNAVAILABLE", text: "the database " + database + " is a folder"}
 	case err == nil && info.Size() > 0:
-		// If another process has just made both, then the key before the database, so it is there by now.
+		// If another process has just created both, it created the key first, so the key exists by now.
 		key, err := readSecretKey(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("the secret key of the database is not in %s: put it back there, or give it with "+
@@ -82,17 +82,18 @@ func secretKeyBeside(database string, mayMake bool) ([]byte, error) {
 	}
 	if err := makeSecretKey(path); err != nil {
 		if of, ok := errors.AsType[*fs.PathError](err); ok {
-			err = of.Err // Its path is of no use to anyone: it was made up.
+			err = of.Err // Its path is a temporary name.
 		}
 		return nil, fmt.Errorf("make the secret key %s: %w", path, err)
 	}
-	// It may be the one that another process made at the same moment.
+	// It may be the key that another process created at the same moment.
 	return readSecretKey(path)
 }
 
-// readSecretKey reads a key that nobody but its owner, who is this user or root, could have read or written. What is
-// checked is the open file: its path may lead elsewhere a moment later. A symbolic link is refused, since whoever may put
-// one there chooses the key. A second hard link is not: owner and mode are the file's, whatever its names.
+// readSecretKey reads a key that only its owner could have read or written. The owner must be this user or root. It
+// checks the open file, since the path may lead elsewhere a moment later. It refuses a symbolic link: a user who can
+// create one there could choose the key. It accepts a second hard link, since owner and mode belong to the file and not
+// to its names.
 func readSecretKey(path string) ([]byte, error) {
 	file, err := openSecretFile(path)
 	if err != nil {
@@ -122,7 +123,7 @@ func readSecretKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("the secret key %s can be read by others: run \"chmod 600\" on it, and consider it known "+
 			"to whoever could read it", path)
 	}
-	// Two hex digits a byte, and a line break.
+	// Two hex digits for each byte, and a line break.
 	text, err := io.ReadAll(io.LimitReader(file, 2*maxSecretKey+2))
 	if err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)
@@ -134,8 +135,8 @@ func readSecretKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// makeSecretKey keeps a random key in a file, whole and on the disk before it has its name, so that no process ever
-// reads a part of it. Where the file is there already it is left as it is.
+// makeSecretKey writes a random key to a file. The file gets its name only after it is complete and synced to disk, so
+// no process ever reads a part of it. An existing file is left as it is.
 func makeSecretKey(path string) error {
 	key := make([]byte, minSecretKey)
 	if _, err := rand.Read(key); err != nil {
@@ -163,7 +164,7 @@ func makeSecretKey(path string) error {
 	return syncDirectory(directory)
 }
 
-// syncDirectory makes the names in a directory outlive a loss of power, where the system can do that.
+// syncDirectory syncs the names in a directory to disk, where the operating system supports it.
 func syncDirectory(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

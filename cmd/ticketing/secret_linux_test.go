@@ -11,7 +11,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// A key that somebody else may have put there is not used, nor waited for: neither a file of theirs, nor through a link.
+// A key that another user may have put there is refused, without waiting: a file of theirs, a link or a pipe.
 func TestSecretKeyOfOthersIsRefused(t *testing.T) {
 	t.Parallel()
 	moved := func(path string) error { return os.Rename(path, path+".real") }
@@ -45,12 +45,12 @@ func TestSecretKeyOfOthersIsRefused(t *testing.T) {
 				is.True(!strings.Contains(message, strings.TrimSpace(string(key))))
 			}
 			given := sh.with("TICKETING_SECRET_KEY", string(key))
-			is.Equal(len(given.array("company", "list")), 1) // The key by another way is as good.
+			is.Equal(len(given.array("company", "list")), 1) // The same key passed in the environment is accepted.
 		})
 	}
 }
 
-// A link that waits where a new database will have its key is not filled.
+// A new key is not written through a link that exists at its path.
 func TestSecretKeyIsNotMadeThroughALink(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -66,7 +66,7 @@ func TestSecretKeyIsNotMadeThroughALink(t *testing.T) {
 	is.True(os.IsNotExist(err)) // A database never exists without its key.
 }
 
-// A second name of the key's file, as backups make, changes nothing.
+// A second name of the key's file, as some backups create, has no effect.
 func TestSecretKeyMayHaveASecondName(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// openSecretFile opens a file. Windows lets administrators alone make symbolic links.
+// openSecretFile opens a file. On Windows only administrators can create symbolic links.
 func openSecretFile(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// foreignOwner is "": files have no owner here that says who may write them.
+// foreignOwner returns "": here a file's owner does not determine who may write it.
 func foreignOwner(fs.FileInfo) string { return "" }

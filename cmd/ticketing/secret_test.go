@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// On first use a secret key is made beside the database, for its owner alone.
+// On first use a secret key is created beside the database, readable by its owner only.
 func TestSecretKeyIsMadeBesideTheDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -38,10 +38,10 @@ func TestSecretKeyIsMadeBesideTheDatabase(t *testing.T) {
 	is.Equal(after, text)
 	files, err := filepath.Glob(path + ".*")
 	is.NoErr(err)
-	is.Equal(len(files), 0) // Nothing is left of the making.
+	is.Equal(len(files), 0) // No temporary file is left.
 }
 
-// Commands that meet on a new database agree on one key.
+// Concurrent commands on a new database use the same key.
 func TestSecretKeyIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -82,7 +82,7 @@ func TestWrongSecretKeyIsRefusedAtStart(t *testing.T) {
 	}
 }
 
-// Two secret keys that are one are refused as such.
+// Two equal secret keys are refused.
 func TestEqualSecretKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -92,7 +92,7 @@ func TestEqualSecretKeys(t *testing.T) {
 	is.True(!strings.Contains(message, key))
 }
 
-// A secret key is rotated by putting a new one first and keeping the old one behind it.
+// To rotate a secret key, put the new one first and keep the old one after it.
 func TestSecretKeysRotate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -111,7 +111,7 @@ func TestSecretKeysRotate(t *testing.T) {
 	}
 }
 
-// A master secret that only a bank account needs is given up once the account is encrypted under the new one.
+// A master secret that only a bank account needs can be removed after the account is encrypted under the new one.
 func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -138,8 +138,8 @@ func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 	is.Equal(code, "SECRET_KEY") // The old one alone.
 }
 
-// A master secret that only a signing secret needs is given up once that is encrypted under the new one, which goes on
-// signing with it and rotates it.
+// A master secret that only a signing secret needs can be removed after that is encrypted under the new one. The
+// signing secret can still be used and rotated.
 func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -166,7 +166,7 @@ func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
 	event := alone.object("webhook", "trigger", company, "balance.low")
 	got, err := receiver.Wait(soon(t), 1)
 	is.NoErr(err)
-	is.NoErr(got[0].Err) // Signed with the secret that was shown under the old one.
+	is.NoErr(got[0].Err) // Signed with the secret that was issued under the old one.
 	is.Equal(got[0].EventID, event["id"])
 	receiver.SetSecrets(alone.object("webhook", "rotate", endpoint)["secret"].(string))
 	alone.object("webhook", "activate", endpoint)
@@ -178,7 +178,7 @@ func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
 	is.Equal(code, "SECRET_KEY") // The old one alone.
 }
 
-// A key that is missing, damaged or open to others is not replaced and not used.
+// A key that is missing, damaged or readable by others is neither replaced nor used.
 func TestSecretKeyFileIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -209,7 +209,7 @@ func TestSecretKeyFileIsRefused(t *testing.T) {
 			is.Equal(code, "SECRET_KEY")
 
 			given := sh.with("TICKETING_SECRET_KEY", string(key))
-			is.Equal(len(given.array("company", "list")), 1) // The key by another way is as good.
+			is.Equal(len(given.array("company", "list")), 1) // The same key passed in the environment is accepted.
 		})
 	}
 }

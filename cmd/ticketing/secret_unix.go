@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// openSecretFile opens a file, and fails where the last element of its path is a symbolic link. It does not wait for the
+// openSecretFile opens a file, and fails if the last element of its path is a symbolic link. It does not wait for the
 // other end of a pipe.
 func openSecretFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // The operator names it.
 }
 
-// foreignOwner is the owner of a file that belongs neither to this user nor to root, "" where it does.
+// foreignOwner returns the owner of a file, or "" if it belongs to this user or to root.
 func foreignOwner(info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid == 0 || int(stat.Uid) == os.Geteuid() {

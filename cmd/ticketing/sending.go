@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// sending are the flags about what leaves the service.
+// sending holds the flags about the delivery of webhooks.
 type sending struct {
 	NoWebhooks          bool      `help:"Deliver no webhooks; another server does." name:"no-webhooks"`
 	WebhookAllowPrivate bool      `help:"Let webhooks go to private addresses; for development only."`
@@ -20,8 +20,7 @@ type sending struct {
 	FactRetention       retention `default:"0" help:"How long facts that were told and delivered are kept, such as 365d; 0 is for ever." placeholder:"TIME"`
 }
 
-// configure has a service send webhooks, which is counted. The function that it returns ends what is
-// kept open for sending.
+// configure configures a service to deliver webhooks and to count them. The returned function closes the sender.
 func (s *sending) configure(cfg *ticketing.Config, m *webhookMetrics) (func(), error) {
 	cfg.AllowPrivateWebhooks = s.WebhookAllowPrivate
 	cfg.WebhookRetention, cfg.FactRetention = cmp.Or(s.WebhookRetention.Duration, longestRetention),
@@ -39,7 +38,7 @@ func (s *sending) configure(cfg *ticketing.Config, m *webhookMetrics) (func(), e
 	return func() { _ = sender.Close() }, nil
 }
 
-// retention is how long something is kept; zero is for ever.
+// retention is how long something is kept; zero means for ever.
 type retention struct{ time.Duration }
 
 const (

@@ -22,7 +22,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// triggered makes a number of sample events, and returns their ids.
+// triggered creates a number of sample events, and returns their ids.
 func (s *shell) triggered(company string, number int) map[string]bool {
 	s.t.Helper()
 	ids := map[string]bool{}
@@ -32,7 +32,7 @@ func (s *shell) triggered(company string, number int) map[string]bool {
 	return ids
 }
 
-// settled waits until a company has no delivery that is pending, and returns all.
+// settled waits until a company has at least the given number of deliveries and none is pending, and returns them.
 func (s *shell) settled(company string, number int) (deliveries []map[string]any) {
 	s.t.Helper()
 	pending := func(d map[string]any) bool { return d["status"] == "PENDING" }
@@ -43,8 +43,8 @@ func (s *shell) settled(company string, number int) (deliveries []map[string]any
 	return deliveries
 }
 
-// A server that is killed while receivers take their time loses no event: when another starts, each arrives, again if
-// need be, with the same ids and the same body.
+// A server that is killed while receivers are slow loses no event. After another server starts, each event arrives, if
+// necessary a second time, with the same ids and the same body.
 func TestKilledServerLosesNoWebhook(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "servers that are killed: those that stop by themselves run under it")
@@ -84,8 +84,8 @@ func TestKilledServerLosesNoWebhook(t *testing.T) {
 	}
 }
 
-// A server that is told to stop finishes the attempts that are under way, and leaves the others to whoever comes next, at
-// once: none is made twice.
+// A server that is stopped finishes the attempts in progress. It releases the other deliveries at once to any other
+// server, and no attempt is made twice.
 func TestServerThatStopsFinishesItsAttempts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -116,7 +116,7 @@ func TestServerThatStopsFinishesItsAttempts(t *testing.T) {
 		default:
 			is.Equal(delivery["status"], "PENDING")
 			is.Equal(delivery["attempts"], 0.0)
-			is.True(delivery["nextAttemptAt"] != nil) // It is nobody's.
+			is.True(delivery["nextAttemptAt"] != nil) // It is not leased.
 		}
 	}
 	is.Equal(tried, 0)
@@ -125,7 +125,7 @@ func TestServerThatStopsFinishesItsAttempts(t *testing.T) {
 	is.Equal(len(receiver.All()), events)
 }
 
-// tellsNow waits until the process tells another line with a text in it.
+// tellsNow waits until the process writes another line that contains a text.
 func (p *process) tellsNow(text string) {
 	p.t.Helper()
 	late := time.After(patience)
@@ -143,8 +143,8 @@ func (p *process) tellsNow(text string) {
 	}
 }
 
-// Two servers on one database deliver together: every event of what both sell arrives, and each endpoint has one delivery
-// of each.
+// Two servers on one database share the deliveries. Every event of the sales on both arrives, and each endpoint has one
+// delivery of each event.
 func TestTwoServersShareTheWebhooks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -180,8 +180,8 @@ func TestTwoServersShareTheWebhooks(t *testing.T) {
 	}
 }
 
-// What is sent is counted: attempts by type and by what came of them, those under way, and nothing that names a company
-// or an address. Without the certificate of the receiver no attempt succeeds; without the flag none is made to this
+// The metrics count the attempts by type and outcome, and those in progress. They name no company and no address.
+// Without the receiver's certificate no attempt succeeds. Without the flag for private addresses none is made to this
 // machine.
 func TestWebhookMetrics(t *testing.T) {
 	t.Parallel()
@@ -236,7 +236,7 @@ func TestWebhookMetrics(t *testing.T) {
 	is.True(strings.Contains(private.tried(company)["lastError"].(string), "IP address"))
 }
 
-// tried waits until the first attempt of a company's only delivery was written down, and shows it.
+// tried waits until the first attempt of a company's only delivery is recorded, and returns the delivery.
 func (s *shell) tried(company string) (delivery map[string]any) {
 	s.t.Helper()
 	eventually(s.t, "an attempt is written down", func() bool {
@@ -246,7 +246,7 @@ func (s *shell) tried(company string) (delivery map[string]any) {
 	return delivery
 }
 
-// until waits until the metrics of a server have a line.
+// until waits until the metrics of a server contain a line.
 func until(t *testing.T, origin, line string) {
 	t.Helper()
 	eventually(t, line, func() bool {
@@ -255,7 +255,7 @@ func until(t *testing.T, origin, line string) {
 	})
 }
 
-// A server that is told so delivers nothing, and another does.
+// A server with --no-webhooks delivers nothing, and another server does.
 func TestServerWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -275,7 +275,7 @@ func TestServerWithoutWebhooks(t *testing.T) {
 	is.True(ids[got[0].EventID])
 }
 
-// A demo delivers, too, as long as it runs.
+// A demo also delivers, as long as it runs.
 func TestDemoDelivers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -290,14 +290,14 @@ func TestDemoDelivers(t *testing.T) {
 	is.Equal(got[0].Event, "order.created")
 }
 
-// away is a receiver that is not there.
+// away is a sender whose receiver always responds 502.
 type away struct{}
 
-func (away) Post(context.Context, ticketing.WebhookPost) (int, error) {
+func (away) Post(context.Context, ticketing.WebhookRequest) (int, error) {
 	return http.StatusBadGateway, nil
 }
 
-// The age of what waits is told by servers that deliver: one that does not would say that nothing waits.
+// Only servers that deliver report the age of the backlog. One that does not would always report 0.
 func TestBacklogIsToldByWhoDelivers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -314,7 +314,7 @@ func TestBacklogIsToldByWhoDelivers(t *testing.T) {
 	is.True(!strings.Contains(untold(t.Context()), age))
 }
 
-// Every dead letter is counted, by type, after its eighth attempt and not before.
+// Every exhausted delivery is counted, by type, after its eighth attempt and not before.
 func TestDeadLettersAreCounted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -337,7 +337,8 @@ func TestDeadLettersAreCounted(t *testing.T) {
 		is.NoErr(err)
 	}
 	for try := range ticketing.MaxDeliveryAttempts {
-		is.True(strings.Contains(told(t.Context()), `ticketing_webhook_exhausted_total{type="balance.low"} 0`)) // not yet
+		// None is exhausted yet.
+		is.True(strings.Contains(told(t.Context()), `ticketing_webhook_exhausted_total{type="balance.low"} 0`))
 		made, err := svc.SendWebhooks(t.Context())
 		is.NoErr(err)
 		is.Equal(made, 3)

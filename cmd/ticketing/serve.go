@@ -42,7 +42,7 @@ SIGTERM and SIGINT drain: requests in flight finish, what was written is committ
 With PostgreSQL any number of servers may run on one database, on as many machines.`
 }
 
-// serving are the flags of the commands that serve the public API.
+// serving holds the flags of the commands that serve the public API.
 type serving struct {
 	Addr           string         `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
 	OperatorAddr   string         `help:"Where health and metrics listen by themselves; then they are not beside the API." placeholder:"HOST:PORT"`
@@ -57,7 +57,7 @@ type serving struct {
 	sharing
 }
 
-// sharing are the flags that say what calls share: connections and transactions.
+// sharing holds the flags about what calls share: connections and transactions.
 type sharing struct {
 	Connections connectionCount `default:"16" help:"Connections to PostgreSQL of each process at most, 1 to 1000; those of all together must fit into its max_connections." placeholder:"N"`
 	GroupCalls  groupCalls      `default:"64" help:"Calls that share a transaction at most, 1 to 1000; 1 is a transaction each." placeholder:"N"`
@@ -67,7 +67,7 @@ type sharing struct {
 	CompanySlots companySlots `default:"4" help:"Calls of a company that run at the same time, of those that share no transaction, 1 to 1000; the others wait for up to 2 seconds and are answered 503." placeholder:"N"`
 }
 
-// grouping is how calls share transactions and connections, as a process tells another.
+// grouping holds the settings of sharing in the form that one process of a bench passes to another.
 type grouping struct{ Calls, Lanes, Queue, Slots int }
 
 func (s *sharing) grouping() grouping {
@@ -94,11 +94,11 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// signalEcho is how long the same wish may come several times: timeout(1), and a terminal beside it, signal a process and
-// its group.
+// signalEcho is how long repeated signals count as one. timeout(1) signals a process and also its group, and a terminal
+// may do so too.
 const signalEcho = time.Second
 
-// endAtNext lets the next signal end the process at once, when signalEcho has passed since the one that ended a context.
+// endAtNext makes the next signal end the process at once, from signalEcho after the end of ctx.
 func endAtNext(ctx context.Context, stop func()) {
 	context.AfterFunc(ctx, func() { time.AfterFunc(signalEcho, stop) })
 }
@@ -111,25 +111,25 @@ type running struct {
 	baseURL   string // of the public API, for a client on this machine
 	webOrigin string
 	clients   *connections
-	operator  net.Listener // of health and metrics; nil: they are beside the API
+	operator  net.Listener // for health and metrics; if nil, the API's listener serves them
 }
 
-// Bounds of a server. A client that is slower than these is cut off.
+// The limits of a server. It disconnects clients that are slower.
 const (
 	headerTimeout  = 10 * time.Second
 	readTimeout    = 30 * time.Second
 	writeTimeout   = 60 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
-	// drainTimeout is less than the half minute that supervisors commonly wait before they kill.
+	// drainTimeout is less than the half minute that supervisors commonly wait before they kill a process.
 	drainTimeout = 25 * time.Second
-	// arrivalTimeout is how long a drain waits for the rest of requests that are on their way.
+	// arrivalTimeout is how long a drain waits for the rest of requests that are still arriving.
 	arrivalTimeout = 3 * time.Second
 	readyTimeout   = 2 * time.Second
 )
 
-// serve prepares the database, which may have to be there already, serves the public API while meanwhile runs, and drains
-// when it returns or a signal comes, which ends the context of meanwhile.
+// serve prepares the database and serves the public API while meanwhile runs. With mustExist, the database must exist.
+// It drains after meanwhile returns or a signal arrives. A signal ends the context of meanwhile.
 func (p *program) serve(
 	ctx context.Context, s *serving, mustExist bool, prepare func(context.Context, *database) error,
 	meanwhile func(context.Context, *running) error,
@@ -137,7 +137,7 @@ func (p *program) serve(
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	defer func() {
-		// A signal that came before the server listened.
+		// A signal that arrived before the server listened.
 		if ctx.Err() != nil {
 			err = ignoring(err, context.Canceled)
 		}
@@ -145,7 +145,7 @@ func (p *program) serve(
 	endAtNext(ctx, stop)
 
 	logger := s.logger(p.stderr)
-	// The port is taken first: without it nothing is to be done to the database.
+	// Listen first: without the port, the database must not be touched.
 	listener, err := listen(ctx, "--addr", s.Addr)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (p *program) serve(
 		m.watch(opened.sql.Connections)
 	}
 	grouping := s.grouping().config()
-	grouping.Ran, grouping.Refused = m.ran, m.refused
+	grouping.OnGroup, grouping.OnQueueFull = m.ran, m.refused
 	cfg := &ticketing.Config{
 		Logger: logger, Grouping: grouping, CompanySlots: int(s.CompanySlots), OnSlotsFull: m.slotsFull,
 	}
@@ -197,7 +197,8 @@ func (p *program) serve(
 	return p.work(ctx, s, r, httpapi.Listener(clients.listener(listener)), meanwhile)
 }
 
-// work runs the server, the background work and meanwhile until the first of them ends or ctx does, and then ends all.
+// work runs the server, the background work and meanwhile until the first of them or ctx ends, and then stops all of
+// them.
 func (p *program) work(
 	ctx context.Context, s *serving, r *running, listener net.Listener,
 	meanwhile func(context.Context, *running) error,
@@ -212,7 +213,7 @@ func (p *program) work(
 	defer health.serveHealth(ctx, r.operator, logger)()
 	server := &http.Server{
 		Handler: handler,
-		// OPTIONS * is for the handler, too: every answer is the contract's.
+		// The handler also serves OPTIONS *, so that every response follows the contract.
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            headerTimeout,
 		ReadTimeout:                  readTimeout,
@@ -224,7 +225,7 @@ func (p *program) work(
 	bodies := newArrivals()
 	bodies.watch(server)
 	r.clients.watch(server)
-	ended := make(chan error, 3) // one for each part
+	ended := make(chan error, 3) // one for each goroutine
 	go func() { ended <- ignoring(server.Serve(listener), http.ErrServerClosed) }()
 	go func() { ended <- ignoring(r.svc.Run(ctx), context.Canceled) }()
 	if r.operator != nil {
@@ -247,8 +248,9 @@ func (p *program) work(
 	return err
 }
 
-// drain lets the requests in flight finish and takes no new ones; then it waits for the groups whose callers have left.
-// The store may be closed after it. It is for a context that has ended.
+// drain accepts no new requests and waits for the requests in flight. Then it waits for the groups whose callers have
+// left. After it returns, the store may be closed. It works with a context that has ended, and takes at most
+// drainTimeout.
 func drain(ctx context.Context, server *http.Server, svc *ticketing.Service) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
@@ -263,7 +265,7 @@ func drain(ctx context.Context, server *http.Server, svc *ticketing.Service) err
 	return nil
 }
 
-// handler serves the public API.
+// handler returns the handler of the public API.
 func (s *serving) handler(svc *ticketing.Service, m *metrics, logger *slog.Logger) http.Handler {
 	limit := int(s.RateLimit)
 	if limit == 0 {
@@ -274,7 +276,7 @@ func (s *serving) handler(svc *ticketing.Service, m *metrics, logger *slog.Logge
 	})
 }
 
-// listen takes the address that a flag names.
+// listen listens on the address of a flag.
 func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, badValue("%s: must be HOST:PORT, such as 127.0.0.1:8080", flag)
@@ -294,7 +296,8 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// localOrigin is how a client on this machine reaches a listener. One on all addresses has no address to connect to.
+// localOrigin returns the origin at which a client on this machine reaches a listener. For a listener on all addresses
+// it uses 127.0.0.1.
 func localOrigin(listening net.Addr) string {
 	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
@@ -302,7 +305,7 @@ func localOrigin(listening net.Addr) string {
 	return "http://" + listening.String()
 }
 
-// logger writes to standard error in the format that was asked for.
+// logger returns a logger that writes to w in the configured format and level.
 func (s *serving) logger(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: s.LogLevel.Level}
 	if s.LogFormat == "json" {
@@ -311,7 +314,7 @@ func (s *serving) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// ignoring is err, or nil for the one that is expected.
+// ignoring returns err, or nil if it is the expected error.
 func ignoring(err, expected error) error {
 	if errors.Is(err, expected) {
 		return nil

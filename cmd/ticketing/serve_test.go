@@ -37,7 +37,7 @@ func (s *shell) serve(args ...string) (p *process, origin string) {
 	return p, origin
 }
 
-// The server tells of itself beside the API, without a key; every other path is the API's to answer.
+// The server serves health and metrics beside the API, without a key. The API answers for every other path.
 func TestServerTellsOfItself(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -83,12 +83,12 @@ func TestServerTellsOfItself(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(p.errors()), "\n")
 	is.True(regexp.MustCompile(`^listening on http://127\.0\.0\.1:[0-9]+$`).MatchString(lines[0]))
 	for _, line := range lines[1:] {
-		is.True(json.Valid([]byte(line))) // All the rest is the log.
+		is.True(json.Valid([]byte(line))) // The remaining lines are log entries.
 	}
 	is.True(!strings.Contains(p.errors(), shop.key))
 }
 
-// A request that cannot be read as HTTP gets the envelope, too.
+// A request that is not valid HTTP also gets the contract's error envelope.
 func TestUnreadableRequest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -109,7 +109,7 @@ func TestUnreadableRequest(t *testing.T) {
 	is.True(strings.Contains(string(answer), `"code":"INVALID_REQUEST"`))
 }
 
-// The flags reach the API.
+// The flags take effect on the API.
 func TestServeFlags(t *testing.T) {
 	t.Parallel()
 	leftOut(t)
@@ -125,7 +125,7 @@ func TestServeFlags(t *testing.T) {
 		}
 		is.Equal(statuses, []int{401, 401, 429})
 		status, _ := get(t, origin+"/healthz")
-		is.Equal(status, http.StatusOK) // It is no request to the API.
+		is.Equal(status, http.StatusOK) // It is not a request to the API.
 	})
 	t.Run("no rate limit", func(t *testing.T) {
 		t.Parallel()
@@ -147,7 +147,7 @@ func TestServeFlags(t *testing.T) {
 			response, err := wire(t).RoundTrip(request)
 			is.NoErr(err)
 			is.NoErr(response.Body.Close())
-			is.Equal(response.StatusCode, http.StatusUnauthorized) // Each is a client of its own.
+			is.Equal(response.StatusCode, http.StatusUnauthorized) // Each is a separate client.
 		}
 	})
 	t.Run("webhook flags", func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestServeFlags(t *testing.T) {
 	})
 }
 
-// Port 0 picks a port; one that is taken is told with the flag that helps, before the database is touched.
+// Port 0 picks a free port. A taken port is reported with the flag that helps, before the database is touched.
 func TestServeOnATakenPort(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -198,7 +198,7 @@ func TestServeWithoutMigrating(t *testing.T) {
 	is.Equal(p.wait(), 0)
 }
 
-// half is a checkout of which the server has all but the body.
+// half is a checkout whose body the server has not received.
 type half struct {
 	t          *testing.T
 	connection net.Conn
@@ -207,7 +207,7 @@ type half struct {
 	body       string
 }
 
-// begin sends a checkout up to its body.
+// begin sends a checkout without its body.
 func (s shop) begin(t *testing.T, origin, idempotencyKey string) *half {
 	t.Helper()
 	is := is.New(t)
@@ -247,7 +247,8 @@ func (h *half) finish() (status int, orderID string) {
 	return response.StatusCode, answer.Data.ID
 }
 
-// On SIGTERM no new connection is taken, the request in flight is answered and kept, and the exit status is 0.
+// After SIGTERM the server accepts no new connection. The request in flight is answered and committed, and the exit
+// status is 0.
 func TestServerDrains(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -266,7 +267,8 @@ func TestServerDrains(t *testing.T) {
 	is.NoErr(err)
 }
 
-// A request that never arrives whole does not keep the server from ending well, and costs nothing of one that does.
+// A request that never arrives completely does not prevent a clean end of the server. It does no harm to a request that
+// does arrive.
 func TestServerDrainsDespiteASlowClient(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -289,10 +291,10 @@ func TestServerDrainsDespiteASlowClient(t *testing.T) {
 	status, _ := whole.finish()
 	is.Equal(status, http.StatusCreated)
 	is.Equal(p.wait(), 0)
-	is.True(time.Since(begun) < 15*time.Second) // Less than the drain would take for requests in flight.
+	is.True(time.Since(begun) < 15*time.Second) // Less than a drain would wait for requests in flight.
 }
 
-// Signals of one second are one, as those that timeout(1) sends to a process and its group.
+// Signals within one second count as one, such as those that timeout(1) sends to a process and its group.
 func TestSignalsThatComeTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -311,7 +313,7 @@ func TestSignalsThatComeTogether(t *testing.T) {
 	})
 }
 
-// A second signal ends the process, whatever is in flight, unless it comes with the first.
+// A second signal ends the process, whatever is in flight, unless it arrives within a second of the first.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -325,15 +327,15 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // The first may still be on its way.
 		select {
 		case status := <-ended:
-			is.Equal(status, -1)                              // It ended by the signal,
-			is.True(!strings.Contains(p.errors(), "stopped")) // not by itself.
+			is.Equal(status, -1)                              // The signal ended it.
+			is.True(!strings.Contains(p.errors(), "stopped")) // It did not drain.
 			return
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-// The server ends with the context that runs it, as it does on a signal.
+// The server ends with the context of its run, as on a signal.
 func TestServerEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -343,7 +345,7 @@ func TestServerEndsWithItsContext(t *testing.T) {
 	is.Equal(sh.runWith(ctx, "serve", "--addr", "127.0.0.1:0").status, 0)
 }
 
-// Commands and a server work on one database: what a command does holds for the next request.
+// Commands and a server can use one database: the effect of a command applies to the next request.
 func TestCommandsBesideAServer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -409,7 +411,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	is.Equal(all(origin), before)
 }
 
-// /readyz is 200 only while the database answers; /healthz goes on.
+// /readyz is 200 only while the database works. /healthz remains 200.
 func TestReadinessFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -429,7 +431,7 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 	is.Equal(status, http.StatusOK)
 }
 
-// closes waits until nobody listens at an address.
+// closes waits until nobody listens at an address, and reports whether that happened within patience.
 func closes(ctx context.Context, address string) bool {
 	for begun := time.Now(); time.Since(begun) < patience; {
 		other, err := new(net.Dialer).DialContext(ctx, "tcp", address)

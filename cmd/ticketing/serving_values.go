@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// webOrigin is a scheme and a host, and a port where it is not the scheme's own.
+// webOrigin is a scheme and a host, with a port if it is not the scheme's default.
 type webOrigin struct{ origin string }
 
 func (v *webOrigin) UnmarshalText(text []byte) error {
@@ -23,7 +23,7 @@ func (v *webOrigin) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// prefixes are ranges of addresses; an address alone is a range of one.
+// prefixes are address ranges. A single address is a range of one.
 type prefixes []netip.Prefix
 
 func (v *prefixes) UnmarshalText(text []byte) error {
@@ -41,7 +41,7 @@ func (v *prefixes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// roots are certificates that are trusted beside those of the system.
+// roots are certificates that are trusted in addition to those of the system.
 type roots struct{ pool *x509.CertPool }
 
 func (v *roots) UnmarshalText(text []byte) error {

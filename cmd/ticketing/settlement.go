@@ -29,14 +29,14 @@ func (c *settlementRequest) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// settlementArg is the settlement that a command is about.
+// settlementArg names the settlement that a command is about.
 type settlementArg struct {
 	finality
 
 	Settlement id `arg:"" help:"Id of the settlement." placeholder:"SETTLEMENT"`
 }
 
-// asked asks whether to do something with the settlement.
+// asked asks for confirmation of an action on the settlement.
 func (c settlementArg) asked(ctx context.Context, p *program, op ticketing.Operator, do string) error {
 	return c.confirm(p, func() (string, error) {
 		settlement, err := op.GetSettlement(ctx, c.Settlement.UUID)
@@ -79,7 +79,7 @@ func (c *settlementReject) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// settlement does something with a settlement and shows it.
+// settlement runs do, which returns a settlement, and prints the settlement.
 func (p *program) settlement(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.Settlement, error),
 ) error {

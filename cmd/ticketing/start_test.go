@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// BenchmarkStart measures the time from the start of a server on an existing database until it is ready, and, on
-// Linux, the memory it then has resident.
+// BenchmarkStart measures the time from the start of a server on an existing database until it is ready. On Linux it
+// also measures the server's resident memory at that point.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	binary := filepath.Join(dir, "ticketing")
@@ -68,7 +68,7 @@ func ready(b *testing.B, url string) {
 	}
 }
 
-// residentKiB is the memory that a process has resident, 0 where the system does not tell.
+// residentKiB returns the resident memory of a process in KiB, or 0 if it is unknown.
 func residentKiB(pid int) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// valueError is a value that is not well formed: INVALID_REQUEST and exit status 1. The parser puts the flag or the
-// argument before its text.
+// valueError is an error for a malformed value: INVALID_REQUEST and exit status 1. The parser prefixes its text with
+// the flag or the argument.
 type valueError struct{ text string }
 
 func (e *valueError) Error() string { return e.text }
@@ -39,7 +39,7 @@ func (v *id) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// amount is a sum of money as a client writes it.
+// amount is an amount of money as a client writes it.
 type amount struct{ money.Amount }
 
 func (v *amount) UnmarshalText(text []byte) error {
@@ -51,13 +51,13 @@ func (v *amount) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// moment is a time, or a day for its beginning in UTC.
+// moment is a time. A date stands for its beginning in UTC.
 type moment struct{ time.Time }
 
 func (v *moment) UnmarshalText(text []byte) error {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if parsed, err := time.Parse(layout, string(text)); err == nil {
-			// The zero time, which is in the year 1, would be taken for none.
+			// The zero time, which is in the year 1, would count as unset.
 			if v.Time = parsed.UTC(); v.Year() <= 1 {
 				return badValue("must be after the year 1")
 			}
@@ -80,7 +80,7 @@ func (v *walletName) UnmarshalText(text []byte) error {
 	}
 }
 
-// orderStatus is where an order stands.
+// orderStatus is the status of an order.
 type orderStatus struct{ ticketing.OrderStatus }
 
 func (v *orderStatus) UnmarshalText(text []byte) error {
@@ -93,7 +93,7 @@ func (v *orderStatus) UnmarshalText(text []byte) error {
 	}
 }
 
-// webhookType is one of the types of events that webhooks tell.
+// webhookType is a type of the events that webhooks publish.
 type webhookType struct{ ticketing.FactType }
 
 func (v *webhookType) UnmarshalText(text []byte) error {
@@ -103,7 +103,7 @@ func (v *webhookType) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// deliveryStatus is where a delivery stands.
+// deliveryStatus is the status of a delivery.
 type deliveryStatus struct{ ticketing.DeliveryStatus }
 
 func (v *deliveryStatus) UnmarshalText(text []byte) error {
@@ -116,11 +116,11 @@ func (v *deliveryStatus) UnmarshalText(text []byte) error {
 	}
 }
 
-// forwardURL is where a developer has events relayed to.
+// forwardURL is the URL that events are relayed to.
 type forwardURL struct{ url string }
 
 func (v *forwardURL) UnmarshalText(text []byte) error {
-	const longest = 2048 // as an endpoint's
+	const longest = 2048 // as for an endpoint
 	if len(text) > longest {
 		return badValue("must have at most %d characters", longest)
 	}
@@ -144,8 +144,8 @@ func (v *unit) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// boolMapper reads a flag that is there or not, or its environment variable. Other than the parser's own it tells a
-// bad value from a wrong call.
+// boolMapper parses a boolean flag or its environment variable. Unlike the parser's own mapper, it distinguishes a bad
+// value from a usage error.
 type boolMapper struct{}
 
 func (boolMapper) IsBool() bool { return true }
@@ -174,7 +174,7 @@ func parseBool(s string) (bool, error) {
 	}
 }
 
-// connectionCount is how many connections a pool has.
+// connectionCount is the number of connections of a pool.
 type connectionCount int
 
 func (v *connectionCount) UnmarshalText(text []byte) (err error) {
@@ -182,7 +182,7 @@ func (v *connectionCount) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// maxConnections is how many clients are connected at a time; 0 is any number.
+// maxConnections is the maximum number of connected clients; 0 means no limit.
 type maxConnections int
 
 func (v *maxConnections) UnmarshalText(text []byte) (err error) {
@@ -190,7 +190,7 @@ func (v *maxConnections) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// groupCalls is how many calls share a transaction.
+// groupCalls is the maximum number of calls that share a transaction.
 type groupCalls int
 
 func (v *groupCalls) UnmarshalText(text []byte) (err error) {
@@ -198,7 +198,7 @@ func (v *groupCalls) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// groupLanes is how many groups run at the same time; 0 is what suits the database.
+// groupLanes is how many groups run concurrently; 0 means the default of the database.
 type groupLanes int
 
 func (v *groupLanes) UnmarshalText(text []byte) (err error) {
@@ -206,7 +206,7 @@ func (v *groupLanes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// companySlots is how many calls of a company run at the same time, of those that share no transaction.
+// companySlots is how many calls of a company run concurrently, of those that share no transaction.
 type companySlots int
 
 func (v *companySlots) UnmarshalText(text []byte) (err error) {
@@ -214,7 +214,7 @@ func (v *companySlots) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// groupQueue is how many calls of an operation wait.
+// groupQueue is the maximum number of calls of an operation that wait.
 type groupQueue int
 
 func (v *groupQueue) UnmarshalText(text []byte) (err error) {
@@ -222,7 +222,7 @@ func (v *groupQueue) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// count is a whole number from 0 on.
+// count is a whole number, not negative.
 type count int
 
 func (v *count) UnmarshalText(text []byte) (err error) {
@@ -230,7 +230,7 @@ func (v *count) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// replayRate is how many deliveries are replayed in a second; 0, which cannot be given, is the default.
+// replayRate is how many deliveries are replayed a second. 0, which cannot be given, means the default.
 type replayRate int
 
 func (v *replayRate) UnmarshalText(text []byte) (err error) {
@@ -238,7 +238,7 @@ func (v *replayRate) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// whole reads a whole number within bounds.
+// whole parses a whole number within limits.
 func whole[T ~int](text []byte, least, most T) (T, error) {
 	parsed, err := strconv.ParseUint(string(text), 10, 32)
 	if err != nil || parsed < uint64(least) || parsed > uint64(most) {

@@ -7,7 +7,7 @@ import (
 
 type versionCommand struct{}
 
-// build is what a program knows about its own making.
+// build is the build information of the program.
 type build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
@@ -19,7 +19,7 @@ func (versionCommand) Run(p *program) error {
 	return p.show(b, field{"Version", b.Version}, field{"Commit", b.Commit}, field{"Go", b.Go})
 }
 
-// built reads what the Go tool wrote into the binary.
+// built reads the build information that the Go tool wrote into the binary.
 func built() build {
 	b := build{Version: "(devel)", Commit: "unknown", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

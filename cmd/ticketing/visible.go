@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// visible is a text as a terminal may show it: a character that is not seen there is <U+202E>, its number, so that no name
-// passes for another. Tabs and line breaks stay, as do the formats that are seen, such as the Arabic number sign. It is
-// for people: JSON and what is stored keep a text as it is.
+// visible returns a text as it can be shown on a terminal. It replaces each invisible character by its number, such as
+// <U+202E>, so that no name passes for another. It keeps tabs and line breaks, and visible format characters such as
+// the Arabic number sign. It is for people: JSON and the database keep a text as it is.
 func visible(text string) string {
 	if !strings.ContainsFunc(text, isUnseen) {
 		return text
@@ -25,15 +25,15 @@ func visible(text string) string {
 	return shown.String()
 }
 
-// isUnseen reports whether a terminal does not show a character, or shows others in another order or place for it:
-// controls (Cc), formats (Cf: zero-width spaces and joiners, marks, embeddings, overrides and isolates of direction, the
-// byte order mark, tags), line and paragraph separators, variation selectors, and what Unicode calls
-// Default_Ignorable_Code_Point beside these, such as fillers of Hangul.
+// isUnseen reports whether a terminal does not show a character, or shows other characters in another order or place
+// because of it. These are controls (Cc) and formats (Cf): zero-width spaces and joiners, marks, embeddings, overrides
+// and isolates of direction, the byte order mark, and tags. They include line and paragraph separators, variation
+// selectors, and the remaining characters with the property Default_Ignorable_Code_Point, such as the Hangul fillers.
 func isUnseen(r rune) bool {
 	return r != '\t' && r != '\n' && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && unicode.In(r,
 		unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
 		unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// quoted is a name in a sentence for a person.
+// quoted returns a name in quotes, for a sentence that a person reads.
 func quoted(name string) string { return strconv.Quote(visible(name)) }

@@ -8,7 +8,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// unseen is each kind of what a terminal does not show, and how a person sees it.
+// unseen maps a character of each invisible kind to its visible form.
 var unseen = map[string]string{
 	"\u00ad": "<U+00AD>", "\u034f": "<U+034F>", "\u061c": "<U+061C>", "\u115f": "<U+115F>", "\u180b": "<U+180B>",
 	"\u200b": "<U+200B>", "\u200c": "<U+200C>", "\u200d": "<U+200D>", "\u200e": "<U+200E>", "\u200f": "<U+200F>",
@@ -18,8 +18,8 @@ var unseen = map[string]string{
 	"\ufeff": "<U+FEFF>", "\U000e0041": "<U+E0041>", "\U000e0100": "<U+E0100>",
 }
 
-// A character that a terminal does not show is printed as its number wherever a person reads, so that no name passes for
-// another. What is stored, and JSON, keep it.
+// An invisible character is printed as its number in all output for people, so that no name passes for another. The
+// database and JSON keep it.
 func TestUnseenCharactersAreShown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -29,7 +29,7 @@ func TestUnseenCharactersAreShown(t *testing.T) {
 		name, want = name+character+"-", want+shown+"-"
 	}
 	name += "Élan 東京 لاگوس \u0600"
-	want += "Élan 東京 لاگوس \u0600" // Letters, and marks that are seen, are as they are.
+	want += "Élan 東京 لاگوس \u0600" // Letters and visible marks are unchanged.
 	created := sh.run("company", "create", "--name", name)
 	is.Equal(created.status, 0)
 	is.True(strings.Contains(created.stdout, "Name              "+want+"\n"))
@@ -46,7 +46,7 @@ func TestUnseenCharactersAreShown(t *testing.T) {
 	}
 }
 
-// An error repeats nothing that a terminal obeys.
+// An error message contains nothing that a terminal interprets.
 func TestErrorsShowUnseenCharacters(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -18,9 +18,9 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// The auditor's walk-through of docs/operating.md does what it says: a company is taken on, funded, sells, refunds and
-// is paid out, its books are exported, and whoever has the bundles and the public key finds them whole, and what was
-// forged.
+// The auditor's walk-through of docs/operating.md works as it is written. A company is created, funded, sells, refunds
+// and is paid out, and its books are exported. With the bundles and the public key alone, intact books verify and
+// forgeries are found.
 func TestAuditorsWalkThrough(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -31,8 +31,8 @@ func TestAuditorsWalkThrough(t *testing.T) {
 	}
 }
 
-// What docs/operating.md says about webhooks works as it is written, from the registration of an endpoint to its rotated
-// secret, with a receiver that has the secrets which the commands print, and a developer's local one.
+// The webhook walk-through of docs/operating.md works as it is written, from the registration of an endpoint to its
+// rotated secret. It uses a receiver that has the secrets which the commands print, and a developer's local one.
 func TestWebhooksWalkThrough(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -69,8 +69,8 @@ func TestWebhooksWalkThrough(t *testing.T) {
 	is.True(len(runs) >= 4)
 }
 
-// walk runs the blocks of docs/operating.md under a mark in a shell of their own, in a folder, with the program on the
-// path and these replacements, and returns what they print.
+// walk runs the blocks of docs/operating.md under a mark in a separate shell, in a folder, with the program on the
+// path. It applies the replacements first, and returns what the blocks print.
 func (s *shell) walk(folder, mark string, replacements ...string) string {
 	s.t.Helper()
 	leftOut(s.t)
@@ -88,7 +88,7 @@ func (s *shell) walk(folder, mark string, replacements ...string) string {
 
 	text := marked(t, "../../docs/operating.md", mark)
 	is.True(strings.Count(text, "\n") > 30)
-	// The server takes a port that is free, and is ended with the shell.
+	// The server listens on a free port, and ends with the shell.
 	begin := `set -euo pipefail
 trap 'kill $(jobs -p); wait' EXIT
 `
@@ -112,7 +112,7 @@ ORIGIN=$$(sed -n 's/.*listening on //p' serve.log | head -n 1)`)
 	return string(told)
 }
 
-// marked are the shell blocks of a document that stand under a mark, in their order.
+// marked returns the shell blocks of a document that follow a mark, in order.
 func marked(t *testing.T, path, mark string) string {
 	t.Helper()
 	document, err := os.ReadFile(path)

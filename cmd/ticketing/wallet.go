@@ -44,7 +44,7 @@ func walletFields(wallets ticketing.Wallets) []field {
 	}
 }
 
-// walletFlag is the wallet that a command is about.
+// walletFlag names the wallet that a command is about.
 type walletFlag struct {
 	Wallet walletName `help:"FLOAT or EARNINGS." placeholder:"WALLET" required:""`
 }
@@ -80,7 +80,7 @@ func (c *walletActivate) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// wallets does something with the wallets of a company and shows them.
+// wallets runs do, which returns a company's wallets, and prints the wallets.
 func (p *program) wallets(
 	ctx context.Context, do func(op ticketing.Operator) (ticketing.Wallets, error),
 ) error {

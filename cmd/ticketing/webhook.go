@@ -32,12 +32,12 @@ type webhookCommands struct {
 	Trigger webhookTrigger `cmd:"" help:"Send a sample event."`
 }
 
-// endpointArg is the endpoint that a command is about.
+// endpointArg names the endpoint that a command is about.
 type endpointArg struct {
 	Endpoint id `arg:"" help:"Id of the endpoint." placeholder:"ENDPOINT"`
 }
 
-// allowPrivate is the flag of those who may give an endpoint an address.
+// allowPrivate is the flag of commands that may set an endpoint's address.
 type allowPrivate struct {
 	WebhookAllowPrivate bool `help:"Take localhost, IP addresses and names of private networks, too; for development only."`
 }
@@ -48,7 +48,8 @@ func (a allowPrivate) config() *ticketing.Config {
 
 const privateWarning = "--webhook-allow-private is for development only: never use it in production"
 
-// warn logs a warning where private addresses are taken: after the act, so that a refusal stays alone on standard error.
+// warn logs a warning if private addresses are allowed. It runs after the action, so that a refusal is the only line on
+// standard error.
 func (a allowPrivate) warn(ctx context.Context, p *program) {
 	if !a.WebhookAllowPrivate {
 		return
@@ -77,7 +78,7 @@ What happens from now on is delivered, signed with the secret that is printed. A
     ticketing webhook create COMPANY --url https://lagos.example/hooks --events order.created,ticket.validated`
 }
 
-// webhookTypeList are the types, each on a line.
+// webhookTypeList returns the event types, one on each line.
 func webhookTypeList() string {
 	var list strings.Builder
 	for _, kind := range ticketing.WebhookEventTypes() {
@@ -123,7 +124,7 @@ func endpointFields(endpoint ticketing.WebhookEndpoint) []field {
 	}
 }
 
-// typeNames are types for a person, and for --events.
+// typeNames formats event types for a person, and for --events.
 func typeNames(types []ticketing.FactType) string {
 	names := make([]string, len(types))
 	for i, kind := range types {
@@ -217,7 +218,7 @@ func (c *webhookDisable) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// asked asks whether to do something with the endpoint, which the question names.
+// asked asks for confirmation of an action on the endpoint. The question names the endpoint.
 func (c endpointArg) asked(
 	ctx context.Context, p *program, op ticketing.Operator, confirm confirmer, question string,
 ) error {
@@ -300,7 +301,7 @@ func (c *webhookActivate) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// endpoint does something with an endpoint and shows it.
+// endpoint runs do, which returns an endpoint, and prints the endpoint.
 func (p *program) endpoint(
 	ctx context.Context, cfg *ticketing.Config, do func(op ticketing.Operator) (ticketing.WebhookEndpoint, error),
 ) error {
@@ -324,7 +325,7 @@ func (*webhookReseal) Help() string {
 
 func (*webhookReseal) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		done, err := op.ResealWebhookSecrets(ctx)
+		done, err := op.ReencryptWebhookSecrets(ctx)
 		if err != nil {
 			return err
 		}

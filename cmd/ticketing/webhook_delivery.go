@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// deliveryFilter are the flags that choose among a company's deliveries.
+// deliveryFilter holds the flags that select among a company's deliveries.
 type deliveryFilter struct {
 	Endpoint id             `help:"Of this endpoint only." placeholder:"ENDPOINT"`
 	Status   deliveryStatus `help:"In this status only: PENDING, SUCCEEDED, FAILED or CANCELLED." placeholder:"STATUS"`
@@ -68,7 +68,7 @@ func (c *webhookDeliveries) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// httpStatus is a status for a person, and a dash where no answer came.
+// httpStatus formats a status for a person, or returns a dash if there was no response.
 func httpStatus(status *int) string {
 	if status == nil {
 		return "-"
@@ -165,10 +165,10 @@ func (c *webhookReplay) Run(ctx context.Context, p *program) error {
 	}
 }
 
-// narrowed reports whether the flags choose less than all that was ever delivered.
+// narrowed reports whether the flags select less than every past delivery.
 func (c *webhookReplay) narrowed() bool { return !c.Since.IsZero() || c.Status.DeliveryStatus != "" }
 
-// unconfirmed reports whether the command has to ask: for many, where the call is a right one.
+// unconfirmed reports whether the command must ask for confirmation: for a valid replay of many.
 func (c *webhookReplay) unconfirmed() bool {
 	return !c.Yes && c.Delivery.UUID == uuid.Nil && c.Company.UUID != uuid.Nil && c.narrowed()
 }
@@ -177,7 +177,7 @@ func wrongReplay(text string) error {
 	return &usageError{text: text + "\nRun \"ticketing webhook replay --help\" for how it is used."}
 }
 
-// replayMany replays what the flags choose, and shows how far it is.
+// replayMany replays the selected deliveries, and shows its progress.
 func (c *webhookReplay) replayMany(ctx context.Context, p *program) error {
 	bar := newBar(p)
 	defer bar.end()
@@ -193,7 +193,7 @@ func (c *webhookReplay) replayMany(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		ctx, stop := interruptible(ctx) // From here on: at the question a signal ends the process.
+		ctx, stop := interruptible(ctx) // Only from here on: at the question a signal ends the process.
 		defer stop()
 		result, err := op.ReplayDeliveries(ctx, c.Company.UUID, ticketing.ReplayParams{
 			DeliveryFilter: c.filter(), Rate: int(c.Rate),

@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// Who waits at a terminal for a replay sees how far it is; one that is interrupted tells how far it came, and what it made
-// stays.
+// A terminal shows the progress of a replay. An interrupted replay reports how many deliveries it replayed, and these
+// remain.
 func TestReplayOnATerminal(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -36,11 +36,11 @@ func (*webhookListen) Help() string {
 The secret is told on standard error, then each event on a line of its own, with --json an object, on standard output.`
 }
 
-// Bounds of the developer's loop.
+// The intervals and limits of the loop that follows the events.
 const (
-	followInterval = 500 * time.Millisecond // how often it is asked what has happened
+	followInterval = 500 * time.Millisecond // how often the loop asks for new events
 	followBatch    = 100
-	followPatience = 5 * time.Second // how long a question waits for the database
+	followPatience = 5 * time.Second // how long one query may take
 )
 
 func (c *webhookListen) Run(ctx context.Context, p *program) error {
@@ -49,7 +49,7 @@ func (c *webhookListen) Run(ctx context.Context, p *program) error {
 	relay := newRelay(c.ForwardTo.url, c.Secret.secret(), c.WebhookCAFile.pool)
 	defer relay.close()
 	err := p.operate(ctx, func(op ticketing.Operator) error {
-		_, place, err := op.FollowWebhooks(ctx, c.Company.UUID, ticketing.WebhookPlace{}, followBatch)
+		_, place, err := op.TailWebhooks(ctx, c.Company.UUID, ticketing.WebhookCursor{}, followBatch)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (c *webhookListen) Run(ctx context.Context, p *program) error {
 	return err
 }
 
-// begin tells that events are relayed from now on, and what they are signed with.
+// begin prints that events are relayed from now on, and the secret that signs them.
 func (c *webhookListen) begin(p *program, relay *relay) error {
 	if p.JSON {
 		return encode(p.stderr, struct {
@@ -76,9 +76,9 @@ func (c *webhookListen) begin(p *program, relay *relay) error {
 	return written(err)
 }
 
-// follow relays what happens until ctx ends. A database that is away for a while is waited for.
+// follow relays new events until ctx ends. If the database is unavailable, it waits for it.
 func (c *webhookListen) follow(
-	ctx context.Context, p *program, op ticketing.Operator, relay *relay, place ticketing.WebhookPlace,
+	ctx context.Context, p *program, op ticketing.Operator, relay *relay, place ticketing.WebhookCursor,
 ) error {
 	away := false
 	for {
@@ -99,7 +99,7 @@ func (c *webhookListen) follow(
 			if !c.wants(event.Type) {
 				continue
 			}
-			if err := c.tell(p, event, relay.post(ctx, event)); err != nil {
+			if err := c.printResult(p, event, relay.post(ctx, event)); err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
@@ -118,14 +118,14 @@ func (c *webhookListen) follow(
 }
 
 func (c *webhookListen) ask(
-	ctx context.Context, op ticketing.Operator, place ticketing.WebhookPlace,
-) ([]ticketing.WebhookEvent, ticketing.WebhookPlace, error) {
+	ctx context.Context, op ticketing.Operator, place ticketing.WebhookCursor,
+) ([]ticketing.WebhookEvent, ticketing.WebhookCursor, error) {
 	ctx, cancel := context.WithTimeout(ctx, followPatience)
 	defer cancel()
-	return op.FollowWebhooks(ctx, c.Company.UUID, place, followBatch)
+	return op.TailWebhooks(ctx, c.Company.UUID, place, followBatch)
 }
 
-// passing tells whether what failed may do without anybody's help in a while.
+// passing reports whether an error may go away by itself after a while.
 func passing(err error) bool {
 	return errors.Is(err, ticketing.ErrUnavailable) || errors.Is(err, ticketing.ErrBusy) ||
 		errors.Is(err, context.DeadlineExceeded)
@@ -135,20 +135,20 @@ func (c *webhookListen) wants(kind ticketing.FactType) bool {
 	return len(c.Events) == 0 || slices.Contains(c.Events, webhookType{kind})
 }
 
-// relayed is what became of an event.
+// relayed is the result of relaying an event.
 type relayed struct {
 	At         ticketing.Time     `json:"at"`
 	EventID    uuid.UUID          `json:"eventId"`
 	EventType  ticketing.FactType `json:"eventType"`
 	DeliveryID uuid.UUID          `json:"deliveryId"`
-	HTTPStatus *int               `json:"httpStatus"` // nil: no answer
+	HTTPStatus *int               `json:"httpStatus"` // nil if there was no response
 	Error      *string            `json:"error"`
 	DurationMS int64              `json:"durationMs"`
 	Body       json.RawMessage    `json:"body,omitempty"`
 }
 
-// tell prints what became of an event.
-func (c *webhookListen) tell(p *program, event ticketing.WebhookEvent, did relayed) error {
+// printResult prints the result of relaying an event.
+func (c *webhookListen) printResult(p *program, event ticketing.WebhookEvent, did relayed) error {
 	if p.JSON {
 		if c.PrintJSON {
 			did.Body = event.Body
@@ -164,7 +164,7 @@ func (c *webhookListen) tell(p *program, event ticketing.WebhookEvent, did relay
 	}
 	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n", did.At, did.EventType, did.EventID, visible(told), did.DurationMS)
 	if c.PrintJSON {
-		text += string(event.Body) + "\n" // JSON, as it is.
+		text += string(event.Body) + "\n" // JSON, unchanged.
 	}
 	_, err := fmt.Fprint(p.stdout, text)
 	return written(err)
@@ -207,7 +207,7 @@ func (c *webhookTrigger) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// listenSecret is a signing secret that a developer chose.
+// listenSecret is a signing secret chosen by the developer.
 type listenSecret struct{ text string }
 
 func (v *listenSecret) UnmarshalText(text []byte) error {
@@ -219,7 +219,7 @@ func (v *listenSecret) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// secret is the one that was given, or a new one of the form that endpoints have.
+// secret returns the given secret, or a new one in the format of the endpoints' secrets.
 func (v listenSecret) secret() string {
 	if v.text != "" {
 		return v.text

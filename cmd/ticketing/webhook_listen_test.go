@@ -20,7 +20,8 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// heard is a local receiver of webhooks: what package webhook accepted, and with what it answers.
+// heard starts a local receiver that verifies with package webhook. It returns the receiver's URL and the deliveries
+// that it accepted.
 func heard(t *testing.T, secret string) (url string, deliveries chan webhook.Delivery) {
 	t.Helper()
 	deliveries = make(chan webhook.Delivery, 100)
@@ -39,7 +40,7 @@ func heard(t *testing.T, secret string) (url string, deliveries chan webhook.Del
 	return server.URL, deliveries
 }
 
-// next is the next delivery that was heard.
+// next returns the next accepted delivery.
 func next(t *testing.T, deliveries <-chan webhook.Delivery) webhook.Delivery {
 	t.Helper()
 	select {
@@ -51,7 +52,7 @@ func next(t *testing.T, deliveries <-chan webhook.Delivery) webhook.Delivery {
 	}
 }
 
-// listen starts to relay, and waits until it does.
+// listen starts a relay, and waits until it relays.
 func (s *shell) listen(args ...string) *process {
 	s.t.Helper()
 	p := s.start(append([]string{"webhook", "listen"}, args...)...)
@@ -75,8 +76,9 @@ func line(t *testing.T, from *bufio.Reader) string {
 
 const developersSecret = "svc_whsec_" + "developer-0123456789-0123456789-0123456789-01"
 
-// A developer sees every type of event on a local address, each with a signature that package webhook accepts, without
-// an endpoint and without a server that runs, and a line for each. Ctrl-C ends it, which is no failure.
+// A developer receives every type of event on a local address, each with a signature that package webhook accepts. This
+// needs neither an endpoint nor a running server. Each event is also printed on a line. Ctrl-C ends the relay with exit
+// status 0.
 func TestListenRelaysWhatIsTriggered(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -100,11 +102,11 @@ func TestListenRelaysWhatIsTriggered(t *testing.T) {
 	}
 	p.signal(syscall.SIGINT)
 	is.Equal(p.wait(), 0)
-	is.Equal(len(sh.array("webhook", "deliveries", company)), 0) // It is no endpoint's.
+	is.Equal(len(sh.array("webhook", "deliveries", company)), 0) // No endpoint has a delivery of it.
 }
 
-// What is sold while it listens is relayed, of the types that were asked for; for scripts there is an object for each,
-// and the secret is a new one each time.
+// While it listens, the relay forwards the sales' events of the requested types. With --json it prints an object for
+// each, and the secret is a new one each time.
 func TestListenForScripts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -134,15 +136,15 @@ func TestListenForScripts(t *testing.T) {
 	is.Equal(told["httpStatus"], 204.0)
 	is.Equal(told["error"], nil)
 	is.Equal(told["body"].(map[string]any)["id"], got[0].EventID)
-	// Not commission.accrued, which the sale told, too.
+	// Not commission.accrued, which the sale also published.
 	sh.object("webhook", "trigger", shop.companyID, "ticket.validated")
 	is.True(strings.Contains(line(t, p.stdout), `"eventType":"ticket.validated"`))
 	p.signal(syscall.SIGTERM)
 	is.Equal(p.wait(), 0)
 }
 
-// A delivery that is replayed while a relay runs is relayed again, once: the same event with the same body, as a delivery
-// of its own with a valid signature, and with a line of its own.
+// A delivery that is replayed while a relay runs is relayed again, once. It has the same event and body, a new delivery
+// id, a valid signature and its own line of output.
 func TestListenRelaysReplays(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -161,7 +163,7 @@ func TestListenRelaysReplays(t *testing.T) {
 
 	got, err := receiver.Wait(soon(t), 1)
 	is.NoErr(err)
-	sh.delivered(got[0].DeliveryID) // What is pending is not replayed.
+	sh.delivered(got[0].DeliveryID) // A pending delivery cannot be replayed.
 	ids := map[string]bool{first.ID: true}
 	for range 2 {
 		is.Equal(sh.object("webhook", "replay", got[0].DeliveryID)["eventId"], first.Event.ID)
@@ -180,8 +182,8 @@ func TestListenRelaysReplays(t *testing.T) {
 	is.Equal(p.wait(), 0)
 }
 
-// The relay's request has the headers of a delivery and no others, and goes to no address that an endpoint's is shorter
-// than.
+// The relay's request has the headers of a delivery and no others. The limit of its address's length is that of an
+// endpoint's.
 func TestListenSendsWhatADeliveryHas(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -203,7 +205,7 @@ func TestListenSendsWhatADeliveryHas(t *testing.T) {
 	is.Equal(code+" "+message, "INVALID_REQUEST --forward-to: must have at most 2048 characters")
 }
 
-// An address that redirects or does not answer is told as such, is not tried again, and keeps nothing from what follows.
+// A redirect or a missing response is reported and not retried. It does not affect the events that follow.
 func TestListenTellsWhatFails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -222,7 +224,7 @@ func TestListenTellsWhatFails(t *testing.T) {
 	is.Equal(len(deliveries), 0)
 }
 
-// A database that is away for a while ends no relay: it says so once, waits, and goes on with what has happened by then.
+// An unavailable database does not end a relay. The relay reports it once, waits, and continues with the events since.
 func TestListenOutlivesItsDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

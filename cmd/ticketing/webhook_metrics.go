@@ -14,17 +14,18 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// webhookMetrics are what /metrics tells of webhooks. They name no company, no endpoint and no address.
+// webhookMetrics are the metrics of webhooks. They name no company, no endpoint and no address.
 type webhookMetrics struct {
 	attempts  *prometheus.CounterVec
 	duration  prometheus.Histogram
 	inFlight  prometheus.Gauge
 	exhausted *prometheus.CounterVec
-	backlog   prometheus.Gauge // of a server that delivers
+	backlog   prometheus.Gauge // only on a server that delivers
 	registry  *prometheus.Registry
 }
 
-// outcomes are what may come of an attempt: the class of the receiver's status, or why there is none.
+// outcomes returns the possible outcomes of an attempt: the class of the receiver's status, or the reason why there is
+// none.
 func outcomes() []string {
 	classes := []string{"2xx", "3xx", "4xx", "5xx"}
 	for _, reason := range []delivery.Reason{
@@ -44,7 +45,7 @@ func outcomeOf(status int, err error) string {
 	case 2, 3, 4, 5:
 		return strconv.Itoa(class) + "xx"
 	default:
-		return string(delivery.ReasonAnswer) // No status of HTTP.
+		return string(delivery.ReasonAnswer) // Not an HTTP status.
 	}
 }
 
@@ -73,7 +74,7 @@ func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 			Help: "How long the oldest delivery that is due, or event of which none was made yet, has waited.",
 		}),
 	}
-	// What is counted begins with zero, so that the first one is seen as a change.
+	// The counters start at zero, so that the first increment is visible as a change.
 	for _, kind := range ticketing.WebhookEventTypes() {
 		m.exhausted.WithLabelValues(string(kind))
 		for _, outcome := range outcomes() {
@@ -84,18 +85,19 @@ func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 	return m
 }
 
-// delivers has the age of the backlog told: a server that does not deliver knows nothing of it, and shall not say zero.
+// delivers registers the age of the backlog. A server that does not deliver cannot know it, and must not report zero.
 func (m *webhookMetrics) delivers() { m.registry.MustRegister(m.backlog) }
 
-// webhookMeters hands on to Prometheus what the service alone knows: the deliveries that failed for good, of which it tells
-// a function of the host's, too, but not of all where that is slow, and the age of the backlog.
+// webhookMeters forwards to Prometheus what only the service knows: the deliveries that failed for good, and the age of
+// the backlog. The service also calls a function of the host for each exhausted delivery, but skips some if that
+// function is slow. So a counter there would be incomplete.
 type webhookMeters struct {
 	noop.MeterProvider
 
 	metrics *webhookMetrics
 }
 
-// Meter is the only one.
+// Meter returns a meter for the metrics of webhooks, whatever its name.
 func (m webhookMeters) Meter(string, ...metric.MeterOption) metric.Meter {
 	return webhookMeter{metrics: m.metrics}
 }
@@ -106,7 +108,7 @@ type webhookMeter struct {
 	metrics *webhookMetrics
 }
 
-// Int64Counter is one that counts where it is that of dead letters.
+// Int64Counter returns a counter that counts exhausted deliveries, and a no-op for any other name.
 func (m webhookMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
 	if name != "ticketing.webhook.exhausted" {
 		return noop.Int64Counter{}, nil
@@ -114,7 +116,7 @@ func (m webhookMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) 
 	return exhaustedCounter{counter: m.metrics.exhausted}, nil
 }
 
-// Float64Gauge is one that tells where it is that of the backlog.
+// Float64Gauge returns a gauge of the backlog's age, and a no-op for any other name.
 func (m webhookMeter) Float64Gauge(name string, _ ...metric.Float64GaugeOption) (metric.Float64Gauge, error) {
 	if name != "ticketing.webhook.backlog.age" {
 		return noop.Float64Gauge{}, nil
@@ -128,7 +130,7 @@ type backlogGauge struct {
 	gauge prometheus.Gauge
 }
 
-// Record tells the age.
+// Record sets the age.
 func (g backlogGauge) Record(_ context.Context, age float64, _ ...metric.RecordOption) {
 	g.gauge.Set(age)
 }
@@ -139,14 +141,14 @@ type exhaustedCounter struct {
 	counter *prometheus.CounterVec
 }
 
-// Add counts by type of event.
+// Add counts by event type.
 func (c exhaustedCounter) Add(_ context.Context, number int64, options ...metric.AddOption) {
 	about := metric.NewAddConfig(options).Attributes()
 	kind, _ := about.Value("ticketing.event.type")
 	c.counter.WithLabelValues(kind.AsString()).Add(float64(number))
 }
 
-// countedSender is a sender whose attempts are counted.
+// countedSender is a sender that counts its attempts.
 type countedSender struct {
 	ticketing.Sender
 
@@ -154,7 +156,7 @@ type countedSender struct {
 }
 
 // Post makes one attempt.
-func (s countedSender) Post(ctx context.Context, post ticketing.WebhookPost) (status int, err error) {
+func (s countedSender) Post(ctx context.Context, post ticketing.WebhookRequest) (status int, err error) {
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
 	began := time.Now()

@@ -9,7 +9,7 @@ import (
 	main "github.com/floatgate/ticketing/cmd/ticketing"
 )
 
-// Whatever status a receiver makes up, what is counted has one of the labels that are documented.
+// Whatever status a receiver sends, the attempt is counted under one of the documented labels.
 func TestOutcomesAreFew(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -21,8 +21,9 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// relay posts events to a developer's address: whichever, since whoever runs it may reach it anyway. Otherwise it is as
-// strict as what delivers to endpoints (section 6.3): no redirects, no proxy, ten seconds, 64 KiB.
+// relay posts events to a developer's address. It allows every address, since the person who runs it can reach it
+// anyway. Otherwise it is as strict as deliveries to endpoints (section 6.3): no redirects, no proxy, ten seconds, 64
+// KiB.
 type relay struct {
 	url, secret string
 	client      *http.Client
@@ -38,7 +39,7 @@ func newRelay(to, secret string, roots *x509.CertPool) *relay {
 		DialContext:       (&net.Dialer{Timeout: relayTimeout}).DialContext,
 		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true,
-		// What delivers to endpoints asks for no compression either.
+		// Deliveries to endpoints do not ask for compression either.
 		DisableCompression: true,
 	}
 	return &relay{url: to, secret: secret, client: &http.Client{
@@ -49,7 +50,7 @@ func newRelay(to, secret string, roots *x509.CertPool) *relay {
 
 func (r *relay) close() { r.client.CloseIdleConnections() }
 
-// post makes the one attempt, as a delivery of its own.
+// post makes the only attempt, as a separate delivery.
 func (r *relay) post(ctx context.Context, event ticketing.WebhookEvent) relayed {
 	at := time.Now()
 	did := relayed{
@@ -84,11 +85,12 @@ func (r *relay) send(
 		return 0, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, response.Body, maxRelayAnswer) // Nothing in it matters, not even whether all of it came.
+	// The content of the response is irrelevant, and so is whether all of it arrives.
+	_, _ = io.CopyN(io.Discard, response.Body, maxRelayAnswer)
 	return response.StatusCode, nil
 }
 
-// relayError is what a person is told of an attempt without an answer.
+// relayError returns the text of an error for an attempt without a response.
 func relayError(err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer within " + relayTimeout.String()
@@ -99,7 +101,7 @@ func relayError(err error) string {
 	return err.Error()
 }
 
-// newSecretText is what follows the prefix of a new signing secret: 32 random bytes.
+// newSecretText returns the part of a new signing secret after its prefix: 32 random bytes.
 func newSecretText() string {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // It never fails.

@@ -20,10 +20,11 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// hooks is an address that an endpoint may have.
+// hooks is a valid address of an endpoint.
 const hooks = "https://lagos.example/hooks"
 
-// hooked is an endpoint of a company that delivers to a receiver, which verifies with the endpoint's secret.
+// hooked creates an endpoint of a company that delivers to a receiver. The receiver verifies with the endpoint's
+// secret.
 func (s *shell) hooked(company string, to *ticketingtest.Webhooks, types ...string) map[string]any {
 	s.t.Helper()
 	endpoint := s.object("webhook", "create", company, "--url", to.URL, "--events", strings.Join(types, ","),
@@ -38,7 +39,7 @@ func (s *shell) sends(to *ticketingtest.Webhooks) (p *process, origin string) {
 	return s.serve("--rate-limit", "0", "--webhook-allow-private", "--webhook-ca-file", roots(s.t, to))
 }
 
-// roots is a file of the certificates that a receiver is trusted by.
+// roots returns the path of a file with the root certificates of a receiver.
 func roots(t *testing.T, of *ticketingtest.Webhooks) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "roots.pem")
@@ -46,8 +47,8 @@ func roots(t *testing.T, of *ticketingtest.Webhooks) string {
 	return path
 }
 
-// Endpoints are run by commands alone, and each prints at least the members that scripts rely on. A secret is shown when
-// it is made, and never again.
+// Endpoints can be managed with commands alone, and each prints at least the members that scripts rely on. A secret is
+// shown when it is created, and never again.
 func TestWebhookEndpointCommands(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -115,7 +116,7 @@ func TestWebhookEndpointCommands(t *testing.T) {
 	}
 }
 
-// A company has ten endpoints at most, and one that is deleted makes room.
+// A company has at most ten endpoints, and deleting one makes room.
 func TestTenWebhookEndpoints(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -137,7 +138,7 @@ func TestTenWebhookEndpoints(t *testing.T) {
 	is.Equal(len(sh.array("webhook", "list", company)), 10)
 }
 
-// Whoever opens private addresses is warned in the log, once the endpoint has one.
+// A command that sets a private address logs a warning after it has set it.
 func TestPrivateWebhookAddressIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -159,7 +160,8 @@ func TestPrivateWebhookAddressIsWarnedOf(t *testing.T) {
 	is.Equal(sh.run("webhook", "update", id, "--url", hooks).stderr, "")
 }
 
-// An address that only this machine or its network knows is refused, unless a developer allows it with every command.
+// An address that only this machine or its network can resolve is refused, unless a developer allows it with each
+// command.
 func TestPrivateWebhookAddressNeedsTheFlag(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -190,7 +192,7 @@ func TestPrivateWebhookAddressNeedsTheFlag(t *testing.T) {
 	}
 }
 
-// What people read names the endpoint and its types, and never a secret that was shown before.
+// The output for people names the endpoint and its types, and never a secret that was shown before.
 func TestWebhookOutputForPeople(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -222,8 +224,8 @@ func TestWebhookOutputForPeople(t *testing.T) {
 	}
 }
 
-// A sale reaches the receiver once it is signed by the endpoint's secret, and is seen as a delivery; what failed for
-// good, or was delivered, is replayed: with another delivery, of the same event, with the same body.
+// A sale reaches the receiver once, signed with the endpoint's secret, and is listed as a delivery. A delivery that
+// failed for good, or succeeded, can be replayed: as another delivery of the same event with the same body.
 func TestDeliveriesAndReplay(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
@@ -267,7 +269,7 @@ func TestDeliveriesAndReplay(t *testing.T) {
 
 	listed := sh.array("webhook", "deliveries", shop.companyID)
 	is.Equal(len(listed), 2)
-	is.Equal(listed[0]["id"], replayed["id"]) // The newest first.
+	is.Equal(listed[0]["id"], replayed["id"]) // Newest first.
 	hasMembers(t, listed[0], "id", "eventId", "eventType", "endpointId", "url", "status", "attempts", "lastHttpStatus",
 		"lastError", "nextAttemptAt", "createdAt")
 	for _, test := range []struct {
@@ -309,7 +311,7 @@ func TestDeliveriesAndReplay(t *testing.T) {
 	attempt := delivery["log"].([]any)[0].(map[string]any)
 	is.Equal(attempt["httpStatus"], 204.0)
 	told, has := attempt["error"]
-	is.True(has && told == nil) // null, as wherever there is none
+	is.True(has && told == nil) // null, as for every missing value
 
 	sh.object("webhook", "disable", endpoint["id"].(string))
 	code, _ = sh.refusal("webhook", "replay", id)
@@ -318,7 +320,8 @@ func TestDeliveriesAndReplay(t *testing.T) {
 	is.Equal(code, "CONFLICT")
 	for _, rate := range []string{"0", "10001", "-1"} {
 		code, message := sh.refusal("webhook", "replay", "--company", nobody, "--status", "FAILED", "--rate", rate)
-		is.Equal(code+" "+message, "INVALID_REQUEST --rate: must be a whole number from 1 to 10000") // before the company is looked for
+		// Before the company is looked up.
+		is.Equal(code+" "+message, "INVALID_REQUEST --rate: must be a whole number from 1 to 10000")
 	}
 	for _, secret := range []string{endpoint["secret"].(string), "ada@example.com"} {
 		is.True(!strings.Contains(p.errors(), secret))
@@ -326,7 +329,7 @@ func TestDeliveriesAndReplay(t *testing.T) {
 	}
 }
 
-// A replay of many is of no more than its flags choose: of one endpoint, of one type, or of both.
+// A replay of many replays only what its flags select: one endpoint, one type, or both.
 func TestReplayOfAnEndpointAndOfAType(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -342,7 +345,7 @@ func TestReplayOfAnEndpointAndOfAType(t *testing.T) {
 	p, _ := sh.sends(receiver)
 	sh.settled(company, 5)
 	p.signal(syscall.SIGTERM)
-	is.Equal(p.wait(), 0) // What is replayed from now on stays pending.
+	is.Equal(p.wait(), 0) // Replays from now on stay pending.
 
 	type chosen struct{ endpoint, kind any }
 	seen := map[any]bool{}
@@ -376,7 +379,7 @@ func TestReplayOfAnEndpointAndOfAType(t *testing.T) {
 	}
 }
 
-// delivered waits until a delivery has ended, and shows it.
+// delivered waits until a delivery is no longer pending, and returns it.
 func (s *shell) delivered(id string) (delivery map[string]any) {
 	s.t.Helper()
 	eventually(s.t, "the delivery ends", func() bool {
@@ -386,7 +389,7 @@ func (s *shell) delivered(id string) (delivery map[string]any) {
 	return delivery
 }
 
-// Deliveries are listed past the pages that they are read in, and no more than asked for.
+// The list of deliveries is complete, beyond the size of one page, and has at most --limit entries.
 func TestDeliveryListIsWhole(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

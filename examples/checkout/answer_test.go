@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// Codes that no repetition helps end the call at once; the cart goes on when they are mended.
+// A code that no retry helps ends the call at once. The cart can be bought after the cause is repaired.
 func TestRefusalsThatStop(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {
@@ -27,7 +27,7 @@ func TestRefusalsThatStop(t *testing.T) {
 		is.Equal(got.status, http.StatusConflict)
 		is.Equal(got.Error.Code, string(ticketing.CodeVerificationRequired))
 		is.Equal(len(w.sent), 1)
-		is.True(strings.Contains(w.log.String(), "level=ERROR")) // somebody is told
+		is.True(strings.Contains(w.log.String(), "level=ERROR")) // an operator sees it
 		_, err = w.Staff.ApproveVerification(ctx, w.Company.ID, time.Time{})
 		is.NoErr(err)
 		is.Equal(w.buy(w.shop(), "10000.00").status, http.StatusOK)
@@ -35,20 +35,20 @@ func TestRefusalsThatStop(t *testing.T) {
 	})
 }
 
-// A refusal that nothing is in doubt about lets the cart be priced anew, and the buyer be asked anew.
+// After a refusal that proves that nothing was sold, the cart is priced again, and the buyer is asked again.
 func TestRefusedCartIsPricedAnew(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {
 		is.Equal(w.buy(w.shop(), "10000.00").Error.Code, "INSUFFICIENT_FLOAT")
 		w.faults = []fault{w.repriced(price + 100)}
 		w.shop().Resume(w.t.Context())
-		is.Equal(len(w.sent), 1) // It is not open.
+		is.Equal(len(w.sent), 1) // The cart is not open.
 		is.Equal(w.buy(w.shop(), "10000.00").Error.Code, "PRICE_CHANGED")
 		is.Equal(len(w.sold()), 0)
 	}, refuse(http.StatusConflict, ticketing.CodeInsufficientFloat, ""))
 }
 
-// What section 7, rule 4 names is told at the level of an alarm, and nothing else is.
+// The failures that section 7, rule 4 names are logged at level ERROR, and no others.
 func TestAlarms(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -82,7 +82,7 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// After an attempt without an answer a refusal proves nothing: the identical request is what brings the order to light.
+// A refusal after an attempt without an answer proves nothing: only the identical request returns the order.
 func TestRefusalAfterALostAnswerIsNoProof(t *testing.T) {
 	t.Parallel()
 	refused := refuse(http.StatusConflict, ticketing.CodeVerificationRequired, "")
@@ -107,7 +107,7 @@ func TestRefusalAfterALostAnswerIsNoProof(t *testing.T) {
 				is.Equal(got.status, http.StatusConflict)
 				is.Equal(got.Error.Code, string(ticketing.CodeVerificationRequired))
 				is.Equal(len(w.sold()), 1)
-				w.reprice(price + 100) // What was bought is bought at its price.
+				w.reprice(price + 100) // What was bought keeps its price.
 				is.Equal(w.buy(w.shop(), "10000.00").status, http.StatusOK)
 				is.Equal(len(w.sold()), 1)
 				is.Equal(len(slices.Compact(w.sent)), 1)
@@ -116,8 +116,8 @@ func TestRefusalAfterALostAnswerIsNoProof(t *testing.T) {
 	}
 }
 
-// An answer that does not say what became of a cart is not forwarded and not logged (section 4.12, rules 8 to 10), and
-// the cart is kept: it may have been sold.
+// An answer that leaves open whether a cart was sold is neither forwarded nor logged (section 4.12, rules 8 to 10). The
+// cart is kept, since it may have been sold.
 func TestAnswersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	const unreadable, pending = "502 INVALID_UPSTREAM_RESPONSE", "503 CHECKOUT_PENDING"
@@ -148,7 +148,7 @@ func TestAnswersThatDoNotSay(t *testing.T) {
 				for _, rejected := range []string{"welcome", "floatDebited", buyer, "Ada"} {
 					is.True(!strings.Contains(got.body+w.log.String(), rejected))
 				}
-				w.reprice(price + 100) // What was bought is bought at its price.
+				w.reprice(price + 100) // What was bought keeps its price.
 				w.shop().Resume(w.t.Context())
 				is.Equal(len(slices.Compact(w.sent)), 1)
 				is.Equal(len(w.sent), tt.sent+1)
@@ -162,7 +162,7 @@ type lineFunc func(r *http.Request) (*http.Response, error)
 
 func (f lineFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A shop whose API is away, or is none, says so, and sells when it is there.
+// A shop whose API is unreachable, or is not the API of the contract, says so, and sells when the API is back.
 func TestNoAPI(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -206,7 +206,8 @@ func TestNoAPI(t *testing.T) {
 	}
 }
 
-// The browser sees of an order what section 4.12, rule 6 names and nothing else; the log holds no key and no buyer.
+// The browser gets the members of an order that section 4.12, rule 6 names and no others; the log holds no key and no
+// buyer.
 func TestNothingPrivateLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {
@@ -220,7 +221,7 @@ func TestNothingPrivateLeaves(t *testing.T) {
 		is.Equal(members(line), "admissionId id tier title unitPrice")
 		is.True(!strings.Contains(got.body, buyer))
 
-		// What is refused for the buyer's sake is not told with the buyer.
+		// A refusal that quotes the buyer is shown without the quote.
 		w.faults = []fault{refuse(http.StatusBadRequest, ticketing.CodeInvalidRequest, "")}
 		got = post(w.t, w.shop(), "/checkout", w.cart("cart-0002", buyerName, "10000.00"), "")
 		is.Equal(got.status, http.StatusBadRequest)
@@ -239,7 +240,7 @@ func TestNothingPrivateLeaves(t *testing.T) {
 	}, gateway, afterCommit(failed), refuse(http.StatusTooManyRequests, ticketing.CodeRateLimited, "1"))
 }
 
-// What a quote shows the browser has a fixed form, too.
+// A quote in the browser has a fixed form, too.
 func TestQuoteInTheBrowser(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {
@@ -250,7 +251,7 @@ func TestQuoteInTheBrowser(t *testing.T) {
 	})
 }
 
-// A request has one id: the browser's where it is safe, and else the shop's. The API is told, and so is who failed.
+// A request has one id: the browser's if it is safe, else the shop's. The API gets it, and a failed call returns it.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -281,7 +282,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// A request that is none of the shop's, or none of the API's, is refused with what is wrong and sells nothing.
+// A request that the shop or the API does not accept is refused with what is wrong, and sells nothing.
 func TestRequestsThatAreNoCart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -325,7 +326,7 @@ func TestRequestsThatAreNoCart(t *testing.T) {
 	}
 }
 
-// A cart stands for what it was first checked out with.
+// A cart keeps the content that it was first checked out with.
 func TestCartKeepsItsContent(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {

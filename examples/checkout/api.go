@@ -13,30 +13,30 @@ import (
 	"github.com/floatgate/ticketing/client"
 )
 
-// ErrPending says that no answer came, or none that lasts: what was asked for may have happened, or may yet. The same
-// cart again tells.
+// ErrPending means that no answer came, or only a temporary one: the sale may have happened, or may yet happen. Sending
+// the same cart again settles it.
 var ErrPending = errors.New("the ticketing service has not said what became of it")
 
-// connect makes a client with times that a buyer in front of a screen can bear, and a log of what it tries again.
+// connect returns a client with timeouts that a waiting buyer accepts. It logs each retry.
 func connect(baseURL, apiKey string, transport http.RoundTripper, log *slog.Logger) (*client.Client, error) {
 	return client.New(baseURL, apiKey, &client.Config{
 		Transport: transport, Attempts: 6, Timeout: 10 * time.Second, LongestRetryAfter: 30 * time.Second,
 		OnRetry: func(ctx context.Context, failure error, wait time.Duration) {
-			tell(ctx, log, failure, slog.Duration("wait", wait))
+			logFailure(ctx, log, failure, slog.Duration("wait", wait))
 		},
 	})
 }
 
-// ended logs how a call failed, and tells what is an answer from what is none: [ErrPending].
+// ended logs how a call failed. It wraps a failure that settles nothing as [ErrPending].
 func (s *Shop) ended(ctx context.Context, call string, err error) error {
-	tell(ctx, s.log, err, slog.String("call", call))
+	logFailure(ctx, s.log, err, slog.String("call", call))
 	refused, answered := errors.AsType[*client.Error](err)
 	pending := false
 	switch {
 	case !answered, refused.Status >= http.StatusInternalServerError, refused.Refusal.Code == "":
-		pending = true // No answer of the contract: it may be that of a proxy on the way.
+		pending = true // It may be the answer of a proxy on the way.
 	case refused.Status == http.StatusTooManyRequests, refused.Refusal.Code == ticketing.CodeConflict:
-		pending = errors.Is(err, client.ErrAmbiguous) // It passes, and says nothing about what is in doubt.
+		pending = errors.Is(err, client.ErrAmbiguous) // It is temporary, and leaves an ambiguous call open.
 	}
 	if pending {
 		return fmt.Errorf("%w: %w", ErrPending, err)
@@ -44,8 +44,8 @@ func (s *Shop) ended(ctx context.Context, call string, err error) error {
 	return err
 }
 
-// tell logs a failure.
-func tell(ctx context.Context, log *slog.Logger, failure error, more ...slog.Attr) {
+// logFailure logs a failure.
+func logFailure(ctx context.Context, log *slog.Logger, failure error, more ...slog.Attr) {
 	level := slog.LevelWarn
 	if alarming(failure) {
 		level = slog.LevelError
@@ -53,16 +53,16 @@ func tell(ctx context.Context, log *slog.Logger, failure error, more ...slog.Att
 	log.LogAttrs(ctx, level, "a call of the ticketing service failed", append(loggable(failure), more...)...)
 }
 
-// loggable is of a failure what section 7, rule 5 allows: never the key, the buyer or an answer's body.
+// loggable returns the facts of a failure that section 7, rule 5 allows: never the key, the buyer or an answer's body.
 func loggable(failure error) []slog.Attr {
 	refused, answered := errors.AsType[*client.Error](failure)
 	switch {
 	case errors.Is(failure, client.ErrContract):
 		return []slog.Attr{slog.Any("error", client.ErrContract)}
 	case errors.Is(failure, client.ErrAnswer):
-		return []slog.Attr{slog.Any("error", client.ErrAnswer)} // What is wrong with it may be quoted from it.
+		return []slog.Attr{slog.Any("error", client.ErrAnswer)} // The error may quote the answer.
 	case answered:
-		return []slog.Attr{ // Not its violations, which may repeat what the buyer wrote.
+		return []slog.Attr{ // No violations: they may repeat the buyer's input.
 			slog.Int("status", refused.Status), slog.String("code", string(refused.Refusal.Code)),
 			slog.String("requestId", refused.RequestID),
 		}
@@ -70,7 +70,7 @@ func loggable(failure error) []slog.Attr {
 	return []slog.Attr{slog.Any("error", failure)}
 }
 
-// alarming tells whether somebody has to look: no repetition helps (section 7, rule 4).
+// alarming reports whether an operator has to act, since no retry helps (section 7, rule 4).
 func alarming(failure error) bool {
 	if refused, ok := errors.AsType[*client.Error](failure); ok &&
 		(refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {

@@ -15,8 +15,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// BrowserOrder is all of an order that a browser is shown (section 4.12, rule 6). What is not named here does not
-// leave: no buyer, no commission, no balances.
+// BrowserOrder holds the members of an order that a browser is shown (section 4.12, rule 6). No other member leaves the
+// server: no buyer, no commission, no balances.
 type BrowserOrder struct {
 	ID          uuid.UUID             `json:"id"`
 	Object      string                `json:"object"`
@@ -28,7 +28,7 @@ type BrowserOrder struct {
 	ConfirmedAt ticketing.Time        `json:"confirmedAt"`
 }
 
-// BrowserBranding is the public part of an order's branding. Its texts are the tenant's: escape them in a page.
+// BrowserBranding is the public part of an order's branding. Its texts come from the tenant: escape them in a page.
 type BrowserBranding struct {
 	BrandName      string  `json:"brandName"`
 	LogoURL        *string `json:"logoUrl"`
@@ -56,19 +56,19 @@ func browserOrder(order ticketing.Order) BrowserOrder {
 		ConfirmedAt: order.ConfirmedAt,
 	}
 	for _, line := range order.Lines {
-		shown.Lines = append(shown.Lines, BrowserOrderLine(line)) // A member more would not compile, and not leave.
+		shown.Lines = append(shown.Lines, BrowserOrderLine(line)) // A new member would not compile.
 	}
 	return shown
 }
 
-// BrowserQuote is what the lines cost now. It is no reservation.
+// BrowserQuote is what the lines cost now. It reserves nothing.
 type BrowserQuote struct {
 	EventID uuid.UUID          `json:"eventId"`
 	Lines   []BrowserQuoteLine `json:"lines"`
 	Total   money.Amount       `json:"total"`
 }
 
-// BrowserQuoteLine is a line of a quote. Lines come back in the order of their tiers, not in that of the request.
+// BrowserQuoteLine is a line of a quote. Lines are in the order of their tiers, not in that of the request.
 type BrowserQuoteLine struct {
 	Tier      string       `json:"tier"`
 	Quantity  int          `json:"quantity"`
@@ -85,7 +85,7 @@ func browserQuote(quote ticketing.Quote) BrowserQuote {
 }
 
 const (
-	// maxRequest is more than fifty lines and a buyer take.
+	// maxRequest is more than fifty lines and a buyer need.
 	maxRequest = 32 << 10
 
 	headerRequestID = "X-Request-Id"
@@ -93,7 +93,7 @@ const (
 
 var requestID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
-// Handler serves the browser. A request has one id from the browser to the API and back.
+// Handler returns the handler of the browser's requests. A request has one id from the browser to the API and back.
 func (s *Shop) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /quote", s.quote)
@@ -127,14 +127,14 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request) {
 	if !read(w, r, &asked) {
 		return
 	}
-	// A buyer who closes the page does not tear a purchase that has begun.
+	// A buyer who closes the page does not interrupt a purchase that has begun.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
 	defer cancel()
 	order, err := s.Checkout(ctx, asked)
 	s.answer(w, r, browserOrder(order), err)
 }
 
-// answer tells the browser what became of its request. A refusal of the API keeps its status, code and message.
+// answer writes the result of a request. A refusal of the API keeps its status, code and message.
 func (s *Shop) answer(w http.ResponseWriter, r *http.Request, data any, err error) {
 	if err == nil {
 		write(w, http.StatusOK, map[string]any{"data": data})
@@ -161,7 +161,7 @@ func (s *Shop) answer(w http.ResponseWriter, r *http.Request, data any, err erro
 	}
 }
 
-// read decodes a request and refuses what it does not know.
+// read decodes a request and refuses members that it does not know. It reports whether it succeeded.
 func read(w http.ResponseWriter, r *http.Request, into any) bool {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()

@@ -15,27 +15,28 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// Cart is what the shop remembers of one purchase.
+// Cart is the stored state of one purchase.
 type Cart struct {
 	Purchase Purchase `json:"purchase"`
-	// Key is the idempotency key of this purchase: made once, kept, sent with every call.
+	// Key is the idempotency key of this purchase: made once, stored, and sent with every call.
 	Key string `json:"key"`
-	// Params are sent with the key; the same make the same bytes, also when they were kept and read. They are kept for as
-	// long as they may have been accepted, and are nil before the first call and after a refusal that is beyond doubt.
+	// Params are sent with the key. The same Params make the same bytes, also after they were stored and read. They are
+	// kept for as long as the API may have accepted them. They are nil before the first call, and after a refusal that
+	// proves that nothing was sold.
 	Params *ticketing.CheckoutParams `json:"params,omitempty"`
-	// Sold tells that the order was seen.
+	// Sold is whether the shop has seen the order.
 	Sold bool `json:"sold"`
 }
 
-// Carts keeps carts in a folder, a file for each. A shop with a database keeps them there: all that matters is that
-// a cart is durable before it is sent.
+// Carts stores each cart in a file of a folder. A shop with a database keeps them there. All that matters is that a
+// cart is durable before it is sent.
 type Carts struct {
 	dir   string
 	seed  maphash.Seed
 	locks [64]sync.Mutex
 }
 
-// OpenCarts makes the folder where there is none. Carts hold buyers, so nobody else may read it.
+// OpenCarts creates the folder if it does not exist. Carts hold buyers, so only the owner may read it.
 func OpenCarts(dir string) (*Carts, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -43,14 +44,14 @@ func OpenCarts(dir string) (*Carts, error) {
 	return &Carts{dir: dir, seed: maphash.MakeSeed()}, nil
 }
 
-// Lock keeps the other requests of this process from a cart: of two clicks the second one finds what the first did.
+// Lock locks a cart against the other requests of this process: of two clicks the second finds what the first did.
 func (c *Carts) Lock(id string) (unlock func()) {
 	lock := &c.locks[maphash.String(c.seed, id)%uint64(len(c.locks))]
 	lock.Lock()
 	return lock.Unlock
 }
 
-// Get reads a cart, or makes one with a key of its own.
+// Get reads a cart, or makes one with its own key.
 func (c *Carts) Get(purchase Purchase) (Cart, error) {
 	text, err := os.ReadFile(c.path(purchase.CartID))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +67,7 @@ func (c *Carts) Get(purchase Purchase) (Cart, error) {
 	return cart, nil
 }
 
-// Put keeps a cart: whole or not at all, and on disk when it returns.
+// Put stores a cart, all of it or nothing. The cart is on disk when Put returns.
 func (c *Carts) Put(cart Cart) error {
 	text, err := json.Marshal(cart)
 	if err != nil {
@@ -91,7 +92,7 @@ func (c *Carts) Put(cart Cart) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Open are the carts that were sent and whose answer nobody has seen.
+// Open returns the carts that were sent and whose order the shop has not seen.
 func (c *Carts) Open() ([]Cart, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -114,5 +115,5 @@ func (c *Carts) Open() ([]Cart, error) {
 	return found, nil
 }
 
-// path is safe because [Purchase.check] lets no separator into an id.
+// path is safe because [Purchase.check] allows no separator in an id.
 func (c *Carts) path(id string) string { return filepath.Join(c.dir, id+".json") }

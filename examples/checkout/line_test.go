@@ -27,46 +27,46 @@ import (
 
 const (
 	buyer     = "ada@example.com"
-	buyerName = "Ada \"<Obi>\" & Sọ̀ns\u2028" // much of it is escaped in JSON
+	buyerName = "Ada \"<Obi>\" & Sọ̀ns\u2028" // many of its characters are escaped in JSON
 	price     = money.Amount(5_000_00)
 	stock     = 10
 	origin    = "http://tickets.example" + httpapi.DefaultPrefix
 )
 
-// fault is what becomes of one request to POST /checkouts on its way to the API and back.
+// fault is what happens to one request to POST /checkouts on its way to the API and back.
 type fault func(r *http.Request, api func() *http.Response) (*http.Response, error)
 
 var errLine = errors.New("connection reset by peer")
 
-// lostAnswer lets the API commit and then says nothing until the client has given up.
+// lostAnswer lets the API commit, and returns no answer until the client has given up.
 func lostAnswer(r *http.Request, api func() *http.Response) (*http.Response, error) {
 	api()
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// brokenConnection lets the API commit and then cuts the line.
+// brokenConnection lets the API commit, and then fails.
 func brokenConnection(_ *http.Request, api func() *http.Response) (*http.Response, error) {
 	api()
 	return nil, errLine
 }
 
-// neverArrived cuts the line before the API sees anything.
+// neverArrived fails before the API sees anything.
 func neverArrived(*http.Request, func() *http.Response) (*http.Response, error) { return nil, errLine }
 
-// halfAnswer lets the API commit and cuts the answer short.
+// halfAnswer lets the API commit, and cuts the answer short.
 func halfAnswer(_ *http.Request, api func() *http.Response) (*http.Response, error) {
 	return altered(api, func(body string) string { return body[:len(body)/2] }), nil
 }
 
-// otherDebit lets the API commit and answers with an order that debited something else.
+// otherDebit lets the API commit, and returns an order with another debit.
 func otherDebit(_ *http.Request, api func() *http.Response) (*http.Response, error) {
 	return altered(api, func(body string) string {
 		return strings.Replace(body, `"floatDebited":{"amount":"1`, `"floatDebited":{"amount":"2`, 1)
 	}), nil
 }
 
-// otherTime lets the API commit and answers with an order of a time that is none.
+// otherTime lets the API commit, and returns an order whose time is malformed.
 func otherTime(_ *http.Request, api func() *http.Response) (*http.Response, error) {
 	return altered(api, func(body string) string {
 		return strings.Replace(body, `"confirmedAt":"`, `"confirmedAt":"Ada `, 1)
@@ -79,7 +79,7 @@ func altered(api func() *http.Response, alter func(string) string) *http.Respons
 	return made(answered.StatusCode, "", alter(string(body)))
 }
 
-// afterCommit lets the API commit and answers something else.
+// afterCommit lets the API commit, and then applies another fault.
 func afterCommit(otherwise fault) fault {
 	return func(r *http.Request, api func() *http.Response) (*http.Response, error) {
 		api()
@@ -87,7 +87,7 @@ func afterCommit(otherwise fault) fault {
 	}
 }
 
-// refuse answers without asking the API.
+// refuse returns a fault that responds without calling the API.
 func refuse(status int, code ticketing.Code, retryAfter string) fault {
 	return func(*http.Request, func() *http.Response) (*http.Response, error) {
 		return made(status, retryAfter, `{"error":{"code":"`+string(code)+`","message":"No.","details":{"violations":[
@@ -95,7 +95,7 @@ func refuse(status int, code ticketing.Code, retryAfter string) fault {
 	}
 }
 
-// page is an answer of something on the way that speaks no contract.
+// page returns a fault that responds with the page of a server that is not the API.
 func page(status int) fault {
 	return func(*http.Request, func() *http.Response) (*http.Response, error) {
 		return made(status, "", "<html>welcome to the gateway</html>"), nil
@@ -118,7 +118,7 @@ var (
 	conflicts = refuse(http.StatusConflict, ticketing.CodeConflict, "")
 )
 
-// world is an API with a company ready to sell, a line to it that can be faulty, and a shop.
+// world is an API with a company ready to sell, a transport to it that may fail, and a shop.
 type world struct {
 	*ticketingtest.Shop
 
@@ -149,13 +149,13 @@ func newWorld(t *testing.T, faults ...fault) *world {
 	return w
 }
 
-// inWorld runs a test in a world with a clock of its own, on which waits take no time.
+// inWorld runs a test in a world with its own clock, on which waits take no time.
 func inWorld(t *testing.T, test func(is *is.I, w *world), faults ...fault) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(is.New(t), newWorld(t, faults...)) })
 }
 
-// RoundTrip is the line. It notes each checkout, and does to it what comes next of the faults.
+// RoundTrip records each checkout, and applies the next of the faults to it.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
@@ -184,7 +184,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return become(r, api)
 }
 
-// reprice changes the price of what is not sold.
+// reprice changes the price of unsold admissions.
 func (w *world) reprice(to money.Amount) {
 	w.t.Helper()
 	currency, free := money.Currency, false
@@ -196,7 +196,7 @@ func (w *world) reprice(to money.Amount) {
 	}
 }
 
-// repriced lets the price change between the quote and the checkout.
+// repriced returns a fault that changes the price between the quote and the checkout.
 func (w *world) repriced(to money.Amount) fault {
 	return func(_ *http.Request, api func() *http.Response) (*http.Response, error) {
 		w.reprice(to)
@@ -204,7 +204,7 @@ func (w *world) repriced(to money.Amount) fault {
 	}
 }
 
-// waits are the times between the checkouts that arrived.
+// waits returns the times between the checkouts that arrived.
 func (w *world) waits() []time.Duration {
 	var waits []time.Duration
 	for i := 1; i < len(w.at); i++ {
@@ -219,7 +219,7 @@ func (w *world) shop() *checkout.Shop {
 	return w.open(w)
 }
 
-// open starts a shop on another line.
+// open starts a shop with another transport.
 func (w *world) open(line http.RoundTripper) *checkout.Shop {
 	w.t.Helper()
 	carts, err := checkout.OpenCarts(w.dir)
@@ -256,7 +256,7 @@ type answer struct {
 	Quote  checkout.BrowserQuote
 }
 
-// cart is the body of the one purchase of these tests.
+// cart returns the body of a purchase.
 func (w *world) cart(id, fullname, agreed string) string {
 	w.t.Helper()
 	body, err := json.Marshal(checkout.Purchase{
@@ -269,7 +269,7 @@ func (w *world) cart(id, fullname, agreed string) string {
 	return string(body)
 }
 
-// buy posts the one cart to a shop, as a browser does.
+// buy posts the cart cart-0001 to a shop, as a browser does.
 func (w *world) buy(shop *checkout.Shop, agreed string) answer {
 	w.t.Helper()
 	return post(w.t, shop, "/checkout", w.cart("cart-0001", buyerName, agreed), "")
@@ -288,7 +288,7 @@ func post(t *testing.T, shop *checkout.Shop, path, body, requestID string) answe
 	return got
 }
 
-// sold are the company's orders.
+// sold returns the company's orders.
 func (w *world) sold() []ticketing.Order {
 	w.t.Helper()
 	page, err := w.ListOrders(w.t.Context(), w.Caller, ticketing.OrderFilter{})

@@ -4,28 +4,28 @@
 //	export TICKETING_API_KEY=svc_live.…
 //	go run ./examples/checkout
 //
-// The browser talks to this server and never to the API, whose key stays here:
+// The browser calls this server and never the API, whose key stays here:
 //
 //	POST /quote     {"eventId", "lines":[{"tier","quantity"}]}                       what it costs now
 //	POST /checkout  {"cartId", "eventId", "buyer", "lines", "agreedTotal"}           buys it, once per cart
 //
 // where agreedTotal is the amount of the quote's total, such as "5000.00".
 //
-//	SHOP_ADDR   where it listens, 127.0.0.1:8081 unless it is set
-//	SHOP_CARTS  the folder that carts are kept in, carts unless it is set
+//	SHOP_ADDR   the address to listen at; defaults to 127.0.0.1:8081
+//	SHOP_CARTS  the folder of the carts; defaults to carts
 //
 // What is worth copying:
 //
-//   - carts.go keeps the idempotency key and the parameters of each cart on disk before they are first sent, so that
+//   - carts.go stores the idempotency key and the parameters of each cart on disk before they are first sent. So
 //     neither a lost answer nor a crash can sell a cart twice.
-//   - shop.go quotes, checks out, quotes again where the price has moved, asks the buyer where it has risen, and knows
-//     which errors leave open whether a cart was sold. The client repeats a call as the contract asks (section 7); what is
-//     left to the shop is CONFLICT, and the same cart after a restart.
-//   - api.go sets the client's times, and logs what the contract allows at the level it asks for.
-//   - browser.go shows the browser the order without what is none of its business (section 4.12, rule 6).
+//   - shop.go quotes and checks out. It quotes again if the price has changed, asks the buyer if it has risen, and
+//     knows which errors leave open whether a cart was sold. The client retries a call as the contract requires
+//     (section 7). The shop itself handles CONFLICT, and repeats open carts after a restart.
+//   - api.go sets the client's timeouts, and logs what the contract allows at the level that it requires.
+//   - browser.go shows the browser only the public members of the order (section 4.12, rule 6).
 //
-// What a real storefront adds: its own session and CSRF checks and a rate limit in front of these two paths, a look
-// whether the event is published (section 4.12, rule 4), and the buyer's payment between quote and checkout.
+// A real storefront adds its own session and CSRF checks, a rate limit in front of these two paths, a check that the
+// event is published (section 4.12, rule 4), and the buyer's payment between quote and checkout.
 package main
 
 import (
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// run serves until the context ends or a signal comes.
+// run serves until the context ends or a signal arrives.
 func run(ctx context.Context, getenv func(string) string, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -15,7 +15,7 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// The program serves quotes of the API it is told of, and ends when it is told to.
+// The program serves quotes of the API that it is configured with, and stops when its context ends.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

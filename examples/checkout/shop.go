@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// quotes is how often one call prices a cart that others are quicker to buy.
+	// quotes is how often one call prices a cart whose tickets other buyers take first.
 	quotes = 3
-	// tries is how often one call sends a cart whose original is still being worked on.
+	// tries is how often one call sends a cart while an earlier request with its key is in progress.
 	tries = 6
-	// patience is how long a buyer is kept waiting.
+	// patience is how long a buyer waits at most.
 	patience = 75 * time.Second
 )
 
@@ -33,7 +33,7 @@ type Shop struct {
 	log   *slog.Logger
 }
 
-// NewShop makes a shop that sells through the API at an address. A nil transport is [http.DefaultTransport].
+// NewShop returns a shop that sells through the API at an address. A nil transport is [http.DefaultTransport].
 func NewShop(baseURL, apiKey string, transport http.RoundTripper, carts *Carts, log *slog.Logger) (*Shop, error) {
 	api, err := connect(baseURL, apiKey, transport, log)
 	if err != nil {
@@ -42,24 +42,24 @@ func NewShop(baseURL, apiKey string, transport http.RoundTripper, carts *Carts, 
 	return &Shop{api: api, carts: carts, log: log}, nil
 }
 
-// Purchase is what the browser asks for.
+// Purchase is a request of the browser.
 type Purchase struct {
 	CartID  string    `json:"cartId"`
 	EventID uuid.UUID `json:"eventId"`
 	Buyer   Buyer     `json:"buyer"`
 	Lines   []Line    `json:"lines"`
-	// AgreedTotal is the total that the buyer has seen and said yes to.
+	// AgreedTotal is the total that the buyer has seen and accepted.
 	AgreedTotal string `json:"agreedTotal"`
 }
 
-// Buyer is who gets the tickets. The shop passes a buyer on and never logs one.
+// Buyer receives the tickets. The shop passes a buyer on and never logs one.
 type Buyer struct {
 	Email    string `json:"email"`
 	Fullname string `json:"fullname,omitempty"`
 	Phone    string `json:"phone,omitempty"`
 }
 
-// Line is what a buyer wants of one tier.
+// Line is a number of tickets of one tier.
 type Line struct {
 	Tier     string `json:"tier"`
 	Quantity int    `json:"quantity"`
@@ -69,15 +69,16 @@ var (
 	errCartChanged = refusal(http.StatusConflict, "CART_CHANGED", "This cart was checked out with other content.")
 
 	cartID = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
-	amount = regexp.MustCompile(`^(0|[1-9][0-9]{0,14})\.[0-9]{2}$`) // Totals may be longer than what money.Parse takes.
+	// Totals may be longer than what money.Parse accepts.
+	amount = regexp.MustCompile(`^(0|[1-9][0-9]{0,14})\.[0-9]{2}$`)
 )
 
-// refusal is what the shop refuses by itself, in the form of what the API refuses.
+// refusal returns a refusal of the shop itself, in the form of a refusal of the API.
 func refusal(status int, code ticketing.Code, message string) error {
 	return &client.Error{Status: status, Refusal: &ticketing.Error{Code: code, Message: message}}
 }
 
-// PriceError says that the lines cost more now than the buyer has said yes to.
+// PriceError means that the lines cost more now than the total that the buyer accepted.
 type PriceError struct{ Quote ticketing.Quote }
 
 func (e *PriceError) Error() string { return "the price has risen to " + e.Quote.Total.String() }
@@ -94,7 +95,7 @@ func (p Purchase) check() error {
 	return nil
 }
 
-// Quote asks what lines cost.
+// Quote returns the prices of lines.
 func (s *Shop) Quote(ctx context.Context, eventID uuid.UUID, lines []Line) (ticketing.Quote, error) {
 	params := ticketing.QuoteParams{EventID: eventID}
 	for _, line := range lines {
@@ -107,8 +108,8 @@ func (s *Shop) Quote(ctx context.Context, eventID uuid.UUID, lines []Line) (tick
 	return quote, nil
 }
 
-// Checkout buys a cart, once, however often it is called: the second call of a cart is answered with the order of the
-// first. After [ErrPending] call it again; what is sent will be the same.
+// Checkout buys a cart once, however often it is called: the second call of a cart returns the order of the first.
+// After [ErrPending] call it again; it sends the same request.
 func (s *Shop) Checkout(ctx context.Context, purchase Purchase) (ticketing.Order, error) {
 	if err := purchase.check(); err != nil {
 		return ticketing.Order{}, err
@@ -136,7 +137,7 @@ func (s *Shop) Checkout(ctx context.Context, purchase Purchase) (ticketing.Order
 	}
 }
 
-// price quotes a cart and sets what buys it at that price, if the buyer has agreed to as much.
+// price quotes a cart and sets its Params to buy at that price, if the buyer has agreed to as much.
 func (s *Shop) price(ctx context.Context, cart *Cart) error {
 	quote, err := s.Quote(ctx, cart.Purchase.EventID, cart.Purchase.Lines)
 	if err != nil {
@@ -156,15 +157,15 @@ func (s *Shop) price(ctx context.Context, cart *Cart) error {
 	return nil
 }
 
-// buy checks a cart out under its key. Key and parameters are on disk before.
+// buy checks a cart out under its key. It stores key and parameters on disk first.
 func (s *Shop) buy(ctx context.Context, cart *Cart, sent bool) (ticketing.Order, error) {
 	if err := s.carts.Put(*cart); err != nil {
 		return ticketing.Order{}, err
 	}
 	order, err := s.send(ctx, *cart)
 	if err != nil && final(err, sent) {
-		// Nothing was sold, so the cart may be priced anew. It keeps its key: a late twin of this call could not
-		// become a second order.
+		// Nothing was sold, so the cart may be priced again. It keeps its key: a late request of this call could not become a
+		// second order.
 		cart.Params = nil
 		return ticketing.Order{}, errors.Join(err, s.carts.Put(*cart))
 	}
@@ -175,8 +176,8 @@ func (s *Shop) buy(ctx context.Context, cart *Cart, sent bool) (ticketing.Order,
 	return order, s.carts.Put(*cart)
 }
 
-// final tells whether a refusal proves that the cart was not sold. A key that was spent would have been answered with
-// its order before the stock is looked at; every other refusal says nothing about calls that went unanswered.
+// final reports whether a refusal proves that the cart was not sold. INVENTORY_UNAVAILABLE does: the API returns the
+// order of a used key before it looks at the stock. Every other refusal says nothing about calls that got no answer.
 func final(err error, sentBefore bool) bool {
 	if errors.Is(err, ticketing.CodeInventoryUnavailable) {
 		return true
@@ -185,8 +186,9 @@ func final(err error, sentBefore bool) bool {
 	return !sentBefore && !open
 }
 
-// send makes the call of a cart. The client repeats it where that may help, but after CONFLICT: an original that is still
-// being worked on answers so, and so do conflicts that stay. One of those is still there after the last try.
+// send makes the call of a cart. The client retries it where that may help, except after CONFLICT: that is the answer
+// while the first request is in progress, and also for conflicts that stay. A conflict that stays is returned after the
+// last try.
 func (s *Shop) send(ctx context.Context, cart Cart) (ticketing.Order, error) {
 	doubt := false
 	for try := 1; ; try++ {
@@ -229,13 +231,13 @@ func (s *Shop) Resume(ctx context.Context) {
 	}
 }
 
-// same tells whether two purchases buy the same, whatever total was agreed to.
+// same reports whether two purchases buy the same, regardless of the agreed total.
 func (p Purchase) same(other Purchase) bool {
 	p.AgreedTotal, other.AgreedTotal = "", ""
 	return reflect.DeepEqual(p, other)
 }
 
-// dearer compares two amounts as the contract writes them: no leading zero, two digits behind the point.
+// dearer reports whether a is more than b. Amounts are as the contract writes them: no leading zero, and two decimals.
 func dearer(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }

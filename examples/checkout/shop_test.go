@@ -19,7 +19,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// A cart is one order, whatever happens on the line, and the money moves once.
+// A cart gives one order, whatever fails on the way, and the money moves once.
 func TestOneOrderWhateverTheLineDoes(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]fault{
@@ -61,7 +61,7 @@ func TestOneOrderWhateverTheLineDoes(t *testing.T) {
 	}
 }
 
-// A shop that gave up, or was stopped, finds its order with the same cart; so does the resumption at its start.
+// A shop that gave up, or was stopped, gets its order with the same cart; so does the resumption at its start.
 func TestCartSurvivesTheShop(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(w *world){
@@ -85,13 +85,13 @@ func TestCartSurvivesTheShop(t *testing.T) {
 				is.Equal(w.sent[len(w.sent)-1], w.sent[0])
 				before := len(w.sent)
 				w.shop().Resume(w.t.Context())
-				is.Equal(len(w.sent), before) // nothing is open any more
+				is.Equal(len(w.sent), before) // no cart is open any more
 			}, brokenConnection, brokenConnection, brokenConnection, gateway, gateway, neverArrived)
 		})
 	}
 }
 
-// A cart is the same bytes after a restart, whatever the buyer is called and costs.
+// A cart makes the same bytes after a restart, whatever the buyer's name and the price are.
 func TestCartIsTheSameBytesAfterARestart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {
@@ -111,7 +111,7 @@ func TestCartIsTheSameBytesAfterARestart(t *testing.T) {
 	})
 }
 
-// Ten clicks on one cart are one order.
+// Ten clicks on one cart make one order.
 func TestImpatientBuyerBuysOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -146,7 +146,7 @@ func TestWaitsBetweenAttempts(t *testing.T) {
 		neverArrived)
 }
 
-// A server that asks for a longer pause than a buyer can bear is not asked again meanwhile.
+// If the server asks for a longer wait than the shop allows, the call ends without a retry.
 func TestLongRetryAfterEndsTheCall(t *testing.T) {
 	t.Parallel()
 	for _, seconds := range []int{31, 3600} {
@@ -165,7 +165,7 @@ func TestLongRetryAfterEndsTheCall(t *testing.T) {
 	}
 }
 
-// An attempt has ten seconds, and a buyer an answer after 75, however silent the API is. The cart is kept.
+// An attempt has ten seconds, and a buyer gets an answer after 75, however silent the API is. The cart is kept.
 func TestPatienceHasAnEnd(t *testing.T) {
 	t.Parallel()
 	silent := slices.Repeat([]fault{lostAnswer}, 5)
@@ -193,7 +193,7 @@ func TestPatienceHasAnEnd(t *testing.T) {
 	}
 }
 
-// A buyer who closes the page does not tear a purchase that has begun.
+// A buyer who closes the page does not interrupt a purchase that has begun.
 func TestBuyerWhoLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {
@@ -211,8 +211,8 @@ func TestBuyerWhoLeaves(t *testing.T) {
 	})
 }
 
-// What stays though it should pass is told, unless an attempt went without an answer: then nobody knows. The cart is kept
-// either way.
+// A temporary refusal that stays is returned. If an attempt got no answer, CHECKOUT_PENDING is returned instead. The
+// cart is kept in both cases.
 func TestRefusalThatStays(t *testing.T) {
 	t.Parallel()
 	limited := refuse(http.StatusTooManyRequests, ticketing.CodeRateLimited, "1")
@@ -234,9 +234,9 @@ func TestRefusalThatStays(t *testing.T) {
 				is.Equal(got.status, tt.status)
 				is.Equal(got.Error.Code, tt.code)
 				is.True(len(w.sent) >= 6)
-				is.True(w.at[len(w.at)-1].Sub(w.at[0]) > 4*time.Second) // It was waited for a while.
+				is.True(w.at[len(w.at)-1].Sub(w.at[0]) > 4*time.Second) // The shop waited for a while.
 				w.faults = nil
-				w.reprice(price + 100) // What was bought is bought at its price.
+				w.reprice(price + 100) // What was bought keeps its price.
 				is.Equal(w.buy(w.shop(), "10000.00").status, http.StatusOK)
 				is.Equal(len(slices.Compact(w.sent)), 1)
 			})
@@ -244,7 +244,7 @@ func TestRefusalThatStays(t *testing.T) {
 	}
 }
 
-// INVENTORY_UNAVAILABLE is quoted again: a lower price is taken, for a higher one the buyer is asked.
+// After INVENTORY_UNAVAILABLE the shop quotes again: it accepts a lower price, and asks the buyer for a higher one.
 func TestPriceMovesBetweenQuoteAndCheckout(t *testing.T) {
 	t.Parallel()
 	t.Run("down", func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestPriceMovesBetweenQuoteAndCheckout(t *testing.T) {
 			is.True(strings.Contains(got.body, `"total":{"amount":"10002.00","currency":"NGN"}`))
 			is.Equal(len(w.sold()), 0)
 			w.shop().Resume(w.t.Context())
-			is.Equal(len(w.sold()), 0) // nobody buys while the buyer thinks
+			is.Equal(len(w.sold()), 0) // nothing is bought before the buyer agrees
 			is.Equal(w.buy(w.shop(), "10002.00").status, http.StatusOK)
 			is.Equal(len(w.sold()), 1)
 		})

@@ -10,15 +10,15 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// companyName finds the company again at the next start.
+// companyName identifies the company at the next start.
 const companyName = "Freedom Park"
 
 // shop is what the till sells.
 type shop struct{ companyID, eventID uuid.UUID }
 
-// setUp makes what a sale needs: a company that is verified, has a commission rate and has float, and an event with
-// tickets. Each step may run again: it looks first, or its key or reference answers with what was done before. It stands
-// for the work of a platform's staff, who would not approve a company anew at each start.
+// setUp creates what a sale needs: a company that is verified, has a commission rate and has float, and an event with
+// tickets. Each step may run again: it looks first, or its key or reference returns what was done before. It stands for
+// the work of a platform's staff, who would not approve a company again at each start.
 func setUp(ctx context.Context, svc *ticketing.Service) (shop, error) {
 	op := svc.As(ticketing.Staff("set-up"))
 	company, err := findOrCreate(ctx, op)
@@ -60,7 +60,7 @@ func setUp(ctx context.Context, svc *ticketing.Service) (shop, error) {
 	return shop{companyID: company.ID, eventID: event.ID}, err
 }
 
-// findOrCreate looks through every page before it makes a company. A host that has a table of its own keeps the id there.
+// findOrCreate searches every page before it creates a company. A host that has its own table keeps the id there.
 func findOrCreate(ctx context.Context, op ticketing.Operator) (ticketing.Company, error) {
 	var params ticketing.PageParams
 	for {

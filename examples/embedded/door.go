@@ -11,15 +11,15 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// door is the till. The host's own check of who stands there belongs in front of it.
+// door is the till. The host authenticates its staff in front of it.
 type door struct {
 	svc  *ticketing.Service
 	shop shop
 	log  *slog.Logger
 }
 
-// ServeHTTP sells at the price that the till shows. The till makes a key for each sale and sends it again with each
-// repetition, so that an impatient finger sells once.
+// ServeHTTP sells at the price that the till shows. The till makes a key for each sale and sends it with each retry, so
+// that repeated clicks sell once.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 	price, err := money.Parse(r.FormValue("unitPrice"))
@@ -44,8 +44,8 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"order": order.ID, "total": order.Gross}) // The till may have gone.
 }
 
-// refuse tells the till what it can do something about, and the log the rest. The same sale may be tried again after a
-// 500 or 503, with the same key.
+// refuse sends a refusal to the till, and logs any other error. After a 500 or 503 the till may try the same sale
+// again, with the same key.
 func (d *door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refused, ok := errors.AsType[*ticketing.Error](err)
 	if !ok {
@@ -61,7 +61,7 @@ func (d *door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, refused.Error(), statusOf(refused.Code))
 }
 
-// statusOf is what the till sees of a refusal. Those that it does not name are of the state of things: a price that has
+// statusOf returns the HTTP status of a refusal. The default is for codes that depend on the state: a price that has
 // changed, a tier that is sold out, a float that is used up.
 func statusOf(code ticketing.Code) int {
 	switch code {

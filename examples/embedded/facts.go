@@ -11,9 +11,9 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// facts does the host's own work about what happened. A fact may be told more than once, so a host keeps the ids of
-// those it is done with, under a unique constraint and in the transaction of what it does about them; a map will do
-// here. An error leaves the fact to be told again.
+// facts does the host's own work for each fact. A fact may be published more than once, so a host stores the ids of the
+// facts that it has handled, under a unique constraint and in the transaction of its own work. A map will do here.
+// After an error the fact is published again.
 type facts struct {
 	log  *slog.Logger
 	mu   sync.Mutex

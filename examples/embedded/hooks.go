@@ -13,8 +13,9 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// newSender posts webhooks to public HTTPS addresses alone. For development, a file of certificates that vouch for a
-// receiver on this machine or its network opens those, too: whoever may register an endpoint reaches them then.
+// newSender returns a sender that posts webhooks to public HTTPS addresses only. For development, a file of root
+// certificates also allows a receiver on this machine or its network. Then anyone who may register an endpoint reaches
+// those addresses.
 func newSender(developmentCA string) (*delivery.Sender, error) {
 	if developmentCA == "" {
 		return delivery.New(nil)
@@ -30,9 +31,9 @@ func newSender(developmentCA string) (*delivery.Sender, error) {
 	return delivery.New(&delivery.Config{AllowPrivate: true, RootCAs: roots})
 }
 
-// register has the company's events go to an address, and writes the secret that they are signed with, which is shown this
-// once, to a file of its owner's alone, for whoever runs the receiver. At the next start the endpoint is there already. It
-// stands for a page of the host's on which a company runs its endpoints.
+// register creates a webhook endpoint for the company. It writes the signing secret, which is shown only once, to a
+// file that only its owner may read; the receiver's operator needs it. At the next start the endpoint exists already.
+// It stands for a page of the host on which a company manages its endpoints.
 func register(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID, url, secretFile string) (err error) {
 	op := svc.As(ticketing.Staff("set-up"))
 	endpoints, err := op.ListWebhookEndpoints(ctx, companyID)
@@ -57,7 +58,8 @@ func register(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID, 
 	if _, err = file.WriteString(string(issued.Secret) + "\n"); err == nil {
 		err = file.Sync()
 	}
-	if err != nil { // An endpoint whose secret nobody has is of no use.
+	// An endpoint whose secret is lost is of no use.
+	if err != nil {
 		return errors.Join(err, op.DeleteWebhookEndpoint(ctx, issued.ID))
 	}
 	return nil

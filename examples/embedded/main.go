@@ -1,4 +1,4 @@
-// Command embedded is somebody's own server with ticketing inside: one process, one SQLite file, nothing beside it.
+// Command embedded is a host's own server with ticketing inside: one process, one SQLite file, nothing beside it.
 //
 //	go run ./examples/embedded
 //
@@ -6,22 +6,22 @@
 //
 //	/api/public/v1/…    the public API, for storefronts that hold an API key
 //	POST /door/sales    the server's own till: form values tier, quantity, unitPrice, email; header Idempotency-Key
-//	GET  /              a word of welcome
+//	GET  /              a greeting
 //
-// and sends the company's webhooks, where it is told an address:
+// and sends the company's webhooks, if an address is set:
 //
 //	APP_WEBHOOK_URL     the company's endpoint; its signing secret is written to embedded.db.webhook at the first start
-//	APP_WEBHOOK_DEV_CA  for development: certificates, in PEM, of a receiver on this machine, which is let through then
+//	APP_WEBHOOK_DEV_CA  for development: certificates, in PEM, of a receiver on this machine, which is then allowed
 //
 // What is worth copying:
 //
 //   - main.go opens the store, makes the service, mounts the API before http.ServeMux, runs the background work, and
 //     stops all of it in the right order.
 //   - secret.go makes the key of the database at the first start, and only then.
-//   - door.go sells without an API key: the host has decided who stands at its till and calls the service itself.
-//   - facts.go takes what happened out of the service, after the commit and at least once.
-//   - hooks.go makes what posts webhooks, and registers the company's endpoint.
-//   - company.go makes the company, its rate, its float and its event; each step may run again.
+//   - door.go sells without an API key: the host authenticates its till and calls the service itself.
+//   - facts.go handles the facts that the service publishes, after the commit and at least once.
+//   - hooks.go makes the sender of webhooks, and registers the company's endpoint.
+//   - company.go creates the company, its rate, its float and its event; each step may run again.
 package main
 
 import (
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// run serves until the context ends or a signal comes.
+// run serves until the context ends or a signal arrives.
 func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -82,7 +82,8 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err
 	if err != nil {
 		return err
 	}
-	if err := svc.Ready(ctx); err != nil { // Before anything is written: is this the database of that key?
+	// Before anything is written, check that the key is that of this database.
+	if err := svc.Ready(ctx); err != nil {
 		return err
 	}
 	shop, err := setUp(ctx, svc)
@@ -108,8 +109,8 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err
 	return serve(ctx, svc, listener, mount(httpapi.New(svc, &httpapi.Config{Logger: logger}), mux), stderr)
 }
 
-// mount hands requests under the API's prefix on as they came. http.ServeMux cannot do that: it cleans paths, and
-// answers a tier whose name holds "//" with a redirect to somewhere else.
+// mount passes requests under the API's prefix on unchanged. http.ServeMux cannot do that: it cleans paths, and
+// redirects a request for a tier whose name holds "//".
 func mount(api, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.Path; path == httpapi.DefaultPrefix || strings.HasPrefix(path, httpapi.DefaultPrefix+"/") {
@@ -120,8 +121,8 @@ func mount(api, rest http.Handler) http.Handler {
 	})
 }
 
-// serve answers requests and does the background work until the context ends. Requests in flight finish before the
-// background work stops, so that what they caused has been told.
+// serve serves requests and runs the background work until the context ends. Requests in flight finish before the
+// background work stops, so that their facts are published.
 func serve(
 	ctx context.Context, svc *ticketing.Service, listener net.Listener, handler http.Handler, stderr io.Writer,
 ) error {
@@ -141,7 +142,7 @@ func serve(
 	case <-ctx.Done():
 	case err = <-served:
 	case err = <-worked:
-		worked <- nil // It is waited for below.
+		worked <- nil // It is received again below.
 	}
 	drain, cancel := context.WithTimeout(background, 25*time.Second)
 	defer cancel()

@@ -28,11 +28,11 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// host is the program, running.
+// host is the running program.
 type host struct {
 	t      *testing.T
 	origin string
-	lines  chan string // what it logged; more than a test makes it log fit in
+	lines  chan string // its log lines; the buffer is larger than a test needs
 	stop   func() error
 }
 
@@ -65,7 +65,7 @@ func start(t *testing.T, database string, more ...string) *host {
 	return h
 }
 
-// until reads the log up to a line with a text, and returns what follows it.
+// until reads the log up to a line with a text, and returns what follows the text.
 func (h *host) until(text string) string {
 	h.t.Helper()
 	for line := range h.lines {
@@ -94,7 +94,8 @@ func (h *host) send(method, path, body string, headers ...string) (status int, a
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := contracttest.Transport(h.t.Error, http.DefaultTransport, nil).RoundTrip(request) // It follows no redirect.
+	// It follows no redirect.
+	response, err := contracttest.Transport(h.t.Error, http.DefaultTransport, nil).RoundTrip(request)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func (h *host) send(method, path, body string, headers ...string) (status int, a
 	return response.StatusCode, string(text)
 }
 
-// beside is the operator's plane of a host's database, as an operator's own process has it.
+// beside returns the operator of a host's database, as in an operator's own process.
 func beside(t *testing.T, database string) ticketing.Operator {
 	t.Helper()
 	is := is.New(t)
@@ -123,17 +124,17 @@ func beside(t *testing.T, database string) ticketing.Operator {
 	return svc.As(ticketing.Staff("test"))
 }
 
-// onlyCompany is the one company of a database.
+// onlyCompany returns the one company of a database.
 func onlyCompany(t *testing.T, op ticketing.Operator) ticketing.Company {
 	t.Helper()
 	is := is.New(t)
 	companies, err := op.ListCompanies(t.Context(), ticketing.PageParams{})
 	is.NoErr(err)
-	is.Equal(len(companies.Items), 1) // a second start makes no second company
+	is.Equal(len(companies.Items), 1) // a second start creates no second company
 	return companies.Items[0]
 }
 
-// issueKey proves the books, and issues an API key.
+// issueKey verifies the ledger, and issues an API key.
 func issueKey(t *testing.T, database string) (key string) {
 	t.Helper()
 	is := is.New(t)
@@ -147,7 +148,7 @@ func issueKey(t *testing.T, database string) (key string) {
 	return issued.Key
 }
 
-// The till sells once per key, the host hears of it, the API beside it shows it, and a restart loses nothing.
+// The till sells once per key, the host gets the facts, the API returns the order, and a restart loses nothing.
 func TestServerWithTicketingInside(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -180,8 +181,8 @@ func TestServerWithTicketingInside(t *testing.T) {
 	is.NoErr(h.stop())
 }
 
-// A sale at the till reaches the company's own systems, signed with the secret that was written for them at the first start,
-// and after the next start it does so still, under the same one.
+// A sale at the till is delivered to the company's endpoint, signed with the secret that was written at the first
+// start. After the next start the secret is the same.
 func TestSalesReachTheCompanysSystems(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -212,7 +213,7 @@ func TestSalesReachTheCompanysSystems(t *testing.T) {
 	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
 }
 
-// An address that no webhook goes to stops the start, and leaves no secret.
+// An address that is not allowed for webhooks stops the start, and leaves no secret.
 func TestBadWebhookAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -250,7 +251,7 @@ func TestTillSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Under the API's prefix every path is answered by the contract, none by a redirect of the host's.
+// Under the API's prefix every path is handled by the API, none by a redirect of the host's mux.
 func TestAPIIsMountedBeforeTheMux(t *testing.T) {
 	t.Parallel()
 	h := start(t, filepath.Join(t.TempDir(), "shop.db"))
@@ -275,7 +276,7 @@ func TestAPIIsMountedBeforeTheMux(t *testing.T) {
 	}
 }
 
-// A company that is not on the first page is found again, and not made anew.
+// A company that is not on the first page is found, and not created again.
 func TestCompanyIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -295,7 +296,7 @@ func TestCompanyIsFoundAmongMany(t *testing.T) {
 	is.Equal(len(companies.Items), neighbours+1)
 }
 
-// A company that may not act is not told as a matter of the sale.
+// A sale of a suspended company is refused as forbidden, not as a conflict of the sale.
 func TestTillOfSuspendedCompanyIsForbidden(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -310,8 +311,8 @@ func TestTillOfSuspendedCompanyIsForbidden(t *testing.T) {
 	is.True(strings.Contains(body, "PERMISSION_DENIED"))
 }
 
-// The key is for its owner alone; one that is missing, open to others, damaged or of another database is not replaced
-// and not used.
+// Only the owner may read the key. A key that is missing, readable by others, damaged or of another database is neither
+// replaced nor used.
 func TestSecretKeyFileIsRefused(t *testing.T) {
 	t.Parallel()
 	database := filepath.Join(t.TempDir(), "shop.db")

@@ -13,9 +13,9 @@ import (
 
 const secretSize = 32
 
-// secretKey reads the key that the digests of API keys are made with, from beside the database. Without it no API key
-// of the database works any more, so it is part of every backup; and it is made at the first start only, before the
-// database, since a new one beside an old database would lock every storefront out.
+// secretKey reads the key for the digests of API keys from a file beside the database. Without it no API key of the
+// database works any more, so it is part of every backup. It is made at the first start only, before the database,
+// since a new key for an old database would lock every storefront out.
 func secretKey(database string) ([]byte, error) {
 	path := database + ".key"
 	info, err := os.Stat(path)
@@ -39,7 +39,7 @@ func secretKey(database string) ([]byte, error) {
 	return key, nil
 }
 
-// makeSecretKey keeps a new key on the disk before it is used.
+// makeSecretKey stores a new key on disk before it is used.
 func makeSecretKey(path, database string) ([]byte, error) {
 	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("%s has no key: put %s back where it was", database, path), err)

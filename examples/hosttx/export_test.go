@@ -1,4 +1,4 @@
 package main
 
-// Run is the program without the process around it.
+// Run is the program without its process.
 var Run = run

@@ -1,13 +1,13 @@
-// Command hosttx is somebody's own program that keeps rows of its own beside ticketing's, and sells in its own
-// transaction: both are kept, or neither.
+// Command hosttx is a host's own program that keeps its own rows beside ticketing's, and sells in its own transaction:
+// both are committed, or neither.
 //
 //	go run ./examples/hosttx
 //
-// It books two trips to a festival. A trip is a row of the program's, and the tickets of its travellers. The first is
-// kept, and booked again, as if the answer had been lost: there is still one trip and one order. For the second the tickets
-// are sold, and then there is no seat on the bus: the trip and the sale are taken back.
+// It books two trips to a festival. A trip is a row of the program, and the tickets of its travellers. The first is
+// committed, and booked again, as after a lost answer: there is still one trip and one order. For the second the
+// tickets are sold, and then there is no seat on the bus: the trip and the sale are rolled back.
 //
-// It works in a file of SQLite that is gone afterwards. APP_DATABASE names a database of PostgreSQL instead.
+// It works in a temporary SQLite file. APP_DATABASE names a PostgreSQL database instead.
 //
 // What is worth copying is in trip.go.
 package main
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// run books the trips and tells what became of them.
+// run books the trips and prints the results.
 func run(ctx context.Context, getenv func(string) string, stdout io.Writer) (err error) {
 	name := getenv("APP_DATABASE")
 	if name == "" {
@@ -62,7 +62,7 @@ func run(ctx context.Context, getenv func(string) string, stdout io.Writer) (err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 
-	// The key of an example. A host's own is random, secret and kept.
+	// The key of an example. A host's own key is random, secret and stored.
 	secret := bytes.Repeat([]byte("example "), 4)
 	svc, err := ticketing.New(tickets, &ticketing.Config{SecretKeys: [][]byte{secret}})
 	if err != nil {
@@ -91,8 +91,8 @@ func run(ctx context.Context, getenv func(string) string, stdout io.Writer) (err
 	return agency.count(ctx, stdout)
 }
 
-// openOwn opens the program's own pool of connections. With SQLite its transactions begin IMMEDIATE, so that they can
-// be sold in. With PostgreSQL one pool would do for both: the other way around, store.OpenDB takes the program's.
+// openOwn opens the program's own connection pool. With SQLite its transactions begin IMMEDIATE, so that they can be
+// used for a sale. With PostgreSQL one pool would do for both: store.OpenDB uses the program's pool.
 func openOwn(name string) (*bun.DB, error) {
 	pool, err := store.OpenPool(name)
 	if err != nil {

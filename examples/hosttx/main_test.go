@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
-// The trip that is kept has its order, also when it is booked twice, and of the one that is taken back nothing is left.
+// A committed trip has its order, also when it is booked twice. Nothing is left of a trip that is rolled back.
 func TestTripsAndTheirTicketsAreOne(t *testing.T) {
 	t.Parallel()
 	for name, database := range map[string]func(t *testing.T) string{

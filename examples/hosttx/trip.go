@@ -19,7 +19,7 @@ import (
 type trip struct {
 	bun.BaseModel `bun:"table:trips"`
 
-	Booking    string `bun:",pk"` // a number that the program gave, once for each booking
+	Booking    string `bun:",pk"` // a number of the program, one for each booking
 	OrderID    string
 	Name       string
 	Travellers int
@@ -38,19 +38,19 @@ const seats = 40 // of the bus
 
 var errBusFull = errors.New("the bus is full")
 
-// book keeps a trip and sells the tickets of its travellers, or does neither: whatever fails after the sale, also a
-// rule of the program's own, takes the sale back with the rest.
+// book stores a trip and sells the tickets of its travellers, or does neither: whatever fails after the sale, also a
+// rule of the program's own, rolls the sale back with the rest.
 //
-// It may be called again for the same booking, as after an answer that was lost: the key is made from the booking, so
-// that the checkout returns the order that it made, and a trip that is there stays. The same booking with other travellers
-// is refused with CONFLICT.
+// It may be called again for the same booking, as after a lost answer. The key is made from the booking, so the
+// checkout returns the order that it made, and an existing trip stays. The same booking with other travellers is
+// refused with CONFLICT.
 func (a *agency) book(ctx context.Context, booked trip) (order ticketing.Order, err error) {
 	err = a.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		bound, err := a.tickets.Bind(ctx, tx)
 		if err != nil {
 			return err
 		}
-		// In here everything of ticketing goes through this service: the other would wait for the end of this transaction.
+		// Use only this service inside the transaction: the other one would wait for the end of this transaction.
 		within := a.svc.WithStore(bound)
 		caller := ticketing.TrustedCaller(a.company, ticketing.GrantCheckoutCreate)
 		order, err = within.Checkout(ctx, caller, "trip-"+booked.Booking, ticketing.CheckoutParams{
@@ -60,7 +60,8 @@ func (a *agency) book(ctx context.Context, booked trip) (order ticketing.Order, 
 			}},
 		})
 		if err != nil {
-			return err // A *ticketing.Error has left the transaction as it was: another host might go on.
+			// After a *ticketing.Error the transaction is as it was: another host might go on.
+			return err
 		}
 		booked.OrderID = order.ID.String()
 		if _, err := tx.NewInsert().Model(&booked).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
@@ -72,12 +73,13 @@ func (a *agency) book(ctx context.Context, booked trip) (order ticketing.Order, 
 		return nil
 	})
 	if err == nil {
-		a.svc.Wake() // Whoever listens to facts hears of the sale now, where Service.Run runs.
+		// Publish the facts of the sale now, where Service.Run runs.
+		a.svc.Wake()
 	}
 	return order, err
 }
 
-// count tells what there is in the end.
+// count prints how many trips, orders and tickets there are in the end.
 func (a *agency) count(ctx context.Context, stdout io.Writer) error {
 	trips, err := a.db.NewSelect().Model((*trip)(nil)).Count(ctx)
 	if err != nil {
@@ -96,7 +98,7 @@ func (a *agency) count(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// openAgency makes the program's table and a company that can sell.
+// openAgency creates the program's table and a company that can sell.
 func openAgency(ctx context.Context, svc *ticketing.Service, tickets *store.Store, db *bun.DB) (*agency, error) {
 	a := &agency{svc: svc, tickets: tickets, db: db}
 	if _, err := db.NewDropTable().Model((*trip)(nil)).IfExists().Exec(ctx); err != nil {

@@ -1,6 +1,6 @@
 package main
 
-// Run is the program without the process around it, Verify its check of a signature.
+// Run is the program without its process, and Verify its check of a signature.
 var (
 	Run    = run
 	Verify = verify

@@ -1,29 +1,29 @@
-// Command webhook-receiver receives webhooks. It is written from the text of the contract's section 6 alone, in Go with
-// nothing of this module, so that it shows what a receiver in any language has to do. In Go, package webhook does the
-// half of verify.go and receiver.go.
+// Command webhook-receiver receives webhooks. It is written from section 6 of the contract alone, in Go and without
+// this module, so that it shows what a receiver in any language has to do. In Go, package webhook does the work of
+// verify.go and receiver.go.
 //
 //	export TICKETING_WEBHOOK_SECRET=svc_whsec_…
 //	go run ./examples/webhook-receiver
 //
-// and, to see events come, without an endpoint and without a server,
+// and, to see events without an endpoint and without a server,
 //
 //	ticketing webhook listen COMPANY --secret $TICKETING_WEBHOOK_SECRET --forward-to http://127.0.0.1:8083/webhooks
 //	ticketing webhook trigger COMPANY order.created --yes
 //
-// It serves POST /webhooks, answers 204 once an event is kept, and prints a line per event.
+// It serves POST /webhooks, responds 204 once an event is stored, and prints a line per event.
 //
 //	TICKETING_WEBHOOK_SECRET  the endpoint's secret; during a rotation the current and the next one, with a comma between
-//	HOOKS_ADDR                where it listens, 127.0.0.1:8083 unless it is set
-//	HOOKS_DATABASE            its file of SQLite, receiver.db unless it is set
-//	HOOKS_CERT, HOOKS_KEY     files in PEM to serve TLS with; without them a proxy before it has to: the service sends to
-//	                          https URLs alone
+//	HOOKS_ADDR                the address to listen at; defaults to 127.0.0.1:8083
+//	HOOKS_DATABASE            its SQLite file; defaults to receiver.db
+//	HOOKS_CERT, HOOKS_KEY     PEM files to serve TLS with; without them a proxy in front has to: the service sends to
+//	                          https URLs only
 //
 // What is worth copying:
 //
-//   - verify.go holds the signature against the raw body before anything reads it (section 6.4, items 1 to 5).
-//   - receiver.go checks that headers and body name one event, keeps it, and answers only then (items 6 and 7).
-//   - inbox.go keeps the event's id under a uniqueness constraint and the work in one durable transaction.
-//   - worker.go does the work afterwards, in its own time, again after a crash.
+//   - verify.go checks the signature against the raw body before anything parses it (section 6.4, items 1 to 5).
+//   - receiver.go checks that headers and body name one event, stores it, and responds only then (items 6 and 7).
+//   - inbox.go stores the event's id under a uniqueness constraint and the work in one durable transaction.
+//   - worker.go does the work afterwards, outside the request, and again after a crash.
 package main
 
 import (
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// run receives until the context ends or a signal comes.
+// run receives until the context ends or a signal arrives.
 func run(ctx context.Context, getenv func(string) string, stdout, stderr io.Writer) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -96,7 +96,7 @@ func run(ctx context.Context, getenv func(string) string, stdout, stderr io.Writ
 	case <-ctx.Done():
 	case err = <-served:
 	}
-	// Requests in flight are answered first. Work that is left is done after the next start.
+	// Requests in flight finish first. Remaining work is done after the next start.
 	drain, end := context.WithTimeout(background, 15*time.Second)
 	defer end()
 	err = errors.Join(err, server.Shutdown(drain))
@@ -105,7 +105,7 @@ func run(ctx context.Context, getenv func(string) string, stdout, stderr io.Writ
 	return err
 }
 
-// parseSecrets reads one secret, or two with a comma between.
+// parseSecrets parses one secret, or two with a comma between.
 func parseSecrets(setting string) ([]string, error) {
 	secrets := strings.Split(setting, ",")
 	for i, secret := range secrets {

@@ -40,7 +40,7 @@ const (
 	line    = "balance.low " + eventID + " the float is down to 950.00"
 )
 
-// delivery is a delivery as the service sends it, signed by package webhook, which the example does not know.
+// delivery is a delivery as the service sends it, signed by package webhook, which the example does not use.
 type delivery struct {
 	event  webhook.Event
 	body   []byte
@@ -64,7 +64,7 @@ func newDelivery(t *testing.T, id, deliveryID string, data any) *delivery {
 	return d
 }
 
-// low is the delivery that most tests send.
+// low returns the delivery that most tests send.
 func low(t *testing.T) *delivery {
 	t.Helper()
 	return newDelivery(t, eventID, "7d9e2c51-8a34-4b6f-9c1d-2e3f40516273", webhook.BalanceLow{
@@ -77,7 +77,7 @@ func (d *delivery) sign(secret string, at time.Time) {
 	d.header.Set(webhook.HeaderSignature, webhook.Sign(secret, at, d.body))
 }
 
-// send posts it and tells the status.
+// send posts the delivery and returns the status.
 func (d *delivery) send(ctx context.Context, client *http.Client, url string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/webhooks", bytes.NewReader(d.body))
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *delivery) send(ctx context.Context, client *http.Client, url string) (i
 	return response.StatusCode, err
 }
 
-// world is a receiver over TLS whose work a test looks at.
+// world is a receiver over TLS whose work a test reads.
 type world struct {
 	t        *testing.T
 	server   *httptest.Server
@@ -119,7 +119,7 @@ func newWorld(t *testing.T, path string) *world {
 	return w
 }
 
-// sends is the status of a delivery.
+// sends returns the status of a delivery.
 func (w *world) sends(d *delivery) int {
 	w.t.Helper()
 	status, err := d.send(w.t.Context(), w.server.Client(), w.server.URL)
@@ -129,7 +129,7 @@ func (w *world) sends(d *delivery) int {
 	return status
 }
 
-// works does the work that there is, and answers with it.
+// works does the pending work and returns its events.
 func (w *world) works() []receiver.Event {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
@@ -140,7 +140,7 @@ func (w *world) works() []receiver.Event {
 	}
 	var done []receiver.Event
 	w.receiver.Inbox.Work(ctx, w.receiver.Log, func(_ context.Context, event receiver.Event) error {
-		if event.ID == last.event.ID { // Jobs are done in the order they came.
+		if event.ID == last.event.ID { // Jobs are done in the order of their arrival.
 			stop()
 			return nil
 		}
@@ -155,7 +155,8 @@ func path(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "receiver.db")
 }
 
-// Section 6.4, item 7, and 6: at least once is once. Attempts of a delivery and replays of its event are duplicates.
+// Section 6.4, items 6 and 7: each event is handled once. Attempts of a delivery and replays of its event are
+// duplicates.
 func TestAnEventIsWorkedOnOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -174,7 +175,7 @@ func TestAnEventIsWorkedOnOnce(t *testing.T) {
 	is.Equal(done[0].Type, "balance.low")
 }
 
-// Two attempts at one moment are one event, by the constraint.
+// Concurrent attempts of one event are stored once, by the constraint.
 func TestDuplicatesMayComeAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -192,7 +193,7 @@ func TestDuplicatesMayComeAtOnce(t *testing.T) {
 	is.Equal(len(w.works()), 1)
 }
 
-// Section 6.5: through the two phases of a rotation everything that the service sends is accepted.
+// Section 6.5: in both phases of a rotation the receiver accepts everything that the service sends.
 func TestBothSecretsAreTried(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -205,7 +206,7 @@ func TestBothSecretsAreTried(t *testing.T) {
 		{[]string{current, next}, http.StatusNoContent, http.StatusNoContent},
 		{[]string{next}, http.StatusBadRequest, http.StatusNoContent},
 	} {
-		w := newWorld(t, file) // deployed anew
+		w := newWorld(t, file) // deployed again
 		w.receiver.Secrets = step.secrets
 		d := low(t)
 		is.Equal(w.sends(d), step.current)
@@ -214,7 +215,7 @@ func TestBothSecretsAreTried(t *testing.T) {
 	}
 }
 
-// Section 6.4: what is not the service's, or not for now, or not of v1, leaves no trace.
+// Section 6.4: a request that is not signed by the service, or not now, or not of v1, is refused and not stored.
 func TestWhatIsNotAsTheContractSaysIsRefused(t *testing.T) {
 	t.Parallel()
 	const id, kind, signature = "X-Service-Event-Id", "X-Service-Event", "X-Service-Signature"
@@ -257,12 +258,13 @@ func TestWhatIsNotAsTheContractSaysIsRefused(t *testing.T) {
 			change(d)
 			is.Equal(w.sends(d), http.StatusBadRequest)
 			is.Equal(len(w.works()), 0)
-			is.Equal(w.sends(low(t)), http.StatusNoContent) // Nor does it stand in the way of the true one.
+			// Nor does it prevent the genuine delivery.
+			is.Equal(w.sends(low(t)), http.StatusNoContent)
 		})
 	}
 }
 
-// The code that was written from the text finds what the golden vectors say.
+// The code that was written from the contract agrees with the golden vectors.
 func TestVerifyFindsWhatTheGoldenVectorsSay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -290,7 +292,7 @@ func TestVerifyFindsWhatTheGoldenVectorsSay(t *testing.T) {
 	}
 }
 
-// A line per event tells what it is about, and no buyer.
+// The line of an event says what it is about, and names no buyer.
 func TestAllTypesAreTold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -316,7 +318,7 @@ func TestAllTypesAreTold(t *testing.T) {
 	is.NoErr(end())
 }
 
-// victim is the file of the inbox of a process that is killed after an event was kept and before it is answered for.
+// victim names the inbox file of a process that is killed after it stored an event and before it responded.
 const victim = "TICKETING_TEST_VICTIM"
 
 // TestVictim is that process. Elsewhere it does nothing.
@@ -342,7 +344,7 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 		if answer.Code == http.StatusNoContent {
 			_ = self.Kill()
 		}
-		select {} // Nothing more of this process is seen.
+		select {} // The process does nothing more.
 	}))
 	if _, err := os.Stdout.WriteString("listening on " + server.URL + "\n"); err != nil {
 		t.Fatal(err)
@@ -350,7 +352,7 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 	<-t.Context().Done()
 }
 
-// An event that was kept and not acknowledged comes again, and is worked on once.
+// An event that was stored and not acknowledged is sent again, and is handled once.
 func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -366,7 +368,7 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 	is.True(found)
 	d := low(t)
 	_, err = d.send(t.Context(), http.DefaultClient, url)
-	is.True(err != nil) // No answer: the service takes it for a failed attempt.
+	is.True(err != nil) // No answer: a failed attempt for the service.
 	is.True(process.Wait() != nil)
 
 	w := newWorld(t, file)
@@ -375,8 +377,8 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 	is.Equal(len(w.works()), 1)
 }
 
-// Work that fails is left for later and holds up nothing, what ended in the middle of its work does it again, and what is
-// done is done.
+// Work that fails is postponed and delays no other. Work that was interrupted is done again. Work that is done is not
+// done again.
 func TestWorkIsDoneUntilItIsDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -409,16 +411,16 @@ func TestWorkIsDoneUntilItIsDone(t *testing.T) {
 				fails = false
 				return io.ErrUnexpectedEOF
 			}
-			time.Sleep(time.Hour) // It is stopped within its work.
+			time.Sleep(time.Hour) // It is stopped during its work.
 			return context.DeadlineExceeded
 		})
 		is.Equal(tried, []string{first.event.ID, second.event.ID})
 		work(3*time.Hour, nil)
-		is.Equal(tried[2:], []string{second.event.ID, first.event.ID}) // The first was put off for a minute.
+		is.Equal(tried[2:], []string{second.event.ID, first.event.ID}) // The first was postponed by a minute.
 	})
 }
 
-// program runs the program, and answers with what it prints, where it listens, and what ends it.
+// program runs the program. It returns the printed lines, the address, and a function that ends it.
 func program(t *testing.T, settings map[string]string) (lines *bufio.Scanner, url string, end func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -454,7 +456,7 @@ func settings(t *testing.T) map[string]string {
 	}
 }
 
-// The program remembers across its restarts what it has accepted.
+// The program knows after a restart which events it has accepted.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -470,7 +472,7 @@ func TestProgram(t *testing.T) {
 	is.NoErr(end())
 	stat, err := os.Stat(settings["HOOKS_DATABASE"])
 	is.NoErr(err)
-	is.Equal(stat.Mode().Perm(), os.FileMode(0o600)) // Buyers are in it.
+	is.Equal(stat.Mode().Perm(), os.FileMode(0o600)) // It holds buyers.
 
 	lines, url, end = program(t, settings)
 	d.sign(next, time.Now())
@@ -490,7 +492,7 @@ func TestProgram(t *testing.T) {
 	is.NoErr(end())
 }
 
-// With a certificate it serves TLS by itself.
+// With a certificate the program serves TLS itself.
 func TestProgramServesTLS(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

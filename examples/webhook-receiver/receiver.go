@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// maxBody is how many bytes are read of a request. Events are far smaller.
+// maxBody is the largest body that is read, in bytes. Events are far smaller.
 const maxBody = 1 << 20
 
-// Receiver takes webhooks into an inbox.
+// Receiver stores webhooks in an inbox.
 type Receiver struct {
 	Secrets []string
 	Inbox   *Inbox
@@ -20,7 +20,7 @@ type Receiver struct {
 	Clock   func() time.Time
 }
 
-// Event is the part of a body that a receiver has to know (section 6.3).
+// Event holds the members of a body that a receiver needs (section 6.3).
 type Event struct {
 	ID         string          `json:"id"`
 	Type       string          `json:"type"`
@@ -41,7 +41,7 @@ func (r *Receiver) Handler() http.Handler {
 }
 
 func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
-	// The raw bytes first: they are what was signed.
+	// Read the raw bytes first: they are what was signed.
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
 	if err != nil {
 		http.Error(w, "the body is too large, or ended early", http.StatusBadRequest)
@@ -49,13 +49,13 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 	}
 	event, err := r.check(request.Header, body)
 	if err != nil {
-		// Neither the body nor the headers are logged: anybody may have sent them.
+		// Neither the body nor the headers are logged: anyone may have sent them.
 		r.Log.WarnContext(request.Context(), "refused", slog.String("why", err.Error()))
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	fresh, err := r.Inbox.Keep(request.Context(), event.ID, event.Type, body, r.Clock())
-	if err != nil { // Not kept: the service tries again.
+	if err != nil { // Not stored: the service tries again.
 		r.Log.ErrorContext(request.Context(), "not kept", slog.String("event", event.ID), slog.Any("err", err))
 		http.Error(w, "not kept, try again", http.StatusInternalServerError)
 		return
@@ -70,7 +70,7 @@ func (r *Receiver) check(header http.Header, body []byte) (Event, error) {
 	if err := verify(header.Get("X-Service-Signature"), body, r.Clock(), r.Secrets); err != nil {
 		return Event{}, err
 	}
-	var event Event // Members that are not named in it are ignored (section 9).
+	var event Event // Unknown members are ignored (section 9).
 	if json.Unmarshal(body, &event) != nil || event.APIVersion != "v1" || event.ID == "" {
 		return Event{}, errNoEvent
 	}

@@ -25,14 +25,14 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// deployment is the receiver as a company runs it, to which the service itself sends, with the sender that comes with it.
+// deployment is the receiver as a company runs it. The service itself sends to it, with the sender of package delivery.
 type deployment struct {
 	t    *testing.T
 	file string
 	*httptest.Server
 
 	handler atomic.Pointer[http.Handler]
-	// loses tells of a request, counted from one, that it is handled and its answer lost.
+	// loses reports whether the answer of the nth request, counted from one, is lost after it was handled.
 	loses func(n int) bool
 	mu    sync.Mutex
 	came  int
@@ -55,7 +55,7 @@ func deploy(t *testing.T) *deployment {
 	return d
 }
 
-// serve notes the answer down, and loses it where it is told to.
+// serve records the answer, and drops it where loses says so.
 func (d *deployment) serve(w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	(*d.handler.Load()).ServeHTTP(answer, r)
@@ -70,14 +70,14 @@ func (d *deployment) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(answer.Code)
 }
 
-// lose has answers lost.
+// lose sets which answers are lost.
 func (d *deployment) lose(which func(n int) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.loses = which
 }
 
-// start stops the receiver that runs, and starts one with other secrets on the same database.
+// start stops the running receiver, and starts one with other secrets on the same database.
 func (d *deployment) start(clock func() time.Time, secrets ...ticketing.WebhookSecret) {
 	d.t.Helper()
 	if d.stop != nil {
@@ -112,7 +112,7 @@ func (d *deployment) start(clock func() time.Time, secrets ...ticketing.WebhookS
 	}
 }
 
-// work waits for the work of so many events more, and for none besides.
+// work waits for the work of n more events, and fails if there is more.
 func (d *deployment) work(n int) {
 	d.t.Helper()
 	for range n {
@@ -128,7 +128,7 @@ func (d *deployment) work(n int) {
 	}
 }
 
-// LookupNetIP gives every name a public address, which dial leads to the receiver.
+// LookupNetIP returns a public address for every name. dial connects it to the receiver.
 func (*deployment) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
 }
@@ -137,13 +137,13 @@ func (d *deployment) dial(ctx context.Context, network, _ string) (net.Conn, err
 	return new(net.Dialer).DialContext(ctx, network, d.Listener.Addr().String())
 }
 
-// A receiver that is written from the contract's text alone accepts everything that the service sends: each type of event,
-// attempts again after lost answers, replays, and whatever is signed through a rotation. It works on each event once.
+// A receiver that is written from the contract alone accepts everything that the service sends: each type of event,
+// retries after lost answers, replays, and all signatures of a rotation. It handles each event once.
 func TestReceiverAcceptsWhatTheServiceSends(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	d := deploy(t)
-	// The receiver's worker goes by the clock on the wall, behind which this one stays.
+	// The receiver's worker uses the wall clock, so the service's clock has to stay before it.
 	clock := ticketingtest.NewClock(time.Now().Add(-48 * time.Hour))
 	shop := ticketingtest.New(t, &ticketingtest.Config{Store: testdb.SQLite(t), Clock: clock, Float: 2000_00})
 	sender, err := wire.New(&wire.Config{Resolver: d, Dial: d.dial, RootCAs: d.roots()})
@@ -162,7 +162,7 @@ func TestReceiverAcceptsWhatTheServiceSends(t *testing.T) {
 	event := shop.Event(t)
 	shop.Inventory(t, event.ID, "VIP", 300_00, 100)
 	sell := func() ticketing.Order { return shop.Sell(t, event.ID, "VIP", 1) }
-	passes := func(want ...int) { // The attempts of passes, long enough apart for every retry.
+	passes := func(want ...int) { // The attempts of each pass; passes are far enough apart to retry.
 		t.Helper()
 		var sent []int
 		for range want {
@@ -197,7 +197,7 @@ func TestReceiverAcceptsWhatTheServiceSends(t *testing.T) {
 	}
 	is.Equal(types, map[string]int{"order.created": 4, "commission.accrued": 4, "balance.low": 1, "ticket.validated": 1})
 
-	// Everything is replayed, under new ids of deliveries.
+	// All deliveries are replayed, under new delivery ids.
 	for _, delivery := range list() {
 		_, err := staff.ReplayDelivery(t.Context(), delivery.ID)
 		is.NoErr(err)
@@ -205,7 +205,7 @@ func TestReceiverAcceptsWhatTheServiceSends(t *testing.T) {
 	passes(10, 0)
 	d.work(0)
 
-	// A rotation, while two deliveries of before wait for their next attempt.
+	// A rotation, while two earlier deliveries wait for their next attempt.
 	d.lose(func(int) bool { return true })
 	sell()
 	passes(2)
@@ -218,11 +218,11 @@ func TestReceiverAcceptsWhatTheServiceSends(t *testing.T) {
 	is.NoErr(err)
 	shop.Credit(t, 5000_00)
 	sell()
-	passes(4, 0) // The two of before, duplicates, under the old secret, and two under the new.
+	passes(4, 0) // The two earlier ones under the old secret, duplicates, and two under the new.
 	d.work(2)
 	d.start(shop.Clock.Now, next.Secret)
 
-	// And with everything running.
+	// Then with the service running.
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()

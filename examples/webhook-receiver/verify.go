@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tolerance is how far a signature's time may lie from this machine's clock (section 6.4, item 4).
+// tolerance is how far a signature's time may differ from this machine's clock (section 6.4, item 4).
 const tolerance = 300 * time.Second
 
 var (
@@ -21,7 +21,7 @@ var (
 	errForgery = errors.New("no secret made this signature of this body")
 )
 
-// verify holds the value of X-Service-Signature against the raw body (section 6.4, items 1 to 5).
+// verify checks the value of X-Service-Signature against the raw body (section 6.4, items 1 to 5).
 func verify(header string, body []byte, now time.Time, secrets []string) error {
 	parts := signatureForm.FindStringSubmatch(header)
 	if parts == nil {
@@ -34,7 +34,7 @@ func verify(header string, body []byte, now time.Time, secrets []string) error {
 	if age := now.Sub(time.Unix(seconds, 0)); age > tolerance || age < -tolerance {
 		return errTime
 	}
-	for _, secret := range secrets { // The header does not say which one it was.
+	for _, secret := range secrets { // The header does not say which secret made it.
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write([]byte(parts[1] + "."))
 		mac.Write(body)

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	idle  = time.Second // between two looks for work that nobody told of
-	later = time.Minute // until work that failed is tried again
+	idle  = time.Second // between two looks for work without a wake-up
+	later = time.Minute // before failed work is tried again
 )
 
-// Work does the jobs of the inbox, one at a time, until the context ends. A job is forgotten after it was done, so that
-// a crash between the two does it again: what must not happen twice belongs into one transaction with its end.
+// Work does the jobs of the inbox, one at a time, until the context ends. A job is deleted after it was done, so a
+// crash between the two does it again. What must not happen twice belongs in one transaction with the deletion.
 func (i *Inbox) Work(ctx context.Context, logger *slog.Logger, do func(ctx context.Context, event Event) error) {
 	for ctx.Err() == nil {
 		err := i.work(ctx, logger, do)
@@ -45,14 +45,14 @@ func (i *Inbox) work(ctx context.Context, logger *slog.Logger, do func(ctx conte
 	if err = json.Unmarshal(body, &event); err == nil {
 		err = do(ctx, event)
 	}
-	if err != nil { // It does not hold up the others.
+	if err != nil { // It does not delay the others.
 		logger.ErrorContext(ctx, "work failed", slog.String("event", id), slog.Any("err", err))
 		return i.postpone(ctx, id, time.Now().Add(later))
 	}
-	return i.done(context.WithoutCancel(ctx), id) // What was done is not done again after a stop.
+	return i.done(context.WithoutCancel(ctx), id) // A stop does not repeat finished work.
 }
 
-// printer is work that prints a line per event: its type, its id and what it is about. Buyers are not printed.
+// printer returns work that prints a line per event: its type, its id and what it is about. It prints no buyers.
 func printer(stdout io.Writer) func(ctx context.Context, event Event) error {
 	return func(_ context.Context, event Event) error {
 		about, err := event.about()
@@ -64,7 +64,7 @@ func printer(stdout io.Writer) func(ctx context.Context, event Event) error {
 	}
 }
 
-// about tells what happened (section 6.6).
+// about describes what happened (section 6.6).
 func (e Event) about() (string, error) {
 	var data struct {
 		Order struct {

@@ -15,24 +15,24 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// Answer is one of the API's, with all of its body.
+// Answer is a response of the API with its complete body.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// String shows an answer to who reads why a test failed.
+// String formats a response for a test failure.
 func (a Answer) String() string { return fmt.Sprintf("%d %v %.2000q", a.Status, a.Header, a.Body) }
 
-// code is that of a refusal, empty for a success.
+// code returns the error code of a response, or "" for a success.
 func (a Answer) code() ticketing.Code {
 	var envelope struct{ Error struct{ Code ticketing.Code } }
 	_ = json.Unmarshal([]byte(a.Body), &envelope)
 	return envelope.Error.Code
 }
 
-// Measured finds what is wrong with the length that an answer tells, as it came over a wire.
+// Measured checks that the Content-Length of a response, as it came over a connection, is the length of its body.
 func (a Answer) Measured(method string) error {
 	if method == http.MethodHead || a.Status == http.StatusNotModified {
 		return nil
@@ -43,8 +43,8 @@ func (a Answer) Measured(method string) error {
 	return nil
 }
 
-// OperationOf finds the operation of a request by the path as it was sent, below the prefix; nothing for a path or
-// method that is not documented. A HEAD is its GET.
+// OperationOf returns the operation of a request. The path is as it was sent, below the prefix. For an undocumented
+// path or method it returns empty strings. A HEAD counts as the GET of its path.
 func (c *Contract) OperationOf(method, path string) (template, verb string) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -68,24 +68,24 @@ func (c *Contract) OperationOf(method, path string) (template, verb string) {
 	return "", ""
 }
 
-// Transmitted are the headers that HTTP is made of, and that OpenAPI leaves to it.
+// Transmitted returns the headers that belong to HTTP itself and are not described in OpenAPI.
 func Transmitted() []string { return []string{"Connection", "Content-Length", "Content-Type", "Date"} }
 
-// Told is an answer that is documented: of which operation, with which status and, for a refusal, code.
-type Told struct {
+// DocumentedAnswer is a documented response: its operation, its status and, for a refusal, its code.
+type DocumentedAnswer struct {
 	Operation string
 	Status    int
 	Code      ticketing.Code
 }
 
-// Answered holds an answer against the document: status, headers, body and code.
-func (c *Contract) Answered(method, path string, a Answer) (Told, error) {
+// Answered checks a response against the document: status, headers, body and code.
+func (c *Contract) Answered(method, path string, a Answer) (DocumentedAnswer, error) {
 	template, verb := c.OperationOf(method, path)
 	if template == "" {
-		return Told{}, c.outside(a)
+		return DocumentedAnswer{}, c.outside(a)
 	}
 	operation := c.At("paths", template, verb)
-	found := Told{Operation: operation["operationId"].(string), Status: a.Status}
+	found := DocumentedAnswer{Operation: operation["operationId"].(string), Status: a.Status}
 	status := strconv.Itoa(a.Status)
 	response := c.At("paths", template, verb, "responses", status)
 	if response == nil {
@@ -115,7 +115,7 @@ func (c *Contract) Answered(method, path string, a Answer) (Told, error) {
 	return found, nil
 }
 
-// exemplified tells whether a refusal is shown: one of the examples of the answer says the same.
+// exemplified reports whether the response's examples in the document include one with the message of a refusal.
 func (c *Contract) exemplified(response Node, body any) bool {
 	said := func(refusal any) any { return refusal.(Node)["error"].(Node)["message"] }
 	examples := response["content"].(Node)["application/json"].(Node)["examples"].(Node)
@@ -127,8 +127,8 @@ func (c *Contract) exemplified(response Node, body any) bool {
 	return false
 }
 
-// outside holds an answer to a path or method that is not documented: such a request is told so, or is refused before
-// anybody looks at where it goes.
+// outside checks a response to an undocumented path or method. Such a request gets a 404, or is refused before its path
+// is looked at.
 func (c *Contract) outside(a Answer) error {
 	switch a.Status {
 	case http.StatusNotFound, http.StatusTooManyRequests, http.StatusBadRequest:
@@ -136,7 +136,7 @@ func (c *Contract) outside(a Answer) error {
 		return fmt.Errorf("%d for a path that is not documented", a.Status)
 	}
 	response := map[int]string{404: "EventNotFound", 429: "RateLimited", 400: "InvalidRequest"}[a.Status]
-	if err := c.headers(c.At("components", "responses", response), a.Header); err != nil || a.Body == "" { // to HEAD
+	if err := c.headers(c.At("components", "responses", response), a.Header); err != nil || a.Body == "" { // of HEAD
 		return err
 	}
 	body, err := jsonschema.UnmarshalJSON(strings.NewReader(a.Body))
@@ -175,10 +175,10 @@ func (c *Contract) headers(response Node, sent http.Header) error {
 	return nil
 }
 
-// Held finds what is wrong with an answer of the API below a prefix that has no slash at its end: with what every one
-// has to be and, where the document has it, with what it says of it.
+// Held checks a response of the API below a prefix, which must not end in a slash. It checks what holds for every
+// response and, if documented is true, what the document says about this one.
 func Held(prefix string, r *http.Request, a Answer, documented bool) error {
-	path := "" // as it was sent; empty where it is not below the prefix
+	path := "" // as it was sent; empty if it is not below the prefix
 	if r.URL != nil {
 		if rest, below := strings.CutPrefix(cmp.Or(r.URL.RawPath, r.URL.EscapedPath()), prefix); below {
 			path = rest
@@ -197,12 +197,12 @@ func Held(prefix string, r *http.Request, a Answer, documented bool) error {
 	return err
 }
 
-// isDocument tells whether the contract's documents, and what their pages load, lie at a path below the prefix.
+// isDocument reports whether a path below the prefix belongs to the contract's documents or to what their pages load.
 func isDocument(path string) bool {
 	return path == "/openapi.json" || slices.Contains([]string{"docs", "guide"}, strings.Split(path+"/", "/")[1])
 }
 
-// document finds what is wrong with the answer that is a document: what is said of all of them.
+// document checks the headers that all responses with a document have.
 func (a Answer) document() error {
 	for name, want := range map[string]string{
 		"Cache-Control": "public, no-cache", "Referrer-Policy": "no-referrer", "Vary": "Accept-Encoding",
@@ -218,7 +218,7 @@ func (a Answer) document() error {
 	return nil
 }
 
-// whole finds what is wrong with an answer that is none of a document.
+// whole checks what holds for every response other than a document.
 func (a Answer) whole(method string) error {
 	for name, want := range map[string]string{
 		"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",

@@ -1,7 +1,8 @@
-// Package contracttest holds what the API answers in tests against the contract's document, openapi.json as the service
-// serves it: status, headers, body and code, with what every answer has to be beside that. A test that makes a server of
-// the API makes it with [New]; one that starts a program calls it through [Transport], and where it speaks over a
-// connection of its own, holds what it reads with [Hold]. The rest is for the tests of the document itself.
+// Package contracttest checks the API's responses in tests against the contract's document, the openapi.json that the
+// service serves. It checks status, headers, body and code, and the rules that hold for every response. A test that
+// needs a server of the API creates it with [New]. A test that starts a program calls it through [Transport]. A test
+// that uses its own connection checks what it reads with [Hold]. The other functions are for the tests of the document
+// itself.
 package contracttest
 
 import (
@@ -19,16 +20,17 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// New is [httpapi.New] with every answer held: fail, a test's Error, is told what is wrong with one.
+// New returns the handler of [httpapi.New] with a check of every response. fail, a test's Error, is called with each
+// violation.
 func New(fail func(...any), svc *ticketing.Service, config *httpapi.Config) http.Handler {
 	handler, prefix := httpapi.New(svc, config), PrefixOf(config)
-	var holds sync.Map // The same answer to the same question is held once.
+	var holds sync.Map // The same response to the same request is checked once.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, r)
 		a := Answer{Status: recorder.Code, Header: recorder.Result().Header, Body: recorder.Body.String()}
 		if r.Method == http.MethodHead {
-			a.Body = "" // net/http leaves it out.
+			a.Body = "" // net/http omits it.
 		}
 		if _, known := holds.LoadOrStore(fmt.Sprint(r.Method, r.URL, a.Status, a.Header, a.Body), true); !known {
 			if err := Held(prefix, r, a, true); err != nil {
@@ -41,11 +43,11 @@ func New(fail func(...any), svc *ticketing.Service, config *httpapi.Config) http
 	})
 }
 
-// Panic is the fail of an example, which has no test to tell.
+// Panic is the fail function for an example, which has no test to report to.
 func Panic(told ...any) { panic(fmt.Sprint(told...)) }
 
-// Transport passes requests on, and holds the answers to those that are for the API, as isAPI tells; without it those
-// below [httpapi.DefaultPrefix] are.
+// Transport returns a transport that forwards requests to next, and checks the responses to those for which isAPI
+// returns true. If isAPI is nil, these are the requests below [httpapi.DefaultPrefix].
 func Transport(fail func(...any), next http.RoundTripper, isAPI func(*http.Request) bool) http.RoundTripper {
 	if isAPI == nil {
 		isAPI = func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path+"/", httpapi.DefaultPrefix+"/") }
@@ -61,11 +63,11 @@ func Transport(fail func(...any), next http.RoundTripper, isAPI func(*http.Reque
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip carries one request.
+// RoundTrip sends one request.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Hold holds an answer of an API below [httpapi.DefaultPrefix], to no request at all where nobody could read it, and
-// leaves it to be read. One that breaks off is none.
+// Hold checks a response of an API below [httpapi.DefaultPrefix], and leaves its body to be read. For a request that
+// the server could not read, r is the zero Request. Hold ignores a response that breaks off.
 func Hold(fail func(...any), r *http.Request, response *http.Response) {
 	body, broken := io.ReadAll(response.Body)
 	_ = response.Body.Close()
@@ -83,18 +85,18 @@ func Hold(fail func(...any), r *http.Request, response *http.Response) {
 	}
 }
 
-// ending is how a body ends: as it did when it was first read.
+// ending is the end of a body. It returns the result of the first read.
 type ending struct{ err error }
 
-// Read reads nothing.
+// Read returns no data.
 func (e *ending) Read([]byte) (int, error) { return 0, cmp.Or(e.err, io.EOF) }
 
-// wrong tells an answer of which something is wrong, and to what it is one.
+// wrong returns an error that contains the request and its invalid response.
 func wrong(r *http.Request, a Answer, err error) error {
 	return fmt.Errorf("%s %s: %w\n%v", r.Method, r.URL, err, a)
 }
 
-// PrefixOf is where a handler of this config lies, without a slash at its end.
+// PrefixOf returns the prefix of a handler with this config, without a slash at its end.
 func PrefixOf(config *httpapi.Config) string {
 	prefix := httpapi.DefaultPrefix
 	if config != nil {

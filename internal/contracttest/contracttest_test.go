@@ -16,14 +16,13 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// What a server of the API answers is held where it is asked for, and only what is the API's, and is there to be read
-// afterwards as it came.
+// Transport checks the responses of the API, and only those. The response can be read afterwards as it came.
 func TestTransportHoldsWhatIsTheAPIs(t *testing.T) {
 	t.Parallel()
 	api := contracttest.New(t.Error, ticketingtest.New(t, nil).Service, nil)
 	for _, test := range []struct {
 		name, path string
-		wrong      func(header http.Header) // what is done to the answer
+		wrong      func(header http.Header) // changes the response
 		isAPI      func(*http.Request) bool
 		found      bool
 	}{
@@ -72,7 +71,7 @@ func TestTransportHoldsWhatIsTheAPIs(t *testing.T) {
 	}
 }
 
-// A handler is the API's, and tells of an answer that is not the contract's: here one whose id is none.
+// New returns a handler of the API that reports an invalid response: here one with a malformed request id.
 func TestNewHoldsEveryAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -20,9 +20,9 @@ import (
 // Node is an object of the document.
 type Node = map[string]any
 
-// Contract is openapi.json as tests read it. The schemas of answers are made strict: to a client a member that it does
-// not know is nothing, to a test it is one that the document lacks. It is for many tests at once, which change nothing
-// of it.
+// Contract is openapi.json as tests read it. The schemas of responses are made strict. A client ignores a member that
+// it does not know; for a test it is a member that the document lacks. Concurrent tests may use one Contract, and must
+// not change it.
 type Contract struct {
 	root     Node
 	compiler *jsonschema.Compiler
@@ -30,7 +30,7 @@ type Contract struct {
 	compiled map[string]*jsonschema.Schema
 }
 
-// published is the document as the service serves it.
+// published returns the document as the service serves it.
 var published = sync.OnceValues(func() (*Contract, error) {
 	svc, err := ticketing.New(memory.New(), nil)
 	if err != nil {
@@ -46,10 +46,10 @@ var published = sync.OnceValues(func() (*Contract, error) {
 
 const file = "openapi.json"
 
-// Published is the contract that the service serves.
+// Published returns the contract that the service serves.
 func Published() (*Contract, error) { return published() }
 
-// Parse reads a document.
+// Parse parses a document.
 func Parse(text string) (*Contract, error) {
 	root, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -67,12 +67,12 @@ func Parse(text string) (*Contract, error) {
 	return c, c.compiler.AddResource(file, root)
 }
 
-// SchemaOf is the schema of an answer's body.
+// SchemaOf returns the schema of a response's body.
 func SchemaOf(response Node) Node {
 	return response["content"].(Node)["application/json"].(Node)["schema"].(Node)
 }
 
-// makeStrict refuses the members that are not described, in a schema and in what it is made of.
+// makeStrict forbids undescribed members in a schema and in the schemas that it is made of.
 func makeStrict(schema Node) {
 	properties, ok := schema["properties"].(Node)
 	if _, said := schema["additionalProperties"]; ok && !said {
@@ -90,8 +90,8 @@ func makeStrict(schema Node) {
 	}
 }
 
-// checkEmail knows an address by its one sign. The library's own format bounds what stands before it, and the contract
-// only the whole.
+// checkEmail requires an @ that is not the first character. The library's own format also limits the part before the @,
+// while the contract limits only the whole address.
 func checkEmail(value any) error {
 	if text, ok := value.(string); ok && strings.LastIndexByte(text, '@') < 1 {
 		return errors.New("must be an email address")
@@ -103,13 +103,13 @@ func compilePattern(pattern string) (jsonschema.Regexp, error) {
 	return regexp.Compile(ForRE2(pattern))
 }
 
-// ForRE2 is a pattern of ECMAScript, whose \s knows the spaces of Unicode, as RE2 has it.
+// ForRE2 converts a pattern of ECMAScript to RE2. In ECMAScript \s includes the spaces of Unicode.
 func ForRE2(pattern string) string {
 	const spaces = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
 	return regexp.MustCompile(`\\u([0-9A-F]{4})`).ReplaceAllString(strings.ReplaceAll(pattern, `\s`, spaces), `\x{$1}`)
 }
 
-// At goes down by names, and through references.
+// At returns the object at a path of names, following references, or nil if there is none.
 func (c *Contract) At(path ...string) Node {
 	found := c.root
 	for _, name := range path {
@@ -122,7 +122,7 @@ func (c *Contract) At(path ...string) Node {
 	return found
 }
 
-// Follow answers what an object refers to, or itself.
+// Follow returns the object that n refers to, or n itself if it is not a reference.
 func (c *Contract) Follow(n Node) Node {
 	if reference, ok := n["$ref"].(string); ok && len(n) == 1 {
 		return c.At(strings.Split(strings.TrimPrefix(reference, "#/"), "/")...)
@@ -130,7 +130,7 @@ func (c *Contract) Follow(n Node) Node {
 	return n
 }
 
-// Check holds a value against the schema at a place in the document.
+// Check validates a value against the schema at a path of the document.
 func (c *Contract) Check(value any, path ...string) error {
 	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D")
 	escaped := make([]string, len(path))
@@ -151,8 +151,8 @@ func (c *Contract) Check(value any, path ...string) error {
 	return schema.Validate(value)
 }
 
-// Bodies are the schemas of what is sent to the service, and of what it answers and posts, with all that they are made
-// of, by name.
+// Bodies returns the schemas of request bodies, and of the response and webhook bodies, by name. Both include the
+// schemas that these refer to.
 func (c *Contract) Bodies() (sent, told map[string]Node) {
 	sent, told = make(map[string]Node), make(map[string]Node)
 	for path, item := range c.At("paths") {
@@ -171,7 +171,7 @@ func (c *Contract) Bodies() (sent, told map[string]Node) {
 	return sent, told
 }
 
-// gather finds the schemas that one refers to, and those that they refer to.
+// gather adds the schemas that a schema refers to, directly or indirectly.
 func (c *Contract) gather(found map[string]Node, schema Node) {
 	if reference, ok := schema["$ref"].(string); ok {
 		name := strings.TrimPrefix(reference, "#/components/schemas/")
@@ -186,7 +186,7 @@ func (c *Contract) gather(found map[string]Node, schema Node) {
 	}
 }
 
-// PartsOf are the schemas that one is made of.
+// PartsOf returns the schemas that a schema is made of.
 func PartsOf(schema Node) map[string]Node {
 	parts := make(map[string]Node)
 	properties, _ := schema["properties"].(Node)

@@ -16,8 +16,7 @@ import (
 	"github.com/floatgate/ticketing/internal/cursor"
 )
 
-// The vectors in testdata were not made by this package: they hold the format
-// still.
+// The vectors in testdata were generated independently of this package. They pin the format.
 func TestGoldenVectors(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -43,13 +42,11 @@ func TestGoldenVectors(t *testing.T) {
 	}
 }
 
-// Every other character at every place makes another text, and no other text
-// is a cursor of the scope with the same position; nor is one with a character
-// more or less.
+// Changing, inserting or removing any character yields either an invalid cursor or the cursor of another position.
 func TestEveryOtherCharacterCounts(t *testing.T) {
 	t.Parallel()
 	scope := cursor.Scope("orders", "company")
-	// 17 bytes, 18 and 19: with and without bits to spare in the last character.
+	// 17, 18 and 19 bytes: with and without unused bits in the last character.
 	for _, position := range [][]byte{{}, {7}, {7, 8}, {1, 2, 3, 4, 5, 6, 7, 8}} {
 		good := cursor.Encode(scope, position)
 		for i := range len(good) {
@@ -70,8 +67,7 @@ func TestEveryOtherCharacterCounts(t *testing.T) {
 	}
 }
 
-// requireOther requires that s is refused, or is the one cursor of another
-// position.
+// requireOther requires that s is refused, or that it is the canonical cursor of another position.
 func requireOther(t *testing.T, s, good string, scope [16]byte, position []byte) {
 	t.Helper()
 	if s == good {
@@ -157,7 +153,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Where one part ends and the next begins counts, and so does an empty part.
+// Scopes differ if a part is empty, or if parts differ only in where one ends and the next begins.
 func TestScopesOfOtherPartsDiffer(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,11 +1,10 @@
-// Package digest makes and verifies keyed digests of secrets: what a service
-// keeps of a credential, so that it can recognise the credential and whoever
-// reads the database can neither use nor guess it.
+// Package digest computes and verifies keyed digests of secrets. A service stores the digest of a credential instead of
+// the credential. With it the service can recognise the credential, while a reader of the database can neither use nor
+// guess it.
 //
-// The digests are made under a ring of master keys. The first key makes them,
-// all verify them, and a digest names its key; so a master key is replaced by
-// putting a new one in front and dropping the old one once nothing is left
-// that names it.
+// The digests are computed under a ring of master keys. The first key computes them, all keys verify them, and a digest
+// names its key. To replace a master key, put a new one in front. Drop the old key when no stored digest names it any
+// more.
 //
 // # Bytes of a digest
 //
@@ -13,26 +12,24 @@
 //
 //	v1:<name>:<code>
 //
-// The name is that of the key: the first 8 bytes, as 16 lower-case hexadecimal
-// digits, of HMAC-SHA256 under the key of the 23 bytes
+// The name is that of the key: the first 8 bytes, as 16 lower-case hexadecimal digits, of HMAC-SHA256 under the key of
+// the 23 bytes
 //
 //	keyed-digest/v1/keyname
 //
-// which tell nothing of the key to somebody who cannot guess it. The code is
-// the unpadded base64url text (RFC 4648, Section 5), 43 characters, of
-// HMAC-SHA256 under the key of
+// which reveal nothing about the key to somebody who cannot guess it. The code is the unpadded base64url text (RFC
+// 4648, Section 5), 43 characters, of HMAC-SHA256 under the key of
 //
 //	"keyed-digest/v1/secret\n"
 //	the length of the domain in bytes as 8 bytes, big-endian, then the domain
 //	the same of the id
 //	the same of the secret
 //
-// The domain is what kind of secret it is, the id is whose. With the lengths,
-// no two triples give the same bytes: a digest cannot be moved to another id
-// or be taken for one of another kind.
+// The domain is the kind of the secret, and the id is its owner. Because of the lengths, no two triples give the same
+// bytes. So a digest cannot be moved to another id, nor taken for one of another kind.
 //
-// HMAC makes the digest as hard to guess as the weaker of key and secret: the
-// secrets are to be random, not chosen by people.
+// With HMAC, a digest is as hard to guess as the weaker of key and secret. So secrets must be random, not chosen by
+// people.
 package digest
 
 import (
@@ -49,7 +46,7 @@ import (
 )
 
 const (
-	// MinKey is the fewest bytes that a master key has.
+	// MinKey is the minimum number of bytes of a master key.
 	MinKey = 32
 
 	version    = "v1:"
@@ -59,25 +56,24 @@ const (
 	nameLength = 2 * nameBytes
 )
 
-// ErrKeys is wrapped by every refusal of [New].
+// ErrKeys is wrapped by every error of [New].
 var ErrKeys = errors.New("digest: unfit master keys")
 
-// Ring holds master keys; [New] makes it. It is safe for concurrent use, and
-// package fmt prints no key of it.
+// Ring holds master keys. [New] creates it. It is safe for concurrent use, and package fmt prints none of its keys.
 type Ring struct {
 	keys []key
 }
 
 type key struct {
 	name string
-	// mac begins an HMAC under the key. Package fmt would find the bytes of a
-	// key behind a pointer, too, but not in a function.
+	// mac returns a new HMAC under the key. It is a function because package fmt would print the bytes of a key even
+	// through a pointer.
 	mac func() hash.Hash
 }
 
-// New returns a ring of the keys, which it copies. The first makes digests.
-// There is at least one, none has fewer than [MinKey] bytes, and no two have
-// the same name, as equal keys do and keys that HMAC cannot tell apart.
+// New returns a ring with copies of the keys. The first key computes digests. There must be at least one key, each with
+// at least [MinKey] bytes, and no two may have the same name. Equal keys have the same name, and so do keys that are
+// equal to HMAC.
 func New(keys [][]byte) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%w: there is none", ErrKeys)
@@ -100,18 +96,16 @@ func New(keys [][]byte) (*Ring, error) {
 	return r, nil
 }
 
-// Sum returns the digest of the secret of that domain and id under the first
-// key.
+// Sum returns the digest of the secret of that domain and id under the first key.
 func (r *Ring) Sum(domain, id string, secret []byte) string {
 	return string(r.keys[0].sum(domain, id, secret))
 }
 
-// Verify tells whether the digest is that of the secret under a key of the
-// ring, and whether that is the first key: if not, it is time to keep
-// [Ring.Sum] instead.
+// Verify reports whether the digest is that of the secret under a key of the ring, and whether that key is the first
+// one. If it is not, the caller should store [Ring.Sum] instead.
 //
-// Codes are compared in constant time. A digest that is malformed or names a
-// key that the ring lacks is not ok, for the same work.
+// Codes are compared in constant time. A digest that is malformed, or names a key that the ring lacks, is refused after
+// the same amount of work.
 func (r *Ring) Verify(digest, domain, id string, secret []byte) (ok, current bool) {
 	named := 0
 	if rest, found := strings.CutPrefix(digest, version); found && len(rest) > nameLength {
@@ -121,16 +115,15 @@ func (r *Ring) Verify(digest, domain, id string, secret []byte) (ok, current boo
 			}
 		}
 	}
-	// A digest has one spelling, so nothing needs to be parsed.
+	// A digest has one spelling, so it need not be parsed.
 	ok = hmac.Equal([]byte(digest), r.keys[named].sum(domain, id, secret))
 	return ok, ok && named == 0
 }
 
-// Dummy returns a digest under the first key that no secret has, for verifying
-// against it, at the same cost, where there is nothing to verify against.
+// Dummy returns a digest under the first key that no secret has. Verify against it if there is no digest to verify
+// against, at the same cost.
 func (r *Ring) Dummy() string {
-	// 32 bytes leave two bits of the last character unused, and Sum leaves
-	// them zero: no code ends in B.
+	// 32 bytes leave two bits of the last character unused, and Sum sets them to zero: no code ends in B.
 	return version + r.keys[0].name + ":" + strings.Repeat("A", base64.RawURLEncoding.EncodedLen(sha256.Size)-1) + "B"
 }
 

@@ -32,8 +32,7 @@ func ringOf(tb testing.TB, keys ...[]byte) *digest.Ring {
 	return r
 }
 
-// The vectors in testdata were not made by this package: they hold the format
-// still.
+// The vectors in testdata were generated independently of this package. They pin the format.
 func TestGoldenVectors(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -68,7 +67,7 @@ func TestNewRefusesUnfitKeysWithoutShowingThem(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		keys [][]byte
-		want string // "" for none
+		want string // "" if no error is expected
 	}{
 		{name: "no key", want: "there is none"},
 		{name: "32 bytes", keys: [][]byte{secret[:32]}},
@@ -93,7 +92,7 @@ func TestNewRefusesUnfitKeysWithoutShowingThem(t *testing.T) {
 	}
 }
 
-// A digest says its version and the key's name; the rest is one code.
+// A digest consists of its version, the name of its key, and one code.
 func TestDigestsHaveOneForm(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -106,8 +105,8 @@ func TestDigestsHaveOneForm(t *testing.T) {
 	}
 }
 
-// Replacing a master key: the old digests go on being good while the old key
-// is in the ring, are told apart from the new, and end with the old key.
+// While a master key is being replaced, old digests remain valid as long as the old key is in the ring. Verify
+// distinguishes them from new ones.
 func TestRotationOfAMasterKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -140,7 +139,7 @@ func TestRotationOfAMasterKey(t *testing.T) {
 	}
 }
 
-// No other text is taken for the digest, be it one character away.
+// No other text is accepted as the digest, not even one that differs in a single character.
 func TestEveryCharacterOfADigestCounts(t *testing.T) {
 	t.Parallel()
 	r := ringOf(t, keyOf(1, 32), keyOf(2, 32))
@@ -174,8 +173,7 @@ func requireRefused(t *testing.T, r *digest.Ring, bad, good string, secret []byt
 	}
 }
 
-// A digest is good for one domain, id and secret, wherever the one ends and
-// the other begins.
+// A digest is valid for exactly one domain, id and secret, wherever one ends and the next begins.
 func TestDigestsOfOtherInputsDiffer(t *testing.T) {
 	t.Parallel()
 	r := ringOf(t, keyOf(1, 32))
@@ -191,7 +189,7 @@ func TestDigestsOfOtherInputsDiffer(t *testing.T) {
 	})
 }
 
-// The dummy is refused also where its code is read without its last two bits.
+// The dummy is refused even if a decoder ignores the last two bits of its code.
 func TestNoSecretHasTheDummy(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -208,8 +206,7 @@ func TestNoSecretHasTheDummy(t *testing.T) {
 	}
 }
 
-// What the caller does with its keys and with the names does not reach the
-// ring.
+// Changes of the caller's keys, or of the returned names, do not affect the ring.
 func TestRingKeepsCopies(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -222,7 +219,7 @@ func TestRingKeepsCopies(t *testing.T) {
 	is.Equal(r.Names(), ringOf(t, keyOf(1, 32)).Names())
 }
 
-// A ring that ends up in a log shows no key.
+// A ring that is printed to a log shows no key.
 func TestPrintingARingShowsNoKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -237,9 +234,8 @@ func TestPrintingARingShowsNoKey(t *testing.T) {
 	}
 }
 
-// What is slow about an unknown id or key name must be slow about a known one:
-// both hash the same bytes under a key, so both allocate the same. Allocations
-// are counted outside of parallel tests.
+// An unknown id or key name must cost the same as a known one: both hash the same bytes under a key, so both allocate
+// the same. Allocations are counted outside of parallel tests.
 func TestRefusalsDoTheSameWork(t *testing.T) {
 	is := is.New(t)
 	r := ringOf(t, keyOf(1, 32), keyOf(2, 32))

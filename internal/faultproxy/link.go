@@ -10,22 +10,23 @@ import (
 	"sync/atomic"
 )
 
-// link is a connection of a client and the one to the server that goes with it. Each direction has a goroutine.
+// link is a client's connection together with its connection to the server. Each direction has a goroutine.
 type link struct {
 	proxy          *Proxy
 	number         int
 	client, server *net.TCPConn
 	done           chan struct{} // closed with the connections
 	once           sync.Once
-	// severed is the side that was cut off, while the other is left to work on what it got: what it says is discarded.
+	// severed is the side that was cut off, while the other side still processes what it received. Data from that side
+	// is discarded.
 	severed atomic.Pointer[net.TCPConn]
 }
 
-// close closes both connections. It may be called again.
+// close closes both connections. It may be called more than once.
 func (l *link) close() {
 	l.once.Do(func() {
 		close(l.done)
-		_ = l.client.Close() // It may be closed already: nobody else would know more.
+		_ = l.client.Close() // It may be closed already, and the error concerns nobody.
 		_ = l.server.Close()
 	})
 }
@@ -33,7 +34,7 @@ func (l *link) close() {
 // errCut ends a direction whose link was cut on purpose.
 var errCut = errors.New("cut")
 
-// run passes on what comes until both sides are done.
+// run forwards data until both sides are done.
 func (l *link) run() {
 	frontend := bufio.NewReader(l.client)
 	postgres, err := l.open(frontend)
@@ -46,10 +47,10 @@ func (l *link) run() {
 	both.Wait()
 }
 
-// open looks at how a connection begins, and declines encryption. It takes nothing else from the reader.
+// open reads how a connection begins, and declines encryption. It consumes nothing else from the reader.
 func (l *link) open(frontend *bufio.Reader) (postgres bool, err error) {
 	for {
-		// A length that is allowed begins with a zero; whoever begins otherwise may send less than an opening.
+		// A valid length begins with a zero byte. Any other beginning may be shorter than an opening.
 		first, err := frontend.Peek(1)
 		if err != nil || first[0] != 0 {
 			return false, ignoreEOF(err)
@@ -78,7 +79,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// direct passes on what one side says until it has said all, or the link breaks.
+// direct forwards data from one side until that side is done, or the link breaks.
 func (l *link) direct(from *bufio.Reader, source, destination *net.TCPConn, postgres, backend bool) {
 	var err error
 	if postgres {
@@ -89,7 +90,7 @@ func (l *link) direct(from *bufio.Reader, source, destination *net.TCPConn, post
 	switch {
 	case errors.Is(err, errCut):
 	case l.severed.Load() != nil:
-		_, _ = io.Copy(io.Discard, from) // However it ends, it has ended.
+		_, _ = io.Copy(io.Discard, from) // The link ends anyway.
 		l.close()
 	case err != nil:
 		l.close()
@@ -100,14 +101,14 @@ func (l *link) direct(from *bufio.Reader, source, destination *net.TCPConn, post
 	}
 }
 
-// messages passes messages on, each after the observer has seen it.
+// messages forwards messages, each after the observer has seen it.
 func (l *link) messages(from *bufio.Reader, source, destination *net.TCPConn, backend bool) error {
 	to := bufio.NewWriter(gate{l, destination})
 	payload := make([]byte, MaxPayload)
 	header := make([]byte, 0, 5)
 	for first := !backend; ; first = false {
 		header = header[:5]
-		if first { // It has no type.
+		if first { // The first message of a client has no type.
 			header = header[:4]
 		}
 		if _, err := io.ReadFull(from, header); err != nil {
@@ -128,7 +129,7 @@ func (l *link) messages(from *bufio.Reader, source, destination *net.TCPConn, ba
 		}
 		action := Pass
 		if observe := l.proxy.observer(); observe != nil {
-			// What came before has passed when the observer decides.
+			// Earlier messages are sent before the observer decides.
 			if err := to.Flush(); err != nil {
 				return err
 			}
@@ -140,9 +141,9 @@ func (l *link) messages(from *bufio.Reader, source, destination *net.TCPConn, ba
 			l.close()
 			return errCut
 		case PassAndCut:
-			l.severed.Store(source) // Before the message passes, so that no answer to it does.
+			l.severed.Store(source) // Before the message is sent, so that no answer to it passes.
 		}
-		_, _ = to.Write(header) // A writer that failed fails from then on, and in Flush.
+		_, _ = to.Write(header) // After an error, a bufio.Writer keeps failing, also in Flush.
 		_, _ = to.Write(m.Payload)
 		if _, err := io.CopyN(to, from, int64(m.Length-len(m.Payload))); err != nil {
 			return err
@@ -162,7 +163,7 @@ func (l *link) messages(from *bufio.Reader, source, destination *net.TCPConn, ba
 	}
 }
 
-// gate writes to one side of a link, while nothing is held.
+// gate writes to one side of a link, and waits while the proxy holds.
 type gate struct {
 	link *link
 	to   *net.TCPConn

@@ -5,19 +5,21 @@ import (
 	"encoding/binary"
 )
 
-// MaxPayload is the most of a message's payload that is shown. The rest passes without being kept.
+// MaxPayload is the maximum number of bytes of a message's payload that the observer sees. The rest is forwarded
+// without being kept.
 const MaxPayload = 64 << 10
 
 // Message is a message of PostgreSQL's protocol, version 3.
 type Message struct {
-	Connection int    // 1 for the first connection that the proxy passed on
+	Connection int    // 1 for the first connection that the proxy forwarded
 	Backend    bool   // whether the server sends it
-	Type       byte   // such as 'Q'; 0 for what opens a connection: start-up and cancel request
-	Payload    []byte // what follows the length, at most MaxPayload bytes; valid during the call
-	Length     int    // of the whole payload
+	Type       byte   // such as 'Q'; 0 for a message that opens a connection: start-up or cancel request
+	Payload    []byte // the bytes after the length, at most MaxPayload; valid during the call
+	Length     int    // of the complete payload
 }
 
-// SQL is the statement of a client's Query or Parse message, as far as it is shown; empty for all others.
+// SQL returns the statement of a client's Query or Parse message, as far as the payload contains it, or "" for any
+// other message.
 func (m Message) SQL() string {
 	if m.Backend {
 		return ""
@@ -34,30 +36,30 @@ func (m Message) SQL() string {
 	return string(text)
 }
 
-// Action is what becomes of a message and its connection.
+// Action is what the proxy does with a message and its connection.
 type Action int
 
 const (
-	// Pass passes the message on.
+	// Pass forwards the message.
 	Pass Action = iota
-	// Cut closes the connection on both sides. The message does not pass, those before it did.
+	// Cut closes the connection on both sides. The message is not forwarded; earlier ones were.
 	Cut
-	// PassAndCut passes the message on to where it goes, which nothing else reaches then, and cuts off who sent it: the
-	// server works on a COMMIT whose answer is lost, or the client gets an answer from a server that lost it.
+	// PassAndCut forwards the message, and nothing after it, and disconnects its sender. So the server executes a
+	// COMMIT whose answer is lost, or the client gets an answer from a server that has lost the client.
 	PassAndCut
 )
 
-// What opens a connection: a length that counts itself, and a code.
+// What a connection begins with: a length that includes itself, and a code.
 const (
 	opening        = 8
-	longestOpening = 10_000 // PostgreSQL's own bound
+	longestOpening = 10_000 // PostgreSQL's own limit
 	codeCancel     = 80877102
 	codeTLS        = 80877103
 	codeGSS        = 80877104
 	version3       = 3
 )
 
-// opens tells whether bytes may open a connection, and whether they ask for encryption.
+// opens reports whether the bytes can open a PostgreSQL connection, and whether they request encryption.
 func opens(begin []byte) (postgres, encryption bool) {
 	length, code := binary.BigEndian.Uint32(begin), binary.BigEndian.Uint32(begin[4:])
 	switch code {

@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 )
 
-// fixture is a database, reached through a proxy and directly.
+// fixture is a database with a connection through a proxy and a direct one.
 type fixture struct {
 	proxy           *faultproxy.Proxy
 	through, direct *sql.DB
@@ -45,7 +45,7 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// count is how many rows are committed.
+// count returns how many rows are committed.
 func (f fixture) count(t *testing.T) (n int) {
 	t.Helper()
 	if err := f.direct.QueryRowContext(t.Context(), "SELECT count(*) FROM rows").Scan(&n); err != nil {
@@ -69,8 +69,8 @@ func (f fixture) insert(ctx context.Context) error {
 
 func isCommit(m faultproxy.Message) bool { return strings.EqualFold(m.SQL(), "COMMIT") }
 
-// The connection is lost at each message of a transaction, before or after it passed: the client is told of an error, and
-// the row is there exactly where COMMIT reached the server. The next transaction goes through.
+// The connection is lost at each message of a transaction, before or after the message is forwarded. The client gets an
+// error, and the row exists exactly if COMMIT reached the server. The next transaction succeeds.
 func TestTransactionCutAtEachMessage(t *testing.T) {
 	t.Parallel()
 	committed := func(m faultproxy.Message) bool {
@@ -107,7 +107,8 @@ func TestTransactionCutAtEachMessage(t *testing.T) {
 				}
 				return action
 			})
-			// database/sql tries another connection where none was made: a transaction that began is not tried again.
+			// If no connection could be made, database/sql tries another one. It does not retry a transaction that has
+			// begun.
 			conn, err := f.through.Conn(t.Context())
 			if err == nil {
 				_, err = conn.ExecContext(t.Context(), "BEGIN")
@@ -130,7 +131,7 @@ func TestTransactionCutAtEachMessage(t *testing.T) {
 	}
 }
 
-// idle tells whether no connection but this works on the database.
+// idle reports whether no other connection than this one works on the database.
 func (f fixture) idle(t *testing.T) bool {
 	t.Helper()
 	var n int
@@ -141,7 +142,7 @@ func (f fixture) idle(t *testing.T) bool {
 	return n == 0
 }
 
-// eventually asks again until the answer is yes. A server tells nobody when it noticed that its client has gone.
+// eventually polls until ask returns true. A server does not announce when it notices that its client has gone.
 func eventually(t *testing.T, ask func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -157,8 +158,8 @@ func eventually(t *testing.T, ask func() bool) {
 	}
 }
 
-// The observer sees what both sides say, in order, from the start-up on, on connections that were open before it, and of a
-// message too long to be shown its beginning. All of it arrives.
+// The observer sees the messages of both sides, in order, from the start-up on. It also sees those on connections that
+// were open before it was set. Of a message longer than MaxPayload it sees the beginning. All messages arrive complete.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -210,7 +211,7 @@ func TestMessages(t *testing.T) {
 	is.Equal(len(longest.Payload), faultproxy.MaxPayload)
 }
 
-// A client that asks for encryption is told that there is none, and goes on without.
+// A client that requests encryption is declined, and continues without it.
 func TestEncryptionIsDeclined(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -224,7 +225,7 @@ func TestEncryptionIsDeclined(t *testing.T) {
 	c.hear("R") // The server answers, in clear text.
 }
 
-// An observer may wait: a test does something while a COMMIT stands before the server.
+// An observer may block: a test does something before a COMMIT reaches the server.
 func TestObserverWaits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -246,7 +247,7 @@ func TestObserverWaits(t *testing.T) {
 	is.Equal(f.count(t), 1)
 }
 
-// A PassAndCut message that is too long to be shown arrives whole.
+// A PassAndCut message longer than MaxPayload arrives completely.
 func TestPassAndCutOfALongMessage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -1,6 +1,6 @@
-// Package faultproxy stands between a client and a server, so that a test can break their connection where it wants:
-// cut it, refuse it, hold it, or cut it at one message of PostgreSQL's protocol, such as after COMMIT was sent and before
-// its answer came.
+// Package faultproxy is a proxy between a client and a server with which a test can break their connection at a chosen
+// point. The test can cut, refuse or hold it, or cut it at one message of PostgreSQL's protocol, such as after COMMIT
+// was sent and before its answer arrives.
 package faultproxy
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Proxy passes the connections that it accepts on to a server. Its methods may be called at any time, also from within
+// Proxy forwards the connections that it accepts to a server. Its methods may be called at any time, also from within
 // the function given to OnMessage.
 type Proxy struct {
 	listener net.Listener
@@ -24,11 +24,11 @@ type Proxy struct {
 	count   int // connections accepted
 	refuse  bool
 	holds   int
-	held    chan struct{} // closed when the last hold is released; nil while there is none
+	held    chan struct{} // closed when the last hold is released; nil if there is none
 	observe func(Message) Action
 }
 
-// New makes a proxy to a server's host and port, on a port of its own. It ends with the test, and so do its connections.
+// New starts a proxy to a server's host and port, on its own port. The proxy and its connections end with the test.
 func New(tb testing.TB, target string) *Proxy {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -43,17 +43,17 @@ func New(tb testing.TB, target string) *Proxy {
 		if err := listener.Close(); err != nil {
 			tb.Errorf("close the proxy: %v", err)
 		}
-		p.Refuse(true) // What was accepted a moment ago.
+		p.Refuse(true) // Closes connections that were accepted a moment ago.
 		p.Cut()
 		p.running.Wait()
 	})
 	return p
 }
 
-// Addr is where clients connect to, host and port.
+// Addr returns the host and port that clients connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Cut closes all connections now, in both directions. New ones are welcome.
+// Cut closes all connections now, in both directions. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,23 +62,24 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Refuse makes the proxy close new connections at once, or pass them on again. Those that are open stay.
+// Refuse sets whether the proxy closes new connections at once or forwards them. Open connections are not affected.
 func (p *Proxy) Refuse(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = refuse
 }
 
-// Redirect makes the proxy pass connections to come on to another server, as an address does that moves. Those that are
-// open stay.
+// Redirect makes the proxy forward later connections to another server, as when an address moves. Open connections are
+// not affected.
 func (p *Proxy) Redirect(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = target
 }
 
-// Hold stops all connections, those to come included: nothing that is sent from now on passes in either direction until
-// the hold is released. No connection breaks, and nothing is lost. With several holds, the last release counts.
+// Hold stops all connections, including later ones. Nothing that is sent from now on is forwarded in either direction
+// until the hold is released. No connection breaks, and nothing is lost. With several holds, forwarding resumes after
+// the last release.
 func (p *Proxy) Hold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,13 +97,13 @@ func (p *Proxy) Hold() (release func()) {
 	})
 }
 
-// OnMessage shows fn each message of the PostgreSQL protocol before it passes, in both directions and also on
-// connections that are open already, and does with it what fn says. Each connection calls fn by itself, one message of a
-// direction after the other, so fn may wait, and guards what it shares. It must have returned when the test ends. A nil
-// fn passes everything.
+// OnMessage calls fn with each message of the PostgreSQL protocol before it is forwarded, in both directions, and also
+// on connections that are already open. The proxy then does what fn returns. Calls for one direction of a connection
+// are sequential; all other calls may be concurrent. So fn may block, and must guard what it shares. It must have
+// returned when the test ends. With a nil fn everything is forwarded.
 //
-// Connections are never encrypted: the proxy declines a client's request for it. What begins as no PostgreSQL connection
-// does passes unseen.
+// Connections are never encrypted: the proxy declines a client's request for encryption. A connection that does not
+// begin like one of PostgreSQL is forwarded without calling fn.
 func (p *Proxy) OnMessage(fn func(m Message) Action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +116,7 @@ func (p *Proxy) observer() func(Message) Action {
 	return p.observe
 }
 
-// holding is closed when nothing is held any more; nil if nothing is.
+// holding returns a channel that is closed when the last hold is released, or nil if there is no hold.
 func (p *Proxy) holding() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

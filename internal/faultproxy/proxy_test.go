@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/internal/faultproxy"
 )
 
-// echo starts a server that says what it hears.
+// echo starts a server that sends back what it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +76,7 @@ func (c caller) hear(text string) {
 	}
 }
 
-// silent says that nothing is heard for a moment.
+// silent requires that nothing is received for a moment.
 func (c caller) silent() {
 	c.t.Helper()
 	c.until(50 * time.Millisecond)
@@ -85,7 +85,7 @@ func (c caller) silent() {
 	}
 }
 
-// closed says that the connection ended without another byte.
+// closed requires that the connection ended without another byte.
 func (c caller) closed() {
 	c.t.Helper()
 	c.until(30 * time.Second)
@@ -94,7 +94,7 @@ func (c caller) closed() {
 	}
 }
 
-// What is no PostgreSQL passes as it is, short or long, and its end passes too.
+// Data of any other protocol is forwarded unchanged, short or long, and so is its end.
 func TestAnythingPasses(t *testing.T) {
 	t.Parallel()
 	p := faultproxy.New(t, echo(t))
@@ -109,7 +109,7 @@ func TestAnythingPasses(t *testing.T) {
 	}
 }
 
-// Cut ends all connections and no later one, also those that are held.
+// Cut closes all connections, including those that are held, and no later one.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	p := faultproxy.New(t, echo(t))
@@ -127,7 +127,7 @@ func TestCut(t *testing.T) {
 	third.silent()
 }
 
-// Refuse ends new connections at once and leaves open ones alone, until it is taken back.
+// Refuse closes new connections at once until it is revoked. Open connections are not affected.
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	p := faultproxy.New(t, echo(t))
@@ -144,7 +144,7 @@ func TestRefuse(t *testing.T) {
 	again.hear("c")
 }
 
-// A client of a server that is not there is told so.
+// If the server cannot be reached, the client's connection is closed.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -156,7 +156,7 @@ func TestNoServer(t *testing.T) {
 	dial(t, p).closed()
 }
 
-// Nothing passes while a hold lasts, in either direction, and everything afterwards.
+// While a hold lasts, nothing is forwarded in either direction. After the release everything is.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -178,7 +178,7 @@ func TestHold(t *testing.T) {
 	client.silent()
 	backend.silent()
 	first()
-	first() // A hold is released once.
+	first() // Releasing a hold again has no effect.
 	client.silent()
 	backend.silent()
 	second()
@@ -206,7 +206,7 @@ func TestEnd(t *testing.T) {
 			c.hear("a")
 			p.Hold()
 			c.say("b")
-			c.silent() // It has come as far as the hold.
+			c.silent() // The data has reached the hold.
 		})
 	}()
 	select {
@@ -219,7 +219,8 @@ func TestEnd(t *testing.T) {
 	c.closed()
 }
 
-// Connections made after a redirection reach the new server, also where the old one is gone. The open ones stay.
+// Connections made after a redirection reach the new server, even if the old one is gone. Open connections are not
+// affected.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")

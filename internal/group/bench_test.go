@@ -10,8 +10,8 @@ import (
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// BenchmarkDo is what the mechanism itself costs a call: the runs do nothing. Those that give way do so once, as one
-// does that waits for an answer, so that calls can meet.
+// BenchmarkDo measures the cost of the mechanism for a call: the runs do nothing. Runs that give way yield the
+// processor once, like a run that waits for a response, so that calls can be grouped.
 func BenchmarkDo(b *testing.B) {
 	for _, bench := range []struct {
 		name          string

@@ -10,23 +10,24 @@ import (
 type Class int
 
 const (
-	// Poison is an error that some call of the group brings, wherever it runs: a data error.
+	// Poison is an error that is caused by some call of the group, wherever the call runs: a data error.
 	Poison Class = iota
-	// Busy is a lock that was not had in time.
+	// Busy is a lock timeout.
 	Busy
-	// Gone is that nothing can run now: the database is away.
+	// Gone means that nothing can run now: the database is unavailable.
 	Gone
 )
 
-// PanicError is what a call fails with whose run panicked or ended its goroutine (which may be that of a caller). Of the value it keeps the type, and
-// the text where it is a runtime error: any other may hold what no log should.
+// PanicError is the error of a call whose run panicked or ended its goroutine (which may be that of a caller). It keeps
+// the type of the panic's value, and its text if it is a runtime error. Any other value may contain what must not be
+// logged.
 type PanicError struct {
-	Type  string // "runtime.Goexit" where the run ended its goroutine
+	Type  string // "runtime.Goexit" if the run ended its goroutine
 	Text  string // of a runtime error
-	Stack []byte // as [debug.Stack] gives it
+	Stack []byte // as [debug.Stack] returns it
 }
 
-// Error tells the text of a runtime error, else the type of the panic's value.
+// Error returns the text of a runtime error, otherwise the type of the panic's value.
 func (e *PanicError) Error() string {
 	if e.Text != "" {
 		return "group: panic: " + e.Text
@@ -34,7 +35,7 @@ func (e *PanicError) Error() string {
 	return "group: panic of type " + e.Type
 }
 
-// newPanicError takes what recover returned: nil is a goroutine that ends.
+// newPanicError returns the error for a value that recover returned. A nil value means that the goroutine ends.
 func newPanicError(value any) *PanicError {
 	e := &PanicError{Type: "runtime.Goexit", Stack: debug.Stack()}
 	if value != nil {

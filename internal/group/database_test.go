@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	runTime     = 10 * time.Millisecond  // what a run takes
+	runTime     = 10 * time.Millisecond  // how long a run takes
 	patience    = 50 * time.Millisecond  // of a run in a lane
-	ownPatience = 500 * time.Millisecond // of a run that is told 0
+	ownPatience = 500 * time.Millisecond // of a run that is called with patience 0
 )
 
 var (
@@ -45,7 +45,7 @@ type job struct {
 	key    string
 	number int
 	weight int
-	fault  func() error // poison, a panic, the end of the goroutine; nil for a sound job
+	fault  func() error // poison, a panic, or the end of the goroutine; nil if the job succeeds
 }
 
 func (j *job) String() string {
@@ -56,12 +56,12 @@ func poison() error { return errPoison }
 func panics() error { panic("ada@example.com") }
 func exits() error  { runtime.Goexit(); return nil }
 
-// span is a time, counted from the start of the bubble.
+// span is a time range, counted from the start of the bubble.
 type span struct{ from, to time.Duration }
 
 func (s span) has(at time.Duration) bool { return s.from <= at && at < s.to }
 
-// database keeps a group whole or not at all, waits for locks that somebody holds, and goes away at times.
+// database commits a group completely or not at all, waits for locks that somebody holds, and is unavailable at times.
 type database struct {
 	held map[string]span
 	away span
@@ -72,14 +72,14 @@ type database struct {
 	runs   []string // each run's jobs, in the order in which the runs began
 	tried  []*job   // every job of every run
 	kept   []*job
-	wrong  []string // promises to Run that were broken
+	wrong  []string // violations of what Config.Run promises
 }
 
 func newDatabase() *database {
 	return &database{held: make(map[string]span), start: time.Now(), active: make(map[string]int)}
 }
 
-// config is that of lanes over the database, one lane if nothing else is said.
+// config returns the configuration of lanes over the database, with one lane.
 func (d *database) config() group.Config[string, *job] {
 	return group.Config[string, *job]{Run: d.run, Class: class, Lanes: 1, Patience: patience, Timeout: time.Hour}
 }
@@ -148,7 +148,7 @@ func (d *database) ran() []string {
 	return slices.Clone(d.runs)
 }
 
-// keptOf tells how often a job was kept.
+// keptOf returns how often a job was kept.
 func (d *database) keptOf(j *job) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,7 +178,7 @@ func (d *database) order(key string) []int {
 	return numbers
 }
 
-// callers send jobs, one after another, and collect the answers.
+// callers send jobs, one after another, and collect the results.
 type callers struct {
 	lanes   *group.Lanes[string, *job]
 	mu      sync.Mutex
@@ -193,7 +193,7 @@ func newCallers(config group.Config[string, *job]) *callers {
 	}
 }
 
-// send sends jobs in their order and returns when each runs, waits or is answered.
+// send sends jobs in order. It returns when each of them runs, waits or has its result.
 func (c *callers) send(ctx context.Context, jobs ...*job) {
 	synctest.Wait()
 	for _, j := range jobs {
@@ -211,7 +211,7 @@ func (c *callers) send(ctx context.Context, jobs ...*job) {
 	}
 }
 
-// answer returns what a job was answered.
+// answer returns the result of a job.
 func (c *callers) answer(j *job) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,14 +222,14 @@ func (c *callers) answer(j *job) error {
 	return err
 }
 
-// when returns when a job was answered.
+// when returns the time of a job's result.
 func (c *callers) when(j *job) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at[j]
 }
 
-// answered returns the jobs that have an answer, by name.
+// answered returns the jobs that have a result, by name.
 func (c *callers) answered() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,7 +241,7 @@ func (c *callers) answered() []string {
 	return names
 }
 
-// drain waits for every answer.
+// drain waits for all results.
 func (c *callers) drain(t *testing.T) {
 	t.Helper()
 	if err := c.lanes.Drain(t.Context()); err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// A withdrawal is a call: what is asked, and the outcome that a run writes.
+// A withdrawal is a call: its input, and the outcome that a run writes.
 type withdrawal struct {
 	amount  int
 	refused bool
 }
 
-// Many callers draw on one account. Each withdrawal is decided on what the ones before it left, and many of them
-// share what is costly: here it would be the transaction.
+// Many callers withdraw from one account. Each withdrawal is decided on the balance that the ones before it left. Many
+// of them share the costly part: here it would be the transaction.
 func Example() {
 	balance := 100
 	lanes := group.New(group.Config[string, *withdrawal]{
 		Run: func(_ context.Context, _ time.Duration, calls []*withdrawal) error {
-			left := balance // a scratch copy, since a run is kept whole or not at all
+			left := balance // a scratch copy, since a run is kept completely or not at all
 			for _, call := range calls {
-				if call.refused = call.amount > left; !call.refused { // assigned anew each time: a call may run again
+				if call.refused = call.amount > left; !call.refused { // assigned each time, since a call may run again
 					left -= call.amount
 				}
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// Halves find every poisonous call of a group: each fails alone with its error, and all others succeed, in order.
-// That a run panics or ends its goroutine is no different, and the error says nothing of the panic's value.
+// Halving finds every poisonous call of a group: each fails alone with its error, and all others succeed, in order. A
+// run that panics or ends its goroutine is handled alike, and the error does not contain the panic's value.
 func TestPoisonFailsAlone(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -64,8 +64,8 @@ func panicOf(kind string) func(error) bool {
 	}
 }
 
-// A key whose lock somebody holds goes alone, and its later calls queue behind it, while the calls of other keys, in
-// its own group and in later ones, succeed. When it is free it goes with the others again.
+// A key whose lock somebody holds runs alone, and its later calls wait for it. The calls of other keys succeed, in its
+// own group and in later ones. After the lock is free, the key is grouped with the others again.
 func TestABusyKeyGoesAlone(t *testing.T) {
 	t.Parallel()
 	for _, single := range []bool{false, true} {
@@ -109,8 +109,7 @@ func TestABusyKeyGoesAlone(t *testing.T) {
 	}
 }
 
-// A key that stays busy for longer than its patience fails the calls that waited for it, group by group, and no
-// others.
+// If a key stays busy for longer than its patience, the calls that waited for it fail, group by group, and no others.
 func TestAKeyThatStaysBusyFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +129,8 @@ func TestAKeyThatStaysBusyFails(t *testing.T) {
 	})
 }
 
-// Of many busy keys only so many run beside the lane at a time. The others wait for them, not in the lane's way.
+// The number of busy keys that run beside the lane is limited. The other busy keys wait for one of them, without
+// blocking the lane.
 func TestBusyKeysAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestBusyKeysAreBounded(t *testing.T) {
 		all := jobs("b1 c1 d1 a1 d2")
 		c.send(t.Context(), all...)
 		c.drain(t)
-		// In the lane: b1; c1 d1 a1 d2; then of these c1, d1 d2 and a1. Beside it: b1, then d1 d2; c1.
+		// In the lane: b1; c1 d1 a1 d2; then, of these, c1, d1 d2 and a1. Beside it: b1, then d1 d2; c1.
 		first := runTime + patience
 		is.Equal(c.when(all[0]), first+runTime+ownPatience)
 		is.Equal(c.when(all[1]), 3*first+runTime+ownPatience)
@@ -157,8 +157,8 @@ func TestBusyKeysAreBounded(t *testing.T) {
 	})
 }
 
-// A busy key returns to the lane with what waits for it as soon as a run had its locks, so that a key that is never
-// without calls does not keep a parked one from its turn.
+// A busy key returns to the lane with its waiting calls as soon as a run had its locks. So a key that always has calls
+// does not block a parked one forever.
 func TestABusyKeyReturnsWhenItsLockIsFree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,8 +196,8 @@ func TestACallWithoutACallerDoesNotGoAlone(t *testing.T) {
 	})
 }
 
-// Poison and a busy key in one group: each fails or waits by itself, and the order within the busy key is kept though
-// its calls were in both halves.
+// With poison and a busy key in one group, each call fails or waits by itself. The order within the busy key is kept,
+// although its calls were in both halves.
 func TestPoisonBesideABusyKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestPoisonBesideABusyKey(t *testing.T) {
 	})
 }
 
-// When the database is away, all calls of the group and all that wait fail at once, those behind a busy key included.
-// Later calls run again.
+// If the database is unavailable, all calls of the group and all that wait fail at once, including those that wait for
+// a busy key. Later calls run again.
 func TestGoneFailsAllAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -248,11 +248,11 @@ func TestGoneFailsAllAtOnce(t *testing.T) {
 		c.send(t.Context(), later...)
 		c.drain(t)
 		is.NoErr(c.answer(later[0]))
-		is.Equal(c.answer(first[0]), errBusy) // it ran, and has the answer of its own run
+		is.Equal(c.answer(first[0]), errBusy) // it ran, and has the result of its own run
 	})
 }
 
-// What is still to run of a group that was split fails with it, too, when the database goes away in between.
+// If the database becomes unavailable while a split group runs, its remaining calls also fail.
 func TestGoneInTheMiddleOfASplit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

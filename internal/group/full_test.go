@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// heldLanes are lanes of which one call holds the only lane until release: all others wait.
+// heldLanes returns lanes whose only lane is occupied by one call until release: all others wait.
 func heldLanes(t *testing.T, queue int) (c *callers, ran *[]string, release func()) {
 	t.Helper()
 	hold := make(chan struct{})
@@ -37,8 +37,8 @@ func heldLanes(t *testing.T, queue int) (c *callers, ran *[]string, release func
 	}
 }
 
-// One key alone may fill the queue. A call of another key is let in all the same, and the newest of the key with the most
-// is refused for it, at once; a key that has the most itself gets no room.
+// One key alone may fill the queue. A call of another key is accepted nevertheless, and the newest call of the key with
+// the most waiting calls is refused at once instead. A key that has the most itself gets no room.
 func TestFullQueueRefusesTheKeyWithTheMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestFullQueueRefusesTheKeyWithTheMost(t *testing.T) {
 	})
 }
 
-// Whoever comes and goes while the queue is full: a call is refused where its key has the most that wait, and only there,
-// the newest first; all others are kept, those of a key in the order of their arrival.
+// Whatever calls come and go while the queue is full, a call is refused only if its key has the most waiting calls,
+// newest first. All others are kept, those of one key in the order of their arrival.
 func TestRefusalsAreFair(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -78,7 +78,7 @@ func TestRefusalsAreFair(t *testing.T) {
 		var wrong []string
 		synctest.Test(t, func(t *testing.T) {
 			c, ran, release := heldLanes(t, queue)
-			waiting := make(map[string][]*job) // what should wait
+			waiting := make(map[string][]*job) // the calls that should wait
 			longest := func() (most int) {
 				for _, jobs := range waiting {
 					most = max(most, len(jobs))
@@ -110,7 +110,7 @@ func TestRefusalsAreFair(t *testing.T) {
 						wrong = append(wrong, fmt.Sprintf("%v was answered %v", refused, err))
 					}
 				}
-				if jobs := waiting[key]; leaves[i] == 0 && len(jobs) > 0 { // The first of the key leaves.
+				if jobs := waiting[key]; leaves[i] == 0 && len(jobs) > 0 { // The first call of the key leaves.
 					cancels[jobs[0]]()
 					synctest.Wait()
 					waiting[key] = jobs[1:]
@@ -138,7 +138,7 @@ func TestRefusalsAreFair(t *testing.T) {
 	})
 }
 
-// longerThan reports whether another key has more calls that wait.
+// longerThan reports whether another key has more than the given number of waiting calls.
 func longerThan(waiting map[string][]*job, key string, than int) bool {
 	for other, jobs := range waiting {
 		if other != key && len(jobs) > than {
@@ -148,7 +148,7 @@ func longerThan(waiting map[string][]*job, key string, than int) bool {
 	return false
 }
 
-// refusedOf is the newest call of a key with the most that wait which was refused.
+// refusedOf returns the refused call that was the newest of a key with the most waiting calls.
 func refusedOf(c *callers, waiting map[string][]*job, most int) *job {
 	for _, jobs := range waiting {
 		if len(jobs) == most && errors.Is(c.answer(jobs[most-1]), group.ErrFull) {

@@ -1,39 +1,39 @@
-// Package group runs calls in groups: those that arrive while a group runs wait, and go together in the next one. It
+// Package group runs calls in groups: calls that arrive while a group runs wait, and run together in the next one. It
 // is the group commit of databases, for any work that costs little more for sixty-four calls than for one.
 //
-// # How calls travel
+// # How calls are scheduled
 //
-// A call has a key, and there are a few lanes. A lane runs one group at a time, and has the keys of its calls until that
-// has run. A call that comes while a lane rests runs at once, in its caller's goroutine; what waits by then goes on in
-// another one, which ends when nothing waits any more. So nobody waits when nothing runs, and nothing is left behind.
+// A call has a key, and there are a few lanes. A lane runs one group at a time, and holds the keys of its calls until
+// the group has run. A call that arrives while a lane is idle runs at once, in its caller's goroutine. Calls that wait
+// by then run in another goroutine, which ends when no call waits. So no call waits while nothing runs, and no
+// goroutine remains.
 //
-// What waits, waits for all lanes: the first one that ends takes it, but for the calls of keys that another one has. The
-// next group takes one call of each waiting key in turn, then the second of each, and so on: a key with ten thousand
-// waiting calls does not keep another key's call from the next group.
+// Waiting calls may run in any lane: the first lane that finishes takes them, except the calls of keys that another
+// lane holds. The next group takes one call of each waiting key in turn, then the second of each, and so on. So a key
+// with ten thousand waiting calls does not keep another key's call out of the next group.
 //
-// # What becomes of errors
+// # How errors are handled
 //
 // A call that is refused by its own rules is not an error here: Run writes the refusal into the call and returns nil.
-// An error of Run says that nothing of the group was kept. Its [Class] says what is done about it:
+// An error of Run means that nothing of the group was kept. Its [Class] determines what happens next:
 //
 //   - [Poison]: the group is halved, in order, down to the call that fails alone with its error. Everything else
-//     succeeds. A panic is treated alike, and fails its call with a [*PanicError].
-//   - [Busy]: the group is split by key. A key that is busy by itself goes alone: beside the lane, in a goroutine of
-//     its own and with full patience, and its later calls queue behind it. After the first run that had its locks it
-//     returns to the lanes. So a lock that somebody holds does not stop the other keys.
-//   - [Gone]: all calls of the group and all that wait fail with the error at once, not one time-out
-//     after another.
+//     succeeds. A panic is handled alike, and fails its call with a [*PanicError].
+//   - [Busy]: the group is split by key. A key that is still busy by itself runs alone: beside the lanes, in its own
+//     goroutine and with as much patience as Run sees fit. Its later calls wait for it. After the first run that had
+//     its locks, the key returns to the lanes. So a lock that somebody holds does not stop the other keys.
+//   - [Gone]: all calls of the group and all waiting calls fail with the error at once, not one timeout after another.
 //
-// # What holds
+// # Guarantees
 //
-//   - Each [Lanes.Do] gets one answer, and no answer leaves before the run that it is of has returned.
+//   - Each [Lanes.Do] gets one result, and gets it only after the run that determines it has returned.
 //   - Calls of one key run in the order of their arrival, through every split, and never in two runs at a time.
-//   - A call of which Do returned nil was in exactly one run that returned nil. A call of which Do returned an error
-//     was in none, except where the caller's context ended while it ran: then nobody knows.
-//   - A call that finds nothing running goes at once, and so does one that follows on a call that ran by itself.
-//   - A group runs under a deadline of its own, which no caller cuts short.
-//   - What waits is bounded, and so are the goroutines. Where there is no room left, the key with the most calls that
-//     wait has one refused, its newest, so that no key keeps another one out.
+//   - A call for which Do returned nil was in exactly one run that returned nil. A call for which Do returned an error
+//     was in none, except where the caller's context ended while the call ran: then the outcome is unknown.
+//   - A call that finds nothing running runs at once, and so does a call that follows a run of a single call.
+//   - A group runs under its own deadline, which no caller shortens.
+//   - The number of waiting calls is bounded, and so is the number of goroutines. If the queue is full, the newest call
+//     of the key with the most waiting calls is refused, so that no key keeps another one out.
 package group
 
 import (
@@ -46,88 +46,89 @@ import (
 )
 
 var (
-	// ErrFull is the answer to a call for which there is no room, or no more: see Config.Queue. It has not run.
+	// ErrFull is the error of a call for which there is no room, or no room any more: see Config.Queue. No run kept the
+	// call.
 	ErrFull = errors.New("group: too many calls wait")
-	// ErrClosed is the answer to every call that comes after [Lanes.Drain]. It has not run.
+	// ErrClosed is the error of every call that arrives after [Lanes.Drain]. The call has not run.
 	ErrClosed = errors.New("group: closed")
 )
 
-// Config is what the lanes do and how much of it at a time.
+// Config configures what the lanes run, and how much of it at a time.
 type Config[K comparable, T any] struct {
-	// Run runs a group whole. The calls of a key are in the order of their arrival. With nil every call has its
-	// outcome, written into what T points to; with an error nothing of the group was kept, and any of its calls may
-	// run again, in other company. The slice is Run's only until it returns.
+	// Run runs a group as a whole. The calls of a key are in the order of their arrival. If Run returns nil, every call
+	// has its outcome, written into what T points to. If it returns an error, nothing of the group was kept, and any of
+	// its calls may run again, in a different group. Run must not use the slice after it returns.
 	//
-	// The context ends with Timeout and carries the values of the first call's context. Patience is how long Run may
-	// wait for a lock before it gives up with a [Busy] error; 0 is as long as it sees fit, and is said only to a key
-	// that goes alone. Run is called by several goroutines at a time, for one key by one. It must not call Do of
-	// the same lanes, where it might wait for itself.
+	// The context ends after Timeout and carries the values of the first call's context. Patience is how long Run may
+	// wait for a lock before it gives up with a [Busy] error. 0 leaves the limit to Run, and is passed only for a key
+	// that runs alone. Several goroutines call Run concurrently, but never for the same key. Run must not call Do of
+	// the same lanes, since it might wait for itself.
 	Run func(ctx context.Context, patience time.Duration, calls []T) error
 
-	// Class says what an error of Run means. It is not asked about panics. Defaults to Poison for every error.
+	// Class classifies an error of Run. It is not called for panics. Defaults to Poison for every error.
 	Class func(error) Class
 
-	// Ran, if set, is told of every run before its calls are answered, by the goroutine that ran it.
+	// Ran, if set, is called after every run and before its calls get their results, by the goroutine that ran it.
 	Ran func(calls int, took time.Duration, err error)
 
-	// Lanes is how many groups run at a time, busy keys aside. Defaults to 2.
+	// Lanes is how many groups run at a time, not counting busy keys. Defaults to 2.
 	Lanes int
 
-	// Size is the most calls in a group. Defaults to 64.
+	// Size is the maximum number of calls in a group. Defaults to 64.
 	Size int
 
-	// Weight is the most that the calls of a group weigh together. A heavier call goes by itself. 0 is no bound.
+	// Weight is the maximum total weight of the calls of a group. A heavier call runs by itself. 0 means no limit.
 	Weight int
 
-	// Queue is the most calls that wait; what runs does not count. One key alone may fill it: for a call of a key with
-	// fewer calls that wait, the newest of a key with the most is refused. Defaults to 4096.
+	// Queue is the maximum number of waiting calls; running calls do not count. One key alone may fill the queue. A
+	// call of a key with fewer waiting calls is then accepted, and the newest call of a key with the most is refused.
+	// Defaults to 4096.
 	Queue int
 
-	// Alone is the most busy keys that run beside the lanes at a time; more of them wait for one another. It keeps
-	// held locks from taking up every connection. Defaults to 8.
+	// Alone is the maximum number of busy keys that run beside the lanes at a time; further ones wait. It keeps held
+	// locks from taking up every connection. Defaults to 8.
 	Alone int
 
 	// Single confines a group to one key.
 	Single bool
 
-	// Linger is the part of a run's time, one Linger-th, that the next group may wait for the calls that follow on those
-	// of the run: where as many clients as before come again at once, they go together rather than in two halves, and no
-	// lane that rests begins with the first of them. It waits no longer than until a whole group waits or as many calls
-	// as ran have come, no longer than 50 milliseconds, and never after a run of one call nor for a [Lanes.Drain]. 0 is
-	// no waiting.
+	// Linger is a divisor: the next group may wait for one Linger-th of a run's duration for the calls that follow
+	// those of the run. If as many clients as before call again at once, their calls run together instead of in two
+	// halves. No idle lane starts with the first of them. The wait ends when a full group waits, when as many calls as
+	// ran have arrived, or after 50 milliseconds. There is no wait after a run of one call, nor during a [Lanes.Drain].
+	// 0 means no wait.
 	Linger int
 
-	// Timeout is the time that one run has. One that fails after it is neither halved nor split: its calls fail
-	// together, not one time-out after another. Defaults to 30 seconds.
+	// Timeout is the time limit of one run. A run that fails after it is neither halved nor split: its calls fail
+	// together, not one timeout after another. Defaults to 30 seconds.
 	Timeout time.Duration
 
-	// Patience is how long a run in a lane is told to wait for a lock at most, since others wait for it meanwhile.
-	// Defaults to 50 milliseconds.
+	// Patience is how long a run in a lane may wait for a lock, since other calls wait meanwhile. Defaults to 50
+	// milliseconds.
 	Patience time.Duration
 }
 
-// Lanes runs calls in groups. The groups of a key never overlap. It is safe for use by several
-// goroutines.
+// Lanes runs calls in groups. The groups of a key never overlap. It is safe for concurrent use by multiple goroutines.
 type Lanes[K comparable, T any] struct {
 	config Config[K, T]
 
 	mu        sync.Mutex
 	queues    map[K]*queue[K, T]
-	turns     list[*queue[K, T]] // every queue with calls that nobody has, the next one first
-	numbers   int64              // the last number of a turn
-	parked    list[*queue[K, T]] // queues that are alone and wait for a runner
-	ranks     ranks[K, T]        // every queue with calls that wait
+	turns     list[*queue[K, T]] // every queue with calls that no runner holds, in order of its turn
+	numbers   int64              // the number of the last turn
+	parked    list[*queue[K, T]] // queues that are to run alone and wait for a runner
+	ranks     ranks[K, T]        // every queue with waiting calls
 	waiting   int                // calls in all queues
-	arrivals  int64              // the calls that came
-	resting   []*runner[K, T]    // the lanes that nothing runs in
+	arrivals  int64              // the number of calls that have arrived
+	resting   []*runner[K, T]    // the idle lanes
 	lingering []*runner[K, T]    // the lanes that wait for more calls
-	gathering int                // lanes that are to wait for more calls, or do, or have and took none yet
-	beside    int                // runners at work for busy keys
+	gathering int                // lanes that are to wait for more calls, wait, or waited and took none yet
+	beside    int                // runners that run busy keys
 	closed    bool
-	idle      chan struct{} // closed when the lanes are, and nothing runs
+	idle      chan struct{} // closed after Drain was called and nothing runs
 }
 
-// New returns lanes that are idle: no goroutine runs before the first call. It panics if Run is missing.
+// New returns idle lanes: no goroutine runs before the first call. It panics if Run is missing.
 func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	if config.Run == nil {
 		panic("group: no Run")
@@ -151,13 +152,13 @@ func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	return l
 }
 
-// Do runs the call in the next group that has room for it and returns after that group: nil if it was kept, else the
-// error that the call fails with, [ErrFull] or [ErrClosed].
+// Do runs the call in the next group that has room for it and returns after that group. It returns nil if the call was
+// kept, and otherwise the error of the call, [ErrFull] or [ErrClosed].
 //
-// A call that finds a lane at rest runs in the caller's own goroutine, with those that come just then, whatever becomes of
-// ctx. For any other, when ctx ends first, Do returns an error that wraps ctx.Err(). A call that was still waiting is
-// taken out and never runs. One that runs goes on, and whether it was kept is not known; Run may still read and write what the call
-// points to, so the caller must leave that alone for good.
+// A call that finds an idle lane runs in the caller's own goroutine, together with calls that arrive at that moment,
+// even if ctx ends meanwhile. For any other call, Do returns an error that wraps ctx.Err() if ctx ends first. A call
+// that still waited is removed and never runs. A call that runs continues, and whether it was kept is unknown. Run may
+// still read and write what the call points to, so the caller must not use that any more.
 //
 // The weight counts towards [Config.Weight] and must not be negative.
 func (l *Lanes[K, T]) Do(ctx context.Context, key K, weight int, call T) error {
@@ -181,15 +182,16 @@ func (l *Lanes[K, T]) Do(ctx context.Context, key K, weight int, call T) error {
 		return fmt.Errorf("group: the call did not run: %w", ctx.Err())
 	}
 	select {
-	case err := <-e.answer: // Better than to leave without it.
+	case err := <-e.answer: // A result is better than an unknown outcome.
 		return err
 	default:
 		return fmt.Errorf("group: the caller left while the call ran: %w", ctx.Err())
 	}
 }
 
-// Drain refuses new calls from now on, with [ErrClosed], and returns when all others are answered and no goroutine
-// of the lanes is left. When ctx ends first, it returns an error that wraps ctx.Err(), and the calls go on.
+// Drain refuses new calls from now on, with [ErrClosed]. It returns after all other calls have their results and all
+// goroutines of the lanes have ended. If ctx ends first, Drain returns an error that wraps ctx.Err(), and the calls
+// continue.
 func (l *Lanes[K, T]) Drain(ctx context.Context) error {
 	l.close()
 	select {

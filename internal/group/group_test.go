@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// A call on idle lanes runs at once; those that arrive meanwhile go together in the next group. Every test here runs
-// in a bubble, which fails when a goroutine is left.
+// A call on idle lanes runs at once. Calls that arrive meanwhile run together in the next group. Every test here runs
+// in a bubble, which fails if a goroutine is left.
 func TestCallsThatArriveWhileAGroupRunsGoTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestCallsThatArriveWhileAGroupRunsGoTogether(t *testing.T) {
 		c := newCallers(db.config())
 		all := jobs("a1 a2 b1 a3")
 		c.send(t.Context(), all...)
-		is.Equal(len(c.answered()), 0) // no answer before the run returned
+		is.Equal(len(c.answered()), 0) // no result before the run returned
 		time.Sleep(runTime)
 		synctest.Wait()
 		is.Equal(c.answered(), []string{"a1"})
@@ -37,8 +37,8 @@ func TestCallsThatArriveWhileAGroupRunsGoTogether(t *testing.T) {
 	})
 }
 
-// A group takes from the keys in turn, so a key with many waiting calls keeps no other key from the next group, and
-// what waits of a key runs in the order of its arrival.
+// A group takes calls from the keys in turn. So a key with many waiting calls keeps no other key out of the next group.
+// The waiting calls of a key run in the order of their arrival.
 func TestAGroupTakesFromTheKeysInTurn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -85,8 +85,8 @@ func TestAGroupTakesFromTheKeysInTurn(t *testing.T) {
 	}
 }
 
-// Lanes run beside each other. The first one that ends takes all that waits, save for the keys that the other one has:
-// they wait for it, and are before those who came later.
+// Lanes run concurrently. The first one that finishes takes all waiting calls, except those of the keys that the other
+// lane holds. These wait for that lane, and run before calls that arrived later.
 func TestLanesRunBesideEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestLanesRunBesideEachOther(t *testing.T) {
 	})
 }
 
-// What a group has no room for is begun with by a lane that rests.
+// Calls for which a group has no room are run by an idle lane.
 func TestALaneThatRestsTakesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestALaneThatRestsTakesWhatIsLeft(t *testing.T) {
 		config.Lanes, config.Weight, config.Linger = 2, 4, 2
 		c := newCallers(config)
 		c.send(t.Context(), jobs("a1 a2 a3")...)
-		time.Sleep(2*runTime + time.Millisecond) // a2 and a3 are answered, and waited for.
+		time.Sleep(2*runTime + time.Millisecond) // a2 and a3 have returned, and the lane waits for more.
 		last := jobs("b1 c1")
 		last[0].weight, last[1].weight = 3, 3
 		begun := time.Since(c.start)
@@ -152,8 +152,8 @@ func TestACallerThatLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// A caller whose context ends while its call runs gets that error at once; the group goes on, and the others of it
-// never notice.
+// A caller whose context ends while its call runs gets that error at once. The group continues, and its other calls are
+// not affected.
 func TestACallerThatLeavesTheRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestACallerThatLeavesTheRun(t *testing.T) {
 	})
 }
 
-// A run has a deadline of its own, the values of its first call's context, and no caller's cancellation.
+// A run has its own deadline and the values of its first call's context, and no caller's cancellation.
 func TestTheContextOfARun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestTheContextOfARun(t *testing.T) {
 	})
 }
 
-// A run that failed after its deadline is not tried in parts, each of which could take as long: all its calls fail.
+// A run that failed after its deadline is not halved, since each half could take as long: all its calls fail.
 func TestARunThatFailsLateIsNotHalved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestARunThatFailsLateIsNotHalved(t *testing.T) {
 	})
 }
 
-// A lane whose queue is full refuses at once, and takes calls again when there is room.
+// A full queue refuses calls at once, and accepts calls again when there is room.
 func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -251,7 +251,8 @@ func TestAFullQueueRefuses(t *testing.T) {
 	})
 }
 
-// Drain refuses new calls and waits for the others, also when it is called again; if it is given up, they go on.
+// Drain refuses new calls and waits for the others, also when it is called again. If its context ends, the calls
+// continue.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -270,11 +271,11 @@ func TestDrain(t *testing.T) {
 		is.Equal(len(c.answered()), 4)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		newCallers(newDatabase().config()).drain(t) // that were never used
+		newCallers(newDatabase().config()).drain(t) // lanes that were never used
 	})
 }
 
-// Ran is told of every run, also of those that fail, before its calls are answered.
+// Ran is called after every run, also after one that fails, before its calls get their results.
 func TestRanIsToldOfEveryRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -296,7 +297,7 @@ func TestRanIsToldOfEveryRun(t *testing.T) {
 	})
 }
 
-// Lanes that are idle keep nothing of what they ran, be it whole, in parts or beside the lane.
+// Idle lanes keep no reference to what they ran, whether it ran as a whole, in parts or beside the lane.
 func TestIdleLanesKeepNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -329,7 +330,7 @@ func TestIdleLanesKeepNothing(t *testing.T) {
 	})
 }
 
-// New refuses to make lanes that could run nothing.
+// New panics if there is no Run.
 func TestNewWithoutRun(t *testing.T) {
 	t.Parallel()
 	defer func() {

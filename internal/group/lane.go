@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// entry is one call on its way. It waits in its key's queue, is in the hands of one runner, or is answered. Its place
-// and left belong to the lock of the lanes, the rest is never changed.
+// entry is one call. It waits in its key's queue, is held by one runner, or has its result. Its place and left are
+// guarded by the lock of the lanes; the other fields never change.
 type entry[K comparable, T any] struct {
 	//nolint:containedctx // A group runs with the values of its first call's context.
 	ctx    context.Context
 	key    K
 	weight int
 	call   T
-	answer chan error // has room for the one answer, so that nobody waits for a caller that left
+	answer chan error // has room for the one result, so that a runner never waits for a caller that left
 	place  place[*entry[K, T]]
-	left   bool // the caller went away while the call ran
+	left   bool // the caller left while the call ran
 }
 
-// queue holds the waiting calls of one key. The lanes have it while there are any, or while somebody has the key.
+// queue holds the waiting calls of one key. The lanes keep it while it has calls, or while a runner holds the key.
 type queue[K comparable, T any] struct {
 	key    K
 	calls  list[*entry[K, T]]
-	turn   place[*queue[K, T]] // in turns, or in parked; in neither while somebody has the key
-	number int64               // of its turn: a lower one is before it
+	turn   place[*queue[K, T]] // in turns or in parked; in neither while a runner holds the key
+	number int64               // of its turn: the queue with the lower number comes first
 	holder *runner[K, T]       // the lane that runs calls of the key
-	alone  bool                // the key goes alone
+	alone  bool                // the key runs alone
 	length int                 // how many calls wait
-	rank   place[*queue[K, T]] // in the ranks, while any does
+	rank   place[*queue[K, T]] // in the ranks, while calls wait
 }
 
-// The groups of a key don't overlap because a queue is in turns, which lanes take from, or has a holder, which is the
-// one lane that runs calls of it, or is alone, which at most one runner beside the lanes takes from. It changes sides
-// under the lock, which is held for moments only, and between runs.
+// The groups of a key do not overlap, because a queue is in exactly one of three states. It is in turns, from which
+// lanes take; it has a holder, the one lane that runs its calls; or it is alone, and at most one runner beside the
+// lanes takes from it. It changes its state only under the lock, which is held briefly and only between runs.
 
-// join puts a call at the end of its key's queue. Where a lane rests, the caller is to lead it.
+// join appends a call to its key's queue. If a lane is idle, it returns that lane, and the caller must lead it.
 func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +65,8 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	return lead, nil
 }
 
-// makeRoom refuses a call for one of a key with fewer calls that wait: the newest of a key with the most. It reports
-// whether it did; a key that has the most itself gets no room.
+// makeRoom makes room for a call of a key by refusing another call: the newest of a key with the most waiting calls. It
+// reports whether it did. A key that has the most itself gets no room.
 func (l *Lanes[K, T]) makeRoom(key K) bool {
 	q := l.ranks.longest()
 	if q == nil {
@@ -77,11 +77,11 @@ func (l *Lanes[K, T]) makeRoom(key K) bool {
 	}
 	e := q.calls.last()
 	l.take(q, e)
-	e.answer <- ErrFull // There is room for it.
+	e.answer <- ErrFull // The channel has room for it.
 	return true
 }
 
-// resize counts a call that joined a queue, or left it.
+// resize updates the length and the rank of a queue that a call joined or left.
 func (l *Lanes[K, T]) resize(q *queue[K, T], by int) {
 	if q.length > 0 {
 		q.rank.leave()
@@ -90,7 +90,8 @@ func (l *Lanes[K, T]) resize(q *queue[K, T], by int) {
 	l.ranks.enter(q)
 }
 
-// hire returns a lane that rests, for what waits; nil where there is none, and where it is left to one that gathers.
+// hire returns an idle lane for the waiting calls. It returns nil if there is none, or if the calls are left to a lane
+// that gathers.
 func (l *Lanes[K, T]) hire() *runner[K, T] {
 	last := len(l.resting) - 1
 	if l.turns.empty() || l.gathering > 0 || last < 0 {
@@ -101,20 +102,20 @@ func (l *Lanes[K, T]) hire() *runner[K, T] {
 	return r
 }
 
-// staff sees that somebody is at work for what waits.
+// staff starts an idle lane if calls wait for one.
 func (l *Lanes[K, T]) staff() {
 	if r := l.hire(); r != nil {
 		go r.work()
 	}
 }
 
-// rest takes a lane back that has nothing to do.
+// rest returns a lane that has nothing to do to the idle ones.
 func (l *Lanes[K, T]) rest(r *runner[K, T]) {
 	l.resting = append(l.resting, r)
 	l.stopped()
 }
 
-// leave takes out a call that waits, and tells whether it did. One that runs is marked as left.
+// leave removes a waiting call, and reports whether it did. It marks a running call as left.
 func (l *Lanes[K, T]) leave(e *entry[K, T]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,8 +127,8 @@ func (l *Lanes[K, T]) leave(e *entry[K, T]) bool {
 	return true
 }
 
-// next gives a runner its next group: of the queue that it has alone, or of its share of those that nobody has. It takes
-// the first call of each in turn, then the second of each, and so on.
+// next gives a runner its next group. The calls come from the queue that the runner runs alone, or from its share of
+// the queues that no runner holds. next takes the first call of each in turn, then the second of each, and so on.
 func (l *Lanes[K, T]) next(r *runner[K, T]) {
 	weight := 0
 	take := func(q *queue[K, T]) bool {
@@ -169,8 +170,8 @@ func (l *Lanes[K, T]) next(r *runner[K, T]) {
 	}
 }
 
-// share is how many of the keys that nobody has a runner may take. It leaves those of other lanes that have none: two
-// lanes that are at work are faster than one with a group of twice the size.
+// share returns how many of the free keys a runner may take. It leaves a share to each idle lane: two lanes at work are
+// faster than one with a group of twice the size.
 func (l *Lanes[K, T]) share(r *runner[K, T]) int {
 	most := l.config.Size
 	if l.config.Single {
@@ -192,7 +193,7 @@ func (l *Lanes[K, T]) share(r *runner[K, T]) int {
 	return (keys + others) / (1 + others)
 }
 
-// release ends that a runner has the keys of the group that ran.
+// release releases the keys of the group that ran.
 func (l *Lanes[K, T]) release(r *runner[K, T]) {
 	for _, q := range r.keys {
 		if q.holder != r {
@@ -209,13 +210,13 @@ func (l *Lanes[K, T]) release(r *runner[K, T]) {
 	r.keys = r.keys[:0]
 }
 
-// number makes the turn of a queue the last one. Where somebody has its key, that counts once it is released.
+// number moves the turn of a queue to the end. If a runner holds its key, that takes effect when the key is released.
 func (l *Lanes[K, T]) number(q *queue[K, T]) {
 	l.numbers++
 	q.number = l.numbers
 }
 
-// enter gives a queue the turn of its number.
+// enter inserts a queue into the turns at the position of its number.
 func (l *Lanes[K, T]) enter(q *queue[K, T]) {
 	before := l.turns.root.prev
 	for before != &l.turns.root && before.value.number > q.number {
@@ -224,7 +225,7 @@ func (l *Lanes[K, T]) enter(q *queue[K, T]) {
 	q.turn.insertAfter(before)
 }
 
-// takeAll empties every queue.
+// takeAll empties every queue and returns the calls.
 func (l *Lanes[K, T]) takeAll() []*entry[K, T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,7 +240,7 @@ func (l *Lanes[K, T]) takeAll() []*entry[K, T] {
 	return all
 }
 
-// stepAside lets the key of these calls, which were taken, go alone: they are the first in its queue again.
+// stepAside makes the key of these calls run alone. The calls had been taken, and become the first in its queue again.
 func (l *Lanes[K, T]) stepAside(calls []*entry[K, T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -261,7 +262,8 @@ func (l *Lanes[K, T]) stepAside(calls []*entry[K, T]) {
 	go r.work()
 }
 
-// rejoin ends that a queue is alone, and returns the next one for its runner, nil if none is parked.
+// rejoin returns a queue that ran alone to the lanes. It returns the next queue for the runner, or nil if none is
+// parked.
 func (l *Lanes[K, T]) rejoin(q *queue[K, T]) *queue[K, T] {
 	q.alone = false
 	if q.calls.empty() {
@@ -285,20 +287,20 @@ func (l *Lanes[K, T]) close() {
 	if !l.closed {
 		l.closed = true
 		for _, r := range l.lingering {
-			r.gathered() // Nobody comes any more.
+			r.gathered() // No more calls are accepted.
 		}
 		l.stopped()
 	}
 }
 
-// stopped is called after a runner ended, and tells who waits for that if it was the last one.
+// stopped is called after a runner ended. If it was the last one, stopped closes idle.
 func (l *Lanes[K, T]) stopped() {
 	if l.closed && len(l.resting) == l.config.Lanes && l.beside == 0 {
 		close(l.idle)
 	}
 }
 
-// queue returns the queue of a key, a new one where there is none.
+// queue returns the queue of a key, and creates it if there is none.
 func (l *Lanes[K, T]) queue(key K) *queue[K, T] {
 	q := l.queues[key]
 	if q == nil {
@@ -310,7 +312,7 @@ func (l *Lanes[K, T]) queue(key K) *queue[K, T] {
 	return q
 }
 
-// take takes a call out of its queue, and the queue out of the lanes when that was all it was there for.
+// take removes a call from its queue. It also removes the queue from the lanes if nothing needs it any more.
 func (l *Lanes[K, T]) take(q *queue[K, T], e *entry[K, T]) {
 	e.place.leave()
 	l.waiting--

@@ -9,15 +9,15 @@ import (
 	"github.com/matryer/is"
 )
 
-// Callers that come again after a group go together in the next one, which waits for as many as ran and no longer than
-// its part of the run's time.
+// Callers that call again after a group run together in the next one. It waits until as many calls have arrived as ran,
+// and at most for its part of the run's duration.
 func TestAGroupWaitsForThoseWhoComeAgain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		linger int
 		runs   []string
-		last   time.Duration // when the last call was answered
+		last   time.Duration // when the last call returned
 	}{
 		{"for none", 0, []string{"a1", "a2 a3", "a4", "a5"}, 2*runTime + time.Millisecond + 2*runTime},
 		{"until they are there", 2, []string{"a1", "a2 a3", "a4 a5"}, 2*runTime + 2*time.Millisecond + runTime},
@@ -44,7 +44,8 @@ func TestAGroupWaitsForThoseWhoComeAgain(t *testing.T) {
 	}
 }
 
-// What a lane waits for is left to it though another one rests, whatever its key. Then both have their share of it.
+// The calls that a lane waits for are left to it even if another lane is idle, whatever their key. Afterwards both
+// lanes take their share.
 func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {
 		c := newCallers(config)
 		all := jobs("a1 a2 a3 a4 b1 b2 c1")
 		c.send(t.Context(), all[:4]...)
-		time.Sleep(2*runTime + time.Millisecond) // a2, a3 and a4 are answered.
+		time.Sleep(2*runTime + time.Millisecond) // a2, a3 and a4 have returned.
 		c.send(t.Context(), all[4], all[5])
 		is.Equal(db.ran(), []string{"a1", "a2 a3 a4"})
 		time.Sleep(time.Millisecond)
@@ -66,7 +67,7 @@ func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {
 	})
 }
 
-// Callers that come again and are taken by another lane, which has just ended, are not waited for any longer.
+// A lane stops waiting for repeated calls if another lane, which has just finished, takes them.
 func TestAGroupDoesNotWaitForThoseWhoAreTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,10 +78,10 @@ func TestAGroupDoesNotWaitForThoseWhoAreTaken(t *testing.T) {
 		c.send(t.Context(), jobs("a1 a2 a3")...)
 		time.Sleep(runTime + runTime/2)
 		c.send(t.Context(), jobs("b1")...)
-		time.Sleep(runTime / 2) // a2 and a3 are answered.
+		time.Sleep(runTime / 2) // a2 and a3 have returned.
 		all := jobs("c1 d1")
 		c.send(t.Context(), all[0])
-		time.Sleep(runTime / 2) // b1 is answered.
+		time.Sleep(runTime / 2) // b1 has returned.
 		c.send(t.Context(), all[1])
 		is.Equal(db.ran(), []string{"a1", "a2 a3", "b1", "c1", "d1"})
 		c.drain(t)
@@ -88,7 +89,7 @@ func TestAGroupDoesNotWaitForThoseWhoAreTaken(t *testing.T) {
 	})
 }
 
-// slow are lanes whose runs take a second each, after one of two calls.
+// slow returns lanes whose runs take a second each, after a run of two calls.
 func slow(t *testing.T) (*database, *callers) {
 	t.Helper()
 	db := newDatabase()
@@ -101,11 +102,11 @@ func slow(t *testing.T) (*database, *callers) {
 	}
 	c := newCallers(config)
 	c.send(t.Context(), jobs("a1 a2 a3")...)
-	time.Sleep(2*time.Second + time.Millisecond) // a2 and a3 are answered.
+	time.Sleep(2*time.Second + time.Millisecond) // a2 and a3 have returned.
 	return db, c
 }
 
-// After a slow run it is waited for 50 milliseconds, which hold back whoever waits already.
+// After a slow run the wait is 50 milliseconds, since it delays the calls that wait already.
 func TestAGroupDoesNotWaitLongAfterASlowRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestAGroupDoesNotWaitLongAfterASlowRun(t *testing.T) {
 	})
 }
 
-// Drain is not kept waiting for calls that cannot come any more.
+// Drain does not wait for calls that cannot arrive any more.
 func TestDrainEndsTheWaitingForMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,11 +1,11 @@
 package group
 
-// list is a doubly linked list whose places live in what they are for: to join or to leave allocates nothing.
+// list is a doubly linked list whose places are fields of its values, so that joining or leaving allocates nothing.
 type list[V any] struct {
 	root place[V]
 }
 
-// place is where a value stands in a list, in one at a time.
+// place is the position of a value in a list. A place is in at most one list at a time.
 type place[V any] struct {
 	prev, next *place[V]
 	value      V
@@ -19,12 +19,12 @@ func (l *list[V]) empty() bool {
 	return l.root.next == &l.root
 }
 
-// first returns the value at the front, the zero value if there is none.
+// first returns the value at the front, or the zero value if the list is empty.
 func (l *list[V]) first() V {
 	return l.root.next.value
 }
 
-// last returns the value at the end, the zero value if there is none.
+// last returns the value at the end, or the zero value if the list is empty.
 func (l *list[V]) last() V {
 	return l.root.prev.value
 }

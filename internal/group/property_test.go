@@ -15,12 +15,12 @@ import (
 	"github.com/floatgate/ticketing/internal/group"
 )
 
-// plan is what happens in one run of the property test.
+// plan is the input of one run of the property test.
 type plan struct {
 	config group.Config[string, *job]
 	jobs   []*job
-	after  []time.Duration // when each job comes, after the one before it
-	stay   []time.Duration // how long its caller waits; 0 is for ever
+	after  []time.Duration // how long after the one before it each job is sent
+	stay   []time.Duration // how long its caller waits; 0 means for ever
 	held   map[string]span
 	away   span
 }
@@ -61,17 +61,17 @@ func drawPlan(t *rapid.T) plan {
 			key: rapid.SampledFrom(keys).Draw(t, "key"), number: i, weight: draw("weight of", 0, 5),
 			fault: faults[draw("fault", 0, len(faults)-1)],
 		})
-		// A microsecond more keeps the order of arrival certain.
+		// An additional microsecond makes the order of arrival certain.
 		p.after = append(p.after, sometimes("pause", 60)+time.Microsecond)
 		p.stay = append(p.stay, sometimes("stay", 300))
 	}
 	return p
 }
 
-// Whatever fails, and whoever leaves: each call has one answer, and it is true. A call was kept once if its answer is
-// nil; never if it is an error; at most once if its caller left while it ran. Nobody gets another call's error.
-// The calls of a key are kept in the order of their arrival and never run side by side, groups have their bounds, and
-// no goroutine is left.
+// Whatever fails, and whichever callers leave, each call has one result, and it is true. A call was kept once if its
+// result is nil, never if it is an error, and at most once if its caller left while it ran. No call gets another call's
+// error. The calls of a key are kept in the order of their arrival and never run concurrently. Groups stay within their
+// limits, and no goroutine is left.
 func TestNoAnswerIsLostOrDoubled(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -125,7 +125,7 @@ func (p plan) run(t *testing.T) []string {
 	return wrong
 }
 
-// bounds tells what is wrong with the size of a group.
+// bounds returns what is wrong with the size of a group, or "".
 func (p plan) bounds(jobs []*job) string {
 	weight, several := 0, false
 	for _, j := range jobs {
@@ -143,7 +143,7 @@ func (p plan) bounds(jobs []*job) string {
 	return ""
 }
 
-// fits tells whether an answer is true, and one that this call may get.
+// fits reports whether a result is true, and possible for this call.
 func (p plan) fits(db *database, i int, err error) bool {
 	j := p.jobs[i]
 	kept, tried := db.keptOf(j), count(db.tried, j)
@@ -159,7 +159,8 @@ func (p plan) fits(db *database, i int, err error) bool {
 		return false
 	case errors.Is(err, errNoAnswer): // Its run ended the goroutine, which was its caller's.
 		return j.fault != nil
-	case errors.Is(err, group.ErrFull): // A call that waits again, after a lock was not had, gives way too.
+	// A call that waits again after a lock timeout may also be refused.
+	case errors.Is(err, group.ErrFull):
 		return tried == 0 || isHeld && held.to > held.from
 	case errors.Is(err, errGone):
 		return p.away.to > p.away.from

@@ -1,13 +1,13 @@
 package group
 
-// ranks are the queues with calls that wait, by how many: the longest is found without a search. A length changes by one
-// at a time, and so does the length of the longest.
+// ranks are the queues with waiting calls by their length, so that the longest is found without a search. A queue's
+// length changes by one at a time, and so does that of the longest.
 type ranks[K comparable, T any] struct {
-	of   []*list[*queue[K, T]] // by length; they are made when they are first needed
+	of   []*list[*queue[K, T]] // by length; each list is created when it is first needed
 	most int                   // the length of the longest, or more while none waits
 }
 
-// enter gives a queue the rank of its length.
+// enter adds a queue to the rank of its length.
 func (r *ranks[K, T]) enter(q *queue[K, T]) {
 	if q.length > 0 {
 		for len(r.of) <= q.length {
@@ -23,7 +23,7 @@ func (r *ranks[K, T]) enter(q *queue[K, T]) {
 	}
 }
 
-// longest returns a queue in which most calls wait, nil where none does.
+// longest returns a queue with the most waiting calls, or nil if no call waits.
 func (r *ranks[K, T]) longest() *queue[K, T] {
 	if r.most == 0 {
 		return nil

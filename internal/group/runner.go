@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// runner is a goroutine's work: a lane, group after group, or one busy key beside them. It belongs to that goroutine
-// alone, but for what is the lock's.
+// runner is the work of one goroutine: a lane, group after group, or one busy key beside them. Only that goroutine uses
+// it, except for the fields that the lock of the lanes guards.
 type runner[K comparable, T any] struct {
 	lanes *Lanes[K, T]
 	alone *queue[K, T] // the busy key; nil for a lane
-	busy  bool         // the key did not have its locks the last time
+	busy  bool         // the last run did not get the locks of the key
 
 	ran     int           // how many calls the last run had
-	took    time.Duration // how long it took
-	gathers bool          // the next group is to wait for those who come again
+	took    time.Duration // how long the last run took
+	gathers bool          // the next group waits for callers that call again
 
-	until  int64         // the arrival that is waited for at most; the lock's while enough is there
-	enough chan struct{} // closed when it came; nil while nobody is waited for; the lock's
+	until  int64         // the arrival that ends the wait; guarded by the lock while enough is not nil
+	enough chan struct{} // closed at that arrival; nil while the lane does not wait; guarded by the lock
 
-	keys  []*queue[K, T] // those of the group
+	keys  []*queue[K, T] // the keys of the group
 	group []*entry[K, T]
-	parts [][]*entry[K, T] // what is still to run of the group, the last one first
+	parts [][]*entry[K, T] // the parts of the group that are still to run, the last one first
 	calls []T
 }
 
-// work runs until nothing is left. What is left when Run ends the goroutine goes on in another one.
+// work runs until no call waits. If Run ends the goroutine, another one continues.
 func (r *runner[K, T]) work() {
 	finished := false
 	defer func() {
@@ -40,8 +40,8 @@ func (r *runner[K, T]) work() {
 	finished = true
 }
 
-// lead runs the first group of a lane that rested in the caller's own goroutine, which spares one caller two changes of
-// goroutine, and leaves the rest to another.
+// lead runs the first group of an idle lane in the caller's own goroutine. That saves the caller two goroutine
+// switches. Further work is left to another goroutine.
 func (r *runner[K, T]) lead() {
 	finished := false
 	defer func() {
@@ -55,12 +55,12 @@ func (r *runner[K, T]) lead() {
 	}
 	r.run()
 	if r.ran > 1 || len(r.parts) > 0 {
-		return // Others may follow, or are to.
+		return // More calls may follow, or parts are left to run.
 	}
 	finished = r.rest()
 }
 
-// rest ends the runner, where nothing waits.
+// rest ends the runner and reports true if no call waits for it.
 func (r *runner[K, T]) rest() bool {
 	l := r.lanes
 	l.mu.Lock()
@@ -75,7 +75,7 @@ func (r *runner[K, T]) rest() bool {
 	return true
 }
 
-// ready sees that there is a part to run. The runner has ended when it returns false.
+// ready ensures that there is a part to run. If it returns false, the runner has ended.
 func (r *runner[K, T]) ready() bool {
 	if len(r.parts) > 0 {
 		return true
@@ -102,15 +102,15 @@ func (r *runner[K, T]) ready() bool {
 		l.rest(r)
 		return false
 	}
-	l.staff() // What is left is for another lane.
+	l.staff() // The remaining calls are for another lane.
 	r.parts = append(r.parts, r.group)
 	return true
 }
 
-// longestLinger bounds the waiting after a slow run: calls that wait already are held back by it.
+// longestLinger bounds the wait after a slow run, since it delays the calls that wait already.
 const longestLinger = 50 * time.Millisecond
 
-// gather waits, without the lock, for the calls that follow on those of the last run.
+// gather waits, without the lock, for the calls that follow those of the last run.
 func (r *runner[K, T]) gather() {
 	l := r.lanes
 	if l.waiting < l.config.Size && l.arrivals < r.until && !l.closed {
@@ -132,7 +132,7 @@ func (r *runner[K, T]) gather() {
 	l.gathering--
 }
 
-// gathered ends the waiting of a lane for more calls.
+// gathered ends a lane's wait for more calls.
 func (r *runner[K, T]) gathered() {
 	if r.enough != nil {
 		close(r.enough)
@@ -140,7 +140,7 @@ func (r *runner[K, T]) gathered() {
 	}
 }
 
-// run runs the next part and settles it, also when Run panics or does not return.
+// run runs the next part and settles it, even if Run panics or does not return.
 func (r *runner[K, T]) run() {
 	last := len(r.parts) - 1
 	part := r.parts[last]
@@ -184,8 +184,8 @@ func (r *runner[K, T]) run() {
 	returned = true
 }
 
-// expect is called before the calls of a run are answered. Where their callers are worth waiting for, no other lane
-// begins with the first of them.
+// expect is called before the calls of a run get their results. It decides whether the lane waits for their callers to
+// call again. If so, no other lane starts with the first of those calls.
 func (r *runner[K, T]) expect() {
 	l := r.lanes
 	if l.config.Linger <= 0 || r.alone != nil || r.ran < 2 || len(r.parts) > 0 {
@@ -197,7 +197,7 @@ func (r *runner[K, T]) expect() {
 	l.gathering++
 }
 
-// settle answers the calls of a part that ran, or has them run again in other company.
+// settle gives the calls of a part that ran their results, or makes them run again in other groups.
 func (r *runner[K, T]) settle(part []*entry[K, T], err error, class Class, late bool) {
 	r.busy = false
 	switch {
@@ -229,7 +229,8 @@ func (r *runner[K, T]) settle(part []*entry[K, T], err error, class Class, late 
 	}
 }
 
-// withRest takes the later calls of a part's one key out of what is still to run, and returns them behind the part.
+// withRest removes the later calls of a part's one key from the remaining parts, and returns them after those of the
+// part.
 func (r *runner[K, T]) withRest(part []*entry[K, T]) []*entry[K, T] {
 	same := func(e *entry[K, T]) bool { return e.key == part[0].key }
 	all := slices.Clone(part)
@@ -255,7 +256,7 @@ func severalKeys[K comparable, T any](part []*entry[K, T]) bool {
 	return slices.ContainsFunc(part, func(e *entry[K, T]) bool { return e.key != part[0].key })
 }
 
-// byKey splits a part by key, the key of its first call last.
+// byKey splits a part by key, with the key of its first call last.
 func byKey[K comparable, T any](part []*entry[K, T]) [][]*entry[K, T] {
 	var parts [][]*entry[K, T]
 	index := make(map[K]int)

@@ -11,15 +11,16 @@ import (
 	"strings"
 )
 
-// Binaries finds the folder of an installed PostgreSQL server: on $PATH, else where packages and builds put it, the
-// highest version first. It is false where there is none, and on Windows, where no server is started.
+// Binaries returns the folder of an installed PostgreSQL server. It searches $PATH first, then the folders of packages
+// and builds, the highest version first. It reports false if there is none, and on Windows, where no server can be
+// started.
 func Binaries() (dir string, ok bool) {
 	if runtime.GOOS == "windows" {
 		return "", false
 	}
 	var candidates []string
 	if path, err := exec.LookPath("postgres"); err == nil {
-		// The link of one program says nothing of the others.
+		// The link is to one program; the others are beside its target.
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			candidates = append(candidates, filepath.Dir(path))
 		}
@@ -32,7 +33,7 @@ func Binaries() (dir string, ok bool) {
 		"/usr/local/opt/postgresql*/bin",    // Homebrew on Intel
 		"/usr/libexec/postgresql*",          // Alpine
 	} {
-		found, _ := filepath.Glob(pattern) // Its one error is a malformed pattern.
+		found, _ := filepath.Glob(pattern) // Its only error is a malformed pattern.
 		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(version(b), version(a)) })
 		candidates = append(candidates, found...)
 	}
@@ -45,14 +46,14 @@ func Binaries() (dir string, ok bool) {
 	return candidates[i], true
 }
 
-// version is the first number in a path, 0 without one.
+// version returns the first number in a path, or 0 if there is none.
 func version(path string) int {
 	path = strings.TrimLeft(path, "/abcdefghijklmnopqrstuvwxyz.@-")
 	digits := strings.IndexFunc(path, func(r rune) bool { return r < '0' || r > '9' })
 	if digits >= 0 {
 		path = path[:digits]
 	}
-	number, _ := strconv.Atoi(path) // 0 is what no number means.
+	number, _ := strconv.Atoi(path) // Without a number it is 0.
 	return number
 }
 

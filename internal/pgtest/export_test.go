@@ -1,4 +1,4 @@
 package pgtest
 
-// Running tells whether a process has not ended.
+// Running reports whether a process has not ended.
 func Running(id int) bool { return running(id) }

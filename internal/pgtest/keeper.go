@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// patience is the most that anything a server is asked for takes before the test fails.
+// patience is the maximum time that any request to a server may take before the test fails.
 const patience = 60 * time.Second
 
-// keeperScript stands between a test process and one server. It is a process of its own, in a session of its own, and it
-// reads what to do from a pipe that only the test process holds open. However that process ends, SIGKILL included, the
-// pipe closes; then the script ends the server at once and removes its folder, and nothing is left. A server that was
-// killed leaves a System V memory segment behind, named in the seventh line of postmaster.pid. PgBouncer has no children and
-// keeps nothing: it is killed.
+// keeperScript runs one server for a test process. It is a separate process in its own session, and reads its orders
+// from a pipe that only the test process holds open. However that process ends, SIGKILL included, the pipe closes. The
+// script then ends the server at once and removes its folder, and nothing is left. A killed server leaves a System V
+// memory segment, which is named in the seventh line of postmaster.pid. PgBouncer has no children and stores nothing,
+// so it is killed.
 const keeperScript = `
 stop=QUIT
 folder=$(mktemp -d "$1/ticketing-postgres.XXXXXX" 2>/dev/null || mktemp -d "$3/ticketing-postgres.XXXXXX") || exit
@@ -70,8 +70,8 @@ type keeper struct {
 	answers *bufio.Reader
 }
 
-// newKeeper starts a keeper, which makes its folder in another one; the system's, which may be of this user alone, may
-// give way to /tmp.
+// newKeeper starts a keeper, which creates its folder in parent. If parent is the system's folder for temporary files,
+// which may be private to this user, the keeper may use /tmp instead.
 func newKeeper(binaries, parent string) (*keeper, error) {
 	owner, err := serverUser()
 	if err != nil {
@@ -82,7 +82,7 @@ func newKeeper(binaries, parent string) (*keeper, error) {
 		second = "/tmp"
 	}
 	command := exec.Command("/bin/sh", "-c", keeperScript, "keeper", parent, binaries, second)
-	command.Dir = "/" // The owner of the server may not be allowed where the test runs.
+	command.Dir = "/" // The server's user may have no access to the test's working directory.
 	command.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "PG")
 	}), "LC_ALL=C")
@@ -112,7 +112,8 @@ func newKeeper(binaries, parent string) (*keeper, error) {
 	return k, nil
 }
 
-// serverUser is who a server has to run as where it must not be the user of the test: PostgreSQL refuses root.
+// serverUser returns the user that a server must run as, or nil for the user of the test. PostgreSQL refuses to run as
+// root.
 func serverUser() (*user.User, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // Nobody else.
@@ -125,7 +126,7 @@ func serverUser() (*user.User, error) {
 	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody")
 }
 
-// order has a program run to its end.
+// order runs a program to its end.
 func (k *keeper) order(words ...string) error {
 	answer, err := k.ask(words...)
 	if err == nil && answer != "0" {
@@ -137,7 +138,7 @@ func (k *keeper) order(words ...string) error {
 	return nil
 }
 
-// start starts the server, by the verb for its kind, and returns its process.
+// start starts the server, by the verb for its kind, and returns its process id.
 func (k *keeper) start(verb string) (int, error) {
 	answer, err := k.ask(verb)
 	if err != nil {
@@ -164,7 +165,7 @@ func (k *keeper) answer() (string, error) {
 	return strings.TrimSuffix(line, "\n"), nil
 }
 
-// close ends the server, if it runs, and returns when it and its folder are gone.
+// close ends the server, if it runs, and returns after the server and its folder are gone.
 func (k *keeper) close() error {
 	err := k.orders.Close()
 	if e := k.command.Wait(); e != nil {
@@ -175,7 +176,7 @@ func (k *keeper) close() error {
 
 func (k *keeper) path(name string) string { return filepath.Join(k.folder, name) }
 
-// log is the end of what the server and its tools said.
+// log returns the end of the log of the server and its tools.
 func (k *keeper) log() string {
 	text, err := os.ReadFile(k.path("log"))
 	if err != nil {

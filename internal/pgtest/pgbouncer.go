@@ -17,14 +17,14 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// howToGetPgBouncer is what a test says that is skipped without it.
+// howToGetPgBouncer is the message of a test that is skipped without PgBouncer.
 const howToGetPgBouncer = "no PgBouncer is installed: install one (apt-get install pgbouncer; brew install pgbouncer), " +
 	"its service need not run"
 
-// PgBouncer starts a PgBouncer in transaction mode in front of the database that a URL names, and returns the URL that goes
-// through it. It keeps few connections to the database, as settings such as "default_pool_size=3" say, and gives each out
-// for one transaction at a time: what a session leaves behind meets another. It is gone when the test ends, however that
-// ends. Without an installed PgBouncer the test is skipped.
+// PgBouncer starts a PgBouncer in transaction mode for the database of a URL, and returns the URL that leads through
+// it. It keeps few connections to the database, as settings such as "default_pool_size=3" say, and assigns each for one
+// transaction at a time. So the state that one client's session leaves is visible to another client. PgBouncer ends
+// with the test, however that ends. If PgBouncer is not installed, the test is skipped.
 func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 	tb.Helper()
 	binary, ok := pgbouncer()
@@ -38,7 +38,7 @@ func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 	return through
 }
 
-// pgbouncer finds the program, on $PATH or where packages put it that leave it out of there.
+// pgbouncer returns the path of the program: from $PATH, or from folders outside of it that packages use.
 func pgbouncer() (path string, ok bool) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer", "/usr/local/sbin/pgbouncer"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -52,7 +52,7 @@ func launchPgBouncer(tb testing.TB, binary, dsn string, settings []string) (stri
 	tb.Helper()
 	target, err := url.Parse(dsn)
 	if err != nil {
-		return "", errors.New("the name of the database is not a URL") // What it is may hold a password.
+		return "", errors.New("the name of the database is not a URL") // The malformed URL may contain a password.
 	}
 	k, err := newKeeper(filepath.Dir(binary), os.TempDir())
 	if err != nil {
@@ -81,8 +81,8 @@ func launchPgBouncer(tb testing.TB, binary, dsn string, settings []string) (stri
 	return "", err
 }
 
-// configurePgBouncer writes the configuration. Whoever connects is let in, as the role of the target: the database is a
-// test's.
+// configurePgBouncer writes the configuration. Every client is accepted and gets the role of the target, since the
+// database is a test's.
 func (k *keeper) configurePgBouncer(target *url.URL, port int, settings []string) error {
 	const postgresPort = "5432"
 	quoted := func(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" }
@@ -109,7 +109,7 @@ func (k *keeper) configurePgBouncer(target *url.URL, port int, settings []string
 	return nil
 }
 
-// startPgBouncer starts it and returns when the database answers through it.
+// startPgBouncer starts PgBouncer and returns after the database responds through it.
 func (k *keeper) startPgBouncer(dsn string) error {
 	process, err := k.start("pool")
 	if err != nil {
@@ -117,7 +117,7 @@ func (k *keeper) startPgBouncer(dsn string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	db := open(dsn)
+	db := openPool(dsn)
 	defer func() { _ = db.Close() }()
 	const pause = 5 * time.Millisecond
 	for {

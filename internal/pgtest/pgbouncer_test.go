@@ -8,12 +8,13 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 )
 
-// Through PgBouncer transactions of many clients share few sessions: what one sets for its session is there for another.
+// Through PgBouncer, transactions of many clients share few sessions: what one client sets for its session also applies
+// to another.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dsn := pgtest.PgBouncer(t, pgtest.Database(t), "default_pool_size=1")
-	first, second := open(t, dsn), open(t, dsn)
+	first, second := openPool(t, dsn), openPool(t, dsn)
 	process := one[int](t, first, "SELECT pg_backend_pid()")
 	is.Equal(one[int](t, second, "SELECT pg_backend_pid()"), process)
 	run(t, first, "SET lock_timeout TO 1234")

@@ -1,10 +1,10 @@
-// Package pgtest gives tests PostgreSQL: an empty database each on a server that a test process shares, copies of a
-// database that was filled once, and servers of a test's own to kill, restart and promote.
+// Package pgtest provides PostgreSQL for tests: empty databases on a server that the tests of a process share, copies
+// of a database that was filled once, and separate servers to kill, restart and promote.
 //
-// The servers are throw-away. They are started from installed binaries, as an unprivileged user where the test runs as
-// root, in a folder of their own under the system's folder for temporary files, and they go with the process that
-// started them, however it ends. TICKETING_TEST_POSTGRES names a server to use for databases instead: the URL of a
-// database on it, with a role that may create databases. Where there is neither, and with -short, tests are skipped.
+// The servers are throw-away. They are started from installed binaries, as an unprivileged user if the test runs as
+// root, in a separate folder under the system's folder for temporary files. They end with the process that started
+// them, however it ends. TICKETING_TEST_POSTGRES names a server to use for databases instead: the URL of a database on
+// it, with a role that may create databases. If there is neither, and with -short, tests are skipped.
 package pgtest
 
 import (
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,9 +32,9 @@ const (
 var errNoServer = errors.New("there is no PostgreSQL for tests: " + howToGetOne +
 	", or set " + environment + " to the URL of a server where its role may create databases")
 
-// Database makes an empty database for a test, on a server that all tests of this process share, and drops it when the
-// test ends, also if connections to it are still open. It returns its URL. The shared server forgets all in a crash;
-// what is about crashes takes [Start].
+// Database creates an empty database for a test, on a server that all tests of this process share, and returns its URL.
+// It drops the database when the test ends, even if connections to it are still open. The shared server loses all data
+// in a crash. Tests about crashes use [Start].
 func Database(tb testing.TB) string {
 	tb.Helper()
 	s := use(tb)
@@ -45,9 +46,9 @@ func Database(tb testing.TB) string {
 	return s.lend(tb, name)
 }
 
-// Copy is like Database, but the database is a copy of a template, which fill filled when the first test of this process
-// asked for it. Connections of fill are closed before the first copy is made. Where fill fails its test, the next test
-// that asks begins anew.
+// Copy is like Database, but the database is a copy of a template. The first test of this process that asks for the
+// template fills it with fill. Connections of fill are closed before the first copy is made. If fill fails its test,
+// the next test that asks fills the template again.
 func Copy(tb testing.TB, template string, fill func(tb testing.TB, dsn string)) string {
 	tb.Helper()
 	s := use(tb)
@@ -60,40 +61,65 @@ func Copy(tb testing.TB, template string, fill func(tb testing.TB, dsn string)) 
 	return s.lend(tb, name)
 }
 
-// Reuse is like Copy, but a database that a test has passed on is emptied by SQL and lent to another: that takes a
-// fraction of a copy of many tables. One that cannot be emptied, or whose test failed, is dropped. A test must leave
-// alone what empty does not put back.
+// Reuse is like Copy, but after a test its database is emptied by SQL and lent to another test. That takes a fraction
+// of the time for a copy of many tables. A database that cannot be emptied, or whose test failed, is dropped. A test
+// must not change anything that empty does not restore.
 func Reuse(tb testing.TB, template string, fill func(tb testing.TB, dsn string), empty string) string {
+	tb.Helper()
+	return ReuseOpen(tb, template, fill, empty,
+		func(dsn string) (string, error) { return dsn, nil },
+		func(_ string, keep bool) bool { return keep })
+}
+
+// ReuseOpen is like Reuse, but lends what open returned for the URL of a database together with that database. To
+// connect and to learn the tables takes longer than most tests. After a test, end is called. It reports whether the
+// next test can use what was opened, and closes it if not, or if keep is false. Each type T has its own databases.
+func ReuseOpen[T any](
+	tb testing.TB, template string, fill func(tb testing.TB, dsn string), empty string,
+	open func(dsn string) (T, error), end func(opened T, keep bool) bool,
+) T {
 	tb.Helper()
 	s := use(tb)
 	from := s.template(template)
-	name := from.takeIdle()
 	ctx := context.WithoutCancel(tb.Context())
-	if name == "" {
-		name = s.name()
+	key := reflect.TypeFor[T]()
+	lent, ok := from.takeIdle(key)
+	if !ok {
+		name := s.name()
 		if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from.ready(tb, s, fill)+s.strategy); err != nil {
 			tb.Fatalf("copy the template %s: %v", template, err)
 		}
-	}
-	tb.Cleanup(func() {
-		if !tb.Failed() && s.on(ctx, name, empty) == nil {
-			from.putIdle(name)
-			return
+		opened, err := open(s.dsn(name))
+		if err != nil {
+			_ = s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
+			tb.Fatal(err)
 		}
-		if err := s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		lent = reused{name: name, admin: s.open(name), opened: opened}
+	}
+	opened := lent.opened.(T)
+	tb.Cleanup(func() {
+		if end(opened, !tb.Failed() && from.hasRoom(key)) {
+			if _, err := lent.admin.ExecContext(ctx, empty); err == nil {
+				from.putIdle(key, lent)
+				return
+			}
+			end(opened, false)
+		}
+		_ = lent.admin.Close()
+		if err := s.exec(ctx, "DROP DATABASE "+lent.name+" WITH (FORCE)"); err != nil {
 			tb.Errorf("drop the test's database: %v", err)
 		}
 	})
-	return s.dsn(name)
+	return opened
 }
 
-// found reports whether there is a PostgreSQL. Where there is none, that is what a skipped test says.
+// found reports whether there is a PostgreSQL. If there is none, skipped tests give that as the reason.
 var found = sync.OnceValue(func() bool {
 	_, ok := Binaries()
 	return ok || os.Getenv(environment) != ""
 })
 
-// leftOut skips a test where -short leaves PostgreSQL out.
+// leftOut skips a test if -short leaves out PostgreSQL.
 func leftOut(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() && found() {
@@ -108,42 +134,62 @@ type shared struct {
 	process  uint32 // the number of this process in the names of its databases
 	strategy string // a clause of CREATE DATABASE
 	count    atomic.Int64
-	alive    *sql.Conn // holds the lock that tells other processes that this one uses its databases
-	keeper   *keeper   // keeps the pipe open as long as the process lives; nil where the server is somebody else's
+	alive    *sql.Conn // holds the lock that shows other processes that this one uses its databases
+	keeper   *keeper   // keeps the pipe open as long as the process lives; nil if the server was not started here
 
 	mu        sync.Mutex
 	templates map[string]*template
 }
 
-// template is a database that copies are made of. Copies may be made at the same time, but not while somebody is
-// connected to it: the lock is held until it was filled and closed.
+// template is a database that is copied. Copies may be made concurrently, but not while anything is connected to the
+// template. So the lock is held until it has been filled and closed.
 type template struct {
 	mu   sync.Mutex
 	name string // empty until then
 
 	idleMu sync.Mutex
-	idle   []string // copies that nobody uses
+	idle   map[reflect.Type][]reused // idle copies, by the type of what was opened on them
 }
 
-func (t *template) takeIdle() string {
+// reused is a copy of a template that is lent to one test after another.
+type reused struct {
+	name   string
+	admin  *sql.DB // a single connection, which empties the database
+	opened any
+}
+
+// mostIdle is how many copies of a template may wait for the next test. They keep their connections.
+const mostIdle = 8
+
+func (t *template) takeIdle(key reflect.Type) (reused, bool) {
 	t.idleMu.Lock()
 	defer t.idleMu.Unlock()
-	if len(t.idle) == 0 {
-		return ""
+	idle := t.idle[key]
+	if len(idle) == 0 {
+		return reused{}, false
 	}
-	last := len(t.idle) - 1
-	name := t.idle[last]
-	t.idle = t.idle[:last]
-	return name
+	last := len(idle) - 1
+	t.idle[key] = idle[:last]
+	return idle[last], true
 }
 
-func (t *template) putIdle(name string) {
+func (t *template) putIdle(key reflect.Type, copied reused) {
 	t.idleMu.Lock()
 	defer t.idleMu.Unlock()
-	t.idle = append(t.idle, name)
+	if t.idle == nil {
+		t.idle = map[reflect.Type][]reused{}
+	}
+	t.idle[key] = append(t.idle[key], copied)
 }
 
-// ready returns the name of the template's database, filled.
+// hasRoom reports whether one more copy may wait.
+func (t *template) hasRoom(key reflect.Type) bool {
+	t.idleMu.Lock()
+	defer t.idleMu.Unlock()
+	return len(t.idle[key]) < mostIdle
+}
+
+// ready returns the name of the template's database, and fills it first if needed.
 func (t *template) ready(tb testing.TB, s *shared, fill func(tb testing.TB, dsn string)) string {
 	tb.Helper()
 	t.mu.Lock()
@@ -178,7 +224,8 @@ var theShared = sync.OnceValues(func() (*shared, error) {
 		server, err := launch(binaries, os.TempDir(), []string{
 			"fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0",
 			"max_connections=300", "shared_buffers=128MB",
-			"autovacuum=off", // It would visit each of hundreds of databases, and make plans a matter of luck.
+			// It would visit each of hundreds of databases, and make plans a matter of luck.
+			"autovacuum=off",
 		})
 		if err != nil {
 			return nil, err
@@ -187,10 +234,10 @@ var theShared = sync.OnceValues(func() (*shared, error) {
 	}
 	var err error
 	if s.url, err = url.Parse(dsn); err != nil {
-		return nil, errors.New(environment + " is not a URL") // What it is may hold a password.
+		return nil, errors.New(environment + " is not a URL") // The malformed URL may contain a password.
 	}
-	s.admin = open(dsn)
-	// Each statement takes a connection from those that tests have.
+	s.admin = openPool(dsn)
+	// Each statement uses one of the connections that tests could have.
 	const connections = 8
 	s.admin.SetMaxOpenConns(connections)
 	s.admin.SetMaxIdleConns(connections)
@@ -202,12 +249,12 @@ var theShared = sync.OnceValues(func() (*shared, error) {
 
 const (
 	prefix = "ticketing_test_"
-	// lockClass is the first half of the advisory locks of processes, the second is their number.
+	// lockClass is the first half of the advisory locks of processes; the second is their number.
 	lockClass = 0x7469636b
 )
 
-// begin gives this process its number and its lock, and drops what processes left that are gone: on somebody else's
-// server, templates and what a killed process could not drop.
+// begin gives this process its number and its lock, and drops the databases of processes that have ended. Those are
+// left on a server that pgtest did not start: templates, and databases that a killed process could not drop.
 func (s *shared) begin(ctx context.Context) error {
 	var number [4]byte
 	_, _ = rand.Read(number[:]) // It never fails.
@@ -227,11 +274,12 @@ func (s *shared) begin(ctx context.Context) error {
 		}
 		const hasStrategies = 150000
 		if version >= hasStrategies {
-			// Without fsync, copying files takes a fifth less than writing them to the log; before, there was no choice.
+			// Without fsync, copying files takes a fifth less time than writing them to the log. Before version 15
+			// there was no choice.
 			s.strategy = " STRATEGY FILE_COPY"
 		}
 	}
-	// The names come first: a process takes its lock before it makes a database.
+	// List the names first: a process takes its lock before it creates a database.
 	names, err := s.names(ctx)
 	if err != nil {
 		return err
@@ -239,7 +287,7 @@ func (s *shared) begin(ctx context.Context) error {
 	for _, name := range names {
 		owner, err := owner(name)
 		if err != nil {
-			continue // Somebody else chose a name like ours.
+			continue // A database of somebody else with a similar name.
 		}
 		var gone bool
 		err = s.alive.QueryRowContext(ctx, lockStatement("pg_try_advisory_lock", owner)).Scan(&gone)
@@ -247,7 +295,7 @@ func (s *shared) begin(ctx context.Context) error {
 			return fmt.Errorf("lock: %w", err)
 		}
 		if gone && owner != s.process {
-			// Another process that begins may drop it first.
+			// Another starting process may drop it first.
 			if err := s.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 				return fmt.Errorf("drop what another process left: %w", err)
 			}
@@ -256,14 +304,15 @@ func (s *shared) begin(ctx context.Context) error {
 	return nil
 }
 
-// owner is the number of the process that made a database.
+// owner returns the number of the process that created a database.
 func owner(name string) (uint32, error) {
 	number, _, _ := strings.Cut(strings.TrimPrefix(name, prefix), "_")
 	owner, err := strconv.ParseUint(number, 16, 32)
 	return uint32(owner), err
 }
 
-// lockStatement locks the number of a process. PostgreSQL's integers have a sign, and its bits are what counts.
+// lockStatement returns the statement that locks the number of a process. PostgreSQL's integers are signed, so the bits
+// of the number are reinterpreted.
 func lockStatement(function string, process uint32) string {
 	return fmt.Sprintf("SELECT %s(%d, %d)", function, lockClass, int32(process))
 }
@@ -289,15 +338,14 @@ func (s *shared) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// on runs a statement on one of the databases.
-func (s *shared) on(ctx context.Context, name, statement string) error {
-	db := open(s.dsn(name))
-	defer db.Close()
-	_, err := db.ExecContext(ctx, statement)
-	return err
+// open opens a pool of one connection to one of the databases.
+func (s *shared) open(name string) *sql.DB {
+	db := openPool(s.dsn(name))
+	db.SetMaxOpenConns(1)
+	return db
 }
 
-// name is a new name for a database, of letters that need no quotes.
+// name returns a new name for a database that needs no quotes.
 func (s *shared) name() string { return fmt.Sprintf("%s%08x_%d", prefix, s.process, s.count.Add(1)) }
 
 func (s *shared) dsn(name string) string {
@@ -306,7 +354,7 @@ func (s *shared) dsn(name string) string {
 	return of.String()
 }
 
-// lend gives a database to a test until it ends.
+// lend lends a database to a test, and drops it when the test ends.
 func (s *shared) lend(tb testing.TB, name string) string {
 	tb.Helper()
 	tb.Cleanup(func() {
@@ -326,7 +374,7 @@ func (s *shared) template(name string) *template {
 	return s.templates[name]
 }
 
-// fill makes the database of a template and closes it: only copies are made of it from then on.
+// fill creates the database of a template, fills it and closes it: from then on it can only be copied.
 func (s *shared) fill(tb testing.TB, fill func(tb testing.TB, dsn string)) string {
 	tb.Helper()
 	name := s.name()

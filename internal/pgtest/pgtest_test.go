@@ -13,15 +13,15 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 )
 
-// open opens a database for a test.
-func open(t testing.TB, dsn string) *sql.DB {
+// openPool opens a database for a test.
+func openPool(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
 	t.Cleanup(func() { db.Close() })
 	return db
 }
 
-// one asks for one value.
+// one queries one value.
 func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (value T) {
 	t.Helper()
 	if err := db.QueryRowContext(t.Context(), query, args...).Scan(&value); err != nil {
@@ -37,8 +37,8 @@ func run(t testing.TB, db *sql.DB, statement string) {
 	}
 }
 
-// needServer skips a test as a whole where there is no PostgreSQL: one that asserts on what its subtests did fails where
-// only they are skipped.
+// needServer skips the entire test if there is no PostgreSQL. A test that asserts on its subtests would fail if only
+// they were skipped.
 func needServer(t *testing.T) {
 	t.Helper()
 	pgtest.Database(t)
@@ -46,14 +46,14 @@ func needServer(t *testing.T) {
 
 const tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
 
-// A test's database is empty, its own, and gone afterwards, also while a connection to it is open.
+// A test's database is empty, private, and gone after the test, even while a connection to it is open.
 func TestDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	needServer(t)
 	var name string
 	t.Run("a test", func(t *testing.T) {
-		db := open(t, pgtest.Database(t))
+		db := openPool(t, pgtest.Database(t))
 		name = one[string](t, db, "SELECT current_database()")
 		is.Equal(one[int](t, db, tables), 0)
 		is.Equal(one[string](t, db, "SHOW server_encoding"), "UTF8")
@@ -61,12 +61,12 @@ func TestDatabase(t *testing.T) {
 		lasting := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(pgtest.Database(t))))
 		is.NoErr(lasting.PingContext(t.Context()))
 	})
-	db := open(t, pgtest.Database(t))
+	db := openPool(t, pgtest.Database(t))
 	is.Equal(one[int](t, db, tables), 0)
 	is.Equal(one[int](t, db, "SELECT count(*) FROM pg_database WHERE datname = $1", name), 0)
 }
 
-// Many tests at once, each with a copy of its own of what was filled once.
+// Many concurrent tests each get a separate copy of what was filled once.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	needServer(t)
@@ -75,14 +75,14 @@ func TestCopy(t *testing.T) {
 		tb.Helper()
 		filled.Add(1)
 		// The pool stays open until the test ends.
-		run(tb, open(tb, dsn), "CREATE TABLE filled AS SELECT 7 AS id")
+		run(tb, openPool(tb, dsn), "CREATE TABLE filled AS SELECT 7 AS id")
 	}
 	t.Run("all", func(t *testing.T) {
 		for i := range 40 {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
-				db := open(t, pgtest.Copy(t, "filled", fill))
+				db := openPool(t, pgtest.Copy(t, "filled", fill))
 				is.Equal(one[int](t, db, "SELECT sum(id) FROM filled"), 7)
 				run(t, db, "INSERT INTO filled VALUES (1)")
 			})
@@ -92,7 +92,7 @@ func TestCopy(t *testing.T) {
 	is.Equal(filled.Load(), int64(1))
 }
 
-// A fill that fails its test leaves no half-filled template: the next test begins anew.
+// A fill that fails its test leaves no half-filled template: the next test fills it again.
 func TestCopyAfterAFailedFill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -103,9 +103,9 @@ func TestCopyAfterAFailedFill(t *testing.T) {
 		pgtest.Copy(t, "failing", func(testing.TB, string) { runtime.Goexit() })
 	}()
 	<-done
-	db := open(t, pgtest.Copy(t, "failing", func(tb testing.TB, dsn string) {
+	db := openPool(t, pgtest.Copy(t, "failing", func(tb testing.TB, dsn string) {
 		tb.Helper()
-		run(tb, open(tb, dsn), "CREATE TABLE filled ()")
+		run(tb, openPool(tb, dsn), "CREATE TABLE filled ()")
 	}))
 	is.Equal(one[int](t, db, tables), 1)
 }
@@ -114,7 +114,7 @@ func TestCopyAfterAFailedFill(t *testing.T) {
 func BenchmarkCopy(b *testing.B) {
 	fill := func(tb testing.TB, dsn string) {
 		tb.Helper()
-		run(tb, open(tb, dsn), "CREATE TABLE filled AS SELECT 7 AS id")
+		run(tb, openPool(tb, dsn), "CREATE TABLE filled AS SELECT 7 AS id")
 	}
 	for b.Loop() {
 		pgtest.Copy(b, "benchmark", fill)
@@ -127,19 +127,57 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// A database that a test gives back is emptied and lent again; one that cannot be emptied is not.
+// A database that a test returned is emptied and lent again. One that cannot be emptied is not.
+// TestReuseOpen checks that what a test opened is lent to the next one that opens the same type, with the database
+// empty, until end says that it cannot be, and that end then closes it.
+func TestReuseOpen(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	needServer(t)
+	fill := func(tb testing.TB, dsn string) {
+		tb.Helper()
+		run(tb, openPool(tb, dsn), "CREATE TABLE used (id int)")
+	}
+	type opened struct{ *sql.DB }
+	open := func(dsn string) (opened, error) {
+		return opened{sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))}, nil
+	}
+	var lent []opened
+	for i, again := range []bool{true, false, true} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			end := func(o opened, keep bool) bool {
+				is.True(keep)
+				if !again {
+					is.NoErr(o.Close())
+				}
+				return again
+			}
+			db := pgtest.ReuseOpen(t, "opened", fill, "DELETE FROM used", open, end)
+			lent = append(lent, db)
+			is.Equal(one[int](t, db.DB, "SELECT count(*) FROM used"), 0)
+			run(t, db.DB, "INSERT INTO used VALUES (1)")
+			// Another type has another database, which nothing was inserted into.
+			other := openPool(t, pgtest.Reuse(t, "opened", fill, "DELETE FROM used"))
+			is.Equal(one[int](t, other, "SELECT count(*) FROM used"), 0)
+		})
+	}
+	is.Equal(lent[1], lent[0])
+	is.True(lent[2] != lent[1])
+	is.NoErr(lent[2].Close())
+}
+
 func TestReuse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	needServer(t)
 	fill := func(tb testing.TB, dsn string) {
 		tb.Helper()
-		run(tb, open(tb, dsn), "CREATE TABLE filled AS SELECT 7 AS id; CREATE TABLE used (id int)")
+		run(tb, openPool(tb, dsn), "CREATE TABLE filled AS SELECT 7 AS id; CREATE TABLE used (id int)")
 	}
 	names := make([]string, 4)
 	for i, empty := range []string{"DELETE FROM used", "DELETE FROM nothing", "DELETE FROM used", "DELETE FROM used"} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			db := open(t, pgtest.Reuse(t, "reused", fill, empty))
+			db := openPool(t, pgtest.Reuse(t, "reused", fill, empty))
 			names[i] = one[string](t, db, "SELECT current_database()")
 			is.Equal(one[int](t, db, "SELECT sum(id) FROM filled"), 7)
 			is.Equal(one[int](t, db, "SELECT count(*) FROM used"), 0)

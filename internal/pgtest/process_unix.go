@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// detach makes a command run in a session of its own, where an interrupt at the terminal does not reach it, and as
-// somebody else unless that is nil.
+// detach makes a command run in its own session, where an interrupt at the terminal does not reach it. It runs as
+// another user unless that is nil.
 func detach(command *exec.Cmd, as *user.User) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if as == nil {
@@ -54,7 +54,7 @@ func crash(postmaster int) error {
 	for _, id := range victims {
 		_ = syscall.Kill(id, syscall.SIGKILL) // It may have ended by itself.
 	}
-	// A server does not start while a process of its predecessor holds the memory that they shared.
+	// A server does not start while a process of its predecessor holds their shared memory.
 	const pause = time.Millisecond
 	for begun := time.Now(); slices.ContainsFunc(victims, running); time.Sleep(pause) {
 		if time.Since(begun) > patience {
@@ -64,13 +64,13 @@ func crash(postmaster int) error {
 	return nil
 }
 
-// process is what is known of a process: who started it, and whether it ended and only waits for that to be noticed.
+// process is the state of a process: its parent, and whether it has ended but not yet been waited for.
 type process struct {
 	parent int
 	ended  bool
 }
 
-// processes lists what runs, from /proc where there is one, else from ps.
+// processes lists the processes, from /proc if it exists, otherwise from ps.
 func processes() (map[int]process, error) {
 	found := map[int]process{}
 	if paths, _ := filepath.Glob("/proc/[0-9]*/stat"); len(paths) > 0 {
@@ -97,7 +97,7 @@ func processes() (map[int]process, error) {
 	return found, nil
 }
 
-// stat reads what /proc says of a process: "id (name) state parent …", where the name may hold anything.
+// stat reads the state of a process from /proc: "id (name) state parent …", where the name may contain anything.
 func stat(id int) (process, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
 	if err != nil {
@@ -113,7 +113,7 @@ func stat(id int) (process, bool) {
 	return p, true
 }
 
-// running tells whether a process has not ended.
+// running reports whether a process has not ended.
 func running(id int) bool {
 	if exists("/proc/self/stat") {
 		p, ok := stat(id)

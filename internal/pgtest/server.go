@@ -17,25 +17,27 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Server is a PostgreSQL server of a test. It listens on 127.0.0.1 alone and trusts everybody there; its role ticketing
-// may do everything. Its methods are for one goroutine at a time, and a failure of theirs ends the test that started it.
+// Server is a PostgreSQL server of a test. It listens on 127.0.0.1 only and trusts every client there. Its role
+// ticketing may do everything. Its methods must not be called concurrently, and their failure ends the test that
+// started the server.
 type Server struct {
 	tb       testing.TB
 	binaries string
 	keeper   *keeper
 	port     int
-	process  int // of the postmaster, 0 while it does not run
+	process  int // process id of the postmaster, 0 while it does not run
 }
 
-// Start starts a server for this test alone, which kills and restarts it as it likes. It has PostgreSQL's own defaults,
-// and so keeps what it acknowledged, unless settings such as "shared_buffers=64MB" say otherwise. It is gone when the
-// test ends. Without installed binaries the test is skipped.
+// Start starts a server for this test alone, which may kill and restart it. It has PostgreSQL's own defaults, and so
+// keeps what it acknowledged, unless settings such as "shared_buffers=64MB" say otherwise. It is gone when the test
+// ends. Without installed binaries the test is skipped.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	return StartIn(tb, os.TempDir(), settings...)
 }
 
-// StartIn is like Start, with the data within a folder, such as a small disk. The folder must let all users in and write.
+// StartIn is like Start, with the data in a folder, such as a small disk. All users must be able to enter the folder
+// and write to it.
 func StartIn(tb testing.TB, folder string, settings ...string) *Server {
 	tb.Helper()
 	leftOut(tb)
@@ -47,7 +49,7 @@ func StartIn(tb testing.TB, folder string, settings ...string) *Server {
 	return s.of(tb, err)
 }
 
-// of hands a server over to a test.
+// of assigns a server to a test, and ends it with the test.
 func (s *Server) of(tb testing.TB, err error) *Server {
 	tb.Helper()
 	if err != nil {
@@ -62,12 +64,12 @@ func (s *Server) of(tb testing.TB, err error) *Server {
 	return s
 }
 
-// launch makes a server of an empty data folder.
+// launch creates and starts a server with an empty data folder.
 func launch(binaries, folder string, settings []string) (*Server, error) {
 	return prepare(binaries, folder, settings, "init")
 }
 
-// prepare makes a server of what an order to its keeper puts into the data folder, which is made in a folder.
+// prepare creates and starts a server. The given order to its keeper fills the data folder, which is created in folder.
 func prepare(binaries, folder string, settings []string, order ...string) (_ *Server, err error) {
 	s := &Server{binaries: binaries}
 	if s.keeper, err = newKeeper(binaries, folder); err != nil {
@@ -84,7 +86,7 @@ func prepare(binaries, folder string, settings []string, order ...string) (_ *Se
 	settings = append([]string{
 		"listen_addresses=127.0.0.1",
 		"unix_socket_directories=", // A socket's path may be too long.
-		// Under /dev/shm a server that was killed would leave its segments.
+		// Under /dev/shm a killed server would leave its segments.
 		"dynamic_shared_memory_type=mmap",
 	}, settings...)
 	if err := s.set(settings...); err != nil {
@@ -108,7 +110,7 @@ func prepare(binaries, folder string, settings []string, order ...string) (_ *Se
 	return s, nil
 }
 
-// set adds to the server's configuration, whose last value of a setting holds.
+// set appends settings to the server's configuration. The last value of a setting applies.
 func (s *Server) set(settings ...string) (err error) {
 	file, err := os.OpenFile(s.keeper.path("data/postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -127,8 +129,8 @@ func (s *Server) set(settings ...string) (err error) {
 	return nil
 }
 
-// freePort finds a port that is free now. It lies below those that systems give to outgoing connections: while a server
-// is down, a client that tries to reach it must not take its port, or even connect to itself.
+// freePort returns a port that is free now. It is below the ports that systems assign to outgoing connections. While a
+// server is down, a client that tries to reach it must not take its port, or even connect to itself.
 func freePort() (int, error) {
 	const lowest, highest, tries = 15000, 32000, 100
 	var err error
@@ -145,7 +147,7 @@ func freePort() (int, error) {
 
 var errPortTaken = errors.New("the port is taken")
 
-// start starts the postmaster and returns when it answers.
+// start starts the postmaster and returns after it responds.
 func (s *Server) start() error {
 	process, err := s.keeper.start("start")
 	if err != nil {
@@ -163,8 +165,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// ready returns when the postmaster says in postmaster.pid that it takes connections. Asking there and not at the port
-// tells this server from another that took the port.
+// ready returns after postmaster.pid says that the postmaster accepts connections. Reading the file instead of trying
+// the port distinguishes this server from another that took the port.
 func (s *Server) ready() error {
 	const pause = 5 * time.Millisecond
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(pause) {
@@ -187,7 +189,7 @@ func (s *Server) ready() error {
 	return fmt.Errorf("the server did not take connections in %v\n%s", patience, s.keeper.log())
 }
 
-// afterLast is what follows the last occurrence of a text, or all.
+// afterLast returns what follows the last occurrence of the separator, or the entire text if there is none.
 func afterLast(text, separator string) string {
 	if i := strings.LastIndex(text, separator); i >= 0 {
 		return text[i+len(separator):]
@@ -196,18 +198,18 @@ func afterLast(text, separator string) string {
 }
 
 func (s *Server) exec(ctx context.Context, statement string) (err error) {
-	db := open(s.DSN("postgres"))
+	db := openPool(s.DSN("postgres"))
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(ctx, statement)
 	return err
 }
 
-// open opens a pool for the statements of this package.
-func open(dsn string) *sql.DB {
+// openPool opens a pool for the statements of this package.
+func openPool(dsn string) *sql.DB {
 	return sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(patience)))
 }
 
-// end sends the postmaster a signal and returns when it has ended.
+// end sends the postmaster a signal and returns after it has ended.
 func (s *Server) end(signal string) error {
 	if s.process == 0 {
 		return nil
@@ -216,7 +218,7 @@ func (s *Server) end(signal string) error {
 	return s.keeper.order("end", signal)
 }
 
-// DSN is the URL of a database on the server. "postgres" is there from the start, empty.
+// DSN returns the URL of a database on the server. The database "postgres" exists from the start, and is empty.
 func (s *Server) DSN(database string) string {
 	return (&url.URL{
 		Scheme: "postgres", User: url.User("ticketing"),
@@ -224,12 +226,12 @@ func (s *Server) DSN(database string) string {
 	}).String()
 }
 
-// Addr is where the server listens, host and port.
+// Addr returns the host and port that the server listens on.
 func (s *Server) Addr() string { return address(s.port) }
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// Kill kills the server and all its backends at once, as a crash does. On a server that does not run it does nothing.
+// Kill kills the server and all its backends at once, like a crash. It does nothing if the server does not run.
 func (s *Server) Kill() {
 	s.tb.Helper()
 	if s.process == 0 {
@@ -240,8 +242,8 @@ func (s *Server) Kill() {
 	}
 }
 
-// Stop shuts the server down fast: transactions are rolled back, connections closed. On a server that does not run it
-// does nothing.
+// Stop shuts the server down in fast mode: transactions are rolled back and connections closed. It does nothing if the
+// server does not run.
 func (s *Server) Stop() {
 	s.tb.Helper()
 	if err := s.end("INT"); err != nil {
@@ -249,8 +251,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart starts the server again, after a Stop where it still runs, on the same data and port, and returns when it
-// answers.
+// Restart starts the server again, on the same data and port, and returns after it responds. A server that still runs
+// is stopped first.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Stop()
@@ -259,15 +261,15 @@ func (s *Server) Restart() {
 	}
 }
 
-// Standby starts a server that streams all that this one writes, and answers reads. It is asynchronous until the
-// primary's synchronous_standby_names say otherwise, and has the primary's settings and these.
+// Standby starts a server that streams everything that this one writes, and serves reads. It is asynchronous unless the
+// primary's synchronous_standby_names says otherwise. It has the primary's settings and the given ones.
 func (s *Server) Standby(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	standby, err := prepare(s.binaries, os.TempDir(), settings, "clone", s.DSN("postgres"))
 	return standby.of(tb, err)
 }
 
-// Promote makes a standby take over, and returns when it accepts writes. What it had not received is lost.
+// Promote makes a standby the primary, and returns after it accepts writes. Data that it had not received is lost.
 func (s *Server) Promote() {
 	s.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.tb.Context()), patience)

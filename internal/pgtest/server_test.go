@@ -17,7 +17,7 @@ import (
 	"github.com/floatgate/ticketing/internal/pgtest"
 )
 
-// eventually asks again until the answer is yes. Other processes tell nobody when they are done.
+// eventually polls until ask returns true. Other processes do not announce when they are done.
 func eventually(t *testing.T, what string, ask func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -33,13 +33,13 @@ func eventually(t *testing.T, what string, ask func() bool) {
 	}
 }
 
-// A server keeps what it committed through crashes and shutdowns, at the same address, and Kill ends its backends too.
+// A server keeps what it committed through crashes and shutdowns, at the same address. Kill also ends its backends.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	server := pgtest.Start(t, "shared_buffers=16MB", "application_name=it's")
 	dsn := server.DSN("postgres")
-	db := open(t, dsn)
+	db := openPool(t, dsn)
 	is.Equal(one[string](t, db, "SHOW shared_buffers"), "16MB")
 	is.Equal(one[string](t, db, "SHOW fsync"), "on")
 	is.Equal(one[string](t, db, "SHOW full_page_writes"), "on")
@@ -54,21 +54,21 @@ func TestRestart(t *testing.T) {
 		if i < 2 {
 			is.True(db.PingContext(t.Context()) != nil)
 		}
-		stop() // Twice is once.
+		stop() // A second call has no effect.
 		server.Restart()
-		is.True(open.Commit() != nil) // Its backend has gone.
+		is.True(open.Commit() != nil) // Its backend is gone.
 		is.Equal(server.DSN("postgres"), dsn)
 		eventually(t, "the pool has dropped its dead connections", func() bool { return db.PingContext(t.Context()) == nil })
 		is.Equal(one[int](t, db, "SELECT sum(id) FROM kept"), i+1)
 	}
 }
 
-// Kill spares no backend, not one too busy to notice that its postmaster has gone.
+// Kill ends every backend, even one too busy to notice that its postmaster is gone.
 func TestKillBusyBackend(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	server := pgtest.Start(t)
-	db := open(t, server.DSN("postgres"))
+	db := openPool(t, server.DSN("postgres"))
 	conn, err := db.Conn(t.Context())
 	is.NoErr(err)
 	defer conn.Close()
@@ -87,15 +87,15 @@ func TestKillBusyBackend(t *testing.T) {
 	is.True(<-ended != nil)
 }
 
-// A standby shows what its primary writes, and takes over when that has crashed.
+// A standby shows what its primary writes, and takes over after the primary has crashed.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	primary := pgtest.Start(t, "max_connections=30", "shared_buffers=16MB")
-	db := open(t, primary.DSN("postgres"))
+	db := openPool(t, primary.DSN("postgres"))
 	run(t, db, "CREATE TABLE kept (id int)")
 	standby := primary.Standby(t)
-	replica := open(t, standby.DSN("postgres"))
+	replica := openPool(t, standby.DSN("postgres"))
 	is.Equal(one[int](t, replica, "SHOW max_connections"), 30)
 	_, err := replica.ExecContext(t.Context(), "INSERT INTO kept VALUES (2)")
 	is.True(err != nil) // It only reads.
@@ -114,13 +114,14 @@ func TestStandby(t *testing.T) {
 
 const marker = "TICKETING_PGTEST_VICTIM"
 
-// What TestNothingIsLeft kills: a process with servers of each kind, which tells where they are and then waits.
+// TestVictim is the process that TestNothingIsLeft kills. It starts servers of each kind, prints where they are, and
+// waits.
 func TestVictim(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(marker) == "" {
 		return
 	}
-	shared := open(t, pgtest.Database(t))
+	shared := openPool(t, pgtest.Database(t))
 	if os.Getenv(marker) == "database" {
 		pgtest.Copy(t, "empty", func(testing.TB, string) {})
 		fmt.Println("ready")
@@ -129,7 +130,7 @@ func TestVictim(t *testing.T) {
 	crashed := pgtest.Start(t)
 	crashed.Kill()
 	primary := pgtest.Start(t)
-	running := open(t, primary.Standby(t).DSN("postgres"))
+	running := openPool(t, primary.Standby(t).DSN("postgres"))
 	for _, folder := range []string{
 		one[string](t, shared, "SHOW data_directory"), one[string](t, running, "SHOW data_directory"),
 	} {
@@ -139,7 +140,7 @@ func TestVictim(t *testing.T) {
 	<-t.Context().Done()
 }
 
-// startVictim starts TestVictim in a process of its own, and returns when that waits.
+// startVictim starts TestVictim in a separate process, and returns when it waits.
 func startVictim(t *testing.T, environment ...string) (victim *exec.Cmd, folders []string) {
 	t.Helper()
 	victim = exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestVictim$", "-test.v")
@@ -164,7 +165,7 @@ func startVictim(t *testing.T, environment ...string) (victim *exec.Cmd, folders
 	return nil, nil
 }
 
-// Nothing is left of the servers of a test process that was killed: no process and no folder.
+// Nothing is left of the servers of a killed test process: no process and no folder.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -188,7 +189,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	made, err := filepath.Glob(filepath.Join(temporary, "*"))
 	is.NoErr(err)
-	is.Equal(len(made), 4) // and of the primary and the one that crashed
+	is.Equal(len(made), 4) // also those of the primary and the crashed server
 
 	is.NoErr(victim.Process.Kill())
 	is.True(victim.Wait() != nil)
@@ -201,13 +202,13 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// On a server that TICKETING_TEST_POSTGRES names, the databases of a process that was killed are dropped by the next one
-// that begins, and nobody else's.
+// On a server that TICKETING_TEST_POSTGRES names, the next process that starts drops the databases of a killed process,
+// and no others.
 func TestNamedServer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	server := pgtest.Start(t)
-	db := open(t, server.DSN("postgres"))
+	db := openPool(t, server.DSN("postgres"))
 	run(t, db, "CREATE ROLE tester LOGIN CREATEDB")
 	run(t, db, "CREATE DATABASE ticketing_test_mine")
 	named := "TICKETING_TEST_POSTGRES=" + strings.Replace(server.DSN("postgres"), "ticketing@", "tester@", 1)

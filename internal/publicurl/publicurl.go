@@ -1,7 +1,7 @@
-// Package publicurl says which URLs a stranger may give: https, with a host that the public internet knows by a name.
+// Package publicurl decides which URLs a stranger may supply: https, with a host name of the public internet.
 //
-// It looks at the text alone. A name that is fine may have an address that is not, today or tomorrow: whoever connects
-// dials through package safedial.
+// It checks only the text. An acceptable name may have an unacceptable address, today or tomorrow. So code that
+// connects must dial through package safedial.
 package publicurl
 
 import (
@@ -18,26 +18,26 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxLength is how many characters a URL has at most.
+// MaxLength is the maximum number of characters of a URL.
 const MaxLength = 2048
 
 const maxName, maxLabel = 253, 63
 
-// Check takes a URL to send to: absolute, https, of at most [MaxLength] ASCII characters, without credentials and
-// fragment, with a port from 1 to 65535 if it has one. Its host is a name of the public internet, see [IsPublicName];
-// with allowPrivate it may also be localhost or another local name, an IPv4 address of four decimal numbers or an IPv6
-// address in brackets, without a zone.
+// Check checks a URL to send to. It must be absolute, https, of at most [MaxLength] ASCII characters, without
+// credentials and fragment, with a port from 1 to 65535 if it has one. Its host must be a name of the public internet,
+// see [IsPublicName]. With allowPrivate it may also be localhost or another local name, an IPv4 address of four decimal
+// numbers, or an IPv6 address in brackets, without a zone.
 //
-// It answers with the URL as it is to be kept, with its scheme and host in lower case and otherwise as it came; that one
-// passes, too, and stays as it is. The error is a few words that say what to change, to stand behind the name of a
-// field. It repeats nothing of the URL but its host.
+// Check returns the URL to store: its scheme and host are in lower case, and the rest is unchanged. Checking that URL
+// again returns it unchanged. The error is a short phrase that says what to change, and is meant to follow the name of
+// a field. It repeats nothing of the URL but its host.
 func Check(raw string, allowPrivate bool) (normalized string, err error) {
 	if err := checkText(raw); err != nil {
 		return "", err
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The parser's message holds the URL, which may hold a password.
+		// The parser's message contains the URL, which may contain a password.
 		return "", errors.New("must be a URL such as https://hooks.example.com/tickets, with a valid host and port")
 	}
 	const scheme = "https://"
@@ -70,7 +70,8 @@ func Check(raw string, allowPrivate bool) (normalized string, err error) {
 	return scheme + strings.ToLower(authority) + raw[len(scheme)+len(authority):], nil
 }
 
-// checkText checks what needs no parser, so that none of them is asked about it and no two differ.
+// checkText makes the checks that need no parser. So no parser sees such texts, and no two parsers can disagree about
+// them.
 func checkText(raw string) error {
 	switch {
 	case raw == "":
@@ -91,7 +92,8 @@ func checkText(raw string) error {
 	return nil
 }
 
-// checkLetters names the ASCII form of a host, where that one would be let through.
+// checkLetters returns the error for a URL with non-ASCII letters. It names the ASCII form of the host if that would be
+// accepted.
 func checkLetters(raw string) error {
 	if u, err := url.Parse(raw); err == nil {
 		if ascii, err := lookupName(u.Hostname()); err == nil && ascii != u.Hostname() && IsPublicName(ascii) {
@@ -126,10 +128,10 @@ func isPort(s string) bool {
 	return err == nil && n > 0 && s[0] != '0'
 }
 
-// IsHTTPS tells whether s is an absolute https URL with a host, without credentials or fragment, that a browser reads as
-// the same URL. The host may be local or an address.
+// IsHTTPS reports whether s is an absolute https URL with a host, without credentials or fragment, that a browser reads
+// as the same URL. The host may be local or an address.
 func IsHTTPS(s string) bool {
-	// A browser turns backslashes into slashes and drops a fragment's bare mark.
+	// A browser turns backslashes into slashes, and drops the # of an empty fragment.
 	if strings.ContainsAny(s, "\\#") || strings.ContainsFunc(s, unicode.IsSpace) {
 		return false
 	}
@@ -145,7 +147,7 @@ func IsHTTPS(s string) bool {
 	return isHost(u.Hostname(), strings.HasPrefix(u.Host, "["))
 }
 
-// isHost tells whether a host is an address or a name that a browser takes.
+// isHost reports whether a host is an address or a name that a browser accepts.
 func isHost(host string, bracketed bool) bool {
 	if bracketed {
 		ip, err := netip.ParseAddr(host)
@@ -162,7 +164,7 @@ func isHost(host string, bracketed bool) bool {
 			return false
 		}
 	}
-	// A last label that is a number makes a browser read an address.
+	// A browser reads a host whose last label is a number as an address.
 	if !isNumber(labels[len(labels)-1]) {
 		return true
 	}
@@ -170,16 +172,17 @@ func isHost(host string, bracketed bool) bool {
 	return err == nil && ip.Is4()
 }
 
-// lookupName is a host as a browser looks it up, in lower-case ASCII. Two hyphens may stand anywhere,
-// as in v1--shop.example.com.
+// lookupName returns a host as a browser looks it up, in lower-case ASCII. Two hyphens are allowed anywhere, as in
+// v1--shop.example.com.
 func lookupName(host string) (string, error) { return lookup().ToASCII(host) }
 
 var lookup = sync.OnceValue(func() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.CheckHyphens(false))
 })
 
-// IsPublicName tells whether a host looks like one of the public internet: a domain of ASCII letters, no address in any
-// spelling, none that only a machine or a local network knows, without a dot at its end.
+// IsPublicName reports whether a host looks like one of the public internet. It must be a domain of ASCII letters,
+// without a dot at its end. It must not be an address in any spelling, nor a name that only a machine or a local
+// network knows.
 func IsPublicName(host string) bool {
 	host = strings.ToLower(host)
 	if len(host) > maxName || !IsDomain(host) {
@@ -194,7 +197,7 @@ func IsPublicName(host string) bool {
 	return !isLocal(labels)
 }
 
-// isLocal tells whether a name of two labels or more, in lower case, is set aside for machines and local networks.
+// isLocal reports whether a name of two labels or more, in lower case, is reserved for machines and local networks.
 func isLocal(labels []string) bool {
 	switch labels[len(labels)-1] {
 	case "localhost", "local", "internal", "localdomain":
@@ -205,8 +208,8 @@ func isLocal(labels []string) bool {
 	return false
 }
 
-// IsDomain tells whether s is a domain of two labels or more, of letters, digits and inner hyphens. The last one is no
-// number, since resolvers read such a name as an address.
+// IsDomain reports whether s is a domain of two labels or more, of letters, digits and inner hyphens. The last label
+// must not be a number, since resolvers read such a name as an address.
 func IsDomain(s string) bool {
 	labels := strings.Split(s, ".")
 	for _, label := range labels {
@@ -217,7 +220,7 @@ func IsDomain(s string) bool {
 	return len(labels) >= 2 && !isNumber(labels[len(labels)-1])
 }
 
-// isRagged tells whether a label is empty or has a hyphen at an end.
+// isRagged reports whether a label is empty or has a hyphen at an end.
 func isRagged(label string) bool {
 	return label == "" || label[0] == '-' || label[len(label)-1] == '-'
 }
@@ -226,7 +229,7 @@ func notInLabel(r rune) bool {
 	return ('a' > r || r > 'z') && ('A' > r || r > 'Z') && ('0' > r || r > '9') && r != '-' && r != '_'
 }
 
-// isNumber tells whether a label is decimal, octal or hexadecimal, as the parts of an IPv4 address may be spelt.
+// isNumber reports whether a label is decimal, octal or hexadecimal, as the parts of an IPv4 address may be written.
 func isNumber(label string) bool {
 	digits, hexadecimal := strings.CutPrefix(strings.ToLower(label), "0x")
 	return strings.Trim(digits, "0123456789") == "" ||

@@ -38,8 +38,8 @@ func corpus(tb testing.TB) []entry {
 	return entries
 }
 
-// Section 6.2: a public HTTPS URL with no credentials and no fragment. Every URL of the corpus is taken or refused as it
-// says, with and without the door that is open for development.
+// Section 6.2: a public HTTPS URL with no credentials and no fragment. Every URL of the corpus is accepted or refused
+// as it says, with and without allowPrivate.
 func TestCorpusOfURLs(t *testing.T) {
 	t.Parallel()
 	entries := corpus(t)
@@ -60,7 +60,7 @@ func TestCorpusOfURLs(t *testing.T) {
 			want := e.Normalized
 			if want == "" {
 				want = e.URL
-				if !e.Public { // What is open for development alone has its normal form checked by its properties.
+				if !e.Public { // The normal form of URLs for development is checked by its properties only.
 					want = normalized
 				}
 			}
@@ -72,7 +72,7 @@ func TestCorpusOfURLs(t *testing.T) {
 	}
 }
 
-// A refusal is short, on one line, says what must be, and repeats no secret.
+// An error is short, on one line, says what is required, and repeats no secret.
 func checkMessage(t *testing.T, e entry, err error) {
 	t.Helper()
 	message := err.Error()
@@ -85,7 +85,7 @@ func checkMessage(t *testing.T, e entry, err error) {
 	}
 }
 
-// What is wrong is said so that the user knows what to change.
+// An error says what the user must change.
 func TestRefusalSaysWhatToChange(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ url, want string }{
@@ -117,8 +117,8 @@ func TestRefusalSaysWhatToChange(t *testing.T) {
 	}
 }
 
-// Nothing that is accepted has a host that any resolver or parser reads as an address, credentials or a fragment; the
-// normal form passes again, unchanged.
+// An accepted URL has no credentials and no fragment, and no host that any resolver or parser reads as an address. Its
+// normal form is accepted again, unchanged.
 func FuzzCheck(f *testing.F) {
 	for _, e := range corpus(f) {
 		f.Add(e.URL)
@@ -145,7 +145,7 @@ type masked string
 
 func (m masked) Error() string { return string(m) }
 
-// maskSecret lets a fuzzer have hosts with the word that checkMessage looks for.
+// maskSecret allows a fuzzer to use hosts with the word that checkMessage searches for.
 func maskSecret(err error) error { return masked(strings.ReplaceAll(err.Error(), "secret", "s")) }
 
 func checkAccepted(t *testing.T, accepted string, private bool) {
@@ -168,7 +168,7 @@ func checkAccepted(t *testing.T, accepted string, private bool) {
 			t.Errorf("%q has port %s", accepted, port)
 		}
 	}
-	// The host that a parser of our own cuts out is the same one: no two readers of the URL go to different hosts.
+	// A separate parser extracts the same host: no two readers of the URL connect to different hosts.
 	rest := strings.TrimPrefix(accepted, "https://")
 	if end := strings.IndexAny(rest, "/?"); end >= 0 {
 		rest = rest[:end]
@@ -188,8 +188,9 @@ func checkAccepted(t *testing.T, accepted string, private bool) {
 	}
 }
 
-// isInetAton reads a host as inet_aton and browsers do: one to four numbers in decimal, octal or hexadecimal, the last one
-// filling what is left. It lets more through than either: an empty number is 0, overflows do not matter.
+// isInetAton reports whether inet_aton or a browser reads a host as an address: one to four numbers in decimal, octal
+// or hexadecimal, of which the last fills the remaining bytes. It accepts more than either: an empty number is 0, and
+// overflows are ignored.
 func isInetAton(host string) bool {
 	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
 	for _, part := range parts {

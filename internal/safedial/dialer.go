@@ -17,46 +17,46 @@ const (
 	defaultDNSTimeout     = 6 * time.Second
 	defaultConnectTimeout = 5 * time.Second
 
-	// stagger is how long an address may take before the next one is tried beside it (RFC 8305).
+	// stagger is how long an address may take before the next one is tried in parallel (RFC 8305).
 	stagger = 250 * time.Millisecond
-	// maxAttempts is how many addresses of one answer are tried: an answer of thousands is meant to make us knock at
-	// the doors of others.
+	// maxAttempts is how many addresses of one DNS response are tried. A response with thousands of addresses is meant
+	// to make us attack the hosts of others.
 	maxAttempts = 16
 )
 
-// ErrPanicked is wrapped where a resolver or a dial function of the host's panicked. It holds nothing of the panic's
-// value but its type.
+// ErrPanicked is wrapped if a resolver or a dial function of the host panicked. Of the panic's value it contains only
+// the type.
 var ErrPanicked = errors.New("safedial: a function of the host's panicked")
 
-// Resolver finds the addresses of a name. A [net.Resolver] is one.
+// Resolver looks up the addresses of a name. A [net.Resolver] is one.
 type Resolver interface {
 	// LookupNetIP is called with the network "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Dialer connects as the package says. The zero Dialer is ready. It is safe for concurrent use and must not be changed
-// once it is used.
+// Dialer connects as the package describes. The zero Dialer is ready to use. It is safe for concurrent use and must not
+// be changed after its first use.
 type Dialer struct {
 	Policy Policy
-	// Resolver is asked for every name, once for each connection. Defaults to [net.DefaultResolver], which is asked for
-	// the name as it stands, without the search domains of the machine, unless private addresses are open.
+	// Resolver looks up every name, once for each connection. Defaults to [net.DefaultResolver]. That one looks up the
+	// exact name, without the search domains of the machine, unless private addresses are allowed.
 	Resolver Resolver
-	// DNSTimeout bounds a look-up, ConnectTimeout all attempts to connect after it. They default to 6 s, enough for a
-	// second name server after a dead one, and 5 s.
+	// DNSTimeout bounds a look-up, and ConnectTimeout all attempts to connect after it. They default to 6 s, which is
+	// enough for a second name server after an unresponsive one, and to 5 s.
 	DNSTimeout, ConnectTimeout time.Duration
-	// Dial makes the connection in place of a [net.Dialer]. It is called with the network "tcp" and an address that was
-	// looked at, never a name, may be called for several addresses at once, and is not waited for after the time-out.
-	// What it connects to is its own affair, since the other end may rightly be a proxy: it has to go to that address
+	// Dial makes the connection instead of a [net.Dialer]. It is called with the network "tcp" and a checked address,
+	// never a name. It may be called for several addresses concurrently, and is not waited for after the timeout. Its
+	// connection is not checked, since the remote end may legitimately be a proxy. So Dial must connect to that address
 	// and no other.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// builtIn stands in for the net.Dialer in tests.
+	// builtIn replaces the net.Dialer in tests.
 	builtIn func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// DialContext connects to "host:port" over TCP. The error is a [*net.DNSError] if the name was not resolved, an
+// DialContext connects to "host:port" over TCP. The error is a [*net.DNSError] if the name could not be resolved, an
 // [*AddressError] if an address is not public, a [*net.OpError] if no address could be connected to, and the context's
-// if that ended.
+// error if that ended.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "tcp" {
 		return nil, net.UnknownNetworkError(network)
@@ -73,7 +73,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, err
 	}
-	// All of them, before any is connected to: a name with one private address is an attack or a mistake.
+	// Check all addresses before connecting to any: a name with one private address is an attack or a mistake.
 	for i, addr := range addrs {
 		addrs[i] = addr.Unmap()
 		if err := d.Policy.Check(addr); err != nil {
@@ -83,7 +83,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return d.connect(ctx, inTurn(addrs), uint16(port))
 }
 
-// lookup answers with at least one address, or an error.
+// lookup returns at least one address, or an error.
 func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
@@ -94,7 +94,7 @@ func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 		addrs []netip.Addr
 		err   error
 	}
-	// A resolver that ignores its context is left behind.
+	// A resolver that ignores its context is abandoned.
 	answers := make(chan answer, 1)
 	go func() {
 		var a answer
@@ -110,7 +110,7 @@ func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	}
 }
 
-// ask asks the resolver.
+// ask calls the resolver.
 func (d *Dialer) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	if d.Resolver != nil {
 		return d.Resolver.LookupNetIP(ctx, "ip", host)
@@ -121,7 +121,7 @@ func (d *Dialer) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// addresses is what a resolver answered, or why it did not. The addresses are a copy.
+// addresses returns a copy of the addresses that a resolver returned, or the reason why there are none.
 func addresses(ctx context.Context, host string, addrs []netip.Addr, err error) ([]netip.Addr, error) {
 	var known *net.DNSError
 	switch {
@@ -137,8 +137,8 @@ func addresses(ctx context.Context, host string, addrs []netip.Addr, err error) 
 	return nil, &net.DNSError{UnwrapErr: err, Err: err.Error(), Name: host, IsTimeout: errors.Is(err, context.DeadlineExceeded)}
 }
 
-// inTurn is the order in which addresses are tried: as the resolver sorted them, IPv4 and IPv6 by turns, each once and
-// not too many.
+// inTurn returns the order in which addresses are tried: as the resolver sorted them, alternating IPv4 and IPv6,
+// without duplicates, and at most maxAttempts.
 func inTurn(addrs []netip.Addr) []netip.Addr {
 	var families [2][]netip.Addr
 	for _, addr := range addrs {
@@ -161,7 +161,7 @@ func inTurn(addrs []netip.Addr) []netip.Addr {
 	return sorted[:min(len(sorted), maxAttempts)]
 }
 
-// connect tries the addresses, the next one as soon as one failed or took too long, and answers with the first
+// connect tries the addresses in order, the next one as soon as one failed or took too long. It returns the first
 // connection.
 func (d *Dialer) connect(ctx context.Context, addrs []netip.Addr, port uint16) (net.Conn, error) {
 	dialCtx, cancel := context.WithTimeout(ctx, cmp.Or(d.ConnectTimeout, defaultConnectTimeout))
@@ -211,7 +211,7 @@ func (d *Dialer) connect(ctx context.Context, addrs []netip.Addr, port uint16) (
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.Join(failures...)}
 }
 
-// dial makes one connection, and looks at what it is connected to.
+// dial makes one connection, and checks what it is connected to.
 func (d *Dialer) dial(ctx context.Context, to netip.AddrPort) (conn net.Conn, err error) {
 	defer caught(&err)
 	switch {

@@ -34,10 +34,10 @@ type scenario struct {
 	Tried       int
 }
 
-// network is the resolver and the wires of a scenario.
+// network is the resolver and the connections of a scenario.
 type network struct {
 	scenario
-	over chan struct{} // closed when the scenario is
+	over chan struct{} // closed when the scenario is over
 
 	mu      sync.Mutex
 	lookups int
@@ -45,7 +45,7 @@ type network struct {
 	opened  []*wire
 }
 
-// wire is a connection that knows where it goes and whether it was closed.
+// wire is a connection with a remote address, which records whether it was closed.
 type wire struct {
 	net.Conn
 	remote net.Addr
@@ -121,8 +121,8 @@ func (n *network) connect(ctx context.Context, _, address string) (net.Conn, err
 	return w, nil
 }
 
-// Whatever a name resolves to, and however that changes, only what the corpus says is connected to; nothing that is
-// refused is even tried, and no connection is left open.
+// Whatever a name resolves to, and however that changes, only the addresses that the corpus allows are connected to. A
+// refused address is never tried, and no connection is left open.
 func TestCorpusOfAnswers(t *testing.T) {
 	t.Parallel()
 	for _, s := range load[scenario](t, "dns.json") {
@@ -189,7 +189,7 @@ func (s scenario) run(t *testing.T) {
 	}
 }
 
-// A look-up and connecting have time-outs of their own, and a silent address holds up the next one for a quarter of a
+// Looking up and connecting have separate timeouts. An unresponsive address delays the next one by a quarter of a
 // second.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
@@ -238,7 +238,7 @@ func script(answer []string, failure string, connects map[string]string) scenari
 	return s
 }
 
-// Whoever gives up is answered at once, with the error of the context.
+// A caller whose context ends gets the context's error at once.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]scenario{
@@ -261,8 +261,8 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// A host's own dial function gets an address that was looked at, never a name and never one that is refused. Its
-// connection is taken as it is, since it may go over a proxy.
+// A dial function of the host gets a checked address, never a name and never a refused address. Its connection is
+// accepted unchecked, since it may lead through a proxy.
 func TestOwnDial(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -281,7 +281,7 @@ func TestOwnDial(t *testing.T) {
 	is.Equal(got, []string{"tcp 93.184.216.34:8443"})
 }
 
-// A dial function that panics, answers with nothing or never comes back is an error like any other.
+// A dial function that panics, returns nothing or never returns leads to an error like any other.
 func TestOwnDialMisbehaves(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
@@ -303,11 +303,11 @@ func TestOwnDialMisbehaves(t *testing.T) {
 		_, err := dialer.DialContext(t.Context(), "tcp", "8.8.8.8:443")
 		is.True(err != nil) // no connection
 		is.Equal(errors.Is(err, safedial.ErrPanicked), name == "panic")
-		is.True(!strings.Contains(err.Error(), "secret")) // what a panic holds stays there
+		is.True(!strings.Contains(err.Error(), "secret")) // the value of a panic is not revealed
 	}
 }
 
-// A late connection, made when nobody waits any more, is closed.
+// A connection that is made after the caller stopped waiting is closed.
 func TestLateConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -326,7 +326,7 @@ func TestLateConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// What is no "host:port" over TCP is refused before anything is asked.
+// A target other than "host:port" over TCP is refused before any look-up.
 func TestBadTargets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -341,8 +341,8 @@ func TestBadTargets(t *testing.T) {
 	}
 }
 
-// nameServer answers the queries of one connection over TCP: hooks.example.com is another name for db.internal, whose
-// addresses are the given ones.
+// nameServer serves the queries of one connection over TCP. hooks.example.com is an alias of db.internal, which has the
+// given addresses.
 func nameServer(conn net.Conn, addrs []netip.Addr) {
 	defer conn.Close()
 	length := make([]byte, 2)
@@ -389,7 +389,7 @@ func nameServer(conn net.Conn, addrs []netip.Addr) {
 	}
 }
 
-// With Go's own resolver: a CNAME is followed to the addresses it ends in, over both families, and those are looked at.
+// With Go's own resolver, a CNAME is followed to its final addresses, for both families, and these are checked.
 func TestRealResolverFollowsCNAME(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -426,7 +426,7 @@ func TestRealResolverFollowsCNAME(t *testing.T) {
 	}
 }
 
-// Over real sockets: loopback is connected to in development, and not otherwise, by its address and by its name.
+// With real sockets, loopback can be connected to in development only, by its address and by its name.
 func TestRealSockets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -441,6 +441,6 @@ func TestRealSockets(t *testing.T) {
 		is.Equal(conn.RemoteAddr().String(), listener.Addr().String())
 		conn.Close()
 		_, err = new(safedial.Dialer).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
-		is.True(err != nil) // loopback is closed
+		is.True(err != nil) // loopback is refused
 	}
 }

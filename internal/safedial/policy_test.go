@@ -31,7 +31,7 @@ type special struct {
 	GloballyReachable              bool
 }
 
-// last is the last address of a prefix.
+// last returns the last address of a prefix.
 func last(prefix netip.Prefix) netip.Addr {
 	b := prefix.Masked().Addr().AsSlice()
 	for bit := prefix.Bits(); bit < len(b)*8; bit++ {
@@ -41,8 +41,8 @@ func last(prefix netip.Prefix) netip.Addr {
 	return addr
 }
 
-// Nothing that the registries of special-purpose addresses hold is dialled: the first and the last address of each
-// prefix, any in between, and each of IPv4 in its IPv4-mapped form, too.
+// No address in the registries of special-purpose addresses may be dialled: neither the first and the last address of
+// each prefix, nor any in between, nor the IPv4-mapped form of an IPv4 address.
 func TestRegistriesAreClosed(t *testing.T) {
 	t.Parallel()
 	for _, s := range load[special](t, "special.json") {
@@ -62,7 +62,7 @@ func TestRegistriesAreClosed(t *testing.T) {
 			refused(prefix.Masked().Addr())
 			refused(last(prefix))
 			if s.Prefix == "::ffff:0:0/96" {
-				return // What is in between is IPv4, and has its own registry.
+				return // The addresses in between are IPv4, which has its own registry.
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				b := prefix.Masked().Addr().AsSlice()
@@ -79,7 +79,7 @@ func TestRegistriesAreClosed(t *testing.T) {
 	}
 }
 
-// Each address of the corpus is dialled or not as it says, in development, too.
+// Each address of the corpus is allowed or refused as it says, with and without AllowPrivate.
 func TestCorpusOfAddresses(t *testing.T) {
 	t.Parallel()
 	for _, entry := range load[struct {
@@ -96,7 +96,7 @@ func TestCorpusOfAddresses(t *testing.T) {
 	}
 }
 
-// The zero address is none, and what is refused is named without a zone.
+// The zero Addr is refused, and an error names its address without a zone.
 func TestAddressErrorNamesTheAddress(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -110,7 +110,7 @@ func TestAddressErrorNamesTheAddress(t *testing.T) {
 	is.True(safedial.Policy{AllowPrivate: true}.Check(netip.Addr{}) != nil)
 }
 
-// What is denied on top is closed in both forms, whatever else is open; nothing else is.
+// Denied addresses are refused in both forms, whatever else is allowed. No other address is.
 func TestDeniedOnTop(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -1,8 +1,8 @@
-// Package safename knows names that are safe in a header, a log and a URL: letters, digits and . _ : - behind a letter
-// or digit.
+// Package safename validates names that are safe in a header, a log and a URL: letters, digits and . _ : - after a
+// first letter or digit.
 package safename
 
-// Valid tells whether s is [A-Za-z0-9][A-Za-z0-9._:-]* of least to most characters.
+// Valid reports whether s matches [A-Za-z0-9][A-Za-z0-9._:-]* and has least to most characters.
 func Valid(s string, least, most int) bool {
 	if len(s) < max(least, 1) || len(s) > most {
 		return false

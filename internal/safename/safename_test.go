@@ -9,7 +9,7 @@ import (
 	"github.com/floatgate/ticketing/internal/safename"
 )
 
-// A name is safe by its characters, by its first one, and by its length at both ends.
+// Valid checks the characters, the first character, and the length at both ends.
 func TestValid(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -1,11 +1,9 @@
-// Package seal encrypts short values at rest: whoever reads the database or a
-// backup of it learns nothing of a value but its length, and a value that was
-// changed, or moved to another record, does not open.
+// Package seal encrypts short values at rest. A reader of the database or of a backup learns nothing about a value but
+// its length. A value that was changed, or moved to another record, does not open.
 //
-// Values are sealed under a ring of master keys. The first key seals, all
-// open, and a sealed value names its key; so a master key is replaced by
-// putting a new one in front, sealing anew what [Ring.Open] says is not
-// current, and dropping the old one once nothing is left that names it.
+// Values are sealed under a ring of master keys. The first key seals, all keys open, and a sealed value names its key.
+// To replace a master key, put a new one in front, and seal again each value that [Ring.Open] reports as not current.
+// Drop the old key when no value names it any more.
 //
 // # Bytes of a sealed value
 //
@@ -13,12 +11,10 @@
 //
 //	s1:<name>:<box>
 //
-// The name is that of the key, 16 lower-case hexadecimal digits; whoever makes
-// the ring gives it, and it tells nothing of the key. The box is the unpadded
-// base64url text (RFC 4648, Section 5) of 12 random bytes, the nonce, and of
-// what AES-256-GCM makes of the value under that nonce, 16 bytes longer than
-// the value. Its key is the 32 bytes that HKDF-SHA256 (RFC 5869) derives from
-// the master key without a salt and with the info
+// The name is that of the key, 16 lower-case hexadecimal digits. The creator of the ring chooses it, and it must reveal
+// nothing about the key. The box is the unpadded base64url text (RFC 4648, Section 5) of 12 random bytes, the nonce,
+// followed by the output of AES-256-GCM for the value under that nonce, 16 bytes longer than the value. Its key is the
+// 32 bytes that HKDF-SHA256 (RFC 5869) derives from the master key without a salt and with the info
 //
 //	sealed-value/v1/key
 //
@@ -28,8 +24,8 @@
 //	the length of the domain in bytes as 8 bytes, big-endian, then the domain
 //	the same of the id
 //
-// The domain is what kind of value it is, the id is whose. With the lengths,
-// no two pairs give the same bytes.
+// The domain is the kind of the value, and the id is its owner. Because of the lengths, no two pairs give the same
+// bytes.
 //
 // Nonces are random: under one key up to 2^32 values may be sealed.
 package seal
@@ -48,7 +44,7 @@ import (
 )
 
 const (
-	// MinKey is the fewest bytes that a master key has.
+	// MinKey is the minimum number of bytes of a master key.
 	MinKey = 32
 
 	version    = "s1:"
@@ -59,15 +55,13 @@ const (
 	nonceBytes = 12
 )
 
-// What this package refuses, told apart by [errors.Is]. No error holds a
-// value, a sealed value or a key.
+// The errors of this package, for use with [errors.Is]. No error contains a value, a sealed value or a key.
 var (
-	// ErrKeys: [New] was given unfit keys.
+	// ErrKeys: [New] was called with unfit keys.
 	ErrKeys = errors.New("seal: unfit master keys")
 	// ErrUnknownKey: the value was sealed under a key that the ring lacks.
 	ErrUnknownKey = errors.New("seal: sealed under a key that is not given")
-	// ErrSealed: the value is malformed, was changed, or is that of another
-	// domain or id.
+	// ErrSealed: the value is malformed, was changed, or belongs to another domain or id.
 	ErrSealed = errors.New("seal: the sealed value does not open")
 )
 
@@ -77,17 +71,16 @@ type Key struct {
 	Secret []byte
 }
 
-// Ring holds master keys; [New] makes it. It is safe for concurrent use, and
-// package fmt prints no key of it.
+// Ring holds master keys. [New] creates it. It is safe for concurrent use, and package fmt prints none of its keys.
 type Ring struct {
 	names []string
-	// boxes seal and open under a key. Package fmt would find the bytes of a
-	// key behind a pointer, too, but not in a function.
+	// boxes seal and open under a key. They are functions because package fmt would print the bytes of a key even
+	// through a pointer.
 	boxes []func() cipher.AEAD
 }
 
-// New returns a ring of the keys. The first seals. There is at least one, none
-// has fewer than [MinKey] bytes, and each has a name of its own.
+// New returns a ring of the keys. The first key seals. There must be at least one key, each with at least [MinKey]
+// bytes and a unique name.
 func New(keys []Key) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%w: there is none", ErrKeys)
@@ -125,7 +118,7 @@ func boxOf(secret []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// find is the place of a key, or -1.
+// find returns the index of a key, or -1.
 func (r *Ring) find(name string) int {
 	for i, known := range r.names {
 		if known == name {
@@ -135,8 +128,7 @@ func (r *Ring) find(name string) int {
 	return -1
 }
 
-// Seal seals a value of that domain and id under the first key, with a nonce
-// from random.
+// Seal seals a value of that domain and id under the first key, with a nonce from random.
 func (r *Ring) Seal(random io.Reader, domain, id string, value []byte) (string, error) {
 	box := make([]byte, nonceBytes, nonceBytes+len(value)+16)
 	if _, err := io.ReadFull(random, box); err != nil {
@@ -146,9 +138,8 @@ func (r *Ring) Seal(random io.Reader, domain, id string, value []byte) (string, 
 	return version + r.names[0] + ":" + base64.RawURLEncoding.EncodeToString(box), nil
 }
 
-// Open gives back what [Ring.Seal] sealed for the same domain and id, and
-// tells whether that was under the first key: if not, it is time to seal it
-// anew. It answers [ErrUnknownKey] or [ErrSealed].
+// Open returns the value that [Ring.Seal] sealed for the same domain and id. It also reports whether that was under the
+// first key; if not, the caller should seal the value again. The error is [ErrUnknownKey] or [ErrSealed].
 func (r *Ring) Open(sealed, domain, id string) (value []byte, current bool, err error) {
 	rest, found := strings.CutPrefix(sealed, version)
 	name, text, parted := strings.Cut(rest, ":")
@@ -171,7 +162,7 @@ func (r *Ring) Open(sealed, domain, id string) (value []byte, current bool, err 
 	return value, place == 0, nil
 }
 
-// data are the associated data.
+// data returns the associated data.
 func data(domain, id string) []byte {
 	b := make([]byte, 0, len(dataPrefix)+16+len(domain)+len(id))
 	b = append(b, dataPrefix...)

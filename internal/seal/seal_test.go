@@ -45,8 +45,7 @@ func sealed(tb testing.TB, r *seal.Ring, domain, id, value string) string {
 	return text
 }
 
-// The vectors in testdata were not made by this package: they hold the format
-// still.
+// The vectors in testdata were generated independently of this package. They pin the format.
 func TestGoldenVectors(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -86,7 +85,7 @@ func TestNewRefusesUnfitKeysWithoutShowingThem(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		keys []seal.Key
-		want string // "" for none
+		want string // "" if no error is expected
 	}{
 		{name: "no key", want: "there is none"},
 		{name: "32 bytes", keys: []seal.Key{{Name: nameA, Secret: secret[:32]}}},
@@ -112,8 +111,8 @@ func TestNewRefusesUnfitKeysWithoutShowingThem(t *testing.T) {
 	}
 }
 
-// A sealed value says its version and the key's name, shows nothing of the
-// value, and is another each time.
+// A sealed value consists of its version, the name of its key, and a box. It reveals nothing of the value, and differs
+// each time.
 func TestSealedValuesHaveOneFormAndShowNothing(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -127,8 +126,8 @@ func TestSealedValuesHaveOneFormAndShowNothing(t *testing.T) {
 	}
 }
 
-// Replacing a master key: what the old key sealed goes on opening while it is
-// in the ring, is told apart from the new, and ends with the old key.
+// While a master key is being replaced, values sealed under the old key open as long as it is in the ring. Open
+// distinguishes them from new ones.
 func TestRotationOfAMasterKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -139,8 +138,8 @@ func TestRotationOfAMasterKey(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(string(value), "value")
 	is.True(!current)
-	anew := sealed(t, both, "domain", "id", "value")
-	value, current, err = ringOf(t, after).Open(anew, "domain", "id")
+	resealed := sealed(t, both, "domain", "id", "value")
+	value, current, err = ringOf(t, after).Open(resealed, "domain", "id")
 	is.NoErr(err)
 	is.Equal(string(value), "value")
 	is.True(current)
@@ -177,8 +176,7 @@ func TestEveryCharacterOfASealedValueCounts(t *testing.T) {
 	refused(" " + good)
 }
 
-// A value that is moved to another record, or taken for one of another kind,
-// does not open.
+// A value that is moved to another record, or used as one of another kind, does not open.
 func TestAValueOpensForItsOwnRecordOnly(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -213,7 +211,7 @@ func TestPrintingARingShowsNoKey(t *testing.T) {
 	}
 }
 
-// Whatever is sealed opens to itself.
+// Every sealed value opens to the original.
 func TestOpenIsTheInverseOfSeal(t *testing.T) {
 	t.Parallel()
 	r := ringOf(t, keyOf(nameA, 1))
@@ -231,10 +229,10 @@ func TestOpenIsTheInverseOfSeal(t *testing.T) {
 	})
 }
 
-// No text but one that was sealed opens, and none makes it panic.
+// No text opens but one that was sealed, and none causes a panic.
 func FuzzOpen(f *testing.F) {
 	r := ringOf(f, keyOf(nameA, 1), keyOf(nameB, 2))
-	// One that was sealed once: every process of a fuzzing run must know the same.
+	// A constant, since every process of a fuzzing run must use the same one.
 	const good = "s1:" + nameA + ":PuLICXA2L9aKqEp-TFasyg8vkl5pmNJVZ0Eo2dMraOz6PbmNc-w"
 	if value, _, err := r.Open(good, "domain", "id"); err != nil || string(value) != "0123456789" {
 		f.Fatalf("opened as %q: %v", value, err)

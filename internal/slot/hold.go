@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// hold is where a call leaves its slot for the one who began it.
+// hold keeps the slot of a call for the caller that called Hold.
 type hold struct {
 	mu      sync.Mutex
 	over    bool
@@ -14,14 +14,15 @@ type hold struct {
 
 type holdKey struct{}
 
-// Hold returns a context under which [Leave] keeps a slot until done is called, for a caller who still has work to do
-// with what the call returns. It keeps one slot: the last.
+// Hold returns a context under which [Leave] keeps a slot until done is called. It is for a caller that still has work
+// to do with the result of the call. It keeps only one slot: the last.
 func Hold(ctx context.Context) (held context.Context, done func()) {
 	h := &hold{}
 	return context.WithValue(ctx, holdKey{}, h), func() { h.leave(nil, true) }
 }
 
-// Leave ends a call's use of a slot: it gives the slot back, or leaves it for the one who called [Hold] and is not done.
+// Leave ends a call's use of a slot. It releases the slot, or keeps it if the context is from [Hold] and done was not
+// called.
 func Leave(ctx context.Context, release func()) {
 	h, held := ctx.Value(holdKey{}).(*hold)
 	if !held || !h.leave(release, false) {
@@ -29,7 +30,8 @@ func Leave(ctx context.Context, release func()) {
 	}
 }
 
-// leave takes a slot in place of the one that is kept, and reports whether it did.
+// leave keeps a slot instead of the one kept before, which it releases. With over, it also ends the hold. It reports
+// whether it kept the slot: it does nothing after the end of the hold.
 func (h *hold) leave(release func(), over bool) bool {
 	h.mu.Lock()
 	if h.over {

@@ -1,8 +1,8 @@
-// Package slot bounds how many calls of each key run at a time. A key has a few slots, and a queue of its own for the
-// calls that find none free: a key with ten thousand calls keeps its own calls waiting and no other key's.
+// Package slot limits how many calls of each key run at a time. A key has a few slots, and a separate queue for the
+// calls that find none free. So a key with ten thousand calls delays its own calls and no other key's.
 //
-// A call that waits is served in the order of its arrival, and is refused when the queue is full or its patience ends. A
-// key that has neither a call under way nor one that waits costs nothing.
+// Waiting calls get slots in the order of their arrival. A call is refused if the queue is full or its patience ends. A
+// key with neither a running nor a waiting call uses no memory.
 package slot
 
 import (
@@ -14,34 +14,34 @@ import (
 	"time"
 )
 
-// ErrRefused is the answer to a call that got no slot: the queue of its key was full, or its patience ended.
+// ErrRefused is the error of a call that got no slot: the queue of its key was full, or its patience ended.
 var ErrRefused = errors.New("slot: too many calls of one key")
 
-// Config says how many calls run and how many wait. All fields are required.
+// Config sets how many calls run and how many wait. All fields are required.
 type Config struct {
-	// Slots is how many calls of a key run at a time.
+	// Slots is how many calls of a key may run at a time.
 	Slots int
-	// Queue is how many calls of a key wait at most.
+	// Queue is how many calls of a key may wait.
 	Queue int
-	// Patience is how long a call waits at most.
+	// Patience is how long a call may wait.
 	Patience time.Duration
 }
 
-// Slots are those of each key. They are safe for use by several goroutines.
+// Slots holds the slots of each key. It is safe for concurrent use by multiple goroutines.
 type Slots[K comparable] struct {
 	config Config
 
 	mu   sync.Mutex
-	keys map[K]*line // those with a call that runs
+	keys map[K]*line // those with a running call
 }
 
-// line is what a key has under way. A call waits in it only while all its slots are taken.
+// line is the state of a key. Calls wait in it only while all its slots are taken.
 type line struct {
 	taken   int
 	waiting list.List // of *waiter
 }
 
-// waiter is a call that waits. granted is set under the lock of the slots, before ready is closed.
+// waiter is a waiting call. granted is set under the lock of the slots, before ready is closed.
 type waiter struct {
 	ready   chan struct{}
 	granted bool
@@ -52,7 +52,7 @@ func New[K comparable](config Config) *Slots[K] {
 	return &Slots[K]{config: config, keys: make(map[K]*line)}
 }
 
-// Take takes a slot of the key, and waits for one where it has to. The caller gives it back with release, which may be
+// Take takes a slot of the key, and waits for one if necessary. The caller releases the slot with release, which may be
 // called more than once. The error is [ErrRefused], or wraps that of ctx.
 func (s *Slots[K]) Take(ctx context.Context, key K) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
@@ -78,7 +78,7 @@ func (s *Slots[K]) Take(ctx context.Context, key K) (release func(), err error) 
 	if s.leave(key, at, w) {
 		return nil, err
 	}
-	return s.releaser(key), nil // It was handed over in the last moment.
+	return s.releaser(key), nil // The slot was granted at the last moment.
 }
 
 // join takes a free slot, or a place in the queue.
@@ -101,7 +101,8 @@ func (s *Slots[K]) join(key K) (*list.Element, *waiter, error) {
 	return l.waiting.PushBack(w), w, nil
 }
 
-// leave takes a call out of the queue and reports whether it did: it may have been given a slot meanwhile.
+// leave removes a call from the queue and reports whether it did. It does not if the call has been granted a slot
+// meanwhile.
 func (s *Slots[K]) leave(key K, at *list.Element, w *waiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *Slots[K]) releaser(key K) func() {
 	return func() { once.Do(func() { s.release(key) }) }
 }
 
-// release hands the slot to the call that waits longest, and forgets a key that has nothing under way.
+// release gives the slot to the call that has waited longest. It forgets a key without calls.
 func (s *Slots[K]) release(key K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +142,7 @@ func (s *Slots[K]) Waits(key K) bool {
 	return l != nil && l.waiting.Len() > 0
 }
 
-// Keys returns how many keys have a call under way.
+// Keys returns how many keys have a running call.
 func (s *Slots[K]) Keys() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/internal/slot"
 )
 
-// A key has its slots and no more; the calls that wait are served in the order of their arrival, beyond the queue a call
-// is refused at once, and another key's calls are none the wiser.
+// A key has its slots and no more. Waiting calls get slots in the order of their arrival. A call that finds the queue
+// full is refused at once, and another key's calls are not affected.
 func TestSlotsOfAKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,18 +42,18 @@ func TestSlotsOfAKey(t *testing.T) {
 		_, err = slots.Take(t.Context(), "a")
 		is.Equal(err, slot.ErrRefused) // The queue is full.
 		other, err := slots.Take(t.Context(), "b")
-		is.NoErr(err) // Another key's queue is its own.
+		is.NoErr(err) // Another key has a separate queue.
 		other()
 		first()
-		first() // Again is no second slot.
+		first() // A second release has no effect.
 		all.Wait()
 		is.Equal(order, []int{0, 1})
 		second()
-		is.Equal(slots.Keys(), 0) // Nothing is kept of a key that is idle.
+		is.Equal(slots.Keys(), 0) // Nothing is kept of an idle key.
 	})
 }
 
-// A call that waits ends with its patience or its context, and takes no slot with it.
+// A waiting call ends with its patience or its context, and takes no slot.
 func TestWaitingEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestWaitingEnds(t *testing.T) {
 		_, err = slots.Take(ctx, 1)
 		is.True(errors.Is(err, context.DeadlineExceeded))
 		_, err = slots.Take(ctx, 2)
-		is.True(errors.Is(err, context.DeadlineExceeded)) // Also where a slot is free.
+		is.True(errors.Is(err, context.DeadlineExceeded)) // Even if a slot is free.
 		release()
 		again, err := slots.Take(t.Context(), 1)
 		is.NoErr(err)
@@ -79,8 +79,8 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// A slot that is left under a hold is given back when that is done, and at once after it; a second one takes the place
-// of the first.
+// A slot that is left under a hold is released when the hold is done. After that, a slot is released at once. A second
+// slot replaces the first one.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -101,8 +101,8 @@ func TestHold(t *testing.T) {
 	is.Equal(given, "abcd")
 }
 
-// Whoever comes and goes: no key has more calls under way than slots, none of its slots is lost, and nothing is kept in
-// the end.
+// Whatever calls come and go, no key has more running calls than slots, no slot is lost, and nothing is kept in the
+// end.
 func TestSlotsAreNeitherLostNorDoubled(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -8,19 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// chosen names the variable that says on which store the tests of a package run.
+// chosen is the environment variable that sets the store on which the tests of a package run.
 const chosen = "TICKETING_TEST_STORE"
 
-// OnPostgres tells whether the tests of this process run on PostgreSQL: see [Again].
+// OnPostgres reports whether the tests of this process run on PostgreSQL: see [Again].
 func OnPostgres() bool { return os.Getenv(chosen) == "postgres" }
 
-// Chosen opens a store in memory, or one on PostgreSQL where the tests run on it.
-func Chosen(tb testing.TB) ticketing.Store {
+// Chosen opens a store in memory, or one on PostgreSQL if the tests run on it.
+func Chosen(tb testing.TB) driver.Store {
 	tb.Helper()
 	if OnPostgres() {
 		return Postgres(tb)
@@ -28,17 +28,18 @@ func Chosen(tb testing.TB) ticketing.Store {
 	return memory.New()
 }
 
-// Again runs the tests of this package once more whose names match only, and not but, on PostgreSQL and in a process of its
-// own. Their harness opens what [Chosen] or [OnPostgres] tell it. A test that is skipped there fails: it has not held.
+// Again runs tests of this package once more, on PostgreSQL and in a separate process: those whose names match only,
+// and not but. Their fixtures open what [Chosen] or [OnPostgres] indicates. A test that is skipped there fails, since
+// it has not been verified.
 func Again(t *testing.T, only, but string) {
 	t.Helper()
 	if OnPostgres() {
 		return
 	}
-	pgtest.Database(t) // Where there is none, it is this test that is skipped.
+	pgtest.Database(t) // Without PostgreSQL, this test is skipped.
 	args := []string{"-test.v", "-test.run=" + only, "-test.skip=" + but}
 	if deadline, ok := t.Deadline(); ok {
-		// The process ends by itself, and tells where each test stood, before this one is ended.
+		// The process ends by itself before this test times out, and reports the state of each test.
 		args = append(args, "-test.timeout="+max(time.Until(deadline)*9/10, time.Second).String())
 	}
 	flag.Visit(func(f *flag.Flag) {

@@ -14,20 +14,20 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// Host is a way to keep a host's own rows in the database of a store, under a name for subtests.
+// Host is a way to keep a host's own rows in the database of a store. Its name is for subtests.
 type Host struct {
 	Name string
-	// Open opens an empty store, and the host's pool on its database. A table of the host's is there again for the next
-	// test, without its rows.
+	// Open opens an empty store, and the host's pool on its database. A table that the host creates still exists in the
+	// next test, without its rows.
 	Open func(tb testing.TB) (*store.Store, *bun.DB)
 }
 
-// SQLite tells whether the host is one of SQLite.
+// SQLite reports whether the host uses SQLite.
 func (h Host) SQLite() bool { return h.Name == "sqlite" }
 
-// Hosts are those of SQLite and of PostgreSQL: with a pool beside the store's, of Bun's own driver or of another, or
-// with one for both; with the tables in a schema that the host's search path lacks; with locks of rows for gates; and
-// with tables as a distributed engine wants them.
+// Hosts returns the hosts on SQLite and on PostgreSQL. Their pool is separate from the store's, with Bun's own driver
+// or another, or it is the store's. One has the tables in a schema that is not on the host's search path, one has row
+// locks as gates, and one has tables as a distributed engine requires them.
 func Hosts() []Host {
 	return []Host{
 		{Name: "sqlite", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
@@ -80,7 +80,7 @@ func Hosts() []Host {
 	}
 }
 
-// Pool opens a pool of a host's and closes it when the test ends.
+// Pool opens a pool for a host and closes it when the test ends.
 func Pool(tb testing.TB, dsn string) *sql.DB {
 	tb.Helper()
 	pool, err := store.OpenPool(dsn)

@@ -10,20 +10,20 @@ import (
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/store"
 )
 
-// Partitions is in how many parts a table is partitioned, and few in how many where it is a rule of the service that is
-// tested, and no plan: a connection and a statement take time for each part.
+// Partitions is the number of partitions of a table. Tests of the service's rules use few instead, since a connection
+// and a statement take time for each partition. Only tests of plans need more.
 const (
 	Partitions = 8
 	few        = 2
 )
 
-// Shared are the tables without a company, and the one that finds it: a distributed engine keeps a copy of them on each
-// node.
+// Shared returns the tables without a company, and the one that maps keys to companies. A distributed engine keeps a
+// copy of them on each node.
 func Shared() []string {
 	return []string{
 		"ticketing_migrations", "ticketing_secrets", "ticketing_categories", "ticketing_api_key_directory",
@@ -31,11 +31,11 @@ func Shared() []string {
 	}
 }
 
-// Confined is a store whose groups hold one company each, as on an engine that keeps companies in different places.
+// Confined is a store whose groups hold one company each, as on an engine that keeps companies on different nodes.
 type Confined struct{ *store.Store }
 
-// Grouping asks for groups of one company.
-func (c Confined) Grouping() ticketing.Grouping {
+// Grouping returns the store's grouping, confined to groups of one company.
+func (c Confined) Grouping() driver.Grouping {
 	best := c.Store.Grouping()
 	best.ByCompany = true
 	return best
@@ -44,10 +44,10 @@ func (c Confined) Grouping() ticketing.Grouping {
 // Partitioned opens a database whose tables are hash-partitioned by the company.
 func Partitioned(tb testing.TB) Confined {
 	tb.Helper()
-	return Confined{Open(tb, PartitionedDSN(tb), nil)}
+	return Confined{pgtest.ReuseOpen(tb, "partitioned in few", partition(few), empty, openFew, endStore)}
 }
 
-// PartitionedDSN is like [DSN], with such tables, in few parts.
+// PartitionedDSN is like [DSN], with such tables, in few partitions.
 func PartitionedDSN(tb testing.TB) string {
 	tb.Helper()
 	return pgtest.Reuse(tb, "partitioned in few", partition(few), empty)
@@ -76,9 +76,9 @@ func partition(parts int) func(tb testing.TB, dsn string) {
 	}
 }
 
-// Partition turns a migration for PostgreSQL into one where the tables of companies are hash-partitioned by the
-// company. PostgreSQL refuses it if a key does not contain the company, which is the rule a distributed engine sets.
-// The parts lie in schemas of their own under the names of their tables, so that every constraint keeps its name.
+// Partition converts a migration for PostgreSQL to one where the tables of companies are hash-partitioned by the
+// company. PostgreSQL refuses it if a key does not contain the company, which is the rule of a distributed engine. The
+// partitions are in separate schemas and have the names of their tables, so that every constraint keeps its name.
 func Partition(migration string) string { return partitionInto(Partitions, migration) }
 
 func partitionInto(parts int, migration string) string {

@@ -3,7 +3,7 @@ package testdb
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,9 +13,9 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Plans has PostgreSQL explain each statement that is sent over a pool in the moment in which it is sent, by running it
-// once more, before, in a savepoint that is rolled back. So each is explained with its own values on the rows that it
-// meets.
+// Plans makes PostgreSQL explain each statement that is sent over a pool, just before it is sent. The statement is run
+// once more for that, in a savepoint that is rolled back. So each is explained with its actual values on the actual
+// rows.
 type Plans struct {
 	mu   sync.Mutex
 	kept []Plan
@@ -24,19 +24,19 @@ type Plans struct {
 // Plan is what PostgreSQL did for a statement.
 type Plan struct {
 	Statement string
-	// Answered are the rows that the statement returned or changed.
+	// Answered is how many rows the statement returned or changed.
 	Answered float64
-	// Discarded are the rows that were read and thrown away, by the condition of a scan or of a join.
+	// Discarded is how many rows were read and discarded by the condition of a scan or of a join.
 	Discarded float64
-	// Fetched are the rows that scans of tables read.
+	// Fetched is how many rows the scans of tables read.
 	Fetched float64
-	// Pages are the pages of tables and indexes that were looked at.
+	// Pages is how many pages of tables and indexes were accessed.
 	Pages float64
 	// JSON is the plan.
 	JSON string
 }
 
-// Take hands over the plans since the last time.
+// Take returns the plans since the last call.
 func (p *Plans) Take() []Plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,8 +56,8 @@ type explainer struct {
 	to *Plans
 }
 
-// Connect makes a connection.
-func (e *explainer) Connect(ctx context.Context) (driver.Conn, error) {
+// Connect opens a connection.
+func (e *explainer) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	conn, err := e.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -69,12 +69,12 @@ type explained struct {
 	*pgdriver.Conn
 
 	to   *Plans
-	open bool // a transaction is
+	open bool // a transaction is open
 }
 
 // ExecContext explains each statement of a message, and sends it.
-func (c *explained) ExecContext(ctx context.Context, message string, args []driver.NamedValue) (driver.Result, error) {
-	result := driver.Result(driver.ResultNoRows)
+func (c *explained) ExecContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	result := sqldriver.Result(sqldriver.ResultNoRows)
 	for _, statement := range parts(message) {
 		if err := c.explain(ctx, statement, ""); err != nil {
 			return nil, err
@@ -88,9 +88,9 @@ func (c *explained) ExecContext(ctx context.Context, message string, args []driv
 	return result, nil
 }
 
-// QueryContext explains the statements of a message, and sends it. Outside of a transaction the settings that stand
-// before its last statement hold for that one alone.
-func (c *explained) QueryContext(ctx context.Context, message string, args []driver.NamedValue) (driver.Rows, error) {
+// QueryContext explains the statements of a message, and sends it. Outside of a transaction, the settings before the
+// last statement apply to that statement only.
+func (c *explained) QueryContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	statements := parts(message)
 	last := statements[len(statements)-1]
 	before := strings.Join(statements[:len(statements)-1], ";")
@@ -111,7 +111,7 @@ func (c *explained) QueryContext(ctx context.Context, message string, args []dri
 	return c.Conn.QueryContext(ctx, last, args)
 }
 
-// follow keeps in mind whether a transaction is open.
+// follow records whether a transaction is open.
 func (c *explained) follow(statement string) {
 	switch word, _, _ := strings.Cut(statement, " "); word {
 	case "BEGIN":
@@ -136,7 +136,7 @@ func (c *explained) explain(ctx context.Context, statement, settings string) (er
 	if err != nil {
 		return err
 	}
-	row := make([]driver.Value, 1)
+	row := make([]sqldriver.Value, 1)
 	if err := rows.Next(row); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ type node struct {
 	Plans     []node
 }
 
-func readPlan(statement string, value driver.Value) (Plan, error) {
+func readPlan(statement string, value sqldriver.Value) (Plan, error) {
 	text := fmt.Sprint(value)
 	if bytes, ok := value.([]byte); ok {
 		text = string(bytes)

@@ -3,7 +3,7 @@ package testdb
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,15 +14,15 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Statements keeps the SQL of PostgreSQL that is sent over a pool, statement by statement.
+// Statements records the SQL that is sent to PostgreSQL over a pool, statement by statement.
 type Statements struct {
 	mu   sync.Mutex
 	said []string
 }
 
-// Pool opens a pool of connections to a database whose statements are kept.
+// Pool opens a pool of connections to a database whose statements are recorded.
 func (s *Statements) Pool(dsn string) *sql.DB {
-	// A busy machine takes longer to fill a database than the driver would wait.
+	// A busy machine takes longer to fill a database than the driver's default timeout.
 	return sql.OpenDB(&tap{pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(time.Minute)), s})
 }
 
@@ -32,15 +32,15 @@ func (s *Statements) keep(message string) {
 	s.said = append(s.said, split(message)...)
 }
 
-// tap makes connections that tell what is sent over them.
+// tap opens connections that record what is sent over them.
 type tap struct {
 	*pgdriver.Connector
 
 	to *Statements
 }
 
-// Connect makes a connection.
-func (t *tap) Connect(ctx context.Context) (driver.Conn, error) {
+// Connect opens a connection.
+func (t *tap) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	conn, err := t.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -54,19 +54,19 @@ type tapped struct {
 	to *Statements
 }
 
-// ExecContext keeps a message and sends it.
-func (c *tapped) ExecContext(ctx context.Context, message string, args []driver.NamedValue) (driver.Result, error) {
+// ExecContext records a message and sends it.
+func (c *tapped) ExecContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	c.to.keep(message)
 	return c.Conn.ExecContext(ctx, message, args)
 }
 
-// QueryContext keeps a message and sends it.
-func (c *tapped) QueryContext(ctx context.Context, message string, args []driver.NamedValue) (driver.Rows, error) {
+// QueryContext records a message and sends it.
+func (c *tapped) QueryContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	c.to.keep(message)
 	return c.Conn.QueryContext(ctx, message, args)
 }
 
-// Take hands over what was said since the last time.
+// Take returns the statements recorded since the last call.
 func (s *Statements) Take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,8 @@ func (s *Statements) Take() []string {
 
 var control = regexp.MustCompile(`^(BEGIN|SET LOCAL|COMMIT|ROLLBACK|MOVE |CLOSE )`)
 
-// split parts a message into its statements, without those that only begin, set or end a transaction, or
-// move a cursor, which its declaration is asked for.
+// split splits a message into its statements. It leaves out those that only begin, configure or end a transaction, and
+// those that move or close a cursor; the cursor's declaration is recorded instead.
 func split(message string) []string {
 	said := slices.DeleteFunc(parts(message), control.MatchString)
 	for i := range said {
@@ -87,7 +87,7 @@ func split(message string) []string {
 	return said
 }
 
-// parts are the statements of a message.
+// parts returns the statements of a message.
 func parts(message string) []string {
 	var parts []string
 	quoted, start := false, 0
@@ -105,7 +105,7 @@ func parts(message string) []string {
 	return parts
 }
 
-// Explain is PostgreSQL's plan of a statement under settings, line by line. The options are those of EXPLAIN.
+// Explain returns PostgreSQL's plan of a statement under settings, line by line. The options are those of EXPLAIN.
 func Explain(tb testing.TB, db *sql.DB, settings, options, statement string) string {
 	tb.Helper()
 	rows, err := db.QueryContext(tb.Context(), settings+"EXPLAIN ("+options+") "+statement)

@@ -1,6 +1,6 @@
-// Package testdb opens the databases that tests run on: each empty, with the tables of this version, of the test's own
-// and gone with it. What holds on one holds on all, so the rules of the service, the HTTP contract and the conformance
-// suite run over the list of [Stores].
+// Package testdb opens the databases that tests run on. Each is empty, has the tables of this version, belongs to the
+// test and is gone after it. A rule that holds on one store must hold on all. So the rules of the service, the HTTP
+// contract and the conformance suite run over the list of [Stores].
 package testdb
 
 import (
@@ -11,23 +11,24 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/store"
 )
 
-// Store is one way to keep records, under a name for subtests.
+// Store is one way to keep records. Its name is for subtests.
 type Store struct {
 	Name string
-	Open func(tb testing.TB) ticketing.Store
+	Open func(tb testing.TB) driver.Store
 }
 
-// Stores are the SQL stores: SQLite, PostgreSQL, and PostgreSQL as a distributed engine wants it; with -short SQLite alone.
+// Stores returns the SQL stores: SQLite, PostgreSQL, and PostgreSQL as a distributed engine requires it. With -short it
+// returns only SQLite.
 func Stores() []Store {
 	all := []Store{
-		{Name: "sqlite", Open: func(tb testing.TB) ticketing.Store { tb.Helper(); return SQLite(tb) }},
-		{Name: "postgres", Open: func(tb testing.TB) ticketing.Store { tb.Helper(); return Postgres(tb) }},
-		{Name: "partitioned", Open: func(tb testing.TB) ticketing.Store { tb.Helper(); return Partitioned(tb) }},
+		{Name: "sqlite", Open: func(tb testing.TB) driver.Store { tb.Helper(); return SQLite(tb) }},
+		{Name: "postgres", Open: func(tb testing.TB) driver.Store { tb.Helper(); return Postgres(tb) }},
+		{Name: "partitioned", Open: func(tb testing.TB) driver.Store { tb.Helper(); return Partitioned(tb) }},
 	}
 	if testing.Short() {
 		return all[:1]
@@ -35,16 +36,17 @@ func Stores() []Store {
 	return all
 }
 
-// connections is how many a store has: a rush waits for them, and a server has enough for many tests at a time.
+// connections is how many connections a store has. Many concurrent calls wait for them, and a server has enough for
+// many tests at a time.
 const connections = 8
 
-// SQLite opens a file.
+// SQLite opens a store on a new file.
 func SQLite(tb testing.TB) *store.Store {
 	tb.Helper()
 	return Open(tb, SQLiteDSN(tb), nil)
 }
 
-// SQLiteDSN is the name of a file with the tables of this version.
+// SQLiteDSN returns the DSN of a new file with the tables of this version.
 func SQLiteDSN(tb testing.TB) string {
 	tb.Helper()
 	file, err := theSQLite()
@@ -60,7 +62,7 @@ func SQLiteDSN(tb testing.TB) string {
 
 const ownersAlone = 0o600
 
-// theSQLite is what is in such a file: it is migrated once, and copied.
+// theSQLite returns the content of such a file, which is migrated once and copied.
 var theSQLite = sync.OnceValues(func() (file []byte, err error) {
 	folder, err := os.MkdirTemp("", "ticketing-sqlite-")
 	if err != nil {
@@ -72,27 +74,42 @@ var theSQLite = sync.OnceValues(func() (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// All of it is in the one file once it is closed.
+	// After the store is closed, everything is in the one file.
 	if err := errors.Join(s.Migrate(context.Background()), s.Close()); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
 })
 
-// Postgres opens a database on the server that tests share.
+// Postgres opens a database on the server that tests share. The next test gets the same store without its rows. So a
+// test that closes it, breaks connections or changes more than rows must use a [DSN] or a [FreshDSN].
 func Postgres(tb testing.TB) *store.Store {
 	tb.Helper()
-	return Open(tb, DSN(tb), nil)
+	return pgtest.ReuseOpen(tb, "ticketing", migrate, empty, openFew, endStore)
 }
 
-// DSN is the URL of a database of PostgreSQL with the tables of this version. The next test gets it without its rows, so
-// that a test which changes more than rows takes a [FreshDSN].
+func openFew(dsn string) (*store.Store, error) {
+	return store.Open(context.Background(), dsn, &store.Config{Connections: connections})
+}
+
+// endStore closes a store that is not to be kept. It also closes a store that is still being read, since the reader
+// might see rows of the next test.
+func endStore(s *store.Store, keep bool) bool {
+	if keep && s.Connections().InUse == 0 {
+		return true
+	}
+	_ = s.Close()
+	return false
+}
+
+// DSN returns the URL of a database of PostgreSQL with the tables of this version. The next test gets it without its
+// rows. So a test that changes more than rows must use a [FreshDSN].
 func DSN(tb testing.TB) string {
 	tb.Helper()
 	return pgtest.Reuse(tb, "ticketing", migrate, empty)
 }
 
-// FreshDSN is like DSN, and nobody gets the database after the test.
+// FreshDSN is like DSN, but the database is not reused after the test.
 func FreshDSN(tb testing.TB) string {
 	tb.Helper()
 	return pgtest.Copy(tb, "ticketing", migrate)
@@ -110,7 +127,7 @@ func migrate(tb testing.TB, dsn string) {
 	}
 }
 
-// empty removes all rows, past the triggers that refuse it.
+// empty removes all rows, bypassing the triggers that refuse it.
 const empty = `SET session_replication_role TO replica; SET lock_timeout TO '5s';
 DO $$ DECLARE name text; BEGIN
 	FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
@@ -118,13 +135,13 @@ DO $$ DECLARE name text; BEGIN
 	LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
 END $$`
 
-// Open opens a database by its name and closes it when the test ends. A nil config has few connections.
+// Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections.
 func Open(tb testing.TB, dsn string, cfg *store.Config) *store.Store {
 	tb.Helper()
 	if cfg == nil {
 		cfg = &store.Config{Connections: connections}
 	}
-	// A test that a property makes has ended its context before its clean-up.
+	// A test created by a property has ended its context before its clean-up.
 	s, err := store.Open(context.WithoutCancel(tb.Context()), dsn, cfg)
 	if err != nil {
 		tb.Fatal(err)

@@ -6,24 +6,24 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// audit is listed by time, of each company and of all.
+// audit keeps the audit records by time, for each company and for all together.
 type audit struct {
-	byPlace   map[auditPlace]ticketing.AuditRecord
+	byPlace   map[auditPlace]driver.AuditEntry
 	all       *index[auditPlace]
 	byCompany map[uuid.UUID]*index[auditPlace]
 }
 
 type auditPlace struct {
-	position  ticketing.Position
+	position  driver.Position
 	companyID uuid.UUID
 }
 
 func newAudit() audit {
 	return audit{
-		byPlace: make(map[auditPlace]ticketing.AuditRecord), all: newAuditIndex(),
+		byPlace: make(map[auditPlace]driver.AuditEntry), all: newAuditIndex(),
 		byCompany: make(map[uuid.UUID]*index[auditPlace]),
 	}
 }
@@ -34,8 +34,8 @@ func newAuditIndex() *index[auditPlace] {
 	})
 }
 
-func (r reading) ListAudit(ctx context.Context, query ticketing.AuditQuery) ([]ticketing.AuditRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.AuditRecord {
+func (r reading) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {
+	return ask(ctx, r, func(s *state) []driver.AuditEntry {
 		of := s.audit.all
 		if query.CompanyID != uuid.Nil {
 			var ok bool
@@ -44,20 +44,20 @@ func (r reading) ListAudit(ctx context.Context, query ticketing.AuditQuery) ([]t
 			}
 		}
 		places := of.keys
-		if query.Before != (ticketing.Position{}) {
-			places = of.below(auditPlace{position: query.Before})
+		if query.After != (driver.Position{}) {
+			places = of.below(auditPlace{position: query.After})
 		}
-		return each(last([][]auditPlace{places}, query.Limit, of.compare), func(at auditPlace) ticketing.AuditRecord {
+		return each(last([][]auditPlace{places}, query.Limit, of.compare), func(at auditPlace) driver.AuditEntry {
 			return s.audit.byPlace[at]
 		})
 	})
 }
 
-func (tx *updating) AppendAudit(ctx context.Context, acts []ticketing.AuditRecord) error {
+func (tx *updating) AppendAudit(ctx context.Context, acts []driver.AuditEntry) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, act := range acts {
 			act.At = moment(act.At)
-			place := auditPlace{ticketing.Position{At: act.At, ID: act.ID}, act.CompanyID}
+			place := auditPlace{driver.Position{At: act.At, ID: act.ID}, act.CompanyID}
 			if err := create(u, s.audit.byPlace, place, act, "audit_entries_pkey"); err != nil {
 				return err
 			}

@@ -6,22 +6,22 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 type accounts struct {
-	byRef   map[ticketing.BankAccountRef]ticketing.BankAccountRecord
-	current map[uuid.UUID]ticketing.BankAccountRecord
+	byRef   map[driver.BankAccountRef]driver.BankAccount
+	current map[uuid.UUID]driver.BankAccount
 }
 
 func newAccounts() accounts {
 	return accounts{
-		byRef:   make(map[ticketing.BankAccountRef]ticketing.BankAccountRecord),
-		current: make(map[uuid.UUID]ticketing.BankAccountRecord),
+		byRef:   make(map[driver.BankAccountRef]driver.BankAccount),
+		current: make(map[uuid.UUID]driver.BankAccount),
 	}
 }
 
-func (a *accounts) keep(u *undo, ref ticketing.BankAccountRef, account ticketing.BankAccountRecord) {
+func (a *accounts) keep(u *undo, ref driver.BankAccountRef, account driver.BankAccount) {
 	put(u, a.byRef, ref, account)
 	if account.Version >= a.current[account.CompanyID].Version {
 		put(u, a.current, account.CompanyID, account)
@@ -29,38 +29,38 @@ func (a *accounts) keep(u *undo, ref ticketing.BankAccountRef, account ticketing
 }
 
 func (r reading) BankAccounts(
-	ctx context.Context, refs []ticketing.BankAccountRef,
-) ([]ticketing.BankAccountRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.BankAccountRecord {
-		return each(refs, func(ref ticketing.BankAccountRef) ticketing.BankAccountRecord { return s.accounts.byRef[ref] })
+	ctx context.Context, refs []driver.BankAccountRef,
+) ([]driver.BankAccount, error) {
+	return ask(ctx, r, func(s *state) []driver.BankAccount {
+		return each(refs, func(ref driver.BankAccountRef) driver.BankAccount { return s.accounts.byRef[ref] })
 	})
 }
 
 func (r reading) CurrentBankAccount(
 	ctx context.Context, companyID uuid.UUID,
-) (ticketing.BankAccountRecord, error) {
-	return ask(ctx, r, func(s *state) ticketing.BankAccountRecord { return s.accounts.current[companyID] })
+) (driver.BankAccount, error) {
+	return ask(ctx, r, func(s *state) driver.BankAccount { return s.accounts.current[companyID] })
 }
 
 func (r reading) StaleBankAccounts(
-	ctx context.Context, query ticketing.StaleBankAccountQuery,
-) ([]ticketing.BankAccountRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.BankAccountRecord {
-		var stale []ticketing.BankAccountRecord
+	ctx context.Context, query driver.StaleBankAccountQuery,
+) ([]driver.BankAccount, error) {
+	return ask(ctx, r, func(s *state) []driver.BankAccount {
+		var stale []driver.BankAccount
 		for company, account := range s.accounts.current {
 			if name, _ := sealedUnder(account.Number); compareIDs(company, query.After) > 0 && name != query.SecretName {
 				stale = append(stale, account)
 			}
 		}
-		slices.SortFunc(stale, func(a, b ticketing.BankAccountRecord) int { return compareIDs(a.CompanyID, b.CompanyID) })
+		slices.SortFunc(stale, func(a, b driver.BankAccount) int { return compareIDs(a.CompanyID, b.CompanyID) })
 		return stale[:min(len(stale), max(query.Limit, 0))]
 	})
 }
 
-func (tx *updating) AppendBankAccount(ctx context.Context, account ticketing.BankAccountRecord) error {
+func (tx *updating) AppendBankAccount(ctx context.Context, account driver.BankAccount) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		account.CreatedAt = moment(account.CreatedAt)
-		ref := ticketing.BankAccountRef{CompanyID: account.CompanyID, Version: account.Version}
+		ref := driver.BankAccountRef{CompanyID: account.CompanyID, Version: account.Version}
 		if _, taken := s.accounts.byRef[ref]; taken {
 			return broken("bank_accounts_pkey")
 		}
@@ -75,12 +75,12 @@ func (tx *updating) AppendBankAccount(ctx context.Context, account ticketing.Ban
 	})
 }
 
-func (tx *updating) UpdateBankAccount(ctx context.Context, account ticketing.BankAccountRecord) error {
+func (tx *updating) UpdateBankAccount(ctx context.Context, account driver.BankAccount) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
-		ref := ticketing.BankAccountRef{CompanyID: account.CompanyID, Version: account.Version}
+		ref := driver.BankAccountRef{CompanyID: account.CompanyID, Version: account.Version}
 		kept, ok := s.accounts.byRef[ref]
 		if !ok {
-			return ticketing.ErrNotFound
+			return driver.ErrNotFound
 		}
 		kept.Number = account.Number
 		s.accounts.keep(u, ref, kept)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
@@ -18,10 +18,10 @@ func benchID(n int) (id uuid.UUID) {
 	return id
 }
 
-func fill(b *testing.B, store ticketing.Store, fn func(ctx context.Context, tx ticketing.Tx) error) {
+func fill(b *testing.B, store driver.Store, fn func(ctx context.Context, tx driver.Tx) error) {
 	b.Helper()
-	err := store.Update(b.Context(), func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, ticketing.Entrance{}); err != nil {
+	err := store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{}); err != nil {
 			return err
 		}
 		return fn(ctx, tx)
@@ -31,7 +31,7 @@ func fill(b *testing.B, store ticketing.Store, fn func(ctx context.Context, tx t
 	}
 }
 
-func view(b *testing.B, store ticketing.Store, fn func(ctx context.Context, tx ticketing.ReadTx) error) {
+func view(b *testing.B, store driver.Store, fn func(ctx context.Context, tx driver.ReadTx) error) {
 	b.Helper()
 	for b.Loop() {
 		if err := store.View(b.Context(), fn); err != nil {
@@ -40,36 +40,36 @@ func view(b *testing.B, store ticketing.Store, fn func(ctx context.Context, tx t
 	}
 }
 
-// A page costs the same at any depth, and under a filter that nearly nothing passes.
+// BenchmarkListOrders shows that a page costs the same at any depth, and under a filter that nearly no order passes.
 func BenchmarkListOrders(b *testing.B) {
 	const limit, pages = 25, 1000
 	store, company, event := memory.New(), benchID(1), benchID(2)
-	fill(b, store, func(ctx context.Context, tx ticketing.Tx) error {
+	fill(b, store, func(ctx context.Context, tx driver.Tx) error {
 		for n := 1; n <= limit*pages; n++ {
-			status := ticketing.OrderConfirmed
+			status := driver.OrderConfirmed
 			if n%500 == 0 {
-				status = ticketing.OrderRefunded
+				status = driver.OrderRefunded
 			}
-			order := ticketing.OrderRecord{
+			order := driver.Order{
 				CompanyID: company, Number: int64(n), ID: benchID(n), EventID: event, Status: status,
 			}
-			if err := tx.AppendOrders(ctx, []ticketing.OrderRecord{order}); err != nil {
+			if err := tx.AppendOrders(ctx, []driver.Order{order}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	refunded := []ticketing.OrderStatus{ticketing.OrderRefunded}
-	for name, query := range map[string]ticketing.OrderQuery{
+	refunded := []driver.OrderStatus{driver.OrderRefunded}
+	for name, query := range map[string]driver.OrderQuery{
 		"page=1":                {},
-		"page=1000":             {Before: limit + 1},
+		"page=1000":             {After: limit + 1},
 		"page=1/filtered":       {EventID: event, Statuses: refunded},
-		"page=last/filtered":    {EventID: event, Statuses: refunded, Before: limit*500 + 1},
-		"page=1000/of-an-event": {EventID: event, Before: limit + 1},
+		"page=last/filtered":    {EventID: event, Statuses: refunded, After: limit*500 + 1},
+		"page=1000/of-an-event": {EventID: event, After: limit + 1},
 	} {
 		query.CompanyID, query.Limit = company, limit
 		b.Run(name, func(b *testing.B) {
-			view(b, store, func(ctx context.Context, tx ticketing.ReadTx) error {
+			view(b, store, func(ctx context.Context, tx driver.ReadTx) error {
 				found, err := tx.ListOrders(ctx, query)
 				if err == nil && len(found) != limit && len(query.Statuses) == 0 {
 					return fmt.Errorf("a page of %d", len(found))
@@ -80,19 +80,19 @@ func BenchmarkListOrders(b *testing.B) {
 	}
 }
 
-// A tier costs what its open batches cost, not what was ever sold.
+// BenchmarkCountTiers shows that a tier costs as much as its open batches, however many were sold out before.
 func BenchmarkCountTiers(b *testing.B) {
 	for _, batches := range []int{10, 1000} {
 		const open = 5
-		store, event := memory.New(), ticketing.EventRef{CompanyID: benchID(1), ID: benchID(2)}
-		fill(b, store, func(ctx context.Context, tx ticketing.Tx) error {
+		store, event := memory.New(), driver.EventRef{CompanyID: benchID(1), ID: benchID(2)}
+		fill(b, store, func(ctx context.Context, tx driver.Tx) error {
 			if _, err := tx.LockTier(ctx, event, "VIP"); err != nil {
 				return err
 			}
 			for position := 1; position <= batches; position++ {
-				batch := ticketing.BatchRecord{
+				batch := driver.Batch{
 					CompanyID: event.CompanyID, EventID: event.ID, Tier: "VIP", Position: position,
-					Status: ticketing.InventoryAvailable, Quantity: 1000, Sold: 1000, CreatedAt: time.Unix(0, 0),
+					Status: driver.InventoryAvailable, Quantity: 1000, Sold: 1000, CreatedAt: time.Unix(0, 0),
 				}
 				if position > batches-open {
 					batch.Sold = 0
@@ -104,7 +104,7 @@ func BenchmarkCountTiers(b *testing.B) {
 			return nil
 		})
 		b.Run(fmt.Sprintf("batches=%d", batches), func(b *testing.B) {
-			view(b, store, func(ctx context.Context, tx ticketing.ReadTx) error {
+			view(b, store, func(ctx context.Context, tx driver.ReadTx) error {
 				found, err := tx.CountTiers(ctx, event, nil)
 				if err == nil && found[0].Available != open*1000 {
 					return fmt.Errorf("%d available", found[0].Available)

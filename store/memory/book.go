@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// soldOrders are orders by number, without their buyers.
-func (o *orders) soldOrders(query ticketing.SoldQuery) []ticketing.OrderRecord {
+// soldOrders returns orders by number, without their buyers.
+func (o *orders) soldOrders(query driver.SoldQuery) []driver.Order {
 	of, ok := o.ofCompany[query.CompanyID]
 	if !ok {
 		return nil
@@ -20,26 +20,27 @@ func (o *orders) soldOrders(query ticketing.SoldQuery) []ticketing.OrderRecord {
 	if end := slices.IndexFunc(numbers, func(n int64) bool { return query.Last != 0 && n > query.Last }); end >= 0 {
 		numbers = numbers[:end]
 	}
-	return each(numbers, func(number int64) ticketing.OrderRecord {
-		order := o.byNumber[ticketing.OrderNumber{CompanyID: query.CompanyID, Number: number}]
+	return each(numbers, func(number int64) driver.Order {
+		order := o.byNumber[driver.OrderNumber{CompanyID: query.CompanyID, Number: number}]
 		order.BuyerEmail, order.BuyerFullname, order.BuyerPhone = "", "", ""
 		return order
 	})
 }
 
-// soldAdmissions are admissions by order and line, without what the books do not tell. Their orders may be missing.
-func (o *orders) soldAdmissions(query ticketing.SoldQuery) []ticketing.AdmissionRecord {
+// soldAdmissions returns admissions by order and line, without the fields that the books do not need. Their orders may
+// be missing.
+func (o *orders) soldAdmissions(query driver.SoldQuery) []driver.Admission {
 	numbers, ok := o.withLines[query.CompanyID]
 	if !ok {
 		return nil
 	}
-	var sold []ticketing.AdmissionRecord
+	var sold []driver.Admission
 	from, _ := numbers.search(query.After.Number)
 	for _, number := range numbers.keys[from:] {
 		if query.Last != 0 && number > query.Last {
 			break
 		}
-		for _, admission := range o.linesOf(ticketing.OrderNumber{CompanyID: query.CompanyID, Number: number}) {
+		for _, admission := range o.linesOf(driver.OrderNumber{CompanyID: query.CompanyID, Number: number}) {
 			if len(sold) >= query.Limit {
 				return sold
 			}
@@ -53,43 +54,43 @@ func (o *orders) soldAdmissions(query ticketing.SoldQuery) []ticketing.Admission
 	return sold
 }
 
-func (r reading) ListSoldOrders(ctx context.Context, query ticketing.SoldQuery) ([]ticketing.OrderRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.OrderRecord { return s.orders.soldOrders(query) })
+func (r reading) ListSoldOrders(ctx context.Context, query driver.SoldQuery) ([]driver.Order, error) {
+	return ask(ctx, r, func(s *state) []driver.Order { return s.orders.soldOrders(query) })
 }
 
 func (r reading) ListSoldAdmissions(
-	ctx context.Context, query ticketing.SoldQuery,
-) ([]ticketing.AdmissionRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.AdmissionRecord { return s.orders.soldAdmissions(query) })
+	ctx context.Context, query driver.SoldQuery,
+) ([]driver.Admission, error) {
+	return ask(ctx, r, func(s *state) []driver.Admission { return s.orders.soldAdmissions(query) })
 }
 
 func (r reading) FloatCredits(
 	ctx context.Context, companyID uuid.UUID, references []string,
-) ([]ticketing.FloatCreditRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.FloatCreditRecord {
-		return each(references, func(reference string) ticketing.FloatCreditRecord {
+) ([]driver.FloatCredit, error) {
+	return ask(ctx, r, func(s *state) []driver.FloatCredit {
+		return each(references, func(reference string) driver.FloatCredit {
 			return s.wallets.credits[creditRef{companyID, reference}]
 		})
 	})
 }
 
-// ListSubjects looks at every spent key: only the verification of books asks.
-func (r reading) ListSubjects(ctx context.Context, query ticketing.SubjectQuery) ([]ticketing.KeySubject, error) {
-	return ask(ctx, r, func(s *state) []ticketing.KeySubject {
-		var keys []ticketing.KeySubject
+// ListSubjects reads every spent key: only the verification of the books calls it.
+func (r reading) ListSubjects(ctx context.Context, query driver.SubjectQuery) ([]driver.KeySubject, error) {
+	return ask(ctx, r, func(s *state) []driver.KeySubject {
+		var keys []driver.KeySubject
 		for ref, result := range s.results.byRef {
 			if ref.CompanyID == query.CompanyID && ref.Operation == query.Operation && ref.Key > query.After &&
 				result.Outcome == query.Outcome {
-				keys = append(keys, ticketing.KeySubject{Key: ref.Key, Subject: result.Subject})
+				keys = append(keys, driver.KeySubject{Key: ref.Key, Subject: result.Subject})
 			}
 		}
-		slices.SortFunc(keys, func(a, b ticketing.KeySubject) int { return strings.Compare(a.Key, b.Key) })
+		slices.SortFunc(keys, func(a, b driver.KeySubject) int { return strings.Compare(a.Key, b.Key) })
 		return keys[:min(max(query.Limit, 0), len(keys))]
 	})
 }
 
-// StrayCompanies looks at every record: only the verification of books asks.
-func (r reading) StrayCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
+// OrphanCompanies reads every record: only the verification of the books calls it.
+func (r reading) OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
 	return ask(ctx, r, func(s *state) []uuid.UUID {
 		named := make(map[uuid.UUID]bool)
 		for ref := range s.orders.byNumber {

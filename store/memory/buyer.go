@@ -3,29 +3,29 @@ package memory
 import (
 	"context"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-func (tx *updating) ReplaceBuyer(ctx context.Context, ref ticketing.BuyerRef, buyer ticketing.BuyerRecord) error {
+func (tx *updating) ReplaceBuyer(ctx context.Context, ref driver.BuyerRef, buyer driver.Buyer) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		old, ok := s.orders.buyers[ref]
 		if !ok {
-			return ticketing.ErrNotFound
+			return driver.ErrNotFound
 		}
 		take(u, s.orders.buyers, ref)
 		buyer.CompanyID, buyer.CreatedAt, buyer.UpdatedAt = ref.CompanyID, old.CreatedAt, moment(buyer.UpdatedAt)
-		return create(u, s.orders.buyers, ticketing.BuyerRef{CompanyID: ref.CompanyID, Email: buyer.Email}, buyer,
+		return create(u, s.orders.buyers, driver.BuyerRef{CompanyID: ref.CompanyID, Email: buyer.Email}, buyer,
 			"buyers_pkey")
 	})
 }
 
-func (tx *updating) UpdateOrderBuyers(ctx context.Context, orders []ticketing.OrderRecord) error {
+func (tx *updating) UpdateOrderBuyers(ctx context.Context, orders []driver.Order) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, order := range orders {
-			number := ticketing.OrderNumber{CompanyID: order.CompanyID, Number: order.Number}
+			number := driver.OrderNumber{CompanyID: order.CompanyID, Number: order.Number}
 			kept, ok := s.orders.byNumber[number]
 			if !ok {
-				return ticketing.ErrNotFound
+				return driver.ErrNotFound
 			}
 			kept.BuyerEmail, kept.BuyerFullname, kept.BuyerPhone = order.BuyerEmail, order.BuyerFullname, order.BuyerPhone
 			put(u, s.orders.byNumber, number, kept)

@@ -6,40 +6,40 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 type categories struct {
-	byID   map[uuid.UUID]ticketing.CategoryRecord
+	byID   map[uuid.UUID]driver.Category
 	bySlug map[string]uuid.UUID
 	slugs  *index[string]
 }
 
 func newCategories() categories {
 	return categories{
-		byID:   make(map[uuid.UUID]ticketing.CategoryRecord),
+		byID:   make(map[uuid.UUID]driver.Category),
 		bySlug: make(map[string]uuid.UUID),
 		slugs:  newIndex(strings.Compare),
 	}
 }
 
-func (r reading) Categories(ctx context.Context, ids []uuid.UUID) ([]ticketing.CategoryRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.CategoryRecord {
-		return each(ids, func(id uuid.UUID) ticketing.CategoryRecord { return s.categories.byID[id] })
+func (r reading) Categories(ctx context.Context, ids []uuid.UUID) ([]driver.Category, error) {
+	return ask(ctx, r, func(s *state) []driver.Category {
+		return each(ids, func(id uuid.UUID) driver.Category { return s.categories.byID[id] })
 	})
 }
 
 func (r reading) ListCategories(
 	ctx context.Context, afterSlug string, limit int,
-) ([]ticketing.CategoryRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.CategoryRecord {
-		return each(s.categories.slugs.after(afterSlug, limit), func(slug string) ticketing.CategoryRecord {
+) ([]driver.Category, error) {
+	return ask(ctx, r, func(s *state) []driver.Category {
+		return each(s.categories.slugs.after(afterSlug, limit), func(slug string) driver.Category {
 			return s.categories.byID[s.categories.bySlug[slug]]
 		})
 	})
 }
 
-func (tx *updating) CreateCategory(ctx context.Context, category ticketing.CategoryRecord) error {
+func (tx *updating) CreateCategory(ctx context.Context, category driver.Category) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		category.CreatedAt = moment(category.CreatedAt)
 		if err := create(u, s.categories.byID, category.ID, category, "categories_pkey"); err != nil {
@@ -49,11 +49,11 @@ func (tx *updating) CreateCategory(ctx context.Context, category ticketing.Categ
 	})
 }
 
-func (tx *updating) UpdateCategory(ctx context.Context, category ticketing.CategoryRecord) error {
+func (tx *updating) UpdateCategory(ctx context.Context, category driver.Category) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		old, ok := s.categories.byID[category.ID]
 		if !ok {
-			return ticketing.ErrNotFound
+			return driver.ErrNotFound
 		}
 		category.CreatedAt = old.CreatedAt
 		put(u, s.categories.byID, category.ID, category)
@@ -67,7 +67,7 @@ func (tx *updating) UpdateCategory(ctx context.Context, category ticketing.Categ
 	})
 }
 
-func (c *categories) name(u *undo, category ticketing.CategoryRecord) error {
+func (c *categories) name(u *undo, category driver.Category) error {
 	if err := create(u, c.bySlug, category.Slug, category.ID, "categories_slug_key"); err != nil {
 		return err
 	}

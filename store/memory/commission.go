@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 type commissions struct {
-	byRef     map[ticketing.RateRef]ticketing.RateRecord
+	byRef     map[driver.RateRef]driver.Rate
 	schedules map[uuid.UUID]*schedule
 }
 
-// schedule is a company's rates in the order of their positions, and in the order in which they take effect.
+// schedule holds a company's rates in the order of their positions, and in the order in which they take effect.
 type schedule struct {
 	positions map[int64]uuid.UUID
 	created   *index[int64]
@@ -30,7 +30,7 @@ type effect struct {
 
 func newCommissions() commissions {
 	return commissions{
-		byRef:     make(map[ticketing.RateRef]ticketing.RateRecord),
+		byRef:     make(map[driver.RateRef]driver.Rate),
 		schedules: make(map[uuid.UUID]*schedule),
 	}
 }
@@ -45,53 +45,53 @@ func newSchedule() *schedule {
 	}
 }
 
-func (c *commissions) at(companyID uuid.UUID, position int64) ticketing.RateRecord {
-	return c.byRef[ticketing.RateRef{CompanyID: companyID, ID: c.schedules[companyID].positions[position]}]
+func (c *commissions) at(companyID uuid.UUID, position int64) driver.Rate {
+	return c.byRef[driver.RateRef{CompanyID: companyID, ID: c.schedules[companyID].positions[position]}]
 }
 
-func (c *commissions) effective(companyID uuid.UUID, at time.Time) ticketing.RateRecord {
+func (c *commissions) effective(companyID uuid.UUID, at time.Time) driver.Rate {
 	of, ok := c.schedules[companyID]
 	if !ok {
-		return ticketing.RateRecord{}
+		return driver.Rate{}
 	}
-	// Behind all that take effect at this time; a rate at the highest position itself is not to be.
+	// This place is after all rates that take effect at this time, unless a rate has the highest position itself.
 	past := of.effective.below(effect{from: at, position: math.MaxInt64})
 	if len(past) == 0 {
-		return ticketing.RateRecord{}
+		return driver.Rate{}
 	}
 	return c.at(companyID, past[len(past)-1].position)
 }
 
-func (r reading) Rates(ctx context.Context, refs []ticketing.RateRef) ([]ticketing.RateRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.RateRecord {
-		return each(refs, func(ref ticketing.RateRef) ticketing.RateRecord { return s.commissions.byRef[ref] })
+func (r reading) Rates(ctx context.Context, refs []driver.RateRef) ([]driver.Rate, error) {
+	return ask(ctx, r, func(s *state) []driver.Rate {
+		return each(refs, func(ref driver.RateRef) driver.Rate { return s.commissions.byRef[ref] })
 	})
 }
 
 func (r reading) EffectiveRates(
 	ctx context.Context, companies []uuid.UUID, at time.Time,
-) ([]ticketing.RateRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.RateRecord {
-		return each(companies, func(id uuid.UUID) ticketing.RateRecord { return s.commissions.effective(id, at) })
+) ([]driver.Rate, error) {
+	return ask(ctx, r, func(s *state) []driver.Rate {
+		return each(companies, func(id uuid.UUID) driver.Rate { return s.commissions.effective(id, at) })
 	})
 }
 
-func (r reading) ListRates(ctx context.Context, companyID uuid.UUID, limit int) ([]ticketing.RateRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.RateRecord {
+func (r reading) ListRates(ctx context.Context, companyID uuid.UUID, limit int) ([]driver.Rate, error) {
+	return ask(ctx, r, func(s *state) []driver.Rate {
 		of, ok := s.commissions.schedules[companyID]
 		if !ok {
 			return nil
 		}
 		newest := last([][]int64{of.created.keys}, limit, of.created.compare)
-		return each(newest, func(position int64) ticketing.RateRecord { return s.commissions.at(companyID, position) })
+		return each(newest, func(position int64) driver.Rate { return s.commissions.at(companyID, position) })
 	})
 }
 
-func (tx *updating) AppendRate(ctx context.Context, rate ticketing.RateRecord) error {
+func (tx *updating) AppendRate(ctx context.Context, rate driver.Rate) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		rate.EffectiveFrom, rate.CreatedAt = moment(rate.EffectiveFrom), moment(rate.CreatedAt)
 		of := need(s.commissions.schedules, rate.CompanyID, newSchedule)
-		ref := ticketing.RateRef{CompanyID: rate.CompanyID, ID: rate.ID}
+		ref := driver.RateRef{CompanyID: rate.CompanyID, ID: rate.ID}
 		if err := create(u, s.commissions.byRef, ref, rate, "commission_rates_pkey"); err != nil {
 			return err
 		}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// index is a sorted list of keys, no two alike.
+// index is a sorted list of keys without duplicates.
 type index[K any] struct {
 	keys    []K
 	compare func(a, b K) int
@@ -18,13 +18,13 @@ type index[K any] struct {
 
 func newIndex[K any](compare func(a, b K) int) *index[K] { return &index[K]{compare: compare} }
 
-// add keeps a key that is not there yet.
+// add inserts a key that is not in the index.
 func (x *index[K]) add(u *undo, key K) {
 	x.insert(key)
 	u.add(func() { x.remove(key) })
 }
 
-// drop takes a key out that is there.
+// drop removes a key that is in the index.
 func (x *index[K]) drop(u *undo, key K) {
 	x.remove(key)
 	u.add(func() { x.insert(key) })
@@ -40,7 +40,7 @@ func (x *index[K]) remove(key K) {
 	switch {
 	case !found:
 	case at == 0:
-		// What is handled oldest first leaves at the front, however much waits behind it.
+		// Keys that are handled oldest first are removed at the front, which costs the same however many follow.
 		x.keys = x.keys[1:]
 	default:
 		x.keys = slices.Delete(x.keys, at, at+1)
@@ -48,14 +48,14 @@ func (x *index[K]) remove(key K) {
 }
 
 func (x *index[K]) search(key K) (int, bool) {
-	// Nearly all keys come in order, behind the last one.
+	// Nearly all keys are added in order, after the last one.
 	if n := len(x.keys); n == 0 || x.compare(x.keys[n-1], key) < 0 {
 		return n, false
 	}
 	return slices.BinarySearchFunc(x.keys, key, x.compare)
 }
 
-// after are the keys behind one, in order, at most so many.
+// after returns the keys after key in order, at most limit of them.
 func (x *index[K]) after(key K, limit int) []K {
 	from, found := x.search(key)
 	if found {
@@ -64,16 +64,16 @@ func (x *index[K]) after(key K, limit int) []K {
 	return x.keys[from:min(from+max(limit, 0), len(x.keys))]
 }
 
-// first are the keys from the beginning, at most so many.
+// first returns the first keys, at most limit of them.
 func (x *index[K]) first(limit int) []K { return x.keys[:min(max(limit, 0), len(x.keys))] }
 
-// below are the keys before one, in order.
+// below returns the keys before key, in order.
 func (x *index[K]) below(key K) []K {
 	to, _ := x.search(key)
 	return x.keys[:to]
 }
 
-// lists are one list of keys whole, and parted by a status.
+// lists holds one list of all keys, and one for each status.
 type lists[K any, S comparable] struct {
 	all     *index[K]
 	parts   map[S]*index[K]
@@ -93,7 +93,7 @@ func (l *lists[K, S]) add(u *undo, key K, status S) {
 	l.part(status).add(u, key)
 }
 
-// move takes a key from one status to another.
+// move moves a key from the list of one status to that of another.
 func (l *lists[K, S]) move(u *undo, key K, from, to S) {
 	if from != to {
 		l.part(from).drop(u, key)
@@ -101,7 +101,7 @@ func (l *lists[K, S]) move(u *undo, key K, from, to S) {
 	}
 }
 
-// last merges the ends of sorted lists: at most so many keys, the highest first.
+// last merges the ends of sorted lists. It returns at most limit keys, highest first.
 func last[K any](ends [][]K, limit int, compare func(a, b K) int) []K {
 	found := make([]K, 0, max(min(limit, total(ends)), 0))
 	for len(found) < limit {
@@ -131,6 +131,6 @@ func total[K any](ends [][]K) int {
 
 func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-func comparePositions(a, b ticketing.Position) int {
+func comparePositions(a, b driver.Position) int {
 	return cmp.Or(a.At.Compare(b.At), compareIDs(a.ID, b.ID))
 }

@@ -8,47 +8,47 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
 type inventory struct {
-	byEvent   map[ticketing.EventRef]*stock
+	byEvent   map[driver.EventRef]*stock
 	byCompany map[uuid.UUID]*index[uuid.UUID] // the events that have tiers
 }
 
-// stock is what an event has.
+// stock holds the tiers of an event.
 type stock struct {
 	tiers map[string]*tier
 	names *index[string]
 }
 
-// tier is a counter with its batches. What is read of it often is read from the open ones alone.
+// tier is a counter with its batches. The frequent reads look only at the open batches.
 type tier struct {
-	record     ticketing.TierRecord
-	batches    map[int]ticketing.BatchRecord
+	record     driver.Tier
+	batches    map[int]driver.Batch
 	open       *index[int] // positions
-	admissions int64       // sold ones with a row
-	restocked  int64       // of them, those that went back as unsold
+	admissions int64       // sold ones that have a row
+	restocked  int64       // those of them that were restocked
 }
 
 func newInventory() inventory {
 	return inventory{
-		byEvent:   make(map[ticketing.EventRef]*stock),
+		byEvent:   make(map[driver.EventRef]*stock),
 		byCompany: make(map[uuid.UUID]*index[uuid.UUID]),
 	}
 }
 
-// find is a tier, nil where there is none.
-func (i *inventory) find(event ticketing.EventRef, name string) *tier {
+// find returns a tier, or nil if there is none.
+func (i *inventory) find(event driver.EventRef, name string) *tier {
 	if stock, ok := i.byEvent[event]; ok {
 		return stock.tiers[name]
 	}
 	return nil
 }
 
-// named are the tiers of an event that are named, or all (nil), in lexicographic order.
-func (i *inventory) named(event ticketing.EventRef, names []string) []*tier {
+// named returns the tiers of an event with these names, or all (nil), in lexicographic order.
+func (i *inventory) named(event driver.EventRef, names []string) []*tier {
 	stock, ok := i.byEvent[event]
 	if !ok {
 		return nil
@@ -67,8 +67,8 @@ func (i *inventory) named(event ticketing.EventRef, names []string) []*tier {
 	return found
 }
 
-// make makes the counter of a tier at zero.
-func (i *inventory) make(u *undo, event ticketing.EventRef, name string) *tier {
+// make creates the counter of a tier at zero.
+func (i *inventory) make(u *undo, event driver.EventRef, name string) *tier {
 	stock := need(i.byEvent, event, func() *stock {
 		return &stock{tiers: make(map[string]*tier), names: newIndex(strings.Compare)}
 	})
@@ -77,8 +77,8 @@ func (i *inventory) make(u *undo, event ticketing.EventRef, name string) *tier {
 		events.add(u, event.ID)
 	}
 	made := &tier{
-		record:  ticketing.TierRecord{CompanyID: event.CompanyID, EventID: event.ID, Tier: name},
-		batches: make(map[int]ticketing.BatchRecord),
+		record:  driver.Tier{CompanyID: event.CompanyID, EventID: event.ID, Name: name},
+		batches: make(map[int]driver.Batch),
 		open:    newIndex(cmp.Compare[int]),
 	}
 	put(u, stock.tiers, name, made)
@@ -86,8 +86,8 @@ func (i *inventory) make(u *undo, event ticketing.EventRef, name string) *tier {
 	return made
 }
 
-// each goes over the open batches, the oldest first, until told to stop.
-func (t *tier) each(yield func(batch ticketing.BatchRecord) bool) {
+// each iterates over the open batches, oldest first.
+func (t *tier) each(yield func(batch driver.Batch) bool) {
 	for _, position := range t.open.keys {
 		if !yield(t.batches[position]) {
 			return
@@ -95,12 +95,12 @@ func (t *tier) each(yield func(batch ticketing.BatchRecord) bool) {
 	}
 }
 
-// count adds up the open batches.
-func (t *tier) count() ticketing.TierCount {
-	count := ticketing.TierCount{TierRecord: t.record}
+// count returns the totals of the open batches.
+func (t *tier) count() driver.TierCount {
+	count := driver.TierCount{Tier: t.record}
 	first := true
 	for batch := range t.each {
-		if batch.Status == ticketing.InventoryAvailable {
+		if batch.Status == driver.InventoryAvailable {
 			count.Available += batch.Quantity - batch.Sold
 		} else {
 			count.Paused += batch.Quantity - batch.Sold
@@ -112,25 +112,25 @@ func (t *tier) count() ticketing.TierCount {
 	return count
 }
 
-// bands are the prices on sale, the lowest first.
-func (t *tier) bands() []ticketing.PriceBand {
+// bands returns the prices on sale, lowest first.
+func (t *tier) bands() []driver.PriceBand {
 	available := make(map[money.Amount]int64)
 	for batch := range t.each {
-		if batch.Status == ticketing.InventoryAvailable {
+		if batch.Status == driver.InventoryAvailable {
 			available[batch.UnitPrice] += batch.Quantity - batch.Sold
 		}
 	}
-	bands := make([]ticketing.PriceBand, 0, len(available))
+	bands := make([]driver.PriceBand, 0, len(available))
 	for price, quantity := range available {
-		bands = append(bands, ticketing.PriceBand{Tier: t.record.Tier, UnitPrice: price, Available: quantity})
+		bands = append(bands, driver.PriceBand{Tier: t.record.Name, UnitPrice: price, Available: quantity})
 	}
-	slices.SortFunc(bands, func(a, b ticketing.PriceBand) int { return cmp.Compare(a.UnitPrice, b.UnitPrice) })
+	slices.SortFunc(bands, func(a, b driver.PriceBand) int { return cmp.Compare(a.UnitPrice, b.UnitPrice) })
 	return bands
 }
 
-func (t *tier) total() ticketing.StockTotal {
-	total := ticketing.StockTotal{
-		EventID: t.record.EventID, Tier: t.record.Tier, Total: t.record.Total, Admissions: t.admissions,
+func (t *tier) total() driver.StockTotal {
+	total := driver.StockTotal{
+		EventID: t.record.EventID, Tier: t.record.Name, Total: t.record.Total, Admissions: t.admissions,
 		Restocked: t.restocked,
 	}
 	for _, batch := range t.batches {
@@ -141,31 +141,34 @@ func (t *tier) total() ticketing.StockTotal {
 }
 
 func (r reading) CountTiers(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.TierCount, error) {
-	return ask(ctx, r, func(s *state) []ticketing.TierCount {
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.TierCount, error) {
+	return ask(ctx, r, func(s *state) []driver.TierCount {
 		return each(s.inventory.named(event, tiers), (*tier).count)
 	})
 }
 
-func (r reading) PriceBands(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.PriceBand, error) {
-	return ask(ctx, r, func(s *state) []ticketing.PriceBand {
-		return slices.Concat(each(s.inventory.named(event, tiers), (*tier).bands)...)
+func (r reading) PriceList(
+	ctx context.Context, event driver.EventRef, tiers []string,
+) (driver.PriceList, error) {
+	return ask(ctx, r, func(s *state) driver.PriceList {
+		return driver.PriceList{
+			EventStatus: s.events.get(event).Status,
+			Bands:       slices.Concat(each(s.inventory.named(event, tiers), (*tier).bands)...),
+		}
 	})
 }
 
-// StockTotals goes over every batch of a company: it is asked for proof, not for speed.
-func (r reading) StockTotals(ctx context.Context, companyID uuid.UUID) ([]ticketing.StockTotal, error) {
-	return ask(ctx, r, func(s *state) []ticketing.StockTotal {
+// StockTotals reads every batch of a company. It is for verification, not for speed.
+func (r reading) StockTotals(ctx context.Context, companyID uuid.UUID) ([]driver.StockTotal, error) {
+	return ask(ctx, r, func(s *state) []driver.StockTotal {
 		events, ok := s.inventory.byCompany[companyID]
 		if !ok {
 			return nil
 		}
-		var totals []ticketing.StockTotal
+		var totals []driver.StockTotal
 		for _, id := range events.keys {
-			tiers := s.inventory.named(ticketing.EventRef{CompanyID: companyID, ID: id}, nil)
+			tiers := s.inventory.named(driver.EventRef{CompanyID: companyID, ID: id}, nil)
 			totals = append(totals, each(tiers, (*tier).total)...)
 		}
 		return totals

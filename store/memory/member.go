@@ -5,61 +5,61 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// people are the users of the platform, and the members of companies by the ids of their users.
+// people holds the users of the platform, and the members of companies by the ids of their users.
 type people struct {
-	byID      map[uuid.UUID]ticketing.UserRecord
+	byID      map[uuid.UUID]driver.User
 	byEmail   map[string]uuid.UUID
-	members   map[ticketing.MemberRef]ticketing.MemberRecord
-	ofCompany map[uuid.UUID]*index[uuid.UUID] // without those who were removed
+	members   map[driver.MemberRef]driver.Member
+	ofCompany map[uuid.UUID]*index[uuid.UUID] // without removed members
 }
 
 func newPeople() people {
 	return people{
-		byID:      make(map[uuid.UUID]ticketing.UserRecord),
+		byID:      make(map[uuid.UUID]driver.User),
 		byEmail:   make(map[string]uuid.UUID),
-		members:   make(map[ticketing.MemberRef]ticketing.MemberRecord),
+		members:   make(map[driver.MemberRef]driver.Member),
 		ofCompany: make(map[uuid.UUID]*index[uuid.UUID]),
 	}
 }
 
 func newMembers() *index[uuid.UUID] { return newIndex(compareIDs) }
 
-func (r reading) Users(ctx context.Context, ids []uuid.UUID) ([]ticketing.UserRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.UserRecord {
-		return each(ids, func(id uuid.UUID) ticketing.UserRecord { return s.people.byID[id] })
+func (r reading) Users(ctx context.Context, ids []uuid.UUID) ([]driver.User, error) {
+	return ask(ctx, r, func(s *state) []driver.User {
+		return each(ids, func(id uuid.UUID) driver.User { return s.people.byID[id] })
 	})
 }
 
-func (r reading) FindUsers(ctx context.Context, emails []string) ([]ticketing.UserRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.UserRecord {
-		return each(emails, func(email string) ticketing.UserRecord { return s.people.byID[s.people.byEmail[email]] })
+func (r reading) FindUsers(ctx context.Context, emails []string) ([]driver.User, error) {
+	return ask(ctx, r, func(s *state) []driver.User {
+		return each(emails, func(email string) driver.User { return s.people.byID[s.people.byEmail[email]] })
 	})
 }
 
-func (r reading) Members(ctx context.Context, refs []ticketing.MemberRef) ([]ticketing.MemberRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.MemberRecord {
-		return each(refs, func(ref ticketing.MemberRef) ticketing.MemberRecord { return s.people.members[ref] })
+func (r reading) Members(ctx context.Context, refs []driver.MemberRef) ([]driver.Member, error) {
+	return ask(ctx, r, func(s *state) []driver.Member {
+		return each(refs, func(ref driver.MemberRef) driver.Member { return s.people.members[ref] })
 	})
 }
 
 func (r reading) ListMembers(
 	ctx context.Context, companyID uuid.UUID, limit int,
-) ([]ticketing.MemberRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.MemberRecord {
+) ([]driver.Member, error) {
+	return ask(ctx, r, func(s *state) []driver.Member {
 		of, ok := s.people.ofCompany[companyID]
 		if !ok {
 			return nil
 		}
-		return each(of.first(limit), func(userID uuid.UUID) ticketing.MemberRecord {
-			return s.people.members[ticketing.MemberRef{CompanyID: companyID, UserID: userID}]
+		return each(of.first(limit), func(userID uuid.UUID) driver.Member {
+			return s.people.members[driver.MemberRef{CompanyID: companyID, UserID: userID}]
 		})
 	})
 }
 
-func (tx *updating) CreateUser(ctx context.Context, user ticketing.UserRecord) error {
+func (tx *updating) CreateUser(ctx context.Context, user driver.User) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		user.CreatedAt = moment(user.CreatedAt)
 		if err := create(u, s.people.byID, user.ID, user, "users_pkey"); err != nil {
@@ -69,10 +69,10 @@ func (tx *updating) CreateUser(ctx context.Context, user ticketing.UserRecord) e
 	})
 }
 
-func (tx *updating) PutMember(ctx context.Context, member ticketing.MemberRecord) error {
+func (tx *updating) PutMember(ctx context.Context, member driver.Member) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		member.CreatedAt, member.UpdatedAt = moment(member.CreatedAt), moment(member.UpdatedAt)
-		ref := ticketing.MemberRef{CompanyID: member.CompanyID, UserID: member.UserID}
+		ref := driver.MemberRef{CompanyID: member.CompanyID, UserID: member.UserID}
 		old, known := s.people.members[ref]
 		if known {
 			member.CreatedAt = old.CreatedAt

@@ -1,12 +1,13 @@
-// Package memory keeps everything in memory: the whole of [ticketing.Store] for tests, demonstrations and programs
-// that need no more, with nothing to install and nothing left when the process ends.
+// Package memory implements [driver.Store] in memory, for tests, demonstrations and programs that need no database.
+// It needs no installation, and nothing is left when the process ends.
 //
-// One writer runs at a time, so the gates of companies and every Lock method hold trivially: whoever entered is alone.
-// Readers run beside each other and beside a writer that has not written yet; they wait from a writer's first write to
-// its end, so that they never see what is not committed. A Snapshot keeps writers waiting for as long as it runs.
+// One writer runs at a time, so the gates of companies and every Lock method hold trivially: no other Update has
+// entered. Readers run concurrently with each other and with a writer that has not written yet. They wait from a
+// writer's first write until it ends, so that they never see uncommitted data. A Snapshot blocks writers for as long as
+// it runs.
 //
-// A page costs the same at any depth, and what is sold out or handled costs nothing: the lists are sorted slices that
-// are searched by halves. A record that arrives out of its order costs a move of what lies behind it.
+// A page costs the same at any depth, and stock that is sold out and facts that are handled cost nothing: the lists are
+// sorted slices with binary search. A record that arrives out of order costs a move of all records after it.
 package memory
 
 import (
@@ -15,29 +16,29 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// Store keeps records in memory. It is safe for use by several goroutines.
+// Store keeps records in memory. It is safe for concurrent use.
 type Store struct {
 	claims claims
-	// writer has one slot. Those who wait for it are served in the order they came.
+	// writer has one slot. Those who wait for it are served in order of arrival.
 	writer chan struct{}
-	// visible is held for reading by whoever reads outside of an Update, and for writing from an Update's first write
-	// to its end. Who writes under it holds the writer's slot as well, so an Update reads without it.
+	// visible is held for reading by every read outside of an Update. An Update holds it for writing from its first
+	// write until it ends. It also holds the writer's slot, so it reads without visible.
 	visible sync.RWMutex
 	state   *state
 }
 
-var _ ticketing.Store = (*Store)(nil)
+var _ driver.Store = (*Store)(nil)
 
-// New makes an empty store.
+// New returns an empty store.
 func New() *Store {
 	return &Store{writer: make(chan struct{}, 1), state: newState()}
 }
 
 // View runs fn for reading. Each call sees what is committed when it runs.
-func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ticketing: view: %w", err)
 	}
@@ -47,7 +48,7 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ticket
 }
 
 // Snapshot runs fn for reading. All its calls see one moment, and no Update writes until fn returns.
-func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ticketing.ReadTx) error) error {
+func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	s.visible.RLock()
 	defer s.visible.RUnlock()
 	if err := ctx.Err(); err != nil {
@@ -58,14 +59,14 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx ti
 	return fn(ctx, reading{&snapshot, s.state})
 }
 
-// Update runs fn for writing, all or nothing. fn runs once: nothing that passes can fail here.
-func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
+// Update runs fn for writing, all or nothing. fn runs once: there are no transient failures.
+func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ticketing: update: %w", err)
 	}
 	tx := &updating{store: s}
 	tx.reading = reading{tx, s.state}
-	// Deferred and without a recover, so that a panic of fn goes on as it is.
+	// Deferred and without a recover, so that a panic of fn continues unchanged.
 	defer tx.end()
 	if err := fn(ctx, tx); err != nil {
 		return err
@@ -73,13 +74,13 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx tick
 	return tx.commit()
 }
 
-// access is how a transaction lets its calls at the state.
+// access guards the state during a call of a transaction.
 type access interface {
 	open(ctx context.Context) error
 	close()
 }
 
-// reading is what every transaction can read, whatever its access.
+// reading implements the reads of every kind of transaction.
 type reading struct {
 	access access
 	state  *state
@@ -95,7 +96,7 @@ func ask[T any](ctx context.Context, r reading, find func(s *state) T) (T, error
 	return find(r.state), nil
 }
 
-// viewing lets each call at what is committed.
+// viewing is the access of a View: each call sees what is committed when it runs.
 type viewing struct {
 	visible *sync.RWMutex
 	ended   atomic.Bool
@@ -112,7 +113,7 @@ func (v *viewing) open(ctx context.Context) error {
 
 func (v *viewing) close() { v.visible.RUnlock() }
 
-// snapshotting lets its calls at what Snapshot holds still.
+// snapshotting is the access of a Snapshot, which holds visible all the time.
 type snapshotting struct{ ended atomic.Bool }
 
 func (s *snapshotting) open(ctx context.Context) error { return usable(ctx, s.ended.Load()) }

@@ -3,13 +3,13 @@ package memory_test
 import (
 	"testing"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
-// The store keeps every promise of the contract.
+// TestStore runs the conformance suite on the store in memory.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) ticketing.Store { return memory.New() })
+	storetest.Run(t, func(*testing.T) driver.Store { return memory.New() })
 }

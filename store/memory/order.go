@@ -7,25 +7,25 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// orders are listed by number, of a company and of an event, each whole and parted by status. Four numbers for each
-// order buy pages that cost the same at any depth and under any filter.
+// orders are listed by number, for each company and each event, both together and by status. Four numbers for each
+// order make every page cost the same at any depth and under any filter.
 type orders struct {
-	byNumber   map[ticketing.OrderNumber]ticketing.OrderRecord
-	byID       map[ticketing.OrderRef]int64
+	byNumber   map[driver.OrderNumber]driver.Order
+	byID       map[driver.OrderRef]int64
 	ofCompany  map[uuid.UUID]*orderLists
-	ofEvent    map[ticketing.EventRef]*orderLists
-	lines      map[ticketing.OrderNumber]*index[line]
-	withLines  map[uuid.UUID]*index[int64] // the numbers in lines, of a company
-	admissions map[ticketing.AdmissionRef]ticketing.AdmissionRecord
-	buyers     map[ticketing.BuyerRef]ticketing.BuyerRecord
+	ofEvent    map[driver.EventRef]*orderLists
+	lines      map[driver.OrderNumber]*index[line]
+	withLines  map[uuid.UUID]*index[int64] // the numbers in lines, by company
+	admissions map[driver.AdmissionRef]driver.Admission
+	buyers     map[driver.BuyerRef]driver.Buyer
 }
 
-type orderLists = lists[int64, ticketing.OrderStatus]
+type orderLists = lists[int64, driver.OrderStatus]
 
-// line is an admission at its place in an order.
+// line is an admission and its place in an order.
 type line struct {
 	number    int
 	admission uuid.UUID
@@ -33,19 +33,19 @@ type line struct {
 
 func newOrders() orders {
 	return orders{
-		byNumber:   make(map[ticketing.OrderNumber]ticketing.OrderRecord),
-		byID:       make(map[ticketing.OrderRef]int64),
+		byNumber:   make(map[driver.OrderNumber]driver.Order),
+		byID:       make(map[driver.OrderRef]int64),
 		ofCompany:  make(map[uuid.UUID]*orderLists),
-		ofEvent:    make(map[ticketing.EventRef]*orderLists),
-		lines:      make(map[ticketing.OrderNumber]*index[line]),
+		ofEvent:    make(map[driver.EventRef]*orderLists),
+		lines:      make(map[driver.OrderNumber]*index[line]),
 		withLines:  make(map[uuid.UUID]*index[int64]),
-		admissions: make(map[ticketing.AdmissionRef]ticketing.AdmissionRecord),
-		buyers:     make(map[ticketing.BuyerRef]ticketing.BuyerRecord),
+		admissions: make(map[driver.AdmissionRef]driver.Admission),
+		buyers:     make(map[driver.BuyerRef]driver.Buyer),
 	}
 }
 
 func newOrderLists() *orderLists {
-	return newLists[int64, ticketing.OrderStatus](cmp.Compare[int64])
+	return newLists[int64, driver.OrderStatus](cmp.Compare[int64])
 }
 
 func newNumbers() *index[int64] { return newIndex(cmp.Compare[int64]) }
@@ -54,11 +54,11 @@ func newLines() *index[line] {
 	return newIndex(func(a, b line) int { return cmp.Compare(a.number, b.number) })
 }
 
-// list are the numbers of a page.
-func (o *orders) list(query ticketing.OrderQuery) []int64 {
+// list returns the numbers of a page.
+func (o *orders) list(query driver.OrderQuery) []int64 {
 	of, ok := o.ofCompany[query.CompanyID]
 	if query.EventID != uuid.Nil {
-		of, ok = o.ofEvent[ticketing.EventRef{CompanyID: query.CompanyID, ID: query.EventID}]
+		of, ok = o.ofEvent[driver.EventRef{CompanyID: query.CompanyID, ID: query.EventID}]
 	}
 	if !ok {
 		return nil
@@ -74,15 +74,15 @@ func (o *orders) list(query ticketing.OrderQuery) []int64 {
 	}
 	ends := each(parts, func(part *index[int64]) []int64 {
 		keys := part.keys
-		if query.Before != 0 {
-			keys = part.below(query.Before)
+		if query.After != 0 {
+			keys = part.below(query.After)
 		}
-		if query.After > 0 {
-			keys = keys[min(len(part.below(query.After+1)), len(keys)):]
+		if query.AboveNumber > 0 {
+			keys = keys[min(len(part.below(query.AboveNumber+1)), len(keys)):]
 		}
 		if query.BuyerEmail != "" {
 			keys = slices.DeleteFunc(slices.Clone(keys), func(number int64) bool {
-				order := o.byNumber[ticketing.OrderNumber{CompanyID: query.CompanyID, Number: number}]
+				order := o.byNumber[driver.OrderNumber{CompanyID: query.CompanyID, Number: number}]
 				return order.BuyerEmail != query.BuyerEmail
 			})
 		}
@@ -91,39 +91,39 @@ func (o *orders) list(query ticketing.OrderQuery) []int64 {
 	return last(ends, query.Limit, cmp.Compare[int64])
 }
 
-func (r reading) Orders(ctx context.Context, refs []ticketing.OrderRef) ([]ticketing.OrderRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.OrderRecord {
-		return each(refs, func(ref ticketing.OrderRef) ticketing.OrderRecord {
+func (r reading) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
+	return ask(ctx, r, func(s *state) []driver.Order {
+		return each(refs, func(ref driver.OrderRef) driver.Order {
 			number, ok := s.orders.byID[ref]
 			if !ok {
-				return ticketing.OrderRecord{}
+				return driver.Order{}
 			}
-			return s.orders.byNumber[ticketing.OrderNumber{CompanyID: ref.CompanyID, Number: number}]
+			return s.orders.byNumber[driver.OrderNumber{CompanyID: ref.CompanyID, Number: number}]
 		})
 	})
 }
 
-// FindOrder looks for the order in every company that has any.
-func (r reading) FindOrder(ctx context.Context, id uuid.UUID) (ticketing.OrderRecord, error) {
-	return ask(ctx, r, func(s *state) ticketing.OrderRecord {
+// FindOrder looks for the order in every company that has orders.
+func (r reading) FindOrder(ctx context.Context, id uuid.UUID) (driver.Order, error) {
+	return ask(ctx, r, func(s *state) driver.Order {
 		for company := range s.orders.ofCompany {
-			if number, ok := s.orders.byID[ticketing.OrderRef{CompanyID: company, ID: id}]; ok {
-				return s.orders.byNumber[ticketing.OrderNumber{CompanyID: company, Number: number}]
+			if number, ok := s.orders.byID[driver.OrderRef{CompanyID: company, ID: id}]; ok {
+				return s.orders.byNumber[driver.OrderNumber{CompanyID: company, Number: number}]
 			}
 		}
-		return ticketing.OrderRecord{}
+		return driver.Order{}
 	})
 }
 
-func (r reading) ListOrders(ctx context.Context, query ticketing.OrderQuery) ([]ticketing.OrderRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.OrderRecord {
-		return each(s.orders.list(query), func(number int64) ticketing.OrderRecord {
-			return s.orders.byNumber[ticketing.OrderNumber{CompanyID: query.CompanyID, Number: number}]
+func (r reading) ListOrders(ctx context.Context, query driver.OrderQuery) ([]driver.Order, error) {
+	return ask(ctx, r, func(s *state) []driver.Order {
+		return each(s.orders.list(query), func(number int64) driver.Order {
+			return s.orders.byNumber[driver.OrderNumber{CompanyID: query.CompanyID, Number: number}]
 		})
 	})
 }
 
-func (tx *updating) AppendOrders(ctx context.Context, orders []ticketing.OrderRecord) error {
+func (tx *updating) AppendOrders(ctx context.Context, orders []driver.Order) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, order := range orders {
 			if err := s.orders.append(u, order); err != nil {
@@ -134,17 +134,17 @@ func (tx *updating) AppendOrders(ctx context.Context, orders []ticketing.OrderRe
 	})
 }
 
-func (o *orders) append(u *undo, order ticketing.OrderRecord) error {
+func (o *orders) append(u *undo, order driver.Order) error {
 	order.ConfirmedAt, order.CreatedAt = moment(order.ConfirmedAt), moment(order.CreatedAt)
-	number := ticketing.OrderNumber{CompanyID: order.CompanyID, Number: order.Number}
+	number := driver.OrderNumber{CompanyID: order.CompanyID, Number: order.Number}
 	if err := create(u, o.byNumber, number, order, "orders_pkey"); err != nil {
 		return err
 	}
-	ref := ticketing.OrderRef{CompanyID: order.CompanyID, ID: order.ID}
+	ref := driver.OrderRef{CompanyID: order.CompanyID, ID: order.ID}
 	if err := create(u, o.byID, ref, order.Number, "orders_id_key"); err != nil {
 		return err
 	}
-	event := ticketing.EventRef{CompanyID: order.CompanyID, ID: order.EventID}
+	event := driver.EventRef{CompanyID: order.CompanyID, ID: order.EventID}
 	need(o.ofCompany, order.CompanyID, newOrderLists).add(u, order.Number, order.Status)
 	need(o.ofEvent, event, newOrderLists).add(u, order.Number, order.Status)
 	return nil

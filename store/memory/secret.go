@@ -15,7 +15,7 @@ func (r reading) SecretNames(ctx context.Context) ([]string, error) {
 	return ask(ctx, r, func(s *state) []string { return slices.Clone(s.secrets.names.keys) })
 }
 
-// AppendSecretName keeps a name. When it was first used, nothing asks.
+// AppendSecretName inserts a name. The time is not kept, since nothing reads it.
 func (tx *updating) AppendSecretName(ctx context.Context, name string, _ time.Time) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		if _, kept := s.secrets.names.search(name); !kept {
@@ -25,7 +25,7 @@ func (tx *updating) AppendSecretName(ctx context.Context, name string, _ time.Ti
 	})
 }
 
-// sealedUnder is the name of the key that a sealed value names.
+// sealedUnder returns the name of the secret key under which a value is encrypted.
 func sealedUnder(sealed string) (name string, found bool) {
 	name, found = strings.CutPrefix(sealed, "s1:")
 	return name[:min(len(name), 16)], found

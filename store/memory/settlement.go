@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 type settlements struct {
-	byID      map[uuid.UUID]ticketing.SettlementRecord
+	byID      map[uuid.UUID]driver.Settlement
 	ofCompany map[uuid.UUID]*settlementList
 }
 
-// settlementList are a company's settlements by number, and the one that is open.
+// settlementList holds a company's settlements by number, and the open one.
 type settlementList struct {
 	numbers *index[int64]
 	ids     map[int64]uuid.UUID
@@ -23,7 +23,7 @@ type settlementList struct {
 
 func newSettlements() settlements {
 	return settlements{
-		byID:      make(map[uuid.UUID]ticketing.SettlementRecord),
+		byID:      make(map[uuid.UUID]driver.Settlement),
 		ofCompany: make(map[uuid.UUID]*settlementList),
 	}
 }
@@ -32,23 +32,23 @@ func newSettlementList() *settlementList {
 	return &settlementList{numbers: newIndex(cmp.Compare[int64]), ids: make(map[int64]uuid.UUID)}
 }
 
-func openSettlement(status ticketing.SettlementStatus) bool {
+func openSettlement(status driver.SettlementStatus) bool {
 	switch status {
-	case ticketing.SettlementPending, ticketing.SettlementProcessing, ticketing.SettlementApproved:
+	case driver.SettlementPending, driver.SettlementProcessing, driver.SettlementApproved:
 		return true
-	case ticketing.SettlementCompleted, ticketing.SettlementRejected, ticketing.SettlementFailed:
+	case driver.SettlementCompleted, driver.SettlementRejected, driver.SettlementFailed:
 	}
 	return false
 }
 
-func (s *settlements) find(ref ticketing.SettlementRef) ticketing.SettlementRecord {
+func (s *settlements) find(ref driver.SettlementRef) driver.Settlement {
 	if found := s.byID[ref.ID]; found.CompanyID == ref.CompanyID {
 		return found
 	}
-	return ticketing.SettlementRecord{}
+	return driver.Settlement{}
 }
 
-func (s *settlements) list(query ticketing.SettlementQuery) []ticketing.SettlementRecord {
+func (s *settlements) list(query driver.SettlementQuery) []driver.Settlement {
 	of, ok := s.ofCompany[query.CompanyID]
 	if !ok {
 		return nil
@@ -56,42 +56,42 @@ func (s *settlements) list(query ticketing.SettlementQuery) []ticketing.Settleme
 	var numbers []int64
 	switch {
 	case query.OldestFirst:
-		numbers = of.numbers.after(query.Beyond, query.Limit)
-	case query.Beyond > 0:
-		numbers = last([][]int64{of.numbers.below(query.Beyond)}, query.Limit, cmp.Compare[int64])
+		numbers = of.numbers.after(query.After, query.Limit)
+	case query.After > 0:
+		numbers = last([][]int64{of.numbers.below(query.After)}, query.Limit, cmp.Compare[int64])
 	default:
 		numbers = last([][]int64{of.numbers.keys}, query.Limit, cmp.Compare[int64])
 	}
-	return each(numbers, func(number int64) ticketing.SettlementRecord { return s.byID[of.ids[number]] })
+	return each(numbers, func(number int64) driver.Settlement { return s.byID[of.ids[number]] })
 }
 
 func (r reading) Settlements(
-	ctx context.Context, refs []ticketing.SettlementRef,
-) ([]ticketing.SettlementRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.SettlementRecord { return each(refs, s.settlements.find) })
+	ctx context.Context, refs []driver.SettlementRef,
+) ([]driver.Settlement, error) {
+	return ask(ctx, r, func(s *state) []driver.Settlement { return each(refs, s.settlements.find) })
 }
 
-func (r reading) FindSettlement(ctx context.Context, id uuid.UUID) (ticketing.SettlementRecord, error) {
-	return ask(ctx, r, func(s *state) ticketing.SettlementRecord { return s.settlements.byID[id] })
+func (r reading) FindSettlement(ctx context.Context, id uuid.UUID) (driver.Settlement, error) {
+	return ask(ctx, r, func(s *state) driver.Settlement { return s.settlements.byID[id] })
 }
 
-func (r reading) OpenSettlement(ctx context.Context, companyID uuid.UUID) (ticketing.SettlementRecord, error) {
-	return ask(ctx, r, func(s *state) ticketing.SettlementRecord {
+func (r reading) OpenSettlement(ctx context.Context, companyID uuid.UUID) (driver.Settlement, error) {
+	return ask(ctx, r, func(s *state) driver.Settlement {
 		of, ok := s.settlements.ofCompany[companyID]
 		if !ok {
-			return ticketing.SettlementRecord{}
+			return driver.Settlement{}
 		}
 		return s.settlements.byID[of.open]
 	})
 }
 
 func (r reading) ListSettlements(
-	ctx context.Context, query ticketing.SettlementQuery,
-) ([]ticketing.SettlementRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.SettlementRecord { return s.settlements.list(query) })
+	ctx context.Context, query driver.SettlementQuery,
+) ([]driver.Settlement, error) {
+	return ask(ctx, r, func(s *state) []driver.Settlement { return s.settlements.list(query) })
 }
 
-func (tx *updating) CreateSettlement(ctx context.Context, settlement ticketing.SettlementRecord) error {
+func (tx *updating) CreateSettlement(ctx context.Context, settlement driver.Settlement) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		settlement.RequestedAt, settlement.DecidedAt = moment(settlement.RequestedAt), moment(settlement.DecidedAt)
 		of := need(s.settlements.ofCompany, settlement.CompanyID, newSettlementList)
@@ -106,9 +106,9 @@ func (tx *updating) CreateSettlement(ctx context.Context, settlement ticketing.S
 	})
 }
 
-// follow keeps which settlement is open, and how many there may be.
-func (l *settlementList) follow(u *undo, settlement ticketing.SettlementRecord) error {
-	refunded := settlement.Status == ticketing.SettlementRejected || settlement.Status == ticketing.SettlementFailed
+// follow checks a settlement and updates which one is open. At most one may be open.
+func (l *settlementList) follow(u *undo, settlement driver.Settlement) error {
+	refunded := settlement.Status == driver.SettlementRejected || settlement.Status == driver.SettlementFailed
 	given := refunded && settlement.RefundSequence > settlement.Number
 	if err := check(settlement.RefundSequence == 0 || given, "settlements_refund_check"); err != nil {
 		return err
@@ -127,18 +127,18 @@ func (l *settlementList) follow(u *undo, settlement ticketing.SettlementRecord) 
 	return nil
 }
 
-// LockSettlement reads a settlement: its writer is alone.
+// LockSettlement only reads a settlement: there is no other writer.
 func (tx *updating) LockSettlement(
-	ctx context.Context, ref ticketing.SettlementRef,
-) (ticketing.SettlementRecord, error) {
-	return ask(ctx, tx.reading, func(s *state) ticketing.SettlementRecord { return s.settlements.find(ref) })
+	ctx context.Context, ref driver.SettlementRef,
+) (driver.Settlement, error) {
+	return ask(ctx, tx.reading, func(s *state) driver.Settlement { return s.settlements.find(ref) })
 }
 
-func (tx *updating) UpdateSettlement(ctx context.Context, settlement ticketing.SettlementRecord) error {
+func (tx *updating) UpdateSettlement(ctx context.Context, settlement driver.Settlement) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
-		kept := s.settlements.find(ticketing.SettlementRef{CompanyID: settlement.CompanyID, ID: settlement.ID})
+		kept := s.settlements.find(driver.SettlementRef{CompanyID: settlement.CompanyID, ID: settlement.ID})
 		if kept.ID == uuid.Nil {
-			return ticketing.ErrNotFound
+			return driver.ErrNotFound
 		}
 		kept.Status, kept.Reason, kept.DecidedAt = settlement.Status, settlement.Reason, moment(settlement.DecidedAt)
 		kept.RefundSequence = settlement.RefundSequence

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// state is everything that is kept.
+// state holds all records.
 type state struct {
 	companies   companies
 	brandings   brandings
@@ -57,7 +57,7 @@ func newState() *state {
 	}
 }
 
-// moment is a time as a store keeps it: in UTC with milliseconds, a zero time as none.
+// moment returns a time as a store keeps it: in UTC with milliseconds, a zero time as none.
 func moment(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -65,7 +65,7 @@ func moment(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// each finds a record for every reference, the zero record where nothing is kept.
+// each returns the record of every reference, with the zero record where nothing is kept.
 func each[R, V any](refs []R, find func(R) V) []V {
 	found := make([]V, len(refs))
 	for i, ref := range refs {

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func (tx *updating) LockTier(
-	ctx context.Context, event ticketing.EventRef, name string,
-) (ticketing.TierRecord, error) {
-	var record ticketing.TierRecord
+	ctx context.Context, event driver.EventRef, name string,
+) (driver.Tier, error) {
+	var record driver.Tier
 	err := tx.write(ctx, func(s *state, u *undo) error {
 		found := s.inventory.find(event, name)
 		if found == nil {
@@ -25,41 +25,41 @@ func (tx *updating) LockTier(
 	return record, err
 }
 
-// LockTiers reads the counters of tiers: their writer is alone.
+// LockTiers only reads the counters of tiers: there is no other writer.
 func (tx *updating) LockTiers(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.TierRecord, error) {
-	return ask(ctx, tx.reading, func(s *state) []ticketing.TierRecord {
-		return each(s.inventory.named(event, tiers), func(t *tier) ticketing.TierRecord { return t.record })
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.Tier, error) {
+	return ask(ctx, tx.reading, func(s *state) []driver.Tier {
+		return each(s.inventory.named(event, tiers), func(t *tier) driver.Tier { return t.record })
 	})
 }
 
-// LockBatch reads a batch: its writer is alone.
-func (tx *updating) LockBatch(ctx context.Context, ref ticketing.BatchRef) (ticketing.BatchRecord, error) {
-	return ask(ctx, tx.reading, func(s *state) ticketing.BatchRecord { return s.inventory.batch(ref) })
+// LockBatch only reads a batch: there is no other writer.
+func (tx *updating) LockBatch(ctx context.Context, ref driver.BatchRef) (driver.Batch, error) {
+	return ask(ctx, tx.reading, func(s *state) driver.Batch { return s.inventory.batch(ref) })
 }
 
-// LockBatches reads batches: their writer is alone.
+// LockBatches only reads batches: there is no other writer.
 func (tx *updating) LockBatches(
-	ctx context.Context, refs []ticketing.BatchRef,
-) ([]ticketing.BatchRecord, error) {
-	return ask(ctx, tx.reading, func(s *state) []ticketing.BatchRecord { return each(refs, s.inventory.batch) })
+	ctx context.Context, refs []driver.BatchRef,
+) ([]driver.Batch, error) {
+	return ask(ctx, tx.reading, func(s *state) []driver.Batch { return each(refs, s.inventory.batch) })
 }
 
-func (i *inventory) batch(ref ticketing.BatchRef) ticketing.BatchRecord {
-	of := i.find(ticketing.EventRef{CompanyID: ref.CompanyID, ID: ref.EventID}, ref.Tier)
+func (i *inventory) batch(ref driver.BatchRef) driver.Batch {
+	of := i.find(driver.EventRef{CompanyID: ref.CompanyID, ID: ref.EventID}, ref.Tier)
 	if of == nil {
-		return ticketing.BatchRecord{}
+		return driver.Batch{}
 	}
 	return of.batches[ref.Position]
 }
 
-// LockOpenBatches reads open batches: their writer is alone.
+// LockOpenBatches only reads open batches: there is no other writer.
 func (tx *updating) LockOpenBatches(
-	ctx context.Context, event ticketing.EventRef, tiers []string,
-) ([]ticketing.BatchRecord, error) {
-	return ask(ctx, tx.reading, func(s *state) []ticketing.BatchRecord {
-		var open []ticketing.BatchRecord
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.Batch, error) {
+	return ask(ctx, tx.reading, func(s *state) []driver.Batch {
+		var open []driver.Batch
 		for _, tier := range s.inventory.named(event, tiers) {
 			open = slices.AppendSeq(open, tier.each)
 		}
@@ -67,19 +67,19 @@ func (tx *updating) LockOpenBatches(
 	})
 }
 
-// LockStock reads what queries ask for: its writer is alone.
+// LockStock only reads the batches for the queries: there is no other writer.
 func (tx *updating) LockStock(
-	ctx context.Context, queries []ticketing.StockQuery,
-) ([]ticketing.BatchRecord, error) {
-	return ask(ctx, tx.reading, func(s *state) []ticketing.BatchRecord {
-		var found []ticketing.BatchRecord
+	ctx context.Context, queries []driver.StockQuery,
+) ([]driver.Batch, error) {
+	return ask(ctx, tx.reading, func(s *state) []driver.Batch {
+		var found []driver.Batch
 		for _, query := range queries {
-			event := ticketing.EventRef{CompanyID: query.CompanyID, ID: query.EventID}
+			event := driver.EventRef{CompanyID: query.CompanyID, ID: query.EventID}
 			if of := s.inventory.find(event, query.Tier); of != nil {
 				found = append(found, of.cover(query)...)
 			}
 		}
-		slices.SortFunc(found, func(a, b ticketing.BatchRecord) int {
+		slices.SortFunc(found, func(a, b driver.Batch) int {
 			return cmp.Or(
 				bytes.Compare(a.CompanyID[:], b.CompanyID[:]), bytes.Compare(a.EventID[:], b.EventID[:]),
 				strings.Compare(a.Tier, b.Tier), cmp.Compare(a.Position, b.Position),
@@ -89,15 +89,15 @@ func (tx *updating) LockStock(
 	})
 }
 
-// cover are the oldest batches that cover a query, or all that there are for it.
-func (t *tier) cover(query ticketing.StockQuery) []ticketing.BatchRecord {
-	var found []ticketing.BatchRecord
+// cover returns the oldest batches that cover a query, or all there are if they do not suffice.
+func (t *tier) cover(query driver.StockQuery) []driver.Batch {
+	var found []driver.Batch
 	missing := query.Quantity
 	for batch := range t.each {
 		if missing <= 0 {
 			break
 		}
-		if batch.Status == ticketing.InventoryAvailable && batch.UnitPrice == query.UnitPrice {
+		if batch.Status == driver.InventoryAvailable && batch.UnitPrice == query.UnitPrice {
 			found = append(found, batch)
 			missing -= batch.Quantity - batch.Sold
 		}
@@ -105,13 +105,13 @@ func (t *tier) cover(query ticketing.StockQuery) []ticketing.BatchRecord {
 	return found
 }
 
-func (tx *updating) UpdateTiers(ctx context.Context, tiers []ticketing.TierRecord) error {
+func (tx *updating) UpdateTiers(ctx context.Context, tiers []driver.Tier) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, record := range tiers {
-			event := ticketing.EventRef{CompanyID: record.CompanyID, ID: record.EventID}
-			kept := s.inventory.find(event, record.Tier)
+			event := driver.EventRef{CompanyID: record.CompanyID, ID: record.EventID}
+			kept := s.inventory.find(event, record.Name)
 			if kept == nil {
-				return ticketing.ErrNotFound
+				return driver.ErrNotFound
 			}
 			if err := check(record.Batches >= 0 && record.Total >= 0, "inventory_tiers_counts_check"); err != nil {
 				return err
@@ -122,9 +122,9 @@ func (tx *updating) UpdateTiers(ctx context.Context, tiers []ticketing.TierRecor
 	})
 }
 
-func (tx *updating) CreateBatch(ctx context.Context, batch ticketing.BatchRecord) error {
+func (tx *updating) CreateBatch(ctx context.Context, batch driver.Batch) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
-		of := s.inventory.find(ticketing.EventRef{CompanyID: batch.CompanyID, ID: batch.EventID}, batch.Tier)
+		of := s.inventory.find(driver.EventRef{CompanyID: batch.CompanyID, ID: batch.EventID}, batch.Tier)
 		if of == nil {
 			return broken("inventory_batches_tier_fkey")
 		}
@@ -132,19 +132,19 @@ func (tx *updating) CreateBatch(ctx context.Context, batch ticketing.BatchRecord
 		if err := create(u, of.batches, batch.Position, batch, "inventory_batches_pkey"); err != nil {
 			return err
 		}
-		if open(batch) {
+		if isOpen(batch) {
 			of.open.add(u, batch.Position)
 		}
 		return checkBatch(batch)
 	})
 }
 
-func (tx *updating) UpdateBatches(ctx context.Context, batches []ticketing.BatchRecord) error {
+func (tx *updating) UpdateBatches(ctx context.Context, batches []driver.Batch) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, batch := range batches {
-			of := s.inventory.find(ticketing.EventRef{CompanyID: batch.CompanyID, ID: batch.EventID}, batch.Tier)
+			of := s.inventory.find(driver.EventRef{CompanyID: batch.CompanyID, ID: batch.EventID}, batch.Tier)
 			if of == nil {
-				return ticketing.ErrNotFound
+				return driver.ErrNotFound
 			}
 			if err := of.update(u, batch); err != nil {
 				return err
@@ -154,28 +154,28 @@ func (tx *updating) UpdateBatches(ctx context.Context, batches []ticketing.Batch
 	})
 }
 
-func (t *tier) update(u *undo, batch ticketing.BatchRecord) error {
+func (t *tier) update(u *undo, batch driver.Batch) error {
 	kept, ok := t.batches[batch.Position]
 	if !ok {
-		return ticketing.ErrNotFound
+		return driver.ErrNotFound
 	}
-	wasOpen := open(kept)
+	wasOpen := isOpen(kept)
 	kept.UnitPrice, kept.Status, kept.Quantity, kept.Sold = batch.UnitPrice, batch.Status, batch.Quantity, batch.Sold
 	put(u, t.batches, kept.Position, kept)
 	switch {
-	case open(kept) && !wasOpen:
+	case isOpen(kept) && !wasOpen:
 		t.open.add(u, kept.Position)
-	case wasOpen && !open(kept):
+	case wasOpen && !isOpen(kept):
 		t.open.drop(u, kept.Position)
 	}
 	return checkBatch(kept)
 }
 
-func open(batch ticketing.BatchRecord) bool {
-	return batch.Status != ticketing.InventoryCancelled && batch.Sold < batch.Quantity
+func isOpen(batch driver.Batch) bool {
+	return batch.Status != driver.InventoryCancelled && batch.Sold < batch.Quantity
 }
 
-func checkBatch(batch ticketing.BatchRecord) error {
+func checkBatch(batch driver.Batch) error {
 	if err := check(batch.UnitPrice >= 0, "inventory_batches_unit_price_check"); err != nil {
 		return err
 	}

@@ -3,10 +3,10 @@ package memory
 import (
 	"slices"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// undo is how a transaction takes its changes back, the last one first.
+// undo holds the functions that undo a transaction's changes. They run in reverse order.
 type undo []func()
 
 func (u *undo) add(back func()) { *u = append(*u, back) }
@@ -18,7 +18,7 @@ func (u *undo) run() {
 	*u = nil
 }
 
-// put keeps a value under a key.
+// put stores a value under a key.
 func put[K comparable, V any](u *undo, table map[K]V, key K, value V) {
 	old, had := table[key]
 	table[key] = value
@@ -31,7 +31,7 @@ func put[K comparable, V any](u *undo, table map[K]V, key K, value V) {
 	})
 }
 
-// take removes what is kept under a key.
+// take removes the value of a key.
 func take[K comparable, V any](u *undo, table map[K]V, key K) {
 	old, had := table[key]
 	delete(table, key)
@@ -49,7 +49,7 @@ func set[V any](u *undo, variable *V, value V) {
 	u.add(func() { *variable = old })
 }
 
-// create keeps a new value under a key, unless the key is taken.
+// create stores a new value under a key, unless the key is taken.
 func create[K comparable, V any](u *undo, table map[K]V, key K, value V, constraint string) error {
 	if _, taken := table[key]; taken {
 		return broken(constraint)
@@ -58,7 +58,8 @@ func create[K comparable, V any](u *undo, table map[K]V, key K, value V, constra
 	return nil
 }
 
-// need finds or makes what a key stands for; an empty one is as good as none, so it is not taken back.
+// need returns the value of a key, and creates it if there is none. An empty value is as good as none, so it is not
+// undone.
 func need[K comparable, V any](table map[K]*V, key K, fresh func() *V) *V {
 	found, ok := table[key]
 	if !ok {
@@ -68,9 +69,9 @@ func need[K comparable, V any](table map[K]*V, key K, fresh func() *V) *V {
 	return found
 }
 
-func broken(constraint string) error { return &ticketing.ConstraintError{Constraint: constraint} }
+func broken(constraint string) error { return &driver.ConstraintError{Constraint: constraint} }
 
-// check is a constraint on the values of a record.
+// check returns an error that names the constraint, unless the constraint holds.
 func check(holds bool, constraint string) error {
 	if holds {
 		return nil

@@ -6,35 +6,35 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// cases are a company's applications for its verification, by number.
+// cases holds a company's verification cases by number.
 type cases struct {
-	byNumber map[int64]ticketing.VerificationCaseRecord
+	byNumber map[int64]driver.VerificationCase
 	numbers  *index[int64]
 }
 
 func newCases() *cases {
 	return &cases{
-		byNumber: make(map[int64]ticketing.VerificationCaseRecord), numbers: newIndex(cmp.Compare[int64]),
+		byNumber: make(map[int64]driver.VerificationCase), numbers: newIndex(cmp.Compare[int64]),
 	}
 }
 
 func (r reading) ListVerificationCases(
 	ctx context.Context, companyID uuid.UUID, limit int,
-) ([]ticketing.VerificationCaseRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.VerificationCaseRecord {
+) ([]driver.VerificationCase, error) {
+	return ask(ctx, r, func(s *state) []driver.VerificationCase {
 		of, ok := s.cases[companyID]
 		if !ok {
 			return nil
 		}
 		newest := last([][]int64{of.numbers.keys}, limit, of.numbers.compare)
-		return each(newest, func(number int64) ticketing.VerificationCaseRecord { return of.byNumber[number] })
+		return each(newest, func(number int64) driver.VerificationCase { return of.byNumber[number] })
 	})
 }
 
-func (tx *updating) PutVerificationCase(ctx context.Context, record ticketing.VerificationCaseRecord) error {
+func (tx *updating) PutVerificationCase(ctx context.Context, record driver.VerificationCase) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		record.SubmittedAt, record.DecidedAt = moment(record.SubmittedAt), moment(record.DecidedAt)
 		record.CreatedAt, record.UpdatedAt = moment(record.CreatedAt), moment(record.UpdatedAt)

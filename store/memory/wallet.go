@@ -6,14 +6,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 )
 
 type wallets struct {
-	byRef   map[ticketing.WalletRef]ticketing.WalletRecord
-	entries map[ticketing.WalletRef]*[]ledger.Entry // the sequence is the place, from 1
-	credits map[creditRef]ticketing.FloatCreditRecord
+	byRef   map[driver.WalletRef]driver.Wallet
+	entries map[driver.WalletRef]*[]ledger.Entry // the entry with sequence n is at index n-1
+	credits map[creditRef]driver.FloatCredit
 }
 
 type creditRef struct {
@@ -23,24 +23,24 @@ type creditRef struct {
 
 func newWallets() wallets {
 	return wallets{
-		byRef:   make(map[ticketing.WalletRef]ticketing.WalletRecord),
-		entries: make(map[ticketing.WalletRef]*[]ledger.Entry),
-		credits: make(map[creditRef]ticketing.FloatCreditRecord),
+		byRef:   make(map[driver.WalletRef]driver.Wallet),
+		entries: make(map[driver.WalletRef]*[]ledger.Entry),
+		credits: make(map[creditRef]driver.FloatCredit),
 	}
 }
 
-func (w *wallets) find(ref ticketing.WalletRef) ticketing.WalletRecord { return w.byRef[ref] }
+func (w *wallets) find(ref driver.WalletRef) driver.Wallet { return w.byRef[ref] }
 
-func (w *wallets) locked(ref ticketing.WalletRef) ticketing.LockedWallet {
-	wallet := ticketing.LockedWallet{WalletRecord: w.find(ref)}
+func (w *wallets) locked(ref driver.WalletRef) driver.LockedWallet {
+	wallet := driver.LockedWallet{Wallet: w.find(ref)}
 	if entries, ok := w.entries[ref]; ok && len(*entries) > 0 {
 		last := (*entries)[len(*entries)-1]
-		wallet.Last = ticketing.LastEntry{Sequence: last.Sequence, After: last.After, Hash: last.Hash}
+		wallet.Last = driver.LastEntry{Sequence: last.Sequence, After: last.After, Hash: last.Hash}
 	}
 	return wallet
 }
 
-func (w *wallets) list(query ticketing.LedgerQuery) []ledger.Entry {
+func (w *wallets) list(query driver.LedgerQuery) []ledger.Entry {
 	entries, ok := w.entries[query.WalletRef]
 	if !ok {
 		return nil
@@ -54,7 +54,7 @@ func (w *wallets) list(query ticketing.LedgerQuery) []ledger.Entry {
 }
 
 func (w *wallets) append(u *undo, entry ledger.Entry) error {
-	ref := ticketing.WalletRef{CompanyID: entry.CompanyID, Wallet: entry.Wallet}
+	ref := driver.WalletRef{CompanyID: entry.CompanyID, Wallet: entry.Wallet}
 	entries := need(w.entries, ref, func() *[]ledger.Entry { return new([]ledger.Entry) })
 	next := int64(len(*entries)) + 1
 	if entry.Sequence < next {
@@ -75,23 +75,23 @@ func (w *wallets) append(u *undo, entry ledger.Entry) error {
 	return nil
 }
 
-func (r reading) Wallets(ctx context.Context, refs []ticketing.WalletRef) ([]ticketing.WalletRecord, error) {
-	return ask(ctx, r, func(s *state) []ticketing.WalletRecord { return each(refs, s.wallets.find) })
+func (r reading) Wallets(ctx context.Context, refs []driver.WalletRef) ([]driver.Wallet, error) {
+	return ask(ctx, r, func(s *state) []driver.Wallet { return each(refs, s.wallets.find) })
 }
 
-func (r reading) ListEntries(ctx context.Context, query ticketing.LedgerQuery) ([]ledger.Entry, error) {
+func (r reading) ListEntries(ctx context.Context, query driver.LedgerQuery) ([]ledger.Entry, error) {
 	return ask(ctx, r, func(s *state) []ledger.Entry { return s.wallets.list(query) })
 }
 
 func (r reading) FloatCredit(
 	ctx context.Context, companyID uuid.UUID, reference string,
-) (ticketing.FloatCreditRecord, error) {
-	return ask(ctx, r, func(s *state) ticketing.FloatCreditRecord {
+) (driver.FloatCredit, error) {
+	return ask(ctx, r, func(s *state) driver.FloatCredit {
 		return s.wallets.credits[creditRef{companyID, reference}]
 	})
 }
 
-// CountFloatCredits looks at every funding: only the verification of books asks.
+// CountFloatCredits reads every float credit: only the verification of the books calls it.
 func (r reading) CountFloatCredits(ctx context.Context, companyID uuid.UUID) (int64, error) {
 	return ask(ctx, r, func(s *state) (count int64) {
 		for ref := range s.wallets.credits {
@@ -103,11 +103,11 @@ func (r reading) CountFloatCredits(ctx context.Context, companyID uuid.UUID) (in
 	})
 }
 
-func (tx *updating) CreateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
+func (tx *updating) CreateWallets(ctx context.Context, wallets []driver.Wallet) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, wallet := range wallets {
 			wallet.LastAt = moment(wallet.LastAt)
-			ref := ticketing.WalletRef{CompanyID: wallet.CompanyID, Wallet: wallet.Wallet}
+			ref := driver.WalletRef{CompanyID: wallet.CompanyID, Wallet: wallet.Kind}
 			if err := check(wallet.Balance >= 0, "wallets_balance_check"); err != nil {
 				return err
 			}
@@ -119,20 +119,20 @@ func (tx *updating) CreateWallets(ctx context.Context, wallets []ticketing.Walle
 	})
 }
 
-// LockWallets reads wallets: their writer is alone.
+// LockWallets only reads wallets: there is no other writer.
 func (tx *updating) LockWallets(
-	ctx context.Context, refs []ticketing.WalletRef,
-) ([]ticketing.LockedWallet, error) {
-	return ask(ctx, tx.reading, func(s *state) []ticketing.LockedWallet { return each(refs, s.wallets.locked) })
+	ctx context.Context, refs []driver.WalletRef,
+) ([]driver.LockedWallet, error) {
+	return ask(ctx, tx.reading, func(s *state) []driver.LockedWallet { return each(refs, s.wallets.locked) })
 }
 
-func (tx *updating) UpdateWallets(ctx context.Context, wallets []ticketing.WalletRecord) error {
+func (tx *updating) UpdateWallets(ctx context.Context, wallets []driver.Wallet) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, wallet := range wallets {
 			wallet.LastAt = moment(wallet.LastAt)
-			ref := ticketing.WalletRef{CompanyID: wallet.CompanyID, Wallet: wallet.Wallet}
+			ref := driver.WalletRef{CompanyID: wallet.CompanyID, Wallet: wallet.Kind}
 			if _, ok := s.wallets.byRef[ref]; !ok {
-				return ticketing.ErrNotFound
+				return driver.ErrNotFound
 			}
 			if err := check(wallet.Balance >= 0, "wallets_balance_check"); err != nil {
 				return err
@@ -154,7 +154,7 @@ func (tx *updating) AppendEntries(ctx context.Context, entries []ledger.Entry) e
 	})
 }
 
-func (tx *updating) AppendFloatCredit(ctx context.Context, credit ticketing.FloatCreditRecord) error {
+func (tx *updating) AppendFloatCredit(ctx context.Context, credit driver.FloatCredit) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		ref := creditRef{credit.CompanyID, credit.Reference}
 		return create(u, s.wallets.credits, ref, credit, "float_credits_pkey")

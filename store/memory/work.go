@@ -10,77 +10,77 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-func (r reading) DueWork(ctx context.Context, query ticketing.WorkQuery) ([]ticketing.DueWork, error) {
-	return ask(ctx, r, func(s *state) []ticketing.DueWork {
-		asked := slices.SortedFunc(slices.Values(query.After), func(a, b ticketing.DueWork) int {
+func (r reading) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.DueWork, error) {
+	return ask(ctx, r, func(s *state) []driver.DueWork {
+		asked := slices.SortedFunc(slices.Values(query.After), func(a, b driver.DueWork) int {
 			return cmp.Compare(a.Kind, b.Kind)
 		})
-		var due []ticketing.DueWork
+		var due []driver.DueWork
 		for _, after := range asked {
 			switch after.Kind {
-			case ticketing.WorkDispatch:
+			case driver.WorkDispatch:
 				due = append(due, some(s.outbox.undispatched, after, query.Limit, ofCompany,
-					func(id uuid.UUID) []ticketing.Position { return s.outbox.byCompany[id].undispatched.first(1) })...)
-			case ticketing.WorkTell:
+					func(id uuid.UUID) []driver.Position { return s.outbox.byCompany[id].undispatched.first(1) })...)
+			case driver.WorkPublish:
 				due = append(due, some(s.outbox.untold, after, query.Limit, ofCompany,
-					func(id uuid.UUID) []ticketing.Position { return s.outbox.byCompany[id].free(query.At, 1) })...)
-			case ticketing.WorkDeliver:
+					func(id uuid.UUID) []driver.Position { return s.outbox.byCompany[id].free(query.At, 1) })...)
+			case driver.WorkDeliver:
 				due = append(due, some(s.deliveries.waiting, after, query.Limit, ofEndpoint,
-					func(ref ticketing.WebhookEndpointRef) []ticketing.Position { return s.deliveries.due(ref, query.At) })...)
-			case ticketing.WorkPrune:
+					func(ref driver.WebhookEndpointRef) []driver.Position { return s.deliveries.due(ref, query.At) })...)
+			case driver.WorkPrune:
 				due = append(due, some(companiesOf(s.deliveries.ofCompany), after, query.Limit, ofCompany,
-					func(id uuid.UUID) []ticketing.Position {
+					func(id uuid.UUID) []driver.Position {
 						return each(s.deliveries.prunable(id, query.At, 1), deliveryPlace)
 					})...)
-			case ticketing.WorkPruneFacts:
+			case driver.WorkPruneFacts:
 				due = append(due, some(companiesOf(s.outbox.byCompany), after, query.Limit, ofCompany,
-					func(id uuid.UUID) []ticketing.Position { return s.outbox.byCompany[id].prunable(query.At, 1) })...)
+					func(id uuid.UUID) []driver.Position { return s.outbox.byCompany[id].prunable(query.At, 1) })...)
 			}
 		}
 		return due
 	})
 }
 
-// due is the time of the longest due delivery of an endpoint, if one is due.
-func (d *deliveries) due(endpoint ticketing.WebhookEndpointRef, at time.Time) []ticketing.Position {
+// due returns the time of the longest overdue delivery of an endpoint, if one is due.
+func (d *deliveries) due(endpoint driver.WebhookEndpointRef, at time.Time) []driver.Position {
 	first := d.pending[endpoint].keys[0]
 	if first.at.After(at) {
 		return nil
 	}
-	return []ticketing.Position{{At: first.at}}
+	return []driver.Position{{At: first.at}}
 }
 
-func ofCompany(work ticketing.DueWork, id uuid.UUID) ticketing.DueWork {
+func ofCompany(work driver.DueWork, id uuid.UUID) driver.DueWork {
 	work.CompanyID, work.Endpoint = id, 0
 	return work
 }
 
-func ofEndpoint(work ticketing.DueWork, endpoint ticketing.WebhookEndpointRef) ticketing.DueWork {
+func ofEndpoint(work driver.DueWork, endpoint driver.WebhookEndpointRef) driver.DueWork {
 	work.CompanyID, work.Endpoint = endpoint.CompanyID, endpoint.Number
 	return work
 }
 
-// companiesOf are the companies of a table.
+// companiesOf returns the companies that are keys of a table.
 func companiesOf[V any](table map[uuid.UUID]V) *index[uuid.UUID] {
 	return &index[uuid.UUID]{keys: slices.SortedFunc(maps.Keys(table), func(a, b uuid.UUID) int {
 		return bytes.Compare(a[:], b[:])
 	})}
 }
 
-// some is the work of the first keys behind one that have something due: first answers with the first of it.
+// some returns the work of the first keys after one that have work due. first returns the oldest work of a key, if any.
 func some[K any](
-	waiting *index[K], after ticketing.DueWork, limit int, of func(ticketing.DueWork, K) ticketing.DueWork,
-	first func(K) []ticketing.Position,
-) []ticketing.DueWork {
-	from, _ := slices.BinarySearchFunc(waiting.keys, after, func(key K, after ticketing.DueWork) int {
+	waiting *index[K], after driver.DueWork, limit int, of func(driver.DueWork, K) driver.DueWork,
+	first func(K) []driver.Position,
+) []driver.DueWork {
+	from, _ := slices.BinarySearchFunc(waiting.keys, after, func(key K, after driver.DueWork) int {
 		work := of(after, key)
 		order := cmp.Or(bytes.Compare(work.CompanyID[:], after.CompanyID[:]), cmp.Compare(work.Endpoint, after.Endpoint))
-		return cmp.Or(order, -1) // Behind it, not at it.
+		return cmp.Or(order, -1) // After it, not at it.
 	})
-	var due []ticketing.DueWork
+	var due []driver.DueWork
 	for _, key := range waiting.keys[from:] {
 		if len(due) >= limit {
 			break

@@ -8,35 +8,35 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func apiKeyKinds() []record {
 	kept := apiKeyRecord(companyA, 30, at(20))
 	changed := kept
-	changed.Status, changed.RevokedAt = ticketing.APIKeyRevoked, at(21)
-	holds := func(found ticketing.APIKeyRecord, listed ...ticketing.APIKeyRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	changed.Status, changed.RevokedAt = driver.APIKeyRevoked, at(21)
+	holds := func(found driver.APIKey, listed ...driver.APIKey) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
-				want("FindAPIKeys", []ticketing.APIKeyRecord{found}).from(tx.FindAPIKeys(ctx, []uuid.UUID{kept.ID})),
-				want("APIKeys", []ticketing.APIKeyRecord{found}).
-					from(tx.APIKeys(ctx, []ticketing.APIKeyRef{{CompanyID: companyA, ID: kept.ID}})),
+				want("FindAPIKeys", []driver.APIKey{found}).from(tx.FindAPIKeys(ctx, []uuid.UUID{kept.ID})),
+				want("APIKeys", []driver.APIKey{found}).
+					from(tx.APIKeys(ctx, []driver.APIKeyRef{{CompanyID: companyA, ID: kept.ID}})),
 				want("ListAPIKeys", listed).from(tx.ListAPIKeys(ctx, companyA, 9)),
 			)
 		}
 	}
-	create := func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateAPIKey(ctx, kept) }
+	create := func(ctx context.Context, tx driver.Tx) error { return tx.CreateAPIKey(ctx, kept) }
 	return []record{{
-		name: "api keys", create: create, created: holds(kept, kept), absent: holds(ticketing.APIKeyRecord{}),
-		change: func(ctx context.Context, tx ticketing.Tx) error {
-			// All but the status and the time of revocation is left alone.
+		name: "api keys", create: create, created: holds(kept, kept), absent: holds(driver.APIKey{}),
+		change: func(ctx context.Context, tx driver.Tx) error {
+			// Everything but the status and the time of revocation must stay unchanged.
 			other := apiKeyRecord(companyA, 30, at(99))
 			other.Name, other.Grants, other.Digest, other.LastUsedAt = "other", nil, "other", at(98)
 			other.Status, other.RevokedAt = changed.Status, changed.RevokedAt
 			return tx.UpdateAPIKey(ctx, other)
 		},
 		changed: holds(changed, changed),
-		taken: map[string]writes{"id": func(ctx context.Context, tx ticketing.Tx) error {
+		taken: map[string]writes{"id": func(ctx context.Context, tx driver.Tx) error {
 			other := apiKeyRecord(companyA, 30, at(22))
 			return tx.CreateAPIKey(ctx, other)
 		}},
@@ -54,38 +54,38 @@ func apiKeyChecks() []Check {
 	}
 }
 
-func secretsInUse(ctx context.Context, s ticketing.Store) error {
-	named := func(company uuid.UUID, id int, name string, status ticketing.APIKeyStatus) ticketing.APIKeyRecord {
+func secretsInUse(ctx context.Context, s driver.Store) error {
+	named := func(company uuid.UUID, id int, name string, status driver.APIKeyStatus) driver.APIKey {
 		key := apiKeyRecord(company, id, at(20))
 		key.Digest, key.Status = "v1:"+name+":rest", status
 		return key
 	}
 	const first, second, third = "00000000000000aa", "00000000000000bb", "00000000000000cc"
-	err := createAPIKeys(ctx, s, named(companyA, 30, second, ticketing.APIKeyActive),
-		named(companyB, 31, first, ticketing.APIKeyActive), named(companyB, 32, second, ticketing.APIKeyActive),
-		named(companyA, 33, third, ticketing.APIKeyRevoked))
+	err := createAPIKeys(ctx, s, named(companyA, 30, second, driver.APIKeyActive),
+		named(companyB, 31, first, driver.APIKeyActive), named(companyB, 32, second, driver.APIKeyActive),
+		named(companyA, 33, third, driver.APIKeyRevoked))
 	if err != nil {
 		return err
 	}
 	holds := func(names ...string) error {
-		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 			return want("SecretsInUse", names).from(tx.SecretsInUse(ctx))
 		})
 	}
 	if err := holds(first, second); err != nil {
 		return err
 	}
-	// A bank account that was replaced needs its secret no more.
-	sealed := func(company uuid.UUID, version int64, name string) ticketing.BankAccountRecord {
+	// A bank account that was replaced needs its secret key no more.
+	sealed := func(company uuid.UUID, version int64, name string) driver.BankAccount {
 		account := bankAccountRecord(company, version)
 		account.Number = "s1:" + name + ":rest"
 		return account
 	}
 	const fourth = "00000000000000dd"
-	for _, account := range []ticketing.BankAccountRecord{
+	for _, account := range []driver.BankAccount{
 		sealed(companyA, 1, third), sealed(companyB, 1, first), sealed(companyA, 2, fourth),
 	} {
-		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendBankAccount(ctx, account) })
+		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendBankAccount(ctx, account) })
 		if err != nil {
 			return fmt.Errorf("append a bank account: %w", err)
 		}
@@ -101,8 +101,8 @@ func secretsInUse(ctx context.Context, s ticketing.Store) error {
 	return holds(first, second, third, fourth)
 }
 
-func createAPIKeys(ctx context.Context, s ticketing.Store, keys ...ticketing.APIKeyRecord) error {
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func createAPIKeys(ctx context.Context, s driver.Store, keys ...driver.APIKey) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, key := range keys {
 			if err := tx.CreateAPIKey(ctx, key); err != nil {
 				return err
@@ -116,32 +116,32 @@ func createAPIKeys(ctx context.Context, s ticketing.Store, keys ...ticketing.API
 	return nil
 }
 
-func apiKeysAligned(ctx context.Context, s ticketing.Store) error {
+func apiKeysAligned(ctx context.Context, s driver.Store) error {
 	a, b := apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyB, 31, at(20))
-	b.Grants = []ticketing.Grant{ticketing.GrantOrderRead}
+	b.Grants = []driver.Grant{driver.GrantOrderRead}
 	next := apiKeyRecord(companyA, 32, at(21))
 	next.PredecessorID = a.ID
 	if err := createAPIKeys(ctx, s, a, b, next); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("by id", []ticketing.APIKeyRecord{{}, b, next, a, b}).
+			want("by id", []driver.APIKey{{}, b, next, a, b}).
 				from(tx.FindAPIKeys(ctx, []uuid.UUID{id(90), b.ID, next.ID, a.ID, b.ID})),
-			want("by reference", []ticketing.APIKeyRecord{b, {}, a, {}}).from(tx.APIKeys(ctx, []ticketing.APIKeyRef{
+			want("by reference", []driver.APIKey{b, {}, a, {}}).from(tx.APIKeys(ctx, []driver.APIKeyRef{
 				{CompanyID: companyB, ID: b.ID},
 				{CompanyID: companyA, ID: b.ID},
 				{CompanyID: companyA, ID: a.ID},
 				{CompanyID: companyB, ID: a.ID},
 			})),
-			want("none", []ticketing.APIKeyRecord(nil)).from(tx.FindAPIKeys(ctx, nil)),
+			want("none", []driver.APIKey(nil)).from(tx.FindAPIKeys(ctx, nil)),
 		)
 	})
 }
 
-func apiKeysListed(ctx context.Context, s ticketing.Store) error {
+func apiKeysListed(ctx context.Context, s driver.Store) error {
 	order := []place{{30, 9}, {35, 7}, {36, 7}, {37, 7}, {31, 5}, {39, 1}}
-	var keys []ticketing.APIKeyRecord
+	var keys []driver.APIKey
 	for _, i := range []int{3, 0, 5, 1, 4, 2} {
 		keys = append(keys, apiKeyRecord(companyA, order[i].id, at(order[i].ms)))
 	}
@@ -149,63 +149,63 @@ func apiKeysListed(ctx context.Context, s ticketing.Store) error {
 	if err := createAPIKeys(ctx, s, keys...); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		for limit := 1; limit <= len(order)+1; limit++ {
 			found, err := tx.ListAPIKeys(ctx, companyA, limit)
 			err = want(fmt.Sprint("the newest ", limit), order[:min(limit, len(order))]).
-				from(placesOf(found, err, func(k ticketing.APIKeyRecord) (time.Time, uuid.UUID) { return k.CreatedAt, k.ID }))
+				from(placesOf(found, err, func(k driver.APIKey) (time.Time, uuid.UUID) { return k.CreatedAt, k.ID }))
 			if err != nil {
 				return err
 			}
 		}
-		return want("of none", []ticketing.APIKeyRecord(nil)).from(tx.ListAPIKeys(ctx, id(90), 9))
+		return want("of none", []driver.APIKey(nil)).from(tx.ListAPIKeys(ctx, id(90), 9))
 	})
 }
 
-func apiKeysCounted(ctx context.Context, s ticketing.Store) error {
+func apiKeysCounted(ctx context.Context, s driver.Store) error {
 	revoked := apiKeyRecord(companyA, 32, at(22))
-	revoked.Status, revoked.RevokedAt = ticketing.APIKeyRevoked, at(23)
+	revoked.Status, revoked.RevokedAt = driver.APIKeyRevoked, at(23)
 	err := createAPIKeys(ctx, s, apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyA, 31, at(21)), revoked,
 		apiKeyRecord(companyB, 33, at(24)))
 	if err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("active", 2).from(tx.CountAPIKeys(ctx, companyA, ticketing.APIKeyActive)),
-			want("revoked", 1).from(tx.CountAPIKeys(ctx, companyA, ticketing.APIKeyRevoked)),
-			want("revoked of another company", 0).from(tx.CountAPIKeys(ctx, companyB, ticketing.APIKeyRevoked)),
-			want("of no company", 0).from(tx.CountAPIKeys(ctx, id(90), ticketing.APIKeyActive)),
+			want("active", 2).from(tx.CountAPIKeys(ctx, companyA, driver.APIKeyActive)),
+			want("revoked", 1).from(tx.CountAPIKeys(ctx, companyA, driver.APIKeyRevoked)),
+			want("revoked of another company", 0).from(tx.CountAPIKeys(ctx, companyB, driver.APIKeyRevoked)),
+			want("of no company", 0).from(tx.CountAPIKeys(ctx, id(90), driver.APIKeyActive)),
 		)
 	})
 }
 
-func apiKeyOfAnother(ctx context.Context, s ticketing.Store) error {
+func apiKeyOfAnother(ctx context.Context, s driver.Store) error {
 	key := apiKeyRecord(companyA, 30, at(20))
 	if err := createAPIKeys(ctx, s, key); err != nil {
 		return err
 	}
 	foreign := key
-	foreign.CompanyID, foreign.Status, foreign.RevokedAt = companyB, ticketing.APIKeyRevoked, at(21)
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateAPIKey(ctx, foreign) })
+	foreign.CompanyID, foreign.Status, foreign.RevokedAt = companyB, driver.APIKeyRevoked, at(21)
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateAPIKey(ctx, foreign) })
 	if err := misses("change another company's key", err); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		return want("the key", []ticketing.APIKeyRecord{key}).from(tx.FindAPIKeys(ctx, []uuid.UUID{key.ID}))
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return want("the key", []driver.APIKey{key}).from(tx.FindAPIKeys(ctx, []uuid.UUID{key.ID}))
 	})
 }
 
-func apiKeysTouched(ctx context.Context, s ticketing.Store) error {
+func apiKeysTouched(ctx context.Context, s driver.Store) error {
 	first, second := apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyB, 31, at(20))
 	if err := createAPIKeys(ctx, s, first, second); err != nil {
 		return err
 	}
 	for _, use := range []struct{ used, kept int }{{50, 50}, {40, 50}, {50, 50}, {51, 51}} {
-		err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-			return tx.TouchAPIKeys(ctx, []ticketing.APIKeyUse{
-				{APIKeyRef: ticketing.APIKeyRef{CompanyID: companyB, ID: second.ID}, UsedAt: at(use.used + 1), Digest: "v1.b"},
-				{APIKeyRef: ticketing.APIKeyRef{CompanyID: companyA, ID: first.ID}, UsedAt: at(use.used), Digest: "v1.a"},
+		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+			return tx.TouchAPIKeys(ctx, []driver.APIKeyUse{
+				{APIKeyRef: driver.APIKeyRef{CompanyID: companyB, ID: second.ID}, UsedAt: at(use.used + 1), Digest: "v1.b"},
+				{APIKeyRef: driver.APIKeyRef{CompanyID: companyA, ID: first.ID}, UsedAt: at(use.used), Digest: "v1.a"},
 			})
 		})
 		if err != nil {
@@ -213,24 +213,24 @@ func apiKeysTouched(ctx context.Context, s ticketing.Store) error {
 		}
 		first.LastUsedAt, first.Digest = at(use.kept), "v1.a"
 		second.LastUsedAt, second.Digest = at(use.kept+1), "v1.b"
-		err = everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-			return want("touched", []ticketing.APIKeyRecord{first, second}).
+		err = everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+			return want("touched", []driver.APIKey{first, second}).
 				from(tx.FindAPIKeys(ctx, []uuid.UUID{first.ID, second.ID}))
 		})
 		if err != nil {
 			return err
 		}
 	}
-	// A change of status leaves the last use alone.
+	// A change of status leaves the last use unchanged.
 	revoked := first
-	revoked.Status, revoked.RevokedAt, revoked.LastUsedAt = ticketing.APIKeyRevoked, at(60), time.Time{}
+	revoked.Status, revoked.RevokedAt, revoked.LastUsedAt = driver.APIKeyRevoked, at(60), time.Time{}
 	revoked.Digest = "other"
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateAPIKey(ctx, revoked) })
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateAPIKey(ctx, revoked) })
 	if err != nil {
 		return err
 	}
 	first.Status, first.RevokedAt = revoked.Status, revoked.RevokedAt
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		return want("revoked", []ticketing.APIKeyRecord{first}).from(tx.FindAPIKeys(ctx, []uuid.UUID{first.ID}))
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return want("revoked", []driver.APIKey{first}).from(tx.FindAPIKeys(ctx, []uuid.UUID{first.ID}))
 	})
 }

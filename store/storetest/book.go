@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 )
 
@@ -21,12 +21,12 @@ func bookChecks() []Check {
 	}
 }
 
-func soldOrdersListed(ctx context.Context, s ticketing.Store) error {
-	// Numbers have gaps, and come out of their order.
-	sold := []ticketing.OrderRecord{
+func soldOrdersListed(ctx context.Context, s driver.Store) error {
+	// Numbers have gaps, and are inserted out of order.
+	sold := []driver.Order{
 		orderRecord(eventA, 1), orderRecord(eventA, 4), orderRecord(eventA, 5), orderRecord(eventA, 900),
 	}
-	sold[1].Status, sold[2].Status = ticketing.OrderCancelled, ticketing.OrderRefunded
+	sold[1].Status, sold[2].Status = driver.OrderCancelled, driver.OrderRefunded
 	if err := appendOrders(ctx, s, sold[3], sold[0], sold[2], orderRecord(eventB, 3), sold[1]); err != nil {
 		return err
 	}
@@ -35,11 +35,11 @@ func soldOrdersListed(ctx context.Context, s ticketing.Store) error {
 		sold[i].BuyerEmail, sold[i].BuyerFullname, sold[i].BuyerPhone = "", "", ""
 		numbers[i] = sold[i].Number
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		err := pages(numbers, func(after *int64, limit int) ([]int64, error) {
-			query := ticketing.SoldQuery{CompanyID: companyA, Limit: limit}
+			query := driver.SoldQuery{CompanyID: companyA, Limit: limit}
 			if after != nil {
-				query.After = ticketing.SoldPlace{Number: *after, Line: 7}
+				query.After = driver.SoldPlace{Number: *after, Line: 7}
 			}
 			found, err := tx.ListSoldOrders(ctx, query)
 			listed := make([]int64, len(found))
@@ -51,21 +51,21 @@ func soldOrdersListed(ctx context.Context, s ticketing.Store) error {
 		return errors.Join(
 			err,
 			want("all but the buyers", sold).
-				from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{CompanyID: companyA, Limit: 9})),
+				from(tx.ListSoldOrders(ctx, driver.SoldQuery{CompanyID: companyA, Limit: 9})),
 			want("up to one", sold[:3]).
-				from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{CompanyID: companyA, Last: 5, Limit: 9})),
-			want("up to none", []ticketing.OrderRecord(nil)).from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{
-				CompanyID: companyA, After: ticketing.SoldPlace{Number: 5}, Last: 899, Limit: 9,
+				from(tx.ListSoldOrders(ctx, driver.SoldQuery{CompanyID: companyA, Last: 5, Limit: 9})),
+			want("up to none", []driver.Order(nil)).from(tx.ListSoldOrders(ctx, driver.SoldQuery{
+				CompanyID: companyA, After: driver.SoldPlace{Number: 5}, Last: 899, Limit: 9,
 			})),
-			want("of no company", []ticketing.OrderRecord(nil)).
-				from(tx.ListSoldOrders(ctx, ticketing.SoldQuery{CompanyID: id(9), Limit: 9})),
+			want("of no company", []driver.Order(nil)).
+				from(tx.ListSoldOrders(ctx, driver.SoldQuery{CompanyID: id(9), Limit: 9})),
 		)
 	})
 }
 
-func soldAdmissionsListed(ctx context.Context, s ticketing.Store) error {
-	// Orders of one and of several lines, one of which is validated and one void. Their orders are not there.
-	var sold []ticketing.AdmissionRecord
+func soldAdmissionsListed(ctx context.Context, s driver.Store) error {
+	// Orders of one and of several lines, with one line validated and one void. The orders themselves do not exist.
+	var sold []driver.Admission
 	for _, of := range []struct {
 		order int64
 		lines int
@@ -76,68 +76,68 @@ func soldAdmissionsListed(ctx context.Context, s ticketing.Store) error {
 	}
 	sold[1].Voided = true
 	sold[3].ValidationID, sold[3].ValidatedAt, sold[3].Location = id(60), at(61), awkward
-	mixed := []ticketing.AdmissionRecord{
+	mixed := []driver.Admission{
 		sold[5], sold[0], sold[3], admissionRecord(eventB, 2, 1), sold[2], sold[4], sold[1],
 	}
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendAdmissions(ctx, mixed) })
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendAdmissions(ctx, mixed) })
 	if err != nil {
 		return fmt.Errorf("append admissions: %w", err)
 	}
-	places := make([]ticketing.SoldPlace, len(sold))
+	places := make([]driver.SoldPlace, len(sold))
 	for i := range sold {
 		sold[i].LineID, sold[i].Title, sold[i].Location = uuid.Nil, "", ""
-		places[i] = ticketing.SoldPlace{Number: sold[i].OrderNumber, Line: sold[i].Line}
+		places[i] = driver.SoldPlace{Number: sold[i].OrderNumber, Line: sold[i].Line}
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		err := pages(places, func(after *ticketing.SoldPlace, limit int) ([]ticketing.SoldPlace, error) {
-			query := ticketing.SoldQuery{CompanyID: companyA, Limit: limit}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		err := pages(places, func(after *driver.SoldPlace, limit int) ([]driver.SoldPlace, error) {
+			query := driver.SoldQuery{CompanyID: companyA, Limit: limit}
 			if after != nil {
 				query.After = *after
 			}
 			found, err := tx.ListSoldAdmissions(ctx, query)
-			listed := make([]ticketing.SoldPlace, len(found))
+			listed := make([]driver.SoldPlace, len(found))
 			for i, admission := range found {
-				listed[i] = ticketing.SoldPlace{Number: admission.OrderNumber, Line: admission.Line}
+				listed[i] = driver.SoldPlace{Number: admission.OrderNumber, Line: admission.Line}
 			}
 			return listed, err
 		})
 		return errors.Join(
 			err,
 			want("what the books tell", sold).
-				from(tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{CompanyID: companyA, Limit: 9})),
-			want("a part", sold[2:4]).from(tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{
+				from(tx.ListSoldAdmissions(ctx, driver.SoldQuery{CompanyID: companyA, Limit: 9})),
+			want("a part", sold[2:4]).from(tx.ListSoldAdmissions(ctx, driver.SoldQuery{
 				CompanyID: companyA, After: places[1], Last: 3, Limit: 9,
 			})),
-			want("of no company", []ticketing.AdmissionRecord(nil)).
-				from(tx.ListSoldAdmissions(ctx, ticketing.SoldQuery{CompanyID: id(9), Limit: 9})),
+			want("of no company", []driver.Admission(nil)).
+				from(tx.ListSoldAdmissions(ctx, driver.SoldQuery{CompanyID: id(9), Limit: 9})),
 		)
 	})
 }
 
-func fundingsAligned(ctx context.Context, s ticketing.Store) error {
+func fundingsAligned(ctx context.Context, s driver.Store) error {
 	a, b, other := creditRecord(companyA, "PSK-1"), creditRecord(companyA, "PSK-2"), creditRecord(companyB, "PSK-1")
 	b.Amount, other.Sequence = 1, 7
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(tx.AppendFloatCredit(ctx, a), tx.AppendFloatCredit(ctx, b), tx.AppendFloatCredit(ctx, other))
 	})
 	if err != nil {
 		return fmt.Errorf("append fundings: %w", err)
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("with gaps, out of order and twice", []ticketing.FloatCreditRecord{b, {}, a, b}).
+			want("with gaps, out of order and twice", []driver.FloatCredit{b, {}, a, b}).
 				from(tx.FloatCredits(ctx, companyA, []string{"PSK-2", "psk-1", "PSK-1", "PSK-2"})),
-			want("one of another company", []ticketing.FloatCreditRecord{other}).
+			want("one of another company", []driver.FloatCredit{other}).
 				from(tx.FloatCredits(ctx, companyB, []string{"PSK-1"})),
-			want("none", []ticketing.FloatCreditRecord(nil)).from(tx.FloatCredits(ctx, companyA, nil)),
+			want("none", []driver.FloatCredit(nil)).from(tx.FloatCredits(ctx, companyA, nil)),
 		)
 	})
 }
 
-func subjectsListed(ctx context.Context, s ticketing.Store) error {
+func subjectsListed(ctx context.Context, s driver.Store) error {
 	const operation, outcome = "admissions.validate", "ADMITTED"
-	var spent []ticketing.ResultRecord
-	spend := func(key string, subject int, changes ...func(r *ticketing.ResultRecord)) {
+	var spent []driver.IdempotencyResult
+	spend := func(key string, subject int, changes ...func(r *driver.IdempotencyResult)) {
 		result := resultRecord(companyA, key)
 		result.Operation, result.Outcome, result.Subject = operation, outcome, id(subject)
 		for _, change := range changes {
@@ -151,13 +151,13 @@ func subjectsListed(ctx context.Context, s ticketing.Store) error {
 	spend("key-4", 31)
 	spend("key-5", 31)
 	spend("key-6", 31)
-	spend("key-7", 30, func(r *ticketing.ResultRecord) { r.Outcome = "ALREADY_VALIDATED" })
-	spend("key-8", 30, func(r *ticketing.ResultRecord) { r.Operation = "checkouts.create" })
-	spend("key-9", 30, func(r *ticketing.ResultRecord) { r.CompanyID = companyB })
+	spend("key-7", 30, func(r *driver.IdempotencyResult) { r.Outcome = "ALREADY_VALIDATED" })
+	spend("key-8", 30, func(r *driver.IdempotencyResult) { r.Operation = "checkouts.create" })
+	spend("key-9", 30, func(r *driver.IdempotencyResult) { r.CompanyID = companyB })
 	if err := share(ctx, s, appendResults(spent...)); err != nil {
 		return fmt.Errorf("spend keys: %w", err)
 	}
-	all := []ticketing.KeySubject{
+	all := []driver.KeySubject{
 		{Key: "key-1", Subject: id(30)},
 		{Key: "key-2", Subject: id(32)},
 		{Key: "key-3", Subject: id(32)},
@@ -165,9 +165,9 @@ func subjectsListed(ctx context.Context, s ticketing.Store) error {
 		{Key: "key-5", Subject: id(31)},
 		{Key: "key-6", Subject: id(31)},
 	}
-	none := []ticketing.KeySubject(nil)
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		query := ticketing.SubjectQuery{CompanyID: companyA, Operation: operation, Outcome: outcome, Limit: 9}
+	none := []driver.KeySubject(nil)
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		query := driver.SubjectQuery{CompanyID: companyA, Operation: operation, Outcome: outcome, Limit: 9}
 		part, without, foreign := query, query, query
 		part.After, part.Limit = "key-2", 2
 		without.Outcome, foreign.CompanyID = "", companyB
@@ -175,13 +175,13 @@ func subjectsListed(ctx context.Context, s ticketing.Store) error {
 			want("all", all).from(tx.ListSubjects(ctx, query)),
 			want("a part", all[2:4]).from(tx.ListSubjects(ctx, part)),
 			want("of another outcome", none).from(tx.ListSubjects(ctx, without)),
-			want("of another company", []ticketing.KeySubject{{Key: "key-9", Subject: id(30)}}).
+			want("of another company", []driver.KeySubject{{Key: "key-9", Subject: id(30)}}).
 				from(tx.ListSubjects(ctx, foreign)),
 		)
 	})
 }
 
-func straysFound(ctx context.Context, s ticketing.Store) error {
+func straysFound(ctx context.Context, s driver.Store) error {
 	order, admission := orderRecord(eventA, 1), admissionRecord(eventA, 1, 1)
 	entry := ledger.Entry{
 		CompanyID: id(902), Wallet: ledger.Float, Sequence: 1, Kind: ledger.FloatCredit, Amount: 1, After: 1,
@@ -189,14 +189,14 @@ func straysFound(ctx context.Context, s ticketing.Store) error {
 	}
 	order.CompanyID, admission.CompanyID = id(901), id(903)
 	spent := resultRecord(id(900), "key-1")
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
-			tx.AppendOrders(ctx, []ticketing.OrderRecord{order, orderRecord(eventB, 3)}),
-			tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{admission}),
+			tx.AppendOrders(ctx, []driver.Order{order, orderRecord(eventB, 3)}),
+			tx.AppendAdmissions(ctx, []driver.Admission{admission}),
 			tx.AppendEntries(ctx, []ledger.Entry{entry}),
-			tx.AppendResults(ctx, []ticketing.ResultRecord{spent}),
-			tx.AppendOrderEnding(ctx, ticketing.OrderEndingRecord{
-				CompanyID: id(904), Number: 1, OrderID: id(30), Status: ticketing.OrderCancelled, Reason: "stray", At: at(1),
+			tx.AppendResults(ctx, []driver.IdempotencyResult{spent}),
+			tx.AppendOrderEnding(ctx, driver.OrderEnding{
+				CompanyID: id(904), Number: 1, OrderID: id(30), Status: driver.OrderCancelled, Reason: "stray", At: at(1),
 			}),
 		)
 	})
@@ -204,10 +204,10 @@ func straysFound(ctx context.Context, s ticketing.Store) error {
 		return fmt.Errorf("append records of no company: %w", err)
 	}
 	strays := []uuid.UUID{id(900), id(901), id(902), id(903), id(904)}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("all", strays).from(tx.StrayCompanies(ctx, 9)),
-			want("the first", strays[:2]).from(tx.StrayCompanies(ctx, 2)),
+			want("all", strays).from(tx.OrphanCompanies(ctx, 9)),
+			want("the first", strays[:2]).from(tx.OrphanCompanies(ctx, 2)),
 		)
 	})
 }

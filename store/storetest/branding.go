@@ -3,20 +3,20 @@ package storetest
 import (
 	"context"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func brandingKinds() []record {
 	branding := brandingRecord(companyA, 2)
-	refs := []ticketing.BrandingRef{{CompanyID: companyA, Version: 2}}
-	holds := func(found ticketing.BrandingRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
-			return want("Brandings", []ticketing.BrandingRecord{found}).from(tx.Brandings(ctx, refs))
+	refs := []driver.BrandingRef{{CompanyID: companyA, Version: 2}}
+	holds := func(found driver.Branding) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
+			return want("Brandings", []driver.Branding{found}).from(tx.Brandings(ctx, refs))
 		}
 	}
-	create := func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendBranding(ctx, branding) }
+	create := func(ctx context.Context, tx driver.Tx) error { return tx.AppendBranding(ctx, branding) }
 	return []record{{
-		name: "brandings", create: create, created: holds(branding), absent: holds(ticketing.BrandingRecord{}),
+		name: "brandings", create: create, created: holds(branding), absent: holds(driver.Branding{}),
 		taken: map[string]writes{"version": create},
 	}}
 }
@@ -25,17 +25,17 @@ func brandingChecks() []Check {
 	return []Check{{"brandings/answers are aligned and of their company", grounded(brandingsAligned)}}
 }
 
-func brandingsAligned(ctx context.Context, s ticketing.Store) error {
+func brandingsAligned(ctx context.Context, s driver.Store) error {
 	second := brandingRecord(companyB, 2)
 	second.BrandName, second.LogoURL, second.SupportEmail = "second", "", ""
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendBranding(ctx, second) })
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendBranding(ctx, second) })
 	if err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return want("with gaps and out of order",
-			[]ticketing.BrandingRecord{second, {}, {}, brandingRecord(companyA, 1), brandingRecord(companyB, 1)},
-		).from(tx.Brandings(ctx, []ticketing.BrandingRef{
+			[]driver.Branding{second, {}, {}, brandingRecord(companyA, 1), brandingRecord(companyB, 1)},
+		).from(tx.Brandings(ctx, []driver.BrandingRef{
 			{CompanyID: companyB, Version: 2},
 			{CompanyID: companyA, Version: 2},
 			{CompanyID: id(90), Version: 1},

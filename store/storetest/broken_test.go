@@ -7,13 +7,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// broken is a store with one fault, and the check that has to find it.
+// broken is a store with one fault, and the check that must find it.
 type broken struct {
 	name, fails string
-	breaks      func(ticketing.Store) ticketing.Store
+	breaks      func(driver.Store) driver.Store
 }
 
 func brokenStores() []broken {
@@ -21,13 +21,13 @@ func brokenStores() []broken {
 }
 
 type (
-	updateFn = func(ctx context.Context, tx ticketing.Tx) error
-	readFn   = func(ctx context.Context, tx ticketing.ReadTx) error
+	updateFn = func(ctx context.Context, tx driver.Tx) error
+	readFn   = func(ctx context.Context, tx driver.ReadTx) error
 )
 
-// altered is a store of which some methods are other ones.
+// altered is a store with some of its methods replaced.
 type altered struct {
-	ticketing.Store
+	driver.Store
 
 	view, snapshot func(ctx context.Context, fn readFn) error
 	update         func(ctx context.Context, fn updateFn) error
@@ -54,28 +54,28 @@ func (a altered) Update(ctx context.Context, fn updateFn) error {
 	return a.update(ctx, fn)
 }
 
-// updating breaks Update.
+// updating replaces Update.
 func updating(
-	update func(s ticketing.Store, ctx context.Context, fn updateFn) error,
-) func(ticketing.Store) ticketing.Store {
-	return func(s ticketing.Store) ticketing.Store {
+	update func(s driver.Store, ctx context.Context, fn updateFn) error,
+) func(driver.Store) driver.Store {
+	return func(s driver.Store) driver.Store {
 		return altered{Store: s, update: func(ctx context.Context, fn updateFn) error { return update(s, ctx, fn) }}
 	}
 }
 
-// writing breaks the transactions of Update.
-func writing(tx func(ticketing.Tx) ticketing.Tx) func(ticketing.Store) ticketing.Store {
-	return updating(func(s ticketing.Store, ctx context.Context, fn updateFn) error {
-		return s.Update(ctx, func(ctx context.Context, inner ticketing.Tx) error { return fn(ctx, tx(inner)) })
+// writing wraps the transactions of Update.
+func writing(tx func(driver.Tx) driver.Tx) func(driver.Store) driver.Store {
+	return updating(func(s driver.Store, ctx context.Context, fn updateFn) error {
+		return s.Update(ctx, func(ctx context.Context, inner driver.Tx) error { return fn(ctx, tx(inner)) })
 	})
 }
 
-// reading breaks the transactions of View and Snapshot.
-func reading(tx func(ticketing.ReadTx) ticketing.ReadTx) func(ticketing.Store) ticketing.Store {
-	return func(s ticketing.Store) ticketing.Store {
+// reading wraps the transactions of View and Snapshot.
+func reading(tx func(driver.ReadTx) driver.ReadTx) func(driver.Store) driver.Store {
+	return func(s driver.Store) driver.Store {
 		through := func(begin func(context.Context, readFn) error) func(context.Context, readFn) error {
 			return func(ctx context.Context, fn readFn) error {
-				return begin(ctx, func(ctx context.Context, inner ticketing.ReadTx) error { return fn(ctx, tx(inner)) })
+				return begin(ctx, func(ctx context.Context, inner driver.ReadTx) error { return fn(ctx, tx(inner)) })
 			}
 		}
 		return altered{Store: s, view: through(s.View), snapshot: through(s.Snapshot)}
@@ -89,40 +89,40 @@ func brokenTransactions() []broken {
 		{"makes an error of a panic", "transaction/a panic goes on and keeps nothing", updating(recovers)},
 		{"wraps the error of fn", "transaction/an error of fn comes back as it is", updating(wraps)},
 		{"runs fn once more in vain", "transaction/fn runs again from the start", updating(runsTwice)},
-		{"forgives a swallowed error", "transaction/a swallowed error dooms it", writing(func(tx ticketing.Tx) ticketing.Tx {
+		{"forgives a swallowed error", "transaction/a swallowed error dooms it", writing(func(tx driver.Tx) driver.Tx {
 			return forgiving{tx}
 		})},
 		{"ignores a cancelled context", "ending/a cancelled context begins nothing", updating(uncancelled)},
 		{"answers after the end", "ending/calls on a finished transaction fail", answersAfterEnd},
 		{"shows what is not committed", "isolation/readers never see what is not committed", showsUncommitted},
-		{"takes a View for a Snapshot", "isolation/Snapshot sees one moment", func(s ticketing.Store) ticketing.Store {
+		{"takes a View for a Snapshot", "isolation/Snapshot sees one moment", func(s driver.Store) driver.Store {
 			return altered{Store: s, snapshot: s.View}
 		}},
-		{"takes a Snapshot for a View", "isolation/View sees commits between its calls", func(s ticketing.Store) ticketing.Store {
+		{"takes a Snapshot for a View", "isolation/View sees commits between its calls", func(s driver.Store) driver.Store {
 			return altered{Store: s, view: s.Snapshot}
 		}},
-		{"forgets claims", "claims/all in flight answers at once and begins nothing", writing(func(tx ticketing.Tx) ticketing.Tx {
+		{"forgets claims", "claims/all in flight answers at once and begins nothing", writing(func(tx driver.Tx) driver.Tx {
 			return unclaiming{tx}
 		})},
 		{"never lets a claim go", "claims/a key ends with its Update, whatever its end", keepsClaims},
-		{"begins nothing when one of two is in flight", "claims/partly in flight goes on", writing(func(tx ticketing.Tx) ticketing.Tx {
+		{"begins nothing when one of two is in flight", "claims/partly in flight goes on", writing(func(tx driver.Tx) driver.Tx {
 			return allOrNone{tx}
 		})},
 	}
 }
 
-func keepsOnError(s ticketing.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
+func keepsOnError(s driver.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
 	var failed error
-	err := s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+	err := s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		failed = fn(ctx, tx)
 		return nil
 	})
 	return errors.Join(err, failed)
 }
 
-func keepsOnPanic(s ticketing.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
+func keepsOnPanic(s driver.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
 	var thrown any
-	err := s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+	err := s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		defer func() { thrown = recover() }()
 		return fn(ctx, tx)
 	})
@@ -132,7 +132,7 @@ func keepsOnPanic(s ticketing.Store, ctx context.Context, fn updateFn) error { /
 	return err
 }
 
-func recovers(s ticketing.Store, ctx context.Context, fn updateFn) (err error) { //nolint:revive // Like a method.
+func recovers(s driver.Store, ctx context.Context, fn updateFn) (err error) { //nolint:revive // Like a method.
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			err = fmt.Errorf("panic: %v", thrown)
@@ -141,62 +141,62 @@ func recovers(s ticketing.Store, ctx context.Context, fn updateFn) (err error) {
 	return s.Update(ctx, fn)
 }
 
-func wraps(s ticketing.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
+func wraps(s driver.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
 	if err := s.Update(ctx, fn); err != nil {
 		return fmt.Errorf("update: %w", err)
 	}
 	return nil
 }
 
-// runsTwice runs fn again as if it had to, without taking the first run back.
-func runsTwice(s ticketing.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
+// runsTwice commits a run of fn, and then runs it again as if after a transient failure.
+func runsTwice(s driver.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
 	if err := keepsOnError(s, ctx, fn); err != nil {
 		return err
 	}
 	return s.Update(ctx, fn)
 }
 
-func uncancelled(s ticketing.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
+func uncancelled(s driver.Store, ctx context.Context, fn updateFn) error { //nolint:revive // Like a method.
 	return s.Update(context.WithoutCancel(ctx), fn)
 }
 
-// forgiving fails a change of what is missing and goes on.
-type forgiving struct{ ticketing.Tx }
+// forgiving fails to change a missing record, and yet commits.
+type forgiving struct{ driver.Tx }
 
-func (f forgiving) UpdateCategory(ctx context.Context, category ticketing.CategoryRecord) error {
+func (f forgiving) UpdateCategory(ctx context.Context, category driver.Category) error {
 	list, err := f.ListCategories(ctx, "", 100)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(list, func(c ticketing.CategoryRecord) bool { return c.ID == category.ID }) {
-		return ticketing.ErrNotFound
+	if !slices.ContainsFunc(list, func(c driver.Category) bool { return c.ID == category.ID }) {
+		return driver.ErrNotFound
 	}
 	return f.Tx.UpdateCategory(ctx, category)
 }
 
 type lasting struct {
-	ticketing.ReadTx
+	driver.ReadTx
 
-	store ticketing.Store
+	store driver.Store
 }
 
 func (l lasting) SecretNames(ctx context.Context) (names []string, err error) {
-	err = l.store.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+	err = l.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		names, err = tx.SecretNames(ctx)
 		return err
 	})
 	return names, err
 }
 
-func answersAfterEnd(s ticketing.Store) ticketing.Store {
-	return reading(func(tx ticketing.ReadTx) ticketing.ReadTx { return lasting{tx, s} })(s)
+func answersAfterEnd(s driver.Store) driver.Store {
+	return reading(func(tx driver.ReadTx) driver.ReadTx { return lasting{tx, s} })(s)
 }
 
-// showsUncommitted lets readers at the transaction of the writer that is open.
-func showsUncommitted(s ticketing.Store) ticketing.Store {
+// showsUncommitted lets readers use the open transaction of the writer.
+func showsUncommitted(s driver.Store) driver.Store {
 	var mu sync.Mutex
-	var open ticketing.Tx
-	set := func(tx ticketing.Tx) {
+	var open driver.Tx
+	set := func(tx driver.Tx) {
 		mu.Lock()
 		defer mu.Unlock()
 		open = tx
@@ -215,7 +215,7 @@ func showsUncommitted(s ticketing.Store) ticketing.Store {
 	return altered{
 		Store: s, view: dirty(s.View), snapshot: dirty(s.Snapshot),
 		update: func(ctx context.Context, fn updateFn) error {
-			return s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+			return s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 				set(tx)
 				defer set(nil)
 				return fn(ctx, tx)
@@ -225,41 +225,41 @@ func showsUncommitted(s ticketing.Store) ticketing.Store {
 }
 
 // unclaiming enters without the claims.
-type unclaiming struct{ ticketing.Tx }
+type unclaiming struct{ driver.Tx }
 
-func (u unclaiming) Enter(ctx context.Context, in ticketing.Entrance) ([]bool, error) {
-	free := make([]bool, len(in.Claim))
-	in.Claim = nil
-	_, err := u.Tx.Enter(ctx, in)
+func (u unclaiming) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
+	free := make([]bool, len(in.Keys))
+	in.Keys = nil
+	_, err := u.Tx.Begin(ctx, in)
 	return free, err
 }
 
-// allOrNone takes some in flight for all in flight.
-type allOrNone struct{ ticketing.Tx }
+// allOrNone treats some claims in flight as all in flight.
+type allOrNone struct{ driver.Tx }
 
-func (a allOrNone) Enter(ctx context.Context, in ticketing.Entrance) ([]bool, error) {
-	inFlight, err := a.Tx.Enter(ctx, in)
+func (a allOrNone) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
+	inFlight, err := a.Tx.Begin(ctx, in)
 	if slices.Contains(inFlight, true) {
 		return slices.Repeat([]bool{true}, len(inFlight)), err
 	}
 	return inFlight, err
 }
 
-// hoarding keeps every key it has ever claimed.
+// hoarding never releases a key that it claimed.
 type hoarding struct {
-	ticketing.Tx
+	driver.Tx
 
-	seen map[ticketing.ResultRef]bool
+	seen map[driver.IdempotencyKey]bool
 }
 
-func keepsClaims(s ticketing.Store) ticketing.Store {
-	seen := make(map[ticketing.ResultRef]bool)
-	return writing(func(tx ticketing.Tx) ticketing.Tx { return hoarding{tx, seen} })(s)
+func keepsClaims(s driver.Store) driver.Store {
+	seen := make(map[driver.IdempotencyKey]bool)
+	return writing(func(tx driver.Tx) driver.Tx { return hoarding{tx, seen} })(s)
 }
 
-func (h hoarding) Enter(ctx context.Context, in ticketing.Entrance) ([]bool, error) {
-	inFlight, err := h.Tx.Enter(ctx, in)
-	for i, ref := range in.Claim {
+func (h hoarding) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
+	inFlight, err := h.Tx.Begin(ctx, in)
+	for i, ref := range in.Keys {
 		inFlight[i] = inFlight[i] || h.seen[ref]
 		h.seen[ref] = true
 	}

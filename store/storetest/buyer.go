@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func buyerChecks() []Check {
@@ -16,9 +16,9 @@ func buyerChecks() []Check {
 
 const emailOfAda, emailOfBob = "ada@example.com", "bob@example.com"
 
-// boughtBy keeps orders of companyA of these buyers, numbered from 1, and one of the first buyer in companyB.
-func boughtBy(ctx context.Context, s ticketing.Store, emails ...string) ([]ticketing.OrderRecord, error) {
-	var orders []ticketing.OrderRecord
+// boughtBy appends orders of companyA with these buyers, numbered from 1, and one of the first buyer in companyB.
+func boughtBy(ctx context.Context, s driver.Store, emails ...string) ([]driver.Order, error) {
+	var orders []driver.Order
 	for i, email := range emails {
 		order := orderRecord(eventA, int64(i+1))
 		order.BuyerEmail = email
@@ -26,8 +26,8 @@ func boughtBy(ctx context.Context, s ticketing.Store, emails ...string) ([]ticke
 	}
 	other := orderRecord(eventB, 1)
 	other.BuyerEmail = emails[0]
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return tx.AppendOrders(ctx, append([]ticketing.OrderRecord{other}, orders...))
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.AppendOrders(ctx, append([]driver.Order{other}, orders...))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("append orders: %w", err)
@@ -35,26 +35,26 @@ func boughtBy(ctx context.Context, s ticketing.Store, emails ...string) ([]ticke
 	return orders, nil
 }
 
-func orderBuyersUpdated(ctx context.Context, s ticketing.Store) error {
+func orderBuyersUpdated(ctx context.Context, s driver.Store) error {
 	orders, err := boughtBy(ctx, s, emailOfAda, emailOfBob, emailOfAda)
 	if err != nil {
 		return err
 	}
-	changed := []ticketing.OrderRecord{orders[2], orders[0]}
+	changed := []driver.Order{orders[2], orders[0]}
 	for i := range changed {
 		changed[i].BuyerEmail, changed[i].BuyerFullname, changed[i].BuyerPhone = fmt.Sprint("erased-", i), "", "0"
 	}
-	spoilt := append([]ticketing.OrderRecord(nil), changed...)
+	spoilt := append([]driver.Order(nil), changed...)
 	for i := range spoilt {
-		spoilt[i].Gross, spoilt[i].Status, spoilt[i].ID = 1, ticketing.OrderRefunded, id(90+i)
+		spoilt[i].Gross, spoilt[i].Status, spoilt[i].ID = 1, driver.OrderRefunded, id(90+i)
 	}
 	missing := orderRecord(eventA, 9)
-	write := func(orders []ticketing.OrderRecord) writes {
-		return func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateOrderBuyers(ctx, orders) }
+	write := func(orders []driver.Order) writes {
+		return func(ctx context.Context, tx driver.Tx) error { return tx.UpdateOrderBuyers(ctx, orders) }
 	}
-	lists := func(orders ...ticketing.OrderRecord) error {
-		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-			return want("list", orders).from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, Limit: 9}))
+	lists := func(orders ...driver.Order) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+			return want("list", orders).from(tx.ListOrders(ctx, driver.OrderQuery{CompanyID: companyA, Limit: 9}))
 		})
 	}
 	return steps(
@@ -64,37 +64,37 @@ func orderBuyersUpdated(ctx context.Context, s ticketing.Store) error {
 		func() error { return lists(changed[0], orders[1], changed[1]) },
 		func() error { return update(ctx, s, write(nil)) },
 		func() error {
-			return misses("an order that is not there", update(ctx, s, write([]ticketing.OrderRecord{missing})))
+			return misses("an order that is not there", update(ctx, s, write([]driver.Order{missing})))
 		},
 	)
 }
 
-func buyerReplaced(ctx context.Context, s ticketing.Store) error {
+func buyerReplaced(ctx context.Context, s driver.Store) error {
 	first, second := buyerRecord(companyA, emailOfAda), buyerRecord(companyA, emailOfBob)
 	other := buyerRecord(companyB, emailOfAda)
 	erased := first
 	erased.Email, erased.Fullname, erased.Phone, erased.UpdatedAt = "erased", "", "", at(20)
-	replace := func(ref ticketing.BuyerRef, buyer ticketing.BuyerRecord) writes {
-		return func(ctx context.Context, tx ticketing.Tx) error { return tx.ReplaceBuyer(ctx, ref, buyer) }
+	replace := func(ref driver.BuyerRef, buyer driver.Buyer) writes {
+		return func(ctx context.Context, tx driver.Tx) error { return tx.ReplaceBuyer(ctx, ref, buyer) }
 	}
-	refs := []ticketing.BuyerRef{
+	refs := []driver.BuyerRef{
 		{CompanyID: companyA, Email: emailOfAda},
 		{CompanyID: companyA, Email: emailOfBob},
 		{CompanyID: companyB, Email: emailOfAda},
 		{CompanyID: companyA, Email: "erased"},
 	}
-	holds := func(buyers ...ticketing.BuyerRecord) error {
-		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	holds := func(buyers ...driver.Buyer) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 			return want("buyers", buyers).from(tx.Buyers(ctx, refs))
 		})
 	}
-	none := ticketing.BuyerRecord{}
+	none := driver.Buyer{}
 	taken := erased
 	taken.Email = emailOfBob
 	return steps(
 		func() error {
-			return update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-				return tx.PutBuyers(ctx, []ticketing.BuyerRecord{first, second, other})
+			return update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+				return tx.PutBuyers(ctx, []driver.Buyer{first, second, other})
 			})
 		},
 		func() error { return failing(ctx, s, replace(refs[0], erased)) },

@@ -7,31 +7,31 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func categoryKinds() []record {
 	kept := categoryRecord(id(10), "slug")
 	changed := kept
-	changed.Name, changed.Status = "changed", ticketing.CategoryInactive
-	holds := func(found ticketing.CategoryRecord, listed ...ticketing.CategoryRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	changed.Name, changed.Status = "changed", driver.CategoryInactive
+	holds := func(found driver.Category, listed ...driver.Category) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
-				want("Categories", []ticketing.CategoryRecord{found}).from(tx.Categories(ctx, []uuid.UUID{kept.ID})),
+				want("Categories", []driver.Category{found}).from(tx.Categories(ctx, []uuid.UUID{kept.ID})),
 				want("ListCategories", listed).from(tx.ListCategories(ctx, "ground", 9)),
 			)
 		}
 	}
 	return []record{{
-		name: "categories", created: holds(kept, kept), absent: holds(ticketing.CategoryRecord{}),
-		create:  func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateCategory(ctx, kept) },
-		change:  func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateCategory(ctx, changed) },
+		name: "categories", created: holds(kept, kept), absent: holds(driver.Category{}),
+		create:  func(ctx context.Context, tx driver.Tx) error { return tx.CreateCategory(ctx, kept) },
+		change:  func(ctx context.Context, tx driver.Tx) error { return tx.UpdateCategory(ctx, changed) },
 		changed: holds(changed, changed),
 		taken: map[string]writes{
-			"id": func(ctx context.Context, tx ticketing.Tx) error {
+			"id": func(ctx context.Context, tx driver.Tx) error {
 				return tx.CreateCategory(ctx, categoryRecord(kept.ID, "other"))
 			},
-			"slug": func(ctx context.Context, tx ticketing.Tx) error {
+			"slug": func(ctx context.Context, tx driver.Tx) error {
 				return tx.CreateCategory(ctx, categoryRecord(id(11), kept.Slug))
 			},
 		},
@@ -45,17 +45,17 @@ func categoryChecks() []Check {
 	}
 }
 
-func categoryRenamed(ctx context.Context, s ticketing.Store) error {
+func categoryRenamed(ctx context.Context, s driver.Store) error {
 	kept, renamed := categoryRecord(id(10), "old"), categoryRecord(id(10), "new")
 	heir := categoryRecord(id(11), "old")
-	rename := func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateCategory(ctx, renamed) }
-	lists := func(categories ...ticketing.CategoryRecord) error {
-		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	rename := func(ctx context.Context, tx driver.Tx) error { return tx.UpdateCategory(ctx, renamed) }
+	lists := func(categories ...driver.Category) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 			return want("list", categories).from(tx.ListCategories(ctx, "", 9))
 		})
 	}
-	create := func(category ticketing.CategoryRecord) error {
-		return update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateCategory(ctx, category) })
+	create := func(category driver.Category) error {
+		return update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.CreateCategory(ctx, category) })
 	}
 	return steps(
 		func() error { return create(kept) },
@@ -69,7 +69,7 @@ func categoryRenamed(ctx context.Context, s ticketing.Store) error {
 		func() error {
 			taken := heir
 			taken.Slug = renamed.Slug
-			return refuses("rename to a slug that is taken", update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			return refuses("rename to a slug that is taken", update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 				return tx.UpdateCategory(ctx, taken)
 			}))
 		},
@@ -77,9 +77,9 @@ func categoryRenamed(ctx context.Context, s ticketing.Store) error {
 	)
 }
 
-func categoriesListed(ctx context.Context, s ticketing.Store) error {
+func categoriesListed(ctx context.Context, s driver.Store) error {
 	order := []string{"1", "a", "a-b", "a0", "aa", "b"}
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, i := range []int{4, 0, 5, 2, 3, 1} {
 			if err := tx.CreateCategory(ctx, categoryRecord(id(20-i), order[i])); err != nil {
 				return err
@@ -90,7 +90,7 @@ func categoriesListed(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		err := pages(order, func(after *string, limit int) ([]string, error) {
 			var from string
 			if after != nil {
@@ -105,7 +105,7 @@ func categoriesListed(ctx context.Context, s ticketing.Store) error {
 		})
 		return errors.Join(err,
 			want("with gaps and out of order",
-				[]ticketing.CategoryRecord{categoryRecord(id(18), "a-b"), {}, categoryRecord(id(20), "1")},
+				[]driver.Category{categoryRecord(id(18), "a-b"), {}, categoryRecord(id(20), "1")},
 			).from(tx.Categories(ctx, []uuid.UUID{id(18), id(90), id(20)})),
 		)
 	})

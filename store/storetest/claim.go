@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func claimChecks() []Check {
@@ -22,18 +22,18 @@ func claimChecks() []Check {
 	}
 }
 
-func claim(keys ...string) ticketing.Entrance {
-	in := ticketing.Entrance{Share: []uuid.UUID{companyA}}
+func claim(keys ...string) driver.BeginOptions {
+	in := driver.BeginOptions{Shared: []uuid.UUID{companyA}}
 	for _, key := range keys {
-		in.Claim = append(in.Claim, resultRef(companyA, key))
+		in.Keys = append(in.Keys, resultRef(companyA, key))
 	}
 	return in
 }
 
-func freeKey(ctx context.Context, s ticketing.Store) error {
+func freeKey(ctx context.Context, s driver.Store) error {
 	for _, keys := range [][]string{nil, {"one"}, {"two", "three"}} {
-		err := s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-			return want("claim what is free", make([]bool, len(keys))).from(tx.Enter(ctx, claim(keys...)))
+		err := s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			return want("claim what is free", make([]bool, len(keys))).from(tx.Begin(ctx, claim(keys...)))
 		})
 		if err != nil {
 			return err
@@ -42,34 +42,34 @@ func freeKey(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-// claims enters for nothing but to see which keys are in flight, and does not wait for ever.
-func claims(ctx context.Context, s ticketing.Store, in ticketing.Entrance) (inFlight []bool, err error) {
+// claims enters only to see which keys are in flight, and does not wait for ever.
+func claims(ctx context.Context, s driver.Store, in driver.BeginOptions) (inFlight []bool, err error) {
 	soon, cancel := context.WithTimeout(ctx, patience/4)
 	defer cancel()
-	err = s.Update(soon, func(ctx context.Context, tx ticketing.Tx) error {
-		inFlight, err = tx.Enter(ctx, in)
+	err = s.Update(soon, func(ctx context.Context, tx driver.Tx) error {
+		inFlight, err = tx.Begin(ctx, in)
 		return err
 	})
 	return inFlight, err
 }
 
-func allInFlight(ctx context.Context, s ticketing.Store) error {
+func allInFlight(ctx context.Context, s driver.Store) error {
 	held := claim("one", "two")
-	return enter(ctx, s, held, func(inner context.Context, tx ticketing.Tx) error {
+	return enter(ctx, s, held, func(inner context.Context, tx driver.Tx) error {
 		if err := tx.CreateCategory(inner, categoryRecord(id(10), "open")); err != nil {
 			return err
 		}
-		for _, in := range []ticketing.Entrance{
+		for _, in := range []driver.BeginOptions{
 			claim("one"), claim("two", "one"),
-			// Not even the gate is waited for.
-			{Close: []uuid.UUID{companyA}, Claim: held.Claim},
+			// This must not even wait for the gate.
+			{Exclusive: []uuid.UUID{companyA}, Keys: held.Keys},
 		} {
-			all := slices.Repeat([]bool{true}, len(in.Claim))
+			all := slices.Repeat([]bool{true}, len(in.Keys))
 			if err := want("claim what is in flight", all).from(claims(ctx, s, in)); err != nil {
 				return err
 			}
 		}
-		// What began nothing has claimed nothing, and let nothing go.
+		// An Update that began nothing has neither claimed nor released a key.
 		if err := want("claim once more", []bool{true}).from(claims(ctx, s, claim("two"))); err != nil {
 			return err
 		}
@@ -77,18 +77,18 @@ func allInFlight(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-// partlyInFlight claims one key of two while another Update holds it. Where writers wait for each other the second
-// answers after the first has ended, and where it came too late for that it is tried again.
-func partlyInFlight(ctx context.Context, s ticketing.Store) error {
+// partlyInFlight claims one key of two while another Update holds it. In a store whose writers wait for each other, the
+// second one returns after the first has ended. If it came too late to find the key in flight, the check is repeated.
+func partlyInFlight(ctx context.Context, s driver.Store) error {
 	for n, pause := 10, window; pause < patience/4; n, pause = n+1, 2*pause {
 		inFlight, err := partly(ctx, s, n, pause)
 		if err != nil {
 			return err
 		}
 		if slices.Equal(inFlight, []bool{false, true}) {
-			return s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+			return s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 				return want("written by an Update of which one key was in flight",
-					[]ticketing.CategoryRecord{categoryRecord(id(n), fmt.Sprint("slug-", n))},
+					[]driver.Category{categoryRecord(id(n), fmt.Sprint("slug-", n))},
 				).from(tx.Categories(ctx, []uuid.UUID{id(n)}))
 			})
 		}
@@ -99,18 +99,18 @@ func partlyInFlight(ctx context.Context, s ticketing.Store) error {
 	return errors.New("a key that another Update holds is never in flight")
 }
 
-func partly(ctx context.Context, s ticketing.Store, n int, pause time.Duration) ([]bool, error) {
+func partly(ctx context.Context, s driver.Store, n int, pause time.Duration) ([]bool, error) {
 	var inFlight []bool
 	var second <-chan error
-	err := enter(ctx, s, claim("held"), func(context.Context, ticketing.Tx) error {
+	err := enter(ctx, s, claim("held"), func(context.Context, driver.Tx) error {
 		done := make(chan error, 1)
 		second = done
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			done <- s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+			done <- s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 				var err error
-				if inFlight, err = tx.Enter(ctx, claim("free", "held")); err != nil {
+				if inFlight, err = tx.Begin(ctx, claim("free", "held")); err != nil {
 					return err
 				}
 				return tx.CreateCategory(ctx, categoryRecord(id(n), fmt.Sprint("slug-", n)))
@@ -129,7 +129,7 @@ func partly(ctx context.Context, s ticketing.Store, n int, pause time.Duration) 
 	return inFlight, nil
 }
 
-func claimEnds(ctx context.Context, s ticketing.Store) error {
+func claimEnds(ctx context.Context, s driver.Store) error {
 	for name, end := range endings() {
 		end(ctx, s, claim("one", "two"))
 		err := want("claim a key after "+name, []bool{false, false}).from(claims(ctx, s, claim("two", "one")))
@@ -140,14 +140,14 @@ func claimEnds(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-func claimScope(ctx context.Context, s ticketing.Store) error {
-	elsewhere := []ticketing.ResultRef{
+func claimScope(ctx context.Context, s driver.Store) error {
+	elsewhere := []driver.IdempotencyKey{
 		{CompanyID: companyB, Operation: "checkouts.create", Key: "one"},
 		{CompanyID: companyA, Operation: "events.create", Key: "one"},
 		{CompanyID: companyA, Operation: "checkouts.create", Key: "One"},
 	}
-	all := slices.Concat(claim("one").Claim, elsewhere)
+	all := slices.Concat(claim("one").Keys, elsewhere)
 	err := want("keys that differ in one member", make([]bool, len(all))).
-		from(claims(ctx, s, ticketing.Entrance{Claim: all}))
+		from(claims(ctx, s, driver.BeginOptions{Keys: all}))
 	return err
 }

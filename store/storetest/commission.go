@@ -8,18 +8,18 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
 func commissionKinds() []record {
 	rate := rateRecord(companyA, 20, 1, at(100))
-	holds := func(found ticketing.RateRecord, listed ...ticketing.RateRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	holds := func(found driver.Rate, listed ...driver.Rate) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
-				want("Rates", []ticketing.RateRecord{found}).
-					from(tx.Rates(ctx, []ticketing.RateRef{{CompanyID: companyA, ID: rate.ID}})),
-				want("EffectiveRates", []ticketing.RateRecord{found}).
+				want("Rates", []driver.Rate{found}).
+					from(tx.Rates(ctx, []driver.RateRef{{CompanyID: companyA, ID: rate.ID}})),
+				want("EffectiveRates", []driver.Rate{found}).
 					from(tx.EffectiveRates(ctx, []uuid.UUID{companyA}, at(100))),
 				want("ListRates", listed).from(tx.ListRates(ctx, companyA, 9)),
 			)
@@ -27,15 +27,15 @@ func commissionKinds() []record {
 	}
 	another := rateRecord(companyA, 21, 2, at(200))
 	return []record{{
-		name: "rates", created: holds(rate, rate), absent: holds(ticketing.RateRecord{}),
-		create: func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendRate(ctx, rate) },
+		name: "rates", created: holds(rate, rate), absent: holds(driver.Rate{}),
+		create: func(ctx context.Context, tx driver.Tx) error { return tx.AppendRate(ctx, rate) },
 		taken: map[string]writes{
-			"id": func(ctx context.Context, tx ticketing.Tx) error {
+			"id": func(ctx context.Context, tx driver.Tx) error {
 				same := another
 				same.ID = rate.ID
 				return tx.AppendRate(ctx, same)
 			},
-			"position": func(ctx context.Context, tx ticketing.Tx) error {
+			"position": func(ctx context.Context, tx driver.Tx) error {
 				same := another
 				same.Position = rate.Position
 				return tx.AppendRate(ctx, same)
@@ -52,8 +52,8 @@ func commissionChecks() []Check {
 	}
 }
 
-func appendRates(ctx context.Context, s ticketing.Store, rates ...ticketing.RateRecord) error {
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func appendRates(ctx context.Context, s driver.Store, rates ...driver.Rate) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, rate := range rates {
 			if err := tx.AppendRate(ctx, rate); err != nil {
 				return err
@@ -67,8 +67,9 @@ func appendRates(ctx context.Context, s ticketing.Store, rates ...ticketing.Rate
 	return nil
 }
 
-func effectiveRates(ctx context.Context, s ticketing.Store) error {
-	// Of one time hold the later created ones, whatever their ids; a later created one may take effect earlier.
+func effectiveRates(ctx context.Context, s driver.Store) error {
+	// Of the rates of one time the last created counts, whatever its id. A rate that is created later may take effect
+	// earlier.
 	first, second := rateRecord(companyA, 29, 1, at(100)), rateRecord(companyA, 28, 2, at(100))
 	third, fourth := rateRecord(companyA, 27, 3, at(50)), rateRecord(companyA, 26, 10, at(100))
 	last := rateRecord(companyA, 25, 11, at(200))
@@ -76,11 +77,11 @@ func effectiveRates(ctx context.Context, s ticketing.Store) error {
 	if err := appendRates(ctx, s, first, second, third, fourth, last, other); err != nil {
 		return err
 	}
-	none := ticketing.RateRecord{}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	none := driver.Rate{}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		for _, test := range []struct {
 			when time.Time
-			a, b ticketing.RateRecord
+			a, b driver.Rate
 		}{
 			{at(49), none, none},
 			{at(50), third, none},
@@ -91,7 +92,7 @@ func effectiveRates(ctx context.Context, s ticketing.Store) error {
 			{at(200), last, other},
 			{at(9999), last, other},
 		} {
-			err := want(fmt.Sprint("at ", test.when), []ticketing.RateRecord{test.b, none, test.a, test.b}).
+			err := want(fmt.Sprint("at ", test.when), []driver.Rate{test.b, none, test.a, test.b}).
 				from(tx.EffectiveRates(ctx, []uuid.UUID{companyB, id(90), companyA, companyB}, test.when))
 			if err != nil {
 				return err
@@ -101,27 +102,27 @@ func effectiveRates(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func ratesListed(ctx context.Context, s ticketing.Store) error {
+func ratesListed(ctx context.Context, s driver.Store) error {
 	one, two := rateRecord(companyA, 29, 1, at(300)), rateRecord(companyA, 28, 2, at(100))
 	ten, other := rateRecord(companyA, 27, 10, at(200)), rateRecord(companyB, 30, 3, at(100))
 	if err := appendRates(ctx, s, ten, other, one, two); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("whole", []ticketing.RateRecord{ten, two, one}).from(tx.ListRates(ctx, companyA, 3)),
-			want("two", []ticketing.RateRecord{ten, two}).from(tx.ListRates(ctx, companyA, 2)),
-			want("of the other company", []ticketing.RateRecord{other}).from(tx.ListRates(ctx, companyB, 100)),
-			want("of none", []ticketing.RateRecord(nil)).from(tx.ListRates(ctx, id(90), 100)),
-			want("by reference", []ticketing.RateRecord{{}, two, {}}).from(tx.Rates(ctx, []ticketing.RateRef{
+			want("whole", []driver.Rate{ten, two, one}).from(tx.ListRates(ctx, companyA, 3)),
+			want("two", []driver.Rate{ten, two}).from(tx.ListRates(ctx, companyA, 2)),
+			want("of the other company", []driver.Rate{other}).from(tx.ListRates(ctx, companyB, 100)),
+			want("of none", []driver.Rate(nil)).from(tx.ListRates(ctx, id(90), 100)),
+			want("by reference", []driver.Rate{{}, two, {}}).from(tx.Rates(ctx, []driver.RateRef{
 				{CompanyID: companyB, ID: two.ID}, {CompanyID: companyA, ID: two.ID}, {CompanyID: companyA, ID: id(90)},
 			})),
 		)
 	})
 }
 
-func ratesExact(ctx context.Context, s ticketing.Store) error {
-	var rates []ticketing.RateRecord
+func ratesExact(ctx context.Context, s driver.Store) error {
+	var rates []driver.Rate
 	for i, text := range []struct {
 		value string
 		unit  money.Unit
@@ -142,12 +143,12 @@ func ratesExact(ctx context.Context, s ticketing.Store) error {
 		if rate.Rate, err = money.ParseRate(text.value, text.unit); err != nil {
 			return fmt.Errorf("parse %s %s: %w", text.value, text.unit, err)
 		}
-		rates = append([]ticketing.RateRecord{rate}, rates...)
+		rates = append([]driver.Rate{rate}, rates...)
 	}
 	if err := appendRates(ctx, s, rates...); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return want("list", rates).from(tx.ListRates(ctx, companyA, 100))
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 )
 
@@ -18,30 +18,30 @@ func copyChecks() []Check {
 	}
 }
 
-// sliced is every kind of record that has a slice in it, and some that arrive in one.
+// sliced holds every kind of record that contains a slice, and some that are passed in one.
 type sliced struct {
-	key     ticketing.APIKeyRecord
-	event   ticketing.EventRecord
-	results []ticketing.ResultRecord
-	orders  []ticketing.OrderRecord
+	key     driver.APIKey
+	event   driver.Event
+	results []driver.IdempotencyResult
+	orders  []driver.Order
 	entries []ledger.Entry
-	facts   []ticketing.FactRecord
-	hook    ticketing.WebhookEndpointRecord
-	sent    []ticketing.DeliveryRecord
+	facts   []driver.Fact
+	hook    driver.WebhookEndpoint
+	sent    []driver.Delivery
 }
 
 func newSliced() sliced {
-	event := eventRecord(ticketing.EventRef{CompanyID: companyA, ID: id(50)})
+	event := eventRecord(driver.EventRef{CompanyID: companyA, ID: id(50)})
 	event.CreatedAt = at(50)
 	sent := deliveryRecord(companyA, 60, at(0))
-	sent.Attempts = []ticketing.DeliveryAttempt{{At: ticketing.Time{Time: at(1)}, Status: 500, Error: "failed"}}
+	sent.Attempts = []driver.DeliveryAttempt{{At: driver.Time{Time: at(1)}, Status: 500, Error: "failed"}}
 	return sliced{
 		key: apiKeyRecord(companyA, 30, at(0)), event: event,
-		results: []ticketing.ResultRecord{resultRecord(companyA, "key-1")},
-		orders:  []ticketing.OrderRecord{orderRecord(eventA, 1), orderRecord(eventA, 2)},
+		results: []driver.IdempotencyResult{resultRecord(companyA, "key-1")},
+		orders:  []driver.Order{orderRecord(eventA, 1), orderRecord(eventA, 2)},
 		entries: entries(companyA, ledger.Float, 2),
-		facts:   []ticketing.FactRecord{factRecord(companyA, 10, at(0))},
-		hook:    endpointRecord(companyA, 1), sent: []ticketing.DeliveryRecord{sent},
+		facts:   []driver.Fact{factRecord(companyA, 10, at(0))},
+		hook:    endpointRecord(companyA, 1), sent: []driver.Delivery{sent},
 	}
 }
 
@@ -67,18 +67,18 @@ func (c *sliced) spoil() {
 	}
 }
 
-// readBack finds all that was kept.
-func readBack(ctx context.Context, tx ticketing.Tx) (sliced, error) {
+// readBack reads all the records.
+func readBack(ctx context.Context, tx driver.Tx) (sliced, error) {
 	keys, keyErr := tx.FindAPIKeys(ctx, []uuid.UUID{id(30)})
-	events, eventErr := tx.Events(ctx, []ticketing.EventRef{{CompanyID: companyA, ID: id(50)}})
-	results, resultErr := tx.Results(ctx, []ticketing.ResultRef{resultRef(companyA, "key-1")})
-	orders, orderErr := tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, Limit: 9})
-	moved, ledgerErr := tx.ListEntries(ctx, ticketing.LedgerQuery{
-		WalletRef: ticketing.WalletRef{CompanyID: companyA, Wallet: ledger.Float}, Limit: 9,
+	events, eventErr := tx.Events(ctx, []driver.EventRef{{CompanyID: companyA, ID: id(50)}})
+	results, resultErr := tx.Results(ctx, []driver.IdempotencyKey{resultRef(companyA, "key-1")})
+	orders, orderErr := tx.ListOrders(ctx, driver.OrderQuery{CompanyID: companyA, Limit: 9})
+	moved, ledgerErr := tx.ListEntries(ctx, driver.LedgerQuery{
+		WalletRef: driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}, Limit: 9,
 	})
-	facts, factErr := tx.ListFacts(ctx, companyA, ticketing.Position{}, 9)
+	facts, factErr := tx.ListFacts(ctx, companyA, driver.Position{}, 9)
 	hook, hookErr := tx.FindWebhookEndpoint(ctx, endpointRecord(companyA, 1).ID)
-	sent, sentErr := tx.ListDeliveries(ctx, ticketing.DeliveryQuery{CompanyID: companyA, Limit: 9})
+	sent, sentErr := tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: companyA, Limit: 9})
 	if err := errors.Join(keyErr, eventErr, resultErr, orderErr, ledgerErr, factErr, hookErr, sentErr); err != nil {
 		return sliced{}, err
 	}
@@ -90,7 +90,7 @@ func readBack(ctx context.Context, tx ticketing.Tx) (sliced, error) {
 	return found, nil
 }
 
-func (c *sliced) holds(ctx context.Context, tx ticketing.Tx) error {
+func (c *sliced) holds(ctx context.Context, tx driver.Tx) error {
 	found, err := readBack(ctx, tx)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *sliced) holds(ctx context.Context, tx ticketing.Tx) error {
 	)
 }
 
-func (c *sliced) keep(ctx context.Context, tx ticketing.Tx) error {
+func (c *sliced) keep(ctx context.Context, tx driver.Tx) error {
 	return steps(
 		func() error { return tx.CreateAPIKey(ctx, c.key) },
 		func() error { return tx.CreateEvent(ctx, c.event) },
@@ -120,21 +120,21 @@ func (c *sliced) keep(ctx context.Context, tx ticketing.Tx) error {
 	)
 }
 
-func copiedIn(ctx context.Context, s ticketing.Store) error {
+func copiedIn(ctx context.Context, s driver.Store) error {
 	original := newSliced()
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		given := newSliced()
 		if err := given.keep(ctx, tx); err != nil {
 			return err
 		}
-		// Before the writes were sent, where they are sent late.
+		// Some stores have not sent the writes yet.
 		given.spoil()
 		return original.holds(ctx, tx)
 	})
 	if err != nil {
 		return err
 	}
-	err = update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err = update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		given := newSliced()
 		err := errors.Join(
 			tx.UpdateEvent(ctx, given.event), tx.UpdateWebhookEndpoint(ctx, given.hook), tx.UpdateDeliveries(ctx, given.sent),
@@ -151,14 +151,14 @@ func copiedIn(ctx context.Context, s ticketing.Store) error {
 	return share(ctx, s, original.holds)
 }
 
-func copiedOut(ctx context.Context, s ticketing.Store) error {
+func copiedOut(ctx context.Context, s driver.Store) error {
 	original := newSliced()
 	if err := update(ctx, s, original.keep); err != nil {
 		return err
 	}
 	original = newSliced()
 	for _, fn := range []writes{
-		func(ctx context.Context, tx ticketing.Tx) error {
+		func(ctx context.Context, tx driver.Tx) error {
 			found, err := readBack(ctx, tx)
 			if err != nil {
 				return err
@@ -166,13 +166,13 @@ func copiedOut(ctx context.Context, s ticketing.Store) error {
 			found.spoil()
 			return original.holds(ctx, tx)
 		},
-		func(ctx context.Context, tx ticketing.Tx) error {
-			locked, err := tx.LockEvent(ctx, ticketing.EventRef{CompanyID: companyA, ID: id(50)})
+		func(ctx context.Context, tx driver.Tx) error {
+			locked, err := tx.LockEvent(ctx, driver.EventRef{CompanyID: companyA, ID: id(50)})
 			if err != nil {
 				return err
 			}
 			locked.TicketCategories[0] = "spoilt"
-			listed, err := tx.ListEvents(ctx, ticketing.EventQuery{CompanyID: companyA, Limit: 1})
+			listed, err := tx.ListEvents(ctx, driver.EventQuery{CompanyID: companyA, Limit: 1})
 			if err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func copiedOut(ctx context.Context, s ticketing.Store) error {
 				return err
 			}
 			sent.Attempts[0].Error = "spoilt"
-			held, err := tx.LockPending(ctx, ticketing.WebhookEndpointRef{CompanyID: companyA, Number: 1}, 1)
+			held, err := tx.LockPending(ctx, driver.WebhookEndpointRef{CompanyID: companyA, Number: 1}, 1)
 			if err != nil {
 				return err
 			}

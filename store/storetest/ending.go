@@ -7,53 +7,53 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func endingChecks() []Check {
 	return []Check{
 		{"ending/calls on a finished transaction fail", callsAfterEnd},
-		{"ending/Enter is called once", enterOnce},
+		{"ending/Begin is called once", enterOnce},
 		{"ending/a cancelled context begins nothing", cancelledBeginsNothing},
 		{"ending/a context cancelled while it waits ends the wait", cancelledWhileWaiting},
 	}
 }
 
-func callsAfterEnd(ctx context.Context, s ticketing.Store) error {
-	var view, snapshot ticketing.ReadTx
-	var done, failed ticketing.Tx
+func callsAfterEnd(ctx context.Context, s driver.Store) error {
+	var view, snapshot driver.ReadTx
+	var done, failed driver.Tx
 	err := errors.Join(
-		s.View(ctx, func(_ context.Context, tx ticketing.ReadTx) error { view = tx; return nil }),
-		s.Snapshot(ctx, func(_ context.Context, tx ticketing.ReadTx) error { snapshot = tx; return nil }),
-		update(ctx, s, func(_ context.Context, tx ticketing.Tx) error { done = tx; return nil }),
+		s.View(ctx, func(_ context.Context, tx driver.ReadTx) error { view = tx; return nil }),
+		s.Snapshot(ctx, func(_ context.Context, tx driver.ReadTx) error { snapshot = tx; return nil }),
+		update(ctx, s, func(_ context.Context, tx driver.Tx) error { done = tx; return nil }),
 	)
 	if err != nil {
 		return fmt.Errorf("transactions that do nothing: %w", err)
 	}
-	_ = update(ctx, s, func(_ context.Context, tx ticketing.Tx) error { failed = tx; return errOwn })
-	for name, tx := range map[string]ticketing.ReadTx{
+	_ = update(ctx, s, func(_ context.Context, tx driver.Tx) error { failed = tx; return errOwn })
+	for name, tx := range map[string]driver.ReadTx{
 		"View": view, "Snapshot": snapshot, "Update": done, "Update that failed": failed,
 	} {
 		if _, err := tx.SecretNames(ctx); err == nil {
 			return fmt.Errorf("a finished %s still answers", name)
 		}
 	}
-	for name, tx := range map[string]ticketing.Tx{"Update": done, "Update that failed": failed} {
+	for name, tx := range map[string]driver.Tx{"Update": done, "Update that failed": failed} {
 		if err := tx.CreateCategory(ctx, categoryRecord(category, "late")); err == nil {
 			return fmt.Errorf("a finished %s still writes", name)
 		}
-		if _, err := tx.Enter(ctx, ticketing.Entrance{}); err == nil {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{}); err == nil {
 			return fmt.Errorf("a finished %s can be entered", name)
 		}
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		return want("written after the end", []ticketing.CategoryRecord(nil)).from(tx.ListCategories(ctx, "", 9))
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return want("written after the end", []driver.Category(nil)).from(tx.ListCategories(ctx, "", 9))
 	})
 }
 
-func enterOnce(ctx context.Context, s ticketing.Store) error {
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		_, err := tx.Enter(ctx, ticketing.Entrance{})
+func enterOnce(ctx context.Context, s driver.Store) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Begin(ctx, driver.BeginOptions{})
 		return err
 	})
 	if err == nil {
@@ -62,16 +62,16 @@ func enterOnce(ctx context.Context, s ticketing.Store) error {
 	return update(ctx, s, groundIn)
 }
 
-func cancelledBeginsNothing(ctx context.Context, s ticketing.Store) error {
+func cancelledBeginsNothing(ctx context.Context, s driver.Store) error {
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	for range 20 { // Chance must not decide.
+	for range 20 { // The result must not depend on chance.
 		err := update(cancelled, s, groundIn)
 		if !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("in an Update: got %w, want context.Canceled", orNone(err))
 		}
 	}
-	read := func(ctx context.Context, tx ticketing.ReadTx) error {
+	read := func(ctx context.Context, tx driver.ReadTx) error {
 		_, err := tx.Companies(ctx, []uuid.UUID{companyA})
 		return err
 	}
@@ -84,9 +84,9 @@ func cancelledBeginsNothing(ctx context.Context, s ticketing.Store) error {
 	return nothingKept(ctx, s)
 }
 
-// cancelledWhileWaiting closes a gate twice at once: the second waits, until it is told not to.
-func cancelledWhileWaiting(ctx context.Context, s ticketing.Store) error {
-	err := update(ctx, s, func(context.Context, ticketing.Tx) error {
+// cancelledWhileWaiting closes a gate twice at once: the second Update waits until its context ends.
+func cancelledWhileWaiting(ctx context.Context, s driver.Store) error {
+	err := update(ctx, s, func(context.Context, driver.Tx) error {
 		waiting, cancel := context.WithTimeout(ctx, window)
 		defer cancel()
 		second := start(func() error { return update(waiting, s, groundIn) })

@@ -10,20 +10,20 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// window is how long a check leaves a store the chance to break a promise that only time can break. A store that
-// keeps it is never failed by being slow.
+// window is how long a check gives a store the chance to break a promise that only time can break. A slow store that
+// keeps its promises never fails.
 const window = 30 * time.Millisecond
 
-// expectation is what a call has to answer.
+// expectation is the result that a call must return.
 type expectation[T any] struct {
 	what string
 	want T
 }
 
-// want begins an expectation; from ends it with the answer of a call.
+// want begins an expectation; from compares it with the result of a call.
 func want[T any](what string, value T) expectation[T] { return expectation[T]{what, value} }
 
 func (e expectation[T]) from(got T, err error) error {
@@ -36,8 +36,8 @@ func (e expectation[T]) from(got T, err error) error {
 	return nil
 }
 
-// difference tells where two answers differ, or nothing where they do not. An empty list is the same as none, and a
-// time has to be in UTC.
+// difference describes where two results differ, and is empty if they do not. An empty list equals nil, and a time must
+// be in UTC.
 func difference(where string, got, want reflect.Value) string {
 	switch got.Kind() { //nolint:exhaustive // Records are made of nothing else.
 	case reflect.Slice:
@@ -85,7 +85,7 @@ func shown(value reflect.Value) string {
 	return fmt.Sprint(value)
 }
 
-// that is a broken promise unless it holds.
+// that returns an error unless the condition holds.
 func that(holds bool, format string, args ...any) error {
 	if holds {
 		return nil
@@ -93,7 +93,7 @@ func that(holds bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// steps are taken one after the other, until one fails.
+// steps runs functions one after the other, until one fails.
 func steps(all ...func() error) error {
 	for _, step := range all {
 		if err := step(); err != nil {
@@ -103,17 +103,17 @@ func steps(all ...func() error) error {
 	return nil
 }
 
-// refuses wants a constraint to be broken.
+// refuses returns an error unless err is a broken constraint.
 func refuses(what string, err error) error {
-	if constraint, ok := errors.AsType[*ticketing.ConstraintError](err); ok {
+	if constraint, ok := errors.AsType[*driver.ConstraintError](err); ok {
 		return that(constraint.Constraint != "", "%s: the constraint has no name", what)
 	}
 	return fmt.Errorf("%s: got %w, want a ConstraintError", what, orNone(err))
 }
 
-// misses wants a record not to be found.
+// misses returns an error unless err is [driver.ErrNotFound].
 func misses(what string, err error) error {
-	return that(errors.Is(err, ticketing.ErrNotFound), "%s: got %v, want ErrNotFound", what, err)
+	return that(errors.Is(err, driver.ErrNotFound), "%s: got %v, want ErrNotFound", what, err)
 }
 
 func orNone(err error) error {
@@ -124,23 +124,23 @@ func orNone(err error) error {
 }
 
 type (
-	reads  = func(ctx context.Context, tx ticketing.ReadTx) error
-	writes = func(ctx context.Context, tx ticketing.Tx) error
+	reads  = func(ctx context.Context, tx driver.ReadTx) error
+	writes = func(ctx context.Context, tx driver.Tx) error
 )
 
 // update runs fn in an Update that has closed the gates of both companies.
-func update(ctx context.Context, s ticketing.Store, fn writes) error {
-	return enter(ctx, s, ticketing.Entrance{Close: []uuid.UUID{companyA, companyB}}, fn)
+func update(ctx context.Context, s driver.Store, fn writes) error {
+	return enter(ctx, s, driver.BeginOptions{Exclusive: []uuid.UUID{companyA, companyB}}, fn)
 }
 
 // share runs fn in an Update that shares the gates of both companies.
-func share(ctx context.Context, s ticketing.Store, fn writes) error {
-	return enter(ctx, s, ticketing.Entrance{Share: []uuid.UUID{companyA, companyB}}, fn)
+func share(ctx context.Context, s driver.Store, fn writes) error {
+	return enter(ctx, s, driver.BeginOptions{Shared: []uuid.UUID{companyA, companyB}}, fn)
 }
 
-func enter(ctx context.Context, s ticketing.Store, in ticketing.Entrance, fn writes) error {
-	return s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		if _, err := tx.Enter(ctx, in); err != nil {
+func enter(ctx context.Context, s driver.Store, in driver.BeginOptions, fn writes) error {
+	return s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, in); err != nil {
 			return err
 		}
 		return fn(ctx, tx)
@@ -148,21 +148,21 @@ func enter(ctx context.Context, s ticketing.Store, in ticketing.Entrance, fn wri
 }
 
 // everywhere reads in a View, a Snapshot and an Update.
-func everywhere(ctx context.Context, s ticketing.Store, read reads) error {
+func everywhere(ctx context.Context, s driver.Store, read reads) error {
 	if err := s.View(ctx, read); err != nil {
 		return fmt.Errorf("in a View: %w", err)
 	}
 	if err := s.Snapshot(ctx, read); err != nil {
 		return fmt.Errorf("in a Snapshot: %w", err)
 	}
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return read(ctx, tx) })
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return read(ctx, tx) })
 	if err != nil {
 		return fmt.Errorf("in an Update: %w", err)
 	}
 	return nil
 }
 
-// wait waits for a channel, but no longer than the context.
+// wait receives from a channel, but waits no longer than the context.
 func wait[T any](ctx context.Context, what string, from <-chan T) (T, error) {
 	select {
 	case value := <-from:
@@ -173,14 +173,14 @@ func wait[T any](ctx context.Context, what string, from <-chan T) (T, error) {
 	}
 }
 
-// start runs something beside the check.
+// start runs a function concurrently with the check.
 func start(run func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()
 	return done
 }
 
-// linger leaves what was started the chance to end.
+// linger waits for a result, but no longer than atMost.
 func linger[T any](done <-chan T, atMost time.Duration) (T, bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func gateChecks() []Check {
@@ -19,11 +19,11 @@ func gateChecks() []Check {
 	}
 }
 
-func sharerWaits(ctx context.Context, s ticketing.Store) error {
+func sharerWaits(ctx context.Context, s driver.Store) error {
 	suspended := companyRecord(companyA)
-	suspended.Status = ticketing.CompanySuspended
+	suspended.Status = driver.CompanySuspended
 	var sharer <-chan error
-	err := update(ctx, s, func(inner context.Context, tx ticketing.Tx) error {
+	err := update(ctx, s, func(inner context.Context, tx driver.Tx) error {
 		if err := tx.UpdateCompany(inner, suspended); err != nil {
 			return err
 		}
@@ -31,9 +31,9 @@ func sharerWaits(ctx context.Context, s ticketing.Store) error {
 		sharer = done
 		entered := make(chan struct{})
 		go func() {
-			done <- share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+			done <- share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 				defer close(entered)
-				return want("what was changed behind the closed gate", []ticketing.CompanyRecord{suspended}).
+				return want("what was changed behind the closed gate", []driver.Company{suspended}).
 					from(tx.Companies(ctx, []uuid.UUID{companyA}))
 			})
 		}()
@@ -49,23 +49,23 @@ func sharerWaits(ctx context.Context, s ticketing.Store) error {
 	return errors.Join(err, waitErr)
 }
 
-func closerWaits(ctx context.Context, s ticketing.Store) error {
+func closerWaits(ctx context.Context, s driver.Store) error {
 	var closer <-chan error
 	var ended atomic.Bool
-	err := share(ctx, s, func(inner context.Context, tx ticketing.Tx) error {
+	err := share(ctx, s, func(inner context.Context, tx driver.Tx) error {
 		done := make(chan error, 1)
 		closer = done
 		entered := make(chan struct{})
 		go func() {
-			done <- update(ctx, s, func(context.Context, ticketing.Tx) error {
+			done <- update(ctx, s, func(context.Context, driver.Tx) error {
 				defer close(entered)
 				return that(ended.Load(), "an Update closed a gate that another shares")
 			})
 		}()
 		linger(entered, window)
-		// Told before the end, which lets the closer in.
+		// Set before the Update ends, since its end lets the other one close the gate.
 		ended.Store(true)
-		return want("what is guarded", []ticketing.CompanyRecord{companyRecord(companyA)}).
+		return want("what is guarded", []driver.Company{companyRecord(companyA)}).
 			from(tx.Companies(inner, []uuid.UUID{companyA}))
 	})
 	if err != nil {
@@ -75,11 +75,11 @@ func closerWaits(ctx context.Context, s ticketing.Store) error {
 	return errors.Join(err, waitErr)
 }
 
-func gateOpens(ctx context.Context, s ticketing.Store) error {
+func gateOpens(ctx context.Context, s driver.Store) error {
 	for name, end := range endings() {
-		end(ctx, s, ticketing.Entrance{Close: []uuid.UUID{companyA, companyB}})
+		end(ctx, s, driver.BeginOptions{Exclusive: []uuid.UUID{companyA, companyB}})
 		soon, cancel := context.WithTimeout(ctx, patience/4)
-		err := update(soon, s, func(context.Context, ticketing.Tx) error { return nil })
+		err := update(soon, s, func(context.Context, driver.Tx) error { return nil })
 		cancel()
 		if err != nil {
 			return fmt.Errorf("close a gate after %s: %w", name, err)
@@ -88,24 +88,24 @@ func gateOpens(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-// endings are the ways in which an Update can end.
-func endings() map[string]func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
-	return map[string]func(context.Context, ticketing.Store, ticketing.Entrance){
-		"a commit": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
-			_ = enter(ctx, s, in, func(context.Context, ticketing.Tx) error { return nil })
+// endings returns the ways in which an Update can end.
+func endings() map[string]func(ctx context.Context, s driver.Store, in driver.BeginOptions) {
+	return map[string]func(context.Context, driver.Store, driver.BeginOptions){
+		"a commit": func(ctx context.Context, s driver.Store, in driver.BeginOptions) {
+			_ = enter(ctx, s, in, func(context.Context, driver.Tx) error { return nil })
 		},
-		"an error": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
-			_ = enter(ctx, s, in, func(context.Context, ticketing.Tx) error { return errOwn })
+		"an error": func(ctx context.Context, s driver.Store, in driver.BeginOptions) {
+			_ = enter(ctx, s, in, func(context.Context, driver.Tx) error { return errOwn })
 		},
-		"a swallowed error": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
-			_ = enter(ctx, s, in, func(ctx context.Context, tx ticketing.Tx) error {
+		"a swallowed error": func(ctx context.Context, s driver.Store, in driver.BeginOptions) {
+			_ = enter(ctx, s, in, func(ctx context.Context, tx driver.Tx) error {
 				_ = tx.UpdateCategory(ctx, categoryRecord(id(99), "missing"))
 				return nil
 			})
 		},
-		"a panic": func(ctx context.Context, s ticketing.Store, in ticketing.Entrance) {
+		"a panic": func(ctx context.Context, s driver.Store, in driver.BeginOptions) {
 			defer func() { _ = recover() }()
-			_ = enter(ctx, s, in, func(context.Context, ticketing.Tx) error { panic(errOwn) })
+			_ = enter(ctx, s, in, func(context.Context, driver.Tx) error { panic(errOwn) })
 		},
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func idempotencyChecks() []Check {
@@ -16,9 +16,9 @@ func idempotencyChecks() []Check {
 	}
 }
 
-func resultsIn(ctx context.Context, s ticketing.Store, refs ...ticketing.ResultRef) ([]ticketing.ResultRecord, error) {
-	var found []ticketing.ResultRecord
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func resultsIn(ctx context.Context, s driver.Store, refs ...driver.IdempotencyKey) ([]driver.IdempotencyResult, error) {
+	var found []driver.IdempotencyResult
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		var err error
 		found, err = tx.Results(ctx, refs)
 		return err
@@ -26,23 +26,23 @@ func resultsIn(ctx context.Context, s ticketing.Store, refs ...ticketing.ResultR
 	return found, err
 }
 
-func appendResults(results ...ticketing.ResultRecord) writes {
-	return func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendResults(ctx, results) }
+func appendResults(results ...driver.IdempotencyResult) writes {
+	return func(ctx context.Context, tx driver.Tx) error { return tx.AppendResults(ctx, results) }
 }
 
-func resultsKept(ctx context.Context, s ticketing.Store) error {
+func resultsKept(ctx context.Context, s driver.Store) error {
 	a, b, other := resultRecord(companyA, "key-1"), resultRecord(companyB, "key-1"), resultRecord(companyA, "key-1")
 	b.Body, b.Outcome, b.Digest = nil, "", "v1.def"
 	other.Operation, other.Digest = "events.create", "v1.ghi"
-	refs := []ticketing.ResultRef{
-		b.ResultRef, resultRef(companyA, "KEY-1"), other.ResultRef, resultRef(companyB, "key-2"), a.ResultRef,
+	refs := []driver.IdempotencyKey{
+		b.IdempotencyKey, resultRef(companyA, "KEY-1"), other.IdempotencyKey, resultRef(companyB, "key-2"), a.IdempotencyKey,
 	}
-	answer := []ticketing.ResultRecord{b, {}, other, {}, a}
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		if err := want("before", make([]ticketing.ResultRecord, len(refs))).from(tx.Results(ctx, refs)); err != nil {
+	answer := []driver.IdempotencyResult{b, {}, other, {}, a}
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		if err := want("before", make([]driver.IdempotencyResult, len(refs))).from(tx.Results(ctx, refs)); err != nil {
 			return err
 		}
-		if err := tx.AppendResults(ctx, []ticketing.ResultRecord{a, b, other}); err != nil {
+		if err := tx.AppendResults(ctx, []driver.IdempotencyResult{a, b, other}); err != nil {
 			return err
 		}
 		return want("own results", answer).from(tx.Results(ctx, refs))
@@ -56,26 +56,26 @@ func resultsKept(ctx context.Context, s ticketing.Store) error {
 	}
 	return errors.Join(
 		that(found[0].Body == nil, "no body became an empty one"),
-		want("none", []ticketing.ResultRecord(nil)).from(resultsIn(ctx, s)),
+		want("none", []driver.IdempotencyResult(nil)).from(resultsIn(ctx, s)),
 	)
 }
 
-func resultsTakenBack(ctx context.Context, s ticketing.Store) error {
+func resultsTakenBack(ctx context.Context, s driver.Store) error {
 	kept := resultRecord(companyA, "key-1")
 	if err := failing(ctx, s, appendResults(kept)); err != nil {
 		return err
 	}
-	if err := want("after a failed Update", make([]ticketing.ResultRecord, 1)).
-		from(resultsIn(ctx, s, kept.ResultRef)); err != nil {
+	if err := want("after a failed Update", make([]driver.IdempotencyResult, 1)).
+		from(resultsIn(ctx, s, kept.IdempotencyKey)); err != nil {
 		return err
 	}
 	if err := share(ctx, s, appendResults(kept)); err != nil {
 		return fmt.Errorf("spend a key that a failed Update did not spend: %w", err)
 	}
-	return want("result", []ticketing.ResultRecord{kept}).from(resultsIn(ctx, s, kept.ResultRef))
+	return want("result", []driver.IdempotencyResult{kept}).from(resultsIn(ctx, s, kept.IdempotencyKey))
 }
 
-func resultTaken(ctx context.Context, s ticketing.Store) error {
+func resultTaken(ctx context.Context, s driver.Store) error {
 	kept := resultRecord(companyA, "key-1")
 	if err := share(ctx, s, appendResults(kept)); err != nil {
 		return err
@@ -85,6 +85,6 @@ func resultTaken(ctx context.Context, s ticketing.Store) error {
 	if err := refuses("spend a key twice", share(ctx, s, appendResults(resultRecord(companyA, "key-0"), other))); err != nil {
 		return err
 	}
-	return want("results", []ticketing.ResultRecord{kept, {}}).
-		from(resultsIn(ctx, s, kept.ResultRef, resultRef(companyA, "key-0")))
+	return want("results", []driver.IdempotencyResult{kept, {}}).
+		from(resultsIn(ctx, s, kept.IdempotencyKey, resultRef(companyA, "key-0")))
 }

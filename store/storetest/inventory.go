@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
@@ -16,11 +16,11 @@ func inventoryKinds() []record {
 	tier.Batches, tier.Total = 1, 10
 	batch := batchRecord(eventA, awkward, 1)
 	changedTier, changedBatch := tier, batch
-	changedTier.Total, changedTier.Cancelled = ticketing.MaxTierAdmissions, true
-	changedBatch.UnitPrice, changedBatch.Status = 0, ticketing.InventoryPaused
-	changedBatch.Quantity, changedBatch.Sold = ticketing.MaxTierAdmissions, 10
-	holds := func(tiers []ticketing.TierCount, total ...ticketing.StockTotal) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	changedTier.Total, changedTier.Cancelled = driver.MaxTierAdmissions, true
+	changedBatch.UnitPrice, changedBatch.Status = 0, driver.InventoryPaused
+	changedBatch.Quantity, changedBatch.Sold = driver.MaxTierAdmissions, 10
+	holds := func(tiers []driver.TierCount, total ...driver.StockTotal) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
 				want("CountTiers", tiers).from(tx.CountTiers(ctx, eventA, nil)),
 				want("CountTiers of one", tiers).from(tx.CountTiers(ctx, eventA, []string{awkward})),
@@ -30,34 +30,34 @@ func inventoryKinds() []record {
 	}
 	return []record{{
 		name: "inventory",
-		create: func(ctx context.Context, tx ticketing.Tx) error {
+		create: func(ctx context.Context, tx driver.Tx) error {
 			if err := want("LockTier", tierRecord(eventA, awkward)).from(tx.LockTier(ctx, eventA, awkward)); err != nil {
 				return err
 			}
 			if err := tx.CreateBatch(ctx, batch); err != nil {
 				return err
 			}
-			return tx.UpdateTiers(ctx, []ticketing.TierRecord{tier})
+			return tx.UpdateTiers(ctx, []driver.Tier{tier})
 		},
 		created: holds(
-			[]ticketing.TierCount{{TierRecord: tier, Available: 10, LowestPrice: money.MaxInput}},
-			ticketing.StockTotal{EventID: eventA.ID, Tier: awkward, Total: 10, Quantity: 10},
+			[]driver.TierCount{{Tier: tier, Available: 10, LowestPrice: money.MaxInput}},
+			driver.StockTotal{EventID: eventA.ID, Tier: awkward, Total: 10, Quantity: 10},
 		),
 		absent: holds(nil),
-		change: func(ctx context.Context, tx ticketing.Tx) error {
-			if err := tx.UpdateBatches(ctx, []ticketing.BatchRecord{changedBatch}); err != nil {
+		change: func(ctx context.Context, tx driver.Tx) error {
+			if err := tx.UpdateBatches(ctx, []driver.Batch{changedBatch}); err != nil {
 				return err
 			}
-			return tx.UpdateTiers(ctx, []ticketing.TierRecord{changedTier})
+			return tx.UpdateTiers(ctx, []driver.Tier{changedTier})
 		},
 		changed: holds(
-			[]ticketing.TierCount{{TierRecord: changedTier, Paused: ticketing.MaxTierAdmissions - 10}},
-			ticketing.StockTotal{
-				EventID: eventA.ID, Tier: awkward, Total: ticketing.MaxTierAdmissions,
-				Quantity: ticketing.MaxTierAdmissions, Sold: 10,
+			[]driver.TierCount{{Tier: changedTier, Paused: driver.MaxTierAdmissions - 10}},
+			driver.StockTotal{
+				EventID: eventA.ID, Tier: awkward, Total: driver.MaxTierAdmissions,
+				Quantity: driver.MaxTierAdmissions, Sold: 10,
 			},
 		),
-		taken: map[string]writes{"position": func(ctx context.Context, tx ticketing.Tx) error {
+		taken: map[string]writes{"position": func(ctx context.Context, tx driver.Tx) error {
 			return tx.CreateBatch(ctx, batch)
 		}},
 	}}
@@ -73,11 +73,11 @@ func inventoryChecks() []Check {
 	}
 }
 
-// stocked keeps batches and the tiers they are of. The totals of the tiers are not looked after.
-func stocked(ctx context.Context, s ticketing.Store, batches ...ticketing.BatchRecord) error {
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+// stocked creates batches and their tiers. It does not maintain the totals of the tiers.
+func stocked(ctx context.Context, s driver.Store, batches ...driver.Batch) error {
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, batch := range batches {
-			event := ticketing.EventRef{CompanyID: batch.CompanyID, ID: batch.EventID}
+			event := driver.EventRef{CompanyID: batch.CompanyID, ID: batch.EventID}
 			if _, err := tx.LockTier(ctx, event, batch.Tier); err != nil {
 				return err
 			}
@@ -93,23 +93,23 @@ func stocked(ctx context.Context, s ticketing.Store, batches ...ticketing.BatchR
 	return nil
 }
 
-// lot is a batch of eventA by what matters of it.
+// lot is a batch of eventA with only the fields that matter here.
 type lot struct {
 	tier           string
 	position       int
 	price          money.Amount
-	status         ticketing.InventoryStatus
+	status         driver.InventoryStatus
 	quantity, sold int64
 }
 
-func (l lot) record(event ticketing.EventRef) ticketing.BatchRecord {
+func (l lot) record(event driver.EventRef) driver.Batch {
 	batch := batchRecord(event, l.tier, l.position)
 	batch.UnitPrice, batch.Status, batch.Quantity, batch.Sold = l.price, l.status, l.quantity, l.sold
 	return batch
 }
 
-func lots(event ticketing.EventRef, of ...lot) []ticketing.BatchRecord {
-	var batches []ticketing.BatchRecord
+func lots(event driver.EventRef, of ...lot) []driver.Batch {
+	var batches []driver.Batch
 	for _, l := range of {
 		batches = append(batches, l.record(event))
 	}
@@ -117,15 +117,15 @@ func lots(event ticketing.EventRef, of ...lot) []ticketing.BatchRecord {
 }
 
 const (
-	onSale    = ticketing.InventoryAvailable
-	paused    = ticketing.InventoryPaused
-	cancelled = ticketing.InventoryCancelled
+	onSale    = driver.InventoryAvailable
+	paused    = driver.InventoryPaused
+	cancelled = driver.InventoryCancelled
 )
 
-func tiersCounted(ctx context.Context, s ticketing.Store) error {
+func tiersCounted(ctx context.Context, s driver.Store) error {
 	err := stocked(ctx, s, lots(
 		eventA,
-		lot{"mixed", 1, 100, onSale, 10, 10}, // sold out: its low price is nobody's
+		lot{"mixed", 1, 100, onSale, 10, 10}, // sold out: its low price must not count
 		lot{"mixed", 2, 500, onSale, 10, 3},
 		lot{"mixed", 3, 300, paused, 5, 1},
 		lot{"mixed", 4, 200, cancelled, 5, 0},
@@ -136,13 +136,13 @@ func tiersCounted(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return err
 	}
-	counts := []ticketing.TierCount{
-		{TierRecord: tierRecord(eventA, "free"), Available: 1, LowestPrice: 0},
-		{TierRecord: tierRecord(eventA, "mixed"), Available: 8, Paused: 4, LowestPrice: 300},
-		{TierRecord: tierRecord(eventA, "sold")},
+	counts := []driver.TierCount{
+		{Tier: tierRecord(eventA, "free"), Available: 1, LowestPrice: 0},
+		{Tier: tierRecord(eventA, "mixed"), Available: 8, Paused: 4, LowestPrice: 300},
+		{Tier: tierRecord(eventA, "sold")},
 	}
-	// The lowest price of what is sold out is meaningless.
-	priced := func(found []ticketing.TierCount, err error) ([]ticketing.TierCount, error) {
+	// The lowest price of a tier that is sold out is undefined.
+	priced := func(found []driver.TierCount, err error) ([]driver.TierCount, error) {
 		for i, count := range found {
 			if count.Available+count.Paused == 0 {
 				found[i].LowestPrice = 0
@@ -150,14 +150,14 @@ func tiersCounted(ctx context.Context, s ticketing.Store) error {
 		}
 		return found, err
 	}
-	holds := func(ctx context.Context, tx ticketing.ReadTx) error {
+	holds := func(ctx context.Context, tx driver.ReadTx) error {
 		return want("counts", counts).from(priced(tx.CountTiers(ctx, eventA, nil)))
 	}
 	if err := everywhere(ctx, s, holds); err != nil {
 		return err
 	}
-	// What is open changes with what happens to it.
-	err = share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	// Updates open and close batches.
+	err = share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return tx.UpdateBatches(ctx, lots(
 			eventA,
 			lot{"mixed", 1, 90, onSale, 11, 10},
@@ -176,10 +176,10 @@ func tiersCounted(ctx context.Context, s ticketing.Store) error {
 	return everywhere(ctx, s, holds)
 }
 
-func tiersOrdered(ctx context.Context, s ticketing.Store) error {
-	// By code point: not by language, not without case, and U+FFFD is before what is beyond U+FFFF.
+func tiersOrdered(ctx context.Context, s driver.Store) error {
+	// By code point: not by language, not case-insensitively, and U+FFFD before characters above U+FFFF.
 	order := []string{"", " ", "10", "9", "A", "B", "a", "a b", "b", "z", "É", "é", "\uFFFD", "😀"}[1:]
-	var batches []ticketing.BatchRecord
+	var batches []driver.Batch
 	for i := range order {
 		tier := order[(i*5+3)%len(order)]
 		batches = append(batches, lot{tier, 1, 100, onSale, 10, 0}.record(eventA))
@@ -188,34 +188,34 @@ func tiersOrdered(ctx context.Context, s ticketing.Store) error {
 	if err := stocked(ctx, s, batches...); err != nil {
 		return err
 	}
-	names := func(found []ticketing.TierCount, err error) ([]string, error) {
+	names := func(found []driver.TierCount, err error) ([]string, error) {
 		var tiers []string
 		for _, tier := range found {
-			tiers = append(tiers, tier.Tier)
+			tiers = append(tiers, tier.Name)
 		}
 		return tiers, err
 	}
 	some := []string{"é", "unknown", "A", "9", "foreign", "a"}
-	err := everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	err := everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
 			want("all", order).from(names(tx.CountTiers(ctx, eventA, nil))),
 			want("some", []string{"9", "A", "a", "é"}).from(names(tx.CountTiers(ctx, eventA, some))),
 			want("none of", []string(nil)).from(names(tx.CountTiers(ctx, eventA, []string{}))),
 			want("of no event", []string(nil)).
-				from(names(tx.CountTiers(ctx, ticketing.EventRef{CompanyID: companyB, ID: eventA.ID}, nil))),
+				from(names(tx.CountTiers(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, nil))),
 		)
 	})
 	if err != nil {
 		return err
 	}
-	locked := func(found []ticketing.TierRecord, err error) ([]string, error) {
+	locked := func(found []driver.Tier, err error) ([]string, error) {
 		var tiers []string
 		for _, tier := range found {
-			tiers = append(tiers, tier.Tier)
+			tiers = append(tiers, tier.Name)
 		}
 		return tiers, err
 	}
-	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
 			want("lock all", order).from(locked(tx.LockTiers(ctx, eventA, nil))),
 			want("lock some", []string{"9", "A", "a", "é"}).from(locked(tx.LockTiers(ctx, eventA, some))),
@@ -224,7 +224,7 @@ func tiersOrdered(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func priceBands(ctx context.Context, s ticketing.Store) error {
+func priceBands(ctx context.Context, s driver.Store) error {
 	err := stocked(ctx, s, lots(
 		eventA,
 		lot{"b", 1, 900, onSale, 10, 1}, lot{"b", 2, 1000, onSale, 10, 0}, lot{"b", 3, 900, onSale, 5, 0},
@@ -235,23 +235,32 @@ func priceBands(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("bands", []ticketing.PriceBand{
+			want("bands", driver.PriceList{EventStatus: eventRecord(eventA).Status, Bands: []driver.PriceBand{
 				{Tier: "a", UnitPrice: 1000, Available: 7},
 				{Tier: "b", UnitPrice: 70, Available: 1},
 				{Tier: "b", UnitPrice: 900, Available: 14},
 				{Tier: "b", UnitPrice: 1000, Available: 10},
 				{Tier: "b", UnitPrice: 3000, Available: 1},
 				{Tier: "b", UnitPrice: 5000, Available: 1},
-			}).from(tx.PriceBands(ctx, eventA, []string{"paused", "b", "a", "unknown"})),
-			want("of another event", []ticketing.PriceBand(nil)).from(tx.PriceBands(ctx, eventB, []string{"a", "b"})),
+			}}).from(tx.PriceList(ctx, eventA, []string{"paused", "b", "a", "unknown"})),
+			want("nothing on sale", driver.PriceList{EventStatus: eventRecord(eventA).Status}).
+				from(tx.PriceList(ctx, eventA, []string{"paused"})),
+			want("no tier", driver.PriceList{EventStatus: eventRecord(eventA).Status}).
+				from(tx.PriceList(ctx, eventA, []string{})),
+			want("of another event", driver.PriceList{EventStatus: eventRecord(eventB).Status}).
+				from(tx.PriceList(ctx, eventB, []string{"a", "b"})),
+			want("of no event", driver.PriceList{}).
+				from(tx.PriceList(ctx, driver.EventRef{CompanyID: companyA, ID: id(81)}, []string{"a", "b"})),
+			want("of another company", driver.PriceList{}).
+				from(tx.PriceList(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, []string{"a", "b"})),
 		)
 	})
 }
 
-func stockTotals(ctx context.Context, s ticketing.Store) error {
-	second := ticketing.EventRef{CompanyID: companyA, ID: id(80)}
+func stockTotals(ctx context.Context, s driver.Store) error {
+	second := driver.EventRef{CompanyID: companyA, ID: id(80)}
 	if err := createEvents(ctx, s, eventRecord(second)); err != nil {
 		return err
 	}
@@ -264,56 +273,56 @@ func stockTotals(ctx context.Context, s ticketing.Store) error {
 		return err
 	}
 	counter := tierRecord(eventA, "b")
-	counter.Batches, counter.Total = 2, 13 // not what the batches add up to
+	counter.Batches, counter.Total = 2, 13 // not the sum of the batches
 	admission := admissionRecord(eventA, 1, 1)
 	admission.Tier = "b"
 	foreign := admissionRecord(eventB, 1, 2)
 	foreign.Tier = "b"
-	err = share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err = share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
-			tx.UpdateTiers(ctx, []ticketing.TierRecord{counter}),
-			tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{admission, foreign}),
+			tx.UpdateTiers(ctx, []driver.Tier{counter}),
+			tx.AppendAdmissions(ctx, []driver.Admission{admission, foreign}),
 		)
 	})
 	if err != nil {
 		return err
 	}
-	err = failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err = failing(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		taken := admission
 		taken.Line, taken.ID = 3, id(400)
-		return tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{taken})
+		return tx.AppendAdmissions(ctx, []driver.Admission{taken})
 	})
 	if err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("totals", []ticketing.StockTotal{
+			want("totals", []driver.StockTotal{
 				{EventID: eventA.ID, Tier: "B", Quantity: 4, Sold: 1},
 				{EventID: eventA.ID, Tier: "b", Total: 13, Quantity: 14, Sold: 11, Admissions: 1},
 				{EventID: second.ID, Tier: "b", Quantity: 1},
 			}).from(tx.StockTotals(ctx, companyA)),
-			want("of another company", []ticketing.StockTotal{
+			want("of another company", []driver.StockTotal{
 				{EventID: eventB.ID, Tier: "b", Quantity: 5, Sold: 2, Admissions: 1},
 			}).from(tx.StockTotals(ctx, companyB)),
-			want("of no company", []ticketing.StockTotal(nil)).from(tx.StockTotals(ctx, uuid.Nil)),
+			want("of no company", []driver.StockTotal(nil)).from(tx.StockTotals(ctx, uuid.Nil)),
 		)
 	})
 }
 
-func tierMissed(ctx context.Context, s ticketing.Store) error {
+func tierMissed(ctx context.Context, s driver.Store) error {
 	if err := stocked(ctx, s, lot{"a", 1, 1, onSale, 1, 0}.record(eventA)); err != nil {
 		return err
 	}
 	for name, change := range map[string]writes{
-		"a tier": func(ctx context.Context, tx ticketing.Tx) error {
-			return tx.UpdateTiers(ctx, []ticketing.TierRecord{tierRecord(eventA, "a"), tierRecord(eventA, "b")})
+		"a tier": func(ctx context.Context, tx driver.Tx) error {
+			return tx.UpdateTiers(ctx, []driver.Tier{tierRecord(eventA, "a"), tierRecord(eventA, "b")})
 		},
-		"another event's tier": func(ctx context.Context, tx ticketing.Tx) error {
-			return tx.UpdateTiers(ctx, []ticketing.TierRecord{tierRecord(eventB, "a")})
+		"another event's tier": func(ctx context.Context, tx driver.Tx) error {
+			return tx.UpdateTiers(ctx, []driver.Tier{tierRecord(eventB, "a")})
 		},
-		"a batch": func(ctx context.Context, tx ticketing.Tx) error {
-			return tx.UpdateBatches(ctx, []ticketing.BatchRecord{batchRecord(eventA, "a", 1), batchRecord(eventA, "a", 2)})
+		"a batch": func(ctx context.Context, tx driver.Tx) error {
+			return tx.UpdateBatches(ctx, []driver.Batch{batchRecord(eventA, "a", 1), batchRecord(eventA, "a", 2)})
 		},
 	} {
 		if err := misses("change "+name+" that is missing", update(ctx, s, change)); err != nil {

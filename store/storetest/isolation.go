@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func isolationChecks() []Check {
@@ -18,8 +18,8 @@ func isolationChecks() []Check {
 	}
 }
 
-// slugs are those of all categories.
-func slugs(ctx context.Context, tx ticketing.ReadTx) ([]string, error) {
+// slugs returns the slugs of all categories.
+func slugs(ctx context.Context, tx driver.ReadTx) ([]string, error) {
 	list, err := tx.ListCategories(ctx, "", 100)
 	found := make([]string, len(list))
 	for i, category := range list {
@@ -28,14 +28,14 @@ func slugs(ctx context.Context, tx ticketing.ReadTx) ([]string, error) {
 	return found, err
 }
 
-func addSlug(ctx context.Context, s ticketing.Store, n int, slug string) error {
-	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func addSlug(ctx context.Context, s driver.Store, n int, slug string) error {
+	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return tx.CreateCategory(ctx, categoryRecord(id(n), slug))
 	})
 }
 
-func viewSeesCommits(ctx context.Context, s ticketing.Store) error {
-	return s.View(ctx, func(inner context.Context, tx ticketing.ReadTx) error {
+func viewSeesCommits(ctx context.Context, s driver.Store) error {
+	return s.View(ctx, func(inner context.Context, tx driver.ReadTx) error {
 		if err := want("before the commit", []string(nil)).from(slugs(inner, tx)); err != nil {
 			return err
 		}
@@ -53,16 +53,16 @@ func viewSeesCommits(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func snapshotSeesOneMoment(ctx context.Context, s ticketing.Store) error {
+func snapshotSeesOneMoment(ctx context.Context, s driver.Store) error {
 	if err := addSlug(ctx, s, 10, "a"); err != nil {
 		return err
 	}
 	var writer <-chan error
-	err := s.Snapshot(ctx, func(inner context.Context, tx ticketing.ReadTx) error {
+	err := s.Snapshot(ctx, func(inner context.Context, tx driver.ReadTx) error {
 		if err := want("first call", []string{"a"}).from(slugs(inner, tx)); err != nil {
 			return err
 		}
-		// A store may keep the writer waiting for the snapshot.
+		// A store may make the writer wait for the snapshot.
 		done := make(chan error, 1)
 		writer = done
 		written := make(chan struct{})
@@ -73,7 +73,7 @@ func snapshotSeesOneMoment(ctx context.Context, s ticketing.Store) error {
 		linger(written, window)
 		return errors.Join(
 			want("second call", []string{"a"}).from(slugs(inner, tx)),
-			want("another list", []ticketing.CategoryRecord{categoryRecord(id(10), "a"), {}}).
+			want("another list", []driver.Category{categoryRecord(id(10), "a"), {}}).
 				from(tx.Categories(inner, []uuid.UUID{id(10), id(11)})),
 		)
 	})
@@ -84,23 +84,23 @@ func snapshotSeesOneMoment(ctx context.Context, s ticketing.Store) error {
 	if err := errors.Join(err, waitErr); err != nil {
 		return err
 	}
-	return s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		return want("after the snapshot", []string{"a", "b"}).from(slugs(ctx, tx))
 	})
 }
 
-// uncommittedIsInvisible reads while an Update that will fail is open. A store may keep the readers waiting.
-func uncommittedIsInvisible(ctx context.Context, s ticketing.Store) error {
-	unseen := func(ctx context.Context, tx ticketing.ReadTx) error {
+// uncommittedIsInvisible reads while an Update that will fail is open. A store may make the readers wait.
+func uncommittedIsInvisible(ctx context.Context, s driver.Store) error {
+	unseen := func(ctx context.Context, tx driver.ReadTx) error {
 		return want("while a writer was open", []string(nil)).from(slugs(ctx, tx))
 	}
 	for name, begin := range map[string]func(context.Context, reads) error{"View": s.View, "Snapshot": s.Snapshot} {
 		var reader <-chan error
-		err := share(ctx, s, func(inner context.Context, tx ticketing.Tx) error {
+		err := share(ctx, s, func(inner context.Context, tx driver.Tx) error {
 			if err := tx.CreateCategory(inner, categoryRecord(id(10), "a")); err != nil {
 				return err
 			}
-			// Sent late or not, a read sends it.
+			// A read sends the write, even if writes are sent late.
 			if err := want("an own write", []string{"a"}).from(slugs(inner, tx)); err != nil {
 				return err
 			}

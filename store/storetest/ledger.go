@@ -7,38 +7,38 @@ import (
 	"math"
 	"time"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 )
 
 func ledgerKinds() []record {
-	ref := ticketing.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
+	ref := driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
 	moved := entries(companyA, ledger.Float, 3)
-	wallets := []ticketing.WalletRecord{walletRecord(companyA, ledger.Float)}
+	wallets := []driver.Wallet{walletRecord(companyA, ledger.Float)}
 	listed := func(kept ...ledger.Entry) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
-			return want("ListEntries", kept).from(tx.ListEntries(ctx, ticketing.LedgerQuery{WalletRef: ref, Limit: 9}))
+		return func(ctx context.Context, tx driver.ReadTx) error {
+			return want("ListEntries", kept).from(tx.ListEntries(ctx, driver.LedgerQuery{WalletRef: ref, Limit: 9}))
 		}
 	}
 	credit := creditRecord(companyA, "PSK/2026:~1")
-	credited := func(found ticketing.FloatCreditRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	credited := func(found driver.FloatCredit) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
 				want("FloatCredit", found).from(tx.FloatCredit(ctx, companyA, credit.Reference)),
 				want("CountFloatCredits", min(found.Sequence, 1)).from(tx.CountFloatCredits(ctx, companyA)),
 				want("CountFloatCredits of another company", int64(0)).from(tx.CountFloatCredits(ctx, companyB)),
-				want("FloatCredit of another company", ticketing.FloatCreditRecord{}).
+				want("FloatCredit of another company", driver.FloatCredit{}).
 					from(tx.FloatCredit(ctx, companyB, credit.Reference)),
-				want("FloatCredit of another reference", ticketing.FloatCreditRecord{}).
+				want("FloatCredit of another reference", driver.FloatCredit{}).
 					from(tx.FloatCredit(ctx, companyA, "psk/2026:~1")),
 			)
 		}
 	}
-	fund := func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFloatCredit(ctx, credit) }
+	fund := func(ctx context.Context, tx driver.Tx) error { return tx.AppendFloatCredit(ctx, credit) }
 	return []record{
 		{
 			name: "ledger", created: listed(moved...), absent: listed(),
-			create: func(ctx context.Context, tx ticketing.Tx) error {
+			create: func(ctx context.Context, tx driver.Tx) error {
 				if err := tx.CreateWallets(ctx, wallets); err != nil {
 					return err
 				}
@@ -48,18 +48,18 @@ func ledgerKinds() []record {
 				return tx.AppendEntries(ctx, moved[1:])
 			},
 			taken: map[string]writes{
-				"sequence": func(ctx context.Context, tx ticketing.Tx) error {
+				"sequence": func(ctx context.Context, tx driver.Tx) error {
 					other := moved[2]
 					other.Reference = "other"
 					return tx.AppendEntries(ctx, []ledger.Entry{other})
 				},
-				"sequence among others": func(ctx context.Context, tx ticketing.Tx) error {
+				"sequence among others": func(ctx context.Context, tx driver.Tx) error {
 					return tx.AppendEntries(ctx, append(entries(companyB, ledger.Float, 2), moved[0]))
 				},
 			},
 		},
 		{
-			name: "float credits", create: fund, created: credited(credit), absent: credited(ticketing.FloatCreditRecord{}),
+			name: "float credits", create: fund, created: credited(credit), absent: credited(driver.FloatCredit{}),
 			taken: map[string]writes{"reference": fund},
 		},
 	}
@@ -72,24 +72,24 @@ func ledgerChecks() []Check {
 	}
 }
 
-func entriesListed(ctx context.Context, s ticketing.Store) error {
+func entriesListed(ctx context.Context, s driver.Store) error {
 	float, earnings := entries(companyA, ledger.Float, 12), entries(companyA, ledger.Earnings, 2)
 	other := entries(companyB, ledger.Float, 3)
 	for _, moved := range [][]ledger.Entry{float[:9], other, earnings, float[9:]} {
-		err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendEntries(ctx, moved) })
+		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendEntries(ctx, moved) })
 		if err != nil {
 			return fmt.Errorf("append entries: %w", err)
 		}
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		for ref, moved := range map[ticketing.WalletRef][]ledger.Entry{
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		for ref, moved := range map[driver.WalletRef][]ledger.Entry{
 			{CompanyID: companyA, Wallet: ledger.Float}:    float,
 			{CompanyID: companyA, Wallet: ledger.Earnings}: earnings,
 			{CompanyID: companyB, Wallet: ledger.Float}:    other,
 			{CompanyID: companyB, Wallet: ledger.Earnings}: nil,
 		} {
 			err := pages(moved, func(after *ledger.Entry, limit int) ([]ledger.Entry, error) {
-				query := ticketing.LedgerQuery{WalletRef: ref, Limit: limit}
+				query := driver.LedgerQuery{WalletRef: ref, Limit: limit}
 				if after != nil {
 					query.After = after.Sequence
 				}
@@ -98,9 +98,9 @@ func entriesListed(ctx context.Context, s ticketing.Store) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", ref.Wallet, err)
 			}
-			beyond := ticketing.LedgerQuery{WalletRef: ref, After: math.MaxInt64, Limit: 9}
+			beyond := driver.LedgerQuery{WalletRef: ref, After: math.MaxInt64, Limit: 9}
 			part := moved[min(1, len(moved)):min(3, len(moved))]
-			query := ticketing.LedgerQuery{WalletRef: ref, After: 1, Last: 3, Limit: 9}
+			query := driver.LedgerQuery{WalletRef: ref, After: 1, Last: 3, Limit: 9}
 			if err := want("a part", part).from(tx.ListEntries(ctx, query)); err != nil {
 				return err
 			}
@@ -112,21 +112,21 @@ func entriesListed(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func entryAddsUp(ctx context.Context, s ticketing.Store) error {
+func entryAddsUp(ctx context.Context, s driver.Store) error {
 	for name, wrong := range map[string]func(e *ledger.Entry){
 		"an entry that does not add up": func(e *ledger.Entry) { e.After++ },
 		"an entry to below zero":        func(e *ledger.Entry) { e.Amount, e.After = -1, -1 },
 	} {
 		entry := entries(companyA, ledger.Float, 1)[0]
 		wrong(&entry)
-		err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			return tx.AppendEntries(ctx, []ledger.Entry{entry})
 		})
 		if err := refuses(name, err); err != nil {
 			return err
 		}
 	}
-	// A movement of nothing and a debit to zero are legal.
+	// An amount of zero and a debit down to zero are legal.
 	head := ledger.Genesis(companyA, ledger.Float)
 	credit, head, err := head.Append(ledger.FloatCredit, 5, "a", at(0))
 	if err != nil {
@@ -141,11 +141,11 @@ func entryAddsUp(ctx context.Context, s ticketing.Store) error {
 		return err
 	}
 	moved := []ledger.Entry{credit, debit, nothing}
-	if err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendEntries(ctx, moved) }); err != nil {
+	if err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendEntries(ctx, moved) }); err != nil {
 		return fmt.Errorf("a credit, a debit to zero and a movement of nothing: %w", err)
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		query := ticketing.LedgerQuery{WalletRef: ticketing.WalletRef{CompanyID: companyA, Wallet: ledger.Float}, Limit: 9}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		query := driver.LedgerQuery{WalletRef: driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}, Limit: 9}
 		return want("entries", moved).from(tx.ListEntries(ctx, query))
 	})
 }

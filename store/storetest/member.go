@@ -7,34 +7,34 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-func userRecord(n int, email string) ticketing.UserRecord {
-	return ticketing.UserRecord{ID: id(n), Email: email, CreatedAt: at(11)}
+func userRecord(n int, email string) driver.User {
+	return driver.User{ID: id(n), Email: email, CreatedAt: at(11)}
 }
 
-func memberRecord(companyID uuid.UUID, user int, role ticketing.Role) ticketing.MemberRecord {
-	return ticketing.MemberRecord{
+func memberRecord(companyID uuid.UUID, user int, role driver.Role) driver.Member {
+	return driver.Member{
 		CompanyID: companyID, UserID: id(user), Name: awkward, Role: role, CreatedAt: at(12), UpdatedAt: at(13),
 	}
 }
 
 func userKinds() []record {
 	user := userRecord(10, "ada@example.com")
-	holds := func(found ticketing.UserRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	holds := func(found driver.User) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
-				want("Users", []ticketing.UserRecord{found}).from(tx.Users(ctx, []uuid.UUID{user.ID})),
-				want("FindUsers", []ticketing.UserRecord{found}).from(tx.FindUsers(ctx, []string{user.Email})),
+				want("Users", []driver.User{found}).from(tx.Users(ctx, []uuid.UUID{user.ID})),
+				want("FindUsers", []driver.User{found}).from(tx.FindUsers(ctx, []string{user.Email})),
 			)
 		}
 	}
-	create := func(user ticketing.UserRecord) writes {
-		return func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateUser(ctx, user) }
+	create := func(user driver.User) writes {
+		return func(ctx context.Context, tx driver.Tx) error { return tx.CreateUser(ctx, user) }
 	}
 	return []record{{
-		name: "users", create: create(user), created: holds(user), absent: holds(ticketing.UserRecord{}),
+		name: "users", create: create(user), created: holds(user), absent: holds(driver.User{}),
 		taken: map[string]writes{
 			"id":    create(userRecord(10, "bob@example.com")),
 			"email": create(userRecord(11, user.Email)),
@@ -43,19 +43,19 @@ func userKinds() []record {
 }
 
 func memberKinds() []record {
-	member := memberRecord(companyA, 10, ticketing.RoleOwner)
-	holds := func(found ticketing.MemberRecord, listed ...ticketing.MemberRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	member := memberRecord(companyA, 10, driver.RoleOwner)
+	holds := func(found driver.Member, listed ...driver.Member) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
-				want("Members", []ticketing.MemberRecord{found}).
-					from(tx.Members(ctx, []ticketing.MemberRef{{CompanyID: companyA, UserID: member.UserID}})),
+				want("Members", []driver.Member{found}).
+					from(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyA, UserID: member.UserID}})),
 				want("ListMembers", listed).from(tx.ListMembers(ctx, companyA, 9)),
 			)
 		}
 	}
 	return []record{{
-		name: "members", created: holds(member, member), absent: holds(ticketing.MemberRecord{}),
-		create: func(ctx context.Context, tx ticketing.Tx) error { return tx.PutMember(ctx, member) },
+		name: "members", created: holds(member, member), absent: holds(driver.Member{}),
+		create: func(ctx context.Context, tx driver.Tx) error { return tx.PutMember(ctx, member) },
 	}}
 }
 
@@ -68,27 +68,27 @@ func memberChecks() []Check {
 	}
 }
 
-func usersAligned(ctx context.Context, s ticketing.Store) error {
+func usersAligned(ctx context.Context, s driver.Store) error {
 	ada, bob := userRecord(20, "ada@example.com"), userRecord(10, "BOB@example.com ")
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(tx.CreateUser(ctx, ada), tx.CreateUser(ctx, bob))
 	})
 	if err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("by id", []ticketing.UserRecord{{}, bob, ada, bob}).
+			want("by id", []driver.User{{}, bob, ada, bob}).
 				from(tx.Users(ctx, []uuid.UUID{id(90), bob.ID, ada.ID, bob.ID})),
-			want("by email", []ticketing.UserRecord{bob, {}, {}, ada}).
+			want("by email", []driver.User{bob, {}, {}, ada}).
 				from(tx.FindUsers(ctx, []string{bob.Email, "bob@example.com", "", ada.Email})),
-			want("none", []ticketing.UserRecord(nil)).from(tx.Users(ctx, nil)),
+			want("none", []driver.User(nil)).from(tx.Users(ctx, nil)),
 		)
 	})
 }
 
-func putMembers(members ...ticketing.MemberRecord) writes {
-	return func(ctx context.Context, tx ticketing.Tx) error {
+func putMembers(members ...driver.Member) writes {
+	return func(ctx context.Context, tx driver.Tx) error {
 		for _, member := range members {
 			if err := tx.PutMember(ctx, member); err != nil {
 				return err
@@ -98,24 +98,24 @@ func putMembers(members ...ticketing.MemberRecord) writes {
 	}
 }
 
-func membersChanged(ctx context.Context, s ticketing.Store) error {
-	joined := memberRecord(companyA, 10, ticketing.RoleViewer)
+func membersChanged(ctx context.Context, s driver.Store) error {
+	joined := memberRecord(companyA, 10, driver.RoleViewer)
 	changed := joined
-	changed.Role, changed.CreatedAt, changed.UpdatedAt = ticketing.RoleOwner, at(20), at(21)
+	changed.Role, changed.CreatedAt, changed.UpdatedAt = driver.RoleOwner, at(20), at(21)
 	removed, back := changed, changed
-	removed.Role, back.Role = "", ticketing.RoleAdministrator
+	removed.Role, back.Role = "", driver.RoleAdministrator
 	changed.Name, back.Name = "Ada", "Ada Obi"
 	removed.Name = changed.Name
-	refs := []ticketing.MemberRef{{CompanyID: companyA, UserID: joined.UserID}}
-	holds := func(kept ticketing.MemberRecord) error {
+	refs := []driver.MemberRef{{CompanyID: companyA, UserID: joined.UserID}}
+	holds := func(kept driver.Member) error {
 		kept.CreatedAt = joined.CreatedAt // The first one stays.
-		var listed []ticketing.MemberRecord
+		var listed []driver.Member
 		if kept.Role != "" {
 			listed = append(listed, kept)
 		}
-		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
-				want("member", []ticketing.MemberRecord{kept}).from(tx.Members(ctx, refs)),
+				want("member", []driver.Member{kept}).from(tx.Members(ctx, refs)),
 				want("list", listed).from(tx.ListMembers(ctx, companyA, 9)),
 			)
 		})
@@ -123,7 +123,7 @@ func membersChanged(ctx context.Context, s ticketing.Store) error {
 	if err := update(ctx, s, putMembers(joined)); err != nil {
 		return err
 	}
-	for _, member := range []ticketing.MemberRecord{changed, removed, removed, back} {
+	for _, member := range []driver.Member{changed, removed, removed, back} {
 		before := joined
 		if member.Role == back.Role {
 			before = removed
@@ -146,37 +146,37 @@ func membersChanged(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-func membersAligned(ctx context.Context, s ticketing.Store) error {
-	a, b := memberRecord(companyA, 10, ticketing.RoleOwner), memberRecord(companyB, 10, ticketing.RoleViewer)
-	c := memberRecord(companyB, 11, ticketing.RoleAdministrator)
+func membersAligned(ctx context.Context, s driver.Store) error {
+	a, b := memberRecord(companyA, 10, driver.RoleOwner), memberRecord(companyB, 10, driver.RoleViewer)
+	c := memberRecord(companyB, 11, driver.RoleAdministrator)
 	if err := update(ctx, s, putMembers(b, a, c)); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("with gaps and out of order", []ticketing.MemberRecord{b, {}, a, c}).
-				from(tx.Members(ctx, []ticketing.MemberRef{
+			want("with gaps and out of order", []driver.Member{b, {}, a, c}).
+				from(tx.Members(ctx, []driver.MemberRef{
 					{CompanyID: companyB, UserID: id(10)},
 					{CompanyID: companyA, UserID: id(11)},
 					{CompanyID: companyA, UserID: id(10)},
 					{CompanyID: companyB, UserID: id(11)},
 				})),
-			want("of one", []ticketing.MemberRecord{a}).from(tx.ListMembers(ctx, companyA, 9)),
-			want("of the other", []ticketing.MemberRecord{b, c}).from(tx.ListMembers(ctx, companyB, 9)),
-			want("of none", []ticketing.MemberRecord(nil)).from(tx.ListMembers(ctx, id(90), 9)),
+			want("of one", []driver.Member{a}).from(tx.ListMembers(ctx, companyA, 9)),
+			want("of the other", []driver.Member{b, c}).from(tx.ListMembers(ctx, companyB, 9)),
+			want("of none", []driver.Member(nil)).from(tx.ListMembers(ctx, id(90), 9)),
 		)
 	})
 }
 
-func membersListed(ctx context.Context, s ticketing.Store) error {
-	var all []ticketing.MemberRecord
+func membersListed(ctx context.Context, s driver.Store) error {
+	var all []driver.Member
 	for _, user := range []int{10, 20, 30, 40} {
-		all = append(all, memberRecord(companyA, user, ticketing.RoleViewer))
+		all = append(all, memberRecord(companyA, user, driver.RoleViewer))
 	}
 	if err := update(ctx, s, putMembers(all[2], all[0], all[3], all[1])); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
 			want("all", all).from(tx.ListMembers(ctx, companyA, 4)),
 			want("three", all[:3]).from(tx.ListMembers(ctx, companyA, 3)),

@@ -8,20 +8,20 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func orderKinds() []record {
 	kept := orderRecord(eventA, 7)
-	holds := func(found ticketing.OrderRecord, listed ...ticketing.OrderRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
-			query := ticketing.OrderQuery{CompanyID: companyA, Limit: 9}
+	holds := func(found driver.Order, listed ...driver.Order) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
+			query := driver.OrderQuery{CompanyID: companyA, Limit: 9}
 			ofEvent, ofStatus := query, query
 			ofEvent.EventID = eventA.ID
-			ofStatus.Statuses = []ticketing.OrderStatus{ticketing.OrderCancelled, ticketing.OrderConfirmed}
+			ofStatus.Statuses = []driver.OrderStatus{driver.OrderCancelled, driver.OrderConfirmed}
 			return errors.Join(
-				want("Orders", []ticketing.OrderRecord{found}).
-					from(tx.Orders(ctx, []ticketing.OrderRef{{CompanyID: companyA, ID: kept.ID}})),
+				want("Orders", []driver.Order{found}).
+					from(tx.Orders(ctx, []driver.OrderRef{{CompanyID: companyA, ID: kept.ID}})),
 				want("FindOrder", found).from(tx.FindOrder(ctx, kept.ID)),
 				want("ListOrders", listed).from(tx.ListOrders(ctx, query)),
 				want("ListOrders of the event", listed).from(tx.ListOrders(ctx, ofEvent)),
@@ -29,16 +29,16 @@ func orderKinds() []record {
 			)
 		}
 	}
-	put := func(order ticketing.OrderRecord) writes {
-		return func(ctx context.Context, tx ticketing.Tx) error {
-			// Among others: one that breaks a constraint takes all of them along.
-			return tx.AppendOrders(ctx, []ticketing.OrderRecord{order})
+	put := func(order driver.Order) writes {
+		return func(ctx context.Context, tx driver.Tx) error {
+			// If one order of a call breaks a constraint, none is kept.
+			return tx.AppendOrders(ctx, []driver.Order{order})
 		}
 	}
 	sameNumber, sameID := orderRecord(eventA, 8), orderRecord(eventA, 8)
 	sameNumber.Number, sameID.ID = kept.Number, kept.ID
 	return []record{{
-		name: "orders", create: put(kept), created: holds(kept, kept), absent: holds(ticketing.OrderRecord{}),
+		name: "orders", create: put(kept), created: holds(kept, kept), absent: holds(driver.Order{}),
 		taken: map[string]writes{"number": put(sameNumber), "id": put(sameID)},
 	}}
 }
@@ -51,46 +51,46 @@ func orderChecks() []Check {
 	}
 }
 
-func appendOrders(ctx context.Context, s ticketing.Store, orders ...ticketing.OrderRecord) error {
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendOrders(ctx, orders) })
+func appendOrders(ctx context.Context, s driver.Store, orders ...driver.Order) error {
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendOrders(ctx, orders) })
 	if err != nil {
 		return fmt.Errorf("append orders: %w", err)
 	}
 	return nil
 }
 
-func ordersAligned(ctx context.Context, s ticketing.Store) error {
-	// Of two companies, orders may have the same number.
+func ordersAligned(ctx context.Context, s driver.Store) error {
+	// Orders of two companies may have the same number.
 	a, b := orderRecord(eventA, 1), orderRecord(eventB, 1)
 	b.ID, b.BuyerFullname, b.BuyerPhone = id(300), "", ""
 	if err := appendOrders(ctx, s, a, b); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("with gaps, out of order and twice", []ticketing.OrderRecord{b, {}, a, {}, b}).
-				from(tx.Orders(ctx, []ticketing.OrderRef{
+			want("with gaps, out of order and twice", []driver.Order{b, {}, a, {}, b}).
+				from(tx.Orders(ctx, []driver.OrderRef{
 					{CompanyID: companyB, ID: b.ID},
 					{CompanyID: companyA, ID: b.ID},
 					{CompanyID: companyA, ID: a.ID},
 					{},
 					{CompanyID: companyB, ID: b.ID},
 				})),
-			want("none", []ticketing.OrderRecord(nil)).from(tx.Orders(ctx, nil)),
+			want("none", []driver.Order(nil)).from(tx.Orders(ctx, nil)),
 			want("by id alone", b).from(tx.FindOrder(ctx, b.ID)),
-			want("by an unknown id", ticketing.OrderRecord{}).from(tx.FindOrder(ctx, id(90))),
-			want("of another company's event", []ticketing.OrderRecord(nil)).
-				from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, EventID: eventB.ID, Limit: 9})),
+			want("by an unknown id", driver.Order{}).from(tx.FindOrder(ctx, id(90))),
+			want("of another company's event", []driver.Order(nil)).
+				from(tx.ListOrders(ctx, driver.OrderQuery{CompanyID: companyA, EventID: eventB.ID, Limit: 9})),
 		)
 	})
 }
 
-func ordersListed(ctx context.Context, s ticketing.Store) error {
-	statuses := []ticketing.OrderStatus{ticketing.OrderConfirmed, ticketing.OrderRefunded, ticketing.OrderCancelled}
-	second := ticketing.EventRef{CompanyID: companyA, ID: id(70)}
-	var orders []ticketing.OrderRecord
+func ordersListed(ctx context.Context, s driver.Store) error {
+	statuses := []driver.OrderStatus{driver.OrderConfirmed, driver.OrderRefunded, driver.OrderCancelled}
+	second := driver.EventRef{CompanyID: companyA, ID: id(70)}
+	var orders []driver.Order
 	for i := range 14 {
-		// Numbers have gaps, and times run against them: the number alone is the order.
+		// Numbers have gaps, and times descend while numbers ascend: only the number determines the order.
 		order := orderRecord(eventA, int64(3*i+1))
 		if i%3 == 0 {
 			order.EventID = second.ID
@@ -103,15 +103,15 @@ func ordersListed(ctx context.Context, s ticketing.Store) error {
 	if err := createEvents(ctx, s, eventRecord(second)); err != nil {
 		return err
 	}
-	if err := appendOrders(ctx, s, slices.Concat(orders[:5], []ticketing.OrderRecord{other}, orders[5:])...); err != nil {
+	if err := appendOrders(ctx, s, slices.Concat(orders[:5], []driver.Order{other}, orders[5:])...); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		for _, event := range []uuid.UUID{{}, eventA.ID, second.ID, id(90)} {
-			for _, of := range [][]ticketing.OrderStatus{
+			for _, of := range [][]driver.OrderStatus{
 				nil, statuses[:1], statuses[1:2], statuses[2:], statuses[:2], {statuses[2], statuses[0]}, statuses,
 			} {
-				query := ticketing.OrderQuery{CompanyID: companyA, EventID: event, Statuses: of}
+				query := driver.OrderQuery{CompanyID: companyA, EventID: event, Statuses: of}
 				if err := orderPages(ctx, tx, query, orders); err != nil {
 					return fmt.Errorf("of event %v and statuses %v: %w", event, of, err)
 				}
@@ -122,7 +122,7 @@ func ordersListed(ctx context.Context, s ticketing.Store) error {
 }
 
 func orderPages(
-	ctx context.Context, tx ticketing.ReadTx, query ticketing.OrderQuery, orders []ticketing.OrderRecord,
+	ctx context.Context, tx driver.ReadTx, query driver.OrderQuery, orders []driver.Order,
 ) error {
 	var numbers []int64
 	for _, order := range slices.Backward(orders) {
@@ -132,9 +132,9 @@ func orderPages(
 		}
 	}
 	return pages(numbers, func(after *int64, limit int) ([]int64, error) {
-		query.Limit, query.Before = limit, 0
+		query.Limit, query.After = limit, 0
 		if after != nil {
-			query.Before = *after
+			query.After = *after
 		}
 		found, err := tx.ListOrders(ctx, query)
 		listed := make([]int64, len(found))
@@ -145,7 +145,7 @@ func orderPages(
 	})
 }
 
-func ordersTogether(ctx context.Context, s ticketing.Store) error {
+func ordersTogether(ctx context.Context, s driver.Store) error {
 	if err := appendOrders(ctx, s, orderRecord(eventA, 2)); err != nil {
 		return err
 	}
@@ -153,8 +153,8 @@ func ordersTogether(ctx context.Context, s ticketing.Store) error {
 	if err := refuses("orders of which one is there already", err); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		return want("orders", []ticketing.OrderRecord{orderRecord(eventA, 2)}).
-			from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, Limit: 9}))
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return want("orders", []driver.Order{orderRecord(eventA, 2)}).
+			from(tx.ListOrders(ctx, driver.OrderQuery{CompanyID: companyA, Limit: 9}))
 	})
 }

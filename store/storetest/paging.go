@@ -8,17 +8,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func compareText(a, b string) int { return strings.Compare(a, b) }
 
-// place is where a record stands in a list: by time, then by id.
+// place is the position of a record in a list: by time, then by id.
 type place struct{ id, ms int }
 
-func (p place) position() ticketing.Position { return ticketing.Position{At: at(p.ms), ID: id(p.id)} }
+func (p place) position() driver.Position { return driver.Position{At: at(p.ms), ID: id(p.id)} }
 
-// placesOf tells where records stand, by their numbers.
+// placesOf returns the places of records, with ids and times as their numbers.
 func placesOf[R any](found []R, err error, where func(R) (time.Time, uuid.UUID)) ([]place, error) {
 	places := make([]place, len(found))
 	for i, record := range found {
@@ -31,7 +31,7 @@ func placesOf[R any](found []R, err error, where func(R) (time.Time, uuid.UUID))
 	return places, err
 }
 
-// pages holds a list against the order it has to have: whole, in pages of every size, and from behind every record.
+// pages compares a list with its expected order: in full, in pages of every size, and after every record.
 func pages[K comparable](order []K, list func(after *K, limit int) ([]K, error)) error {
 	for limit := 1; limit <= len(order)+1; limit++ {
 		for from := -1; from < len(order); from++ {

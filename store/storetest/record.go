@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// record is what is tried with every kind of record. All its functions are about the same one.
+// record describes what is checked for every kind of record. All its functions use the same record.
 type record struct {
 	name string
-	// create keeps it.
+	// create inserts the record.
 	create writes
-	// created wants it as create kept it, and absent wants nothing of it, in lists neither.
+	// created expects it as create wrote it. absent expects no trace of it, also in lists.
 	created, absent reads
-	// change changes it, and changed wants it so. They are nil for what never changes.
+	// change changes it, and changed expects the change. They are nil for records that never change.
 	change  writes
 	changed reads
-	// taken keep another one under a key of this one, by the name of the key.
+	// taken inserts another record under a key of this one, by the name of the key.
 	taken map[string]writes
 }
 
@@ -47,7 +47,7 @@ func recordChecks() []Check {
 			)
 		}
 		for key, again := range r.taken {
-			checks = append(checks, Check{r.name + "/taken " + key, grounded(func(ctx context.Context, s ticketing.Store) error {
+			checks = append(checks, Check{r.name + "/taken " + key, grounded(func(ctx context.Context, s driver.Store) error {
 				return r.refused(ctx, s, again)
 			})})
 		}
@@ -56,8 +56,8 @@ func recordChecks() []Check {
 	return checks
 }
 
-func (r record) ownWrites(ctx context.Context, s ticketing.Store) error {
-	return update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func (r record) ownWrites(ctx context.Context, s driver.Store) error {
+	return update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		if err := r.absent(ctx, tx); err != nil {
 			return fmt.Errorf("before it is written: %w", err)
 		}
@@ -74,7 +74,7 @@ func (r record) ownWrites(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func (r record) roundTrip(ctx context.Context, s ticketing.Store) error {
+func (r record) roundTrip(ctx context.Context, s driver.Store) error {
 	if err := everywhere(ctx, s, r.absent); err != nil {
 		return fmt.Errorf("before it is written: %w", err)
 	}
@@ -84,7 +84,7 @@ func (r record) roundTrip(ctx context.Context, s ticketing.Store) error {
 	return everywhere(ctx, s, r.created)
 }
 
-func (r record) takenBack(ctx context.Context, s ticketing.Store) error {
+func (r record) takenBack(ctx context.Context, s driver.Store) error {
 	err := failing(ctx, s, r.create)
 	if err != nil {
 		return err
@@ -107,9 +107,9 @@ func (r record) takenBack(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-// failing is an Update that does something and then fails.
-func failing(ctx context.Context, s ticketing.Store, fn writes) error {
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+// failing runs fn in an Update that then fails.
+func failing(ctx context.Context, s driver.Store, fn writes) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func failing(ctx context.Context, s ticketing.Store, fn writes) error {
 	return fmt.Errorf("got %w, want the error of fn", orNone(err))
 }
 
-func (r record) changes(ctx context.Context, s ticketing.Store) error {
+func (r record) changes(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, r.create); err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
@@ -131,14 +131,14 @@ func (r record) changes(ctx context.Context, s ticketing.Store) error {
 	return everywhere(ctx, s, r.changed)
 }
 
-func (r record) missing(ctx context.Context, s ticketing.Store) error {
+func (r record) missing(ctx context.Context, s driver.Store) error {
 	if err := misses("change", update(ctx, s, r.change)); err != nil {
 		return err
 	}
 	return everywhere(ctx, s, r.absent)
 }
 
-func (r record) refused(ctx context.Context, s ticketing.Store, again writes) error {
+func (r record) refused(ctx context.Context, s driver.Store, again writes) error {
 	if err := update(ctx, s, r.create); err != nil {
 		return fmt.Errorf("create: %w", err)
 	}

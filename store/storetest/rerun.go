@@ -4,35 +4,35 @@ import (
 	"context"
 	"errors"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// Rerun is a store that runs the fn of every Update twice: once for nothing, taking all of it back, and then for real,
-// as a store does after a passing failure. What fn leaves behind from its first run shows.
-func Rerun(s ticketing.Store) ticketing.Store {
-	if durable, ok := s.(ticketing.DurableStore); ok {
+// Rerun returns a store that runs the fn of every Update twice, as a store does after a transient failure. The first
+// run is rolled back, the second one is kept. So a test sees anything that fn leaves from its first run.
+func Rerun(s driver.Store) driver.Store {
+	if durable, ok := s.(driver.DurableStore); ok {
 		return durableRerun{rerun{s}, durable}
 	}
 	return rerun{s}
 }
 
-type rerun struct{ ticketing.Store }
+type rerun struct{ driver.Store }
 
-// durableRerun keeps what a durable store tells of itself.
+// durableRerun is durable if its store is.
 type durableRerun struct {
 	rerun
 
-	durable ticketing.DurableStore
+	durable driver.DurableStore
 }
 
 func (r durableRerun) Durable() bool { return r.durable.Durable() }
 
 var errAgain = errors.New("storetest: run again")
 
-// Update runs fn, takes all of it back, and runs it again. A panic of the first run goes on.
-func (r rerun) Update(ctx context.Context, fn func(ctx context.Context, tx ticketing.Tx) error) error {
-	err := r.Store.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
-		// What fn says the first time, a failed commit would have made void.
+// Update runs fn, rolls it back, and runs it again. It does not recover a panic of the first run.
+func (r rerun) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
+	err := r.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		// The result of the first run is ignored: a failed commit would discard it.
 		_ = fn(ctx, tx)
 		return errAgain
 	})

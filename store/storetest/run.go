@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// patience bounds one check. It is reached only where a store keeps a caller waiting for ever.
+// patience bounds one check. It is reached only if a store makes a caller wait for ever.
 const patience = 5 * time.Minute
 
-// Run runs every check beside the others, each on an empty store of its own.
-func Run(t *testing.T, open func(t *testing.T) ticketing.Store) {
+// Run runs all checks in parallel, each on an empty store of its own.
+func Run(t *testing.T, open func(t *testing.T) driver.Store) {
 	t.Helper()
 	for _, check := range Checks() {
 		t.Run(check.Name, func(t *testing.T) {

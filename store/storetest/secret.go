@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func secretChecks() []Check {
 	return []Check{{"secrets/a name is kept once", secretNames}}
 }
 
-func secretNames(ctx context.Context, s ticketing.Store) error {
-	names := func(ctx context.Context, tx ticketing.ReadTx) ([]string, error) {
+func secretNames(ctx context.Context, s driver.Store) error {
+	names := func(ctx context.Context, tx driver.ReadTx) ([]string, error) {
 		found, err := tx.SecretNames(ctx)
 		return slices.Sorted(slices.Values(found)), err
 	}
@@ -22,7 +22,7 @@ func secretNames(ctx context.Context, s ticketing.Store) error {
 		return err
 	}
 	for run := range 2 {
-		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			return errors.Join(
 				tx.AppendSecretName(ctx, "kb", at(run)), tx.AppendSecretName(ctx, "ka", at(run)),
 				tx.AppendSecretName(ctx, "kb", at(run+1)),
@@ -36,7 +36,7 @@ func secretNames(ctx context.Context, s ticketing.Store) error {
 			return err
 		}
 	}
-	err := failing(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := failing(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return tx.AppendSecretName(ctx, "kc", at(0))
 	})
 	if err != nil {
@@ -47,10 +47,10 @@ func secretNames(ctx context.Context, s ticketing.Store) error {
 
 // read makes one call in a View.
 func read[T any](
-	ctx context.Context, s ticketing.Store, call func(ctx context.Context, tx ticketing.ReadTx) (T, error),
+	ctx context.Context, s driver.Store, call func(ctx context.Context, tx driver.ReadTx) (T, error),
 ) (T, error) {
 	var found T
-	err := s.View(ctx, func(ctx context.Context, tx ticketing.ReadTx) error {
+	err := s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
 		found, err = call(ctx, tx)
 		return err

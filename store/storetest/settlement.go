@@ -8,19 +8,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
-func settlementRecord(companyID uuid.UUID, number int64, status ticketing.SettlementStatus) ticketing.SettlementRecord {
-	return ticketing.SettlementRecord{
+func settlementRecord(companyID uuid.UUID, number int64, status driver.SettlementStatus) driver.Settlement {
+	return driver.Settlement{
 		CompanyID: companyID, Number: number, ID: id(200_000 + int(number)), Amount: money.MaxBalance, Status: status,
 		BankAccount: 1, RequestedAt: at(100 - int(number)),
 	}
 }
 
-// accounted keeps the bank accounts that settlements are paid to.
-func accounted(ctx context.Context, tx ticketing.Tx) error {
+// accounted appends the bank accounts that settlements are paid to.
+func accounted(ctx context.Context, tx driver.Tx) error {
 	return steps(
 		func() error { return tx.AppendBankAccount(ctx, bankAccountRecord(companyA, 1)) },
 		func() error { return tx.AppendBankAccount(ctx, bankAccountRecord(companyB, 1)) },
@@ -28,18 +28,18 @@ func accounted(ctx context.Context, tx ticketing.Tx) error {
 }
 
 func settlementKinds() []record {
-	kept := settlementRecord(companyA, 7, ticketing.SettlementPending)
+	kept := settlementRecord(companyA, 7, driver.SettlementPending)
 	changed := kept
-	changed.Status, changed.Reason, changed.DecidedAt = ticketing.SettlementRejected, awkward, at(101)
+	changed.Status, changed.Reason, changed.DecidedAt = driver.SettlementRejected, awkward, at(101)
 	changed.RefundSequence = 9
-	holds := func(found, open ticketing.SettlementRecord, listed ...ticketing.SettlementRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
-			query := ticketing.SettlementQuery{CompanyID: companyA, Limit: 9}
+	holds := func(found, open driver.Settlement, listed ...driver.Settlement) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
+			query := driver.SettlementQuery{CompanyID: companyA, Limit: 9}
 			oldest := query
 			oldest.OldestFirst = true
 			return errors.Join(
-				want("Settlements", []ticketing.SettlementRecord{found}).
-					from(tx.Settlements(ctx, []ticketing.SettlementRef{{CompanyID: companyA, ID: kept.ID}})),
+				want("Settlements", []driver.Settlement{found}).
+					from(tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: companyA, ID: kept.ID}})),
 				want("FindSettlement", found).from(tx.FindSettlement(ctx, kept.ID)),
 				want("OpenSettlement", open).from(tx.OpenSettlement(ctx, companyA)),
 				want("ListSettlements", listed).from(tx.ListSettlements(ctx, query)),
@@ -47,28 +47,28 @@ func settlementKinds() []record {
 			)
 		}
 	}
-	put := func(settlement ticketing.SettlementRecord) writes {
-		return func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateSettlement(ctx, settlement) }
+	put := func(settlement driver.Settlement) writes {
+		return func(ctx context.Context, tx driver.Tx) error { return tx.CreateSettlement(ctx, settlement) }
 	}
-	sameNumber := settlementRecord(companyA, 8, ticketing.SettlementCompleted)
-	sameID, second := sameNumber, settlementRecord(companyA, 8, ticketing.SettlementApproved)
+	sameNumber := settlementRecord(companyA, 8, driver.SettlementCompleted)
+	sameID, second := sameNumber, settlementRecord(companyA, 8, driver.SettlementApproved)
 	sameNumber.Number, sameID.ID = kept.Number, kept.ID
 	return []record{{
 		name: "settlements",
-		create: func(ctx context.Context, tx ticketing.Tx) error {
+		create: func(ctx context.Context, tx driver.Tx) error {
 			if err := accounted(ctx, tx); err != nil {
 				return err
 			}
 			return tx.CreateSettlement(ctx, kept)
 		},
-		created: holds(kept, kept, kept), absent: holds(ticketing.SettlementRecord{}, ticketing.SettlementRecord{}),
-		change: func(ctx context.Context, tx ticketing.Tx) error {
-			// All but the decision is left alone.
+		created: holds(kept, kept, kept), absent: holds(driver.Settlement{}, driver.Settlement{}),
+		change: func(ctx context.Context, tx driver.Tx) error {
+			// Everything but the decision must stay unchanged.
 			other := changed
 			other.Amount, other.BankAccount, other.RequestedAt, other.Number = 1, 2, at(102), 8
 			return tx.UpdateSettlement(ctx, other)
 		},
-		changed: holds(changed, ticketing.SettlementRecord{}, changed),
+		changed: holds(changed, driver.Settlement{}, changed),
 		taken:   map[string]writes{"number": put(sameNumber), "id": put(sameID), "place of the open one": put(second)},
 	}}
 }
@@ -83,8 +83,8 @@ func settlementChecks() []Check {
 	}
 }
 
-func createSettlements(ctx context.Context, s ticketing.Store, settlements ...ticketing.SettlementRecord) error {
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func createSettlements(ctx context.Context, s driver.Store, settlements ...driver.Settlement) error {
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, settlement := range settlements {
 			if err := tx.CreateSettlement(ctx, settlement); err != nil {
 				return err
@@ -98,54 +98,54 @@ func createSettlements(ctx context.Context, s ticketing.Store, settlements ...ti
 	return nil
 }
 
-func settlementsAligned(ctx context.Context, s ticketing.Store) error {
+func settlementsAligned(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, accounted); err != nil {
 		return err
 	}
-	// Of two companies, settlements may have the same number.
-	a, b := settlementRecord(companyA, 1, ticketing.SettlementPending), settlementRecord(companyB, 1, ticketing.SettlementPending)
+	// Settlements of two companies may have the same number.
+	a, b := settlementRecord(companyA, 1, driver.SettlementPending), settlementRecord(companyB, 1, driver.SettlementPending)
 	b.ID = id(300)
 	if err := createSettlements(ctx, s, a, b); err != nil {
 		return err
 	}
-	err := everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	err := everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("with gaps, out of order and twice", []ticketing.SettlementRecord{b, {}, a, {}, b}).
-				from(tx.Settlements(ctx, []ticketing.SettlementRef{
+			want("with gaps, out of order and twice", []driver.Settlement{b, {}, a, {}, b}).
+				from(tx.Settlements(ctx, []driver.SettlementRef{
 					{CompanyID: companyB, ID: b.ID},
 					{CompanyID: companyA, ID: b.ID},
 					{CompanyID: companyA, ID: a.ID},
 					{},
 					{CompanyID: companyB, ID: b.ID},
 				})),
-			want("none", []ticketing.SettlementRecord(nil)).from(tx.Settlements(ctx, nil)),
+			want("none", []driver.Settlement(nil)).from(tx.Settlements(ctx, nil)),
 			want("by id alone", b).from(tx.FindSettlement(ctx, b.ID)),
-			want("by an unknown id", ticketing.SettlementRecord{}).from(tx.FindSettlement(ctx, id(90))),
+			want("by an unknown id", driver.Settlement{}).from(tx.FindSettlement(ctx, id(90))),
 			want("open of another company", b).from(tx.OpenSettlement(ctx, companyB)),
-			want("open of nobody", ticketing.SettlementRecord{}).from(tx.OpenSettlement(ctx, uuid.Nil)),
+			want("open of nobody", driver.Settlement{}).from(tx.OpenSettlement(ctx, uuid.Nil)),
 		)
 	})
 	if err != nil {
 		return err
 	}
-	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
-			want("locked", a).from(tx.LockSettlement(ctx, ticketing.SettlementRef{CompanyID: companyA, ID: a.ID})),
-			want("locked of another company", ticketing.SettlementRecord{}).
-				from(tx.LockSettlement(ctx, ticketing.SettlementRef{CompanyID: companyA, ID: b.ID})),
+			want("locked", a).from(tx.LockSettlement(ctx, driver.SettlementRef{CompanyID: companyA, ID: a.ID})),
+			want("locked of another company", driver.Settlement{}).
+				from(tx.LockSettlement(ctx, driver.SettlementRef{CompanyID: companyA, ID: b.ID})),
 		)
 	})
 }
 
-func settlementsOpen(ctx context.Context, s ticketing.Store) error {
+func settlementsOpen(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, accounted); err != nil {
 		return err
 	}
-	done := []ticketing.SettlementStatus{
-		ticketing.SettlementCompleted, ticketing.SettlementRejected, ticketing.SettlementFailed,
+	done := []driver.SettlementStatus{
+		driver.SettlementCompleted, driver.SettlementRejected, driver.SettlementFailed,
 	}
 	number := int64(0)
-	next := func(status ticketing.SettlementStatus) ticketing.SettlementRecord {
+	next := func(status driver.SettlementStatus) driver.Settlement {
 		number++
 		return settlementRecord(companyA, number, status)
 	}
@@ -154,52 +154,52 @@ func settlementsOpen(ctx context.Context, s ticketing.Store) error {
 			return err
 		}
 	}
-	for i, status := range []ticketing.SettlementStatus{
-		ticketing.SettlementPending, ticketing.SettlementProcessing, ticketing.SettlementApproved,
+	for i, status := range []driver.SettlementStatus{
+		driver.SettlementPending, driver.SettlementProcessing, driver.SettlementApproved,
 	} {
 		open := next(status)
 		if err := createSettlements(ctx, s, open); err != nil {
 			return err
 		}
-		err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			return want("open", open).from(tx.OpenSettlement(ctx, companyA))
 		})
 		if err != nil {
 			return err
 		}
-		for _, second := range []ticketing.SettlementStatus{
-			ticketing.SettlementPending, ticketing.SettlementProcessing, ticketing.SettlementApproved,
+		for _, second := range []driver.SettlementStatus{
+			driver.SettlementPending, driver.SettlementProcessing, driver.SettlementApproved,
 		} {
 			err := createSettlements(ctx, s, next(second))
 			if err := refuses(fmt.Sprintf("a %s one beside one that is %s", second, status), err); err != nil {
 				return err
 			}
 		}
-		// One that is done makes room for another, and cannot come back beside it.
+		// A settlement that is done makes room for another, and cannot be reopened next to it.
 		open.Status = done[i]
-		err = share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateSettlement(ctx, open) })
+		err = share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateSettlement(ctx, open) })
 		if err != nil {
 			return err
 		}
 	}
-	last := next(ticketing.SettlementPending)
+	last := next(driver.SettlementPending)
 	if err := createSettlements(ctx, s, last); err != nil {
 		return err
 	}
-	back := settlementRecord(companyA, 1, ticketing.SettlementProcessing)
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateSettlement(ctx, back) })
+	back := settlementRecord(companyA, 1, driver.SettlementProcessing)
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateSettlement(ctx, back) })
 	return refuses("one that is open again beside another", err)
 }
 
-func settlementsListed(ctx context.Context, s ticketing.Store) error {
+func settlementsListed(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, accounted); err != nil {
 		return err
 	}
 	var numbers []int64
 	for i := range 7 {
-		// Numbers have gaps, and times run against them: the number alone is the order.
-		settlement := settlementRecord(companyA, int64(3*i+1), ticketing.SettlementCompleted)
-		other := settlementRecord(companyB, int64(3*i+2), ticketing.SettlementCompleted)
+		// Numbers have gaps, and times descend while numbers ascend: only the number determines the order.
+		settlement := settlementRecord(companyA, int64(3*i+1), driver.SettlementCompleted)
+		other := settlementRecord(companyB, int64(3*i+2), driver.SettlementCompleted)
 		if err := createSettlements(ctx, s, settlement, other); err != nil {
 			return err
 		}
@@ -207,12 +207,12 @@ func settlementsListed(ctx context.Context, s ticketing.Store) error {
 	}
 	newest := slices.Clone(numbers)
 	slices.Reverse(newest)
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		for oldestFirst, order := range map[bool][]int64{true: numbers, false: newest} {
 			err := pages(order, func(after *int64, limit int) ([]int64, error) {
-				query := ticketing.SettlementQuery{CompanyID: companyA, OldestFirst: oldestFirst, Limit: limit}
+				query := driver.SettlementQuery{CompanyID: companyA, OldestFirst: oldestFirst, Limit: limit}
 				if after != nil {
-					query.Beyond = *after
+					query.After = *after
 				}
 				found, err := tx.ListSettlements(ctx, query)
 				listed := make([]int64, len(found))
@@ -229,48 +229,48 @@ func settlementsListed(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-// settlementsGivenBack has EARNINGS get a settlement back in a movement that is not behind its debit.
-func settlementsGivenBack(ctx context.Context, s ticketing.Store) error {
+// settlementsGivenBack refunds a settlement to EARNINGS in an entry that is not after its debit.
+func settlementsGivenBack(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, accounted); err != nil {
 		return err
 	}
-	pending := settlementRecord(companyA, 7, ticketing.SettlementPending)
+	pending := settlementRecord(companyA, 7, driver.SettlementPending)
 	if err := createSettlements(ctx, s, pending); err != nil {
 		return err
 	}
 	rejected := pending
-	rejected.Status, rejected.DecidedAt = ticketing.SettlementRejected, at(101)
+	rejected.Status, rejected.DecidedAt = driver.SettlementRejected, at(101)
 	for _, sequence := range []int64{6, 7} {
 		rejected.RefundSequence = sequence
-		err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.UpdateSettlement(ctx, rejected) })
+		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateSettlement(ctx, rejected) })
 		if err := refuses(fmt.Sprintf("given back in %d, debited in 7", sequence), err); err != nil {
 			return err
 		}
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return want("the settlement", pending).from(tx.FindSettlement(ctx, pending.ID))
 	})
 }
 
-// settlementsDecided has many decide about one settlement at once: one finds it PENDING.
-func settlementsDecided(ctx context.Context, s ticketing.Store) error {
+// settlementsDecided decides about one settlement concurrently: exactly one Update finds it PENDING.
+func settlementsDecided(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, accounted); err != nil {
 		return err
 	}
-	pending := settlementRecord(companyA, 1, ticketing.SettlementPending)
+	pending := settlementRecord(companyA, 1, driver.SettlementPending)
 	if err := createSettlements(ctx, s, pending); err != nil {
 		return err
 	}
 	const deciders = 8
 	var won [deciders]bool
 	err := together(ctx, deciders, func(n int) error {
-		return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-			found, err := tx.LockSettlement(ctx, ticketing.SettlementRef{CompanyID: companyA, ID: pending.ID})
-			won[n] = err == nil && found.Status == ticketing.SettlementPending
+		return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+			found, err := tx.LockSettlement(ctx, driver.SettlementRef{CompanyID: companyA, ID: pending.ID})
+			won[n] = err == nil && found.Status == driver.SettlementPending
 			if !won[n] {
 				return err
 			}
-			found.Status, found.DecidedAt = ticketing.SettlementCompleted, at(n)
+			found.Status, found.DecidedAt = driver.SettlementCompleted, at(n)
 			return tx.UpdateSettlement(ctx, found)
 		})
 	})

@@ -1,32 +1,32 @@
-// Package storetest tells whether a store keeps the promises of [ticketing.Store].
+// Package storetest checks that a store keeps the promises of [driver.Store].
 //
-// Whoever writes a store runs the whole suite from one test:
+// A test of a store runs the whole suite:
 //
 //	func TestStore(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) ticketing.Store { return open(t) })
+//		storetest.Run(t, func(t *testing.T) driver.Store { return open(t) })
 //	}
 //
 // A [Check] is a plain function, so that a store broken on purpose can be shown to fail. [Rerun] is for the tests of
-// whoever uses a store.
+// code that uses a store.
 package storetest
 
 import (
 	"context"
 	"slices"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-// Check is one promise of a store.
+// Check checks one promise of a store.
 type Check struct {
-	// Name is its subject and the promise, as in "orders/paging".
+	// Name is the subject and the promise, as in "events/list is in order and in pages".
 	Name string
-	// Run tries a store that is open and empty, and answers which promise it broke. A broken store may also make it
-	// panic, or wait until the context ends.
-	Run func(ctx context.Context, s ticketing.Store) error
+	// Run checks a store that is open and empty, and returns an error that names the broken promise. A broken store may
+	// also make it panic, or wait until the context ends.
+	Run func(ctx context.Context, s driver.Store) error
 }
 
-// Checks are all promises. No check needs another to have run.
+// Checks returns all checks. No check depends on another one.
 func Checks() []Check {
 	return slices.Concat(
 		transactionChecks(), endingChecks(), isolationChecks(), claimChecks(), gateChecks(), recordChecks(),

@@ -8,12 +8,13 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/store/storetest"
 )
 
-// A store that breaks one promise fails the check of that promise, which the same store unbroken passes.
+// TestChecksFailBrokenStores checks that a store that breaks one promise fails the check of that promise, which the
+// unbroken store passes.
 func TestChecksFailBrokenStores(t *testing.T) {
 	t.Parallel()
 	checks := make(map[string]storetest.Check)
@@ -25,48 +26,48 @@ func TestChecksFailBrokenStores(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			check, ok := checks[broken.fails]
-			is.True(ok) // the check is there
+			is.True(ok) // the check exists
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			is.NoErr(check.Run(ctx, memory.New())) // the store without the fault
-			// A store that keeps the check waiting is seen by the deadline.
+			// The deadline detects a store that makes the check wait.
 			ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
 			err := check.Run(ctx, broken.breaks(memory.New()))
 			t.Log(err)
-			is.True(err != nil) // the store with it
+			is.True(err != nil) // the store with the fault
 		})
 	}
 }
 
-// No two checks have one name, so that a failure names one promise.
+// TestCheckNamesAreUnique checks that no two checks share a name, so that a failure names one promise.
 func TestCheckNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	seen := make(map[string]bool)
 	for _, check := range storetest.Checks() {
-		is.True(!seen[check.Name]) // a name of its own
+		is.True(!seen[check.Name]) // a unique name
 		seen[check.Name] = true
 	}
 }
 
-// Every fn runs twice, and only its second run is kept.
+// TestRerunKeepsTheSecondRun checks that every fn runs twice, and that only its second run is kept.
 func TestRerunKeepsTheSecondRun(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	store := storetest.Rerun(memory.New())
 	for _, name := range []string{"first", "second"} {
 		runs := 0
-		err := store.Update(t.Context(), func(ctx context.Context, tx ticketing.Tx) error {
+		err := store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			runs++
-			_, err := tx.Enter(ctx, ticketing.Entrance{})
+			_, err := tx.Begin(ctx, driver.BeginOptions{})
 			is.NoErr(err)
 			return tx.AppendSecretName(ctx, name+[]string{"", " for nothing", " for real"}[runs], time.Time{})
 		})
 		is.NoErr(err)
 		is.Equal(runs, 2)
 	}
-	err := store.View(t.Context(), func(ctx context.Context, tx ticketing.ReadTx) error {
+	err := store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		names, err := tx.SecretNames(ctx)
 		is.Equal(names, []string{"first for real", "second for real"})
 		return err
@@ -74,13 +75,14 @@ func TestRerunKeepsTheSecondRun(t *testing.T) {
 	is.NoErr(err)
 }
 
-// The error of the second run is the answer, whatever the first one said.
+// TestRerunAnswersWithTheSecondRun checks that Update returns the error of the second run, whatever the first one
+// returned.
 func TestRerunAnswersWithTheSecondRun(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	first, second := errors.New("first"), errors.New("second")
 	said := []error{first, second}
-	err := storetest.Rerun(memory.New()).Update(t.Context(), func(context.Context, ticketing.Tx) error {
+	err := storetest.Rerun(memory.New()).Update(t.Context(), func(context.Context, driver.Tx) error {
 		err := said[0]
 		said = said[1:]
 		return err
@@ -88,16 +90,16 @@ func TestRerunAnswersWithTheSecondRun(t *testing.T) {
 	is.Equal(err, second)
 }
 
-type durable struct{ ticketing.Store }
+type durable struct{ driver.Store }
 
 func (durable) Durable() bool { return true }
 
-// A store that outlives its process still says so, and one that does not, does not.
+// TestRerunTellsWhetherTheStoreIsDurable checks that Rerun preserves whether a store is durable.
 func TestRerunTellsWhetherTheStoreIsDurable(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	kept, ok := storetest.Rerun(durable{memory.New()}).(ticketing.DurableStore)
+	kept, ok := storetest.Rerun(durable{memory.New()}).(driver.DurableStore)
 	is.True(ok && kept.Durable())
-	_, ok = storetest.Rerun(memory.New()).(ticketing.DurableStore)
+	_, ok = storetest.Rerun(memory.New()).(driver.DurableStore)
 	is.True(!ok)
 }

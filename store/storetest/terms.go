@@ -7,19 +7,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func termsChecks() []Check {
 	return []Check{{"terms/are those of the roles they spare", grounded(termsAgree)}}
 }
 
-func termsAgree(ctx context.Context, s ticketing.Store) error {
+func termsAgree(ctx context.Context, s driver.Store) error {
 	second := brandingRecord(companyB, 2)
 	second.BrandName, second.LogoURL, second.SupportEmail = "second", "", ""
-	published := eventRecord(ticketing.EventRef{CompanyID: companyB, ID: id(50)})
-	published.Status = ticketing.EventPublished
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	published := eventRecord(driver.EventRef{CompanyID: companyB, ID: id(50)})
+	published.Status = driver.EventPublished
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return steps(
 			func() error { return tx.AppendBranding(ctx, second) },
 			func() error { return tx.CreateEvent(ctx, published) },
@@ -33,17 +33,17 @@ func termsAgree(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return err
 	}
-	ref := func(company uuid.UUID, event int, version int64) ticketing.SaleTermsRef {
-		return ticketing.SaleTermsRef{
-			EventRef: ticketing.EventRef{CompanyID: company, ID: id(event)}, BrandingVersion: version,
+	ref := func(company uuid.UUID, event int, version int64) driver.SaleTermsRef {
+		return driver.SaleTermsRef{
+			EventRef: driver.EventRef{CompanyID: company, ID: id(event)}, BrandingVersion: version,
 		}
 	}
-	all := []ticketing.SaleTermsRef{
+	all := []driver.SaleTermsRef{
 		ref(companyB, 50, 2), ref(companyA, 3, 1), ref(companyB, 4, 1), ref(companyB, 50, 1), ref(companyA, 50, 1),
 		ref(companyA, 3, 2), ref(companyA, 90, 1), ref(id(90), 3, 1),
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		for _, refs := range [][]ticketing.SaleTermsRef{nil, all[:1], all[6:7], all[7:], all} {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		for _, refs := range [][]driver.SaleTermsRef{nil, all[:1], all[6:7], all[7:], all} {
 			for _, when := range []int{49, 50, 100, 199, 200} {
 				terms, err := composed(ctx, tx, refs, when)
 				if err != nil {
@@ -59,19 +59,19 @@ func termsAgree(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-// composed is what the other roles tell.
+// composed returns the terms as the other roles return their parts.
 func composed(
-	ctx context.Context, tx ticketing.ReadTx, refs []ticketing.SaleTermsRef, when int,
-) ([]ticketing.SaleTerms, error) {
-	terms := make([]ticketing.SaleTerms, len(refs))
+	ctx context.Context, tx driver.ReadTx, refs []driver.SaleTermsRef, when int,
+) ([]driver.SaleTerms, error) {
+	terms := make([]driver.SaleTerms, len(refs))
 	for i, ref := range refs {
-		events, err1 := tx.Events(ctx, []ticketing.EventRef{ref.EventRef})
-		looks, err2 := tx.Brandings(ctx, []ticketing.BrandingRef{{CompanyID: ref.CompanyID, Version: ref.BrandingVersion}})
+		events, err1 := tx.Events(ctx, []driver.EventRef{ref.EventRef})
+		looks, err2 := tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: ref.CompanyID, Version: ref.BrandingVersion}})
 		rates, err3 := tx.EffectiveRates(ctx, []uuid.UUID{ref.CompanyID}, at(when))
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return nil, err
 		}
-		terms[i] = ticketing.SaleTerms{SaleTermsRef: ref, Status: events[0].Status, Branding: looks[0], Rate: rates[0]}
+		terms[i] = driver.SaleTerms{SaleTermsRef: ref, Status: events[0].Status, Branding: looks[0], Rate: rates[0]}
 	}
 	return terms, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func textChecks() []Check {
@@ -22,8 +22,8 @@ func textChecks() []Check {
 	}
 }
 
-func textsExact(ctx context.Context, s ticketing.Store) error {
-	event := eventRecord(ticketing.EventRef{CompanyID: companyA, ID: id(50)})
+func textsExact(ctx context.Context, s driver.Store) error {
+	event := eventRecord(driver.EventRef{CompanyID: companyA, ID: id(50)})
 	for _, text := range []string{
 		awkward, "'", `"`, `\`, `\'`, `\n`, "\n", "\r\n", "\t", " ", "  two  ", "%", "_", "?", "$1", ":name", "@p1",
 		"-- comment", "'; DROP TABLE events; --", "NULL", "null", "0", "1e3", "true", "{}", "[]", "{a,b}", "Ọjà", "日本語",
@@ -31,7 +31,7 @@ func textsExact(ctx context.Context, s ticketing.Store) error {
 		strings.Repeat("é", 5000), strings.Repeat("😀", 5000),
 	} {
 		event.Title, event.Description, event.TicketCategories = text, text, []string{text, text + "2"}
-		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			if kept, err := tx.FindEvent(ctx, event.ID); err != nil || kept.ID != uuid.Nil {
 				return errors.Join(err, tx.UpdateEvent(ctx, event))
 			}
@@ -40,7 +40,7 @@ func textsExact(ctx context.Context, s ticketing.Store) error {
 		if err != nil {
 			return fmt.Errorf("keep %.50q: %w", text, err)
 		}
-		err = everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+		err = everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 			return want("event", event).from(tx.FindEvent(ctx, event.ID))
 		})
 		if err != nil {
@@ -50,30 +50,30 @@ func textsExact(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-// textsApart keeps tiers whose names a careless comparison takes for one.
-func textsApart(ctx context.Context, s ticketing.Store) error {
+// textsApart creates tiers whose names a careless comparison considers equal.
+func textsApart(ctx context.Context, s driver.Store) error {
 	alike := []string{"e\u0301", "\u00e9", "VIP", "vip", "VIP ", " VIP", "V_P", "V%P", "\u212a", "K", "k", "ß", "ss"}
-	var refs []ticketing.BuyerRef
-	var buyers []ticketing.BuyerRecord
+	var refs []driver.BuyerRef
+	var buyers []driver.Buyer
 	for i, text := range alike {
 		batch := batchRecord(eventA, text, 1)
 		batch.Quantity = int64(i + 1)
 		if err := stocked(ctx, s, batch); err != nil {
 			return fmt.Errorf("%q: %w", text, err)
 		}
-		refs = append(refs, ticketing.BuyerRef{CompanyID: companyA, Email: text})
+		refs = append(refs, driver.BuyerRef{CompanyID: companyA, Email: text})
 		buyers = append(buyers, buyerRecord(companyA, text))
 	}
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.PutBuyers(ctx, buyers) })
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.PutBuyers(ctx, buyers) })
 	if err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		for i, text := range alike {
-			count := ticketing.TierCount{
-				TierRecord: tierRecord(eventA, text), Available: int64(i + 1), LowestPrice: batchRecord(eventA, "", 1).UnitPrice,
+			count := driver.TierCount{
+				Tier: tierRecord(eventA, text), Available: int64(i + 1), LowestPrice: batchRecord(eventA, "", 1).UnitPrice,
 			}
-			err := want(fmt.Sprintf("tier %q", text), []ticketing.TierCount{count}).
+			err := want(fmt.Sprintf("tier %q", text), []driver.TierCount{count}).
 				from(tx.CountTiers(ctx, eventA, []string{text}))
 			if err != nil {
 				return err
@@ -83,7 +83,7 @@ func textsApart(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func timesKept(ctx context.Context, s ticketing.Store) error {
+func timesKept(ctx context.Context, s driver.Store) error {
 	lagos := time.FixedZone("WAT", 3600)
 	for i, test := range []struct{ given, kept time.Time }{
 		{time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC), time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)},
@@ -95,15 +95,15 @@ func timesKept(ctx context.Context, s ticketing.Store) error {
 	} {
 		company := companyRecord(id(100 + i))
 		company.CreatedAt, company.UpdatedAt, company.Verification.GraceUntil = test.given, test.given, test.given
-		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			return errors.Join(tx.CreateCompany(ctx, company), tx.AppendBranding(ctx, brandingRecord(company.ID, 1)))
 		})
 		if err != nil {
 			return fmt.Errorf("keep %v: %w", test.given, err)
 		}
 		company.CreatedAt, company.UpdatedAt, company.Verification.GraceUntil = test.kept, test.kept, test.kept
-		err = everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-			return want(test.given.String(), []ticketing.CompanyRecord{company}).
+		err = everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+			return want(test.given.String(), []driver.Company{company}).
 				from(tx.Companies(ctx, []uuid.UUID{company.ID}))
 		})
 		if err != nil {
@@ -113,21 +113,21 @@ func timesKept(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-func timesOfRecords(ctx context.Context, s ticketing.Store) error {
+func timesOfRecords(ctx context.Context, s driver.Store) error {
 	given := time.Date(2026, 1, 2, 0, 30, 0, 1_234_567, time.FixedZone("WAT", 3600))
 	kept := time.Date(2026, 1, 1, 23, 30, 0, 1_000_000, time.UTC)
 	type times struct {
-		event  ticketing.EventRecord
-		batch  ticketing.BatchRecord
-		order  ticketing.OrderRecord
-		buyer  ticketing.BuyerRecord
-		fact   ticketing.FactRecord
-		rate   ticketing.RateRecord
-		result ticketing.ResultRecord
+		event  driver.Event
+		batch  driver.Batch
+		order  driver.Order
+		buyer  driver.Buyer
+		fact   driver.Fact
+		rate   driver.Rate
+		result driver.IdempotencyResult
 	}
 	made := func(when time.Time) times {
 		all := times{
-			eventRecord(ticketing.EventRef{CompanyID: companyA, ID: id(50)}), batchRecord(eventA, "a", 1),
+			eventRecord(driver.EventRef{CompanyID: companyA, ID: id(50)}), batchRecord(eventA, "a", 1),
 			orderRecord(eventA, 1), buyerRecord(companyA, "a@example.com"), factRecord(companyA, 10, when),
 			rateRecord(companyA, 20, 1, when), resultRecord(companyA, "key-1"),
 		}
@@ -141,52 +141,52 @@ func timesOfRecords(ctx context.Context, s ticketing.Store) error {
 	if err := stocked(ctx, s, put.batch); err != nil {
 		return err
 	}
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
-			tx.CreateEvent(ctx, put.event), tx.AppendOrders(ctx, []ticketing.OrderRecord{put.order}),
-			tx.PutBuyers(ctx, []ticketing.BuyerRecord{put.buyer}), tx.AppendFacts(ctx, []ticketing.FactRecord{put.fact}),
-			tx.AppendRate(ctx, put.rate), tx.AppendResults(ctx, []ticketing.ResultRecord{put.result}),
+			tx.CreateEvent(ctx, put.event), tx.AppendOrders(ctx, []driver.Order{put.order}),
+			tx.PutBuyers(ctx, []driver.Buyer{put.buyer}), tx.AppendFacts(ctx, []driver.Fact{put.fact}),
+			tx.AppendRate(ctx, put.rate), tx.AppendResults(ctx, []driver.IdempotencyResult{put.result}),
 		)
 	})
 	if err != nil {
 		return err
 	}
-	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
 			want("event", found.event).from(tx.FindEvent(ctx, found.event.ID)),
-			want("batch", []ticketing.BatchRecord{found.batch}).from(tx.LockOpenBatches(ctx, eventA, nil)),
-			want("order", []ticketing.OrderRecord{found.order}).
-				from(tx.ListOrders(ctx, ticketing.OrderQuery{CompanyID: companyA, Limit: 9})),
-			want("buyer", []ticketing.BuyerRecord{found.buyer}).
-				from(tx.Buyers(ctx, []ticketing.BuyerRef{{CompanyID: companyA, Email: found.buyer.Email}})),
-			want("fact", []ticketing.FactRecord{found.fact}).from(tx.ListFacts(ctx, companyA, ticketing.Position{}, 9)),
-			want("rate", []ticketing.RateRecord{found.rate}).from(tx.ListRates(ctx, companyA, 9)),
-			want("result", []ticketing.ResultRecord{found.result}).
-				from(tx.Results(ctx, []ticketing.ResultRef{found.result.ResultRef})),
+			want("batch", []driver.Batch{found.batch}).from(tx.LockOpenBatches(ctx, eventA, nil)),
+			want("order", []driver.Order{found.order}).
+				from(tx.ListOrders(ctx, driver.OrderQuery{CompanyID: companyA, Limit: 9})),
+			want("buyer", []driver.Buyer{found.buyer}).
+				from(tx.Buyers(ctx, []driver.BuyerRef{{CompanyID: companyA, Email: found.buyer.Email}})),
+			want("fact", []driver.Fact{found.fact}).from(tx.ListFacts(ctx, companyA, driver.Position{}, 9)),
+			want("rate", []driver.Rate{found.rate}).from(tx.ListRates(ctx, companyA, 9)),
+			want("result", []driver.IdempotencyResult{found.result}).
+				from(tx.Results(ctx, []driver.IdempotencyKey{found.result.IdempotencyKey})),
 		)
 	})
 }
 
-func zeroTimes(ctx context.Context, s ticketing.Store) error {
+func zeroTimes(ctx context.Context, s driver.Store) error {
 	company, event := companyRecord(companyA), eventRecord(eventA)
 	company.Verification.ApprovalExpiresAt, company.Verification.GraceUntil = time.Time{}, time.Time{}
 	event.EndsOn = time.Time{}
 	key := apiKeyRecord(companyA, 30, at(0)) // Never used, not revoked.
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
 			tx.UpdateCompany(ctx, company), tx.UpdateEvent(ctx, event), tx.CreateAPIKey(ctx, key),
-			tx.AppendAdmissions(ctx, []ticketing.AdmissionRecord{admissionRecord(eventA, 1, 1)}),
+			tx.AppendAdmissions(ctx, []driver.Admission{admissionRecord(eventA, 1, 1)}),
 		)
 	})
 	if err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		keys, err := tx.FindAPIKeys(ctx, []uuid.UUID{key.ID})
 		err = errors.Join(
-			want("company", []ticketing.CompanyRecord{company}).from(tx.Companies(ctx, []uuid.UUID{companyA})),
+			want("company", []driver.Company{company}).from(tx.Companies(ctx, []uuid.UUID{companyA})),
 			want("event", event).from(tx.FindEvent(ctx, eventA.ID)),
-			want("key", []ticketing.APIKeyRecord{key}).from(keys, err),
+			want("key", []driver.APIKey{key}).from(keys, err),
 		)
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// together runs something several times at once and waits for all of it.
+// together runs a function several times concurrently and waits for all of them.
 func together(ctx context.Context, times int, run func(n int) error) error {
 	var running []<-chan error
 	for n := range times {
@@ -21,7 +21,7 @@ func together(ctx context.Context, times int, run func(n int) error) error {
 	return errors.Join(errs...)
 }
 
-// takenAtOnce is what several sides take from a queue at once, a few at a time, until nothing is left.
+// takenAtOnce returns what several workers take from a queue concurrently, a few at a time, until nothing is left.
 func takenAtOnce[T any](ctx context.Context, take func(limit int) ([]T, error)) ([]T, error) {
 	var taken [8][]T
 	err := together(ctx, len(taken), func(n int) error {
@@ -36,7 +36,7 @@ func takenAtOnce[T any](ctx context.Context, take func(limit int) ([]T, error)) 
 	if err != nil {
 		return nil, fmt.Errorf("take at once: %w", err)
 	}
-	// What was passed over while another took it is there for the next.
+	// A row that was skipped while another worker had it locked is left for this call.
 	rest, err := take(99)
 	return append(slices.Concat(taken[:]...), rest...), err
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 )
 
@@ -25,16 +25,16 @@ func transactionChecks() []Check {
 
 var errOwn = errors.New("storetest: an error of fn")
 
-func errorComesBack(ctx context.Context, s ticketing.Store) error {
+func errorComesBack(ctx context.Context, s driver.Store) error {
 	wrapped := fmt.Errorf("wrapped: %w", errOwn)
-	for _, own := range []error{errOwn, wrapped, ticketing.ErrNotFound, context.Canceled} {
-		if err := s.Update(ctx, func(context.Context, ticketing.Tx) error { return own }); err != own { //nolint:errorlint // The promise is identity.
-			return fmt.Errorf("before Enter: got %w, want the very error of fn, %w", orNone(err), own)
+	for _, own := range []error{errOwn, wrapped, driver.ErrNotFound, context.Canceled} {
+		if err := s.Update(ctx, func(context.Context, driver.Tx) error { return own }); err != own { //nolint:errorlint // The promise is identity.
+			return fmt.Errorf("before Begin: got %w, want the very error of fn, %w", orNone(err), own)
 		}
-		if err := update(ctx, s, func(context.Context, ticketing.Tx) error { return own }); err != own { //nolint:errorlint // As above.
-			return fmt.Errorf("after Enter: got %w, want the very error of fn, %w", orNone(err), own)
+		if err := update(ctx, s, func(context.Context, driver.Tx) error { return own }); err != own { //nolint:errorlint // As above.
+			return fmt.Errorf("after Begin: got %w, want the very error of fn, %w", orNone(err), own)
 		}
-		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			if err := tx.CreateCategory(ctx, categoryRecord(id(10), "slug")); err != nil {
 				return err
 			}
@@ -47,21 +47,21 @@ func errorComesBack(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-func readersErrorComesBack(ctx context.Context, s ticketing.Store) error {
-	fails := func(context.Context, ticketing.ReadTx) error { return errOwn }
+func readersErrorComesBack(ctx context.Context, s driver.Store) error {
+	fails := func(context.Context, driver.ReadTx) error { return errOwn }
 	if err := s.View(ctx, fails); err != errOwn { //nolint:errorlint // The promise is identity.
 		return fmt.Errorf("in a View: got %w, want the very error of fn", orNone(err))
 	}
 	if err := s.Snapshot(ctx, fails); err != errOwn { //nolint:errorlint // As above.
 		return fmt.Errorf("in a Snapshot: got %w, want the very error of fn", orNone(err))
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return want("read after a View and a Snapshot failed", []string(nil)).from(tx.SecretNames(ctx))
 	})
 }
 
-func errorKeepsNothing(ctx context.Context, s ticketing.Store) error {
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func errorKeepsNothing(ctx context.Context, s driver.Store) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		if err := groundIn(ctx, tx); err != nil {
 			return err
 		}
@@ -73,12 +73,12 @@ func errorKeepsNothing(ctx context.Context, s ticketing.Store) error {
 	return nothingKept(ctx, s)
 }
 
-func panicKeepsNothing(ctx context.Context, s ticketing.Store) error {
+func panicKeepsNothing(ctx context.Context, s driver.Store) error {
 	type thrown struct{ n int }
 	value := &thrown{7}
 	caught := func() (caught any) {
 		defer func() { caught = recover() }()
-		_ = update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		_ = update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			if err := groundIn(ctx, tx); err != nil {
 				return err
 			}
@@ -92,32 +92,32 @@ func panicKeepsNothing(ctx context.Context, s ticketing.Store) error {
 	return nothingKept(ctx, s)
 }
 
-// groundIn writes a bit of everything that the ground is made of.
-func groundIn(ctx context.Context, tx ticketing.Tx) error {
+// groundIn writes a few records of each kind that ground creates.
+func groundIn(ctx context.Context, tx driver.Tx) error {
 	return steps(
 		func() error { return tx.CreateCategory(ctx, categoryRecord(category, "ground")) },
 		func() error { return tx.CreateCompany(ctx, companyRecord(companyA)) },
 		func() error { return tx.AppendBranding(ctx, brandingRecord(companyA, 1)) },
 		func() error { return tx.CreateEvent(ctx, eventRecord(eventA)) },
 		func() error {
-			return tx.CreateWallets(ctx, []ticketing.WalletRecord{walletRecord(companyA, ledger.Float)})
+			return tx.CreateWallets(ctx, []driver.Wallet{walletRecord(companyA, ledger.Float)})
 		},
 	)
 }
 
-// nothingKept looks for what groundIn wrote, and writes it, which would fail if it were there.
-func nothingKept(ctx context.Context, s ticketing.Store) error {
-	err := everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+// nothingKept looks for what groundIn wrote, and then writes it, which would fail if it existed.
+func nothingKept(ctx context.Context, s driver.Store) error {
+	err := everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("companies", make([]ticketing.CompanyRecord, 1)).from(tx.Companies(ctx, []uuid.UUID{companyA})),
-			want("list of companies", []ticketing.CompanyRecord(nil)).from(tx.ListCompanies(ctx, ticketing.Position{}, 9)),
-			want("list of categories", []ticketing.CategoryRecord(nil)).from(tx.ListCategories(ctx, "", 9)),
-			want("brandings", make([]ticketing.BrandingRecord, 1)).
-				from(tx.Brandings(ctx, []ticketing.BrandingRef{{CompanyID: companyA, Version: 1}})),
-			want("list of events", []ticketing.EventRecord(nil)).
-				from(tx.ListEvents(ctx, ticketing.EventQuery{CompanyID: companyA, Limit: 9})),
-			want("wallets", make([]ticketing.WalletRecord, 1)).
-				from(tx.Wallets(ctx, []ticketing.WalletRef{{CompanyID: companyA, Wallet: ledger.Float}})),
+			want("companies", make([]driver.Company, 1)).from(tx.Companies(ctx, []uuid.UUID{companyA})),
+			want("list of companies", []driver.Company(nil)).from(tx.ListCompanies(ctx, driver.Position{}, 9)),
+			want("list of categories", []driver.Category(nil)).from(tx.ListCategories(ctx, "", 9)),
+			want("brandings", make([]driver.Branding, 1)).
+				from(tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: companyA, Version: 1}})),
+			want("list of events", []driver.Event(nil)).
+				from(tx.ListEvents(ctx, driver.EventQuery{CompanyID: companyA, Limit: 9})),
+			want("wallets", make([]driver.Wallet, 1)).
+				from(tx.Wallets(ctx, []driver.WalletRef{{CompanyID: companyA, Wallet: ledger.Float}})),
 		)
 	})
 	if err != nil {
@@ -129,23 +129,23 @@ func nothingKept(ctx context.Context, s ticketing.Store) error {
 	return nil
 }
 
-func swallowedErrorDooms(ctx context.Context, s ticketing.Store) error {
+func swallowedErrorDooms(ctx context.Context, s driver.Store) error {
 	for name, fail := range map[string]writes{
-		"a change of what is missing": func(ctx context.Context, tx ticketing.Tx) error {
+		"a change of what is missing": func(ctx context.Context, tx driver.Tx) error {
 			return tx.UpdateCategory(ctx, categoryRecord(id(99), "missing"))
 		},
-		"a broken constraint": func(ctx context.Context, tx ticketing.Tx) error {
+		"a broken constraint": func(ctx context.Context, tx driver.Tx) error {
 			if err := tx.CreateCategory(ctx, categoryRecord(id(98), "twice")); err != nil {
 				return err
 			}
 			return tx.CreateCategory(ctx, categoryRecord(id(97), "twice"))
 		},
 	} {
-		err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			if err := groundIn(ctx, tx); err != nil {
 				return err
 			}
-			// Sent late, its error may come from the Update itself.
+			// If writes are sent late, the error may come from the Update itself.
 			_ = fail(ctx, tx)
 			return nil
 		})
@@ -153,20 +153,20 @@ func swallowedErrorDooms(ctx context.Context, s ticketing.Store) error {
 			return fmt.Errorf("an Update whose fn swallowed %s is kept", name)
 		}
 	}
-	err := s.Update(ctx, func(ctx context.Context, tx ticketing.Tx) error {
+	err := s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		_, _ = tx.SecretNames(ctx)
-		_, _ = tx.Enter(ctx, ticketing.Entrance{})
+		_, _ = tx.Begin(ctx, driver.BeginOptions{})
 		_ = tx.CreateCompany(ctx, companyRecord(companyA))
 		return nil
 	})
 	if err == nil {
-		return errors.New("an Update whose fn called something before Enter is kept")
+		return errors.New("an Update whose fn called something before Begin is kept")
 	}
 	return nothingKept(ctx, s)
 }
 
-func constraintKeepsNothing(ctx context.Context, s ticketing.Store) error {
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+func constraintKeepsNothing(ctx context.Context, s driver.Store) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		if err := groundIn(ctx, tx); err != nil {
 			return err
 		}
@@ -178,9 +178,9 @@ func constraintKeepsNothing(ctx context.Context, s ticketing.Store) error {
 	return nothingKept(ctx, s)
 }
 
-func runsAgain(ctx context.Context, s ticketing.Store) error {
+func runsAgain(ctx context.Context, s driver.Store) error {
 	runs := 0
-	err := update(ctx, Rerun(s), func(ctx context.Context, tx ticketing.Tx) error {
+	err := update(ctx, Rerun(s), func(ctx context.Context, tx driver.Tx) error {
 		runs++
 		return groundIn(ctx, tx)
 	})
@@ -190,8 +190,8 @@ func runsAgain(ctx context.Context, s ticketing.Store) error {
 	if runs != 2 {
 		return fmt.Errorf("fn ran %d times, want 2", runs)
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		return want("what the second run wrote", []ticketing.CompanyRecord{companyRecord(companyA)}).
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return want("what the second run wrote", []driver.Company{companyRecord(companyA)}).
 			from(tx.Companies(ctx, []uuid.UUID{companyA}))
 	})
 }

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
-func caseRecord(companyID uuid.UUID, number int64) ticketing.VerificationCaseRecord {
-	return ticketing.VerificationCaseRecord{
-		CompanyID: companyID, Number: number, Status: ticketing.VerificationUnverified,
-		Facts: ticketing.VerificationFacts{
+func caseRecord(companyID uuid.UUID, number int64) driver.VerificationCase {
+	return driver.VerificationCase{
+		CompanyID: companyID, Number: number, Status: driver.VerificationUnverified,
+		Facts: driver.VerificationFacts{
 			LegalName: awkward, RegistrationNumber: "RC 1", Country: "NG", Address: awkward + "\nLagos",
 			ContactName: awkward, ContactEmail: "ada@example.com", ContactPhone: "+234",
 		},
@@ -23,14 +23,14 @@ func caseRecord(companyID uuid.UUID, number int64) ticketing.VerificationCaseRec
 
 func caseKinds() []record {
 	draft := caseRecord(companyA, 1)
-	holds := func(listed ...ticketing.VerificationCaseRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
+	holds := func(listed ...driver.VerificationCase) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
 			return want("ListVerificationCases", listed).from(tx.ListVerificationCases(ctx, companyA, 9))
 		}
 	}
 	return []record{{
 		name: "verification cases", created: holds(draft), absent: holds(),
-		create: func(ctx context.Context, tx ticketing.Tx) error { return tx.PutVerificationCase(ctx, draft) },
+		create: func(ctx context.Context, tx driver.Tx) error { return tx.PutVerificationCase(ctx, draft) },
 	}}
 }
 
@@ -41,21 +41,21 @@ func caseChecks() []Check {
 	}
 }
 
-func casePutAgain(ctx context.Context, s ticketing.Store) error {
+func casePutAgain(ctx context.Context, s driver.Store) error {
 	draft := caseRecord(companyA, 1)
 	decided := draft
-	decided.Status, decided.Reason, decided.Facts = ticketing.VerificationRejected, awkward, ticketing.VerificationFacts{
+	decided.Status, decided.Reason, decided.Facts = driver.VerificationRejected, awkward, driver.VerificationFacts{
 		LegalName: "a", RegistrationNumber: "b", Country: "GH", Address: "c", ContactName: "d",
 		ContactEmail: "e@example.com", ContactPhone: "f",
 	}
 	decided.SubmittedAt, decided.DecidedAt, decided.CreatedAt, decided.UpdatedAt = at(20), at(21), at(22), at(23)
-	keep := func(record ticketing.VerificationCaseRecord) writes {
-		return func(ctx context.Context, tx ticketing.Tx) error { return tx.PutVerificationCase(ctx, record) }
+	keep := func(record driver.VerificationCase) writes {
+		return func(ctx context.Context, tx driver.Tx) error { return tx.PutVerificationCase(ctx, record) }
 	}
-	lists := func(record ticketing.VerificationCaseRecord) error {
+	lists := func(record driver.VerificationCase) error {
 		record.CreatedAt = draft.CreatedAt // The first one stays.
-		return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-			return want("list", []ticketing.VerificationCaseRecord{record}).
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+			return want("list", []driver.VerificationCase{record}).
 				from(tx.ListVerificationCases(ctx, companyA, 9))
 		})
 	}
@@ -68,11 +68,11 @@ func casePutAgain(ctx context.Context, s ticketing.Store) error {
 	)
 }
 
-func casesListed(ctx context.Context, s ticketing.Store) error {
+func casesListed(ctx context.Context, s driver.Store) error {
 	one, two, ten := caseRecord(companyA, 1), caseRecord(companyA, 2), caseRecord(companyA, 10)
 	other := caseRecord(companyB, 3)
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		for _, record := range []ticketing.VerificationCaseRecord{two, other, ten, one} {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		for _, record := range []driver.VerificationCase{two, other, ten, one} {
 			if err := tx.PutVerificationCase(ctx, record); err != nil {
 				return err
 			}
@@ -82,14 +82,14 @@ func casesListed(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("whole", []ticketing.VerificationCaseRecord{ten, two, one}).
+			want("whole", []driver.VerificationCase{ten, two, one}).
 				from(tx.ListVerificationCases(ctx, companyA, 3)),
-			want("the newest", []ticketing.VerificationCaseRecord{ten}).from(tx.ListVerificationCases(ctx, companyA, 1)),
-			want("of the other company", []ticketing.VerificationCaseRecord{other}).
+			want("the newest", []driver.VerificationCase{ten}).from(tx.ListVerificationCases(ctx, companyA, 1)),
+			want("of the other company", []driver.VerificationCase{other}).
 				from(tx.ListVerificationCases(ctx, companyB, 9)),
-			want("of none", []ticketing.VerificationCaseRecord(nil)).from(tx.ListVerificationCases(ctx, id(90), 9)),
+			want("of none", []driver.VerificationCase(nil)).from(tx.ListVerificationCases(ctx, id(90), 9)),
 		)
 	})
 }

@@ -5,29 +5,29 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
 
 func walletKinds() []record {
 	kept := walletRecord(companyA, ledger.Float)
-	ref := ticketing.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
+	ref := driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
 	changed := kept
-	changed.Status, changed.Balance, changed.Sequence = ticketing.WalletSuspended, money.MaxBalance, 1<<40
+	changed.Status, changed.Balance, changed.Sequence = driver.WalletSuspended, money.MaxBalance, 1<<40
 	changed.Hash, changed.LastAt = ledger.Hash{0, 1, 0xFF}, at(80)
-	holds := func(found ticketing.WalletRecord) reads {
-		return func(ctx context.Context, tx ticketing.ReadTx) error {
-			return want("Wallets", []ticketing.WalletRecord{found}).from(tx.Wallets(ctx, []ticketing.WalletRef{ref}))
+	holds := func(found driver.Wallet) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
+			return want("Wallets", []driver.Wallet{found}).from(tx.Wallets(ctx, []driver.WalletRef{ref}))
 		}
 	}
-	create := func(ctx context.Context, tx ticketing.Tx) error {
-		return tx.CreateWallets(ctx, []ticketing.WalletRecord{walletRecord(companyA, ledger.Earnings), kept})
+	create := func(ctx context.Context, tx driver.Tx) error {
+		return tx.CreateWallets(ctx, []driver.Wallet{walletRecord(companyA, ledger.Earnings), kept})
 	}
 	return []record{{
-		name: "wallets", create: create, created: holds(kept), absent: holds(ticketing.WalletRecord{}),
-		change: func(ctx context.Context, tx ticketing.Tx) error {
-			return tx.UpdateWallets(ctx, []ticketing.WalletRecord{changed})
+		name: "wallets", create: create, created: holds(kept), absent: holds(driver.Wallet{}),
+		change: func(ctx context.Context, tx driver.Tx) error {
+			return tx.UpdateWallets(ctx, []driver.Wallet{changed})
 		},
 		changed: holds(changed),
 		taken:   map[string]writes{"kind": create},
@@ -43,43 +43,43 @@ func walletChecks() []Check {
 	}
 }
 
-func createWallets(ctx context.Context, s ticketing.Store, wallets ...ticketing.WalletRecord) error {
-	err := update(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.CreateWallets(ctx, wallets) })
+func createWallets(ctx context.Context, s driver.Store, wallets ...driver.Wallet) error {
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.CreateWallets(ctx, wallets) })
 	if err != nil {
 		return fmt.Errorf("create wallets: %w", err)
 	}
 	return nil
 }
 
-func walletsAligned(ctx context.Context, s ticketing.Store) error {
+func walletsAligned(ctx context.Context, s driver.Store) error {
 	a, b := walletRecord(companyA, ledger.Float), walletRecord(companyB, ledger.Earnings)
 	b.Balance = 5
 	if err := createWallets(ctx, s, a, b); err != nil {
 		return err
 	}
-	refs := []ticketing.WalletRef{
+	refs := []driver.WalletRef{
 		{CompanyID: companyB, Wallet: ledger.Earnings},
 		{CompanyID: companyB, Wallet: ledger.Float},
 		{},
 		{CompanyID: companyA, Wallet: ledger.Float},
 		{CompanyID: companyA, Wallet: ledger.Earnings},
 	}
-	err := everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	err := everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("with gaps and out of order", []ticketing.WalletRecord{b, {}, {}, a, {}}).from(tx.Wallets(ctx, refs)),
-			want("none", []ticketing.WalletRecord(nil)).from(tx.Wallets(ctx, nil)),
+			want("with gaps and out of order", []driver.Wallet{b, {}, {}, a, {}}).from(tx.Wallets(ctx, refs)),
+			want("none", []driver.Wallet(nil)).from(tx.Wallets(ctx, nil)),
 		)
 	})
 	if err != nil {
 		return err
 	}
-	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return want("locked", []ticketing.LockedWallet{{WalletRecord: b}, {}, {}, {WalletRecord: a}, {}}).
+	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		return want("locked", []driver.LockedWallet{{Wallet: b}, {}, {}, {Wallet: a}, {}}).
 			from(tx.LockWallets(ctx, refs))
 	})
 }
 
-func walletsLocked(ctx context.Context, s ticketing.Store) error {
+func walletsLocked(ctx context.Context, s driver.Store) error {
 	float, earnings := walletRecord(companyA, ledger.Float), walletRecord(companyA, ledger.Earnings)
 	if err := createWallets(ctx, s, float, earnings); err != nil {
 		return err
@@ -87,31 +87,31 @@ func walletsLocked(ctx context.Context, s ticketing.Store) error {
 	moved := entries(companyA, ledger.Float, 11)
 	last := moved[10]
 	float.Balance, float.Sequence, float.Hash, float.LastAt = last.After, last.Sequence, last.Hash, last.At
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return errors.Join(tx.AppendEntries(ctx, moved), tx.UpdateWallets(ctx, []ticketing.WalletRecord{float}))
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		return errors.Join(tx.AppendEntries(ctx, moved), tx.UpdateWallets(ctx, []driver.Wallet{float}))
 	})
 	if err != nil {
 		return err
 	}
-	newest := ticketing.LastEntry{Sequence: last.Sequence, After: last.After, Hash: last.Hash}
-	return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
+	newest := driver.LastEntry{Sequence: last.Sequence, After: last.After, Hash: last.Hash}
+	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return want("a wallet that moved and one that did not",
-			[]ticketing.LockedWallet{{WalletRecord: float, Last: newest}, {WalletRecord: earnings}},
-		).from(tx.LockWallets(ctx, []ticketing.WalletRef{
+			[]driver.LockedWallet{{Wallet: float, Last: newest}, {Wallet: earnings}},
+		).from(tx.LockWallets(ctx, []driver.WalletRef{
 			{CompanyID: companyA, Wallet: ledger.Float}, {CompanyID: companyA, Wallet: ledger.Earnings},
 		}))
 	})
 }
 
-func balanceBounded(ctx context.Context, s ticketing.Store) error {
+func balanceBounded(ctx context.Context, s driver.Store) error {
 	kept := walletRecord(companyA, ledger.Float)
 	if err := createWallets(ctx, s, kept); err != nil {
 		return err
 	}
 	below := kept
 	below.Balance = -1
-	err := share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-		return tx.UpdateWallets(ctx, []ticketing.WalletRecord{below})
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.UpdateWallets(ctx, []driver.Wallet{below})
 	})
 	if err := refuses("a balance below zero", err); err != nil {
 		return err
@@ -121,19 +121,19 @@ func balanceBounded(ctx context.Context, s ticketing.Store) error {
 	if err := refuses("a wallet made with a balance below zero", createWallets(ctx, s, born)); err != nil {
 		return err
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		return want("the wallet", []ticketing.WalletRecord{kept, {}}).from(tx.Wallets(ctx, []ticketing.WalletRef{
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return want("the wallet", []driver.Wallet{kept, {}}).from(tx.Wallets(ctx, []driver.WalletRef{
 			{CompanyID: companyA, Wallet: ledger.Float}, {CompanyID: companyB, Wallet: ledger.Float},
 		}))
 	})
 }
 
-// noMovementLost moves one wallet from many sides at once: every movement continues the one before.
-func noMovementLost(ctx context.Context, s ticketing.Store) error {
+// noMovementLost appends entries to one wallet concurrently: every entry continues the one before.
+func noMovementLost(ctx context.Context, s driver.Store) error {
 	if err := createWallets(ctx, s, walletRecord(companyA, ledger.Float)); err != nil {
 		return err
 	}
-	ref := ticketing.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
+	ref := driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
 	const writers, each = 8, 5
 	err := together(ctx, writers, func(n int) error {
 		for i := range each {
@@ -147,8 +147,8 @@ func noMovementLost(ctx context.Context, s ticketing.Store) error {
 		return fmt.Errorf("move at once: %w", err)
 	}
 	const count = writers * each
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
-		moved, err := tx.ListEntries(ctx, ticketing.LedgerQuery{WalletRef: ref, Limit: 2 * count})
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		moved, err := tx.ListEntries(ctx, driver.LedgerQuery{WalletRef: ref, Limit: 2 * count})
 		if err := want("movements", count).from(len(moved), err); err != nil {
 			return err
 		}
@@ -163,18 +163,18 @@ func noMovementLost(ctx context.Context, s ticketing.Store) error {
 		wallet := walletRecord(companyA, ledger.Float)
 		wallet.Balance, wallet.Sequence = count*(count+1)/2, count
 		wallet.Hash, wallet.LastAt = head.Hash, head.At
-		return want("the wallet", []ticketing.WalletRecord{wallet}).from(tx.Wallets(ctx, []ticketing.WalletRef{ref}))
+		return want("the wallet", []driver.Wallet{wallet}).from(tx.Wallets(ctx, []driver.WalletRef{ref}))
 	})
 }
 
-// moves moves a wallet by an amount, as its last entry and its record stand.
-func moves(ref ticketing.WalletRef, amount money.Amount) writes {
-	return func(ctx context.Context, tx ticketing.Tx) error {
-		locked, err := tx.LockWallets(ctx, []ticketing.WalletRef{ref})
+// moves returns a write that credits a wallet by an amount, from its locked record and last entry.
+func moves(ref driver.WalletRef, amount money.Amount) writes {
+	return func(ctx context.Context, tx driver.Tx) error {
+		locked, err := tx.LockWallets(ctx, []driver.WalletRef{ref})
 		if err := want("locked", 1).from(len(locked), err); err != nil {
 			return err
 		}
-		wallet := locked[0].WalletRecord
+		wallet := locked[0].Wallet
 		if err := that(locked[0].Last.After == wallet.Balance, "a locked wallet and its last entry disagree"); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func moves(ref ticketing.WalletRef, amount money.Amount) writes {
 		}
 		wallet.Balance, wallet.Sequence, wallet.Hash, wallet.LastAt = head.Balance, head.Sequence, head.Hash, head.At
 		return errors.Join(
-			tx.AppendEntries(ctx, []ledger.Entry{entry}), tx.UpdateWallets(ctx, []ticketing.WalletRecord{wallet}),
+			tx.AppendEntries(ctx, []ledger.Entry{entry}), tx.UpdateWallets(ctx, []driver.Wallet{wallet}),
 		)
 	}
 }

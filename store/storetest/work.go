@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 func workChecks() []Check {
@@ -19,66 +19,66 @@ func workChecks() []Check {
 	}
 }
 
-// allWork is the work of all kinds, from the beginning.
-func allWork() []ticketing.DueWork {
-	// In no order: the answer has its own.
-	return []ticketing.DueWork{{Kind: ticketing.WorkDeliver}, {Kind: ticketing.WorkDispatch}, {Kind: ticketing.WorkTell}}
+// allWork returns a query for work of all kinds, from the beginning.
+func allWork() []driver.DueWork {
+	// In no order: the result has its own.
+	return []driver.DueWork{{Kind: driver.WorkDeliver}, {Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}}
 }
 
-func due(when time.Time, limit int, after ...ticketing.DueWork) func(context.Context, ticketing.ReadTx) ([]ticketing.DueWork, error) {
-	return func(ctx context.Context, tx ticketing.ReadTx) ([]ticketing.DueWork, error) {
-		return tx.DueWork(ctx, ticketing.WorkQuery{At: when, After: after, Limit: limit})
+func due(when time.Time, limit int, after ...driver.DueWork) func(context.Context, driver.ReadTx) ([]driver.DueWork, error) {
+	return func(ctx context.Context, tx driver.ReadTx) ([]driver.DueWork, error) {
+		return tx.DueWork(ctx, driver.WorkQuery{At: when, After: after, Limit: limit})
 	}
 }
 
 // workDue has work of every kind in both companies.
-func workDue(ctx context.Context, s ticketing.Store) error {
-	of := func(company uuid.UUID, endpoint int64, n int) ticketing.DeliveryRecord {
+func workDue(ctx context.Context, s driver.Store) error {
+	of := func(company uuid.UUID, endpoint int64, n int) driver.Delivery {
 		delivery := deliveryRecord(company, n, at(0))
 		delivery.Endpoint = endpoint
 		return delivery
 	}
-	// The one that was made first is due last.
+	// The one that was created first is due last.
 	early, late := of(companyA, 2, 32), of(companyA, 2, 33)
 	early.DueAt, late.DueAt, late.CreatedAt = at(6), at(5), at(1)
-	undispatched := []ticketing.FactRecord{
+	undispatched := []driver.Fact{
 		factRecord(companyB, 10, at(0)), factRecord(companyA, 10, at(1)), factRecord(companyA, 11, at(2)),
 	}
 	err := errors.Join(
-		share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error { return tx.AppendFacts(ctx, undispatched) }),
+		share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendFacts(ctx, undispatched) }),
 		appendFacts(ctx, s, factRecord(companyB, 20, at(4)), factRecord(companyA, 20, at(3)), factRecord(companyA, 21, at(5))),
 		keepDeliveries(ctx, s, of(companyB, 1, 30), of(companyA, 10, 31), early, late, of(companyB, 7, 34)),
 	)
 	if err != nil {
 		return err
 	}
-	kinds := map[ticketing.WorkKind][]ticketing.DueWork{
-		ticketing.WorkDispatch: {{CompanyID: companyA, Since: at(1)}, {CompanyID: companyB, Since: at(0)}},
-		ticketing.WorkTell:     {{CompanyID: companyA, Since: at(3)}, {CompanyID: companyB, Since: at(4)}},
-		ticketing.WorkDeliver: {
+	kinds := map[driver.WorkKind][]driver.DueWork{
+		driver.WorkDispatch: {{CompanyID: companyA, Since: at(1)}, {CompanyID: companyB, Since: at(0)}},
+		driver.WorkPublish:  {{CompanyID: companyA, Since: at(3)}, {CompanyID: companyB, Since: at(4)}},
+		driver.WorkDeliver: {
 			{CompanyID: companyA, Endpoint: 2, Since: at(5)},
 			{CompanyID: companyA, Endpoint: 10, Since: at(0)},
 			{CompanyID: companyB, Endpoint: 1, Since: at(0)},
 			{CompanyID: companyB, Endpoint: 7, Since: at(0)},
 		},
 	}
-	var all, first []ticketing.DueWork
-	for kind := ticketing.WorkDispatch; kind <= ticketing.WorkDeliver; kind++ {
+	var all, first []driver.DueWork
+	for kind := driver.WorkDispatch; kind <= driver.WorkDeliver; kind++ {
 		for i := range kinds[kind] {
 			kinds[kind][i].Kind = kind
 		}
 		all, first = append(all, kinds[kind]...), append(first, kinds[kind][0])
 	}
-	return everywhere(ctx, s, func(ctx context.Context, tx ticketing.ReadTx) error {
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		err := errors.Join(
 			want("all work", all).from(due(at(9), 9, allWork()...)(ctx, tx)),
 			want("the first of each kind", first).from(due(at(9), 1, allWork()...)(ctx, tx)),
-			want("of no kind", []ticketing.DueWork(nil)).from(due(at(9), 9)(ctx, tx)),
-			want("none", []ticketing.DueWork(nil)).from(due(at(9), 0, allWork()...)(ctx, tx)),
+			want("of no kind", []driver.DueWork(nil)).from(due(at(9), 9)(ctx, tx)),
+			want("none", []driver.DueWork(nil)).from(due(at(9), 0, allWork()...)(ctx, tx)),
 		)
 		for kind, order := range kinds {
-			err = errors.Join(err, pages(order, func(after *ticketing.DueWork, limit int) ([]ticketing.DueWork, error) {
-				from := ticketing.DueWork{Kind: kind}
+			err = errors.Join(err, pages(order, func(after *driver.DueWork, limit int) ([]driver.DueWork, error) {
+				from := driver.DueWork{Kind: kind}
 				if after != nil {
 					from = *after
 				}
@@ -89,21 +89,21 @@ func workDue(ctx context.Context, s ticketing.Store) error {
 	})
 }
 
-func deliveryDue(ctx context.Context, s ticketing.Store) error {
+func deliveryDue(ctx context.Context, s driver.Store) error {
 	first, second := deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(0))
 	first.DueAt, second.DueAt = at(50), at(60)
 	if err := keepDeliveries(ctx, s, first, second); err != nil {
 		return err
 	}
-	work := func(since time.Time) []ticketing.DueWork {
-		return []ticketing.DueWork{{Kind: ticketing.WorkDeliver, CompanyID: companyA, Endpoint: 1, Since: since}}
+	work := func(since time.Time) []driver.DueWork {
+		return []driver.DueWork{{Kind: driver.WorkDeliver, CompanyID: companyA, Endpoint: 1, Since: since}}
 	}
-	is := func(expected string, when time.Time, wanted []ticketing.DueWork) func() error {
+	is := func(expected string, when time.Time, wanted []driver.DueWork) func() error {
 		return func() error { return want(expected, wanted).from(read(ctx, s, due(when, 9, allWork()...))) }
 	}
 	return steps(
 		is("before its time", at(49), nil), is("at its time", at(50), work(at(50))),
-		func() error { return updateDeliveries(ctx, s, final(first, ticketing.DeliveryFailed)) },
+		func() error { return updateDeliveries(ctx, s, final(first, driver.DeliveryFailed)) },
 		is("when the first is final", at(59), nil), is("at the time of the second", at(60), work(at(60))),
 		func() error { _, err := claimDeliveries(ctx, s, at(60), 9); return err },
 		is("while it is claimed", at(60).Add(999*time.Millisecond), nil),
@@ -111,48 +111,48 @@ func deliveryDue(ctx context.Context, s ticketing.Store) error {
 	)
 }
 
-// pruneDue has, besides what is over, what is not: pending, not handled, or of the time itself.
-func pruneDue(ctx context.Context, s ticketing.Store) error {
-	of := func(company uuid.UUID, n, seconds int) ticketing.DeliveryRecord {
+// pruneDue has old records and also some that must stay: pending, not handled, or of the very time of the query.
+func pruneDue(ctx context.Context, s driver.Store) error {
+	of := func(company uuid.UUID, n, seconds int) driver.Delivery {
 		return deliveryRecord(company, n, at(seconds))
 	}
 	handled := factRecord(companyB, 20, at(4))
 	err := errors.Join(
-		keepDeliveries(ctx, s, of(companyA, 30, 1), final(of(companyA, 31, 4), ticketing.DeliveryFailed),
-			of(companyB, 32, 1), final(of(companyB, 33, 5), ticketing.DeliverySucceeded)),
+		keepDeliveries(ctx, s, of(companyA, 30, 1), final(of(companyA, 31, 4), driver.DeliveryFailed),
+			of(companyB, 32, 1), final(of(companyB, 33, 5), driver.DeliverySucceeded)),
 		appendFacts(ctx, s, handled),
 	)
 	if err != nil {
 		return err
 	}
-	prune := []ticketing.DueWork{{Kind: ticketing.WorkPruneFacts}, {Kind: ticketing.WorkPrune}}
-	is := func(expected string, seconds int, wanted ...ticketing.DueWork) error {
+	prune := []driver.DueWork{{Kind: driver.WorkPruneFacts}, {Kind: driver.WorkPrune}}
+	is := func(expected string, seconds int, wanted ...driver.DueWork) error {
 		return want(expected, wanted).from(read(ctx, s, due(at(seconds), 9, prune...)))
 	}
-	a := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyA, Since: at(4)}
-	b := ticketing.DueWork{Kind: ticketing.WorkPrune, CompanyID: companyB, Since: at(5)}
-	facts := ticketing.DueWork{Kind: ticketing.WorkPruneFacts, CompanyID: companyB, Since: at(4)}
+	a := driver.DueWork{Kind: driver.WorkPrune, CompanyID: companyA, Since: at(4)}
+	b := driver.DueWork{Kind: driver.WorkPrune, CompanyID: companyB, Since: at(5)}
+	facts := driver.DueWork{Kind: driver.WorkPruneFacts, CompanyID: companyB, Since: at(4)}
 	return steps(
 		func() error { return is("before", 4) },
 		func() error { return is("a delivery", 5, a) }, // The fact is not handled yet.
 		func() error {
-			return share(ctx, s, func(ctx context.Context, tx ticketing.Tx) error {
-				return errors.Join(tx.AppendFacts(ctx, []ticketing.FactRecord{factRecord(companyA, 21, at(1))}),
-					tx.CompleteFacts(ctx, []ticketing.FactRecord{handled}))
+			return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+				return errors.Join(tx.AppendFacts(ctx, []driver.Fact{factRecord(companyA, 21, at(1))}),
+					tx.CompleteFacts(ctx, []driver.Fact{handled}))
 			})
 		},
 		func() error { return is("all", 6, a, b, facts) },
 		func() error {
-			return want("behind one", []ticketing.DueWork{b}).from(read(ctx, s, due(at(6), 9, a)))
+			return want("behind one", []driver.DueWork{b}).from(read(ctx, s, due(at(6), 9, a)))
 		},
 		func() error {
-			return want("the first", []ticketing.DueWork{a, facts}).from(read(ctx, s, due(at(6), 1, prune...)))
+			return want("the first", []driver.DueWork{a, facts}).from(read(ctx, s, due(at(6), 1, prune...)))
 		},
 	)
 }
 
-// workWaits has two places before the one that is due: they take nothing of its limit.
-func workWaits(ctx context.Context, s ticketing.Store) error {
+// workWaits has two places before the one that is due: they do not count towards the limit.
+func workWaits(ctx context.Context, s driver.Store) error {
 	a := factRecord(companyA, 10, at(0))
 	waits, later := deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(0))
 	later.Endpoint = 2
@@ -164,11 +164,11 @@ func workWaits(ctx context.Context, s ticketing.Store) error {
 	if err != nil {
 		return err
 	}
-	if err := want("leased", []ticketing.FactRecord{a}).from(lease(ctx, s, at(9), 9)); err != nil {
+	if err := want("leased", []driver.Fact{a}).from(lease(ctx, s, at(9), 9)); err != nil {
 		return err
 	}
-	return want("the one of each kind that is due", []ticketing.DueWork{
-		{Kind: ticketing.WorkTell, CompanyID: companyB, Since: at(0)},
-		{Kind: ticketing.WorkDeliver, CompanyID: companyB, Endpoint: 1, Since: at(0)},
+	return want("the one of each kind that is due", []driver.DueWork{
+		{Kind: driver.WorkPublish, CompanyID: companyB, Since: at(0)},
+		{Kind: driver.WorkDeliver, CompanyID: companyB, Endpoint: 1, Since: at(0)},
 	}).from(read(ctx, s, due(at(9), 1, allWork()...)))
 }

@@ -1,0 +1,67 @@
+package ticketing
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// recentLimit is how many of the latest values are remembered at least. At most twice as many are.
+const recentLimit = 10_000
+
+// recent remembers what was found lately, in two generations. When the newer one is full it becomes the older one, and
+// the older one is forgotten. That needs no list and no timer, and a look-up takes only a read lock. A recent is safe
+// for concurrent use, and its zero value is empty.
+type recent[K comparable, V any] struct {
+	mu           sync.RWMutex
+	newer, older map[K]V
+}
+
+// recentIDs are ids that were found lately, such as those of API keys that authenticated. They decide only how a call
+// is queued, never whether it is allowed: that is read from the store each time.
+type recentIDs = recent[uuid.UUID, struct{}]
+
+// get returns a value of either generation.
+func (r *recent[K, V]) get(key K) (value V, ok bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if value, ok = r.newer[key]; !ok {
+		value, ok = r.older[key]
+	}
+	return value, ok
+}
+
+// has reports whether a key is remembered.
+func (r *recent[K, V]) has(key K) bool {
+	_, ok := r.get(key)
+	return ok
+}
+
+// add remembers a value. A key of the older generation moves to the newer one, so what is used stays. A key that is in
+// the newer one keeps its value.
+func (r *recent[K, V]) add(key K, value V) {
+	r.mu.RLock()
+	_, newer := r.newer[key]
+	r.mu.RUnlock()
+	if newer {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.newer == nil || len(r.newer) >= recentLimit {
+		// The older generation is forgotten.
+		r.newer, r.older = make(map[K]V), r.newer
+	}
+	r.newer[key] = value
+}
+
+// forget drops a key from both generations.
+func (r *recent[K, V]) forget(key K) {
+	if !r.has(key) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.newer, key)
+	delete(r.older, key)
+}

@@ -1,0 +1,401 @@
+package ticketing
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+// checkoutCall is one checkout on its way through the pipeline.
+type checkoutCall = call[CheckoutParams, Order]
+
+// sale is the state that a group of checkouts is decided on, and the rows that they write. It is read once, changes
+// with each accepted checkout, and is written once at the end. So a group takes about as many statements as one
+// checkout.
+//
+// The shared gate guards what a sale only reads: event status, branding and rate. Stock and wallets are locked before
+// they are read, the wallets last, because all sales of a company meet there. A checkout that is refused leaves no
+// trace in the state, so each checkout sees exactly what the accepted ones before it have left (section 4.7).
+type sale struct {
+	brandings map[uuid.UUID]driver.Branding // by company
+	rates     map[uuid.UUID]driver.Rate     // by company; the one that is effective at the time of its sales
+	stock     map[stockKey][]*driver.Batch  // oldest first
+	wallets   map[driver.WalletRef]*driver.LockedWallet
+	times     map[uuid.UUID]time.Time // of each company's sales: not before the last entry of its wallets
+
+	// What the accepted checkouts write. soldFrom may hold a batch more than once.
+	soldFrom   []*driver.Batch
+	orders     []driver.Order
+	admissions []driver.Admission
+	entries    []ledger.Entry
+	facts      []driver.Fact
+	buyers     map[driver.BuyerRef]driver.Buyer
+}
+
+// stockKey identifies the admissions of one tier at one price. A line of a checkout is sold from one stock key: price
+// bands are never mixed.
+type stockKey struct {
+	event driver.EventRef
+	tier  string
+	price money.Amount
+}
+
+// allocation is a number of admissions from one batch, for one line of a checkout. A line may need several allocations,
+// of batches with the same price.
+type allocation struct {
+	batch    *driver.Batch
+	quantity int64
+}
+
+// The refusals of a checkout, in the order in which they are checked. Each one leaves the idempotency key unspent, so
+// the same request may be tried again.
+var (
+	errEventNotOnSale       = conflict("The event is not published.")
+	errInventoryUnavailable = &Error{
+		Code: CodeInventoryUnavailable, Message: "The inventory is no longer available at the expected price.",
+	}
+	errCommissionUnavailable = &Error{
+		Code: CodeCommissionUnavailable, Message: "No commission rate is effective for the company.",
+	}
+	errCheckoutUnavailable = &Error{
+		Code: CodeCheckoutUnavailable, Message: "The company's balances are not available for checkout.",
+	}
+	errInsufficientFloat = &Error{
+		Code: CodeInsufficientFloat, Message: "The FLOAT balance cannot fund the checkout.",
+	}
+)
+
+// sell decides checkouts in the order in which they came, and writes the accepted ones. An [*Error] refuses only its
+// own checkout. Every other error fails the transaction, because it says nothing about one checkout alone.
+//
+// The steps follow the order of the contract's refusals and the lock order of [driver.Store]: event state, stock,
+// wallets, then for each checkout inventory and price, rate, wallets and balance.
+func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) error {
+	state := &sale{buyers: map[driver.BuyerRef]driver.Buyer{}}
+	if err := state.readTerms(ctx, tx, at, calls); err != nil {
+		return err
+	}
+	// Only calls that can still succeed may lock stock and wallets.
+	calls = openCalls(calls)
+	if len(calls) == 0 {
+		return nil
+	}
+	if err := state.lockStock(ctx, tx, calls); err != nil {
+		return err
+	}
+	if err := state.lockWallets(ctx, tx, calls); err != nil {
+		return err
+	}
+	if err := state.settleTimes(ctx, tx, at, calls); err != nil {
+		return err
+	}
+	// Calls are decided in the order in which they came, on stock and balances that change with each accepted one.
+	for _, c := range openCalls(calls) {
+		if err := s.sellOne(state, c); err != nil {
+			if c.err = refusal(err); c.err == nil {
+				return err
+			}
+		}
+	}
+	if len(state.orders) == 0 {
+		return nil
+	}
+	return state.write(ctx, tx)
+}
+
+// readTerms reads event status, branding and effective rate in one statement, and refuses the checkouts of events that
+// are not on sale. The shared gate keeps all three as they are until the commit. A missing rate is refused later, since
+// inventory comes before it in the order of refusals.
+func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) error {
+	refs := make([]driver.SaleTermsRef, len(calls))
+	for i, c := range calls {
+		// The branding is the company's current version, which the gate guards like the rest.
+		refs[i] = driver.SaleTermsRef{
+			EventRef:        driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID},
+			BrandingVersion: c.company.BrandingVersion,
+		}
+	}
+	found, err := tx.SaleTerms(ctx, distinct(refs), at)
+	if err != nil {
+		return err
+	}
+	// A company may sell several events in one group. Its rate and branding are the same for all of them.
+	statuses := make(map[driver.EventRef]EventStatus, len(found))
+	st.rates = make(map[uuid.UUID]driver.Rate)
+	st.brandings = make(map[uuid.UUID]driver.Branding)
+	for _, terms := range found {
+		statuses[terms.EventRef] = terms.Status
+		st.rates[terms.CompanyID], st.brandings[terms.CompanyID] = terms.Rate, terms.Branding
+	}
+	for i, c := range calls {
+		switch statuses[refs[i].EventRef] {
+		case EventPublished:
+		case "":
+			c.err = errEventNotFound
+		default:
+			c.err = errEventNotOnSale
+		}
+	}
+	return nil
+}
+
+// lockStock locks the oldest open batches that cover what the group wants from each stock key, and no more: a tier may
+// have thousands of batches. Two processes that sell from one stock key wait for each other here, which prevents
+// overselling.
+func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
+	wanted := make(map[stockKey]int)
+	var queries []driver.StockQuery
+	for _, c := range calls {
+		for _, line := range c.params.Lines {
+			from := stockKey{driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID}, line.Tier, line.ExpectedUnitPrice}
+			// Lines of several calls for one stock key become one query, since no two queries may be alike.
+			i, known := wanted[from]
+			if !known {
+				i = len(queries)
+				wanted[from] = i
+				queries = append(queries, driver.StockQuery{
+					CompanyID: c.company.ID, EventID: c.params.EventID, Tier: line.Tier,
+					UnitPrice: line.ExpectedUnitPrice,
+				})
+			}
+			// The query is for the total of the group; the checkouts then take their parts of it in order.
+			queries[i].Quantity += int64(line.Quantity)
+		}
+	}
+	batches, err := tx.LockStock(ctx, queries)
+	if err != nil {
+		return err
+	}
+	st.stock = make(map[stockKey][]*driver.Batch, len(wanted))
+	for i := range batches {
+		b := &batches[i]
+		from := stockKey{driver.EventRef{CompanyID: b.CompanyID, ID: b.EventID}, b.Tier, b.UnitPrice}
+		st.stock[from] = append(st.stock[from], b)
+	}
+	return nil
+}
+
+// lockWallets locks both wallets of every company in the group. From here to the commit every other sale of these
+// companies waits, so nothing that waits for another lock may follow.
+func (st *sale) lockWallets(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
+	refs := make([]driver.WalletRef, 0, 2*len(calls))
+	for _, c := range calls {
+		refs = append(refs, driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Float}, driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Earnings})
+	}
+	refs = distinct(refs)
+	// The store locks by key whatever the order of refs, so groups of several companies never deadlock here.
+	locked, err := tx.LockWallets(ctx, refs)
+	if err != nil {
+		return err
+	}
+	st.wallets = make(map[driver.WalletRef]*driver.LockedWallet, len(refs))
+	for i, ref := range refs {
+		st.wallets[ref] = &locked[i]
+	}
+	return nil
+}
+
+// settleTimes sets the time of each company's sales. Times along a ledger never decrease. If the clock is before the
+// last entry of a wallet, the time of that entry is used, and with it the rate that is effective then. A company whose
+// verification has expired by then is refused.
+func (st *sale) settleTimes(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) error {
+	st.times = make(map[uuid.UUID]time.Time)
+	for _, c := range calls {
+		id := c.company.ID
+		settled, known := st.times[id]
+		if !known {
+			// Both wallets have one time per sale, which is not before the last entry of either.
+			float, earnings := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Float}], st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Earnings}]
+			settled = notBefore(earnings.Wallet, notBefore(float.Wallet, at))
+			st.times[id] = settled
+			// The clock is before the last entry of a wallet, for example after a failover to another machine.
+			if settled.After(at) {
+				rate, err := firstRecord(tx.EffectiveRates(ctx, []uuid.UUID{id}, settled))
+				if err != nil {
+					return err
+				}
+				st.rates[id] = rate
+			}
+		}
+		if settled.After(at) && !isCurrent(c.company.Verification, settled) {
+			c.err = errVerificationRequired
+		}
+	}
+	return nil
+}
+
+// sellOne decides one checkout against the state that the ones before it left. If it refuses, it changes nothing of
+// that state, so all checks come before the first change. The order number is the sequence of the FLOAT debit, which
+// also makes it unique.
+func (s *Service) sellOne(st *sale, c *checkoutCall) error {
+	// The checks follow the order of refusals in the contract: inventory, rate, wallets, balance.
+	picks, err := st.allocate(c)
+	if err != nil {
+		return err
+	}
+	rate := st.rates[c.company.ID]
+	if rate.ID == uuid.Nil {
+		return errCommissionUnavailable
+	}
+	float := st.wallets[driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Float}]
+	earnings := st.wallets[driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Earnings}]
+	gross := c.params.gross()
+	commission := rate.Rate.Of(gross)
+	// A wallet that is suspended, or that disagrees with its last ledger entry, stops the company's sales. Building on
+	// such a balance would extend a chain that no longer verifies. EARNINGS at its maximum is refused alike.
+	if _, fits := earnings.Balance.Add(commission); !isUsable(*float) || !isUsable(*earnings) || !fits {
+		return errCheckoutUnavailable
+	}
+	// A gross of zero passes on an empty FLOAT. It still writes both ledger entries and needs a rate like any other
+	// sale.
+	if float.Balance < gross {
+		return errInsufficientFloat
+	}
+	at := st.times[c.company.ID]
+	// Nothing was changed so far; from here on the checkout is accepted.
+	order := driver.Order{
+		CompanyID: c.company.ID, Number: float.Sequence + 1, ID: s.newID(), EventID: c.params.EventID,
+		Status: OrderConfirmed, Gross: gross, Commission: commission, RateID: rate.ID,
+		Branding: c.company.BrandingVersion, FloatBefore: float.Balance, EarningsBefore: earnings.Balance,
+		BuyerEmail: c.params.Buyer.Email, BuyerFullname: c.params.Buyer.Fullname, BuyerPhone: c.params.Buyer.Phone,
+		ConfirmedAt: at, CreatedAt: at,
+	}
+	if err := st.pay(order, float, earnings); err != nil {
+		return err
+	}
+	lines := s.admit(st, order, picks)
+	st.orders = append(st.orders, order)
+	st.admissions = append(st.admissions, lines...)
+	st.facts = append(st.facts, s.saleFact(c.company, order))
+	st.buyers[driver.BuyerRef{CompanyID: order.CompanyID, Email: order.BuyerEmail}] = driver.Buyer{
+		CompanyID: order.CompanyID, Email: order.BuyerEmail, Fullname: order.BuyerFullname, Phone: order.BuyerPhone,
+		CreatedAt: at, UpdatedAt: at,
+	}
+	// The result is rendered by the function that renders a replay, so both are equal.
+	c.result = showOrder(order, lines, rate, st.brandings[c.company.ID])
+	c.record = driver.IdempotencyResult{Subject: order.ID}
+	return nil
+}
+
+// allocate selects the admissions of every line, oldest batch first, each at exactly the price that the buyer expects.
+// It changes no count. Two lines never select from one stock key, since the tiers of a checkout are unique.
+func (st *sale) allocate(c *checkoutCall) ([]allocation, error) {
+	picks := make([]allocation, 0, len(c.params.Lines))
+	for _, line := range c.params.Lines {
+		left := int64(line.Quantity)
+		from := stockKey{driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID}, line.Tier, line.ExpectedUnitPrice}
+		for _, b := range st.stock[from] {
+			if n := min(left, b.Quantity-b.Sold); n > 0 {
+				picks = append(picks, allocation{b, n})
+				left -= n
+			}
+		}
+		if left > 0 {
+			return nil, errInventoryUnavailable
+		}
+	}
+	return picks, nil
+}
+
+// pay moves the money: the gross out of FLOAT, the commission into EARNINGS. The caller has checked that both fit, so
+// an error here is a fault of the service.
+func (st *sale) pay(order driver.Order, float, earnings *driver.LockedWallet) error {
+	debit, err := moveWallet(float, ledger.CheckoutDebit, -order.Gross, order.ID.String(), order.ConfirmedAt)
+	if err != nil {
+		return err
+	}
+	accrual, err := moveWallet(earnings, ledger.CommissionAccrual, order.Commission, order.ID.String(), order.ConfirmedAt)
+	if err != nil {
+		return err
+	}
+	st.entries = append(st.entries, debit, accrual)
+	return nil
+}
+
+// admit counts the selected admissions as sold, and gives each of them its id and its order line. An admission has no
+// id before this.
+func (s *Service) admit(st *sale, order driver.Order, picks []allocation) []driver.Admission {
+	var lines []driver.Admission
+	for _, p := range picks {
+		p.batch.Sold += p.quantity
+		st.soldFrom = append(st.soldFrom, p.batch)
+		// Lines are numbered in the order of the tiers, which the params have been sorted by.
+		for range p.quantity {
+			lines = append(lines, driver.Admission{
+				CompanyID: order.CompanyID, OrderNumber: order.Number, Line: len(lines) + 1, ID: s.newID(),
+				LineID: s.newID(), OrderID: order.ID, EventID: order.EventID,
+				Tier: p.batch.Tier, Batch: p.batch.Position, Title: p.batch.Title, UnitPrice: p.batch.UnitPrice,
+			})
+		}
+	}
+	return lines
+}
+
+// write keeps everything that was sold, in as many statements for one order as for many. A buyer with several orders in
+// the group is written once, as the last of them knew it. A store may send all the writes in one message.
+func (st *sale) write(ctx context.Context, tx driver.Tx) error {
+	var batches []driver.Batch
+	// Each batch is written once, with its last count. The elements are pointers, so equal ones are the same batch.
+	for _, b := range distinct(st.soldFrom) {
+		batches = append(batches, *b)
+	}
+	// Each wallet is written once, in its last state, however many orders moved it.
+	var wallets []driver.Wallet
+	for _, order := range st.orders {
+		for _, kind := range []ledger.Wallet{ledger.Float, ledger.Earnings} {
+			wallets = append(wallets, st.wallets[driver.WalletRef{CompanyID: order.CompanyID, Wallet: kind}].Wallet)
+		}
+	}
+	buyers := make([]driver.Buyer, 0, len(st.buyers))
+	for _, order := range st.orders {
+		ref := driver.BuyerRef{CompanyID: order.CompanyID, Email: order.BuyerEmail}
+		if buyer, ok := st.buyers[ref]; ok {
+			buyers = append(buyers, buyer)
+			// The map has the last record of each buyer; deleting it keeps a second order from writing the buyer again.
+			delete(st.buyers, ref)
+		}
+	}
+	for _, write := range []func() error{
+		func() error { return tx.UpdateBatches(ctx, batches) },
+		func() error { return tx.AppendOrders(ctx, st.orders) },
+		func() error { return tx.AppendAdmissions(ctx, st.admissions) },
+		func() error { return tx.PutBuyers(ctx, buyers) },
+		func() error { return tx.UpdateWallets(ctx, distinct(wallets)) },
+		func() error { return tx.AppendEntries(ctx, st.entries) },
+		func() error { return tx.AppendFacts(ctx, st.facts) },
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recallOrders is the replay of checkouts: it renders the order that a spent key made. Its columns never change except
+// the status, which is shown as it was then, and the buyer after an erasure.
+func recallOrders(ctx context.Context, tx driver.ReadTx, calls []*checkoutCall) error {
+	refs := make([]driver.OrderRef, len(calls))
+	for i, c := range calls {
+		refs[i] = driver.OrderRef{CompanyID: c.ref.CompanyID, ID: c.earlier.Subject}
+	}
+	records, err := tx.Orders(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		records[i].Status = OrderConfirmed // As in the first result.
+	}
+	orders, err := showOrders(ctx, tx, records)
+	if err != nil {
+		return err
+	}
+	for i, c := range calls {
+		c.result = orders[i]
+	}
+	return nil
+}

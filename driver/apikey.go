@@ -1,0 +1,89 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// APIKeyStatus is the status of an API key. Only an active key authenticates.
+type APIKeyStatus string
+
+// The statuses of an API key. A revoked key never becomes active again.
+const (
+	APIKeyActive  APIKeyStatus = "ACTIVE"
+	APIKeyRevoked APIKeyStatus = "REVOKED"
+)
+
+// APIKey is a key as a store keeps it. It holds a keyed digest of the secret and never the secret itself. Its
+// status changes only under the company's gate, held exclusively, because every write reads it (section 5, rule 5).
+type APIKey struct {
+	CompanyID uuid.UUID
+	ID        uuid.UUID
+	Name      string
+	Grants    []Grant
+	Status    APIKeyStatus
+	// Digest is the keyed digest of the secret. It names the secret key that made it, see SecretsInUse.
+	Digest        string
+	PredecessorID uuid.UUID // zero: issued, not rotated
+	CreatedAt     time.Time
+	LastUsedAt    time.Time
+	RevokedAt     time.Time
+}
+
+// APIKeyRef names a key within its company.
+type APIKeyRef struct{ CompanyID, ID uuid.UUID }
+
+// APIKeyUse is what a store keeps of the use of a key.
+type APIKeyUse struct {
+	APIKeyRef
+	UsedAt time.Time
+	// Digest is the digest under the first secret key. It replaces a digest that another secret key made, so that the
+	// other one can be retired.
+	Digest string
+}
+
+// APIKeyReader finds keys.
+type APIKeyReader interface {
+	// FindAPIKeys finds keys by their ids alone, as a request names them.
+	FindAPIKeys(ctx context.Context, ids []uuid.UUID) ([]APIKey, error)
+	// APIKeys returns keys by their references.
+	APIKeys(ctx context.Context, refs []APIKeyRef) ([]APIKey, error)
+	// ListAPIKeys returns a company's keys, newest first; keys of one time are ordered by id.
+	ListAPIKeys(ctx context.Context, companyID uuid.UUID, limit int) ([]APIKey, error)
+	// CountAPIKeys returns how many keys of a status a company has.
+	CountAPIKeys(ctx context.Context, companyID uuid.UUID, status APIKeyStatus) (int, error)
+	// SecretsInUse returns the names of the secret keys in use, each once, in order. In use are those that the digests
+	// of active keys, the encrypted numbers of current bank accounts and the encrypted signing secrets of webhooks
+	// name: the 16 characters after "v1:" and "s1:".
+	SecretsInUse(ctx context.Context) ([]string, error)
+}
+
+// APIKeyWriter keeps keys.
+type APIKeyWriter interface {
+	// CreateAPIKey keeps a new key.
+	CreateAPIKey(ctx context.Context, key APIKey) error
+	// UpdateAPIKey updates the status and the time of revocation. It leaves alone what TouchAPIKeys writes, since a use
+	// of the key may be recorded at the same time.
+	UpdateAPIKey(ctx context.Context, key APIKey) error
+	// TouchAPIKeys updates the time of the last use and the digest. It never sets an earlier time.
+	TouchAPIKeys(ctx context.Context, uses []APIKeyUse) error
+}
+
+// Ref returns the reference of the key.
+func (k APIKey) Ref() APIKeyRef { return APIKeyRef{CompanyID: k.CompanyID, ID: k.ID} }
+
+// Grant is a right on the data plane (section 5). A read grant never implies the manage grant.
+type Grant string
+
+// The seven grants that a public API key may carry.
+const (
+	GrantEventRead       Grant = "COMPANY:event:read"
+	GrantEventManage     Grant = "COMPANY:event:manage"
+	GrantInventoryRead   Grant = "COMPANY:inventory:read"
+	GrantInventoryManage Grant = "COMPANY:inventory:manage"
+	GrantCheckoutCreate  Grant = "COMPANY:checkout:create"
+	GrantOrderRead       Grant = "COMPANY:order:read"
+	GrantTicketValidate  Grant = "COMPANY:ticket:validate"
+)

@@ -1,0 +1,40 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// AuditEntry is an action as a store keeps it. It never changes.
+//
+// Records are ordered by time, then id.
+type AuditEntry struct {
+	CompanyID uuid.UUID // zero: it was about no company
+	At        time.Time
+	ID        uuid.UUID
+	Actor     string
+	Action    string
+	Subject   string
+	Changes   string // a JSON object
+}
+
+// AuditQuery selects a part of the audit log, newest first.
+type AuditQuery struct {
+	CompanyID uuid.UUID // zero: actions about any company, and about none
+	After     Position  // zero: from the newest
+	Limit     int
+}
+
+// AuditReader finds actions.
+type AuditReader interface {
+	// ListAudit returns actions, newest first; actions of one time are ordered by id, highest first.
+	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
+}
+
+// AuditWriter keeps actions.
+type AuditWriter interface {
+	// AppendAudit keeps actions. They can never be changed or removed.
+	AppendAudit(ctx context.Context, acts []AuditEntry) error
+}

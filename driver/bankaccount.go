@@ -1,0 +1,53 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// BankAccount is a version of a company's bank account as a store keeps it. A settlement refers to the version
+// that it was requested with, so a version is never replaced.
+type BankAccount struct {
+	CompanyID   uuid.UUID
+	Version     int64 // 1, 2, 3 …; the highest is the current one
+	Bank        string
+	AccountName string
+	Number      string // encrypted, an opaque text that the service writes
+	Last4       string // of the number
+	CreatedAt   time.Time
+}
+
+// BankAccountRef names a version of a bank account.
+type BankAccountRef struct {
+	CompanyID uuid.UUID
+	Version   int64
+}
+
+// StaleBankAccountQuery selects a page of the current bank accounts that were not encrypted under the named secret key.
+type StaleBankAccountQuery struct {
+	SecretName string    // of the secret key
+	After      uuid.UUID // only companies with higher ids; zero: from the beginning
+	Limit      int
+}
+
+// BankAccountReader finds bank accounts.
+type BankAccountReader interface {
+	// BankAccounts returns versions by their references.
+	BankAccounts(ctx context.Context, refs []BankAccountRef) ([]BankAccount, error)
+	// CurrentBankAccount returns the highest version of a company, or the zero record where there is none.
+	CurrentBankAccount(ctx context.Context, companyID uuid.UUID) (BankAccount, error)
+	// StaleBankAccounts returns current accounts of any company that were not encrypted under the named secret key, by
+	// the company's id.
+	StaleBankAccounts(ctx context.Context, query StaleBankAccountQuery) ([]BankAccount, error)
+}
+
+// BankAccountWriter keeps bank accounts.
+type BankAccountWriter interface {
+	// AppendBankAccount keeps a new version. It is called only under the company's gate, held exclusively, so that
+	// versions have no gap.
+	AppendBankAccount(ctx context.Context, account BankAccount) error
+	// UpdateBankAccount updates the encrypted number after it was encrypted under another secret key.
+	UpdateBankAccount(ctx context.Context, account BankAccount) error
+}

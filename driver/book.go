@@ -1,0 +1,54 @@
+package driver
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
+
+// SoldPlace is the place of a sold admission among those of its company. They are ordered by the number of their order,
+// then by line.
+type SoldPlace struct {
+	Number int64
+	Line   int
+}
+
+// SoldQuery selects a part of what a company sold, lowest number first.
+type SoldQuery struct {
+	CompanyID uuid.UUID
+	After     SoldPlace // only what comes after; for orders only its Number counts
+	// Last is the number of the last order; 0 means no end. A caller that reads far more than a page sets it, which
+	// keeps a database from reading and sorting all that follows.
+	Last  int64
+	Limit int
+}
+
+// SubjectQuery selects a part of the spent idempotency keys of an operation, lowest key first, byte by byte.
+type SubjectQuery struct {
+	CompanyID          uuid.UUID
+	Operation, Outcome string
+	After              string // only keys after this one
+	Limit              int
+}
+
+// KeySubject is a spent idempotency key and the id of the subject that it names.
+type KeySubject struct {
+	Key     string
+	Subject uuid.UUID
+}
+
+// BookReader finds what the verification of a company's books reads. It reads all of it in order, so some of these
+// methods leave out members that it does not compare.
+type BookReader interface {
+	// ListSoldOrders returns orders, by number, without their buyers.
+	ListSoldOrders(ctx context.Context, query SoldQuery) ([]Order, error)
+	// ListSoldAdmissions returns admissions, by order and line, without their LineID, Title and Location.
+	ListSoldAdmissions(ctx context.Context, query SoldQuery) ([]Admission, error)
+	// FloatCredits finds a company's fundings by their references.
+	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCredit, error)
+	// ListSubjects returns the spent keys of an operation with an outcome, and the subjects that they name, by key.
+	ListSubjects(ctx context.Context, query SubjectQuery) ([]KeySubject, error)
+	// OrphanCompanies returns ids, lowest first, that no company has although records name them as their company. The
+	// records are orders, admissions, movements and others of the books.
+	OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error)
+}

@@ -1,0 +1,218 @@
+// Package driver is the contract of stores: what package ticketing requires of persistence, as database/sql/driver is
+// for databases. It is for authors of stores. A host opens a store (packages store and store/memory), hands it to
+// ticketing.New, and calls nothing here.
+//
+// The package holds no rule. It declares [Store] with its transactions, the records that a store keeps, the references
+// that name them, and the queries that list them. Package store keeps records in SQL and package store/memory in
+// memory. Package store/storetest checks whether any other implementation keeps the promises of [Store].
+//
+// A record is named as its subject: [Order] is an order as a store keeps it, where ticketing.Order is an order as the
+// API shows it. A reference (a name that ends in Ref, OrderNumber, IdempotencyKey) identifies a record. A query that
+// lists begins after its field After, always in the order of the list.
+//
+// A store may implement [DurableStore] and [GroupingStore], too; the contract will grow by such optional interfaces
+// alone. [PurposeOf] says what a transaction is for. A test of a store is one call:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) driver.Store { return open(t) })
+//	}
+package driver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Store keeps and finds records. Every rule lives in package ticketing. It is safe for concurrent use.
+//
+// # What fn may do
+//
+// fn works through the transaction that it is given and does nothing else that could be observed outside: no other I/O,
+// no clock, no channel. It may run again from the start after a transient failure, so it assigns every outcome afresh.
+// It uses the transaction from one goroutine and does not keep it after it returns. It begins no other transaction of
+// the same store.
+//
+// # What a store promises
+//
+//   - Nothing of an Update is kept if fn returns an error or panics; a panic continues to the caller. Update returns an
+//     error of fn unchanged (errors.Is and == hold).
+//   - Within an Update its own writes are visible. Writes may be sent late: their error may come from a later call or
+//     from Update itself. A read sends them first.
+//   - An error of any call dooms the transaction: if fn ignores one, Update fails and keeps nothing.
+//   - Records passed in and returned are copies: changing one afterwards changes nothing that is kept.
+//   - Times are kept in UTC with milliseconds; a zero time is kept as none. Texts are kept exactly.
+//   - A method that takes a list of references returns a list of the same length and order. It holds the zero record
+//     where nothing is kept. A list method returns records in the order that it documents, and an empty result is no
+//     error.
+//   - Lock methods of one record return the zero record where nothing is kept. A change of a record that is not kept is
+//     [ErrNotFound], and a write that breaks a constraint is a [ConstraintError].
+//   - Ids are ordered byte by byte and texts by code point.
+//   - A context that has ended begins nothing. One that ends while a transaction waits to begin ends the wait with the
+//     context's error. After [Gate.Begin] the end of the context does not stop an Update.
+//   - A call before Begin, a second Begin, and a call after the transaction has ended are errors.
+//   - Transient failures (a serialisation failure, a deadlock, a connection lost before the commit was sent) are
+//     retried a bounded number of times with jitter. A lock that is not granted in time is [ErrBusy].
+//
+// # Lock order
+//
+// The gate comes first, then claims of idempotency keys, the event (for those who change it), tiers, batches,
+// admissions, settlements and deliveries. Wallets come last. Locks of one kind are taken by key. Every writer keeps
+// this order, so two of them never wait for each other. A decision rests only on data that is locked or guarded by the
+// gate, and that was read by a statement that began after the lock was granted.
+type Store interface {
+	// View runs fn for reading. Each call sees what is committed when it runs.
+	View(ctx context.Context, fn func(ctx context.Context, tx ReadTx) error) error
+	// Snapshot runs fn for reading. All its calls see the same moment.
+	Snapshot(ctx context.Context, fn func(ctx context.Context, tx ReadTx) error) error
+	// Update runs fn for writing, all or nothing. fn calls [Gate.Begin] first, which begins the transaction.
+	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+}
+
+// ReadTx is a transaction that reads: one role for each subject. Code that needs a single role takes only that.
+type ReadTx interface {
+	SecretReader
+	CompanyReader
+	BrandingReader
+	CommissionReader
+	APIKeyReader
+	CategoryReader
+	EventReader
+	TermsReader
+	InventoryReader
+	OrderReader
+	OrderEndingReader
+	WalletReader
+	BankAccountReader
+	SettlementReader
+	BookReader
+	FactReader
+	WebhookEndpointReader
+	MessageReader
+	DeliveryReader
+	WorkReader
+	AuditReader
+	UserReader
+	MemberReader
+	VerificationReader
+}
+
+// Tx is a transaction that reads and writes: one role for each subject. A method whose name begins with Lock keeps
+// other writers from the rows that it returns until the end of the transaction.
+type Tx interface {
+	ReadTx
+	Gate
+	IdempotencyStore
+	SecretWriter
+	CompanyWriter
+	BrandingWriter
+	CommissionWriter
+	APIKeyWriter
+	CategoryWriter
+	EventWriter
+	InventoryWriter
+	OrderWriter
+	OrderEndingWriter
+	WalletWriter
+	BankAccountWriter
+	SettlementWriter
+	FactWriter
+	WebhookEndpointWriter
+	MessageWriter
+	DeliveryWriter
+	AuditWriter
+	UserWriter
+	MemberWriter
+	VerificationWriter
+}
+
+// Gate begins an Update. It has one fair readers-writer lock for each company, called the company's gate, and the
+// claims of idempotency keys.
+//
+// The gate guards what a sale only reads: company, API key, verification, branding, commission rate and status of the
+// event. It also guards members, verification cases, bank accounts and webhook endpoints with their secrets. Writers
+// hold it shared; a change of any of those holds it exclusively. A shared hold is never upgraded, because two
+// transactions that did so would wait for each other.
+type Gate interface {
+	// Begin begins the transaction. It is the first call of every fn and is made once. It returns which of the claimed
+	// keys are in flight elsewhere, in the order of BeginOptions.Keys. If every claim is in flight, it returns at once
+	// and begins nothing; fn then returns.
+	//
+	// Claims belong to the store, not to the service, so two services on one store exclude each other. They end with
+	// the Update, however it ends. A crash leaves no claim.
+	Begin(ctx context.Context, in BeginOptions) (inFlight []bool, err error)
+}
+
+// BeginOptions says which gates and claims an Update begins with.
+type BeginOptions struct {
+	// Shared are the companies whose guarded state the update only reads. Their gates are held shared. A company is in
+	// Shared or in Exclusive. A store takes gates by company, the exclusive ones first.
+	//
+	// The zero company is the gate of what belongs to no company: categories, users, the names of secrets. A company
+	// may be named before it exists, by the update that creates it.
+	Shared []uuid.UUID
+	// Exclusive are the companies whose guarded state the update changes. Their gates are held exclusively.
+	Exclusive []uuid.UUID
+	// Keys are the idempotency keys of the update; no two are equal.
+	Keys []IdempotencyKey
+	// LockTimeout is how long the update waits for locks before it fails with [ErrBusy]. Zero means as long as the
+	// store is configured to.
+	LockTimeout time.Duration
+}
+
+// A DurableStore may outlive its process. If Durable reports true, ticketing.New requires secret keys: with keys made
+// at random, the next process could use neither API keys nor encrypted values.
+type DurableStore interface {
+	Store
+	Durable() bool
+}
+
+// Grouping is how calls that share a transaction are best grouped on a store. Zero fields leave the choice to the
+// service.
+type Grouping struct {
+	// Lanes is how many groups may run at the same time.
+	Lanes int
+	// ByCompany confines a group to one company, for databases that keep companies in different places.
+	ByCompany bool
+}
+
+// A GroupingStore knows how calls are best grouped on it. The service uses it for what its configuration leaves open.
+type GroupingStore interface {
+	Store
+	Grouping() Grouping
+}
+
+// ErrNotFound is a store's error for a change of a record that does not exist.
+var ErrNotFound = errors.New("ticketing: record not found")
+
+// ErrBusy is the error of a transaction that did not get a lock or a connection in time. Nothing was written; the same
+// transaction may be tried again.
+var ErrBusy = errors.New("ticketing: the database is busy, try again")
+
+// ErrUnavailable is a store's error if its database cannot be reached or has no space left. After a lost connection the
+// outcome of a commit is unknown; the same call with the same idempotency key finds out.
+var ErrUnavailable = errors.New("ticketing: the database is unavailable")
+
+// ConstraintError is a store's error for a write that breaks a constraint. The transaction is doomed. Rules prevent it
+// under their locks, so it shows a fault of the service, except where a method documents it.
+type ConstraintError struct {
+	// Constraint is the store's name of the constraint, such as "orders_pkey"; empty if the database does not report
+	// it.
+	Constraint string
+}
+
+// Error names the constraint and never a value, since the text may be logged.
+func (e *ConstraintError) Error() string {
+	if e.Constraint == "" {
+		return "ticketing: a constraint is broken"
+	}
+	return "ticketing: constraint " + e.Constraint + " is broken"
+}
+
+// Position is a place in a listing that is ordered by time, then by id. The zero Position is the beginning.
+type Position struct {
+	At time.Time
+	ID uuid.UUID
+}

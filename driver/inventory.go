@@ -1,0 +1,145 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/money"
+)
+
+// MaxTierAdmissions is the most admissions that a tier may ever have.
+const MaxTierAdmissions = 1_000_000
+
+// InventoryStatus is the status of a tier (section 3.2).
+type InventoryStatus string
+
+// The statuses of a tier. A batch is never SOLD_OUT, since its counts show that it is.
+const (
+	InventoryAvailable InventoryStatus = "AVAILABLE"
+	InventoryPaused    InventoryStatus = "PAUSED"
+	InventorySoldOut   InventoryStatus = "SOLD_OUT"
+	InventoryCancelled InventoryStatus = "CANCELLED"
+)
+
+// Tier is the counter of a tier. Its lock serialises the creates, cancellations and price changes of the tier,
+// and it holds the limit of admissions. A sale does not need it, so sales of one tier do not wait for its counter.
+type Tier struct {
+	CompanyID uuid.UUID
+	EventID   uuid.UUID
+	Name      string
+	Batches   int   // the number of batches, and the position of the newest
+	Total     int64 // every admission ever created
+	Cancelled bool  // some were cancelled since the newest batch was added
+}
+
+// Batch is a batch of admissions that are alike. Unsold admissions are counted and not enumerated: an admission
+// gets an id and a row of its own when it is sold. A batch is open while it is not cancelled and Sold is below
+// Quantity.
+type Batch struct {
+	CompanyID   uuid.UUID
+	EventID     uuid.UUID
+	Tier        string
+	Position    int // 1, 2, 3 … in order of creation: the oldest is sold first
+	Title       string
+	Description string
+	UnitPrice   money.Amount
+	Status      InventoryStatus // AVAILABLE, PAUSED or CANCELLED
+	Quantity    int64
+	Sold        int64
+	CreatedAt   time.Time
+}
+
+// BatchRef names a batch.
+type BatchRef struct {
+	CompanyID uuid.UUID
+	EventID   uuid.UUID
+	Tier      string
+	Position  int
+}
+
+// TierCount is a tier with the totals of its open batches.
+type TierCount struct {
+	Tier
+
+	Available int64 // unsold and on sale
+	Paused    int64 // unsold and paused
+	// LowestPrice is the lowest price of an unsold admission, on sale or paused. It is meaningless if there is none.
+	LowestPrice money.Amount
+}
+
+// PriceBand is how much of a tier is on sale at one price.
+//
+// A quote never mixes bands: it needs one exact price for each tier (section 4.6).
+type PriceBand struct {
+	Tier      string
+	UnitPrice money.Amount
+	Available int64
+}
+
+// PriceList is what a quote of an event is computed from.
+type PriceList struct {
+	EventStatus EventStatus
+	Bands       []PriceBand
+}
+
+// StockQuery asks for admissions that are on sale in one tier at one price.
+//
+// Quantity is how many admissions the sales of one group need of it.
+type StockQuery struct {
+	CompanyID uuid.UUID
+	EventID   uuid.UUID
+	Tier      string
+	UnitPrice money.Amount
+	Quantity  int64
+}
+
+// StockTotal holds the totals of one tier's records, for the verification of the books. Total must equal Quantity, and
+// Sold must equal Admissions less Restocked.
+type StockTotal struct {
+	EventID    uuid.UUID
+	Tier       string
+	Total      int64 // of the tier's counter
+	Quantity   int64 // over all batches
+	Sold       int64 // over all batches
+	Admissions int64 // rows of sold admissions
+	Restocked  int64 // those of them that count as unsold, because their order was refunded with a restock
+}
+
+// InventoryReader finds what can be sold.
+type InventoryReader interface {
+	// CountTiers returns the named tiers of an event, or all for nil, in lexicographic order by code point. Its cost
+	// depends on the open batches alone, not on how many admissions were ever sold.
+	CountTiers(ctx context.Context, event EventRef, tiers []string) ([]TierCount, error)
+	// PriceList returns the status of an event, empty if there is none, and what is on sale in the named tiers, by
+	// tier, then price. Both are of one moment.
+	PriceList(ctx context.Context, event EventRef, tiers []string) (PriceList, error)
+	// StockTotals returns the totals of a company's tiers, by event, then tier.
+	StockTotals(ctx context.Context, companyID uuid.UUID) ([]StockTotal, error)
+}
+
+// InventoryWriter keeps what can be sold. Its locks hold until the end of the transaction. They are taken in the order
+// tiers, then batches (see [Store]).
+type InventoryWriter interface {
+	// LockTier locks the counter of a tier. It creates the counter at zero if there is none.
+	LockTier(ctx context.Context, event EventRef, tier string) (Tier, error)
+	// LockTiers locks the existing counters of the named tiers, or of all for nil, in lexicographic order.
+	LockTiers(ctx context.Context, event EventRef, tiers []string) ([]Tier, error)
+	// LockBatch locks one batch.
+	LockBatch(ctx context.Context, ref BatchRef) (Batch, error)
+	// LockBatches locks batches.
+	LockBatches(ctx context.Context, refs []BatchRef) ([]Batch, error)
+	// LockOpenBatches locks the open batches of the named tiers, or of all for nil, by tier, then position.
+	LockOpenBatches(ctx context.Context, event EventRef, tiers []string) ([]Batch, error)
+	// LockStock locks, for each query, the oldest open batches on sale at its price that cover its quantity. If they do
+	// not cover it, it locks all of them. No two queries are alike. It returns batches by company, event, tier,
+	// position.
+	LockStock(ctx context.Context, queries []StockQuery) ([]Batch, error)
+	// UpdateTiers updates counters that were locked.
+	UpdateTiers(ctx context.Context, tiers []Tier) error
+	// CreateBatch keeps a new batch. Its position is one above the newest of the tier.
+	CreateBatch(ctx context.Context, batch Batch) error
+	// UpdateBatches updates price, status, quantity and sold of batches that were locked.
+	UpdateBatches(ctx context.Context, batches []Batch) error
+}

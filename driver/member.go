@@ -1,0 +1,72 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Member is a member as a store keeps it. It changes only under the company's gate, held exclusively. A removed
+// member stays as a record without a role, so that a new membership keeps the first time of creation.
+type Member struct {
+	CompanyID uuid.UUID
+	UserID    uuid.UUID
+	Name      string // the name that this company uses; no other company sees it
+	Role      Role   // empty: was removed
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// MemberRef names a member.
+type MemberRef struct{ CompanyID, UserID uuid.UUID }
+
+// MemberReader finds members.
+type MemberReader interface {
+	// Members finds members, including those who were removed.
+	Members(ctx context.Context, refs []MemberRef) ([]Member, error)
+	// ListMembers returns a company's members by the ids of their users, without those who were removed.
+	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]Member, error)
+}
+
+// MemberWriter keeps members.
+type MemberWriter interface {
+	// PutMember creates or replaces a member. The time of creation of an existing one stays.
+	PutMember(ctx context.Context, member Member) error
+}
+
+// Role is what a user is in a company. It stands for a set of permissions, which ticketing.PermissionRules lists.
+type Role string
+
+// The roles of a company's members.
+const (
+	// RoleOwner holds every permission of a company.
+	RoleOwner Role = "OWNER"
+	// RoleAdministrator runs the company, but neither requests its money nor manages its members.
+	RoleAdministrator Role = "ADMINISTRATOR"
+	// RoleViewer reads everything and changes nothing.
+	RoleViewer Role = "VIEWER"
+)
+
+// User is a person as a store keeps them: one for each email on the whole platform. The name is not here, because
+// each company names its own members. There is no password either: signing in is up to the applications that people
+// sign in to.
+type User struct {
+	ID        uuid.UUID
+	Email     string // like a buyer's: trimmed, in lower case
+	CreatedAt time.Time
+}
+
+// UserReader finds users.
+type UserReader interface {
+	// Users returns users by id.
+	Users(ctx context.Context, ids []uuid.UUID) ([]User, error)
+	// FindUsers finds users by their emails, in the order of emails.
+	FindUsers(ctx context.Context, emails []string) ([]User, error)
+}
+
+// UserWriter keeps users.
+type UserWriter interface {
+	// CreateUser keeps a new user. It fails with a [ConstraintError] if the email is taken.
+	CreateUser(ctx context.Context, user User) error
+}

@@ -1,0 +1,77 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/money"
+)
+
+// SettlementStatus is the state of a payout of EARNINGS (section 3.6).
+type SettlementStatus string
+
+// The statuses of a settlement. Phase 1 moves PENDING to COMPLETED or REJECTED, both final; nothing sets the others.
+const (
+	SettlementPending    SettlementStatus = "PENDING"
+	SettlementProcessing SettlementStatus = "PROCESSING"
+	SettlementApproved   SettlementStatus = "APPROVED"
+	SettlementCompleted  SettlementStatus = "COMPLETED"
+	SettlementRejected   SettlementStatus = "REJECTED"
+	SettlementFailed     SettlementStatus = "FAILED"
+)
+
+// Settlement is a settlement as a store keeps it. Status, Reason, DecidedAt and RefundSequence change, once.
+type Settlement struct {
+	CompanyID      uuid.UUID
+	Number         int64 // the sequence of its debit in EARNINGS, which orders settlements without a clock
+	ID             uuid.UUID
+	Amount         money.Amount
+	Status         SettlementStatus
+	BankAccount    int64     // the version, see BankAccount
+	Reason         string    // empty: none
+	RequestedAt    time.Time // of its debit
+	DecidedAt      time.Time // zero: not decided
+	RefundSequence int64     // of the credit to EARNINGS when it was rejected; 0: none
+}
+
+// SettlementRef identifies a settlement.
+type SettlementRef struct{ CompanyID, ID uuid.UUID }
+
+// SettlementQuery selects settlements of a company.
+type SettlementQuery struct {
+	CompanyID   uuid.UUID
+	OldestFirst bool  // lowest number first; otherwise highest number first
+	After       int64 // only those after this number, in that order; 0: from the beginning
+	Limit       int
+}
+
+// SettlementReader finds settlements.
+type SettlementReader interface {
+	// Settlements returns settlements by id.
+	Settlements(ctx context.Context, refs []SettlementRef) ([]Settlement, error)
+	// FindSettlement finds a settlement by its id alone, as an operator names it. It returns the zero record where
+	// there is none.
+	FindSettlement(ctx context.Context, id uuid.UUID) (Settlement, error)
+	// OpenSettlement returns the company's settlement that is PENDING, PROCESSING or APPROVED; the zero record where
+	// there is none. There is never more than one.
+	OpenSettlement(ctx context.Context, companyID uuid.UUID) (Settlement, error)
+	// ListSettlements returns settlements by number, in the direction of the query.
+	ListSettlements(ctx context.Context, query SettlementQuery) ([]Settlement, error)
+}
+
+// SettlementWriter keeps settlements.
+type SettlementWriter interface {
+	// CreateSettlement keeps a new settlement. A second open one breaks a constraint, whose name is up to the store.
+	CreateSettlement(ctx context.Context, settlement Settlement) error
+	// LockSettlement reads a settlement and locks it until the end of the transaction; the zero record where there is
+	// none.
+	LockSettlement(ctx context.Context, ref SettlementRef) (Settlement, error)
+	// UpdateSettlement keeps status, reason, time of decision and sequence of the refund of a settlement that was
+	// locked.
+	UpdateSettlement(ctx context.Context, settlement Settlement) error
+}
+
+// Ref returns the reference of the settlement.
+func (s Settlement) Ref() SettlementRef { return SettlementRef{CompanyID: s.CompanyID, ID: s.ID} }

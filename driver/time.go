@@ -1,0 +1,35 @@
+package driver
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// timeLayout is the form of a time on the wire. It has one spelling for each millisecond.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// Time is a moment on the wire: UTC, ISO 8601 with milliseconds and a trailing Z (section 2.1).
+type Time struct{ time.Time }
+
+// String returns the moment as it stands on the wire.
+func (t Time) String() string { return t.UTC().Format(timeLayout) }
+
+// MarshalJSON writes the moment in quotes. A nullable time is a *Time.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return t.UTC().AppendFormat(make([]byte, 0, len(timeLayout)+2), `"`+timeLayout+`"`), nil
+}
+
+// UnmarshalJSON reads the form that MarshalJSON writes. Another number of digits and another zone are errors.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("ticketing: a time is text: %w", err)
+	}
+	parsed, err := time.Parse(timeLayout, s)
+	if err != nil {
+		return fmt.Errorf("ticketing: a time is written as %s: %w", timeLayout, err)
+	}
+	t.Time = parsed.UTC()
+	return nil
+}

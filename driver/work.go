@@ -1,0 +1,51 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// WorkKind is a kind of background work that waits in the store.
+type WorkKind int
+
+// The kinds of work.
+const (
+	WorkDispatch   WorkKind = iota + 1 // facts to make deliveries of
+	WorkPublish                        // facts to publish to the host
+	WorkDeliver                        // deliveries to send
+	WorkPrune                          // final deliveries to remove
+	WorkPruneFacts                     // facts to remove that are dispatched and handled
+)
+
+// DueWork is work that waits: of a company, and for WorkDeliver of one endpoint.
+type DueWork struct {
+	Kind      WorkKind
+	CompanyID uuid.UUID
+	Endpoint  int64 // its number; zero for the other kinds
+	// Since is the time of the item that has been due longest: the DueAt of a delivery to send, the CreatedAt of one to
+	// remove, the At of a fact. A query ignores it.
+	Since time.Time
+}
+
+// WorkQuery selects work that is due.
+type WorkQuery struct {
+	At time.Time // when it is due
+	// After has one entry for each wanted kind, with the company and endpoint after which to continue. Zero ids are the
+	// beginning. No kind occurs twice.
+	After []DueWork
+	Limit int // of each kind
+}
+
+// WorkReader finds work.
+type WorkReader interface {
+	// DueWork returns, for each wanted kind, the first companies or endpoints that have work of it, by kind, company
+	// and endpoint. It is one query to the database, whatever is wanted, because an idle service asks again and again.
+	// A long queue of one company makes it no slower than a short one.
+	//
+	// Facts are due for dispatch from their commit on. They are due for publishing when they are dispatched, and at the
+	// given time neither handled nor leased. A delivery is due when it is pending and its DueAt has come. Due for
+	// removal is what is from before the given time: deliveries that were created before it, and facts.
+	DueWork(ctx context.Context, query WorkQuery) ([]DueWork, error)
+}

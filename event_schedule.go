@@ -1,0 +1,108 @@
+package ticketing
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+	"time"
+
+	_ "time/tzdata" // The zones of zones.txt, on machines that have none.
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// zoneNames is the IANA list of the zone data in the Go release, one name to a line. A system's own zone files would
+// also accept names that are not on it, such as posix/UTC and Local, and would make requests valid on some machines
+// only.
+//
+//go:embed zones.txt
+var zoneNames string
+
+// zones returns the known time zone names. It parses the list once, at the first use.
+var zones = sync.OnceValue(func() map[string]bool {
+	known := make(map[string]bool)
+	for name := range strings.Lines(zoneNames) {
+		known[strings.TrimSpace(name)] = true
+	}
+	return known
+})
+
+// The layouts of a schedule (section 2.1).
+const (
+	dateLayout  = "2006-01-02"
+	clockLayout = "15:04"
+)
+
+// checkDate checks a calendar day that exists, in the years 1 to 9999.
+func checkDate(v *violations, path, s string) {
+	if day, err := time.Parse(dateLayout, s); err != nil || day.Year() < 1 {
+		v.add(path, "must be a calendar day, YYYY-MM-DD")
+	}
+}
+
+// checkClock checks a 24-hour time of day with two digits for the hour.
+func checkClock(v *violations, path, s string) {
+	if _, err := time.Parse(clockLayout, s); err != nil || len(s) != len(clockLayout) {
+		v.add(path, "must be a time of day from 00:00 to 23:59, HH:mm")
+	}
+}
+
+// checkZone checks an exact IANA name: names are not folded.
+func checkZone(v *violations, path, s string) {
+	if !zones()[s] {
+		v.add(path, "must be an IANA time zone name, such as Africa/Lagos")
+	}
+}
+
+// scheduleOf returns the whole schedule, to compare it: a change that repeats the schedule is not a rescheduling.
+func scheduleOf(e driver.Event) [4]string {
+	return [4]string{e.Date, e.StartsAt, e.EndsAt, e.Timezone}
+}
+
+// scheduledEnd returns when the event ends, in its own time zone. An end at or before the start is on the next day. It
+// returns the zero time for an event without a complete schedule, which a host may have imported.
+func scheduledEnd(e driver.Event) time.Time {
+	zone, err := time.LoadLocation(e.Timezone)
+	day, dayErr := time.Parse(dateLayout, e.Date)
+	end, endErr := time.Parse(clockLayout, e.EndsAt)
+	if err != nil || dayErr != nil || endErr != nil || e.Timezone == "" {
+		return time.Time{}
+	}
+	// Both are HH:mm, so they compare as text. An overnight event ends on the next day.
+	if e.EndsAt <= e.StartsAt {
+		day = day.AddDate(0, 0, 1)
+	}
+	return latest(day.Add(time.Duration(end.Hour())*time.Hour+time.Duration(end.Minute())*time.Minute), zone)
+}
+
+// latest returns the last moment at which clocks in a zone show the date and time that wall shows in UTC. Clocks that
+// are set back show it twice, and the second time counts. Clocks that are set forward skip it; then the offset from
+// before the change counts. It tries the offsets of 36 hours before and after, so a zone must not change twice in these
+// three days.
+func latest(wall time.Time, zone *time.Location) time.Time {
+	var shown, last time.Time
+	for _, near := range []time.Time{wall.Add(-36 * time.Hour), wall.Add(36 * time.Hour)} {
+		_, offset := near.In(zone).Zone()
+		moment := wall.Add(-time.Duration(offset) * time.Second)
+		if moment.After(last) || last.IsZero() {
+			last = moment
+		}
+		_, actual := moment.In(zone).Zone()
+		if actual == offset && moment.After(shown) {
+			shown = moment
+		}
+	}
+	if shown.IsZero() {
+		return last
+	}
+	return shown
+}
+
+// setSchedule sets when background work ends the event: at its scheduled end, if the event is published and that end is
+// after the given time. An event that is published or rescheduled past its end has no such time and stays PUBLISHED.
+func setSchedule(e *driver.Event, at time.Time) {
+	e.EndsOn = time.Time{}
+	if end := scheduledEnd(*e); e.Status == EventPublished && end.After(at) {
+		e.EndsOn = end
+	}
+}

@@ -1,0 +1,151 @@
+// Package books verifies the books of companies: that every movement has its cause, every cause its movement, and that
+// orders, admissions, spent idempotency keys and facts agree. It reads records through [driver.ReadTx] and knows no
+// service.
+//
+// Records are streamed in pages, so books of any length take the same memory. One goroutine reads the transaction while
+// another one checks what was read.
+package books
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/money"
+)
+
+// maxProblems is how many problems a report lists one by one.
+const maxProblems = 100
+
+// Report is the result of a verification.
+type Report struct {
+	OK       bool
+	Wallets  int
+	Entries  int64
+	Problems []string // at most a hundred, and then one line that counts the others
+}
+
+// Check verifies the books of one company after another and collects the problems.
+//
+// It holds a few pages of each stream, however long the books are.
+type Check struct {
+	Config
+
+	report      Report
+	found       int
+	read, total int64 // of movements
+}
+
+// Config is what a verification needs.
+type Config struct {
+	// Tx is the snapshot that is read.
+	Tx driver.ReadTx
+	// Now is the time from before the first read.
+	Now time.Time
+	// Progress is called with the number of movements read so far and their total. Nil is not called.
+	Progress func(done, total int64)
+	// CrossesLowBalance reports whether an order took FLOAT below LowBalance.
+	CrossesLowBalance func(*driver.Order) bool
+	LowBalance        money.Amount
+	// FactRetention is the shortest time for which facts are kept.
+	FactRetention time.Duration
+	// Checkouts and Validations are the operations that idempotency keys are scoped by. Admitted is the outcome of a
+	// validation that admitted somebody.
+	Checkouts, Validations, Admitted string
+	// MaxRates is how many entries of a commission schedule are read, the newest.
+	MaxRates int
+}
+
+// New returns a verification that has not read anything.
+func New(config Config) *Check {
+	return &Check{Config: config, report: Report{Problems: []string{}}}
+}
+
+// Expect adds the movements of companies to the total that Progress is called with: the sequence of a wallet is the
+// number of its movements.
+func (b *Check) Expect(ctx context.Context, companies []driver.Company) error {
+	refs := make([]driver.WalletRef, 0, 2*len(companies))
+	for _, company := range companies {
+		refs = append(refs, driver.WalletRefs(company.ID)...)
+	}
+	wallets, err := b.Tx.Wallets(ctx, refs)
+	for _, wallet := range wallets {
+		b.total += wallet.Sequence
+	}
+	return err
+}
+
+// Orphans reports the companies that records name and that do not exist.
+func (b *Check) Orphans(ctx context.Context) error {
+	// One more than the report lists shows that there are more.
+	orphans, err := b.Tx.OrphanCompanies(ctx, maxProblems+1)
+	for _, id := range orphans {
+		b.problem(fmt.Sprintf("company %s has records, and there is no such company", id))
+	}
+	return err
+}
+
+// Report returns the report. A final line counts the problems that it does not list.
+func (b *Check) Report() Report {
+	b.report.OK = b.found == 0
+	if more := b.found - len(b.report.Problems); more > 0 {
+		b.report.Problems = append(b.report.Problems, fmt.Sprintf("and %d more", more))
+	}
+	return b.report
+}
+
+// problem adds a problem to the report. It counts every problem and keeps only the first ones, so that broken books do
+// not fill the memory.
+func (b *Check) problem(text string) {
+	b.found++
+	if len(b.report.Problems) < maxProblems {
+		b.report.Problems = append(b.report.Problems, text)
+	}
+}
+
+// progressed calls the progress function with the number of movements read so far.
+func (b *Check) progressed(movements int) {
+	b.read += int64(movements)
+	if b.Progress != nil {
+		b.Progress(b.read, b.total)
+	}
+}
+
+// Company verifies one company's books. This goroutine reads the transaction, and another one checks what was read. The
+// checks after that compare totals, and they search for single records only where totals differ.
+func (b *Check) Company(ctx context.Context, company driver.Company) error {
+	refs := driver.WalletRefs(company.ID)
+	wallets, err := b.Tx.Wallets(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for i, ref := range refs {
+		wallets[i].CompanyID, wallets[i].Kind = ref.CompanyID, ref.Wallet // A missing wallet may have movements.
+	}
+	of := newCompanyBooks(b, company, wallets)
+	// The schedule is read as a whole, up to MaxRates entries.
+	if of.schedule, err = b.Tx.ListRates(ctx, company.ID, b.MaxRates); err != nil {
+		return err
+	}
+	slices.SortFunc(of.schedule, func(a, b driver.Rate) int { return compareRates(&a, &b) })
+	account, err := b.Tx.CurrentBankAccount(ctx, company.ID)
+	if err != nil {
+		return err
+	}
+	of.accounts = account.Version
+	if err := of.findFacts(ctx, b.Now); err != nil {
+		return err
+	}
+	if err := of.feed.run(ctx, of.check); err != nil {
+		return err
+	}
+	for _, check := range []func(context.Context) error{of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	b.report.Entries += of.chains.Entries()
+	return nil
+}

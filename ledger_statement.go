@@ -1,0 +1,156 @@
+package ticketing
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+// StatementType is the kind of a line of a statement.
+type StatementType string
+
+// The types of a statement's lines. Each wallet has an OPENING, its MOVEMENTs and a CLOSING.
+const (
+	StatementOpening  StatementType = "OPENING"
+	StatementMovement StatementType = "MOVEMENT"
+	StatementClosing  StatementType = "CLOSING"
+)
+
+// StatementLine is one line of a statement. An opening and a closing show a balance at a time. Only a movement has the
+// members that are pointers; they are null on the other lines.
+type StatementLine struct {
+	Type          StatementType `json:"type"`
+	Wallet        ledger.Wallet `json:"wallet"`
+	At            Time          `json:"at"`
+	Sequence      *int64        `json:"seq"` // of the ledger entry, without gaps in a wallet
+	Kind          *ledger.Kind  `json:"kind"`
+	Amount        *money.Amount `json:"amount"` // signed: a debit is negative
+	BalanceBefore *money.Amount `json:"balanceBefore"`
+	Balance       money.Amount  `json:"balance"` // after a movement, or at the time of an opening or closing
+	Reference     *string       `json:"reference"`
+}
+
+// Statement calls yield with each line of a company's statement for a period. FLOAT comes first, then EARNINGS. For
+// each it has the balance at from, the movements at or after from and before to, oldest first, and the balance at to. A
+// zero from is the company's creation; a zero to is now.
+//
+// Both wallets are as of one moment, although the entries are read in many transactions: entries are never changed, and
+// later ones are left out. The memory that it needs does not depend on the period. An error of yield ends the statement
+// and is returned. A from that is not before to is INVALID_REQUEST. It needs COMPANY:wallet:read.
+func (o Operator) Statement(
+	ctx context.Context, companyID uuid.UUID, from, to time.Time, yield func(StatementLine) error,
+) error {
+	if err := o.allow(PermissionWalletRead, companyID); err != nil {
+		return err
+	}
+	// Both wallet records are read in one moment. They bound what the statement shows.
+	company, wallets, err := o.walletRecords(ctx, companyID)
+	if err != nil {
+		return err
+	}
+	begun := from.IsZero()
+	if begun {
+		from = company.CreatedAt
+	}
+	if to.IsZero() {
+		// One millisecond more includes the movements of this millisecond, and those of a clock that was ahead.
+		to = later(later(o.s.now(), wallets[0].LastAt), wallets[1].LastAt).Add(time.Millisecond)
+	}
+	var v violations
+	if from, to = moment(from), moment(to); !from.Before(to) {
+		if begun {
+			v.add("to", "must be after the creation of the company")
+		} else {
+			v.add("from", "must be before the end of the period")
+		}
+	}
+	if err := v.err(); err != nil {
+		return err
+	}
+	// Both records were read in one moment, so the ends of the two wallets agree.
+	for _, wallet := range wallets {
+		if err := o.walletStatement(ctx, wallet, from, to, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walletStatement calls yield with the lines of one wallet. It finds both ends first, and then reads the entries
+// between them by their sequence. Their number is fixed by then, so movements that commit meanwhile do not change the
+// statement.
+func (o Operator) walletStatement(
+	ctx context.Context, wallet driver.Wallet, from, to time.Time, yield func(StatementLine) error,
+) error {
+	first, opening, err := o.standing(ctx, wallet, from)
+	if err != nil {
+		return err
+	}
+	last, closing, err := o.standing(ctx, wallet, to)
+	if err != nil {
+		return err
+	}
+	line := StatementLine{Type: StatementOpening, Wallet: wallet.Kind, At: Time{Time: from}, Balance: opening}
+	if err := yield(line); err != nil {
+		return err
+	}
+	err = o.entries(ctx, wallet.Ref(), first, last, func(entries []ledger.Entry) error {
+		for _, e := range entries {
+			err := yield(StatementLine{
+				Type: StatementMovement, Wallet: e.Wallet, At: Time{Time: e.At}, Sequence: &e.Sequence, Kind: &e.Kind,
+				Amount: &e.Amount, BalanceBefore: &e.Before, Balance: e.After, Reference: &e.Reference,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	line.Type, line.At, line.Balance = StatementClosing, Time{Time: to}, closing
+	return yield(line)
+}
+
+// standing returns the sequence and the balance of a wallet just before a time. Times along a chain never decrease, so
+// a binary search finds them with about 20 reads for a million entries. A gap in the chain is [ErrLedgerBroken].
+func (o Operator) standing(ctx context.Context, wallet driver.Wallet, at time.Time) (int64, money.Amount, error) {
+	// The whole chain is before the time: this is the usual case for a period that ends now.
+	if wallet.Sequence == 0 || wallet.LastAt.Before(at) {
+		return wallet.Sequence, wallet.Balance, nil
+	}
+	// Each step reads one entry by its sequence, in a transaction of its own: entries never change, so the steps agree.
+	var balance money.Amount
+	var failed error
+	// The result is the number of entries before the first entry that is not before the time.
+	before := sort.Search(int(wallet.Sequence), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		var entry ledger.Entry
+		failed = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+			var err error
+			entry, err = firstRecord(tx.ListEntries(ctx, driver.LedgerQuery{WalletRef: wallet.Ref(), After: int64(i), Limit: 1}))
+			return err
+		})
+		// Sequences have no gaps, so the entry after the first i has the sequence i+1.
+		if failed == nil && entry.Sequence != int64(i)+1 {
+			failed = fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, wallet.Kind, i+1)
+		}
+		if later := !entry.At.Before(at); later {
+			// The search ends on the first such entry: each one that it finds comes before those that it found earlier.
+			balance = entry.Before
+			return true
+		}
+		return false
+	})
+	return int64(before), balance, failed
+}

@@ -1,0 +1,116 @@
+package ticketing
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/books"
+)
+
+// LedgerReport is the result of [Operator.VerifyLedger]. OK means that there is no problem. Wallets and Entries are how
+// many of them were verified.
+type LedgerReport struct {
+	OK      bool  `json:"ok"`
+	Wallets int   `json:"wallets"`
+	Entries int64 `json:"entries"`
+	// Problems lists at most a hundred problems. If there are more, one further line says how many.
+	Problems []string `json:"problems"`
+}
+
+// VerifyLedger verifies one company's books, or for the zero id those of all companies, as they stood at one moment:
+//
+//   - Every hash chain is complete, from its genesis to the head that the wallet keeps (package ledger).
+//   - Every funding has its reference, and every reference its funding.
+//   - Every order has exactly one debit of its gross and one accrual of its commission. They come in the order of the
+//     orders, with the balances and times that the order states, and there are no others. So the debits of FLOAT add up
+//     to the gross of all orders, and the accruals to their commission.
+//   - An order's lines add up to its gross. Its commission is what its rate gives on that gross, and the rate was in
+//     force.
+//   - A refunded order has exactly one refund in FLOAT and one reversal in EARNINGS, and no other order has any. Its
+//     admissions are void, as are those of a cancelled order.
+//   - Every settlement has its debit of all that EARNINGS held. A rejected one has exactly one refund, and no other has
+//     any.
+//   - Every tier has as many admissions as were created in its batches. As many count as sold as there are sold
+//     admissions that were not put back on sale.
+//   - Every order is the subject of exactly one spent key of a checkout, and no such key names anything else.
+//   - Every validated admission was admitted by exactly one validation, and no validation admitted any other.
+//   - Every order and every validated admission has its facts in the outbox once, and there are no others. An order
+//     that took FLOAT below [LowBalance] has balance.low among them. [Config.FactRetention] removes the oldest facts
+//     first. So the facts of what is older than both the oldest remaining fact and half an hour are not expected.
+//   - For the zero id, no record belongs to a company that does not exist.
+//
+// A problem is a line of the report and not an error. VerifyLedger uses the same memory for books of any length.
+//
+// At most one progress function may be given. It is called now and then with the number of movements read so far and
+// with their total. It must be quick and must not call the service. Its count starts again if the reading is retried.
+//
+// It needs COMPANY:wallet:read.
+func (o Operator) VerifyLedger(
+	ctx context.Context, companyID uuid.UUID, progress ...func(done, total int64),
+) (LedgerReport, error) {
+	if err := o.allow(PermissionWalletRead, companyID); err != nil {
+		return LedgerReport{}, err
+	}
+	var check *books.Check
+	config := books.Config{
+		Now: o.s.now(), CrossesLowBalance: crossesLowBalance, LowBalance: LowBalance, FactRetention: minFactRetention,
+		Checkouts: opCheckout, Validations: opValidate, Admitted: string(OutcomeAdmitted), MaxRates: maxListed,
+	}
+	if len(progress) > 0 {
+		config.Progress = progress[0]
+	}
+	err := o.s.wholeSnapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		config.Tx = tx
+		check = books.New(config)
+		if config.Progress != nil {
+			if err := eachCompany(ctx, tx, companyID, check.Expect); err != nil {
+				return err
+			}
+		}
+		err := eachCompany(ctx, tx, companyID, func(ctx context.Context, companies []driver.Company) error {
+			for _, company := range companies {
+				if err := check.Company(ctx, company); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || companyID != uuid.Nil {
+			return err
+		}
+		return check.Orphans(ctx)
+	})
+	if err != nil {
+		return LedgerReport{}, err
+	}
+	return LedgerReport(check.Report()), nil
+}
+
+// eachCompany calls yield with pages of companies: with one company, or for the zero id with all of them, oldest first.
+func eachCompany(
+	ctx context.Context, tx driver.ReadTx, companyID uuid.UUID, yield func(context.Context, []driver.Company) error,
+) error {
+	if companyID != uuid.Nil {
+		company, err := findCompany(ctx, tx, companyID)
+		if err != nil {
+			return err
+		}
+		return yield(ctx, []driver.Company{company})
+	}
+	for after := (driver.Position{}); ; {
+		companies, err := tx.ListCompanies(ctx, after, MaxPageLimit)
+		if err != nil {
+			return err
+		}
+		if err := yield(ctx, companies); err != nil {
+			return err
+		}
+		if len(companies) < MaxPageLimit {
+			return nil
+		}
+		last := companies[len(companies)-1]
+		after = driver.Position{At: last.CreatedAt, ID: last.ID}
+	}
+}

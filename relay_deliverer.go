@@ -1,0 +1,234 @@
+package ticketing
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/internal/group"
+)
+
+// maxAnswered is how many attempts of an endpoint queue may have a response whose result is not written yet. No more
+// attempts begin at that limit. If the process ends, these deliveries are sent once more.
+const maxAnswered = 512
+
+// deliverer sends the deliveries of a process: those that its dispatches hand over, and those that it claims from the
+// store. It runs as many attempts at a time as an endpoint accepts, and bounds the share of slow and dead endpoints.
+// Its methods take the lock mu themselves, except where the comment says that the caller holds it.
+//
+// Each attempt has a goroutine of its own. The limits of endpoint queues and classes bound how many there are.
+type deliverer struct {
+	s         *Service
+	claims    *workQueue[uuid.UUID] // companies whose deliveries wait in the store and have room here
+	outcomes  *group.Lanes[uuid.UUID, *outcome]
+	exhausted *exhaustedNotifier
+	// onRetry is called with the time of a delivery's next attempt. onResume is called with a company whose facts need
+	// not wait any longer.
+	onRetry  func(now, at time.Time)
+	onResume func(companyID uuid.UUID)
+	// once marks the deliverer of a single pass ([Service.SendWebhooks]). A pass has no intervals: it does not limit
+	// failing endpoints by grants, and it pauses no dispatch.
+	once bool
+
+	// The lock mu guards the fields below and all endpoint queues.
+	mu         sync.Mutex
+	idle       sync.Cond // uses mu; signals that something is no longer in flight
+	queues     map[uuid.UUID]map[int64]*endpointQueue
+	queueCount int                       // number of endpoint queues
+	held       [classes][]*endpointQueue // endpoint queues that wait for room in a class; some may have left it since
+	inFlight   [classes]int              // attempts, by the class of their endpoint when they began
+	// queued is how many jobs wait in all endpoint queues.
+	queued   int
+	busy     int // attempts and checks that are under way, including the writing of their results
+	pauses   map[uuid.UUID]bool
+	stops    int // how often an endpoint was disabled or deleted during this deliverer's work
+	closed   bool
+	attempts int // attempts that ever began
+}
+
+// newDeliverer returns a deliverer that is idle. Its outcomes are written in groups, so that many attempts share a
+// transaction.
+func newDeliverer(s *Service) *deliverer {
+	c := &deliverer{
+		s: s, claims: newWorkQueue[uuid.UUID](), queues: make(map[uuid.UUID]map[int64]*endpointQueue), pauses: make(map[uuid.UUID]bool),
+		onRetry: func(time.Time, time.Time) {}, onResume: func(uuid.UUID) {},
+	}
+	c.idle.L = &c.mu
+	c.outcomes = group.New(group.Config[uuid.UUID, *outcome]{
+		Run: s.writeGroup, Class: classOf, Size: outcomeBatch, Single: s.byCompany, Timeout: groupTimeout,
+		Patience: groupPatience,
+	})
+	c.exhausted = newExhaustedNotifier(s)
+	return c
+}
+
+// enqueue takes deliveries after the transaction that leased them has committed. It queues those that are leased and
+// starts attempts. For those that are not leased it records that the store has due deliveries. stops is the number of
+// stops before the lease: a delivery whose endpoint was stopped since then is given back.
+func (c *deliverer) enqueue(ctx context.Context, parcels []job, stops int) {
+	var back []*outcome
+	c.mu.Lock()
+	for _, p := range parcels {
+		switch r := c.queueOf(p.delivery.EndpointRef()); {
+		case p.delivery.LeasedUntil.IsZero():
+			r.more++
+			c.claimable(r)
+		// The deliverer is closed, or the endpoint was stopped after the lease.
+		case c.closed || r.stopped > stops:
+			back = append(back, p.unsent(c.s.now()))
+		default:
+			r.jobs = append(r.jobs, p)
+			c.queued++
+			c.start(ctx, r)
+		}
+	}
+	c.mu.Unlock()
+	c.release(ctx, back)
+}
+
+// start begins attempts of an endpoint queue, as many as the limits of the endpoint queue and of its class allow. If
+// the last look at the endpoint is too old, or too many attempts began since, it looks first whether another process
+// has disabled it. The caller holds the lock.
+func (c *deliverer) start(ctx context.Context, r *endpointQueue) {
+	for len(r.jobs) > 0 && r.inFlight < c.window(r) && r.answered < maxAnswered {
+		kind := r.class()
+		// The class is full. next starts the endpoint queue again when an attempt of the class has ended.
+		if c.inFlight[kind] >= kind.most() {
+			c.hold(r)
+			return
+		}
+		if !c.fresh(r) {
+			c.check(ctx, r)
+			return
+		}
+		p := r.jobs[0]
+		// The queue's array outlives the job, so the element is cleared to free the body.
+		r.jobs[0] = job{}
+		r.jobs = r.jobs[1:]
+		c.queued--
+		r.inFlight++
+		r.unchecked++
+		c.inFlight[kind]++
+		c.busy++
+		c.attempts++
+		go c.deliver(context.WithoutCancel(ctx), r, kind, p)
+	}
+}
+
+// deliver makes one attempt, starts the next ones, and writes the result in a group with others. It runs without the
+// caller's cancellation: an attempt that has begun is finished and its result is written.
+//
+// An attempt without a response after hangingAfter moves to the class of hanging attempts, so that it leaves its room
+// to others. It stays where it is if its endpoint is slow already, or if too many attempts hang.
+//
+// The result is written even where the endpoint was disabled meanwhile: a success counts, and anything else cancels the
+// delivery (section 3.5).
+func (c *deliverer) deliver(ctx context.Context, r *endpointQueue, kind class, p job) {
+	began := c.s.clock()
+	landed := false // guarded by mu, as is kind
+	hangs := time.AfterFunc(hangingAfter, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !landed && kind != slow && c.inFlight[hanging] < maxHanging {
+			c.inFlight[kind]--
+			kind = hanging
+			c.inFlight[kind]++
+			c.next(ctx, r)
+		}
+	})
+	o := c.s.attempt(ctx, p)
+	took := c.s.clock().Sub(began)
+
+	c.mu.Lock()
+	landed = true
+	hangs.Stop()
+	r.inFlight--
+	c.inFlight[kind]--
+	r.answered++
+	r.learn(o, took)
+	c.next(ctx, r)
+	c.mu.Unlock()
+
+	if c.write(ctx, o) {
+		// Only an outcome that counted is reported to the host.
+		c.exhausted.notify(ctx, o)
+		if now := c.s.now(); o.after.Status == DeliveryPending && o.after.DueAt.After(now) {
+			// The wake timer finds the retry without a poll.
+			c.onRetry(now, o.after.DueAt)
+		}
+	}
+
+	var back []*outcome
+	c.mu.Lock()
+	r.answered--
+	if o.cancelling {
+		back = c.halt(r) // The endpoint was disabled or deleted.
+	}
+	c.next(ctx, r)
+	// With half of its room free again, the dispatch of the company's facts can go on.
+	relieved := c.pauses[r.endpoint.CompanyID] && r.more == 0 && c.room(r) >= c.ahead(r)/2
+	c.mu.Unlock()
+	if relieved {
+		c.resume(r.endpoint.CompanyID)
+	}
+	c.release(ctx, back)
+	c.ended()
+}
+
+// next starts what there is room for after an attempt has ended. The endpoint queues that have waited longest come
+// first, and no more of them are tried than there is room for. The caller holds the lock.
+func (c *deliverer) next(ctx context.Context, r *endpointQueue) {
+	if len(r.jobs) > 0 {
+		c.hold(r)
+	}
+	for kind := range c.held {
+		for len(c.held[kind]) > 0 && c.inFlight[kind] < class(kind).most() {
+			first := c.held[kind][0]
+			c.held[kind][0] = nil
+			c.held[kind] = c.held[kind][1:]
+			// The queue may have been started or changed its class since it was put here.
+			if first.held && first.heldIn == class(kind) {
+				first.held = false
+				c.start(ctx, first)
+			}
+		}
+	}
+	c.claimable(r)
+}
+
+// ended records that an attempt or a check is complete.
+func (c *deliverer) ended() {
+	c.mu.Lock()
+	c.busy--
+	c.idle.Broadcast()
+	c.mu.Unlock()
+}
+
+// close stops the claiming and gives back the deliveries that were not tried, so that another process need not wait for
+// their leases. Attempts in flight go on; see wait.
+//
+// It is called when [Service.Run] ends, or when the context of a single pass does.
+func (c *deliverer) close(ctx context.Context) {
+	var back []*outcome
+	c.mu.Lock()
+	c.closed = true
+	for _, of := range c.queues {
+		for _, r := range of {
+			back = append(back, c.dequeue(r, func(job) bool { return true })...)
+		}
+	}
+	c.mu.Unlock()
+	c.release(ctx, back)
+}
+
+// wait returns when nothing is in flight and the host was notified of every exhausted delivery.
+func (c *deliverer) wait() {
+	c.mu.Lock()
+	for c.busy > 0 || c.queued > 0 {
+		c.idle.Wait()
+	}
+	c.mu.Unlock()
+	c.exhausted.wait()
+}

@@ -1,0 +1,172 @@
+package ticketing
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// dispatchPatience is how long a dispatch waits for a company's gate before it gives way to the next company.
+const dispatchPatience = 500 * time.Millisecond
+
+// dispatched is the result of dispatching some of a company's facts.
+type dispatched struct {
+	facts      int
+	messages   []driver.Message
+	deliveries []driver.Delivery
+	bodies     map[uuid.UUID][]byte // by event
+	secrets    map[driver.WebhookSecretRef]driver.WebhookSecret
+	counts     map[int64]int // of deliveries, by the number of the endpoint
+	enabled    map[int64]driver.WebhookEndpoint
+}
+
+// dispatchCompany takes a company's oldest facts that are not dispatched, creates their deliveries and marks them, in
+// one transaction. So a fact is dispatched exactly once. The facts are locked, and the shared gate keeps the endpoints
+// as they are meanwhile.
+//
+// Deliveries for which the deliverer has room are leased to it from the beginning. That saves the database a claim:
+// such a delivery costs an insert and an update. The others wait in the store. Without a deliverer, all of them do.
+//
+// It takes at most factBatch facts, so that a long backlog does not make a long transaction. On an error nothing was
+// dispatched, and the facts are taken again later.
+func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *deliverer) (dispatched, error) {
+	var room map[int64]int
+	var stops int
+	// The room is computed before the transaction, because the deliverer's lock must not be held during it.
+	if c != nil {
+		room, stops = c.rooms(companyID)
+	}
+	at := s.now()
+	var done dispatched
+	err := s.background.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		// The result is assigned afresh, since the transaction may run again.
+		done = dispatched{}
+		in := driver.BeginOptions{Shared: []uuid.UUID{companyID}, LockTimeout: dispatchPatience}
+		if _, err := tx.Begin(ctx, in); err != nil {
+			return err
+		}
+		taken, err := tx.TakeFacts(ctx, companyID, factBatch)
+		if err != nil || len(taken) == 0 {
+			return err
+		}
+		done.facts = len(taken)
+		if done.enabled, err = enabledEndpoints(ctx, tx, companyID); err != nil {
+			return err
+		}
+		if err := s.fanOut(ctx, tx, at, taken, &done); err != nil {
+			return err
+		}
+		if c != nil {
+			// leaseRoom uses up the room, so each run of the transaction gets a copy.
+			if err := leaseRoom(ctx, tx, at.Add(deliveryLease), maps.Clone(room), &done); err != nil {
+				return err
+			}
+		}
+		// The writes come last, so that the store can send them in one message.
+		if err := tx.AppendMessages(ctx, done.messages); err != nil {
+			return err
+		}
+		if err := tx.AppendDeliveries(ctx, done.deliveries); err != nil {
+			return err
+		}
+		// Without OnFact nobody is to get the facts, so they are handled as well.
+		return tx.DispatchFacts(ctx, taken, s.onFact == nil)
+	})
+	if err != nil {
+		return dispatched{}, err
+	}
+	if c != nil {
+		c.enqueue(ctx, s.jobs(done.deliveries, done.bodies, done.secrets, done.enabled), stops)
+	}
+	return done, nil
+}
+
+// fanOut renders the events of the facts, each once, and creates a delivery for each endpoint that is enabled,
+// subscribed to the type, and was there when the fact was written (section 6.5). A fact that no endpoint takes is not
+// rendered. The URL and the signing secret of a delivery are snapshots of the endpoint.
+//
+// It only reads. The caller writes what it adds to done.
+func (s *Service) fanOut(
+	ctx context.Context, tx driver.ReadTx, at time.Time, taken []driver.Fact, done *dispatched,
+) error {
+	endpoints := slices.SortedFunc(maps.Values(done.enabled), func(a, b driver.WebhookEndpoint) int {
+		return cmp.Compare(a.Number, b.Number)
+	})
+	// Only facts that an endpoint takes are rendered.
+	var facts []driver.Fact
+	for _, record := range taken {
+		for _, fact := range record.Facts() {
+			if slices.ContainsFunc(endpoints, func(e driver.WebhookEndpoint) bool { return goesTo(fact, e) }) {
+				facts = append(facts, fact)
+			}
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	events, err := s.showEvents(ctx, tx, facts)
+	if err != nil {
+		return err
+	}
+	done.bodies = make(map[uuid.UUID][]byte, len(events))
+	for _, event := range events {
+		done.bodies[event.ID] = event.Body
+	}
+	done.counts = make(map[int64]int)
+	for _, fact := range facts {
+		body, rendered := done.bodies[fact.ID]
+		// A fact that cannot be rendered has no delivery.
+		if !rendered {
+			continue
+		}
+		message := driver.Message{
+			CompanyID: fact.CompanyID, At: fact.At, ID: fact.ID, Type: eventTypeOf(fact), Subject: fact.Subject,
+			Body: string(body),
+		}
+		done.messages = append(done.messages, message)
+		for _, endpoint := range endpoints {
+			if goesTo(fact, endpoint) {
+				done.deliveries = append(done.deliveries, s.newDelivery(at, message, endpoint))
+				done.counts[endpoint.Number]++
+			}
+		}
+	}
+	return nil
+}
+
+// goesTo reports whether a fact is delivered to an endpoint that is enabled. The numbers of endpoints ascend, so an
+// endpoint with a higher number than Endpoints was registered after the fact.
+func goesTo(f driver.Fact, endpoint driver.WebhookEndpoint) bool {
+	return endpoint.Number <= f.Endpoints && slices.Contains(endpoint.Events, eventTypeOf(f))
+}
+
+// leaseRoom leases as many of the new deliveries as there is room for, and finds the secrets that sign them. room is
+// what deliverer.rooms returned; leaseRoom changes it.
+func leaseRoom(
+	ctx context.Context, tx driver.ReadTx, until time.Time, room map[int64]int, done *dispatched,
+) error {
+	var refs []driver.WebhookSecretRef
+	for i, d := range done.deliveries {
+		left, known := room[d.Endpoint]
+		// An endpoint queue that the deliverer does not know yet has the room under zero.
+		if !known {
+			left = room[0]
+		}
+		if left <= 0 || room[allQueues] <= 0 {
+			continue
+		}
+		room[d.Endpoint] = left - 1
+		room[allQueues]--
+		done.deliveries[i] = leaseDelivery(d, until)
+		refs = append(refs, d.SecretRef())
+	}
+	var err error
+	done.secrets, err = findWebhookSecrets(ctx, tx, refs)
+	return err
+}

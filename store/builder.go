@@ -1,0 +1,156 @@
+package store
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// builder builds the text of a statement. Each dialect decides how a value is written: as a bound argument or as a
+// literal.
+type builder struct {
+	engine engine
+	text   []byte
+	bound  []any
+	rows   [][]any // if not nil, the statement runs once with each of them instead of with bound
+	err    error
+}
+
+// fragment is a value that writes its own SQL.
+type fragment interface{ appendTo(to *builder) }
+
+// build replaces the question marks of a text with the values.
+func build(engine engine, text string, values ...any) *builder {
+	to := &builder{engine: engine, text: make([]byte, 0, len(text)+24*len(values))}
+	to.add(text, values...)
+	return to
+}
+
+func (b *builder) add(text string, values ...any) {
+	for _, value := range values {
+		before, after, found := strings.Cut(text, "?")
+		if !found {
+			panic("ticketing/store: more values than question marks")
+		}
+		b.text = append(b.text, before...)
+		b.value(value)
+		text = after
+	}
+	b.text = append(b.text, text...)
+}
+
+// value writes one value. A text that a database would change or truncate is an error: texts are kept exactly or not at
+// all.
+func (b *builder) value(value any) {
+	switch v := value.(type) {
+	case fragment:
+		v.appendTo(b)
+		return
+	case string:
+		if !keepable(v) {
+			b.err = errText
+			return
+		}
+	}
+	b.engine.appendValue(b, value)
+}
+
+// run makes the statement run once for each row.
+func (b *builder) run(rows [][]any) {
+	b.rows = rows
+	for _, row := range rows {
+		for _, value := range row {
+			if text, ok := value.(string); ok && !keepable(text) {
+				b.err = errText
+			}
+		}
+	}
+}
+
+// set is a number of rows with the same columns, to insert, change or query at once.
+type set struct {
+	columns []string
+	rows    [][]any
+}
+
+// of returns the set of the records. The columns are a comma-separated list, as in a statement.
+func of[T any](columns string, records []T, row func(T) []any) set {
+	s := set{columns: strings.Split(columns, ","), rows: make([][]any, len(records))}
+	for i := range s.columns {
+		s.columns[i] = strings.TrimSpace(s.columns[i])
+	}
+	for i, record := range records {
+		s.rows[i] = row(record)
+	}
+	return s
+}
+
+// found is a table and its alias, and selects the rows whose columns equal those of a row of the set. It follows FROM,
+// and no further condition may follow it.
+type found struct {
+	set
+
+	table string
+	lock  bool // lock the rows against other writers
+}
+
+func (f found) appendTo(to *builder) { to.engine.appendFound(to, f) }
+
+// among is the condition that the columns of a row equal those of a row of the set.
+type among set
+
+func (a among) appendTo(to *builder) { to.engine.appendAmong(to, set(a)) }
+
+// due is the condition that a row of a company is one of the rows that WITH due selected, by the rest of its key. The
+// limit cuts off nothing. It is in a subquery, so that the planner does not know it and expects few rows.
+type due struct {
+	company uuid.UUID
+	key     string
+	limit   int
+}
+
+func (d due) appendTo(to *builder) { to.engine.appendDue(to, d) }
+
+// append writes the condition. The company is a value, or a column of the selected rows.
+func (d due) append(to *builder, value bool) {
+	key := "company_id, " + d.key
+	if value {
+		to.add("company_id = ? AND ", d.company)
+		key = d.key
+	}
+	to.add("("+key+") IN (SELECT "+key+" FROM due LIMIT (SELECT ?))", max(d.limit, 0))
+}
+
+func amongIDs(column string, wanted []uuid.UUID) among {
+	return among(set{columns: []string{column}, rows: columnOf(wanted)})
+}
+
+func columnOf[T any](values []T) [][]any {
+	rows := make([][]any, len(values))
+	for i, value := range values {
+		rows[i] = []any{value}
+	}
+	return rows
+}
+
+// values writes the rows of the set as they follow VALUES: (1, 2), (3, 4).
+func (b *builder) values(of set) {
+	for i, row := range of.rows {
+		if i > 0 {
+			b.add(", ")
+		}
+		for j, value := range row {
+			if j == 0 {
+				b.add("(")
+			} else {
+				b.add(", ")
+			}
+			b.value(value)
+		}
+		b.add(")")
+	}
+}
+
+// keepable reports whether every database keeps the text exactly.
+func keepable(text string) bool { return strings.IndexByte(text, 0) < 0 && utf8.ValidString(text) }

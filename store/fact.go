@@ -1,0 +1,148 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+const (
+	factColumns  = "company_id, at, id, type, subject, endpoints"
+	undispatched = "ticketing_outbox_undispatched"
+	untold       = "ticketing_outbox_untold"
+	// free is the condition that a fact is dispatched, and neither handled nor leased at a time.
+	free = "dispatched AND NOT handled AND (leased_until IS NULL OR leased_until <= ?)"
+)
+
+func scanFact(row *sql.Rows, f *driver.Fact) error {
+	return row.Scan((*id)(&f.CompanyID), (*moment)(&f.At), (*id)(&f.ID), (*string)(&f.Type), (*id)(&f.Subject),
+		&f.Endpoints)
+}
+
+// ListFacts returns a company's facts by time, then id, after a position.
+func (s *session) ListFacts(
+	ctx context.Context, companyID uuid.UUID, after driver.Position, limit int,
+) ([]driver.Fact, error) {
+	return query(ctx, s, "ListFacts", scanFact,
+		"SELECT "+factColumns+` FROM ticketing_outbox WHERE company_id = ? AND (at, id) > (?, ?)
+		ORDER BY at, id LIMIT ?`,
+		companyID, after.At.UnixMilli(), after.ID, max(limit, 0))
+}
+
+// AppendFacts inserts facts.
+func (tx *transaction) AppendFacts(ctx context.Context, facts []driver.Fact) error {
+	return inParts(facts, func(facts []driver.Fact) error {
+		// dispatched is explicit: its default in SQLite is for facts that were written before the column existed.
+		return tx.insert(ctx, "AppendFacts", "ticketing_outbox", of(factColumns+", dispatched, handled",
+			facts, func(f driver.Fact) []any {
+				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, string(f.Type), f.Subject, f.Endpoints, false, false}
+			}))
+	})
+}
+
+// TakeFacts locks a company's oldest facts that are not dispatched.
+func (tx *transaction) TakeFacts(
+	ctx context.Context, companyID uuid.UUID, limit int,
+) ([]driver.Fact, error) {
+	return query(ctx, &tx.session, "TakeFacts", scanFact,
+		"SELECT "+factColumns+" FROM ticketing_outbox"+tx.store.engine.useIndex(undispatched)+`
+		WHERE company_id = ? AND NOT dispatched ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.skipLocked(),
+		companyID, max(limit, 0))
+}
+
+// DispatchFacts marks facts as dispatched, and also as handled if there is no one to publish them to.
+func (tx *transaction) DispatchFacts(ctx context.Context, facts []driver.Fact, handled bool) error {
+	if !handled {
+		return tx.mark(ctx, "DispatchFacts", facts, "dispatched")
+	}
+	return tx.mark(ctx, "DispatchFacts", facts, "dispatched", "handled")
+}
+
+// LeaseFacts leases a company's oldest free facts until a time. They are selected once (MATERIALIZED), so that never
+// more are leased than the limit. The subquery hides the limit from the planner, which therefore reads the facts in the
+// order of the index. With a known limit, and a queue that it believes to be short, it would read and sort all of them.
+func (tx *transaction) LeaseFacts(
+	ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int,
+) ([]driver.Fact, error) {
+	leased, err := query(ctx, &tx.session, "LeaseFacts", scanFact,
+		`WITH due AS MATERIALIZED (
+			SELECT company_id, at, id FROM ticketing_outbox`+tx.store.engine.useIndex(untold)+`
+			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.skipLocked()+`
+		)
+		UPDATE ticketing_outbox SET leased_until = ? WHERE ? RETURNING `+factColumns,
+		companyID, at.UnixMilli(), max(limit, 0), until, due{companyID, "at, id", limit})
+	// RETURNING has no defined order.
+	slices.SortFunc(leased, func(a, b driver.Fact) int {
+		return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))
+	})
+	return leased, err
+}
+
+// CompleteFacts marks facts as handled.
+func (tx *transaction) CompleteFacts(ctx context.Context, facts []driver.Fact) error {
+	return tx.mark(ctx, "CompleteFacts", facts, "handled")
+}
+
+// mark sets flags of facts, which must exist.
+func (tx *transaction) mark(ctx context.Context, name string, facts []driver.Fact, flags ...string) error {
+	facts = folded(facts, func(f driver.Fact) timedKey {
+		return timedKey{f.CompanyID, f.At.UnixMilli(), f.ID}
+	})
+	const keys = 3
+	return inParts(facts, func(facts []driver.Fact) error {
+		rows := of("company_id, at, id", facts, func(f driver.Fact) []any {
+			row := []any{f.CompanyID, f.At.UnixMilli(), f.ID}
+			for range flags {
+				row = append(row, true)
+			}
+			return row
+		})
+		rows.columns = append(rows.columns, flags...)
+		return tx.update(ctx, name, "ticketing_outbox", keys, rows)
+	})
+}
+
+// PruneFacts removes a company's oldest facts up to the first that is not handled. Unlike other removals, it waits for
+// rows that another transaction has locked: skipping them would remove newer facts before older ones.
+func (tx *transaction) PruneFacts(
+	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
+) (int, error) {
+	first := func(index, waits string) string {
+		return "at < COALESCE((SELECT at FROM ticketing_outbox" + tx.store.engine.useIndex(index) +
+			" WHERE company_id = ? AND " + waits + " ORDER BY at, id LIMIT 1), ?)"
+	}
+	return tx.prune(ctx, pruning{
+		name: "PruneFacts", table: "ticketing_outbox", key: "at, id", lock: tx.store.engine.rowLock(),
+		due: "at < ? AND dispatched AND handled AND " + first(undispatched, "NOT dispatched") + " AND " +
+			first(untold, "dispatched AND NOT handled"),
+		args: []any{before.UnixMilli(), companyID, int64(math.MaxInt64), companyID, int64(math.MaxInt64)},
+	}, companyID, limit)
+}
+
+// pruning describes which rows of a company are removed.
+type pruning struct {
+	name, table, key string
+	due              string // the condition of rows to remove
+	args             []any  // of due
+	lock             string // the locking clause that ends the query
+}
+
+// prune removes the first rows of a company by a key and returns how many. It selects them as LeaseFacts does.
+func (tx *transaction) prune(ctx context.Context, p pruning, companyID uuid.UUID, limit int) (int, error) {
+	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
+	args := slices.Concat([]any{companyID}, p.args, []any{max(limit, 0), due{companyID, p.key, limit}})
+	gone, err := query(ctx, &tx.session, p.name, scan,
+		`WITH due AS MATERIALIZED (
+			SELECT company_id, `+p.key+" FROM "+p.table+" AS t WHERE company_id = ? AND "+p.due+" ORDER BY "+p.key+
+			" LIMIT (SELECT ?)"+p.lock+`
+		)
+		DELETE FROM `+p.table+" WHERE ? RETURNING 1", args...)
+	return len(gone), err
+}

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// Statement describes one statement that was run, for metrics and tests.
+type Statement struct {
+	// Name is the method of the store that ran it, or "begin", "commit" or "rollback". It is not the SQL text, which
+	// would contain data of buyers.
+	Name string
+	// Duration is how long the statement took, including reading its rows.
+	Duration time.Duration
+	// Err is its error, or nil.
+	Err error
+}
+
+// maxRows is how many rows or references one statement carries at most; more are split over several statements.
+const maxRows = 1000
+
+// session runs statements on a connection, or each on any connection of a pool. Views and Snapshots use it, and so do
+// the reads of a transaction.
+type session struct {
+	store *Store
+	conn  bun.IConn
+	// alone is set if each statement stands for itself: one whose result was cut short is sent again.
+	alone bool
+	// ended is set once fn has returned.
+	ended atomic.Bool
+	// gate is set for a transaction. enter runs before each statement and sends the pending writes first. fail is
+	// called with the statement's error.
+	gate interface {
+		enter(ctx context.Context, statement *builder) (context.Context, error)
+		fail(err error)
+	}
+}
+
+// query runs a statement that returns rows.
+func query[R any](
+	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, text string, values ...any,
+) ([]R, error) {
+	var found []R
+	read := func(ctx context.Context, statement *builder) error {
+		found = nil
+		return s.store.engine.query(ctx, s.conn, statement, func(row *sql.Rows) error {
+			// The record is scanned in place: a separate record would be one more allocation for each row.
+			found = append(found, *new(R))
+			return scan(row, &found[len(found)-1])
+		})
+	}
+	statement := build(s.store.engine, text, values...)
+	err := s.run(ctx, name, statement, read)
+	if _, lost := errors.AsType[*lostError](err); lost && s.alone && ctx.Err() == nil {
+		err = s.run(ctx, name, statement, read)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// eachRow calls read with each row of the result and then closes it.
+func eachRow(rows *sql.Rows, read func(*sql.Rows) error) error {
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// one returns the first record of a result, or the zero record if there is none.
+func one[R any](found []R, err error) (R, error) {
+	if err != nil || len(found) == 0 {
+		var none R
+		return none, err
+	}
+	return found[0], nil
+}
+
+func (s *session) run(
+	ctx context.Context, name string, statement *builder, do func(ctx context.Context, statement *builder) error,
+) (err error) {
+	if s.ended.Load() {
+		return errEnded
+	}
+	if s.gate != nil {
+		if ctx, err = s.gate.enter(ctx, statement); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				s.gate.fail(err)
+			}
+		}()
+	}
+	if statement.err != nil {
+		return statement.err
+	}
+	return s.store.observe(ctx, name, func() error { return do(ctx, statement) })
+}
+
+// observe runs a statement, calls OnStatement, and translates the error into one of this module's.
+func (s *Store) observe(ctx context.Context, name string, statement func() error) error {
+	begun := time.Now()
+	err := s.translateFor(ctx, name, statement())
+	if s.config.OnStatement == nil {
+		return err
+	}
+	s.config.OnStatement(ctx, Statement{Name: name, Duration: time.Since(begun), Err: err})
+	return err
+}
+
+// translateFor is like translate, but returns [context.DeadlineExceeded] if the caller's own deadline has passed. The
+// driver reports that as a network timeout and closes the connection.
+func (s *Store) translateFor(ctx context.Context, name string, err error) error {
+	err = s.translate(name, err)
+	if errors.Is(err, driver.ErrUnavailable) && expired(ctx) {
+		return fmt.Errorf("ticketing/store: %s: %w", name, context.DeadlineExceeded)
+	}
+	return err
+}
+
+// expired reports whether the deadline of ctx has passed, which ctx itself may not have noticed yet.
+func expired(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline)
+}
+
+// lookUp finds records by their references, one statement for every maxRows of them. It returns them in the order of
+// the references, with the zero record where nothing is kept.
+func lookUp[K comparable, R any](
+	refs []K, key func(R) K, find func(refs []K) ([]R, error),
+) ([]R, error) {
+	answer := make([]R, len(refs))
+	for start := 0; start < len(refs); start += maxRows {
+		part := refs[start:min(start+maxRows, len(refs))]
+		found, err := find(part)
+		if err != nil {
+			return nil, err
+		}
+		if len(part) == 1 {
+			copy(answer[start:], found)
+			continue
+		}
+		kept := make(map[K]R, len(found))
+		for _, record := range found {
+			kept[key(record)] = record
+		}
+		for i, ref := range part {
+			answer[start+i] = kept[ref]
+		}
+	}
+	return answer, nil
+}
+
+// inParts runs write once for every maxRows records, and not at all for none.
+func inParts[R any](records []R, write func(part []R) error) error {
+	for part := range slices.Chunk(records, maxRows) {
+		if err := write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timedKey is the key of a company's records that are ordered by time. The time is in milliseconds, as the database
+// keeps it.
+type timedKey struct {
+	company uuid.UUID
+	at      int64
+	id      uuid.UUID
+}
+
+// folded returns the changes with each record named once: of several changes to one record the last one counts.
+func folded[K comparable, R any](changes []R, key func(R) K) []R {
+	if len(changes) < 2 {
+		return changes
+	}
+	place := make(map[K]int, len(changes))
+	once := make([]R, 0, len(changes))
+	for _, change := range changes {
+		if at, known := place[key(change)]; known {
+			once[at] = change
+			continue
+		}
+		place[key(change)] = len(once)
+		once = append(once, change)
+	}
+	return once
+}

@@ -1,0 +1,355 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+const (
+	// maxRuns is how often fn runs at most, when transient failures occur.
+	maxRuns = 5
+	// maxDuration is how long a transaction may take from its beginning to its commit.
+	maxDuration = 30 * time.Second
+)
+
+var (
+	errNotOver = fmt.Errorf("%w: the transaction of a lost connection is not over", driver.ErrUnavailable)
+
+	errSwallowed = errors.New("ticketing/store: a call failed and the transaction went on")
+	errUnknown   = errors.New("ticketing/store: the connection was lost at the commit, it is not known whether it is kept")
+	errTooLong   = fmt.Errorf("ticketing/store: the transaction took longer than %s", maxDuration)
+)
+
+// transaction is one Update, over all its runs.
+type transaction struct {
+	session
+
+	claimed []driver.IdempotencyKey
+	// lost is set if an earlier run lost its connection. The database may not know yet, continue its work and even
+	// commit it. Until that transaction ends, it holds the claims.
+	lost bool
+	// All fields below belong to one run.
+	entered     bool
+	openTx      *openTx
+	pending     builder // writes that wait to be sent
+	returnsRows bool    // some of them return rows
+	deadline    time.Time
+	doom        error
+}
+
+// Update runs fn for writing, all or nothing. It waits to begin for as long as the configured timeout and ctx allow.
+// Once the transaction has begun, the end of ctx does not stop it, so that a caller who leaves cannot interrupt a
+// commit. It runs under a deadline of its own, 30 s.
+func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	tx := &transaction{}
+	tx.store = s
+	tx.gate = tx
+	// Deferred without a recover, as in run, so that a panic of fn continues unchanged.
+	defer s.claims.release(tx)
+	defer tx.ended.Store(true)
+	var notOver time.Time // since when the Update waits for the transaction of a lost connection
+	for runs := 1; ; runs++ {
+		err := tx.run(ctx, fn)
+		if _, lost := errors.AsType[*lostError](err); lost || errors.Is(err, errNotOver) {
+			tx.lost = true
+		}
+		if errors.Is(err, errNotOver) {
+			if notOver.IsZero() {
+				notOver = time.Now()
+			}
+			if time.Since(notOver) < s.config.BusyTimeout {
+				// That transaction ends by itself; the wait for it is bounded like the wait for any lock.
+				runs = min(runs, s.runs-1)
+			}
+		}
+		switch {
+		case !again(err):
+			return err
+		case runs == s.runs && (errors.Is(err, driver.ErrUnavailable) || isConstraint(err)):
+			return err
+		case runs == s.runs:
+			return fmt.Errorf("%w: %w", driver.ErrBusy, err)
+		}
+		// Transient failures are conflicts between two transactions: random waits keep them from colliding again.
+		wait := time.NewTimer(time.Millisecond<<runs + rand.N(time.Millisecond<<runs)) //nolint:gosec // No secret.
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return fmt.Errorf("ticketing/store: %w", ctx.Err())
+		}
+	}
+}
+
+// run runs fn once.
+func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) (err error) {
+	tx.entered, tx.openTx, tx.pending, tx.returnsRows, tx.doom = false, nil, builder{}, false, nil
+	committed := false
+	defer func() {
+		if tx.openTx == nil {
+			return
+		}
+		if !committed {
+			tx.rollback(ctx)
+		}
+		if _, lost := errors.AsType[*lostError](err); lost {
+			// It may be alive, and lead to a server that is no longer the primary.
+			tx.openTx.discard()
+		}
+		tx.openTx.release()
+	}()
+	err = fn(ctx, tx)
+	switch {
+	case tx.doom != nil && again(tx.doom):
+		return tx.doom
+	case err != nil:
+		return err
+	case tx.doom != nil:
+		return fmt.Errorf("%w: %w", errSwallowed, tx.doom)
+	case tx.openTx == nil:
+		return nil
+	case time.Now().After(tx.deadline):
+		return errTooLong
+	}
+	commit := tx.openTx.commit
+	if len(tx.claimed) > 0 && len(tx.pending.text) > 0 {
+		// The last writes and the commit are one message: PostgreSQL runs no later statement after one that fails.
+		commit = string(tx.pending.text) + commit
+	} else if err := tx.flush(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	err = tx.end(ctx, "commit", commit)
+	committed = err == nil
+	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.openTx.part {
+		// Nobody knows whether it was committed. A run under the same claims finds out; without claims, nothing may run
+		// twice.
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	return err
+}
+
+// again reports whether the failure may pass with another run.
+func again(err error) bool {
+	if errors.Is(err, errUnknown) {
+		return false
+	}
+	var passing *passingError
+	var lost *lostError
+	return errors.As(err, &passing) || errors.As(err, &lost)
+}
+
+func isConstraint(err error) bool {
+	var broken *driver.ConstraintError
+	return errors.As(err, &broken)
+}
+
+// rollback logs a failure to roll back, and then discards the connection, which rolls back as well.
+func (tx *transaction) rollback(ctx context.Context) {
+	if err := tx.end(ctx, "rollback", tx.openTx.rollback); err != nil {
+		tx.store.config.Logger.WarnContext(ctx, "ticketing/store: rollback failed", "error", err)
+		tx.openTx.discard()
+	}
+}
+
+func (tx *transaction) end(ctx context.Context, name, statement string) error {
+	ctx = context.WithoutCancel(ctx)
+	return tx.store.observe(ctx, name, func() error {
+		_, err := tx.conn.ExecContext(ctx, statement)
+		return err
+	})
+}
+
+// Begin claims the keys at once. Then it waits to begin the transaction, begins it and enters the gates.
+func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
+	if tx.ended.Load() {
+		return nil, errEnded
+	}
+	if tx.entered {
+		tx.fail(errReenter)
+		return nil, errReenter
+	}
+	tx.entered = true
+	inFlight := tx.store.claims.take(tx, in.Keys)
+	if len(inFlight) > 0 && !slices.Contains(inFlight, false) {
+		return inFlight, nil
+	}
+	var elsewhere []bool
+	err := tx.store.observe(ctx, "begin", func() error {
+		var err error
+		if tx.openTx, elsewhere, err = tx.store.engine.begin(ctx, in); err == nil {
+			tx.conn = tx.openTx.conn
+		}
+		return err
+	})
+	if err != nil {
+		tx.fail(err)
+		return nil, err
+	}
+	tx.deadline = time.Now().Add(maxDuration)
+	for i, taken := range elsewhere {
+		if taken && !inFlight[i] && tx.lost {
+			// The claim is this Update's own, still held by the transaction of the lost connection.
+			tx.fail(&passingError{errNotOver})
+			return nil, tx.doom
+		}
+		inFlight[i] = inFlight[i] || taken
+	}
+	return inFlight, nil
+}
+
+// check returns an error if no statement may run any more.
+func (tx *transaction) check() error {
+	err := tx.doom
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w: %w", errSwallowed, err)
+	case tx.openTx == nil:
+		err = errNotBegun
+	case time.Now().After(tx.deadline):
+		err = errTooLong
+	}
+	if err != nil {
+		tx.fail(err)
+	}
+	return err
+}
+
+// enter allows a statement to run, and sends the pending writes first: before it, or with it in one message. The
+// statement runs to its end even if the caller leaves: cancelling it would abort the transaction.
+func (tx *transaction) enter(ctx context.Context, statement *builder) (context.Context, error) {
+	if err := tx.check(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if tx.returnsRows || !tx.store.engine.multiStatement() {
+		return ctx, tx.flush(ctx)
+	}
+	if len(tx.pending.text) > 0 {
+		statement.text = append(tx.pending.text, statement.text...)
+		tx.pending = builder{}
+	}
+	return ctx, nil
+}
+
+// flush sends the pending writes.
+func (tx *transaction) flush(ctx context.Context) error {
+	if len(tx.pending.text) == 0 {
+		return nil
+	}
+	statement := tx.pending
+	tx.pending, tx.returnsRows = builder{}, false
+	err := tx.store.observe(ctx, "write", func() error {
+		_, err := tx.store.engine.exec(ctx, tx.conn, &statement)
+		return err
+	})
+	if err != nil {
+		tx.fail(err)
+	}
+	return err
+}
+
+// fail dooms the transaction with its first error.
+func (tx *transaction) fail(err error) {
+	if tx.doom == nil {
+		tx.doom = err
+	}
+}
+
+// exec runs a statement that writes, at once or with the pending writes.
+func (tx *transaction) exec(ctx context.Context, name, text string, values ...any) error {
+	return tx.send(ctx, name, anyNumber, build(tx.store.engine, text, values...))
+}
+
+// changed runs a statement that changes one row, which must exist.
+func (tx *transaction) changed(ctx context.Context, name, text string, values ...any) error {
+	return tx.send(ctx, name, 1, build(tx.store.engine, text, values...))
+}
+
+// insert inserts rows.
+func (tx *transaction) insert(ctx context.Context, name, table string, rows set) error {
+	return tx.put(ctx, name, table, rows, "")
+}
+
+// put inserts rows. The clause end decides what happens to those that exist already.
+func (tx *transaction) put(ctx context.Context, name, table string, rows set, end string) error {
+	statement := build(tx.store.engine, "")
+	tx.store.engine.appendInsert(statement, table, rows)
+	statement.add(end)
+	return tx.send(ctx, name, anyNumber, statement)
+}
+
+// update changes the rows that the first columns of the set identify, all of which must exist.
+func (tx *transaction) update(ctx context.Context, name, table string, keys int, rows set) error {
+	statement := build(tx.store.engine, "")
+	tx.store.engine.appendUpdate(statement, table, keys, rows)
+	return tx.send(ctx, name, len(rows.rows), statement)
+}
+
+// lock locks rows against other writers, if the engine has row locks.
+func (tx *transaction) lock(rows found) error {
+	if tx.ended.Load() {
+		return errEnded
+	}
+	if err := tx.check(); err != nil {
+		return err
+	}
+	statement := build(tx.store.engine, "SELECT 1 FROM ?", rows)
+	if statement.err != nil {
+		tx.fail(statement.err)
+		return statement.err
+	}
+	if silent := tx.store.engine.appendLock(&tx.pending, statement); !silent {
+		tx.returnsRows = true
+	}
+	return nil
+}
+
+const (
+	anyNumber = -1
+	// maxPending is how many bytes of writes may wait at most.
+	maxPending = 1 << 20
+)
+
+// send runs a write, or adds it to the pending writes, for the next read or the commit.
+func (tx *transaction) send(ctx context.Context, name string, records int, statement *builder) error {
+	if tx.ended.Load() {
+		return errEnded
+	}
+	if err := tx.check(); err != nil {
+		return err
+	}
+	if statement.err != nil {
+		tx.fail(statement.err)
+		return statement.err
+	}
+	ctx = context.WithoutCancel(ctx)
+	engine := tx.store.engine
+	if engine.batchesWrites() {
+		engine.appendExpecting(&tx.pending, statement, records)
+		tx.returnsRows = tx.returnsRows || records != anyNumber
+		if len(tx.pending.text) < maxPending {
+			return nil
+		}
+		return tx.flush(ctx)
+	}
+	err := tx.store.observe(ctx, name, func() error {
+		written, err := engine.exec(ctx, tx.conn, statement)
+		if err == nil && records != anyNumber && written != records {
+			err = driver.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		tx.fail(err)
+	}
+	return err
+}

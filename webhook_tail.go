@@ -1,0 +1,358 @@
+package ticketing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// Bounds of following. They limit the work of one call, however busy the company is.
+const (
+	defaultFollowed = 100
+	maxFollowed     = 1000
+	// followPage is how many records are read at a time. followBegin is the most records that a new follower skips.
+	followPage  = 500
+	followBegin = 10_000
+	// followOverlap is how much later than another fact of the same time a fact may be committed and still be returned.
+	// It covers the time limit of a group of checkouts and the difference between two clocks.
+	followOverlap = 30 * time.Second
+)
+
+// WebhookCursor is how far [Operator.TailWebhooks] has come. The zero cursor begins now. It may be used again, but only
+// by one follower at a time.
+type WebhookCursor struct {
+	facts, replays window
+	replaysFirst   bool // the latest call gave replays the larger half of its limit
+}
+
+// A window is the recent end of a list that is ordered by time. Records may still be committed within the window,
+// before some that were returned already, so the window remembers what was returned. What is committed before the
+// window is not returned.
+type window struct {
+	since    time.Time               // nothing older is read any more
+	returned map[uuid.UUID]time.Time // what was returned of the window, with its time
+	head     driver.Position         // the last record that was returned in order; what comes after it was not read
+	// The window is read again and again, a part at a time, for records that were committed late. swept is how far the
+	// present round has come. through is the time of the head when that round began.
+	swept   driver.Position
+	through time.Time
+}
+
+// windowFrom returns a window that begins at a time, of which nothing was returned.
+func windowFrom(since time.Time) window {
+	from := driver.Position{At: since}
+	return window{since: since, returned: make(map[uuid.UUID]time.Time), head: from, swept: from, through: since}
+}
+
+// move sets the beginning of the window to a later time and forgets what is before it.
+func (w *window) move(since time.Time) {
+	if !since.After(w.since) {
+		return
+	}
+	w.since = since
+	for id, at := range w.returned {
+		if at.Before(since) {
+			delete(w.returned, id)
+		}
+	}
+}
+
+// TailWebhooks returns a company's events after a cursor, and the cursor after them. It returns every event, whether or
+// not an endpoint exists for it, and every replay as an event of its own. It is for a developer who watches; endpoints
+// are what events are delivered to. The bodies hold buyers' names, email addresses and phone numbers. It needs
+// COMPANY:webhook:read.
+//
+// A caller calls it again and again, each time with the cursor that it returned. Together the calls return every event
+// and every replay once, in the order of their times as far as they are committed in that order. An event that is
+// committed more than half a minute later than another one of the same time is not returned.
+//
+// A call returns at most limit events: 100 by default (0), at most 1,000. If there are more of both, half of them are
+// replays. A call reads at most a few thousand records, however busy the company is. Any other limit is
+// INVALID_REQUEST.
+//
+// It never waits for events: a caller polls, and a call that finds nothing returns no events and a place to go on from.
+func (o Operator) TailWebhooks(
+	ctx context.Context, companyID uuid.UUID, after WebhookCursor, limit int,
+) ([]WebhookEvent, WebhookCursor, error) {
+	if err := o.allow(PermissionWebhookRead, companyID); err != nil {
+		return nil, WebhookCursor{}, err
+	}
+	var v violations
+	if limit < 0 || limit > maxFollowed {
+		v.add("limit", fmt.Sprintf("must be from 1 to %d, or 0 for %d", maxFollowed, defaultFollowed))
+	}
+	if err := v.err(); err != nil {
+		return nil, WebhookCursor{}, err
+	}
+	if limit == 0 {
+		limit = defaultFollowed
+	}
+	now := o.s.now()
+	var events []WebhookEvent
+	var place WebhookCursor
+	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		f := follower{s: o.s, tx: tx, companyID: companyID, now: now, place: after.clone(), limit: limit}
+		if events = nil; after.facts.since.IsZero() {
+			err := f.begin(ctx) // What exists already happened before.
+			place = f.place
+			return err
+		}
+		if err := f.look(ctx); err != nil {
+			return err
+		}
+		place = f.place
+		var err error
+		events, err = f.show(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, WebhookCursor{}, err
+	}
+	return events, place, nil
+}
+
+// clone copies the maps of the place, so that the caller's place stays valid if the call fails or runs again.
+func (p WebhookCursor) clone() WebhookCursor {
+	p.facts.returned, p.replays.returned = maps.Clone(p.facts.returned), maps.Clone(p.replays.returned)
+	return p
+}
+
+// A follower is one call of TailWebhooks. It finds what was not returned yet. It works on a copy of the caller's
+// place, and reads only: nothing in the store remembers who follows.
+type follower struct {
+	s         *Service
+	tx        driver.ReadTx
+	companyID uuid.UUID
+	now       time.Time // when the call began
+	place     WebhookCursor
+	limit     int // the most events and replays that it returns
+
+	// What was found, to be returned.
+	events  []driver.Fact
+	replays []driver.Delivery
+}
+
+// begin skips what exists. If that is very much, the window begins now, and records that are committed late are lost.
+func (f *follower) begin(ctx context.Context) error {
+	for _, begin := range []struct {
+		window *window
+		list   lister
+	}{{&f.place.facts, f.listFacts}, {&f.place.replays, f.listReplays}} {
+		w := begin.window
+		// The window begins in the past, to recognise records that exist and records that are committed late.
+		*w = windowFrom(f.now.Add(-followOverlap))
+		// What is skipped is remembered in the window like what is returned, so it is not returned later.
+		all, err := w.ahead(ctx, begin.list, math.MaxInt, followBegin)
+		if err != nil {
+			return err
+		}
+		if !all {
+			*w = windowFrom(f.now)
+		}
+	}
+	f.events, f.replays = nil, nil
+	return nil
+}
+
+// look finds facts and replays. If there are more of both than the limit, each gets half of it, and the odd one goes to
+// them in turn.
+func (f *follower) look(ctx context.Context) error {
+	f.place.replaysFirst = !f.place.replaysFirst
+	share := f.limit / 2
+	if f.place.replaysFirst {
+		share = f.limit - share
+	}
+	// Replays come first. Facts then get what is left of the limit, and replays the rest if there are few facts.
+	if err := f.place.replays.look(ctx, f.listReplays, share, f.limit); err != nil {
+		return err
+	}
+	if err := f.place.facts.look(ctx, f.listFacts, f.limit-len(f.replays), f.limit); err != nil {
+		return err
+	}
+	// Replays used their whole share, and there were few facts, so more replays may follow.
+	if room := f.limit - len(f.events) - len(f.replays); room > 0 && len(f.replays) == share {
+		_, err := f.place.replays.ahead(ctx, f.listReplays, room, f.limit)
+		return err
+	}
+	return nil
+}
+
+// A tailItem is a record that a window comes to, with the ids of the events that it stands for. Facts and replays share
+// the algorithm of a window, and differ only in their items.
+type tailItem struct {
+	place driver.Position
+	ids   []uuid.UUID
+	yield func(i int) // is called with the index of each event that is to be returned
+}
+
+// lister returns the items after a position, in their order.
+type lister func(ctx context.Context, after driver.Position, limit int) ([]tailItem, error)
+
+// listFacts is the lister of facts. The record of a sale stands for several events.
+func (f *follower) listFacts(ctx context.Context, after driver.Position, limit int) ([]tailItem, error) {
+	records, err := f.tx.ListFacts(ctx, f.companyID, after, limit)
+	items := make([]tailItem, len(records))
+	for i, record := range records {
+		// The ticket mail is a fact that webhooks do not deliver.
+		facts := filter(record.Facts(), func(_ int, fact driver.Fact) bool { return isDelivered(fact) })
+		items[i] = tailItem{
+			place: driver.Position{At: record.At, ID: record.ID}, ids: make([]uuid.UUID, len(facts)),
+			yield: func(n int) { f.events = append(f.events, facts[n]) },
+		}
+		for n, fact := range facts {
+			items[i].ids[n] = fact.ID
+		}
+	}
+	return items, err
+}
+
+// listReplays is the lister of replays.
+func (f *follower) listReplays(ctx context.Context, after driver.Position, limit int) ([]tailItem, error) {
+	replays, err := f.tx.ListDeliveries(ctx, driver.DeliveryQuery{
+		CompanyID: f.companyID, Since: after.At, After: after, Replays: true, OldestFirst: true, Limit: limit,
+	})
+	items := make([]tailItem, len(replays))
+	for i, replay := range replays {
+		items[i] = tailItem{
+			place: replay.Position(), ids: []uuid.UUID{replay.ID},
+			yield: func(int) { f.replays = append(f.replays, replay) },
+		}
+	}
+	return items, err
+}
+
+// look returns first what was committed late, then what is after the head. It reads only a part of each.
+func (w *window) look(
+	ctx context.Context, list lister, most, limit int,
+) error {
+	told, err := w.sweep(ctx, list, most, followPage+2*limit)
+	if err != nil {
+		return err
+	}
+	_, err = w.ahead(ctx, list, most-told, followPage+2*limit)
+	return err
+}
+
+// sweep continues the round through the window, a page at a time, and returns up to most records that were committed
+// late. At the end of a round the window moves on: it then begins followOverlap before the head of the time when the
+// round began. So a record leaves the window only after it was looked for later than followOverlap after its time.
+func (w *window) sweep(
+	ctx context.Context, list lister, most, reads int,
+) (told int, err error) {
+	// A new round begins.
+	if w.swept.ID == uuid.Nil {
+		w.through = w.head.At
+	}
+	for reads > 0 {
+		size := min(reads, followPage)
+		page, err := list(ctx, w.swept, size)
+		if err != nil {
+			return told, err
+		}
+		// A short page is the end of the list.
+		ended := len(page) < size
+		for _, seen := range page {
+			// The rest was not returned in order yet: it is for ahead.
+			if afterPosition(seen.place, w.head) {
+				ended = true
+				break
+			}
+			n, all := w.take(seen, most-told)
+			if told += n; !all {
+				return told, nil
+			}
+			w.swept = seen.place
+		}
+		if ended {
+			// The round is complete: the window can begin later, and what is before it need not be remembered.
+			w.move(w.through.Add(-followOverlap))
+			w.swept = driver.Position{At: w.since}
+			return told, nil
+		}
+		reads -= size
+	}
+	return told, nil
+}
+
+// ahead returns up to most records after the head, and reports whether these are all. It moves the head past each
+// record whose events were all returned, so a record that did not fit is continued by the next call.
+func (w *window) ahead(
+	ctx context.Context, list lister, most, reads int,
+) (all bool, err error) {
+	for reads > 0 {
+		size := min(reads, followPage)
+		page, err := list(ctx, w.head, size)
+		if err != nil {
+			return false, err
+		}
+		for _, seen := range page {
+			n, all := w.take(seen, most)
+			if most -= n; !all {
+				return false, nil
+			}
+			w.head = seen.place
+		}
+		if len(page) < size {
+			return true, nil
+		}
+		reads -= size
+	}
+	return false, nil
+}
+
+// take returns the events of a record that were not returned before, up to most, by calling its yield. It
+// returns their number, and whether these are all.
+func (w *window) take(seen tailItem, most int) (told int, all bool) {
+	// A record that was returned in part continues with its other events.
+	for i, id := range seen.ids {
+		if w.has(id) {
+			continue
+		}
+		if told == most {
+			return told, false
+		}
+		w.returned[id] = seen.place.At
+		seen.yield(i)
+		told++
+	}
+	return told, true
+}
+
+// has reports whether an event was returned before.
+func (w *window) has(id uuid.UUID) bool {
+	_, told := w.returned[id]
+	return told
+}
+
+// show renders what was found as it is delivered. A replay has the kept body of its event and the Replayed mark.
+func (f *follower) show(ctx context.Context) ([]WebhookEvent, error) {
+	// Records that were committed late were found first, so both lists are sorted by time. Replays come after the
+	// facts.
+	slices.SortStableFunc(f.events, func(a, b driver.Fact) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(f.replays, func(a, b driver.Delivery) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	events, err := f.s.showEvents(ctx, f.tx, f.events)
+	if err != nil || len(f.replays) == 0 {
+		return events, err
+	}
+	refs := make([]driver.MessageRef, len(f.replays))
+	for i, replay := range f.replays {
+		refs[i] = replay.MessageRef()
+	}
+	messages, err := f.tx.Messages(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	replayed, err := f.s.showMessages(ctx, f.tx, messages)
+	for _, event := range replayed {
+		event.Replayed = true
+		events = append(events, event)
+	}
+	return events, err
+}
