@@ -4,14 +4,44 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
 const apiKeyColumns = `k.company_id, k.id, k.name, k.grants, k.status, k.digest, k.predecessor_id, k.created_at,
 	k.last_used_at, k.revoked_at`
+
+type apiKeyModel struct {
+	bun.BaseModel `bun:"table:ticketing_api_keys,alias:k"`
+	apiKeyFields
+}
+
+type apiKeyFields struct {
+	CompanyID     uuid.UUID `bun:",pk"`
+	ID            uuid.UUID `bun:",pk"`
+	Name          string
+	Grants        []driver.Grant
+	Status        driver.APIKeyStatus
+	Digest        string
+	PredecessorID uuid.UUID `bun:",nullzero"`
+	CreatedAt     time.Time `bun:",skipupdate"`
+	LastUsedAt    time.Time
+	RevokedAt     time.Time
+}
+
+func (m apiKeyModel) record() driver.APIKey { return driver.APIKey(m.apiKeyFields) }
+
+// directoryModel finds the company of a key.
+type directoryModel struct {
+	bun.BaseModel `bun:"table:ticketing_api_key_directory,alias:d"`
+
+	ID        uuid.UUID `bun:",pk"`
+	CompanyID uuid.UUID
+}
 
 func scanAPIKey(row *sql.Rows, k *driver.APIKey) error {
 	return row.Scan((*id)(&k.CompanyID), (*id)(&k.ID), &k.Name, (*texts[driver.Grant])(&k.Grants),
@@ -61,40 +91,29 @@ func (s *session) APIKeys(ctx context.Context, refs []driver.APIKeyRef) ([]drive
 func (s *session) ListAPIKeys(
 	ctx context.Context, companyID uuid.UUID, limit int,
 ) ([]driver.APIKey, error) {
-	return query(ctx, s, "ListAPIKeys", scanAPIKey,
-		"SELECT "+apiKeyColumns+` FROM ticketing_api_keys k WHERE k.company_id = ?
-		ORDER BY k.created_at DESC, k.id LIMIT ?`,
-		companyID, max(limit, 0))
+	return find(ctx, s, "ListAPIKeys", apiKeyModel.record, s.newSelect().
+		Where("company_id = ?", id(companyID)).OrderExpr("created_at DESC, id").Apply(atMost(limit)))
 }
 
 // CountAPIKeys counts a company's keys of a status.
 func (s *session) CountAPIKeys(
 	ctx context.Context, companyID uuid.UUID, status driver.APIKeyStatus,
 ) (int, error) {
-	scan := func(row *sql.Rows, count *int) error { return row.Scan(count) }
-	return one(query(ctx, s, "CountAPIKeys", scan,
-		"SELECT count(*) FROM ticketing_api_keys WHERE company_id = ? AND status = ?", companyID, string(status)))
+	return s.count(ctx, "CountAPIKeys", s.newSelect().Model((*apiKeyModel)(nil)).
+		Where("company_id = ?", id(companyID)).Where("status = ?", status))
 }
 
 // CreateAPIKey inserts a key and its row in the directory.
 func (tx *transaction) CreateAPIKey(ctx context.Context, k driver.APIKey) error {
-	err := tx.exec(ctx, "CreateAPIKey", "INSERT INTO ticketing_api_key_directory (id, company_id) VALUES (?, ?)",
-		k.ID, k.CompanyID)
-	if err != nil {
+	if err := tx.create(ctx, "CreateAPIKey", &directoryModel{ID: k.ID, CompanyID: k.CompanyID}); err != nil {
 		return err
 	}
-	return tx.exec(ctx, "CreateAPIKey",
-		`INSERT INTO ticketing_api_keys (company_id, id, name, grants, status, digest, predecessor_id, created_at,
-			last_used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		k.CompanyID, k.ID, k.Name, texts[driver.Grant](k.Grants).encode(), string(k.Status), k.Digest,
-		optional(k.PredecessorID), k.CreatedAt, k.LastUsedAt, k.RevokedAt)
+	return tx.create(ctx, "CreateAPIKey", &apiKeyModel{apiKeyFields: apiKeyFields(k)})
 }
 
 // UpdateAPIKey writes the status and the time of revocation.
 func (tx *transaction) UpdateAPIKey(ctx context.Context, k driver.APIKey) error {
-	return tx.changed(ctx, "UpdateAPIKey",
-		"UPDATE ticketing_api_keys SET status = ?, revoked_at = ? WHERE company_id = ? AND id = ?",
-		string(k.Status), k.RevokedAt, k.CompanyID, k.ID)
+	return tx.save(ctx, "UpdateAPIKey", &apiKeyModel{apiKeyFields: apiKeyFields(k)}, "status", "revoked_at")
 }
 
 // TouchAPIKeys writes the time of the last use, never an earlier one, and the digest.

@@ -2,40 +2,53 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"math"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
-const auditColumns = "company_id, at, id, actor, action, subject, changes"
-
-func scanAudit(row *sql.Rows, a *driver.AuditEntry) error {
-	return row.Scan((*id)(&a.CompanyID), (*moment)(&a.At), (*id)(&a.ID), &a.Actor, &a.Action, &a.Subject, &a.Changes)
+type auditModel struct {
+	bun.BaseModel `bun:"table:ticketing_audit_entries,alias:a"`
+	auditFields
 }
+
+type auditFields struct {
+	CompanyID uuid.UUID
+	At        time.Time
+	ID        uuid.UUID
+	Actor     string
+	Action    string
+	Subject   string
+	Changes   string
+}
+
+func (m auditModel) record() driver.AuditEntry { return driver.AuditEntry(m.auditFields) }
 
 // ListAudit returns audit records, latest first, those of one time by descending id.
 func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]driver.AuditEntry, error) {
-	where, args := "(at, id) < (?, ?)", []any{ask.After.At.UnixMilli(), ask.After.ID}
-	if ask.After == (driver.Position{}) {
-		args = []any{int64(math.MaxInt64), uuid.Max}
-	}
+	query := s.newSelect().OrderExpr("at DESC, id DESC").Apply(atMost(ask.Limit))
 	if ask.CompanyID != uuid.Nil {
-		where, args = "company_id = ? AND "+where, append([]any{ask.CompanyID}, args...)
+		query.Where("company_id = ?", id(ask.CompanyID))
 	}
-	return query(ctx, s, "ListAudit", scanAudit,
-		"SELECT "+auditColumns+" FROM ticketing_audit_entries WHERE "+where+" ORDER BY at DESC, id DESC LIMIT ?",
-		append(args, max(ask.Limit, 0))...)
+	if ask.After == (driver.Position{}) {
+		query.Where("(at, id) < (?, ?)", int64(math.MaxInt64), id(uuid.Max))
+	} else {
+		query.Where("(at, id) < (?, ?)", ask.After.At.UnixMilli(), id(ask.After.ID))
+	}
+	return find(ctx, s, "ListAudit", auditModel.record, query)
 }
 
 // AppendAudit inserts audit records. A trigger refuses to change or remove one.
-func (tx *transaction) AppendAudit(ctx context.Context, acts []driver.AuditEntry) error {
-	return inParts(acts, func(acts []driver.AuditEntry) error {
-		return tx.insert(ctx, "AppendAudit", "ticketing_audit_entries", of(auditColumns,
-			acts, func(a driver.AuditEntry) []any {
-				return []any{a.CompanyID, a.At.UnixMilli(), a.ID, a.Actor, a.Action, a.Subject, a.Changes}
-			}))
+func (tx *transaction) AppendAudit(ctx context.Context, entries []driver.AuditEntry) error {
+	return inParts(entries, func(entries []driver.AuditEntry) error {
+		models := make([]auditModel, len(entries))
+		for i, entry := range entries {
+			models[i].auditFields = auditFields(entry)
+		}
+		return tx.create(ctx, "AppendAudit", &models)
 	})
 }

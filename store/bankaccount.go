@@ -2,19 +2,30 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
-const bankAccountColumns = "company_id, version, bank, account_name, number, last4, created_at"
-
-func scanBankAccount(row *sql.Rows, a *driver.BankAccount) error {
-	return row.Scan((*id)(&a.CompanyID), &a.Version, &a.Bank, &a.AccountName, &a.Number, &a.Last4,
-		(*moment)(&a.CreatedAt))
+type bankAccountModel struct {
+	bun.BaseModel `bun:"table:ticketing_bank_accounts,alias:b"`
+	bankAccountFields
 }
+
+type bankAccountFields struct {
+	CompanyID   uuid.UUID `bun:",pk"`
+	Version     int64     `bun:",pk"`
+	Bank        string
+	AccountName string
+	Number      string
+	Last4       string    `bun:"last4"`
+	CreatedAt   time.Time `bun:",skipupdate"`
+}
+
+func (m bankAccountModel) record() driver.BankAccount { return driver.BankAccount(m.bankAccountFields) }
 
 // BankAccounts finds versions of bank accounts.
 func (s *session) BankAccounts(
@@ -25,10 +36,9 @@ func (s *session) BankAccounts(
 			return driver.BankAccountRef{CompanyID: a.CompanyID, Version: a.Version}
 		},
 		func(refs []driver.BankAccountRef) ([]driver.BankAccount, error) {
-			return query(ctx, s, "BankAccounts", scanBankAccount,
-				"SELECT "+bankAccountColumns+" FROM ?",
-				found{table: "ticketing_bank_accounts b", set: of("company_id, version", refs,
-					func(r driver.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })})
+			return find(ctx, s, "BankAccounts", bankAccountModel.record, s.newSelect().ModelTableExpr("?",
+				s.expr(found{table: "ticketing_bank_accounts b", set: of("company_id, version", refs,
+					func(r driver.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })})))
 		})
 }
 
@@ -36,9 +46,8 @@ func (s *session) BankAccounts(
 func (s *session) CurrentBankAccount(
 	ctx context.Context, companyID uuid.UUID,
 ) (driver.BankAccount, error) {
-	return one(query(ctx, s, "CurrentBankAccount", scanBankAccount,
-		"SELECT "+bankAccountColumns+` FROM ticketing_bank_accounts
-		WHERE company_id = ? ORDER BY version DESC LIMIT 1`, companyID))
+	return one(find(ctx, s, "CurrentBankAccount", bankAccountModel.record,
+		s.newSelect().Where("company_id = ?", id(companyID)).OrderExpr("version DESC").Limit(1)))
 }
 
 // StaleBankAccounts finds current accounts whose number is encrypted under another secret key than the given one. It
@@ -46,25 +55,19 @@ func (s *session) CurrentBankAccount(
 func (s *session) StaleBankAccounts(
 	ctx context.Context, q driver.StaleBankAccountQuery,
 ) ([]driver.BankAccount, error) {
-	return query(ctx, s, "StaleBankAccounts", scanBankAccount,
-		"SELECT "+bankAccountColumns+` FROM ticketing_bank_accounts b
-		WHERE company_id > ? AND substr(number, 4, 16) <> ? AND version = (
-			SELECT MAX(version) FROM ticketing_bank_accounts newer WHERE newer.company_id = b.company_id
-		)
-		ORDER BY company_id LIMIT ?`,
-		q.After, q.SecretName, max(q.Limit, 0))
+	newest := s.newSelect().TableExpr("ticketing_bank_accounts AS newer").ColumnExpr("MAX(version)").
+		Where("newer.company_id = b.company_id")
+	return find(ctx, s, "StaleBankAccounts", bankAccountModel.record, s.newSelect().
+		Where("company_id > ?", id(q.After)).Where("substr(number, 4, 16) <> ?", q.SecretName).
+		Where("version = (?)", newest).OrderExpr("company_id").Apply(atMost(q.Limit)))
 }
 
 // AppendBankAccount inserts a version.
 func (tx *transaction) AppendBankAccount(ctx context.Context, a driver.BankAccount) error {
-	return tx.exec(ctx, "AppendBankAccount",
-		"INSERT INTO ticketing_bank_accounts ("+bankAccountColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
-		a.CompanyID, a.Version, a.Bank, a.AccountName, a.Number, a.Last4, a.CreatedAt)
+	return tx.create(ctx, "AppendBankAccount", &bankAccountModel{bankAccountFields: bankAccountFields(a)})
 }
 
 // UpdateBankAccount writes the encrypted number.
 func (tx *transaction) UpdateBankAccount(ctx context.Context, a driver.BankAccount) error {
-	return tx.changed(ctx, "UpdateBankAccount",
-		"UPDATE ticketing_bank_accounts SET number = ? WHERE company_id = ? AND version = ?",
-		a.Number, a.CompanyID, a.Version)
+	return tx.save(ctx, "UpdateBankAccount", &bankAccountModel{bankAccountFields: bankAccountFields(a)}, "number")
 }

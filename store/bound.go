@@ -98,7 +98,7 @@ func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	b := &Bound{turn: s.turns.of(tx.Tx), store: &Store{config: s.config, engine: bound, runs: 1}}
+	b := &Bound{turn: s.turns.of(tx.Tx), store: &Store{config: s.config, engine: bound, models: s.models, runs: 1}}
 	b.store.migrated.Store(true)
 	return b, nil
 }

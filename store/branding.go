@@ -2,18 +2,34 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
-const brandingColumns = `company_id, version, brand_name, logo_url, primary_color, accent_color, checkout_footer,
-	ticket_footer, email_footer, support_email, created_at`
-
-func scanBranding(row *sql.Rows, b *driver.Branding) error {
-	return row.Scan((*id)(&b.CompanyID), &b.Version, &b.BrandName, &b.LogoURL, &b.PrimaryColor, &b.AccentColor,
-		&b.CheckoutFooter, &b.TicketFooter, &b.EmailFooter, &b.SupportEmail, (*moment)(&b.CreatedAt))
+type brandingModel struct {
+	bun.BaseModel `bun:"table:ticketing_brandings,alias:b"`
+	brandingFields
 }
+
+type brandingFields struct {
+	CompanyID      uuid.UUID `bun:",pk"`
+	Version        int64     `bun:",pk"`
+	BrandName      string
+	LogoURL        string
+	PrimaryColor   string
+	AccentColor    string
+	CheckoutFooter string
+	TicketFooter   string
+	EmailFooter    string
+	SupportEmail   string
+	CreatedAt      time.Time `bun:",skipupdate"`
+}
+
+func (m brandingModel) record() driver.Branding { return driver.Branding(m.brandingFields) }
 
 // Brandings finds versions of branding.
 func (s *session) Brandings(
@@ -24,18 +40,13 @@ func (s *session) Brandings(
 			return driver.BrandingRef{CompanyID: b.CompanyID, Version: b.Version}
 		},
 		func(refs []driver.BrandingRef) ([]driver.Branding, error) {
-			return query(ctx, s, "Brandings", scanBranding,
-				"SELECT "+brandingColumns+" FROM ?",
-				found{table: "ticketing_brandings b", set: of("company_id, version", refs, func(r driver.BrandingRef) []any {
-					return []any{r.CompanyID, r.Version}
-				})})
+			return find(ctx, s, "Brandings", brandingModel.record, s.newSelect().ModelTableExpr("?",
+				s.expr(found{table: "ticketing_brandings b", set: of("company_id, version", refs,
+					func(r driver.BrandingRef) []any { return []any{r.CompanyID, r.Version} })})))
 		})
 }
 
 // AppendBranding inserts a version of branding.
 func (tx *transaction) AppendBranding(ctx context.Context, b driver.Branding) error {
-	return tx.exec(ctx, "AppendBranding",
-		"INSERT INTO ticketing_brandings ("+brandingColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		b.CompanyID, b.Version, b.BrandName, b.LogoURL, b.PrimaryColor, b.AccentColor, b.CheckoutFooter,
-		b.TicketFooter, b.EmailFooter, b.SupportEmail, b.CreatedAt)
+	return tx.create(ctx, "AppendBranding", &brandingModel{brandingFields: brandingFields(b)})
 }

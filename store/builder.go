@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun/schema"
 )
 
 // builder builds the text of a statement. Each dialect decides how a value is written: as a bound argument or as a
@@ -15,6 +16,8 @@ type builder struct {
 	bound  []any
 	rows   [][]any // if not nil, the statement runs once with each of them instead of with bound
 	err    error
+	// literals is set if the text becomes part of a statement of Bun's, which has no bound arguments.
+	literals *schema.QueryGen
 }
 
 // fragment is a value that writes its own SQL.

@@ -2,25 +2,35 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
-const categoryColumns = "id, name, slug, status, created_at"
-
-func scanCategory(row *sql.Rows, c *driver.Category) error {
-	return row.Scan((*id)(&c.ID), &c.Name, &c.Slug, (*string)(&c.Status), (*moment)(&c.CreatedAt))
+type categoryModel struct {
+	bun.BaseModel `bun:"table:ticketing_categories,alias:c"`
+	categoryFields
 }
+
+type categoryFields struct {
+	ID        uuid.UUID `bun:",pk"`
+	Name      string
+	Slug      string
+	Status    driver.CategoryStatus
+	CreatedAt time.Time `bun:",skipupdate"`
+}
+
+func (m categoryModel) record() driver.Category { return driver.Category(m.categoryFields) }
 
 // Categories finds categories by their ids.
 func (s *session) Categories(ctx context.Context, names []uuid.UUID) ([]driver.Category, error) {
 	return lookUp(names, func(c driver.Category) uuid.UUID { return c.ID },
 		func(names []uuid.UUID) ([]driver.Category, error) {
-			return query(ctx, s, "Categories", scanCategory,
-				"SELECT "+categoryColumns+" FROM ticketing_categories WHERE ?", amongIDs("id", names))
+			return find(ctx, s, "Categories", categoryModel.record,
+				s.newSelect().Where("?", s.expr(amongIDs("id", names))))
 		})
 }
 
@@ -28,21 +38,16 @@ func (s *session) Categories(ctx context.Context, names []uuid.UUID) ([]driver.C
 func (s *session) ListCategories(
 	ctx context.Context, afterSlug string, limit int,
 ) ([]driver.Category, error) {
-	return query(ctx, s, "ListCategories", scanCategory,
-		"SELECT "+categoryColumns+" FROM ticketing_categories WHERE slug > ? ORDER BY slug LIMIT ?",
-		afterSlug, max(limit, 0))
+	return find(ctx, s, "ListCategories", categoryModel.record,
+		s.newSelect().Where("slug > ?", afterSlug).OrderExpr("slug").Apply(atMost(limit)))
 }
 
 // CreateCategory inserts a category.
 func (tx *transaction) CreateCategory(ctx context.Context, c driver.Category) error {
-	return tx.exec(ctx, "CreateCategory",
-		"INSERT INTO ticketing_categories ("+categoryColumns+") VALUES (?, ?, ?, ?, ?)",
-		c.ID, c.Name, c.Slug, string(c.Status), c.CreatedAt)
+	return tx.create(ctx, "CreateCategory", &categoryModel{categoryFields: categoryFields(c)})
 }
 
 // UpdateCategory writes everything but the time of creation.
 func (tx *transaction) UpdateCategory(ctx context.Context, c driver.Category) error {
-	return tx.changed(ctx, "UpdateCategory",
-		"UPDATE ticketing_categories SET name = ?, slug = ?, status = ? WHERE id = ?",
-		c.Name, c.Slug, string(c.Status), c.ID)
+	return tx.save(ctx, "UpdateCategory", &categoryModel{categoryFields: categoryFields(c)})
 }

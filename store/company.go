@@ -3,14 +3,53 @@ package store
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
 const companyColumns = `id, name, status, verification, approval_expires_at, grace_until, reason, branding_version,
 	webhook_endpoints, created_at, updated_at`
+
+// companyModel has the verification of a company among its columns.
+type companyModel struct {
+	bun.BaseModel `bun:"table:ticketing_companies,alias:c"`
+
+	ID                uuid.UUID `bun:",pk"`
+	Name              string
+	Status            driver.CompanyStatus
+	Verification      driver.VerificationStatus
+	ApprovalExpiresAt time.Time
+	GraceUntil        time.Time
+	Reason            string
+	BrandingVersion   int64
+	WebhookEndpoints  int64
+	CreatedAt         time.Time `bun:",skipupdate"`
+	UpdatedAt         time.Time
+}
+
+func companyModelOf(c driver.Company) *companyModel {
+	v := c.Verification
+	return &companyModel{
+		ID: c.ID, Name: c.Name, Status: c.Status, Verification: v.Status, ApprovalExpiresAt: v.ApprovalExpiresAt,
+		GraceUntil: v.GraceUntil, Reason: v.Reason, BrandingVersion: c.BrandingVersion,
+		WebhookEndpoints: c.WebhookEndpoints, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}
+}
+
+func (m companyModel) record() driver.Company {
+	return driver.Company{
+		ID: m.ID, Name: m.Name, Status: m.Status,
+		Verification: driver.Verification{
+			Status: m.Verification, ApprovalExpiresAt: m.ApprovalExpiresAt, GraceUntil: m.GraceUntil, Reason: m.Reason,
+		},
+		BrandingVersion: m.BrandingVersion, WebhookEndpoints: m.WebhookEndpoints, CreatedAt: m.CreatedAt,
+		UpdatedAt: m.UpdatedAt,
+	}
+}
 
 func scanCompany(row *sql.Rows, c *driver.Company) error {
 	v := &c.Verification
@@ -19,7 +58,7 @@ func scanCompany(row *sql.Rows, c *driver.Company) error {
 		(*moment)(&c.UpdatedAt))
 }
 
-// Companies finds companies by their ids.
+// Companies finds companies by their ids. A sale and a validation ask it, so it is text.
 func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]driver.Company, error) {
 	return lookUp(companies, func(c driver.Company) uuid.UUID { return c.ID },
 		func(companies []uuid.UUID) ([]driver.Company, error) {
@@ -32,27 +71,17 @@ func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]drive
 func (s *session) ListCompanies(
 	ctx context.Context, after driver.Position, limit int,
 ) ([]driver.Company, error) {
-	return query(ctx, s, "ListCompanies", scanCompany,
-		"SELECT "+companyColumns+" FROM ticketing_companies WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",
-		after.At.UnixMilli(), after.ID, max(limit, 0))
+	return find(ctx, s, "ListCompanies", companyModel.record, s.newSelect().
+		Where("(created_at, id) > (?, ?)", after.At.UnixMilli(), id(after.ID)).
+		OrderExpr("created_at, id").Apply(atMost(limit)))
 }
 
 // CreateCompany inserts a company.
 func (tx *transaction) CreateCompany(ctx context.Context, c driver.Company) error {
-	v := c.Verification
-	return tx.exec(ctx, "CreateCompany",
-		"INSERT INTO ticketing_companies ("+companyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		c.ID, c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason,
-		c.BrandingVersion, c.WebhookEndpoints, c.CreatedAt, c.UpdatedAt)
+	return tx.create(ctx, "CreateCompany", companyModelOf(c))
 }
 
 // UpdateCompany writes everything but the time of creation.
 func (tx *transaction) UpdateCompany(ctx context.Context, c driver.Company) error {
-	v := c.Verification
-	return tx.changed(ctx, "UpdateCompany",
-		`UPDATE ticketing_companies SET name = ?, status = ?, verification = ?, approval_expires_at = ?,
-			grace_until = ?, reason = ?, branding_version = ?, webhook_endpoints = ?,
-			updated_at = ? WHERE id = ?`,
-		c.Name, string(c.Status), string(v.Status), v.ApprovalExpiresAt, v.GraceUntil, v.Reason, c.BrandingVersion,
-		c.WebhookEndpoints, c.UpdatedAt, c.ID)
+	return tx.save(ctx, "UpdateCompany", companyModelOf(c))
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -33,6 +34,53 @@ func (s *Store) Prepared(ctx context.Context) ([]string, error) {
 		}
 	}
 	return texts, nil
+}
+
+// Record makes the store remember the texts of its statements, and returns a function that returns them, each once.
+func (s *Store) Record() func() []string {
+	recorder := &recorder{engine: s.engine, texts: make(map[string]bool)}
+	s.engine = recorder
+	return recorder.seen
+}
+
+// recorder is an engine that remembers the statements that it runs.
+type recorder struct {
+	engine
+
+	mu    sync.Mutex
+	texts map[string]bool
+}
+
+func (r *recorder) query(
+	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
+) error {
+	r.remember(statement)
+	return r.engine.query(ctx, conn, statement, read)
+}
+
+func (r *recorder) exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error) {
+	r.remember(statement)
+	return r.engine.exec(ctx, conn, statement)
+}
+
+func (r *recorder) remember(statement *builder) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.texts[string(statement.text)] = true
+}
+
+func (r *recorder) seen() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.texts))
+}
+
+// sqlite returns the engine of a store on SQLite.
+func (s *Store) sqlite() *sqliteEngine {
+	if recorder, ok := s.engine.(*recorder); ok {
+		return recorder.engine.(*sqliteEngine)
+	}
+	return s.engine.(*sqliteEngine)
 }
 
 // Placements returns the tables and, for distributed ones, the column of the company.
@@ -70,10 +118,10 @@ func (s *Store) MigrateNext(ctx context.Context) (string, error) { return s.appl
 func TooOld(version int) error { return tooOld(version) }
 
 // Writer returns the connection that writes.
-func (s *Store) Writer() *bun.DB { return s.engine.(*sqliteEngine).writer }
+func (s *Store) Writer() *bun.DB { return s.sqlite().writer }
 
 // Reader returns the pool of connections that read.
-func (s *Store) Reader() *bun.DB { return s.engine.(*sqliteEngine).readers }
+func (s *Store) Reader() *bun.DB { return s.sqlite().readers }
 
 // Exec runs SQL that bypasses the store, and returns its error as the store would.
 func (s *Store) Exec(ctx context.Context, statement string) error {

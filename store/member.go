@@ -2,32 +2,48 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
-const (
-	userColumns   = "id, email, created_at"
-	memberColumns = "company_id, user_id, name, role, created_at, updated_at"
-)
-
-func scanUser(row *sql.Rows, u *driver.User) error {
-	return row.Scan((*id)(&u.ID), &u.Email, (*moment)(&u.CreatedAt))
+type userModel struct {
+	bun.BaseModel `bun:"table:ticketing_users,alias:u"`
+	userFields
 }
 
-func scanMember(row *sql.Rows, m *driver.Member) error {
-	return row.Scan((*id)(&m.CompanyID), (*id)(&m.UserID), &m.Name, (*string)(&m.Role), (*moment)(&m.CreatedAt),
-		(*moment)(&m.UpdatedAt))
+type userFields struct {
+	ID        uuid.UUID `bun:",pk"`
+	Email     string
+	CreatedAt time.Time `bun:",skipupdate"`
 }
+
+func (m userModel) record() driver.User { return driver.User(m.userFields) }
+
+type memberModel struct {
+	bun.BaseModel `bun:"table:ticketing_members,alias:m"`
+	memberFields
+}
+
+type memberFields struct {
+	CompanyID uuid.UUID `bun:",pk"`
+	UserID    uuid.UUID `bun:",pk"`
+	Name      string
+	Role      driver.Role
+	CreatedAt time.Time `bun:",skipupdate"`
+	UpdatedAt time.Time
+}
+
+func (m memberModel) record() driver.Member { return driver.Member(m.memberFields) }
 
 // Users finds users by their ids.
 func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]driver.User, error) {
 	return lookUp(users, func(u driver.User) uuid.UUID { return u.ID },
 		func(users []uuid.UUID) ([]driver.User, error) {
-			return query(ctx, s, "Users", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?", amongIDs("id", users))
+			return find(ctx, s, "Users", userModel.record, s.newSelect().Where("?", s.expr(amongIDs("id", users))))
 		})
 }
 
@@ -35,8 +51,8 @@ func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]driver.User, 
 func (s *session) FindUsers(ctx context.Context, emails []string) ([]driver.User, error) {
 	return lookUp(emails, func(u driver.User) string { return u.Email },
 		func(emails []string) ([]driver.User, error) {
-			return query(ctx, s, "FindUsers", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?",
-				among{columns: []string{"email"}, rows: columnOf(emails)})
+			return find(ctx, s, "FindUsers", userModel.record,
+				s.newSelect().Where("?", s.expr(among{columns: []string{"email"}, rows: columnOf(emails)})))
 		})
 }
 
@@ -47,11 +63,9 @@ func (s *session) Members(ctx context.Context, refs []driver.MemberRef) ([]drive
 			return driver.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
 		},
 		func(refs []driver.MemberRef) ([]driver.Member, error) {
-			return query(ctx, s, "Members", scanMember,
-				"SELECT "+memberColumns+" FROM ?",
-				found{table: "ticketing_members m", set: of("company_id, user_id", refs, func(r driver.MemberRef) []any {
-					return []any{r.CompanyID, r.UserID}
-				})})
+			return find(ctx, s, "Members", memberModel.record, s.newSelect().ModelTableExpr("?",
+				s.expr(found{table: "ticketing_members m", set: of("company_id, user_id", refs,
+					func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })})))
 		})
 }
 
@@ -59,23 +73,19 @@ func (s *session) Members(ctx context.Context, refs []driver.MemberRef) ([]drive
 func (s *session) ListMembers(
 	ctx context.Context, companyID uuid.UUID, limit int,
 ) ([]driver.Member, error) {
-	return query(ctx, s, "ListMembers", scanMember,
-		"SELECT "+memberColumns+` FROM ticketing_members WHERE company_id = ? AND role <> ''
-		ORDER BY user_id LIMIT ?`,
-		companyID, max(limit, 0))
+	return find(ctx, s, "ListMembers", memberModel.record, s.newSelect().
+		Where("company_id = ?", id(companyID)).Where("role <> ''").
+		OrderExpr("user_id").Apply(atMost(limit)))
 }
 
 // CreateUser inserts a user.
 func (tx *transaction) CreateUser(ctx context.Context, u driver.User) error {
-	return tx.exec(ctx, "CreateUser", "INSERT INTO ticketing_users ("+userColumns+") VALUES (?, ?, ?)",
-		u.ID, u.Email, u.CreatedAt)
+	return tx.create(ctx, "CreateUser", &userModel{userFields: userFields(u)})
 }
 
 // PutMember inserts or updates a member. The time of creation of an existing one stays.
 func (tx *transaction) PutMember(ctx context.Context, m driver.Member) error {
-	return tx.exec(ctx, "PutMember",
-		"INSERT INTO ticketing_members ("+memberColumns+`) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (company_id, user_id) DO UPDATE
-		SET name = excluded.name, role = excluded.role, updated_at = excluded.updated_at`,
-		m.CompanyID, m.UserID, m.Name, string(m.Role), m.CreatedAt, m.UpdatedAt)
+	return tx.write(ctx, "PutMember", anyNumber, tx.insertion(&memberModel{memberFields: memberFields(m)}).
+		On("CONFLICT (company_id, user_id) DO UPDATE").
+		Set("name = EXCLUDED.name, role = EXCLUDED.role, updated_at = EXCLUDED.updated_at"))
 }

@@ -5,31 +5,43 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"github.com/floatgate/ticketing/driver"
 )
 
+// secretModel is the name of a secret key, not the key.
+type secretModel struct {
+	bun.BaseModel `bun:"table:ticketing_secrets,alias:s"`
+
+	Name      string `bun:",pk"`
+	CreatedAt time.Time
+}
+
+func (m secretModel) name() string { return m.Name }
+
 // SecretNames returns the names of secret keys, in order.
 func (s *session) SecretNames(ctx context.Context) ([]string, error) {
-	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
-	return query(ctx, s, "SecretNames", scan, "SELECT name FROM ticketing_secrets ORDER BY name")
+	return find(ctx, s, "SecretNames", secretModel.name, s.newSelect().Column("name").OrderExpr("name"))
 }
 
 // SecretsInUse returns the names of the secret keys that the digests of active API keys, current bank accounts and
 // signing secrets use.
 func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
-	return query(ctx, s, "SecretsInUse", scan,
-		`SELECT DISTINCT substr(digest, 4, 16) AS name FROM ticketing_api_keys WHERE status = ?
-		UNION SELECT substr(number, 4, 16) FROM ticketing_bank_accounts b WHERE version = (
-			SELECT MAX(version) FROM ticketing_bank_accounts newer WHERE newer.company_id = b.company_id
-		)
-		UNION SELECT substr(secret, 4, 16) FROM ticketing_webhook_secrets
-		ORDER BY name`,
-		string(driver.APIKeyActive))
+	newest := s.newSelect().TableExpr("ticketing_bank_accounts AS newer").ColumnExpr("MAX(version)").
+		Where("newer.company_id = b.company_id")
+	used := s.newSelect().Model((*apiKeyModel)(nil)).ColumnExpr("substr(digest, 4, 16) AS name").
+		Where("status = ?", driver.APIKeyActive).
+		Union(s.newSelect().Model((*bankAccountModel)(nil)).ColumnExpr("substr(number, 4, 16)").
+			Where("version = (?)", newest)).
+		Union(s.newSelect().Model((*webhookSecretModel)(nil)).ColumnExpr("substr(secret, 4, 16)"))
+	return fetch(ctx, s, "SecretsInUse", scan,
+		s.store.modelStatement(s.newSelect().TableExpr("(?) AS used", used).Column("name").OrderExpr("name")))
 }
 
 // AppendSecretName inserts a name; a name that exists already is no error.
 func (tx *transaction) AppendSecretName(ctx context.Context, name string, at time.Time) error {
-	return tx.exec(ctx, "AppendSecretName",
-		"INSERT INTO ticketing_secrets (name, created_at) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, at)
+	return tx.write(ctx, "AppendSecretName", anyNumber,
+		tx.insertion(&secretModel{Name: name, CreatedAt: at}).On("CONFLICT (name) DO NOTHING"))
 }

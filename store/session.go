@@ -50,6 +50,13 @@ type session struct {
 func query[R any](
 	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, text string, values ...any,
 ) ([]R, error) {
+	return fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
+}
+
+// fetch runs a finished statement that returns rows.
+func fetch[R any](
+	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, statement *builder,
+) ([]R, error) {
 	var found []R
 	read := func(ctx context.Context, statement *builder) error {
 		found = nil
@@ -59,7 +66,6 @@ func query[R any](
 			return scan(row, &found[len(found)-1])
 		})
 	}
-	statement := build(s.store.engine, text, values...)
 	err := s.run(ctx, name, statement, read)
 	if _, lost := errors.AsType[*lostError](err); lost && s.alone && ctx.Err() == nil {
 		err = s.run(ctx, name, statement, read)

@@ -2,20 +2,35 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/money"
 )
 
-const settlementColumns = `company_id, number, id, amount, status, bank_account, reason, requested_at, decided_at,
-	refund_sequence`
-
-func scanSettlement(row *sql.Rows, s *driver.Settlement) error {
-	return row.Scan((*id)(&s.CompanyID), &s.Number, (*id)(&s.ID), (*int64)(&s.Amount), (*string)(&s.Status),
-		&s.BankAccount, &s.Reason, (*moment)(&s.RequestedAt), (*moment)(&s.DecidedAt), &s.RefundSequence)
+type settlementModel struct {
+	bun.BaseModel `bun:"table:ticketing_settlements,alias:s"`
+	settlementFields
 }
+
+// settlementFields are found by company and id, which are unique as well as company and number.
+type settlementFields struct {
+	CompanyID      uuid.UUID `bun:",pk"`
+	Number         int64
+	ID             uuid.UUID `bun:",pk"`
+	Amount         money.Amount
+	Status         driver.SettlementStatus
+	BankAccount    int64
+	Reason         string
+	RequestedAt    time.Time
+	DecidedAt      time.Time
+	RefundSequence int64
+}
+
+func (m settlementModel) record() driver.Settlement { return driver.Settlement(m.settlementFields) }
 
 // Settlements finds settlements by their ids.
 func (s *session) Settlements(
@@ -26,65 +41,57 @@ func (s *session) Settlements(
 			return driver.SettlementRef{CompanyID: s.CompanyID, ID: s.ID}
 		},
 		func(refs []driver.SettlementRef) ([]driver.Settlement, error) {
-			return query(ctx, s, "Settlements", scanSettlement,
-				"SELECT "+settlementColumns+" FROM ?",
-				found{table: "ticketing_settlements s", set: of("company_id, id", refs,
-					func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })})
+			return find(ctx, s, "Settlements", settlementModel.record, s.newSelect().ModelTableExpr("?",
+				s.expr(found{table: "ticketing_settlements s", set: of("company_id, id", refs,
+					func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })})))
 		})
 }
 
 // FindSettlement finds a settlement by its id alone.
-func (s *session) FindSettlement(ctx context.Context, id uuid.UUID) (driver.Settlement, error) {
-	return one(query(ctx, s, "FindSettlement", scanSettlement,
-		"SELECT "+settlementColumns+" FROM ticketing_settlements WHERE id = ? LIMIT 1", id))
+func (s *session) FindSettlement(ctx context.Context, settlement uuid.UUID) (driver.Settlement, error) {
+	return one(find(ctx, s, "FindSettlement", settlementModel.record,
+		s.newSelect().Where("id = ?", id(settlement)).Limit(1)))
 }
 
 // OpenSettlement finds the company's open settlement. The condition is that of its unique index.
 func (s *session) OpenSettlement(ctx context.Context, companyID uuid.UUID) (driver.Settlement, error) {
-	return one(query(ctx, s, "OpenSettlement", scanSettlement,
-		"SELECT "+settlementColumns+" FROM ticketing_settlements"+s.store.engine.useIndex("ticketing_settlements_company_id_idx")+`
-		WHERE company_id = ? AND status IN ('PENDING', 'PROCESSING', 'APPROVED') LIMIT 1`, companyID))
+	return one(find(ctx, s, "OpenSettlement", settlementModel.record, s.newSelect().
+		ModelTableExpr("ticketing_settlements AS s"+s.store.engine.useIndex("ticketing_settlements_company_id_idx")).
+		Where("company_id = ?", id(companyID)).Where("status IN ('PENDING', 'PROCESSING', 'APPROVED')").Limit(1)))
 }
 
 // ListSettlements returns a page of a company's settlements, highest or lowest number first.
 func (s *session) ListSettlements(
 	ctx context.Context, ask driver.SettlementQuery,
 ) ([]driver.Settlement, error) {
-	where, order, args := " WHERE company_id = ?", " ORDER BY number DESC LIMIT ?", []any{ask.CompanyID}
+	query := s.newSelect().Where("company_id = ?", id(ask.CompanyID)).Apply(atMost(ask.Limit))
 	switch {
 	case ask.OldestFirst:
-		where, order = where+" AND number > ?", " ORDER BY number LIMIT ?"
-		args = append(args, ask.After)
+		query.Where("number > ?", ask.After).OrderExpr("number")
 	case ask.After > 0:
-		where += " AND number < ?"
-		args = append(args, ask.After)
+		query.Where("number < ?", ask.After).OrderExpr("number DESC")
+	default:
+		query.OrderExpr("number DESC")
 	}
-	return query(ctx, s, "ListSettlements", scanSettlement,
-		"SELECT "+settlementColumns+" FROM ticketing_settlements"+where+order, append(args, max(ask.Limit, 0))...)
+	return find(ctx, s, "ListSettlements", settlementModel.record, query)
 }
 
 // CreateSettlement inserts a settlement.
 func (tx *transaction) CreateSettlement(ctx context.Context, s driver.Settlement) error {
-	return tx.exec(ctx, "CreateSettlement",
-		"INSERT INTO ticketing_settlements ("+settlementColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		s.CompanyID, s.Number, s.ID, int64(s.Amount), string(s.Status), s.BankAccount, s.Reason, s.RequestedAt,
-		s.DecidedAt, s.RefundSequence)
+	return tx.create(ctx, "CreateSettlement", &settlementModel{settlementFields: settlementFields(s)})
 }
 
 // LockSettlement reads a settlement and locks it against other writers.
 func (tx *transaction) LockSettlement(
 	ctx context.Context, ref driver.SettlementRef,
 ) (driver.Settlement, error) {
-	return one(query(ctx, &tx.session, "LockSettlement", scanSettlement,
-		"SELECT "+settlementColumns+" FROM ticketing_settlements WHERE company_id = ? AND id = ?"+
-			tx.store.engine.rowLock(), ref.CompanyID, ref.ID))
+	return one(find(ctx, &tx.session, "LockSettlement", settlementModel.record, tx.newSelect().
+		Where("company_id = ?", id(ref.CompanyID)).Where("id = ?", id(ref.ID)).Apply(locked)))
 }
 
 // UpdateSettlement writes the status, the reason, the time of decision and the sequence of the refund of a locked
 // settlement.
 func (tx *transaction) UpdateSettlement(ctx context.Context, s driver.Settlement) error {
-	return tx.changed(ctx, "UpdateSettlement",
-		`UPDATE ticketing_settlements SET status = ?, reason = ?, decided_at = ?, refund_sequence = ?
-		WHERE company_id = ? AND id = ?`,
-		string(s.Status), s.Reason, s.DecidedAt, s.RefundSequence, s.CompanyID, s.ID)
+	return tx.save(ctx, "UpdateSettlement", &settlementModel{settlementFields: settlementFields(s)},
+		"status", "reason", "decided_at", "refund_sequence")
 }

@@ -49,6 +49,9 @@ func (e *sqliteEngine) query(
 func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *builder) (written int, err error) {
 	rows := statement.rows
 	if rows == nil {
+		if len(statement.bound) == 0 {
+			return execOnce(ctx, conn, string(statement.text))
+		}
 		rows = [][]any{statement.bound}
 	}
 	if tx, ok := conn.(*sql.Tx); ok {
@@ -59,6 +62,16 @@ func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *buil
 		return err
 	})
 	return written, err
+}
+
+// execOnce runs a statement whose values are in its text, and does not keep it prepared.
+func execOnce(ctx context.Context, conn bun.IConn, text string) (int, error) {
+	result, err := conn.ExecContext(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	written, err := result.RowsAffected()
+	return int(written), err
 }
 
 // execIn runs a statement in a host's transaction. Only database/sql is available there, not the driver's connection.
@@ -96,6 +109,10 @@ func (e *sqliteEngine) appendExpecting(to, statement *builder, _ int) {
 }
 
 func (e *sqliteEngine) appendValue(to *builder, value any) {
+	if to.literals != nil {
+		to.text = to.literals.Append(to.text, kept(value))
+		return
+	}
 	to.text = append(to.text, '?')
 	to.bound = append(to.bound, kept(value))
 }

@@ -57,6 +57,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -98,6 +99,7 @@ type Config struct {
 type Store struct {
 	config Config
 	engine engine
+	models *bun.DB // builds the statements about models
 	claims claims
 	turns  turns
 	// runs is how often fn runs at most, when transient failures occur.
@@ -130,13 +132,13 @@ func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.engine = engine
+		s.engine, s.models = engine, newModels(sqlitedialect.New())
 	case "postgres", "postgresql":
 		engine, err := openPostgres(ctx, dsn, s.config)
 		if err != nil {
 			return nil, err
 		}
-		s.engine = engine
+		s.engine, s.models = engine, newModels(pgdialect.New())
 	default:
 		return nil, fmt.Errorf("%w: it is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME", ErrDSN)
 	}
@@ -201,7 +203,7 @@ func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 	if err := engine.checkServer(ctx); err != nil {
 		return nil, err
 	}
-	s.engine = engine
+	s.engine, s.models = engine, newModels(pgdialect.New())
 	return s, nil
 }
 

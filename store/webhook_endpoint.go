@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -14,6 +16,50 @@ const (
 	created_at, updated_at`
 	secretColumns = "company_id, endpoint, version, secret, created_at"
 )
+
+type endpointModel struct {
+	bun.BaseModel `bun:"table:ticketing_webhook_endpoints,alias:e"`
+	endpointFields
+}
+
+type endpointFields struct {
+	CompanyID     uuid.UUID `bun:",pk"`
+	Number        int64     `bun:",pk"`
+	ID            uuid.UUID `bun:",skipupdate"`
+	URL           string
+	Events        []driver.FactType
+	Status        driver.WebhookStatus
+	ActiveSecret  int64
+	PendingSecret int64
+	LastSecret    int64
+	CreatedAt     time.Time `bun:",skipupdate"`
+	UpdatedAt     time.Time
+}
+
+func (m endpointModel) record() driver.WebhookEndpoint {
+	return driver.WebhookEndpoint(m.endpointFields)
+}
+
+type webhookSecretModel struct {
+	bun.BaseModel `bun:"table:ticketing_webhook_secrets,alias:s"`
+	webhookSecretFields
+}
+
+type webhookSecretFields struct {
+	CompanyID uuid.UUID `bun:",pk"`
+	Endpoint  int64     `bun:",pk"`
+	Version   int64     `bun:",pk"`
+	Secret    string
+	CreatedAt time.Time `bun:",skipupdate"`
+}
+
+func (m webhookSecretModel) record() driver.WebhookSecret {
+	return driver.WebhookSecret(m.webhookSecretFields)
+}
+
+func (m webhookSecretModel) ref() driver.WebhookSecretRef {
+	return driver.WebhookSecretRef{CompanyID: m.CompanyID, Endpoint: m.Endpoint, Version: m.Version}
+}
 
 func scanEndpoint(row *sql.Rows, e *driver.WebhookEndpoint) error {
 	return row.Scan((*id)(&e.CompanyID), &e.Number, (*id)(&e.ID), &e.URL, (*types)(&e.Events), (*string)(&e.Status),
@@ -34,10 +80,10 @@ func (s *session) ListWebhookEndpoints(
 
 // FindWebhookEndpoint finds an endpoint by its id alone.
 func (s *session) FindWebhookEndpoint(
-	ctx context.Context, id uuid.UUID,
+	ctx context.Context, endpoint uuid.UUID,
 ) (driver.WebhookEndpoint, error) {
-	return one(query(ctx, s, "FindWebhookEndpoint", scanEndpoint,
-		"SELECT "+endpointColumns+" FROM ticketing_webhook_endpoints WHERE id = ? LIMIT 1", id))
+	return one(find(ctx, s, "FindWebhookEndpoint", endpointModel.record,
+		s.newSelect().Where("id = ?", id(endpoint)).Limit(1)))
 }
 
 func secretSet(refs []driver.WebhookSecretRef) set {
@@ -65,11 +111,8 @@ func (s *session) WebhookSecrets(
 func (s *session) StaleWebhookSecrets(
 	ctx context.Context, q driver.StaleWebhookSecretQuery,
 ) ([]driver.WebhookSecret, error) {
-	return query(ctx, s, "StaleWebhookSecrets", scanSecret,
-		"SELECT "+secretColumns+` FROM ticketing_webhook_secrets
-		WHERE (company_id, endpoint, version) > (?, ?, ?) AND substr(secret, 4, 16) <> ?
-		ORDER BY company_id, endpoint, version LIMIT ?`,
-		q.After.CompanyID, q.After.Endpoint, q.After.Version, q.SecretName, max(q.Limit, 0))
+	return find(ctx, s, "StaleWebhookSecrets", webhookSecretModel.record, s.newSelect().
+		Apply(afterSecret(q.After)).Where("substr(secret, 4, 16) <> ?", q.SecretName).Apply(atMost(q.Limit)))
 }
 
 // RetiredWebhookSecrets finds secrets that are neither active nor pending. It reads every secret: there are few more
@@ -77,65 +120,59 @@ func (s *session) StaleWebhookSecrets(
 func (s *session) RetiredWebhookSecrets(
 	ctx context.Context, after driver.WebhookSecretRef, limit int,
 ) ([]driver.WebhookSecretRef, error) {
-	scan := func(row *sql.Rows, r *driver.WebhookSecretRef) error {
-		return row.Scan((*id)(&r.CompanyID), &r.Endpoint, &r.Version)
+	used := s.newSelect().Model((*endpointModel)(nil)).ColumnExpr("1").
+		Where("e.company_id = s.company_id AND e.number = s.endpoint").
+		Where("s.version IN (e.active_secret, e.pending_secret)")
+	return find(ctx, s, "RetiredWebhookSecrets", webhookSecretModel.ref, s.newSelect().
+		Column("company_id", "endpoint", "version").Apply(afterSecret(after)).Where("NOT EXISTS (?)", used).
+		Apply(atMost(limit)))
+}
+
+// afterSecret orders secrets by their keys, and begins after one.
+func afterSecret(after driver.WebhookSecretRef) func(*bun.SelectQuery) *bun.SelectQuery {
+	return func(query *bun.SelectQuery) *bun.SelectQuery {
+		return query.
+			Where("(company_id, endpoint, version) > (?, ?, ?)", id(after.CompanyID), after.Endpoint, after.Version).
+			OrderExpr("company_id, endpoint, version")
 	}
-	return query(ctx, s, "RetiredWebhookSecrets", scan,
-		`SELECT company_id, endpoint, version FROM ticketing_webhook_secrets s
-		WHERE (company_id, endpoint, version) > (?, ?, ?) AND NOT EXISTS (
-			SELECT 1 FROM ticketing_webhook_endpoints e WHERE e.company_id = s.company_id AND e.number = s.endpoint
-				AND s.version IN (e.active_secret, e.pending_secret)
-		)
-		ORDER BY company_id, endpoint, version LIMIT ?`,
-		after.CompanyID, after.Endpoint, after.Version, max(limit, 0))
 }
 
 // CreateWebhookEndpoint inserts an endpoint.
 func (tx *transaction) CreateWebhookEndpoint(ctx context.Context, e driver.WebhookEndpoint) error {
-	return tx.exec(ctx, "CreateWebhookEndpoint",
-		"INSERT INTO ticketing_webhook_endpoints ("+endpointColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		e.CompanyID, e.Number, e.ID, e.URL, types(e.Events).encode(), string(e.Status), e.ActiveSecret, e.PendingSecret,
-		e.LastSecret, e.CreatedAt, e.UpdatedAt)
+	return tx.create(ctx, "CreateWebhookEndpoint", &endpointModel{endpointFields: endpointFields(e)})
 }
 
 // UpdateWebhookEndpoint writes everything but the company, the number, the id and the time of creation.
 func (tx *transaction) UpdateWebhookEndpoint(ctx context.Context, e driver.WebhookEndpoint) error {
-	return tx.changed(ctx, "UpdateWebhookEndpoint",
-		`UPDATE ticketing_webhook_endpoints SET url = ?, events = ?, status = ?, active_secret = ?, pending_secret = ?,
-			last_secret = ?, updated_at = ? WHERE company_id = ? AND number = ?`,
-		e.URL, types(e.Events).encode(), string(e.Status), e.ActiveSecret, e.PendingSecret, e.LastSecret, e.UpdatedAt,
-		e.CompanyID, e.Number)
+	return tx.save(ctx, "UpdateWebhookEndpoint", &endpointModel{endpointFields: endpointFields(e)})
 }
 
 // DeleteWebhookEndpoint removes an endpoint and its secrets.
 func (tx *transaction) DeleteWebhookEndpoint(ctx context.Context, ref driver.WebhookEndpointRef) error {
-	err := tx.exec(ctx, "DeleteWebhookEndpoint",
-		"DELETE FROM ticketing_webhook_secrets WHERE company_id = ? AND endpoint = ?", ref.CompanyID, ref.Number)
+	const name = "DeleteWebhookEndpoint"
+	err := tx.write(ctx, name, anyNumber, tx.store.models.NewDelete().Model((*webhookSecretModel)(nil)).
+		Where("company_id = ?", id(ref.CompanyID)).Where("endpoint = ?", ref.Number))
 	if err != nil {
 		return err
 	}
-	return tx.changed(ctx, "DeleteWebhookEndpoint",
-		"DELETE FROM ticketing_webhook_endpoints WHERE company_id = ? AND number = ?", ref.CompanyID, ref.Number)
+	return tx.write(ctx, name, 1, tx.store.models.NewDelete().
+		Model(&endpointModel{endpointFields: endpointFields{CompanyID: ref.CompanyID, Number: ref.Number}}).WherePK())
 }
 
 // AppendWebhookSecret inserts a version.
 func (tx *transaction) AppendWebhookSecret(ctx context.Context, s driver.WebhookSecret) error {
-	return tx.exec(ctx, "AppendWebhookSecret",
-		"INSERT INTO ticketing_webhook_secrets ("+secretColumns+") VALUES (?, ?, ?, ?, ?)",
-		s.CompanyID, s.Endpoint, s.Version, s.Secret, s.CreatedAt)
+	return tx.create(ctx, "AppendWebhookSecret", &webhookSecretModel{webhookSecretFields: webhookSecretFields(s)})
 }
 
 // UpdateWebhookSecret writes the encrypted secret.
 func (tx *transaction) UpdateWebhookSecret(ctx context.Context, s driver.WebhookSecret) error {
-	return tx.changed(ctx, "UpdateWebhookSecret",
-		"UPDATE ticketing_webhook_secrets SET secret = ? WHERE company_id = ? AND endpoint = ? AND version = ?",
-		s.Secret, s.CompanyID, s.Endpoint, s.Version)
+	return tx.save(ctx, "UpdateWebhookSecret", &webhookSecretModel{webhookSecretFields: webhookSecretFields(s)}, "secret")
 }
 
 // DeleteWebhookSecrets removes those of the secrets that still exist.
 func (tx *transaction) DeleteWebhookSecrets(ctx context.Context, refs []driver.WebhookSecretRef) error {
 	return inParts(refs, func(refs []driver.WebhookSecretRef) error {
-		return tx.exec(ctx, "DeleteWebhookSecrets", "DELETE FROM ticketing_webhook_secrets WHERE ?",
-			among(secretSet(refs)))
+		return tx.write(ctx, "DeleteWebhookSecrets", anyNumber, tx.store.models.NewDelete().
+			Model((*webhookSecretModel)(nil)).Where("?", tx.expr(among(secretSet(refs)))))
 	})
 }

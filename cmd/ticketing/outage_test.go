@@ -28,7 +28,7 @@ func TestDatabaseIsLostAtTheStart(t *testing.T) {
 	proxy.OnMessage(func(m faultproxy.Message) faultproxy.Action {
 		// A server reads the names of its secret keys twice before it listens. It reads them a third time when it
 		// starts its background work.
-		if !strings.Contains(m.SQL(), "FROM ticketing_secrets") || asked.Add(1) < 3 {
+		if !strings.Contains(m.SQL(), `FROM "ticketing_secrets"`) || asked.Add(1) < 3 {
 			return faultproxy.Pass
 		}
 		proxy.Refuse(true)

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/schema"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// columnDialect is a dialect of Bun whose columns are those of this store: an id is a uuid in PostgreSQL and 16 bytes
+// in SQLite, a time is milliseconds since 1970 and NULL if it is zero, and a list is one text.
+type columnDialect struct {
+	schema.Dialect
+
+	tables *schema.Tables
+}
+
+// newModels returns Bun's query builder for a dialect. It only builds statements and scans rows: a session or a
+// transaction sends them, on its own connection and in its own order.
+func newModels(of schema.Dialect) *bun.DB {
+	d := &columnDialect{Dialect: of}
+	d.tables = schema.NewTables(d)
+	return bun.NewDB(nil, d)
+}
+
+// Tables returns the tables of the models.
+func (d *columnDialect) Tables() *schema.Tables { return d.tables }
+
+// OnTable sets how the fields of a model are written and scanned.
+func (d *columnDialect) OnTable(table *schema.Table) {
+	d.Dialect.OnTable(table)
+	for _, field := range table.FieldMap {
+		switch field.StructField.Type {
+		case reflect.TypeFor[uuid.UUID]():
+			field.Append, field.Scan = appendField(asID), scanField(asID)
+		case reflect.TypeFor[time.Time]():
+			field.Scan = scanField(func(t *time.Time) *moment { return (*moment)(t) })
+		case reflect.TypeFor[[]driver.Grant]():
+			field.Append, field.Scan = appendField(asGrants), scanField(asGrants)
+		case reflect.TypeFor[[]driver.FactType]():
+			field.Append, field.Scan = appendField(asTypes), scanField(asTypes)
+		}
+	}
+}
+
+func asID(i *uuid.UUID) *id                           { return (*id)(i) }
+func asGrants(g *[]driver.Grant) *texts[driver.Grant] { return (*texts[driver.Grant])(g) }
+func asTypes(t *[]driver.FactType) *types             { return (*types)(t) }
+
+// scanField returns the function that scans a column into a field, through the type that does so elsewhere.
+func scanField[F any, C interface{ Scan(src any) error }](as func(*F) C) schema.ScannerFunc {
+	return func(field reflect.Value, src any) error { return as(field.Addr().Interface().(*F)).Scan(src) }
+}
+
+// appendField returns the function that writes a field.
+func appendField[F any, C interface {
+	append(schema.QueryGen, []byte) []byte
+}](as func(*F) C) schema.AppenderFunc {
+	return func(gen schema.QueryGen, b []byte, field reflect.Value) []byte {
+		value := field.Interface().(F)
+		return as(&value).append(gen, b)
+	}
+}
+
+// AppendQuery writes an id among the arguments of a query.
+func (i id) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) { return i.append(gen, b), nil }
+
+func (i id) append(gen schema.QueryGen, b []byte) []byte {
+	if gen.Dialect().Name() == dialect.SQLite {
+		return gen.Dialect().AppendBytes(b, i[:])
+	}
+	return gen.Dialect().AppendString(b, uuid.UUID(i).String())
+}
+
+func (t texts[T]) append(gen schema.QueryGen, b []byte) []byte {
+	return gen.Dialect().AppendString(b, t.encode())
+}
+
+func (t types) append(gen schema.QueryGen, b []byte) []byte {
+	return gen.Dialect().AppendString(b, t.encode())
+}
+
+// AppendTime writes a time.
+func (d *columnDialect) AppendTime(b []byte, at time.Time) []byte {
+	if at.IsZero() {
+		return dialect.AppendNull(b)
+	}
+	return schema.NewQueryGen(d).Append(b, at.UnixMilli())
+}
+
+// refusedText takes the place of a text that not every database keeps exactly. No other text of a statement holds it,
+// so that its statement is refused before it is sent: see modelStatement. Bun would store another text.
+const refusedText = 0
+
+// AppendString writes a text.
+func (d *columnDialect) AppendString(b []byte, text string) []byte {
+	if !keepable(text) {
+		return append(b, refusedText)
+	}
+	return d.Dialect.AppendString(b, text)
+}
