@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -114,35 +115,15 @@ func (tx *transaction) mark(ctx context.Context, name string, facts []driver.Fac
 func (tx *transaction) PruneFacts(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
-	first := func(index, waits string) string {
-		return "at < COALESCE((SELECT at FROM ticketing_outbox" + tx.store.engine.useIndex(index) +
-			" WHERE company_id = ? AND " + waits + " ORDER BY at, id LIMIT 1), ?)"
+	first := func(index, waits string) *bun.SelectQuery {
+		return tx.newSelect().TableExpr("ticketing_outbox"+tx.store.engine.useIndex(index)).ColumnExpr("at").
+			Where("company_id = ?", id(companyID)).Where(waits).OrderExpr("at, id").Limit(1)
 	}
-	return tx.prune(ctx, pruning{
-		name: "PruneFacts", table: "ticketing_outbox", key: "at, id", lock: tx.store.engine.rowLock(),
-		due: "at < ? AND dispatched AND handled AND " + first(undispatched, "NOT dispatched") + " AND " +
-			first(untold, "dispatched AND NOT handled"),
-		args: []any{before.UnixMilli(), companyID, int64(math.MaxInt64), companyID, int64(math.MaxInt64)},
-	}, companyID, limit)
-}
-
-// pruning describes which rows of a company are removed.
-type pruning struct {
-	name, table, key string
-	due              string // the condition of rows to remove
-	args             []any  // of due
-	lock             string // the locking clause that ends the query
-}
-
-// prune removes the first rows of a company by a key and returns how many. It selects them as LeaseFacts does.
-func (tx *transaction) prune(ctx context.Context, p pruning, companyID uuid.UUID, limit int) (int, error) {
-	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
-	args := slices.Concat([]any{companyID}, p.args, []any{max(limit, 0), due{companyID, p.key, limit}})
-	gone, err := query(ctx, &tx.session, p.name, scan,
-		`WITH due AS MATERIALIZED (
-			SELECT company_id, `+p.key+" FROM "+p.table+" AS t WHERE company_id = ? AND "+p.due+" ORDER BY "+p.key+
-			" LIMIT (SELECT ?)"+p.lock+`
-		)
-		DELETE FROM `+p.table+" WHERE ? RETURNING 1", args...)
-	return len(gone), err
+	return tx.prune(ctx, "PruneFacts", "ticketing_outbox", "at, id", companyID, limit,
+		func(facts *bun.SelectQuery) *bun.SelectQuery {
+			return facts.Where("at < ?", before.UnixMilli()).Where("dispatched AND handled").
+				Where("at < COALESCE((?), ?)", first(undispatched, "NOT dispatched"), int64(math.MaxInt64)).
+				Where("at < COALESCE((?), ?)", first(untold, "dispatched AND NOT handled"), int64(math.MaxInt64)).
+				Apply(locked)
+		})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/schema"
@@ -77,10 +78,19 @@ func atMost(limit int) func(*bun.SelectQuery) *bun.SelectQuery {
 
 // locked makes a query lock the rows that it reads. SQLite has one writer at a time and no row locks.
 func locked(query *bun.SelectQuery) *bun.SelectQuery {
+	return lockFor(query, "NO KEY UPDATE")
+}
+
+// lockedFree is like locked, but passes over rows that are locked already.
+func lockedFree(query *bun.SelectQuery) *bun.SelectQuery {
+	return lockFor(query, "NO KEY UPDATE SKIP LOCKED")
+}
+
+func lockFor(query *bun.SelectQuery, what string) *bun.SelectQuery {
 	if query.Dialect().Name() == dialect.SQLite {
 		return query
 	}
-	return query.For("NO KEY UPDATE")
+	return query.For(what)
 }
 
 // create inserts a model, or a slice of them.
@@ -102,4 +112,20 @@ func (tx *transaction) save(ctx context.Context, name string, model any, columns
 // write runs a statement of Bun's that writes this number of rows.
 func (tx *transaction) write(ctx context.Context, name string, records int, query schema.QueryAppender) error {
 	return tx.send(ctx, name, records, tx.store.modelStatement(query))
+}
+
+// prune removes the first rows of a company by a key, those that a condition selects, and returns how many. They are
+// selected once, and the planner does not see the limit, as in LeaseFacts.
+func (tx *transaction) prune(
+	ctx context.Context, name, table, key string, companyID uuid.UUID, limit int,
+	condition func(rows *bun.SelectQuery) *bun.SelectQuery,
+) (int, error) {
+	selected := tx.newSelect().TableExpr(table+" AS t").ColumnExpr("company_id, "+key).
+		Where("company_id = ?", id(companyID)).Apply(condition).
+		OrderExpr(key+" LIMIT (SELECT ?)", max(limit, 0))
+	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
+	gone, err := fetch(ctx, &tx.session, name, scan, tx.store.modelStatement(tx.store.models.NewDelete().
+		WithQuery(bun.NewWithQuery("due", selected).Materialized()).
+		TableExpr(table).Where("?", tx.expr(due{companyID, key, limit})).Returning("1")))
+	return len(gone), err
 }

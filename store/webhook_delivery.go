@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -200,8 +201,8 @@ func (tx *transaction) UpdateDeliveries(ctx context.Context, deliveries []driver
 func (tx *transaction) PruneDeliveries(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
-	return tx.prune(ctx, pruning{
-		name: "PruneDeliveries", table: "ticketing_webhook_deliveries", key: "created_at, id",
-		due: "created_at < ? AND status <> 'PENDING'", args: []any{before.UnixMilli()}, lock: tx.store.engine.skipLocked(),
-	}, companyID, limit)
+	return tx.prune(ctx, "PruneDeliveries", "ticketing_webhook_deliveries", "created_at, id", companyID, limit,
+		func(deliveries *bun.SelectQuery) *bun.SelectQuery {
+			return deliveries.Where("created_at < ?", before.UnixMilli()).Where("status <> 'PENDING'").Apply(lockedFree)
+		})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -75,15 +76,15 @@ func (tx *transaction) ForgetMessages(ctx context.Context, orders []driver.Order
 func (tx *transaction) PruneMessages(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
-	same, args := "d.company_id = t.company_id", []any{before.UnixMilli()}
+	same, args := "d.company_id = t.company_id", []any(nil)
 	// A cluster needs to see the company in the condition on every table.
 	if tx.store.Grouping().ByCompany {
-		same, args = "d.company_id = ?", append(args, companyID)
+		same, args = "d.company_id = ?", []any{id(companyID)}
 	}
-	return tx.prune(ctx, pruning{
-		name: "PruneMessages", table: "ticketing_webhook_messages", key: "at, id",
-		due: `at < ? AND NOT EXISTS (
-			SELECT 1 FROM ticketing_webhook_deliveries d WHERE ` + same + ` AND d.message_id = t.id LIMIT 1 OFFSET 0
-		)`, args: args, lock: tx.store.engine.skipLocked(),
-	}, companyID, limit)
+	return tx.prune(ctx, "PruneMessages", "ticketing_webhook_messages", "at, id", companyID, limit,
+		func(messages *bun.SelectQuery) *bun.SelectQuery {
+			return messages.Where("at < ?", before.UnixMilli()).Where(`NOT EXISTS (
+				SELECT 1 FROM ticketing_webhook_deliveries d WHERE `+same+` AND d.message_id = t.id LIMIT 1 OFFSET 0
+			)`, args...).Apply(lockedFree)
+		})
 }
