@@ -113,12 +113,11 @@ type due struct {
 	limit   int
 }
 
-func (d due) appendTo(to *builder) { to.engine.appendDue(to, d) }
-
-// append writes the condition. The company is a value, or a column of the selected rows.
-func (d due) append(to *builder, value bool) {
+// appendTo writes the condition. The company is a value, or a column of the selected rows: if PostgreSQL's planner saw
+// its value, it would expect few rows of it, and scan the selection for each of them.
+func (d due) appendTo(to *builder) {
 	key := "company_id, " + d.key
-	if value {
+	if to.engine.traits().namesCompany {
 		to.add("company_id = ? AND ", d.company)
 		key = d.key
 	}

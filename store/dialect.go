@@ -40,6 +40,8 @@ func (d *columnDialect) OnTable(table *schema.Table) {
 			field.Append, field.Scan = appendField(asID), scanField(asID)
 		case reflect.TypeFor[time.Time]():
 			field.Scan = scanField(func(t *time.Time) *moment { return (*moment)(t) })
+		case reflect.TypeFor[[]string]():
+			field.Append, field.Scan = appendField(asTexts), scanField(asTexts)
 		case reflect.TypeFor[[]driver.Grant]():
 			field.Append, field.Scan = appendField(asGrants), scanField(asGrants)
 		case reflect.TypeFor[[]driver.FactType]():
@@ -49,6 +51,7 @@ func (d *columnDialect) OnTable(table *schema.Table) {
 }
 
 func asID(i *uuid.UUID) *id                           { return (*id)(i) }
+func asTexts(t *[]string) *texts[string]              { return (*texts[string])(t) }
 func asGrants(g *[]driver.Grant) *texts[driver.Grant] { return (*texts[driver.Grant])(g) }
 func asTypes(t *[]driver.FactType) *types             { return (*types)(t) }
 

@@ -28,12 +28,48 @@ func ownTx(conn bun.Conn, release func()) *openTx {
 	}
 }
 
-// engine is everything in which the dialects differ. The rest of the package is written in SQL that both understand.
+// engine is everything in which the dialects differ. The rest of the package is written with Bun's query builder, or in
+// SQL that both dialects understand.
 type engine interface {
-	// name is the folder of the dialect's migrations.
-	name() string
+	connections
+	syntax
+	traits() traits
+}
+
+// traits are the properties of a dialect.
+type traits struct {
+	// migrations is the folder of the dialect's migrations.
+	migrations string
 	// grouping is how calls are grouped best.
-	grouping() driver.Grouping
+	grouping driver.Grouping
+	// batchesWrites is set if writes wait and travel together, in one message before the next read or the end.
+	batchesWrites bool
+	// multiStatement is set if a message may hold further statements next to the one that returns rows.
+	multiStatement bool
+	// locksBeside is set if a query that joins other tables can lock the rows of one, see appendHeads.
+	locksBeside bool
+	// namesCompany is set if a query names its company as a value. Otherwise the value is hidden from the planner,
+	// which would expect few rows of a company that it does not know.
+	namesCompany bool
+	// indexedBy is set if a query may name the index that the planner has to use.
+	indexedBy bool
+	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same,
+	// but passes over rows that are locked already. Both are empty where there are no row locks.
+	rowLock, skipLocked string
+}
+
+// useIndex returns the clause after a table's name that makes the planner use this index instead of the primary key.
+// SQLite needs it for a table that is stored in its primary key: without statistics it considers that the cheaper access
+// path, however long the table is.
+func (t traits) useIndex(index string) string {
+	if !t.indexedBy {
+		return ""
+	}
+	return " INDEXED BY " + index
+}
+
+// connections runs transactions and statements.
+type connections interface {
 	// reader returns a connection on which each statement sees what is committed when it runs.
 	reader() bun.IConn
 	// snapshot returns a connection whose statements all see one moment. release returns it to the pool.
@@ -50,17 +86,20 @@ type engine interface {
 	beginMigration(ctx context.Context) (conn bun.Conn, release func(), err error)
 	// hasMigrations reports whether the table of migrations exists.
 	hasMigrations(ctx context.Context, conn bun.IConn) (bool, error)
-
 	// query runs a statement and calls read with each row of its result. exec returns the number of rows it wrote.
 	query(ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error) error
 	exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error)
-	// batchesWrites reports whether writes wait and travel together, in one message before the next read or the end.
-	batchesWrites() bool
-	// multiStatement reports whether a message may hold further statements next to the one that returns rows.
-	multiStatement() bool
+	// classify translates an error of the driver into its meaning for the store.
+	classify(err error) error
+	// pool returns the statistics of the connections that a host may want to monitor.
+	pool() sql.DBStats
+	close() error
+}
+
+// syntax writes what each dialect writes in its own way, for speed or for a plan that holds whatever the planner knows.
+type syntax interface {
 	// appendExpecting adds a statement that fails if it does not change this number of rows.
 	appendExpecting(to *builder, statement *builder, records int)
-
 	// appendValue writes a value, NULL for a zero time.
 	appendValue(to *builder, value any)
 	// appendAmong writes the condition that the columns equal those of one row of the set.
@@ -68,8 +107,6 @@ type engine interface {
 	// appendFound writes the rows of a table whose columns equal those of a row of the set. They are looked up through
 	// the table's index, whatever the planner's statistics say.
 	appendFound(to *builder, of found)
-	// appendDue writes the condition that a row is one of those that WITH due selected.
-	appendDue(to *builder, of due)
 	// appendInsert writes the INSERT of the rows.
 	appendInsert(to *builder, table string, of set)
 	// appendUpdate writes the UPDATE of the rows that the first columns of the set identify; keys is their number.
@@ -82,22 +119,9 @@ type engine interface {
 	// company. The columns of the set are company_id, id and version.
 	appendTerms(to *builder, of set, at int64)
 	// appendHeads writes the query for wallets, w, and the last entry of each, e. With lock it locks the wallets, where
-	// locksBeside reports true. An entry that was written while the statement waited for a lock is then missing.
+	// locksBeside is set. An entry that was written while the statement waited for a lock is then missing.
 	appendHeads(to *builder, wallets set, lock bool)
-	locksBeside() bool
-	// useIndex returns the clause after a table's name that makes the planner use this index instead of the primary
-	// key.
-	useIndex(index string) string
 	// appendLock writes a SELECT so that it locks its rows; it writes nothing where there are no row locks. It reports
 	// whether the statement returns no rows, so that it can travel with one that reads.
 	appendLock(to *builder, statement *builder) (silent bool)
-	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same,
-	// but passes over rows that are locked already.
-	rowLock() string
-	skipLocked() string
-	// classify translates an error of the driver into its meaning for the store.
-	classify(err error) error
-	// pool returns the statistics of the connections that a host may want to monitor.
-	pool() sql.DBStats
-	close() error
 }

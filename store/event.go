@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -19,6 +20,34 @@ func scanEvent(row *sql.Rows, e *driver.Event) error {
 		(*id)(&e.CategoryID), (*texts[string])(&e.TicketCategories), (*moment)(&e.EndsOn), (*moment)(&e.CreatedAt),
 		(*moment)(&e.UpdatedAt))
 }
+
+type eventModel struct {
+	bun.BaseModel `bun:"table:ticketing_events,alias:e"`
+	eventFields
+}
+
+type eventFields struct {
+	CompanyID        uuid.UUID `bun:",pk"`
+	ID               uuid.UUID `bun:",pk"`
+	Title            string
+	Description      string
+	Status           driver.EventStatus
+	Date             string
+	StartsAt         string
+	EndsAt           string
+	Timezone         string
+	Location         string
+	Venue            string
+	ImageURL         string
+	OrganizerName    string
+	CategoryID       uuid.UUID `bun:",nullzero"`
+	TicketCategories []string
+	EndsOn           time.Time
+	CreatedAt        time.Time `bun:",skipupdate"`
+	UpdatedAt        time.Time
+}
+
+func (m eventModel) record() driver.Event { return driver.Event(m.eventFields) }
 
 // Events finds events of companies.
 func (s *session) Events(ctx context.Context, refs []driver.EventRef) ([]driver.Event, error) {
@@ -42,27 +71,23 @@ func (s *session) events(
 }
 
 // FindEvent finds an event by its id alone.
-func (s *session) FindEvent(ctx context.Context, id uuid.UUID) (driver.Event, error) {
-	return one(query(ctx, s, "FindEvent", scanEvent,
-		"SELECT "+eventColumns+" FROM ticketing_events WHERE id = ? LIMIT 1", id))
+func (s *session) FindEvent(ctx context.Context, event uuid.UUID) (driver.Event, error) {
+	return one(find(ctx, s, "FindEvent", eventModel.record, s.newSelect().Where("id = ?", id(event)).Limit(1)))
 }
 
 // ListEvents returns a page of a company's events, newest first.
 func (s *session) ListEvents(
 	ctx context.Context, ask driver.EventQuery,
 ) ([]driver.Event, error) {
-	text := "SELECT " + eventColumns + " FROM ticketing_events WHERE company_id = ?"
-	args := []any{ask.CompanyID}
+	query := s.newSelect().Where("company_id = ?", id(ask.CompanyID)).
+		OrderExpr("created_at DESC, id DESC").Apply(atMost(ask.Limit))
 	if ask.Status != "" {
-		text += " AND status = ?"
-		args = append(args, string(ask.Status))
+		query.Where("status = ?", ask.Status)
 	}
 	if ask.After != (driver.Position{}) {
-		text += " AND (created_at, id) < (?, ?)"
-		args = append(args, ask.After.At.UnixMilli(), ask.After.ID)
+		query.Where("(created_at, id) < (?, ?)", ask.After.At.UnixMilli(), id(ask.After.ID))
 	}
-	return query(ctx, s, "ListEvents", scanEvent, text+" ORDER BY created_at DESC, id DESC LIMIT ?",
-		append(args, max(ask.Limit, 0))...)
+	return find(ctx, s, "ListEvents", eventModel.record, query)
 }
 
 // DueEvents returns published events that have ended, the longest overdue first.
@@ -84,20 +109,10 @@ func (tx *transaction) LockEvent(ctx context.Context, ref driver.EventRef) (driv
 
 // CreateEvent inserts an event.
 func (tx *transaction) CreateEvent(ctx context.Context, e driver.Event) error {
-	return tx.exec(ctx, "CreateEvent",
-		"INSERT INTO ticketing_events ("+eventColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		e.CompanyID, e.ID, e.Title, e.Description, string(e.Status), e.Date, e.StartsAt, e.EndsAt, e.Timezone,
-		e.Location, e.Venue, e.ImageURL, e.OrganizerName, optional(e.CategoryID),
-		texts[string](e.TicketCategories).encode(), e.EndsOn, e.CreatedAt, e.UpdatedAt)
+	return tx.create(ctx, "CreateEvent", &eventModel{eventFields: eventFields(e)})
 }
 
 // UpdateEvent writes everything but the time of creation.
 func (tx *transaction) UpdateEvent(ctx context.Context, e driver.Event) error {
-	return tx.changed(ctx, "UpdateEvent",
-		`UPDATE ticketing_events SET title = ?, description = ?, status = ?, date = ?, starts_at = ?, ends_at = ?,
-			timezone = ?, location = ?, venue = ?, image_url = ?, organizer_name = ?, category_id = ?,
-			ticket_categories = ?, ends_on = ?, updated_at = ? WHERE id = ? AND company_id = ?`,
-		e.Title, e.Description, string(e.Status), e.Date, e.StartsAt, e.EndsAt, e.Timezone, e.Location, e.Venue,
-		e.ImageURL, e.OrganizerName, optional(e.CategoryID), texts[string](e.TicketCategories).encode(), e.EndsOn,
-		e.UpdatedAt, e.ID, e.CompanyID)
+	return tx.save(ctx, "UpdateEvent", &eventModel{eventFields: eventFields(e)})
 }

@@ -53,8 +53,8 @@ func (tx *transaction) TakeFacts(
 	ctx context.Context, companyID uuid.UUID, limit int,
 ) ([]driver.Fact, error) {
 	return query(ctx, &tx.session, "TakeFacts", scanFact,
-		"SELECT "+factColumns+" FROM ticketing_outbox"+tx.store.engine.useIndex(undispatched)+`
-		WHERE company_id = ? AND NOT dispatched ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.skipLocked(),
+		"SELECT "+factColumns+" FROM ticketing_outbox"+tx.store.engine.traits().useIndex(undispatched)+`
+		WHERE company_id = ? AND NOT dispatched ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.traits().skipLocked,
 		companyID, max(limit, 0))
 }
 
@@ -74,8 +74,8 @@ func (tx *transaction) LeaseFacts(
 ) ([]driver.Fact, error) {
 	leased, err := query(ctx, &tx.session, "LeaseFacts", scanFact,
 		`WITH due AS MATERIALIZED (
-			SELECT company_id, at, id FROM ticketing_outbox`+tx.store.engine.useIndex(untold)+`
-			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.skipLocked()+`
+			SELECT company_id, at, id FROM ticketing_outbox`+tx.store.engine.traits().useIndex(untold)+`
+			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.traits().skipLocked+`
 		)
 		UPDATE ticketing_outbox SET leased_until = ? WHERE ? RETURNING `+factColumns,
 		companyID, at.UnixMilli(), max(limit, 0), until, due{companyID, "at, id", limit})
@@ -116,7 +116,7 @@ func (tx *transaction) PruneFacts(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
 	first := func(index, waits string) *bun.SelectQuery {
-		return tx.newSelect().TableExpr("ticketing_outbox"+tx.store.engine.useIndex(index)).ColumnExpr("at").
+		return tx.newSelect().TableExpr("ticketing_outbox"+tx.store.engine.traits().useIndex(index)).ColumnExpr("at").
 			Where("company_id = ?", id(companyID)).Where(waits).OrderExpr("at, id").Limit(1)
 	}
 	return tx.prune(ctx, "PruneFacts", "ticketing_outbox", "at, id", companyID, limit,

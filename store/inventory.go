@@ -139,7 +139,7 @@ func (tx *transaction) lockTiers(
 	}
 	return query(ctx, &tx.session, name, scanTier,
 		"SELECT "+tierColumns+" FROM ticketing_inventory_tiers t WHERE t.company_id = ? AND t.event_id = ?"+among+
-			" ORDER BY t.tier"+tx.store.engine.rowLock(), args...)
+			" ORDER BY t.tier"+tx.store.engine.traits().rowLock, args...)
 }
 
 // UpdateTiers writes the counts of tiers that were locked.

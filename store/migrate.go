@@ -139,7 +139,7 @@ func (s *Store) Pending(ctx context.Context) ([]string, error) {
 }
 
 func (s *Store) pending(ctx context.Context, conn bun.IConn) ([]Migration, error) {
-	steps, err := Migrations(s.engine.name())
+	steps, err := Migrations(s.engine.traits().migrations)
 	if err != nil {
 		return nil, err
 	}

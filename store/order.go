@@ -98,7 +98,7 @@ func (s *session) orderPart(ask driver.OrderQuery, status driver.OrderStatus) (s
 		args = append(args, ask.BuyerEmail)
 	}
 	if index != "" {
-		index = s.store.engine.useIndex(index)
+		index = s.store.engine.traits().useIndex(index)
 	}
 	return "SELECT " + orderColumns + " FROM ticketing_orders" + index + where + " ORDER BY number DESC LIMIT ?",
 		append(args, max(ask.Limit, 0))

@@ -240,14 +240,16 @@ func tooOld(version int) error {
 	return fmt.Errorf("%w: PostgreSQL %d is too old, %d or later is needed", ErrUnsupported, version/10000, oldestPostgres/10000)
 }
 
-func (e *postgresEngine) name() string         { return "postgres" }
-func (e *postgresEngine) reader() bun.IConn    { return e.db }
-func (e *postgresEngine) batchesWrites() bool  { return true }
-func (e *postgresEngine) multiStatement() bool { return e.multiResult }
-
-func (e *postgresEngine) grouping() driver.Grouping {
-	return driver.Grouping{Lanes: 2, ByCompany: e.distributed}
+// traits differ on a distributed database, which has to see the company of each statement to find its node.
+func (e *postgresEngine) traits() traits {
+	return traits{
+		migrations: "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
+		multiStatement: e.multiResult, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
+		skipLocked: rowLock + " SKIP LOCKED",
+	}
 }
+
+func (e *postgresEngine) reader() bun.IConn { return e.db }
 
 func (e *postgresEngine) pool() sql.DBStats { return e.db.Stats() }
 

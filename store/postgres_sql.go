@@ -264,11 +264,6 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 	to.add(end + ") AS " + alias)
 }
 
-// appendDue looks up the selected rows by their whole key, including the company. If the company were a value, the
-// planner would expect few rows of it, and scan the selection for each of them. A distributed engine has to see the
-// company.
-func (e *postgresEngine) appendDue(to *builder, of due) { of.append(to, e.distributed) }
-
 func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
 	t := tableOf(set{columns: []string{"company_id"}, rows: columnOf(companies)})
 	t.appendFrom(to)
@@ -408,11 +403,6 @@ func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
 	to.text = strconv.AppendInt(to.text, int64(records), 10)
 	to.text = append(to.text, " THEN 1 ELSE 0 END FROM changed;\n"...)
 }
-
-func (e *postgresEngine) useIndex(string) string { return "" }
-func (e *postgresEngine) rowLock() string        { return rowLock }
-func (e *postgresEngine) locksBeside() bool      { return !e.distributed }
-func (e *postgresEngine) skipLocked() string     { return rowLock + " SKIP LOCKED" }
 
 const rowLock = " FOR NO KEY UPDATE"
 

@@ -56,7 +56,7 @@ func (s *session) FindSettlement(ctx context.Context, settlement uuid.UUID) (dri
 // OpenSettlement finds the company's open settlement. The condition is that of its unique index.
 func (s *session) OpenSettlement(ctx context.Context, companyID uuid.UUID) (driver.Settlement, error) {
 	return one(find(ctx, s, "OpenSettlement", settlementModel.record, s.newSelect().
-		ModelTableExpr("ticketing_settlements AS s"+s.store.engine.useIndex("ticketing_settlements_company_id_idx")).
+		ModelTableExpr("ticketing_settlements AS s"+s.store.engine.traits().useIndex("ticketing_settlements_company_id_idx")).
 		Where("company_id = ?", id(companyID)).Where("status IN ('PENDING', 'PROCESSING', 'APPROVED')").Limit(1)))
 }
 

@@ -207,11 +207,15 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 	return err
 }
 
-func (e *sqliteEngine) name() string      { return "sqlite" }
-func (e *sqliteEngine) reader() bun.IConn { return e.readers }
+// traits: there is one lane and no row lock, since there is one write transaction at a time. Writes do not travel
+// together: a statement costs no round trip, so there is nothing to save by waiting.
+func (e *sqliteEngine) traits() traits {
+	return traits{
+		migrations: "sqlite", grouping: driver.Grouping{Lanes: 1}, locksBeside: true, namesCompany: true, indexedBy: true,
+	}
+}
 
-// grouping returns one lane, since there is one write transaction at a time.
-func (e *sqliteEngine) grouping() driver.Grouping { return driver.Grouping{Lanes: 1} }
+func (e *sqliteEngine) reader() bun.IConn { return e.readers }
 
 func (e *sqliteEngine) pool() sql.DBStats { return e.readers.Stats() }
 

@@ -99,11 +99,6 @@ func execIn(ctx context.Context, tx *sql.Tx, text string, rows [][]any) (written
 	return written, nil
 }
 
-// batchesWrites reports false: a statement costs no round trip, so there is nothing to save by waiting.
-func (e *sqliteEngine) batchesWrites() bool { return false }
-
-func (e *sqliteEngine) multiStatement() bool { return false }
-
 func (e *sqliteEngine) appendExpecting(to, statement *builder, _ int) {
 	to.text = append(to.text, statement.text...)
 }
@@ -210,8 +205,6 @@ func (e *sqliteEngine) appendLookUp(to *builder, table string, of set) {
 	}
 }
 
-func (e *sqliteEngine) appendDue(to *builder, of due) { of.append(to, true) }
-
 // padded returns the set, filled up to a power of two with rows of NULL, which match nothing.
 func padded(of set) set {
 	size := 1
@@ -262,12 +255,5 @@ func (e *sqliteEngine) appendStock(to *builder, queries []driver.StockQuery) {
 		ORDER BY b.company_id, b.event_id, b.tier, b.position`, largest-1, driver.MaxTierAdmissions)
 }
 
-// useIndex is needed for a table that is stored in its primary key: without statistics SQLite considers that the
-// cheaper access path, however long the table is.
-func (e *sqliteEngine) useIndex(index string) string { return " INDEXED BY " + index }
-
-// There are no row locks, so appendLock, rowLock and skipLocked write nothing: see begin.
+// appendLock writes nothing: there are no row locks, see begin.
 func (e *sqliteEngine) appendLock(_, _ *builder) bool { return true }
-func (e *sqliteEngine) rowLock() string               { return "" }
-func (e *sqliteEngine) locksBeside() bool             { return true }
-func (e *sqliteEngine) skipLocked() string            { return "" }

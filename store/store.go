@@ -218,7 +218,7 @@ func (s *Store) Durable() bool { return true }
 
 // Grouping returns the grouping that works best on the database. It is one lane with SQLite, whose transactions write
 // one at a time, and groups of one company where the tables are distributed over several nodes.
-func (s *Store) Grouping() driver.Grouping { return s.engine.grouping() }
+func (s *Store) Grouping() driver.Grouping { return s.engine.traits().grouping }
 
 // View runs fn for reading. Each call sees what is committed when it runs.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {

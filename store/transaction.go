@@ -230,7 +230,7 @@ func (tx *transaction) enter(ctx context.Context, statement *builder) (context.C
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if tx.returnsRows || !tx.store.engine.multiStatement() {
+	if tx.returnsRows || !tx.store.engine.traits().multiStatement {
 		return ctx, tx.flush(ctx)
 	}
 	if len(tx.pending.text) > 0 {
@@ -333,7 +333,7 @@ func (tx *transaction) send(ctx context.Context, name string, records int, state
 	}
 	ctx = context.WithoutCancel(ctx)
 	engine := tx.store.engine
-	if engine.batchesWrites() {
+	if engine.traits().batchesWrites {
 		engine.appendExpecting(&tx.pending, statement, records)
 		tx.returnsRows = tx.returnsRows || records != anyNumber
 		if len(tx.pending.text) < maxPending {

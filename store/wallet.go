@@ -115,7 +115,7 @@ func (tx *transaction) LockWallets(
 				return query(ctx, &tx.session, "LockWallets", scanLocked,
 					"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads{walletSet(refs), lock})
 			}
-			if tx.store.engine.locksBeside() {
+			if tx.store.engine.traits().locksBeside {
 				found, err := read(true)
 				if err != nil || !slices.ContainsFunc(found, aged) {
 					return found, err

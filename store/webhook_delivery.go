@@ -93,7 +93,7 @@ func (s *session) ListDeliveries(
 		args = append(args, ask.After.At.UnixMilli(), ask.After.ID)
 	}
 	if index != "" {
-		index = s.store.engine.useIndex(index)
+		index = s.store.engine.traits().useIndex(index)
 	}
 	return query(ctx, s, "ListDeliveries", scanDelivery,
 		"SELECT "+deliveryColumns+" FROM ticketing_webhook_deliveries"+index+where+
@@ -105,7 +105,7 @@ func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery)
 	scan := func(row *sql.Rows, count *int) error { return row.Scan(count) }
 	where, index, args := deliveriesOf(ask)
 	if index != "" {
-		index = s.store.engine.useIndex(index)
+		index = s.store.engine.traits().useIndex(index)
 	}
 	return one(query(ctx, s, "CountDeliveries", scan,
 		"SELECT count(*) FROM ticketing_webhook_deliveries"+index+where, args...))
@@ -116,7 +116,7 @@ func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery)
 func (s *session) DeliversUnder(ctx context.Context, secret driver.WebhookSecretRef) (bool, error) {
 	scan := func(row *sql.Rows, found *bool) error { return row.Scan(found) }
 	return one(query(ctx, s, "DeliversUnder", scan,
-		"SELECT EXISTS (SELECT 1 FROM ticketing_webhook_deliveries"+s.store.engine.useIndex(pendingDeliveries)+`
+		"SELECT EXISTS (SELECT 1 FROM ticketing_webhook_deliveries"+s.store.engine.traits().useIndex(pendingDeliveries)+`
 		WHERE company_id = ? AND endpoint = ? AND status = 'PENDING' AND secret_version = ?)`,
 		secret.CompanyID, secret.Endpoint, secret.Version))
 }
@@ -141,9 +141,9 @@ func (tx *transaction) ClaimDeliveries(
 ) ([]driver.Delivery, error) {
 	claimed, err := query(ctx, &tx.session, "ClaimDeliveries", scanDelivery,
 		`WITH due AS MATERIALIZED (
-			SELECT company_id, created_at, id FROM ticketing_webhook_deliveries`+tx.store.engine.useIndex(pendingDeliveries)+`
+			SELECT company_id, created_at, id FROM ticketing_webhook_deliveries`+tx.store.engine.traits().useIndex(pendingDeliveries)+`
 			WHERE company_id = ? AND endpoint = ? AND status = 'PENDING' AND due_at <= ?
-			ORDER BY due_at LIMIT (SELECT ?)`+tx.store.engine.skipLocked()+`
+			ORDER BY due_at LIMIT (SELECT ?)`+tx.store.engine.traits().skipLocked+`
 		)
 		UPDATE ticketing_webhook_deliveries SET due_at = ?, leased_until = ? WHERE ? RETURNING `+deliveryColumns,
 		claim.CompanyID, claim.Endpoint, claim.At.UnixMilli(), max(claim.Limit, 0), claim.Until.UnixMilli(), claim.Until,
@@ -175,9 +175,9 @@ func (tx *transaction) LockPending(
 	ctx context.Context, endpoint driver.WebhookEndpointRef, limit int,
 ) ([]driver.Delivery, error) {
 	return query(ctx, &tx.session, "LockPending", scanDelivery,
-		"SELECT "+deliveryColumns+" FROM ticketing_webhook_deliveries"+tx.store.engine.useIndex(pendingDeliveries)+`
+		"SELECT "+deliveryColumns+" FROM ticketing_webhook_deliveries"+tx.store.engine.traits().useIndex(pendingDeliveries)+`
 		WHERE company_id = ? AND endpoint = ? AND status = 'PENDING' AND NOT cancelling LIMIT ?`+
-			tx.store.engine.rowLock(),
+			tx.store.engine.traits().rowLock,
 		endpoint.CompanyID, endpoint.Number, max(limit, 0))
 }
 

@@ -59,7 +59,7 @@ func waitingFor(after driver.DueWork, at time.Time) []waiting {
 func (w waiting) from(engine engine) string {
 	use := ""
 	if w.index != "" {
-		use = engine.useIndex(w.index)
+		use = engine.traits().useIndex(w.index)
 	}
 	return " FROM " + w.table + use + " WHERE " + w.open
 }
