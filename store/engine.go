@@ -86,8 +86,9 @@ type connections interface {
 	beginMigration(ctx context.Context) (conn bun.Conn, release func(), err error)
 	// hasMigrations reports whether the table of migrations exists.
 	hasMigrations(ctx context.Context, conn bun.IConn) (bool, error)
-	// query runs a statement and calls read with each row of its result. exec returns the number of rows it wrote.
-	query(ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error) error
+	// query runs a statement, calls scan with the rows of its result and closes them. exec returns the number of rows
+	// that a statement wrote.
+	query(ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error) error
 	exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error)
 	// classify translates an error of the driver into its meaning for the store.
 	classify(err error) error

@@ -79,7 +79,8 @@ func (s *session) FindEvent(ctx context.Context, event uuid.UUID) (driver.Event,
 func (s *session) ListEvents(
 	ctx context.Context, ask driver.EventQuery,
 ) ([]driver.Event, error) {
-	query := s.newSelect().Where("company_id = ?", id(ask.CompanyID)).
+	query := s.newSelect().Model((*eventModel)(nil)).ColumnExpr(eventColumns).
+		Where("company_id = ?", id(ask.CompanyID)).
 		OrderExpr("created_at DESC, id DESC").Apply(atMost(ask.Limit))
 	if ask.Status != "" {
 		query.Where("status = ?", ask.Status)
@@ -87,7 +88,7 @@ func (s *session) ListEvents(
 	if ask.After != (driver.Position{}) {
 		query.Where("(created_at, id) < (?, ?)", ask.After.At.UnixMilli(), id(ask.After.ID))
 	}
-	return find(ctx, s, "ListEvents", eventModel.record, query)
+	return fetch(ctx, s, "ListEvents", scanEvent, s.store.modelStatement(query))
 }
 
 // DueEvents returns published events that have ended, the longest overdue first.

@@ -52,10 +52,10 @@ type recorder struct {
 }
 
 func (r *recorder) query(
-	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
+	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
 ) error {
 	r.remember(statement)
-	return r.engine.query(ctx, conn, statement, read)
+	return r.engine.query(ctx, conn, statement, scan)
 }
 
 func (r *recorder) exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error) {

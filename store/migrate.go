@@ -170,11 +170,11 @@ func (s *Store) applied(ctx context.Context, conn bun.IConn) (map[string]string,
 	}
 	applied := make(map[string]string)
 	err := s.engine.query(ctx, conn, build(s.engine, "SELECT name, checksum FROM ticketing_migrations"),
-		func(row *sql.Rows) error {
+		eachRow(func(row *sql.Rows) error {
 			var name, checksum string
 			err := row.Scan(&name, &checksum)
 			applied[name] = checksum
 			return err
-		})
+		}))
 	return applied, err
 }

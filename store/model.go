@@ -29,16 +29,19 @@ func (s *Store) modelStatement(query schema.QueryAppender) *builder {
 func find[M, R any](
 	ctx context.Context, s *session, name string, record func(M) R, query *bun.SelectQuery,
 ) ([]R, error) {
-	models := s.store.models
-	scan := func(row *sql.Rows, found *R) error {
-		var model M
-		if err := models.ScanRow(ctx, row, &model); err != nil {
-			return err
-		}
-		*found = record(model)
-		return nil
+	var models []M
+	err := s.read(ctx, name, s.store.modelStatement(query.Model(&models)), func(rows *sql.Rows) error {
+		models = nil
+		return s.store.models.ScanRows(ctx, rows, &models)
+	})
+	if err != nil || len(models) == 0 {
+		return nil, err
 	}
-	return fetch(ctx, s, name, scan, s.store.modelStatement(query.Model((*M)(nil))))
+	found := make([]R, len(models))
+	for i, model := range models {
+		found[i] = record(model)
+	}
+	return found, nil
 }
 
 // newSelect starts a query.

@@ -217,7 +217,7 @@ func (e *postgresEngine) checkServer(ctx context.Context) error {
 	var conforming, encoding string
 	err := e.query(ctx, e.db, build(e, `SELECT current_setting('server_version_num')::bigint,
 			current_setting('standard_conforming_strings'), current_setting('client_encoding'), coalesce(current_schema(), '')`),
-		func(row *sql.Rows) error { return row.Scan(&version, &conforming, &encoding, &e.place) })
+		eachRow(func(row *sql.Rows) error { return row.Scan(&version, &conforming, &encoding, &e.place) }))
 	if err == nil {
 		e.distributed, err = e.extended(ctx)
 	}
@@ -292,7 +292,7 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 // query runs a statement. A read on a connection that the pool chooses is sent again if the connection turns out to be
 // dead: after a restart of the database, all idle connections are.
 func (e *postgresEngine) query(
-	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
+	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
 ) error {
 	text := string(statement.text)
 	switch {
@@ -301,9 +301,9 @@ func (e *postgresEngine) query(
 		if err != nil {
 			return err
 		}
-		return eachRow(rows, read)
+		return scanAll(rows, scan)
 	case !e.multiResult:
-		return e.queryAlone(ctx, text, read)
+		return e.queryAlone(ctx, text, scan)
 	}
 	text = e.settings(e.statement, 0) + readByIndex + text
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
@@ -313,7 +313,7 @@ func (e *postgresEngine) query(
 		}
 		rows, err := conn.QueryContext(ctx, text)
 		if err == nil {
-			return errors.Join(eachRow(rows, read), conn.Close())
+			return errors.Join(scanAll(rows, scan), conn.Close())
 		}
 		_ = conn.Close()
 		var lost *lostError
@@ -325,14 +325,14 @@ func (e *postgresEngine) query(
 
 // queryAlone reads in a transaction of its own, for a driver that returns only the rows of a message's first statement:
 // the settings go in a message before.
-func (e *postgresEngine) queryAlone(ctx context.Context, text string, read func(*sql.Rows) error) error {
+func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(*sql.Rows) error) error {
 	conn, err := e.start(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; "+e.settings(e.statement, e.patience), e.patience)
 	if err != nil {
 		return err
 	}
 	rows, err := conn.QueryContext(ctx, text)
 	if err == nil {
-		err = eachRow(rows, read)
+		err = scanAll(rows, scan)
 	}
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "COMMIT")
@@ -359,7 +359,7 @@ func (e *postgresEngine) hasMigrations(ctx context.Context, conn bun.IConn) (boo
 	// to_regclass would read the session's cache, which may be older than the wait for the lock of migrations.
 	err := e.query(ctx, conn, build(e, `SELECT EXISTS (SELECT FROM pg_catalog.pg_class
 		WHERE relname = 'ticketing_migrations' AND pg_catalog.pg_table_is_visible(oid))`),
-		func(row *sql.Rows) error { return row.Scan(&found) })
+		eachRow(func(row *sql.Rows) error { return row.Scan(&found) }))
 	return found, err
 }
 

@@ -91,7 +91,7 @@ func (e *postgresEngine) readIdentity(ctx context.Context, conn bun.IConn) (iden
 	}
 	var found identity
 	err := e.query(ctx, conn, build(e, "SELECT "+server+", concat_ws(' ', current_database(), min(applied_at), "+table+
-		") FROM ticketing_migrations"), func(row *sql.Rows) error { return row.Scan(&found.server, &found.tables) })
+		") FROM ticketing_migrations"), eachRow(func(row *sql.Rows) error { return row.Scan(&found.server, &found.tables) }))
 	return found, err
 }
 
@@ -139,13 +139,13 @@ func (e *boundPostgres) settled(ctx context.Context) (restore string, err error)
 	}, changed...)
 	set := make([]string, len(asked))
 	question := "SELECT current_setting('" + strings.Join(asked, "'), current_setting('") + "')"
-	err = e.query(ctx, e.tx, build(e, question), func(row *sql.Rows) error {
+	err = e.query(ctx, e.tx, build(e, question), eachRow(func(row *sql.Rows) error {
 		into := make([]any, len(set))
 		for i := range set {
 			into[i] = &set[i]
 		}
 		return row.Scan(into...)
-	})
+	}))
 	if err != nil {
 		return "", err
 	}

@@ -53,38 +53,59 @@ func query[R any](
 	return fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
 }
 
-// fetch runs a finished statement that returns rows.
+// fetch runs a finished statement and scans each of its rows.
 func fetch[R any](
 	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, statement *builder,
 ) ([]R, error) {
 	var found []R
-	read := func(ctx context.Context, statement *builder) error {
+	err := s.read(ctx, name, statement, func(rows *sql.Rows) error {
 		found = nil
-		return s.store.engine.query(ctx, s.conn, statement, func(row *sql.Rows) error {
+		for rows.Next() {
 			// The record is scanned in place: a separate record would be one more allocation for each row.
 			found = append(found, *new(R))
-			return scan(row, &found[len(found)-1])
-		})
-	}
-	err := s.run(ctx, name, statement, read)
-	if _, lost := errors.AsType[*lostError](err); lost && s.alone && ctx.Err() == nil {
-		err = s.run(ctx, name, statement, read)
-	}
+			if err := scan(rows, &found[len(found)-1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return found, nil
 }
 
-// eachRow calls read with each row of the result and then closes it.
-func eachRow(rows *sql.Rows, read func(*sql.Rows) error) error {
+// read runs a statement and calls scan with its rows, again if the result was cut short.
+func (s *session) read(ctx context.Context, name string, statement *builder, scan func(*sql.Rows) error) error {
+	read := func(ctx context.Context, statement *builder) error {
+		return s.store.engine.query(ctx, s.conn, statement, scan)
+	}
+	err := s.run(ctx, name, statement, read)
+	if _, lost := errors.AsType[*lostError](err); lost && s.alone && ctx.Err() == nil {
+		err = s.run(ctx, name, statement, read)
+	}
+	return err
+}
+
+// scanAll calls scan with the rows of a result and then closes it.
+func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {
 	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := read(rows); err != nil {
-			return err
-		}
+	if err := scan(rows); err != nil {
+		return err
 	}
 	return rows.Err()
+}
+
+// eachRow returns a function that calls read with each row.
+func eachRow(read func(row *sql.Rows) error) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		for rows.Next() {
+			if err := read(rows); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // one returns the first record of a result, or the zero record if there is none.

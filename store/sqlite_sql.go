@@ -20,7 +20,7 @@ import (
 // that write several rows at once were no faster.
 
 func (e *sqliteEngine) query(
-	ctx context.Context, conn bun.IConn, statement *builder, read func(*sql.Rows) error,
+	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
 ) error {
 	text := string(statement.text)
 	// Bypass Bun, which would write the values into the text.
@@ -42,7 +42,7 @@ func (e *sqliteEngine) query(
 	if err != nil {
 		return err
 	}
-	return eachRow(rows, read)
+	return scanAll(rows, scan)
 }
 
 // exec runs a statement, once for each of its rows.
