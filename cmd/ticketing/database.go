@@ -89,10 +89,10 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 	if p.Database == inMemory {
 		return &database{store: memory.New(), secrets: given}, nil
 	}
-	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
-	if isSQLite && (path == "" || path == ":memory:") {
-		return nil, errNoPath
+	if err := p.checkDatabase(); err != nil {
+		return nil, err
 	}
+	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
 	if isSQLite && given == nil {
 		key, err := secretKeyBeside(path, !cfg.MustExist)
 		if _, told := errors.AsType[*failure](err); told || errors.Is(err, store.ErrNoDatabase) {
@@ -103,13 +103,8 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 		}
 		given = [][]byte{key}
 	}
-	if !isSQLite {
-		if err := p.checkURL(); err != nil {
-			return nil, err
-		}
-		if given == nil {
-			return nil, errNoSecretKey
-		}
+	if !isSQLite && given == nil {
+		return nil, errNoSecretKey
 	}
 	opened, err := store.Open(ctx, p.Database, cfg)
 	if err != nil {
@@ -136,6 +131,21 @@ var errNoSecretKey = &failure{
 	code: codeSecretKey,
 	text: "with PostgreSQL the secret key must be given, as TICKETING_SECRET_KEY or --secret-key, the same to every " +
 		"server and command: \"openssl rand -hex 32\" makes one for a new database; keep it as safe as the database",
+}
+
+// checkDatabase checks the form of --database.
+func (p *program) checkDatabase() error {
+	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
+	switch {
+	case p.Database == inMemory:
+		return nil
+	case isSQLite && (path == "" || path == ":memory:"):
+		return errNoPath
+	case isSQLite:
+		return nil
+	default:
+		return p.checkURL()
+	}
 }
 
 // checkURL checks the URL of a database server before any connection. Its errors repeat nothing of the URL: in a
