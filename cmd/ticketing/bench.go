@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/bench"
 )
 
 type benchCommand struct {
@@ -74,19 +78,22 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	endAtNext(ctx, stop)
+	progress := newProgress(p)
+	defer progress.end()
+	program := &bench.Program{
+		Server: benchServer, Generator: []string{"bench", "--bench-generator"}, OpenError: named, Progress: progress.report,
+	}
 	if c.Generator {
-		return generate(ctx, p.stdin, p.stdout)
+		return bench.Generate(ctx, program, p.stdin, p.stdout)
 	}
 	if err := c.check(p); err != nil {
 		return err
 	}
-	if c.Op == opDispatch {
+	if c.Op.Op == bench.OpDispatch {
 		c.Clients = 1
 	}
-	progress := newProgress(p)
-	defer progress.end()
-	report, err := c.bench(ctx, p, progress)
-	left, isLeft := errors.AsType[*leftError](err)
+	report, err := bench.Run(ctx, program, c.config(p))
+	left, isLeft := errors.AsType[*bench.LeftError](err)
 	if ctx.Err() != nil {
 		removed := "what it had made is removed"
 		if isLeft {
@@ -99,7 +106,7 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	}
 	progress.end()
 	if report != nil {
-		if shown := report.show(p); shown != nil {
+		if shown := p.printReport(report); shown != nil {
 			return shown
 		}
 	}
@@ -107,14 +114,15 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 }
 
 // leftBehind returns the failure for what could not be removed, preceded by the earlier failure if there was one.
-func (p *program) leftBehind(left *leftError) error {
-	if left.after == nil {
+func (p *program) leftBehind(left *bench.LeftError) error {
+	if left.After == nil {
 		return &failure{code: "LEFT_BEHIND", text: left.Error()}
 	}
-	_, code, message := p.explain(left.after)
+	_, code, message := p.explain(left.After)
 	return &failure{code: code, text: message + "; " + left.Error()}
 }
 
+// check checks the flags that the parser cannot check by itself.
 func (c *benchCommand) check(p *program) error {
 	for _, flag := range []struct {
 		name        string
@@ -134,63 +142,102 @@ func (c *benchCommand) check(p *program) error {
 			return badValue("%s: must be from %d to %d", flag.name, flag.least, flag.most)
 		}
 	}
+	op := c.Op.Op
 	switch {
-	case c.Neighbour != "" && (c.Op != opCheckout || c.Stale || c.Processes > 1 || c.Companies > 1 || c.Ceiling):
+	case c.Neighbour.Flood != "" && (op != bench.OpCheckout || c.Stale || c.Processes > 1 || c.Companies > 1 || c.Ceiling):
 		return badValue("--neighbour: is measured with checkouts of one company in one process: without --op, " +
 			"--companies, --processes, --stale and --ceiling")
 	case c.Processes > c.Clients:
 		return badValue("--processes: must not be more than --clients, which they share")
 	case c.Processes > 1 && p.Database == inMemory:
 		return badValue("--processes: processes cannot share memory: name a database")
-	case c.Op == opWebhook && (c.Processes > 1 || c.HTTP || c.Ceiling || c.Background):
+	case op == bench.OpWebhook && (c.Processes > 1 || c.HTTP || c.Ceiling || c.Background):
 		return badValue("--op: webhook is measured in one process: without --processes, --http, --background and --ceiling")
-	case c.Op == opDispatch && (c.HTTP || c.Processes > 1 || c.Background):
+	case op == bench.OpDispatch && (c.HTTP || c.Processes > 1 || c.Background):
 		return badValue("--op: dispatch is measured in one process: without --processes, --http and --background")
 	case c.Stale:
-		return c.checkStale(p)
+		if err := c.checkStale(p); err != nil {
+			return err
+		}
 	case c.Ceiling && !p.onServer():
 		return badValue("--ceiling: measures PostgreSQL alone: name one with --database")
+	}
+	return p.checkDatabase()
+}
+
+// checkStale checks the flags beside --stale.
+func (c *benchCommand) checkStale(p *program) error {
+	switch {
+	case p.Database == inMemory:
+		return badValue("--stale: memory has no statistics: name a database")
+	case c.Op.Op == bench.OpWebhook:
+		return badValue("--stale: cannot measure webhook")
+	case c.Companies > 1 || c.Processes > 1 || c.Ceiling || c.Background:
+		return badValue("--stale: measures two companies in one process: without --companies, --processes, --ceiling and --background")
 	}
 	return nil
 }
 
-// benchOp is the operation that a bench measures.
-type benchOp string
+// config returns the configuration of the bench.
+func (c *benchCommand) config(p *program) *bench.Config {
+	return &bench.Config{
+		Database: p.Database, Op: c.Op.Op, Clients: int(c.Clients), Companies: int(c.Companies), Qty: int(c.Qty),
+		Duration: c.Duration.Duration, Runs: int(c.Runs), HTTP: c.HTTP, Preload: int(c.Preload),
+		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: int(c.Rate), Background: c.Background,
+		Neighbour: c.Neighbour.Flood, NoCompare: c.NoCompare, Stale: c.Stale, Ceiling: c.Ceiling,
+		Connections: int(c.Connections), Grouping: c.grouping(), CompanySlots: int(c.CompanySlots),
+	}
+}
 
-const (
-	opCheckout benchOp = "checkout"
-	opValidate benchOp = "validate"
-	opQuote    benchOp = "quote"
-	opRead     benchOp = "read"
-	opOrder    benchOp = "order"
-	opOrders   benchOp = "orders"
-	opDispatch benchOp = "dispatch"
-	opWebhook  benchOp = "webhook"
-)
+// benchServer returns a server like that of "ticketing serve", except for the log.
+func benchServer(svc *ticketing.Service) *http.Server {
+	server := &http.Server{
+		Handler:           (&serving{}).handler(svc, newMetrics(), slog.New(slog.DiscardHandler)),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: mostBenchDuration, MaxHeaderBytes: maxHeaderBytes,
+	}
+	newArrivals().watch(server)
+	return server
+}
+
+// printReport prints the report of a bench: as JSON, or as a table.
+func (p *program) printReport(report bench.Report) error {
+	if p.JSON {
+		return encode(p.stdout, report)
+	}
+	if err := report.WriteTable(p.stdout); err != nil {
+		return written(err)
+	}
+	var fields []field
+	for _, line := range report.Summary() {
+		fields = append(fields, field{line.Name, line.Value})
+	}
+	fmt.Fprintln(p.stdout)
+	return p.printFields(fields...)
+}
+
+// benchOp is the operation that a bench measures.
+type benchOp struct{ bench.Op }
 
 func (v *benchOp) UnmarshalText(text []byte) error {
-	switch *v = benchOp(text); *v {
-	case opCheckout, opValidate, opQuote, opRead, opOrder, opOrders, opDispatch, opWebhook:
+	switch v.Op = bench.Op(text); v.Op {
+	case bench.OpCheckout, bench.OpValidate, bench.OpQuote, bench.OpRead, bench.OpOrder, bench.OpOrders,
+		bench.OpDispatch, bench.OpWebhook:
 		return nil
 	default:
 		return badValue("must be checkout, validate, quote, read, order, orders, dispatch or webhook")
 	}
 }
 
-// reads reports whether the operation reads orders.
-func (v benchOp) reads() bool { return v == opRead || v == opOrder || v == opOrders }
+// neighbour is the flood that a bench measures a company beside.
+type neighbour struct{ bench.Flood }
 
-// grouping returns the operation whose groups are counted, or "" if nothing is grouped.
-func (v benchOp) grouping(http bool) string {
-	switch {
-	case v == opCheckout:
-		return operationCheckout
-	case v == opValidate:
-		return operationValidate
-	case http:
-		return operationAuthenticate // The only part of the request that is grouped.
+func (v *neighbour) UnmarshalText(text []byte) error {
+	switch v.Flood = bench.Flood(text); v.Flood {
+	case bench.FloodRead, bench.FloodPatch, bench.FloodCheckout, bench.FloodUnknownKeys:
+		return nil
 	default:
-		return ""
+		return badValue("must be read, patch, checkout or unknown-keys")
 	}
 }
 

@@ -15,11 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/matryer/is"
-	"pgregory.net/rapid"
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
 	"github.com/floatgate/ticketing/internal/pgtest"
@@ -190,17 +188,6 @@ func TestBenchWebhooks(t *testing.T) {
 			is.True(strings.Contains(did.stdout, "DELIVERIES/S"))
 			is.True(strings.Contains(did.stdout, "in order: all "))
 		})
-	}
-}
-
-// A bench of webhooks fails if an event did not arrive, if it was reported as delivered but did not arrive, or if it
-// was forged.
-func TestBenchFindsLostDeliveries(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	is.Equal(len(program.JudgeDeliveries(10, 10, 10, 10, 0)), 0)
-	for _, counts := range [][4]int64{{9, 10, 10, 0}, {10, 9, 10, 0}, {10, 10, 9, 0}, {10, 10, 10, 1}, {11, 10, 10, 0}} {
-		is.Equal(len(program.JudgeDeliveries(10, counts[0], counts[1], counts[2], counts[3])), 1)
 	}
 }
 
@@ -458,103 +445,6 @@ func (w *tearing) Write(p []byte) (int, error) {
 		w.tear()
 	}
 	return w.Builder.Write(p)
-}
-
-// The books contain every acknowledged order and validation. Any others come from failed calls.
-func TestBenchJudgesTheBooks(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name                         string
-		orders, acknowledged, failed int64
-		right                        bool
-	}{
-		{"all is there", 10, 10, 0, true},
-		{"one was lost", 9, 10, 0, false},
-		{"one was lost, and a failed call makes up for none", 9, 10, 5, false},
-		{"nobody was told of one", 11, 10, 0, false},
-		{"a failed call sold", 11, 10, 1, true},
-		{"more than the failed calls sold", 12, 10, 1, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			is.Equal(len(program.JudgeBooks(test.orders, test.acknowledged, test.failed)) == 0, test.right)
-			is.Equal(len(program.JudgeScans(test.orders, test.acknowledged, test.failed)) == 0, test.right)
-		})
-	}
-}
-
-// A slice lasts half a second, or long enough for five consecutive calls. It never lasts longer than ten seconds, nor
-// longer than the run. The slices of a run are equal and add up to its length.
-func TestBenchSlices(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		run, median, length time.Duration
-		slices              int
-	}{
-		{10 * time.Second, 0, 500 * time.Millisecond, 20},
-		{10 * time.Second, 100 * time.Millisecond, 500 * time.Millisecond, 20},
-		{10 * time.Second, 500 * time.Millisecond, 2500 * time.Millisecond, 4},
-		{10 * time.Second, time.Minute, 10 * time.Second, 1},
-		{time.Minute, time.Minute, 10 * time.Second, 6},
-		{60 * time.Millisecond, 0, 60 * time.Millisecond, 1},
-	} {
-		t.Run(fmt.Sprint(test.run, test.median), func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			lengths := program.Slices(test.run, test.median)
-			is.Equal(len(lengths), test.slices)
-			for _, length := range lengths {
-				is.Equal(length, test.length)
-			}
-		})
-	}
-}
-
-// Calls that take longer than their slice are counted over the time that they took. So every side has a figure even on
-// a busy machine.
-func TestBenchCountsSlowCalls(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		is := is.New(t)
-		for _, test := range []struct {
-			name          string
-			slice, call   time.Duration
-			atLeast, most float64
-		}{
-			{"many within it", time.Second, 10 * time.Millisecond, 395, 405},
-			{"one within it", time.Second, 600 * time.Millisecond, 4, 8},
-			{"longer than it", 10 * time.Millisecond, time.Second, 3.9, 4.1},
-		} {
-			got, err := program.Slice(t.Context(), test.slice, 4, func() { time.Sleep(test.call) })
-			is.NoErr(err)
-			t.Log(test.name, got)
-			is.True(got >= test.atLeast && got <= test.most)
-		}
-	})
-}
-
-// A quantile is at most one percent above the true one. It is never below it, nor above the largest latency.
-func TestBenchQuantiles(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		is := is.New(t)
-		logarithms := rapid.Float64Range(math.Log(2e3), math.Log(3e12))
-		latencies := rapid.SliceOfN(rapid.Map(logarithms, func(log float64) time.Duration {
-			return time.Duration(math.Exp(log))
-		}), 1, 200).Draw(t, "latencies")
-		parts := []float64{0.5, 0.95, 0.99, 1}
-		got, most, err := program.Quantiles(latencies, parts...)
-		is.NoErr(err)
-		slices.Sort(latencies)
-		is.Equal(most, latencies[len(latencies)-1])
-		for i, part := range parts {
-			exact := latencies[int(math.Ceil(part*float64(len(latencies))))-1]
-			is.True(got[i] >= exact-1) // A bucket's edge is a whole number of nanoseconds.
-			is.True(float64(got[i]) <= 1.0101*float64(exact)+1)
-			is.True(got[i] <= most)
-		}
-	})
 }
 
 // SQL alone writes what a sale writes: the same number of rows per order in every table, of the same size.

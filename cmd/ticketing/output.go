@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/bench"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -68,6 +69,8 @@ func (p *program) explain(err error) (status int, code, message string) {
 		code, message = string(refused.Code), sentence(refused)
 	} else if own, ok := errors.AsType[*failure](err); ok {
 		code = own.code
+	} else if measured, ok := errors.AsType[*bench.Error](err); ok {
+		code = measured.Code
 	} else if own := p.operational(err); own != nil {
 		code, message = own.code, own.text
 	} else if _, ok := errors.AsType[*valueError](err); ok {

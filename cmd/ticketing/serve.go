@@ -67,15 +67,11 @@ type sharing struct {
 	CompanySlots companySlots `default:"4" help:"Calls of a company that run at the same time, of those that share no transaction, 1 to 1000; the others wait for up to 2 seconds and are answered 503." placeholder:"N"`
 }
 
-// grouping holds the settings of sharing in the form that one process of a bench passes to another.
-type grouping struct{ Calls, Lanes, Queue, Slots int }
-
-func (s *sharing) grouping() grouping {
-	return grouping{Calls: int(s.GroupCalls), Lanes: int(s.GroupLanes), Queue: int(s.GroupQueue), Slots: int(s.CompanySlots)}
-}
-
-func (g grouping) config() ticketing.Grouping {
-	return ticketing.Grouping{Off: g.Calls == 1, Calls: g.Calls, Lanes: g.Lanes, Queue: g.Queue}
+// grouping returns the limits of groups.
+func (s *sharing) grouping() ticketing.Grouping {
+	return ticketing.Grouping{
+		Off: s.GroupCalls == 1, Calls: int(s.GroupCalls), Lanes: int(s.GroupLanes), Queue: int(s.GroupQueue),
+	}
 }
 
 func (c *serveCommand) Run(ctx context.Context, p *program) error {
@@ -175,7 +171,7 @@ func (p *program) serve(
 	if opened.sql != nil {
 		m.watch(opened.sql.Connections)
 	}
-	grouping := s.grouping().config()
+	grouping := s.grouping()
 	grouping.OnGroup, grouping.OnQueueFull = m.ran, m.refused
 	cfg := &ticketing.Config{
 		Logger: logger, Grouping: grouping, CompanySlots: int(s.CompanySlots), OnSlotsFull: m.slotsFull,

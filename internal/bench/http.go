@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -21,19 +20,13 @@ import (
 
 const maxAnswer = 1 << 20 // bytes that a caller reads of one response
 
-// overHTTP serves the side's service as "ticketing serve" does, except for the log, and creates HTTP clients as its
-// callers.
-func (s *loadSide) overHTTP(ctx context.Context, plan loadPlan) error {
+// overHTTP serves the side's service as the program does, and creates HTTP clients as its callers.
+func (s *loadSide) overHTTP(ctx context.Context, p *Program, plan loadPlan) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	server := &http.Server{
-		Handler:           (&serving{}).handler(s.svc, newMetrics(), slog.New(slog.DiscardHandler)),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: mostBenchDuration, MaxHeaderBytes: maxHeaderBytes,
-	}
-	newArrivals().watch(server)
+	server := p.Server(s.svc)
 	go func() { _ = server.Serve(httpapi.Listener(listener)) }()
 	for range plan.Clients {
 		s.callers = append(s.callers, &httpCaller{addr: listener.Addr().String(), op: plan.Op, qty: plan.Qty})
@@ -51,7 +44,7 @@ func (s *loadSide) overHTTP(ctx context.Context, plan loadPlan) error {
 // the machine with the server that it measures.
 type httpCaller struct {
 	addr    string
-	op      benchOp
+	op      Op
 	qty     int
 	conn    net.Conn
 	in      *bufio.Reader
@@ -67,7 +60,7 @@ func (c *httpCaller) interrupt() {
 	}
 }
 
-func (c *httpCaller) call(ctx context.Context, t *benchTask) error {
+func (c *httpCaller) call(ctx context.Context, t *task) error {
 	c.write(t)
 	if c.conn == nil {
 		if err := c.dial(ctx); err != nil {
@@ -76,7 +69,7 @@ func (c *httpCaller) call(ctx context.Context, t *benchTask) error {
 	}
 	err := c.exchange()
 	if err != nil {
-		if _, answered := errors.AsType[*failure](err); !answered {
+		if _, answered := errors.AsType[*Error](err); !answered {
 			_ = c.conn.Close()
 			c.conn = nil
 		}
@@ -87,7 +80,7 @@ func (c *httpCaller) call(ctx context.Context, t *benchTask) error {
 func (c *httpCaller) dial(ctx context.Context) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.addr)
 	if err != nil {
-		return &failure{code: "CONNECTION", text: err.Error()}
+		return &Error{Code: "CONNECTION", Text: err.Error()}
 	}
 	c.conn, c.in = conn, bufio.NewReader(conn)
 	c.dialled.Store(&conn)
@@ -98,19 +91,19 @@ func (c *httpCaller) dial(ctx context.Context) error {
 }
 
 // write builds the request.
-func (c *httpCaller) write(t *benchTask) {
+func (c *httpCaller) write(t *task) {
 	method, path, key, body := http.MethodPost, "", "", ""
 	switch c.op {
-	case opCheckout:
+	case OpCheckout:
 		path, key = "/checkouts", t.key()
 		body = `{"eventId":"` + t.shop.Event.String() + `","buyer":{"email":"` + t.buyer() +
-			`","fullname":"` + benchBuyer + `"},` +
-			`"lines":[{"tier":"` + benchTier + `","quantity":` + strconv.Itoa(c.qty) + `,"expectedUnitPrice":"` +
-			benchPrice.String() + `","currency":"NGN"}]}`
-	case opValidate:
+			`","fullname":"` + buyerName + `"},` +
+			`"lines":[{"tier":"` + shopTier + `","quantity":` + strconv.Itoa(c.qty) + `,"expectedUnitPrice":"` +
+			shopPrice.String() + `","currency":"NGN"}]}`
+	case OpValidate:
 		path = "/events/" + t.admission.Event.String() + "/admissions/" + t.admission.Admission.String() + "/validate"
-		key, body = t.key(), `{"location":"`+benchGate+`"}`
-	case opQuote:
+		key, body = t.key(), `{"location":"`+gate+`"}`
+	case OpQuote:
 		path = "/pricing/quote"
 		body = `{"eventId":"` + t.shop.Event.String() + `","lines":[{"tier":"` + t.quoted() + `","quantity":` +
 			strconv.Itoa(c.qty) + `}]}`
@@ -137,7 +130,7 @@ func (c *httpCaller) write(t *benchTask) {
 	c.request = append(append(b, "\r\n"...), body...)
 }
 
-// exchange sends the request and reads the response. It returns a *failure if the response is an error, or does not
+// exchange sends the request and reads the response. It returns a *Error if the response is an error, or does not
 // admit. Any other error is a connection error.
 func (c *httpCaller) exchange() error {
 	if _, err := c.conn.Write(c.request); err != nil {
@@ -157,10 +150,10 @@ func (c *httpCaller) exchange() error {
 			Error struct{ Code string }
 		}
 		_ = json.Unmarshal(body, &envelope) // A response without an envelope has no code.
-		return &failure{code: strconv.Itoa(answer.StatusCode) + " " + envelope.Error.Code, text: answer.Status}
+		return &Error{Code: strconv.Itoa(answer.StatusCode) + " " + envelope.Error.Code, Text: answer.Status}
 	}
-	if c.op == opValidate && !bytes.Contains(body, []byte(`"`+string(ticketing.OutcomeAdmitted)+`"`)) {
-		return &failure{code: "NOT_ADMITTED", text: errNotAdmitted.Error()}
+	if c.op == OpValidate && !bytes.Contains(body, []byte(`"`+string(ticketing.OutcomeAdmitted)+`"`)) {
+		return &Error{Code: "NOT_ADMITTED", Text: errNotAdmitted.Error()}
 	}
 	return nil
 }

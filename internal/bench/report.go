@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -10,35 +10,35 @@ import (
 	"time"
 )
 
-// benchReport is the report of a bench.
-type benchReport struct {
-	Op          benchOp      `json:"op"`
-	Level       string       `json:"level"` // "library" or "http"
-	Store       string       `json:"store"` // "postgres", "sqlite" or "memory"
-	Clients     int          `json:"clients"`
-	Companies   int          `json:"companies"`
-	Qty         int          `json:"qty"`
-	Processes   int          `json:"processes"`
-	Connections int          `json:"connections"`
-	Seconds     float64      `json:"seconds"` // of each side in each run
-	Preload     benchPreload `json:"preload"`
+// opReport is the report of a bench.
+type opReport struct {
+	Op          Op      `json:"op"`
+	Level       string  `json:"level"` // "library" or "http"
+	Store       string  `json:"store"` // "postgres", "sqlite" or "memory"
+	Clients     int     `json:"clients"`
+	Companies   int     `json:"companies"`
+	Qty         int     `json:"qty"`
+	Processes   int     `json:"processes"`
+	Connections int     `json:"connections"`
+	Seconds     float64 `json:"seconds"` // of each side in each run
+	Preload     preload `json:"preload"`
 
-	benchRun
+	opRun
 
-	Runs  []benchRun `json:"runs"`
-	Books benchBooks `json:"books"`
+	Runs  []opRun       `json:"runs"`
+	Books booksVerified `json:"books"`
 }
 
-// benchPreload is what was sold before the measurement.
-type benchPreload struct {
+// preload is what was sold before the measurement.
+type preload struct {
 	Orders  int     `json:"orders"`
 	Seconds float64 `json:"seconds"`
 }
 
-// benchRun is the result of one run, or the medians of all runs.
-type benchRun struct {
-	Grouped   benchSide  `json:"grouped"`
-	Ungrouped *benchSide `json:"ungrouped"` // null if not measured
+// opRun is the result of one run, or the medians of all runs.
+type opRun struct {
+	Grouped   figures  `json:"grouped"`
+	Ungrouped *figures `json:"ungrouped"` // null if not measured
 	// Ratio is grouped divided by ungrouped, in operations a second.
 	Ratio *float64 `json:"ratio"`
 	// Ceiling is how many checkouts a second SQL alone writes. CeilingRatio is grouped divided by it.
@@ -46,8 +46,8 @@ type benchRun struct {
 	CeilingRatio *float64 `json:"ceilingRatio"`
 }
 
-// benchSide is the result of one side of a run.
-type benchSide struct {
+// figures is the result of one side of a run.
+type figures struct {
 	OpsPerSecond float64 `json:"opsPerSecond"`
 	// The latencies are null if no call began during the measurement.
 	P50 *float64 `json:"p50Ms"`
@@ -85,9 +85,9 @@ func (t *tally) add(outcomes []*sliceOutcome) float64 {
 // rate returns the calls a second over all slices.
 func (t *tally) rate() float64 { return t.weighted / cmp.Or(t.duration.Seconds(), 1) }
 
-func (t *tally) side() benchSide {
+func (t *tally) side() figures {
 	h := &t.all.Latencies
-	s := benchSide{
+	s := figures{
 		OpsPerSecond: rounded(t.rate()), P50: milliseconds(h.quantile(0.50)), P95: milliseconds(h.quantile(0.95)),
 		P99: milliseconds(h.quantile(0.99)), Max: milliseconds(time.Duration(h.max.Load())),
 		Calls: t.all.Succeeded, Errors: t.all.Errors,
@@ -109,8 +109,8 @@ func milliseconds(d time.Duration) *float64 {
 // rounded returns a figure rounded to three decimals.
 func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-func newBenchRun(b *bench, grouped, ungrouped, sql *tally) benchRun {
-	r := benchRun{Grouped: grouped.side()}
+func newOpRun(b *bench, grouped, ungrouped, sql *tally) opRun {
+	r := opRun{Grouped: grouped.side()}
 	if b.compares() {
 		r.Ungrouped = new(ungrouped.side())
 		if r.Ungrouped.OpsPerSecond > 0 {
@@ -126,12 +126,12 @@ func newBenchRun(b *bench, grouped, ungrouped, sql *tally) benchRun {
 	return r
 }
 
-func (b *bench) newReport() *benchReport {
-	r := &benchReport{
-		Op: b.Op, Level: "library", Store: b.place.store(), Clients: int(b.Clients), Companies: int(b.Companies),
-		Qty: int(b.Qty), Processes: int(b.Processes), Connections: int(b.Connections),
+func (b *bench) newReport() *opReport {
+	r := &opReport{
+		Op: b.Op, Level: "library", Store: b.place.store(), Clients: b.Clients, Companies: b.Companies,
+		Qty: b.Qty, Processes: b.Processes, Connections: b.Connections,
 		Seconds: b.Duration.Seconds(),
-		Preload: benchPreload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
+		Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
 	}
 	if b.HTTP {
 		r.Level = "http"
@@ -147,32 +147,32 @@ func (l *place) store() string {
 	case l.admin == nil:
 		return "memory"
 	default:
-		return postgres
+		return "postgres"
 	}
 }
 
 // summarise computes the median of each figure over the runs. The largest latency is that of all runs. Calls and errors
 // are summed.
-func (r *benchReport) summarise() {
-	r.Grouped = medianSide(r.Runs, func(run benchRun) *benchSide { return &run.Grouped })
+func (r *opReport) summarise() {
+	r.Grouped = medianSide(r.Runs, func(run opRun) *figures { return &run.Grouped })
 	if r.Runs[0].Ungrouped != nil {
-		r.Ungrouped = new(medianSide(r.Runs, func(run benchRun) *benchSide { return run.Ungrouped }))
+		r.Ungrouped = new(medianSide(r.Runs, func(run opRun) *figures { return run.Ungrouped }))
 	}
-	r.Ratio = medianOf(r.Runs, func(run benchRun) *float64 { return run.Ratio })
-	r.Ceiling = medianOf(r.Runs, func(run benchRun) *float64 { return run.Ceiling })
-	r.CeilingRatio = medianOf(r.Runs, func(run benchRun) *float64 { return run.CeilingRatio })
+	r.Ratio = medianOf(r.Runs, func(run opRun) *float64 { return run.Ratio })
+	r.Ceiling = medianOf(r.Runs, func(run opRun) *float64 { return run.Ceiling })
+	r.CeilingRatio = medianOf(r.Runs, func(run opRun) *float64 { return run.CeilingRatio })
 }
 
-func medianSide[T any](runs []T, of func(T) *benchSide) benchSide {
-	figure := func(get func(*benchSide) *float64) *float64 {
+func medianSide[T any](runs []T, of func(T) *figures) figures {
+	figure := func(get func(*figures) *float64) *float64 {
 		return medianOf(runs, func(run T) *float64 { return get(of(run)) })
 	}
-	s := benchSide{
-		OpsPerSecond: *figure(func(s *benchSide) *float64 { return &s.OpsPerSecond }),
-		P50:          figure(func(s *benchSide) *float64 { return s.P50 }),
-		P95:          figure(func(s *benchSide) *float64 { return s.P95 }),
-		P99:          figure(func(s *benchSide) *float64 { return s.P99 }),
-		MeanGroup:    figure(func(s *benchSide) *float64 { return s.MeanGroup }),
+	s := figures{
+		OpsPerSecond: *figure(func(s *figures) *float64 { return &s.OpsPerSecond }),
+		P50:          figure(func(s *figures) *float64 { return s.P50 }),
+		P95:          figure(func(s *figures) *float64 { return s.P95 }),
+		P99:          figure(func(s *figures) *float64 { return s.P99 }),
+		MeanGroup:    figure(func(s *figures) *float64 { return s.MeanGroup }),
 		Errors:       map[string]int64{},
 	}
 	for _, run := range runs {
@@ -209,14 +209,14 @@ func medianOf[T any](runs []T, of func(T) *float64) *float64 {
 }
 
 // failure returns why a completed bench fails nevertheless.
-func (r *benchReport) failure() error {
+func (r *opReport) failure() error {
 	if !r.Books.OK {
 		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &failure{code: "LEDGER_INVALID", text: text}
+		return &Error{Code: codeLedgerInvalid, Text: text}
 	}
-	for _, side := range []*benchSide{&r.Grouped, r.Ungrouped} {
+	for _, side := range []*figures{&r.Grouped, r.Ungrouped} {
 		if side != nil && side.Calls == 0 {
-			return &failure{code: "BENCH_FAILED", text: "no call succeeded: " + orNone(formatCounts(side.Errors))}
+			return &Error{Code: codeBenchFailed, Text: "no call succeeded: " + orNone(formatCounts(side.Errors))}
 		}
 	}
 	return nil

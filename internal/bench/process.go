@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -34,14 +34,14 @@ type generator struct {
 // generatorTimeout is how long a process may take to end.
 const generatorTimeout = 10 * time.Second
 
-func startGenerator(ctx context.Context, plan loadPlan) (*generator, error) {
+func startGenerator(ctx context.Context, p *Program, plan loadPlan) (*generator, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("start a process: %w", err)
 	}
 	// The context does not kill the process; shut ends it by closing its input.
 	//nolint:gosec // It is this program.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), executable, "bench", "--bench-generator")
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), executable, p.Generator...)
 	cmd.Stderr = os.Stderr
 	cmd.WaitDelay = generatorTimeout
 	in, err := cmd.StdinPipe()
@@ -104,19 +104,22 @@ func (g *generator) shut(context.Context) error {
 	return nil
 }
 
-// generate is the main function of a generator process.
-func generate(ctx context.Context, in io.Reader, out io.Writer) (err error) {
+// Generate makes one process's share of the calls of a bench that another process runs: it is the main function of a
+// process that [Run] started with the arguments in [Program.Generator]. It reads orders from in, writes results to out,
+// and returns at the end of in.
+func Generate(ctx context.Context, p *Program, in io.Reader, out io.Writer) (err error) {
 	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	var plan loadPlan
 	if err := orders.Decode(&plan); err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
-	opened, closeStore, err := (&place{database: plan.Database, schema: plan.Schema}).open(ctx, plan.Connections)
+	own := &place{program: p, database: plan.Database, schema: plan.Schema}
+	opened, closeStore, err := own.open(ctx, plan.Connections)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
-	l, err := newLoad(ctx, plan, opened)
+	l, err := newLoad(ctx, p, plan, opened)
 	if err != nil {
 		return err
 	}
@@ -126,12 +129,17 @@ func generate(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	}
 	for {
 		var order sliceOrder
-		if err := orders.Decode(&order); err != nil {
-			return ignoring(err, io.EOF)
+		if err := orders.Decode(&order); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 		outcome, err := l.slice(ctx, order)
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
 		if err != nil {
-			return ignoring(err, context.Canceled)
+			return err
 		}
 		if err := answers.Encode(outcome); err != nil {
 			return fmt.Errorf("answer: %w", err)

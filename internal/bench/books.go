@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 )
 
 // verify verifies the books of every company, and that they contain every acknowledged order and validation.
-func (b *bench) verify(ctx context.Context) (benchBooks, error) {
-	books := benchBooks{Problems: []string{}}
+func (b *bench) verify(ctx context.Context) (booksVerified, error) {
+	books := booksVerified{Problems: []string{}}
 	op := b.filler.As(ticketing.Staff("bench"))
 	for i, shop := range b.shops {
-		b.progress.report("verifying the books", "%d of %d companies", i, len(b.shops))
+		b.Progress("verifying the books", "%d of %d companies", i, len(b.shops))
 		report, err := op.VerifyLedger(ctx, shop.Company)
 		if err != nil {
 			return books, fmt.Errorf("verify the books: %w", err)
@@ -23,7 +23,7 @@ func (b *bench) verify(ctx context.Context) (benchBooks, error) {
 		books.add(report)
 	}
 	failedSales, failedScans := b.errors, int64(0)
-	if b.Op == opValidate {
+	if b.Op == OpValidate {
 		failedSales, failedScans = 0, b.errors
 	}
 	var err error
@@ -40,7 +40,7 @@ func (b *bench) validated(ctx context.Context) (int64, error) {
 	const page = 500
 	count, read := int64(0), 0
 	for some := range slices.Chunk(b.presented, page) {
-		b.progress.report("verifying the books", "%d of %d validations", read, len(b.presented))
+		b.Progress("verifying the books", "%d of %d validations", read, len(b.presented))
 		read += len(some)
 		refs := make([]driver.AdmissionRef, len(some))
 		for i, a := range some {
@@ -63,8 +63,8 @@ func (b *bench) validated(ctx context.Context) (int64, error) {
 	return count, nil
 }
 
-// benchBooks is the result of the verification.
-type benchBooks struct {
+// booksVerified is the result of the verification.
+type booksVerified struct {
 	OK           bool     `json:"ok"`
 	Wallets      int      `json:"wallets"`
 	Entries      int64    `json:"entries"`
@@ -76,7 +76,7 @@ type benchBooks struct {
 }
 
 // add adds the report of one company, whose float was credited once.
-func (k *benchBooks) add(report ticketing.LedgerReport) {
+func (k *booksVerified) add(report ticketing.LedgerReport) {
 	const credits, entriesOfOrder = 1, 2
 	k.Wallets += report.Wallets
 	k.Entries += report.Entries
@@ -88,7 +88,7 @@ func (k *benchBooks) add(report ticketing.LedgerReport) {
 }
 
 // judgeScans compares the books with the acknowledged validations. A call that failed may have validated nevertheless.
-func (k *benchBooks) judgeScans(acknowledged, failed int64) {
+func (k *booksVerified) judgeScans(acknowledged, failed int64) {
 	k.Admitted = acknowledged
 	if k.Validated < acknowledged || k.Validated > acknowledged+failed {
 		k.Problems = append(k.Problems, fmt.Sprintf(
@@ -98,7 +98,7 @@ func (k *benchBooks) judgeScans(acknowledged, failed int64) {
 }
 
 // judge compares the books with the acknowledged orders. A call that failed may have sold nevertheless.
-func (k *benchBooks) judge(acknowledged, failed int64) {
+func (k *booksVerified) judge(acknowledged, failed int64) {
 	k.Acknowledged = acknowledged
 	if k.Orders < acknowledged || k.Orders > acknowledged+failed {
 		k.Problems = append(k.Problems, fmt.Sprintf(
@@ -107,4 +107,4 @@ func (k *benchBooks) judge(acknowledged, failed int64) {
 	k.OK = len(k.Problems) == 0
 }
 
-func (k *benchBooks) String() string { return strings.Join(k.Problems, "; ") }
+func (k *booksVerified) String() string { return strings.Join(k.Problems, "; ") }

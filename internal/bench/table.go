@@ -1,20 +1,18 @@
-package main
+package bench
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"text/tabwriter"
 )
 
-// show prints the report: as JSON, or as a table.
-func (r *benchReport) show(p *program) error {
-	if p.JSON {
-		return encode(p.stdout, r)
-	}
-	fmt.Fprintf(p.stdout, "%s, %s, %s: clients %d, companies %d, quantity %d, processes %d, orders before %d\n",
+// WriteTable writes what was measured, and the figures as a table.
+func (r *opReport) WriteTable(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %s, %s: clients %d, companies %d, quantity %d, processes %d, orders before %d\n",
 		r.Op, r.Level, r.Store, r.Clients, r.Companies, r.Qty, r.Processes, r.Preload.Orders)
-	fmt.Fprintf(p.stdout, "runs %d, each %gs each way\n\n", len(r.Runs), r.Seconds)
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "runs %d, each %gs each way\n\n", len(r.Runs), r.Seconds)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tOPS/S\tP50 MS\tP95 MS\tP99 MS\tMAX MS\tGROUP\tERRORS")
 	for i, run := range r.Runs {
 		if len(r.Runs) > 1 {
@@ -22,29 +20,30 @@ func (r *benchReport) show(p *program) error {
 		}
 	}
 	r.rows(w, map[bool]string{true: "median ", false: ""}[len(r.Runs) > 1])
-	if err := w.Flush(); err != nil {
-		return written(err)
-	}
-	fields := []field{}
+	return w.Flush()
+}
+
+// Summary returns the ratios, and the result of the verification.
+func (r *opReport) Summary() []Line {
+	var lines []Line
 	if r.Ratio != nil {
-		fields = append(fields, field{"grouped / ungrouped", figure(*r.Ratio, 2)})
+		lines = append(lines, Line{"grouped / ungrouped", figure(*r.Ratio, 2)})
 	}
 	if r.CeilingRatio != nil {
-		fields = append(fields, field{"grouped / SQL alone", figure(*r.CeilingRatio, 2)})
+		lines = append(lines, Line{"grouped / SQL alone", figure(*r.CeilingRatio, 2)})
 	}
 	books := fmt.Sprintf("in order: %d orders, all %d that were acknowledged, %d entries", r.Books.Orders,
 		r.Books.Acknowledged, r.Books.Entries)
 	if !r.Books.OK {
 		books = "NOT in order: " + r.Books.String()
 	}
-	if r.Books.OK && r.Op == opValidate {
+	if r.Books.OK && r.Op == OpValidate {
 		books += fmt.Sprintf(", all %d validations that were acknowledged", r.Books.Admitted)
 	}
-	fmt.Fprintln(p.stdout)
-	return p.printFields(append(fields, field{"books", books})...)
+	return append(lines, Line{"books", books})
 }
 
-func (r *benchRun) rows(w *tabwriter.Writer, name string) {
+func (r *opRun) rows(w *tabwriter.Writer, name string) {
 	r.Grouped.row(w, name+"grouped")
 	if r.Ungrouped != nil {
 		r.Ungrouped.row(w, name+"ungrouped")
@@ -54,7 +53,7 @@ func (r *benchRun) rows(w *tabwriter.Writer, name string) {
 	}
 }
 
-func (s *benchSide) row(w *tabwriter.Writer, name string) {
+func (s *figures) row(w *tabwriter.Writer, name string) {
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, figure(s.OpsPerSecond, 0), figureOf(s.P50, 2),
 		figureOf(s.P95, 2), figureOf(s.P99, 2), figureOf(s.Max, 2), figureOf(s.MeanGroup, 1), orNone(formatCounts(s.Errors)))
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -14,24 +14,25 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// benchShop is a company that sells.
-type benchShop struct {
+// shop is a company that sells.
+type shop struct {
 	Company uuid.UUID   `json:"company"`
 	Key     string      `json:"key,omitempty"` // set with HTTP
 	Event   uuid.UUID   `json:"event"`
 	Orders  []uuid.UUID `json:"orders,omitempty"` // orders to read
 }
 
-func (s *benchShop) caller() ticketing.Caller {
+func (s *shop) caller() ticketing.Caller {
 	return ticketing.TrustedCaller(s.Company, ticketing.AllGrants()...)
 }
 
 const (
-	benchTier = "GENERAL_ADMISSION"
-	// benchPrice is so low that the maximum float credit lasts for any bench.
-	benchPrice = money.Amount(10_00)
-	benchRate  = "250"
-	benchAhead = 300 * 24 * time.Hour
+	shopTier = "GENERAL_ADMISSION"
+	// shopPrice is so low that the maximum float credit lasts for any bench.
+	shopPrice = money.Amount(10_00)
+	shopRate  = "250"
+	shopZone  = "Africa/Lagos"
+	shopAhead = 300 * 24 * time.Hour
 	// settingUp is how many companies are set up concurrently.
 	settingUp = 8
 )
@@ -42,8 +43,8 @@ func quotedTiers() []string { return []string{"BALCONY", "PARTERRE", "STALLS"} }
 // openShops creates companies that are ready to sell.
 func openShops(
 	ctx context.Context, svc *ticketing.Service, store driver.Store, n int, http bool, onDone func(done int),
-) ([]benchShop, error) {
-	shops := make([]benchShop, n)
+) ([]shop, error) {
+	shops := make([]shop, n)
 	err := inParallel(ctx, n, settingUp, onDone, func(ctx context.Context, i int) error {
 		return shops[i].openUp(ctx, svc, store, http)
 	})
@@ -81,7 +82,7 @@ func inParallel(
 	return context.Cause(ctx)
 }
 
-func (s *benchShop) openUp(ctx context.Context, svc *ticketing.Service, store driver.Store, http bool) error {
+func (s *shop) openUp(ctx context.Context, svc *ticketing.Service, store driver.Store, http bool) error {
 	op := svc.As(ticketing.Staff("bench"))
 	company, err := op.CreateCompany(ctx, "Bench Live")
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *benchShop) openUp(ctx context.Context, svc *ticketing.Service, store dr
 	if _, err := op.ApproveVerification(ctx, s.Company, time.Time{}); err != nil {
 		return err
 	}
-	rate, err := money.ParseRate(benchRate, money.BasisPoints)
+	rate, err := money.ParseRate(shopRate, money.BasisPoints)
 	if err != nil {
 		return err
 	}
@@ -114,11 +115,11 @@ func (s *benchShop) openUp(ctx context.Context, svc *ticketing.Service, store dr
 // putOnSale creates an event with one tier that holds the maximum number of admissions, in one batch. Any number of
 // equal additions would lead to the same batch. The quoted tiers have several prices, the lowest of which is nearly
 // sold out.
-func (s *benchShop) putOnSale(ctx context.Context, svc *ticketing.Service, store driver.Store) error {
+func (s *shop) putOnSale(ctx context.Context, svc *ticketing.Service, store driver.Store) error {
 	event, err := svc.CreateEvent(ctx, s.caller(), "bench-"+uuid.NewString(), ticketing.CreateEventParams{
 		Title: "Highlife Night", Description: "An evening of highlife by the lagoon.",
-		Date:     time.Now().Add(benchAhead).UTC().Format(time.DateOnly),
-		StartsAt: "19:00", EndsAt: "23:00", Timezone: demoZone, Location: "Lagos", Venue: "Freedom Park",
+		Date:     time.Now().Add(shopAhead).UTC().Format(time.DateOnly),
+		StartsAt: "19:00", EndsAt: "23:00", Timezone: shopZone, Location: "Lagos", Venue: "Freedom Park",
 		ImageURL: "https://images.example/highlife.jpg", OrganizerName: "Bench Live",
 		TicketCategories: quotedTiers(), Status: ticketing.EventPublished,
 	})
@@ -130,11 +131,11 @@ func (s *benchShop) putOnSale(ctx context.Context, svc *ticketing.Service, store
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{s.Company}}); err != nil {
 			return err
 		}
-		if err := s.stock(ctx, tx, benchTier, benchPrice, ticketing.MaxTierAdmissions); err != nil {
+		if err := s.stock(ctx, tx, shopTier, shopPrice, ticketing.MaxTierAdmissions); err != nil {
 			return err
 		}
 		for _, tier := range quotedTiers() {
-			if err := s.stock(ctx, tx, tier, benchPrice, 1, 2, 1000, 1000, 1000); err != nil {
+			if err := s.stock(ctx, tx, tier, shopPrice, 1, 2, 1000, 1000, 1000); err != nil {
 				return err
 			}
 		}
@@ -143,7 +144,7 @@ func (s *benchShop) putOnSale(ctx context.Context, svc *ticketing.Service, store
 }
 
 // stock adds batches to a tier, each dearer than the one before.
-func (s *benchShop) stock(
+func (s *shop) stock(
 	ctx context.Context, tx driver.Tx, name string, price money.Amount, quantities ...int64,
 ) error {
 	tier, err := tx.LockTier(ctx, driver.EventRef{CompanyID: s.Company, ID: s.Event}, name)

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// benchReceiver receives the deliveries of a bench, over TLS. Each endpoint has its own address on this machine.
-type benchReceiver struct {
+// receiver receives the deliveries of a bench, over TLS. Each endpoint has its own address on this machine.
+type receiver struct {
 	server *http.Server
 	origin string
 	roots  *x509.CertPool
@@ -39,6 +39,9 @@ type benchReceiver struct {
 	noted   []arrivedAt
 }
 
+// headerTimeout is how long a sender may take for the header of a request.
+const headerTimeout = 10 * time.Second
+
 // arrivedOnce is an event at an endpoint.
 type arrivedOnce struct {
 	endpoint int
@@ -51,7 +54,7 @@ type arrivedAt struct {
 	at    time.Time
 }
 
-func newBenchReceiver(ctx context.Context) (*benchReceiver, error) {
+func newReceiver(ctx context.Context) (*receiver, error) {
 	certificate, err := newCertificate()
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func newBenchReceiver(ctx context.Context) (*benchReceiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &benchReceiver{
+	r := &receiver{
 		origin: "https://" + listener.Addr().String() + "/", roots: x509.NewCertPool(), seen: map[arrivedOnce]bool{},
 	}
 	r.roots.AddCert(certificate.Leaf)
@@ -94,21 +97,21 @@ func newCertificate() (tls.Certificate, error) {
 }
 
 // address returns the URL of the next endpoint.
-func (r *benchReceiver) address() string {
+func (r *receiver) address() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.origin + strconv.Itoa(len(r.secrets))
 }
 
 // expect sets the signing secret of the next endpoint.
-func (r *benchReceiver) expect(secret string) {
+func (r *receiver) expect(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secrets = append(r.secrets, secret)
 }
 
 // receive accepts requests that verify, as a receiver must (section 6.4), and records them.
-func (r *benchReceiver) receive(w http.ResponseWriter, request *http.Request) {
+func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 	at := time.Now()
 	endpoint, event, body, err := r.check(request, at)
 	if err != nil {
@@ -133,7 +136,7 @@ func (r *benchReceiver) receive(w http.ResponseWriter, request *http.Request) {
 
 var errNoEndpoint = errors.New("no endpoint")
 
-func (r *benchReceiver) check(request *http.Request, at time.Time) (endpoint int, event [36]byte, body []byte, err error) {
+func (r *receiver) check(request *http.Request, at time.Time) (endpoint int, event [36]byte, body []byte, err error) {
 	if body, err = io.ReadAll(http.MaxBytesReader(nil, request.Body, webhook.MaxBody)); err != nil {
 		return 0, event, nil, err
 	}
@@ -173,21 +176,21 @@ func orderOf(body []byte) uuid.UUID {
 }
 
 // arrived returns how many events arrived, once for each endpoint.
-func (r *benchReceiver) arrived() int64 {
+func (r *receiver) arrived() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return int64(len(r.seen))
 }
 
-func (r *benchReceiver) requests() int64 { return r.verified.Load() }
+func (r *receiver) requests() int64 { return r.verified.Load() }
 
-func (r *benchReceiver) refused() int64 { return r.unverified.Load() }
+func (r *receiver) refused() int64 { return r.unverified.Load() }
 
 // watch turns the recording of arrival times on or off.
-func (r *benchReceiver) watch(on bool) { r.watching.Store(on) }
+func (r *receiver) watch(on bool) { r.watching.Store(on) }
 
 // watched returns the arrivals recorded since the last call.
-func (r *benchReceiver) watched() []arrivedAt {
+func (r *receiver) watched() []arrivedAt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	noted := r.noted

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -16,16 +16,26 @@ import (
 
 // loadPlan is everything that a process needs to know to make its share of the calls.
 type loadPlan struct {
-	Database    string      `json:"database"`
-	Schema      string      `json:"schema"`
-	SecretKey   []byte      `json:"secretKey"`
-	Connections int         `json:"connections"`
-	Grouping    grouping    `json:"grouping"`
-	Op          benchOp     `json:"op"`
-	HTTP        bool        `json:"http"`
-	Qty         int         `json:"qty"`
-	Clients     int         `json:"clients"`
-	Shops       []benchShop `json:"shops"`
+	Database    string   `json:"database"`
+	Schema      string   `json:"schema"`
+	SecretKey   []byte   `json:"secretKey"`
+	Connections int      `json:"connections"`
+	Grouping    grouping `json:"grouping"`
+	Op          Op       `json:"op"`
+	HTTP        bool     `json:"http"`
+	Qty         int      `json:"qty"`
+	Clients     int      `json:"clients"`
+	Shops       []shop   `json:"shops"`
+}
+
+// grouping holds the limits of a [ticketing.Grouping] and a company's slots, as one process passes them to another.
+type grouping struct {
+	Off                        bool
+	Calls, Lanes, Queue, Slots int
+}
+
+func (g grouping) config() ticketing.Grouping {
+	return ticketing.Grouping{Off: g.Off, Calls: g.Calls, Lanes: g.Lanes, Queue: g.Queue}
 }
 
 // sliceOrder requests a short measurement of one side.
@@ -75,12 +85,12 @@ type load struct {
 // loadSide is a service with or without group commit, and its callers.
 type loadSide struct {
 	svc             *ticketing.Service
-	callers         []benchCaller
+	callers         []caller
 	end             func()
 	groups, grouped atomic.Int64
 }
 
-func newLoad(ctx context.Context, plan loadPlan, store driver.Store) (*load, error) {
+func newLoad(ctx context.Context, p *Program, plan loadPlan, store driver.Store) (*load, error) {
 	l := &load{plan: plan}
 	for i := range l.sides {
 		side := &loadSide{end: func() {}}
@@ -100,7 +110,7 @@ func newLoad(ctx context.Context, plan loadPlan, store driver.Store) (*load, err
 		}
 		l.sides[i] = side
 		if plan.HTTP {
-			err = side.overHTTP(ctx, plan)
+			err = side.overHTTP(ctx, p, plan)
 		} else {
 			for range plan.Clients {
 				side.callers = append(side.callers, &libraryCaller{svc: side.svc, store: store, op: plan.Op, qty: plan.Qty})
@@ -188,7 +198,7 @@ type loadSlice struct {
 }
 
 // next makes one call and reports whether there is time for another. So each caller makes at least one call.
-func (s *loadSlice) next(ctx context.Context, caller benchCaller) bool {
+func (s *loadSlice) next(ctx context.Context, c caller) bool {
 	began := time.Now()
 	if ctx.Err() != nil {
 		return false
@@ -197,14 +207,14 @@ func (s *loadSlice) next(ctx context.Context, caller benchCaller) bool {
 	if turn >= s.order.Budget {
 		return false
 	}
-	task := benchTask{turn: turn, id: uuid.NewString()}
-	if s.plan.Op == opValidate {
-		task.admission = s.order.Admissions[turn]
-		task.shop = &s.plan.Shops[task.admission.Shop]
+	t := task{turn: turn, id: uuid.NewString()}
+	if s.plan.Op == OpValidate {
+		t.admission = s.order.Admissions[turn]
+		t.shop = &s.plan.Shops[t.admission.Shop]
 	} else {
-		task.shop = &s.plan.Shops[turn%int64(len(s.plan.Shops))]
+		t.shop = &s.plan.Shops[turn%int64(len(s.plan.Shops))]
 	}
-	err := caller.call(ctx, &task)
+	err := c.call(ctx, &t)
 	ended := time.Now()
 	if err != nil {
 		s.failed(err)
@@ -246,8 +256,8 @@ func errorCode(err error) string {
 	if refused, ok := errors.AsType[*ticketing.Error](err); ok {
 		return string(refused.Code)
 	}
-	if own, ok := errors.AsType[*failure](err); ok {
-		return own.code
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own.Code
 	}
 	switch {
 	case errors.Is(err, ticketing.ErrBusy):

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// benchCaller makes one call at a time.
-type benchCaller interface {
-	call(ctx context.Context, t *benchTask) error
+// caller makes one call at a time.
+type caller interface {
+	call(ctx context.Context, t *task) error
 	// interrupt fails the current call and all later ones.
 	interrupt()
 }
 
-// benchTask is one call.
-type benchTask struct {
-	shop      *benchShop
+// task is one call.
+type task struct {
+	shop      *shop
 	admission soldAdmission
 	turn      int64
 	id        string // unique among all calls
@@ -32,31 +32,31 @@ var errNotAdmitted = errors.New("an admission that nobody had validated was not 
 type libraryCaller struct {
 	svc   *ticketing.Service
 	store driver.Store
-	op    benchOp
+	op    Op
 	qty   int
 }
 
 func (*libraryCaller) interrupt() {} // The context interrupts the calls.
 
-func (c *libraryCaller) call(ctx context.Context, t *benchTask) error {
+func (c *libraryCaller) call(ctx context.Context, t *task) error {
 	caller := t.shop.caller()
 	switch c.op {
-	case opCheckout:
+	case OpCheckout:
 		_, err := c.svc.Checkout(ctx, caller, t.key(), t.checkout(c.qty))
 		return err
-	case opValidate:
+	case OpValidate:
 		scan, err := c.svc.ValidateAdmission(ctx, caller, t.admission.Event, t.admission.Admission, t.key(),
-			ticketing.ValidateParams{Location: benchGate})
+			ticketing.ValidateParams{Location: gate})
 		if err == nil && scan.Outcome != ticketing.OutcomeAdmitted {
 			err = errNotAdmitted
 		}
 		return err
-	case opQuote:
+	case OpQuote:
 		_, err := c.svc.Quote(ctx, caller, ticketing.QuoteParams{
 			EventID: t.shop.Event, Lines: []ticketing.QuoteParamsLine{{Tier: t.quoted(), Quantity: c.qty}},
 		})
 		return err
-	case opDispatch:
+	case OpDispatch:
 		return dispatchSome(ctx, c.store, t.shop.Company)
 	default:
 		var err error
@@ -74,25 +74,25 @@ func (c *libraryCaller) call(ctx context.Context, t *benchTask) error {
 
 // The buyer's name and mail domain, and the location of validations.
 const (
-	benchBuyer = "Ada Obi"
-	benchMail  = "@buyers.example"
-	benchGate  = "Gate 1"
+	buyerName  = "Ada Obi"
+	mailDomain = "@buyers.example"
+	gate       = "Gate 1"
 )
 
-func (t *benchTask) key() string { return "bench-" + t.id }
+func (t *task) key() string { return "bench-" + t.id }
 
-func (t *benchTask) buyer() string { return t.id + benchMail }
+func (t *task) buyer() string { return t.id + mailDomain }
 
-func (t *benchTask) checkout(qty int) ticketing.CheckoutParams {
+func (t *task) checkout(qty int) ticketing.CheckoutParams {
 	return ticketing.CheckoutParams{
-		EventID: t.shop.Event, Buyer: ticketing.BuyerParams{Email: t.buyer(), Fullname: benchBuyer},
+		EventID: t.shop.Event, Buyer: ticketing.BuyerParams{Email: t.buyer(), Fullname: buyerName},
 		Lines: []ticketing.CheckoutLine{{
-			Tier: benchTier, Quantity: qty, ExpectedUnitPrice: benchPrice, Currency: money.Currency,
+			Tier: shopTier, Quantity: qty, ExpectedUnitPrice: shopPrice, Currency: money.Currency,
 		}},
 	}
 }
 
-func (t *benchTask) quoted() string {
+func (t *task) quoted() string {
 	tiers := quotedTiers()
 	return tiers[t.turn%int64(len(tiers))]
 }
@@ -104,11 +104,11 @@ const (
 	readEvent
 )
 
-func (t *benchTask) reading(op benchOp) int {
+func (t *task) reading(op Op) int {
 	switch op {
-	case opOrder:
+	case OpOrder:
 		return readOrder
-	case opOrders:
+	case OpOrders:
 		return readOrders
 	default:
 	}
@@ -122,4 +122,4 @@ func (t *benchTask) reading(op benchOp) int {
 	}
 }
 
-func (t *benchTask) order() uuid.UUID { return t.shop.Orders[t.turn%int64(len(t.shop.Orders))] }
+func (t *task) order() uuid.UUID { return t.shop.Orders[t.turn%int64(len(t.shop.Orders))] }

@@ -1,9 +1,10 @@
-package main
+package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -12,52 +13,40 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// staleReport is the report of a bench with --stale.
+// staleReport is the report of a bench of a company without statistics.
 type staleReport struct {
-	Op          benchOp      `json:"op"`
-	Level       string       `json:"level"` // "library" or "http"
-	Store       string       `json:"store"` // "postgres" or "sqlite"
-	Clients     int          `json:"clients"`
-	Qty         int          `json:"qty"`
-	Connections int          `json:"connections"`
-	Seconds     float64      `json:"seconds"` // of each side in each run
-	Preload     benchPreload `json:"preload"` // of each company
+	Op          Op      `json:"op"`
+	Level       string  `json:"level"` // "library" or "http"
+	Store       string  `json:"store"` // "postgres" or "sqlite"
+	Clients     int     `json:"clients"`
+	Qty         int     `json:"qty"`
+	Connections int     `json:"connections"`
+	Seconds     float64 `json:"seconds"` // of each side in each run
+	Preload     preload `json:"preload"` // of each company
 
 	staleRun
 
-	Runs  []staleRun `json:"runs"`
-	Books benchBooks `json:"books"`
+	Runs  []staleRun    `json:"runs"`
+	Books booksVerified `json:"books"`
 }
 
 // staleRun is the result of one run, or the medians of all runs.
 type staleRun struct {
-	Known    benchSide `json:"known"`
-	Newcomer benchSide `json:"newcomer"`
+	Known    figures `json:"known"`
+	Newcomer figures `json:"newcomer"`
 	// Ratio is the newcomer divided by the known company, in operations a second. It is null if the known company made
 	// no calls.
 	Ratio *float64 `json:"ratio"`
 }
 
-func (c *benchCommand) checkStale(p *program) error {
-	switch {
-	case p.Database == inMemory:
-		return badValue("--stale: memory has no statistics: name a database")
-	case c.Op == opWebhook:
-		return badValue("--stale: cannot measure webhook")
-	case c.Companies > 1 || c.Processes > 1 || c.Ceiling || c.Background:
-		return badValue("--stale: measures two companies in one process: without --companies, --processes, --ceiling and --background")
-	}
-	return nil
-}
-
 // measureStale compares a company created after the tables were analysed with one from before. The statistics stay as
 // they are during the bench.
-func (b *bench) measureStale(ctx context.Context) (benchShown, error) {
+func (b *bench) measureStale(ctx context.Context) (Report, error) {
 	if err := b.place.freezeStatistics(ctx); err != nil {
 		return nil, err
 	}
 	newcomer := &bench{
-		benchCommand: b.benchCommand, place: b.place, store: b.store, secret: b.secret, progress: b.progress, filler: b.filler,
+		Config: b.Config, Program: b.Program, place: b.place, store: b.store, secret: b.secret, filler: b.filler,
 		left: ticketing.MaxTierAdmissions,
 	}
 	defer func() { b.ends = append(b.ends, newcomer.ends...) }() // They end with this bench.
@@ -79,15 +68,15 @@ func (b *bench) measureStale(ctx context.Context) (benchShown, error) {
 		Op: full.Op, Level: full.Level, Store: full.Store, Clients: full.Clients, Qty: full.Qty,
 		Connections: full.Connections, Seconds: full.Seconds, Preload: full.Preload,
 	}
-	for i := range int(b.Runs) {
+	for i := range b.Runs {
 		run, err := b.runStale(ctx, newcomer, i)
 		if err != nil {
 			return nil, err
 		}
 		report.Runs = append(report.Runs, run)
 	}
-	report.Known = medianSide(report.Runs, func(run staleRun) *benchSide { return &run.Known })
-	report.Newcomer = medianSide(report.Runs, func(run staleRun) *benchSide { return &run.Newcomer })
+	report.Known = medianSide(report.Runs, func(run staleRun) *figures { return &run.Known })
+	report.Newcomer = medianSide(report.Runs, func(run staleRun) *figures { return &run.Newcomer })
 	report.Ratio = medianOf(report.Runs, func(run staleRun) *float64 { return run.Ratio })
 	if report.Books, err = b.verifyBoth(ctx, newcomer); err != nil {
 		return nil, err
@@ -103,11 +92,11 @@ func (b *bench) runStale(ctx context.Context, newcomer *bench, number int) (stal
 		func() error { return b.turn(ctx, known, sliceOrder{For: slice}) },
 		func() error { return newcomer.turn(ctx, unknown, sliceOrder{For: slice}) },
 	}
-	for left := b.Duration.Duration; left > 0; left -= slice {
+	for left := b.Duration; left > 0; left -= slice {
 		b.slowest = max(b.slowest, newcomer.slowest)
 		slice = b.sliceOf(left)
-		b.progress.report(fmt.Sprintf("run %d of %d", number+1, int(b.Runs)), "%s of %s  %.0f/s, newcomer %.0f/s",
-			(b.Duration.Duration - left).Round(time.Millisecond), b.Duration, known.rate(), unknown.rate())
+		b.Progress(fmt.Sprintf("run %d of %d", number+1, b.Runs), "%s of %s  %.0f/s, newcomer %.0f/s",
+			(b.Duration - left).Round(time.Millisecond), b.Duration, known.rate(), unknown.rate())
 		for _, turn := range turns {
 			if err := turn(); err != nil {
 				return staleRun{}, err
@@ -123,7 +112,7 @@ func (b *bench) runStale(ctx context.Context, newcomer *bench, number int) (stal
 }
 
 // verifyBoth verifies the books of both companies.
-func (b *bench) verifyBoth(ctx context.Context, newcomer *bench) (benchBooks, error) {
+func (b *bench) verifyBoth(ctx context.Context, newcomer *bench) (booksVerified, error) {
 	books, err := b.verify(ctx)
 	if err != nil {
 		return books, err
@@ -142,19 +131,16 @@ func (b *bench) verifyBoth(ctx context.Context, newcomer *bench) (benchBooks, er
 
 // failure returns why a completed bench fails nevertheless.
 func (r *staleReport) failure() error {
-	both := benchReport{Books: r.Books, benchRun: benchRun{Grouped: r.Known, Ungrouped: &r.Newcomer}}
+	both := opReport{Books: r.Books, opRun: opRun{Grouped: r.Known, Ungrouped: &r.Newcomer}}
 	return both.failure()
 }
 
-// show prints the report: as JSON, or as a table.
-func (r *staleReport) show(p *program) error {
-	if p.JSON {
-		return encode(p.stdout, r)
-	}
-	fmt.Fprintf(p.stdout, "%s, %s, %s: clients %d, quantity %d, orders before %d of each company\n",
+// WriteTable writes what was measured, and the figures as a table.
+func (r *staleReport) WriteTable(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %s, %s: clients %d, quantity %d, orders before %d of each company\n",
 		r.Op, r.Level, r.Store, r.Clients, r.Qty, r.Preload.Orders)
-	fmt.Fprintf(p.stdout, "runs %d, each %gs each company\n\n", len(r.Runs), r.Seconds)
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "runs %d, each %gs each company\n\n", len(r.Runs), r.Seconds)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tOPS/S\tP50 MS\tP95 MS\tP99 MS\tMAX MS\tGROUP\tERRORS")
 	rows := func(run staleRun, name string) {
 		run.Known.row(w, name+"known")
@@ -168,9 +154,11 @@ func (r *staleReport) show(p *program) error {
 		}
 	}
 	rows(r.staleRun, name)
-	if err := w.Flush(); err != nil {
-		return written(err)
-	}
+	return w.Flush()
+}
+
+// Summary returns the ratio, and the result of the verification.
+func (r *staleReport) Summary() []Line {
 	ratio := "-"
 	if r.Ratio != nil {
 		ratio = figure(*r.Ratio, 2)
@@ -179,8 +167,7 @@ func (r *staleReport) show(p *program) error {
 	if !r.Books.OK {
 		books = "NOT in order: " + r.Books.String()
 	}
-	fmt.Fprintln(p.stdout)
-	return p.printFields(field{"newcomer / known", ratio}, field{"books", books})
+	return []Line{{"newcomer / known", ratio}, {"books", books}}
 }
 
 // freezeStatistics analyses the tables once and turns off any later automatic analysis.

@@ -1,7 +1,8 @@
-package main
+package bench
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -9,20 +10,20 @@ import (
 
 // webhookReport is the report of a bench of webhooks.
 type webhookReport struct {
-	Op          benchOp      `json:"op"`
-	Store       string       `json:"store"` // "postgres", "sqlite" or "memory"
-	Companies   int          `json:"companies"`
-	Endpoints   int          `json:"endpoints"` // of each company
-	Connections int          `json:"connections"`
-	Seconds     float64      `json:"seconds"` // of each part of each run, roughly
-	Rate        int          `json:"rate"`    // events a second, while latencies are measured
-	Preload     benchPreload `json:"preload"`
+	Op          Op      `json:"op"`
+	Store       string  `json:"store"` // "postgres", "sqlite" or "memory"
+	Companies   int     `json:"companies"`
+	Endpoints   int     `json:"endpoints"` // of each company
+	Connections int     `json:"connections"`
+	Seconds     float64 `json:"seconds"` // of each part of each run, roughly
+	Rate        int     `json:"rate"`    // events a second, while latencies are measured
+	Preload     preload `json:"preload"`
 
 	webhookRun
 
 	Runs     []webhookRun    `json:"runs"`
 	Verified webhookVerified `json:"verified"`
-	Books    benchBooks      `json:"books"`
+	Books    booksVerified   `json:"books"`
 }
 
 // webhookRun is the result of one run, or the medians of all runs.
@@ -63,26 +64,23 @@ func (r *webhookReport) summarise() {
 func (r *webhookReport) failure() error {
 	switch {
 	case !r.Verified.OK:
-		return &failure{code: "DELIVERIES_LOST", text: "the deliveries are not in order: " +
+		return &Error{Code: codeDeliveriesLost, Text: "the deliveries are not in order: " +
 			strings.Join(r.Verified.Problems, "; ")}
 	case !r.Books.OK:
 		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &failure{code: codeLedgerInvalid, text: text}
+		return &Error{Code: codeLedgerInvalid, Text: text}
 	default:
 		return nil
 	}
 }
 
-// show prints the report: as JSON, or as a table.
-func (r *webhookReport) show(p *program) error {
-	if p.JSON {
-		return encode(p.stdout, r)
-	}
-	fmt.Fprintf(p.stdout, "%s, %s: companies %d, endpoints of each %d, orders before %d\n", r.Op, r.Store, r.Companies,
+// WriteTable writes what was measured, and the figures as a table.
+func (r *webhookReport) WriteTable(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %s: companies %d, endpoints of each %d, orders before %d\n", r.Op, r.Store, r.Companies,
 		r.Endpoints, r.Preload.Orders)
-	fmt.Fprintf(p.stdout, "runs %d: %gs as fast as it can, then %gs of %d events/s, from the commit to the receiver\n\n",
+	fmt.Fprintf(out, "runs %d: %gs as fast as it can, then %gs of %d events/s, from the commit to the receiver\n\n",
 		len(r.Runs), r.Seconds, r.Seconds, r.Rate)
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tDELIVERIES/S\tP50 MS\tP95 MS\tP99 MS\tMAX MS")
 	for i, run := range r.Runs {
 		if len(r.Runs) > 1 {
@@ -90,9 +88,11 @@ func (r *webhookReport) show(p *program) error {
 		}
 	}
 	r.row(w, map[bool]string{true: "median", false: "webhooks"}[len(r.Runs) > 1])
-	if err := w.Flush(); err != nil {
-		return written(err)
-	}
+	return w.Flush()
+}
+
+// Summary returns the results of the two verifications.
+func (r *webhookReport) Summary() []Line {
 	verified := fmt.Sprintf("in order: all %d events arrived, in %d requests", r.Verified.Expected, r.Verified.Requests)
 	if !r.Verified.OK {
 		verified = "NOT in order: " + strings.Join(r.Verified.Problems, "; ")
@@ -101,8 +101,7 @@ func (r *webhookReport) show(p *program) error {
 	if !r.Books.OK {
 		books = "NOT in order: " + r.Books.String()
 	}
-	fmt.Fprintln(p.stdout)
-	return p.printFields(field{"deliveries", verified}, field{"books", books})
+	return []Line{{"deliveries", verified}, {"books", books}}
 }
 
 func (r *webhookRun) row(w *tabwriter.Writer, name string) {

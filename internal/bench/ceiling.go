@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // nothing and sends no responses. So a service whose groups are no larger cannot be faster on one connection.
 type ceiling struct {
 	of       *bench
-	shop     benchShop
+	shop     shop
 	first    int64 // number of the next order, the sequence of its entry in FLOAT
 	accrual  int64 // sequence of its entry in EARNINGS
 	admitted int64
@@ -27,8 +27,8 @@ type ceiling struct {
 const (
 	ceilingGroup = 64
 	ceilingQty   = 2
-	ceilingGross = ceilingQty * int64(benchPrice)
-	// ceilingCommission is the commission on it at benchRate.
+	ceilingGross = ceilingQty * int64(shopPrice)
+	// ceilingCommission is the commission on it at shopRate.
 	ceilingCommission = ceilingGross * 250 / 10_000
 	// ceilingBalance has as many digits as a balance of FLOAT.
 	ceilingBalance = 99_999_999_999_999
@@ -78,7 +78,7 @@ func (c *ceiling) message() string {
 		orders[i] = uuid.NewString()
 	}
 	order := func(i int) string { return orders[i] }
-	buyers := func(i int) string { return orders[i] + benchMail }
+	buyers := func(i int) string { return orders[i] + mailDomain }
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
 	company := same("company_id", "'"+c.shop.Company.String()+"'::uuid")
 	event := same("event_id", "'"+c.shop.Event.String()+"'::uuid")
@@ -90,23 +90,23 @@ func (c *ceiling) message() string {
 	m.WriteString("BEGIN; SET LOCAL search_path TO " + c.of.place.schema + ";\n")
 	fmt.Fprintf(&m, "UPDATE ticketing_inventory_batches SET unit_price = %d, status = 'AVAILABLE', quantity = %d, "+
 		"sold = %d, open = true WHERE company_id = %s AND event_id = %s AND tier = '%s' AND position = 1;\n",
-		int64(benchPrice), ticketing.MaxTierAdmissions, c.admitted, company.value, event.value, benchTier)
+		int64(shopPrice), ticketing.MaxTierAdmissions, c.admitted, company.value, event.value, shopTier)
 	insert(&m, "ticketing_orders", ceilingGroup, company, event,
 		each("number", "bigint", counting(first, 1)), each("id", "uuid", order), same("status", "'CONFIRMED'"),
 		same("gross", number(ceilingGross)), same("commission", number(ceilingCommission)),
 		same("rate_id", "'"+uuid.NewString()+"'::uuid"), same("branding", "1"),
 		each("float_before", "bigint", counting(ceilingBalance, -ceilingGross)),
 		each("earnings_before", "bigint", counting(accrual, ceilingCommission)),
-		each("buyer_email", "text", buyers), same("buyer_fullname", "'"+benchBuyer+"'"), same("buyer_phone", "''"),
+		each("buyer_email", "text", buyers), same("buyer_fullname", "'"+buyerName+"'"), same("buyer_phone", "''"),
 		at("confirmed_at"), at("created_at"))
 	insert(&m, "ticketing_admissions", ceilingGroup*ceilingQty, company, event,
 		each("order_number", "bigint", times(ceilingQty, counting(first, 1))),
 		each("line", "bigint", func(i int) string { return strconv.Itoa(i%ceilingQty + 1) }),
 		each("id", "uuid", random), each("line_id", "uuid", random), each("order_id", "uuid", times(ceilingQty, order)),
-		same("tier", "'"+benchTier+"'"), same("batch", "1"), same("title", "'Admission 1'"),
-		same("unit_price", number(int64(benchPrice))), same("voided", "false"), same("location", "''"))
+		same("tier", "'"+shopTier+"'"), same("batch", "1"), same("title", "'Admission 1'"),
+		same("unit_price", number(int64(shopPrice))), same("voided", "false"), same("location", "''"))
 	insert(&m, "ticketing_buyers", ceilingGroup, company, each("email", "text", buyers),
-		same("fullname", "'"+benchBuyer+"'"), same("phone", "''"), at("created_at"), at("updated_at"))
+		same("fullname", "'"+buyerName+"'"), same("phone", "''"), at("created_at"), at("updated_at"))
 	fmt.Fprintf(&m, "UPDATE ticketing_wallets AS t SET status = 'ACTIVE', currency = 'NGN', balance = v.balance, "+
 		"sequence = v.sequence, hash = v.hash, last_at = %s FROM unnest('{FLOAT,EARNINGS}'::text[], "+
 		"'{%d,%d}'::bigint[], '{%d,%d}'::bigint[], %s) AS v (wallet, balance, sequence, hash) "+

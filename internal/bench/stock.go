@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -22,12 +22,12 @@ func (b *bench) preload(ctx context.Context) error {
 // fill sells the orders that exist before the measurement.
 func (b *bench) fill(ctx context.Context) error {
 	began := time.Now()
-	orders := int(b.Preload)
+	orders := b.Preload
 	if b.Op.reads() {
-		orders = max(orders, leastOrders, int(b.Companies))
+		orders = max(orders, leastOrders, b.Companies)
 	}
 	err := b.sell(ctx, orders, 2, "preloading", func(shop int, order ticketing.Order) {
-		if b.Op == opValidate && len(b.supply) < ticketing.MaxTierAdmissions {
+		if b.Op == OpValidate && len(b.supply) < ticketing.MaxTierAdmissions {
 			b.addSupply(shop, order)
 		}
 		if known := &b.shops[shop].Orders; b.Op.reads() && len(*known) < keptOrders {
@@ -56,10 +56,10 @@ func (b *bench) sell(
 		count := min(orders-from, leastLeft/qty*len(b.shops))
 		base := from
 		err := inParallel(ctx, count, 2*fillingGroup, func(done int) {
-			b.progress.report(what, "%d of %d orders", base+done, orders)
+			b.Progress(what, "%d of %d orders", base+done, orders)
 		}, func(ctx context.Context, i int) error {
-			task := benchTask{shop: &b.shops[(base+i)%len(b.shops)], id: uuid.NewString()}
-			order, err := b.filler.Checkout(ctx, task.shop.caller(), task.key(), task.checkout(qty))
+			t := task{shop: &b.shops[(base+i)%len(b.shops)], id: uuid.NewString()}
+			order, err := b.filler.Checkout(ctx, t.shop.caller(), t.key(), t.checkout(qty))
 			if err == nil {
 				mu.Lock()
 				sold((base+i)%len(b.shops), order)
@@ -90,7 +90,7 @@ func (b *bench) restock(ctx context.Context, order *sliceOrder) error {
 		return nil
 	}
 	err := inParallel(ctx, len(b.shops), settingUp, func(done int) {
-		b.progress.report("making events", "%d of %d", done, len(b.shops))
+		b.Progress("making events", "%d of %d", done, len(b.shops))
 	}, func(ctx context.Context, i int) error { return b.shops[i].putOnSale(ctx, b.filler, b.store) })
 	if err != nil {
 		return err
@@ -107,10 +107,10 @@ func (b *bench) restock(ctx context.Context, order *sliceOrder) error {
 // present ensures that there are admissions to validate for a slice. It shuffles them, as people arrive at a gate.
 func (b *bench) present(ctx context.Context, slice time.Duration) error {
 	const margin = 2
-	want := int(max(firstSupply, margin*b.fastest)*(slice+ramp(slice)).Seconds()) + int(b.Clients)
+	want := int(max(firstSupply, margin*b.fastest)*(slice+ramp(slice)).Seconds()) + b.Clients
 	if len(b.supply) < want {
-		missing := (want-len(b.supply))/int(b.Qty) + 1
-		err := b.sell(ctx, missing, int(b.Qty), "selling admissions to validate", b.addSupply)
+		missing := (want-len(b.supply))/b.Qty + 1
+		err := b.sell(ctx, missing, b.Qty, "selling admissions to validate", b.addSupply)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// benchPrefix is the prefix of the names of the schemas and folders that benches work in.
-const benchPrefix = "ticketing_bench_"
+// placePrefix is the prefix of the names of the schemas and folders that benches work in.
+const placePrefix = "ticketing_bench_"
 
 // removeTimeout bounds the removal of what a bench made.
 const removeTimeout = 2 * time.Minute
@@ -30,34 +30,38 @@ type place struct {
 	made     bool   // There is something to remove, or there may be.
 	// admin is a pool to PostgreSQL, separate from the store's. It is for work that needs plain SQL.
 	admin *sql.DB
+
+	program *Program
 }
 
-// newPlace creates a place in the database of --database. The remove method removes it.
-func (p *program) newPlace() (*place, error) {
-	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
+// The databases other than servers, as [Config] names them.
+const (
+	inMemory     = "memory:"
+	sqlitePrefix = "sqlite:"
+)
+
+// newPlace creates a place in a database. The remove method removes it.
+func newPlace(p *Program, database string) (*place, error) {
+	path, isSQLite := strings.CutPrefix(database, sqlitePrefix)
 	switch {
-	case p.Database == inMemory:
-		return &place{database: inMemory}, nil
+	case database == inMemory:
+		return &place{program: p, database: inMemory}, nil
 	case isSQLite:
-		if path == "" || path == ":memory:" {
-			return nil, errNoPath
-		}
-		folder, err := os.MkdirTemp(filepath.Dir(path), benchPrefix)
+		folder, err := os.MkdirTemp(filepath.Dir(path), placePrefix)
 		if err != nil {
-			return nil, fmt.Errorf("--database: %w: make a folder beside the file: %w", ticketing.ErrUnavailable, err)
+			err = fmt.Errorf("%w: make a folder beside the file: %w", ticketing.ErrUnavailable, err)
+			return nil, p.OpenError(err)
 		}
-		return &place{database: sqlitePrefix + filepath.Join(folder, "bench.db"), folder: folder, made: true}, nil
+		file := sqlitePrefix + filepath.Join(folder, "bench.db")
+		return &place{program: p, database: file, folder: folder, made: true}, nil
 	}
-	if err := p.checkURL(); err != nil {
-		return nil, err
-	}
-	admin, err := store.OpenPool(p.Database)
+	admin, err := store.OpenPool(database)
 	if err != nil {
-		return nil, named(err)
+		return nil, p.OpenError(err)
 	}
 	// An idle connection may be dead by the time it is needed.
 	admin.SetMaxIdleConns(0)
-	return &place{database: p.Database, schema: benchPrefix + randomHex(8), admin: admin}, nil
+	return &place{program: p, database: database, schema: placePrefix + randomHex(8), admin: admin}, nil
 }
 
 // open opens the store of a place and migrates it.
@@ -67,7 +71,7 @@ func (l *place) open(ctx context.Context, connections int) (driver.Store, func()
 	}
 	opened, err := store.Open(ctx, l.database, &store.Config{Schema: l.schema, Connections: connections})
 	if err != nil {
-		return nil, nil, named(err)
+		return nil, nil, l.program.OpenError(err)
 	}
 	l.made = true
 	if err := opened.Migrate(ctx); err != nil {
@@ -93,18 +97,18 @@ func (l *place) analyze(ctx context.Context) error {
 	return nil
 }
 
-// leftError reports what could not be removed.
-type leftError struct {
+// LeftError reports what could not be removed.
+type LeftError struct {
 	what, remedy string
 	err          error
-	// after is the failure that came before; nil if there was none.
-	after error
+	// After is the failure that came before; nil if there was none.
+	After error
 }
 
-func (e *leftError) Error() string {
+func (e *LeftError) Error() string {
 	return fmt.Sprintf("%s is left behind (%v): remove it with %s", e.what, e.err, e.remedy)
 }
-func (e *leftError) Unwrap() error { return e.err }
+func (e *LeftError) Unwrap() error { return e.err }
 
 // removePause is the pause between two attempts to remove a schema.
 const removePause = 200 * time.Millisecond
@@ -115,7 +119,7 @@ func (l *place) remove(ctx context.Context) error {
 	defer cancel()
 	if l.folder != "" {
 		if err := os.RemoveAll(l.folder); err != nil {
-			return &leftError{what: "the folder " + l.folder, remedy: "rm -r " + l.folder, err: err}
+			return &LeftError{what: "the folder " + l.folder, remedy: "rm -r " + l.folder, err: err}
 		}
 	}
 	if l.admin == nil {
@@ -136,7 +140,7 @@ func (l *place) remove(ctx context.Context) error {
 		select {
 		case <-time.After(removePause):
 		case <-ctx.Done():
-			return &leftError{what: "the schema " + l.schema, remedy: drop, err: err}
+			return &LeftError{what: "the schema " + l.schema, remedy: drop, err: err}
 		}
 	}
 }

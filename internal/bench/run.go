@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 
 // bench is the state of a running bench.
 type bench struct {
-	*benchCommand
+	*Config
+	*Program
 
-	place    *place
-	store    driver.Store
-	secret   []byte
-	progress *progress
+	place  *place
+	store  driver.Store
+	secret []byte
 	// filler fills the tables, in the largest possible groups.
 	filler  *ticketing.Service
 	workers []worker
 	// ends are the functions to call at the end, last first, even after an interruption.
 	ends    []func(context.Context) error
-	shops   []benchShop
+	shops   []shop
 	ceiling *ceiling // nil if not requested
 
 	left      int64           // unsold admissions of every shop's event
@@ -61,27 +61,30 @@ const (
 	keptOrders = 10_000
 	// firstSupply is how many admissions are ready to validate in the first slice, for each second of it.
 	firstSupply = 10_000
+	// secretKey is the number of bytes of the bench's secret key.
+	secretKey = 32
+	// drainTimeout bounds the wait for calls whose callers have left.
+	drainTimeout = 25 * time.Second
 )
 
-// benchShown is the report of a bench.
-type benchShown interface{ show(p *program) error }
-
-// bench runs the bench. The report is nil if the bench did not complete.
-func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress) (report benchShown, err error) {
-	l, err := p.newPlace()
+// Run runs a bench, and removes what it made. The report is nil if the bench did not complete. A bench that completed
+// fails nevertheless if no call succeeded, or if the books are not in order. If something could not be removed, the
+// error is a [*LeftError].
+func Run(ctx context.Context, p *Program, c *Config) (report Report, err error) {
+	l, err := newPlace(p, c.Database)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if l.made {
-			progress.report("removing what was made", "")
+			p.Progress("removing what was made", "")
 		}
-		if left, ok := errors.AsType[*leftError](l.remove(ctx)); ok {
-			left.after = err
+		if left, ok := errors.AsType[*LeftError](l.remove(ctx)); ok {
+			left.After = err
 			err = left
 		}
 	}()
-	b := &bench{benchCommand: c, place: l, progress: progress}
+	b := &bench{Config: c, Program: p, place: l}
 	defer func() {
 		for _, end := range slices.Backward(b.ends) {
 			err = errors.Join(err, end(ctx))
@@ -91,7 +94,7 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 		return nil, err
 	}
 	switch {
-	case c.Op == opWebhook:
+	case c.Op == OpWebhook:
 		return b.measureWebhooks(ctx)
 	case c.Stale:
 		return b.measureStale(ctx)
@@ -103,7 +106,7 @@ func (c *benchCommand) bench(ctx context.Context, p *program, progress *progress
 }
 
 // measure measures calls of one operation.
-func (b *bench) measure(ctx context.Context) (benchShown, error) {
+func (b *bench) measure(ctx context.Context) (Report, error) {
 	if b.Ceiling {
 		var err error
 		if b.ceiling, err = newCeiling(ctx, b); err != nil {
@@ -117,7 +120,7 @@ func (b *bench) measure(ctx context.Context) (benchShown, error) {
 		return nil, err
 	}
 	report := b.newReport()
-	for i := range int(b.Runs) {
+	for i := range b.Runs {
 		run, err := b.run(ctx, i)
 		if err != nil {
 			return nil, err
@@ -125,7 +128,7 @@ func (b *bench) measure(ctx context.Context) (benchShown, error) {
 		report.Runs = append(report.Runs, run)
 	}
 	report.summarise()
-	b.progress.report("verifying the books", "")
+	b.Progress("verifying the books", "")
 	var err error
 	if report.Books, err = b.verify(ctx); err != nil {
 		return nil, err
@@ -135,13 +138,13 @@ func (b *bench) measure(ctx context.Context) (benchShown, error) {
 
 // setUp opens the place, creates the companies and preloads their orders.
 func (b *bench) setUp(ctx context.Context) error {
-	b.secret = make([]byte, minSecretKey)
+	b.secret = make([]byte, secretKey)
 	_, _ = rand.Read(b.secret) // It never fails.
-	opened, closeStore, err := b.place.open(ctx, int(b.Connections))
+	opened, closeStore, err := b.place.open(ctx, b.Connections)
 	if err != nil {
 		return err
 	}
-	b.progress.report("setting up", "")
+	b.Progress("setting up", "")
 	b.store = opened
 	b.ends = append(b.ends, func(context.Context) error { return closeStore() })
 	b.filler, err = ticketing.New(opened, &ticketing.Config{
@@ -154,12 +157,12 @@ func (b *bench) setUp(ctx context.Context) error {
 	if err := b.filler.Ready(ctx); err != nil {
 		return err
 	}
-	n, overHTTP := int(b.Companies), b.HTTP
+	n, overHTTP := b.Companies, b.HTTP
 	if b.Neighbour != "" {
 		n, overHTTP = neighbourShops, true
 	}
 	b.shops, err = openShops(ctx, b.filler, opened, n, overHTTP, func(done int) {
-		b.progress.report("making companies", "%d of %d", done, n)
+		b.Progress("making companies", "%d of %d", done, n)
 	})
 	if err != nil {
 		return err
@@ -188,20 +191,26 @@ func background(ctx context.Context, svc *ticketing.Service) func(context.Contex
 	}
 }
 
+// limits returns the limits of the groups and of the company's slots, for other processes.
+func (b *bench) limits() grouping {
+	g := b.Grouping
+	return grouping{Off: g.Off, Calls: g.Calls, Lanes: g.Lanes, Queue: g.Queue, Slots: b.CompanySlots}
+}
+
 // startWorkers starts the processes. The first one is this process.
 func (b *bench) startWorkers(ctx context.Context) error {
 	plan := loadPlan{
-		Database: b.place.database, Schema: b.place.schema, SecretKey: b.secret, Connections: int(b.Connections),
-		Grouping: b.grouping(), Op: b.Op, HTTP: b.HTTP, Qty: int(b.Qty), Shops: b.shops,
+		Database: b.place.database, Schema: b.place.schema, SecretKey: b.secret, Connections: b.Connections,
+		Grouping: b.limits(), Op: b.Op, HTTP: b.HTTP, Qty: b.Qty, Shops: b.shops,
 	}
-	for i := range int(b.Processes) {
-		plan.Clients = (int(b.Clients) + i) / int(b.Processes)
+	for i := range b.Processes {
+		plan.Clients = (b.Clients + i) / b.Processes
 		var w worker
 		var err error
 		if i == 0 {
-			w, err = newLoad(ctx, plan, b.store)
+			w, err = newLoad(ctx, b.Program, plan, b.store)
 		} else {
-			w, err = startGenerator(ctx, plan)
+			w, err = startGenerator(ctx, b.Program, plan)
 		}
 		if err != nil {
 			return err
@@ -213,7 +222,7 @@ func (b *bench) startWorkers(ctx context.Context) error {
 }
 
 // run measures each side for the requested duration, in alternating slices.
-func (b *bench) run(ctx context.Context, number int) (benchRun, error) {
+func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 	var slice time.Duration
 	grouped, ungrouped, sql := newTally(), newTally(), newTally()
 	turns := []func() error{func() error { return b.turn(ctx, grouped, sliceOrder{For: slice}) }}
@@ -223,18 +232,18 @@ func (b *bench) run(ctx context.Context, number int) (benchRun, error) {
 	if b.ceiling != nil {
 		turns = append(turns, func() error { return b.ceiling.slice(ctx, slice, sql) })
 	}
-	for left := b.Duration.Duration; left > 0; left -= slice {
+	for left := b.Duration; left > 0; left -= slice {
 		slice = b.sliceOf(left)
-		b.progress.report(fmt.Sprintf("run %d of %d", number+1, int(b.Runs)), "%s of %s  %.0f/s",
-			(b.Duration.Duration - left).Round(time.Millisecond), b.Duration, grouped.rate())
+		b.Progress(fmt.Sprintf("run %d of %d", number+1, b.Runs), "%s of %s  %.0f/s",
+			(b.Duration - left).Round(time.Millisecond), b.Duration, grouped.rate())
 		for _, turn := range turns {
 			if err := turn(); err != nil {
-				return benchRun{}, err
+				return opRun{}, err
 			}
 		}
 		slices.Reverse(turns) // Neither side always runs after the other.
 	}
-	return newBenchRun(b, grouped, ungrouped, sql), nil
+	return newOpRun(b, grouped, ungrouped, sql), nil
 }
 
 // sliceOf returns the length of the next slice: an equal part of the time left.
@@ -250,7 +259,7 @@ func (b *bench) compares() bool { return !b.NoCompare && b.Op.grouping(b.HTTP) !
 func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 	orders := make([]sliceOrder, len(b.workers))
 	switch b.Op {
-	case opValidate:
+	case OpValidate:
 		if err := b.present(ctx, order.For); err != nil {
 			return err
 		}
@@ -260,7 +269,7 @@ func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 			orders[i].Admissions = b.supply[i*each : (i+1)*each]
 			orders[i].Budget = int64(each)
 		}
-	case opDispatch:
+	case OpDispatch:
 		if err := b.sellToDispatch(ctx, order.For); err != nil {
 			return err
 		}
@@ -268,7 +277,7 @@ func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 			orders[i] = order
 			orders[i].Budget = b.undispatched / dispatchedFacts
 		}
-	case opQuote, opRead, opOrder, opOrders:
+	case OpQuote, OpRead, OpOrder, OpOrders:
 		for i := range orders {
 			orders[i] = order
 			orders[i].Budget = math.MaxInt64
@@ -296,16 +305,16 @@ func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 	}
 	var rest []soldAdmission
 	for i, o := range outcomes {
-		if b.Op == opValidate {
+		if b.Op == OpValidate {
 			rest = append(rest, orders[i].Admissions[o.Begun:]...)
 			b.presented = append(b.presented, orders[i].Admissions[:o.Begun]...)
 			b.admitted += o.Succeeded
 		}
-		if b.Op == opDispatch {
+		if b.Op == OpDispatch {
 			b.undispatched -= min(o.Begun*dispatchedFacts, b.undispatched)
 		}
-		if b.Op == opCheckout {
-			b.took(o.Begun, int(b.Qty))
+		if b.Op == OpCheckout {
+			b.took(o.Begun, b.Qty)
 			b.sold += o.Succeeded
 		}
 		for _, n := range o.Errors {

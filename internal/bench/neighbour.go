@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -19,24 +19,16 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// neighbour is the kind of request that the attackers of a bench flood the server with.
-type neighbour string
+// Flood is the kind of request that the attackers of a bench flood the server with.
+type Flood string
 
+// The floods.
 const (
-	floodRead     neighbour = "read"
-	floodPatch    neighbour = "patch"
-	floodCheckout neighbour = "checkout"
-	floodKeys     neighbour = "unknown-keys"
+	FloodRead        Flood = "read"
+	FloodPatch       Flood = "patch"
+	FloodCheckout    Flood = "checkout"
+	FloodUnknownKeys Flood = "unknown-keys"
 )
-
-func (v *neighbour) UnmarshalText(text []byte) error {
-	switch *v = neighbour(text); *v {
-	case floodRead, floodPatch, floodCheckout, floodKeys:
-		return nil
-	default:
-		return badValue("must be read, patch, checkout or unknown-keys")
-	}
-}
 
 const (
 	// neighbourSlice is roughly how long one stretch of measuring the quiet company lasts, alone or attacked.
@@ -73,16 +65,16 @@ const (
 
 // measureNeighbour measures each number of attacking connections in turn. For each, it measures the quiet company alone
 // and attacked, in alternating stretches.
-func (b *bench) measureNeighbour(ctx context.Context) (benchShown, error) {
+func (b *bench) measureNeighbour(ctx context.Context) (Report, error) {
 	n, err := b.newNeighbourBench(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report := &neighbourReport{
-		Neighbour: b.Neighbour, Store: b.place.store(), Clients: int(b.Clients), Qty: int(b.Qty),
-		Connections: int(b.Connections), Seconds: b.Duration.Seconds(),
+		Neighbour: b.Neighbour, Store: b.place.store(), Clients: b.Clients, Qty: b.Qty,
+		Connections: b.Connections, Seconds: b.Duration.Seconds(),
 	}
-	for i := range int(b.Runs) {
+	for i := range b.Runs {
 		var run neighbourRun
 		for _, connections := range floodConnections() {
 			level, err := n.level(ctx, i, connections)
@@ -94,7 +86,7 @@ func (b *bench) measureNeighbour(ctx context.Context) (benchShown, error) {
 		report.Runs = append(report.Runs, run)
 	}
 	report.summarise()
-	b.progress.report("verifying the books", "")
+	b.Progress("verifying the books", "")
 	if report.Books, err = b.verify(ctx); err != nil {
 		return nil, err
 	}
@@ -103,11 +95,11 @@ func (b *bench) measureNeighbour(ctx context.Context) (benchShown, error) {
 
 // newNeighbourBench starts the server, with its background work, and its clients.
 func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) {
-	if b.Neighbour == floodRead {
-		b.progress.report("preloading", "")
-		task := func() *benchTask { return &benchTask{shop: &b.shops[floodShop], id: uuid.NewString()} }
+	if b.Neighbour == FloodRead {
+		b.Progress("preloading", "")
+		newTask := func() *task { return &task{shop: &b.shops[floodShop], id: uuid.NewString()} }
 		err := inParallel(ctx, floodOrders, settingUp, func(int) {}, func(ctx context.Context, _ int) error {
-			t := task()
+			t := newTask()
 			_, err := b.filler.Checkout(ctx, t.shop.caller(), t.key(), t.checkout(floodLines))
 			return err
 		})
@@ -121,15 +113,15 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 		}
 	}
 	cfg := &ticketing.Config{
-		SecretKeys: [][]byte{b.secret}, Grouping: b.grouping().config(), CompanySlots: int(b.CompanySlots),
+		SecretKeys: [][]byte{b.secret}, Grouping: b.Grouping, CompanySlots: b.CompanySlots,
 	}
 	svc, err := ticketing.New(b.store, cfg)
 	if err != nil {
 		return nil, err
 	}
 	n := &neighbourBench{bench: b, side: &loadSide{svc: svc, end: func() {}}}
-	n.plan = loadPlan{Op: opCheckout, HTTP: true, Qty: int(b.Qty), Clients: int(b.Clients), Shops: b.shops[:floodShop]}
-	if err := n.side.overHTTP(ctx, n.plan); err != nil {
+	n.plan = loadPlan{Op: OpCheckout, HTTP: true, Qty: b.Qty, Clients: b.Clients, Shops: b.shops[:floodShop]}
+	if err := n.side.overHTTP(ctx, b.Program, n.plan); err != nil {
 		return nil, err
 	}
 	b.ends = append(b.ends, drained(svc), func(context.Context) error {
@@ -139,7 +131,7 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 	n.addr = n.side.callers[0].(*httpCaller).addr //nolint:forcetypeassert // overHTTP makes no other.
 	for i := range slices.Max(floodConnections()) {
 		n.attackers = append(n.attackers, &attacker{
-			httpCaller: httpCaller{addr: n.addr, op: opCheckout, qty: int(b.Qty)}, number: i, flood: b.Neighbour,
+			httpCaller: httpCaller{addr: n.addr, op: OpCheckout, qty: b.Qty}, number: i, flood: b.Neighbour,
 			shop: &b.shops[floodShop],
 		})
 	}
@@ -159,10 +151,10 @@ func (n *neighbourBench) level(ctx context.Context, run, connections int) (neigh
 			return err
 		},
 	}
-	for left := n.Duration.Duration; left > 0; left -= slice {
+	for left := n.Duration; left > 0; left -= slice {
 		slice = left / max((left+neighbourSlice/2)/neighbourSlice, 1)
-		n.progress.report(fmt.Sprintf("run %d of %d, %d attacking connections", run+1, int(n.Runs), connections),
-			"%s of %s", (n.Duration.Duration - left).Round(time.Millisecond), n.Duration)
+		n.Progress(fmt.Sprintf("run %d of %d, %d attacking connections", run+1, n.Runs, connections),
+			"%s of %s", (n.Duration - left).Round(time.Millisecond), n.Duration)
 		for _, stretch := range stretches {
 			if err := stretch(); err != nil {
 				return neighbourLevel{}, err
@@ -171,9 +163,9 @@ func (n *neighbourBench) level(ctx context.Context, run, connections int) (neigh
 		slices.Reverse(stretches)
 	}
 	n.errors += flood.failed.Load()
-	if n.Neighbour == floodCheckout {
+	if n.Neighbour == FloodCheckout {
 		n.sold += flood.answered.Load()
-		n.took((flood.answered.Load()+flood.failed.Load())*neighbourShops, int(n.Qty))
+		n.took((flood.answered.Load()+flood.failed.Load())*neighbourShops, n.Qty)
 	}
 	return newNeighbourLevel(connections, quiet, attacked, flood), nil
 }
@@ -194,7 +186,7 @@ func (n *neighbourBench) stretch(ctx context.Context, length time.Duration, to *
 		return err
 	}
 	to.add([]*sliceOutcome{outcome})
-	n.took(outcome.Begun*neighbourShops, int(n.Qty))
+	n.took(outcome.Begun*neighbourShops, n.Qty)
 	n.sold += outcome.Succeeded
 	for _, failed := range outcome.Errors {
 		n.errors += failed
@@ -248,8 +240,8 @@ type attacker struct {
 	httpCaller
 
 	number int
-	flood  neighbour
-	shop   *benchShop
+	flood  Flood
+	shop   *shop
 	turn   int64
 }
 
@@ -278,9 +270,9 @@ func (a *attacker) flow(ctx context.Context, to *floodTally) {
 // expected returns the status of a successful response to the attacker's request.
 func (a *attacker) expected() int {
 	switch a.flood {
-	case floodCheckout:
+	case FloodCheckout:
 		return http.StatusCreated
-	case floodKeys:
+	case FloodUnknownKeys:
 		return http.StatusUnauthorized
 	default:
 		return http.StatusOK
@@ -291,15 +283,15 @@ func (a *attacker) expected() int {
 func (a *attacker) compose() {
 	method, path, key, body := http.MethodGet, "", a.shop.Key, ""
 	switch a.flood {
-	case floodCheckout:
-		a.write(&benchTask{shop: a.shop, turn: a.turn, id: uuid.NewString()})
+	case FloodCheckout:
+		a.write(&task{shop: a.shop, turn: a.turn, id: uuid.NewString()})
 		return
-	case floodRead:
+	case FloodRead:
 		path = "/orders?limit=" + strconv.Itoa(floodPage)
-	case floodPatch:
+	case FloodPatch:
 		method, path = http.MethodPatch, "/events/"+a.shop.Event.String()
 		body = `{"status":"` + [...]string{"DRAFT", "PUBLISHED"}[a.turn%2] + `"}`
-	case floodKeys:
+	case FloodUnknownKeys:
 		path = "/events"
 		key = unknownKey()
 	}

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type webhookBench struct {
 	*bench
 
 	svc      *ticketing.Service // sells and delivers
-	receiver *benchReceiver
+	receiver *receiver
 	before   int64 // checkouts from before the endpoints existed
 }
 
@@ -37,23 +37,23 @@ const (
 )
 
 // measureWebhooks measures how fast a backlog is delivered, and how long an event takes from its sale to the receiver.
-func (b *bench) measureWebhooks(ctx context.Context) (benchShown, error) {
+func (b *bench) measureWebhooks(ctx context.Context) (Report, error) {
 	w, err := b.newWebhookBench(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b.progress.report("warming up", "")
+	b.Progress("warming up", "")
 	speed, err := w.drain(ctx, warmUpSales)
 	if err != nil {
 		return nil, err
 	}
 	report := &webhookReport{
-		Op: b.Op, Store: b.place.store(), Companies: len(b.shops), Endpoints: int(b.Endpoints),
-		Connections: int(b.Connections), Seconds: b.Duration.Seconds(), Rate: int(b.Rate),
-		Preload: benchPreload{Orders: int(b.Preload), Seconds: rounded(b.preloading.Seconds())},
+		Op: b.Op, Store: b.place.store(), Companies: len(b.shops), Endpoints: b.Endpoints,
+		Connections: b.Connections, Seconds: b.Duration.Seconds(), Rate: b.Rate,
+		Preload: preload{Orders: b.Preload, Seconds: rounded(b.preloading.Seconds())},
 	}
-	for i := range int(b.Runs) {
-		b.progress.report(fmt.Sprintf("run %d of %d", i+1, int(b.Runs)), "")
+	for i := range b.Runs {
+		b.Progress(fmt.Sprintf("run %d of %d", i+1, b.Runs), "")
 		backlog := min(speed*b.Duration.Seconds(), mostBacklog)
 		if speed, err = w.drain(ctx, int(backlog)/w.ofSale()+1); err != nil {
 			return nil, err
@@ -75,14 +75,14 @@ func (b *bench) measureWebhooks(ctx context.Context) (benchShown, error) {
 }
 
 // ofSale returns how many deliveries a checkout causes.
-func (w *webhookBench) ofSale() int { return eventsOfSale * int(w.Endpoints) }
+func (w *webhookBench) ofSale() int { return eventsOfSale * w.Endpoints }
 
 // expected returns the number of deliveries once everything has arrived.
 func (w *webhookBench) expected() int64 { return (w.sold - w.before) * int64(w.ofSale()) }
 
 // newWebhookBench starts the receiver and registers its endpoints.
 func (b *bench) newWebhookBench(ctx context.Context) (*webhookBench, error) {
-	receiver, err := newBenchReceiver(ctx)
+	receiver, err := newReceiver(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start a receiver: %w", err)
 	}
@@ -94,7 +94,7 @@ func (b *bench) newWebhookBench(ctx context.Context) (*webhookBench, error) {
 	b.ends = append(b.ends, func(context.Context) error { return sender.Close() })
 	w := &webhookBench{bench: b, receiver: receiver, before: b.sold}
 	w.svc, err = ticketing.New(b.store, &ticketing.Config{
-		SecretKeys: [][]byte{b.secret}, Grouping: b.grouping().config(), Sender: sender, AllowPrivateWebhooks: true,
+		SecretKeys: [][]byte{b.secret}, Grouping: b.Grouping, Sender: sender, AllowPrivateWebhooks: true,
 	})
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (b *bench) newWebhookBench(ctx context.Context) (*webhookBench, error) {
 	b.ends = append(b.ends, drained(w.svc))
 	op := w.svc.As(ticketing.Staff("bench"))
 	for _, shop := range b.shops {
-		for range int(b.Endpoints) {
+		for range b.Endpoints {
 			issued, err := op.CreateWebhookEndpoint(ctx, shop.Company, ticketing.WebhookEndpointParams{
 				URL:    receiver.address(),
 				Events: []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactCommissionAccrued},
@@ -140,12 +140,12 @@ func (w *webhookBench) arrive(ctx context.Context, what string) error {
 		if arrived >= w.expected() {
 			return nil
 		}
-		w.progress.report(what, "%d of %d", arrived, w.expected())
+		w.Progress(what, "%d of %d", arrived, w.expected())
 		if arrived > last {
 			last, grew = arrived, time.Now()
 		}
 		if time.Since(grew) > stall {
-			return &failure{code: "BENCH_FAILED", text: fmt.Sprintf("%d of %d deliveries did not arrive",
+			return &Error{Code: codeBenchFailed, Text: fmt.Sprintf("%d of %d deliveries did not arrive",
 				w.expected()-arrived, w.expected())}
 		}
 		select {
@@ -193,12 +193,12 @@ func (w *webhookBench) sellEvenly(ctx context.Context) (map[uuid.UUID]time.Time,
 	interval := eventsOfSale * time.Second / time.Duration(w.Rate)
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	sales := max(int(w.Duration.Duration/interval), 1)
+	sales := max(int(w.Duration/interval), 1)
 	for i := range sales {
-		w.progress.report("selling at the rate", "%d of %d orders", i, sales)
+		w.Progress("selling at the rate", "%d of %d orders", i, sales)
 		all.Go(func() {
-			task := benchTask{shop: &w.shops[i%len(w.shops)], id: uuid.NewString()}
-			order, err := w.svc.Checkout(ctx, task.shop.caller(), task.key(), task.checkout(1))
+			t := task{shop: &w.shops[i%len(w.shops)], id: uuid.NewString()}
+			order, err := w.svc.Checkout(ctx, t.shop.caller(), t.key(), t.checkout(1))
 			mu.Lock()
 			defer mu.Unlock()
 			committed[order.ID] = time.Now()
@@ -223,7 +223,7 @@ func (w *webhookBench) verify(ctx context.Context) (webhookVerified, error) {
 	}
 	op := w.svc.As(ticketing.Staff("bench"))
 	for i, shop := range w.shops {
-		w.progress.report("verifying the deliveries", "%d of %d companies", i, len(w.shops))
+		w.Progress("verifying the deliveries", "%d of %d companies", i, len(w.shops))
 		for _, status := range []ticketing.DeliveryStatus{"", ticketing.DeliverySucceeded} {
 			number, err := op.CountDeliveries(ctx, shop.Company, ticketing.DeliveryFilter{Status: status})
 			if err != nil {

@@ -1,23 +1,24 @@
-package main
+package bench
 
 import (
 	"fmt"
+	"io"
 	"text/tabwriter"
 )
 
-// neighbourReport is the report of a bench with --neighbour.
+// neighbourReport is the report of a bench with a neighbour.
 type neighbourReport struct {
-	Neighbour   neighbour `json:"neighbour"`
-	Store       string    `json:"store"`       // "postgres", "sqlite" or "memory"
-	Clients     int       `json:"clients"`     // of the quiet company
-	Qty         int       `json:"qty"`         // admissions per checkout
-	Connections int       `json:"connections"` // to PostgreSQL
-	Seconds     float64   `json:"seconds"`     // for each number of attacking connections, each way, in each run
+	Neighbour   Flood   `json:"neighbour"`
+	Store       string  `json:"store"`       // "postgres", "sqlite" or "memory"
+	Clients     int     `json:"clients"`     // of the quiet company
+	Qty         int     `json:"qty"`         // admissions per checkout
+	Connections int     `json:"connections"` // to PostgreSQL
+	Seconds     float64 `json:"seconds"`     // for each number of attacking connections, each way, in each run
 
 	neighbourRun
 
 	Runs  []neighbourRun `json:"runs"`
-	Books benchBooks     `json:"books"`
+	Books booksVerified  `json:"books"`
 }
 
 // neighbourRun is the result of one run, or the medians of all runs.
@@ -27,9 +28,9 @@ type neighbourRun struct {
 
 // neighbourLevel is the result of the quiet company for one number of attacking connections.
 type neighbourLevel struct {
-	Attackers int       `json:"attackers"` // connections
-	Quiet     benchSide `json:"quiet"`     // alone
-	Attacked  benchSide `json:"attacked"`
+	Attackers int     `json:"attackers"` // connections
+	Quiet     figures `json:"quiet"`     // alone
+	Attacked  figures `json:"attacked"`
 	// The ratios are attacked divided by quiet. They are null if there is nothing to compare.
 	P50Ratio *float64 `json:"p50Ratio"`
 	P99Ratio *float64 `json:"p99Ratio"`
@@ -76,17 +77,17 @@ func (r *neighbourReport) summarise() {
 		of := func(get func(*neighbourLevel) *float64) *float64 {
 			return medianOf(r.Runs, func(run neighbourRun) *float64 { return get(&run.Levels[i]) })
 		}
-		sides := func(get func(*neighbourLevel) *benchSide) benchSide {
-			runs := make([]benchRun, len(r.Runs))
+		sides := func(get func(*neighbourLevel) *figures) figures {
+			runs := make([]opRun, len(r.Runs))
 			for j := range r.Runs {
 				runs[j].Grouped = *get(&r.Runs[j].Levels[i])
 			}
-			return medianSide(runs, func(run benchRun) *benchSide { return &run.Grouped })
+			return medianSide(runs, func(run opRun) *figures { return &run.Grouped })
 		}
 		level := neighbourLevel{
 			Attackers: attackers,
-			Quiet:     sides(func(l *neighbourLevel) *benchSide { return &l.Quiet }),
-			Attacked:  sides(func(l *neighbourLevel) *benchSide { return &l.Attacked }),
+			Quiet:     sides(func(l *neighbourLevel) *figures { return &l.Quiet }),
+			Attacked:  sides(func(l *neighbourLevel) *figures { return &l.Attacked }),
 			P50Ratio:  of(func(l *neighbourLevel) *float64 { return l.P50Ratio }),
 			P99Ratio:  of(func(l *neighbourLevel) *float64 { return l.P99Ratio }),
 			Flood: floodSpeed{
@@ -106,26 +107,24 @@ func (r *neighbourReport) summarise() {
 func (r *neighbourReport) failure() error {
 	if !r.Books.OK {
 		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &failure{code: codeLedgerInvalid, text: text}
+		return &Error{Code: codeLedgerInvalid, Text: text}
 	}
 	for _, level := range r.Levels {
-		for _, side := range []*benchSide{&level.Quiet, &level.Attacked} {
+		for _, side := range []*figures{&level.Quiet, &level.Attacked} {
 			if side.Calls == 0 {
-				return &failure{code: "BENCH_FAILED", text: "no call of the quiet company succeeded: " + orNone(formatCounts(side.Errors))}
+				return &Error{Code: codeBenchFailed, Text: "no call of the quiet company succeeded: " +
+					orNone(formatCounts(side.Errors))}
 			}
 		}
 	}
 	return nil
 }
 
-// show prints the report: as JSON, or as a table.
-func (r *neighbourReport) show(p *program) error {
-	if p.JSON {
-		return encode(p.stdout, r)
-	}
-	fmt.Fprintf(p.stdout, "checkouts of a quiet company beside one that floods (%s), http, %s\n", r.Neighbour, r.Store)
-	fmt.Fprintf(p.stdout, "clients %d, quantity %d; runs %d, each %gs each way\n\n", r.Clients, r.Qty, len(r.Runs), r.Seconds)
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+// WriteTable writes what was measured, and the figures as a table.
+func (r *neighbourReport) WriteTable(out io.Writer) error {
+	fmt.Fprintf(out, "checkouts of a quiet company beside one that floods (%s), http, %s\n", r.Neighbour, r.Store)
+	fmt.Fprintf(out, "clients %d, quantity %d; runs %d, each %gs each way\n\n", r.Clients, r.Qty, len(r.Runs), r.Seconds)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FLOOD\tP50 MS\tATTACKED\tRATIO\tP99 MS\tATTACKED\tRATIO\t503\tFLOOD/S\t503/S")
 	for _, l := range r.Levels {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", l.Attackers,
@@ -133,22 +132,23 @@ func (r *neighbourReport) show(p *program) error {
 			figureOf(l.Quiet.P99, 1), figureOf(l.Attacked.P99, 1), figureOf(l.P99Ratio, 2),
 			l.Refused, figure(l.Flood.Answered, 0), figure(l.Flood.Refused, 0))
 	}
-	if err := w.Flush(); err != nil {
-		return written(err)
-	}
-	var fields []field
+	return w.Flush()
+}
+
+// Summary returns the failed calls, and the result of the verification.
+func (r *neighbourReport) Summary() []Line {
+	var lines []Line
 	for _, l := range r.Levels {
 		if failed := formatCounts(l.Quiet.Errors) + formatCounts(l.Attacked.Errors); failed != "" {
-			fields = append(fields, field{fmt.Sprintf("errors, %d", l.Attackers), failed})
+			lines = append(lines, Line{fmt.Sprintf("errors, %d", l.Attackers), failed})
 		}
 		if l.Flood.Failed > 0 {
-			fields = append(fields, field{fmt.Sprintf("flood, %d", l.Attackers), figure(l.Flood.Failed, 0) + "/s failed"})
+			lines = append(lines, Line{fmt.Sprintf("flood, %d", l.Attackers), figure(l.Flood.Failed, 0) + "/s failed"})
 		}
 	}
 	books := fmt.Sprintf("in order: %d orders, %d entries", r.Books.Orders, r.Books.Entries)
 	if !r.Books.OK {
 		books = "NOT in order: " + r.Books.String()
 	}
-	fmt.Fprintln(p.stdout)
-	return p.printFields(append(fields, field{"books", books})...)
+	return append(lines, Line{"books", books})
 }
