@@ -196,7 +196,7 @@ func (o Operator) SetBankAccount(
 
 // sealAnew encrypts the number of a bank account again if another than the first secret key had encrypted it. It fails
 // if the number does not decrypt.
-func (s *Service) sealAnew(ctx context.Context, tx driver.BankAccountWriter, account driver.BankAccount) error {
+func (s *Service) sealAnew(ctx context.Context, tx driver.SettlementWriter, account driver.BankAccount) error {
 	number, current, err := s.openNumber(account)
 	if err != nil || current {
 		return err

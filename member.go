@@ -91,7 +91,7 @@ func (s *Service) Member(ctx context.Context, companyID, userID uuid.UUID) (Acto
 // stillHolds checks that an actor who is a member still has the permission by their current role. It runs in the
 // transaction that needs it. Roles change only under the company's gate, held exclusively, so the role stays as it is
 // until the transaction ends.
-func (o Operator) stillHolds(ctx context.Context, tx driver.MemberReader, permission Permission, companyID uuid.UUID) error {
+func (o Operator) stillHolds(ctx context.Context, tx driver.PeopleReader, permission Permission, companyID uuid.UUID) error {
 	if o.actor.userID == uuid.Nil {
 		return nil
 	}
@@ -240,7 +240,7 @@ func (o Operator) changeMember(
 
 // hasAnotherOwner returns CONFLICT if the company has no other owner. The exclusive gate makes the answer exact: two
 // owners cannot remove each other at the same time.
-func hasAnotherOwner(ctx context.Context, tx driver.MemberReader, owner driver.Member) error {
+func hasAnotherOwner(ctx context.Context, tx driver.PeopleReader, owner driver.Member) error {
 	members, err := tx.ListMembers(ctx, owner.CompanyID, maxMembers)
 	if err != nil {
 		return err

@@ -44,8 +44,8 @@ type APIKeyUse struct {
 	Digest string
 }
 
-// APIKeyReader finds keys.
-type APIKeyReader interface {
+// KeyReader finds API keys and the names of secret keys. A name identifies a secret key and reveals nothing of it.
+type KeyReader interface {
 	// FindAPIKeys finds keys by their ids alone, as a request names them.
 	FindAPIKeys(ctx context.Context, ids []uuid.UUID) ([]APIKey, error)
 	// APIKeys returns keys by their references.
@@ -54,14 +54,16 @@ type APIKeyReader interface {
 	ListAPIKeys(ctx context.Context, companyID uuid.UUID, limit int) ([]APIKey, error)
 	// CountAPIKeys returns how many keys of a status a company has.
 	CountAPIKeys(ctx context.Context, companyID uuid.UUID, status APIKeyStatus) (int, error)
+	// SecretNames returns the names of all secret keys that were kept, in no defined order.
+	SecretNames(ctx context.Context) ([]string, error)
 	// SecretsInUse returns the names of the secret keys in use, each once, in order. In use are those that the digests
 	// of active keys, the encrypted numbers of current bank accounts and the encrypted signing secrets of webhooks
 	// name: the 16 characters after "v1:" and "s1:".
 	SecretsInUse(ctx context.Context) ([]string, error)
 }
 
-// APIKeyWriter keeps keys.
-type APIKeyWriter interface {
+// KeyWriter keeps API keys and the names of secret keys.
+type KeyWriter interface {
 	// CreateAPIKey keeps a new key.
 	CreateAPIKey(ctx context.Context, key APIKey) error
 	// UpdateAPIKey updates the status and the time of revocation. It leaves alone what TouchAPIKeys writes, since a use
@@ -69,6 +71,8 @@ type APIKeyWriter interface {
 	UpdateAPIKey(ctx context.Context, key APIKey) error
 	// TouchAPIKeys updates the time of the last use and the digest. It never sets an earlier time.
 	TouchAPIKeys(ctx context.Context, uses []APIKeyUse) error
+	// AppendSecretName keeps the name of a secret key. It is no error if the name is kept already.
+	AppendSecretName(ctx context.Context, name string, at time.Time) error
 }
 
 // Ref returns the reference of the key.

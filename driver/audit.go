@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,16 +24,4 @@ type AuditQuery struct {
 	CompanyID uuid.UUID // zero: actions about any company, and about none
 	After     Position  // zero: from the newest
 	Limit     int
-}
-
-// AuditReader finds actions.
-type AuditReader interface {
-	// ListAudit returns actions, newest first; actions of one time are ordered by id, highest first.
-	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
-}
-
-// AuditWriter keeps actions.
-type AuditWriter interface {
-	// AppendAudit keeps actions. They can never be changed or removed.
-	AppendAudit(ctx context.Context, acts []AuditEntry) error
 }

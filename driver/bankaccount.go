@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,24 +29,4 @@ type StaleBankAccountQuery struct {
 	SecretName string    // of the secret key
 	After      uuid.UUID // only companies with higher ids; zero: from the beginning
 	Limit      int
-}
-
-// BankAccountReader finds bank accounts.
-type BankAccountReader interface {
-	// BankAccounts returns versions by their references.
-	BankAccounts(ctx context.Context, refs []BankAccountRef) ([]BankAccount, error)
-	// CurrentBankAccount returns the highest version of a company, or the zero record where there is none.
-	CurrentBankAccount(ctx context.Context, companyID uuid.UUID) (BankAccount, error)
-	// StaleBankAccounts returns current accounts of any company that were not encrypted under the named secret key, by
-	// the company's id.
-	StaleBankAccounts(ctx context.Context, query StaleBankAccountQuery) ([]BankAccount, error)
-}
-
-// BankAccountWriter keeps bank accounts.
-type BankAccountWriter interface {
-	// AppendBankAccount keeps a new version. It is called only under the company's gate, held exclusively, so that
-	// versions have no gap.
-	AppendBankAccount(ctx context.Context, account BankAccount) error
-	// UpdateBankAccount updates the encrypted number after it was encrypted under another secret key.
-	UpdateBankAccount(ctx context.Context, account BankAccount) error
 }

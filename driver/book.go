@@ -38,14 +38,18 @@ type KeySubject struct {
 }
 
 // BookReader finds what the verification of a company's books reads. It reads all of it in order, so some of these
-// methods leave out members that it does not compare.
+// methods leave out members that it does not compare. Nothing else calls them.
 type BookReader interface {
 	// ListSoldOrders returns orders, by number, without their buyers.
 	ListSoldOrders(ctx context.Context, query SoldQuery) ([]Order, error)
 	// ListSoldAdmissions returns admissions, by order and line, without their LineID, Title and Location.
 	ListSoldAdmissions(ctx context.Context, query SoldQuery) ([]Admission, error)
-	// FloatCredits finds a company's fundings by their references.
-	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCredit, error)
+	// ListOrderEndings returns a company's order endings, by the number of the order.
+	ListOrderEndings(ctx context.Context, query OrderEndingQuery) ([]OrderEnding, error)
+	// CountFloatCredits counts a company's fundings.
+	CountFloatCredits(ctx context.Context, companyID uuid.UUID) (int64, error)
+	// StockTotals returns the totals of a company's tiers, by event, then tier.
+	StockTotals(ctx context.Context, companyID uuid.UUID) ([]StockTotal, error)
 	// ListSubjects returns the spent keys of an operation with an outcome, and the subjects that they name, by key.
 	ListSubjects(ctx context.Context, query SubjectQuery) ([]KeySubject, error)
 	// OrphanCompanies returns ids, lowest first, that no company has although records name them as their company. The

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,17 +26,4 @@ type Branding struct {
 type BrandingRef struct {
 	CompanyID uuid.UUID
 	Version   int64
-}
-
-// BrandingReader finds versions of branding.
-type BrandingReader interface {
-	// Brandings returns versions by their references.
-	Brandings(ctx context.Context, refs []BrandingRef) ([]Branding, error)
-}
-
-// BrandingWriter keeps new versions of branding. The current version changes only under the company's gate, held
-// exclusively, because a checkout reads it.
-type BrandingWriter interface {
-	// AppendBranding keeps a new version, whose number is one above the current one.
-	AppendBranding(ctx context.Context, branding Branding) error
 }

@@ -71,65 +71,44 @@ type Store interface {
 	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// ReadTx is a transaction that reads: one role for each subject. Code that needs a single role takes only that.
+// ReadTx is a transaction that reads, with one small interface for each subject. Code that needs a single subject takes
+// only that.
 type ReadTx interface {
-	SecretReader
 	CompanyReader
-	BrandingReader
-	CommissionReader
-	APIKeyReader
-	CategoryReader
+	KeyReader
+	PeopleReader
 	EventReader
-	TermsReader
 	InventoryReader
 	OrderReader
-	OrderEndingReader
 	WalletReader
-	BankAccountReader
 	SettlementReader
 	BookReader
 	FactReader
 	WebhookEndpointReader
-	MessageReader
 	DeliveryReader
-	WorkReader
-	AuditReader
-	UserReader
-	MemberReader
-	VerificationReader
 }
 
-// Tx is a transaction that reads and writes: one role for each subject. A method whose name begins with Lock keeps
-// other writers from the rows that it returns until the end of the transaction.
+// Tx is a transaction that reads and writes, with one small interface for each subject. A method whose name begins with
+// Lock keeps other writers from the rows that it returns until the end of the transaction.
 type Tx interface {
 	ReadTx
 	Gate
-	IdempotencyStore
-	SecretWriter
 	CompanyWriter
-	BrandingWriter
-	CommissionWriter
-	APIKeyWriter
-	CategoryWriter
+	KeyWriter
+	PeopleWriter
 	EventWriter
 	InventoryWriter
 	OrderWriter
-	OrderEndingWriter
 	WalletWriter
-	BankAccountWriter
 	SettlementWriter
 	FactWriter
-	WebhookEndpointWriter
 	MessageWriter
+	WebhookEndpointWriter
 	DeliveryWriter
-	AuditWriter
-	UserWriter
-	MemberWriter
-	VerificationWriter
 }
 
 // Gate begins an Update. It has one fair readers-writer lock for each company, called the company's gate, and the
-// claims of idempotency keys.
+// claims of idempotency keys with the results of those that are spent.
 //
 // The gate guards what a sale only reads: company, API key, verification, branding, commission rate and status of the
 // event. It also guards members, verification cases, bank accounts and webhook endpoints with their secrets. Writers
@@ -143,6 +122,10 @@ type Gate interface {
 	// Claims belong to the store, not to the service, so two services on one store exclude each other. They end with
 	// the Update, however it ends. A crash leaves no claim.
 	Begin(ctx context.Context, in BeginOptions) (inFlight []bool, err error)
+	// Results returns the results of keys, and the zero record for an unspent key.
+	Results(ctx context.Context, refs []IdempotencyKey) ([]IdempotencyResult, error)
+	// AppendResults keeps the results of new keys.
+	AppendResults(ctx context.Context, results []IdempotencyResult) error
 }
 
 // BeginOptions says which gates and claims an Update begins with.

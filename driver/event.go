@@ -53,7 +53,7 @@ type EventQuery struct {
 	Limit     int
 }
 
-// EventReader finds events.
+// EventReader finds events and the categories that they take.
 type EventReader interface {
 	// Events returns events by their references.
 	Events(ctx context.Context, refs []EventRef) ([]Event, error)
@@ -64,9 +64,13 @@ type EventReader interface {
 	ListEvents(ctx context.Context, query EventQuery) ([]Event, error)
 	// DueEvents returns the published events whose EndsOn is at or before a time, the longest due first.
 	DueEvents(ctx context.Context, at time.Time, limit int) ([]EventRef, error)
+	// Categories returns categories by their ids.
+	Categories(ctx context.Context, ids []uuid.UUID) ([]Category, error)
+	// ListCategories returns categories in the order of their slugs, those after the given slug.
+	ListCategories(ctx context.Context, afterSlug string, limit int) ([]Category, error)
 }
 
-// EventWriter keeps events.
+// EventWriter keeps events and categories.
 type EventWriter interface {
 	// LockEvent returns an event and locks it against other writers until the end of the transaction.
 	LockEvent(ctx context.Context, ref EventRef) (Event, error)
@@ -74,6 +78,10 @@ type EventWriter interface {
 	CreateEvent(ctx context.Context, event Event) error
 	// UpdateEvent updates an event that was locked.
 	UpdateEvent(ctx context.Context, event Event) error
+	// CreateCategory fails with a [ConstraintError] if the slug is taken.
+	CreateCategory(ctx context.Context, category Category) error
+	// UpdateCategory updates all but the time of creation.
+	UpdateCategory(ctx context.Context, category Category) error
 }
 
 // Ref returns the reference of the event.

@@ -69,10 +69,20 @@ func (f Fact) Facts() []Fact {
 	return facts
 }
 
-// FactReader finds facts.
+// FactReader finds facts, the messages that were made of them, and companies with work to do.
 type FactReader interface {
 	// ListFacts returns a company's facts after a position, handled or not, by time, then id.
 	ListFacts(ctx context.Context, companyID uuid.UUID, after Position, limit int) ([]Fact, error)
+	// Messages returns messages by reference.
+	Messages(ctx context.Context, refs []MessageRef) ([]Message, error)
+	// DueWork returns, for each wanted kind, the first companies or endpoints that have work of it, by kind, company
+	// and endpoint. It is one query to the database, whatever is wanted, because an idle service asks again and again.
+	// A long queue of one company makes it no slower than a short one.
+	//
+	// Facts are due for dispatch from their commit on. They are due for publishing when they are dispatched, and at the
+	// given time neither handled nor leased. A delivery is due when it is pending and its DueAt has come. Due for
+	// removal is what is from before the given time: deliveries that were created before it, and facts.
+	DueWork(ctx context.Context, query WorkQuery) ([]DueWork, error)
 }
 
 // FactWriter keeps facts. A fact passes three stages: it is dispatched, which makes its deliveries, then published to

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,12 +26,4 @@ type IdempotencyResult struct {
 	// records of the subject.
 	Body      []byte
 	CreatedAt time.Time
-}
-
-// IdempotencyStore finds and keeps the results of idempotent operations.
-type IdempotencyStore interface {
-	// Results returns the results of keys, and the zero record for an unspent key.
-	Results(ctx context.Context, refs []IdempotencyKey) ([]IdempotencyResult, error)
-	// AppendResults keeps the results of new keys.
-	AppendResults(ctx context.Context, results []IdempotencyResult) error
 }

@@ -107,7 +107,7 @@ type StockTotal struct {
 	Restocked  int64 // those of them that count as unsold, because their order was refunded with a restock
 }
 
-// InventoryReader finds what can be sold.
+// InventoryReader finds what can be sold, and the terms of its sale.
 type InventoryReader interface {
 	// CountTiers returns the named tiers of an event, or all for nil, in lexicographic order by code point. Its cost
 	// depends on the open batches alone, not on how many admissions were ever sold.
@@ -115,8 +115,9 @@ type InventoryReader interface {
 	// PriceList returns the status of an event, empty if there is none, and what is on sale in the named tiers, by
 	// tier, then price. Both are of one moment.
 	PriceList(ctx context.Context, event EventRef, tiers []string) (PriceList, error)
-	// StockTotals returns the totals of a company's tiers, by event, then tier.
-	StockTotals(ctx context.Context, companyID uuid.UUID) ([]StockTotal, error)
+	// SaleTerms returns the terms of sales at a time, in the order of refs. It sets the reference even where nothing is
+	// kept. Other methods return the same records; this one saves a sale the statements.
+	SaleTerms(ctx context.Context, refs []SaleTermsRef, at time.Time) ([]SaleTerms, error)
 }
 
 // InventoryWriter keeps what can be sold. Its locks hold until the end of the transaction. They are taken in the order

@@ -21,20 +21,6 @@ type Member struct {
 // MemberRef names a member.
 type MemberRef struct{ CompanyID, UserID uuid.UUID }
 
-// MemberReader finds members.
-type MemberReader interface {
-	// Members finds members, including those who were removed.
-	Members(ctx context.Context, refs []MemberRef) ([]Member, error)
-	// ListMembers returns a company's members by the ids of their users, without those who were removed.
-	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]Member, error)
-}
-
-// MemberWriter keeps members.
-type MemberWriter interface {
-	// PutMember creates or replaces a member. The time of creation of an existing one stays.
-	PutMember(ctx context.Context, member Member) error
-}
-
 // Role is what a user is in a company. It stands for a set of permissions, which ticketing.PermissionRules lists.
 type Role string
 
@@ -57,16 +43,26 @@ type User struct {
 	CreatedAt time.Time
 }
 
-// UserReader finds users.
-type UserReader interface {
+// PeopleReader finds users, members of companies, and the actions of the audit log.
+type PeopleReader interface {
 	// Users returns users by id.
 	Users(ctx context.Context, ids []uuid.UUID) ([]User, error)
 	// FindUsers finds users by their emails, in the order of emails.
 	FindUsers(ctx context.Context, emails []string) ([]User, error)
+	// Members finds members, including those who were removed.
+	Members(ctx context.Context, refs []MemberRef) ([]Member, error)
+	// ListMembers returns a company's members by the ids of their users, without those who were removed.
+	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]Member, error)
+	// ListAudit returns actions of the audit log, newest first; actions of one time are ordered by id, highest first.
+	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
 }
 
-// UserWriter keeps users.
-type UserWriter interface {
+// PeopleWriter keeps users, members of companies, and the actions of the audit log.
+type PeopleWriter interface {
 	// CreateUser keeps a new user. It fails with a [ConstraintError] if the email is taken.
 	CreateUser(ctx context.Context, user User) error
+	// PutMember creates or replaces a member. The time of creation of an existing one stays.
+	PutMember(ctx context.Context, member Member) error
+	// AppendAudit keeps actions in the audit log. They can never be changed or removed.
+	AppendAudit(ctx context.Context, acts []AuditEntry) error
 }

@@ -115,7 +115,7 @@ type BuyerRef struct {
 	Email     string
 }
 
-// OrderReader finds orders, their admissions and their buyers.
+// OrderReader finds orders with their admissions, their endings and their buyers.
 type OrderReader interface {
 	// Orders returns orders by id.
 	Orders(ctx context.Context, refs []OrderRef) ([]Order, error)
@@ -127,16 +127,23 @@ type OrderReader interface {
 	ListOrders(ctx context.Context, query OrderQuery) ([]Order, error)
 	// OrderLines returns the admissions of the orders, by company, number and line.
 	OrderLines(ctx context.Context, orders []OrderNumber) ([]Admission, error)
+	// OrderEndings returns the endings of orders, and the zero record for an order without one.
+	OrderEndings(ctx context.Context, orders []OrderNumber) ([]OrderEnding, error)
 	// Admissions returns sold admissions by id. An id that was never sold is the zero record.
 	Admissions(ctx context.Context, refs []AdmissionRef) ([]Admission, error)
 	// Buyers returns buyers by email.
 	Buyers(ctx context.Context, refs []BuyerRef) ([]Buyer, error)
 }
 
-// OrderWriter keeps orders, their admissions and their buyers.
+// OrderWriter keeps orders with their admissions, their endings and their buyers. The caller locks all admissions of an
+// order before it ends the order, so that no validation runs at the same time.
 type OrderWriter interface {
 	// AppendOrders keeps new orders. A number or an id that exists breaks a constraint.
 	AppendOrders(ctx context.Context, orders []Order) error
+	// UpdateOrderStatus updates the status of an order.
+	UpdateOrderStatus(ctx context.Context, order OrderNumber, status OrderStatus) error
+	// AppendOrderEnding keeps the ending of an order. It can never be changed or removed.
+	AppendOrderEnding(ctx context.Context, ending OrderEnding) error
 	// AppendAdmissions keeps the admissions of new orders.
 	AppendAdmissions(ctx context.Context, admissions []Admission) error
 	// LockAdmissions reads admissions and locks them until the end of the transaction.
@@ -167,11 +174,4 @@ type SaleTermsRef struct {
 	EventRef
 
 	BrandingVersion int64
-}
-
-// TermsReader finds what sales are made under. Other roles return the same records; this one saves a sale the
-// statements.
-type TermsReader interface {
-	// SaleTerms returns the terms at a time, in the order of refs. It sets the reference even where nothing is kept.
-	SaleTerms(ctx context.Context, refs []SaleTermsRef, at time.Time) ([]SaleTerms, error)
 }

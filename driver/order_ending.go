@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,21 +25,4 @@ type OrderEndingQuery struct {
 	CompanyID uuid.UUID
 	After     int64 // only orders with higher numbers
 	Limit     int
-}
-
-// OrderEndingReader finds the endings of orders.
-type OrderEndingReader interface {
-	// OrderEndings returns the endings of orders, and the zero record for an order without one.
-	OrderEndings(ctx context.Context, orders []OrderNumber) ([]OrderEnding, error)
-	// ListOrderEndings returns a company's order endings, by the number of the order.
-	ListOrderEndings(ctx context.Context, query OrderEndingQuery) ([]OrderEnding, error)
-}
-
-// OrderEndingWriter ends orders. The caller has locked all admissions of the order before, so that no validation runs
-// at the same time.
-type OrderEndingWriter interface {
-	// AppendOrderEnding keeps the ending of an order. It can never be changed or removed.
-	AppendOrderEnding(ctx context.Context, ending OrderEnding) error
-	// UpdateOrderStatus updates the status of an order.
-	UpdateOrderStatus(ctx context.Context, order OrderNumber, status OrderStatus) error
 }

@@ -47,7 +47,7 @@ type SettlementQuery struct {
 	Limit       int
 }
 
-// SettlementReader finds settlements.
+// SettlementReader finds settlements and the bank accounts that they are paid to.
 type SettlementReader interface {
 	// Settlements returns settlements by id.
 	Settlements(ctx context.Context, refs []SettlementRef) ([]Settlement, error)
@@ -59,9 +59,17 @@ type SettlementReader interface {
 	OpenSettlement(ctx context.Context, companyID uuid.UUID) (Settlement, error)
 	// ListSettlements returns settlements by number, in the direction of the query.
 	ListSettlements(ctx context.Context, query SettlementQuery) ([]Settlement, error)
+	// BankAccounts returns versions of bank accounts by their references.
+	BankAccounts(ctx context.Context, refs []BankAccountRef) ([]BankAccount, error)
+	// CurrentBankAccount returns the highest version of a company's bank account, or the zero record where there is
+	// none.
+	CurrentBankAccount(ctx context.Context, companyID uuid.UUID) (BankAccount, error)
+	// StaleBankAccounts returns current bank accounts of any company that were not encrypted under the named secret
+	// key, by the company's id.
+	StaleBankAccounts(ctx context.Context, query StaleBankAccountQuery) ([]BankAccount, error)
 }
 
-// SettlementWriter keeps settlements.
+// SettlementWriter keeps settlements and bank accounts.
 type SettlementWriter interface {
 	// CreateSettlement keeps a new settlement. A second open one breaks a constraint, whose name is up to the store.
 	CreateSettlement(ctx context.Context, settlement Settlement) error
@@ -71,6 +79,11 @@ type SettlementWriter interface {
 	// UpdateSettlement keeps status, reason, time of decision and sequence of the refund of a settlement that was
 	// locked.
 	UpdateSettlement(ctx context.Context, settlement Settlement) error
+	// AppendBankAccount keeps a new version of a bank account. It is called only under the company's gate, held
+	// exclusively, so that versions have no gap.
+	AppendBankAccount(ctx context.Context, account BankAccount) error
+	// UpdateBankAccount updates the number of a bank account after it was encrypted under another secret key.
+	UpdateBankAccount(ctx context.Context, account BankAccount) error
 }
 
 // Ref returns the reference of the settlement.

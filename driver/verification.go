@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,17 +52,4 @@ type VerificationCase struct {
 	DecidedAt   time.Time // zero: it is not decided
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-}
-
-// VerificationReader finds cases.
-type VerificationReader interface {
-	// ListVerificationCases returns a company's cases, highest number first.
-	ListVerificationCases(ctx context.Context, companyID uuid.UUID, limit int) ([]VerificationCase, error)
-}
-
-// VerificationWriter keeps cases.
-type VerificationWriter interface {
-	// PutVerificationCase keeps a case, new or known, by its company and number. A known one keeps its time of
-	// creation.
-	PutVerificationCase(ctx context.Context, record VerificationCase) error
 }

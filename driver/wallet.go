@@ -84,7 +84,7 @@ type LedgerQuery struct {
 	Limit int
 }
 
-// WalletReader finds wallets and their entries.
+// WalletReader finds wallets, their entries and fundings.
 type WalletReader interface {
 	// Wallets returns wallets by company and kind.
 	Wallets(ctx context.Context, refs []WalletRef) ([]Wallet, error)
@@ -92,11 +92,11 @@ type WalletReader interface {
 	ListEntries(ctx context.Context, query LedgerQuery) ([]ledger.Entry, error)
 	// FloatCredit finds a funding by its reference. It returns the zero record where there is none.
 	FloatCredit(ctx context.Context, companyID uuid.UUID, reference string) (FloatCredit, error)
-	// CountFloatCredits counts a company's fundings.
-	CountFloatCredits(ctx context.Context, companyID uuid.UUID) (int64, error)
+	// FloatCredits finds a company's fundings by their references.
+	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCredit, error)
 }
 
-// WalletWriter keeps wallets and their entries.
+// WalletWriter keeps wallets, their entries and fundings.
 type WalletWriter interface {
 	// CreateWallets keeps the wallets of a new company.
 	CreateWallets(ctx context.Context, wallets []Wallet) error

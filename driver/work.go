@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,16 +35,4 @@ type WorkQuery struct {
 	// beginning. No kind occurs twice.
 	After []DueWork
 	Limit int // of each kind
-}
-
-// WorkReader finds work.
-type WorkReader interface {
-	// DueWork returns, for each wanted kind, the first companies or endpoints that have work of it, by kind, company
-	// and endpoint. It is one query to the database, whatever is wanted, because an idle service asks again and again.
-	// A long queue of one company makes it no slower than a short one.
-	//
-	// Facts are due for dispatch from their commit on. They are due for publishing when they are dispatched, and at the
-	// given time neither handled nor leased. A delivery is due when it is pending and its DueAt has come. Due for
-	// removal is what is from before the given time: deliveries that were created before it, and facts.
-	DueWork(ctx context.Context, query WorkQuery) ([]DueWork, error)
 }

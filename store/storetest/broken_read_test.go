@@ -95,13 +95,13 @@ func brokenReads() []broken {
 		{"takes every company for one that is there", "books/records of no company are found", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return trusting{tx}
 		})},
-		{"sells under a rate before its time", "terms/are those of the roles they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
+		{"sells under a rate before its time", "terms/are those of the calls they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return hastyTerms{tx}
 		})},
-		{"sells events of other companies", "terms/are those of the roles they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
+		{"sells events of other companies", "terms/are those of the calls they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return foreignTerms{tx}
 		})},
-		{"sells under one look for all", "terms/are those of the roles they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
+		{"sells under one look for all", "terms/are those of the calls they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return oneLook{tx}
 		})},
 		{"hands out what it keeps", "copies/what is handed out may be changed", handsOut},

@@ -11,7 +11,7 @@ import (
 )
 
 func termsChecks() []Check {
-	return []Check{{"terms/are those of the roles they spare", grounded(termsAgree)}}
+	return []Check{{"terms/are those of the calls they spare", grounded(termsAgree)}}
 }
 
 func termsAgree(ctx context.Context, s driver.Store) error {
@@ -59,7 +59,7 @@ func termsAgree(ctx context.Context, s driver.Store) error {
 	})
 }
 
-// composed returns the terms as the other roles return their parts.
+// composed returns the terms as other methods return their parts.
 func composed(
 	ctx context.Context, tx driver.ReadTx, refs []driver.SaleTermsRef, when int,
 ) ([]driver.SaleTerms, error) {
