@@ -151,7 +151,7 @@ func addStock(ctx context.Context, tx driver.Tx, event driver.Event, p CreateInv
 	// The newest batch is locked before it is compared, because a sale may change it.
 	var newest driver.Batch
 	if tier.Batches > 0 {
-		if newest, err = tx.LockBatch(ctx, newestBatch(tier)); err != nil {
+		if newest, err = firstRecord(tx.LockBatches(ctx, []driver.BatchRef{newestBatch(tier)})); err != nil {
 			return err
 		}
 	}

@@ -123,10 +123,13 @@ func spentOn(order driver.Order) driver.IdempotencyResult {
 func writeStock(ctx context.Context, tb testing.TB, tx driver.Tx, companyID uuid.UUID) error {
 	tb.Helper()
 	event := driver.EventRef{CompanyID: companyID, ID: companyID}
-	batch, err := tx.LockBatch(ctx, driver.BatchRef{CompanyID: companyID, EventID: companyID, Tier: "VIP", Position: 1})
+	batches, err := tx.LockBatches(ctx, []driver.BatchRef{
+		{CompanyID: companyID, EventID: companyID, Tier: "VIP", Position: 1},
+	})
 	if err != nil {
 		return err
 	}
+	batch := batches[0]
 	if batch.Position == 0 {
 		batch = driver.Batch{
 			CompanyID: companyID, EventID: companyID, Tier: "VIP", Position: 1, Title: "VIP", UnitPrice: 1000,

@@ -383,14 +383,14 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 			name: "what was put back on sale twice",
 			alter: func(h *history) altered {
 				return func(ctx context.Context, tx driver.Tx) error {
-					batch, err := tx.LockBatch(ctx, driver.BatchRef{
-						CompanyID: h.company, EventID: h.event, Tier: "VIP", Position: 1,
+					batches, err := tx.LockBatches(ctx, []driver.BatchRef{
+						{CompanyID: h.company, EventID: h.event, Tier: "VIP", Position: 1},
 					})
 					if err != nil {
 						return err
 					}
-					batch.Sold -= 3
-					return tx.UpdateBatches(ctx, []driver.Batch{batch})
+					batches[0].Sold -= 3
+					return tx.UpdateBatches(ctx, batches)
 				}
 			},
 			want: func(*history) []string { return []string{`tier "VIP": 2 admissions count as sold, there are 5`} },

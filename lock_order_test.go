@@ -78,11 +78,6 @@ func (tx *orderedTx) LockTiers(ctx context.Context, event driver.EventRef, tiers
 	return tx.Tx.LockTiers(ctx, event, tiers)
 }
 
-func (tx *orderedTx) LockBatch(ctx context.Context, ref driver.BatchRef) (driver.Batch, error) {
-	tx.lock("batches")
-	return tx.Tx.LockBatch(ctx, ref)
-}
-
 func (tx *orderedTx) LockBatches(ctx context.Context, refs []driver.BatchRef) ([]driver.Batch, error) {
 	tx.lock("batches")
 	return tx.Tx.LockBatches(ctx, refs)

@@ -74,7 +74,7 @@ func (o Operator) CreditFloat(
 				return conflict("The FLOAT wallet is not active.")
 			}
 			// The reference is unique in the company (section 2.9, item 3).
-			earlier, err := tx.FloatCredit(ctx, companyID, reference)
+			earlier, err := firstRecord(tx.FloatCredits(ctx, companyID, []string{reference}))
 			if err != nil {
 				return err
 			}

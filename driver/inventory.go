@@ -127,8 +127,6 @@ type InventoryWriter interface {
 	LockTier(ctx context.Context, event EventRef, tier string) (Tier, error)
 	// LockTiers locks the existing counters of the named tiers, or of all for nil, in lexicographic order.
 	LockTiers(ctx context.Context, event EventRef, tiers []string) ([]Tier, error)
-	// LockBatch locks one batch.
-	LockBatch(ctx context.Context, ref BatchRef) (Batch, error)
 	// LockBatches locks batches.
 	LockBatches(ctx context.Context, refs []BatchRef) ([]Batch, error)
 	// LockOpenBatches locks the open batches of the named tiers, or of all for nil, by tier, then position.

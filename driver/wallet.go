@@ -90,8 +90,6 @@ type WalletReader interface {
 	Wallets(ctx context.Context, refs []WalletRef) ([]Wallet, error)
 	// ListEntries returns ledger entries by sequence, lowest first.
 	ListEntries(ctx context.Context, query LedgerQuery) ([]ledger.Entry, error)
-	// FloatCredit finds a funding by its reference. It returns the zero record where there is none.
-	FloatCredit(ctx context.Context, companyID uuid.UUID, reference string) (FloatCredit, error)
 	// FloatCredits finds a company's fundings by their references.
 	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCredit, error)
 }

@@ -54,23 +54,6 @@ func (s *session) ListSoldAdmissions(
 		ask.CompanyID, ask.After.Number, upTo(ask.Last), ask.After.Number, ask.After.Line, max(ask.Limit, 0))
 }
 
-// FloatCredits finds a company's float credits by their references.
-func (s *session) FloatCredits(
-	ctx context.Context, companyID uuid.UUID, references []string,
-) ([]driver.FloatCredit, error) {
-	scan := func(row *sql.Rows, c *driver.FloatCredit) error {
-		return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
-	}
-	return lookUp(references,
-		func(c driver.FloatCredit) string { return c.Reference },
-		func(references []string) ([]driver.FloatCredit, error) {
-			return query(ctx, s, "FloatCredits", scan, "SELECT company_id, reference, amount, sequence FROM ?",
-				found{table: "ticketing_float_credits c", set: of("company_id, reference", references, func(r string) []any {
-					return []any{companyID, r}
-				})})
-		})
-}
-
 // ListSubjects returns the spent idempotency keys of an operation that had an outcome, with their subjects, by key.
 func (s *session) ListSubjects(ctx context.Context, ask driver.SubjectQuery) ([]driver.KeySubject, error) {
 	scan := func(row *sql.Rows, k *driver.KeySubject) error { return row.Scan(&k.Key, (*id)(&k.Subject)) }

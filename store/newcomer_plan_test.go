@@ -292,7 +292,9 @@ func askRest(tb testing.TB, s driver.Store) {
 	is.NoErr(update(tb.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 		_, err := tx.LockEvent(ctx, driver.EventRef{CompanyID: company, ID: number(base + 2)})
 		is.NoErr(err)
-		_, err = tx.LockBatch(ctx, driver.BatchRef{CompanyID: company, EventID: number(base + 2), Tier: "VIP", Position: 3})
+		_, err = tx.LockBatches(ctx, []driver.BatchRef{
+			{CompanyID: company, EventID: number(base + 2), Tier: "VIP", Position: 3},
+		})
 		is.NoErr(err)
 		orders, err := tx.Orders(ctx, []driver.OrderRef{
 			{CompanyID: company, ID: number(base + 7)}, {CompanyID: company, ID: number(base + 8)},

@@ -219,7 +219,7 @@ func askAll(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error { _, err := tx.FloatCredits(ctx, company, []string{"r", "s"}); return err },
-			func() error { _, err := tx.FloatCredit(ctx, company, "r"); return err },
+			func() error { _, err := tx.FloatCredits(ctx, company, []string{"r"}); return err },
 			func() error { _, err := tx.ListAudit(ctx, driver.AuditQuery{Limit: limit}); return err },
 			func() error {
 				_, err := tx.ListAudit(ctx, driver.AuditQuery{After: before, Limit: limit})

@@ -31,21 +31,6 @@ func (tx *transaction) lockTiersOf(tiers set) error {
 	return tx.lock(found{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
 }
 
-// LockBatch locks one batch. It returns the zero record if there is none.
-func (tx *transaction) LockBatch(ctx context.Context, ref driver.BatchRef) (driver.Batch, error) {
-	tier := set{
-		columns: []string{"company_id", "event_id", "tier"},
-		rows:    [][]any{{ref.CompanyID, ref.EventID, ref.Tier}},
-	}
-	if err := tx.lockTiersOf(tier); err != nil {
-		return driver.Batch{}, err
-	}
-	return one(query(ctx, &tx.session, "LockBatch", scanBatch,
-		"SELECT "+batchColumns+` FROM ticketing_inventory_batches b
-		WHERE b.company_id = ? AND b.event_id = ? AND b.tier = ? AND b.position = ?`,
-		ref.CompanyID, ref.EventID, ref.Tier, ref.Position))
-}
-
 // LockBatches locks batches.
 func (tx *transaction) LockBatches(
 	ctx context.Context, refs []driver.BatchRef,

@@ -79,16 +79,21 @@ func (s *session) ListEntries(ctx context.Context, ask driver.LedgerQuery) ([]le
 		ask.CompanyID, string(ask.Wallet), ask.After, upTo(ask.Last), max(ask.Limit, 0))
 }
 
-// FloatCredit finds a float credit by its reference. It returns the zero record if there is none.
-func (s *session) FloatCredit(
-	ctx context.Context, companyID uuid.UUID, reference string,
-) (driver.FloatCredit, error) {
+// FloatCredits finds a company's float credits by their references.
+func (s *session) FloatCredits(
+	ctx context.Context, companyID uuid.UUID, references []string,
+) ([]driver.FloatCredit, error) {
 	scan := func(row *sql.Rows, c *driver.FloatCredit) error {
 		return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
 	}
-	return one(query(ctx, s, "FloatCredit", scan,
-		`SELECT company_id, reference, amount, sequence FROM ticketing_float_credits
-		WHERE company_id = ? AND reference = ?`, companyID, reference))
+	return lookUp(references,
+		func(c driver.FloatCredit) string { return c.Reference },
+		func(references []string) ([]driver.FloatCredit, error) {
+			return query(ctx, s, "FloatCredits", scan, "SELECT company_id, reference, amount, sequence FROM ?",
+				found{table: "ticketing_float_credits c", set: of("company_id, reference", references, func(r string) []any {
+					return []any{companyID, r}
+				})})
+		})
 }
 
 // CountFloatCredits counts a company's float credits.

@@ -64,16 +64,6 @@ func (r reading) ListSoldAdmissions(
 	return ask(ctx, r, func(s *state) []driver.Admission { return s.orders.soldAdmissions(query) })
 }
 
-func (r reading) FloatCredits(
-	ctx context.Context, companyID uuid.UUID, references []string,
-) ([]driver.FloatCredit, error) {
-	return ask(ctx, r, func(s *state) []driver.FloatCredit {
-		return each(references, func(reference string) driver.FloatCredit {
-			return s.wallets.credits[creditRef{companyID, reference}]
-		})
-	})
-}
-
 // ListSubjects reads every spent key: only the verification of the books calls it.
 func (r reading) ListSubjects(ctx context.Context, query driver.SubjectQuery) ([]driver.KeySubject, error) {
 	return ask(ctx, r, func(s *state) []driver.KeySubject {

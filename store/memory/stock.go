@@ -34,11 +34,6 @@ func (tx *updating) LockTiers(
 	})
 }
 
-// LockBatch only reads a batch: there is no other writer.
-func (tx *updating) LockBatch(ctx context.Context, ref driver.BatchRef) (driver.Batch, error) {
-	return ask(ctx, tx.reading, func(s *state) driver.Batch { return s.inventory.batch(ref) })
-}
-
 // LockBatches only reads batches: there is no other writer.
 func (tx *updating) LockBatches(
 	ctx context.Context, refs []driver.BatchRef,

@@ -83,11 +83,13 @@ func (r reading) ListEntries(ctx context.Context, query driver.LedgerQuery) ([]l
 	return ask(ctx, r, func(s *state) []ledger.Entry { return s.wallets.list(query) })
 }
 
-func (r reading) FloatCredit(
-	ctx context.Context, companyID uuid.UUID, reference string,
-) (driver.FloatCredit, error) {
-	return ask(ctx, r, func(s *state) driver.FloatCredit {
-		return s.wallets.credits[creditRef{companyID, reference}]
+func (r reading) FloatCredits(
+	ctx context.Context, companyID uuid.UUID, references []string,
+) ([]driver.FloatCredit, error) {
+	return ask(ctx, r, func(s *state) []driver.FloatCredit {
+		return each(references, func(reference string) driver.FloatCredit {
+			return s.wallets.credits[creditRef{companyID, reference}]
+		})
 	})
 }
 

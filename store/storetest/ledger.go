@@ -24,13 +24,14 @@ func ledgerKinds() []record {
 	credited := func(found driver.FloatCredit) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
-				want("FloatCredit", found).from(tx.FloatCredit(ctx, companyA, credit.Reference)),
+				want("FloatCredits", []driver.FloatCredit{found}).
+					from(tx.FloatCredits(ctx, companyA, []string{credit.Reference})),
 				want("CountFloatCredits", min(found.Sequence, 1)).from(tx.CountFloatCredits(ctx, companyA)),
 				want("CountFloatCredits of another company", int64(0)).from(tx.CountFloatCredits(ctx, companyB)),
-				want("FloatCredit of another company", driver.FloatCredit{}).
-					from(tx.FloatCredit(ctx, companyB, credit.Reference)),
-				want("FloatCredit of another reference", driver.FloatCredit{}).
-					from(tx.FloatCredit(ctx, companyA, "psk/2026:~1")),
+				want("FloatCredits of another company", []driver.FloatCredit{{}}).
+					from(tx.FloatCredits(ctx, companyB, []string{credit.Reference})),
+				want("FloatCredits of another reference", []driver.FloatCredit{{}}).
+					from(tx.FloatCredits(ctx, companyA, []string{"psk/2026:~1"})),
 			)
 		}
 	}

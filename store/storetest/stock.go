@@ -140,11 +140,10 @@ func oneBatch(ctx context.Context, s driver.Store) error {
 	other.Position = 1
 	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		err := errors.Join(
-			want("kept", batch).from(tx.LockBatch(ctx, ref)),
-			want("missing", driver.Batch{}).from(tx.LockBatch(ctx, other)),
+			want("kept", []driver.Batch{batch}).from(tx.LockBatches(ctx, []driver.BatchRef{ref})),
+			want("missing", []driver.Batch{{}}).from(tx.LockBatches(ctx, []driver.BatchRef{other})),
 			want("several", []driver.Batch{{}, batch, {}, batch}).
 				from(tx.LockBatches(ctx, []driver.BatchRef{other, ref, {}, ref})),
-			want("one of several", []driver.Batch{batch}).from(tx.LockBatches(ctx, []driver.BatchRef{ref})),
 			want("none", []driver.Batch(nil)).from(tx.LockBatches(ctx, nil)),
 		)
 		if err != nil {
@@ -158,7 +157,7 @@ func oneBatch(ctx context.Context, s driver.Store) error {
 		if err := tx.UpdateBatches(ctx, []driver.Batch{change}); err != nil {
 			return err
 		}
-		return want("changed", batch).from(tx.LockBatch(ctx, ref))
+		return want("changed", []driver.Batch{batch}).from(tx.LockBatches(ctx, []driver.BatchRef{ref}))
 	})
 }
 
@@ -182,8 +181,8 @@ func soldBounded(ctx context.Context, s driver.Store) error {
 		}
 	}
 	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-		return want("the batch", batch).from(tx.LockBatch(ctx,
-			driver.BatchRef{CompanyID: companyA, EventID: eventA.ID, Tier: "a", Position: 1}))
+		return want("the batch", []driver.Batch{batch}).from(tx.LockBatches(ctx,
+			[]driver.BatchRef{{CompanyID: companyA, EventID: eventA.ID, Tier: "a", Position: 1}}))
 	})
 }
 
