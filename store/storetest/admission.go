@@ -12,7 +12,7 @@ import (
 )
 
 func admissionKinds() []record {
-	kept := admissionRecord(eventA, 7, 1)
+	kept := newAdmission(eventA, 7, 1)
 	ref := driver.AdmissionRef{CompanyID: companyA, ID: kept.ID}
 	changed := kept
 	changed.Voided, changed.ValidationID, changed.ValidatedAt, changed.Location = true, id(60), at(61), awkward
@@ -31,7 +31,7 @@ func admissionKinds() []record {
 			return tx.AppendAdmissions(ctx, []driver.Admission{admission})
 		}
 	}
-	sameLine, sameID := admissionRecord(eventA, 7, 2), admissionRecord(eventA, 7, 2)
+	sameLine, sameID := newAdmission(eventA, 7, 2), newAdmission(eventA, 7, 2)
 	sameLine.Line, sameID.ID = kept.Line, kept.ID
 	return []record{{
 		name: "admissions", create: put(kept), created: holds(kept, kept), absent: holds(driver.Admission{}),
@@ -68,7 +68,7 @@ func appendAdmissions(ctx context.Context, s driver.Store, admissions ...driver.
 }
 
 func admissionsAligned(ctx context.Context, s driver.Store) error {
-	a, b := admissionRecord(eventA, 1, 1), admissionRecord(eventB, 2, 1)
+	a, b := newAdmission(eventA, 1, 1), newAdmission(eventB, 2, 1)
 	if err := appendAdmissions(ctx, s, a, b); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func admissionsAligned(ctx context.Context, s driver.Store) error {
 }
 
 func orderLines(ctx context.Context, s driver.Store) error {
-	line := admissionRecord
+	line := newAdmission
 	err := appendAdmissions(ctx, s, line(eventA, 9, 2), line(eventA, 10, 1), line(eventA, 9, 10), line(eventB, 1, 1),
 		line(eventA, 9, 1), line(eventA, 8, 1))
 	if err != nil {
@@ -120,7 +120,7 @@ func orderLines(ctx context.Context, s driver.Store) error {
 // validationCleared sets and clears the validation of several admissions at once: a zero id and a zero time are kept as
 // none.
 func validationCleared(ctx context.Context, s driver.Store) error {
-	first, second := admissionRecord(eventA, 1, 1), admissionRecord(eventB, 1, 2)
+	first, second := newAdmission(eventA, 1, 1), newAdmission(eventB, 1, 2)
 	if err := appendAdmissions(ctx, s, first, second); err != nil {
 		return err
 	}
@@ -160,13 +160,13 @@ func buyersPut(ctx context.Context, s driver.Store) error {
 		}
 		return nil
 	}
-	ada, bob := buyerRecord(companyA, "ada@example.com"), buyerRecord(companyB, "bob@example.com")
+	ada, bob := newBuyer(companyA, "ada@example.com"), newBuyer(companyB, "bob@example.com")
 	if err := put(ada, bob); err != nil {
 		return err
 	}
 	known := ada
 	known.Fullname, known.Phone, known.CreatedAt, known.UpdatedAt = "", "+1", at(70), at(71)
-	foreign := buyerRecord(companyB, ada.Email)
+	foreign := newBuyer(companyB, ada.Email)
 	foreign.Fullname = "foreign"
 	if err := put(foreign, known, bob); err != nil {
 		return err
@@ -185,7 +185,7 @@ func buyersPut(ctx context.Context, s driver.Store) error {
 		return err
 	}
 	err := failing(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-		return tx.PutBuyers(ctx, []driver.Buyer{ada, buyerRecord(companyA, "nobody@example.com")})
+		return tx.PutBuyers(ctx, []driver.Buyer{ada, newBuyer(companyA, "nobody@example.com")})
 	})
 	if err != nil {
 		return err

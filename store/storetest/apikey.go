@@ -12,7 +12,7 @@ import (
 )
 
 func apiKeyKinds() []record {
-	kept := apiKeyRecord(companyA, 30, at(20))
+	kept := newAPIKey(companyA, 30, at(20))
 	changed := kept
 	changed.Status, changed.RevokedAt = driver.APIKeyRevoked, at(21)
 	holds := func(found driver.APIKey, listed ...driver.APIKey) reads {
@@ -30,14 +30,14 @@ func apiKeyKinds() []record {
 		name: "api keys", create: create, created: holds(kept, kept), absent: holds(driver.APIKey{}),
 		change: func(ctx context.Context, tx driver.Tx) error {
 			// Everything but the status and the time of revocation must stay unchanged.
-			other := apiKeyRecord(companyA, 30, at(99))
+			other := newAPIKey(companyA, 30, at(99))
 			other.Name, other.Grants, other.Digest, other.LastUsedAt = "other", nil, "other", at(98)
 			other.Status, other.RevokedAt = changed.Status, changed.RevokedAt
 			return tx.UpdateAPIKey(ctx, other)
 		},
 		changed: holds(changed, changed),
 		taken: map[string]writes{"id": func(ctx context.Context, tx driver.Tx) error {
-			other := apiKeyRecord(companyA, 30, at(22))
+			other := newAPIKey(companyA, 30, at(22))
 			return tx.CreateAPIKey(ctx, other)
 		}},
 	}}
@@ -56,7 +56,7 @@ func apiKeyChecks() []Check {
 
 func secretsInUse(ctx context.Context, s driver.Store) error {
 	named := func(company uuid.UUID, id int, name string, status driver.APIKeyStatus) driver.APIKey {
-		key := apiKeyRecord(company, id, at(20))
+		key := newAPIKey(company, id, at(20))
 		key.Digest, key.Status = "v1:"+name+":rest", status
 		return key
 	}
@@ -77,7 +77,7 @@ func secretsInUse(ctx context.Context, s driver.Store) error {
 	}
 	// A bank account that was replaced needs its secret key no more.
 	sealed := func(company uuid.UUID, version int64, name string) driver.BankAccount {
-		account := bankAccountRecord(company, version)
+		account := newBankAccount(company, version)
 		account.Number = "s1:" + name + ":rest"
 		return account
 	}
@@ -117,9 +117,9 @@ func createAPIKeys(ctx context.Context, s driver.Store, keys ...driver.APIKey) e
 }
 
 func apiKeysAligned(ctx context.Context, s driver.Store) error {
-	a, b := apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyB, 31, at(20))
+	a, b := newAPIKey(companyA, 30, at(20)), newAPIKey(companyB, 31, at(20))
 	b.Grants = []driver.Grant{driver.GrantOrderRead}
-	next := apiKeyRecord(companyA, 32, at(21))
+	next := newAPIKey(companyA, 32, at(21))
 	next.PredecessorID = a.ID
 	if err := createAPIKeys(ctx, s, a, b, next); err != nil {
 		return err
@@ -143,9 +143,9 @@ func apiKeysListed(ctx context.Context, s driver.Store) error {
 	order := []place{{30, 9}, {35, 7}, {36, 7}, {37, 7}, {31, 5}, {39, 1}}
 	var keys []driver.APIKey
 	for _, i := range []int{3, 0, 5, 1, 4, 2} {
-		keys = append(keys, apiKeyRecord(companyA, order[i].id, at(order[i].ms)))
+		keys = append(keys, newAPIKey(companyA, order[i].id, at(order[i].ms)))
 	}
-	keys = append(keys, apiKeyRecord(companyB, 40, at(8)))
+	keys = append(keys, newAPIKey(companyB, 40, at(8)))
 	if err := createAPIKeys(ctx, s, keys...); err != nil {
 		return err
 	}
@@ -163,10 +163,10 @@ func apiKeysListed(ctx context.Context, s driver.Store) error {
 }
 
 func apiKeysCounted(ctx context.Context, s driver.Store) error {
-	revoked := apiKeyRecord(companyA, 32, at(22))
+	revoked := newAPIKey(companyA, 32, at(22))
 	revoked.Status, revoked.RevokedAt = driver.APIKeyRevoked, at(23)
-	err := createAPIKeys(ctx, s, apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyA, 31, at(21)), revoked,
-		apiKeyRecord(companyB, 33, at(24)))
+	err := createAPIKeys(ctx, s, newAPIKey(companyA, 30, at(20)), newAPIKey(companyA, 31, at(21)), revoked,
+		newAPIKey(companyB, 33, at(24)))
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func apiKeysCounted(ctx context.Context, s driver.Store) error {
 }
 
 func apiKeyOfAnother(ctx context.Context, s driver.Store) error {
-	key := apiKeyRecord(companyA, 30, at(20))
+	key := newAPIKey(companyA, 30, at(20))
 	if err := createAPIKeys(ctx, s, key); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func apiKeyOfAnother(ctx context.Context, s driver.Store) error {
 }
 
 func apiKeysTouched(ctx context.Context, s driver.Store) error {
-	first, second := apiKeyRecord(companyA, 30, at(20)), apiKeyRecord(companyB, 31, at(20))
+	first, second := newAPIKey(companyA, 30, at(20)), newAPIKey(companyB, 31, at(20))
 	if err := createAPIKeys(ctx, s, first, second); err != nil {
 		return err
 	}

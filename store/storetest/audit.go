@@ -12,7 +12,7 @@ import (
 )
 
 func auditKinds() []record {
-	act := auditRecord(companyA, 10, at(100))
+	act := newAuditEntry(companyA, 10, at(100))
 	holds := func(listed ...driver.AuditEntry) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return steps(
@@ -49,9 +49,9 @@ func auditChecks() []Check {
 // auditListed appends audit records of two companies and of none, out of order, several of them at one time.
 func auditListed(ctx context.Context, s driver.Store) error {
 	acts := []driver.AuditEntry{
-		auditRecord(companyA, 15, at(300)), auditRecord(companyB, 60, at(200)), auditRecord(uuid.Nil, 50, at(200)),
-		auditRecord(companyA, 40, at(200)), auditRecord(companyB, 90, at(100)), auditRecord(companyA, 30, at(50)),
-		auditRecord(uuid.Nil, 20, at(50)),
+		newAuditEntry(companyA, 15, at(300)), newAuditEntry(companyB, 60, at(200)), newAuditEntry(uuid.Nil, 50, at(200)),
+		newAuditEntry(companyA, 40, at(200)), newAuditEntry(companyB, 90, at(100)), newAuditEntry(companyA, 30, at(50)),
+		newAuditEntry(uuid.Nil, 20, at(50)),
 	}
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, part := range [][]int{{3, 0}, {6}, {1, 5, 4}, {2}} {
@@ -93,7 +93,7 @@ func auditListed(ctx context.Context, s driver.Store) error {
 }
 
 func auditTimed(ctx context.Context, s driver.Store) error {
-	given := auditRecord(companyA, 10, time.Date(2026, 1, 2, 0, 30, 0, 1_234_567, time.FixedZone("WAT", 3600)))
+	given := newAuditEntry(companyA, 10, time.Date(2026, 1, 2, 0, 30, 0, 1_234_567, time.FixedZone("WAT", 3600)))
 	kept := given
 	kept.At = time.Date(2026, 1, 1, 23, 30, 0, 1_000_000, time.UTC)
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-func bankAccountRecord(companyID uuid.UUID, version int64) driver.BankAccount {
+func newBankAccount(companyID uuid.UUID, version int64) driver.BankAccount {
 	return driver.BankAccount{
 		CompanyID: companyID, Version: version, Bank: awkward, AccountName: awkward,
 		Number: fmt.Sprintf("s1:%016x:sealed", version), Last4: "0678", CreatedAt: at(90),
@@ -19,7 +19,7 @@ func bankAccountRecord(companyID uuid.UUID, version int64) driver.BankAccount {
 }
 
 func bankAccountKinds() []record {
-	kept := bankAccountRecord(companyA, 1)
+	kept := newBankAccount(companyA, 1)
 	changed := kept
 	changed.Number = "s1:00000000000000ff:anew"
 	holds := func(found driver.BankAccount) reads {
@@ -56,10 +56,10 @@ func bankAccountChecks() []Check {
 // staleBankAccounts creates accounts of both companies. The current ones are encrypted under keys of different names.
 func staleBankAccounts(ctx context.Context, s driver.Store) error {
 	// The key's name is derived from the version.
-	a, b := bankAccountRecord(companyA, 3), bankAccountRecord(companyB, 2)
+	a, b := newBankAccount(companyA, 3), newBankAccount(companyB, 2)
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, account := range []driver.BankAccount{
-			bankAccountRecord(companyA, 1), bankAccountRecord(companyB, 1), bankAccountRecord(companyA, 2), a, b,
+			newBankAccount(companyA, 1), newBankAccount(companyB, 1), newBankAccount(companyA, 2), a, b,
 		} {
 			if err := tx.AppendBankAccount(ctx, account); err != nil {
 				return err
@@ -91,8 +91,8 @@ func staleBankAccounts(ctx context.Context, s driver.Store) error {
 }
 
 func currentBankAccount(ctx context.Context, s driver.Store) error {
-	first, tenth, ninth := bankAccountRecord(companyA, 1), bankAccountRecord(companyA, 10), bankAccountRecord(companyA, 9)
-	foreign := bankAccountRecord(companyB, 11)
+	first, tenth, ninth := newBankAccount(companyA, 1), newBankAccount(companyA, 10), newBankAccount(companyA, 9)
+	foreign := newBankAccount(companyB, 11)
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, account := range []driver.BankAccount{first, tenth, foreign, ninth} {
 			if err := tx.AppendBankAccount(ctx, account); err != nil {

@@ -24,10 +24,10 @@ func bookChecks() []Check {
 func soldOrdersListed(ctx context.Context, s driver.Store) error {
 	// Numbers have gaps, and are inserted out of order.
 	sold := []driver.Order{
-		orderRecord(eventA, 1), orderRecord(eventA, 4), orderRecord(eventA, 5), orderRecord(eventA, 900),
+		newOrder(eventA, 1), newOrder(eventA, 4), newOrder(eventA, 5), newOrder(eventA, 900),
 	}
 	sold[1].Status, sold[2].Status = driver.OrderCancelled, driver.OrderRefunded
-	if err := appendOrders(ctx, s, sold[3], sold[0], sold[2], orderRecord(eventB, 3), sold[1]); err != nil {
+	if err := appendOrders(ctx, s, sold[3], sold[0], sold[2], newOrder(eventB, 3), sold[1]); err != nil {
 		return err
 	}
 	numbers := make([]int64, len(sold))
@@ -71,13 +71,13 @@ func soldAdmissionsListed(ctx context.Context, s driver.Store) error {
 		lines int
 	}{{order: 2, lines: 3}, {order: 3, lines: 1}, {order: 700, lines: 2}} {
 		for line := range of.lines {
-			sold = append(sold, admissionRecord(eventA, of.order, line+1))
+			sold = append(sold, newAdmission(eventA, of.order, line+1))
 		}
 	}
 	sold[1].Voided = true
 	sold[3].ValidationID, sold[3].ValidatedAt, sold[3].Location = id(60), at(61), awkward
 	mixed := []driver.Admission{
-		sold[5], sold[0], sold[3], admissionRecord(eventB, 2, 1), sold[2], sold[4], sold[1],
+		sold[5], sold[0], sold[3], newAdmission(eventB, 2, 1), sold[2], sold[4], sold[1],
 	}
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendAdmissions(ctx, mixed) })
 	if err != nil {
@@ -115,7 +115,7 @@ func soldAdmissionsListed(ctx context.Context, s driver.Store) error {
 }
 
 func fundingsAligned(ctx context.Context, s driver.Store) error {
-	a, b, other := creditRecord(companyA, "PSK-1"), creditRecord(companyA, "PSK-2"), creditRecord(companyB, "PSK-1")
+	a, b, other := newFloatCredit(companyA, "PSK-1"), newFloatCredit(companyA, "PSK-2"), newFloatCredit(companyB, "PSK-1")
 	b.Amount, other.Sequence = 1, 7
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(tx.AppendFloatCredit(ctx, a), tx.AppendFloatCredit(ctx, b), tx.AppendFloatCredit(ctx, other))
@@ -138,7 +138,7 @@ func subjectsListed(ctx context.Context, s driver.Store) error {
 	const operation, outcome = "admissions.validate", "ADMITTED"
 	var spent []driver.IdempotencyResult
 	spend := func(key string, subject int, changes ...func(r *driver.IdempotencyResult)) {
-		result := resultRecord(companyA, key)
+		result := newResult(companyA, key)
 		result.Operation, result.Outcome, result.Subject = operation, outcome, id(subject)
 		for _, change := range changes {
 			change(&result)
@@ -182,16 +182,16 @@ func subjectsListed(ctx context.Context, s driver.Store) error {
 }
 
 func straysFound(ctx context.Context, s driver.Store) error {
-	order, admission := orderRecord(eventA, 1), admissionRecord(eventA, 1, 1)
+	order, admission := newOrder(eventA, 1), newAdmission(eventA, 1, 1)
 	entry := ledger.Entry{
 		CompanyID: id(902), Wallet: ledger.Float, Sequence: 1, Kind: ledger.FloatCredit, Amount: 1, After: 1,
 		Reference: "stray", At: at(1),
 	}
 	order.CompanyID, admission.CompanyID = id(901), id(903)
-	spent := resultRecord(id(900), "key-1")
+	spent := newResult(id(900), "key-1")
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
-			tx.AppendOrders(ctx, []driver.Order{order, orderRecord(eventB, 3)}),
+			tx.AppendOrders(ctx, []driver.Order{order, newOrder(eventB, 3)}),
 			tx.AppendAdmissions(ctx, []driver.Admission{admission}),
 			tx.AppendEntries(ctx, []ledger.Entry{entry}),
 			tx.AppendResults(ctx, []driver.IdempotencyResult{spent}),

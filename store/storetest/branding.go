@@ -7,7 +7,7 @@ import (
 )
 
 func brandingKinds() []record {
-	branding := brandingRecord(companyA, 2)
+	branding := newBranding(companyA, 2)
 	refs := []driver.BrandingRef{{CompanyID: companyA, Version: 2}}
 	holds := func(found driver.Branding) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
@@ -26,7 +26,7 @@ func brandingChecks() []Check {
 }
 
 func brandingsAligned(ctx context.Context, s driver.Store) error {
-	second := brandingRecord(companyB, 2)
+	second := newBranding(companyB, 2)
 	second.BrandName, second.LogoURL, second.SupportEmail = "second", "", ""
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendBranding(ctx, second) })
 	if err != nil {
@@ -34,7 +34,7 @@ func brandingsAligned(ctx context.Context, s driver.Store) error {
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return want("with gaps and out of order",
-			[]driver.Branding{second, {}, {}, brandingRecord(companyA, 1), brandingRecord(companyB, 1)},
+			[]driver.Branding{second, {}, {}, newBranding(companyA, 1), newBranding(companyB, 1)},
 		).from(tx.Brandings(ctx, []driver.BrandingRef{
 			{CompanyID: companyB, Version: 2},
 			{CompanyID: companyA, Version: 2},

@@ -20,11 +20,11 @@ const emailOfAda, emailOfBob = "ada@example.com", "bob@example.com"
 func boughtBy(ctx context.Context, s driver.Store, emails ...string) ([]driver.Order, error) {
 	var orders []driver.Order
 	for i, email := range emails {
-		order := orderRecord(eventA, int64(i+1))
+		order := newOrder(eventA, int64(i+1))
 		order.BuyerEmail = email
 		orders = append(orders, order)
 	}
-	other := orderRecord(eventB, 1)
+	other := newOrder(eventB, 1)
 	other.BuyerEmail = emails[0]
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return tx.AppendOrders(ctx, append([]driver.Order{other}, orders...))
@@ -48,7 +48,7 @@ func orderBuyersUpdated(ctx context.Context, s driver.Store) error {
 	for i := range spoilt {
 		spoilt[i].Gross, spoilt[i].Status, spoilt[i].ID = 1, driver.OrderRefunded, id(90+i)
 	}
-	missing := orderRecord(eventA, 9)
+	missing := newOrder(eventA, 9)
 	write := func(orders []driver.Order) writes {
 		return func(ctx context.Context, tx driver.Tx) error { return tx.UpdateOrderBuyers(ctx, orders) }
 	}
@@ -70,8 +70,8 @@ func orderBuyersUpdated(ctx context.Context, s driver.Store) error {
 }
 
 func buyerReplaced(ctx context.Context, s driver.Store) error {
-	first, second := buyerRecord(companyA, emailOfAda), buyerRecord(companyA, emailOfBob)
-	other := buyerRecord(companyB, emailOfAda)
+	first, second := newBuyer(companyA, emailOfAda), newBuyer(companyA, emailOfBob)
+	other := newBuyer(companyB, emailOfAda)
 	erased := first
 	erased.Email, erased.Fullname, erased.Phone, erased.UpdatedAt = "erased", "", "", at(20)
 	replace := func(ref driver.BuyerRef, buyer driver.Buyer) writes {

@@ -11,7 +11,7 @@ import (
 )
 
 func categoryKinds() []record {
-	kept := categoryRecord(id(10), "slug")
+	kept := newCategory(id(10), "slug")
 	changed := kept
 	changed.Name, changed.Status = "changed", driver.CategoryInactive
 	holds := func(found driver.Category, listed ...driver.Category) reads {
@@ -29,10 +29,10 @@ func categoryKinds() []record {
 		changed: holds(changed, changed),
 		taken: map[string]writes{
 			"id": func(ctx context.Context, tx driver.Tx) error {
-				return tx.CreateCategory(ctx, categoryRecord(kept.ID, "other"))
+				return tx.CreateCategory(ctx, newCategory(kept.ID, "other"))
 			},
 			"slug": func(ctx context.Context, tx driver.Tx) error {
-				return tx.CreateCategory(ctx, categoryRecord(id(11), kept.Slug))
+				return tx.CreateCategory(ctx, newCategory(id(11), kept.Slug))
 			},
 		},
 	}}
@@ -46,8 +46,8 @@ func categoryChecks() []Check {
 }
 
 func categoryRenamed(ctx context.Context, s driver.Store) error {
-	kept, renamed := categoryRecord(id(10), "old"), categoryRecord(id(10), "new")
-	heir := categoryRecord(id(11), "old")
+	kept, renamed := newCategory(id(10), "old"), newCategory(id(10), "new")
+	heir := newCategory(id(11), "old")
 	rename := func(ctx context.Context, tx driver.Tx) error { return tx.UpdateCategory(ctx, renamed) }
 	lists := func(categories ...driver.Category) error {
 		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
@@ -81,7 +81,7 @@ func categoriesListed(ctx context.Context, s driver.Store) error {
 	order := []string{"1", "a", "a-b", "a0", "aa", "b"}
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, i := range []int{4, 0, 5, 2, 3, 1} {
-			if err := tx.CreateCategory(ctx, categoryRecord(id(20-i), order[i])); err != nil {
+			if err := tx.CreateCategory(ctx, newCategory(id(20-i), order[i])); err != nil {
 				return err
 			}
 		}
@@ -105,7 +105,7 @@ func categoriesListed(ctx context.Context, s driver.Store) error {
 		})
 		return errors.Join(err,
 			want("with gaps and out of order",
-				[]driver.Category{categoryRecord(id(18), "a-b"), {}, categoryRecord(id(20), "1")},
+				[]driver.Category{newCategory(id(18), "a-b"), {}, newCategory(id(20), "1")},
 			).from(tx.Categories(ctx, []uuid.UUID{id(18), id(90), id(20)})),
 		)
 	})

@@ -56,7 +56,7 @@ func claims(ctx context.Context, s driver.Store, in driver.BeginOptions) (inFlig
 func allInFlight(ctx context.Context, s driver.Store) error {
 	held := claim("one", "two")
 	return enter(ctx, s, held, func(inner context.Context, tx driver.Tx) error {
-		if err := tx.CreateCategory(inner, categoryRecord(id(10), "open")); err != nil {
+		if err := tx.CreateCategory(inner, newCategory(id(10), "open")); err != nil {
 			return err
 		}
 		for _, in := range []driver.BeginOptions{
@@ -88,7 +88,7 @@ func partlyInFlight(ctx context.Context, s driver.Store) error {
 		if slices.Equal(inFlight, []bool{false, true}) {
 			return s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 				return want("written by an Update of which one key was in flight",
-					[]driver.Category{categoryRecord(id(n), fmt.Sprint("slug-", n))},
+					[]driver.Category{newCategory(id(n), fmt.Sprint("slug-", n))},
 				).from(tx.Categories(ctx, []uuid.UUID{id(n)}))
 			})
 		}
@@ -113,7 +113,7 @@ func partly(ctx context.Context, s driver.Store, n int, pause time.Duration) ([]
 				if inFlight, err = tx.Begin(ctx, claim("free", "held")); err != nil {
 					return err
 				}
-				return tx.CreateCategory(ctx, categoryRecord(id(n), fmt.Sprint("slug-", n)))
+				return tx.CreateCategory(ctx, newCategory(id(n), fmt.Sprint("slug-", n)))
 			})
 		}()
 		linger(ended, pause)

@@ -13,7 +13,7 @@ import (
 )
 
 func commissionKinds() []record {
-	rate := rateRecord(companyA, 20, 1, at(100))
+	rate := newRate(companyA, 20, 1, at(100))
 	holds := func(found driver.Rate, listed ...driver.Rate) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
@@ -25,7 +25,7 @@ func commissionKinds() []record {
 			)
 		}
 	}
-	another := rateRecord(companyA, 21, 2, at(200))
+	another := newRate(companyA, 21, 2, at(200))
 	return []record{{
 		name: "rates", created: holds(rate, rate), absent: holds(driver.Rate{}),
 		create: func(ctx context.Context, tx driver.Tx) error { return tx.AppendRate(ctx, rate) },
@@ -70,10 +70,10 @@ func appendRates(ctx context.Context, s driver.Store, rates ...driver.Rate) erro
 func effectiveRates(ctx context.Context, s driver.Store) error {
 	// Of the rates of one time the last created counts, whatever its id. A rate that is created later may take effect
 	// earlier.
-	first, second := rateRecord(companyA, 29, 1, at(100)), rateRecord(companyA, 28, 2, at(100))
-	third, fourth := rateRecord(companyA, 27, 3, at(50)), rateRecord(companyA, 26, 10, at(100))
-	last := rateRecord(companyA, 25, 11, at(200))
-	other := rateRecord(companyB, 24, 1, at(100).Add(time.Millisecond))
+	first, second := newRate(companyA, 29, 1, at(100)), newRate(companyA, 28, 2, at(100))
+	third, fourth := newRate(companyA, 27, 3, at(50)), newRate(companyA, 26, 10, at(100))
+	last := newRate(companyA, 25, 11, at(200))
+	other := newRate(companyB, 24, 1, at(100).Add(time.Millisecond))
 	if err := appendRates(ctx, s, first, second, third, fourth, last, other); err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func effectiveRates(ctx context.Context, s driver.Store) error {
 }
 
 func ratesListed(ctx context.Context, s driver.Store) error {
-	one, two := rateRecord(companyA, 29, 1, at(300)), rateRecord(companyA, 28, 2, at(100))
-	ten, other := rateRecord(companyA, 27, 10, at(200)), rateRecord(companyB, 30, 3, at(100))
+	one, two := newRate(companyA, 29, 1, at(300)), newRate(companyA, 28, 2, at(100))
+	ten, other := newRate(companyA, 27, 10, at(200)), newRate(companyB, 30, 3, at(100))
 	if err := appendRates(ctx, s, ten, other, one, two); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func ratesExact(ctx context.Context, s driver.Store) error {
 		{"0.025", money.Fraction},
 		{"0.999999999999", money.Fraction},
 	} {
-		rate := rateRecord(companyA, 40+i, int64(i+1), at(i))
+		rate := newRate(companyA, 40+i, int64(i+1), at(i))
 		var err error
 		if rate.Rate, err = money.ParseRate(text.value, text.unit); err != nil {
 			return fmt.Errorf("parse %s %s: %w", text.value, text.unit, err)

@@ -12,7 +12,7 @@ import (
 )
 
 func companyKinds() []record {
-	company := companyRecord(id(10))
+	company := newCompany(id(10))
 	company.CreatedAt = at(100)
 	changed := company
 	changed.Name, changed.Status, changed.UpdatedAt = awkward+"2", driver.CompanySuspended, at(101)
@@ -30,10 +30,10 @@ func companyKinds() []record {
 		if err := tx.CreateCompany(ctx, company); err != nil {
 			return err
 		}
-		if err := tx.AppendBranding(ctx, brandingRecord(company.ID, 1)); err != nil {
+		if err := tx.AppendBranding(ctx, newBranding(company.ID, 1)); err != nil {
 			return err
 		}
-		return tx.AppendBranding(ctx, brandingRecord(company.ID, 2))
+		return tx.AppendBranding(ctx, newBranding(company.ID, 2))
 	}
 	return []record{{
 		name: "companies", create: create, created: holds(company, company), absent: holds(driver.Company{}),
@@ -53,7 +53,7 @@ func companyChecks() []Check {
 }
 
 func companiesAligned(ctx context.Context, s driver.Store) error {
-	a, b := companyRecord(companyA), companyRecord(companyB)
+	a, b := newCompany(companyA), newCompany(companyB)
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
 			want("with gaps, out of order and twice", []driver.Company{{}, b, a, {}, b}).
@@ -68,7 +68,7 @@ func companiesListed(ctx context.Context, s driver.Store) error {
 	order := []place{{60, 1}, {50, 2}, {20, 3}, {30, 3}, {40, 3}, {10, 4}}
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, i := range []int{3, 5, 0, 4, 2, 1} {
-			company := companyRecord(id(order[i].id))
+			company := newCompany(id(order[i].id))
 			company.CreatedAt = at(order[i].ms)
 			if err := tx.CreateCompany(ctx, company); err != nil {
 				return err

@@ -31,17 +31,17 @@ type sliced struct {
 }
 
 func newSliced() sliced {
-	event := eventRecord(driver.EventRef{CompanyID: companyA, ID: id(50)})
+	event := newEvent(driver.EventRef{CompanyID: companyA, ID: id(50)})
 	event.CreatedAt = at(50)
-	sent := deliveryRecord(companyA, 60, at(0))
+	sent := newDelivery(companyA, 60, at(0))
 	sent.Attempts = []driver.DeliveryAttempt{{At: driver.Time{Time: at(1)}, Status: 500, Error: "failed"}}
 	return sliced{
-		key: apiKeyRecord(companyA, 30, at(0)), event: event,
-		results: []driver.IdempotencyResult{resultRecord(companyA, "key-1")},
-		orders:  []driver.Order{orderRecord(eventA, 1), orderRecord(eventA, 2)},
+		key: newAPIKey(companyA, 30, at(0)), event: event,
+		results: []driver.IdempotencyResult{newResult(companyA, "key-1")},
+		orders:  []driver.Order{newOrder(eventA, 1), newOrder(eventA, 2)},
 		entries: entries(companyA, ledger.Float, 2),
-		facts:   []driver.Fact{factRecord(companyA, 10, at(0))},
-		hook:    endpointRecord(companyA, 1), sent: []driver.Delivery{sent},
+		facts:   []driver.Fact{newFact(companyA, 10, at(0))},
+		hook:    newEndpoint(companyA, 1), sent: []driver.Delivery{sent},
 	}
 }
 
@@ -77,7 +77,7 @@ func readBack(ctx context.Context, tx driver.Tx) (sliced, error) {
 		WalletRef: driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}, Limit: 9,
 	})
 	facts, factErr := tx.ListFacts(ctx, companyA, driver.Position{}, 9)
-	hook, hookErr := tx.FindWebhookEndpoint(ctx, endpointRecord(companyA, 1).ID)
+	hook, hookErr := tx.FindWebhookEndpoint(ctx, newEndpoint(companyA, 1).ID)
 	sent, sentErr := tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: companyA, Limit: 9})
 	if err := errors.Join(keyErr, eventErr, resultErr, orderErr, ledgerErr, factErr, hookErr, sentErr); err != nil {
 		return sliced{}, err

@@ -39,7 +39,7 @@ func callsAfterEnd(ctx context.Context, s driver.Store) error {
 		}
 	}
 	for name, tx := range map[string]driver.Tx{"Update": done, "Update that failed": failed} {
-		if err := tx.CreateCategory(ctx, categoryRecord(category, "late")); err == nil {
+		if err := tx.CreateCategory(ctx, newCategory(category, "late")); err == nil {
 			return fmt.Errorf("a finished %s still writes", name)
 		}
 		if _, err := tx.Begin(ctx, driver.BeginOptions{}); err == nil {

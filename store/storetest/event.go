@@ -14,7 +14,7 @@ import (
 
 func eventKinds() []record {
 	ref := driver.EventRef{CompanyID: companyA, ID: id(50)}
-	kept := eventRecord(ref)
+	kept := newEvent(ref)
 	kept.CreatedAt = at(50)
 	changed := kept
 	changed.Title, changed.Description, changed.Status = "changed", "", driver.EventPublished
@@ -31,7 +31,7 @@ func eventKinds() []record {
 			return errors.Join(
 				want("Events", []driver.Event{found}).from(tx.Events(ctx, []driver.EventRef{ref})),
 				want("FindEvent", found).from(tx.FindEvent(ctx, ref.ID)),
-				want("ListEvents", append(slices.Clone(listed), eventRecord(eventA))).
+				want("ListEvents", append(slices.Clone(listed), newEvent(eventA))).
 					from(tx.ListEvents(ctx, driver.EventQuery{CompanyID: companyA, Limit: 9})),
 				want("ListEvents of a status", 1+len(listed)-len(due)).from(count(tx.ListEvents(ctx,
 					driver.EventQuery{CompanyID: companyA, Status: driver.EventDraft, Limit: 9}))),
@@ -62,7 +62,7 @@ func eventChecks() []Check {
 }
 
 func eventsAligned(ctx context.Context, s driver.Store) error {
-	a, b := eventRecord(eventA), eventRecord(eventB)
+	a, b := newEvent(eventA), newEvent(eventB)
 	foreign := driver.EventRef{CompanyID: companyA, ID: eventB.ID}
 	err := everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
@@ -141,7 +141,7 @@ func eventsListed(ctx context.Context, s driver.Store) error {
 }
 
 func eventAt(companyID uuid.UUID, where place) driver.Event {
-	event := eventRecord(driver.EventRef{CompanyID: companyID, ID: id(where.id)})
+	event := newEvent(driver.EventRef{CompanyID: companyID, ID: id(where.id)})
 	event.CreatedAt = at(where.ms)
 	return event
 }
@@ -149,7 +149,7 @@ func eventAt(companyID uuid.UUID, where place) driver.Event {
 func eventsDue(ctx context.Context, s driver.Store) error {
 	published := func(ref driver.EventRef, n int, ends time.Time) driver.Event {
 		ref.ID = id(n)
-		event := eventRecord(ref)
+		event := newEvent(ref)
 		event.Status, event.EndsOn = driver.EventPublished, ends
 		return event
 	}
@@ -191,14 +191,14 @@ func eventsDue(ctx context.Context, s driver.Store) error {
 }
 
 func eventOfAnother(ctx context.Context, s driver.Store) error {
-	foreign := eventRecord(driver.EventRef{CompanyID: companyA, ID: eventB.ID})
+	foreign := newEvent(driver.EventRef{CompanyID: companyA, ID: eventB.ID})
 	foreign.Title = "foreign"
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateEvent(ctx, foreign) })
 	if err := misses("change another company's event", err); err != nil {
 		return err
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
-		return want("the event", []driver.Event{eventRecord(eventB)}).
+		return want("the event", []driver.Event{newEvent(eventB)}).
 			from(tx.Events(ctx, []driver.EventRef{eventB}))
 	})
 }

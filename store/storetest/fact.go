@@ -13,7 +13,7 @@ import (
 )
 
 func outboxKinds() []record {
-	kept := factRecord(companyA, 10, at(0))
+	kept := newFact(companyA, 10, at(0))
 	holds := func(listed ...driver.Fact) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			var due []driver.DueWork
@@ -84,8 +84,8 @@ func complete(ctx context.Context, s driver.Store, facts ...driver.Fact) error {
 // someFacts returns four facts of company A in order; the middle ones share a time.
 func someFacts() []driver.Fact {
 	facts := []driver.Fact{
-		factRecord(companyA, 19, at(1)), factRecord(companyA, 12, at(2)), factRecord(companyA, 13, at(2)),
-		factRecord(companyA, 11, at(3)),
+		newFact(companyA, 19, at(1)), newFact(companyA, 12, at(2)), newFact(companyA, 13, at(2)),
+		newFact(companyA, 11, at(3)),
 	}
 	facts[0].Type, facts[1].Type = driver.FactTicketValidated, driver.FactTicketEmail
 	return facts
@@ -93,7 +93,7 @@ func someFacts() []driver.Fact {
 
 func factsListed(ctx context.Context, s driver.Store) error {
 	facts := someFacts()
-	other := factRecord(companyB, 12, at(2))
+	other := newFact(companyB, 12, at(2))
 	if err := appendFacts(ctx, s, facts[3], facts[2], other, facts[0], facts[1]); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func factsListed(ctx context.Context, s driver.Store) error {
 
 func factsLeased(ctx context.Context, s driver.Store) error {
 	facts := someFacts()
-	if err := appendFacts(ctx, s, append([]driver.Fact{factRecord(companyB, 10, at(0))}, facts...)...); err != nil {
+	if err := appendFacts(ctx, s, append([]driver.Fact{newFact(companyB, 10, at(0))}, facts...)...); err != nil {
 		return err
 	}
 	now := at(100)
@@ -191,7 +191,7 @@ func leaseTakenBack(ctx context.Context, s driver.Store) error {
 func factsLeasedOnce(ctx context.Context, s driver.Store) error {
 	var facts []driver.Fact
 	for i := range 30 {
-		facts = append(facts, factRecord(companyA, 100+i, at(i)))
+		facts = append(facts, newFact(companyA, 100+i, at(i)))
 	}
 	if err := appendFacts(ctx, s, facts...); err != nil {
 		return err
@@ -222,7 +222,7 @@ func companiesDue(ctx context.Context, s driver.Store) error {
 	if err := want("of nothing", []uuid.UUID(nil)).from(due(at(100), 9)); err != nil {
 		return err
 	}
-	a, b := []driver.Fact{factRecord(companyA, 10, at(0)), factRecord(companyA, 11, at(1))}, factRecord(companyB, 10, at(2))
+	a, b := []driver.Fact{newFact(companyA, 10, at(0)), newFact(companyA, 11, at(1))}, newFact(companyB, 10, at(2))
 	if err := appendFacts(ctx, s, a[0], a[1], b); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func companiesDue(ctx context.Context, s driver.Store) error {
 		step("the leases ran out", companyA, companyB),
 		func() error { return complete(ctx, s, a...) }, step("all of one company are handled", companyB),
 		func() error { return complete(ctx, s, b) }, step("all are handled"),
-		func() error { return appendFacts(ctx, s, factRecord(companyA, 12, at(3))) }, step("a new one", companyA),
+		func() error { return appendFacts(ctx, s, newFact(companyA, 12, at(3))) }, step("a new one", companyA),
 	)
 }
 
@@ -266,7 +266,7 @@ func take(
 
 func factsDispatched(ctx context.Context, s driver.Store) error {
 	facts := someFacts()
-	other := factRecord(companyB, 12, at(2))
+	other := newFact(companyB, 12, at(2))
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return tx.AppendFacts(ctx, []driver.Fact{facts[3], facts[2], other, facts[0], facts[1]})
 	})
@@ -304,7 +304,7 @@ func factsDispatched(ctx context.Context, s driver.Store) error {
 		func() error { return want("no more", none).from(take(ctx, s, 9, nil)) },
 		func() error {
 			return misses("dispatch what is missing", share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-				return tx.DispatchFacts(ctx, []driver.Fact{factRecord(companyA, 90, at(90))}, false)
+				return tx.DispatchFacts(ctx, []driver.Fact{newFact(companyA, 90, at(90))}, false)
 			}))
 		},
 	)
@@ -314,7 +314,7 @@ func factsDispatched(ctx context.Context, s driver.Store) error {
 func factsTakenOnce(ctx context.Context, s driver.Store) error {
 	var facts []driver.Fact
 	for i := range 30 {
-		facts = append(facts, factRecord(companyA, 100+i, at(i)))
+		facts = append(facts, newFact(companyA, 100+i, at(i)))
 	}
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendFacts(ctx, facts) })
 	if err != nil {
@@ -331,9 +331,9 @@ func factsTakenOnce(ctx context.Context, s driver.Store) error {
 func factsPruned(ctx context.Context, s driver.Store) error {
 	var facts []driver.Fact
 	for i := range 6 {
-		facts = append(facts, factRecord(companyA, 10+i, at(i)))
+		facts = append(facts, newFact(companyA, 10+i, at(i)))
 	}
-	other := factRecord(companyB, 10, at(0))
+	other := newFact(companyB, 10, at(0))
 	// The third waits for dispatch. The fourth and those after it must stay because of it.
 	err := errors.Join(
 		appendFacts(ctx, s, facts[0], facts[1], facts[3], facts[4], facts[5], other),

@@ -20,7 +20,7 @@ func gateChecks() []Check {
 }
 
 func sharerWaits(ctx context.Context, s driver.Store) error {
-	suspended := companyRecord(companyA)
+	suspended := newCompany(companyA)
 	suspended.Status = driver.CompanySuspended
 	var sharer <-chan error
 	err := update(ctx, s, func(inner context.Context, tx driver.Tx) error {
@@ -65,7 +65,7 @@ func closerWaits(ctx context.Context, s driver.Store) error {
 		linger(entered, window)
 		// Set before the Update ends, since its end lets the other one close the gate.
 		ended.Store(true)
-		return want("what is guarded", []driver.Company{companyRecord(companyA)}).
+		return want("what is guarded", []driver.Company{newCompany(companyA)}).
 			from(tx.Companies(inner, []uuid.UUID{companyA}))
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func endings() map[string]func(ctx context.Context, s driver.Store, in driver.Be
 		},
 		"a swallowed error": func(ctx context.Context, s driver.Store, in driver.BeginOptions) {
 			_ = enter(ctx, s, in, func(ctx context.Context, tx driver.Tx) error {
-				_ = tx.UpdateCategory(ctx, categoryRecord(id(99), "missing"))
+				_ = tx.UpdateCategory(ctx, newCategory(id(99), "missing"))
 				return nil
 			})
 		},

@@ -31,7 +31,7 @@ func appendResults(results ...driver.IdempotencyResult) writes {
 }
 
 func resultsKept(ctx context.Context, s driver.Store) error {
-	a, b, other := resultRecord(companyA, "key-1"), resultRecord(companyB, "key-1"), resultRecord(companyA, "key-1")
+	a, b, other := newResult(companyA, "key-1"), newResult(companyB, "key-1"), newResult(companyA, "key-1")
 	b.Body, b.Outcome, b.Digest = nil, "", "v1.def"
 	other.Operation, other.Digest = "events.create", "v1.ghi"
 	refs := []driver.IdempotencyKey{
@@ -61,7 +61,7 @@ func resultsKept(ctx context.Context, s driver.Store) error {
 }
 
 func resultsTakenBack(ctx context.Context, s driver.Store) error {
-	kept := resultRecord(companyA, "key-1")
+	kept := newResult(companyA, "key-1")
 	if err := failing(ctx, s, appendResults(kept)); err != nil {
 		return err
 	}
@@ -76,13 +76,13 @@ func resultsTakenBack(ctx context.Context, s driver.Store) error {
 }
 
 func resultTaken(ctx context.Context, s driver.Store) error {
-	kept := resultRecord(companyA, "key-1")
+	kept := newResult(companyA, "key-1")
 	if err := share(ctx, s, appendResults(kept)); err != nil {
 		return err
 	}
 	other := kept
 	other.Digest = "v1.other"
-	if err := refuses("spend a key twice", share(ctx, s, appendResults(resultRecord(companyA, "key-0"), other))); err != nil {
+	if err := refuses("spend a key twice", share(ctx, s, appendResults(newResult(companyA, "key-0"), other))); err != nil {
 		return err
 	}
 	return want("results", []driver.IdempotencyResult{kept, {}}).

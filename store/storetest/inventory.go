@@ -12,9 +12,9 @@ import (
 )
 
 func inventoryKinds() []record {
-	tier := tierRecord(eventA, awkward)
+	tier := newTier(eventA, awkward)
 	tier.Batches, tier.Total = 1, 10
-	batch := batchRecord(eventA, awkward, 1)
+	batch := newBatch(eventA, awkward, 1)
 	changedTier, changedBatch := tier, batch
 	changedTier.Total, changedTier.Cancelled = driver.MaxTierAdmissions, true
 	changedBatch.UnitPrice, changedBatch.Status = 0, driver.InventoryPaused
@@ -31,7 +31,7 @@ func inventoryKinds() []record {
 	return []record{{
 		name: "inventory",
 		create: func(ctx context.Context, tx driver.Tx) error {
-			if err := want("LockTier", tierRecord(eventA, awkward)).from(tx.LockTier(ctx, eventA, awkward)); err != nil {
+			if err := want("LockTier", newTier(eventA, awkward)).from(tx.LockTier(ctx, eventA, awkward)); err != nil {
 				return err
 			}
 			if err := tx.CreateBatch(ctx, batch); err != nil {
@@ -102,8 +102,8 @@ type lot struct {
 	quantity, sold int64
 }
 
-func (l lot) record(event driver.EventRef) driver.Batch {
-	batch := batchRecord(event, l.tier, l.position)
+func (l lot) batch(event driver.EventRef) driver.Batch {
+	batch := newBatch(event, l.tier, l.position)
 	batch.UnitPrice, batch.Status, batch.Quantity, batch.Sold = l.price, l.status, l.quantity, l.sold
 	return batch
 }
@@ -111,7 +111,7 @@ func (l lot) record(event driver.EventRef) driver.Batch {
 func lots(event driver.EventRef, of ...lot) []driver.Batch {
 	var batches []driver.Batch
 	for _, l := range of {
-		batches = append(batches, l.record(event))
+		batches = append(batches, l.batch(event))
 	}
 	return batches
 }
@@ -137,9 +137,9 @@ func tiersCounted(ctx context.Context, s driver.Store) error {
 		return err
 	}
 	counts := []driver.TierCount{
-		{Tier: tierRecord(eventA, "free"), Available: 1, LowestPrice: 0},
-		{Tier: tierRecord(eventA, "mixed"), Available: 8, Paused: 4, LowestPrice: 300},
-		{Tier: tierRecord(eventA, "sold")},
+		{Tier: newTier(eventA, "free"), Available: 1, LowestPrice: 0},
+		{Tier: newTier(eventA, "mixed"), Available: 8, Paused: 4, LowestPrice: 300},
+		{Tier: newTier(eventA, "sold")},
 	}
 	// The lowest price of a tier that is sold out is undefined.
 	priced := func(found []driver.TierCount, err error) ([]driver.TierCount, error) {
@@ -182,9 +182,9 @@ func tiersOrdered(ctx context.Context, s driver.Store) error {
 	var batches []driver.Batch
 	for i := range order {
 		tier := order[(i*5+3)%len(order)]
-		batches = append(batches, lot{tier, 1, 100, onSale, 10, 0}.record(eventA))
+		batches = append(batches, lot{tier, 1, 100, onSale, 10, 0}.batch(eventA))
 	}
-	batches = append(batches, lot{"foreign", 1, 100, onSale, 10, 0}.record(eventB))
+	batches = append(batches, lot{"foreign", 1, 100, onSale, 10, 0}.batch(eventB))
 	if err := stocked(ctx, s, batches...); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func priceBands(ctx context.Context, s driver.Store) error {
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("bands", driver.PriceList{EventStatus: eventRecord(eventA).Status, Bands: []driver.PriceBand{
+			want("bands", driver.PriceList{EventStatus: newEvent(eventA).Status, Bands: []driver.PriceBand{
 				{Tier: "a", UnitPrice: 1000, Available: 7},
 				{Tier: "b", UnitPrice: 70, Available: 1},
 				{Tier: "b", UnitPrice: 900, Available: 14},
@@ -245,11 +245,11 @@ func priceBands(ctx context.Context, s driver.Store) error {
 				{Tier: "b", UnitPrice: 3000, Available: 1},
 				{Tier: "b", UnitPrice: 5000, Available: 1},
 			}}).from(tx.PriceList(ctx, eventA, []string{"paused", "b", "a", "unknown"})),
-			want("nothing on sale", driver.PriceList{EventStatus: eventRecord(eventA).Status}).
+			want("nothing on sale", driver.PriceList{EventStatus: newEvent(eventA).Status}).
 				from(tx.PriceList(ctx, eventA, []string{"paused"})),
-			want("no tier", driver.PriceList{EventStatus: eventRecord(eventA).Status}).
+			want("no tier", driver.PriceList{EventStatus: newEvent(eventA).Status}).
 				from(tx.PriceList(ctx, eventA, []string{})),
-			want("of another event", driver.PriceList{EventStatus: eventRecord(eventB).Status}).
+			want("of another event", driver.PriceList{EventStatus: newEvent(eventB).Status}).
 				from(tx.PriceList(ctx, eventB, []string{"a", "b"})),
 			want("of no event", driver.PriceList{}).
 				from(tx.PriceList(ctx, driver.EventRef{CompanyID: companyA, ID: id(81)}, []string{"a", "b"})),
@@ -261,22 +261,22 @@ func priceBands(ctx context.Context, s driver.Store) error {
 
 func stockTotals(ctx context.Context, s driver.Store) error {
 	second := driver.EventRef{CompanyID: companyA, ID: id(80)}
-	if err := createEvents(ctx, s, eventRecord(second)); err != nil {
+	if err := createEvents(ctx, s, newEvent(second)); err != nil {
 		return err
 	}
 	err := stocked(ctx, s,
-		lot{"b", 1, 1, onSale, 1, 0}.record(second), lot{"b", 1, 1, onSale, 9, 9}.record(eventA),
-		lot{"B", 1, 1, cancelled, 4, 1}.record(eventA), lot{"b", 2, 1, paused, 5, 2}.record(eventA),
-		lot{"b", 1, 1, paused, 5, 2}.record(eventB),
+		lot{"b", 1, 1, onSale, 1, 0}.batch(second), lot{"b", 1, 1, onSale, 9, 9}.batch(eventA),
+		lot{"B", 1, 1, cancelled, 4, 1}.batch(eventA), lot{"b", 2, 1, paused, 5, 2}.batch(eventA),
+		lot{"b", 1, 1, paused, 5, 2}.batch(eventB),
 	)
 	if err != nil {
 		return err
 	}
-	counter := tierRecord(eventA, "b")
+	counter := newTier(eventA, "b")
 	counter.Batches, counter.Total = 2, 13 // not the sum of the batches
-	admission := admissionRecord(eventA, 1, 1)
+	admission := newAdmission(eventA, 1, 1)
 	admission.Tier = "b"
-	foreign := admissionRecord(eventB, 1, 2)
+	foreign := newAdmission(eventB, 1, 2)
 	foreign.Tier = "b"
 	err = share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
@@ -311,18 +311,18 @@ func stockTotals(ctx context.Context, s driver.Store) error {
 }
 
 func tierMissed(ctx context.Context, s driver.Store) error {
-	if err := stocked(ctx, s, lot{"a", 1, 1, onSale, 1, 0}.record(eventA)); err != nil {
+	if err := stocked(ctx, s, lot{"a", 1, 1, onSale, 1, 0}.batch(eventA)); err != nil {
 		return err
 	}
 	for name, change := range map[string]writes{
 		"a tier": func(ctx context.Context, tx driver.Tx) error {
-			return tx.UpdateTiers(ctx, []driver.Tier{tierRecord(eventA, "a"), tierRecord(eventA, "b")})
+			return tx.UpdateTiers(ctx, []driver.Tier{newTier(eventA, "a"), newTier(eventA, "b")})
 		},
 		"another event's tier": func(ctx context.Context, tx driver.Tx) error {
-			return tx.UpdateTiers(ctx, []driver.Tier{tierRecord(eventB, "a")})
+			return tx.UpdateTiers(ctx, []driver.Tier{newTier(eventB, "a")})
 		},
 		"a batch": func(ctx context.Context, tx driver.Tx) error {
-			return tx.UpdateBatches(ctx, []driver.Batch{batchRecord(eventA, "a", 1), batchRecord(eventA, "a", 2)})
+			return tx.UpdateBatches(ctx, []driver.Batch{newBatch(eventA, "a", 1), newBatch(eventA, "a", 2)})
 		},
 	} {
 		if err := misses("change "+name+" that is missing", update(ctx, s, change)); err != nil {

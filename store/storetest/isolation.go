@@ -30,7 +30,7 @@ func slugs(ctx context.Context, tx driver.ReadTx) ([]string, error) {
 
 func addSlug(ctx context.Context, s driver.Store, n int, slug string) error {
 	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-		return tx.CreateCategory(ctx, categoryRecord(id(n), slug))
+		return tx.CreateCategory(ctx, newCategory(id(n), slug))
 	})
 }
 
@@ -73,7 +73,7 @@ func snapshotSeesOneMoment(ctx context.Context, s driver.Store) error {
 		linger(written, window)
 		return errors.Join(
 			want("second call", []string{"a"}).from(slugs(inner, tx)),
-			want("another list", []driver.Category{categoryRecord(id(10), "a"), {}}).
+			want("another list", []driver.Category{newCategory(id(10), "a"), {}}).
 				from(tx.Categories(inner, []uuid.UUID{id(10), id(11)})),
 		)
 	})
@@ -97,7 +97,7 @@ func uncommittedIsInvisible(ctx context.Context, s driver.Store) error {
 	for name, begin := range map[string]func(context.Context, reads) error{"View": s.View, "Snapshot": s.Snapshot} {
 		var reader <-chan error
 		err := share(ctx, s, func(inner context.Context, tx driver.Tx) error {
-			if err := tx.CreateCategory(inner, categoryRecord(id(10), "a")); err != nil {
+			if err := tx.CreateCategory(inner, newCategory(id(10), "a")); err != nil {
 				return err
 			}
 			// A read sends the write, even if writes are sent late.

@@ -14,13 +14,13 @@ import (
 func ledgerKinds() []record {
 	ref := driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
 	moved := entries(companyA, ledger.Float, 3)
-	wallets := []driver.Wallet{walletRecord(companyA, ledger.Float)}
+	wallets := []driver.Wallet{newWallet(companyA, ledger.Float)}
 	listed := func(kept ...ledger.Entry) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return want("ListEntries", kept).from(tx.ListEntries(ctx, driver.LedgerQuery{WalletRef: ref, Limit: 9}))
 		}
 	}
-	credit := creditRecord(companyA, "PSK/2026:~1")
+	credit := newFloatCredit(companyA, "PSK/2026:~1")
 	credited := func(found driver.FloatCredit) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(

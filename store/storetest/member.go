@@ -10,18 +10,18 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-func userRecord(n int, email string) driver.User {
+func newUser(n int, email string) driver.User {
 	return driver.User{ID: id(n), Email: email, CreatedAt: at(11)}
 }
 
-func memberRecord(companyID uuid.UUID, user int, role driver.Role) driver.Member {
+func newMember(companyID uuid.UUID, user int, role driver.Role) driver.Member {
 	return driver.Member{
 		CompanyID: companyID, UserID: id(user), Name: awkward, Role: role, CreatedAt: at(12), UpdatedAt: at(13),
 	}
 }
 
 func userKinds() []record {
-	user := userRecord(10, "ada@example.com")
+	user := newUser(10, "ada@example.com")
 	holds := func(found driver.User) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
@@ -36,14 +36,14 @@ func userKinds() []record {
 	return []record{{
 		name: "users", create: create(user), created: holds(user), absent: holds(driver.User{}),
 		taken: map[string]writes{
-			"id":    create(userRecord(10, "bob@example.com")),
-			"email": create(userRecord(11, user.Email)),
+			"id":    create(newUser(10, "bob@example.com")),
+			"email": create(newUser(11, user.Email)),
 		},
 	}}
 }
 
 func memberKinds() []record {
-	member := memberRecord(companyA, 10, driver.RoleOwner)
+	member := newMember(companyA, 10, driver.RoleOwner)
 	holds := func(found driver.Member, listed ...driver.Member) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
@@ -69,7 +69,7 @@ func memberChecks() []Check {
 }
 
 func usersAligned(ctx context.Context, s driver.Store) error {
-	ada, bob := userRecord(20, "ada@example.com"), userRecord(10, "BOB@example.com ")
+	ada, bob := newUser(20, "ada@example.com"), newUser(10, "BOB@example.com ")
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(tx.CreateUser(ctx, ada), tx.CreateUser(ctx, bob))
 	})
@@ -99,7 +99,7 @@ func putMembers(members ...driver.Member) writes {
 }
 
 func membersChanged(ctx context.Context, s driver.Store) error {
-	joined := memberRecord(companyA, 10, driver.RoleViewer)
+	joined := newMember(companyA, 10, driver.RoleViewer)
 	changed := joined
 	changed.Role, changed.CreatedAt, changed.UpdatedAt = driver.RoleOwner, at(20), at(21)
 	removed, back := changed, changed
@@ -147,8 +147,8 @@ func membersChanged(ctx context.Context, s driver.Store) error {
 }
 
 func membersAligned(ctx context.Context, s driver.Store) error {
-	a, b := memberRecord(companyA, 10, driver.RoleOwner), memberRecord(companyB, 10, driver.RoleViewer)
-	c := memberRecord(companyB, 11, driver.RoleAdministrator)
+	a, b := newMember(companyA, 10, driver.RoleOwner), newMember(companyB, 10, driver.RoleViewer)
+	c := newMember(companyB, 11, driver.RoleAdministrator)
 	if err := update(ctx, s, putMembers(b, a, c)); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func membersAligned(ctx context.Context, s driver.Store) error {
 func membersListed(ctx context.Context, s driver.Store) error {
 	var all []driver.Member
 	for _, user := range []int{10, 20, 30, 40} {
-		all = append(all, memberRecord(companyA, user, driver.RoleViewer))
+		all = append(all, newMember(companyA, user, driver.RoleViewer))
 	}
 	if err := update(ctx, s, putMembers(all[2], all[0], all[3], all[1])); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 func orderKinds() []record {
-	kept := orderRecord(eventA, 7)
+	kept := newOrder(eventA, 7)
 	holds := func(found driver.Order, listed ...driver.Order) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			query := driver.OrderQuery{CompanyID: companyA, Limit: 9}
@@ -35,7 +35,7 @@ func orderKinds() []record {
 			return tx.AppendOrders(ctx, []driver.Order{order})
 		}
 	}
-	sameNumber, sameID := orderRecord(eventA, 8), orderRecord(eventA, 8)
+	sameNumber, sameID := newOrder(eventA, 8), newOrder(eventA, 8)
 	sameNumber.Number, sameID.ID = kept.Number, kept.ID
 	return []record{{
 		name: "orders", create: put(kept), created: holds(kept, kept), absent: holds(driver.Order{}),
@@ -61,7 +61,7 @@ func appendOrders(ctx context.Context, s driver.Store, orders ...driver.Order) e
 
 func ordersAligned(ctx context.Context, s driver.Store) error {
 	// Orders of two companies may have the same number.
-	a, b := orderRecord(eventA, 1), orderRecord(eventB, 1)
+	a, b := newOrder(eventA, 1), newOrder(eventB, 1)
 	b.ID, b.BuyerFullname, b.BuyerPhone = id(300), "", ""
 	if err := appendOrders(ctx, s, a, b); err != nil {
 		return err
@@ -91,7 +91,7 @@ func ordersListed(ctx context.Context, s driver.Store) error {
 	var orders []driver.Order
 	for i := range 14 {
 		// Numbers have gaps, and times descend while numbers ascend: only the number determines the order.
-		order := orderRecord(eventA, int64(3*i+1))
+		order := newOrder(eventA, int64(3*i+1))
 		if i%3 == 0 {
 			order.EventID = second.ID
 		}
@@ -99,8 +99,8 @@ func ordersListed(ctx context.Context, s driver.Store) error {
 		order.CreatedAt, order.ConfirmedAt = at(100-i), at(100-i)
 		orders = append(orders, order)
 	}
-	other := orderRecord(eventB, 20)
-	if err := createEvents(ctx, s, eventRecord(second)); err != nil {
+	other := newOrder(eventB, 20)
+	if err := createEvents(ctx, s, newEvent(second)); err != nil {
 		return err
 	}
 	if err := appendOrders(ctx, s, slices.Concat(orders[:5], []driver.Order{other}, orders[5:])...); err != nil {
@@ -146,15 +146,15 @@ func orderPages(
 }
 
 func ordersTogether(ctx context.Context, s driver.Store) error {
-	if err := appendOrders(ctx, s, orderRecord(eventA, 2)); err != nil {
+	if err := appendOrders(ctx, s, newOrder(eventA, 2)); err != nil {
 		return err
 	}
-	err := appendOrders(ctx, s, orderRecord(eventA, 1), orderRecord(eventA, 2), orderRecord(eventA, 3))
+	err := appendOrders(ctx, s, newOrder(eventA, 1), newOrder(eventA, 2), newOrder(eventA, 3))
 	if err := refuses("orders of which one is there already", err); err != nil {
 		return err
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
-		return want("orders", []driver.Order{orderRecord(eventA, 2)}).
+		return want("orders", []driver.Order{newOrder(eventA, 2)}).
 			from(tx.ListOrders(ctx, driver.OrderQuery{CompanyID: companyA, Limit: 9}))
 	})
 }

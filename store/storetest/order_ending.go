@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-func orderEndingRecord(companyID uuid.UUID, number int64) driver.OrderEnding {
+func newOrderEnding(companyID uuid.UUID, number int64) driver.OrderEnding {
 	return driver.OrderEnding{
 		CompanyID: companyID, Number: number, OrderID: id(100_000 + int(number)), Status: driver.OrderRefunded,
 		Reason: awkward, Restocked: true, FloatSequence: 1 << 40, EarningsSequence: 8, At: at(int(number)),
@@ -18,7 +18,7 @@ func orderEndingRecord(companyID uuid.UUID, number int64) driver.OrderEnding {
 }
 
 func orderEndingKinds() []record {
-	kept, order := orderEndingRecord(companyA, 7), orderRecord(eventA, 7)
+	kept, order := newOrderEnding(companyA, 7), newOrder(eventA, 7)
 	ended := order
 	ended.Status = driver.OrderRefunded
 	number := driver.OrderNumber{CompanyID: companyA, Number: 7}
@@ -104,7 +104,7 @@ func appendEndings(ctx context.Context, s driver.Store, endings ...driver.OrderE
 
 func endingsAligned(ctx context.Context, s driver.Store) error {
 	// Orders of two companies may have the same number.
-	a, b := orderEndingRecord(companyA, 1), orderEndingRecord(companyB, 1)
+	a, b := newOrderEnding(companyA, 1), newOrderEnding(companyB, 1)
 	b.Status, b.Restocked, b.FloatSequence, b.EarningsSequence = driver.OrderCancelled, false, 0, 0
 	if err := appendEndings(ctx, s, a, b); err != nil {
 		return err
@@ -128,7 +128,7 @@ func endingsListed(ctx context.Context, s driver.Store) error {
 	var numbers []int64
 	for i := range 7 {
 		number := int64(3*i + 1)
-		if err := appendEndings(ctx, s, orderEndingRecord(companyA, number), orderEndingRecord(companyB, number+1)); err != nil {
+		if err := appendEndings(ctx, s, newOrderEnding(companyA, number), newOrderEnding(companyB, number+1)); err != nil {
 			return err
 		}
 		numbers = append(numbers, number)
@@ -163,7 +163,7 @@ func endingsBounded(ctx context.Context, s driver.Store) error {
 			e.Status, e.Restocked, e.FloatSequence, e.EarningsSequence = driver.OrderConfirmed, false, 0, 0
 		},
 	} {
-		ending := orderEndingRecord(companyA, 1)
+		ending := newOrderEnding(companyA, 1)
 		wrong(&ending)
 		if err := refuses(name, appendEndings(ctx, s, ending)); err != nil {
 			return err
@@ -174,12 +174,12 @@ func endingsBounded(ctx context.Context, s driver.Store) error {
 
 // endingsCounted ends an order of two tiers that is restocked, and one that is not.
 func endingsCounted(ctx context.Context, s driver.Store) error {
-	err := stocked(ctx, s, lot{"a", 1, 100, onSale, 9, 3}.record(eventA), lot{"b", 1, 100, onSale, 9, 2}.record(eventA))
+	err := stocked(ctx, s, lot{"a", 1, 100, onSale, 9, 3}.batch(eventA), lot{"b", 1, 100, onSale, 9, 2}.batch(eventA))
 	if err != nil {
 		return err
 	}
 	line := func(number int64, n int, tier string) driver.Admission {
-		admission := admissionRecord(eventA, number, n)
+		admission := newAdmission(eventA, number, n)
 		admission.Tier = tier
 		return admission
 	}
@@ -187,7 +187,7 @@ func endingsCounted(ctx context.Context, s driver.Store) error {
 	if err != nil {
 		return err
 	}
-	first, second, foreign := orderEndingRecord(companyA, 1), orderEndingRecord(companyA, 2), orderEndingRecord(companyB, 3)
+	first, second, foreign := newOrderEnding(companyA, 1), newOrderEnding(companyA, 2), newOrderEnding(companyB, 3)
 	second.Restocked = false
 	counts := func(a, b int64) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
@@ -216,7 +216,7 @@ func endingsCounted(ctx context.Context, s driver.Store) error {
 func ordersOfBuyer(ctx context.Context, s driver.Store) error {
 	var orders []driver.Order
 	for i := range 12 {
-		order := orderRecord(eventA, int64(3*i+1))
+		order := newOrder(eventA, int64(3*i+1))
 		if i%3 == 0 {
 			order.BuyerEmail = "bob@example.com"
 		}
@@ -225,7 +225,7 @@ func ordersOfBuyer(ctx context.Context, s driver.Store) error {
 		}
 		orders = append(orders, order)
 	}
-	other := orderRecord(eventB, 5)
+	other := newOrder(eventB, 5)
 	other.BuyerEmail = "bob@example.com"
 	if err := appendOrders(ctx, s, append(orders, other)...); err != nil {
 		return err

@@ -43,13 +43,13 @@ func at(n int) time.Time {
 func ground(ctx context.Context, s driver.Store) error {
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return steps(
-			func() error { return tx.CreateCategory(ctx, categoryRecord(category, "ground")) },
-			func() error { return tx.CreateCompany(ctx, companyRecord(companyA)) },
-			func() error { return tx.CreateCompany(ctx, companyRecord(companyB)) },
-			func() error { return tx.AppendBranding(ctx, brandingRecord(companyA, 1)) },
-			func() error { return tx.AppendBranding(ctx, brandingRecord(companyB, 1)) },
-			func() error { return tx.CreateEvent(ctx, eventRecord(eventA)) },
-			func() error { return tx.CreateEvent(ctx, eventRecord(eventB)) },
+			func() error { return tx.CreateCategory(ctx, newCategory(category, "ground")) },
+			func() error { return tx.CreateCompany(ctx, newCompany(companyA)) },
+			func() error { return tx.CreateCompany(ctx, newCompany(companyB)) },
+			func() error { return tx.AppendBranding(ctx, newBranding(companyA, 1)) },
+			func() error { return tx.AppendBranding(ctx, newBranding(companyB, 1)) },
+			func() error { return tx.CreateEvent(ctx, newEvent(eventA)) },
+			func() error { return tx.CreateEvent(ctx, newEvent(eventB)) },
 		)
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func grounded(run func(ctx context.Context, s driver.Store) error) func(context.
 	}
 }
 
-func companyRecord(id uuid.UUID) driver.Company {
+func newCompany(id uuid.UUID) driver.Company {
 	return driver.Company{
 		ID: id, Name: awkward, Status: driver.CompanyActive,
 		Verification: driver.Verification{
@@ -78,7 +78,7 @@ func companyRecord(id uuid.UUID) driver.Company {
 	}
 }
 
-func brandingRecord(companyID uuid.UUID, version int64) driver.Branding {
+func newBranding(companyID uuid.UUID, version int64) driver.Branding {
 	return driver.Branding{
 		CompanyID: companyID, Version: version, BrandName: awkward, LogoURL: "https://example.com/%20a.png",
 		PrimaryColor: "#111827", AccentColor: "#2563EB", CheckoutFooter: awkward, EmailFooter: awkward,
@@ -86,7 +86,7 @@ func brandingRecord(companyID uuid.UUID, version int64) driver.Branding {
 	}
 }
 
-func rateRecord(companyID uuid.UUID, n int, position int64, from time.Time) driver.Rate {
+func newRate(companyID uuid.UUID, n int, position int64, from time.Time) driver.Rate {
 	rate, err := money.ParseRate("2.000000000005", money.Percent)
 	if err != nil {
 		panic(err)
@@ -96,7 +96,7 @@ func rateRecord(companyID uuid.UUID, n int, position int64, from time.Time) driv
 	}
 }
 
-func apiKeyRecord(companyID uuid.UUID, n int, created time.Time) driver.APIKey {
+func newAPIKey(companyID uuid.UUID, n int, created time.Time) driver.APIKey {
 	return driver.APIKey{
 		CompanyID: companyID, ID: id(n), Name: awkward,
 		Grants: []driver.Grant{driver.GrantTicketValidate, driver.GrantEventRead},
@@ -104,13 +104,13 @@ func apiKeyRecord(companyID uuid.UUID, n int, created time.Time) driver.APIKey {
 	}
 }
 
-func categoryRecord(id uuid.UUID, slug string) driver.Category {
+func newCategory(id uuid.UUID, slug string) driver.Category {
 	return driver.Category{
 		ID: id, Name: awkward, Slug: slug, Status: driver.CategoryActive, CreatedAt: at(4),
 	}
 }
 
-func eventRecord(ref driver.EventRef) driver.Event {
+func newEvent(ref driver.EventRef) driver.Event {
 	return driver.Event{
 		CompanyID: ref.CompanyID, ID: ref.ID, Title: awkward, Description: awkward, Status: driver.EventDraft,
 		Date: "2026-12-31", StartsAt: "20:00", EndsAt: "02:30", Timezone: "Africa/Lagos", Location: awkward,
@@ -120,11 +120,11 @@ func eventRecord(ref driver.EventRef) driver.Event {
 	}
 }
 
-func tierRecord(event driver.EventRef, tier string) driver.Tier {
+func newTier(event driver.EventRef, tier string) driver.Tier {
 	return driver.Tier{CompanyID: event.CompanyID, EventID: event.ID, Name: tier}
 }
 
-func batchRecord(event driver.EventRef, tier string, position int) driver.Batch {
+func newBatch(event driver.EventRef, tier string, position int) driver.Batch {
 	return driver.Batch{
 		CompanyID: event.CompanyID, EventID: event.ID, Tier: tier, Position: position, Title: awkward,
 		Description: awkward, UnitPrice: money.MaxInput, Status: driver.InventoryAvailable, Quantity: 10,
@@ -132,7 +132,7 @@ func batchRecord(event driver.EventRef, tier string, position int) driver.Batch 
 	}
 }
 
-func orderRecord(event driver.EventRef, number int64) driver.Order {
+func newOrder(event driver.EventRef, number int64) driver.Order {
 	return driver.Order{
 		CompanyID: event.CompanyID, Number: number, ID: id(100_000 + int(number)), EventID: event.ID,
 		Status: driver.OrderConfirmed, Gross: 50 * money.MaxInput, Commission: 7, RateID: id(6), Branding: 1,
@@ -141,7 +141,7 @@ func orderRecord(event driver.EventRef, number int64) driver.Order {
 	}
 }
 
-func admissionRecord(event driver.EventRef, order int64, line int) driver.Admission {
+func newAdmission(event driver.EventRef, order int64, line int) driver.Admission {
 	n := 200_000 + int(order)*100 + line
 	return driver.Admission{
 		CompanyID: event.CompanyID, OrderNumber: order, Line: line, ID: id(n), LineID: id(n + 1_000_000),
@@ -150,13 +150,13 @@ func admissionRecord(event driver.EventRef, order int64, line int) driver.Admiss
 	}
 }
 
-func buyerRecord(companyID uuid.UUID, email string) driver.Buyer {
+func newBuyer(companyID uuid.UUID, email string) driver.Buyer {
 	return driver.Buyer{
 		CompanyID: companyID, Email: email, Fullname: awkward, Phone: "0801", CreatedAt: at(8), UpdatedAt: at(9),
 	}
 }
 
-func walletRecord(companyID uuid.UUID, wallet ledger.Wallet) driver.Wallet {
+func newWallet(companyID uuid.UUID, wallet ledger.Wallet) driver.Wallet {
 	return driver.Wallet{
 		CompanyID: companyID, Kind: wallet, Status: driver.WalletActive, Currency: money.Currency,
 		Hash: ledger.Genesis(companyID, wallet).Hash,
@@ -177,18 +177,18 @@ func entries(companyID uuid.UUID, wallet ledger.Wallet, count int) []ledger.Entr
 	return made
 }
 
-func creditRecord(companyID uuid.UUID, reference string) driver.FloatCredit {
+func newFloatCredit(companyID uuid.UUID, reference string) driver.FloatCredit {
 	return driver.FloatCredit{CompanyID: companyID, Reference: reference, Amount: money.MaxInput, Sequence: 1}
 }
 
-func factRecord(companyID uuid.UUID, n int, when time.Time) driver.Fact {
+func newFact(companyID uuid.UUID, n int, when time.Time) driver.Fact {
 	return driver.Fact{
 		CompanyID: companyID, At: when, ID: id(n), Type: driver.FactOrderCreated, Subject: id(n + 1),
 		Endpoints: int64(n),
 	}
 }
 
-func auditRecord(companyID uuid.UUID, n int, when time.Time) driver.AuditEntry {
+func newAuditEntry(companyID uuid.UUID, n int, when time.Time) driver.AuditEntry {
 	return driver.AuditEntry{
 		CompanyID: companyID, At: when, ID: id(n), Actor: awkward, Action: "float.credit", Subject: awkward,
 		Changes: `{"b":{"before":  null,"after":"₦ \u00e9"},"a":1}`,
@@ -199,7 +199,7 @@ func resultRef(companyID uuid.UUID, key string) driver.IdempotencyKey {
 	return driver.IdempotencyKey{CompanyID: companyID, Operation: "checkouts.create", Key: key}
 }
 
-func resultRecord(companyID uuid.UUID, key string) driver.IdempotencyResult {
+func newResult(companyID uuid.UUID, key string) driver.IdempotencyResult {
 	return driver.IdempotencyResult{
 		IdempotencyKey: resultRef(companyID, key), Digest: "v1.abc", Outcome: "VALIDATED", Subject: id(7),
 		Body: []byte(`{"b":  1,"a":"₦"}`), CreatedAt: at(10),

@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-func settlementRecord(companyID uuid.UUID, number int64, status driver.SettlementStatus) driver.Settlement {
+func newSettlement(companyID uuid.UUID, number int64, status driver.SettlementStatus) driver.Settlement {
 	return driver.Settlement{
 		CompanyID: companyID, Number: number, ID: id(200_000 + int(number)), Amount: money.MaxBalance, Status: status,
 		BankAccount: 1, RequestedAt: at(100 - int(number)),
@@ -22,13 +22,13 @@ func settlementRecord(companyID uuid.UUID, number int64, status driver.Settlemen
 // accounted appends the bank accounts that settlements are paid to.
 func accounted(ctx context.Context, tx driver.Tx) error {
 	return steps(
-		func() error { return tx.AppendBankAccount(ctx, bankAccountRecord(companyA, 1)) },
-		func() error { return tx.AppendBankAccount(ctx, bankAccountRecord(companyB, 1)) },
+		func() error { return tx.AppendBankAccount(ctx, newBankAccount(companyA, 1)) },
+		func() error { return tx.AppendBankAccount(ctx, newBankAccount(companyB, 1)) },
 	)
 }
 
 func settlementKinds() []record {
-	kept := settlementRecord(companyA, 7, driver.SettlementPending)
+	kept := newSettlement(companyA, 7, driver.SettlementPending)
 	changed := kept
 	changed.Status, changed.Reason, changed.DecidedAt = driver.SettlementRejected, awkward, at(101)
 	changed.RefundSequence = 9
@@ -50,8 +50,8 @@ func settlementKinds() []record {
 	put := func(settlement driver.Settlement) writes {
 		return func(ctx context.Context, tx driver.Tx) error { return tx.CreateSettlement(ctx, settlement) }
 	}
-	sameNumber := settlementRecord(companyA, 8, driver.SettlementCompleted)
-	sameID, second := sameNumber, settlementRecord(companyA, 8, driver.SettlementApproved)
+	sameNumber := newSettlement(companyA, 8, driver.SettlementCompleted)
+	sameID, second := sameNumber, newSettlement(companyA, 8, driver.SettlementApproved)
 	sameNumber.Number, sameID.ID = kept.Number, kept.ID
 	return []record{{
 		name: "settlements",
@@ -103,7 +103,7 @@ func settlementsAligned(ctx context.Context, s driver.Store) error {
 		return err
 	}
 	// Settlements of two companies may have the same number.
-	a, b := settlementRecord(companyA, 1, driver.SettlementPending), settlementRecord(companyB, 1, driver.SettlementPending)
+	a, b := newSettlement(companyA, 1, driver.SettlementPending), newSettlement(companyB, 1, driver.SettlementPending)
 	b.ID = id(300)
 	if err := createSettlements(ctx, s, a, b); err != nil {
 		return err
@@ -147,7 +147,7 @@ func settlementsOpen(ctx context.Context, s driver.Store) error {
 	number := int64(0)
 	next := func(status driver.SettlementStatus) driver.Settlement {
 		number++
-		return settlementRecord(companyA, number, status)
+		return newSettlement(companyA, number, status)
 	}
 	for _, status := range done {
 		if err := createSettlements(ctx, s, next(status)); err != nil {
@@ -186,7 +186,7 @@ func settlementsOpen(ctx context.Context, s driver.Store) error {
 	if err := createSettlements(ctx, s, last); err != nil {
 		return err
 	}
-	back := settlementRecord(companyA, 1, driver.SettlementProcessing)
+	back := newSettlement(companyA, 1, driver.SettlementProcessing)
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateSettlement(ctx, back) })
 	return refuses("one that is open again beside another", err)
 }
@@ -198,8 +198,8 @@ func settlementsListed(ctx context.Context, s driver.Store) error {
 	var numbers []int64
 	for i := range 7 {
 		// Numbers have gaps, and times descend while numbers ascend: only the number determines the order.
-		settlement := settlementRecord(companyA, int64(3*i+1), driver.SettlementCompleted)
-		other := settlementRecord(companyB, int64(3*i+2), driver.SettlementCompleted)
+		settlement := newSettlement(companyA, int64(3*i+1), driver.SettlementCompleted)
+		other := newSettlement(companyB, int64(3*i+2), driver.SettlementCompleted)
 		if err := createSettlements(ctx, s, settlement, other); err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func settlementsGivenBack(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, accounted); err != nil {
 		return err
 	}
-	pending := settlementRecord(companyA, 7, driver.SettlementPending)
+	pending := newSettlement(companyA, 7, driver.SettlementPending)
 	if err := createSettlements(ctx, s, pending); err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func settlementsDecided(ctx context.Context, s driver.Store) error {
 	if err := update(ctx, s, accounted); err != nil {
 		return err
 	}
-	pending := settlementRecord(companyA, 1, driver.SettlementPending)
+	pending := newSettlement(companyA, 1, driver.SettlementPending)
 	if err := createSettlements(ctx, s, pending); err != nil {
 		return err
 	}

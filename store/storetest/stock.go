@@ -92,7 +92,7 @@ func stockLockedTogether(ctx context.Context, s driver.Store) error {
 	}
 	// By its id, the second event of company A comes after that of company B; the company must come first.
 	second := driver.EventRef{CompanyID: companyA, ID: id(80)}
-	if err := createEvents(ctx, s, eventRecord(second)); err != nil {
+	if err := createEvents(ctx, s, newEvent(second)); err != nil {
 		return err
 	}
 	a := lots(eventA, of("B", 1, 100), of("a", 1, 100), of("a", 2, 200), of("a", 9, 100), of("a", 10, 100), of("é", 1, 100))
@@ -131,7 +131,7 @@ func openBatches(ctx context.Context, s driver.Store) error {
 }
 
 func oneBatch(ctx context.Context, s driver.Store) error {
-	batch := lot{"a", 2, 100, cancelled, 5, 1}.record(eventA)
+	batch := lot{"a", 2, 100, cancelled, 5, 1}.batch(eventA)
 	if err := stocked(ctx, s, batch); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func oneBatch(ctx context.Context, s driver.Store) error {
 }
 
 func soldBounded(ctx context.Context, s driver.Store) error {
-	batch := lot{"a", 1, 100, onSale, 5, 5}.record(eventA)
+	batch := lot{"a", 1, 100, onSale, 5, 5}.batch(eventA)
 	if err := stocked(ctx, s, batch); err != nil {
 		return err
 	}
@@ -234,14 +234,14 @@ func tierMadeOnce(ctx context.Context, s driver.Store) error {
 			}
 			tier.Batches++
 			tier.Total += 10
-			batch := lot{"new", tier.Batches, 100, onSale, 10, 0}.record(eventA)
+			batch := lot{"new", tier.Batches, 100, onSale, 10, 0}.batch(eventA)
 			return errors.Join(tx.CreateBatch(ctx, batch), tx.UpdateTiers(ctx, []driver.Tier{tier}))
 		})
 	})
 	if err != nil {
 		return fmt.Errorf("lock a new tier at once: %w", err)
 	}
-	counter := tierRecord(eventA, "new")
+	counter := newTier(eventA, "new")
 	counter.Batches, counter.Total = writers, 10*writers
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return want("tiers", []driver.TierCount{{Tier: counter, Available: 10 * writers, LowestPrice: 100}}).

@@ -15,9 +15,9 @@ func termsChecks() []Check {
 }
 
 func termsAgree(ctx context.Context, s driver.Store) error {
-	second := brandingRecord(companyB, 2)
+	second := newBranding(companyB, 2)
 	second.BrandName, second.LogoURL, second.SupportEmail = "second", "", ""
-	published := eventRecord(driver.EventRef{CompanyID: companyB, ID: id(50)})
+	published := newEvent(driver.EventRef{CompanyID: companyB, ID: id(50)})
 	published.Status = driver.EventPublished
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return steps(
@@ -28,8 +28,8 @@ func termsAgree(ctx context.Context, s driver.Store) error {
 	if err != nil {
 		return err
 	}
-	err = appendRates(ctx, s, rateRecord(companyA, 29, 1, at(100)), rateRecord(companyA, 28, 2, at(100)),
-		rateRecord(companyA, 27, 3, at(50)), rateRecord(companyB, 26, 1, at(200)))
+	err = appendRates(ctx, s, newRate(companyA, 29, 1, at(100)), newRate(companyA, 28, 2, at(100)),
+		newRate(companyA, 27, 3, at(50)), newRate(companyB, 26, 1, at(200)))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func textChecks() []Check {
 }
 
 func textsExact(ctx context.Context, s driver.Store) error {
-	event := eventRecord(driver.EventRef{CompanyID: companyA, ID: id(50)})
+	event := newEvent(driver.EventRef{CompanyID: companyA, ID: id(50)})
 	for _, text := range []string{
 		awkward, "'", `"`, `\`, `\'`, `\n`, "\n", "\r\n", "\t", " ", "  two  ", "%", "_", "?", "$1", ":name", "@p1",
 		"-- comment", "'; DROP TABLE events; --", "NULL", "null", "0", "1e3", "true", "{}", "[]", "{a,b}", "Ọjà", "日本語",
@@ -56,13 +56,13 @@ func textsApart(ctx context.Context, s driver.Store) error {
 	var refs []driver.BuyerRef
 	var buyers []driver.Buyer
 	for i, text := range alike {
-		batch := batchRecord(eventA, text, 1)
+		batch := newBatch(eventA, text, 1)
 		batch.Quantity = int64(i + 1)
 		if err := stocked(ctx, s, batch); err != nil {
 			return fmt.Errorf("%q: %w", text, err)
 		}
 		refs = append(refs, driver.BuyerRef{CompanyID: companyA, Email: text})
-		buyers = append(buyers, buyerRecord(companyA, text))
+		buyers = append(buyers, newBuyer(companyA, text))
 	}
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.PutBuyers(ctx, buyers) })
 	if err != nil {
@@ -71,7 +71,7 @@ func textsApart(ctx context.Context, s driver.Store) error {
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		for i, text := range alike {
 			count := driver.TierCount{
-				Tier: tierRecord(eventA, text), Available: int64(i + 1), LowestPrice: batchRecord(eventA, "", 1).UnitPrice,
+				Tier: newTier(eventA, text), Available: int64(i + 1), LowestPrice: newBatch(eventA, "", 1).UnitPrice,
 			}
 			err := want(fmt.Sprintf("tier %q", text), []driver.TierCount{count}).
 				from(tx.CountTiers(ctx, eventA, []string{text}))
@@ -93,10 +93,10 @@ func timesKept(ctx context.Context, s driver.Store) error {
 		{time.Date(1969, 12, 31, 23, 59, 59, 999_000_000, time.UTC), time.Date(1969, 12, 31, 23, 59, 59, 999_000_000, time.UTC)},
 		{time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC)},
 	} {
-		company := companyRecord(id(100 + i))
+		company := newCompany(id(100 + i))
 		company.CreatedAt, company.UpdatedAt, company.Verification.GraceUntil = test.given, test.given, test.given
 		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-			return errors.Join(tx.CreateCompany(ctx, company), tx.AppendBranding(ctx, brandingRecord(company.ID, 1)))
+			return errors.Join(tx.CreateCompany(ctx, company), tx.AppendBranding(ctx, newBranding(company.ID, 1)))
 		})
 		if err != nil {
 			return fmt.Errorf("keep %v: %w", test.given, err)
@@ -127,9 +127,9 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 	}
 	made := func(when time.Time) times {
 		all := times{
-			eventRecord(driver.EventRef{CompanyID: companyA, ID: id(50)}), batchRecord(eventA, "a", 1),
-			orderRecord(eventA, 1), buyerRecord(companyA, "a@example.com"), factRecord(companyA, 10, when),
-			rateRecord(companyA, 20, 1, when), resultRecord(companyA, "key-1"),
+			newEvent(driver.EventRef{CompanyID: companyA, ID: id(50)}), newBatch(eventA, "a", 1),
+			newOrder(eventA, 1), newBuyer(companyA, "a@example.com"), newFact(companyA, 10, when),
+			newRate(companyA, 20, 1, when), newResult(companyA, "key-1"),
 		}
 		all.event.EndsOn, all.event.CreatedAt, all.event.UpdatedAt = when, when, when
 		all.batch.CreatedAt, all.rate.CreatedAt, all.result.CreatedAt = when, when, when
@@ -168,14 +168,14 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 }
 
 func zeroTimes(ctx context.Context, s driver.Store) error {
-	company, event := companyRecord(companyA), eventRecord(eventA)
+	company, event := newCompany(companyA), newEvent(eventA)
 	company.Verification.ApprovalExpiresAt, company.Verification.GraceUntil = time.Time{}, time.Time{}
 	event.EndsOn = time.Time{}
-	key := apiKeyRecord(companyA, 30, at(0)) // Never used, not revoked.
+	key := newAPIKey(companyA, 30, at(0)) // Never used, not revoked.
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(
 			tx.UpdateCompany(ctx, company), tx.UpdateEvent(ctx, event), tx.CreateAPIKey(ctx, key),
-			tx.AppendAdmissions(ctx, []driver.Admission{admissionRecord(eventA, 1, 1)}),
+			tx.AppendAdmissions(ctx, []driver.Admission{newAdmission(eventA, 1, 1)}),
 		)
 	})
 	if err != nil {

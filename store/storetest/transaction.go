@@ -35,7 +35,7 @@ func errorComesBack(ctx context.Context, s driver.Store) error {
 			return fmt.Errorf("after Begin: got %w, want the very error of fn, %w", orNone(err), own)
 		}
 		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-			if err := tx.CreateCategory(ctx, categoryRecord(id(10), "slug")); err != nil {
+			if err := tx.CreateCategory(ctx, newCategory(id(10), "slug")); err != nil {
 				return err
 			}
 			return own
@@ -95,12 +95,12 @@ func panicKeepsNothing(ctx context.Context, s driver.Store) error {
 // groundIn writes a few records of each kind that ground creates.
 func groundIn(ctx context.Context, tx driver.Tx) error {
 	return steps(
-		func() error { return tx.CreateCategory(ctx, categoryRecord(category, "ground")) },
-		func() error { return tx.CreateCompany(ctx, companyRecord(companyA)) },
-		func() error { return tx.AppendBranding(ctx, brandingRecord(companyA, 1)) },
-		func() error { return tx.CreateEvent(ctx, eventRecord(eventA)) },
+		func() error { return tx.CreateCategory(ctx, newCategory(category, "ground")) },
+		func() error { return tx.CreateCompany(ctx, newCompany(companyA)) },
+		func() error { return tx.AppendBranding(ctx, newBranding(companyA, 1)) },
+		func() error { return tx.CreateEvent(ctx, newEvent(eventA)) },
 		func() error {
-			return tx.CreateWallets(ctx, []driver.Wallet{walletRecord(companyA, ledger.Float)})
+			return tx.CreateWallets(ctx, []driver.Wallet{newWallet(companyA, ledger.Float)})
 		},
 	)
 }
@@ -132,13 +132,13 @@ func nothingKept(ctx context.Context, s driver.Store) error {
 func swallowedErrorDooms(ctx context.Context, s driver.Store) error {
 	for name, fail := range map[string]writes{
 		"a change of what is missing": func(ctx context.Context, tx driver.Tx) error {
-			return tx.UpdateCategory(ctx, categoryRecord(id(99), "missing"))
+			return tx.UpdateCategory(ctx, newCategory(id(99), "missing"))
 		},
 		"a broken constraint": func(ctx context.Context, tx driver.Tx) error {
-			if err := tx.CreateCategory(ctx, categoryRecord(id(98), "twice")); err != nil {
+			if err := tx.CreateCategory(ctx, newCategory(id(98), "twice")); err != nil {
 				return err
 			}
-			return tx.CreateCategory(ctx, categoryRecord(id(97), "twice"))
+			return tx.CreateCategory(ctx, newCategory(id(97), "twice"))
 		},
 	} {
 		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
@@ -156,7 +156,7 @@ func swallowedErrorDooms(ctx context.Context, s driver.Store) error {
 	err := s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		_, _ = tx.SecretNames(ctx)
 		_, _ = tx.Begin(ctx, driver.BeginOptions{})
-		_ = tx.CreateCompany(ctx, companyRecord(companyA))
+		_ = tx.CreateCompany(ctx, newCompany(companyA))
 		return nil
 	})
 	if err == nil {
@@ -170,7 +170,7 @@ func constraintKeepsNothing(ctx context.Context, s driver.Store) error {
 		if err := groundIn(ctx, tx); err != nil {
 			return err
 		}
-		return tx.CreateCategory(ctx, categoryRecord(id(11), "ground"))
+		return tx.CreateCategory(ctx, newCategory(id(11), "ground"))
 	})
 	if err := refuses("a slug twice in one Update", err); err != nil {
 		return err
@@ -191,7 +191,7 @@ func runsAgain(ctx context.Context, s driver.Store) error {
 		return fmt.Errorf("fn ran %d times, want 2", runs)
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
-		return want("what the second run wrote", []driver.Company{companyRecord(companyA)}).
+		return want("what the second run wrote", []driver.Company{newCompany(companyA)}).
 			from(tx.Companies(ctx, []uuid.UUID{companyA}))
 	})
 }

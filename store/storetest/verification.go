@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-func caseRecord(companyID uuid.UUID, number int64) driver.VerificationCase {
+func newCase(companyID uuid.UUID, number int64) driver.VerificationCase {
 	return driver.VerificationCase{
 		CompanyID: companyID, Number: number, Status: driver.VerificationUnverified,
 		Facts: driver.VerificationFacts{
@@ -22,7 +22,7 @@ func caseRecord(companyID uuid.UUID, number int64) driver.VerificationCase {
 }
 
 func caseKinds() []record {
-	draft := caseRecord(companyA, 1)
+	draft := newCase(companyA, 1)
 	holds := func(listed ...driver.VerificationCase) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return want("ListVerificationCases", listed).from(tx.ListVerificationCases(ctx, companyA, 9))
@@ -42,7 +42,7 @@ func caseChecks() []Check {
 }
 
 func casePutAgain(ctx context.Context, s driver.Store) error {
-	draft := caseRecord(companyA, 1)
+	draft := newCase(companyA, 1)
 	decided := draft
 	decided.Status, decided.Reason, decided.Facts = driver.VerificationRejected, awkward, driver.VerificationFacts{
 		LegalName: "a", RegistrationNumber: "b", Country: "GH", Address: "c", ContactName: "d",
@@ -69,8 +69,8 @@ func casePutAgain(ctx context.Context, s driver.Store) error {
 }
 
 func casesListed(ctx context.Context, s driver.Store) error {
-	one, two, ten := caseRecord(companyA, 1), caseRecord(companyA, 2), caseRecord(companyA, 10)
-	other := caseRecord(companyB, 3)
+	one, two, ten := newCase(companyA, 1), newCase(companyA, 2), newCase(companyA, 10)
+	other := newCase(companyB, 3)
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, record := range []driver.VerificationCase{two, other, ten, one} {
 			if err := tx.PutVerificationCase(ctx, record); err != nil {

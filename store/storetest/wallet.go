@@ -11,7 +11,7 @@ import (
 )
 
 func walletKinds() []record {
-	kept := walletRecord(companyA, ledger.Float)
+	kept := newWallet(companyA, ledger.Float)
 	ref := driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
 	changed := kept
 	changed.Status, changed.Balance, changed.Sequence = driver.WalletSuspended, money.MaxBalance, 1<<40
@@ -22,7 +22,7 @@ func walletKinds() []record {
 		}
 	}
 	create := func(ctx context.Context, tx driver.Tx) error {
-		return tx.CreateWallets(ctx, []driver.Wallet{walletRecord(companyA, ledger.Earnings), kept})
+		return tx.CreateWallets(ctx, []driver.Wallet{newWallet(companyA, ledger.Earnings), kept})
 	}
 	return []record{{
 		name: "wallets", create: create, created: holds(kept), absent: holds(driver.Wallet{}),
@@ -52,7 +52,7 @@ func createWallets(ctx context.Context, s driver.Store, wallets ...driver.Wallet
 }
 
 func walletsAligned(ctx context.Context, s driver.Store) error {
-	a, b := walletRecord(companyA, ledger.Float), walletRecord(companyB, ledger.Earnings)
+	a, b := newWallet(companyA, ledger.Float), newWallet(companyB, ledger.Earnings)
 	b.Balance = 5
 	if err := createWallets(ctx, s, a, b); err != nil {
 		return err
@@ -80,7 +80,7 @@ func walletsAligned(ctx context.Context, s driver.Store) error {
 }
 
 func walletsLocked(ctx context.Context, s driver.Store) error {
-	float, earnings := walletRecord(companyA, ledger.Float), walletRecord(companyA, ledger.Earnings)
+	float, earnings := newWallet(companyA, ledger.Float), newWallet(companyA, ledger.Earnings)
 	if err := createWallets(ctx, s, float, earnings); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func walletsLocked(ctx context.Context, s driver.Store) error {
 }
 
 func balanceBounded(ctx context.Context, s driver.Store) error {
-	kept := walletRecord(companyA, ledger.Float)
+	kept := newWallet(companyA, ledger.Float)
 	if err := createWallets(ctx, s, kept); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func balanceBounded(ctx context.Context, s driver.Store) error {
 	if err := refuses("a balance below zero", err); err != nil {
 		return err
 	}
-	born := walletRecord(companyB, ledger.Float)
+	born := newWallet(companyB, ledger.Float)
 	born.Balance = -1
 	if err := refuses("a wallet made with a balance below zero", createWallets(ctx, s, born)); err != nil {
 		return err
@@ -130,7 +130,7 @@ func balanceBounded(ctx context.Context, s driver.Store) error {
 
 // noMovementLost appends entries to one wallet concurrently: every entry continues the one before.
 func noMovementLost(ctx context.Context, s driver.Store) error {
-	if err := createWallets(ctx, s, walletRecord(companyA, ledger.Float)); err != nil {
+	if err := createWallets(ctx, s, newWallet(companyA, ledger.Float)); err != nil {
 		return err
 	}
 	ref := driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
@@ -160,7 +160,7 @@ func noMovementLost(ctx context.Context, s driver.Store) error {
 			}
 			head = next
 		}
-		wallet := walletRecord(companyA, ledger.Float)
+		wallet := newWallet(companyA, ledger.Float)
 		wallet.Balance, wallet.Sequence = count*(count+1)/2, count
 		wallet.Hash, wallet.LastAt = head.Hash, head.At
 		return want("the wallet", []driver.Wallet{wallet}).from(tx.Wallets(ctx, []driver.WalletRef{ref}))

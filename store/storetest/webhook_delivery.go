@@ -12,8 +12,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// deliveryRecord returns a pending delivery that is due when it is created.
-func deliveryRecord(companyID uuid.UUID, n int, when time.Time) driver.Delivery {
+// newDelivery returns a pending delivery that is due when it is created.
+func newDelivery(companyID uuid.UUID, n int, when time.Time) driver.Delivery {
 	return driver.Delivery{
 		CompanyID: companyID, CreatedAt: when, ID: id(n), Endpoint: 1, EndpointID: id(300_001), MessageAt: at(7),
 		MessageID: id(n + 1000), Type: driver.FactOrderCreated, URL: "https://example.com/%20a?b=c#d", SecretVersion: 1,
@@ -32,7 +32,7 @@ func final(delivery driver.Delivery, status driver.DeliveryStatus) driver.Delive
 }
 
 func deliveryKinds() []record {
-	kept := deliveryRecord(companyA, 10, at(0))
+	kept := newDelivery(companyA, 10, at(0))
 	kept.Attempts = []driver.DeliveryAttempt{
 		{At: driver.Time{Time: at(1)}, Status: 503, DurationMS: 12, Error: awkward},
 		{At: driver.Time{Time: at(2)}, DurationMS: 10_000, Error: "none"},
@@ -59,7 +59,7 @@ func deliveryKinds() []record {
 			return tx.AppendDeliveries(ctx, []driver.Delivery{delivery})
 		}
 	}
-	sameID := deliveryRecord(companyA, 10, at(1))
+	sameID := newDelivery(companyA, 10, at(1))
 	return []record{{
 		name: "deliveries", create: put(kept), created: holds(kept, kept), absent: holds(driver.Delivery{}),
 		change: func(ctx context.Context, tx driver.Tx) error {
@@ -114,7 +114,7 @@ func manyDeliveries() []driver.Delivery {
 	}
 	types := []driver.FactType{driver.FactOrderCreated, driver.FactTicketValidated, driver.FactBalanceLow}
 	for i := range 20 {
-		delivery := deliveryRecord(companyA, 40+i, at(i/2))
+		delivery := newDelivery(companyA, 40+i, at(i/2))
 		delivery.Endpoint, delivery.Type = int64(1+i%2), types[i%3]
 		if status := statuses[i%5]; status != driver.DeliveryPending {
 			delivery = final(delivery, status)
@@ -129,7 +129,7 @@ func manyDeliveries() []driver.Delivery {
 
 func deliveriesListed(ctx context.Context, s driver.Store) error {
 	all := manyDeliveries()
-	shuffled := append([]driver.Delivery{deliveryRecord(companyB, 70, at(3))}, all...)
+	shuffled := append([]driver.Delivery{newDelivery(companyB, 70, at(3))}, all...)
 	slices.Reverse(shuffled)
 	if err := keepDeliveries(ctx, s, shuffled...); err != nil {
 		return err
@@ -203,7 +203,7 @@ func deliveriesFiltered(query driver.DeliveryQuery, all []driver.Delivery) reads
 }
 
 func deliveriesSound(ctx context.Context, s driver.Store) error {
-	if err := keepDeliveries(ctx, s, deliveryRecord(companyA, 10, at(0))); err != nil {
+	if err := keepDeliveries(ctx, s, newDelivery(companyA, 10, at(0))); err != nil {
 		return err
 	}
 	for name, spoil := range map[string]func(d *driver.Delivery){
@@ -213,7 +213,7 @@ func deliveriesSound(ctx context.Context, s driver.Store) error {
 		"a lease although it failed":    func(d *driver.Delivery) { *d = final(*d, driver.DeliveryFailed); d.LeasedUntil = at(9) },
 		"cancelling although it failed": func(d *driver.Delivery) { *d = final(*d, driver.DeliveryFailed); d.Cancelling = true },
 	} {
-		created, changed := deliveryRecord(companyA, 11, at(0)), deliveryRecord(companyA, 10, at(0))
+		created, changed := newDelivery(companyA, 11, at(0)), newDelivery(companyA, 10, at(0))
 		spoil(&created)
 		spoil(&changed)
 		err := errors.Join(
@@ -229,7 +229,7 @@ func deliveriesSound(ctx context.Context, s driver.Store) error {
 
 func deliveriesUnder(ctx context.Context, s driver.Store) error {
 	under := func(n int, endpoint, version int64) driver.Delivery {
-		delivery := deliveryRecord(companyA, n, at(n))
+		delivery := newDelivery(companyA, n, at(n))
 		delivery.Endpoint, delivery.SecretVersion = endpoint, version
 		return delivery
 	}
@@ -266,13 +266,13 @@ func deliveriesPruned(ctx context.Context, s driver.Store) error {
 	}
 	var all []driver.Delivery
 	for i, status := range statuses {
-		delivery := deliveryRecord(companyA, 10+i, at(i))
+		delivery := newDelivery(companyA, 10+i, at(i))
 		if status != driver.DeliveryPending {
 			delivery = final(delivery, status)
 		}
 		all = append(all, delivery)
 	}
-	foreign := final(deliveryRecord(companyB, 30, at(0)), driver.DeliveryFailed)
+	foreign := final(newDelivery(companyB, 30, at(0)), driver.DeliveryFailed)
 	if err := keepDeliveries(ctx, s, append(all, foreign)...); err != nil {
 		return err
 	}

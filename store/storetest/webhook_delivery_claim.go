@@ -37,12 +37,12 @@ func claimedAt(when time.Time, deliveries ...driver.Delivery) []driver.Delivery 
 func deliveriesClaimed(ctx context.Context, s driver.Store) error {
 	var all []driver.Delivery
 	for i := range 4 {
-		all = append(all, deliveryRecord(companyA, 10+i, at(i)))
+		all = append(all, newDelivery(companyA, 10+i, at(i)))
 	}
-	elsewhere := deliveryRecord(companyA, 20, at(0))
+	elsewhere := newDelivery(companyA, 20, at(0))
 	elsewhere.Endpoint = 2
 	if err := keepDeliveries(ctx, s, append([]driver.Delivery{
-		deliveryRecord(companyB, 30, at(0)), elsewhere, final(deliveryRecord(companyA, 21, at(0)), driver.DeliveryFailed),
+		newDelivery(companyB, 30, at(0)), elsewhere, final(newDelivery(companyA, 21, at(0)), driver.DeliveryFailed),
 	}, all...)...); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func deliveriesClaimed(ctx context.Context, s driver.Store) error {
 func deliveriesDue(ctx context.Context, s driver.Store) error {
 	var all []driver.Delivery
 	for i, due := range []int{50, 10, 40, 20, 30, 200} {
-		delivery := deliveryRecord(companyA, 10+i, at(i))
+		delivery := newDelivery(companyA, 10+i, at(i))
 		delivery.DueAt = at(due)
 		all = append(all, delivery)
 	}
@@ -106,7 +106,7 @@ func deliveriesDue(ctx context.Context, s driver.Store) error {
 }
 
 func claimTakenBack(ctx context.Context, s driver.Store) error {
-	all := []driver.Delivery{deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(1))}
+	all := []driver.Delivery{newDelivery(companyA, 10, at(0)), newDelivery(companyA, 11, at(1))}
 	if err := keepDeliveries(ctx, s, all...); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func claimTakenBack(ctx context.Context, s driver.Store) error {
 func deliveriesClaimedOnce(ctx context.Context, s driver.Store) error {
 	var all []driver.Delivery
 	for i := range 30 {
-		all = append(all, deliveryRecord(companyA, 100+i, at(i)))
+		all = append(all, newDelivery(companyA, 100+i, at(i)))
 	}
 	if err := keepDeliveries(ctx, s, all...); err != nil {
 		return err
@@ -156,7 +156,7 @@ func deliveriesClaimedOnce(ctx context.Context, s driver.Store) error {
 }
 
 func deliveriesLocked(ctx context.Context, s driver.Store) error {
-	one, two, foreign := deliveryRecord(companyA, 10, at(1)), deliveryRecord(companyA, 11, at(1)), deliveryRecord(companyB, 12, at(1))
+	one, two, foreign := newDelivery(companyA, 10, at(1)), newDelivery(companyA, 11, at(1)), newDelivery(companyB, 12, at(1))
 	if err := keepDeliveries(ctx, s, two, foreign, one); err != nil {
 		return err
 	}
@@ -174,13 +174,13 @@ func deliveriesLocked(ctx context.Context, s driver.Store) error {
 }
 
 func pendingLocked(ctx context.Context, s driver.Store) error {
-	leased, cancelling, elsewhere := deliveryRecord(companyA, 11, at(1)), deliveryRecord(companyA, 12, at(2)), deliveryRecord(companyA, 13, at(3))
+	leased, cancelling, elsewhere := newDelivery(companyA, 11, at(1)), newDelivery(companyA, 12, at(2)), newDelivery(companyA, 13, at(3))
 	leased.LeasedUntil, leased.DueAt = at(9000), at(9000)
 	cancelling.Cancelling, cancelling.LeasedUntil = true, at(9000)
 	elsewhere.Endpoint = 2
-	plain := deliveryRecord(companyA, 10, at(0))
-	if err := keepDeliveries(ctx, s, plain, leased, cancelling, elsewhere, deliveryRecord(companyB, 14, at(0)),
-		final(deliveryRecord(companyA, 15, at(0)), driver.DeliveryCancelled)); err != nil {
+	plain := newDelivery(companyA, 10, at(0))
+	if err := keepDeliveries(ctx, s, plain, leased, cancelling, elsewhere, newDelivery(companyB, 14, at(0)),
+		final(newDelivery(companyA, 15, at(0)), driver.DeliveryCancelled)); err != nil {
 		return err
 	}
 	lock := func(ctx context.Context, tx driver.Tx, limit int) ([]driver.Delivery, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-func endpointRecord(companyID uuid.UUID, number int64) driver.WebhookEndpoint {
+func newEndpoint(companyID uuid.UUID, number int64) driver.WebhookEndpoint {
 	return driver.WebhookEndpoint{
 		CompanyID: companyID, Number: number, ID: id(300_000 + int(number)), URL: "https://example.com/%20a?b=c#d",
 		Events: []driver.FactType{driver.FactTicketValidated, driver.FactOrderCreated},
@@ -30,7 +30,7 @@ func signingSecretRef(companyID uuid.UUID, endpoint, version int64) driver.Webho
 }
 
 func endpointKinds() []record {
-	kept := endpointRecord(companyA, 1)
+	kept := newEndpoint(companyA, 1)
 	changed := kept
 	changed.URL, changed.Events = "https://example.org/", []driver.FactType{driver.FactBalanceLow}
 	changed.Status, changed.UpdatedAt = driver.WebhookDisabled, at(210)
@@ -47,7 +47,7 @@ func endpointKinds() []record {
 	put := func(endpoint driver.WebhookEndpoint) writes {
 		return func(ctx context.Context, tx driver.Tx) error { return tx.CreateWebhookEndpoint(ctx, endpoint) }
 	}
-	sameNumber, sameID := endpointRecord(companyA, 2), endpointRecord(companyA, 2)
+	sameNumber, sameID := newEndpoint(companyA, 2), newEndpoint(companyA, 2)
 	sameNumber.Number, sameID.ID = kept.Number, kept.ID
 	return []record{{
 		name: "webhook endpoints", create: put(kept), created: holds(kept, kept),
@@ -129,9 +129,9 @@ func keepSecrets(ctx context.Context, s driver.Store, secrets ...driver.WebhookS
 
 func endpointsListed(ctx context.Context, s driver.Store) error {
 	// By number, not by id or time.
-	first, second, tenth := endpointRecord(companyA, 1), endpointRecord(companyA, 2), endpointRecord(companyA, 10)
+	first, second, tenth := newEndpoint(companyA, 1), newEndpoint(companyA, 2), newEndpoint(companyA, 10)
 	first.ID, first.CreatedAt = id(400_000), at(900)
-	foreign := endpointRecord(companyB, 1)
+	foreign := newEndpoint(companyB, 1)
 	if err := keepEndpoints(ctx, s, tenth, foreign, second, first); err != nil {
 		return err
 	}
@@ -148,10 +148,10 @@ func endpointsListed(ctx context.Context, s driver.Store) error {
 // twoEndpoints creates two endpoints with their secrets, the first with two, and one of another company with the same
 // number.
 func twoEndpoints(ctx context.Context, s driver.Store) error {
-	foreign := endpointRecord(companyB, 1)
+	foreign := newEndpoint(companyB, 1)
 	foreign.ID = id(400_000)
 	return errors.Join(
-		keepEndpoints(ctx, s, endpointRecord(companyA, 1), endpointRecord(companyA, 2), foreign),
+		keepEndpoints(ctx, s, newEndpoint(companyA, 1), newEndpoint(companyA, 2), foreign),
 		keepSecrets(ctx, s, signingSecret(companyA, 1, 1), signingSecret(companyA, 1, 2), signingSecret(companyA, 2, 1),
 			signingSecret(companyB, 1, 1)),
 	)
@@ -159,7 +159,7 @@ func twoEndpoints(ctx context.Context, s driver.Store) error {
 
 func twoEndpointsKept(removed bool) reads {
 	return func(ctx context.Context, tx driver.ReadTx) error {
-		endpoints := []driver.WebhookEndpoint{endpointRecord(companyA, 1), endpointRecord(companyA, 2)}
+		endpoints := []driver.WebhookEndpoint{newEndpoint(companyA, 1), newEndpoint(companyA, 2)}
 		secrets := []driver.WebhookSecret{
 			signingSecret(companyA, 1, 1), signingSecret(companyA, 1, 2), signingSecret(companyA, 2, 1),
 			signingSecret(companyB, 1, 1),
@@ -171,7 +171,7 @@ func twoEndpointsKept(removed bool) reads {
 		}
 		return errors.Join(
 			want("endpoints", endpoints).from(tx.ListWebhookEndpoints(ctx, companyA)),
-			want("by its id", first).from(tx.FindWebhookEndpoint(ctx, endpointRecord(companyA, 1).ID)),
+			want("by its id", first).from(tx.FindWebhookEndpoint(ctx, newEndpoint(companyA, 1).ID)),
 			want("secrets", secrets).from(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{
 				signingSecretRef(companyA, 1, 1), signingSecretRef(companyA, 1, 2), signingSecretRef(companyA, 2, 1),
 				signingSecretRef(companyB, 1, 1),
@@ -183,7 +183,7 @@ func twoEndpointsKept(removed bool) reads {
 func endpointRemoved(ctx context.Context, s driver.Store) error {
 	ref := driver.WebhookEndpointRef{CompanyID: companyA, Number: 1}
 	remove := func(ctx context.Context, tx driver.Tx) error { return tx.DeleteWebhookEndpoint(ctx, ref) }
-	delivery := deliveryRecord(companyA, 10, at(0))
+	delivery := newDelivery(companyA, 10, at(0))
 	return steps(
 		func() error { return misses("remove what is missing", update(ctx, s, remove)) },
 		func() error { return twoEndpoints(ctx, s) },
@@ -197,7 +197,7 @@ func endpointRemoved(ctx context.Context, s driver.Store) error {
 		},
 		// For a store, its number and id are free again, whatever the rules of the service say.
 		func() error {
-			return errors.Join(keepEndpoints(ctx, s, endpointRecord(companyA, 1)), keepSecrets(ctx, s, signingSecret(companyA, 1, 1)))
+			return errors.Join(keepEndpoints(ctx, s, newEndpoint(companyA, 1)), keepSecrets(ctx, s, signingSecret(companyA, 1, 1)))
 		},
 	)
 }
@@ -219,7 +219,7 @@ func endpointRestored(ctx context.Context, s driver.Store) error {
 }
 
 func endpointsSound(ctx context.Context, s driver.Store) error {
-	if err := keepEndpoints(ctx, s, endpointRecord(companyA, 1)); err != nil {
+	if err := keepEndpoints(ctx, s, newEndpoint(companyA, 1)); err != nil {
 		return err
 	}
 	for name, spoil := range map[string]func(e *driver.WebhookEndpoint){
@@ -230,7 +230,7 @@ func endpointsSound(ctx context.Context, s driver.Store) error {
 		"a pending secret of the past": func(e *driver.WebhookEndpoint) { e.PendingSecret, e.LastSecret = 1, 2 },
 		"a pending secret to come":     func(e *driver.WebhookEndpoint) { e.PendingSecret = 2 },
 	} {
-		created, changed := endpointRecord(companyA, 2), endpointRecord(companyA, 1)
+		created, changed := newEndpoint(companyA, 2), newEndpoint(companyA, 1)
 		spoil(&created)
 		spoil(&changed)
 		err := errors.Join(
@@ -243,7 +243,7 @@ func endpointsSound(ctx context.Context, s driver.Store) error {
 			return err
 		}
 	}
-	zeroth := endpointRecord(companyA, 0)
+	zeroth := newEndpoint(companyA, 0)
 	return errors.Join(
 		refuses("create an endpoint without a number", keepEndpoints(ctx, s, zeroth)),
 		refuses("append a secret without a version", keepSecrets(ctx, s, signingSecret(companyA, 1, 0))),
@@ -316,7 +316,7 @@ func signingSecretsStale(ctx context.Context, s driver.Store) error {
 }
 
 func signingSecretsRetired(ctx context.Context, s driver.Store) error {
-	rotated, plain := endpointRecord(companyA, 1), endpointRecord(companyB, 1)
+	rotated, plain := newEndpoint(companyA, 1), newEndpoint(companyB, 1)
 	rotated.ActiveSecret, rotated.PendingSecret, rotated.LastSecret = 3, 5, 5
 	plain.ID = id(400_000)
 	// Those of endpoint 2 belong to an endpoint that does not exist.

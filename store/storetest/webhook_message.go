@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-func messageRecord(companyID uuid.UUID, n int, when time.Time) driver.Message {
+func newMessage(companyID uuid.UUID, n int, when time.Time) driver.Message {
 	return driver.Message{
 		CompanyID: companyID, At: when, ID: id(n), Type: driver.FactOrderCreated, Subject: id(n + 1), Body: awkward,
 	}
@@ -22,7 +22,7 @@ func messageRef(message driver.Message) driver.MessageRef {
 }
 
 func messageKinds() []record {
-	kept := messageRecord(companyA, 10, at(0))
+	kept := newMessage(companyA, 10, at(0))
 	changed := kept
 	changed.Body = "anew"
 	holds := func(found driver.Message) reads {
@@ -82,12 +82,12 @@ func gone(message driver.Message) driver.Message {
 }
 
 func messagesAligned(ctx context.Context, s driver.Store) error {
-	one, two, foreign := messageRecord(companyA, 10, at(1)), messageRecord(companyA, 11, at(1)), messageRecord(companyB, 10, at(1))
+	one, two, foreign := newMessage(companyA, 10, at(1)), newMessage(companyA, 11, at(1)), newMessage(companyB, 10, at(1))
 	foreign.Body = "of another company"
 	if err := keepMessages(ctx, s, two, foreign, one); err != nil {
 		return err
 	}
-	later := gone(messageRecord(companyA, 10, at(2)))
+	later := gone(newMessage(companyA, 10, at(2)))
 	return errors.Join(
 		everywhere(ctx, s, messagesHold(two, later, foreign, one, two, driver.Message{})),
 		everywhere(ctx, s, messagesHold()),
@@ -95,21 +95,21 @@ func messagesAligned(ctx context.Context, s driver.Store) error {
 }
 
 func messagesForgotten(ctx context.Context, s driver.Store) error {
-	order, other := orderRecord(eventA, 1), orderRecord(eventA, 2)
+	order, other := newOrder(eventA, 1), newOrder(eventA, 2)
 	other.ConfirmedAt = order.ConfirmedAt
-	foreign := orderRecord(eventB, 1) // It has the id of an order that is to be forgotten.
+	foreign := newOrder(eventB, 1) // It has the id of an order that is to be forgotten.
 	of := func(order driver.Order, n int) driver.Message {
-		message := messageRecord(order.CompanyID, n, order.ConfirmedAt)
+		message := newMessage(order.CompanyID, n, order.ConfirmedAt)
 		message.Subject = order.ID
 		return message
 	}
-	messages := []driver.Message{of(order, 10), of(order, 11), of(other, 12), of(foreign, 10), messageRecord(companyA, 13, at(500))}
+	messages := []driver.Message{of(order, 10), of(order, 11), of(other, 12), of(foreign, 10), newMessage(companyA, 13, at(500))}
 	if err := keepMessages(ctx, s, messages...); err != nil {
 		return err
 	}
 	forget := func(ctx context.Context, tx driver.Tx) error {
 		// An order without a message is no error.
-		return tx.ForgetMessages(ctx, []driver.Order{order, orderRecord(eventA, 3)})
+		return tx.ForgetMessages(ctx, []driver.Order{order, newOrder(eventA, 3)})
 	}
 	if err := failing(ctx, s, forget); err != nil {
 		return err
@@ -127,10 +127,10 @@ func messagesForgotten(ctx context.Context, s driver.Store) error {
 func messagesPruned(ctx context.Context, s driver.Store) error {
 	var messages []driver.Message
 	for i := range 5 {
-		messages = append(messages, messageRecord(companyA, 10+i, at(i)))
+		messages = append(messages, newMessage(companyA, 10+i, at(i)))
 	}
-	foreign := messageRecord(companyB, 11, at(0))
-	kept := deliveryRecord(companyA, 90, at(900))
+	foreign := newMessage(companyB, 11, at(0))
+	kept := newDelivery(companyA, 90, at(900))
 	kept.MessageAt, kept.MessageID = messages[1].At, messages[1].ID
 	if err := errors.Join(keepMessages(ctx, s, append(messages, foreign)...), keepDeliveries(ctx, s, kept)); err != nil {
 		return err

@@ -34,7 +34,7 @@ func due(when time.Time, limit int, after ...driver.DueWork) func(context.Contex
 // workDue has work of every kind in both companies.
 func workDue(ctx context.Context, s driver.Store) error {
 	of := func(company uuid.UUID, endpoint int64, n int) driver.Delivery {
-		delivery := deliveryRecord(company, n, at(0))
+		delivery := newDelivery(company, n, at(0))
 		delivery.Endpoint = endpoint
 		return delivery
 	}
@@ -42,11 +42,11 @@ func workDue(ctx context.Context, s driver.Store) error {
 	early, late := of(companyA, 2, 32), of(companyA, 2, 33)
 	early.DueAt, late.DueAt, late.CreatedAt = at(6), at(5), at(1)
 	undispatched := []driver.Fact{
-		factRecord(companyB, 10, at(0)), factRecord(companyA, 10, at(1)), factRecord(companyA, 11, at(2)),
+		newFact(companyB, 10, at(0)), newFact(companyA, 10, at(1)), newFact(companyA, 11, at(2)),
 	}
 	err := errors.Join(
 		share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendFacts(ctx, undispatched) }),
-		appendFacts(ctx, s, factRecord(companyB, 20, at(4)), factRecord(companyA, 20, at(3)), factRecord(companyA, 21, at(5))),
+		appendFacts(ctx, s, newFact(companyB, 20, at(4)), newFact(companyA, 20, at(3)), newFact(companyA, 21, at(5))),
 		keepDeliveries(ctx, s, of(companyB, 1, 30), of(companyA, 10, 31), early, late, of(companyB, 7, 34)),
 	)
 	if err != nil {
@@ -90,7 +90,7 @@ func workDue(ctx context.Context, s driver.Store) error {
 }
 
 func deliveryDue(ctx context.Context, s driver.Store) error {
-	first, second := deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(0))
+	first, second := newDelivery(companyA, 10, at(0)), newDelivery(companyA, 11, at(0))
 	first.DueAt, second.DueAt = at(50), at(60)
 	if err := keepDeliveries(ctx, s, first, second); err != nil {
 		return err
@@ -114,9 +114,9 @@ func deliveryDue(ctx context.Context, s driver.Store) error {
 // pruneDue has old records and also some that must stay: pending, not handled, or of the very time of the query.
 func pruneDue(ctx context.Context, s driver.Store) error {
 	of := func(company uuid.UUID, n, seconds int) driver.Delivery {
-		return deliveryRecord(company, n, at(seconds))
+		return newDelivery(company, n, at(seconds))
 	}
-	handled := factRecord(companyB, 20, at(4))
+	handled := newFact(companyB, 20, at(4))
 	err := errors.Join(
 		keepDeliveries(ctx, s, of(companyA, 30, 1), final(of(companyA, 31, 4), driver.DeliveryFailed),
 			of(companyB, 32, 1), final(of(companyB, 33, 5), driver.DeliverySucceeded)),
@@ -137,7 +137,7 @@ func pruneDue(ctx context.Context, s driver.Store) error {
 		func() error { return is("a delivery", 5, a) }, // The fact is not handled yet.
 		func() error {
 			return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-				return errors.Join(tx.AppendFacts(ctx, []driver.Fact{factRecord(companyA, 21, at(1))}),
+				return errors.Join(tx.AppendFacts(ctx, []driver.Fact{newFact(companyA, 21, at(1))}),
 					tx.CompleteFacts(ctx, []driver.Fact{handled}))
 			})
 		},
@@ -153,13 +153,13 @@ func pruneDue(ctx context.Context, s driver.Store) error {
 
 // workWaits has two places before the one that is due: they do not count towards the limit.
 func workWaits(ctx context.Context, s driver.Store) error {
-	a := factRecord(companyA, 10, at(0))
-	waits, later := deliveryRecord(companyA, 10, at(0)), deliveryRecord(companyA, 11, at(0))
+	a := newFact(companyA, 10, at(0))
+	waits, later := newDelivery(companyA, 10, at(0)), newDelivery(companyA, 11, at(0))
 	later.Endpoint = 2
 	waits.DueAt, later.DueAt = at(900), at(900)
 	err := errors.Join(
-		appendFacts(ctx, s, a, factRecord(companyB, 10, at(0))),
-		keepDeliveries(ctx, s, waits, later, deliveryRecord(companyB, 12, at(0))),
+		appendFacts(ctx, s, a, newFact(companyB, 10, at(0))),
+		keepDeliveries(ctx, s, waits, later, newDelivery(companyB, 12, at(0))),
 	)
 	if err != nil {
 		return err
