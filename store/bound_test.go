@@ -234,7 +234,7 @@ func TestPartThatSwallowsAnError(t *testing.T) {
 		is.NoErr(bound.Update(t.Context(), appended("before")))
 		err = bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			is.NoErr(appended("within")(ctx, tx))
-			_ = tx.CreateCompany(ctx, companyRecord(company)) // It exists already.
+			_ = tx.CreateCompany(ctx, newCompany(company)) // It exists already.
 			_, _ = tx.SecretNames(ctx)
 			return nil
 		})

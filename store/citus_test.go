@@ -282,8 +282,8 @@ func TestDistributedLookUps(t *testing.T) {
 			facts = append(facts, driver.Fact{CompanyID: of, At: minute(i), ID: number(500 + i), Type: "order.created"})
 		}
 		return errors.Join(
-			tx.CreateCompany(ctx, companyRecord(other)), tx.AppendFacts(ctx, facts), tx.DispatchFacts(ctx, facts[:1], false),
-			tx.AppendDeliveries(ctx, []driver.Delivery{deliveryRecord(company, 1, 1), deliveryRecord(other, 2, 2)}),
+			tx.CreateCompany(ctx, newCompany(other)), tx.AppendFacts(ctx, facts), tx.DispatchFacts(ctx, facts[:1], false),
+			tx.AppendDeliveries(ctx, []driver.Delivery{newDelivery(company, 1, 1), newDelivery(other, 2, 2)}),
 		)
 	})
 	said.Take()

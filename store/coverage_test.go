@@ -27,7 +27,7 @@ func TestPlansCoverTheStore(t *testing.T) {
 		defer mu.Unlock()
 		asked[statement.Name] = true
 	}})
-	furnish(t, s, batchRecord(1, 0))
+	furnish(t, s, newBatch(1, 0))
 	settle(t, s, 100)
 	askAll(t, s)
 	askMany(t, s)

@@ -264,7 +264,7 @@ func TestHostsArgumentsAndHooks(t *testing.T) {
 func TestSwallowedErrorsDoom(t *testing.T) {
 	t.Parallel()
 	again := func(ctx context.Context, tx driver.Tx) {
-		_ = tx.CreateCompany(ctx, companyRecord(company)) // It exists already.
+		_ = tx.CreateCompany(ctx, newCompany(company)) // It exists already.
 	}
 	for name, connect := range drivers() {
 		for fault, fn := range map[string]func(ctx context.Context, tx driver.Tx) error{
@@ -284,7 +284,7 @@ func TestSwallowedErrorsDoom(t *testing.T) {
 				return nil
 			},
 			"a row that is not there": func(ctx context.Context, tx driver.Tx) error {
-				_ = tx.UpdateCompany(ctx, companyRecord(number(99)))
+				_ = tx.UpdateCompany(ctx, newCompany(number(99)))
 				return nil
 			},
 			"a text that cannot be kept": func(ctx context.Context, tx driver.Tx) error {

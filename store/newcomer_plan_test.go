@@ -255,7 +255,7 @@ func settle(tb testing.TB, s driver.Store, events int) {
 		messages = append(messages, driver.Message{
 			CompanyID: company, At: at, ID: id, Type: driver.FactOrderCreated, Subject: id, Body: "{}",
 		})
-		delivery := deliveryRecord(company, int64(1+n%2), n)
+		delivery := newDelivery(company, int64(1+n%2), n)
 		delivery.CreatedAt, delivery.ID, delivery.MessageAt, delivery.MessageID, delivery.DueAt = at, id, at, id, at
 		if n%5 != 0 {
 			delivery.Status, delivery.FinishedAt = driver.DeliverySucceeded, at
@@ -265,10 +265,10 @@ func settle(tb testing.TB, s driver.Store, events int) {
 	written(tb, s, func(ctx context.Context, tx driver.Tx) error {
 		for i := range events {
 			ref := driver.EventRef{CompanyID: company, ID: number(base + 1 + i)}
-			made := []error{tx.CreateEvent(ctx, eventRecord(ref))}
+			made := []error{tx.CreateEvent(ctx, newEvent(ref))}
 			for _, tier := range []string{"Regular", "VIP"} {
 				_, err := tx.LockTier(ctx, ref, tier)
-				batch := batchRecord(3, 0)
+				batch := newBatch(3, 0)
 				batch.EventID, batch.Tier = ref.ID, tier
 				made = append(made, err, tx.CreateBatch(ctx, batch))
 			}
@@ -313,8 +313,8 @@ func askRest(tb testing.TB, s driver.Store) {
 			}),
 			tx.PutBuyers(ctx, []driver.Buyer{buyer}),
 			tx.ReplaceBuyer(ctx, driver.BuyerRef{CompanyID: company, Email: "new@example.com"}, buyer),
-			tx.UpdateOrderBuyers(ctx, orders), tx.UpdateAPIKey(ctx, key), tx.UpdateCompany(ctx, companyRecord(company)),
-			tx.UpdateEvent(ctx, eventRecord(event)),
+			tx.UpdateOrderBuyers(ctx, orders), tx.UpdateAPIKey(ctx, key), tx.UpdateCompany(ctx, newCompany(company)),
+			tx.UpdateEvent(ctx, newEvent(event)),
 		)
 	}))
 	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
@@ -403,7 +403,7 @@ func TestNewcomerPlans(t *testing.T) {
 			defer db.Close()
 			s, err := store.OpenDB(t.Context(), db, nil)
 			is.NoErr(err)
-			furnish(t, s, batchRecord(1, 0))
+			furnish(t, s, newBatch(1, 0))
 			fill(dsn, "SELECT fill(u(1), 7000000000, 1200, 500)")
 			plans.Take()
 			askAll(t, s)

@@ -20,7 +20,7 @@ func TestSQLitePlansUseTheWholeKey(t *testing.T) {
 	race.Leave(t, "plans")
 	is := is.New(t)
 	s := isOpen(t, &store.Config{Readers: 1})
-	furnish(t, s, batchRecord(1, 0))
+	furnish(t, s, newBatch(1, 0))
 	settle(t, s, 20)
 	recorded := s.Record()
 	askAll(t, s)

@@ -262,7 +262,7 @@ func TestQueryPlans(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := isOpen(t, &store.Config{Readers: 1})
-	furnish(t, s, batchRecord(1, 0))
+	furnish(t, s, newBatch(1, 0))
 
 	ctx := t.Context()
 	recorded := s.Record()

@@ -103,7 +103,7 @@ func TestPostgresFactPlans(t *testing.T) {
 			defer db.Close()
 			s, err := store.OpenDB(t.Context(), db, nil)
 			is.NoErr(err)
-			furnish(t, s, batchRecord(1, 0))
+			furnish(t, s, newBatch(1, 0))
 			_, err = db.DB.ExecContext(t.Context(), "ALTER TABLE ticketing_outbox SET (autovacuum_enabled = off);"+
 				"ALTER TABLE ticketing_webhook_deliveries SET (autovacuum_enabled = off);"+filling)
 			is.NoErr(err)
@@ -166,7 +166,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 	defer db.Close()
 	s, err := store.OpenDB(t.Context(), db, nil)
 	is.NoErr(err)
-	furnish(t, s, batchRecord(1, 0))
+	furnish(t, s, newBatch(1, 0))
 	_, err = db.DB.ExecContext(t.Context(), crowd)
 	is.NoErr(err)
 	said.Take()

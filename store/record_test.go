@@ -77,7 +77,7 @@ var (
 	event   = driver.EventRef{CompanyID: company, ID: number(2)}
 )
 
-func companyRecord(id uuid.UUID) driver.Company {
+func newCompany(id uuid.UUID) driver.Company {
 	return driver.Company{
 		ID: id, Name: "Lagos Live", Status: driver.CompanyActive,
 		Verification:    driver.Verification{Status: driver.VerificationApproved},
@@ -85,21 +85,21 @@ func companyRecord(id uuid.UUID) driver.Company {
 	}
 }
 
-func eventRecord(ref driver.EventRef) driver.Event {
+func newEvent(ref driver.EventRef) driver.Event {
 	return driver.Event{
 		CompanyID: ref.CompanyID, ID: ref.ID, Title: "Afro Nation", Status: driver.EventPublished,
 		EndsOn: minute(50), CreatedAt: minute(1), UpdatedAt: minute(1),
 	}
 }
 
-func batchRecord(position int, sold int64) driver.Batch {
+func newBatch(position int, sold int64) driver.Batch {
 	return driver.Batch{
 		CompanyID: company, EventID: event.ID, Tier: "Regular", Position: position, Title: "Entry", UnitPrice: 500,
 		Status: driver.InventoryAvailable, Quantity: 1000, Sold: sold, CreatedAt: minute(2),
 	}
 }
 
-func walletRecord(wallet ledger.Wallet, balance money.Amount) driver.Wallet {
+func newWallet(wallet ledger.Wallet, balance money.Amount) driver.Wallet {
 	return driver.Wallet{
 		CompanyID: company, Kind: wallet, Status: driver.WalletActive, Currency: money.Currency,
 		Balance: balance, Hash: ledger.Genesis(company, wallet).Hash,
@@ -114,7 +114,7 @@ func furnish(tb testing.TB, s driver.Store, batches ...driver.Batch) {
 		if err != nil {
 			return err
 		}
-		if err := tx.CreateCompany(ctx, companyRecord(company)); err != nil {
+		if err := tx.CreateCompany(ctx, newCompany(company)); err != nil {
 			return err
 		}
 		if err := tx.AppendBranding(ctx, driver.Branding{
@@ -134,11 +134,11 @@ func furnish(tb testing.TB, s driver.Store, batches ...driver.Batch) {
 			return err
 		}
 		if err := tx.CreateWallets(ctx, []driver.Wallet{
-			walletRecord(ledger.Float, 0), walletRecord(ledger.Earnings, 0),
+			newWallet(ledger.Float, 0), newWallet(ledger.Earnings, 0),
 		}); err != nil {
 			return err
 		}
-		if err := tx.CreateEvent(ctx, eventRecord(event)); err != nil {
+		if err := tx.CreateEvent(ctx, newEvent(event)); err != nil {
 			return err
 		}
 		if _, err := tx.LockTier(ctx, event, "Regular"); err != nil {

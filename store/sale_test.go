@@ -17,7 +17,7 @@ func TestStatementsOfASale(t *testing.T) {
 	is := is.New(t)
 	var statements atomic.Int64
 	s := isOpen(t, &store.Config{OnStatement: func(context.Context, store.Statement) { statements.Add(1) }})
-	furnish(t, s, batchRecord(1, 1000), batchRecord(2, 995), batchRecord(3, 0))
+	furnish(t, s, newBatch(1, 1000), newBatch(2, 995), newBatch(3, 0))
 
 	count := func(order, quantity int) int64 {
 		before := statements.Load()
@@ -35,7 +35,7 @@ func BenchmarkSale(b *testing.B) {
 	s := isOpen(b, nil)
 	furnish(b, s)
 	written(b, s, func(ctx context.Context, tx driver.Tx) error {
-		batch := batchRecord(1, 0)
+		batch := newBatch(1, 0)
 		batch.Quantity = 1 << 40
 		return tx.CreateBatch(ctx, batch)
 	})

@@ -20,7 +20,7 @@ func BenchmarkTier(b *testing.B) {
 				if i == batches-1 {
 					sold = 0
 				}
-				if err := tx.CreateBatch(ctx, batchRecord(i+1, sold)); err != nil {
+				if err := tx.CreateBatch(ctx, newBatch(i+1, sold)); err != nil {
 					return err
 				}
 			}

@@ -23,7 +23,7 @@ func buyer(n int, fullname string) driver.Buyer {
 	}
 }
 
-func orderRecord(n int) driver.Order {
+func newOrder(n int) driver.Order {
 	return driver.Order{
 		CompanyID: company, Number: int64(n), ID: number(1000 + n), EventID: event.ID, Status: driver.OrderConfirmed,
 		RateID: number(3), Branding: 1, BuyerEmail: "ada@example.com", ConfirmedAt: minute(1), CreatedAt: minute(1),
@@ -124,10 +124,10 @@ func TestOneOfManyRefused(t *testing.T) {
 		}))
 		return orders
 	}
-	again := orderRecord(1)
+	again := newOrder(1)
 	again.ID = number(9)
 	err := update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
-		return tx.AppendOrders(ctx, []driver.Order{orderRecord(1), orderRecord(2), again, orderRecord(3)})
+		return tx.AppendOrders(ctx, []driver.Order{newOrder(1), newOrder(2), again, newOrder(3)})
 	})
 	var broken *driver.ConstraintError
 	is.True(errors.As(err, &broken))
@@ -135,15 +135,15 @@ func TestOneOfManyRefused(t *testing.T) {
 	is.Equal(len(kept()), 0)
 
 	err = update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
-		first, unknown := batchRecord(1, 1), batchRecord(2, 1)
-		if err := tx.CreateBatch(ctx, batchRecord(1, 0)); err != nil {
+		first, unknown := newBatch(1, 1), newBatch(2, 1)
+		if err := tx.CreateBatch(ctx, newBatch(1, 0)); err != nil {
 			return err
 		}
 		return tx.UpdateBatches(ctx, []driver.Batch{unknown, first})
 	})
 	is.True(errors.Is(err, driver.ErrNotFound))
 
-	orders := []driver.Order{orderRecord(2), orderRecord(1)}
+	orders := []driver.Order{newOrder(2), newOrder(1)}
 	written(t, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendOrders(ctx, orders) })
 	is.Equal(kept(), orders)
 }

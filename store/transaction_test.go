@@ -115,7 +115,7 @@ func TestStatementsAreTold(t *testing.T) {
 		if err := tx.AppendSecretName(ctx, "name", minute(0)); err != nil {
 			return err
 		}
-		return tx.CreateCompany(ctx, companyRecord(company))
+		return tx.CreateCompany(ctx, newCompany(company))
 	})
 	var broken *driver.ConstraintError
 	is.True(errors.As(err, &broken))
@@ -213,7 +213,7 @@ func TestLongOrderedLists(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := isOpen(t, nil)
-	furnish(t, s, batchRecord(1, 0))
+	furnish(t, s, newBatch(1, 0))
 	written(t, s, func(ctx context.Context, tx driver.Tx) error {
 		queries := make([]driver.StockQuery, 3000)
 		numbers := make([]driver.OrderNumber, len(queries))
@@ -238,20 +238,20 @@ func TestChangesToOneRecord(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := isOpen(t, nil)
-	furnish(t, s, batchRecord(1, 0))
+	furnish(t, s, newBatch(1, 0))
 	use := func(minutes int, digest string) driver.APIKeyUse {
 		return driver.APIKeyUse{
 			APIKeyRef: driver.APIKeyRef{CompanyID: company, ID: number(4)}, UsedAt: minute(minutes), Digest: digest,
 		}
 	}
 	tier := driver.Tier{CompanyID: company, EventID: event.ID, Name: "Regular"}
-	wallet := walletRecord(ledger.Float, 1)
+	wallet := newWallet(ledger.Float, 1)
 	written(t, s, func(ctx context.Context, tx driver.Tx) error {
 		more, richer := tier, wallet
 		more.Total, richer.Balance = 7, 9
 		return errors.Join(
 			tx.TouchAPIKeys(ctx, []driver.APIKeyUse{use(5, "a"), use(9, "b"), use(7, "c")}),
-			tx.UpdateBatches(ctx, []driver.Batch{batchRecord(1, 3), batchRecord(1, 4)}),
+			tx.UpdateBatches(ctx, []driver.Batch{newBatch(1, 3), newBatch(1, 4)}),
 			tx.UpdateTiers(ctx, []driver.Tier{tier, more}),
 			tx.UpdateWallets(ctx, []driver.Wallet{wallet, richer}),
 		)

@@ -321,7 +321,7 @@ func hooked(t *testing.T, s driver.Store, companyID, orderID uuid.UUID) {
 		if err != nil {
 			return err
 		}
-		endpoint := endpointRecord(companyID, 1)
+		endpoint := newEndpoint(companyID, 1)
 		companies[0].WebhookEndpoints = endpoint.Number
 		sealed, err := ring.Seal(rand.Reader, "webhook-secret", fmt.Sprintf("%s/%d/%d", companyID, endpoint.Number, endpoint.ActiveSecret),
 			[]byte("svc_whsec_"+strings.Repeat("A", 43)))
@@ -332,7 +332,7 @@ func hooked(t *testing.T, s driver.Store, companyID, orderID uuid.UUID) {
 			CompanyID: companyID, At: minute(1), ID: number(9001), Type: driver.FactOrderCreated, Subject: orderID,
 			Body: `{"id":"00000000-0000-0000-0000-000000002329"}`,
 		}
-		failed, waiting := deliveryRecord(companyID, 1, 1), deliveryRecord(companyID, 1, 2)
+		failed, waiting := newDelivery(companyID, 1, 1), newDelivery(companyID, 1, 2)
 		failed.Status, failed.FinishedAt, waiting.MessageID = driver.DeliveryFailed, minute(9), failed.MessageID
 		failed.Attempts = []driver.DeliveryAttempt{
 			{At: driver.Time{Time: minute(3)}, Status: 503, DurationMS: 12, Error: "the receiver answered with 503"},

@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-func endpointRecord(company uuid.UUID, number64 int64) driver.WebhookEndpoint {
+func newEndpoint(company uuid.UUID, number64 int64) driver.WebhookEndpoint {
 	return driver.WebhookEndpoint{
 		CompanyID: company, Number: number64, ID: number(7000 + int(number64)), URL: "https://example.com/hooks",
 		Events: []driver.FactType{driver.FactOrderCreated, driver.FactBalanceLow},
@@ -19,8 +19,8 @@ func endpointRecord(company uuid.UUID, number64 int64) driver.WebhookEndpoint {
 	}
 }
 
-// deliveryRecord returns a delivery that is pending and due from minute 3 on.
-func deliveryRecord(company uuid.UUID, endpoint int64, n int) driver.Delivery {
+// newDelivery returns a delivery that is pending and due from minute 3 on.
+func newDelivery(company uuid.UUID, endpoint int64, n int) driver.Delivery {
 	return driver.Delivery{
 		CompanyID: company, CreatedAt: minute(2), ID: number(8000 + n), Endpoint: endpoint,
 		EndpointID: number(7000 + int(endpoint)), MessageAt: minute(1), MessageID: number(9000 + n),
@@ -29,7 +29,7 @@ func deliveryRecord(company uuid.UUID, endpoint int64, n int) driver.Delivery {
 	}
 }
 
-func messageRecord(n int) driver.Message {
+func newMessage(n int) driver.Message {
 	return driver.Message{
 		CompanyID: company, At: minute(1), ID: number(9000 + n), Type: driver.FactOrderCreated,
 		Subject: number(1_000_001), Body: "{}",
@@ -53,10 +53,10 @@ func hookWrites(ctx context.Context, tx driver.Tx) []func() error {
 	secrets := []driver.WebhookSecretRef{
 		{CompanyID: company, Endpoint: 1, Version: 1}, {CompanyID: company, Endpoint: 1, Version: 2},
 	}
-	deliveries := []driver.Delivery{deliveryRecord(company, 1, 1), deliveryRecord(company, 1, 2)}
+	deliveries := []driver.Delivery{newDelivery(company, 1, 1), newDelivery(company, 1, 2)}
 	return []func() error{
-		func() error { return tx.CreateWebhookEndpoint(ctx, endpointRecord(company, 1)) },
-		func() error { return tx.UpdateWebhookEndpoint(ctx, endpointRecord(company, 1)) },
+		func() error { return tx.CreateWebhookEndpoint(ctx, newEndpoint(company, 1)) },
+		func() error { return tx.UpdateWebhookEndpoint(ctx, newEndpoint(company, 1)) },
 		func() error {
 			return tx.AppendWebhookSecret(ctx, driver.WebhookSecret{CompanyID: company, Endpoint: 1, Version: 1, CreatedAt: minute(1)})
 		},
@@ -71,10 +71,10 @@ func hookWrites(ctx context.Context, tx driver.Tx) []func() error {
 			return tx.DispatchFacts(ctx, facts, false)
 		},
 		func() error {
-			return tx.AppendMessages(ctx, []driver.Message{messageRecord(1), messageRecord(2), messageRecord(3)})
+			return tx.AppendMessages(ctx, []driver.Message{newMessage(1), newMessage(2), newMessage(3)})
 		},
 		func() error {
-			return tx.UpdateMessages(ctx, []driver.Message{messageRecord(1), messageRecord(2)})
+			return tx.UpdateMessages(ctx, []driver.Message{newMessage(1), newMessage(2)})
 		},
 		func() error {
 			return tx.ForgetMessages(ctx, []driver.Order{
@@ -169,7 +169,7 @@ func TestAttemptsAreKept(t *testing.T) {
 	is := is.New(t)
 	s := isOpen(t, nil)
 	furnish(t, s)
-	delivery := deliveryRecord(company, 1, 1)
+	delivery := newDelivery(company, 1, 1)
 	delivery.Attempts = []driver.DeliveryAttempt{
 		{At: driver.Time{Time: minute(1)}, Status: 503, DurationMS: 12, Error: "the receiver answered with 503"},
 		{At: driver.Time{Time: minute(2)}, DurationMS: 10_000, Error: `no answer: "tls" <&>`},
