@@ -101,7 +101,7 @@ func (tx *transaction) create(ctx context.Context, name string, model any) error
 	return tx.write(ctx, name, anyNumber, tx.insertion(model))
 }
 
-// insertion starts an INSERT. Bun would ask for the columns that it writes as DEFAULT, unless told to return none.
+// insertion starts an INSERT. Bun would ask for the columns that it writes as DEFAULT, unless it is asked to return none.
 func (tx *transaction) insertion(model any) *bun.InsertQuery {
 	return tx.store.models.NewInsert().Model(model).Returning("NULL")
 }

@@ -160,7 +160,7 @@ func accessHint(err error) string {
 		return ". The role needs CREATE on the database: GRANT CREATE ON DATABASE … TO …"
 	case strings.Contains(said, "SQLSTATE 42501"):
 		return ". The role that migrates must own the tables; one that serves with --no-migrate needs SELECT, INSERT " +
-			"and UPDATE on them, and DELETE on four; docs/operating.md names them"
+			"and UPDATE on them, and DELETE on some; docs/operating.md names them"
 	case strings.Contains(said, "SQLSTATE 3D000"):
 		return ". Create it: CREATE DATABASE … OWNER …"
 	default:
