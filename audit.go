@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/cursor"
 )
 
 // AuditEntry is one action of an operator. The log is append-only. It holds what was done: a refused action is not in
@@ -155,19 +154,13 @@ func (o Operator) ListAudit(
 	if err := o.allow(permission, companyID); err != nil {
 		return Page[AuditEntry]{}, err
 	}
-	var v violations
-	limit := params.limit(&v)
-	if err := v.err(); err != nil {
-		return Page[AuditEntry]{}, err
-	}
-	scope := cursor.Scope("audit", companyID.String())
-	before, err := params.read(scope, positionSize)
+	list, err := openListing(byTime(func(r driver.AuditEntry) driver.Position {
+		return driver.Position{At: r.At, ID: r.ID}
+	}), params, nil, "audit", companyID.String())
 	if err != nil {
 		return Page[AuditEntry]{}, err
 	}
-	query := driver.AuditQuery{CompanyID: companyID, After: parsePosition(before), Limit: limit + 1}
 	var records []driver.AuditEntry
-	// One record more than the limit shows whether there is another page.
 	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		// An unknown company is NOT_FOUND and not an empty page.
 		if companyID != uuid.Nil {
@@ -175,16 +168,15 @@ func (o Operator) ListAudit(
 				return err
 			}
 		}
-		records, err = tx.ListAudit(ctx, query)
+		records, err = tx.ListAudit(ctx, driver.AuditQuery{CompanyID: companyID, After: list.after, Limit: list.limit})
 		return err
 	})
 	if err != nil {
 		return Page[AuditEntry]{}, err
 	}
-	records, next := cutPage(records, limit, scope, func(r driver.AuditEntry) []byte {
-		return positionBytes(driver.Position{At: r.At, ID: r.ID})
-	})
-	page := Page[AuditEntry]{Items: make([]AuditEntry, len(records)), HasMore: next != "", NextCursor: next}
+	var page Page[AuditEntry]
+	records, page.HasMore, page.NextCursor = list.cut(records)
+	page.Items = make([]AuditEntry, len(records))
 	for i, record := range records {
 		page.Items[i] = showAuditEntry(record)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/cursor"
 	"github.com/floatgate/ticketing/ledger"
 )
 
@@ -109,29 +108,23 @@ func (o Operator) ListCompanies(ctx context.Context, params PageParams) (Page[Co
 	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
 		return Page[Company]{}, err
 	}
-	var v violations
-	limit := params.limit(&v)
-	if err := v.err(); err != nil {
-		return Page[Company]{}, err
-	}
-	scope := cursor.Scope("companies")
-	after, err := params.read(scope, positionSize)
+	list, err := openListing(byTime(func(c driver.Company) driver.Position {
+		return driver.Position{At: c.CreatedAt, ID: c.ID}
+	}), params, nil, "companies")
 	if err != nil {
 		return Page[Company]{}, err
 	}
 	var records []driver.Company
 	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		// One record more than the limit shows whether there is another page.
-		records, err = tx.ListCompanies(ctx, parsePosition(after), limit+1)
+		records, err = tx.ListCompanies(ctx, list.after, list.limit)
 		return err
 	})
 	if err != nil {
 		return Page[Company]{}, err
 	}
-	records, next := cutPage(records, limit, scope, func(c driver.Company) []byte {
-		return positionBytes(driver.Position{At: c.CreatedAt, ID: c.ID})
-	})
-	page := Page[Company]{Items: make([]Company, len(records)), HasMore: next != "", NextCursor: next}
+	var page Page[Company]
+	records, page.HasMore, page.NextCursor = list.cut(records)
+	page.Items = make([]Company, len(records))
 	for i, record := range records {
 		page.Items[i] = showCompany(record)
 	}

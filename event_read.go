@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/cursor"
 )
 
 // GetEvent returns an event (section 4.4). It needs COMPANY:event:read. An event of another company is NOT_FOUND.
@@ -35,34 +34,27 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 		return Page[Event]{}, err
 	}
 	var v violations
-	limit := filter.limit(&v)
 	switch filter.Status {
 	case "", EventDraft, EventPublished, EventEnded, EventCancelled:
 	default:
 		v.add("status", "must be DRAFT, PUBLISHED, ENDED or CANCELLED")
 	}
-	if err := v.err(); err != nil {
-		return Page[Event]{}, err
-	}
 	// The filter is part of the cursor's scope (section 4.10).
-	scope := cursor.Scope("events", caller.companyID.String(), string(filter.Status))
-	before, err := filter.read(scope, positionSize)
+	list, err := openListing(byTime(func(e driver.Event) driver.Position {
+		return driver.Position{At: e.CreatedAt, ID: e.ID}
+	}), filter.PageParams, v, "events", caller.companyID.String(), string(filter.Status))
 	if err != nil {
 		return Page[Event]{}, err
 	}
 	var page Page[Event]
 	err = s.readPage(ctx, "events.list", caller, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
-		// One event more than the limit shows whether there is another page.
 		events, err := tx.ListEvents(ctx, driver.EventQuery{
-			CompanyID: caller.companyID, Status: filter.Status, After: parsePosition(before), Limit: limit + 1,
+			CompanyID: caller.companyID, Status: filter.Status, After: list.after, Limit: list.limit,
 		})
 		if err != nil {
 			return 0, err
 		}
-		events, page.NextCursor = cutPage(events, limit, scope, func(e driver.Event) []byte {
-			return positionBytes(driver.Position{At: e.CreatedAt, ID: e.ID})
-		})
-		page.HasMore = page.NextCursor != ""
+		events, page.HasMore, page.NextCursor = list.cut(events)
 		page.Items, err = showEvents(ctx, tx, events)
 		// The lines say how much there is to render, see onPageSlot.
 		for _, event := range events {

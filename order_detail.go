@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/cursor"
 )
 
 // OrderDetail is an order as an operator sees it: the order of section 2.6, and what became of it since. It is no part
@@ -93,35 +92,25 @@ func (o Operator) ListOrders(
 		return Page[OrderDetail]{}, err
 	}
 	var v violations
-	limit := search.limit(&v)
 	statuses := search.statuses(&v)
 	search.Email = email(&v, "email", search.Email, maxBuyerEmail)
-	if err := v.err(); err != nil {
-		return Page[OrderDetail]{}, err
-	}
 	// The scope differs from that of the public listing: a cursor of one is invalid in the other.
-	scope := cursor.Scope("company-orders", companyID.String(), search.EventID.String(), joined(statuses), search.Email)
-	position, err := search.read(scope, numberSize)
+	list, err := openListing(byNumber(func(o driver.Order) int64 { return o.Number }), search.PageParams, v,
+		"company-orders", companyID.String(), search.EventID.String(), joined(statuses), search.Email)
 	if err != nil {
-		return Page[OrderDetail]{}, err
-	}
-	query := driver.OrderQuery{
-		CompanyID: companyID, EventID: search.EventID, Statuses: statuses, BuyerEmail: search.Email, Limit: limit + 1,
-	}
-	if query.After, err = parseNumber(position); err != nil {
 		return Page[OrderDetail]{}, err
 	}
 	var page Page[OrderDetail]
 	err = o.snapshot(ctx, PermissionOrderRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-			records, err := searchOrders(ctx, tx, query)
+			records, err := searchOrders(ctx, tx, driver.OrderQuery{
+				CompanyID: companyID, EventID: search.EventID, Statuses: statuses, BuyerEmail: search.Email,
+				After: list.after, Limit: list.limit,
+			})
 			if err != nil {
 				return err
 			}
-			records, page.NextCursor = cutPage(records, limit, scope, func(o driver.Order) []byte {
-				return numberBytes(o.Number)
-			})
-			page.HasMore = page.NextCursor != ""
+			records, page.HasMore, page.NextCursor = list.cut(records)
 			page.Items, err = showDetails(ctx, tx, records)
 			return err
 		})

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/cursor"
 )
 
 // errOrderNotFound also hides the orders of other companies: they appear absent (section 7).
@@ -51,33 +50,21 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 		return Page[Order]{}, err
 	}
 	var v violations
-	limit := filter.limit(&v)
 	statuses := filter.statuses(&v)
-	if err := v.err(); err != nil {
-		return Page[Order]{}, err
-	}
-	scope := cursor.Scope("orders", caller.companyID.String(), filter.EventID.String(), joined(statuses))
-	position, err := filter.read(scope, numberSize)
+	list, err := openListing(byNumber(func(o driver.Order) int64 { return o.Number }), filter.PageParams, v,
+		"orders", caller.companyID.String(), filter.EventID.String(), joined(statuses))
 	if err != nil {
-		return Page[Order]{}, err
-	}
-	// One record more than the page holds shows whether another page follows.
-	query := driver.OrderQuery{
-		CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, Limit: limit + 1,
-	}
-	if query.After, err = parseNumber(position); err != nil {
 		return Page[Order]{}, err
 	}
 	var page Page[Order]
 	err = s.readPage(ctx, "orders.list", caller, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
-		records, err := tx.ListOrders(ctx, query)
+		records, err := tx.ListOrders(ctx, driver.OrderQuery{
+			CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, After: list.after, Limit: list.limit,
+		})
 		if err != nil {
 			return 0, err
 		}
-		records, page.NextCursor = cutPage(records, limit, scope, func(o driver.Order) []byte {
-			return numberBytes(o.Number)
-		})
-		page.HasMore = page.NextCursor != ""
+		records, page.HasMore, page.NextCursor = list.cut(records)
 		page.Items, err = showOrders(ctx, tx, records)
 		for _, order := range page.Items {
 			lines += len(order.Lines)

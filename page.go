@@ -54,28 +54,69 @@ func (p PageParams) limit(v *violations) int {
 	return p.Limit
 }
 
-// read decodes the cursor to the position bytes that cutPage wrote, and returns nil for the first page. The scope binds
-// a cursor to one listing of one company with one filter. A cursor is not signed, so it grants nothing: the query that
-// uses the position checks again what the caller may see.
-func (p PageParams) read(scope [16]byte, size int) ([]byte, error) {
-	if p.Cursor == "" {
-		return nil, nil
-	}
-	position, err := cursor.Decode(p.Cursor, scope, size)
-	if err != nil {
-		return nil, errInvalidCursor
-	}
-	return position, nil
+// listing is a list of records R, opened at one page. The records are in the order of their positions P.
+type listing[R, P any] struct {
+	order listOrder[R, P]
+	scope [16]byte // binds a cursor to one list of one company with one filter
+	// after is the position of the last record of the page before, and zero for the first page.
+	after P
+	// limit is how many records to read. It is one more than the page holds: the extra record shows that another page
+	// follows.
+	limit int
 }
 
-// cutPage cuts records to a page and returns the cursor of the next one, or an empty cursor after the last. The records
-// were read with one more than limit: the extra record shows that another page follows.
-func cutPage[R any](records []R, limit int, scope [16]byte, position func(R) []byte) ([]R, string) {
-	if len(records) <= limit {
-		return records, ""
+// listOrder is the order of a list: the position of a record, and its bytes in a cursor.
+type listOrder[R, P any] struct {
+	position func(R) P
+	size     int // of the bytes
+	encode   func(P) []byte
+	decode   func([]byte) (P, error)
+}
+
+// byTime is the order of what is listed by time and id.
+func byTime[R any](position func(R) driver.Position) listOrder[R, driver.Position] {
+	return listOrder[R, driver.Position]{position, positionSize, positionBytes, parsePosition}
+}
+
+// byNumber is the order of what is listed by its number: an order, a settlement.
+func byNumber[R any](number func(R) int64) listOrder[R, int64] {
+	return listOrder[R, int64]{number, numberSize, numberBytes, parseNumber}
+}
+
+// openListing opens a list at the page that params select. v holds what is wrong with the filter of the list, and scope
+// names everything that two lists differ in.
+//
+// The violation of the limit comes before those in v, and INVALID_REQUEST before INVALID_CURSOR. A cursor is not signed,
+// so it grants nothing: the query that uses the position checks again what the caller may see.
+func openListing[R, P any](
+	order listOrder[R, P], params PageParams, v violations, scope ...string,
+) (listing[R, P], error) {
+	var all violations
+	limit := params.limit(&all)
+	if err := append(all, v...).err(); err != nil {
+		return listing[R, P]{}, err
 	}
-	records = records[:limit]
-	return records, cursor.Encode(scope, position(records[limit-1]))
+	list := listing[R, P]{order: order, scope: cursor.Scope(scope...), limit: limit + 1}
+	if params.Cursor == "" {
+		return list, nil
+	}
+	position, err := cursor.Decode(params.Cursor, list.scope, order.size)
+	if err != nil {
+		return listing[R, P]{}, errInvalidCursor
+	}
+	list.after, err = order.decode(position)
+	return list, err
+}
+
+// cut returns the records of the page, whether another page follows, and the cursor of that one. records are those after
+// the position, at most limit of them.
+func (l listing[R, P]) cut(records []R) (page []R, more bool, next string) {
+	if len(records) < l.limit {
+		return records, false, ""
+	}
+	page = records[:l.limit-1]
+	last := l.order.position(page[len(page)-1])
+	return page, true, cursor.Encode(l.scope, l.order.encode(last))
 }
 
 // positionSize is the length of a Position in a cursor: 8 bytes of Unix milliseconds, big-endian, then the 16 of the
@@ -92,30 +133,24 @@ func positionBytes(p driver.Position) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMilli())), p.ID[:]...)
 }
 
-// parsePosition is the inverse of positionBytes. Anything of another length is the zero Position.
-func parsePosition(b []byte) driver.Position {
-	if len(b) != positionSize {
-		return driver.Position{}
-	}
+// parsePosition is the inverse of positionBytes. It never fails: every time and id is a position.
+func parsePosition(b []byte) (driver.Position, error) {
 	return driver.Position{
 		At: time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC(), //nolint:gosec // The inverse of positionBytes.
 		ID: uuid.UUID(b[8:]),
-	}
+	}, nil
 }
 
 // numberSize is the length of a number in a cursor, in bytes.
 const numberSize = 8
 
-// numberBytes returns the position, in a cursor, of what is listed by its number: an order, a settlement.
+// numberBytes returns the number as a cursor holds it: 8 bytes, big-endian.
 func numberBytes(number int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(number)) //nolint:gosec // A sequence is positive.
 }
 
-// parseNumber is the inverse of numberBytes. It returns 0 for the first page, and refuses numbers that no record has.
+// parseNumber is the inverse of numberBytes. It refuses numbers that no record has.
 func parseNumber(b []byte) (int64, error) {
-	if b == nil {
-		return 0, nil
-	}
 	number := int64(binary.BigEndian.Uint64(b)) //nolint:gosec // Checked here.
 	if number < 1 {
 		return 0, errInvalidCursor

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/cursor"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
@@ -317,31 +316,21 @@ func (o Operator) ListSettlements(
 	if err := o.allow(PermissionSettlementRead, companyID); err != nil {
 		return Page[Settlement]{}, err
 	}
-	var v violations
-	limit := params.limit(&v)
-	if err := v.err(); err != nil {
-		return Page[Settlement]{}, err
-	}
-	scope := cursor.Scope("settlements", companyID.String())
-	position, err := params.read(scope, numberSize)
+	list, err := openListing(byNumber(func(s driver.Settlement) int64 { return s.Number }), params, nil,
+		"settlements", companyID.String())
 	if err != nil {
-		return Page[Settlement]{}, err
-	}
-	query := driver.SettlementQuery{CompanyID: companyID, Limit: limit + 1}
-	if query.After, err = parseNumber(position); err != nil {
 		return Page[Settlement]{}, err
 	}
 	var page Page[Settlement]
 	err = o.view(ctx, PermissionSettlementRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-			records, err := tx.ListSettlements(ctx, query)
+			records, err := tx.ListSettlements(ctx, driver.SettlementQuery{
+				CompanyID: companyID, After: list.after, Limit: list.limit,
+			})
 			if err != nil {
 				return err
 			}
-			records, page.NextCursor = cutPage(records, limit, scope, func(s driver.Settlement) []byte {
-				return numberBytes(s.Number)
-			})
-			page.HasMore = page.NextCursor != ""
+			records, page.HasMore, page.NextCursor = list.cut(records)
 			page.Items, err = showSettlements(ctx, tx, records)
 			return err
 		})

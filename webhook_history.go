@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/cursor"
 )
 
 // DeliveryFilter selects deliveries of a company. A zero field selects all. Fields are combined: a delivery is selected
@@ -53,11 +52,13 @@ func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 // each of them is on the same side of both times.
 func upwards(t time.Time) time.Time { return moment(t.Add(time.Millisecond - 1)) }
 
-// scope returns the scope of a cursor of this listing: the company and every field of the filter. The times are in
+// scope returns what a cursor of this listing is bound to: the company and every field of the filter. The times are in
 // milliseconds, as check returned them.
-func (f DeliveryFilter) scope(companyID uuid.UUID) [16]byte {
-	return cursor.Scope("deliveries", companyID.String(), f.EndpointID.String(), string(f.Status), string(f.Type),
-		strconv.FormatInt(f.Since.UnixMilli(), 10), strconv.FormatInt(f.Until.UnixMilli(), 10))
+func (f DeliveryFilter) scope(companyID uuid.UUID) []string {
+	return []string{
+		"deliveries", companyID.String(), f.EndpointID.String(), string(f.Status), string(f.Type),
+		strconv.FormatInt(f.Since.UnixMilli(), 10), strconv.FormatInt(f.Until.UnixMilli(), 10),
+	}
 }
 
 // query returns the filter as a query of the store. An endpoint that the company does not have, or no longer has, is
@@ -90,13 +91,8 @@ func (o Operator) ListDeliveries(
 		return Page[WebhookDelivery]{}, err
 	}
 	var v violations
-	limit := params.limit(&v)
 	filter = filter.check(&v)
-	if err := v.err(); err != nil {
-		return Page[WebhookDelivery]{}, err
-	}
-	scope := filter.scope(companyID)
-	position, err := params.read(scope, positionSize)
+	list, err := openListing(byTime(driver.Delivery.Position), params, v, filter.scope(companyID)...)
 	if err != nil {
 		return Page[WebhookDelivery]{}, err
 	}
@@ -109,16 +105,16 @@ func (o Operator) ListDeliveries(
 			if err != nil {
 				return err
 			}
-			query.After, query.Limit = parsePosition(position), limit+1
+			query.After, query.Limit = list.after, list.limit
 			records, err = tx.ListDeliveries(ctx, query)
 			return err
 		})
 	if err != nil {
 		return Page[WebhookDelivery]{}, err
 	}
-	// The records were read with one more than the page holds.
-	records, next := cutPage(records, limit, scope, func(d driver.Delivery) []byte { return positionBytes(d.Position()) })
-	page := Page[WebhookDelivery]{Items: make([]WebhookDelivery, len(records)), HasMore: next != "", NextCursor: next}
+	var page Page[WebhookDelivery]
+	records, page.HasMore, page.NextCursor = list.cut(records)
+	page.Items = make([]WebhookDelivery, len(records))
 	for i, record := range records {
 		page.Items[i] = showDelivery(record, at)
 		// A list with the logs of a hundred deliveries would be long, and its summary is in the other fields.
