@@ -226,11 +226,3 @@ func equalEvents(e, other driver.Event) bool {
 	e.TicketCategories, other.TicketCategories = nil, nil
 	return same && reflect.DeepEqual(e, other)
 }
-
-// later returns at, or last if at is before it. It keeps times ascending when the clock was set back.
-func later(at, last time.Time) time.Time {
-	if at.Before(last) {
-		return last
-	}
-	return at
-}

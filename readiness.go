@@ -6,7 +6,26 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
+
+// Ready returns nil if the service can work: its store responds, and the secret keys are those that the database was
+// used with. The first use of a database keeps the names of the keys; later, other keys are [ErrSecretKeys]. Call it
+// before serving.
+func (s *Service) Ready(ctx context.Context) error {
+	if err := s.secrets.check(ctx, s); err != nil {
+		return err
+	}
+	return s.onSlot(ctx, "ready", uuid.Nil, func() error {
+		return s.groups.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+			_, err := tx.SecretNames(ctx)
+			return err
+		})
+	})
+}
 
 // The waits between two attempts of [Service.Run] to start. They double from the first to the last.
 const (

@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -126,141 +127,82 @@ func (s *Service) endDue(ctx context.Context) error {
 	return err
 }
 
-// worker finds the work that waits in the store and distributes it to the loops of [Service.Run]. It keeps no state
-// that matters: whatever is lost with the process is found again in the store.
-type worker struct {
-	s                           *Service
-	deliverer                   *deliverer            // nil: this process sends nothing
-	dispatchQueue, publishQueue *workQueue[uuid.UUID] // companies with facts to dispatch, and to publish to the host
-	timers                      *wakeTimers           // wakes the worker when the wait of a delivery is over
-}
+// errNoSender is the error of [Service.SendWebhooks] on a service without a sender.
+var errNoSender = errors.New("ticketing: there is no Config.Sender")
 
-// newWorker returns a worker. It has a deliverer if the service has a sender. The deliverer sets the worker's timers,
-// and has a company dispatched again when its endpoints have room.
-func (s *Service) newWorker() *worker {
-	w := &worker{s: s, dispatchQueue: newWorkQueue[uuid.UUID](), publishQueue: newWorkQueue[uuid.UUID](), timers: newWakeTimers()}
-	if s.sender != nil {
-		w.deliverer = newDeliverer(s)
-		w.deliverer.onRetry = w.timers.set
-		w.deliverer.onResume = w.dispatchQueue.add
+// SendWebhooks does once what [Service.Run] does for webhooks all the time, for a host that does not call Run, such as
+// a scheduled job. It makes the deliveries of all facts, and sends these and everything else that was due when it
+// began. It returns the number of attempts that it made, after all of them have ended. A delivery that failed is due
+// again later.
+//
+// If the context ends, it starts no further attempt, waits for those in flight and returns the context's error. It does
+// not call [Config.OnFact]. Without an OnFact it marks facts as handled, as every process does.
+func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
+	if s.bound {
+		return 0, errBoundRun
 	}
-	return w
-}
-
-// watch looks for work in the store: at every poll interval, after a commit of this process, and when the wait of a
-// delivery that this process tried is over. One query finds work of every kind, so an idle service asks little.
-func (w *worker) watch(ctx context.Context) {
-	defer w.timers.stop()
-	ticker := time.NewTicker(w.s.poll)
-	defer ticker.Stop()
-	gap := time.NewTimer(0)
-	defer gap.Stop()
-	for {
-		select { // No more often than every lookGap, however many commits there are.
-		case <-gap.C:
-		case <-ctx.Done():
-			return
+	if s.sender == nil {
+		return 0, errNoSender
+	}
+	c := newDeliverer(s)
+	c.once = true
+	s.deliverers.add(c)
+	defer s.deliverers.remove(c)
+	// At the end of the context what is queued is released, and attempts in flight are finished.
+	stop := context.AfterFunc(ctx, func() { c.close(ctx) })
+	defer stop()
+	failed := s.dispatchAll(ctx, c)
+	at := s.now()
+	c.wait()
+	// Each round claims as much as there is room for. A round that claims nothing shows that all due work is done.
+	for claimed := 1; claimed > 0 && failed == nil && ctx.Err() == nil; {
+		// The clock stepped back. The earlier time keeps deliveries that failed since then from being due already.
+		if now := s.now(); now.Before(at) {
+			at = now
 		}
-		w.s.report(ctx, "look for work", w.look(ctx))
-		gap.Reset(lookGap)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if w.deliverer != nil {
-				w.deliverer.grant()
-			}
-		case <-w.s.wake:
-		case <-w.timers.wake:
-		}
+		claimed, failed = s.claimAll(ctx, c, at)
+		c.wait()
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.attempts, errors.Join(failed, ctx.Err())
 }
 
-// look enqueues the work that is due, and records the age of the oldest dispatch or delivery. It repeats for each kind
-// whose list was full. Enqueuing is not claiming: several processes may enqueue the same company, and the locks and
-// leases of the store decide which of them does the work.
-func (w *worker) look(ctx context.Context) error {
-	asked := []driver.DueWork{{Kind: driver.WorkDispatch}}
-	if w.s.onFact != nil {
-		asked = append(asked, driver.DueWork{Kind: driver.WorkPublish})
-	}
-	if w.deliverer != nil {
-		asked = append(asked, driver.DueWork{Kind: driver.WorkDeliver})
-	}
-	now := w.s.now()
-	// A backlog of zero means that nothing is due.
-	oldest := now
-	// A kind whose list was full is asked for again, after its last item.
-	for len(asked) > 0 {
-		due, err := w.s.dueWork(ctx, driver.WorkQuery{At: now, After: asked, Limit: lookBatch})
+// dispatchAll makes the deliveries of all facts, and enqueues those that the deliverer has room for. It repeats while a
+// full batch shows that there may be more. The error of one company does not keep the facts of another from being
+// dispatched.
+func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) {
+	for more := true; more && failed == nil && ctx.Err() == nil; {
+		more = false
+		due, err := s.dueWork(ctx, driver.WorkQuery{At: s.now(), After: []driver.DueWork{{Kind: driver.WorkDispatch}}, Limit: lookBatch})
 		if err != nil {
 			return err
 		}
-		counts, last := make(map[driver.WorkKind]int), make(map[driver.WorkKind]driver.DueWork)
 		for _, work := range due {
-			counts[work.Kind]++
-			last[work.Kind] = work
-			// The publishing of facts is not part of the backlog of webhooks.
-			if work.Kind != driver.WorkPublish && work.Since.Before(oldest) {
-				oldest = work.Since
-			}
-			switch work.Kind {
-			case driver.WorkDispatch:
-				w.dispatchQueue.add(work.CompanyID)
-			case driver.WorkPublish:
-				w.publishQueue.add(work.CompanyID)
-			case driver.WorkDeliver:
-				w.deliverer.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
-			case driver.WorkPrune, driver.WorkPruneFacts: // These have a loop of their own.
-			}
-		}
-		asked = asked[:0]
-		for kind, count := range counts {
-			if count >= lookBatch {
-				asked = append(asked, last[kind])
-			}
+			done, err := s.dispatchCompany(ctx, work.CompanyID, c)
+			failed = errors.Join(failed, err)
+			more = more || done.facts == factBatch || done.facts > 0 && len(due) == lookBatch
 		}
 	}
-	if w.deliverer != nil {
-		w.s.telemetry.backlog.Record(ctx, now.Sub(oldest).Seconds())
-	}
-	return nil
+	return failed
 }
 
-// dueWork returns the work that is due. It only reads: claiming the work decides which process does it.
-func (s *Service) dueWork(ctx context.Context, query driver.WorkQuery) (due []driver.DueWork, err error) {
-	err = s.background.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		due, err = tx.DueWork(ctx, query)
-		return err
-	})
-	return due, err
-}
-
-// dispatch makes the deliveries of a company's next batch of facts. If there may be more, the company is queued again
-// after the others, so a company with many facts cannot hold up the rest. The facts wait in the store while all
-// endpoints that they go to have full queues (see deliverer.pause).
-func (w *worker) dispatch(ctx context.Context, companyID uuid.UUID) error {
-	if w.deliverer != nil && w.deliverer.paused(companyID) {
-		return nil
+// claimAll claims, for each company, a batch of the deliveries that were due at a time, and returns how many it
+// claimed.
+func (s *Service) claimAll(ctx context.Context, c *deliverer, at time.Time) (claimed int, failed error) {
+	due, err := s.dueWork(ctx, driver.WorkQuery{At: at, After: []driver.DueWork{{Kind: driver.WorkDeliver}}, Limit: lookBatch})
+	if err != nil {
+		return 0, err
 	}
-	done, err := w.s.dispatchCompany(ctx, companyID, w.deliverer)
-	if err != nil || done.facts == 0 {
-		return err
+	var companies []uuid.UUID
+	for _, work := range due {
+		c.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
+		companies = append(companies, work.CompanyID)
 	}
-	if w.s.onFact != nil {
-		w.publishQueue.add(companyID)
+	for _, companyID := range distinct(companies) {
+		some, err := c.claimSome(ctx, companyID, at)
+		failed = errors.Join(failed, err)
+		claimed += some
 	}
-	if done.facts == factBatch && (w.deliverer == nil || !w.deliverer.pause(companyID, done.counts)) {
-		w.dispatchQueue.add(companyID)
-	}
-	return nil
-}
-
-// publish publishes a company's next batch of facts to the host, and queues the company again after a full batch.
-func (w *worker) publish(ctx context.Context, companyID uuid.UUID) error {
-	leased, err := w.s.publishFacts(ctx, companyID)
-	if leased == factBatch {
-		w.publishQueue.add(companyID)
-	}
-	return err
+	return claimed, failed
 }

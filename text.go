@@ -1,11 +1,14 @@
 package ticketing
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/internal/publicurl"
 )
@@ -146,4 +149,25 @@ func isQuoted(s string) bool {
 // isAlphanumeric reports whether r is an ASCII letter or digit.
 func isAlphanumeric(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+// ParseID parses the id of a resource: the 36 characters of a UUID of version 4, in either case (section 2.1).
+//
+// Its error is fit for a violation: it does not repeat the input.
+func ParseID(s string) (uuid.UUID, error) {
+	// uuid.Parse also accepts braces, "urn:uuid:" and bare digits. With 36 characters only the plain form is left.
+	if len(s) == 36 {
+		if id, err := uuid.Parse(s); err == nil && id.Version() == 4 && id.Variant() == uuid.RFC4122 {
+			return id, nil
+		}
+	}
+	return uuid.Nil, errors.New("must be a UUID of version 4")
+}
+
+// optional returns a pointer to s, and nil for the empty string, with which records stand for no text.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }

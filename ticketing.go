@@ -280,20 +280,36 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	return s, nil
 }
 
-// now returns the time as the service keeps it: UTC and whole milliseconds.
-func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Millisecond) }
+// purposeStore is a store whose transactions all have one purpose.
+type purposeStore struct {
+	driver.Store
 
-// Ready returns nil if the service can work: its store responds, and the secret keys are those that the database was
-// used with. The first use of a database keeps the names of the keys; later, other keys are [ErrSecretKeys]. Call it
-// before serving.
-func (s *Service) Ready(ctx context.Context) error {
-	if err := s.secrets.check(ctx, s); err != nil {
-		return err
-	}
-	return s.onSlot(ctx, "ready", uuid.Nil, func() error {
-		return s.groups.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-			_, err := tx.SecretNames(ctx)
-			return err
-		})
-	})
+	purpose driver.Purpose
+}
+
+// mark returns ctx with the purpose of the store.
+func (p purposeStore) mark(ctx context.Context) context.Context {
+	return driver.WithPurpose(ctx, p.purpose)
+}
+
+// View runs fn in a View of the underlying store.
+func (p purposeStore) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
+	return p.Store.View(p.mark(ctx), fn)
+}
+
+// Snapshot runs fn in a Snapshot of the underlying store.
+func (p purposeStore) Snapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
+	return p.Store.Snapshot(p.mark(ctx), fn)
+}
+
+// Update runs fn in an Update of the underlying store.
+func (p purposeStore) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
+	return p.Store.Update(p.mark(ctx), fn)
+}
+
+// use sets the store of the service, one view of it for each purpose.
+func (s *Service) use(store driver.Store) {
+	s.store = store
+	s.groups = purposeStore{store, driver.PurposeGroup}
+	s.background = purposeStore{store, driver.PurposeBackground}
 }

@@ -17,14 +17,6 @@ func optionalTime(t time.Time) *Time {
 	return &Time{Time: t}
 }
 
-// optional returns a pointer to s, and nil for the empty string, with which records stand for no text.
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // moment returns t as the service keeps it: UTC and whole milliseconds.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
@@ -44,3 +36,14 @@ func tellable(v *violations, path string, t time.Time) {
 		v.add(path, "must be in the years 1 to 9999")
 	}
 }
+
+// later returns at, or last if at is before it. It keeps times ascending when the clock was set back.
+func later(at, last time.Time) time.Time {
+	if at.Before(last) {
+		return last
+	}
+	return at
+}
+
+// now returns the time as the service keeps it: UTC and whole milliseconds.
+func (s *Service) now() time.Time { return moment(s.clock()) }

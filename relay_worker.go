@@ -1,0 +1,284 @@
+package ticketing
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// worker finds the work that waits in the store and distributes it to the loops of [Service.Run]. It keeps no state
+// that matters: whatever is lost with the process is found again in the store.
+type worker struct {
+	s                           *Service
+	deliverer                   *deliverer            // nil: this process sends nothing
+	dispatchQueue, publishQueue *workQueue[uuid.UUID] // companies with facts to dispatch, and to publish to the host
+	timers                      *wakeTimers           // wakes the worker when the wait of a delivery is over
+}
+
+// newWorker returns a worker. It has a deliverer if the service has a sender. The deliverer sets the worker's timers,
+// and has a company dispatched again when its endpoints have room.
+func (s *Service) newWorker() *worker {
+	w := &worker{s: s, dispatchQueue: newWorkQueue[uuid.UUID](), publishQueue: newWorkQueue[uuid.UUID](), timers: newWakeTimers()}
+	if s.sender != nil {
+		w.deliverer = newDeliverer(s)
+		w.deliverer.onRetry = w.timers.set
+		w.deliverer.onResume = w.dispatchQueue.add
+	}
+	return w
+}
+
+// watch looks for work in the store: at every poll interval, after a commit of this process, and when the wait of a
+// delivery that this process tried is over. One query finds work of every kind, so an idle service asks little.
+func (w *worker) watch(ctx context.Context) {
+	defer w.timers.stop()
+	ticker := time.NewTicker(w.s.poll)
+	defer ticker.Stop()
+	gap := time.NewTimer(0)
+	defer gap.Stop()
+	for {
+		select { // No more often than every lookGap, however many commits there are.
+		case <-gap.C:
+		case <-ctx.Done():
+			return
+		}
+		w.s.report(ctx, "look for work", w.look(ctx))
+		gap.Reset(lookGap)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if w.deliverer != nil {
+				w.deliverer.grant()
+			}
+		case <-w.s.wake:
+		case <-w.timers.wake:
+		}
+	}
+}
+
+// look enqueues the work that is due, and records the age of the oldest dispatch or delivery. It repeats for each kind
+// whose list was full. Enqueuing is not claiming: several processes may enqueue the same company, and the locks and
+// leases of the store decide which of them does the work.
+func (w *worker) look(ctx context.Context) error {
+	asked := []driver.DueWork{{Kind: driver.WorkDispatch}}
+	if w.s.onFact != nil {
+		asked = append(asked, driver.DueWork{Kind: driver.WorkPublish})
+	}
+	if w.deliverer != nil {
+		asked = append(asked, driver.DueWork{Kind: driver.WorkDeliver})
+	}
+	now := w.s.now()
+	// A backlog of zero means that nothing is due.
+	oldest := now
+	// A kind whose list was full is asked for again, after its last item.
+	for len(asked) > 0 {
+		due, err := w.s.dueWork(ctx, driver.WorkQuery{At: now, After: asked, Limit: lookBatch})
+		if err != nil {
+			return err
+		}
+		counts, last := make(map[driver.WorkKind]int), make(map[driver.WorkKind]driver.DueWork)
+		for _, work := range due {
+			counts[work.Kind]++
+			last[work.Kind] = work
+			// The publishing of facts is not part of the backlog of webhooks.
+			if work.Kind != driver.WorkPublish && work.Since.Before(oldest) {
+				oldest = work.Since
+			}
+			switch work.Kind {
+			case driver.WorkDispatch:
+				w.dispatchQueue.add(work.CompanyID)
+			case driver.WorkPublish:
+				w.publishQueue.add(work.CompanyID)
+			case driver.WorkDeliver:
+				w.deliverer.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
+			case driver.WorkPrune, driver.WorkPruneFacts: // These have a loop of their own.
+			}
+		}
+		asked = asked[:0]
+		for kind, count := range counts {
+			if count >= lookBatch {
+				asked = append(asked, last[kind])
+			}
+		}
+	}
+	if w.deliverer != nil {
+		w.s.telemetry.backlog.Record(ctx, now.Sub(oldest).Seconds())
+	}
+	return nil
+}
+
+// dueWork returns the work that is due. It only reads: claiming the work decides which process does it.
+func (s *Service) dueWork(ctx context.Context, query driver.WorkQuery) (due []driver.DueWork, err error) {
+	err = s.background.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		due, err = tx.DueWork(ctx, query)
+		return err
+	})
+	return due, err
+}
+
+// dispatch makes the deliveries of a company's next batch of facts. If there may be more, the company is queued again
+// after the others, so a company with many facts cannot hold up the rest. The facts wait in the store while all
+// endpoints that they go to have full queues (see deliverer.pause).
+func (w *worker) dispatch(ctx context.Context, companyID uuid.UUID) error {
+	if w.deliverer != nil && w.deliverer.paused(companyID) {
+		return nil
+	}
+	done, err := w.s.dispatchCompany(ctx, companyID, w.deliverer)
+	if err != nil || done.facts == 0 {
+		return err
+	}
+	if w.s.onFact != nil {
+		w.publishQueue.add(companyID)
+	}
+	if done.facts == factBatch && (w.deliverer == nil || !w.deliverer.pause(companyID, done.counts)) {
+		w.dispatchQueue.add(companyID)
+	}
+	return nil
+}
+
+// publish publishes a company's next batch of facts to the host, and queues the company again after a full batch.
+func (w *worker) publish(ctx context.Context, companyID uuid.UUID) error {
+	leased, err := w.s.publishFacts(ctx, companyID)
+	if leased == factBatch {
+		w.publishQueue.add(companyID)
+	}
+	return err
+}
+
+// workQueue is a work queue of keys. take returns the key that has waited longest. A key is taken by one worker at a
+// time, so no two of them work on one company. A key that gets new work while it is taken is queued again after the
+// others, so none of its work is lost and no key starves the rest. It is safe for concurrent use.
+type workQueue[K comparable] struct {
+	mu      sync.Mutex
+	waiting []K // oldest first, without repetitions
+	// inHand are the keys that are taken. known are the keys with work that no worker has taken yet: those that wait,
+	// and those that got new work while they are taken.
+	inHand, known map[K]bool
+	came          chan struct{} // signals that a key waits; wakes one worker
+}
+
+// newWorkQueue returns an empty queue.
+func newWorkQueue[K comparable]() *workQueue[K] {
+	return &workQueue[K]{inHand: make(map[K]bool), known: make(map[K]bool), came: make(chan struct{}, 1)}
+}
+
+// add queues a key. It does nothing if the key is queued already.
+func (t *workQueue[K]) add(key K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[key] {
+		return
+	}
+	t.known[key] = true
+	if !t.inHand[key] {
+		t.wait(key)
+	}
+}
+
+// wait appends a key and wakes a worker. The caller has the lock.
+func (t *workQueue[K]) wait(key K) {
+	t.waiting = append(t.waiting, key)
+	select {
+	case t.came <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the next key, and waits for one if there is none. It returns false after the context has ended. The
+// caller calls done when its work is finished.
+func (t *workQueue[K]) take(ctx context.Context) (key K, ok bool) {
+	for ctx.Err() == nil {
+		t.mu.Lock()
+		if len(t.waiting) > 0 {
+			key, t.waiting = t.waiting[0], t.waiting[1:]
+			delete(t.known, key)
+			t.inHand[key] = true
+			if len(t.waiting) > 0 { // The next key is for another worker.
+				select {
+				case t.came <- struct{}{}:
+				default:
+				}
+			}
+			t.mu.Unlock()
+			return key, true
+		}
+		t.mu.Unlock()
+		select {
+		case <-t.came:
+		case <-ctx.Done():
+		}
+	}
+	return key, false
+}
+
+// done ends the work on a key and queues the key again if it got new work meanwhile.
+func (t *workQueue[K]) done(key K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.inHand, key)
+	if t.known[key] {
+		t.wait(key)
+	}
+}
+
+const (
+	// timerStep is the grid to which wake times are rounded up. Times that fall on one step share a timer.
+	timerStep = 50 * time.Millisecond
+	// maxTimers is how many timers may be set at a time. The next poll finds the work that is due at any further time
+	// ([Config.PollInterval]).
+	maxTimers = 10_000
+)
+
+// wakeTimers wakes the worker at set times, so that a retry does not wait for the next poll. A value on wake says that
+// at least one of these times has come. Signals coalesce, since wake has a buffer of one. It is safe for concurrent
+// use.
+type wakeTimers struct {
+	// wake is read by the worker, which then looks for due work.
+	wake chan struct{}
+
+	// The lock mu guards the fields below. The timers are by step, counted in steps from the Unix epoch.
+	mu      sync.Mutex
+	timers  map[int64]*time.Timer
+	stopped bool
+}
+
+func newWakeTimers() *wakeTimers {
+	return &wakeTimers{wake: make(chan struct{}, 1), timers: make(map[int64]*time.Timer)}
+}
+
+// set asks for a signal at a time. now is the service's clock, which need not be that of the machine: the timer runs
+// for the difference. A time that has passed wake at once.
+func (a *wakeTimers) set(now, at time.Time) {
+	step := (at.UnixMilli() + timerStep.Milliseconds() - 1) / timerStep.Milliseconds()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, set := a.timers[step]; set || a.stopped || len(a.timers) >= maxTimers {
+		return
+	}
+	wait := time.UnixMilli(step * timerStep.Milliseconds()).Sub(now)
+	a.timers[step] = time.AfterFunc(wait, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.timers, step)
+		// A signal that was not taken yet stands for this one as well.
+		select {
+		case a.wake <- struct{}{}:
+		default:
+		}
+	})
+}
+
+// stop stops all timers. A later call of set does nothing.
+func (a *wakeTimers) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopped = true
+	for _, timer := range a.timers {
+		timer.Stop()
+	}
+	clear(a.timers)
+}
