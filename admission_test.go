@@ -74,7 +74,8 @@ func TestValidationKeysAreForOneInput(t *testing.T) {
 		other, _ := sold(t, shop)
 		key := shop.Key()
 		validate := func(event, admission uuid.UUID, location string) error {
-			_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event, admission, key, ticketing.ValidateParams{Location: location})
+			_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event, admission, key,
+				ticketing.ValidateParams{Location: location})
 			return err
 		}
 		is.NoErr(validate(event.ID, order.Lines[0].AdmissionID, "Gate"))
@@ -114,7 +115,8 @@ func TestValidationOfWhatIsNotThere(t *testing.T) {
 			is.Equal(code(err), ticketing.CodeNotFound)
 		}
 		is.Equal(holdings(t, shop), before)
-		_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, order.Lines[0].AdmissionID, key, ticketing.ValidateParams{})
+		_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, order.Lines[0].AdmissionID, key,
+			ticketing.ValidateParams{})
 		is.NoErr(err)
 	})
 }
@@ -178,7 +180,8 @@ func TestValidationOfAVoidedAdmission(t *testing.T) {
 		event, order := sold(t, shop)
 		key := shop.Key()
 		validate := func(line int, key string) (ticketing.TicketValidation, error) {
-			return shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, order.Lines[line].AdmissionID, key, ticketing.ValidateParams{})
+			return shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, order.Lines[line].AdmissionID, key,
+				ticketing.ValidateParams{})
 		}
 		first, err := validate(0, key)
 		is.NoErr(err)

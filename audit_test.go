@@ -427,7 +427,9 @@ func TestNothingPrivateIsTold(t *testing.T) {
 			private = append(private, key.Key, key.Key[strings.LastIndex(key.Key, ".")+1:])
 		}
 		given := facts()
-		for _, fact := range []*string{given.LegalName, given.RegistrationNumber, given.Address, given.ContactName, given.ContactPhone} {
+		for _, fact := range []*string{
+			given.LegalName, given.RegistrationNumber, given.Address, given.ContactName, given.ContactPhone,
+		} {
 			private = append(private, strings.TrimSpace(*fact))
 		}
 		private = append(private, strings.ToLower(strings.TrimSpace(*given.ContactEmail)))

@@ -123,7 +123,10 @@ func TestBankAccountsHaveBounds(t *testing.T) {
 		{"too long", func(p *ticketing.BankAccountParams) {
 			p.Bank, p.AccountName = strings.Repeat("b", 121), strings.Repeat("b", 121)
 		}, "bank: must be at most 120 characters; accountName: must be at most 120 characters"},
-		{"all", func(p *ticketing.BankAccountParams) { *p = ticketing.BankAccountParams{} }, bank + "; " + number + "; " + name},
+		{
+			"all", func(p *ticketing.BankAccountParams) { *p = ticketing.BankAccountParams{} },
+			bank + "; " + number + "; " + name,
+		},
 	}
 	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.verified(t)
@@ -317,7 +320,8 @@ func TestBankAccountsAreBoundToTheirCompany(t *testing.T) {
 		shop.Inventory(t, event.ID, "VIP", 100_00, 5)
 		shop.Sell(t, event.ID, "VIP", 1)
 		swap := func(ctx context.Context, tx driver.Tx) error {
-			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{shop.Company.ID, neighbour.Company.ID}}); err != nil {
+			if _, err := tx.Begin(ctx,
+				driver.BeginOptions{Exclusive: []uuid.UUID{shop.Company.ID, neighbour.Company.ID}}); err != nil {
 				return err
 			}
 			own, err := tx.CurrentBankAccount(ctx, shop.Company.ID)

@@ -37,8 +37,8 @@ func TestABuyerIsLinkedToTheUserOfTheirEmail(t *testing.T) {
 		is.NoErr(err)
 		dormant, err := shop.Staff.GetBuyer(t.Context(), shop.Company.ID, " ADA@example.com ")
 		is.NoErr(err)
-		is.Equal(show(t, dormant), `{"email":"ada@example.com","fullname":"Ada Obi","phone":"+234 800 1234567","userId":null,`+
-			`"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:30:00.000Z"}`)
+		is.Equal(show(t, dormant), `{"email":"ada@example.com","fullname":"Ada Obi","phone":"+234 800 1234567",`+
+			`"userId":null,"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:30:00.000Z"}`)
 
 		// The user may be created later, and as a member of another company.
 		neighbour := shop.Neighbour(t)
@@ -101,7 +101,8 @@ func TestABuyerIsErased(t *testing.T) {
 			found, err := shop.GetOrder(ctx, shop.Caller, want.ID)
 			is.NoErr(err)
 			is.Equal(found, want)
-			is.Equal(show(t, found.Buyer), fmt.Sprintf(`{"email":"erased-%s@erased.invalid","fullname":null,"phone":null}`, want.ID))
+			is.Equal(show(t, found.Buyer),
+				fmt.Sprintf(`{"email":"erased-%s@erased.invalid","fullname":null,"phone":null}`, want.ID))
 			// Section 4.11: a replay returns the order as it is now.
 			again, err := shop.Checkout(ctx, shop.Caller, fmt.Sprint("cart-000", i), basketOf(event.ID, "ada@example.com"))
 			is.NoErr(err)

@@ -55,7 +55,8 @@ func operations(shop *ticketingtest.Shop, event ticketing.Event, order ticketing
 		}},
 		{"create inventory", ticketing.GrantInventoryManage, true, with(1)},
 		{"update inventory", ticketing.GrantInventoryManage, true, func(ctx context.Context, c ticketing.Caller) error {
-			_, err := shop.UpdateInventory(ctx, c, event.ID, "VIP", ticketing.UpdateInventoryParams{Status: of(ticketing.InventoryAvailable)})
+			_, err := shop.UpdateInventory(ctx, c, event.ID, "VIP",
+				ticketing.UpdateInventoryParams{Status: of(ticketing.InventoryAvailable)})
 			return err
 		}},
 		{"quote", ticketing.GrantInventoryRead, false, func(ctx context.Context, c ticketing.Caller) error {
@@ -224,7 +225,8 @@ func TestTrustedCallersNeedAnActiveCompany(t *testing.T) {
 		_, err := shop.Staff.SuspendCompany(t.Context(), shop.Company.ID)
 		is.NoErr(err)
 		for _, operation := range operations(shop, event, order) {
-			if err := operation.call(t.Context(), shop.With(all...)); operation.write && code(err) != ticketing.CodePermissionDenied {
+			if err := operation.call(t.Context(), shop.With(all...)); operation.write &&
+				code(err) != ticketing.CodePermissionDenied {
 				t.Errorf("%s by a suspended company: %v", operation.name, err)
 			}
 		}

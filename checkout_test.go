@@ -39,7 +39,10 @@ func TestCheckoutMembersHaveBounds(t *testing.T) {
 		want   string
 	}{
 		{name: "longest email", change: func(p *params) { p.Buyer.Email = local(320) }},
-		{name: "email too long", change: func(p *params) { p.Buyer.Email = local(321) }, want: "buyer.email: must be at most 320 characters"},
+		{
+			name: "email too long", change: func(p *params) { p.Buyer.Email = local(321) },
+			want: "buyer.email: must be at most 320 characters",
+		},
 		{name: "quoted email", change: func(p *params) { p.Buyer.Email = `"ada obi"@example.com` }},
 		{name: "no email", change: func(p *params) { p.Buyer.Email = "" }, want: "buyer.email: must not be empty"},
 		{name: "blank email", change: func(p *params) { p.Buyer.Email = "  " }, want: "buyer.email: must not be empty"},
@@ -47,14 +50,29 @@ func TestCheckoutMembersHaveBounds(t *testing.T) {
 		{name: "two emails", change: func(p *params) { p.Buyer.Email = "a@example.com,b@example.com" }, want: oneEmail},
 		{name: "one label", change: func(p *params) { p.Buyer.Email = "ada@localhost" }, want: oneEmail},
 		{name: "longest name", change: func(p *params) { p.Buyer.Fullname = wide(200) }},
-		{name: "name too long", change: func(p *params) { p.Buyer.Fullname = wide(201) }, want: "buyer.fullname: must be at most 200 characters"},
-		{name: "name of lines", change: func(p *params) { p.Buyer.Fullname = "a\nb" }, want: "buyer.fullname: must not contain control characters"},
+		{
+			name: "name too long", change: func(p *params) { p.Buyer.Fullname = wide(201) },
+			want: "buyer.fullname: must be at most 200 characters",
+		},
+		{
+			name: "name of lines", change: func(p *params) { p.Buyer.Fullname = "a\nb" },
+			want: "buyer.fullname: must not contain control characters",
+		},
 		{name: "longest phone", change: func(p *params) { p.Buyer.Phone = wide(50) }},
-		{name: "phone too long", change: func(p *params) { p.Buyer.Phone = wide(51) }, want: "buyer.phone: must be at most 50 characters"},
+		{
+			name: "phone too long", change: func(p *params) { p.Buyer.Phone = wide(51) },
+			want: "buyer.phone: must be at most 50 characters",
+		},
 		{name: "currency", change: func(p *params) { p.Lines[0].Currency = "USD" }, want: "lines[0].currency: must be NGN"},
 		{name: "no currency", change: func(p *params) { p.Lines[0].Currency = "" }, want: "lines[0].currency: must be NGN"},
-		{name: "negative price", change: func(p *params) { p.Lines[0].ExpectedUnitPrice = -1 }, want: "lines[0].expectedUnitPrice: must be from 0 to 999999999999.99"},
-		{name: "price too high", change: func(p *params) { p.Lines[0].ExpectedUnitPrice = money.MaxInput + 1 }, want: "lines[0].expectedUnitPrice: must be from 0 to 999999999999.99"},
+		{
+			name: "negative price", change: func(p *params) { p.Lines[0].ExpectedUnitPrice = -1 },
+			want: "lines[0].expectedUnitPrice: must be from 0 to 999999999999.99",
+		},
+		{
+			name: "price too high", change: func(p *params) { p.Lines[0].ExpectedUnitPrice = money.MaxInput + 1 },
+			want: "lines[0].expectedUnitPrice: must be from 0 to 999999999999.99",
+		},
 	}
 	for _, line := range lineTests() {
 		if line.want == "" {
@@ -67,7 +85,8 @@ func TestCheckoutMembersHaveBounds(t *testing.T) {
 		}{line.name, func(p *params) {
 			p.Lines = nil
 			for _, l := range line.lines {
-				p.Lines = append(p.Lines, ticketing.CheckoutLine{Tier: l.Tier, Quantity: l.Quantity, ExpectedUnitPrice: 1_00, Currency: "NGN"})
+				p.Lines = append(p.Lines,
+					ticketing.CheckoutLine{Tier: l.Tier, Quantity: l.Quantity, ExpectedUnitPrice: 1_00, Currency: "NGN"})
 			}
 		}, line.want})
 	}
@@ -132,7 +151,8 @@ func faults() []fault {
 		{
 			code: ticketing.CodeCommissionUnavailable, says: "No commission rate is effective for the company.",
 			cause: func(t *testing.T, shop *ticketingtest.Shop, _ ticketing.Event) { // There is only a future rate.
-				_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, money.Rate{}, shop.Clock.Now().Add(time.Millisecond))
+				_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, money.Rate{},
+					shop.Clock.Now().Add(time.Millisecond))
 				ok(t, err)
 			},
 			mend: func(t *testing.T, shop *ticketingtest.Shop, _ ticketing.Event) {
@@ -215,10 +235,12 @@ func TestCheckoutTakesOnlyWhatWasQuoted(t *testing.T) {
 			"without admissions":      {ticketingtest.Basket(event.ID, "STUDENT", 100, 1), ticketing.CodeInventoryUnavailable},
 			"unknown tier":            {ticketingtest.Basket(event.ID, "Balcony", 100, 1), ticketing.CodeInventoryUnavailable},
 			"case of the tier":        {ticketingtest.Basket(event.ID, "vip", 100, 1), ticketing.CodeInventoryUnavailable},
-			"draft":                   {ticketingtest.Basket(shop.Event(t, ticketingtest.Draft).ID, "VIP", 100, 1), ticketing.CodeConflict},
-			"cancelled":               {ticketingtest.Basket(cancelled(t, shop).ID, "VIP", 100, 1), ticketing.CodeConflict},
-			"ended":                   {ticketingtest.Basket(ended(t, shop).ID, "VIP", 100, 1), ticketing.CodeConflict},
-			"unknown event":           {ticketingtest.Basket(uuid.New(), "VIP", 100, 1), ticketing.CodeNotFound},
+			"draft": {
+				ticketingtest.Basket(shop.Event(t, ticketingtest.Draft).ID, "VIP", 100, 1), ticketing.CodeConflict,
+			},
+			"cancelled":     {ticketingtest.Basket(cancelled(t, shop).ID, "VIP", 100, 1), ticketing.CodeConflict},
+			"ended":         {ticketingtest.Basket(ended(t, shop).ID, "VIP", 100, 1), ticketing.CodeConflict},
+			"unknown event": {ticketingtest.Basket(uuid.New(), "VIP", 100, 1), ticketing.CodeNotFound},
 		} {
 			before := holdings(t, shop)
 			_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), test.basket)
@@ -229,7 +251,8 @@ func TestCheckoutTakesOnlyWhatWasQuoted(t *testing.T) {
 		}
 		// One line that cannot be filled refuses the whole checkout.
 		basket := ticketingtest.Basket(event.ID, "VIP", 100, 1)
-		basket.Lines = append(basket.Lines, ticketing.CheckoutLine{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 100, Currency: "NGN"})
+		basket.Lines = append(basket.Lines,
+			ticketing.CheckoutLine{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 100, Currency: "NGN"})
 		_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basket)
 		is.New(t).Equal(code(err), ticketing.CodeInventoryUnavailable)
 		is.New(t).Equal(tiers(t, shop, event.ID)["VIP"].AvailableQuantity, int64(4))
@@ -250,7 +273,8 @@ func TestOldestBatchIsSoldFirst(t *testing.T) {
 		shop.Inventory(t, event.ID, "VIP", 100, 2, titled("second"))
 		shop.Inventory(t, event.ID, "VIP", 100, 9, titled("third"))
 		titles := func(quantity int) (found []string) {
-			order, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100, quantity))
+			order, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(),
+				ticketingtest.Basket(event.ID, "VIP", 100, quantity))
 			is.NoErr(err)
 			for _, line := range order.Lines {
 				found = append(found, line.Title)
@@ -267,20 +291,21 @@ func TestOldestBatchIsSoldFirst(t *testing.T) {
 // rate like any other checkout.
 func TestFreeCheckout(t *testing.T) {
 	t.Parallel()
-	onShops(t, &ticketingtest.Config{Float: ticketingtest.NoFloat, NoRate: true}, func(t *testing.T, shop *ticketingtest.Shop) {
-		is := is.New(t)
-		event := shop.Event(t)
-		shop.Inventory(t, event.ID, "VIP", 0, 2)
-		_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 0, 1))
-		is.Equal(code(err), ticketing.CodeCommissionUnavailable)
-		_, err = shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, "100", money.Percent), time.Time{})
-		is.NoErr(err)
-		order := shop.Sell(t, event.ID, "VIP", 2)
-		is.Equal([]money.Amount{order.Gross, order.FloatDebited, order.Commission.Amount}, []money.Amount{0, 0, 0})
-		is.Equal(order.Balances, ticketing.OrderBalances{})
-		after := holdings(t, shop)
-		is.Equal([]int64{after.Float, after.Earnings, int64(after.Orders)}, []int64{1, 1, 1})
-	})
+	onShops(t, &ticketingtest.Config{Float: ticketingtest.NoFloat, NoRate: true},
+		func(t *testing.T, shop *ticketingtest.Shop) {
+			is := is.New(t)
+			event := shop.Event(t)
+			shop.Inventory(t, event.ID, "VIP", 0, 2)
+			_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 0, 1))
+			is.Equal(code(err), ticketing.CodeCommissionUnavailable)
+			_, err = shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, "100", money.Percent), time.Time{})
+			is.NoErr(err)
+			order := shop.Sell(t, event.ID, "VIP", 2)
+			is.Equal([]money.Amount{order.Gross, order.FloatDebited, order.Commission.Amount}, []money.Amount{0, 0, 0})
+			is.Equal(order.Balances, ticketing.OrderBalances{})
+			after := holdings(t, shop)
+			is.Equal([]int64{after.Float, after.Earnings, int64(after.Orders)}, []int64{1, 1, 1})
+		})
 }
 
 // TestCheckoutTakesTheEffectiveRate checks Section 2.9: the rate is the latest whose effectiveFrom is at or before the
@@ -293,7 +318,8 @@ func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 100)
 		schedule := func(value string, unit money.Unit, in time.Duration) {
-			_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, value, unit), ticketingtest.Opening.Add(in))
+			_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, value, unit),
+				ticketingtest.Opening.Add(in))
 			is.NoErr(err)
 		}
 		schedule("250", money.BasisPoints, -2*time.Hour)
@@ -316,7 +342,8 @@ func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 			shop.Clock.Set(ticketingtest.Opening.Add(test.at))
 			order := shop.Sell(t, event.ID, "VIP", 1)
 			is.Equal(order.Commission.Amount, test.want)
-			is.Equal([]string{order.Commission.Rate.Value, string(order.Commission.Rate.Unit)}, []string{test.value, string(test.unit)})
+			is.Equal([]string{order.Commission.Rate.Value, string(order.Commission.Rate.Unit)},
+				[]string{test.value, string(test.unit)})
 			orders = append(orders, order)
 		}
 		for _, order := range orders {
@@ -346,11 +373,12 @@ func TestCommissionIsRoundedOnce(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s of %d times %d", test.value, test.quantity, test.price), func(t *testing.T) {
 			t.Parallel()
-			onShops(t, &ticketingtest.Config{Rate: rateOf(t, test.value, money.Percent)}, func(t *testing.T, shop *ticketingtest.Shop) {
-				event := shop.Event(t)
-				shop.Inventory(t, event.ID, "VIP", test.price, test.quantity)
-				is.New(t).Equal(shop.Sell(t, event.ID, "VIP", test.quantity).Commission.Amount, test.want)
-			})
+			onShops(t, &ticketingtest.Config{Rate: rateOf(t, test.value, money.Percent)},
+				func(t *testing.T, shop *ticketingtest.Shop) {
+					event := shop.Event(t)
+					shop.Inventory(t, event.ID, "VIP", test.price, test.quantity)
+					is.New(t).Equal(shop.Sell(t, event.ID, "VIP", test.quantity).Commission.Amount, test.want)
+				})
 		})
 	}
 }

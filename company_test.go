@@ -1,6 +1,7 @@
 package ticketing_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -114,19 +115,19 @@ func TestSuspendingAndActivatingChangeOnce(t *testing.T) {
 		is := is.New(t)
 		id := d.unverified(t)
 		for _, step := range []struct {
-			act    func() (ticketing.Company, error)
+			act    func(context.Context, uuid.UUID) (ticketing.Company, error)
 			status ticketing.CompanyStatus
 			change bool
 		}{
-			{func() (ticketing.Company, error) { return d.staff.ActivateCompany(t.Context(), id) }, ticketing.CompanyActive, false},
-			{func() (ticketing.Company, error) { return d.staff.SuspendCompany(t.Context(), id) }, ticketing.CompanySuspended, true},
-			{func() (ticketing.Company, error) { return d.staff.SuspendCompany(t.Context(), id) }, ticketing.CompanySuspended, false},
-			{func() (ticketing.Company, error) { return d.staff.ActivateCompany(t.Context(), id) }, ticketing.CompanyActive, true},
+			{d.staff.ActivateCompany, ticketing.CompanyActive, false},
+			{d.staff.SuspendCompany, ticketing.CompanySuspended, true},
+			{d.staff.SuspendCompany, ticketing.CompanySuspended, false},
+			{d.staff.ActivateCompany, ticketing.CompanyActive, true},
 		} {
 			before, err := d.staff.GetCompany(t.Context(), id)
 			is.NoErr(err)
 			d.clock.advance(time.Second)
-			answer, err := step.act()
+			answer, err := step.act(t.Context(), id)
 			is.NoErr(err)
 			is.Equal(answer.Status, step.status)
 			is.Equal(answer.UpdatedAt != before.UpdatedAt, step.change)

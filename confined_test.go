@@ -50,7 +50,9 @@ func pretendCluster(tb testing.TB, dsn string) {
 var (
 	uuidForm = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	// inserted matches the constant that an INSERT writes into its first column, which is the company.
-	inserted = regexp.MustCompile(`INSERT INTO \w+ \((?:company_)?id\b[^)]*\) (?:SELECT |VALUES \()'([0-9a-f-]{36})'::uuid`)
+	inserted = regexp.MustCompile(
+		`INSERT INTO \w+ \((?:company_)?id\b[^)]*\) (?:SELECT |VALUES \()'([0-9a-f-]{36})'::uuid`)
+	advisory = regexp.MustCompile(`^SELECT pg_(try_)?advisory_xact_lock(_shared)?\(n\)::text FROM unnest`)
 	locks    = regexp.MustCompile(`FOR (NO KEY )?UPDATE|FOR (KEY )?SHARE|LOCK TABLE`)
 	part     = regexp.MustCompile(`\bpart_[0-9]+\.`)
 )
@@ -76,7 +78,7 @@ func everywhere(statement string) bool {
 			return !locks.MatchString(statement)
 		}
 	}
-	return regexp.MustCompile(`^SELECT pg_(try_)?advisory_xact_lock(_shared)?\(n\)::text FROM unnest`).MatchString(statement)
+	return advisory.MatchString(statement)
 }
 
 // confined returns what is wrong with a statement that has to be about one company, or "". The statement may name the
@@ -170,7 +172,8 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 				}
 			}
 		}
-		_, err = service.UpdateEvent(ctx, caller, events[i][1].ID, ticketing.UpdateEventParams{Status: of(ticketing.EventDraft)})
+		_, err = service.UpdateEvent(ctx, caller, events[i][1].ID,
+			ticketing.UpdateEventParams{Status: of(ticketing.EventDraft)})
 		is.NoErr(err)
 		_, err = service.UpdateInventory(ctx, caller, events[i][1].ID, "VIP", ticketing.UpdateInventoryParams{
 			UnitPrice: of(money.Amount(300_00)), Currency: of(money.Currency), IsFree: of(false),
@@ -178,7 +181,8 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		is.NoErr(err)
 		_, err = service.CancelInventory(ctx, caller, events[i][1].ID, "REGULAR")
 		is.NoErr(err)
-		_, err = service.UpdateEvent(ctx, caller, events[i][1].ID, ticketing.UpdateEventParams{Status: of(ticketing.EventPublished)})
+		_, err = service.UpdateEvent(ctx, caller, events[i][1].ID,
+			ticketing.UpdateEventParams{Status: of(ticketing.EventPublished)})
 		is.NoErr(err)
 	}
 
@@ -229,7 +233,8 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		_, err := service.Checkout(ctx, own.Caller, "checkout-0000", ticketingtest.Basket(events[i][1].ID, "VIP", 300_00, 1))
 		is.True(err == nil || code(err) == ticketing.CodeConflict)
 		_, err = service.Quote(ctx, own.Caller, ticketing.QuoteParams{
-			EventID: events[i][0].ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}, {Tier: "REGULAR", Quantity: 1}},
+			EventID: events[i][0].ID,
+			Lines:   []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}, {Tier: "REGULAR", Quantity: 1}},
 		})
 		is.NoErr(err)
 		_, err = service.ListOrders(ctx, own.Caller, ticketing.OrderFilter{})
@@ -338,7 +343,8 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 				},
 				func() error { return read(tx.Messages(ctx, texts)) },
 				func() error {
-					return read(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}}))
+					return read(tx.WebhookSecrets(ctx,
+						[]driver.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}}))
 				},
 				func() error { return read(tx.LockDeliveries(ctx, refs)) },
 				func() error {
@@ -358,7 +364,8 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 				func() error { return tx.UpdateMessages(ctx, messages) },
 				func() error { return tx.ForgetMessages(ctx, orders) },
 				func() error {
-					return tx.DeleteWebhookSecrets(ctx, []driver.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}})
+					return tx.DeleteWebhookSecrets(ctx,
+						[]driver.WebhookSecretRef{secret, {CompanyID: company, Endpoint: 2, Version: 1}})
 				},
 				func() error { return read(tx.PruneFacts(ctx, company, late, 9)) },
 				func() error { return read(tx.PruneDeliveries(ctx, company, late, 9)) },

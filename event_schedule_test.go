@@ -44,27 +44,72 @@ func TestEventEndsAtItsScheduledEnd(t *testing.T) {
 		date, starts, ends, zone string
 		want                     string // UTC
 	}{
-		{name: "east of Greenwich", date: "2026-12-21", starts: "19:00", ends: "23:30", zone: "Africa/Lagos", want: "2026-12-21 22:30"},
-		{name: "far east", date: "2026-12-21", starts: "09:00", ends: "13:30", zone: "Pacific/Kiritimati", want: "2026-12-20 23:30"},
-		{name: "far west", date: "2026-12-21", starts: "09:00", ends: "23:30", zone: "Pacific/Pago_Pago", want: "2026-12-22 10:30"},
-		{name: "quarter hours", date: "2026-12-21", starts: "09:00", ends: "12:00", zone: "Asia/Kathmandu", want: "2026-12-21 06:15"},
-		{name: "over midnight", date: "2026-12-31", starts: "22:00", ends: "04:00", zone: "Africa/Lagos", want: "2027-01-01 03:00"},
+		{
+			name: "east of Greenwich", date: "2026-12-21", starts: "19:00", ends: "23:30", zone: "Africa/Lagos",
+			want: "2026-12-21 22:30",
+		},
+		{
+			name: "far east", date: "2026-12-21", starts: "09:00", ends: "13:30", zone: "Pacific/Kiritimati",
+			want: "2026-12-20 23:30",
+		},
+		{
+			name: "far west", date: "2026-12-21", starts: "09:00", ends: "23:30", zone: "Pacific/Pago_Pago",
+			want: "2026-12-22 10:30",
+		},
+		{
+			name: "quarter hours", date: "2026-12-21", starts: "09:00", ends: "12:00", zone: "Asia/Kathmandu",
+			want: "2026-12-21 06:15",
+		},
+		{
+			name: "over midnight", date: "2026-12-31", starts: "22:00", ends: "04:00", zone: "Africa/Lagos",
+			want: "2027-01-01 03:00",
+		},
 		{name: "a whole day", date: "2026-12-21", starts: "10:00", ends: "10:00", zone: "UTC", want: "2026-12-22 10:00"},
 		{name: "a minute", date: "2026-12-21", starts: "10:00", ends: "10:01", zone: "UTC", want: "2026-12-21 10:01"},
 		{name: "until midnight", date: "2026-12-21", starts: "10:00", ends: "00:00", zone: "UTC", want: "2026-12-22 00:00"},
 		{name: "leap day", date: "2028-02-28", starts: "22:00", ends: "01:00", zone: "UTC", want: "2028-02-29 01:00"},
-		{name: "winter time", date: "2027-01-15", starts: "10:00", ends: "12:00", zone: "Europe/London", want: "2027-01-15 12:00"},
-		{name: "summer time", date: "2027-07-15", starts: "10:00", ends: "12:00", zone: "Europe/London", want: "2027-07-15 11:00"},
-		{name: "the night clocks go forward", date: "2027-03-27", starts: "22:00", ends: "05:00", zone: "Europe/London", want: "2027-03-28 04:00"},
-		{name: "the night clocks go back", date: "2027-10-30", starts: "22:00", ends: "05:00", zone: "Europe/London", want: "2027-10-31 05:00"},
+		{
+			name: "winter time", date: "2027-01-15", starts: "10:00", ends: "12:00", zone: "Europe/London",
+			want: "2027-01-15 12:00",
+		},
+		{
+			name: "summer time", date: "2027-07-15", starts: "10:00", ends: "12:00", zone: "Europe/London",
+			want: "2027-07-15 11:00",
+		},
+		{
+			name: "the night clocks go forward", date: "2027-03-27", starts: "22:00", ends: "05:00", zone: "Europe/London",
+			want: "2027-03-28 04:00",
+		},
+		{
+			name: "the night clocks go back", date: "2027-10-30", starts: "22:00", ends: "05:00", zone: "Europe/London",
+			want: "2027-10-31 05:00",
+		},
 		// A time that clocks skip is read with the offset before the change. Of a time that they show twice, the second
 		// counts.
-		{name: "an end that New York passes over", date: "2027-03-14", starts: "01:45", ends: "02:30", zone: "America/New_York", want: "2027-03-14 07:30"},
-		{name: "an end that Berlin passes over", date: "2027-03-27", starts: "23:00", ends: "02:30", zone: "Europe/Berlin", want: "2027-03-28 01:30"},
-		{name: "an end that Lord Howe passes over", date: "2027-10-03", starts: "01:00", ends: "02:15", zone: "Australia/Lord_Howe", want: "2027-10-02 15:45"},
-		{name: "an end that New York has twice", date: "2027-11-07", starts: "00:30", ends: "01:30", zone: "America/New_York", want: "2027-11-07 06:30"},
-		{name: "an end that Sydney has twice", date: "2027-04-03", starts: "22:00", ends: "02:30", zone: "Australia/Sydney", want: "2027-04-03 16:30"},
-		{name: "a start that Berlin passes over", date: "2027-03-28", starts: "02:30", ends: "03:30", zone: "Europe/Berlin", want: "2027-03-28 01:30"},
+		{
+			name: "an end that New York passes over", date: "2027-03-14", starts: "01:45", ends: "02:30",
+			zone: "America/New_York", want: "2027-03-14 07:30",
+		},
+		{
+			name: "an end that Berlin passes over", date: "2027-03-27", starts: "23:00", ends: "02:30", zone: "Europe/Berlin",
+			want: "2027-03-28 01:30",
+		},
+		{
+			name: "an end that Lord Howe passes over", date: "2027-10-03", starts: "01:00", ends: "02:15",
+			zone: "Australia/Lord_Howe", want: "2027-10-02 15:45",
+		},
+		{
+			name: "an end that New York has twice", date: "2027-11-07", starts: "00:30", ends: "01:30", zone: "America/New_York",
+			want: "2027-11-07 06:30",
+		},
+		{
+			name: "an end that Sydney has twice", date: "2027-04-03", starts: "22:00", ends: "02:30", zone: "Australia/Sydney",
+			want: "2027-04-03 16:30",
+		},
+		{
+			name: "a start that Berlin passes over", date: "2027-03-28", starts: "02:30", ends: "03:30", zone: "Europe/Berlin",
+			want: "2027-03-28 01:30",
+		},
 	}
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		for _, test := range tests {

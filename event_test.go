@@ -288,7 +288,8 @@ func TestTerminalEventsNeverChange(t *testing.T) {
 			}
 			_, err := shop.CancelEvent(t.Context(), shop.Caller, event.ID)
 			is.Equal(code(err), ticketing.CodeConflict)
-			_, err = shop.CreateInventory(t.Context(), shop.Caller, event.ID, shop.Key(), ticketingtest.InventoryParams("VIP", 1, 1))
+			_, err = shop.CreateInventory(t.Context(), shop.Caller, event.ID, shop.Key(),
+				ticketingtest.InventoryParams("VIP", 1, 1))
 			is.Equal(code(err), ticketing.CodeConflict)
 			_, err = shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "VIP",
 				ticketing.UpdateInventoryParams{Status: of(ticketing.InventoryPaused)})
@@ -324,7 +325,8 @@ func TestPublishingReleasesAndDraftingPauses(t *testing.T) {
 		is.Equal(tiers(t, shop, event.ID)["REGULAR"].AvailableQuantity, int64(4))
 
 		sold := shop.Sell(t, event.ID, "VIP", 2)
-		_, err := shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "REGULAR", ticketing.UpdateInventoryParams{Status: of(paused)})
+		_, err := shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "REGULAR",
+			ticketing.UpdateInventoryParams{Status: of(paused)})
 		is.NoErr(err)
 		publish(t, shop, event.ID) // The event is published already, so nothing is released.
 		is.Equal(status(), [2]ticketing.InventoryStatus{available, paused})
@@ -332,7 +334,8 @@ func TestPublishingReleasesAndDraftingPauses(t *testing.T) {
 		unpublish(t, shop, event.ID)
 		is.Equal(status(), [2]ticketing.InventoryStatus{paused, paused})
 		// A PATCH on a draft sets the requested status, but nothing can be sold.
-		_, err = shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "VIP", ticketing.UpdateInventoryParams{Status: of(available)})
+		_, err = shop.UpdateInventory(t.Context(), shop.Caller, event.ID, "VIP",
+			ticketing.UpdateInventoryParams{Status: of(available)})
 		is.NoErr(err)
 		is.Equal(status(), [2]ticketing.InventoryStatus{available, paused})
 		_, err = shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 150_00, 1))

@@ -35,15 +35,27 @@ func TestTicketCategoriesAreAddedOnce(t *testing.T) {
 		want  []string
 	}{
 		{name: "none"},
-		{name: "in the order they came", made: []string{"Zebra", "Aisle"}, added: []string{"Middle"}, want: []string{"Zebra", "Aisle", "Middle"}},
+		{
+			name: "in the order they came", made: []string{"Zebra", "Aisle"}, added: []string{"Middle"},
+			want: []string{"Zebra", "Aisle", "Middle"},
+		},
 		{name: "trimmed", made: []string{" Balcony\t"}, added: []string{"Balcony"}, want: []string{"Balcony"}},
 		{name: "case of a preset", made: []string{"vip", "General_Admission", "VVip"}},
-		{name: "case of a custom name", made: []string{"Balcony", "BALCONY"}, added: []string{"balcony"}, want: []string{"Balcony"}},
+		{
+			name: "case of a custom name", made: []string{"Balcony", "BALCONY"}, added: []string{"balcony"},
+			want: []string{"Balcony"},
+		},
 		{name: "case beyond ASCII", made: []string{"Ọba"}, added: []string{"ọBA", "Ἑλλάς"}, want: []string{"Ọba", "Ἑλλάς"}},
-		{name: "any legal characters", made: []string{"a/b%2F+c d?#&=", "早鳥", "Constructor", "TOSTRING", "..."}, want: []string{"a/b%2F+c d?#&=", "早鳥", "Constructor", "TOSTRING", "..."}},
+		{
+			name: "any legal characters", made: []string{"a/b%2F+c d?#&=", "早鳥", "Constructor", "TOSTRING", "..."},
+			want: []string{"a/b%2F+c d?#&=", "早鳥", "Constructor", "TOSTRING", "..."},
+		},
 		{name: "existing ones are retained", made: []string{"Balcony"}, added: []string{}, want: []string{"Balcony"}},
 		{name: "longest", made: []string{wide(60)}, want: []string{wide(60)}},
-		{name: "fifty with the presets", made: numbered(43), added: []string{"Row 1", "ROW 2", "Last"}, want: append(numbered(43), "Last")},
+		{
+			name: "fifty with the presets", made: numbered(43), added: []string{"Row 1", "ROW 2", "Last"},
+			want: append(numbered(43), "Last"),
+		},
 	}
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		for _, test := range tests {
@@ -99,12 +111,14 @@ func TestTicketCategoriesRefuseNames(t *testing.T) {
 			_, err := shop.CreateEvent(t.Context(), shop.Caller, shop.Key(), params)
 			is.Equal(code(err), ticketing.CodeInvalidRequest)
 			is.Equal(said(err), test.want)
-			_, err = shop.UpdateEvent(t.Context(), shop.Caller, event.ID, ticketing.UpdateEventParams{TicketCategories: &test.names})
+			_, err = shop.UpdateEvent(t.Context(), shop.Caller, event.ID,
+				ticketing.UpdateEventParams{TicketCategories: &test.names})
 			is.Equal(said(err), test.want)
 		}
 		// The limit counts the categories that the event already has.
 		full := shop.Event(t, with(numbered(44)...))
-		_, err := shop.UpdateEvent(t.Context(), shop.Caller, full.ID, ticketing.UpdateEventParams{TicketCategories: of([]string{"One more"})})
+		_, err := shop.UpdateEvent(t.Context(), shop.Caller, full.ID,
+			ticketing.UpdateEventParams{TicketCategories: of([]string{"One more"})})
 		is.New(t).Equal(code(err), ticketing.CodeInvalidRequest)
 	})
 }

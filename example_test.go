@@ -84,7 +84,8 @@ func Example() {
 
 	// At the gate each scan has its own idempotency key.
 	for _, scan := range []string{"gate-1-scan-1", "gate-1-scan-2"} {
-		validation, err := svc.ValidateAdmission(ctx, caller, event.ID, order.Lines[0].AdmissionID, scan, ticketing.ValidateParams{})
+		validation, err := svc.ValidateAdmission(ctx, caller, event.ID, order.Lines[0].AdmissionID, scan,
+			ticketing.ValidateParams{})
 		if err != nil {
 			panic(err)
 		}

@@ -181,7 +181,8 @@ func TestFactsTellOfTheMomentOfTheSale(t *testing.T) {
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
 		event, order := ready(t, shop)
-		_, err := shop.Staff.UpdateBranding(t.Context(), shop.Company.ID, ticketing.UpdateBrandingParams{BrandName: of("New")})
+		_, err := shop.Staff.UpdateBranding(t.Context(), shop.Company.ID,
+			ticketing.UpdateBrandingParams{BrandName: of("New")})
 		is.NoErr(err)
 		_, err = shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, "1", money.Fraction), time.Time{})
 		is.NoErr(err)

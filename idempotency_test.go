@@ -232,8 +232,10 @@ func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 			change func(*event)
 			same   bool
 		}{
-			"nothing":              {func(*event) {}, true},
-			"spaces around texts":  {func(p *event) { p.Title, p.Description, p.Venue = " Lagos Night ", "Text\n", p.Venue+" " }, true},
+			"nothing": {func(*event) {}, true},
+			"spaces around texts": {
+				func(p *event) { p.Title, p.Description, p.Venue = " Lagos Night ", "Text\n", p.Venue+" " }, true,
+			},
 			"spaces in categories": {func(p *event) { p.TicketCategories = []string{" Balcony "} }, true},
 			"title":                {func(p *event) { p.Title = "Other" }, false},
 			"case of the title":    {func(p *event) { p.Title = "lagos night" }, false},
@@ -247,9 +249,11 @@ func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 			"image":                {func(p *event) { p.ImageURL += "?a" }, false},
 			"organizer":            {func(p *event) { p.OrganizerName = "Other" }, false},
 			"category":             {func(p *event) { p.CategoryID = category.ID }, false},
-			"more categories":      {func(p *event) { p.TicketCategories = append(slices.Clone(p.TicketCategories), "Aisle") }, false},
-			"no categories":        {func(p *event) { p.TicketCategories = nil }, false},
-			"status":               {func(p *event) { p.Status = ticketing.EventDraft }, false},
+			"more categories": {
+				func(p *event) { p.TicketCategories = append(slices.Clone(p.TicketCategories), "Aisle") }, false,
+			},
+			"no categories": {func(p *event) { p.TicketCategories = nil }, false},
+			"status":        {func(p *event) { p.Status = ticketing.EventDraft }, false},
 		} {
 			key, other := shop.Key(), base
 			first, err := shop.CreateEvent(ctx, shop.Caller, key, base)
@@ -293,7 +297,8 @@ func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 
 		basket := ticketingtest.Basket(on.ID, "VIP", 1_00, 2)
 		basket.Buyer.Fullname, basket.Buyer.Phone = "Ada Obi", "+1"
-		basket.Lines = append(basket.Lines, ticketing.CheckoutLine{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 1_00, Currency: "NGN"})
+		basket.Lines = append(basket.Lines,
+			ticketing.CheckoutLine{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 1_00, Currency: "NGN"})
 		for name, test := range map[string]struct {
 			change func(*checkout)
 			same   bool
@@ -327,10 +332,11 @@ func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 // judge checks that a second request was a replay of the first if same is true, and a conflict otherwise.
 func judge(t *testing.T, name string, same bool, first, again string, err error) {
 	t.Helper()
+	const reused = "The idempotency key was used with different input."
 	switch {
 	case same && (err != nil || again != first):
 		t.Errorf("%s: %v, and %s, not %s", name, err, again, first)
-	case !same && (code(err) != ticketing.CodeConflict || said(err) != "The idempotency key was used with different input."):
+	case !same && (code(err) != ticketing.CodeConflict || said(err) != reused):
 		t.Errorf("%s: %v", name, err)
 	}
 }

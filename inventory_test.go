@@ -71,13 +71,14 @@ func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
 		gone      = ticketing.InventoryCancelled
 	)
 	type shop = *ticketingtest.Shop
-	add := func(price money.Amount, quantity int, changes ...func(*ticketing.CreateInventoryParams)) func(*testing.T, shop, uuid.UUID) {
+	type step = func(*testing.T, shop, uuid.UUID)
+	add := func(price money.Amount, quantity int, changes ...func(*ticketing.CreateInventoryParams)) step {
 		return func(t *testing.T, s shop, id uuid.UUID) { s.Inventory(t, id, "VIP", price, quantity, changes...) }
 	}
-	sell := func(quantity int) func(*testing.T, shop, uuid.UUID) {
+	sell := func(quantity int) step {
 		return func(t *testing.T, s shop, id uuid.UUID) { s.Sell(t, id, "VIP", quantity) }
 	}
-	change := func(params ticketing.UpdateInventoryParams) func(*testing.T, shop, uuid.UUID) {
+	change := func(params ticketing.UpdateInventoryParams) step {
 		return func(t *testing.T, s shop, id uuid.UUID) {
 			_, err := s.UpdateInventory(t.Context(), s.Caller, id, "VIP", params)
 			is.New(t).NoErr(err)
@@ -94,28 +95,31 @@ func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
 	release := change(ticketing.UpdateInventoryParams{Status: of(available)})
 	tests := []struct {
 		name      string
-		steps     []func(*testing.T, shop, uuid.UUID)
+		steps     []step
 		status    ticketing.InventoryStatus
 		available int64
 		total     int64
 		price     money.Amount // -1: null
 	}{
-		{"on sale", []func(*testing.T, shop, uuid.UUID){add(100, 3)}, available, 3, 3, 100},
-		{"paused", []func(*testing.T, shop, uuid.UUID){add(100, 3, ticketingtest.Paused)}, paused, 0, 3, 100},
-		{"lowest price is on sale", []func(*testing.T, shop, uuid.UUID){add(200, 1), add(100, 2), add(300, 1)}, available, 4, 4, 100},
-		{"lowest price is paused", []func(*testing.T, shop, uuid.UUID){add(200, 1), add(100, 2, ticketingtest.Paused)}, available, 1, 3, 100},
-		{"lowest price is sold", []func(*testing.T, shop, uuid.UUID){add(200, 1), add(100, 2), sell(2)}, available, 1, 3, 200},
-		{"sold out", []func(*testing.T, shop, uuid.UUID){add(100, 2), sell(2)}, soldOut, 0, 2, -1},
-		{"only paused is left", []func(*testing.T, shop, uuid.UUID){add(100, 2), sell(2), add(300, 1, ticketingtest.Paused)}, paused, 0, 3, 300},
-		{"cancelled", []func(*testing.T, shop, uuid.UUID){add(100, 3), sell(1), cancel}, gone, 0, 3, -1},
-		{"cancelled when paused", []func(*testing.T, shop, uuid.UUID){add(100, 3), pause, cancel}, gone, 0, 3, -1},
-		{"on sale after a cancellation", []func(*testing.T, shop, uuid.UUID){add(100, 3), cancel, add(100, 2)}, available, 2, 5, 100},
-		{"sold out after a cancellation", []func(*testing.T, shop, uuid.UUID){add(100, 3), cancel, add(100, 2), sell(2)}, soldOut, 0, 5, -1},
-		{"cancelled again", []func(*testing.T, shop, uuid.UUID){add(100, 3), cancel, add(100, 2), sell(1), cancel}, gone, 0, 5, -1},
-		{"paused and released", []func(*testing.T, shop, uuid.UUID){add(100, 3), pause, release}, available, 3, 3, 100},
-		{"a new price for all that is unsold", []func(*testing.T, shop, uuid.UUID){add(100, 3), sell(1), add(200, 2, ticketingtest.Paused), change(price(0))}, available, 2, 5, 0},
+		{"on sale", []step{add(100, 3)}, available, 3, 3, 100},
+		{"paused", []step{add(100, 3, ticketingtest.Paused)}, paused, 0, 3, 100},
+		{"lowest price is on sale", []step{add(200, 1), add(100, 2), add(300, 1)}, available, 4, 4, 100},
+		{"lowest price is paused", []step{add(200, 1), add(100, 2, ticketingtest.Paused)}, available, 1, 3, 100},
+		{"lowest price is sold", []step{add(200, 1), add(100, 2), sell(2)}, available, 1, 3, 200},
+		{"sold out", []step{add(100, 2), sell(2)}, soldOut, 0, 2, -1},
+		{"only paused is left", []step{add(100, 2), sell(2), add(300, 1, ticketingtest.Paused)}, paused, 0, 3, 300},
+		{"cancelled", []step{add(100, 3), sell(1), cancel}, gone, 0, 3, -1},
+		{"cancelled when paused", []step{add(100, 3), pause, cancel}, gone, 0, 3, -1},
+		{"on sale after a cancellation", []step{add(100, 3), cancel, add(100, 2)}, available, 2, 5, 100},
+		{"sold out after a cancellation", []step{add(100, 3), cancel, add(100, 2), sell(2)}, soldOut, 0, 5, -1},
+		{"cancelled again", []step{add(100, 3), cancel, add(100, 2), sell(1), cancel}, gone, 0, 5, -1},
+		{"paused and released", []step{add(100, 3), pause, release}, available, 3, 3, 100},
 		{
-			"price and status", []func(*testing.T, shop, uuid.UUID){add(100, 3), change(ticketing.UpdateInventoryParams{
+			"a new price for all that is unsold",
+			[]step{add(100, 3), sell(1), add(200, 2, ticketingtest.Paused), change(price(0))}, available, 2, 5, 0,
+		},
+		{
+			"price and status", []step{add(100, 3), change(ticketing.UpdateInventoryParams{
 				UnitPrice: of(money.Amount(50)), Currency: of("NGN"), IsFree: of(false), Status: of(paused),
 			})}, paused, 0, 3, 50,
 		},
@@ -139,7 +143,8 @@ func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
 			}
 			// A tier with nothing on sale or paused can be neither changed nor cancelled (Section 3.2).
 			if test.price < 0 {
-				_, err := s.UpdateInventory(t.Context(), s.Caller, event.ID, "VIP", ticketing.UpdateInventoryParams{Status: of(paused)})
+				_, err := s.UpdateInventory(t.Context(), s.Caller, event.ID, "VIP",
+					ticketing.UpdateInventoryParams{Status: of(paused)})
 				is.Equal(code(err), ticketing.CodeConflict)
 				_, err = s.CancelInventory(t.Context(), s.Caller, event.ID, "VIP")
 				is.Equal(code(err), ticketing.CodeConflict)
@@ -175,42 +180,69 @@ func TestInventoryOnADraftIsPaused(t *testing.T) {
 // TestInventoryMembersHaveBounds checks Sections 4.5 and 8: the members of a create, on both sides of every limit.
 func TestInventoryMembersHaveBounds(t *testing.T) {
 	t.Parallel()
+	type params = ticketing.CreateInventoryParams
 	const priced = "isFree: must be true for a price of 0 and false for any other"
 	tests := []struct {
 		name   string
-		change func(*ticketing.CreateInventoryParams)
+		change func(*params)
 		want   string
 	}{
-		{name: "one", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 1 }},
-		{name: "a thousand", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 1000 }},
-		{name: "none", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 0 }, want: "quantity: must be from 1 to 1000"},
-		{name: "fewer", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = -1 }, want: "quantity: must be from 1 to 1000"},
-		{name: "too many", change: func(p *ticketing.CreateInventoryParams) { p.Quantity = 1001 }, want: "quantity: must be from 1 to 1000"},
-		{name: "dearest", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = money.MaxInput }},
-		{name: "too dear", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = money.MaxInput + 1 }, want: "unitPrice: must be from 0 to 999999999999.99"},
-		{name: "negative", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = -1 }, want: "unitPrice: must be from 0 to 999999999999.99"},
-		{name: "free", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice, p.IsFree = 0, true }},
-		{name: "free and priced", change: func(p *ticketing.CreateInventoryParams) { p.IsFree = true }, want: priced},
-		{name: "neither", change: func(p *ticketing.CreateInventoryParams) { p.UnitPrice = 0 }, want: priced},
-		{name: "currency", change: func(p *ticketing.CreateInventoryParams) { p.Currency = "USD" }, want: "currency: must be NGN"},
-		{name: "case of currency", change: func(p *ticketing.CreateInventoryParams) { p.Currency = "ngn" }, want: "currency: must be NGN"},
-		{name: "longest title", change: func(p *ticketing.CreateInventoryParams) { p.Title = wide(200) }},
-		{name: "title too long", change: func(p *ticketing.CreateInventoryParams) { p.Title = wide(201) }, want: "title: must be at most 200 characters"},
-		{name: "blank title", change: func(p *ticketing.CreateInventoryParams) { p.Title = " " }, want: "title: must not be empty"},
-		{name: "title of lines", change: func(p *ticketing.CreateInventoryParams) { p.Title = "a\nb" }, want: "title: must not contain control characters"},
-		{name: "longest description", change: func(p *ticketing.CreateInventoryParams) { p.Description = wide(1998) + "\n." }},
-		{name: "description too long", change: func(p *ticketing.CreateInventoryParams) { p.Description = wide(2001) }, want: "description: must be at most 2000 characters"},
+		{name: "one", change: func(p *params) { p.Quantity = 1 }},
+		{name: "a thousand", change: func(p *params) { p.Quantity = 1000 }},
+		{name: "none", change: func(p *params) { p.Quantity = 0 }, want: "quantity: must be from 1 to 1000"},
+		{name: "fewer", change: func(p *params) { p.Quantity = -1 }, want: "quantity: must be from 1 to 1000"},
+		{name: "too many", change: func(p *params) { p.Quantity = 1001 }, want: "quantity: must be from 1 to 1000"},
+		{name: "dearest", change: func(p *params) { p.UnitPrice = money.MaxInput }},
+		{
+			name: "too dear", change: func(p *params) { p.UnitPrice = money.MaxInput + 1 },
+			want: "unitPrice: must be from 0 to 999999999999.99",
+		},
+		{
+			name: "negative", change: func(p *params) { p.UnitPrice = -1 }, want: "unitPrice: must be from 0 to 999999999999.99",
+		},
+		{name: "free", change: func(p *params) { p.UnitPrice, p.IsFree = 0, true }},
+		{name: "free and priced", change: func(p *params) { p.IsFree = true }, want: priced},
+		{name: "neither", change: func(p *params) { p.UnitPrice = 0 }, want: priced},
+		{name: "currency", change: func(p *params) { p.Currency = "USD" }, want: "currency: must be NGN"},
+		{name: "case of currency", change: func(p *params) { p.Currency = "ngn" }, want: "currency: must be NGN"},
+		{name: "longest title", change: func(p *params) { p.Title = wide(200) }},
+		{
+			name: "title too long", change: func(p *params) { p.Title = wide(201) },
+			want: "title: must be at most 200 characters",
+		},
+		{name: "blank title", change: func(p *params) { p.Title = " " }, want: "title: must not be empty"},
+		{
+			name: "title of lines", change: func(p *params) { p.Title = "a\nb" },
+			want: "title: must not contain control characters",
+		},
+		{name: "longest description", change: func(p *params) { p.Description = wide(1998) + "\n." }},
+		{
+			name: "description too long", change: func(p *params) { p.Description = wide(2001) },
+			want: "description: must be at most 2000 characters",
+		},
 		{name: "paused", change: ticketingtest.Paused},
-		{name: "sold out", change: func(p *ticketing.CreateInventoryParams) { p.Status = "SOLD_OUT" }, want: "status: must be AVAILABLE or PAUSED"},
-		{name: "cancelled", change: func(p *ticketing.CreateInventoryParams) { p.Status = "CANCELLED" }, want: "status: must be AVAILABLE or PAUSED"},
-		{name: "no status", change: func(p *ticketing.CreateInventoryParams) { p.Status = "" }, want: "status: must be AVAILABLE or PAUSED"},
-		{name: "no tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "" }, want: "tier: must not be empty"},
-		{name: "another tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "Balcony" }, want: "tier: must be a ticket category of the event"},
-		{name: "case of the tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "vip" }, want: "tier: must be a ticket category of the event"},
-		{name: "space in the tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "VIP " }, want: "tier: must be a ticket category of the event"},
-		{name: "tier too long in blanks", change: func(p *ticketing.CreateInventoryParams) { p.Tier = strings.Repeat(" ", 61) }, want: "tier: must be at most 60 characters"},
-		{name: "long tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = wide(61) }, want: "tier: must be at most 60 characters"},
-		{name: "custom tier", change: func(p *ticketing.CreateInventoryParams) { p.Tier = "Ọba" }},
+		{name: "sold out", change: func(p *params) { p.Status = "SOLD_OUT" }, want: "status: must be AVAILABLE or PAUSED"},
+		{name: "cancelled", change: func(p *params) { p.Status = "CANCELLED" }, want: "status: must be AVAILABLE or PAUSED"},
+		{name: "no status", change: func(p *params) { p.Status = "" }, want: "status: must be AVAILABLE or PAUSED"},
+		{name: "no tier", change: func(p *params) { p.Tier = "" }, want: "tier: must not be empty"},
+		{
+			name: "another tier", change: func(p *params) { p.Tier = "Balcony" },
+			want: "tier: must be a ticket category of the event",
+		},
+		{
+			name: "case of the tier", change: func(p *params) { p.Tier = "vip" },
+			want: "tier: must be a ticket category of the event",
+		},
+		{
+			name: "space in the tier", change: func(p *params) { p.Tier = "VIP " },
+			want: "tier: must be a ticket category of the event",
+		},
+		{
+			name: "tier too long in blanks", change: func(p *params) { p.Tier = strings.Repeat(" ", 61) },
+			want: "tier: must be at most 60 characters",
+		},
+		{name: "long tier", change: func(p *params) { p.Tier = wide(61) }, want: "tier: must be at most 60 characters"},
+		{name: "custom tier", change: func(p *params) { p.Tier = "Ọba" }},
 	}
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		event := shop.Event(t, with("Ọba"))
@@ -250,8 +282,14 @@ func TestInventoryPatchHasBounds(t *testing.T) {
 		{params: params{UnitPrice: amount, Currency: currency, Status: status}, want: together},
 		{params: params{UnitPrice: amount, IsFree: free}, want: together},
 		{params: params{Currency: currency, IsFree: free}, want: together},
-		{params: params{UnitPrice: amount, Currency: currency, IsFree: of(true)}, want: "isFree: must be true for a price of 0 and false for any other"},
-		{params: params{UnitPrice: of(money.MaxInput + 1), Currency: currency, IsFree: free}, want: "unitPrice: must be from 0 to 999999999999.99"},
+		{
+			params: params{UnitPrice: amount, Currency: currency, IsFree: of(true)},
+			want:   "isFree: must be true for a price of 0 and false for any other",
+		},
+		{
+			params: params{UnitPrice: of(money.MaxInput + 1), Currency: currency, IsFree: free},
+			want:   "unitPrice: must be from 0 to 999999999999.99",
+		},
 		{params: params{UnitPrice: amount, Currency: of("USD"), IsFree: free}, want: "currency: must be NGN"},
 		{params: params{Status: of(ticketing.InventorySoldOut)}, want: "status: must be AVAILABLE or PAUSED"},
 		{params: params{Status: of(ticketing.InventoryCancelled)}, want: "status: must be AVAILABLE or PAUSED"},
@@ -315,7 +353,8 @@ func TestEqualCreatesGrowTheNewestBatch(t *testing.T) {
 		shop.Inventory(t, event.ID, "VIP", 100, 1)
 		shop.Inventory(t, event.ID, "VIP", 100, 1, ticketingtest.Paused)
 		shop.Inventory(t, event.ID, "VIP", 100, 1, func(p *ticketing.CreateInventoryParams) { p.Title = "Other" })
-		shop.Inventory(t, event.ID, "VIP", 100, 1, func(p *ticketing.CreateInventoryParams) { p.Title, p.Description = "Other", "With a view" })
+		shop.Inventory(t, event.ID, "VIP", 100, 1,
+			func(p *ticketing.CreateInventoryParams) { p.Title, p.Description = "Other", "With a view" })
 		is.Equal(batches(), []int64{5, 1, 1, 1, 1, 1})
 		shop.Sell(t, event.ID, "VIP", 5) // The oldest batch is sold out and no longer open.
 		is.Equal(batches(), []int64{1, 1, 1, 1, 1})
@@ -401,7 +440,8 @@ func TestTierHasACap(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(shop.Inventory(t, event.ID, "VIP", 100, 999).TotalAdmissions, int64(999_999))
 		create := func(quantity int) error {
-			_, err := shop.CreateInventory(t.Context(), shop.Caller, event.ID, shop.Key(), ticketingtest.InventoryParams("VIP", 100, quantity))
+			_, err := shop.CreateInventory(t.Context(), shop.Caller, event.ID, shop.Key(),
+				ticketingtest.InventoryParams("VIP", 100, quantity))
 			return err
 		}
 		is.Equal(code(create(2)), ticketing.CodeConflict)
@@ -426,7 +466,8 @@ func TestConcurrentCreatesNeverPassTheCap(t *testing.T) {
 		for i := range codes {
 			key := shop.Key()
 			done.Go(func() {
-				_, err := shop.CreateInventory(t.Context(), shop.Caller, event.ID, key, ticketingtest.InventoryParams("VIP", 100, 500))
+				_, err := shop.CreateInventory(t.Context(), shop.Caller, event.ID, key,
+					ticketingtest.InventoryParams("VIP", 100, 500))
 				codes[i] = code(err)
 			})
 		}

@@ -113,8 +113,10 @@ func factsOf(orders []driver.Order) []driver.Fact {
 // spentOn returns the idempotency key of an order's checkout.
 func spentOn(order driver.Order) driver.IdempotencyResult {
 	return driver.IdempotencyResult{
-		IdempotencyKey: driver.IdempotencyKey{CompanyID: order.CompanyID, Operation: "checkouts.create", Key: order.ID.String()},
-		Digest:         "v1.abc", Subject: order.ID, CreatedAt: order.CreatedAt,
+		IdempotencyKey: driver.IdempotencyKey{
+			CompanyID: order.CompanyID, Operation: "checkouts.create", Key: order.ID.String(),
+		},
+		Digest: "v1.abc", Subject: order.ID, CreatedAt: order.CreatedAt,
 	}
 }
 
@@ -209,7 +211,8 @@ func TestTheLedgerIsReadOldestFirst(t *testing.T) {
 		all := entries(t, d, company, "")
 		var told []string
 		for _, entry := range all {
-			told = append(told, fmt.Sprintf("%s %d %s %s %s", entry.Wallet, entry.Sequence, entry.Kind, entry.Amount, entry.BalanceAfter))
+			told = append(told,
+				fmt.Sprintf("%s %d %s %s %s", entry.Wallet, entry.Sequence, entry.Kind, entry.Amount, entry.BalanceAfter))
 		}
 		is.Equal(told, []string{
 			"FLOAT 1 FLOAT_CREDIT 100.00 100.00", "FLOAT 2 CHECKOUT_DEBIT -10.00 90.00", "FLOAT 3 CHECKOUT_DEBIT -10.00 80.00",

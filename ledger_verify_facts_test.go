@@ -66,7 +66,10 @@ func TestVerificationComparesOrdersWithTheirFacts(t *testing.T) {
 				facts[0].Subject = another
 				return facts
 			},
-			want: []string{"the outbox has no fact of it", "order " + another.String() + ": the outbox has a fact of it, and there is no such order"},
+			want: []string{
+				"the outbox has no fact of it",
+				"order " + another.String() + ": the outbox has a fact of it, and there is no such order",
+			},
 		},
 		{name: "one for each kind, as they were kept at first", float: much, facts: of(single[:3]...)},
 		{name: "one for each kind, with balance.low", float: crossing, facts: of(single[:]...)},
@@ -128,7 +131,8 @@ func TestVerificationComparesValidationsWithTheirFacts(t *testing.T) {
 			var facts []driver.Fact
 			for _, admission := range []uuid.UUID{twice, never} {
 				facts = append(facts, driver.Fact{
-					CompanyID: h.company, At: shop.Clock.Now(), ID: uuid.New(), Type: ticketing.FactTicketValidated, Subject: admission,
+					CompanyID: h.company, At: shop.Clock.Now(), ID: uuid.New(), Type: ticketing.FactTicketValidated,
+					Subject: admission,
 				})
 			}
 			return tx.AppendFacts(ctx, facts)

@@ -83,7 +83,9 @@ func (tx *orderedTx) LockBatches(ctx context.Context, refs []driver.BatchRef) ([
 	return tx.Tx.LockBatches(ctx, refs)
 }
 
-func (tx *orderedTx) LockOpenBatches(ctx context.Context, event driver.EventRef, tiers []string) ([]driver.Batch, error) {
+func (tx *orderedTx) LockOpenBatches(
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.Batch, error) {
 	tx.lock("batches")
 	return tx.Tx.LockOpenBatches(ctx, event, tiers)
 }
@@ -108,7 +110,9 @@ func (tx *orderedTx) LockDeliveries(ctx context.Context, refs []driver.DeliveryR
 	return tx.Tx.LockDeliveries(ctx, refs)
 }
 
-func (tx *orderedTx) LockPending(ctx context.Context, endpoint driver.WebhookEndpointRef, limit int) ([]driver.Delivery, error) {
+func (tx *orderedTx) LockPending(
+	ctx context.Context, endpoint driver.WebhookEndpointRef, limit int,
+) ([]driver.Delivery, error) {
 	tx.lock("deliveries")
 	return tx.Tx.LockPending(ctx, endpoint, limit)
 }
@@ -117,7 +121,8 @@ func (tx *orderedTx) LockPending(ctx context.Context, endpoint driver.WebhookEnd
 func (tx *orderedTx) LockWallets(ctx context.Context, refs []driver.WalletRef) ([]driver.LockedWallet, error) {
 	tx.lock("wallets")
 	for i, ref := range refs {
-		if ref.Wallet == ledger.Earnings && slices.Contains(refs[i:], driver.WalletRef{CompanyID: ref.CompanyID, Wallet: ledger.Float}) {
+		if ref.Wallet == ledger.Earnings &&
+			slices.Contains(refs[i:], driver.WalletRef{CompanyID: ref.CompanyID, Wallet: ledger.Float}) {
 			tx.store.wrong = append(tx.store.wrong, "EARNINGS before FLOAT")
 		}
 	}

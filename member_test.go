@@ -202,8 +202,13 @@ func TestAMemberIsWellFormed(t *testing.T) {
 			want   string
 		}{
 			{func(p *ticketing.AddMemberParams) { p.Email = "" }, "email: must not be empty"},
-			{func(p *ticketing.AddMemberParams) { p.Email = "ada" }, "email: must be one email address, such as ada@example.com"},
-			{func(p *ticketing.AddMemberParams) { p.Email = strings.Repeat("a", 309) + "@example.com" }, "email: must be at most 320 characters"},
+			{
+				func(p *ticketing.AddMemberParams) { p.Email = "ada" }, "email: must be one email address, such as ada@example.com",
+			},
+			{
+				func(p *ticketing.AddMemberParams) { p.Email = strings.Repeat("a", 309) + "@example.com" },
+				"email: must be at most 320 characters",
+			},
 			{func(p *ticketing.AddMemberParams) { p.Email = strings.Repeat("a", 308) + "@example.com" }, ""},
 			{func(p *ticketing.AddMemberParams) { p.Name = " " }, "name: must not be empty"},
 			{func(p *ticketing.AddMemberParams) { p.Name = strings.Repeat("é", 201) }, "name: must be at most 200 characters"},

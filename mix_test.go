@@ -401,7 +401,8 @@ func (h actor) checkouts(ctx context.Context) error {
 	const buyers = 4
 	e, _ := pickFrom(h, "event", &h.events)
 	caller, tier := h.caller(e.company), h.tier()
-	if _, err := h.svc.CreateInventory(ctx, caller, e.id, h.key(), ticketingtest.InventoryParams(tier, 1_00, buyers)); err != nil {
+	if _, err := h.svc.CreateInventory(ctx, caller, e.id, h.key(),
+		ticketingtest.InventoryParams(tier, 1_00, buyers)); err != nil {
 		return err
 	}
 	quote, err := h.svc.Quote(ctx, caller, ticketing.QuoteParams{

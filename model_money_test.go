@@ -160,7 +160,8 @@ type modelSettlement struct{ ticketing.Settlement }
 
 func (m *model) settle(r *rapid.T) {
 	want := ticketing.Code("")
-	open := slices.ContainsFunc(m.settled, func(s *modelSettlement) bool { return s.Status == ticketing.SettlementPending })
+	open := slices.ContainsFunc(m.settled,
+		func(s *modelSettlement) bool { return s.Status == ticketing.SettlementPending })
 	if m.suspended || !m.verified || m.earnings.suspended || open || m.earnings.balance == 0 {
 		want = ticketing.CodeConflict
 	}

@@ -318,14 +318,15 @@ func (m *model) createEvent(r *rapid.T) {
 	if len(m.events) == 3 {
 		r.Skip("enough events")
 	}
-	m.makeEvent(r, rapid.SampledFrom([]ticketing.EventStatus{ticketing.EventDraft, ticketing.EventPublished}).Draw(r, "status"),
-		rapid.IntRange(-1, 2).Draw(r, "days"))
+	statuses := []ticketing.EventStatus{ticketing.EventDraft, ticketing.EventPublished}
+	m.makeEvent(r, rapid.SampledFrom(statuses).Draw(r, "status"), rapid.IntRange(-1, 2).Draw(r, "days"))
 }
 
 func (m *model) makeEvent(r *rapid.T, status ticketing.EventStatus, days int) {
 	params := ticketingtest.EventParams()
 	day := time.Date(m.now.Year(), m.now.Month(), m.now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, days)
-	params.Date, params.StartsAt, params.EndsAt, params.Timezone = day.Format(time.DateOnly), "10:00", "02:00", "Africa/Lagos"
+	params.Date, params.StartsAt, params.EndsAt = day.Format(time.DateOnly), "10:00", "02:00"
+	params.Timezone = "Africa/Lagos"
 	params.Status = status
 	event, err := m.shop.CreateEvent(m.ctx(), m.shop.Caller, m.shop.Key(), params)
 	if !expect(r, "create event", err, m.denied()) {
@@ -567,7 +568,8 @@ func (m *model) quote(r *rapid.T) {
 			if n := len(event.tiers[tier].at(price)); n >= line.Quantity && !found {
 				found = true
 				want = append(want, ticketing.QuoteLine{
-					Tier: tier, Quantity: line.Quantity, UnitPrice: price, Subtotal: price * money.Amount(line.Quantity), AvailableAtPrice: int64(n),
+					Tier: tier, Quantity: line.Quantity, UnitPrice: price, Subtotal: price * money.Amount(line.Quantity),
+					AvailableAtPrice: int64(n),
 				})
 			}
 		}
@@ -585,7 +587,8 @@ func (m *model) quote(r *rapid.T) {
 		total += line.Subtotal
 	}
 	same(r, "quote", show(m.t, got), show(m.t, ticketing.Quote{
-		Object: "pricing_quote", EventID: event.id, Currency: "NGN", Lines: want, Total: total, QuotedAt: ticketing.Time{Time: m.now},
+		Object: "pricing_quote", EventID: event.id, Currency: "NGN", Lines: want, Total: total,
+		QuotedAt: ticketing.Time{Time: m.now},
 	}))
 }
 
@@ -855,8 +858,10 @@ func (m *model) compare(r *rapid.T) {
 	}
 	wallets, err := m.shop.Staff.GetWallets(m.ctx(), m.shop.Company.ID)
 	expect(r, "wallets", err, "")
-	same(r, "balances", []money.Amount{wallets.Float, wallets.Earnings}, []money.Amount{m.float.balance, m.earnings.balance})
-	page, err := m.shop.ListOrders(m.ctx(), m.shop.Caller, ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: 100}})
+	same(r, "balances", []money.Amount{wallets.Float, wallets.Earnings},
+		[]money.Amount{m.float.balance, m.earnings.balance})
+	page, err := m.shop.ListOrders(m.ctx(), m.shop.Caller,
+		ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: 100}})
 	expect(r, "list orders", err, "")
 	got, want := make([]string, 0, len(page.Items)), make([]string, 0, len(m.orders))
 	for _, order := range page.Items {

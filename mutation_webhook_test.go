@@ -252,7 +252,8 @@ func keepDelivery(
 	}
 	at := ticketingtest.Opening
 	message := driver.Message{
-		CompanyID: endpoint.CompanyID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(), Body: "{}",
+		CompanyID: endpoint.CompanyID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(),
+		Body: "{}",
 	}
 	delivery = driver.Delivery{
 		CompanyID: endpoint.CompanyID, CreatedAt: at, ID: uuid.New(), Endpoint: endpoint.Number, EndpointID: endpointID,

@@ -336,7 +336,8 @@ func TestTimeIsReadOncePerOperation(t *testing.T) {
 				},
 			})
 			is.NoErr(err)
-			order, err := running.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 150_00, 1))
+			order, err := running.Checkout(t.Context(), shop.Caller, shop.Key(),
+				ticketingtest.Basket(event.ID, "VIP", 150_00, 1))
 			is.NoErr(err)
 			is.Equal(order.CreatedAt, order.ConfirmedAt)
 			var last []driver.Fact

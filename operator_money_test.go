@@ -24,7 +24,8 @@ func (d *env) sellFor(t *testing.T, own *subject) {
 	_, err = d.staff.SetBankAccount(t.Context(), own.company, accountParams())
 	is.NoErr(err)
 	caller := ticketing.TrustedCaller(own.company, ticketing.AllGrants()...)
-	_, err = d.CreateInventory(t.Context(), caller, own.event, "stock-0001", ticketingtest.InventoryParams("VIP", 100_00, 2))
+	_, err = d.CreateInventory(t.Context(), caller, own.event, "stock-0001",
+		ticketingtest.InventoryParams("VIP", 100_00, 2))
 	is.NoErr(err)
 	for _, key := range []string{"cart-0001", "cart-0002"} {
 		order, err := d.Checkout(t.Context(), caller, key, ticketingtest.Basket(own.event, "VIP", 100_00, 1))

@@ -586,7 +586,10 @@ func (d *env) books(t *testing.T, own subject) []any {
 	is.NoErr(err)
 	buyer, err := d.staff.GetBuyer(t.Context(), own.company, buyerOfSubject)
 	is.NoErr(err)
-	return []any{company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer, d.payouts(t, own), d.hooks(t, own)}
+	return []any{
+		company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer, d.payouts(t, own),
+		d.hooks(t, own),
+	}
 }
 
 func TestTheUnknownCompanyIsNotFound(t *testing.T) {

@@ -125,7 +125,8 @@ func webhookRights() []right {
 		{
 			method: "ListDeliveries", permission: read,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				_, err := o.ListDeliveries(ctx, own.company, ticketing.DeliveryFilter{EndpointID: own.endpoint}, ticketing.PageParams{})
+				_, err := o.ListDeliveries(ctx, own.company, ticketing.DeliveryFilter{EndpointID: own.endpoint},
+					ticketing.PageParams{})
 				return err
 			},
 		},

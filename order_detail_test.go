@@ -68,7 +68,8 @@ func TestOrdersAreFoundByBuyer(t *testing.T) {
 			shop.Inventory(t, event, "VIP", 10_00, 20)
 		}
 		for i := range 12 {
-			order := buy(shop, []uuid.UUID{one.ID, two.ID}[i%2], []string{"Ada@Example.com", "bob@example.com", "eve@example.com"}[i%3])
+			order := buy(shop, []uuid.UUID{one.ID, two.ID}[i%2],
+				[]string{"Ada@Example.com", "bob@example.com", "eve@example.com"}[i%3])
 			shop.Credit(t, 1) // numbers have gaps
 			detail, err := shop.Staff.GetOrder(t.Context(), order.ID)
 			is.NoErr(err)
@@ -84,7 +85,9 @@ func TestOrdersAreFoundByBuyer(t *testing.T) {
 		neighbour.Inventory(t, other.ID, "VIP", 10_00, 1)
 		buy(neighbour, other.ID, "nia@example.com")
 
-		for _, email := range []string{"", "ada@example.com", " ADA@example.com ", "eve@example.com", "nia@example.com", "nobody@example.com"} {
+		for _, email := range []string{
+			"", "ada@example.com", " ADA@example.com ", "eve@example.com", "nia@example.com", "nobody@example.com",
+		} {
 			for _, event := range []uuid.UUID{{}, one.ID, two.ID, uuid.New()} {
 				for _, statuses := range [][]ticketing.OrderStatus{
 					nil, {ticketing.OrderConfirmed}, {ticketing.OrderRefunded}, {ticketing.OrderCancelled, ticketing.OrderRefunded},
@@ -123,7 +126,8 @@ func TestOrdersAreFoundByBuyer(t *testing.T) {
 		})
 		is.NoErr(err)
 		_, err = shop.Staff.ListOrders(t.Context(), shop.Company.ID, ticketing.OrderSearch{
-			OrderFilter: ticketing.OrderFilter{PageParams: ticketing.PageParams{Cursor: page.NextCursor}}, Email: "ada@example.com",
+			OrderFilter: ticketing.OrderFilter{PageParams: ticketing.PageParams{Cursor: page.NextCursor}},
+			Email:       "ada@example.com",
 		})
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
 	})

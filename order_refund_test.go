@@ -89,7 +89,8 @@ func TestCancelMovesNoMoney(t *testing.T) {
 		is.Equal(show(t, cancelled.Ending),
 			`{"reason":"The headliner fell ill","restocked":false,"at":"2026-11-21T09:30:00.000Z"}`)
 		is.Equal(holdings(t, shop), before)
-		_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, order.Lines[0].AdmissionID, shop.Key(), ticketing.ValidateParams{})
+		_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, order.Lines[0].AdmissionID, shop.Key(),
+			ticketing.ValidateParams{})
 		is.Equal(said(err), "The order of the admission is cancelled or refunded.")
 		read, err := shop.GetOrder(t.Context(), shop.Caller, order.ID)
 		is.NoErr(err)
@@ -418,7 +419,8 @@ func TestRestocksAmongSales(t *testing.T) {
 						t.Errorf("checkout: %v", err)
 						continue
 					}
-					if _, err := shop.Staff.RefundOrder(t.Context(), order.ID, ticketing.RefundParams{Reason: ill, Restock: true}); err != nil {
+					if _, err := shop.Staff.RefundOrder(t.Context(), order.ID,
+						ticketing.RefundParams{Reason: ill, Restock: true}); err != nil {
 						t.Errorf("refund: %v", err)
 					}
 				}

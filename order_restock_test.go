@@ -18,7 +18,9 @@ import (
 // paused if the event is a draft, and not restocked if it is terminal. The total never changes.
 func TestRestock(t *testing.T) {
 	t.Parallel()
-	patchTier := func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID, price money.Amount, status ticketing.InventoryStatus) {
+	patchTier := func(t *testing.T, shop *ticketingtest.Shop, event uuid.UUID, price money.Amount,
+		status ticketing.InventoryStatus,
+	) {
 		t.Helper()
 		params := ticketing.UpdateInventoryParams{Status: &status}
 		if price > 0 {
@@ -266,7 +268,8 @@ func TestRestockedAdmissionsAreSoldAgain(t *testing.T) {
 			is.Equal(shop.Scan(t, event.ID, line.AdmissionID).Outcome, ticketing.OutcomeAdmitted)
 		}
 		for _, line := range first.Lines {
-			_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, line.AdmissionID, shop.Key(), ticketing.ValidateParams{})
+			_, err := shop.ValidateAdmission(t.Context(), shop.Caller, event.ID, line.AdmissionID, shop.Key(),
+				ticketing.ValidateParams{})
 			is.Equal(code(err), ticketing.CodeConflict)
 		}
 	})

@@ -54,8 +54,8 @@ func TestOrderOnTheWire(t *testing.T) {
 			`"balances":{"floatBefore":%s,"floatAfter":%s,"earningsBefore":%s,"earningsAfter":%s},`+
 			`"buyer":{"email":"ada@example.com","fullname":"Ada Obi","phone":"+234 800"},`+
 			`"branding":{"brandName":"Adire Concerts","logoUrl":"https://img.example.com/logo.png","primaryColor":"#AABBCC",`+
-			`"accentColor":"#2563EB","checkoutFooter":null,"ticketFooter":"\u003cb\u003eNo refunds\u003c/b\u003e","emailFooter":null,`+
-			`"supportEmail":"help@example.com","emailMode":"SERVICE_SENDER"},"lines":[%s,%s,%s],`+
+			`"accentColor":"#2563EB","checkoutFooter":null,"ticketFooter":"\u003cb\u003eNo refunds\u003c/b\u003e",`+
+			`"emailFooter":null,"supportEmail":"help@example.com","emailMode":"SERVICE_SENDER"},"lines":[%s,%s,%s],`+
 			`"confirmedAt":"2026-11-21T09:30:01.000Z","createdAt":"2026-11-21T09:30:01.000Z"}`,
 			order.ID, event.ID, amount("333.33"), amount("333.33"), amount("8.33"), rates[0].ID,
 			amount("1000.00"), amount("666.67"), amount("0.00"), amount("8.33"),
@@ -151,7 +151,8 @@ func TestOrdersAreSnapshots(t *testing.T) {
 		basket.Buyer.Fullname, basket.Buyer.Phone = "Ada Obi", "+1"
 		first, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basket)
 		is.NoErr(err)
-		_, err = shop.Staff.UpdateBranding(t.Context(), shop.Company.ID, ticketing.UpdateBrandingParams{BrandName: of("New name")})
+		_, err = shop.Staff.UpdateBranding(t.Context(), shop.Company.ID,
+			ticketing.UpdateBrandingParams{BrandName: of("New name")})
 		is.NoErr(err)
 		basket.Buyer.Fullname, basket.Buyer.Phone = "Ada Eze", ""
 		second, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basket)

@@ -60,6 +60,11 @@ func orderLister(
 	}
 }
 
+// having returns the filter of the orders with one of the statuses.
+func having(statuses ...ticketing.OrderStatus) ticketing.OrderFilter {
+	return ticketing.OrderFilter{Statuses: statuses}
+}
+
 func eventID(e ticketing.Event) uuid.UUID { return e.ID }
 func orderID(o ticketing.Order) uuid.UUID { return o.ID }
 
@@ -216,7 +221,8 @@ func TestPageParamsHaveBounds(t *testing.T) {
 			is.New(t).Equal(said(err), want)
 		}
 		for status, want := range map[ticketing.EventStatus]string{
-			"DRAFT": "", "PUBLISHED": "", "ENDED": "", "CANCELLED": "", "draft": "status: must be DRAFT, PUBLISHED, ENDED or CANCELLED",
+			"DRAFT": "", "PUBLISHED": "", "ENDED": "", "CANCELLED": "",
+			"draft":       "status: must be DRAFT, PUBLISHED, ENDED or CANCELLED",
 			"DRAFT,ENDED": "status: must be DRAFT, PUBLISHED, ENDED or CANCELLED",
 		} {
 			_, err := eventLister(t, shop, ticketing.EventFilter{Status: status})(ticketing.PageParams{})
@@ -224,7 +230,8 @@ func TestPageParamsHaveBounds(t *testing.T) {
 		}
 		for statuses, want := range map[string]string{
 			"CONFIRMED CANCELLED REFUNDED": "", "PENDING": "status: must be of CONFIRMED, CANCELLED and REFUNDED",
-			"confirmed": "status: must be of CONFIRMED, CANCELLED and REFUNDED", "CONFIRMED CONFIRMED": "status: names CONFIRMED twice",
+			"confirmed":           "status: must be of CONFIRMED, CANCELLED and REFUNDED",
+			"CONFIRMED CONFIRMED": "status: names CONFIRMED twice",
 		} {
 			var filter ticketing.OrderFilter
 			for status := range strings.FieldsSeq(statuses) {
@@ -268,9 +275,9 @@ func TestCursorsBelongToTheirListing(t *testing.T) {
 		add("orders", orders, err)
 		orders, err = orderLister(t, shop, ticketing.OrderFilter{EventID: event.ID})(first)
 		add("orders of an event", orders, err)
-		orders, err = orderLister(t, shop, ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{confirmed}})(first)
+		orders, err = orderLister(t, shop, having(confirmed))(first)
 		add("confirmed orders", orders, err)
-		orders, err = orderLister(t, shop, ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{confirmed, refunded}})(first)
+		orders, err = orderLister(t, shop, having(confirmed, refunded))(first)
 		add("confirmed and refunded orders", orders, err)
 
 		other := shop.Neighbour(t)
@@ -280,7 +287,8 @@ func TestCursorsBelongToTheirListing(t *testing.T) {
 				return err
 			},
 			"published events": func(c string) error {
-				_, err := eventLister(t, shop, ticketing.EventFilter{Status: ticketing.EventPublished})(ticketing.PageParams{Cursor: c, Limit: 100})
+				published := ticketing.EventFilter{Status: ticketing.EventPublished}
+				_, err := eventLister(t, shop, published)(ticketing.PageParams{Cursor: c, Limit: 100})
 				return err
 			},
 			"drafts": func(c string) error {
@@ -300,11 +308,11 @@ func TestCursorsBelongToTheirListing(t *testing.T) {
 				return err
 			},
 			"confirmed orders": func(c string) error {
-				_, err := orderLister(t, shop, ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{confirmed}})(ticketing.PageParams{Cursor: c})
+				_, err := orderLister(t, shop, having(confirmed))(ticketing.PageParams{Cursor: c})
 				return err
 			},
 			"confirmed and refunded orders": func(c string) error { // the same filter in another order
-				_, err := orderLister(t, shop, ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{refunded, confirmed}})(ticketing.PageParams{Cursor: c})
+				_, err := orderLister(t, shop, having(refunded, confirmed))(ticketing.PageParams{Cursor: c})
 				return err
 			},
 			"events of another company": func(c string) error {
@@ -337,9 +345,12 @@ func TestCursorsBelongToTheirListing(t *testing.T) {
 		}
 		zero := append(append([]byte(nil), position[:len(position)-8]...), make([]byte, 8)...)
 		for name, cursor := range map[string]string{
-			"blank": " ", "padded": good + "=", "cut": good[:len(good)-1], "longer": good + "A", "too long": strings.Repeat("A", 513),
-			"of another alphabet": strings.Repeat("+", len(good)), "of nothing": strings.Repeat("A", len(good)), "with a line break": good[:4] + "\n" + good[4:],
-			"before the first": base64.RawURLEncoding.EncodeToString(zero), "negative": base64.RawURLEncoding.EncodeToString(negative),
+			"blank": " ", "padded": good + "=", "cut": good[:len(good)-1], "longer": good + "A",
+			"too long":            strings.Repeat("A", 513),
+			"of another alphabet": strings.Repeat("+", len(good)), "of nothing": strings.Repeat("A", len(good)),
+			"with a line break": good[:4] + "\n" + good[4:],
+			"before the first":  base64.RawURLEncoding.EncodeToString(zero),
+			"negative":          base64.RawURLEncoding.EncodeToString(negative),
 		} {
 			for _, list := range []string{"orders", "events"} {
 				if got := code(use[list](cursor)); got != ticketing.CodeInvalidCursor {

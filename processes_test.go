@@ -335,7 +335,8 @@ func TestChangesWaitForSalesUnderWay(t *testing.T) {
 					event := p.shop.Event(t)
 					p.shop.Inventory(t, event.ID, "VIP", 100_00, 100)
 					sell := func() (any, error) {
-						return p.other.Checkout(t.Context(), p.shop.Caller, p.shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
+						return p.other.Checkout(t.Context(), p.shop.Caller, p.shop.Key(),
+							ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
 					}
 					release := p.lock(t, step.lock)
 					defer release()

@@ -38,9 +38,12 @@ func TestQuoteOnTheWire(t *testing.T) {
 		is.NoErr(err)
 		amount := func(text string) string { return `{"amount":"` + text + `","currency":"NGN"}` }
 		is.Equal(show(t, quote), `{"object":"pricing_quote","eventId":"`+event.ID.String()+`","currency":"NGN","lines":[`+
-			`{"tier":"REGULAR","quantity":3,"unitPrice":`+amount("33.33")+`,"subtotal":`+amount("99.99")+`,"availableAtPrice":3},`+
-			`{"tier":"VIP","quantity":2,"unitPrice":`+amount("150.00")+`,"subtotal":`+amount("300.00")+`,"availableAtPrice":10},`+
-			`{"tier":"balcony","quantity":1,"unitPrice":`+amount("0.00")+`,"subtotal":`+amount("0.00")+`,"availableAtPrice":2}],`+
+			`{"tier":"REGULAR","quantity":3,"unitPrice":`+amount("33.33")+`,"subtotal":`+
+				amount("99.99")+`,"availableAtPrice":3},`+
+			`{"tier":"VIP","quantity":2,"unitPrice":`+amount("150.00")+`,"subtotal":`+
+				amount("300.00")+`,"availableAtPrice":10},`+
+			`{"tier":"balcony","quantity":1,"unitPrice":`+amount("0.00")+`,"subtotal":`+
+				amount("0.00")+`,"availableAtPrice":2}],`+
 			`"total":`+amount("399.99")+`,"quotedAt":"2026-11-21T09:30:01.001Z"}`)
 		// A quote reserves nothing (Section 4.6).
 		is.Equal(tiers(t, shop, event.ID)["balcony"].AvailableQuantity, int64(2))
@@ -158,13 +161,25 @@ func lineTests() []lineTest {
 		{name: "so many that they overflow", lines: lines{line("VIP", 1<<62), line("REGULAR", 1<<62)}, want: total},
 		{name: "none of one", lines: lines{line("VIP", 0)}, want: least},
 		{name: "less than none", lines: lines{line("VIP", -1), line("REGULAR", 51)}, want: least + "; " + total},
-		{name: "one tier twice", lines: lines{line("VIP", 1), line("VIP", 1)}, want: "lines[1].tier: must not be that of another line"},
+		{
+			name: "one tier twice", lines: lines{line("VIP", 1), line("VIP", 1)},
+			want: "lines[1].tier: must not be that of another line",
+		},
 		{name: "no tier", lines: lines{line("", 1)}, want: "lines[0].tier: must not be empty"},
 		{name: "longest tier", lines: lines{line(wide(60), 1)}},
-		{name: "tier too long in blanks", lines: lines{line("VIP"+strings.Repeat(" ", 58), 1)}, want: "lines[0].tier: must be at most 60 characters"},
-		{name: "tier with a line break", lines: lines{line("VIP\n", 1)}, want: "lines[0].tier: must not contain control characters"},
+		{
+			name: "tier too long in blanks", lines: lines{line("VIP"+strings.Repeat(" ", 58), 1)},
+			want: "lines[0].tier: must be at most 60 characters",
+		},
+		{
+			name: "tier with a line break", lines: lines{line("VIP\n", 1)},
+			want: "lines[0].tier: must not contain control characters",
+		},
 		{name: "tier too long", lines: lines{line(wide(61), 1)}, want: "lines[0].tier: must be at most 60 characters"},
-		{name: "tier of control characters", lines: lines{line("a\x00", 1)}, want: "lines[0].tier: must not contain control characters"},
+		{
+			name: "tier of control characters", lines: lines{line("a\x00", 1)},
+			want: "lines[0].tier: must not contain control characters",
+		},
 	}
 }
 

@@ -327,7 +327,9 @@ func (m meter) Float64Histogram(name string, _ ...metric.Float64HistogramOption)
 	return histogram{name: name, meters: m.meters}, nil
 }
 
-func (m meter) Int64UpDownCounter(name string, _ ...metric.Int64UpDownCounterOption) (metric.Int64UpDownCounter, error) {
+func (m meter) Int64UpDownCounter(
+	name string, _ ...metric.Int64UpDownCounterOption,
+) (metric.Int64UpDownCounter, error) {
 	return gauge{name: name, meters: m.meters}, nil
 }
 

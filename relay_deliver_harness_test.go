@@ -165,7 +165,9 @@ func onCompany(t testing.TB, shop *ticketingtest.Shop, fn func(ctx context.Conte
 }
 
 // sender returns a service on the shop's store that posts to an inbox.
-func sender(t testing.TB, shop *ticketingtest.Shop, in ticketing.Sender, more ...func(*ticketing.Config)) *ticketing.Service {
+func sender(
+	t testing.TB, shop *ticketingtest.Shop, in ticketing.Sender, more ...func(*ticketing.Config),
+) *ticketing.Service {
 	t.Helper()
 	config := ticketing.Config{
 		SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Sender: in,

@@ -702,7 +702,8 @@ func TestPruningTakesPortions(t *testing.T) {
 		for n := range made {
 			at := time.Now().Add(time.Duration(n) * time.Millisecond)
 			messages[n] = driver.Message{
-				CompanyID: shop.Company.ID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(), Body: "{}",
+				CompanyID: shop.Company.ID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(),
+				Body: "{}",
 			}
 			made[n] = driver.Delivery{
 				CompanyID: shop.Company.ID, CreatedAt: at, ID: uuid.New(), Endpoint: 1, EndpointID: h.ID, MessageAt: at,
@@ -764,7 +765,9 @@ type pruningTx struct {
 	removed *pruned
 }
 
-func (tx pruningTx) PruneDeliveries(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error) {
+func (tx pruningTx) PruneDeliveries(
+	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
+) (int, error) {
 	n, err := tx.Tx.PruneDeliveries(ctx, companyID, before, limit)
 	tx.removed.deliveries += n
 	return n, err

@@ -41,7 +41,8 @@ func TestProcessesMoveMoneyOutAndBackOnce(t *testing.T) {
 			order := p.shop.Sell(t, event.ID, "VIP", 1)
 			before := p.shop.Wallets(t)
 			accepted, refusals := atOnce(func(o ticketing.Operator, i int) error {
-				_, err := o.RefundOrder(t.Context(), order.ID, ticketing.RefundParams{Reason: fmt.Sprint("reason ", i), Restock: true})
+				_, err := o.RefundOrder(t.Context(), order.ID,
+					ticketing.RefundParams{Reason: fmt.Sprint("reason ", i), Restock: true})
 				return err
 			})
 			is.Equal(accepted, 8)

@@ -230,7 +230,8 @@ func TestSettlementsOfEveryStatus(t *testing.T) {
 					is.Equal(said(act.do(settlement.ID)), act.want)
 					// Make room for the next settlement.
 					setStatus(t, shop, settlement.ID, ticketing.SettlementCompleted)
-					if open, err := shop.Staff.ListSettlements(t.Context(), shop.Company.ID, ticketing.PageParams{Limit: 1}); err == nil &&
+					if open, err := shop.Staff.ListSettlements(t.Context(), shop.Company.ID,
+						ticketing.PageParams{Limit: 1}); err == nil &&
 						open.Items[0].Status == ticketing.SettlementPending {
 						_, err := shop.Staff.ApproveSettlement(t.Context(), open.Items[0].ID)
 						is.NoErr(err)

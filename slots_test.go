@@ -182,7 +182,8 @@ func (c *crowd) neighbourFares(t *testing.T) {
 	began := time.Now()
 	_, err := c.Authenticate(t.Context(), c.neighbour.APIKey)
 	is.NoErr(err)
-	_, err = c.Checkout(t.Context(), c.neighbour.Caller, c.neighbour.Key(), ticketingtest.Basket(c.theirs.ID, "VIP", 1_00, 1))
+	_, err = c.Checkout(t.Context(), c.neighbour.Caller, c.neighbour.Key(),
+		ticketingtest.Basket(c.theirs.ID, "VIP", 1_00, 1))
 	is.NoErr(err)
 	_, err = c.GetEvent(t.Context(), c.neighbour.Caller, c.theirs.ID)
 	is.NoErr(err)

@@ -42,13 +42,15 @@ func TestAVerificationCase(t *testing.T) {
 			`"current":false,"cases":[]}`)
 		administrator := d.as(t, company, d.join(t, company, "ada@adire.ng", ticketing.RoleAdministrator).UserID)
 
-		draft, err := administrator.UpdateVerification(ctx, company, ticketing.UpdateVerificationParams{LegalName: of("Adire")})
+		draft, err := administrator.UpdateVerification(ctx, company,
+			ticketing.UpdateVerificationParams{LegalName: of("Adire")})
 		is.NoErr(err)
 		is.Equal(draft.Number, int64(1))
 		is.Equal(draft.Status, ticketing.VerificationUnverified)
 		_, err = administrator.SubmitVerification(ctx, company)
 		is.Equal(code(err), ticketing.CodeConflict)
-		is.Equal(said(err), "The verification lacks registrationNumber, country, address, contactName, contactEmail, contactPhone.")
+		is.Equal(said(err),
+			"The verification lacks registrationNumber, country, address, contactName, contactEmail, contactPhone.")
 		d.clock.advance(time.Minute)
 		_, err = administrator.UpdateVerification(ctx, company, facts())
 		is.NoErr(err)
@@ -214,11 +216,19 @@ func TestFactsOfAVerificationAreWellFormed(t *testing.T) {
 			{ticketing.UpdateVerificationParams{LegalName: long(201)}, "legalName: must be at most 200 characters"},
 			{ticketing.UpdateVerificationParams{LegalName: of("a\nb")}, "legalName: must not contain control characters"},
 			{ticketing.UpdateVerificationParams{RegistrationNumber: long(100)}, ""},
-			{ticketing.UpdateVerificationParams{RegistrationNumber: long(101)}, "registrationNumber: must be at most 100 characters"},
+			{
+				ticketing.UpdateVerificationParams{RegistrationNumber: long(101)},
+				"registrationNumber: must be at most 100 characters",
+			},
 			{ticketing.UpdateVerificationParams{Country: of("gh")}, ""},
 			{ticketing.UpdateVerificationParams{Country: of("ZZ")}, "country: must be a code of ISO 3166-1 alpha-2, such as NG"},
-			{ticketing.UpdateVerificationParams{Country: of("NGA")}, "country: must be a code of ISO 3166-1 alpha-2, such as NG"},
-			{ticketing.UpdateVerificationParams{Country: of("NG GH")}, "country: must be a code of ISO 3166-1 alpha-2, such as NG"},
+			{
+				ticketing.UpdateVerificationParams{Country: of("NGA")}, "country: must be a code of ISO 3166-1 alpha-2, such as NG",
+			},
+			{
+				ticketing.UpdateVerificationParams{Country: of("NG GH")},
+				"country: must be a code of ISO 3166-1 alpha-2, such as NG",
+			},
 			{ticketing.UpdateVerificationParams{Address: of("1 Marina\n\tLagos")}, ""},
 			{ticketing.UpdateVerificationParams{Address: long(500)}, ""},
 			{ticketing.UpdateVerificationParams{Address: long(501)}, "address: must be at most 500 characters"},

@@ -55,7 +55,10 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 		{name: "revoked", steps: []step{approve(time.Time{}), revoke}, status: "REVOKED"},
 		{name: "revoked in grace", steps: []step{grace, revoke}, status: "REVOKED"},
 		{name: "approved after a revocation", steps: []step{revoke, approve(hour)}, status: "APPROVED", before: true},
-		{name: "approval made longer", steps: []step{approve(hour), approve(time.Time{})}, status: "APPROVED", before: true, after: true},
+		{
+			name: "approval made longer", steps: []step{approve(hour), approve(time.Time{})}, status: "APPROVED", before: true,
+			after: true,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -343,7 +343,9 @@ func FuzzFloatReference(f *testing.F) {
 	if _, err := staff.ApproveVerification(f.Context(), company.ID, time.Time{}); err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{"", "PSK-0001", "-PSK-0001", "PSK-000", strings.Repeat("a", 129), "PSK-0001\n", "PSK-000é"} {
+	for _, seed := range []string{
+		"", "PSK-0001", "-PSK-0001", "PSK-000", strings.Repeat("a", 129), "PSK-0001\n", "PSK-000é",
+	} {
 		f.Add(seed)
 	}
 	grammar := regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._:-]{7,127}\z`)

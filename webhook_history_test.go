@@ -106,12 +106,14 @@ func TestDeliveriesAreListed(t *testing.T) {
 		page, err := d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 1})
 		is.NoErr(err)
 		next := ticketing.PageParams{Cursor: page.NextCursor}
-		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed}, next)
+		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed},
+			next)
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
 		_, err = d.staff.ListDeliveries(t.Context(), other, ticketing.DeliveryFilter{}, next)
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
 		// The endpoint of another company is not found.
-		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID}, ticketing.PageParams{})
+		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID},
+			ticketing.PageParams{})
 		is.Equal(said(err), "The webhook endpoint was not found.")
 		_, err = d.staff.CountDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID})
 		is.Equal(code(err), ticketing.CodeNotFound)
@@ -134,7 +136,11 @@ func TestDeliveryFiltersAreChecked(t *testing.T) {
 			ticketing.DeliveryFilter{Since: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 			"since: must be in the years 1 to 9999",
 		},
-		{"all", ticketing.DeliveryFilter{Status: "x", Type: "y"}, "status: must be PENDING, SUCCEEDED, FAILED or CANCELLED; " + kind},
+		{
+			"all",
+			ticketing.DeliveryFilter{Status: "x", Type: "y"},
+			"status: must be PENDING, SUCCEEDED, FAILED or CANCELLED; " + kind,
+		},
 	}
 	onEnvs(t, func(t *testing.T, d *env) {
 		company := d.unverified(t)

@@ -73,7 +73,8 @@ func TestWhatIsChangedBetweenAttempts(t *testing.T) {
 		old := s.only(t, ticketing.DeliveryFilter{})
 
 		_, err := s.Staff.UpdateWebhookEndpoint(t.Context(), endpoint.ID, ticketing.WebhookEndpointUpdate{
-			URL: of("https://other.adire.ng/"), Events: []ticketing.FactType{ticketing.FactTicketValidated, ticketing.FactOrderCreated},
+			URL:    of("https://other.adire.ng/"),
+			Events: []ticketing.FactType{ticketing.FactTicketValidated, ticketing.FactOrderCreated},
 		})
 		is.NoErr(err)
 		prepared, err := s.Staff.PrepareWebhookSecret(t.Context(), endpoint.ID)
@@ -178,7 +179,8 @@ func TestDisablingAgainstDispatch(t *testing.T) {
 			})
 			both.Wait()
 			posted := len(s.in.all(t))
-			count, err := s.Staff.CountDeliveries(t.Context(), s.Company.ID, ticketing.DeliveryFilter{Status: ticketing.DeliveryPending})
+			count, err := s.Staff.CountDeliveries(t.Context(), s.Company.ID,
+				ticketing.DeliveryFilter{Status: ticketing.DeliveryPending})
 			is.NoErr(err)
 			is.Equal(count, 0)
 			s.Clock.Advance(time.Hour)

@@ -176,7 +176,8 @@ func TestAWindowIsReplayed(t *testing.T) {
 		is.Equal(told[len(told)-1], "255 of 255")
 		is.Equal(told[0], "103 of 255") // These are a hundred replays, and the deliveries that were skipped meanwhile.
 
-		replays := d.listed(t, company, ticketing.DeliveryFilter{Status: ticketing.DeliveryPending, Since: opening.Add(time.Minute)}, 100)
+		replays := d.listed(t, company,
+			ticketing.DeliveryFilter{Status: ticketing.DeliveryPending, Since: opening.Add(time.Minute)}, 100)
 		is.Equal(len(replays), number-1)
 		of := make(map[uuid.UUID]bool)
 		for _, id := range replays {
@@ -238,7 +239,8 @@ func TestAnEventIsReplayedOnce(t *testing.T) {
 		}
 		// There are two replays of the original, one of which was replayed itself, and the event's delivery to another
 		// endpoint.
-		one, two := again(original, time.Second, ticketing.DeliveryFailed), again(original, 2*time.Second, ticketing.DeliveryFailed)
+		one, two := again(original, time.Second, ticketing.DeliveryFailed), again(original, 2*time.Second,
+			ticketing.DeliveryFailed)
 		three := again(one, 3*time.Second, ticketing.DeliveryFailed)
 		elsewhere := again(original, 4*time.Second, ticketing.DeliveryFailed)
 		elsewhere.ReplayOf, elsewhere.Endpoint, elsewhere.EndpointID = uuid.Nil, 2, second.ID
@@ -265,7 +267,12 @@ func TestAnEventIsReplayedOnce(t *testing.T) {
 				[]driver.Delivery{two, elsewhere},
 				`{"replayed":2,"skipped":1}`,
 			},
-			{"an endpoint", ticketing.DeliveryFilter{EndpointID: second.ID}, []driver.Delivery{elsewhere}, `{"replayed":1,"skipped":0}`},
+			{
+				"an endpoint",
+				ticketing.DeliveryFilter{EndpointID: second.ID},
+				[]driver.Delivery{elsewhere},
+				`{"replayed":1,"skipped":0}`,
+			},
 			{"another type", ticketing.DeliveryFilter{Type: ticketing.FactBalanceLow}, nil, `{"replayed":0,"skipped":0}`},
 		} {
 			t.Run(test.name, func(t *testing.T) {
@@ -275,7 +282,8 @@ func TestAnEventIsReplayedOnce(t *testing.T) {
 				if test.filter.Until.IsZero() {
 					test.filter.Until = opening.Add(time.Minute)
 				}
-				done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{DeliveryFilter: test.filter, Rate: 10_000})
+				done, err := d.staff.ReplayDeliveries(t.Context(), company,
+					ticketing.ReplayParams{DeliveryFilter: test.filter, Rate: 10_000})
 				is.NoErr(err)
 				is.Equal(show(t, done), test.result)
 				of := make(map[uuid.UUID]int)
@@ -312,7 +320,8 @@ func TestAReplayKeepsItsRate(t *testing.T) {
 		}{{1, 39 * time.Second}, {20, 1900 * time.Millisecond}, {0, 700 * time.Millisecond}, {10_000, 0}} {
 			begun := time.Now()
 			until := ticketing.DeliveryFilter{Until: opening.Add(time.Minute)}
-			done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{DeliveryFilter: until, Rate: test.rate})
+			done, err := d.staff.ReplayDeliveries(t.Context(), company,
+				ticketing.ReplayParams{DeliveryFilter: until, Rate: test.rate})
 			is.NoErr(err)
 			is.Equal(done.Replayed, 40)
 			is.Equal(time.Since(begun), test.took)
@@ -357,7 +366,8 @@ func TestAReplayHeedsWhatIsDisabledMeanwhile(t *testing.T) {
 		})
 		is.NoErr(err)
 		is.Equal(done, ticketing.ReplayResult{Replayed: 100, Skipped: 150})
-		count, err := d.staff.CountDeliveries(t.Context(), company, ticketing.DeliveryFilter{Status: ticketing.DeliveryPending})
+		count, err := d.staff.CountDeliveries(t.Context(), company,
+			ticketing.DeliveryFilter{Status: ticketing.DeliveryPending})
 		is.NoErr(err)
 		is.Equal(count, 0)
 	})

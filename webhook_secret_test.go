@@ -255,7 +255,9 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 			endpoint uuid.UUID
 			version  int64
 			want     ticketing.WebhookSecret
-		}{{first.ID, 1, first.Secret}, {first.ID, 2, next.Secret}, {second.ID, 1, second.Secret}, {second.ID, 2, pending.Secret}} {
+		}{{first.ID, 1, first.Secret}, {first.ID, 2, next.Secret}, {second.ID, 1, second.Secret}, {
+			second.ID, 2, pending.Secret,
+		}} {
 			is.Equal(unsealed(t, d.secretRecord(t, d.endpointRecord(t, kept.endpoint), kept.version), secretKey('b')),
 				string(kept.want))
 		}

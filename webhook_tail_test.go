@@ -94,7 +94,8 @@ func TestEventsAreFollowed(t *testing.T) {
 		}
 		is.Equal(len(follow(t, shop.Staff, shop.Company.ID, &place, 1)), 0)
 		is.Equal(typesOf(few), []ticketing.FactType{
-			ticketing.FactCommissionAccrued, ticketing.FactCommissionAccrued, ticketing.FactOrderCreated, ticketing.FactOrderCreated,
+			ticketing.FactCommissionAccrued, ticketing.FactCommissionAccrued, ticketing.FactOrderCreated,
+			ticketing.FactOrderCreated,
 		})
 		is.True(few[0].CreatedAt.Before(few[3].CreatedAt.Time))
 
