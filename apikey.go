@@ -150,14 +150,15 @@ func (o Operator) GetAPIKey(ctx context.Context, keyID uuid.UUID) (CompanyAPIKey
 // ListAPIKeys returns a company's keys, newest first, never a secret or a digest. It needs COMPANY:api_key:read.
 func (o Operator) ListAPIKeys(ctx context.Context, companyID uuid.UUID) ([]APIKey, error) {
 	keys := []APIKey{}
-	err := o.view(ctx, PermissionAPIKeyRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-		records, err := tx.ListAPIKeys(ctx, companyID, maxListed)
-		keys = make([]APIKey, len(records))
-		for i, record := range records {
-			keys[i] = showAPIKey(record)
-		}
-		return err
-	})
+	err := o.view(ctx, PermissionAPIKeyRead, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			records, err := tx.ListAPIKeys(ctx, companyID, maxListed)
+			keys = make([]APIKey, len(records))
+			for i, record := range records {
+				keys[i] = showAPIKey(record)
+			}
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}

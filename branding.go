@@ -124,7 +124,8 @@ func (o Operator) UpdateBranding(
 // currentBranding returns the company's current version. Every company has one, so a missing version is a fault of the
 // store.
 func currentBranding(ctx context.Context, tx driver.CompanyReader, company driver.Company) (driver.Branding, error) {
-	current, err := firstRecord(tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: company.ID, Version: company.BrandingVersion}}))
+	ref := driver.BrandingRef{CompanyID: company.ID, Version: company.BrandingVersion}
+	current, err := firstRecord(tx.Brandings(ctx, []driver.BrandingRef{ref}))
 	if err == nil && current.Version == 0 {
 		return current, fmt.Errorf("ticketing: company %s has no branding %d", company.ID, company.BrandingVersion)
 	}

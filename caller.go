@@ -185,7 +185,9 @@ func (s *Service) read(
 	ctx, end := s.observe(ctx, operation)
 	// A read takes no gate: it sees what is committed when it runs.
 	err := s.onOwnSlot(ctx, operation, caller.companyID, false, func() error {
-		return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error { return fn(ctx, cachedRates{tx, &s.rates}) })
+		return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+			return fn(ctx, cachedRates{tx, &s.rates})
+		})
 	})
 	end(err)
 	return err

@@ -185,7 +185,7 @@ func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCa
 func (st *sale) lockWallets(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
 	refs := make([]driver.WalletRef, 0, 2*len(calls))
 	for _, c := range calls {
-		refs = append(refs, driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Float}, driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Earnings})
+		refs = append(refs, driver.WalletRefs(c.company.ID)...)
 	}
 	refs = distinct(refs)
 	// The store locks by key whatever the order of refs, so groups of several companies never deadlock here.
@@ -210,7 +210,8 @@ func (st *sale) settleTimes(ctx context.Context, tx driver.Tx, at time.Time, cal
 		settled, known := st.times[id]
 		if !known {
 			// Both wallets have one time per sale, which is not before the last entry of either.
-			float, earnings := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Float}], st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Earnings}]
+			float := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Float}]
+			earnings := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Earnings}]
 			settled = notBefore(earnings.Wallet, notBefore(float.Wallet, at))
 			st.times[id] = settled
 			// The clock is before the last entry of a wallet, for example after a failover to another machine.

@@ -77,14 +77,15 @@ func (o Operator) ScheduleCommission(
 // ListCommissionRates returns a company's schedule, newest first. It needs COMPANY:wallet:read.
 func (o Operator) ListCommissionRates(ctx context.Context, companyID uuid.UUID) ([]CommissionRate, error) {
 	var rates []CommissionRate
-	err := o.view(ctx, PermissionWalletRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-		records, err := tx.ListRates(ctx, companyID, maxListed)
-		rates = make([]CommissionRate, len(records))
-		for i, record := range records {
-			rates[i] = showRate(record)
-		}
-		return err
-	})
+	err := o.view(ctx, PermissionWalletRead, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			records, err := tx.ListRates(ctx, companyID, maxListed)
+			rates = make([]CommissionRate, len(records))
+			for i, record := range records {
+				rates[i] = showRate(record)
+			}
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}

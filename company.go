@@ -188,7 +188,8 @@ type auditedCompany struct {
 func auditCompany(c driver.Company) auditedCompany {
 	return auditedCompany{
 		Name: c.Name, Status: c.Status, Verification: c.Verification.Status,
-		ApprovalExpiresAt: optionalTime(c.Verification.ApprovalExpiresAt), GraceUntil: optionalTime(c.Verification.GraceUntil),
+		ApprovalExpiresAt: optionalTime(c.Verification.ApprovalExpiresAt),
+		GraceUntil:        optionalTime(c.Verification.GraceUntil),
 	}
 }
 
@@ -201,23 +202,24 @@ func (o Operator) changeCompany(
 	rule func(at time.Time, company *driver.Company) error,
 ) (Company, error) {
 	var changed Company
-	err := o.changeExclusive(ctx, permission, id, func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
-		before := *company
-		if err := rule(at, company); err != nil {
-			return err
-		}
-		// A change that changes nothing leaves UpdatedAt alone and is not audited.
-		if *company == before {
-			changed = showCompany(before)
-			return nil
-		}
-		company.UpdatedAt = later(at, before.UpdatedAt)
-		changed = showCompany(*company)
-		if err := tx.UpdateCompany(ctx, *company); err != nil {
-			return err
-		}
-		return o.audit(ctx, tx, at, action, id, about("company", id), changes{auditCompany(before), auditCompany(*company)})
-	})
+	err := o.changeExclusive(ctx, permission, id,
+		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
+			before := *company
+			if err := rule(at, company); err != nil {
+				return err
+			}
+			// A change that changes nothing leaves UpdatedAt alone and is not audited.
+			if *company == before {
+				changed = showCompany(before)
+				return nil
+			}
+			company.UpdatedAt = later(at, before.UpdatedAt)
+			changed = showCompany(*company)
+			if err := tx.UpdateCompany(ctx, *company); err != nil {
+				return err
+			}
+			return o.audit(ctx, tx, at, action, id, about("company", id), changes{auditCompany(before), auditCompany(*company)})
+		})
 	if err != nil {
 		return Company{}, err
 	}

@@ -141,7 +141,9 @@ func normaliseEventUpdate(p UpdateEventParams) (UpdateEventParams, error) {
 	replaceMember(&p.Location, func(s string) string { return trimmedText(&v, "location", s, maxPlace, false) })
 	replaceMember(&p.Venue, func(s string) string { return trimmedText(&v, "venue", s, maxPlace, false) })
 	replaceMember(&p.OrganizerName, func(s string) string { return trimmedText(&v, "organizerName", s, maxTitle, false) })
-	replaceMember(&p.TicketCategories, func(names []string) []string { return checkCategories(&v, "ticketCategories", names) })
+	replaceMember(&p.TicketCategories, func(names []string) []string {
+		return checkCategories(&v, "ticketCategories", names)
+	})
 	for _, checked := range []struct {
 		member *string
 		check  func(*violations, string, string)

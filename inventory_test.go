@@ -116,7 +116,8 @@ func TestTierShowsWhatItsAdmissionsAre(t *testing.T) {
 		{"paused and released", []step{add(100, 3), pause, release}, available, 3, 3, 100},
 		{
 			"a new price for all that is unsold",
-			[]step{add(100, 3), sell(1), add(200, 2, ticketingtest.Paused), change(price(0))}, available, 2, 5, 0,
+			[]step{add(100, 3), sell(1), add(200, 2, ticketingtest.Paused), change(price(0))},
+			available, 2, 5, 0,
 		},
 		{
 			"price and status", []step{add(100, 3), change(ticketing.UpdateInventoryParams{

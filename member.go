@@ -91,7 +91,9 @@ func (s *Service) Member(ctx context.Context, companyID, userID uuid.UUID) (Acto
 // stillHolds checks that an actor who is a member still has the permission by their current role. It runs in the
 // transaction that needs it. Roles change only under the company's gate, held exclusively, so the role stays as it is
 // until the transaction ends.
-func (o Operator) stillHolds(ctx context.Context, tx driver.PeopleReader, permission Permission, companyID uuid.UUID) error {
+func (o Operator) stillHolds(
+	ctx context.Context, tx driver.PeopleReader, permission Permission, companyID uuid.UUID,
+) error {
 	if o.actor.userID == uuid.Nil {
 		return nil
 	}
@@ -268,25 +270,26 @@ func (o Operator) putMember(
 // ListMembers returns a company's members by the ids of their users. It needs COMPANY:member:read.
 func (o Operator) ListMembers(ctx context.Context, companyID uuid.UUID) ([]Member, error) {
 	var members []Member
-	err := o.view(ctx, PermissionMemberRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-		records, err := tx.ListMembers(ctx, companyID, maxMembers)
-		if err != nil {
-			return err
-		}
-		ids := make([]uuid.UUID, len(records))
-		for i, record := range records {
-			ids[i] = record.UserID
-		}
-		users, err := tx.Users(ctx, ids)
-		if err != nil {
-			return err
-		}
-		members = make([]Member, len(records))
-		for i, record := range records {
-			members[i] = showMember(record, users[i])
-		}
-		return nil
-	})
+	err := o.view(ctx, PermissionMemberRead, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			records, err := tx.ListMembers(ctx, companyID, maxMembers)
+			if err != nil {
+				return err
+			}
+			ids := make([]uuid.UUID, len(records))
+			for i, record := range records {
+				ids[i] = record.UserID
+			}
+			users, err := tx.Users(ctx, ids)
+			if err != nil {
+				return err
+			}
+			members = make([]Member, len(records))
+			for i, record := range records {
+				members[i] = showMember(record, users[i])
+			}
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}

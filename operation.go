@@ -173,7 +173,9 @@ func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) e
 
 // refuseInFlight refuses calls whose keys are in flight, with CONFLICT. It checks authority first: a caller that may
 // not act at all gets that error, and learns nothing about the key.
-func (o *operation[P, R]) refuseInFlight(ctx context.Context, store driver.Store, at time.Time, calls []*call[P, R]) error {
+func (o *operation[P, R]) refuseInFlight(
+	ctx context.Context, store driver.Store, at time.Time, calls []*call[P, R],
+) error {
 	return store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		if err := o.authorise(ctx, tx, at, calls); err != nil {
 			return err
@@ -272,7 +274,8 @@ func (o *operation[P, R]) authorise(ctx context.Context, tx driver.ReadTx, at ti
 	}
 	for i, c := range calls {
 		var none R
-		c.company, c.earlier, c.record, c.result = held[i].company, driver.IdempotencyResult{}, driver.IdempotencyResult{}, none
+		c.company, c.result = held[i].company, none
+		c.earlier, c.record = driver.IdempotencyResult{}, driver.IdempotencyResult{}
 		c.err = held[i].check(c.caller, o.grant)
 		if c.err == nil && o.verified && !isCurrent(c.company.Verification, at) {
 			c.err = errVerificationRequired

@@ -91,13 +91,17 @@ type operatorRule func(ctx context.Context, tx driver.Tx, at time.Time, company 
 // changeExclusive runs a rule that changes what a sale only reads: the company, its keys, verification, branding,
 // endpoints or rates, or the status of an event. It holds the company's gate exclusively, so no sale of the company
 // runs meanwhile.
-func (o Operator) changeExclusive(ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule) error {
+func (o Operator) changeExclusive(
+	ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule,
+) error {
 	return o.update(ctx, permission, companyID, driver.BeginOptions{Exclusive: []uuid.UUID{companyID}}, rule)
 }
 
 // changeShared runs a rule that changes something that sales do not rely on, or that the rule locks itself, such as a
 // wallet. It holds the company's gate shared, so sales go on meanwhile.
-func (o Operator) changeShared(ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule) error {
+func (o Operator) changeShared(
+	ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule,
+) error {
 	return o.update(ctx, permission, companyID, driver.BeginOptions{Shared: []uuid.UUID{companyID}}, rule)
 }
 
@@ -167,8 +171,9 @@ func (o Operator) look(
 // maxListed is the most items that a listing without pages returns: the newest.
 const maxListed = 10_000
 
-// findReached finds a record by its id alone, for an actor that may see it. One that does not exist, and one of a company
-// that the actor does not reach, is missing. The result may be out of date: a change reads the record again under its lock.
+// findReached finds a record by its id alone, for an actor that may see it. One that does not exist, and one of a
+// company that the actor does not reach, is missing. The result may be out of date: a change reads the record again
+// under its lock.
 func findReached[R any](
 	ctx context.Context, o Operator, permission Permission, id uuid.UUID, missing error,
 	find func(driver.ReadTx, context.Context, uuid.UUID) (R, error), company func(R) uuid.UUID,

@@ -148,7 +148,9 @@ func showOrders(ctx context.Context, tx driver.ReadTx, records []driver.Order) (
 }
 
 // findBrandings returns brandings by reference. One that does not exist is the zero record.
-func findBrandings(ctx context.Context, tx driver.ReadTx, refs []driver.BrandingRef) (map[driver.BrandingRef]driver.Branding, error) {
+func findBrandings(
+	ctx context.Context, tx driver.ReadTx, refs []driver.BrandingRef,
+) (map[driver.BrandingRef]driver.Branding, error) {
 	found, err := tx.Brandings(ctx, refs)
 	if err != nil {
 		return nil, err

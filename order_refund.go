@@ -147,7 +147,8 @@ func lockOrder(
 // writeEnding writes the end of a CONFIRMED order: stock, money, admissions, status and the record of why. The caller
 // has locked the stock and the admissions.
 func writeEnding(
-	ctx context.Context, tx driver.Tx, order driver.Order, lines []driver.Admission, back *restocking, ending driver.OrderEnding,
+	ctx context.Context, tx driver.Tx, order driver.Order, lines []driver.Admission, back *restocking,
+	ending driver.OrderEnding,
 ) error {
 	if back != nil {
 		if err := back.keep(ctx, tx, lines, ending.At); err != nil {

@@ -86,8 +86,8 @@ func byNumber[R any](number func(R) int64) listOrder[R, int64] {
 // openListing opens a list at the page that params select. v holds what is wrong with the filter of the list, and scope
 // names everything that two lists differ in.
 //
-// The violation of the limit comes before those in v, and INVALID_REQUEST before INVALID_CURSOR. A cursor is not signed,
-// so it grants nothing: the query that uses the position checks again what the caller may see.
+// The violation of the limit comes before those in v, and INVALID_REQUEST before INVALID_CURSOR. A cursor is not
+// signed, so it grants nothing: the query that uses the position checks again what the caller may see.
 func openListing[R, P any](
 	order listOrder[R, P], params PageParams, v violations, scope ...string,
 ) (listing[R, P], error) {
@@ -108,8 +108,8 @@ func openListing[R, P any](
 	return list, err
 }
 
-// cut returns the records of the page, whether another page follows, and the cursor of that one. records are those after
-// the position, at most limit of them.
+// cut returns the records of the page, whether another page follows, and the cursor of that one. records are those
+// after the position, at most limit of them.
 func (l listing[R, P]) cut(records []R) (page []R, more bool, next string) {
 	if len(records) < l.limit {
 		return records, false, ""

@@ -39,11 +39,11 @@ func TestQuoteOnTheWire(t *testing.T) {
 		amount := func(text string) string { return `{"amount":"` + text + `","currency":"NGN"}` }
 		is.Equal(show(t, quote), `{"object":"pricing_quote","eventId":"`+event.ID.String()+`","currency":"NGN","lines":[`+
 			`{"tier":"REGULAR","quantity":3,"unitPrice":`+amount("33.33")+`,"subtotal":`+
-				amount("99.99")+`,"availableAtPrice":3},`+
+			amount("99.99")+`,"availableAtPrice":3},`+
 			`{"tier":"VIP","quantity":2,"unitPrice":`+amount("150.00")+`,"subtotal":`+
-				amount("300.00")+`,"availableAtPrice":10},`+
+			amount("300.00")+`,"availableAtPrice":10},`+
 			`{"tier":"balcony","quantity":1,"unitPrice":`+amount("0.00")+`,"subtotal":`+
-				amount("0.00")+`,"availableAtPrice":2}],`+
+			amount("0.00")+`,"availableAtPrice":2}],`+
 			`"total":`+amount("399.99")+`,"quotedAt":"2026-11-21T09:30:01.001Z"}`)
 		// A quote reserves nothing (Section 4.6).
 		is.Equal(tiers(t, shop, event.ID)["balcony"].AvailableQuantity, int64(2))

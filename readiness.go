@@ -53,7 +53,8 @@ func (s *Service) awaitReady(ctx context.Context) error {
 			return err
 		}
 		again := wait - rand.N(wait/2) //nolint:gosec // No secret.
-		s.log.WarnContext(ctx, "background work waits for the database", slog.Duration("again", again), slog.Any("error", err))
+		s.log.WarnContext(ctx, "background work waits for the database", slog.Duration("again", again),
+			slog.Any("error", err))
 		timer := time.NewTimer(again)
 		select {
 		case <-timer.C:

@@ -174,7 +174,9 @@ func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) {
 	for more := true; more && failed == nil && ctx.Err() == nil; {
 		more = false
-		due, err := s.dueWork(ctx, driver.WorkQuery{At: s.now(), After: []driver.DueWork{{Kind: driver.WorkDispatch}}, Limit: lookBatch})
+		due, err := s.dueWork(ctx, driver.WorkQuery{
+			At: s.now(), After: []driver.DueWork{{Kind: driver.WorkDispatch}}, Limit: lookBatch,
+		})
 		if err != nil {
 			return err
 		}
@@ -190,7 +192,9 @@ func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) 
 // claimAll claims, for each company, a batch of the deliveries that were due at a time, and returns how many it
 // claimed.
 func (s *Service) claimAll(ctx context.Context, c *deliverer, at time.Time) (claimed int, failed error) {
-	due, err := s.dueWork(ctx, driver.WorkQuery{At: at, After: []driver.DueWork{{Kind: driver.WorkDeliver}}, Limit: lookBatch})
+	due, err := s.dueWork(ctx, driver.WorkQuery{
+		At: at, After: []driver.DueWork{{Kind: driver.WorkDeliver}}, Limit: lookBatch,
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -90,7 +90,10 @@ func (s *Service) attempt(ctx context.Context, p job) *outcome {
 	if began.Add(attemptTimeout).After(p.delivery.LeasedUntil) {
 		return p.unsent(began)
 	}
-	o := &outcome{delivery: p.delivery, attempt: DeliveryAttempt{At: Time{Time: began}}, jitter: rand.Float64()} //nolint:gosec // It spreads retries; nobody gains by guessing it.
+	o := &outcome{
+		delivery: p.delivery, attempt: DeliveryAttempt{At: Time{Time: began}},
+		jitter: rand.Float64(), //nolint:gosec // It spreads retries; nobody gains by guessing it.
+	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	status, err := s.post(ctx, p, began)

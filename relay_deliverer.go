@@ -52,7 +52,8 @@ type deliverer struct {
 // transaction.
 func newDeliverer(s *Service) *deliverer {
 	c := &deliverer{
-		s: s, claims: newWorkQueue[uuid.UUID](), queues: make(map[uuid.UUID]map[int64]*endpointQueue), pauses: make(map[uuid.UUID]bool),
+		s: s, claims: newWorkQueue[uuid.UUID](), queues: make(map[uuid.UUID]map[int64]*endpointQueue),
+		pauses:  make(map[uuid.UUID]bool),
 		onRetry: func(time.Time, time.Time) {}, onResume: func(uuid.UUID) {},
 	}
 	c.idle.L = &c.mu

@@ -102,7 +102,9 @@ func (c *deliverer) release(ctx context.Context, unsent []*outcome) {
 
 // machineTime returns the time of the machine. Waiting in memory is measured by it: the clock of the service may be
 // fixed or set back by its host, and this one goes on.
-func machineTime() time.Time { return time.Now() } //nolint:forbidigo // The service's clock may be set, and this one goes on.
+func machineTime() time.Time {
+	return time.Now() //nolint:forbidigo // The service's clock may be set, and this one goes on.
+}
 
 // fresh reports whether the next delivery of an endpoint may be sent without reading the endpoint again. It may if the
 // endpoint was read within freshTime, at the lease or by check, and maxUnchecked attempts have not started since. The

@@ -22,7 +22,9 @@ type worker struct {
 // newWorker returns a worker. It has a deliverer if the service has a sender. The deliverer sets the worker's timers,
 // and has a company dispatched again when its endpoints have room.
 func (s *Service) newWorker() *worker {
-	w := &worker{s: s, dispatchQueue: newWorkQueue[uuid.UUID](), publishQueue: newWorkQueue[uuid.UUID](), timers: newWakeTimers()}
+	w := &worker{
+		s: s, dispatchQueue: newWorkQueue[uuid.UUID](), publishQueue: newWorkQueue[uuid.UUID](), timers: newWakeTimers(),
+	}
 	if s.sender != nil {
 		w.deliverer = newDeliverer(s)
 		w.deliverer.onRetry = w.timers.set

@@ -174,7 +174,9 @@ var (
 )
 
 // keepMoves keeps ledger entries and the wallets after them.
-func keepMoves(ctx context.Context, tx driver.WalletWriter, wallets []*driver.LockedWallet, entries ...ledger.Entry) error {
+func keepMoves(
+	ctx context.Context, tx driver.WalletWriter, wallets []*driver.LockedWallet, entries ...ledger.Entry,
+) error {
 	records := make([]driver.Wallet, len(wallets))
 	for i, wallet := range wallets {
 		records[i] = wallet.Wallet

@@ -86,13 +86,14 @@ func newWallets(float, earnings driver.Wallet) Wallets {
 // GetWallets returns a company's balances. It needs COMPANY:wallet:read.
 func (o Operator) GetWallets(ctx context.Context, companyID uuid.UUID) (Wallets, error) {
 	var found Wallets
-	err := o.view(ctx, PermissionWalletRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-		wallets, err := tx.Wallets(ctx, driver.WalletRefs(companyID))
-		if err == nil {
-			found = newWallets(wallets[0], wallets[1])
-		}
-		return err
-	})
+	err := o.view(ctx, PermissionWalletRead, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			wallets, err := tx.Wallets(ctx, driver.WalletRefs(companyID))
+			if err == nil {
+				found = newWallets(wallets[0], wallets[1])
+			}
+			return err
+		})
 	return found, err
 }
 

@@ -102,7 +102,9 @@ func (f Fact) body() (body []byte, err error) {
 
 // showMessages returns the events of messages. It renders those whose body is empty. A rendered body names the buyer as
 // the order does now, so an erased buyer does not come back.
-func (s *Service) showMessages(ctx context.Context, tx driver.ReadTx, messages []driver.Message) ([]WebhookEvent, error) {
+func (s *Service) showMessages(
+	ctx context.Context, tx driver.ReadTx, messages []driver.Message,
+) ([]WebhookEvent, error) {
 	var forgotten []driver.Fact
 	for _, m := range messages {
 		// An empty body marks an erasure. A message that does not exist has no id, and is left out.

@@ -138,8 +138,8 @@ func retryWait(tried int, jitter float64) time.Duration {
 func showDelivery(d driver.Delivery, at time.Time) WebhookDelivery {
 	shown := WebhookDelivery{
 		ID: d.ID, CompanyID: d.CompanyID, EventID: d.MessageID, EventType: d.Type, EndpointID: d.EndpointID, URL: d.URL,
-		Status: d.Status, Attempts: len(d.Attempts), CreatedAt: Time{Time: d.CreatedAt}, FinishedAt: optionalTime(d.FinishedAt),
-		Log: d.Attempts,
+		Status: d.Status, Attempts: len(d.Attempts), Log: d.Attempts,
+		CreatedAt: Time{Time: d.CreatedAt}, FinishedAt: optionalTime(d.FinishedAt),
 	}
 	if last := len(d.Attempts) - 1; last >= 0 {
 		shown.LastError = optional(d.Attempts[last].Error)

@@ -138,7 +138,9 @@ func (s *Service) cancelPending(ctx context.Context, endpoint driver.WebhookEndp
 
 // cancelSome cancels a batch of the pending deliveries of an endpoint, and reports whether there may be more.
 // LockPending passes over deliveries that are Cancelling, so each batch makes progress even if an attempt is in flight.
-func cancelSome(ctx context.Context, tx driver.DeliveryWriter, at time.Time, endpoint driver.WebhookEndpointRef) (more bool, err error) {
+func cancelSome(
+	ctx context.Context, tx driver.DeliveryWriter, at time.Time, endpoint driver.WebhookEndpointRef,
+) (more bool, err error) {
 	pending, err := tx.LockPending(ctx, endpoint, cancelBatch)
 	if err != nil || len(pending) == 0 {
 		return false, err

@@ -208,14 +208,15 @@ func (o Operator) GetWebhookEndpoint(ctx context.Context, id uuid.UUID) (Webhook
 // needs COMPANY:webhook:read.
 func (o Operator) ListWebhookEndpoints(ctx context.Context, companyID uuid.UUID) ([]WebhookEndpoint, error) {
 	var endpoints []WebhookEndpoint
-	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-		records, err := tx.ListWebhookEndpoints(ctx, companyID)
-		endpoints = make([]WebhookEndpoint, len(records))
-		for i, record := range records {
-			endpoints[i] = showEndpoint(record)
-		}
-		return err
-	})
+	err := o.view(ctx, PermissionWebhookRead, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			records, err := tx.ListWebhookEndpoints(ctx, companyID)
+			endpoints = make([]WebhookEndpoint, len(records))
+			for i, record := range records {
+				endpoints[i] = showEndpoint(record)
+			}
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,9 @@ func (f DeliveryFilter) scope(companyID uuid.UUID) []string {
 
 // query returns the filter as a query of the store. An endpoint that the company does not have, or no longer has, is
 // NOT_FOUND: its deliveries are found without naming it.
-func (f DeliveryFilter) query(ctx context.Context, tx driver.ReadTx, companyID uuid.UUID) (driver.DeliveryQuery, error) {
+func (f DeliveryFilter) query(
+	ctx context.Context, tx driver.ReadTx, companyID uuid.UUID,
+) (driver.DeliveryQuery, error) {
 	query := driver.DeliveryQuery{CompanyID: companyID, Status: f.Status, Type: f.Type, Since: f.Since, Until: f.Until}
 	if f.EndpointID == uuid.Nil {
 		return query, nil
@@ -135,14 +137,15 @@ func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filt
 		return 0, err
 	}
 	var number int
-	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-		query, err := filter.query(ctx, tx, companyID)
-		if err != nil {
+	err := o.view(ctx, PermissionWebhookRead, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			query, err := filter.query(ctx, tx, companyID)
+			if err != nil {
+				return err
+			}
+			number, err = tx.CountDeliveries(ctx, query)
 			return err
-		}
-		number, err = tx.CountDeliveries(ctx, query)
-		return err
-	})
+		})
 	if err != nil {
 		return 0, err
 	}

@@ -113,7 +113,8 @@ func (s *Service) openWebhookSecret(record driver.WebhookSecret) (secret Webhook
 	opened, current, err := s.seals.Open(record.Secret, webhookSecretDomain, webhookSecretSealName(record))
 	switch {
 	case errors.Is(err, seal.ErrUnknownKey):
-		err = fmt.Errorf("%w: a webhook secret of company %s was encrypted under another one", ErrSecretKeys, record.CompanyID)
+		err = fmt.Errorf("%w: a webhook secret of company %s was encrypted under another one", ErrSecretKeys,
+			record.CompanyID)
 	case err != nil:
 		err = fmt.Errorf("ticketing: a webhook secret of company %s was changed from outside: %w", record.CompanyID, err)
 	}
@@ -123,7 +124,8 @@ func (s *Service) openWebhookSecret(record driver.WebhookSecret) (secret Webhook
 // appendSecret keeps a secret as the next version of an endpoint's. It counts the version in the endpoint's record,
 // which the caller writes. Versions are never used again.
 func (s *Service) appendSecret(
-	ctx context.Context, tx driver.WebhookEndpointWriter, at time.Time, endpoint *driver.WebhookEndpoint, secret WebhookSecret,
+	ctx context.Context, tx driver.WebhookEndpointWriter, at time.Time, endpoint *driver.WebhookEndpoint,
+	secret WebhookSecret,
 ) error {
 	endpoint.LastSecret++
 	record := driver.WebhookSecret{
@@ -205,7 +207,8 @@ func (o Operator) ActivateWebhookSecret(ctx context.Context, id uuid.UUID) (Webh
 			if endpoint.PendingSecret == 0 {
 				return conflict("The endpoint has no prepared secret. Prepare one first.")
 			}
-			pending, err := firstRecord(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{endpoint.SecretRef(endpoint.PendingSecret)}))
+			prepared := endpoint.SecretRef(endpoint.PendingSecret)
+			pending, err := firstRecord(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{prepared}))
 			if err != nil {
 				return err
 			}

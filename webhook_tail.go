@@ -97,21 +97,22 @@ func (o Operator) TailWebhooks(
 	now := o.s.now()
 	var events []WebhookEvent
 	var place WebhookCursor
-	err := o.view(ctx, PermissionWebhookRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-		f := follower{s: o.s, tx: tx, companyID: companyID, now: now, place: after.clone(), limit: limit}
-		if events = nil; after.facts.since.IsZero() {
-			err := f.begin(ctx) // What exists already happened before.
+	err := o.view(ctx, PermissionWebhookRead, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			f := follower{s: o.s, tx: tx, companyID: companyID, now: now, place: after.clone(), limit: limit}
+			if events = nil; after.facts.since.IsZero() {
+				err := f.begin(ctx) // What exists already happened before.
+				place = f.place
+				return err
+			}
+			if err := f.look(ctx); err != nil {
+				return err
+			}
 			place = f.place
+			var err error
+			events, err = f.show(ctx)
 			return err
-		}
-		if err := f.look(ctx); err != nil {
-			return err
-		}
-		place = f.place
-		var err error
-		events, err = f.show(ctx)
-		return err
-	})
+		})
 	if err != nil {
 		return nil, WebhookCursor{}, err
 	}
