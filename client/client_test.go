@@ -52,9 +52,11 @@ func TestOperationsAnswerAsTheService(t *testing.T) {
 	is.NoErr(err)
 
 	params := ticketing.CreateEventParams{
-		Title: "Highlife <Night> & more", Description: "Line one\nline two", Date: "2030-12-24", StartsAt: "19:00", EndsAt: "23:00",
+		Title: "Highlife <Night> & more", Description: "Line one\nline two", Date: "2030-12-24", StartsAt: "19:00",
+		EndsAt:   "23:00",
 		Timezone: "Africa/Lagos", Location: "Lagos", Venue: "The Shrine", ImageURL: "https://images.example/a.jpg?w=1&h=2",
-		OrganizerName: "Ọmọ́ Èkó", CategoryID: category.ID, TicketCategories: []string{"BALCONY"}, Status: ticketing.EventDraft,
+		OrganizerName: "Ọmọ́ Èkó", CategoryID: category.ID, TicketCategories: []string{"BALCONY"},
+		Status: ticketing.EventDraft,
 	}
 	event, err := api.CreateEvent(ctx, "event-0001", params)
 	is.NoErr(err)
@@ -101,7 +103,8 @@ func TestOperationsAnswerAsTheService(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(tier, sameTier)
 	_, err = api.CreateInventory(ctx, event.ID, "batch-0002", ticketing.CreateInventoryParams{
-		Tier: "STUDENT", Title: "Free", Currency: money.Currency, IsFree: true, Quantity: 3, Status: ticketing.InventoryPaused,
+		Tier: "STUDENT", Title: "Free", Currency: money.Currency, IsFree: true, Quantity: 3,
+		Status: ticketing.InventoryPaused,
 	})
 	is.NoErr(err)
 	tiers, err := api.ListInventory(ctx, event.ID)
@@ -228,7 +231,8 @@ func TestListings(t *testing.T) {
 func TestTierNames(t *testing.T) {
 	t.Parallel()
 	names := []string{
-		"A/B", "A//B", "../VIP", "50%", "%2F", "A+B", "Two Words", "Bàlùú", "席", "a?b=c&d", "#1", "semi;colon", "a:b@c", "😀", "...",
+		"A/B", "A//B", "../VIP", "50%", "%2F", "A+B", "Two Words", "Bàlùú", "席", "a?b=c&d", "#1", "semi;colon", "a:b@c", "😀",
+		"...",
 	}
 	is := is.New(t)
 	ctx := t.Context()
@@ -271,7 +275,8 @@ func TestRefusals(t *testing.T) {
 	is.True(len(told.Violations) > 3)
 	is.Equal(told, want)
 	is.True(errors.Is(err, ticketing.CodeInvalidRequest))
-	is.True(strings.Contains(err.Error(), "HTTP 400: INVALID_REQUEST: title: ") && strings.HasSuffix(err.Error(), "(request scan-7)"))
+	is.True(strings.Contains(err.Error(), "HTTP 400: INVALID_REQUEST: title: ") && strings.HasSuffix(err.Error(),
+		"(request scan-7)"))
 
 	_, err = api.GetOrder(ctx, uuid.New())
 	is.True(errors.Is(err, ticketing.CodeNotFound) && !errors.Is(err, client.ErrAmbiguous))

@@ -168,7 +168,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	api, err := client.New(server.URL+httpapi.DefaultPrefix, shop.APIKey, &client.Config{Attempts: 1, Transport: transport})
+	api, err := client.New(server.URL+httpapi.DefaultPrefix, shop.APIKey,
+		&client.Config{Attempts: 1, Transport: transport})
 	is.NoErr(err)
 	limited := false
 	for range 3 {

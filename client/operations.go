@@ -23,7 +23,9 @@ func (c *Client) CreateEvent(
 }
 
 // ListEvents returns a page of the company's events, newest first (section 4.3). It needs COMPANY:event:read.
-func (c *Client) ListEvents(ctx context.Context, filter ticketing.EventFilter) (ticketing.Page[ticketing.Event], error) {
+func (c *Client) ListEvents(
+	ctx context.Context, filter ticketing.EventFilter,
+) (ticketing.Page[ticketing.Event], error) {
 	query := pageQuery(filter.PageParams)
 	if filter.Status != "" {
 		query.Set("status", string(filter.Status))
@@ -116,7 +118,9 @@ func (c *Client) Checkout(
 }
 
 // ListOrders returns a page of the company's orders, newest first (section 4.8). It needs COMPANY:order:read.
-func (c *Client) ListOrders(ctx context.Context, filter ticketing.OrderFilter) (ticketing.Page[ticketing.Order], error) {
+func (c *Client) ListOrders(
+	ctx context.Context, filter ticketing.OrderFilter,
+) (ticketing.Page[ticketing.Order], error) {
 	query := pageQuery(filter.PageParams)
 	if filter.EventID != uuid.Nil {
 		query.Set("eventId", filter.EventID.String())

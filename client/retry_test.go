@@ -452,7 +452,8 @@ func TestConcurrentCalls(t *testing.T) {
 	var buyers sync.WaitGroup
 	for i := range ids {
 		buyers.Go(func() {
-			order, err := api.Checkout(t.Context(), "cart-"+strconv.Itoa(1000+i/2), ticketingtest.Basket(event.ID, "VIP", 10_00, 1))
+			order, err := api.Checkout(t.Context(), "cart-"+strconv.Itoa(1000+i/2),
+				ticketingtest.Basket(event.ID, "VIP", 10_00, 1))
 			if err != nil && !errors.Is(err, ticketing.CodeConflict) { // The other call with its key is in progress.
 				t.Error(err)
 			}

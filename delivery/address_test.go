@@ -132,7 +132,8 @@ func TestURLIsCheckedAgain(t *testing.T) {
 		"https://localhost/":                 "the URL must have a public host name, not one of a machine or a local network",
 		"":                                   "the URL must not be empty",
 		"https://" + host + "/\r\nX-Evil: 1": "the URL must not contain spaces or control characters",
-		"https://" + strings.Repeat("\u00fc", 45) + "." + strings.Repeat("\u00e4", 45) + "." + strings.Repeat("\u00f6", 40) + ".example/": "",
+		"https://" + strings.Repeat("\u00fc", 45) + "." + strings.Repeat("\u00e4", 45) + "." + strings.Repeat("\u00f6",
+			40) + ".example/": "",
 	} {
 		_, err := r.sender.Post(t.Context(), to(url))
 		if want == "" {

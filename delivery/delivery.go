@@ -104,7 +104,9 @@ func New(config *Config) (*Sender, error) {
 	timeout := cmp.Or(config.Timeout, MaxTimeout)
 	s := &Sender{timeout: timeout, allowPrivate: config.AllowPrivate}
 	dialer := &safedial.Dialer{
-		Policy:         safedial.Policy{AllowPrivate: config.AllowPrivate, Denied: append([]netip.Prefix(nil), config.Denied...)},
+		Policy: safedial.Policy{
+			AllowPrivate: config.AllowPrivate, Denied: append([]netip.Prefix(nil), config.Denied...),
+		},
 		Resolver:       config.Resolver,
 		DNSTimeout:     config.DNSTimeout,
 		ConnectTimeout: config.ConnectTimeout,
@@ -241,7 +243,9 @@ func (s *Sender) request(ctx context.Context, attempt ticketing.WebhookRequest) 
 
 // dial connects and does the TLS handshake. It has its own timeout: the transport finishes a connection after the
 // request that began it has ended, for the next request to use.
-func (s *Sender) dial(ctx context.Context, dialer *safedial.Dialer, secure *tls.Config, network, address string) (net.Conn, error) {
+func (s *Sender) dial(
+	ctx context.Context, dialer *safedial.Dialer, secure *tls.Config, network, address string,
+) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	host, _, err := net.SplitHostPort(address)

@@ -120,38 +120,120 @@ func TestReceiverFaults(t *testing.T) {
 		text    string
 	}{
 		{name: "never answers", hang: true, reason: delivery.ReasonTimeout, text: "timeout"},
-		{name: "half a status line, hangs", answer: "HTTP/1.1 2", hang: true, reason: delivery.ReasonTimeout, text: "timeout"},
-		{name: "half a header, hangs", answer: "HTTP/1.1 200 OK\r\nX-A: " + secret, hang: true, reason: delivery.ReasonTimeout, text: "timeout"},
+		{
+			name: "half a status line, hangs", answer: "HTTP/1.1 2", hang: true, reason: delivery.ReasonTimeout, text: "timeout",
+		},
+		{
+			name: "half a header, hangs", answer: "HTTP/1.1 200 OK\r\nX-A: " + secret, hang: true,
+			reason: delivery.ReasonTimeout, text: "timeout",
+		},
 		{name: "closes at once", reason: delivery.ReasonClosed, text: "connection closed before the answer"},
-		{name: "half a status line, closes", answer: "HTTP/1.1 2", reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "half a header, closes", answer: "HTTP/1.1 200 OK\r\nX-A: " + secret, reason: delivery.ReasonClosed, text: "connection closed before the answer"},
+		{
+			name: "half a status line, closes", answer: "HTTP/1.1 2", reason: delivery.ReasonAnswer,
+			text: "the answer is not valid HTTP",
+		},
+		{
+			name: "half a header, closes", answer: "HTTP/1.1 200 OK\r\nX-A: " + secret, reason: delivery.ReasonClosed,
+			text: "connection closed before the answer",
+		},
 		{name: "garbage", answer: secret + "\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "binary garbage", answer: "\x00\x01\x02\xff\xfe\r\n\r\n" + secret, reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "a greeting by SMTP", answer: "220 mail.example.com ESMTP " + secret + "\r\n", reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "a bad status", answer: "HTTP/1.1 abc " + secret + "\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "status 000", answer: "HTTP/1.1 000 None\r\nContent-Length: 0\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer has no valid status"},
-		{name: "a bad header", answer: "HTTP/1.1 200 OK\r\n" + secret + "\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "a bad length", answer: "HTTP/1.1 200 OK\r\nContent-Length: " + secret + "\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "two lengths", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP"},
-		{name: "a huge header", answer: "HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 100<<10) + "\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer's header is too large"},
-		{name: "a header without end", answer: "HTTP/1.1 200 OK\r\n", endless: "X-A: " + secret + "\r\n", reason: delivery.ReasonAnswer, text: "the answer's header is too large"},
-		{name: "a line without end", answer: "HTTP/1.1 200 OK\r\nX-A: ", endless: "aaaaaaaaaaaaaaaa", reason: delivery.ReasonAnswer, text: "the answer's header is too large"},
-		{name: "1xx without end", endless: "HTTP/1.1 103 Early Hints\r\nLink: </" + secret + ">\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer's header is too large"},
-		{name: "100 without end", endless: "HTTP/1.1 100 Continue\r\n\r\n", reason: delivery.ReasonAnswer, text: "the answer's header is too large"},
-		{name: "a few 1xx first", answer: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", status: 200},
-		{name: "a header of 60 KiB", answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 60<<10) + "\r\n\r\n", status: 200},
+		{
+			name: "binary garbage", answer: "\x00\x01\x02\xff\xfe\r\n\r\n" + secret, reason: delivery.ReasonAnswer,
+			text: "the answer is not valid HTTP",
+		},
+		{
+			name: "a greeting by SMTP", answer: "220 mail.example.com ESMTP " + secret + "\r\n", reason: delivery.ReasonAnswer,
+			text: "the answer is not valid HTTP",
+		},
+		{
+			name: "a bad status", answer: "HTTP/1.1 abc " + secret + "\r\n\r\n", reason: delivery.ReasonAnswer,
+			text: "the answer is not valid HTTP",
+		},
+		{
+			name: "status 000", answer: "HTTP/1.1 000 None\r\nContent-Length: 0\r\n\r\n", reason: delivery.ReasonAnswer,
+			text: "the answer has no valid status",
+		},
+		{
+			name: "a bad header", answer: "HTTP/1.1 200 OK\r\n" + secret + "\r\n\r\n", reason: delivery.ReasonAnswer,
+			text: "the answer is not valid HTTP",
+		},
+		{
+			name: "a bad length", answer: "HTTP/1.1 200 OK\r\nContent-Length: " + secret + "\r\n\r\n",
+			reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP",
+		},
+		{
+			name: "two lengths", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+			reason: delivery.ReasonAnswer, text: "the answer is not valid HTTP",
+		},
+		{
+			name: "a huge header", answer: "HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 100<<10) + "\r\n\r\n",
+			reason: delivery.ReasonAnswer, text: "the answer's header is too large",
+		},
+		{
+			name: "a header without end", answer: "HTTP/1.1 200 OK\r\n", endless: "X-A: " + secret + "\r\n",
+			reason: delivery.ReasonAnswer, text: "the answer's header is too large",
+		},
+		{
+			name: "a line without end", answer: "HTTP/1.1 200 OK\r\nX-A: ", endless: "aaaaaaaaaaaaaaaa",
+			reason: delivery.ReasonAnswer, text: "the answer's header is too large",
+		},
+		{
+			name: "1xx without end", endless: "HTTP/1.1 103 Early Hints\r\nLink: </" + secret + ">\r\n\r\n",
+			reason: delivery.ReasonAnswer, text: "the answer's header is too large",
+		},
+		{
+			name: "100 without end", endless: "HTTP/1.1 100 Continue\r\n\r\n", reason: delivery.ReasonAnswer,
+			text: "the answer's header is too large",
+		},
+		{
+			name:   "a few 1xx first",
+			answer: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+			status: 200,
+		},
+		{
+			name:   "a header of 60 KiB",
+			answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 60<<10) + "\r\n\r\n", status: 200,
+		},
 		{name: "closes in the body", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + secret, status: 200},
-		{name: "closes in a chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + secret, status: 200},
-		{name: "garbage for a chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secret + "\r\n", status: 200},
+		{
+			name: "closes in a chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + secret,
+			status: 200,
+		},
+		{
+			name: "garbage for a chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secret + "\r\n",
+			status: 200,
+		},
 		{name: "a body without end", answer: "HTTP/1.1 200 OK\r\n\r\n", endless: strings.Repeat("a", 1024), status: 200},
-		{name: "a body of 1 GB", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n", endless: strings.Repeat("a", 1024), status: 200},
-		{name: "chunks without end", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", endless: "1\r\na\r\n", status: 200},
-		{name: "a trailer without end", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", endless: "X-A: a\r\n", status: 200},
-		{name: "zipped garbage", answer: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd", status: 200},
+		{
+			name: "a body of 1 GB", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n",
+			endless: strings.Repeat("a", 1024), status: 200,
+		},
+		{
+			name: "chunks without end", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", endless: "1\r\na\r\n",
+			status: 200,
+		},
+		{
+			name: "a trailer without end", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+			endless: "X-A: a\r\n", status: 200,
+		},
+		{
+			name: "zipped garbage", answer: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd",
+			status: 200,
+		},
 		{name: "HTTP/1.0", answer: "HTTP/1.0 200 OK\r\n\r\nfine", status: 200},
-		{name: "another protocol", answer: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", hang: true, status: 101},
-		{name: "a redirect to a private address", answer: "HTTP/1.1 301 Moved Permanently\r\nLocation: https://10.0.0.1/\r\nContent-Length: 0\r\n\r\n", status: 301},
-		{name: "a redirect to nowhere", answer: "HTTP/1.1 302 Found\r\nLocation: ://" + secret + "\r\nContent-Length: 0\r\n\r\n", status: 302},
+		{
+			name:   "another protocol",
+			answer: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", hang: true,
+			status: 101,
+		},
+		{
+			name:   "a redirect to a private address",
+			answer: "HTTP/1.1 301 Moved Permanently\r\nLocation: https://10.0.0.1/\r\nContent-Length: 0\r\n\r\n", status: 301,
+		},
+		{
+			name:   "a redirect to nowhere",
+			answer: "HTTP/1.1 302 Found\r\nLocation: ://" + secret + "\r\nContent-Length: 0\r\n\r\n", status: 302,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,10 +290,19 @@ func TestCertificates(t *testing.T) {
 		name, text string
 		config     *tls.Config
 	}{
-		{"unknown authority", "TLS: certificate signed by unknown authority", &tls.Config{Certificates: []tls.Certificate{stranger.sign(t, host, nil)}}},
+		{
+			"unknown authority", "TLS: certificate signed by unknown authority",
+			&tls.Config{Certificates: []tls.Certificate{stranger.sign(t, host, nil)}},
+		},
 		{"self-signed", "TLS: certificate signed by unknown authority", &tls.Config{Certificates: []tls.Certificate{self}}},
-		{"wrong host", "TLS: certificate is for another host", &tls.Config{Certificates: []tls.Certificate{trusted.sign(t, "evil.example.com", nil)}}},
-		{"for the address", "TLS: certificate is for another host", &tls.Config{Certificates: []tls.Certificate{trusted.sign(t, public, nil)}}},
+		{
+			"wrong host", "TLS: certificate is for another host",
+			&tls.Config{Certificates: []tls.Certificate{trusted.sign(t, "evil.example.com", nil)}},
+		},
+		{
+			"for the address", "TLS: certificate is for another host",
+			&tls.Config{Certificates: []tls.Certificate{trusted.sign(t, public, nil)}},
+		},
 		{"expired", "TLS: certificate has expired or is not yet valid", &tls.Config{Certificates: []tls.Certificate{
 			trusted.sign(t, host, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }),
 		}}},
@@ -221,8 +312,17 @@ func TestCertificates(t *testing.T) {
 		{"for clients", "TLS: certificate is not valid", &tls.Config{Certificates: []tls.Certificate{
 			trusted.sign(t, host, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }),
 		}}},
-		{"TLS 1.1", "TLS: the handshake failed", &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11, Certificates: []tls.Certificate{trusted.sign(t, host, nil)}}},
-		{"asks for a certificate", "", &tls.Config{ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{trusted.sign(t, host, nil)}}},
+		{
+			"TLS 1.1", "TLS: the handshake failed",
+			&tls.Config{
+				MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+				Certificates: []tls.Certificate{trusted.sign(t, host, nil)},
+			},
+		},
+		{
+			"asks for a certificate", "",
+			&tls.Config{ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{trusted.sign(t, host, nil)}},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +362,10 @@ func TestHandshakeFaults(t *testing.T) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 			awaitEnd(conn)
 		}},
-		{"closes", "TLS: connection closed during the handshake", delivery.ReasonTLS, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<14)) }},
+		{
+			"closes", "TLS: connection closed during the handshake", delivery.ReasonTLS,
+			func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<14)) },
+		},
 		{"an alert", "TLS: the receiver refused the handshake", delivery.ReasonTLS, func(conn net.Conn) {
 			_, _ = conn.Read(make([]byte, 1<<14))
 			_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, 40})
@@ -338,7 +441,9 @@ func TestReceiverFaultsOverHTTP2(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-the-receiver"
 	ok := func(framer *http2.Framer, stream uint32, end bool) {
-		_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: header(":status", "200"), EndHeaders: true, EndStream: end})
+		_ = framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: stream, BlockFragment: header(":status", "200"), EndHeaders: true, EndStream: end,
+		})
 	}
 	for _, test := range []struct {
 		name   string
@@ -349,7 +454,10 @@ func TestReceiverFaultsOverHTTP2(t *testing.T) {
 	}{
 		{"fine", func(f *http2.Framer, s uint32) bool { ok(f, s, true); return true }, 200, "", ""},
 		{"never answers", func(*http2.Framer, uint32) bool { return true }, 0, delivery.ReasonTimeout, "timeout"},
-		{"closes", func(*http2.Framer, uint32) bool { return false }, 0, delivery.ReasonClosed, "connection closed before the answer"},
+		{
+			"closes", func(*http2.Framer, uint32) bool { return false }, 0, delivery.ReasonClosed,
+			"connection closed before the answer",
+		},
 		{"resets the stream", func(f *http2.Framer, s uint32) bool {
 			_ = f.WriteRSTStream(s, http2.ErrCodeInternal)
 			return true
@@ -364,11 +472,15 @@ func TestReceiverFaultsOverHTTP2(t *testing.T) {
 			return false
 		}, 200, "", ""},
 		{"no status", func(f *http2.Framer, s uint32) bool {
-			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: header("x-a", secret), EndHeaders: true, EndStream: true})
+			_ = f.WriteHeaders(http2.HeadersFrameParam{
+				StreamID: s, BlockFragment: header("x-a", secret), EndHeaders: true, EndStream: true,
+			})
 			return true
 		}, 0, delivery.ReasonAnswer, "the answer is not valid HTTP"},
 		{"a bad status", func(f *http2.Framer, s uint32) bool {
-			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: header(":status", secret), EndHeaders: true, EndStream: true})
+			_ = f.WriteHeaders(http2.HeadersFrameParam{
+				StreamID: s, BlockFragment: header(":status", secret), EndHeaders: true, EndStream: true,
+			})
 			return true
 		}, 0, delivery.ReasonAnswer, "the answer is not valid HTTP"},
 		{"data before the header", func(f *http2.Framer, s uint32) bool {
@@ -393,12 +505,16 @@ func TestReceiverFaultsOverHTTP2(t *testing.T) {
 			for range 1000 {
 				fields = append(fields, "x-a", strings.Repeat("a", 1000))
 			}
-			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: header(fields...), EndHeaders: true, EndStream: true})
+			_ = f.WriteHeaders(http2.HeadersFrameParam{
+				StreamID: s, BlockFragment: header(fields...), EndHeaders: true, EndStream: true,
+			})
 			return true
 		}, 0, delivery.ReasonAnswer, "the answer's header is too large"},
 		{"1xx without end", func(f *http2.Framer, s uint32) bool {
 			for range 1 << 16 {
-				if f.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: header(":status", "103", "x-a", strings.Repeat("a", 100)), EndHeaders: true}) != nil {
+				if f.WriteHeaders(http2.HeadersFrameParam{
+					StreamID: s, BlockFragment: header(":status", "103", "x-a", strings.Repeat("a", 100)), EndHeaders: true,
+				}) != nil {
 					return false
 				}
 			}
@@ -453,7 +569,9 @@ func TestGoingAwayBeforeTheRequest(t *testing.T) {
 			_ = framer.WriteGoAway(0, http2.ErrCodeNo, nil)
 			return false
 		}
-		_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: header(":status", "200"), EndHeaders: true, EndStream: true})
+		_ = framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: stream, BlockFragment: header(":status", "200"), EndHeaders: true, EndStream: true,
+		})
 		return true
 	})
 	status, err := newSender(t, w, nil).Post(t.Context(), attempt())
@@ -525,7 +643,8 @@ func TestUnaskedAnswer(t *testing.T) {
 	is := is.New(t)
 	w := rawReceiver(t, func(conn *tls.Conn) {
 		request(conn)
-		_, _ = io.WriteString(conn, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		_, _ = io.WriteString(conn,
+			"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		awaitEnd(conn)
 	})
 	sender := newSender(t, w, nil)

@@ -72,9 +72,19 @@ func TestTimeIsBounded(t *testing.T) {
 		reason     delivery.Reason
 		text       string
 	}{
-		{name: "no answer", connection: secured(func(c *tls.Conn) { awaitEnd(c) }), want: 10 * time.Second, reason: delivery.ReasonTimeout, text: "timeout"},
-		{name: "no answer, half the time", connection: secured(func(c *tls.Conn) { awaitEnd(c) }), change: func(c *delivery.Config, _ chan struct{}) { c.Timeout = 5 * time.Second }, want: 5 * time.Second, reason: delivery.ReasonTimeout, text: "timeout"},
-		{name: "nothing is read", connection: secured(func(*tls.Conn) { time.Sleep(time.Minute) }), want: 10 * time.Second, reason: delivery.ReasonTimeout, text: "timeout"},
+		{
+			name: "no answer", connection: secured(func(c *tls.Conn) { awaitEnd(c) }), want: 10 * time.Second,
+			reason: delivery.ReasonTimeout, text: "timeout",
+		},
+		{
+			name: "no answer, half the time", connection: secured(func(c *tls.Conn) { awaitEnd(c) }),
+			change: func(c *delivery.Config, _ chan struct{}) { c.Timeout = 5 * time.Second }, want: 5 * time.Second,
+			reason: delivery.ReasonTimeout, text: "timeout",
+		},
+		{
+			name: "nothing is read", connection: secured(func(*tls.Conn) { time.Sleep(time.Minute) }), want: 10 * time.Second,
+			reason: delivery.ReasonTimeout, text: "timeout",
+		},
 		{name: "a header byte a second", connection: secured(func(c *tls.Conn) {
 			request(c)
 			write(c, "HTTP/1.1 200 OK\r\nX-A: ")
@@ -106,7 +116,10 @@ func TestTimeIsBounded(t *testing.T) {
 			awaitEnd(c)
 		}), want: 10 * time.Second, status: 200},
 		{name: "no handshake", connection: awaitEnd, want: 10 * time.Second, reason: delivery.ReasonTimeout},
-		{name: "no DNS", change: func(c *delivery.Config, over chan struct{}) { c.Resolver = never{over} }, want: 6 * time.Second, reason: delivery.ReasonDNS, text: "DNS: timeout"},
+		{
+			name: "no DNS", change: func(c *delivery.Config, over chan struct{}) { c.Resolver = never{over} },
+			want: 6 * time.Second, reason: delivery.ReasonDNS, text: "DNS: timeout",
+		},
 		{name: "no DNS, sooner", change: func(c *delivery.Config, over chan struct{}) {
 			c.Resolver, c.DNSTimeout = never{over}, time.Second
 		}, want: time.Second, reason: delivery.ReasonDNS, text: "DNS: timeout"},

@@ -106,7 +106,10 @@ func TestEveryStatusIsAnAnswer(t *testing.T) {
 			w.Header().Set("Www-Authenticate", "Basic")
 			w.WriteHeader(status)
 		})
-		for i, status := range []int{200, 201, 202, 204, 206, 299, 300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 407, 410, 421, 429, 500, 502, 503, 504, 599} {
+		for i, status := range []int{
+			200, 201, 202, 204, 206, 299, 300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 407, 410, 421, 429, 500, 502, 503,
+			504, 599,
+		} {
 			is := is.New(t)
 			got, err := r.sender.Post(t.Context(), to("https://"+host+"/?status="+strconv.Itoa(status)))
 			is.NoErr(err)

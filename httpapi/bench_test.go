@@ -51,13 +51,15 @@ func BenchmarkLayer(b *testing.B) {
 		answered := d.call(b, bench.method, bench.path, d.key, nil, bench.body)
 		is.New(b).Equal(answered.status, http.StatusOK)
 		router := httprouter.New()
-		router.Handle(bench.method, httpapi.DefaultPrefix+"/*path", func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, answered.body)
-		})
+		router.Handle(bench.method, httpapi.DefaultPrefix+"/*path",
+			func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, answered.body)
+			})
 		handler := newHandler(b, d.svc, &httpapi.Config{RateLimit: 1 << 30})
 		b.Run(bench.name+"/bare", func(b *testing.B) { serveAgain(b, router, d.key, bench.method, bench.path, bench.body) })
-		b.Run(bench.name+"/handler", func(b *testing.B) { serveAgain(b, handler, d.key, bench.method, bench.path, bench.body) })
+		b.Run(bench.name+"/handler",
+			func(b *testing.B) { serveAgain(b, handler, d.key, bench.method, bench.path, bench.body) })
 		b.Run(bench.name+"/service", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

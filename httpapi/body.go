@@ -89,7 +89,8 @@ func (q *request) checkSyntax(raw []byte) (path, problem string) {
 	q.reset(raw)
 	_, err := q.decoder.ReadValue()
 	if err == nil {
-		if q.decoder.PeekKind() == jsontext.KindInvalid && len(bytes.TrimLeft(raw[q.decoder.InputOffset():], " \t\r\n")) == 0 {
+		if q.decoder.PeekKind() == jsontext.KindInvalid &&
+			len(bytes.TrimLeft(raw[q.decoder.InputOffset():], " \t\r\n")) == 0 {
 			return "", ""
 		}
 		return "body", "must be one JSON value, with nothing behind it"

@@ -142,7 +142,8 @@ func (k kind) wrong() []string {
 		flags: {`0`, `1`, `"true"`, `"false"`, `""`, `{}`, `[]`},
 		wholes: {
 			`"1"`, `""`, `true`, `{}`, `[]`, `1.0`, `1.5`, `1e2`, `1E0`, `1e-0`, `-1.0`,
-			`100000000000000000000000000000000`, `-100000000000000000000000000000000`, `9223372036854775808`, `9223372036854775807`,
+			`100000000000000000000000000000000`, `-100000000000000000000000000000000`, `9223372036854775808`,
+			`9223372036854775807`,
 		},
 		lists:   {`0`, `"x"`, `true`, `{}`},
 		objects: {`0`, `"x"`, `true`, `[]`},
@@ -183,7 +184,8 @@ func checkMembers(t *testing.T, members []memberRule, path string, send func(obj
 		refused(with(members, m.name, twice+m.value+fmt.Sprintf(`,%q:1`, m.name)), at, at)
 		upper := strings.ToUpper(m.name[:1]) + m.name[1:]
 		if m.required {
-			refused(strings.Replace(with(members, m.name, m.value), m.name, upper, 1), at+"is required", path+upper+": is not a known member")
+			refused(strings.Replace(with(members, m.name, m.value), m.name, upper, 1), at+"is required",
+				path+upper+": is not a known member")
 		}
 		refused(with(members, m.name, fmt.Sprintf(`%s,%q:1`, m.value, m.name+"s")), path+m.name+"s: is not a known member")
 	}
@@ -255,7 +257,8 @@ func TestAllViolationsAtOnce(t *testing.T) {
 	createEventBody.send(t, d, `{}`).refused(t, 400, ticketing.CodeInvalidRequest,
 		"title: is required", "date: is required", "startsAt: is required", "endsAt: is required",
 		"timezone: is required", "imageUrl: is required", "status: is required")
-	checkoutBody.send(t, d, `{"eventId":"x","buyer":{},"lines":[{},{"tier":1,"quantity":"2","expectedUnitPrice":3,"currency":4,"b":5}],"a":1}`).
+	checkoutBody.send(t, d,
+		`{"eventId":"x","buyer":{},"lines":[{},{"tier":1,"quantity":"2","expectedUnitPrice":3,"currency":4,"b":5}],"a":1}`).
 		refused(t, 400, ticketing.CodeInvalidRequest,
 			"eventId: must be a UUID", "buyer.email: is required",
 			"lines[0].tier: ", "lines[0].quantity: ", "lines[0].expectedUnitPrice: ", "lines[0].currency: ",
@@ -362,7 +365,8 @@ func TestContentType(t *testing.T) {
 		for _, wrong := range []string{
 			"-", "", "text/plain", "text/json", "application/json5", "application/problem+json", "application/*", "json",
 			"application/json, application/json", "application/json; charset=iso-8859-1", "application/json; charset=utf-8; v=1",
-			"application/json; v=1", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset",
+			"application/json; v=1", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+			"application/json; charset",
 		} {
 			send(`{"x":1}`, wrong).refused(t, 400, ticketing.CodeInvalidRequest, "Content-Type: must be application/json")
 		}

@@ -132,7 +132,8 @@ func (p *page) do(actions ...chromedp.Action[chromedp.Void]) {
 // text returns the value of an expression in the page, as text.
 func (p *page) text(expression string) string {
 	p.t.Helper()
-	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[string]("(async () => String("+expression+"))()", chromedp.EvalAwaitPromise))
+	value, err := chromedp.Run(p.ctx,
+		chromedp.Evaluate[string]("(async () => String("+expression+"))()", chromedp.EvalAwaitPromise))
 	is.New(p.t).NoErr(err)
 	return value
 }

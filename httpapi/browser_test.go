@@ -208,7 +208,8 @@ func TestBrowserDocsBehindAProxy(t *testing.T) {
 	)
 	is.Equal(p.text(`document.querySelector("`+operation+`.request-url").innerText.trim()`),
 		"Request URL\n"+proxy.URL+"/shop"+httpapi.DefaultPrefix+"/events?limit=25")
-	is.True(strings.Contains(p.text(`document.querySelector("`+operation+`.live-responses-table").innerText`), "AUTHENTICATION_FAILED"))
+	is.True(strings.Contains(p.text(`document.querySelector("`+operation+`.live-responses-table").innerText`),
+		"AUTHENTICATION_FAILED"))
 	p.do(chromedp.Click(chromedp.CSS(`.top a[href="guide"]`)), chromedp.WaitVisible(chromedp.CSS(`#guide`)))
 }
 
@@ -229,7 +230,9 @@ func TestBrowserGuide(t *testing.T) {
 			p.fits()
 			p.readable(screen.name + "-guide")
 			p.accessible()
-			is.Equal(p.text(`[...document.querySelectorAll("table")].filter(e => e.offsetWidth > e.parentElement.clientWidth)`), "") // too wide
+			// too wide
+			is.Equal(p.text(`[...document.querySelectorAll("table")].filter(e => e.offsetWidth > e.parentElement.clientWidth)`),
+				"")
 			is.Equal(p.text(`[...document.querySelectorAll("main :is(h2, h3)")].every(h => h.querySelector("a").hash === "#" + h.id)`), "true")
 			p.do(chromedp.KeyEvent(kb.Tab))
 			is.Equal(p.text(`document.activeElement.className`), "skip")
@@ -246,10 +249,12 @@ func TestBrowserGuide(t *testing.T) {
 			is.Equal(p.text(`document.activeElement.innerText + ". " + document.querySelector("[role=status]").innerText`),
 				"Copied. Block 1 is copied")
 			is.Equal(p.text(`await navigator.clipboard.readText() === document.querySelector("pre").textContent`), "true")
-			is.Equal(p.text(`document.querySelectorAll(".bar").length === document.querySelectorAll("code.language-sh").length`), "true")
+			is.Equal(p.text(`document.querySelectorAll(".bar").length === document.querySelectorAll("code.language-sh").length`),
+				"true")
 			p.printed(screen.name + "-guide")
 			p.keepsNothing()
-			p.do(chromedp.Click(chromedp.CSS(`.top a[href="docs"]`)), chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
+			p.do(chromedp.Click(chromedp.CSS(`.top a[href="docs"]`)),
+				chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
 			p.isClean()
 		})
 	}

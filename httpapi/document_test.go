@@ -190,8 +190,10 @@ func TestNothingElseIsADocument(t *testing.T) {
 	l := newLibrary(t, &httpapi.Config{RateLimit: -1})
 	near := []string{
 		"/Docs", "/docs.html", "/docs//docs.js", "/docs/index.html", "/docs/README.md", "/docs/swagger-ui", "/docs/LICENSE",
-		"/docs/swagger-ui/swagger-ui-bundle.js", "/docs/../openapi.json", "/docs/%2e%2e/openapi.json", "/docs/..%2fopenapi.json",
-		"/docs/openapi.json", "/docs/docs", "/guide/guide.md", "/guide/guide.html", "/guide/docs", "/openapi", "/openapi.yaml",
+		"/docs/swagger-ui/swagger-ui-bundle.js", "/docs/../openapi.json", "/docs/%2e%2e/openapi.json",
+		"/docs/..%2fopenapi.json",
+		"/docs/openapi.json", "/docs/docs", "/guide/guide.md", "/guide/guide.html", "/guide/docs", "/openapi",
+		"/openapi.yaml",
 	}
 	for _, document := range publications() {
 		near = append(near, document.path+"/", document.path+"/x")
@@ -376,7 +378,9 @@ func TestDocumentsAreNotCopied(t *testing.T) {
 	const most = 4 << 10 // bytes a request; the largest document has a megabyte
 
 	handler := newServer(t, svc, &httpapi.Config{RateLimit: -1}).Config.Handler // without what a recorder copies
-	for _, path := range []string{"/openapi.json", "/docs", "/docs/docs.css", "/docs/swagger-ui-bundle.js", "/guide", "/guide/guide.css"} {
+	for _, path := range []string{
+		"/openapi.json", "/docs", "/docs/docs.css", "/docs/swagger-ui-bundle.js", "/guide", "/guide/guide.css",
+	} {
 		for _, encoding := range []string{"identity", "gzip"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, httpapi.DefaultPrefix+path, nil)
 			r.Header.Set("Accept-Encoding", encoding)

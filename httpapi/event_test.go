@@ -178,7 +178,10 @@ var eventValues = []valueRule{
 	{"location", `"a\nb"`, "", ""},
 	{"venue", quoted(strings.Repeat("é", 500)), "location", ""},
 	{"venue", quoted(strings.Repeat("é", 501)), "", ""},
-	{"imageUrl", quoted("https://a.example/" + strings.Repeat("x", 1982)), quoted("https://a.example/" + strings.Repeat("x", 1982)), ""},
+	{
+		"imageUrl", quoted("https://a.example/" + strings.Repeat("x", 1982)),
+		quoted("https://a.example/" + strings.Repeat("x", 1982)), "",
+	},
 	{"imageUrl", quoted("https://a.example/" + strings.Repeat("x", 1983)), "", ""},
 	{"imageUrl", `"http://a.example/x.png"`, "", ""},
 	{"imageUrl", `"//a.example/x.png"`, "", ""},
@@ -280,12 +283,15 @@ func TestUpdateEvent(t *testing.T) {
 			"organizerName", `"o"`, "category", `{"id":"`+category.ID.String()+`","name":"Music","slug":"music"}`))
 	patch(`{"description":null,"location":null,"venue":" ","organizerName":"","categoryId":null}`).
 		ok(t, 200, eventJSON("title", `"Day Market"`))
-	patch(`{"ticketCategories":["A"]}`).ok(t, 200, eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A"]`))
-	patch(`{"ticketCategories":["B","a"]}`).ok(t, 200, eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A","B"]`))
+	patch(`{"ticketCategories":["A"]}`).ok(t, 200,
+		eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A"]`))
+	patch(`{"ticketCategories":["B","a"]}`).ok(t, 200,
+		eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A","B"]`))
 	same := patch(`{"ticketCategories":[]}`)
 	same.ok(t, 200, eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A","B"]`))
 	is.Equal(patch(`{"title":" Day Market "}`).data(t), same.data(t)) // updatedAt, too
-	patch(`{"status":"PUBLISHED"}`).ok(t, 200, eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A","B"]`, "status", `"PUBLISHED"`))
+	patch(`{"status":"PUBLISHED"}`).ok(t, 200,
+		eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A","B"]`, "status", `"PUBLISHED"`))
 	patch(`{"status":"DRAFT"}`).ok(t, 200, eventJSON("title", `"Day Market"`, "ticketCategories", `[`+presets+`,"A","B"]`))
 }
 
@@ -431,7 +437,8 @@ func TestListEvents(t *testing.T) {
 	d.call(t, "GET", "/orders?cursor="+cursor, d.key, nil, "").refused(t, 400, ticketing.CodeInvalidCursor)
 	for _, path := range []string{"/events", "/orders"} {
 		for _, broken := range []string{
-			"", "x", "%00", "%FF", "null", cursor + "A", cursor[1:], cursor[:len(cursor)-1], strings.ToUpper(cursor), cursor + "%3D",
+			"", "x", "%00", "%FF", "null", cursor + "A", cursor[1:], cursor[:len(cursor)-1], strings.ToUpper(cursor),
+			cursor + "%3D",
 			"+" + cursor, strings.Repeat("A", 512), strings.Repeat("A", 513), strings.Repeat("A", 10_000),
 		} {
 			d.call(t, "GET", path+"?cursor="+broken, d.key, nil, "").refused(t, 400, ticketing.CodeInvalidCursor)

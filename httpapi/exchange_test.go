@@ -152,7 +152,8 @@ func TestAbortPassesOn(t *testing.T) {
 		found = true // The look-up of the key runs in a group, which contains its panics.
 		return nil
 	})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.server.URL+httpapi.DefaultPrefix+"/events", http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.server.URL+httpapi.DefaultPrefix+"/events",
+		http.NoBody)
 	is := is.New(t)
 	is.NoErr(err)
 	r.Header.Set("Authorization", "Bearer "+d.key)
@@ -296,7 +297,10 @@ func TestClientTracker(t *testing.T) {
 		{name: "two /64", first: from("[2001:db8::1]:1"), second: from("[2001:db8:0:1::1]:1")},
 		{name: "mapped address", first: from("[::ffff:203.0.113.1]:1"), second: from("203.0.113.1:1"), same: true},
 		{name: "two mapped", first: from("[::ffff:203.0.113.1]:1"), second: from("[::ffff:203.0.113.2]:1")},
-		{name: "header of a stranger", first: from("203.0.113.1:1", "1.1.1.1"), second: from("203.0.113.1:1", "2.2.2.2"), same: true},
+		{
+			name: "header of a stranger", first: from("203.0.113.1:1", "1.1.1.1"), second: from("203.0.113.1:1", "2.2.2.2"),
+			same: true,
+		},
 		{
 			name: "header of a stranger, proxies trusted", config: httpapi.Config{TrustedProxies: proxies},
 			first: from("203.0.113.1:1", "1.1.1.1"), second: from("203.0.113.1:1", "2.2.2.2"), same: true,

@@ -95,7 +95,8 @@ func FuzzTier(f *testing.F) {
 // FuzzQuery sends any query to both listings.
 func FuzzQuery(f *testing.F) {
 	for _, query := range []string{
-		"", "limit=25&cursor=abc&status=DRAFT", "status=CONFIRMED,REFUNDED&eventId=" + someID, "limit=%31&%zz=&;=&&=&limit", "cursor=",
+		"", "limit=25&cursor=abc&status=DRAFT", "status=CONFIRMED,REFUNDED&eventId=" + someID, "limit=%31&%zz=&;=&&=&limit",
+		"cursor=",
 	} {
 		f.Add(query)
 	}
@@ -177,7 +178,8 @@ func FuzzHeaders(f *testing.F) {
 // notation, with and without a port.
 func FuzzForwarded(f *testing.F) {
 	for _, entry := range []string{
-		"203.0.113.1", "203.0.113.1:80", "[2001:db8::1]:80", "[::1]", "::ffff:1.2.3.4", "fe80::1%0", "[", "]:1", "1.1.1.1:", "[1.1.1.1]",
+		"203.0.113.1", "203.0.113.1:80", "[2001:db8::1]:80", "[::1]", "::ffff:1.2.3.4", "fe80::1%0", "[", "]:1", "1.1.1.1:",
+		"[1.1.1.1]",
 	} {
 		f.Add(entry, uint16(80))
 	}

@@ -277,7 +277,8 @@ func (a answer) page(tb testing.TB, data string, hasMore bool) {
 	if hasMore {
 		next = `"<text>"`
 	}
-	a.matches(tb, fmt.Sprintf(`{"data":%s,"meta":{"requestId":"<text>","page":{"hasMore":%t,"nextCursor":%s}}}`, data, hasMore, next))
+	a.matches(tb,
+		fmt.Sprintf(`{"data":%s,"meta":{"requestId":"<text>","page":{"hasMore":%t,"nextCursor":%s}}}`, data, hasMore, next))
 }
 
 // refused checks an error: status, code, the whole envelope, and the beginnings of its violations in order.
@@ -316,7 +317,8 @@ func (a answer) refused(tb testing.TB, status int, code ticketing.Code, violatio
 	if code == ticketing.CodeInternal {
 		message = "An unexpected error occurred."
 	}
-	a.matches(tb, fmt.Sprintf(`{"error":{"code":%q,"message":%q%s},"meta":{"requestId":"<text>"}}`, code, message, details))
+	a.matches(tb,
+		fmt.Sprintf(`{"error":{"code":%q,"message":%q%s},"meta":{"requestId":"<text>"}}`, code, message, details))
 }
 
 var violationForm = regexp.MustCompile(`(?s)^.+: .+$`)

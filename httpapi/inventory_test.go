@@ -57,7 +57,8 @@ func TestInventory(t *testing.T) {
 		tierJSON("REGULAR", "AVAILABLE", 10, 10, "10.00")+`,`+tierJSON("VIP", "AVAILABLE", 30, 40, "9.50")+`]`)
 
 	patch := func(body string) answer { return d.call(t, "PATCH", path+"/VIP", d.key, nil, body) }
-	patch(`{"unitPrice":"12.34","currency":"NGN","isFree":false}`).ok(t, 200, tierJSON("VIP", "AVAILABLE", 30, 40, "12.34"))
+	patch(`{"unitPrice":"12.34","currency":"NGN","isFree":false}`).ok(t, 200,
+		tierJSON("VIP", "AVAILABLE", 30, 40, "12.34"))
 	patch(`{"status":"PAUSED"}`).ok(t, 200, tierJSON("VIP", "PAUSED", 0, 40, "12.34"))
 	patch(`{"unitPrice":"0","currency":"NGN","isFree":true,"status":"AVAILABLE"}`).
 		ok(t, 200, tierJSON("VIP", "AVAILABLE", 40, 40, "0.00"))
@@ -83,7 +84,8 @@ func TestInventory(t *testing.T) {
 	}
 	for _, tier := range []string{"%00", "VIP%00", "%FF", "%C0%80", "%ED%A0%80"} { // not valid text
 		d.call(t, "DELETE", path+"/"+tier, d.key, nil, "").refused(t, 400, ticketing.CodeInvalidRequest, "tier: ")
-		d.call(t, "PATCH", path+"/"+tier, d.key, nil, `{"status":"PAUSED"}`).refused(t, 400, ticketing.CodeInvalidRequest, "tier: ")
+		d.call(t, "PATCH", path+"/"+tier, d.key, nil, `{"status":"PAUSED"}`).refused(t, 400, ticketing.CodeInvalidRequest,
+			"tier: ")
 	}
 
 	draft := d.newEvent(t, "DRAFT")
@@ -193,14 +195,16 @@ func TestTierPaths(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, nil)
 	tiers := []string{
-		"A/B", "/", "//", "50%", "%2F", "%25", "a+b", "a b", "a&b=c", "a?b", "a#b", "é😀", "a;b", "a:b@c", `a"b`, "<a>", "a|b", "a\\b",
+		"A/B", "/", "//", "50%", "%2F", "%25", "a+b", "a b", "a&b=c", "a?b", "a#b", "é😀", "a;b", "a:b@c", `a"b`, "<a>", "a|b",
+		"a\\b",
 		"{id}", ":tier", "*", "...", "a/../b", "~'()!$,", strings.Repeat("😀", 60), "inventory",
 	}
 	event := d.newEvent(t, "PUBLISHED")
 	path := "/events/" + event
 	d.change(t, event, ticketing.UpdateEventParams{TicketCategories: &tiers})
 	for _, tier := range tiers {
-		a := d.call(t, "POST", path+"/inventory", d.key, keyed(uuid.NewString()), with(createInventoryBody.members, "tier", jsonText(tier)))
+		a := d.call(t, "POST", path+"/inventory", d.key, keyed(uuid.NewString()),
+			with(createInventoryBody.members, "tier", jsonText(tier)))
 		is.New(t).Equal(a.text(t, "data", "tier"), tier)
 		var all strings.Builder // every byte escaped
 		for i := range len(tier) {
@@ -220,7 +224,8 @@ func TestTierPaths(t *testing.T) {
 	for _, tier := range unescaped {
 		d.stock(t, event, tier, "1.00", 1)
 		segment := strings.Replace(tier, "/", "%2F", 1)
-		d.raw(t, "DELETE /api/public/v1"+path+"/inventory/"+segment+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+d.key+"\r\n\r\n").
+		d.raw(t,
+			"DELETE /api/public/v1"+path+"/inventory/"+segment+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+d.key+"\r\n\r\n").
 			ok(t, 200, tierJSON(tier, "CANCELLED", 0, 1, ""))
 	}
 }

@@ -41,7 +41,9 @@ func TestLifecycleOnEveryStore(t *testing.T) {
 				})
 				is.NoErr(err)
 			}
-			asked := ticketing.QuoteParams{EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "A/B 50%+", Quantity: 2}}}
+			asked := ticketing.QuoteParams{
+				EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "A/B 50%+", Quantity: 2}},
+			}
 			_, err = api.Quote(ctx, asked)
 			is.True(errors.Is(err, ticketing.CodePricingUnavailable))
 			_, err = api.UpdateEvent(ctx, event.ID, ticketing.UpdateEventParams{Status: new(ticketing.EventPublished)})

@@ -55,20 +55,30 @@ func TestEveryDocumentedAnswer(t *testing.T) {
 	sold := k.soldOut(t)
 	at := "/events/" + event
 	targets := map[string]target{
-		"POST /events":                               {path: "/events", body: with(withoutCategory(createEventBody.members), "", "")},
-		"GET /events":                                {path: "/events"},
-		"GET /events/{id}":                           {path: at},
-		"PATCH /events/{id}":                         {path: at, body: `{"venue":"Harbour"}`},
-		"DELETE /events/{id}":                        {path: "/events/" + cancelled},
-		"GET /events/{id}/inventory":                 {path: at + "/inventory"},
-		"POST /events/{id}/inventory":                {path: at + "/inventory", body: with(createInventoryBody.members, "", "")},
-		"PATCH /events/{id}/inventory/VIP":           {path: at + "/inventory/VIP", body: `{"status":"AVAILABLE"}`},
-		"DELETE /events/{id}/inventory/VIP":          {path: at + "/inventory/REGULAR"},
-		"POST /pricing/quote":                        {path: "/pricing/quote", body: quoteJSON(event, "VIP"), absent: quoteJSON(someID, "VIP")},
-		"POST /checkouts":                            {path: "/checkouts", body: checkoutJSON(event, "VIP", 1, "10.00"), absent: checkoutJSON(someID, "VIP", 1, "10.00")},
-		"GET /orders":                                {path: "/orders"},
-		"GET /orders/{id}":                           {path: "/orders/" + sold.order},
-		"POST /events/{id}/admissions/{id}/validate": {path: "/events/" + sold.event + "/admissions/" + sold.admission + "/validate"},
+		"POST /events": {
+			path: "/events", body: with(withoutCategory(createEventBody.members), "", ""),
+		},
+		"GET /events":                {path: "/events"},
+		"GET /events/{id}":           {path: at},
+		"PATCH /events/{id}":         {path: at, body: `{"venue":"Harbour"}`},
+		"DELETE /events/{id}":        {path: "/events/" + cancelled},
+		"GET /events/{id}/inventory": {path: at + "/inventory"},
+		"POST /events/{id}/inventory": {
+			path: at + "/inventory", body: with(createInventoryBody.members, "", ""),
+		},
+		"PATCH /events/{id}/inventory/VIP":  {path: at + "/inventory/VIP", body: `{"status":"AVAILABLE"}`},
+		"DELETE /events/{id}/inventory/VIP": {path: at + "/inventory/REGULAR"},
+		"POST /pricing/quote": {
+			path: "/pricing/quote", body: quoteJSON(event, "VIP"), absent: quoteJSON(someID, "VIP"),
+		},
+		"POST /checkouts": {
+			path: "/checkouts", body: checkoutJSON(event, "VIP", 1, "10.00"), absent: checkoutJSON(someID, "VIP", 1, "10.00"),
+		},
+		"GET /orders":      {path: "/orders"},
+		"GET /orders/{id}": {path: "/orders/" + sold.order},
+		"POST /events/{id}/admissions/{id}/validate": {
+			path: "/events/" + sold.event + "/admissions/" + sold.admission + "/validate",
+		},
 	}
 	limited := newServer(t, k.svc, &httpapi.Config{RateLimit: 1})
 	open := k.server
@@ -115,7 +125,8 @@ func (k *asker) askEverywhere(
 	}
 	refused(k.ask(method, to.path, "", fresh(), to.body), 401, ticketing.CodeAuthenticationFailed)
 	others := slices.DeleteFunc(ticketing.AllGrants(), func(g ticketing.Grant) bool { return g == grant })
-	refused(k.ask(method, to.path, k.issue(k.t, k.newCompany(k.t), others...), fresh(), to.body), 403, ticketing.CodePermissionDenied)
+	refused(k.ask(method, to.path, k.issue(k.t, k.newCompany(k.t), others...), fresh(), to.body), 403,
+		ticketing.CodePermissionDenied)
 	refused(k.ask(method, to.path+"?x=1", k.key, fresh(), to.body), 400, ticketing.CodeInvalidRequest)
 	if needsKey {
 		refused(k.ask(method, to.path, k.key, nil, to.body), 400, ticketing.CodeIdempotencyKeyRequired)
@@ -173,7 +184,8 @@ func (k *asker) askInConflict(event, cancelled string, sold sold) {
 	gate := "/events/" + sold.event + "/admissions/" + sold.admission + "/validate"
 	is.Equal(k.ask("POST", gate, k.key, key, "").status, 200)
 	conflict("POST", gate, key, `{"location":"Gate 2"}`)
-	k.ask("POST", "/pricing/quote", k.key, nil, quoteJSON(event, "STUDENT")).refused(k.t, 409, ticketing.CodePricingUnavailable)
+	k.ask("POST", "/pricing/quote", k.key, nil, quoteJSON(event, "STUDENT")).refused(k.t, 409,
+		ticketing.CodePricingUnavailable)
 }
 
 // askCheckouts makes a checkout for each reason to refuse one.

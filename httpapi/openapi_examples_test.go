@@ -161,7 +161,8 @@ func layout(tb testing.TB, value jsontext.Value, indent, before int) string {
 	tb.Helper()
 	const width = 120
 	line := value.Clone()
-	is.New(tb).NoErr(line.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true), jsontext.PreserveRawStrings(true)))
+	is.New(tb).NoErr(line.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true),
+		jsontext.PreserveRawStrings(true)))
 	kind := value.Kind()
 	if kind != '{' && kind != '[' || len(line) == len(`{}`) || indent+before+utf8.RuneCount(line)+1 <= width {
 		return string(line)
@@ -258,11 +259,13 @@ func tellStory(t *testing.T) map[string]string {
 	path := "/events/" + event
 	n.do("createInventory", "POST", path+"/inventory", ask("createInventory", `{"tier":"VIP","title":"VIP, with dinner","description":null,`+
 		`"unitPrice":"15000.00","currency":"NGN","isFree":false,"quantity":100,"status":"AVAILABLE"}`))
-	n.do("", "POST", path+"/inventory", `{"tier":"GENERAL_ADMISSION","title":"Entry","unitPrice":"5000","currency":"NGN","isFree":false,"quantity":500,"status":"AVAILABLE"}`)
+	n.do("", "POST", path+"/inventory",
+		`{"tier":"GENERAL_ADMISSION","title":"Entry","unitPrice":"5000","currency":"NGN","isFree":false,"quantity":500,"status":"AVAILABLE"}`)
 	n.refuse("EventNotPublished", ticketing.CodeConflict, "POST", "/checkouts", checkoutJSON(event, "VIP", 1, "15000.00"))
 	shop.Clock.Advance(time.Minute)
 	n.do("updateEvent", "PATCH", path, ask("updateEvent", `{"venue":"Main Hall","status":"PUBLISHED"}`))
-	n.do("updateInventory", "PATCH", path+"/inventory/VIP", ask("updateInventory", `{"unitPrice":"17500.00","currency":"NGN","isFree":false}`))
+	n.do("updateInventory", "PATCH", path+"/inventory/VIP",
+		ask("updateInventory", `{"unitPrice":"17500.00","currency":"NGN","isFree":false}`))
 	n.do("getEvent", "GET", path, "")
 	cursor := n.do("listEvents", "GET", "/events?limit=1", "").text(t, "meta", "page", "nextCursor")
 	n.do("listInventory", "GET", path+"/inventory", "")
@@ -320,8 +323,10 @@ func (n *narrator) tellRefusals(event, cursor, sale string) {
 	n.refuse("PricingUnavailable", ticketing.CodePricingUnavailable, "POST", "/pricing/quote",
 		`{"eventId":"`+event+`","lines":[{"tier":"STUDENT","quantity":1}]}`)
 	n.send("KeyUsed", "POST", "/checkouts", n.key, keyed("cart-1001"), checkoutJSON(event, "VIP", 1, "17500.00"))
-	n.refuse("InventoryUnavailable", ticketing.CodeInventoryUnavailable, "POST", "/checkouts", checkoutJSON(event, "VIP", 1, "15000.00"))
-	n.refuse("InsufficientFloat", ticketing.CodeInsufficientFloat, "POST", "/checkouts", checkoutJSON(event, "VIP", 1, "17500.00"))
+	n.refuse("InventoryUnavailable", ticketing.CodeInventoryUnavailable, "POST", "/checkouts",
+		checkoutJSON(event, "VIP", 1, "15000.00"))
+	n.refuse("InsufficientFloat", ticketing.CodeInsufficientFloat, "POST", "/checkouts",
+		checkoutJSON(event, "VIP", 1, "17500.00"))
 
 	limited := n.issue(n.t, n.company, ticketing.GrantOrderRead)
 	n.send("GrantMissing", "GET", "/events", limited, nil, "")
@@ -393,7 +398,8 @@ func (n *narrator) tellEnds(shop *ticketingtest.Shop, event, order string) {
 	is.NoErr(err)
 	_, err = n.staff.CancelOrder(ctx, orderID, "Called off")
 	is.NoErr(err)
-	n.refuse("AdmissionVoid", ticketing.CodeConflict, "POST", path+"/admissions/"+detail.Lines[1].AdmissionID.String()+"/validate", "")
+	n.refuse("AdmissionVoid", ticketing.CodeConflict, "POST",
+		path+"/admissions/"+detail.Lines[1].AdmissionID.String()+"/validate", "")
 
 	n.do("cancelEvent", "DELETE", path, "")
 	n.refuse("EventCancelled", ticketing.CodeConflict, "PATCH", path, `{"venue":"Main Hall"}`)
@@ -411,5 +417,6 @@ func (n *narrator) tellEnds(shop *ticketingtest.Shop, event, order string) {
 	n.key = n.issue(n.t, company.ID, ticketing.AllGrants()...)
 	other := n.newEvent(n.t, "PUBLISHED")
 	n.stock(n.t, other, "VIP", "10.00", 1)
-	n.refuse("CommissionRateUnavailable", ticketing.CodeCommissionUnavailable, "POST", "/checkouts", checkoutJSON(other, "VIP", 1, "10.00"))
+	n.refuse("CommissionRateUnavailable", ticketing.CodeCommissionUnavailable, "POST", "/checkouts",
+		checkoutJSON(other, "VIP", 1, "10.00"))
 }

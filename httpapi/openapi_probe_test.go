@@ -39,9 +39,12 @@ func probed(event, category string) map[string]node {
 			"tier": "VIP", "title": "Early", "description": "Seat", "unitPrice": "10.00", "currency": "NGN", "isFree": false,
 			"quantity": 10, "status": "AVAILABLE",
 		},
-		"updateInventory":   {"unitPrice": "10.00", "currency": "NGN", "isFree": false, "status": "AVAILABLE"},
-		"createQuote":       {"eventId": event, "lines": []any{line}},
-		"createCheckout":    {"eventId": event, "buyer": node{"email": "ada@example.com", "fullname": "Ada", "phone": "+234"}, "lines": []any{priced}},
+		"updateInventory": {"unitPrice": "10.00", "currency": "NGN", "isFree": false, "status": "AVAILABLE"},
+		"createQuote":     {"eventId": event, "lines": []any{line}},
+		"createCheckout": {
+			"eventId": event, "buyer": node{"email": "ada@example.com", "fullname": "Ada", "phone": "+234"},
+			"lines": []any{priced},
+		},
 		"validateAdmission": {"location": "Gate 1"},
 	}
 }
@@ -55,7 +58,8 @@ func probes(event, category string) []any {
 		values = append(values, n)
 	}
 	for _, n := range []int{50, 60, 100, 200, 500, 2000, 5000} {
-		values = append(values, strings.Repeat("x", n), strings.Repeat("x", n+1), strings.Repeat("\u3042", n), strings.Repeat("\u3042", n+1))
+		values = append(values, strings.Repeat("x", n), strings.Repeat("x", n+1), strings.Repeat("\u3042", n),
+			strings.Repeat("\u3042", n+1))
 	}
 	const local, path = "@example.com", "https://img.example.com/"
 	for _, n := range []int{320, 321} {
@@ -65,14 +69,30 @@ func probes(event, category string) []any {
 		values = append(values, path+strings.Repeat("x", n-len(path)))
 	}
 	for _, text := range slices.Concat(
-		[]string{"", " ", "\t", "\n", "\u00a0", "x", "a b", "a\tb", "a\nb", "a\r\nb", "a\rb", "a\u0000b", "a\u0007b", "a\u007fb", "a\u0085b", "a\u2028b"},
-		[]string{"DRAFT", "PUBLISHED", "ENDED", "CANCELLED", "AVAILABLE", "PAUSED", "SOLD_OUT", "draft", "NGN", "ngn", "USD", "VIP", "vip", "Balcony"},
-		[]string{"2027-05-01", "2028-02-29", "2027-02-29", "2027-13-01", "2027-5-01", "20270501", "0000-01-01", "2027-05-01T00:00:00Z"},
-		[]string{"0", "0.0", "0.00", "0.000", "0.01", "1.5", "1.", ".5", "01", "-1", "+1", "1e3", "999999999999.99", "1000000000000"},
-		[]string{event, category, strings.ToUpper(category), someID, strings.ToUpper(someID), strings.Replace(someID, "-9a", "-Ba", 1)}, noIDs,
 		[]string{
-			"a@b.c", "Ada+1@shop.example.com", `"a b"@example.com`, "ada", "ada@", "@example.com", "ada@localhost", "ada@example.", "ada@.com", "Ada <a@b.c>", "a@b.c, d@e.f", "a@b.1",
-			"a..b@example.com", ".a@example.com", "a@-b.example.com", "a@b-.example.com", `"a"b"@example.com`, `"a\"b"@example.com`, `""@example.com`, "é@example.com",
+			"", " ", "\t", "\n", "\u00a0", "x", "a b", "a\tb", "a\nb", "a\r\nb", "a\rb", "a\u0000b", "a\u0007b", "a\u007fb",
+			"a\u0085b", "a\u2028b",
+		},
+		[]string{
+			"DRAFT", "PUBLISHED", "ENDED", "CANCELLED", "AVAILABLE", "PAUSED", "SOLD_OUT", "draft", "NGN", "ngn", "USD", "VIP",
+			"vip", "Balcony",
+		},
+		[]string{
+			"2027-05-01", "2028-02-29", "2027-02-29", "2027-13-01", "2027-5-01", "20270501", "0000-01-01",
+			"2027-05-01T00:00:00Z",
+		},
+		[]string{
+			"0", "0.0", "0.00", "0.000", "0.01", "1.5", "1.", ".5", "01", "-1", "+1", "1e3", "999999999999.99", "1000000000000",
+		},
+		[]string{
+			event, category, strings.ToUpper(category), someID, strings.ToUpper(someID),
+			strings.Replace(someID, "-9a", "-Ba", 1),
+		}, noIDs,
+		[]string{
+			"a@b.c", "Ada+1@shop.example.com", `"a b"@example.com`, "ada", "ada@", "@example.com", "ada@localhost",
+			"ada@example.", "ada@.com", "Ada <a@b.c>", "a@b.c, d@e.f", "a@b.1",
+			"a..b@example.com", ".a@example.com", "a@-b.example.com", "a@b-.example.com", `"a"b"@example.com`,
+			`"a\"b"@example.com`, `""@example.com`, "é@example.com",
 		},
 		[]string{"UTC", "Europe/Berlin"}, clocks, noClocks, urls, noURLs, reserved,
 	) {
@@ -83,8 +103,10 @@ func probes(event, category string) []any {
 
 // reserved are names that section 2.4 forbids for a ticket category, and some that are close to them.
 var reserved = []string{
-	"__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor", "hasOwnProperty",
-	"isPrototypeOf", "propertyIsEnumerable", "prototype", "toLocaleString", "toString", "valueOf", ".", "..", "...", "tostring",
+	"__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor",
+	"hasOwnProperty",
+	"isPrototypeOf", "propertyIsEnumerable", "prototype", "toLocaleString", "toString", "valueOf", ".", "..", "...",
+	"tostring",
 }
 
 // saidInWords reports whether a schema may accept what the service refuses, since only its description can state the
@@ -139,7 +161,9 @@ func (k clerk) takes(t *testing.T, method, path string, with http.Header, body a
 		text = string(encoded)
 	}
 	r := httptest.NewRequestWithContext(t.Context(), method, httpapi.DefaultPrefix+path, strings.NewReader(text))
-	r.Header = http.Header{"Authorization": {"Bearer " + k.key}, "Content-Type": {"application/json"}, "Idempotency-Key": {uuid.NewString()}}
+	r.Header = http.Header{
+		"Authorization": {"Bearer " + k.key}, "Content-Type": {"application/json"}, "Idempotency-Key": {uuid.NewString()},
+	}
 	maps.Copy(r.Header, with)
 	a := served(t, k.handler, httpapi.DefaultPrefix, r)
 	return a.status != http.StatusBadRequest, a
@@ -198,7 +222,8 @@ func TestOpenAPIRequestsAreTheServices(t *testing.T) {
 				parent := path[:len(path)-1]
 				if member != "" {
 					compare(what, member, "nothing", changed(whole, parent, func(was any) any { return edited(was, member, nil) }))
-					compare(what, member, "another member", changed(whole, parent, func(was any) any { return edited(was, "unknown", 1) }))
+					compare(what, member, "another member",
+						changed(whole, parent, func(was any) any { return edited(was, "unknown", 1) }))
 				}
 			})
 			for _, n := range []int{1, 43, 44, 50, 51} {
@@ -271,8 +296,10 @@ func TestOpenAPIParametersAreTheServices(t *testing.T) {
 	k, c := newClerk(d), theContract(t)
 	cursor := d.call(t, "GET", "/events?limit=1", d.key, nil, "").text(t, "meta", "page", "nextCursor")
 	values := append(slices.Concat(safeNames, noSafeNames, names(c.At("components", "schemas", "ErrorCode")["enum"])),
-		"CONFIRMED", "REFUNDED", "confirmed", "CONFIRMED,REFUNDED", "REFUNDED,CONFIRMED,CANCELLED", "CONFIRMED,CONFIRMED", "CONFIRMED,", ",",
-		"CONFIRMED, REFUNDED", "CONFIRMED,ENDED", "CONFIRMED,CONFIRMED,CANCELLED,REFUNDED", "100", "101", "025", "+1", "1.0", "1e1", "1234567", cursor,
+		"CONFIRMED", "REFUNDED", "confirmed", "CONFIRMED,REFUNDED", "REFUNDED,CONFIRMED,CANCELLED", "CONFIRMED,CONFIRMED",
+		"CONFIRMED,", ",",
+		"CONFIRMED, REFUNDED", "CONFIRMED,ENDED", "CONFIRMED,CONFIRMED,CANCELLED,REFUNDED", "100", "101", "025", "+1", "1.0",
+		"1e1", "1234567", cursor,
 		strings.Repeat("x", 512), strings.Repeat("x", 513))
 	for _, value := range probes(event, category) {
 		switch value := value.(type) {
@@ -302,10 +329,12 @@ func TestOpenAPIParametersAreTheServices(t *testing.T) {
 				refusal := c.checkParameter(p, value)
 				switch {
 				case taken && refusal != nil:
-					t.Errorf("%s: the service takes %.90q as %v, and the document does not: %v", operationIDs[i].id, value, p["name"], refusal)
+					t.Errorf("%s: the service takes %.90q as %v, and the document does not: %v", operationIDs[i].id, value, p["name"],
+						refusal)
 				// Only words say which of them are cursors.
 				case !taken && refusal == nil && p["name"] != "cursor":
-					t.Errorf("%s: the document takes %.90q as %v, and the service does not: %s", operationIDs[i].id, value, p["name"], a.body)
+					t.Errorf("%s: the document takes %.90q as %v, and the service does not: %s", operationIDs[i].id, value, p["name"],
+						a.body)
 				}
 			}
 		}

@@ -279,7 +279,8 @@ func (x *extremes) brand() {
 	logo += strings.Repeat("x", 2048-len(logo))
 	name, footer, email := long(120), long(500), strings.Repeat("a", 254-len("@example.com"))+"@example.com"
 	_, err := x.staff.UpdateBranding(x.t.Context(), x.company, ticketing.UpdateBrandingParams{
-		BrandName: &name, LogoURL: &logo, CheckoutFooter: &footer, TicketFooter: &footer, EmailFooter: &footer, SupportEmail: &email,
+		BrandName: &name, LogoURL: &logo, CheckoutFooter: &footer, TicketFooter: &footer, EmailFooter: &footer,
+		SupportEmail: &email,
 	})
 	is.New(x.t).NoErr(err)
 }
@@ -308,7 +309,8 @@ func (x *extremes) tiers(event string) {
 	var lines []string
 	for _, tier := range all.Data.TicketCategories {
 		if tier != "VIP" {
-			x.done("POST", at+"/inventory", `{"tier":`+jsonText(tier)+`,`+title+`,"unitPrice":"999.99","currency":"NGN","isFree":false,"quantity":1,"status":"AVAILABLE"}`)
+			x.done("POST", at+"/inventory",
+				`{"tier":`+jsonText(tier)+`,`+title+`,"unitPrice":"999.99","currency":"NGN","isFree":false,"quantity":1,"status":"AVAILABLE"}`)
 		}
 		lines = append(lines, `{"tier":`+jsonText(tier)+`,"quantity":1}`)
 	}
@@ -388,7 +390,8 @@ func (x *extremes) importEvent() {
 		}
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		return tx.CreateEvent(ctx, driver.Event{
-			CompanyID: x.company, ID: id, Title: "Imported", Status: ticketing.EventDraft, ImageURL: "https://img.example.com/a.png",
+			CompanyID: x.company, ID: id, Title: "Imported", Status: ticketing.EventDraft,
+			ImageURL:  "https://img.example.com/a.png",
 			CreatedAt: at, UpdatedAt: at,
 		})
 	}))
@@ -449,7 +452,8 @@ func (c contract) delivered(got ticketingtest.Received) error {
 		}
 		left.Del(name)
 	}
-	if left.Get("Content-Type") != "application/json; charset=utf-8" || !strings.Contains(operation["description"].(string), left.Get("Content-Type")) {
+	if left.Get("Content-Type") != "application/json; charset=utf-8" ||
+		!strings.Contains(operation["description"].(string), left.Get("Content-Type")) {
 		return fmt.Errorf("the type of the body is %q", left.Get("Content-Type"))
 	}
 	for name := range left {

@@ -34,7 +34,10 @@ func senders(event string) []sender {
 		{operation: "updateInventory", schema: "InventoryUpdate", method: "PATCH", path: at + "/inventory/VIP"},
 		{operation: "createQuote", schema: "QuoteRequest", method: "POST", path: "/pricing/quote"},
 		{operation: "createCheckout", schema: "CheckoutRequest", method: "POST", path: "/checkouts"},
-		{operation: "validateAdmission", schema: "ValidationRequest", method: "POST", path: at + "/admissions/" + someID + "/validate"},
+		{
+			operation: "validateAdmission", schema: "ValidationRequest", method: "POST",
+			path: at + "/admissions/" + someID + "/validate",
+		},
 	}
 }
 
@@ -252,7 +255,8 @@ func (m maker) text(name string, schema node) string {
 	return rapid.Custom(func(t *rapid.T) string {
 		length := rapid.OneOf(rapid.Just(limit(schema, "maxLength")), rapid.IntRange(least, limit(schema, "maxLength"))).Draw(t, "length")
 		one := rapid.SampledFrom(runes).Draw(t, "rune")
-		return strings.Repeat(string(one), length/2) + strings.Repeat(string(rapid.SampledFrom(runes).Draw(t, "rune")), length-length/2)
+		return strings.Repeat(string(one), length/2) + strings.Repeat(string(rapid.SampledFrom(runes).Draw(t, "rune")),
+			length-length/2)
 	}).Filter(func(s string) bool {
 		return known.MatchString(s) && strings.Trim(s, " .") != "" // " .." is ".." once it is trimmed.
 	}).Draw(m.t, name)
@@ -385,7 +389,8 @@ func brokenPatterns(t *testing.T, pattern string) []string {
 	known := regexp.MustCompile(contracttest.ForRE2(pattern))
 	var wrong []string
 	for _, text := range []string{
-		"a\u0007b", "a\u0085b", "a\nb", "a\rb", "  ", "\u00a0", "x", "-1", "+1", "01", ".5", "5.", "1.234", "1e3", " 1", "1000000000000",
+		"a\u0007b", "a\u0085b", "a\nb", "a\rb", "  ", "\u00a0", "x", "-1", "+1", "01", ".5", "5.", "1.234", "1e3", " 1",
+		"1000000000000",
 		"24:00", "12:60", "9:00", "2027-1-01", "http://a.example/", "https://user@a.example/", "https://a.example/#top",
 		"https://a.example/x y", "//a.example/", strings.ReplaceAll(someID, "-4", "-1"), "{" + someID + "}",
 	} {

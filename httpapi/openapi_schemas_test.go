@@ -48,7 +48,8 @@ func TestOpenAPIOperations(t *testing.T) {
 	is.Equal(len(operationIDs), len(endpoints))
 	is.Equal(c.At()["security"], []any{node{"apiKey": []any{}}})
 	scheme := c.At("components", "securitySchemes", "apiKey")
-	is.Equal([]any{scheme["type"], scheme["scheme"], scheme["bearerFormat"]}, []any{"http", "bearer", "svc_live.<key-id>.<secret>"})
+	is.Equal([]any{scheme["type"], scheme["scheme"], scheme["bearerFormat"]},
+		[]any{"http", "bearer", "svc_live.<key-id>.<secret>"})
 	for i, e := range endpoints {
 		template, verb := c.OperationOf(e.method, at(e.path))
 		operation := c.At("paths", template, verb)
@@ -230,14 +231,17 @@ func TestOpenAPIForms(t *testing.T) {
 	header := func(name string) []string { return []string{"components", "parameters", name, "schema"} }
 	answerHeader := func(name string) []string { return []string{"components", "headers", name, "schema"} }
 	long := func(n int) string { return strings.Repeat("a", n) }
-	amounts := []string{"", "0", ".50", "1.5", "1.234", "01.00", "-1.00", "+1.00", "1,00", "1e3", " 1.00", "1.00 ", "1.00\n"}
+	amounts := []string{
+		"", "0", ".50", "1.5", "1.234", "01.00", "-1.00", "+1.00", "1,00", "1e3", " 1.00", "1.00 ", "1.00\n",
+	}
 	for _, test := range []struct {
 		at        []string
 		good, bad []string
 	}{
 		{
-			at: schema("Id"), good: []string{someID, strings.Replace(someID, "-9a", "-aa", 1), strings.Replace(someID, "-9a", "-ba", 1)},
-			bad: append([]string{"", strings.ToUpper(someID)}, noIDs...),
+			at:   schema("Id"),
+			good: []string{someID, strings.Replace(someID, "-9a", "-aa", 1), strings.Replace(someID, "-9a", "-ba", 1)},
+			bad:  append([]string{"", strings.ToUpper(someID)}, noIDs...),
 		},
 		{
 			at: schema("Time"), good: []string{"2026-12-31T23:59:59.999Z", "2028-02-29T00:00:00.000Z"},
@@ -246,7 +250,10 @@ func TestOpenAPIForms(t *testing.T) {
 				"2026-12-31 23:59:59.999Z", "2026-13-01T00:00:00.000Z", "12026-12-31T23:59:59.999Z", "2026-12-31T23:59:59.999Z ",
 			},
 		},
-		{at: schema("MoneyText"), good: []string{"0.00", "0.05", "10.00", "999999999999999.99"}, bad: append(amounts, "1000000000000000.00")},
+		{
+			at: schema("MoneyText"), good: []string{"0.00", "0.05", "10.00", "999999999999999.99"},
+			bad: append(amounts, "1000000000000000.00"),
+		},
 		{
 			at: schema("CommissionRate", "properties", "value"), good: []string{"0", "10000", "2.5", "0.025", "0.123456789012"},
 			bad: []string{"", "100000", "02", "2.", ".5", "-1", "1e3", "0.1234567890123", "2.5 "},
@@ -255,7 +262,10 @@ func TestOpenAPIForms(t *testing.T) {
 		{at: schema("Branding", "properties", "accentColor"), good: []string{"#0A1B2C", "#FFFFFF"}, bad: noColors},
 		{at: schema("Event", "properties", "imageUrl"), good: urls, bad: noURLs},
 		{at: schema("Branding", "properties", "logoUrl"), good: urls, bad: noURLs},
-		{at: schema("EventSchedule", "properties", "date"), good: []string{"2027-05-01", "2028-02-29"}, bad: []string{"", "2027-02-29", "2027-5-1", "01.05.2027"}},
+		{
+			at: schema("EventSchedule", "properties", "date"), good: []string{"2027-05-01", "2028-02-29"},
+			bad: []string{"", "2027-02-29", "2027-5-1", "01.05.2027"},
+		},
 		{at: schema("EventSchedule", "properties", "startsAt"), good: clocks, bad: noClocks},
 		{at: schema("EventSchedule", "properties", "endsAt"), good: clocks, bad: noClocks},
 		{at: schema("EventSchedule", "properties", "timezone"), good: []string{"UTC", long(100)}, bad: []string{long(101)}},
@@ -264,14 +274,19 @@ func TestOpenAPIForms(t *testing.T) {
 		{at: header("IdempotencyKey"), good: safeNames, bad: append(noSafeNames, "a", "1234567")},
 		{at: header("cursor"), good: cursors, bad: noCursors},
 		{at: schema("Error", "properties", "message"), good: []string{"x", long(2000)}, bad: []string{"", long(2001)}},
-		{at: header("WebhookUserAgent"), good: []string{"Service-Webhooks/1.0"}, bad: []string{"", "Service-Webhooks/1.1", "service-webhooks/1.0"}},
+		{
+			at: header("WebhookUserAgent"), good: []string{"Service-Webhooks/1.0"},
+			bad: []string{"", "Service-Webhooks/1.1", "service-webhooks/1.0"},
+		},
 		{at: header("WebhookEventId"), good: []string{someID}, bad: []string{"", strings.ToUpper(someID)}},
 		{at: header("WebhookDeliveryId"), good: []string{someID}, bad: []string{"", strings.ToUpper(someID)}},
 		{
 			at: header("WebhookSignature"), good: []string{"t=1,v1=" + digest, "t=123456789012,v1=" + digest},
 			bad: []string{
-				"", "t=,v1=" + digest, "t=1234567890123,v1=" + digest, "t=1,v1=" + digest[1:], "t=1,v1=" + digest + "0", "t=1, v1=" + digest,
-				"t=1,v1=" + strings.ToUpper(digest), "t=-1,v1=" + digest, "v1=" + digest, "t=1,v1=" + digest + ",v2=x", " t=1,v1=" + digest,
+				"", "t=,v1=" + digest, "t=1234567890123,v1=" + digest, "t=1,v1=" + digest[1:], "t=1,v1=" + digest + "0",
+				"t=1, v1=" + digest,
+				"t=1,v1=" + strings.ToUpper(digest), "t=-1,v1=" + digest, "v1=" + digest, "t=1,v1=" + digest + ",v2=x",
+				" t=1,v1=" + digest,
 			},
 		},
 		{at: answerHeader("Cache-Control"), good: []string{"no-store"}, bad: []string{"", "no-cache", "no-store, max-age=0"}},
@@ -298,7 +313,9 @@ var (
 	noClocks = []string{"", "24:00", "12:60", "9:30", "09:30:00", "0930", " 09:30"}
 
 	safeNames   = []string{"12345678", "A1.b_c:d-e", strings.Repeat("x", 128)}
-	noSafeNames = []string{"", "-2345678", ".2345678", "a b45678", "é2345678", "a\"345678", "a/345678", strings.Repeat("x", 129)}
+	noSafeNames = []string{
+		"", "-2345678", ".2345678", "a b45678", "é2345678", "a\"345678", "a/345678", strings.Repeat("x", 129),
+	}
 
 	noColors = []string{"", "#0a1b2c", "0A1B2C", "#0A1B2", "#0A1B2C3", "#0A1B2G", "x#0A1B2C", "#0A1B2C;"}
 
@@ -307,8 +324,10 @@ var (
 
 	urls   = []string{"https://a.example", "HTTPS://a.example:8443/x@y.png?a=1", "https://[2001:db8::1]/é"}
 	noURLs = []string{
-		"", "a.example", "//a.example/", "http://a.example/", "ahttps://a.example/", "https://", "https:///x", "https://ada@a.example/",
-		"https://ada:pw@a.example/", "https://a.example/#top", "https://a.example/#", "https://a.example/x y", "https://a.example\\@b.example/",
+		"", "a.example", "//a.example/", "http://a.example/", "ahttps://a.example/", "https://", "https:///x",
+		"https://ada@a.example/",
+		"https://ada:pw@a.example/", "https://a.example/#top", "https://a.example/#", "https://a.example/x y",
+		"https://a.example\\@b.example/",
 	}
 )
 
@@ -358,7 +377,11 @@ func TestOpenAPIWaitsAndPages(t *testing.T) {
 		is.NoErr(c.Check(page, "components", "schemas", "Page"))
 	}
 	for _, wrong := range []node{
-		{"hasMore": true, "nextCursor": nil}, {"hasMore": false, "nextCursor": "x"}, {"hasMore": nil, "nextCursor": nil}, {"hasMore": true}, {},
+		{"hasMore": true, "nextCursor": nil},
+		{"hasMore": false, "nextCursor": "x"},
+		{"hasMore": nil, "nextCursor": nil},
+		{"hasMore": true},
+		{},
 	} {
 		is.True(c.Check(wrong, "components", "schemas", "Page") != nil)
 	}
@@ -367,7 +390,8 @@ func TestOpenAPIWaitsAndPages(t *testing.T) {
 // noIDs are almost UUIDs of version 4.
 var noIDs = []string{
 	someID[1:], someID + "0", "0" + someID, "{" + someID + "}", "urn:uuid:" + someID, strings.ReplaceAll(someID, "-", ""),
-	strings.Replace(someID, "-4c", "-1c", 1), strings.Replace(someID, "-9a", "-ca", 1), strings.Replace(someID, "6f", "xf", 1),
+	strings.Replace(someID, "-4c", "-1c", 1), strings.Replace(someID, "-9a", "-ca", 1),
+	strings.Replace(someID, "6f", "xf", 1),
 }
 
 // Section 6 has four types of webhooks. Each is a POST without an API key of the company, and its headers say what it

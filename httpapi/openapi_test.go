@@ -122,9 +122,11 @@ func TestOpenAPISaysWhatTheCodeHolds(t *testing.T) {
 	}
 	is.Equal(c.At("components", "schemas", "BalanceLow", "properties", "data", "properties", "threshold_amount")["const"],
 		ticketing.LowBalance.String())
-	number(ticketing.MaxTierAdmissions, "components", "schemas", "InventoryTier", "properties", "totalAdmissions", "maximum")
+	number(ticketing.MaxTierAdmissions, "components", "schemas", "InventoryTier", "properties", "totalAdmissions",
+		"maximum")
 	said := c.At("info")["description"].(string)
-	is.True(strings.Contains(said, fmt.Sprintf("%d requests in %d seconds", httpapi.DefaultRateLimit, int(httpapi.RateWindow.Seconds()))))
+	is.True(strings.Contains(said,
+		fmt.Sprintf("%d requests in %d seconds", httpapi.DefaultRateLimit, int(httpapi.RateWindow.Seconds()))))
 	is.True(strings.Contains(said, fmt.Sprintf("%d KiB", httpapi.DefaultMaxBodyBytes>>10)))
 	is.True(strings.Contains(c.At("components", "schemas", "MoneyInput")["description"].(string), money.MaxInput.String()))
 	for _, preset := range ticketing.PresetCategories() {
@@ -156,10 +158,22 @@ func TestOpenAPICheckFindsWhatIsWrong(t *testing.T) {
 		{name: "a header is missing", of: good, header: [2]string{"X-Content-Type-Options", ""}},
 		{name: "a header says another thing", of: good, header: [2]string{"Cache-Control", "public"}},
 		{name: "the code is another", of: refused, body: []string{"NOT_FOUND", "CONFLICT"}},
-		{name: "details that do not belong", of: refused, body: []string{`"message"`, `"details":{"violations":[{"message":"x"}]},"message"`}},
-		{name: "a value is not documented", of: good, document: []string{`["DRAFT", "PUBLISHED", "ENDED", "CANCELLED"]`, `["DRAFT", "ENDED", "CANCELLED"]`}},
-		{name: "a member is not documented", of: good, document: []string{`"organizerName": {"type": ["string", "null"], "maxLength": 200}`, `"x": {}`}},
-		{name: "a code is not documented", of: refused, document: []string{`{"code": {"const": "NOT_FOUND"}}`, `{"code": {"const": "CONFLICT"}}`}},
+		{
+			name: "details that do not belong", of: refused,
+			body: []string{`"message"`, `"details":{"violations":[{"message":"x"}]},"message"`},
+		},
+		{
+			name: "a value is not documented", of: good,
+			document: []string{`["DRAFT", "PUBLISHED", "ENDED", "CANCELLED"]`, `["DRAFT", "ENDED", "CANCELLED"]`},
+		},
+		{
+			name: "a member is not documented", of: good,
+			document: []string{`"organizerName": {"type": ["string", "null"], "maxLength": 200}`, `"x": {}`},
+		},
+		{
+			name: "a code is not documented", of: refused,
+			document: []string{`{"code": {"const": "NOT_FOUND"}}`, `{"code": {"const": "CONFLICT"}}`},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -62,11 +62,13 @@ func TestQuote(t *testing.T) {
 		`{"tier":"REGULAR","quantity":2,"unitPrice":`+moneyJSON("0.00")+`,"subtotal":`+moneyJSON("0.00")+`,"availableAtPrice":5},`+
 		`{"tier":"VIP","quantity":3,"unitPrice":`+moneyJSON("10.00")+`,"subtotal":`+moneyJSON("30.00")+`,"availableAtPrice":3}],`+
 		`"total":`+moneyJSON("30.00")+`,"quotedAt":"<time>"}`)
-	quote(event, `{"tier":"VIP","quantity":4}`).ok(t, 200, `{"object":"pricing_quote","eventId":"`+event+`","currency":"NGN","lines":[`+
+	quote(event,
+		`{"tier":"VIP","quantity":4}`).ok(t, 200, `{"object":"pricing_quote","eventId":"`+event+`","currency":"NGN","lines":[`+
 		`{"tier":"VIP","quantity":4,"unitPrice":`+moneyJSON("12.50")+`,"subtotal":`+moneyJSON("50.00")+`,"availableAtPrice":50}],`+
 		`"total":`+moneyJSON("50.00")+`,"quotedAt":"<time>"}`)
 	for _, lines := range []string{
-		`{"tier":"REGULAR","quantity":6}`, `{"tier":"STUDENT","quantity":1}`, `{"tier":"vip","quantity":1}`, `{"tier":"VIP ","quantity":1}`,
+		`{"tier":"REGULAR","quantity":6}`, `{"tier":"STUDENT","quantity":1}`, `{"tier":"vip","quantity":1}`,
+		`{"tier":"VIP ","quantity":1}`,
 	} {
 		quote(event, lines).refused(t, 409, ticketing.CodePricingUnavailable)
 	}
@@ -128,7 +130,9 @@ func TestCheckout(t *testing.T) {
 		is.Equal(a.status, 201)
 		is.Equal(a.data(t), first.data(t))
 	}
-	for _, change := range [][2]string{{`"quantity":2`, `"quantity":3`}, {"Ada L", "Ada"}, {"ada@", "ade@"}, {`1234.6"`, `1234.61"`}} {
+	for _, change := range [][2]string{
+		{`"quantity":2`, `"quantity":3`}, {"Ada L", "Ada"}, {"ada@", "ade@"}, {`1234.6"`, `1234.61"`},
+	} {
 		changed := strings.Replace(strings.ToLower(body), strings.ToLower(change[0]), change[1], 1)
 		changed = strings.NewReplacer("eventid", "eventId", `"vip"`, `"VIP"`, "regular", "REGULAR", "ngn", "NGN",
 			"expectedunitprice", "expectedUnitPrice").Replace(changed)
@@ -229,7 +233,9 @@ func TestCheckoutValues(t *testing.T) {
 		{"lines", line(strings.Repeat("x", 61), "1", "1.00", "NGN"), "lines[0].tier: "},
 		{"lines", line("VIP", "1", "1.001", "NGN"), "lines[0].expectedUnitPrice: "},
 		{
-			"lines", strings.TrimSuffix(line("VIP", "1", "1.00", "NGN"), "]") + "," + strings.TrimPrefix(line("VIP", "1", "1.00", "NGN"), "["),
+			"lines",
+			strings.TrimSuffix(line("VIP", "1", "1.00", "NGN"), "]") + "," + strings.TrimPrefix(line("VIP", "1", "1.00", "NGN"),
+				"["),
 			"lines[1].tier: ",
 		},
 	} {
@@ -286,7 +292,9 @@ func TestListOrders(t *testing.T) {
 		list(query).refused(t, 400, ticketing.CodeInvalidCursor)
 	}
 	d.call(t, "GET", "/events?cursor="+cursor, d.key, nil, "").refused(t, 400, ticketing.CodeInvalidCursor)
-	for _, status := range []string{"confirmed", "CONFIRMED,%20REFUNDED", "CONFIRMED;REFUNDED", "PENDING", "CONFIRMED,PENDING"} {
+	for _, status := range []string{
+		"confirmed", "CONFIRMED,%20REFUNDED", "CONFIRMED;REFUNDED", "PENDING", "CONFIRMED,PENDING",
+	} {
 		list("?status="+status).refused(t, 400, ticketing.CodeInvalidRequest, "status: ")
 	}
 }
@@ -320,12 +328,15 @@ func TestValidateAdmission(t *testing.T) {
 		scan("gate-scan-3-"+s.admission, "").ok(t, 200, validation("ADMITTED", `null`))
 	}
 	s = d.soldOut(t)
-	scan("long-location", `{"location":`+quoted(strings.Repeat("é", 201))+`}`).refused(t, 400, ticketing.CodeInvalidRequest, "location: ")
+	scan("long-location", `{"location":`+quoted(strings.Repeat("é", 201))+`}`).refused(t, 400,
+		ticketing.CodeInvalidRequest, "location: ")
 	scan("long-location", `{"location":"a\nb"}`).refused(t, 400, ticketing.CodeInvalidRequest, "location: ")
-	scan("long-location", `{"location":`+quoted(strings.Repeat("é", 200))+`}`).ok(t, 200, validation("ADMITTED", quoted(strings.Repeat("é", 200))))
+	scan("long-location", `{"location":`+quoted(strings.Repeat("é", 200))+`}`).ok(t, 200,
+		validation("ADMITTED", quoted(strings.Repeat("é", 200))))
 
 	// A request without a body needs no Content-Type.
 	s = d.soldOut(t)
 	d.call(t, "POST", "/events/"+s.event+"/admissions/"+s.admission+"/validate", d.key,
-		headers{{"Idempotency-Key", "no-content-type"}, {"Content-Type", "text/plain"}}, "").ok(t, 200, validation("ADMITTED", `null`))
+		headers{{"Idempotency-Key", "no-content-type"}, {"Content-Type", "text/plain"}}, "").ok(t, 200, validation("ADMITTED",
+		`null`))
 }

@@ -220,20 +220,32 @@ func TestWireFindsWhatIsWrong(t *testing.T) {
 		{name: "no answer at all", asked: tiers, answered: "hello\r\n\r\n", gone: true},
 		{name: "longer than it says", asked: tiers, answered: good + "}"},
 		{name: "without a length", asked: tiers, answered: strings.Replace(good, "Content-Length", "X-Length", 1)},
-		{name: "in chunks", asked: tiers, answered: "HTTP/1.1 404 Not Found\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
-		{name: "to HEAD", asked: strings.Replace(tiers, "GET", "HEAD", 1), answered: strings.TrimSuffix(good, empty), right: true},
+		{
+			name: "in chunks", asked: tiers,
+			answered: "HTTP/1.1 404 Not Found\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		},
+		{
+			name: "to HEAD", asked: strings.Replace(tiers, "GET", "HEAD", 1), answered: strings.TrimSuffix(good, empty),
+			right: true,
+		},
 		{name: "a header twice", asked: tiers, answered: told("200 OK", head+id, empty)},
 		{name: "a new header", asked: tiers, answered: told("200 OK", head+"X-New: 1\r\n", empty)},
 		{name: "a new header of nothing", asked: nowhere, answered: told("404 Not Found", head+"X-New: 1\r\n", away)},
 		{name: "another type", asked: tiers, answered: strings.Replace(good, "; charset=utf-8", "", 1)},
 		{name: "a challenge", asked: nowhere, answered: told("404 Not Found", head+"WWW-Authenticate: Bearer\r\n", away)},
-		{name: "no challenge", asked: tiers, answered: told("401 Unauthorized", head, strings.Replace(away, "NOT_FOUND", "AUTHENTICATION_FAILED", 1))},
+		{
+			name: "no challenge", asked: tiers,
+			answered: told("401 Unauthorized", head, strings.Replace(away, "NOT_FOUND", "AUTHENTICATION_FAILED", 1)),
+		},
 		{name: "another id", asked: tiers, answered: strings.Replace(good, `"r"`, `"s"`, 1)},
 		{name: "a refusal that is a success", asked: nowhere, answered: told("404 Not Found", head, empty)},
 		{name: "another member", asked: tiers, answered: told("200 OK", head, strings.Replace(empty, `[]`, `[{}]`, 1))},
 		{name: "no document", asked: asked("GET /v1/guide", ""), answered: good},
 		{name: "no guide", asked: asked("GET /v1/guide", ""), answered: lost, right: true},
-		{name: "a status of its own", asked: asked("DELETE /v1/nowhere", ""), answered: told("405 Method Not Allowed", head, away)},
+		{
+			name: "a status of its own", asked: asked("DELETE /v1/nowhere", ""),
+			answered: told("405 Method Not Allowed", head, away),
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -271,7 +283,8 @@ func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 	}))
 	is.Equal(made, map[string]int{
 		"httpapi/wire_test.go": 2, "httpapi/example_test.go": 2, "httpapi/exchange_test.go": 1,
-		"httpapi/document_test.go": 1, "httpapi/fuzz_test.go": 1, "httpapi/harness_test.go": 1, "httpapi/openapi_probe_test.go": 1,
-		"httpapi/crowd_test.go": 1,
+		"httpapi/document_test.go": 1, "httpapi/fuzz_test.go": 1, "httpapi/harness_test.go": 1,
+		"httpapi/openapi_probe_test.go": 1,
+		"httpapi/crowd_test.go":         1,
 	})
 }

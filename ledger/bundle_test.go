@@ -417,7 +417,9 @@ func TestPublicKeysHaveOneSpelling(t *testing.T) {
 	is := is.New(t)
 	v := bundleVectors(t)[0]
 	is.Equal(ledger.FormatPublicKey(v.key(t)), v.PublicKey)
-	for _, text := range []string{"", v.PublicKey[1:], v.PublicKey + "0", strings.ToUpper(v.PublicKey), " " + v.PublicKey[1:]} {
+	for _, text := range []string{
+		"", v.PublicKey[1:], v.PublicKey + "0", strings.ToUpper(v.PublicKey), " " + v.PublicKey[1:],
+	} {
 		_, err := ledger.ParsePublicKey(text)
 		is.Equal(err, ledger.ErrPublicKey)
 	}

@@ -38,7 +38,9 @@ func problems(entries []ledger.Entry, head *ledger.Head) []string {
 }
 
 func headOf(e ledger.Entry) *ledger.Head {
-	return &ledger.Head{CompanyID: e.CompanyID, Wallet: e.Wallet, Sequence: e.Sequence, Balance: e.After, Hash: e.Hash, At: e.At}
+	return &ledger.Head{
+		CompanyID: e.CompanyID, Wallet: e.Wallet, Sequence: e.Sequence, Balance: e.After, Hash: e.Hash, At: e.At,
+	}
 }
 
 // resealed returns the entry with the hash of its present bytes, as a forger
@@ -113,7 +115,8 @@ func TestVerifierBlamesOnlyWhatIsWrong(t *testing.T) {
 				return c
 			},
 			want: []string{
-				"3: balance before is negative: -0.03", "3: balance after is negative: -0.02", "3: hash is ", "3: balance before is -0.03, ",
+				"3: balance before is negative: -0.03", "3: balance after is negative: -0.02", "3: hash is ",
+				"3: balance before is -0.03, ",
 				"4: balance before is ",
 			},
 		},
@@ -269,12 +272,16 @@ func TestVerifierBlamesOnlyWhatIsWrong(t *testing.T) {
 			change: func(c []ledger.Entry) []ledger.Entry {
 				return c[:len(c)-1]
 			},
-			want: []string{"6: head has balance 1.50, the last entry left 1001.00", "6: head has sequence 6, the last entry has 5"},
+			want: []string{
+				"6: head has balance 1.50, the last entry left 1001.00", "6: head has sequence 6, the last entry has 5",
+			},
 		},
 		{
 			name:   "all are missing",
 			change: func([]ledger.Entry) []ledger.Entry { return nil },
-			want:   []string{"6: head has balance 1.50, the last entry left 0.00", "6: head has sequence 6, the last entry has 0"},
+			want: []string{
+				"6: head has balance 1.50, the last entry left 0.00", "6: head has sequence 6, the last entry has 0",
+			},
 		},
 		{
 			name: "the last one's hash",
@@ -399,7 +406,8 @@ func TestVerifierFindsEveryMangledBit(t *testing.T) {
 					t.Errorf("bit %d was changed unseen", bit)
 				}
 				// The change is in the text, unless the entry is now malformed.
-				if name != "Hash" && mangled[1].Sum() == chain[1].Sum() && mangled[1].At.Equal(mangled[1].At.Truncate(time.Millisecond)) {
+				if name != "Hash" && mangled[1].Sum() == chain[1].Sum() &&
+					mangled[1].At.Equal(mangled[1].At.Truncate(time.Millisecond)) {
 					t.Errorf("bit %d does not count in the hash", bit)
 				}
 			}

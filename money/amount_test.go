@@ -116,7 +116,9 @@ func TestParseAgreesWithTheGrammar(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"", "0", "0.1", "10.00", "999999999999.99", "1000000000000", "-1", "01", "1.", "1e2", " 1"} {
+	for _, seed := range []string{
+		"", "0", "0.1", "10.00", "999999999999.99", "1000000000000", "-1", "01", "1.", "1e2", " 1",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input string) {

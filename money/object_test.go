@@ -68,7 +68,10 @@ func TestUnmarshalJSONAcceptsOnlyMoneyObjects(t *testing.T) {
 		{name: "spaces between tokens", input: " {\n\t\"amount\" : \"12.34\" , \"currency\" : \"NGN\" }\n", want: 1234},
 		{name: "escaped characters", input: `{"amo\u0075nt":"12\u002e34","currency":"\u004eGN"}`, want: 1234},
 		{name: "unknown member", input: `{"amount":"12.00","currency":"NGN","minor":1200}`, want: 1200},
-		{name: "unknown members before", input: `{"of":{"amount":"1.00","a":[{}]},"Amount":null,"amount":"12.00","currency":"NGN"}`, want: 1200},
+		{
+			name:  "unknown members before",
+			input: `{"of":{"amount":"1.00","a":[{}]},"Amount":null,"amount":"12.00","currency":"NGN"}`, want: 1200,
+		},
 
 		{name: "16 digits", input: `{"amount":"1000000000000000.00","currency":"NGN"}`, refuse: true},
 		{name: "minus 16 digits", input: `{"amount":"-1000000000000000.00","currency":"NGN"}`, refuse: true},
@@ -96,9 +99,15 @@ func TestUnmarshalJSONAcceptsOnlyMoneyObjects(t *testing.T) {
 		{name: "name in another case", input: `{"Amount":"12.00","currency":"NGN"}`, refuse: true},
 		{name: "amount twice", input: `{"amount":"12.00","amount":"12.00"}`, refuse: true},
 		{name: "amount twice with a currency", input: `{"amount":"1.00","amount":"12.00","currency":"NGN"}`, refuse: true},
-		{name: "amount twice around another", input: `{"amount":"1.00","minor":1,"amount":"12.00","currency":"NGN"}`, refuse: true},
+		{
+			name: "amount twice around another", input: `{"amount":"1.00","minor":1,"amount":"12.00","currency":"NGN"}`,
+			refuse: true,
+		},
 		{name: "unknown member without a value", input: `{"amount":"12.00","currency":"NGN","minor":}`, refuse: true},
-		{name: "deep nesting in an unknown member", input: `{"amount":"12.00","currency":"NGN","minor":` + strings.Repeat(`[`, 20_000), refuse: true},
+		{
+			name:  "deep nesting in an unknown member",
+			input: `{"amount":"12.00","currency":"NGN","minor":` + strings.Repeat(`[`, 20_000), refuse: true,
+		},
 		{name: "currency twice", input: `{"currency":"USD","amount":"12.00","currency":"NGN"}`, refuse: true},
 		{name: "empty object", input: `{}`, refuse: true},
 		{name: "null", input: `null`, refuse: true},

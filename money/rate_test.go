@@ -200,7 +200,9 @@ func TestParseRateAgreesWithTheGrammar(t *testing.T) {
 
 func FuzzParseRate(f *testing.F) {
 	for _, unit := range append(units(), "", "percent") {
-		for _, value := range []string{"", "0", "0.025", "2.5", "100", "10000", "10000.000000000001", "1e2", "-1", " 1", "NaN", "0x1"} {
+		for _, value := range []string{
+			"", "0", "0.025", "2.5", "100", "10000", "10000.000000000001", "1e2", "-1", " 1", "NaN", "0x1",
+		} {
 			f.Add(value, string(unit))
 		}
 	}
@@ -268,9 +270,18 @@ func TestOfRoundsOnceHalfUp(t *testing.T) {
 		{name: "just above half a kobo", value: "0.500000000001", unit: money.Fraction, gross: 1, want: 1},
 		{name: "no second rounding of 0.4999", value: "0.4999", unit: money.Fraction, gross: 1, want: 0},
 		{name: "carry into a new digit", value: "99.5", unit: money.Percent, gross: 100, want: 100},
-		{name: "carry at sixteen digits", value: "0.1", unit: money.Fraction, gross: money.MaxBalance, want: 10_000_000_000_000_000},
-		{name: "no first rounding of 33 digits", value: "9999.999999999999", unit: money.BasisPoints, gross: 95_000_000_000_000_001, want: 94_999_999_999_999_991},
-		{name: "longest product", value: "9999.999999999999", unit: money.BasisPoints, gross: money.MaxBalance, want: 99_999_999_999_999_989},
+		{
+			name: "carry at sixteen digits", value: "0.1", unit: money.Fraction, gross: money.MaxBalance,
+			want: 10_000_000_000_000_000,
+		},
+		{
+			name: "no first rounding of 33 digits", value: "9999.999999999999", unit: money.BasisPoints,
+			gross: 95_000_000_000_000_001, want: 94_999_999_999_999_991,
+		},
+		{
+			name: "longest product", value: "9999.999999999999", unit: money.BasisPoints, gross: money.MaxBalance,
+			want: 99_999_999_999_999_989,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -53,7 +53,10 @@ func TestConfigDecidesMoneyAndCommission(t *testing.T) {
 	}{
 		{name: "defaults", float: ticketingtest.DefaultFloat, commission: 25},
 		{name: "float", config: &ticketingtest.Config{Float: 10_00}, float: 10_00, commission: 25},
-		{name: "no float", config: &ticketingtest.Config{Float: ticketingtest.NoFloat}, refused: ticketing.CodeInsufficientFloat},
+		{
+			name: "no float", config: &ticketingtest.Config{Float: ticketingtest.NoFloat},
+			refused: ticketing.CodeInsufficientFloat,
+		},
 		{name: "rate of nothing", config: &ticketingtest.Config{Rate: nothing}, float: ticketingtest.DefaultFloat},
 		{
 			name: "no rate", config: &ticketingtest.Config{NoRate: true}, float: ticketingtest.DefaultFloat,

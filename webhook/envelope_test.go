@@ -66,7 +66,8 @@ func samples() []webhook.Event {
 func TestEncodeMakesTheGoldenBodies(t *testing.T) {
 	t.Parallel()
 	begin := func(kind string) string {
-		return `{"id":"` + eventID + `","type":"` + kind + `","api_version":"v1","created_at":"2026-01-01T00:00:00.000Z","data":`
+		return `{"id":"` + eventID + `","type":"` + kind +
+			`","api_version":"v1","created_at":"2026-01-01T00:00:00.000Z","data":`
 	}
 	rate := `"rate":{"id":"e3b0c442-98fc-4c14-9afb-f4c8996fb924","value":"2.5","unit":"PERCENT"}`
 	want := []string{
@@ -125,17 +126,23 @@ func TestEncodeRefusesWhatIsNoEvent(t *testing.T) {
 		change func(e *webhook.Event)
 		want   error
 	}{
-		"no id":                     {func(e *webhook.Event) { e.ID = "" }, webhook.ErrEvent},
-		"an id that is no UUID":     {func(e *webhook.Event) { e.ID = strings.Repeat("a", 36) }, webhook.ErrEvent},
-		"data of another type":      {func(e *webhook.Event) { e.Type = webhook.TypeBalanceLow }, webhook.ErrEvent},
-		"no data":                   {func(e *webhook.Event) { e.Data = nil }, webhook.ErrEvent},
-		"data of nobody's":          {func(e *webhook.Event) { *e = webhook.NewEvent(eventID, now, map[string]any{}) }, webhook.ErrEvent},
-		"a pointer to data":         {func(e *webhook.Event) { e.Data = &validated }, webhook.ErrEvent},
-		"raw data that is no JSON":  {func(e *webhook.Event) { e.Data = json.RawMessage(`{`) }, webhook.ErrEvent},
-		"raw data of another shape": {func(e *webhook.Event) { e.Data = json.RawMessage(`{"order_id":1}`) }, webhook.ErrEvent},
-		"raw data that is no text":  {func(e *webhook.Event) { e.Type, e.Data = "x", json.RawMessage("{\"a\":\"\xff\"}") }, webhook.ErrEvent},
-		"raw data no object":        {func(e *webhook.Event) { e.Data = json.RawMessage(`[]`) }, webhook.ErrEvent},
-		"another version":           {func(e *webhook.Event) { e.APIVersion = "v2" }, webhook.ErrVersion},
+		"no id":                 {func(e *webhook.Event) { e.ID = "" }, webhook.ErrEvent},
+		"an id that is no UUID": {func(e *webhook.Event) { e.ID = strings.Repeat("a", 36) }, webhook.ErrEvent},
+		"data of another type":  {func(e *webhook.Event) { e.Type = webhook.TypeBalanceLow }, webhook.ErrEvent},
+		"no data":               {func(e *webhook.Event) { e.Data = nil }, webhook.ErrEvent},
+		"data of nobody's": {
+			func(e *webhook.Event) { *e = webhook.NewEvent(eventID, now, map[string]any{}) }, webhook.ErrEvent,
+		},
+		"a pointer to data":        {func(e *webhook.Event) { e.Data = &validated }, webhook.ErrEvent},
+		"raw data that is no JSON": {func(e *webhook.Event) { e.Data = json.RawMessage(`{`) }, webhook.ErrEvent},
+		"raw data of another shape": {
+			func(e *webhook.Event) { e.Data = json.RawMessage(`{"order_id":1}`) }, webhook.ErrEvent,
+		},
+		"raw data that is no text": {
+			func(e *webhook.Event) { e.Type, e.Data = "x", json.RawMessage("{\"a\":\"\xff\"}") }, webhook.ErrEvent,
+		},
+		"raw data no object": {func(e *webhook.Event) { e.Data = json.RawMessage(`[]`) }, webhook.ErrEvent},
+		"another version":    {func(e *webhook.Event) { e.APIVersion = "v2" }, webhook.ErrVersion},
 		"a year of five digits": {func(e *webhook.Event) {
 			*e = webhook.NewEvent(eventID, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), validated)
 		}, webhook.ErrEvent},
@@ -230,7 +237,9 @@ func TestParseEventRefusesWhatIsNoEvent(t *testing.T) {
 		"data as text":           {with(`{"order_id":"hidden"}`, `"hidden"`), webhook.ErrEvent},
 		"too large":              {good + strings.Repeat(" ", webhook.MaxBody), webhook.ErrTooLarge},
 		"as large as it may be":  {good + strings.Repeat(" ", webhook.MaxBody-len(good)), nil},
-		"too deep":               {with(`"hidden"`, strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)), webhook.ErrEvent},
+		"too deep": {
+			with(`"hidden"`, strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)), webhook.ErrEvent,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -258,7 +267,8 @@ func FuzzParseEvent(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", `{"data":{}}`,
 		`{"id":"` + eventID + `","type":"x","api_version":"v1","created_at":"2026-01-01T00:00:00Z","data":{"a":"<\ud800>"}}`,
-		`{"id":"` + eventID + `","type":"order.created","api_version":"v1","created_at":"2026-01-01T01:00:00+01:00","data":{"order":null}}`,
+		`{"id":"` + eventID +
+			`","type":"order.created","api_version":"v1","created_at":"2026-01-01T01:00:00+01:00","data":{"order":null}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -267,7 +277,8 @@ func FuzzParseEvent(f *testing.F) {
 		event, err := webhook.ParseEvent(input)
 		if err != nil {
 			is.Equal(event, webhook.Event{})
-			is.True(errors.Is(err, webhook.ErrEvent) || errors.Is(err, webhook.ErrVersion) || errors.Is(err, webhook.ErrTooLarge))
+			is.True(errors.Is(err, webhook.ErrEvent) || errors.Is(err, webhook.ErrVersion) || errors.Is(err,
+				webhook.ErrTooLarge))
 			return
 		}
 		body, err := event.Encode()

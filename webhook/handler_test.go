@@ -115,14 +115,16 @@ func TestHandlerRefuses(t *testing.T) {
 		want   error
 		status int
 	}{
-		"no signature":    {remove(signature), webhook.ErrSignatureHeader, 400},
-		"two signatures":  {add(signature, webhook.Sign(secret, now, encoded)), webhook.ErrSignatureHeader, 400},
-		"another secret":  {set(signature, webhook.Sign(next, now, encoded)), webhook.ErrSignature, 400},
-		"an old one":      {set(signature, aged), webhook.ErrTimestamp, 400},
-		"another body":    {sends(strings.NewReader(string(encoded) + " ")), webhook.ErrSignature, 400},
-		"no body":         {sends(http.NoBody), webhook.ErrSignature, 400},
-		"no body at all":  {func(r *http.Request) { r.Body = nil }, webhook.ErrSignature, 400},
-		"half a body":     {sends(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(encoded)))), iotest.ErrTimeout, 400},
+		"no signature":   {remove(signature), webhook.ErrSignatureHeader, 400},
+		"two signatures": {add(signature, webhook.Sign(secret, now, encoded)), webhook.ErrSignatureHeader, 400},
+		"another secret": {set(signature, webhook.Sign(next, now, encoded)), webhook.ErrSignature, 400},
+		"an old one":     {set(signature, aged), webhook.ErrTimestamp, 400},
+		"another body":   {sends(strings.NewReader(string(encoded) + " ")), webhook.ErrSignature, 400},
+		"no body":        {sends(http.NoBody), webhook.ErrSignature, 400},
+		"no body at all": {func(r *http.Request) { r.Body = nil }, webhook.ErrSignature, 400},
+		"half a body": {
+			sends(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(encoded)))), iotest.ErrTimeout, 400,
+		},
 		"signed nonsense": {resigned("hidden"), webhook.ErrEvent, 400},
 		"other nonsense":  {sends(strings.NewReader("{")), webhook.ErrSignature, 400}, // It is not even parsed.
 		"another version": {resigned(strings.Replace(string(encoded), `"v1"`, `"v2"`, 1)), webhook.ErrVersion, 400},

@@ -267,7 +267,8 @@ func TestRequestIDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(is *is.I, w *world) {
-				got := post(w.t, w.shop(), "/quote", `{"eventId":"`+uuid.NewString()+`","lines":[{"tier":"VIP","quantity":1}]}`, tt.id)
+				got := post(w.t, w.shop(), "/quote", `{"eventId":"`+uuid.NewString()+`","lines":[{"tier":"VIP","quantity":1}]}`,
+					tt.id)
 				is.Equal(got.Error.Code, "NOT_FOUND")
 				is.Equal(got.Meta.RequestID == tt.id, tt.taken)
 				is.True(got.Meta.RequestID != "")

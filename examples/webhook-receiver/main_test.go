@@ -135,7 +135,8 @@ func (w *world) works() []receiver.Event {
 	ctx, stop := context.WithCancel(w.t.Context())
 	defer stop()
 	last := newDelivery(w.t, "ffffffff-ffff-4fff-bfff-ffffffffffff", "", webhook.BalanceLow{})
-	if fresh, err := w.receiver.Inbox.Keep(ctx, last.event.ID, last.event.Type, last.body, time.Now()); err != nil || !fresh {
+	if fresh, err := w.receiver.Inbox.Keep(ctx, last.event.ID, last.event.Type, last.body, time.Now()); err != nil ||
+		!fresh {
 		w.t.Fatal("the last event: ", fresh, err)
 	}
 	var done []receiver.Event
@@ -300,7 +301,9 @@ func TestAllTypesAreTold(t *testing.T) {
 	lines, url, end := program(t, settings)
 	client := http.DefaultClient
 	for i, data := range []any{
-		webhook.OrderCreated{Order: webhook.Order{ID: "an order", GrossAmount: "150.05", Buyer: webhook.Buyer{Email: "ada@example.com"}}},
+		webhook.OrderCreated{
+			Order: webhook.Order{ID: "an order", GrossAmount: "150.05", Buyer: webhook.Buyer{Email: "ada@example.com"}},
+		},
 		webhook.CommissionAccrued{Amount: "3.75"},
 		webhook.BalanceLow{BalanceAfter: "950.00"},
 		webhook.TicketValidated{AdmissionID: "an admission"},
@@ -511,7 +514,8 @@ func TestProgramServesTLS(t *testing.T) {
 	settings["HOOKS_CERT"], settings["HOOKS_KEY"] = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 	is.NoErr(os.WriteFile(settings["HOOKS_CERT"], text, 0o600))
-	is.NoErr(os.WriteFile(settings["HOOKS_KEY"], pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	is.NoErr(os.WriteFile(settings["HOOKS_KEY"], pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+		0o600))
 
 	lines, url, end := program(t, settings)
 	roots := x509.NewCertPool()

@@ -141,7 +141,9 @@ func (b *Check) Company(ctx context.Context, company driver.Company) error {
 	if err := of.feed.run(ctx, of.check); err != nil {
 		return err
 	}
-	for _, check := range []func(context.Context) error{of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts} {
+	for _, check := range []func(context.Context) error{
+		of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts,
+	} {
 		if err := check(ctx); err != nil {
 			return err
 		}

@@ -375,7 +375,9 @@ func (b *companyBooks) oldestFacts(ctx context.Context) error {
 }
 
 // subjectsOf reports the orders and admissions among these that do not exist or are not validated.
-func (b *companyBooks) subjectsOf(ctx context.Context, orders []driver.OrderRef, admissions []driver.AdmissionRef) error {
+func (b *companyBooks) subjectsOf(
+	ctx context.Context, orders []driver.OrderRef, admissions []driver.AdmissionRef,
+) error {
 	if len(orders) > 0 {
 		found, err := b.Tx.Orders(ctx, orders)
 		if err != nil {

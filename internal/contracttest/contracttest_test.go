@@ -28,14 +28,32 @@ func TestTransportHoldsWhatIsTheAPIs(t *testing.T) {
 	}{
 		{name: "right", path: httpapi.DefaultPrefix + "/events"},
 		{name: "a page of the contract", path: httpapi.DefaultPrefix + "/openapi.json"},
-		{name: "a header", path: httpapi.DefaultPrefix + "/events", wrong: func(h http.Header) { h.Set("X-New", "1") }, found: true},
-		{name: "no header", path: httpapi.DefaultPrefix + "/events", wrong: func(h http.Header) { h.Del("Www-Authenticate") }, found: true},
-		{name: "in chunks", path: httpapi.DefaultPrefix + "/events", wrong: func(h http.Header) { h.Set("Transfer-Encoding", "chunked") }, found: true},
+		{
+			name: "a header", path: httpapi.DefaultPrefix + "/events", wrong: func(h http.Header) { h.Set("X-New", "1") },
+			found: true,
+		},
+		{
+			name: "no header", path: httpapi.DefaultPrefix + "/events", wrong: func(h http.Header) { h.Del("Www-Authenticate") },
+			found: true,
+		},
+		{
+			name: "in chunks", path: httpapi.DefaultPrefix + "/events",
+			wrong: func(h http.Header) { h.Set("Transfer-Encoding", "chunked") }, found: true,
+		},
 		{name: "the prefix", path: httpapi.DefaultPrefix, wrong: func(h http.Header) { h.Set("X-New", "1") }, found: true},
 		{name: "a neighbour", path: httpapi.DefaultPrefix + "2/events", wrong: func(h http.Header) { h.Set("X-New", "1") }},
-		{name: "a neighbour that is its", path: "/events", isAPI: func(*http.Request) bool { return true }, wrong: func(h http.Header) { h.Set("X-New", "1") }, found: true},
-		{name: "not its", path: httpapi.DefaultPrefix + "/events", isAPI: func(*http.Request) bool { return false }, wrong: func(h http.Header) { h.Set("X-New", "1") }},
-		{name: "cut off", path: httpapi.DefaultPrefix + "/events", wrong: func(h http.Header) { h.Set("Content-Length", "9999") }},
+		{
+			name: "a neighbour that is its", path: "/events", isAPI: func(*http.Request) bool { return true },
+			wrong: func(h http.Header) { h.Set("X-New", "1") }, found: true,
+		},
+		{
+			name: "not its", path: httpapi.DefaultPrefix + "/events", isAPI: func(*http.Request) bool { return false },
+			wrong: func(h http.Header) { h.Set("X-New", "1") },
+		},
+		{
+			name: "cut off", path: httpapi.DefaultPrefix + "/events",
+			wrong: func(h http.Header) { h.Set("Content-Length", "9999") },
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -108,7 +108,10 @@ func TestDecodeTakesOnlyItsScopeVersionAndSize(t *testing.T) {
 		{name: "a smaller size", cursor: good, scope: scope, size: 7},
 		{name: "a larger size", cursor: good, scope: scope, size: 9},
 		{name: "a negative size", cursor: "", scope: scope, size: -17},
-		{name: "a byte past the longest", cursor: base64.RawURLEncoding.EncodeToString(tooLong), scope: scope, size: cursor.MaxPosition + 1},
+		{
+			name: "a byte past the longest", cursor: base64.RawURLEncoding.EncodeToString(tooLong), scope: scope,
+			size: cursor.MaxPosition + 1,
+		},
 		{name: "another version", cursor: base64.RawURLEncoding.EncodeToString(otherVersion), scope: scope, size: 8},
 		{name: "padded", cursor: base64.URLEncoding.EncodeToString(raw), scope: scope, size: 8},
 		{name: "very long", cursor: strings.Repeat("A", 1<<20), scope: scope, size: 8},

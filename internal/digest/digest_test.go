@@ -227,7 +227,9 @@ func TestPrintingARingShowsNoKey(t *testing.T) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
 		for _, value := range []any{r, *r, struct{ Ring digest.Ring }{*r}} {
 			text := fmt.Sprintf(verb, value)
-			for _, key := range []string{"KKK", "4b4b", "4B4B", "75 75", "0x4b, 0x4b", "LLL", "4c4c", "4C4C", "76 76", "0x4c, 0x4c"} {
+			for _, key := range []string{
+				"KKK", "4b4b", "4B4B", "75 75", "0x4b, 0x4b", "LLL", "4c4c", "4C4C", "76 76", "0x4c, 0x4c",
+			} {
 				is.True(!strings.Contains(text, key))
 			}
 		}

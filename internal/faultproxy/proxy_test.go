@@ -98,7 +98,9 @@ func (c caller) closed() {
 func TestAnythingPasses(t *testing.T) {
 	t.Parallel()
 	p := faultproxy.New(t, echo(t))
-	for _, text := range []string{"x", "\x00\x00\x00\x00\x00\x00\x00\x00", "longer than eight", string(make([]byte, 1<<20))} {
+	for _, text := range []string{
+		"x", "\x00\x00\x00\x00\x00\x00\x00\x00", "longer than eight", string(make([]byte, 1<<20)),
+	} {
 		c := dial(t, p)
 		go c.say(text)
 		c.hear(text)

@@ -134,7 +134,9 @@ func addresses(ctx context.Context, host string, addrs []netip.Addr, err error) 
 	case errors.As(err, &known):
 		return nil, err
 	}
-	return nil, &net.DNSError{UnwrapErr: err, Err: err.Error(), Name: host, IsTimeout: errors.Is(err, context.DeadlineExceeded)}
+	return nil, &net.DNSError{
+		UnwrapErr: err, Err: err.Error(), Name: host, IsTimeout: errors.Is(err, context.DeadlineExceeded),
+	}
 }
 
 // inTurn returns the order in which addresses are tried: as the resolver sorted them, alternating IPv4 and IPv6,

@@ -201,10 +201,26 @@ func TestTimeouts(t *testing.T) {
 	}{
 		{"look-up", script([]string{}, "silent", nil), safedial.Dialer{DNSTimeout: 2 * time.Second}, 2 * time.Second},
 		{"look-up by default", script([]string{}, "deaf", nil), safedial.Dialer{}, 6 * time.Second},
-		{"connect", script([]string{"8.8.8.8"}, "", map[string]string{"*": "silent"}), safedial.Dialer{ConnectTimeout: time.Second}, time.Second},
-		{"connect by default", script([]string{"8.8.8.8", "8.8.4.4"}, "", map[string]string{"*": "silent"}), safedial.Dialer{}, 5 * time.Second},
-		{"next address", script([]string{"8.8.8.8", "8.8.4.4"}, "", map[string]string{"8.8.8.8": "silent"}), safedial.Dialer{}, 250 * time.Millisecond},
-		{"next address after a refusal", script([]string{"8.8.8.8", "8.8.4.4"}, "", map[string]string{"8.8.8.8": "refuses"}), safedial.Dialer{}, 0},
+		{
+			"connect", script([]string{"8.8.8.8"}, "", map[string]string{"*": "silent"}),
+			safedial.Dialer{ConnectTimeout: time.Second},
+			time.Second,
+		},
+		{
+			"connect by default", script([]string{"8.8.8.8", "8.8.4.4"}, "", map[string]string{"*": "silent"}),
+			safedial.Dialer{},
+			5 * time.Second,
+		},
+		{
+			"next address", script([]string{"8.8.8.8", "8.8.4.4"}, "", map[string]string{"8.8.8.8": "silent"}),
+			safedial.Dialer{},
+			250 * time.Millisecond,
+		},
+		{
+			"next address after a refusal", script([]string{"8.8.8.8", "8.8.4.4"}, "", map[string]string{"8.8.8.8": "refuses"}),
+			safedial.Dialer{},
+			0,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -331,7 +347,9 @@ func TestBadTargets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dialer := &safedial.Dialer{Resolver: &network{}}
-	for _, target := range []string{"", "8.8.8.8", "8.8.8.8:", "8.8.8.8:0", "8.8.8.8:65536", "8.8.8.8:https", "8.8.8.8:-1", "[8.8.8.8:443"} {
+	for _, target := range []string{
+		"", "8.8.8.8", "8.8.8.8:", "8.8.8.8:0", "8.8.8.8:65536", "8.8.8.8:https", "8.8.8.8:-1", "[8.8.8.8:443",
+	} {
 		_, err := dialer.DialContext(t.Context(), "tcp", target)
 		is.True(err != nil) // a bad target
 	}
@@ -436,7 +454,8 @@ func TestRealSockets(t *testing.T) {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	is.NoErr(err)
 	for _, host := range []string{"127.0.0.1", "localhost"} {
-		conn, err := (&safedial.Dialer{Policy: safedial.Policy{AllowPrivate: true}}).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
+		conn, err := (&safedial.Dialer{Policy: safedial.Policy{AllowPrivate: true}}).DialContext(t.Context(), "tcp",
+			net.JoinHostPort(host, port))
 		is.NoErr(err)
 		is.Equal(conn.RemoteAddr().String(), listener.Addr().String())
 		conn.Close()

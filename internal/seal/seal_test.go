@@ -182,7 +182,9 @@ func TestAValueOpensForItsOwnRecordOnly(t *testing.T) {
 	is := is.New(t)
 	r := ringOf(t, keyOf(nameA, 1))
 	text := sealed(t, r, "bank", "account", "value")
-	for _, of := range [][2]string{{"bank", "accoun"}, {"bankaccount", ""}, {"", "bankaccount"}, {"banka", "ccount"}, {"Bank", "account"}} {
+	for _, of := range [][2]string{
+		{"bank", "accoun"}, {"bankaccount", ""}, {"", "bankaccount"}, {"banka", "ccount"}, {"Bank", "account"},
+	} {
 		_, _, err := r.Open(text, of[0], of[1])
 		is.True(errors.Is(err, seal.ErrSealed))
 	}

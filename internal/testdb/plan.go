@@ -73,7 +73,9 @@ type explained struct {
 }
 
 // ExecContext explains each statement of a message, and sends it.
-func (c *explained) ExecContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+func (c *explained) ExecContext(
+	ctx context.Context, message string, args []sqldriver.NamedValue,
+) (sqldriver.Result, error) {
 	result := sqldriver.Result(sqldriver.ResultNoRows)
 	for _, statement := range parts(message) {
 		if err := c.explain(ctx, statement, ""); err != nil {
@@ -90,7 +92,9 @@ func (c *explained) ExecContext(ctx context.Context, message string, args []sqld
 
 // QueryContext explains the statements of a message, and sends it. Outside of a transaction, the settings before the
 // last statement apply to that statement only.
-func (c *explained) QueryContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+func (c *explained) QueryContext(
+	ctx context.Context, message string, args []sqldriver.NamedValue,
+) (sqldriver.Rows, error) {
 	statements := parts(message)
 	last := statements[len(statements)-1]
 	before := strings.Join(statements[:len(statements)-1], ";")

@@ -55,13 +55,17 @@ type tapped struct {
 }
 
 // ExecContext records a message and sends it.
-func (c *tapped) ExecContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+func (c *tapped) ExecContext(
+	ctx context.Context, message string, args []sqldriver.NamedValue,
+) (sqldriver.Result, error) {
 	c.to.keep(message)
 	return c.Conn.ExecContext(ctx, message, args)
 }
 
 // QueryContext records a message and sends it.
-func (c *tapped) QueryContext(ctx context.Context, message string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+func (c *tapped) QueryContext(
+	ctx context.Context, message string, args []sqldriver.NamedValue,
+) (sqldriver.Rows, error) {
 	c.to.keep(message)
 	return c.Conn.QueryContext(ctx, message, args)
 }
