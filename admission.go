@@ -78,6 +78,9 @@ func (s *Service) ValidateAdmission(
 
 // newScans returns the operation that validates admissions. Each validation counts as one towards its group, and no
 // weight limits a group.
+//
+// A validation has no precondition beyond the caller's authority: the company need not be verified, so that people who
+// bought before a revocation still get in.
 func newScans(s *Service, g Grouping) *operation[scan, TicketValidation] {
 	op := &operation[scan, TicketValidation]{
 		name: opValidate, grant: GrantTicketValidate, apply: s.scanAdmissions, replay: recallScans,
@@ -114,6 +117,8 @@ func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time
 		refs[i] = driver.AdmissionRef{CompanyID: c.company.ID, ID: c.params.AdmissionID}
 	}
 	refs = distinct(refs)
+	// Refunds and cancellations take the same locks. So a scan sees an order that ended before it, or the ending waits
+	// for the scan.
 	locked, err := tx.LockAdmissions(ctx, refs)
 	if err != nil {
 		return err
@@ -123,6 +128,7 @@ func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time
 	for i, ref := range refs {
 		scanned[ref] = &locked[i]
 	}
+	// What a result shows beside the admission is read after the lock and needs none of its own.
 	tickets, err := readTickets(ctx, tx, locked)
 	if err != nil {
 		return err
@@ -148,12 +154,15 @@ func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time
 			admitted = append(admitted, *a)
 			facts = append(facts, s.fact(c.company, a.ValidatedAt, FactTicketValidated, a.ID))
 		}
+		// Both outcomes spend the key. A transport retry of an ALREADY_VALIDATED scan gets the same result again.
 		c.result = tickets.validation(*a, outcome)
 		c.record = driver.IdempotencyResult{Outcome: string(outcome), Subject: a.ID}
 	}
+	// A group of repeated scans changes no row and writes no fact.
 	if len(admitted) == 0 {
 		return nil
 	}
+	// The fact commits with the validation: there is never one without the other.
 	if err := tx.UpdateAdmissions(ctx, admitted); err != nil {
 		return err
 	}
@@ -183,6 +192,8 @@ func recallScans(ctx context.Context, tx driver.ReadTx, calls []*scanCall) error
 }
 
 // tickets holds the orders of some admissions and the branding that each was sold under.
+//
+// Both maps are keyed by what an admission names, so that a group of scans reads each order and each branding once.
 type tickets struct {
 	orders    map[driver.OrderRef]driver.Order
 	brandings map[driver.BrandingRef]driver.Branding
@@ -194,6 +205,7 @@ func readTickets(ctx context.Context, tx driver.ReadTx, admissions []driver.Admi
 	read := tickets{orders: map[driver.OrderRef]driver.Order{}}
 	var refs []driver.OrderRef
 	for _, a := range admissions {
+		// An id that was never sold has the zero record, which names no order.
 		if a.ID != uuid.Nil {
 			refs = append(refs, a.OrderRef())
 		}

@@ -39,6 +39,8 @@ type APIKey struct {
 const maxActiveKeys = 2
 
 // showAPIKey returns what may be shown of the key.
+//
+// It leaves out the digest. That is the only trace of the secret that the service keeps.
 func showAPIKey(k driver.APIKey) APIKey {
 	key := APIKey{
 		ID: k.ID, Name: k.Name, Grants: k.Grants, Status: k.Status,
@@ -82,6 +84,7 @@ func (o Operator) IssueAPIKey(
 	if err := v.err(); err != nil {
 		return IssuedAPIKey{}, err
 	}
+	// The grants are a copy, since the caller may change its slice later.
 	return o.makeKey(ctx, "key.issue", companyID, func(context.Context, driver.Tx) (driver.APIKey, error) {
 		return driver.APIKey{Name: name, Grants: slices.Clone(grants)}, nil
 	})
@@ -97,6 +100,7 @@ func (o Operator) RotateAPIKey(ctx context.Context, keyID uuid.UUID) (IssuedAPIK
 	}
 	ref := found.Ref()
 	return o.makeKey(ctx, "key.rotate", ref.CompanyID, func(ctx context.Context, tx driver.Tx) (driver.APIKey, error) {
+		// The key is read again under the gate: a revocation may have committed since it was found.
 		predecessor, err := firstRecord(tx.APIKeys(ctx, []driver.APIKeyRef{ref}))
 		if err == nil && predecessor.Status != APIKeyActive {
 			err = conflict("A revoked API key cannot be rotated.")
@@ -122,9 +126,11 @@ func (o Operator) RevokeAPIKey(ctx context.Context, keyID uuid.UUID) (APIKey, er
 				return err
 			}
 			before := showAPIKey(key)
+			// A repeated revocation keeps the first time and is not audited.
 			if revoked = before; key.Status != APIKeyActive {
 				return nil
 			}
+			// A revoked key is kept: its successors name it as their predecessor.
 			key.Status, key.RevokedAt = APIKeyRevoked, at
 			revoked = showAPIKey(key)
 			if err := tx.UpdateAPIKey(ctx, key); err != nil {
@@ -194,6 +200,7 @@ func (o Operator) makeKey(
 			if made, err = draft(ctx, tx); err != nil {
 				return err
 			}
+			// The successor counts while its predecessor is active, so a rotation needs room for both.
 			active, err := tx.CountAPIKeys(ctx, companyID, APIKeyActive)
 			if err != nil {
 				return err
@@ -202,6 +209,7 @@ func (o Operator) makeKey(
 				return conflict("A company has at most %d active API keys. Revoke one first.", maxActiveKeys)
 			}
 			made.CompanyID, made.ID, made.Status, made.CreatedAt = companyID, id, APIKeyActive, at
+			// The text of the key leaves the service in the result and is kept nowhere.
 			made.Digest = o.s.keys.Sum(secretDomain, id.String(), secret)
 			if err := tx.CreateAPIKey(ctx, made); err != nil {
 				return err

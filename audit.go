@@ -14,6 +14,8 @@ import (
 
 // AuditEntry is one action of an operator. The log is append-only. It holds what was done: a refused action is not in
 // it, and neither is a call that changed nothing, such as the replay of an idempotent one.
+//
+// It outlives the erasure of a buyer, so it holds neither a buyer nor the facts of a verification.
 type AuditEntry struct {
 	// At is the time of the action, by the service's clock.
 	At Time `json:"at"`
@@ -54,6 +56,8 @@ func about(kind string, id uuid.UUID) string { return kind + " " + id.String() }
 //
 // The action has the time of the transaction that did it. A name that is missing or too long is INVALID_REQUEST, and
 // nothing is kept.
+//
+// The id of an action is always random, whatever [Config.NewID] returns. It never takes part in a decision.
 func (o Operator) audit(
 	ctx context.Context, tx driver.PeopleWriter, at time.Time, action string, companyID uuid.UUID, subject string,
 	changed changes,
@@ -80,6 +84,7 @@ func (c changes) encode() (string, error) {
 		Before json.RawMessage `json:"before"`
 		After  json.RawMessage `json:"after"`
 	}
+	// A creation has no value before it, and a removal none after it.
 	before, err := objectMembers(c.before)
 	if err != nil {
 		return "", err
@@ -88,6 +93,7 @@ func (c changes) encode() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// The members are compared as they are shown. A member that a record gets later takes part without a change here.
 	differ := make(map[string]change)
 	// Added or changed members. A member that is absent counts as null.
 	for name, value := range after {
@@ -147,6 +153,7 @@ func showAuditEntry(r driver.AuditEntry) AuditEntry {
 func (o Operator) ListAudit(
 	ctx context.Context, companyID uuid.UUID, params PageParams,
 ) (Page[AuditEntry], error) {
+	// The log of all companies also holds what staff did to the platform, so an administrator never reads it.
 	permission := PermissionAuditRead
 	if companyID == uuid.Nil {
 		permission = PermissionManage

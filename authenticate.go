@@ -67,6 +67,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if err := s.secrets.check(ctx, s); err != nil {
 		return Caller{}, err
 	}
+	// A malformed key costs no look-up and takes no slot.
 	id, secret, ok := parseAPIKey(key)
 	if !ok {
 		return Caller{}, errAuthenticationFailed
@@ -79,6 +80,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 // authenticate returns the caller of a well-formed key. The look-up joins a group with those of other calls, unless
 // grouping is off.
 func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte) (Caller, error) {
+	// The look-up is keyed by the id of the key: the company is not known before it.
 	asked := &keyLookup{id: id}
 	var err error
 	if s.lookups == nil {
@@ -98,6 +100,7 @@ func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte)
 		digest = s.keys.Dummy()
 	}
 	genuine, current := s.keys.Verify(digest, secretDomain, id.String(), secret)
+	// One check for all causes gives one error, so a client cannot find out whether a key exists.
 	if !genuine || found.Status != APIKeyActive || asked.company.Status != CompanyActive {
 		return Caller{}, errAuthenticationFailed
 	}
@@ -132,6 +135,7 @@ func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyL
 		if err != nil {
 			return err
 		}
+		// The company is read after its key, in a second statement of the same transaction.
 		owners := make([]uuid.UUID, len(keys))
 		for i, key := range keys {
 			owners[i] = key.CompanyID
@@ -153,6 +157,9 @@ func (s *Service) lookUpKeys(ctx context.Context, _ time.Duration, asked []*keyL
 // lastUseThrottle limits how often the use of a key is recorded. It holds, for each key, the time until which no call
 // records: because a call is recording, because a use was recorded a moment ago, or because recording failed lately. It
 // is safe for concurrent use.
+//
+// It is in memory only. Each process records a use once in a while, which is all that the time of the last use
+// promises.
 type lastUseThrottle struct {
 	mu    sync.Mutex
 	until map[uuid.UUID]time.Time
@@ -200,10 +207,12 @@ func (s *Service) touch(ctx context.Context, use driver.APIKeyUse) {
 	if !s.lastUse.begin(use.ID, use.UsedAt) {
 		return
 	}
+	// A panic of the store counts as a failure, so the key is tried again soon.
 	kept := false
 	defer func() { s.lastUse.end(use.ID, use.UsedAt, kept) }()
 	ctx, cancel := context.WithTimeout(ctx, touchPatience)
 	defer cancel()
+	// A use is recorded on its own, and not in the transaction of the request: most requests only read.
 	err := s.onSlot(ctx, operationAuthenticate, use.CompanyID, func() error {
 		return s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{use.CompanyID}}); err != nil {

@@ -28,6 +28,8 @@ const (
 
 // AccountNumber is the number of a bank account, 6 to 20 digits. It shows no more than its last four digits, whether it
 // is printed, logged or marshalled. A conversion to string gives the whole number.
+//
+// So a number that gets into a log or an error by mistake is not disclosed.
 type AccountNumber string
 
 // BankAccountParams describe where a company's earnings are paid.
@@ -83,6 +85,8 @@ func (n AccountNumber) check(v *violations, path string) {
 }
 
 // sealsUnder returns the ring that encrypts under the secret keys. It uses the names by which digests know them.
+//
+// A digest and an encrypted value therefore name the same key alike, which lets the database say which keys are in use.
 func sealsUnder(names []string, secrets [][]byte) (*seal.Ring, error) {
 	keys := make([]seal.Key, len(secrets))
 	for i, secret := range secrets {
@@ -128,6 +132,9 @@ func (s *Service) sealNumber(a *driver.BankAccount, number AccountNumber) error 
 // openNumber decrypts the number of a bank account, and reports whether the first secret key had encrypted it. The
 // error is [ErrSecretKeys] if the secret key is not configured. Any other error means that the record was changed
 // outside the service.
+//
+// A number is decrypted to compare it, to encrypt it again, and to prove before a settlement that it can be paid. No
+// method returns it.
 func (s *Service) openNumber(a driver.BankAccount) (number AccountNumber, current bool, err error) {
 	opened, current, err := s.seals.Open(a.Number, bankAccountDomain, bankAccountSealName(a))
 	switch {
@@ -158,12 +165,14 @@ func (o Operator) SetBankAccount(
 	if err := v.err(); err != nil {
 		return BankAccount{}, err
 	}
+	// A number that was encrypted under the keys of another database could not be paid out to.
 	if err := o.s.secrets.check(ctx, o.s); err != nil {
 		return BankAccount{}, err
 	}
 	var set driver.BankAccount
 	err := o.changeExclusive(ctx, PermissionSettlementRequest, companyID,
 		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
+			// The exclusive gate keeps the versions without a gap: nobody appends one meanwhile.
 			present, err := tx.CurrentBankAccount(ctx, companyID)
 			if err != nil {
 				return err
@@ -232,6 +241,7 @@ func (o Operator) ReencryptBankAccounts(ctx context.Context) (BankAccountReencry
 // process may encrypt the same account at the same time: either result decrypts.
 func (s *Service) reseal(ctx context.Context, companyID uuid.UUID) (resealed bool, err error) {
 	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		// The outcome is assigned afresh, since the transaction may run again.
 		resealed = false
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{companyID}}); err != nil {
 			return err

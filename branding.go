@@ -20,6 +20,8 @@ const EmailServiceSender EmailMode = "SERVICE_SENDER"
 
 // Branding is how a company looks to its buyers, now or in the snapshot of an order (section 2.7). All text in it is
 // the company's own and untrusted: code that renders it must escape it.
+//
+// A logo must have a public-looking host, since buyers' browsers and mail programs load it.
 type Branding struct {
 	BrandName string `json:"brandName"`
 	// LogoURL is an https URL with a public-looking host name.
@@ -104,7 +106,9 @@ func (o Operator) UpdateBranding(
 			if next == current {
 				return nil
 			}
+			// Orders name the version that they were sold under, so an old version stays as it is.
 			next.Version, next.CreatedAt = current.Version+1, at
+			// The company names its current version. A sale reads both under the shared gate.
 			company.BrandingVersion = next.Version
 			if err := tx.AppendBranding(ctx, next); err != nil {
 				return err
@@ -133,6 +137,9 @@ func currentBranding(ctx context.Context, tx driver.CompanyReader, company drive
 }
 
 // apply returns the branding after the change, or INVALID_REQUEST. The result has the version of b.
+//
+// It works on a copy and checks every member, so that the client learns all violations at once. The caller's record
+// stays as it is.
 func (p UpdateBrandingParams) apply(b driver.Branding) (driver.Branding, error) {
 	var v violations
 	if p.BrandName != nil {
@@ -167,6 +174,8 @@ func (p UpdateBrandingParams) apply(b driver.Branding) (driver.Branding, error) 
 
 // color returns the color in upper case, as the contract normalises it, after it has checked that it is # and six
 // hexadecimal digits (section 2.7).
+//
+// The upper case makes one spelling of each color, so that the same color again makes no version.
 func color(v *violations, path, s string) string {
 	s = strings.ToUpper(s)
 	if len(s) != 7 || s[0] != '#' || strings.Trim(s[1:], "0123456789ABCDEF") != "" {

@@ -35,7 +35,7 @@ type BuyerErasure struct {
 // erasedDomain is the domain of the emails of erased buyers. It can never exist (RFC 2606).
 const erasedDomain = "@erased.invalid"
 
-// erasurePortion is how many orders an erasure writes in one transaction. The company's sales wait for that
+// erasurePage is how many orders an erasure writes in one transaction. The company's sales wait for that
 // transaction.
 const erasurePage = 1000
 
@@ -126,6 +126,9 @@ type eraser struct {
 
 // find reads the next page of a pass, without a lock. A page that is not full ends the pass. Only erase, under the
 // gate, decides on what it finds.
+//
+// It passes over the orders that earlier pages and passes have shown not to be the buyer's. A run of the transaction
+// that is repeated starts from the same place, since e changes only at the end of it.
 func (e *eraser) find(ctx context.Context) ([]driver.Order, error) {
 	var orders []driver.Order
 	err := e.o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
@@ -159,6 +162,7 @@ func (e *eraser) erase(ctx context.Context, page []driver.Order) (done bool, err
 	err = e.o.changeExclusive(ctx, PermissionBuyerErase, e.ref.CompanyID,
 		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			orders, complete, done = 0, false, false
+			// The buyer's own record is the mark of an erasure that is not complete: it is emptied last.
 			buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{e.ref}))
 			// There never was such a buyer, or another erasure has finished.
 			if err != nil || buyer.Email == "" {
@@ -182,6 +186,7 @@ func (e *eraser) erase(ctx context.Context, page []driver.Order) (done bool, err
 			for i := range found {
 				found[i].BuyerEmail, found[i].BuyerFullname, found[i].BuyerPhone = erasedEmail(found[i].ID), "", ""
 			}
+			// Each order gets an email of its own, so that the orders of one erased person cannot be linked by it.
 			if err := tx.UpdateOrderBuyers(ctx, found); err != nil {
 				return err
 			}
@@ -206,6 +211,7 @@ func (e *eraser) erase(ctx context.Context, page []driver.Order) (done bool, err
 	if err != nil {
 		return false, err
 	}
+	// The counts are added after the commit, since a run that is repeated would count twice.
 	e.erasure.Orders += orders
 	e.erasure.Erased = e.erasure.Erased || complete || orders > 0
 	// The transaction has committed. A full page is followed by the next one, and any other ends the pass.
@@ -230,6 +236,8 @@ func (e *eraser) present(ctx context.Context, tx driver.ReadTx, orders []driver.
 }
 
 // late returns the buyer's orders that were made since the pass began, at most one more than a transaction writes.
+//
+// They are read under the exclusive gate, so no checkout adds another one before the commit.
 func (e *eraser) late(ctx context.Context, tx driver.ReadTx) ([]driver.Order, error) {
 	return searchOrders(ctx, tx, driver.OrderQuery{
 		CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, AboveNumber: e.head, Limit: erasurePage + 1,
@@ -237,6 +245,8 @@ func (e *eraser) late(ctx context.Context, tx driver.ReadTx) ([]driver.Order, er
 }
 
 // erasedEmail returns the email that stands in place of an erased one. It is unique for each order and record.
+//
+// The domain is reserved, so no mail to it can ever arrive (RFC 2606).
 func erasedEmail(id uuid.UUID) string { return "erased-" + id.String() + erasedDomain }
 
 // buyerRef returns the reference of the buyer with an email. It normalises the email as a checkout does.

@@ -25,6 +25,8 @@ type recent[K comparable, V any] struct {
 type recentIDs = recent[uuid.UUID, struct{}]
 
 // get returns a value of either generation.
+//
+// It does not move the value: only add renews a key, so a look-up needs no write lock.
 func (r *recent[K, V]) get(key K) (value V, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -91,6 +93,7 @@ func (c cachedRates) Rates(ctx context.Context, refs []driver.RateRef) ([]driver
 	for i, ref := range refs {
 		rate, ok := c.cache.get(ref)
 		if !ok {
+			// The place of each missing entry keeps the order of refs.
 			missing, places = append(missing, ref), append(places, i)
 		}
 		rates[i] = rate

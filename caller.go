@@ -58,6 +58,8 @@ func (c Caller) KeyID() uuid.UUID { return c.keyID }
 // Require returns nil if the caller carries exactly this grant, and else PERMISSION_DENIED. For the zero Caller it
 // returns AUTHENTICATION_FAILED. Every operation calls it first; an adapter may call it earlier, before it reads a
 // body.
+//
+// It reads nothing. What it checks is what was true when the Caller was made; a write checks again under the gate.
 func (c Caller) Require(grant Grant) error {
 	if c.companyID == uuid.Nil {
 		return errAuthenticationFailed
@@ -85,6 +87,8 @@ var (
 // authority is what a caller's right to act depends on: the company and the API key. A write reads it under the
 // company's gate, so that it holds until the transaction ends. A revocation needs the gate exclusively, and waits for
 // it.
+//
+// It is read for each transaction and never remembered: a cached one would outlive a revocation.
 type authority struct {
 	// company is the caller's company, and key is its API key. key is zero for a trusted caller.
 	company driver.Company
@@ -114,6 +118,7 @@ func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]aut
 			return nil, err
 		}
 	}
+	// The store returns records in the order of the references, and the zero record for what does not exist.
 	held := make([]authority, len(callers))
 	for i, c := range callers {
 		held[i].company = companies[slices.Index(ids, c.companyID)]
@@ -128,6 +133,7 @@ func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]aut
 // active. A caller with an API key needs an active key with the exact grant. A revocation that committed before the
 // gate was entered therefore stops every later write.
 func (a authority) check(c Caller, grant Grant) error {
+	// The zero record of an unknown company has no status, so it is refused like a suspended one.
 	if a.company.Status != CompanyActive {
 		return errPermissionDenied
 	}
@@ -153,6 +159,7 @@ func (s *Service) write(
 	// The time is read once, since the transaction may run again.
 	at := s.now()
 	in := driver.BeginOptions{Shared: []uuid.UUID{caller.companyID}}
+	// The choice is made before the transaction, because a shared hold of a gate is never upgraded.
 	if closed {
 		in = driver.BeginOptions{Exclusive: in.Shared}
 	}
@@ -166,6 +173,7 @@ func (s *Service) write(
 			if err != nil {
 				return err
 			}
+			// A refusal ends the transaction before fn has locked anything.
 			if err := held[0].check(caller, grant); err != nil {
 				return err
 			}
@@ -194,6 +202,8 @@ func (s *Service) read(
 }
 
 // readPage is read for a page of a list; fn returns the number of lines on the page.
+//
+// The lines decide whether the next page of the list takes a turn, see onPageSlot.
 func (s *Service) readPage(
 	ctx context.Context, operation string, caller Caller, fn func(context.Context, driver.ReadTx) (lines int, err error),
 ) error {

@@ -50,6 +50,7 @@ func (o Operator) CreateCategory(ctx context.Context, name, slug string) (Catego
 	if err := v.err(); err != nil {
 		return Category{}, err
 	}
+	// Id and time are made before the transaction, which may run again.
 	category := driver.Category{
 		ID: o.s.newID(), Name: name, Slug: slug, Status: CategoryActive, CreatedAt: o.s.now(),
 	}
@@ -106,6 +107,8 @@ func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 
 // DeactivateCategory keeps new events from taking a category. Events that have it keep showing it. A category that is
 // already inactive stays as it is. It needs tenant:manage.
+//
+// There is no way back: a category that is needed again is created under another slug.
 func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Category, error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Category{}, err

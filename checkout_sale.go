@@ -47,6 +47,8 @@ type stockKey struct {
 
 // allocation is a number of admissions from one batch, for one line of a checkout. A line may need several allocations,
 // of batches with the same price.
+//
+// It becomes a sale in admit. Until then nothing is counted, so a refusal has nothing to undo.
 type allocation struct {
 	batch    *driver.Batch
 	quantity int64
@@ -76,6 +78,7 @@ var (
 // The steps follow the order of the contract's refusals and the lock order of [driver.Store]: event state, stock,
 // wallets, then for each checkout inventory and price, rate, wallets and balance.
 func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) error {
+	// The state is made for each run of the transaction, so a run that was rolled back leaves nothing in the next one.
 	state := &sale{buyers: map[driver.BuyerRef]driver.Buyer{}}
 	if err := state.readTerms(ctx, tx, at, calls); err != nil {
 		return err
@@ -85,12 +88,15 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 	if len(calls) == 0 {
 		return nil
 	}
+	// Stock is locked before wallets, as in the lock order of [driver.Store]. So a refund, which may need both, waits
+	// for a sale or goes first.
 	if err := state.lockStock(ctx, tx, calls); err != nil {
 		return err
 	}
 	if err := state.lockWallets(ctx, tx, calls); err != nil {
 		return err
 	}
+	// The time of a sale depends on the last entries of its wallets, which are known only under their locks.
 	if err := state.settleTimes(ctx, tx, at, calls); err != nil {
 		return err
 	}
@@ -102,6 +108,7 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 			}
 		}
 	}
+	// With nothing sold the transaction is rolled back, see decide.
 	if len(state.orders) == 0 {
 		return nil
 	}
@@ -120,6 +127,7 @@ func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls
 			BrandingVersion: c.company.BrandingVersion,
 		}
 	}
+	// One statement returns all terms of the group: a statement more is a message more in every sale.
 	found, err := tx.SaleTerms(ctx, distinct(refs), at)
 	if err != nil {
 		return err
@@ -132,6 +140,7 @@ func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls
 		statuses[terms.EventRef] = terms.Status
 		st.rates[terms.CompanyID], st.brandings[terms.CompanyID] = terms.Rate, terms.Branding
 	}
+	// An unknown event has no status. It is NOT_FOUND, as is an event of another company.
 	for i, c := range calls {
 		switch statuses[refs[i].EventRef] {
 		case EventPublished:
@@ -167,6 +176,7 @@ func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCa
 			queries[i].Quantity += int64(line.Quantity)
 		}
 	}
+	// If a stock key has too few admissions, all of its batches are returned. The checkouts that still fit are sold.
 	batches, err := tx.LockStock(ctx, queries)
 	if err != nil {
 		return err
@@ -175,6 +185,7 @@ func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCa
 	for i := range batches {
 		b := &batches[i]
 		from := stockKey{driver.EventRef{CompanyID: b.CompanyID, ID: b.EventID}, b.Tier, b.UnitPrice}
+		// The store returns batches by position, so each list is oldest first.
 		st.stock[from] = append(st.stock[from], b)
 	}
 	return nil
@@ -182,6 +193,8 @@ func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCa
 
 // lockWallets locks both wallets of every company in the group. From here to the commit every other sale of these
 // companies waits, so nothing that waits for another lock may follow.
+//
+// A wallet comes with its last entry, read under the same lock. isUsable compares the two.
 func (st *sale) lockWallets(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
 	refs := make([]driver.WalletRef, 0, 2*len(calls))
 	for _, c := range calls {
@@ -212,6 +225,7 @@ func (st *sale) settleTimes(ctx context.Context, tx driver.Tx, at time.Time, cal
 			// Both wallets have one time per sale, which is not before the last entry of either.
 			float := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Float}]
 			earnings := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Earnings}]
+			// An order has one time, and both of its entries have it.
 			settled = notBefore(earnings.Wallet, notBefore(float.Wallet, at))
 			st.times[id] = settled
 			// The clock is before the last entry of a wallet, for example after a failover to another machine.
@@ -223,6 +237,7 @@ func (st *sale) settleTimes(ctx context.Context, tx driver.Tx, at time.Time, cal
 				st.rates[id] = rate
 			}
 		}
+		// The pipeline has checked the verification at the clock's time. Only a later time needs another check.
 		if settled.After(at) && !isCurrent(c.company.Verification, settled) {
 			c.err = errVerificationRequired
 		}
@@ -246,6 +261,7 @@ func (s *Service) sellOne(st *sale, c *checkoutCall) error {
 	float := st.wallets[driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Float}]
 	earnings := st.wallets[driver.WalletRef{CompanyID: c.company.ID, Wallet: ledger.Earnings}]
 	gross := c.params.gross()
+	// The rate is applied to the gross of the whole order and rounded once, not line by line.
 	commission := rate.Rate.Of(gross)
 	// A wallet that is suspended, or that disagrees with its last ledger entry, stops the company's sales. Building on
 	// such a balance would extend a chain that no longer verifies. EARNINGS at its maximum is refused alike.
@@ -266,12 +282,14 @@ func (s *Service) sellOne(st *sale, c *checkoutCall) error {
 		BuyerEmail: c.params.Buyer.Email, BuyerFullname: c.params.Buyer.Fullname, BuyerPhone: c.params.Buyer.Phone,
 		ConfirmedAt: at, CreatedAt: at,
 	}
+	// The entries are appended to the chains in memory. The next checkout of the company continues from them.
 	if err := st.pay(order, float, earnings); err != nil {
 		return err
 	}
 	lines := s.admit(st, order, picks)
 	st.orders = append(st.orders, order)
 	st.admissions = append(st.admissions, lines...)
+	// One record stands for all facts of the sale. It is rendered after the commit, so a sale pays for one row.
 	st.facts = append(st.facts, s.saleFact(c.company, order))
 	st.buyers[driver.BuyerRef{CompanyID: order.CompanyID, Email: order.BuyerEmail}] = driver.Buyer{
 		CompanyID: order.CompanyID, Email: order.BuyerEmail, Fullname: order.BuyerFullname, Phone: order.BuyerPhone,
@@ -288,10 +306,12 @@ func (s *Service) sellOne(st *sale, c *checkoutCall) error {
 func (st *sale) allocate(c *checkoutCall) ([]allocation, error) {
 	picks := make([]allocation, 0, len(c.params.Lines))
 	for _, line := range c.params.Lines {
+		// Sold counts what earlier checkouts of the group took, so no admission is selected twice.
 		left := int64(line.Quantity)
 		from := stockKey{driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID}, line.Tier, line.ExpectedUnitPrice}
 		for _, b := range st.stock[from] {
 			if n := min(left, b.Quantity-b.Sold); n > 0 {
+				// A line may take the rest of one batch and the beginning of the next at the same price.
 				picks = append(picks, allocation{b, n})
 				left -= n
 			}
@@ -306,6 +326,7 @@ func (st *sale) allocate(c *checkoutCall) ([]allocation, error) {
 // pay moves the money: the gross out of FLOAT, the commission into EARNINGS. The caller has checked that both fit, so
 // an error here is a fault of the service.
 func (st *sale) pay(order driver.Order, float, earnings *driver.LockedWallet) error {
+	// The whole gross leaves FLOAT. The commission is accrued beside it and not deducted from the gross.
 	debit, err := moveWallet(float, ledger.CheckoutDebit, -order.Gross, order.ID.String(), order.ConfirmedAt)
 	if err != nil {
 		return err
@@ -323,6 +344,7 @@ func (st *sale) pay(order driver.Order, float, earnings *driver.LockedWallet) er
 func (s *Service) admit(st *sale, order driver.Order, picks []allocation) []driver.Admission {
 	var lines []driver.Admission
 	for _, p := range picks {
+		// The count changes at once, since the next checkout of the group is decided on it.
 		p.batch.Sold += p.quantity
 		st.soldFrom = append(st.soldFrom, p.batch)
 		// Lines are numbered in the order of the tiers, which the params have been sorted by.
@@ -361,6 +383,8 @@ func (st *sale) write(ctx context.Context, tx driver.Tx) error {
 			delete(st.buyers, ref)
 		}
 	}
+	// The gate and the locks keep other transactions from these rows, so the order of the writes is free. A store may
+	// send all of them with the commit.
 	for _, write := range []func() error{
 		func() error { return tx.UpdateBatches(ctx, batches) },
 		func() error { return tx.AppendOrders(ctx, st.orders) },
@@ -391,6 +415,7 @@ func recallOrders(ctx context.Context, tx driver.ReadTx, calls []*checkoutCall) 
 	for i := range records {
 		records[i].Status = OrderConfirmed // As in the first result.
 	}
+	// The same function rendered the first result. A replay differs from it only in a buyer who was erased since.
 	orders, err := showOrders(ctx, tx, records)
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 
 // CommissionRate is one entry of a company's commission schedule (section 2.9, item 1). Value is a plain decimal
 // without trailing zeros. It means nothing without Unit (section 2.6).
+//
+// An order names the entry that it was sold under. Entries are append-only, so the order shows the same rate for good.
 type CommissionRate struct {
 	ID            uuid.UUID  `json:"id"`
 	Value         string     `json:"value"`
@@ -42,6 +44,7 @@ func (o Operator) ScheduleCommission(
 		return CommissionRate{}, err
 	}
 	fromNow := effectiveFrom.IsZero()
+	// Rates are kept in milliseconds, as the times of sales are, so that an entry holds exactly from its time on.
 	if effectiveFrom = moment(effectiveFrom); !fromNow {
 		var v violations
 		// A time on the wire has a year of four digits.
@@ -58,6 +61,7 @@ func (o Operator) ScheduleCommission(
 			if err != nil {
 				return err
 			}
+			// Of two entries with one time the higher position holds: the one that was added later.
 			scheduled.Position, scheduled.CreatedAt = newest.Position+1, at
 			if fromNow {
 				scheduled.EffectiveFrom = at

@@ -38,6 +38,8 @@ func showCompany(c driver.Company) Company {
 }
 
 // findCompany returns a company, or NOT_FOUND if it does not exist.
+//
+// It takes no lock. A change reads the company under its gate, which guards the record.
 func findCompany(ctx context.Context, tx driver.CompanyReader, id uuid.UUID) (driver.Company, error) {
 	company, err := firstRecord(tx.Companies(ctx, []uuid.UUID{id}))
 	if err == nil && company.ID == uuid.Nil {
@@ -61,6 +63,7 @@ func (o Operator) CreateCompany(ctx context.Context, name string) (Company, erro
 	if err := v.err(); err != nil {
 		return Company{}, err
 	}
+	// The id and the time are made before the transaction, which may run again.
 	at := o.s.now()
 	company := driver.Company{
 		ID: o.s.newID(), Name: name, Status: CompanyActive,
@@ -165,6 +168,8 @@ func (o Operator) ActivateCompany(ctx context.Context, id uuid.UUID) (Company, e
 
 // setStatus changes a company's status. The change holds the company's gate exclusively, so it waits for the writes
 // that are under way and stops all later ones.
+//
+// A key of the company that was authenticated before is refused by the next check of its authority.
 func (o Operator) setStatus(
 	ctx context.Context, action string, id uuid.UUID, status CompanyStatus,
 ) (Company, error) {
@@ -175,6 +180,9 @@ func (o Operator) setStatus(
 }
 
 // auditedCompany is what the audit log shows of a company. The reason of a rejection is for staff only.
+//
+// Its members are named here and not taken from the record, so that a new member of the record does not get into the
+// log unseen.
 type auditedCompany struct {
 	Name              string             `json:"name"`
 	Status            CompanyStatus      `json:"status"`
@@ -204,6 +212,7 @@ func (o Operator) changeCompany(
 	var changed Company
 	err := o.changeExclusive(ctx, permission, id,
 		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
+			// The record is compared as a whole: a rule need not report whether it changed anything.
 			before := *company
 			if err := rule(at, company); err != nil {
 				return err

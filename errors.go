@@ -88,6 +88,8 @@ func Invalid(violations ...Violation) *Error {
 }
 
 // conflict returns a CONFLICT with a message for the client.
+//
+// The message names a status or a limit. It never names an id or a text that somebody else entered.
 func conflict(format string, args ...any) *Error {
 	return &Error{Code: CodeConflict, Message: fmt.Sprintf(format, args...)}
 }
@@ -99,6 +101,8 @@ func notFound(what string) *Error {
 
 // refusal returns err as an [Error] if a caller can act on it, and else nil. In a group, a refusal is the outcome of
 // one call, and any other error ends the transaction.
+//
+// An error is wrapped on its way, so it looks for an [Error] anywhere in the chain.
 func refusal(err error) error {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused
@@ -107,6 +111,8 @@ func refusal(err error) error {
 }
 
 // violations collects what is wrong with a request, so that the client learns all of it at once.
+//
+// The order is that of the checks, which follows the members of the request.
 type violations []Violation
 
 // add adds a violation. path is the path of the member in the request.

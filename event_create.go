@@ -50,6 +50,8 @@ func checkImageURL(v *violations, path, s string) { httpsURL(v, path, s, maxImag
 
 // checkDraftOrPublished checks a status that a client may set. The other statuses are reached by other means (section
 // 3.1).
+//
+// ENDED comes with time or from an operator, and CANCELLED with a DELETE. Both are final.
 func checkDraftOrPublished(v *violations, status EventStatus) {
 	if status != EventDraft && status != EventPublished {
 		v.add("status", "must be DRAFT or PUBLISHED")
@@ -58,6 +60,8 @@ func checkDraftOrPublished(v *violations, status EventStatus) {
 
 // createEvents decides creates in the order they arrived. An unknown category is a refusal and not checked before,
 // because staff may deactivate one at any time. The result is stored with the key, since an event changes later.
+//
+// It runs under the exclusive gate of the company, so that nextCreation sees every event that was created before.
 func (s *Service) createEvents(
 	ctx context.Context, tx driver.Tx, at time.Time, calls []*call[CreateEventParams, Event],
 ) error {
@@ -77,6 +81,7 @@ func (s *Service) createEvents(
 			c.err = refused
 			continue
 		}
+		// A refused call must not take a time, so this comes after all refusals.
 		created, err := nextCreation(ctx, tx, c.caller.companyID, at)
 		if err != nil {
 			return err
@@ -92,6 +97,7 @@ func (s *Service) createEvents(
 		if err := tx.CreateEvent(ctx, event); err != nil {
 			return err
 		}
+		// The body is what the first call returns: its category, too, is as it is now.
 		if err := c.keepBody(event.ID, showEventIn(event, category)); err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ const dueBatch = 100
 func (s *Service) EndEvents(ctx context.Context) (int, error) {
 	ended := 0
 	for {
+		// Each page has a time of its own, so an event that becomes due during the work is ended as well.
 		at := s.now()
 		var due []driver.EventRef
 		err := s.background.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
@@ -50,6 +51,8 @@ func (s *Service) EndEvents(ctx context.Context) (int, error) {
 
 // endDueEvent ends an event unless another process was first or the event was changed meanwhile. It checks again under
 // the lock, because DueEvents read without one.
+//
+// Its transaction has the purpose of background work, so that many due events do not take the connections of requests.
 func (s *Service) endDueEvent(ctx context.Context, ref driver.EventRef, at time.Time) (ended bool, err error) {
 	err = endEvent(ctx, s.background, ref, at, func(e driver.Event) error {
 		ended = e.Status == EventPublished && !e.EndsOn.IsZero() && !e.EndsOn.After(at)
@@ -89,6 +92,7 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 	}
 	var ended Event
 	at := o.s.now()
+	// The status was read without a lock, so the rule is checked again on the locked event.
 	err = endEvent(ctx, o.s.store, found.Ref(), at, func(e driver.Event) error {
 		if e.Status != EventPublished {
 			return conflict("Only a published event can be ended; this one is %s.", e.Status)
@@ -119,6 +123,7 @@ func endEvent(
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}
+		// The store updates only what was locked, although the exclusive gate keeps other writers out already.
 		event, err := tx.LockEvent(ctx, ref)
 		if err != nil {
 			return err

@@ -70,6 +70,8 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 const lineLength = 180
 
 // findEvent returns an event, or NOT_FOUND if the company has none with this id.
+//
+// The reference has the company, so an event of another company is not found.
 func findEvent(ctx context.Context, tx driver.ReadTx, ref driver.EventRef) (driver.Event, error) {
 	event, err := firstRecord(tx.Events(ctx, []driver.EventRef{ref}))
 	if err == nil && event.ID == uuid.Nil {
@@ -113,6 +115,9 @@ func showEvents(ctx context.Context, tx driver.ReadTx, records []driver.Event) (
 }
 
 // showEventIn returns the event as the contract shows it (section 2.3).
+//
+// Results that are kept with an idempotency key were rendered by it, too. A member that is added later is zero in the
+// replay of an older one.
 func showEventIn(e driver.Event, category driver.Category) Event {
 	shown := Event{
 		ID: e.ID, Object: "event", Title: e.Title, Description: optional(e.Description), Status: e.Status,

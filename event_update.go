@@ -16,6 +16,9 @@ import (
 // changes nothing leaves UpdatedAt alone.
 //
 // Errors: INVALID_REQUEST, NOT_FOUND, CONFLICT on a cancelled or ended event.
+//
+// Without a change of the status it shares the gate, so sales of the company go on. A sale reads no other member of an
+// event.
 func (s *Service) UpdateEvent(
 	ctx context.Context, caller Caller, id uuid.UUID, params UpdateEventParams,
 ) (Event, error) {
@@ -36,6 +39,7 @@ func (s *Service) UpdateEvent(
 			return err
 		}
 		before := event
+		// The category is read even if it stays, since the result shows it.
 		category, err := params.apply(ctx, tx, &event)
 		if err != nil {
 			return err
@@ -92,6 +96,7 @@ func (s *Service) CancelEvent(ctx context.Context, caller Caller, id uuid.UUID) 
 		if _, err := cancelStock(ctx, tx, event.Ref(), nil); err != nil {
 			return err
 		}
+		// The result is read in the same transaction, so it shows the event as it was cancelled.
 		cancelled, err = showEvent(ctx, tx, event)
 		return err
 	})
@@ -166,6 +171,8 @@ func normaliseEventUpdate(p UpdateEventParams) (UpdateEventParams, error) {
 }
 
 // replaceMember replaces what a member points to, if it is not nil. It leaves the caller's value as it is.
+//
+// A caller may use its params again, so what they point to must not change.
 func replaceMember[T any](member **T, by func(T) T) {
 	if *member != nil {
 		changed := by(**member)

@@ -62,6 +62,7 @@ func (f *inFlightKeys) take(ref driver.IdempotencyKey) (*inFlightCall, bool) {
 		f.calls = make(map[driver.IdempotencyKey]*inFlightCall)
 	}
 	s := &inFlightCall{ref: ref}
+	// The entry is in the map until drop. That is what makes the key in flight.
 	f.calls[ref] = s
 	return s, true
 }
@@ -77,6 +78,8 @@ func (f *inFlightKeys) leave(s *inFlightCall, answered bool) {
 }
 
 // begin marks calls as running.
+//
+// A running call keeps its key even if its caller leaves: the transaction goes on.
 func (f *inFlightKeys) begin(calls []*inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,6 +89,8 @@ func (f *inFlightKeys) begin(calls []*inFlightCall) {
 }
 
 // end marks calls as not running. again means that they may run again, as parts of their group.
+//
+// It is called after every run, also after one that panicked.
 func (f *inFlightKeys) end(calls []*inFlightCall, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,6 +104,7 @@ func (f *inFlightKeys) end(calls []*inFlightCall, again bool) {
 // for inFlightTimeout. The caller holds the lock.
 func (f *inFlightKeys) free(s *inFlightCall) {
 	switch {
+	// The caller or the run will come here again when it is done.
 	case !s.left || s.running:
 	case s.again:
 		// The key of a call that is given up must not stay in flight forever.

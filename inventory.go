@@ -25,6 +25,9 @@ const MaxTierAdmissions = driver.MaxTierAdmissions
 
 // InventoryTier is what is on sale under one ticket category of an event (section 2.4). UnitPrice is nil if no unsold
 // admission is on sale or paused.
+//
+// All its numbers are counts of batches. They cost the same for a tier with a million sold admissions as for one with
+// ten.
 type InventoryTier struct {
 	Object            string          `json:"object"` // "inventory_tier"
 	Tier              string          `json:"tier"`

@@ -23,6 +23,9 @@ const (
 //
 // Errors: IDEMPOTENCY_KEY_REQUIRED, INVALID_REQUEST (also for a tier that the event does not have), NOT_FOUND, CONFLICT
 // for the key, on a cancelled or ended event, and past 1,000,000 admissions in the tier.
+//
+// Unsold admissions are alike, so a batch of a thousand is one row with two counts. An admission gets a row and an id
+// when it is sold.
 func (s *Service) CreateInventory(
 	ctx context.Context, caller Caller, eventID uuid.UUID, key string, params CreateInventoryParams,
 ) (InventoryTier, error) {
@@ -116,6 +119,7 @@ func createInventory(
 		if err != nil {
 			return err
 		}
+		// The counts include the batch that was just added: a transaction sees its own writes.
 		count, err := firstRecord(tx.CountTiers(ctx, event.Ref(), []string{p.Tier}))
 		if err != nil {
 			return err
@@ -138,6 +142,7 @@ func addStock(ctx context.Context, tx driver.Tx, event driver.Event, p CreateInv
 		return err
 	}
 	quantity := int64(p.Quantity)
+	// The counter is locked, so two creates at a time cannot pass the limit together.
 	if tier.Total+quantity > MaxTierAdmissions {
 		return conflict("The tier would have more than 1,000,000 admissions.")
 	}
@@ -165,6 +170,7 @@ func addStock(ctx context.Context, tx driver.Tx, event driver.Event, p CreateInv
 	if err != nil {
 		return err
 	}
+	// Cancelled and sold admissions count, too: the total never goes down.
 	tier.Total += quantity
 	// A new batch ends the status CANCELLED of its tier.
 	tier.Cancelled = false
@@ -177,6 +183,8 @@ func newestBatch(t driver.Tier) driver.BatchRef {
 }
 
 // alikeBatches reports whether the admissions of two batches of a tier are alike.
+//
+// The price is the current one. A batch whose price was changed may become alike to a new one.
 func alikeBatches(b, other driver.Batch) bool {
 	return b.Title == other.Title && b.Description == other.Description && b.UnitPrice == other.UnitPrice &&
 		b.Status == other.Status
@@ -204,6 +212,7 @@ func (s *Service) UpdateInventory(
 	return s.changeTier(ctx, "inventory.update", caller, eventID, tier, func(
 		ctx context.Context, tx driver.Tx, ref driver.EventRef,
 	) error {
+		// A batch has a row for all its unsold admissions, so a new price or status is one write for each batch.
 		batches, err := lockUnsold(ctx, tx, ref, tier)
 		if err != nil {
 			return err
@@ -217,6 +226,8 @@ func (s *Service) UpdateInventory(
 }
 
 // check checks that there is a change, and that the members of a price change come together (section 4.5).
+//
+// It reads no record, so a malformed change costs no transaction.
 func (p UpdateInventoryParams) check(v *violations) {
 	if p == (UpdateInventoryParams{}) {
 		v.add("body", "must change at least one member")
@@ -254,6 +265,7 @@ func (s *Service) CancelInventory(
 	return s.changeTier(ctx, "inventory.cancel", caller, eventID, tier, func(
 		ctx context.Context, tx driver.Tx, ref driver.EventRef,
 	) error {
+		// The event stays as it is: the other tiers go on selling.
 		cancelled, err := cancelStock(ctx, tx, ref, []string{tier})
 		if err == nil && cancelled == 0 {
 			err = errNothingUnsold
@@ -303,6 +315,8 @@ var errNothingUnsold = conflict("The tier has no unsold admission that could cha
 
 // lockUnsold locks what may still change in a tier. It locks the tier's counter first, so that no batch is added
 // meanwhile.
+//
+// A sale of the tier locks the same counter before it reads batches. So it either sold before, or it sees the change.
 func lockUnsold(ctx context.Context, tx driver.Tx, event driver.EventRef, tier string) ([]driver.Batch, error) {
 	if _, err := tx.LockTiers(ctx, event, []string{tier}); err != nil {
 		return nil, err
@@ -316,6 +330,9 @@ func lockUnsold(ctx context.Context, tx driver.Tx, event driver.EventRef, tier s
 
 // cancelStock cancels what is unsold in the named tiers, or in all for nil, and returns how many batches that were.
 // Sold admissions of a batch keep their rows and stay valid.
+//
+// It locks counters before batches, as every writer does. The number of admissions in a batch does not change, so the
+// total of the tier stays.
 func cancelStock(ctx context.Context, tx driver.Tx, event driver.EventRef, names []string) (int, error) {
 	tiers, err := tx.LockTiers(ctx, event, names)
 	if err != nil {
@@ -325,6 +342,7 @@ func cancelStock(ctx context.Context, tx driver.Tx, event driver.EventRef, names
 	if err != nil || len(batches) == 0 {
 		return 0, err
 	}
+	// met are the tiers that had something to cancel.
 	met := make(map[string]bool)
 	for i := range batches {
 		batches[i].Status = InventoryCancelled

@@ -59,6 +59,7 @@ func (o Operator) Ledger(
 	}
 	for _, wallet := range wallets {
 		query := driver.LedgerQuery{WalletRef: driver.WalletRef{CompanyID: companyID, Wallet: wallet}, Limit: ledgerPage}
+		// Each page has a transaction of its own, so a slow yield holds no connection.
 		for more := true; more; {
 			var entries []ledger.Entry
 			err := o.view(ctx, PermissionWalletRead, companyID,
@@ -74,6 +75,7 @@ func (o Operator) Ledger(
 				if err := yield(newLedgerEntry(entry)); err != nil {
 					return err
 				}
+				// The sequence is the place in the list: it has no gap, and entries never change.
 				query.After = entry.Sequence
 			}
 			// A page that is not full is the last one.

@@ -20,6 +20,8 @@ type signer func() ed25519.PrivateKey
 
 // signersOf returns a signer for each of the secrets, in their order. It copies them, so that the host may clear its
 // own.
+//
+// Package ledger derives the signing key from the secret, so a rotation of secrets changes it.
 func signersOf(secrets [][]byte) []signer {
 	signers := make([]signer, len(secrets))
 	for i, secret := range secrets {
@@ -62,6 +64,7 @@ func (o Operator) ExportLedger(
 	}
 	// Entries up to these heads never change again, so the export needs no snapshot and no long transaction.
 	total, done := wallets[0].Sequence+wallets[1].Sequence, int64(0)
+	// The writer checks each entry against the one before, so what is signed was verified.
 	bundle := ledger.NewBundleWriter(w, companyID)
 	for i, wallet := range wallets {
 		if err := bundle.Begin(wallet.Kind); err != nil {
@@ -85,12 +88,14 @@ func (o Operator) ExportLedger(
 		if err != nil {
 			return ledger.SignedHeads{}, fmt.Errorf("ticketing: export the ledger: %w", err)
 		}
+		// The chain may be complete in itself and still not be what the wallet says.
 		if head := bundle.Heads()[i]; head.Sequence != wallet.Sequence || head.Balance != wallet.Balance ||
 			head.Hash != wallet.Hash {
 			return ledger.SignedHeads{}, fmt.Errorf("%w: the wallet %s is not what its movements make it",
 				ErrLedgerBroken, wallet.Kind)
 		}
 	}
+	// Only a bundle that agrees with both wallets gets this far.
 	signed, err := bundle.Sign(o.s.signers[0]())
 	if err != nil {
 		return ledger.SignedHeads{}, fmt.Errorf("ticketing: export the ledger: %w", err)

@@ -89,6 +89,7 @@ func (o Operator) Statement(
 func (o Operator) walletStatement(
 	ctx context.Context, wallet driver.Wallet, from, to time.Time, yield func(StatementLine) error,
 ) error {
+	// Both ends are found before the first line, so an error there comes before any line of the wallet.
 	first, opening, err := o.standing(ctx, wallet, from)
 	if err != nil {
 		return err
@@ -116,12 +117,15 @@ func (o Operator) walletStatement(
 	if err != nil {
 		return err
 	}
+	// The closing balance is that of the last movement, or the opening one of a period without any.
 	line.Type, line.At, line.Balance = StatementClosing, Time{Time: to}, closing
 	return yield(line)
 }
 
 // standing returns the sequence and the balance of a wallet just before a time. Times along a chain never decrease, so
 // a binary search finds them with about 20 reads for a million entries. A gap in the chain is [ErrLedgerBroken].
+//
+// The time may lie in the middle of the chain, where only entries know the balance. The wallet knows that of its end.
 func (o Operator) standing(ctx context.Context, wallet driver.Wallet, at time.Time) (int64, money.Amount, error) {
 	// The whole chain is before the time: this is the usual case for a period that ends now.
 	if wallet.Sequence == 0 || wallet.LastAt.Before(at) {

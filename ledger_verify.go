@@ -54,6 +54,7 @@ func (o Operator) VerifyLedger(
 		return LedgerReport{}, err
 	}
 	var check *books.Check
+	// The rules that are the service's own go in as values and functions: package books knows none of them.
 	config := books.Config{
 		Now: o.s.now(), CrossesLowBalance: crossesLowBalance, LowBalance: LowBalance, FactRetention: minFactRetention,
 		Checkouts: opCheckout, Validations: opValidate, Admitted: string(OutcomeAdmitted), MaxRates: maxListed,
@@ -63,6 +64,7 @@ func (o Operator) VerifyLedger(
 	}
 	err := o.s.wholeSnapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		config.Tx = tx
+		// The snapshot may be read again after a failure, so each reading starts a check of its own.
 		check = books.New(config)
 		if config.Progress != nil {
 			if err := eachCompany(ctx, tx, companyID, check.Expect); err != nil {
@@ -80,6 +82,7 @@ func (o Operator) VerifyLedger(
 		if err != nil || companyID != uuid.Nil {
 			return err
 		}
+		// Orphans belong to no company, so they are looked for once and only for all companies.
 		return check.Orphans(ctx)
 	})
 	if err != nil {

@@ -69,6 +69,8 @@ func showMember(m driver.Member, user driver.User) Member {
 //
 // Call it for each request. A change checks the role that the user has at the time of the change. A read uses the role
 // at the time of this call.
+//
+// It takes no gate: a change by the actor reads the role again under it.
 func (s *Service) Member(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
 	var member driver.Member
 	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
@@ -138,6 +140,7 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 			case params.Role:
 				added = showMember(member, user)
 				return nil
+			// A user without a role is no member, or was removed.
 			case "":
 			default:
 				return conflict("The user is a member already, with the role %s.", member.Role)
@@ -168,6 +171,8 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 
 // findOrCreateUser returns the user with the email, or creates one. The caller holds the gate of the zero company
 // exclusively.
+//
+// The constraint on emails is a second guard.
 func findOrCreateUser(ctx context.Context, tx driver.Tx, fresh driver.User) (driver.User, error) {
 	user, err := firstRecord(tx.FindUsers(ctx, []string{fresh.Email}))
 	if err != nil || user.ID != uuid.Nil {
@@ -212,6 +217,7 @@ func (o Operator) changeMember(
 			if member.Role == "" {
 				return errNoMember
 			}
+			// The result shows the email, which belongs to the user and not to the membership.
 			user, err := firstRecord(tx.Users(ctx, []uuid.UUID{userID}))
 			if err != nil {
 				return err
@@ -256,6 +262,8 @@ func hasAnotherOwner(ctx context.Context, tx driver.PeopleReader, owner driver.M
 }
 
 // putMember keeps and audits a member. before is the role that the member had, or empty.
+//
+// A removed member stays as a record without a role, which keeps the time at which the user first joined.
 func (o Operator) putMember(
 	ctx context.Context, tx driver.Tx, at time.Time, action string, before Role, member driver.Member,
 ) error {
@@ -276,6 +284,7 @@ func (o Operator) ListMembers(ctx context.Context, companyID uuid.UUID) ([]Membe
 			if err != nil {
 				return err
 			}
+			// One query finds the users of all members.
 			ids := make([]uuid.UUID, len(records))
 			for i, record := range records {
 				ids[i] = record.UserID

@@ -36,6 +36,9 @@ type operation[P, R any] struct {
 }
 
 // call is one request on its way through the pipeline.
+//
+// A call is used by one goroutine at a time: its caller until it joins a group, then the group, and its caller again
+// after the outcome. A caller that leaves early does not look at it any more.
 type call[P, R any] struct {
 	caller   Caller
 	ref      driver.IdempotencyKey
@@ -81,6 +84,7 @@ func runKeyed[P, R any](
 	if err := CheckIdempotencyKey(key); err != nil {
 		return none, err
 	}
+	// The input is normalised before it is digested, so that the same input in another spelling has the same digest.
 	var v violations
 	params = normalise(&v, params)
 	if err := v.err(); err != nil {
@@ -95,6 +99,8 @@ func runKeyed[P, R any](
 		ref: driver.IdempotencyKey{CompanyID: caller.companyID, Operation: op.name, Key: key},
 	}
 	ctx, end := s.observe(ctx, op.name)
+	// An error of join says nothing about the call: the transaction failed, or the call never ran. A refusal is in
+	// c.err.
 	if err := op.join(ctx, s, c); err != nil {
 		end(err)
 		return none, fmt.Errorf("ticketing: %s: %w", op.name, err)
@@ -138,6 +144,7 @@ func (o *operation[P, R]) grouped(s *Service, g Grouping, most int, weight func(
 		return err
 	})
 	if o.lanes != nil {
+		// A bound service has no lanes and so nothing to drain.
 		s.drains = append(s.drains, o.lanes.Drain)
 	}
 	return o
@@ -157,6 +164,7 @@ func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) e
 		})
 	}
 	if o.lanes == nil {
+		// The call runs in this goroutine, so it cannot run any more after the return.
 		defer s.inFlight.leave(c.inFlight, true)
 		return s.onOwnSlot(ctx, o.name, c.caller.companyID, o.closed, func() error {
 			return o.run(ctx, s, s.store, 0, []*call[P, R]{c})
@@ -166,6 +174,7 @@ func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) e
 	// or an equal call would run beside it.
 	answered := false
 	defer func() { s.inFlight.leave(c.inFlight, answered) }()
+	// The company is the key of the lane: its calls run in the order in which they came.
 	err := inGroup(ctx, o.lanes, c.caller.companyID, o.weight(c.params), c)
 	answered = err == nil || ctx.Err() == nil
 	return err
@@ -176,6 +185,8 @@ func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) e
 func (o *operation[P, R]) refuseInFlight(
 	ctx context.Context, store driver.Store, at time.Time, calls []*call[P, R],
 ) error {
+	// It takes no gate. The refusal changes nothing, and a revocation that is not seen yet only changes which refusal
+	// it is.
 	return store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		if err := o.authorise(ctx, tx, at, calls); err != nil {
 			return err
@@ -206,6 +217,7 @@ func (o *operation[P, R]) run(
 		if err != nil {
 			return err
 		}
+		// If all keys are in flight, Begin took no gate and this function must not read.
 		begun = slices.Contains(inFlight, false)
 		if !begun {
 			return nil
@@ -244,14 +256,19 @@ func (o *operation[P, R]) decide(
 		return err
 	}
 	if len(fresh) > 0 {
+		// apply sees only calls that are authorised, claimed and new. It refuses the rest of what the subject does not
+		// allow.
 		if err := o.apply(ctx, tx, at, fresh); err != nil {
 			return err
 		}
 	}
+	// Replays need no write. A group of replays alone is rolled back like one of refusals.
 	accepted := openCalls(fresh)
 	if len(accepted) == 0 {
 		return errNothingToKeep
 	}
+	// The results are the last rows of the transaction. A key that is taken by another transaction breaks the
+	// constraint of its table, so it is never spent twice.
 	results := make([]driver.IdempotencyResult, len(accepted))
 	for i, c := range accepted {
 		c.record.IdempotencyKey, c.record.Digest, c.record.CreatedAt = c.ref, c.digest, at
@@ -264,6 +281,7 @@ func (o *operation[P, R]) decide(
 // checkout also section 4.7, rule 1). It reads under the shared gate, so a revocation that commits first is seen here,
 // and one that comes later waits for this transaction.
 func (o *operation[P, R]) authorise(ctx context.Context, tx driver.ReadTx, at time.Time, calls []*call[P, R]) error {
+	// One read serves the whole group, also when its calls are of several companies.
 	callers := make([]Caller, len(calls))
 	for i, c := range calls {
 		callers[i] = c.caller
@@ -305,6 +323,7 @@ func (o *operation[P, R]) recall(ctx context.Context, tx driver.Tx, calls []*cal
 		switch c.earlier = earlier[i]; c.earlier.Digest {
 		case "":
 			fresh = append(fresh, c)
+		// The stored digest is that of the first call's normalised input.
 		case c.digest:
 			again = append(again, c)
 		default:
@@ -346,6 +365,7 @@ func (o *operation[P, R]) entrance(calls []*call[P, R]) driver.BeginOptions {
 	for i, c := range calls {
 		companies[i], claims[i] = c.caller.companyID, c.ref
 	}
+	// No key repeats: a call whose key is in flight never gets this far.
 	companies = distinct(companies)
 	if o.closed {
 		return driver.BeginOptions{Exclusive: companies, Keys: claims}

@@ -42,6 +42,8 @@ func (s *Service) As(actor Actor) Operator { return Operator{s: s, actor: actor}
 
 // holds checks that the actor has a permission, regardless of the company. A permission of staff never holds for an
 // actor that belongs to a company, even if the host listed it.
+//
+// A method that names a record by its id alone calls it before the look-up, which finds the company.
 func (o Operator) holds(permission Permission) error {
 	staff := o.actor.CompanyID == uuid.Nil
 	if !slices.Contains(o.actor.Permissions, permission) || (permission.forStaff() && !staff) {
@@ -91,6 +93,8 @@ type operatorRule func(ctx context.Context, tx driver.Tx, at time.Time, company 
 // changeExclusive runs a rule that changes what a sale only reads: the company, its keys, verification, branding,
 // endpoints or rates, or the status of an event. It holds the company's gate exclusively, so no sale of the company
 // runs meanwhile.
+//
+// It waits for the writes that are under way. A company with a flood of sales still lets it in: the gate is fair.
 func (o Operator) changeExclusive(
 	ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule,
 ) error {
@@ -107,6 +111,9 @@ func (o Operator) changeShared(
 
 // platformAlone returns the options of a transaction that changes what belongs to no company. It holds the gate of the
 // zero company exclusively.
+//
+// Categories, users and the names of secrets are guarded by it. Changes of them are rare, so one gate for all of them
+// is enough.
 func platformAlone() driver.BeginOptions {
 	return driver.BeginOptions{Exclusive: []uuid.UUID{uuid.Nil}}
 }
@@ -142,6 +149,8 @@ func (o Operator) update(
 type operatorRead func(ctx context.Context, tx driver.ReadTx, company driver.Company) error
 
 // view reads what a single statement returns, or what never changes. Its statements may see different moments.
+//
+// It takes no gate, so a read never waits for a change.
 func (o Operator) view(ctx context.Context, permission Permission, companyID uuid.UUID, read operatorRead) error {
 	return o.look(ctx, driver.Store.View, permission, companyID, read)
 }

@@ -103,6 +103,7 @@ func (o Operator) ListOrders(
 	var page Page[OrderDetail]
 	err = o.snapshot(ctx, PermissionOrderRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			// The search and the rendering share the snapshot, so a page never mixes two moments.
 			records, err := searchOrders(ctx, tx, driver.OrderQuery{
 				CompanyID: companyID, EventID: search.EventID, Statuses: statuses, BuyerEmail: search.Email,
 				After: list.after, Limit: list.limit,
@@ -150,6 +151,7 @@ func searchOrders(ctx context.Context, tx driver.ReadTx, query driver.OrderQuery
 		if err != nil {
 			return nil, err
 		}
+		// A window may have no order of the buyer; the search goes on with the next one.
 		found = append(found, part...)
 		query.After, query.Limit = query.AboveNumber+1, query.Limit-len(part)
 	}
@@ -162,6 +164,7 @@ func showDetails(ctx context.Context, tx driver.ReadTx, records []driver.Order) 
 	if len(records) == 0 {
 		return []OrderDetail{}, nil
 	}
+	// An operator sees the current status, where a replay of a checkout shows that of the sale.
 	orders, err := showOrders(ctx, tx, records)
 	if err != nil {
 		return nil, err
@@ -195,6 +198,8 @@ func showDetails(ctx context.Context, tx driver.ReadTx, records []driver.Order) 
 }
 
 // showDetailLine returns the line of an admission as an operator sees it.
+//
+// The validation stays visible after the order has ended: it says that the holder was admitted.
 func showDetailLine(a driver.Admission) OrderDetailLine {
 	shown := OrderDetailLine{
 		OrderLine: OrderLine{ID: a.LineID, AdmissionID: a.ID, Title: a.Title, Tier: a.Tier, UnitPrice: a.UnitPrice},

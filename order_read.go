@@ -18,6 +18,8 @@ var errOrderNotFound = notFound("The order")
 //
 // Everything but the status is as it was at the sale, apart from a buyer who was erased. An order of another company is
 // NOT_FOUND, like one that does not exist.
+//
+// It may show an order that a replay of its checkout shows otherwise: a replay has the status of the sale.
 func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Order, error) {
 	if err := caller.Require(GrantOrderRead); err != nil {
 		return Order{}, err
@@ -67,6 +69,7 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 		records, page.HasMore, page.NextCursor = list.cut(records)
 		page.Items, err = showOrders(ctx, tx, records)
 		for _, order := range page.Items {
+			// The lines say how much there is to render, see onPageSlot.
 			lines += len(order.Lines)
 		}
 		return lines, err
@@ -76,6 +79,8 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 
 // statuses checks the wanted statuses and returns them sorted: the same statuses in another order are the same filter,
 // and so have the same cursor. It reports a status that is unknown and one that is named twice (section 4.8).
+//
+// An empty list means any status, and it is a filter of its own for the cursor.
 func (f OrderFilter) statuses(v *violations) []OrderStatus {
 	for i, status := range f.Statuses {
 		switch status {
@@ -91,6 +96,8 @@ func (f OrderFilter) statuses(v *violations) []OrderStatus {
 }
 
 // joined returns statuses as one part of a cursor's scope.
+//
+// No status holds a comma, so different lists have different texts.
 func joined(statuses []OrderStatus) string {
 	var b strings.Builder
 	for _, status := range statuses {
@@ -139,6 +146,7 @@ func showOrders(ctx context.Context, tx driver.ReadTx, records []driver.Order) (
 	if err != nil {
 		return nil, err
 	}
+	// The order of the records is kept: a page is newest first.
 	orders := make([]Order, len(records))
 	for i, o := range records {
 		orders[i] = showOrder(o, lines[numbers[i]], rates[driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}],

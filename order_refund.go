@@ -61,6 +61,7 @@ func (o Operator) endOrder(
 	var found driver.Order
 	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
+		// It names the company whose gate the transaction needs.
 		found, err = o.findOrder(ctx, tx, orderID)
 		return err
 	})
@@ -83,6 +84,7 @@ func (o Operator) endOrder(
 					return err
 				}
 			}
+			// From here on the status cannot change.
 			order, lines, err := lockOrder(ctx, tx, found, lines)
 			if err != nil {
 				return err
@@ -107,6 +109,7 @@ func (o Operator) endOrder(
 				// The result shows the new status; the record in the store was changed by writeEnding.
 				order.Status = status
 			}
+			// The result is read within the transaction, under the locks, so its parts agree.
 			shown, err = firstRecord(showDetails(ctx, tx, []driver.Order{order}))
 			return err
 		})
@@ -140,12 +143,16 @@ func lockOrder(
 	if err != nil {
 		return driver.Order{}, nil, err
 	}
+	// This read begins after the lock was granted, so it sees an ending that committed before.
 	present, err := firstRecord(tx.Orders(ctx, []driver.OrderRef{{CompanyID: order.CompanyID, ID: order.ID}}))
 	return present, locked, err
 }
 
 // writeEnding writes the end of a CONFIRMED order: stock, money, admissions, status and the record of why. The caller
 // has locked the stock and the admissions.
+//
+// Stock comes first and money last among the locks, and the admissions were locked in between. The ending is written
+// after the money, whose sequences it names.
 func writeEnding(
 	ctx context.Context, tx driver.Tx, order driver.Order, lines []driver.Admission, back *restocking,
 	ending driver.OrderEnding,
@@ -201,6 +208,7 @@ func refund(ctx context.Context, tx driver.Tx, order driver.Order, ending *drive
 	if err != nil {
 		return fmt.Errorf("ticketing: take back the commission: %w", err)
 	}
+	// moveWallet may have used a later time than the clock's, and the ending has the time of its money.
 	ending.FloatSequence, ending.EarningsSequence, ending.At = credit.Sequence, reversal.Sequence, credit.At
 	return keepMoves(ctx, tx, []*driver.LockedWallet{float, earnings}, credit, reversal)
 }

@@ -40,6 +40,7 @@ func lockRestock(
 		refs[i] = line.BatchRef()
 	}
 	names = distinct(names)
+	// The counter of a tier guards all its batches: a sale of the tier locks it first.
 	tiers, err := tx.LockTiers(ctx, event.Ref(), names)
 	if err != nil {
 		return nil, err
@@ -92,6 +93,7 @@ func (r *restocking) keep(ctx context.Context, tx driver.Tx, lines []driver.Admi
 	// An order may have admissions of several batches, and several of one batch.
 	quantities := make(map[driver.BatchRef]int64, len(r.batches))
 	for _, line := range lines {
+		// An admission names the batch that it was sold from, for good.
 		quantities[line.BatchRef()]++
 	}
 	var parted []driver.Batch
@@ -116,6 +118,7 @@ func (r *restocking) keep(ctx context.Context, tx driver.Tx, lines []driver.Admi
 		part.Position, part.Status, part.Quantity, part.Sold, part.CreatedAt = tier.Batches, status, quantity, 0, at
 		parted, grown = append(parted, part), append(grown, *tier)
 	}
+	// Sold goes down by what is put back. The verification of the books counts sold admissions without those.
 	if err := tx.UpdateBatches(ctx, r.batches); err != nil {
 		return err
 	}
@@ -124,5 +127,6 @@ func (r *restocking) keep(ctx context.Context, tx driver.Tx, lines []driver.Admi
 			return err
 		}
 	}
+	// Only tiers with a new batch are written: their number of batches gives the next position.
 	return tx.UpdateTiers(ctx, grown)
 }

@@ -30,6 +30,8 @@ type PageParams struct {
 }
 
 // Page is one page of a listing.
+//
+// There is no total: counting would read the whole list for every page.
 type Page[T any] struct {
 	Items []T
 	// HasMore reports whether another page follows. If not, NextCursor is empty.
@@ -66,6 +68,8 @@ type listing[R, P any] struct {
 }
 
 // listOrder is the order of a list: the position of a record, and its bytes in a cursor.
+//
+// A new list takes byTime or byNumber, or brings an order whose bytes have one length.
 type listOrder[R, P any] struct {
 	position func(R) P
 	size     int // of the bytes
@@ -100,6 +104,7 @@ func openListing[R, P any](
 	if params.Cursor == "" {
 		return list, nil
 	}
+	// The text is untrusted input. The decoder accepts nothing but what cut encoded for this scope.
 	position, err := cursor.Decode(params.Cursor, list.scope, order.size)
 	if err != nil {
 		return listing[R, P]{}, errInvalidCursor
@@ -124,6 +129,8 @@ func (l listing[R, P]) cut(records []R) (page []R, more bool, next string) {
 const positionSize = 8 + 16
 
 // afterPosition reports whether a position comes after another one.
+//
+// It is the order of lists by time: times first, and ids byte by byte among equal times.
 func afterPosition(p, other driver.Position) bool {
 	return cmp.Or(p.At.Compare(other.At), bytes.Compare(p.ID[:], other.ID[:])) > 0
 }
@@ -159,6 +166,8 @@ func parseNumber(b []byte) (int64, error) {
 }
 
 // firstRecord returns the single record that a list method was asked for.
+//
+// An empty list gives the zero record, with which a store stands for what it does not keep.
 func firstRecord[T any](found []T, err error) (T, error) {
 	if err != nil || len(found) == 0 {
 		var none T

@@ -16,6 +16,8 @@ const MaxAdmissions = 50
 
 // Quote is what an order would cost now (section 2.5). It reserves nothing: a later checkout repeats the price as its
 // expectedUnitPrice and fails with INVENTORY_UNAVAILABLE if that no longer holds.
+//
+// It has no id and is kept nowhere. The price that a checkout repeats is all that connects the two.
 type Quote struct {
 	Object   string       `json:"object"` // always "pricing_quote"
 	EventID  uuid.UUID    `json:"eventId"`
@@ -72,6 +74,8 @@ func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) 
 	}
 	var prices driver.PriceList
 	err := s.read(ctx, "quotes.create", caller, func(ctx context.Context, tx driver.ReadTx) (err error) {
+		// Status and prices come from one statement, so a quote never has the prices of a moment at which the event was
+		// not on sale.
 		prices, err = tx.PriceList(ctx, driver.EventRef{CompanyID: caller.companyID, ID: params.EventID}, tiers)
 		switch {
 		case err != nil:
@@ -109,6 +113,9 @@ var errPricingUnavailable = &Error{
 // price prices a line from the first band of its tier that has enough admissions. Bands are ordered by price, so that
 // one is the cheapest that can fill the line alone. A cheaper band that is too small is passed over: two prices are
 // never mixed in a line (section 4.6).
+//
+// A sale may take the admissions of a band before the checkout comes. The checkout is then refused, and the client
+// quotes again.
 func (l QuoteParamsLine) price(bands []driver.PriceBand) (QuoteLine, error) {
 	for _, band := range bands {
 		if band.Tier == l.Tier && band.Available >= int64(l.Quantity) {

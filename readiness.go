@@ -15,6 +15,9 @@ import (
 // Ready returns nil if the service can work: its store responds, and the secret keys are those that the database was
 // used with. The first use of a database keeps the names of the keys; later, other keys are [ErrSecretKeys]. Call it
 // before serving.
+//
+// It reads through the store of groups, whose connections are reserved. So a flood of single reads does not make a
+// service that sells look unready.
 func (s *Service) Ready(ctx context.Context) error {
 	if err := s.secrets.check(ctx, s); err != nil {
 		return err

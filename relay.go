@@ -37,6 +37,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.bound {
 		return errBoundRun
 	}
+	// Nothing starts before the database is there, so a wrong configuration ends Run and not some later round.
 	if err := s.awaitReady(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -65,6 +66,7 @@ func (s *Service) Run(ctx context.Context) error {
 	// flight are finished.
 	works.Wait()
 	if w.deliverer != nil {
+		// close comes first. Otherwise wait would wait for all that is queued to be sent.
 		w.deliverer.close(ctx)
 		w.deliverer.wait()
 	}
@@ -114,6 +116,8 @@ func (s *Service) report(ctx context.Context, what string, err error) {
 // Wake signals [Service.Run] in the same process that there is work. The service calls it after its own commits. A host
 // calls it after committing a transaction of its own ([Service.WithStore]); without that the work is found at the next
 // [Config.PollInterval]. It never blocks.
+//
+// The channel has room for one signal, which stands for all commits until the worker looks.
 func (s *Service) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -137,6 +141,8 @@ var errNoSender = errors.New("ticketing: there is no Config.Sender")
 //
 // If the context ends, it starts no further attempt, waits for those in flight and returns the context's error. It does
 // not call [Config.OnFact]. Without an OnFact it marks facts as handled, as every process does.
+//
+// It shares no queue with a Run of the same process. The locks and leases of the store divide the work between them.
 func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun
@@ -146,6 +152,7 @@ func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	}
 	c := newDeliverer(s)
 	c.once = true
+	// A disabling in this process takes its deliveries out of this deliverer, too.
 	s.deliverers.add(c)
 	defer s.deliverers.remove(c)
 	// At the end of the context what is queued is released, and attempts in flight are finished.
@@ -183,6 +190,7 @@ func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) 
 		for _, work := range due {
 			done, err := s.dispatchCompany(ctx, work.CompanyID, c)
 			failed = errors.Join(failed, err)
+			// A full batch of a company, or a full list of companies, shows that more may wait.
 			more = more || done.facts == factBatch || done.facts > 0 && len(due) == lookBatch
 		}
 	}
@@ -191,6 +199,8 @@ func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) 
 
 // claimAll claims, for each company, a batch of the deliveries that were due at a time, and returns how many it
 // claimed.
+//
+// It takes one batch of each company, so a company with many deliveries does not hold up the others.
 func (s *Service) claimAll(ctx context.Context, c *deliverer, at time.Time) (claimed int, failed error) {
 	due, err := s.dueWork(ctx, driver.WorkQuery{
 		At: at, After: []driver.DueWork{{Kind: driver.WorkDeliver}}, Limit: lookBatch,

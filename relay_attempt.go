@@ -22,6 +22,9 @@ const attemptTimeout = 10 * time.Second
 // job is a leased delivery together with what an attempt needs.
 //
 // A job is in memory only. If the process ends, its lease runs out and another process claims the delivery.
+//
+// taken is by the clock of the machine, since the time in memory is measured by it. The lease is by the clock of the
+// service.
 type job struct {
 	// delivery is the record as it was leased.
 	delivery driver.Delivery
@@ -64,6 +67,7 @@ func (s *Service) jobs(
 	// The clock of the machine measures the age of a job in memory, whatever is done to the service's clock.
 	taken := machineTime()
 	for i, d := range deliveries {
+		// An endpoint that was not enabled has the zero time as its version.
 		p := job{
 			delivery: d, body: bodies[d.MessageID], secret: opened[d.SecretRef()], taken: taken,
 			version: enabled[d.Endpoint].UpdatedAt,
@@ -96,6 +100,7 @@ func (s *Service) attempt(ctx context.Context, p job) *outcome {
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	// The time of the signature is that of the attempt, so a retry is not refused as too old.
 	status, err := s.post(ctx, p, began)
 	o.at = s.now()
 	o.attempt.DurationMS = max(0, o.at.Sub(began).Milliseconds())
@@ -108,6 +113,7 @@ func (s *Service) attempt(ctx context.Context, p job) *outcome {
 		o.result = resultCut
 		return o
 	case err != nil:
+		// Companies see this text, so it is bounded and on one line whatever the sender wrote.
 		o.attempt.Error = oneLine(err.Error(), maxDeliveryError)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			o.result = resultTimeout
@@ -150,6 +156,8 @@ func (s *Service) post(ctx context.Context, p job, at time.Time) (status int, er
 
 // oneLine returns the text on one line, cut to the given number of characters. Control characters become spaces,
 // because the text of a sender's error may hold anything and is shown in lists and logs.
+//
+// A sender of a host may return any text. The store keeps only valid UTF-8, and a list shows one line.
 func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -22,6 +22,8 @@ const (
 // want says how many deliveries of one endpoint the deliverer has room for.
 //
 // A want is a snapshot: attempts that end meanwhile make more room, which the next claim uses.
+//
+// If more has grown past seen, the store got due deliveries meanwhile.
 type want struct {
 	endpoint int64
 	limit    int
@@ -29,6 +31,8 @@ type want struct {
 }
 
 // waiting records that the store has due deliveries of an endpoint.
+//
+// It comes from a look at the store, which reads without a lock. The claim decides whether there is anything.
 func (c *deliverer) waiting(endpoint driver.WebhookEndpointRef) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,6 +44,8 @@ func (c *deliverer) waiting(endpoint driver.WebhookEndpointRef) {
 // claimable queues the company of an endpoint queue for a claim. It does so only if deliveries of the endpoint queue
 // wait in the store and there is room for at least half of what the endpoint queue may hold: a transaction for less
 // would not pay. The caller holds the lock.
+//
+// It may be called often: a company is queued once, however many of its endpoints have room.
 func (c *deliverer) claimable(r *endpointQueue) {
 	if r.more > 0 && !c.closed && c.room(r) >= max(1, c.ahead(r)/2) {
 		c.claims.add(r.endpoint.CompanyID)
@@ -78,6 +84,7 @@ func (c *deliverer) claimSome(ctx context.Context, companyID uuid.UUID, at time.
 	if len(wants) == 0 {
 		return 0, nil
 	}
+	// The lock mu is not held during the transaction, so attempts go on meanwhile.
 	claimed, counts, err := c.s.claimDeliveries(ctx, companyID, at, wants)
 	if err != nil {
 		return 0, err
@@ -87,6 +94,7 @@ func (c *deliverer) claimSome(ctx context.Context, companyID uuid.UUID, at time.
 	c.mu.Lock()
 	for i, w := range wants {
 		r := c.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: w.endpoint})
+		// counts has what was due and includes what was cancelled instead of leased.
 		due += counts[i]
 		// A new signal since the room was computed means that more may wait.
 		if counts[i] < w.limit && r.more == w.seen {
@@ -161,9 +169,11 @@ func (s *Service) claimDeliveries(
 				return err
 			}
 		}
+		// Deliveries that were cancelled need neither a body nor a secret.
 		if len(leased) == 0 {
 			return nil
 		}
+		// A body that was emptied by an erasure is rendered and kept here, under the gate.
 		if bodies, err = s.findBodies(ctx, tx, leased); err != nil {
 			return err
 		}
@@ -177,5 +187,6 @@ func (s *Service) claimDeliveries(
 	if err != nil {
 		return nil, nil, err
 	}
+	// Secrets are decrypted after the commit, so the transaction holds its locks for less time.
 	return s.jobs(leased, bodies, secrets, enabled), counts, nil
 }

@@ -68,6 +68,8 @@ func newDeliverer(s *Service) *deliverer {
 // enqueue takes deliveries after the transaction that leased them has committed. It queues those that are leased and
 // starts attempts. For those that are not leased it records that the store has due deliveries. stops is the number of
 // stops before the lease: a delivery whose endpoint was stopped since then is given back.
+//
+// The queue of an endpoint is in the order of the leases. Retries and new deliveries share it.
 func (c *deliverer) enqueue(ctx context.Context, parcels []job, stops int) {
 	var back []*outcome
 	c.mu.Lock()
@@ -80,6 +82,7 @@ func (c *deliverer) enqueue(ctx context.Context, parcels []job, stops int) {
 		case c.closed || r.stopped > stops:
 			back = append(back, p.unsent(c.s.now()))
 		default:
+			// The lease is this process's from here until the outcome is written or the job is released.
 			r.jobs = append(r.jobs, p)
 			c.queued++
 			c.start(ctx, r)
@@ -92,6 +95,8 @@ func (c *deliverer) enqueue(ctx context.Context, parcels []job, stops int) {
 // start begins attempts of an endpoint queue, as many as the limits of the endpoint queue and of its class allow. If
 // the last look at the endpoint is too old, or too many attempts began since, it looks first whether another process
 // has disabled it. The caller holds the lock.
+//
+// It is called whenever room may have come about: after an attempt, after a lease, and after a check.
 func (c *deliverer) start(ctx context.Context, r *endpointQueue) {
 	for len(r.jobs) > 0 && r.inFlight < c.window(r) && r.answered < maxAnswered {
 		kind := r.class()
@@ -139,12 +144,15 @@ func (c *deliverer) deliver(ctx context.Context, r *endpointQueue, kind class, p
 			c.next(ctx, r)
 		}
 	})
+	// The lock mu is not held during the attempt: it may take ten seconds.
 	o := c.s.attempt(ctx, p)
 	took := c.s.clock().Sub(began)
 
 	c.mu.Lock()
 	landed = true
 	hangs.Stop()
+	// The room is free when the receiver has replied. The write of the outcome may take longer, and r.answered bounds
+	// how many wait for it.
 	r.inFlight--
 	c.inFlight[kind]--
 	r.answered++
@@ -161,6 +169,7 @@ func (c *deliverer) deliver(ctx context.Context, r *endpointQueue, kind class, p
 		}
 	}
 
+	// A disabling that this process learns from the outcome empties the queue of the endpoint.
 	var back []*outcome
 	c.mu.Lock()
 	r.answered--
@@ -180,6 +189,9 @@ func (c *deliverer) deliver(ctx context.Context, r *endpointQueue, kind class, p
 
 // next starts what there is room for after an attempt has ended. The endpoint queues that have waited longest come
 // first, and no more of them are tried than there is room for. The caller holds the lock.
+//
+// An endpoint whose class is full waits in the list of its class. So one full class does not stop the endpoints of
+// another.
 func (c *deliverer) next(ctx context.Context, r *endpointQueue) {
 	if len(r.jobs) > 0 {
 		c.hold(r)
@@ -200,6 +212,8 @@ func (c *deliverer) next(ctx context.Context, r *endpointQueue) {
 }
 
 // ended records that an attempt or a check is complete.
+//
+// It is the last step of an attempt, so busy covers the write of its outcome and the release of others.
 func (c *deliverer) ended() {
 	c.mu.Lock()
 	c.busy--
@@ -225,6 +239,8 @@ func (c *deliverer) close(ctx context.Context) {
 }
 
 // wait returns when nothing is in flight and the host was notified of every exhausted delivery.
+//
+// The notifier comes last, since the outcome of the last attempt may be an exhausted delivery.
 func (c *deliverer) wait() {
 	c.mu.Lock()
 	for c.busy > 0 || c.queued > 0 {

@@ -16,6 +16,8 @@ import (
 const dispatchPatience = 500 * time.Millisecond
 
 // dispatched is the result of dispatching some of a company's facts.
+//
+// Bodies, secrets and endpoints are what the deliverer needs to send at once, without another read.
 type dispatched struct {
 	facts      int
 	messages   []driver.Message
@@ -51,11 +53,14 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *d
 		if _, err := tx.Begin(ctx, in); err != nil {
 			return err
 		}
+		// Facts that another process has locked are skipped, so processes divide a backlog.
 		taken, err := tx.TakeFacts(ctx, companyID, factBatch)
 		if err != nil || len(taken) == 0 {
 			return err
 		}
 		done.facts = len(taken)
+		// They are read under the gate: an endpoint that was disabled before gets no delivery, and a later disabling
+		// finds those that are made here.
 		if done.enabled, err = enabledEndpoints(ctx, tx, companyID); err != nil {
 			return err
 		}
@@ -82,6 +87,7 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *d
 		return dispatched{}, err
 	}
 	if c != nil {
+		// After the commit: a delivery must not be sent that was rolled back.
 		c.enqueue(ctx, s.jobs(done.deliveries, done.bodies, done.secrets, done.enabled), stops)
 	}
 	return done, nil
@@ -110,6 +116,7 @@ func (s *Service) fanOut(
 	if len(facts) == 0 {
 		return nil
 	}
+	// All facts of the batch are rendered together, so the number of reads does not depend on theirs.
 	events, err := s.showEvents(ctx, tx, facts)
 	if err != nil {
 		return err
@@ -142,6 +149,9 @@ func (s *Service) fanOut(
 
 // goesTo reports whether a fact is delivered to an endpoint that is enabled. The numbers of endpoints ascend, so an
 // endpoint with a higher number than Endpoints was registered after the fact.
+//
+// The count was written under the shared gate, and a registration holds the gate exclusively. So no clock decides which
+// endpoints existed.
 func goesTo(f driver.Fact, endpoint driver.WebhookEndpoint) bool {
 	return endpoint.Number <= f.Endpoints && slices.Contains(endpoint.Events, eventTypeOf(f))
 }
@@ -162,8 +172,10 @@ func leaseRoom(
 			continue
 		}
 		room[d.Endpoint] = left - 1
+		// The room of all endpoints together bounds the memory of the process.
 		room[allQueues]--
 		done.deliveries[i] = leaseDelivery(d, until)
+		// Only what is sent by this process needs its secret now.
 		refs = append(refs, d.SecretRef())
 	}
 	var err error
@@ -179,6 +191,8 @@ const pauseTime = 250 * time.Millisecond
 // It waits if every endpoint of the last batch has a full queue; counts are the deliveries of each in that batch. A
 // fact that waits costs the store less than its deliveries would. An endpoint that is new, slow or failing never causes
 // a pause, because facts for the other endpoints would wait with it.
+//
+// The end is scheduled as well, since an endpoint that fails would never make room.
 func (c *deliverer) pause(companyID uuid.UUID, counts map[int64]int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,6 +46,7 @@ func (n *exhaustedNotifier) notify(ctx context.Context, o *outcome) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	// The store still shows the delivery as FAILED, so nothing is lost but the call.
 	if len(n.queue) >= maxExhausted {
 		n.s.log.ErrorContext(ctx, "OnExhausted is too slow and is not told of a delivery",
 			slog.String("delivery", d.ID.String()))

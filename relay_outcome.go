@@ -36,6 +36,8 @@ const (
 )
 
 // outcome is the end of an attempt that is to be written to the store.
+//
+// Each attempt makes one. Several of them share a transaction.
 type outcome struct {
 	delivery driver.Delivery // as it was leased
 	attempt  DeliveryAttempt
@@ -50,6 +52,8 @@ type outcome struct {
 }
 
 // unsent returns the outcome of a delivery that was leased but not tried. Writing it ends the lease.
+//
+// It counts no attempt.
 func (p job) unsent(at time.Time) *outcome {
 	return &outcome{delivery: p.delivery, result: resultUnsent, at: at}
 }
@@ -59,7 +63,11 @@ func (p job) unsent(at time.Time) *outcome {
 // A delivery that became final meanwhile stays as it is: there are no two final statuses. A success always counts,
 // since the receiver has the event. Every other outcome counts only under the lease of its attempt. If that lease ran
 // out and another process took the delivery, the outcome of the other process decides.
+//
+// kept is the delivery under its lock, and o.delivery is the delivery as it was leased. They differ where another
+// process took it over or an operator acted meanwhile.
 func (o *outcome) on(kept driver.Delivery) (driver.Delivery, bool) {
+	// The end of the lease and the number of attempts identify a lease: each claim sets a new end.
 	mine := kept.LeasedUntil.Equal(o.delivery.LeasedUntil) && len(kept.Attempts) == len(o.delivery.Attempts)
 	switch {
 	case kept.ID == uuid.Nil || kept.Status != DeliveryPending:
@@ -100,6 +108,7 @@ func (s *Service) writeOutcomes(ctx context.Context, patience time.Duration, out
 		if _, err := tx.Begin(ctx, driver.BeginOptions{LockTimeout: patience}); err != nil {
 			return err
 		}
+		// The locks are taken by key, so groups of several processes never deadlock.
 		found, err := tx.LockDeliveries(ctx, refs)
 		if err != nil {
 			return err
@@ -142,6 +151,7 @@ func (s *Service) writeGroup(ctx context.Context, patience time.Duration, outcom
 	// The timer runs during the write, so a write that takes longer than outcomePause is not followed by a wait.
 	pause := time.NewTimer(outcomePause)
 	defer pause.Stop()
+	// After an error the group is split or retried at once, so there is no pause.
 	if err := s.writeOutcomes(ctx, patience, outcomes); err != nil {
 		return err
 	}
@@ -161,6 +171,8 @@ func (c *deliverer) write(ctx context.Context, o *outcome) bool {
 }
 
 // insist calls do until it succeeds or givesUp reports true. The wait between two calls doubles up to a second.
+//
+// It uses a timer of the machine, so a fixed clock of a test does not stop it.
 func (c *deliverer) insist(do func() error) error {
 	wait := lookGap
 	for try := 1; ; try++ {

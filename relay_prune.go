@@ -50,6 +50,7 @@ func (s *Service) pruneKind(ctx context.Context, kind driver.WorkKind, before ti
 				if ctx.Err() != nil {
 					return failed
 				}
+				// Several processes may prune one company. What one removes the other does not find.
 				left, err := s.pruneCompany(ctx, work.CompanyID)
 				failed = errors.Join(failed, err)
 				more = more || left
@@ -84,6 +85,7 @@ func (s *Service) pruneCompany(ctx context.Context, companyID uuid.UUID) (more b
 			})
 		}
 		for _, prune := range prunes {
+			// A full batch shows that more may be left.
 			pruned, err := prune()
 			if err != nil {
 				return err
@@ -127,6 +129,7 @@ func (s *Service) pruneSecret(ctx context.Context, ref driver.WebhookSecretRef) 
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}
+		// Deliveries keep the version of their secret, so one that is pending needs it for its next attempt.
 		used, err := tx.DeliversUnder(ctx, ref)
 		if err != nil || used {
 			return err

@@ -35,6 +35,7 @@ func (s *Service) publishFacts(ctx context.Context, companyID uuid.UUID) (int, e
 			return err
 		}
 		var err error
+		// The lease keeps other processes from publishing the same facts at the same time.
 		leased, err = tx.LeaseFacts(ctx, companyID, at, at.Add(factLease), factBatch)
 		return err
 	})
@@ -49,6 +50,7 @@ func (s *Service) publishFacts(ctx context.Context, companyID uuid.UUID) (int, e
 	var facts []Fact
 	err = s.background.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
+		// The rendering needs no gate: a fact is made of what never changes, but for an erased buyer.
 		facts, err = showFacts(ctx, tx, records)
 		return err
 	})
@@ -91,6 +93,7 @@ func (s *Service) publishFacts(ctx context.Context, companyID uuid.UUID) (int, e
 func (s *Service) publishParts(ctx context.Context, record driver.Fact, facts []Fact) bool {
 	done := s.published.take(record.ID)
 	for i, fact := range facts {
+		// A record stands for at most four facts, so eight bits are enough.
 		bit := uint8(1) << i
 		if done&bit != 0 {
 			continue
@@ -111,6 +114,8 @@ func (s *Service) publishParts(ctx context.Context, record driver.Fact, facts []
 
 // publishedParts remembers the records of which the host accepted some facts, but not all. It only saves repetitions: a
 // host must recognise a fact that comes again by its id in any case.
+//
+// It is in memory only. After a restart the facts of a record are published again, with the same ids.
 type publishedParts struct {
 	mu    sync.Mutex
 	parts map[uuid.UUID]uint8 // by record; bit i is set if the host accepted fact i
@@ -131,6 +136,7 @@ func (t *publishedParts) keep(id uuid.UUID, done uint8) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.parts == nil || len(t.parts) >= most {
+		// All of it is forgotten at once, which needs no order and happens rarely.
 		t.parts = make(map[uuid.UUID]uint8)
 	}
 	t.parts[id] = done
@@ -142,6 +148,8 @@ var errFactPanic = errors.New("ticketing: OnFact panicked")
 
 // publishFact calls [Config.OnFact] with one fact. A panic of the host is an error like any other, so the fact is
 // published again.
+//
+// No lock and no transaction is held during the call, so the host may call the service.
 func (s *Service) publishFact(ctx context.Context, fact Fact) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -12,6 +12,9 @@ import (
 
 // worker finds the work that waits in the store and distributes it to the loops of [Service.Run]. It keeps no state
 // that matters: whatever is lost with the process is found again in the store.
+//
+// Commits of this process, poll intervals and timers only decide when it looks. What it finds decides what is done, so
+// a lost signal costs a delay of one interval.
 type worker struct {
 	s                           *Service
 	deliverer                   *deliverer            // nil: this process sends nothing
@@ -52,6 +55,8 @@ func (w *worker) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		// Failing endpoints get their share of deliveries at each interval and not at each look, or commits would
+		// multiply it.
 		case <-ticker.C:
 			if w.deliverer != nil {
 				w.deliverer.grant()
@@ -82,6 +87,7 @@ func (w *worker) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// A list that is shorter than its limit holds all that is due of its kind.
 		counts, last := make(map[driver.WorkKind]int), make(map[driver.WorkKind]driver.DueWork)
 		for _, work := range due {
 			counts[work.Kind]++
@@ -133,6 +139,7 @@ func (w *worker) dispatch(ctx context.Context, companyID uuid.UUID) error {
 	if err != nil || done.facts == 0 {
 		return err
 	}
+	// Facts that were dispatched are due for the host, and need not wait for the next look.
 	if w.s.onFact != nil {
 		w.publishQueue.add(companyID)
 	}
@@ -143,6 +150,8 @@ func (w *worker) dispatch(ctx context.Context, companyID uuid.UUID) error {
 }
 
 // publish publishes a company's next batch of facts to the host, and queues the company again after a full batch.
+//
+// One loop publishes, so Run calls the host with one fact at a time.
 func (w *worker) publish(ctx context.Context, companyID uuid.UUID) error {
 	leased, err := w.s.publishFacts(ctx, companyID)
 	if leased == factBatch {
@@ -197,6 +206,7 @@ func (t *workQueue[K]) take(ctx context.Context) (key K, ok bool) {
 		t.mu.Lock()
 		if len(t.waiting) > 0 {
 			key, t.waiting = t.waiting[0], t.waiting[1:]
+			// The key may be queued again from here on: work that comes now is not part of what the taker found.
 			delete(t.known, key)
 			t.inHand[key] = true
 			if len(t.waiting) > 0 { // The next key is for another worker.
@@ -238,6 +248,8 @@ const (
 // wakeTimers wakes the worker at set times, so that a retry does not wait for the next poll. A value on wake says that
 // at least one of these times has come. Signals coalesce, since wake has a buffer of one. It is safe for concurrent
 // use.
+//
+// The poll finds the same work later. So timers may be lost, and their number is bounded.
 type wakeTimers struct {
 	// wake is read by the worker, which then looks for due work.
 	wake chan struct{}
@@ -258,9 +270,11 @@ func (a *wakeTimers) set(now, at time.Time) {
 	step := (at.UnixMilli() + timerStep.Milliseconds() - 1) / timerStep.Milliseconds()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// A time that finds no room is found by a poll, a little later.
 	if _, set := a.timers[step]; set || a.stopped || len(a.timers) >= maxTimers {
 		return
 	}
+	// The step is rounded up, so that the delivery is due when the timer fires.
 	wait := time.UnixMilli(step * timerStep.Milliseconds()).Sub(now)
 	a.timers[step] = time.AfterFunc(wait, func() {
 		a.mu.Lock()

@@ -49,6 +49,7 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{uuid.Nil}}); err != nil {
 				return err
 			}
+			// Another process may have been first since the read without a lock.
 			if known, err := s.knows(ctx, tx); err != nil || known {
 				return err
 			}
@@ -58,14 +59,18 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 	if err != nil {
 		return err
 	}
+	// Later calls pass without a read, so a sale pays nothing for the check.
 	c.passed.Store(true)
 	return nil
 }
 
 // knows reports whether the name of the first secret key is kept, after checking the given keys against all that are
 // kept or in use.
+//
+// A database without names was not used yet: the first keys become its own.
 func (s *Service) knows(ctx context.Context, tx driver.ReadTx) (bool, error) {
 	names := s.keys.Names()
+	// Only names are kept: a name is derived from its key and does not disclose it.
 	kept, err := tx.SecretNames(ctx)
 	if err != nil {
 		return false, err
@@ -97,6 +102,9 @@ const reencryptPage = 500
 // store, because a process with other keys may have written records during the first.
 //
 // An error ends the work. What was encrypted by then stays so, and another call does the rest.
+//
+// It holds no lock between two records. A record that is written meanwhile is under the first key of the process that
+// writes it.
 func reencryptAll[R any](
 	ctx context.Context, o Operator, find func(ctx context.Context, tx driver.ReadTx, after R) ([]R, error),
 	reseal func(ctx context.Context, stale R) (bool, error),
@@ -125,6 +133,7 @@ func reencryptAll[R any](
 				if err := do(stale); err != nil {
 					return err
 				}
+				// The position moves on even if the record stays stale.
 				after = stale
 			}
 			if len(page) < reencryptPage {

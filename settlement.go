@@ -45,6 +45,8 @@ type Settlement struct {
 
 // showSettlements renders records as an operator sees them, in one read for any number of them. It shows the bank
 // account of the request, whatever account the company has now. The account number is never decrypted for it.
+//
+// A settlement names the version of the account, and versions are never changed but for their encryption.
 func showSettlements(ctx context.Context, tx driver.ReadTx, records []driver.Settlement) ([]Settlement, error) {
 	refs := make([]driver.BankAccountRef, len(records))
 	for i, s := range records {
@@ -84,6 +86,7 @@ func (o Operator) RequestSettlement(ctx context.Context, companyID uuid.UUID) (S
 	var requested Settlement
 	err := o.changeShared(ctx, PermissionSettlementRequest, companyID,
 		func(ctx context.Context, tx driver.Tx, at time.Time, company *driver.Company) error {
+			// The checks come in the order of the documented refusals.
 			if company.Status != CompanyActive {
 				return conflict("The company is not active.")
 			}
@@ -160,6 +163,7 @@ func lockSettleable(ctx context.Context, tx driver.Tx, companyID uuid.UUID) (dri
 	if open.ID != uuid.Nil {
 		return driver.LockedWallet{}, conflict("The company has a settlement that is %s.", open.Status)
 	}
+	// An entry of 0.00 would settle nothing and still need a decision.
 	if earnings.Balance == 0 {
 		return driver.LockedWallet{}, conflict("EARNINGS holds nothing to settle.")
 	}
@@ -174,6 +178,8 @@ var (
 )
 
 // keepMoves keeps ledger entries and the wallets after them.
+//
+// The caller has locked the wallets. Every movement outside of a checkout and a funding is written here.
 func keepMoves(
 	ctx context.Context, tx driver.WalletWriter, wallets []*driver.LockedWallet, entries ...ledger.Entry,
 ) error {
@@ -190,9 +196,12 @@ func keepMoves(
 // ApproveSettlement records that a settlement was paid out: PENDING becomes COMPLETED (section 3.6). No money moves,
 // because it left EARNINGS with the request. A settlement that is COMPLETED stays as it is and is returned; any other
 // status is CONFLICT. It needs tenant_settlement:decide.
+//
+// The payout itself happens outside of the service, which only records it.
 func (o Operator) ApproveSettlement(ctx context.Context, id uuid.UUID) (Settlement, error) {
 	return o.decideSettlement(ctx, "settlement.approve", id, SettlementCompleted,
 		func(_ context.Context, _ driver.Tx, at time.Time, settlement *driver.Settlement) error {
+			// A settlement is never decided before it was requested, even if the clock was set back.
 			settlement.DecidedAt = later(at, settlement.RequestedAt)
 			return nil
 		})
@@ -266,6 +275,7 @@ func (o Operator) decideSettlement(
 			default:
 				return conflict("The settlement is %s.", settlement.Status)
 			}
+			// A rule may move money. It takes effect at most once for a settlement, since only PENDING gets here.
 			if err := rule(ctx, tx, at, &settlement); err != nil {
 				return err
 			}
@@ -273,6 +283,7 @@ func (o Operator) decideSettlement(
 			if err := tx.UpdateSettlement(ctx, settlement); err != nil {
 				return err
 			}
+			// The audit log gets what may be shown: never the number of the account.
 			if decided, err = firstRecord(showSettlements(ctx, tx, []driver.Settlement{settlement})); err != nil {
 				return err
 			}

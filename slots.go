@@ -29,6 +29,9 @@ const (
 // A call takes its resources in this order: a turn, a slot, a connection, the company's gate. So a call waits for a
 // gate with a connection only while it has a slot. Of the data-plane calls that take a company's gate exclusively, one
 // at a time does so in this process. An [Operator] takes neither turn nor slot.
+//
+// A waiting call costs a goroutine, and a refused one comes back after a moment and costs a request. So the queue is
+// long and the wait is short.
 type companySlots struct {
 	slots *slot.Slots[uuid.UUID]
 	// closing is the turn of calls that take the gate exclusively, one per company. paging is the turn of long pages.
@@ -58,6 +61,7 @@ const longestRest = 500 * time.Millisecond
 func newCompanySlots(slots int) *companySlots {
 	config := slot.Config{Slots: slots, Queue: slotQueue, Patience: slotPatience}
 	c := &companySlots{slots: slot.New[uuid.UUID](config)}
+	// One closer of a company at a time. The next one would only wait at the gate, with a connection.
 	config.Slots = 1
 	c.closing = slot.New[uuid.UUID](config)
 	// Half of the processors are left to others, however many slots there are.
@@ -94,6 +98,9 @@ func (s *Service) onOwnSlot(
 // long pages wait for the turn, it is kept after the page for as long as the page took, but at most longestRest. So a
 // flood of long pages uses at most half of the processor time that its turns would allow. A client that reads one page
 // after another is not delayed, because nobody waits for the turn.
+//
+// Without the turn, four pages of a hundred long orders take all processors of a small machine, and a sale needs one of
+// them fourteen times.
 func (s *Service) onPageSlot(
 	ctx context.Context, operation string, companyID uuid.UUID, run func() (lines int, err error),
 ) error {
@@ -136,6 +143,8 @@ func (c *companySlots) isLong(list pagedList) bool {
 }
 
 // had records how many lines a page of a list had.
+//
+// A list is remembered for each company and operation. One long page of a company does not slow its other lists.
 func (c *companySlots) had(list pagedList, lines int) {
 	left, ok := c.long.get(list)
 	switch {
@@ -152,6 +161,8 @@ func (c *companySlots) had(list pagedList, lines int) {
 
 // onSlotAfter runs a call on a slot of its company. When the slot is released, it calls before, which releases what was
 // taken before the slot.
+//
+// A call takes its slot before its connection, so a call that waits for a slot costs a goroutine only.
 func (s *Service) onSlotAfter(
 	ctx context.Context, operation string, companyID uuid.UUID, before func(), run func() error,
 ) error {
@@ -168,6 +179,8 @@ func (s *Service) onSlotAfter(
 }
 
 // onSlot runs a call that needs its slot only for its transaction. The zero company stands for calls of no company.
+//
+// It does not wait for the end of the response, unlike onSlotAfter.
 func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.UUID, run func() error) error {
 	if s.slots == nil {
 		return run()
@@ -182,6 +195,8 @@ func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.U
 
 // refusedSlot returns the error of a call that got no slot. It is [ErrBusy], and counted, unless the call's own context
 // ended.
+//
+// The refusal is counted by operation and never by company, so a log or a metric names nobody.
 func (s *Service) refusedSlot(operation string, err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: %s: %w", operation, err)
@@ -225,6 +240,8 @@ func newStrangers() *strangers {
 
 // pass waits for a slot. The caller calls end after authentication and reports whether the key was genuine: a genuine
 // key's slot is free at once.
+//
+// The rest of the slot runs after the reply, so it delays the next made-up key and not this one.
 func (g *strangers) pass(ctx context.Context) (end func(genuine bool), err error) {
 	release, err := g.slots.Take(ctx, struct{}{})
 	if err != nil {
@@ -264,6 +281,7 @@ func (s *Service) amongStrangers(
 	if refused != nil {
 		return Caller{}, s.refusedStranger(refused)
 	}
+	// A panic of the look-up counts as a wrong key, and its slot rests.
 	genuine := false
 	defer func() { end(genuine) }()
 	// The key was looked up already and is wrong. Its reply waited for a slot, which bounds the guesses for a known id.
@@ -281,6 +299,8 @@ func (s *Service) amongStrangers(
 
 // refusedStranger returns the error of a call that got no slot: [ErrBusy], counted like a call that found the queue of
 // look-ups full, unless the call's own context ended.
+//
+// Nobody is authenticated at this point, so there is no company to count it for.
 func (s *Service) refusedStranger(err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: authenticate: %w", err)

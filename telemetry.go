@@ -49,6 +49,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 	}
 	meter := meters.Meter(scopeName)
 	t := telemetry{tracer: tracers.Tracer(scopeName)}
+	// A meter may refuse an instrument. All refusals are reported together.
 	var errs [7]error
 	t.duration, errs[0] = meter.Float64Histogram("ticketing.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("How long an operation of the data plane took, its transaction included."))
@@ -92,6 +93,9 @@ func (t *telemetry) exhaust(ctx context.Context, kind FactType) {
 
 // observe begins the span and the measurement of an operation. The caller ends both with the returned function and the
 // outcome. Only a fault of the service marks the span as failed; a refusal is a normal outcome.
+//
+// Calls that are refused before the store, such as malformed ones, are not observed: they would hide how long the
+// others take.
 func (s *Service) observe(ctx context.Context, operation string) (context.Context, func(error)) {
 	// The clock of the service is used, so a test with a fixed clock measures zero.
 	began := s.clock()
@@ -110,6 +114,8 @@ func (s *Service) observe(ctx context.Context, operation string) (context.Contex
 
 // outcomeCode returns the contract's code of an error, and OK for no error. Every error that is not an [*Error] is
 // INTERNAL_ERROR, as it is for clients.
+//
+// It is a label, so it has few values: those of [Codes] and OK.
 func outcomeCode(err error) string {
 	if err == nil {
 		return "OK"

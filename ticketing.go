@@ -106,6 +106,8 @@ type Service struct {
 
 // choices are the settings that a service keeps from its Config. A bound service shares them with the service that it
 // was made of.
+//
+// Nothing in it changes after [New], so the two services may read it at the same time.
 type choices struct {
 	clock     func() time.Time
 	newID     func() uuid.UUID
@@ -233,6 +235,8 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	if c.FactRetention > 0 {
 		c.FactRetention = max(c.FactRetention, minFactRetention)
 	}
+	// A random key would make a durable store useless to the next process: it could verify no API key and decrypt
+	// nothing.
 	durable, ok := store.(driver.DurableStore)
 	lasting := ok && durable.Durable()
 	if len(c.SecretKeys) == 0 {
@@ -269,8 +273,10 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	}}
 	s.use(store)
 	s.refusals.log = c.Logger
+	// The slots are made here and not by WithStore: a bound service takes none.
 	s.strangers = newStrangers()
 	s.slots = newCompanySlots(cmp.Or(c.CompanySlots, defaultCompanySlots))
+	// The store knows what it needs, and the host knows what it wants. The limits apply to what both make of it.
 	grouping := c.Grouping.on(store)
 	if err := grouping.check(); err != nil {
 		return nil, err
@@ -281,6 +287,9 @@ func New(store driver.Store, config *Config) (*Service, error) {
 }
 
 // purposeStore is a store whose transactions all have one purpose.
+//
+// A store keeps connections free for each purpose, so a flood of requests leaves some to sales and to background work.
+// The purpose travels in the context, so that a wrapper of a store passes it on without knowing it.
 type purposeStore struct {
 	driver.Store
 
@@ -308,6 +317,8 @@ func (p purposeStore) Update(ctx context.Context, fn func(ctx context.Context, t
 }
 
 // use sets the store of the service, one view of it for each purpose.
+//
+// Requests and operators have no purpose of their own: that is the default of a transaction.
 func (s *Service) use(store driver.Store) {
 	s.store = store
 	s.groups = purposeStore{store, driver.PurposeGroup}

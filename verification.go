@@ -23,6 +23,9 @@ const (
 )
 
 // Verification is what an operator sees of a company's verification.
+//
+// It is the company's standing, which a sale reads. What it was decided on is in the cases, so a renewal that is under
+// way does not touch it.
 type Verification struct {
 	Status            VerificationStatus `json:"status"`
 	ApprovalExpiresAt *Time              `json:"approvalExpiresAt"` // nil: it does not expire, or there is no approval
@@ -36,6 +39,9 @@ func isApproved(v driver.Verification, at time.Time) bool {
 
 // isCurrent reports whether the company may sell at the given time: with a current approval, or with an explicit grace,
 // which is not an approval (section 1, precondition 1).
+//
+// A sale asks it twice, see settleTimes: at the clock's time, and at that of its ledger entries if the clock is before
+// them.
 func isCurrent(v driver.Verification, at time.Time) bool {
 	return isApproved(v, at) || at.Before(v.GraceUntil)
 }
@@ -101,6 +107,7 @@ func (o Operator) decide(
 			if err := rule(at, &company.Verification); err != nil {
 				return err
 			}
+			// The case gets the decision in the same transaction, so the company and its case never disagree.
 			closed, err := closeCase(ctx, tx, at, *company)
 			if err != nil {
 				return err
@@ -113,6 +120,7 @@ func (o Operator) decide(
 			if err := tx.UpdateCompany(ctx, *company); err != nil {
 				return err
 			}
+			// The log shows the case only if there was one to decide.
 			was, is := auditCompany(before), auditCompany(*company)
 			if closed {
 				was.Case, is.Case = VerificationSubmitted, company.Verification.Status

@@ -65,6 +65,8 @@ func isEditable(r driver.VerificationCase) bool { return r.Status == Verificatio
 
 // nextCase returns the case to edit: the draft, or else a new draft with the facts of the last case, so that a company
 // renews without entering them again. The zero record is before the first case.
+//
+// The new draft is not kept here: only an edit or a submission writes it.
 func nextCase(r driver.VerificationCase, companyID uuid.UUID, at time.Time) driver.VerificationCase {
 	if isEditable(r) {
 		return r
@@ -169,6 +171,7 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 			if missing := missingFacts(submitted.Facts); len(missing) > 0 {
 				return conflict("The verification lacks %s.", strings.Join(missing, ", "))
 			}
+			// From here on the facts are fixed: staff decide on what they read.
 			submitted.Status, submitted.SubmittedAt = VerificationSubmitted, at
 			submitted.UpdatedAt = later(at, submitted.UpdatedAt)
 			if err := tx.PutVerificationCase(ctx, submitted); err != nil {
@@ -199,6 +202,8 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 // closeCase gives the submitted case of a company, if there is one, the status and reason that staff decided. It
 // reports whether there was one. The caller holds the company's gate exclusively, so nobody submits another case
 // meanwhile.
+//
+// At most the newest case can be SUBMITTED, because a submitted case blocks the next draft.
 func closeCase(ctx context.Context, tx driver.Tx, at time.Time, company driver.Company) (closed bool, err error) {
 	newest, err := firstRecord(tx.ListVerificationCases(ctx, company.ID, 1))
 	if err != nil || newest.Status != VerificationSubmitted {
@@ -236,6 +241,8 @@ func (p UpdateVerificationParams) apply(f VerificationFacts) (VerificationFacts,
 }
 
 // factFields returns the facts and their names on the wire, in the order of the JSON.
+//
+// One list for both functions below keeps the names and their order the same in the audit log and in refusals.
 func factFields(f VerificationFacts) []struct{ name, value string } {
 	return []struct{ name, value string }{
 		{"legalName", f.LegalName},
@@ -273,6 +280,8 @@ func missingFacts(f VerificationFacts) []string {
 }
 
 // country normalises a code of ISO 3166-1 alpha-2 to upper case. It may be empty.
+//
+// The list is compiled in, so a code is valid in every process alike.
 func country(v *violations, path, s string) string {
 	s = strings.ToUpper(strings.TrimSpace(s))
 	if s != "" && !slices.Contains(strings.Fields(countries), s) {

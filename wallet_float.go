@@ -78,6 +78,7 @@ func (o Operator) CreditFloat(
 			if err != nil {
 				return err
 			}
+			// An entry has a sequence of at least 1, so zero means that the reference is new.
 			if earlier.Sequence != 0 {
 				credit, err = earlierCredit(ctx, tx, earlier, amount)
 				return err
@@ -116,12 +117,15 @@ func newCredit(
 	if err := tx.UpdateWallets(ctx, []driver.Wallet{float.Wallet}); err != nil {
 		return FloatCredit{}, err
 	}
+	// The constraint on references is a second guard beside the lock of the wallet.
 	return newFloatCredit(true, entry), tx.AppendFloatCredit(ctx, driver.FloatCredit{
 		CompanyID: float.CompanyID, Reference: reference, Amount: amount, Sequence: entry.Sequence,
 	})
 }
 
 // earlierCredit returns the movement that a reference was spent on, or CONFLICT if the amount differs.
+//
+// The reference keeps the sequence of its entry, so the original movement is found with one read.
 func earlierCredit(
 	ctx context.Context, tx driver.WalletReader, credit driver.FloatCredit, amount money.Amount,
 ) (FloatCredit, error) {
