@@ -65,7 +65,7 @@ func linked(t *testing.T, packages ...string) []string {
 	text, err := list.Output()
 	is.NoErr(err)
 	var modules []string
-	forTests := regexp.MustCompile(`^testing$|^github\.com/floatgate/ticketing/(cmd|examples|ticketingtest|internal/bench)\b`)
+	forTests := regexp.MustCompile(`^testing$|/ticketing/(cmd|examples|ticketingtest|internal/bench)\b`)
 	for line := range strings.Lines(string(text)) {
 		path, module, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if forTests.MatchString(path) {

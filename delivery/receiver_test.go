@@ -212,7 +212,8 @@ func attempt() ticketing.WebhookRequest {
 		EventType:  ticketing.FactOrderCreated,
 		URL:        "https://" + host + "/hooks/a%2Fb?tenant=7&x=%20",
 		Signature:  "t=1790000000,v1=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
-		Body:       []byte("{\"id\":\"33333333-3333-4333-8333-333333333333\",\n \"emoji\":\"\xf0\x9f\x8e\xab\", \"html\":\"<a>&\"}\n"),
+		Body: []byte("{\"id\":\"33333333-3333-4333-8333-333333333333\",\n \"emoji\":\"\xf0\x9f\x8e\xab\", " +
+			"\"html\":\"<a>&\"}\n"),
 	}
 }
 

@@ -54,7 +54,8 @@ func (p *page) accessible(landmarks ...string) {
 	is.True(times["navigation"] > 0)
 	is.Equal(p.text(`document.querySelectorAll("h1").length`), "1")
 	// No id is repeated, except by labels: Swagger UI gives a label the id of its field.
-	is.Equal(p.text(`[...document.querySelectorAll("[id]:not(label)")].map(e => e.id).filter((id, i, all) => all.indexOf(id) < i)
+	is.Equal(p.text(`[...document.querySelectorAll("[id]:not(label)")].map(e => e.id)
+		.filter((id, i, all) => all.indexOf(id) < i)
 		.map(id => [...document.querySelectorAll("#" + id)].map(e => e.outerHTML.slice(0, 150)).join("\n"))`), "")
 }
 
@@ -80,7 +81,8 @@ func (p *page) printed(name string) {
 	is.NoErr(err)
 	is.Equal(p.text(`[...document.querySelectorAll("nav, button, .skip, [role=status]")].filter(e => e.checkVisibility() &&
 		e.getBoundingClientRect().width > 1).map(e => e.outerHTML)`), "")
-	is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)`), "")
+	is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth)`+
+		`.map(e => e.innerText)`), "")
 	is.Equal(p.text(`getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`),
 		"rgb(0, 0, 0) on rgb(255, 255, 255)")
 	if folder := os.Getenv(pictures); folder != "" {

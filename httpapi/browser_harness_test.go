@@ -48,7 +48,8 @@ func newBrowser(t *testing.T) browser {
 		t.Skip("no Chromium is installed: apt-get install chromium, or the like")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU, chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(time.Minute))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Its sandbox refuses root.
 	}
@@ -141,8 +142,10 @@ func (p *page) text(expression string) string {
 // fits checks that the page does not scroll sideways.
 func (p *page) fits() {
 	p.t.Helper()
-	wider := p.text(`document.documentElement.scrollWidth > innerWidth || visualViewport.width < document.documentElement.clientWidth ?
-		[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth)
+	wider := p.text(`document.documentElement.scrollWidth > innerWidth ||
+		visualViewport.width < document.documentElement.clientWidth ?
+		[...document.querySelectorAll("body *")]
+			.filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth)
 			.map(e => e.tagName + "." + e.className).slice(0, 9).join("\n") + " at " + innerWidth : ""`)
 	is.New(p.t).Equal(wider, "")
 }
@@ -158,7 +161,8 @@ const contrast = `(() => {
 		return [...canvas.getImageData(0, 0, 1, 1).data]
 	}
 	const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] / 255 + under[i] * (1 - top[3] / 255))
-	const behind = e => e === null ? colour("Canvas") : over(colour(getComputedStyle(e).backgroundColor), behind(e.parentElement))
+	const behind = e => e === null ? colour("Canvas") :
+		over(colour(getComputedStyle(e).backgroundColor), behind(e.parentElement))
 	const light = c => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) =>
 		sum + share * (c[i] <= 10 ? c[i] / 255 / 12.92 : ((c[i] / 255 + 0.055) / 1.055) ** 2.4), 0)
 	const faint = new Set()

@@ -233,13 +233,15 @@ func TestBrowserGuide(t *testing.T) {
 			// too wide
 			is.Equal(p.text(`[...document.querySelectorAll("table")].filter(e => e.offsetWidth > e.parentElement.clientWidth)`),
 				"")
-			is.Equal(p.text(`[...document.querySelectorAll("main :is(h2, h3)")].every(h => h.querySelector("a").hash === "#" + h.id)`), "true")
+			is.Equal(p.text(`[...document.querySelectorAll("main :is(h2, h3)")]`+
+				`.every(h => h.querySelector("a").hash === "#" + h.id)`), "true")
 			p.do(chromedp.KeyEvent(kb.Tab))
 			is.Equal(p.text(`document.activeElement.className`), "skip")
 			p.do(chromedp.KeyEvent(kb.Enter))
 			is.Equal(p.text(`document.activeElement.id`), "guide")
 			if screen.name == "desktop" { // No command or answer is cut off.
-				is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)`), "")
+				is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth)`+
+					`.map(e => e.innerText)`), "")
 			}
 
 			// Commands are copied unchanged, with a button that the keyboard reaches.

@@ -58,9 +58,10 @@ func TestCreateEvent(t *testing.T) {
 	category, err := d.staff.CreateCategory(t.Context(), "Music", "music")
 	is := is.New(t)
 	is.NoErr(err)
-	full := `{"title":" Night Market ","description":"Food\n\tand \"music\" <3","date":"2028-02-29","startsAt":"00:00","endsAt":"23:59",` +
-		`"timezone":"Africa/Lagos","location":" Lagos ","venue":"Harbour","imageUrl":"https://img.example.com/a.png?b=1&c=%20",` +
-		`"organizerName":"Àdá 😀","categoryId":"` + strings.ToUpper(category.ID.String()) + `","ticketCategories":["Balcony"," Floor ","vip"],` +
+	full := `{"title":" Night Market ","description":"Food\n\tand \"music\" <3","date":"2028-02-29","startsAt":"00:00",` +
+		`"endsAt":"23:59","timezone":"Africa/Lagos","location":" Lagos ","venue":"Harbour",` +
+		`"imageUrl":"https://img.example.com/a.png?b=1&c=%20","organizerName":"Àdá 😀",` +
+		`"categoryId":"` + strings.ToUpper(category.ID.String()) + `","ticketCategories":["Balcony"," Floor ","vip"],` +
 		`"status":"PUBLISHED"}`
 	a := d.call(t, "POST", "/events", d.key, keyed("full-event"), full)
 	a.ok(t, 201, eventJSON(
@@ -79,11 +80,13 @@ func TestCreateEvent(t *testing.T) {
 			is.Equal(a.status, 201)
 		}
 	}
-	d.call(t, "POST", "/events", d.key, keyed("required-only"), `{"status":"DRAFT","imageUrl":"https://img.example.com/a.png",`+
+	d.call(t, "POST", "/events", d.key, keyed("required-only"), `{"status":"DRAFT",`+
+		`"imageUrl":"https://img.example.com/a.png",`+
 		`"timezone":"Africa/Lagos","endsAt":"23:00","startsAt":"18:00","date":"2027-05-01","title":"Night Market"}`).
 		ok(t, 201, eventJSON())
-	d.call(t, "POST", "/events", d.key, keyed("nulls-and-blanks"), `{"title":"Night Market","description":" ","date":"2027-05-01",`+
-		`"startsAt":"18:00","endsAt":"23:00","timezone":"Africa/Lagos","location":"","venue":null,"imageUrl":"https://img.example.com/a.png",`+
+	d.call(t, "POST", "/events", d.key, keyed("nulls-and-blanks"), `{"title":"Night Market","description":" ",`+
+		`"date":"2027-05-01","startsAt":"18:00","endsAt":"23:00","timezone":"Africa/Lagos","location":"","venue":null,`+
+		`"imageUrl":"https://img.example.com/a.png",`+
 		`"organizerName":"\t","categoryId":null,"ticketCategories":[],"status":"DRAFT"}`).
 		ok(t, 201, eventJSON())
 }
@@ -278,7 +281,8 @@ func TestUpdateEvent(t *testing.T) {
 	patch := func(body string) answer { return d.call(t, "PATCH", path, d.key, nil, body) }
 
 	patch(`{}`).refused(t, 400, ticketing.CodeInvalidRequest)
-	patch(`{"title":"Day Market","description":"d","location":"l","venue":"v","organizerName":"o","categoryId":"`+category.ID.String()+`"}`).
+	patch(`{"title":"Day Market","description":"d","location":"l","venue":"v","organizerName":"o",`+
+		`"categoryId":"`+category.ID.String()+`"}`).
 		ok(t, 200, eventJSON("title", `"Day Market"`, "description", `"d"`, "location", `{"name":"l","venue":"v"}`,
 			"organizerName", `"o"`, "category", `{"id":"`+category.ID.String()+`","name":"Music","slug":"music"}`))
 	patch(`{"description":null,"location":null,"venue":" ","organizerName":"","categoryId":null}`).

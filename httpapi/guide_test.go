@@ -77,7 +77,8 @@ func TestGuideIsFollowed(t *testing.T) {
 			script += fmt.Sprintf("printf '\\nblock %d\\n'\n%s\n", i, block.text)
 		}
 	}
-	script += `printf 'reader: %s\n' "$EVENT" "$(echo "$ORDER" | field id)" "$SIGNATURE" "$(printf %s "$BODY" | openssl base64 -A)"`
+	script += `printf 'reader: %s\n' "$EVENT" "$(echo "$ORDER" | field id)" "$SIGNATURE" ` +
+		`"$(printf %s "$BODY" | openssl base64 -A)"`
 	shell := exec.CommandContext(t.Context(), "bash", "-c", script)
 	shell.Dir = t.TempDir()
 	shell.Env = append(os.Environ(), "BASE_URL="+server.URL+httpapi.DefaultPrefix, "API_KEY="+d.key,
@@ -165,7 +166,8 @@ func TestGuidePages(t *testing.T) {
 	}
 	script := "set -euo pipefail\n"
 	for _, block := range guideBlocks(t) {
-		if strings.Contains(block.text, "BASE_URL=") || strings.Contains(block.text, "\nfield() {") || strings.Contains(block.text, "CURSOR=") {
+		if strings.Contains(block.text, "BASE_URL=") || strings.Contains(block.text, "\nfield() {") ||
+			strings.Contains(block.text, "CURSOR=") {
 			script += block.text + "\n"
 		}
 	}
@@ -272,16 +274,20 @@ func TestGuideLimits(t *testing.T) {
 	category := []string{"schemas", "TicketCategoryInput"}
 	in := func(path []string, name string) any { return of(append(slices.Clone(path), name)...) }
 	is.Equal(told, map[string]string{
-		"requests":                          numbers(httpapi.DefaultRateLimit, httpapi.RateWindow.Seconds()),
-		"page":                              numbers(1, ticketing.MaxPageLimit, ticketing.DefaultPageLimit, of("parameters", "cursor", "schema", "maxLength")),
+		"requests": numbers(httpapi.DefaultRateLimit, httpapi.RateWindow.Seconds()),
+		"page": numbers(
+			1, ticketing.MaxPageLimit, ticketing.DefaultPageLimit, of("parameters", "cursor", "schema", "maxLength"),
+		),
 		"`Idempotency-Key`":                 numbers(in(key, "minLength"), in(key, "maxLength")),
 		"`X-Request-Id`":                    numbers(in(id, "minLength"), in(id, "maxLength")),
 		"admissions in a quote or checkout": numbers(ticketing.MaxAdmissions),
 		"admissions in one call that adds inventory": numbers(
 			of("schemas", "InventoryCreate", "properties", "quantity", "maximum"), ticketing.MaxTierAdmissions,
 		),
-		"ticket categories of an event": numbers(ticketing.MaxTicketCategories, in(category, "minLength"), in(category, "maxLength")),
-		"money":                         numbers(0, money.MaxInput),
+		"ticket categories of an event": numbers(
+			ticketing.MaxTicketCategories, in(category, "minLength"), in(category, "maxLength"),
+		),
+		"money": numbers(0, money.MaxInput),
 		"title, description, location, venue, imageUrl, organizerName": lengths(
 			"EventCreate", "title", "description", "location", "venue", "imageUrl", "organizerName",
 		),

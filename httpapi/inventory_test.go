@@ -19,10 +19,11 @@ func (d *deployment) stock(tb testing.TB, event, tier, price string, quantity in
 	is := is.New(tb)
 	unitPrice, err := money.Parse(price)
 	is.NoErr(err)
-	_, err = d.api(tb).CreateInventory(tb.Context(), uuid.MustParse(event), uuid.NewString(), ticketing.CreateInventoryParams{
+	params := ticketing.CreateInventoryParams{
 		Tier: tier, Title: "Entry", UnitPrice: unitPrice, Currency: money.Currency, IsFree: unitPrice == 0,
 		Quantity: quantity, Status: ticketing.InventoryAvailable,
-	})
+	}
+	_, err = d.api(tb).CreateInventory(tb.Context(), uuid.MustParse(event), uuid.NewString(), params)
 	is.NoErr(err)
 }
 
@@ -34,7 +35,8 @@ func tierJSON(tier, status string, available, total int, price string) string {
 	if price != "" {
 		unitPrice = moneyJSON(price)
 	}
-	return fmt.Sprintf(`{"object":"inventory_tier","tier":%q,"status":%q,"availableQuantity":%d,"totalAdmissions":%d,"unitPrice":%s}`,
+	return fmt.Sprintf(`{"object":"inventory_tier","tier":%q,"status":%q,"availableQuantity":%d,"totalAdmissions":%d,`+
+		`"unitPrice":%s}`,
 		tier, status, available, total, unitPrice)
 }
 
@@ -166,7 +168,8 @@ func TestInventoryValues(t *testing.T) {
 	}
 	for _, price := range []string{"0", "0.0", "0.00"} {
 		a := d.call(t, "POST", "/events/"+event+"/inventory", d.key, keyed(uuid.NewString()),
-			`{"tier":"STUDENT","title":"Free","unitPrice":"`+price+`","currency":"NGN","isFree":true,"quantity":1,"status":"AVAILABLE"}`)
+			`{"tier":"STUDENT","title":"Free","unitPrice":"`+price+`","currency":"NGN","isFree":true,"quantity":1,`+
+				`"status":"AVAILABLE"}`)
 		is.New(t).Equal(a.status, 201)
 	}
 }
@@ -225,7 +228,8 @@ func TestTierPaths(t *testing.T) {
 		d.stock(t, event, tier, "1.00", 1)
 		segment := strings.Replace(tier, "/", "%2F", 1)
 		d.raw(t,
-			"DELETE /api/public/v1"+path+"/inventory/"+segment+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+d.key+"\r\n\r\n").
+			"DELETE /api/public/v1"+path+"/inventory/"+segment+" HTTP/1.1\r\nHost: x\r\n"+
+				"Authorization: Bearer "+d.key+"\r\n\r\n").
 			ok(t, 200, tierJSON(tier, "CANCELLED", 0, 1, ""))
 	}
 }

@@ -252,15 +252,19 @@ func tellStory(t *testing.T) map[string]string {
 	// An event, its inventory, a quote and a sale.
 	n.do("", "POST", "/events", with(withoutCategory(createEventBody.members), "title", `"Jazz at the Harbour"`))
 	shop.Clock.Advance(time.Minute)
-	event := n.do("createEvent", "POST", "/events", ask("createEvent", `{"title":"Night Market","description":"Food, crafts and music.\nDoors open at five.",`+
-		`"date":"2026-12-12","startsAt":"18:00","endsAt":"02:00","timezone":"Africa/Lagos","location":"Lagos","venue":"Harbour Hall",`+
-		`"imageUrl":"https://images.example.com/night-market.png","organizerName":"Adire Concerts","ticketCategories":["Balcony"],"status":"DRAFT"}`)).
+	event := n.do("createEvent", "POST", "/events", ask("createEvent", `{"title":"Night Market","description":"Food, `+
+		`crafts and music.\nDoors open at five.",`+
+		`"date":"2026-12-12","startsAt":"18:00","endsAt":"02:00","timezone":"Africa/Lagos","location":"Lagos",`+
+		`"venue":"Harbour Hall",`+
+		`"imageUrl":"https://images.example.com/night-market.png","organizerName":"Adire Concerts",`+
+		`"ticketCategories":["Balcony"],"status":"DRAFT"}`)).
 		text(t, "data", "id")
 	path := "/events/" + event
-	n.do("createInventory", "POST", path+"/inventory", ask("createInventory", `{"tier":"VIP","title":"VIP, with dinner","description":null,`+
-		`"unitPrice":"15000.00","currency":"NGN","isFree":false,"quantity":100,"status":"AVAILABLE"}`))
+	n.do("createInventory", "POST", path+"/inventory", ask("createInventory", `{"tier":"VIP","title":"VIP, with dinner",`+
+		`"description":null,"unitPrice":"15000.00","currency":"NGN","isFree":false,"quantity":100,"status":"AVAILABLE"}`))
 	n.do("", "POST", path+"/inventory",
-		`{"tier":"GENERAL_ADMISSION","title":"Entry","unitPrice":"5000","currency":"NGN","isFree":false,"quantity":500,"status":"AVAILABLE"}`)
+		`{"tier":"GENERAL_ADMISSION","title":"Entry","unitPrice":"5000","currency":"NGN","isFree":false,"quantity":500,`+
+			`"status":"AVAILABLE"}`)
 	n.refuse("EventNotPublished", ticketing.CodeConflict, "POST", "/checkouts", checkoutJSON(event, "VIP", 1, "15000.00"))
 	shop.Clock.Advance(time.Minute)
 	n.do("updateEvent", "PATCH", path, ask("updateEvent", `{"venue":"Main Hall","status":"PUBLISHED"}`))
@@ -272,8 +276,8 @@ func tellStory(t *testing.T) map[string]string {
 	n.do("createQuote", "POST", "/pricing/quote", ask("createQuote",
 		`{"eventId":"`+event+`","lines":[{"tier":"VIP","quantity":2},{"tier":"GENERAL_ADMISSION","quantity":1}]}`))
 	shop.Clock.Advance(time.Minute)
-	sale := ask("createCheckout", `{"eventId":"`+event+`","buyer":{"email":"ada@example.com","fullname":"Ada Obi","phone":null},"lines":[`+
-		`{"tier":"VIP","quantity":2,"expectedUnitPrice":"17500.00","currency":"NGN"},`+
+	sale := ask("createCheckout", `{"eventId":"`+event+`","buyer":{"email":"ada@example.com","fullname":"Ada Obi",`+
+		`"phone":null},"lines":[{"tier":"VIP","quantity":2,"expectedUnitPrice":"17500.00","currency":"NGN"},`+
 		`{"tier":"GENERAL_ADMISSION","quantity":1,"expectedUnitPrice":"5000.00","currency":"NGN"}]}`)
 	sold := n.send("createCheckout", "POST", "/checkouts", n.key, keyed("cart-1001"), sale)
 	is.Equal(sold.status, http.StatusCreated)
@@ -388,7 +392,8 @@ func (n *narrator) tellEnds(shop *ticketingtest.Shop, event, order string) {
 		n.stock(n.t, event, "REGULAR", "10.00", batch)
 	}
 	n.refuse("TierTooLarge", ticketing.CodeConflict, "POST", path+"/inventory",
-		`{"tier":"REGULAR","title":"Entry","unitPrice":"10.00","currency":"NGN","isFree":false,"quantity":1,"status":"AVAILABLE"}`)
+		`{"tier":"REGULAR","title":"Entry","unitPrice":"10.00","currency":"NGN","isFree":false,"quantity":1,`+
+			`"status":"AVAILABLE"}`)
 	n.do("cancelInventory", "DELETE", path+"/inventory/VIP", "")
 	n.refuse("NothingUnsold", ticketing.CodeConflict, "DELETE", path+"/inventory/VIP", "")
 

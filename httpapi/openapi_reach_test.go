@@ -255,9 +255,12 @@ func (x *extremes) goTo() {
 		own = append(own, jsonText(fmt.Sprintf("Tier %02d", i)))
 	}
 	const image = "https://img.example.com/"
-	created := x.done("POST", "/events", fmt.Sprintf(`{"title":%q,"description":%q,"date":"2027-05-01","startsAt":"18:00","endsAt":"23:00",`+
-		`"timezone":"Africa/Lagos","location":%q,"venue":%q,"imageUrl":%q,"organizerName":%q,"categoryId":%q,"ticketCategories":[%s],"status":"PUBLISHED"}`,
-		long(200), long(5000), long(500), long(500), image+strings.Repeat("x", 2000-len(image)), long(200), category.ID, strings.Join(own, ",")))
+	created := x.done("POST", "/events", fmt.Sprintf(`{"title":%q,"description":%q,"date":"2027-05-01",`+
+		`"startsAt":"18:00","endsAt":"23:00",`+
+		`"timezone":"Africa/Lagos","location":%q,"venue":%q,"imageUrl":%q,"organizerName":%q,"categoryId":%q,`+
+		`"ticketCategories":[%s],"status":"PUBLISHED"}`,
+		long(200), long(5000), long(500), long(500), image+strings.Repeat("x", 2000-len(image)), long(200),
+		category.ID, strings.Join(own, ",")))
 	event := created.text(x.t, "data", "id")
 	x.tiers(event)
 	x.pages()
@@ -310,7 +313,8 @@ func (x *extremes) tiers(event string) {
 	for _, tier := range all.Data.TicketCategories {
 		if tier != "VIP" {
 			x.done("POST", at+"/inventory",
-				`{"tier":`+jsonText(tier)+`,`+title+`,"unitPrice":"999.99","currency":"NGN","isFree":false,"quantity":1,"status":"AVAILABLE"}`)
+				`{"tier":`+jsonText(tier)+`,`+title+`,"unitPrice":"999.99","currency":"NGN","isFree":false,"quantity":1,`+
+					`"status":"AVAILABLE"}`)
 		}
 		lines = append(lines, `{"tier":`+jsonText(tier)+`,"quantity":1}`)
 	}

@@ -39,7 +39,8 @@ func (d *deployment) soldOut(tb testing.TB) sold {
 }
 
 func checkoutJSON(event, tier string, quantity int, price string) string {
-	return fmt.Sprintf(`{"eventId":%q,"buyer":{"email":"ada@example.com"},"lines":[{"tier":%s,"quantity":%d,"expectedUnitPrice":%q,"currency":"NGN"}]}`,
+	return fmt.Sprintf(`{"eventId":%q,"buyer":{"email":"ada@example.com"},"lines":[{"tier":%s,"quantity":%d,`+
+		`"expectedUnitPrice":%q,"currency":"NGN"}]}`,
 		event, jsonText(tier), quantity, price)
 }
 
@@ -59,12 +60,15 @@ func TestQuote(t *testing.T) {
 	}
 	quote(event, `{"tier":"VIP","quantity":3},{"tier":"REGULAR","quantity":2}`).ok(t, 200, `{"object":"pricing_quote",`+
 		`"eventId":"`+event+`","currency":"NGN","lines":[`+
-		`{"tier":"REGULAR","quantity":2,"unitPrice":`+moneyJSON("0.00")+`,"subtotal":`+moneyJSON("0.00")+`,"availableAtPrice":5},`+
-		`{"tier":"VIP","quantity":3,"unitPrice":`+moneyJSON("10.00")+`,"subtotal":`+moneyJSON("30.00")+`,"availableAtPrice":3}],`+
+		`{"tier":"REGULAR","quantity":2,`+
+		`"unitPrice":`+moneyJSON("0.00")+`,"subtotal":`+moneyJSON("0.00")+`,"availableAtPrice":5},`+
+		`{"tier":"VIP","quantity":3,`+
+		`"unitPrice":`+moneyJSON("10.00")+`,"subtotal":`+moneyJSON("30.00")+`,"availableAtPrice":3}],`+
 		`"total":`+moneyJSON("30.00")+`,"quotedAt":"<time>"}`)
 	quote(event,
-		`{"tier":"VIP","quantity":4}`).ok(t, 200, `{"object":"pricing_quote","eventId":"`+event+`","currency":"NGN","lines":[`+
-		`{"tier":"VIP","quantity":4,"unitPrice":`+moneyJSON("12.50")+`,"subtotal":`+moneyJSON("50.00")+`,"availableAtPrice":50}],`+
+		`{"tier":"VIP","quantity":4}`).ok(t, 200, `{"object":"pricing_quote","eventId":"`+event+`","currency":"NGN",`+
+		`"lines":[{"tier":"VIP","quantity":4,`+
+		`"unitPrice":`+moneyJSON("12.50")+`,"subtotal":`+moneyJSON("50.00")+`,"availableAtPrice":50}],`+
 		`"total":`+moneyJSON("50.00")+`,"quotedAt":"<time>"}`)
 	for _, lines := range []string{
 		`{"tier":"REGULAR","quantity":6}`, `{"tier":"STUDENT","quantity":1}`, `{"tier":"vip","quantity":1}`,
@@ -102,12 +106,15 @@ func TestCheckout(t *testing.T) {
 		`{"tier":"VIP","quantity":2,"expectedUnitPrice":"1234.6","currency":"NGN"},` +
 		`{"tier":"REGULAR","quantity":1,"expectedUnitPrice":"0","currency":"NGN"}]}`
 	line := func(tier, price string) string {
-		return `{"id":"<uuid>","admissionId":"<uuid>","title":"Entry","tier":"` + tier + `","unitPrice":` + moneyJSON(price) + `}`
+		return `{"id":"<uuid>","admissionId":"<uuid>","title":"Entry",` +
+			`"tier":"` + tier + `","unitPrice":` + moneyJSON(price) + `}`
 	}
-	order := `{"id":"<uuid>","object":"order","eventId":"` + event + `","status":"CONFIRMED","gross":` + moneyJSON("2469.20") +
+	order := `{"id":"<uuid>","object":"order","eventId":"` + event + `","status":"CONFIRMED",` +
+		`"gross":` + moneyJSON("2469.20") +
 		`,"floatDebited":` + moneyJSON("2469.20") + `,"commission":{"amount":` + moneyJSON("61.73") +
 		`,"rate":{"id":"<uuid>","value":"250","unit":"BASIS_POINTS"}},"balances":{"floatBefore":` + moneyJSON("1000000.00") +
-		`,"floatAfter":` + moneyJSON("997530.80") + `,"earningsBefore":` + moneyJSON("0.00") + `,"earningsAfter":` + moneyJSON("61.73") +
+		`,"floatAfter":` + moneyJSON("997530.80") + `,"earningsBefore":` + moneyJSON("0.00") +
+		`,"earningsAfter":` + moneyJSON("61.73") +
 		`},"buyer":{"email":"ada@example.com","fullname":"Ada L","phone":null},"branding":` + brandingJSON +
 		`,"lines":[` + line("REGULAR", "0.00") + `,` + line("VIP", "1234.60") + `,` + line("VIP", "1234.60") +
 		`],"confirmedAt":"<time>","createdAt":"<time>"}`

@@ -184,8 +184,9 @@ func answerTo(r *http.Request, handler http.Handler) answer {
 func TestWireFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const (
-		id     = "X-Request-Id: r\r\n"
-		head   = "Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n" + id
+		id   = "X-Request-Id: r\r\n"
+		head = "Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n" +
+			"X-Content-Type-Options: nosniff\r\n" + id
 		empty  = `{"data":[],"meta":{"requestId":"r"}}`
 		away   = `{"error":{"code":"NOT_FOUND","message":"x"},"meta":{"requestId":"r"}}`
 		prefix = "/v1"

@@ -154,7 +154,9 @@ func TestAppendCutsTimesToUTCMilliseconds(t *testing.T) {
 
 // requireAppend requires the error. Without one it requires that the entry
 // follows the head, and that the head itself is unchanged.
-func requireAppend(t *testing.T, h ledger.Head, kind ledger.Kind, amount money.Amount, reference string, at time.Time, want error) {
+func requireAppend(
+	t *testing.T, h ledger.Head, kind ledger.Kind, amount money.Amount, reference string, at time.Time, want error,
+) {
 	t.Helper()
 	is := is.New(t)
 	before := h

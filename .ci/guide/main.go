@@ -1,5 +1,5 @@
-// Command guide prints the page that guide.md makes: the content of httpapi/guide/guide.html. It is a module of its own,
-// so that what renders Markdown is nobody's dependency who imports the library.
+// Command guide prints the page that guide.md makes: the content of httpapi/guide/guide.html. It is a module of its
+// own, so that what renders Markdown is nobody's dependency who imports the library.
 package main
 
 import (

@@ -73,7 +73,8 @@ func (i *Inbox) Keep(ctx context.Context, id, kind string, body []byte, now time
 		return false, err
 	}
 	defer tx.Rollback()
-	kept, err := tx.ExecContext(ctx, "INSERT INTO events (id, type, received_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+	kept, err := tx.ExecContext(ctx,
+		"INSERT INTO events (id, type, received_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
 		id, kind, now.UTC().Format(time.RFC3339Nano))
 	if err != nil {
 		return false, err

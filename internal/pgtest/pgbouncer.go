@@ -18,7 +18,8 @@ import (
 )
 
 // howToGetPgBouncer is the message of a test that is skipped without PgBouncer.
-const howToGetPgBouncer = "no PgBouncer is installed: install one (apt-get install pgbouncer; brew install pgbouncer), " +
+const howToGetPgBouncer = "no PgBouncer is installed: " +
+	"install one (apt-get install pgbouncer; brew install pgbouncer), " +
 	"its service need not run"
 
 // PgBouncer starts a PgBouncer in transaction mode for the database of a URL, and returns the URL that leads through

@@ -107,7 +107,10 @@ func TestRefusalSaysWhatToChange(t *testing.T) {
 		{"https://a.localhost/", "must have a public host name, not one of a machine or a local network"},
 		{"https://h_1.example/", "must have a host of letters, digits, hyphens and dots, such as hooks.example.com"},
 		{"https://b\u00fccher.example/", "must be written in ASCII, its host as xn--bcher-kva.example"},
-		{"https://\u24db\u24deca\u24dbhost/", "must be written in ASCII: a host with other letters as xn--…, the rest percent-encoded"},
+		{
+			"https://\u24db\u24deca\u24dbhost/",
+			"must be written in ASCII: a host with other letters as xn--…, the rest percent-encoded",
+		},
 		{"https://xn--a.example/", "must have a host that can be looked up"},
 	} {
 		is := is.New(t)

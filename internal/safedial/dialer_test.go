@@ -329,10 +329,11 @@ func TestLateConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
 		n := &network{}
-		dialer := &safedial.Dialer{ConnectTimeout: time.Second, Dial: func(_ context.Context, network, address string) (net.Conn, error) {
+		slow := func(_ context.Context, network, address string) (net.Conn, error) {
 			time.Sleep(time.Minute)
 			return n.connect(context.Background(), network, address) //nolint:usetesting // It outlives its context.
-		}}
+		}
+		dialer := &safedial.Dialer{ConnectTimeout: time.Second, Dial: slow}
 		_, err := dialer.DialContext(t.Context(), "tcp", "8.8.8.8:443")
 		is.True(err != nil)
 		time.Sleep(2 * time.Minute)
@@ -425,11 +426,12 @@ func TestRealResolverFollowsCNAME(t *testing.T) {
 			addrs = append(addrs, netip.MustParseAddr(addr))
 		}
 		n := &network{}
-		dialer := (&safedial.Dialer{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 			here, there := net.Pipe()
 			go nameServer(there, addrs)
 			return here, nil
-		}}}).WithBuiltIn(n.connect)
+		}}
+		dialer := (&safedial.Dialer{Resolver: resolver}).WithBuiltIn(n.connect)
 		conn, err := dialer.DialContext(t.Context(), "tcp", "hooks.example.com:443")
 		if test.refused == "" {
 			is.NoErr(err)
