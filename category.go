@@ -76,6 +76,9 @@ func (o Operator) CreateCategory(ctx context.Context, name, slug string) (Catego
 }
 
 // ListCategories returns all categories in the order of their slugs. It needs tenant:manage.
+//
+// It has no pages: staff create categories, so there are few. They are read in one View, and each read continues after
+// the last slug.
 func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
 		return nil, err
@@ -120,6 +123,7 @@ func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Categor
 			return err
 		}
 		var err error
+		// The gate of the zero company guards the record, so it needs no lock of its own.
 		category, err = firstRecord(tx.Categories(ctx, []uuid.UUID{id}))
 		if err != nil {
 			return err
@@ -128,6 +132,7 @@ func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Categor
 		if category.ID == uuid.Nil {
 			return notFound("The category")
 		}
+		// A repeated deactivation is not audited.
 		if category.Status == CategoryInactive {
 			return nil
 		}

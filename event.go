@@ -26,6 +26,8 @@ const (
 )
 
 // Event is an event as the contract shows it (section 2.3).
+//
+// A member that is a pointer is null in the JSON where the event has none. No member is left out.
 type Event struct {
 	ID               uuid.UUID      `json:"id"`
 	Object           string         `json:"object"` // "event"
@@ -84,6 +86,8 @@ type CreateEventParams struct {
 // UpdateEventParams change the members that are not nil. A pointer to "" or to the zero id clears an optional one.
 // Ticket categories are added, and existing names are kept (section 4.4). A tier with tickets therefore never
 // disappears.
+//
+// The schedule cannot be cleared: its members are changed one by one, and each must be valid.
 type UpdateEventParams struct {
 	Title            *string
 	Description      *string

@@ -136,6 +136,7 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 			if err != nil {
 				return err
 			}
+			// A member keeps the role that they have: another one is a change that UpdateMember audits.
 			switch member.Role {
 			case params.Role:
 				added = showMember(member, user)
@@ -185,6 +186,8 @@ func findOrCreateUser(ctx context.Context, tx driver.Tx, fresh driver.User) (dri
 // one, else CONFLICT. It needs COMPANY:member:manage.
 //
 // The permissions of the new role hold from the member's next write on.
+//
+// An owner may lower their own role, as long as another owner is left.
 func (o Operator) UpdateMember(ctx context.Context, companyID, userID uuid.UUID, role Role) (Member, error) {
 	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
 		return Member{}, err

@@ -158,6 +158,8 @@ func PermissionRules() []PermissionRule {
 }
 
 // AllPermissions returns every permission: those of companies, then those of staff.
+//
+// Staff of a host that trusts itself hold all of them, see [Staff].
 func AllPermissions() []Permission {
 	rules := PermissionRules()
 	all := make([]Permission, len(rules))

@@ -31,6 +31,8 @@ const maxReason = 500
 
 // Settlement is a payout of a company's EARNINGS to its bank account, as an operator sees it. It shows only the last
 // four digits of the account (section 2.9, item 6).
+//
+// Settlements are listed by the sequence of their debit, which is not shown.
 type Settlement struct {
 	ID        uuid.UUID        `json:"id"`
 	CompanyID uuid.UUID        `json:"companyId"`

@@ -24,6 +24,8 @@ func (o Operator) DisableWebhookEndpoint(ctx context.Context, id uuid.UUID) (Web
 	var left bool
 	disabled, err := o.changeEndpoint(ctx, "webhook.disable", id,
 		func(ctx context.Context, tx driver.Tx, at time.Time, endpoint *driver.WebhookEndpoint) (err error) {
+			// The status changes in the first transaction, with the first batch. From its commit on nothing new is made
+			// for the endpoint.
 			endpoint.Status = WebhookDisabled
 			ref = endpoint.Ref()
 			left, err = cancelSome(ctx, tx, at, ref)
@@ -45,6 +47,9 @@ func (o Operator) DisableWebhookEndpoint(ctx context.Context, id uuid.UUID) (Web
 // EnableWebhookEndpoint enables an endpoint for what happens from then on; events of the time in between are not
 // delivered to it. Deliveries that were pending when it was disabled are cancelled first. A replay needs an enabled
 // endpoint (section 3.5). An endpoint that is ENABLED already stays as it is. It needs COMPANY:webhook:manage.
+//
+// It ends, because nothing new is pending for an endpoint that is disabled: a dispatch and a replay make deliveries for
+// enabled endpoints only.
 func (o Operator) EnableWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
 	// Each round cancels a batch together with the attempt to enable. The endpoint stays disabled until none is left,
 	// so no delivery that was pending is sent after all.
@@ -112,6 +117,8 @@ func (o Operator) DeleteWebhookEndpoint(ctx context.Context, id uuid.UUID) error
 // cancelPending cancels the pending deliveries of an endpoint that was disabled or deleted, in batches, until none is
 // left or the endpoint is enabled again. The shared gate keeps the endpoint as it is during a batch. Sales go on
 // meanwhile, which they could not if one transaction under the exclusive gate cancelled all of them.
+//
+// It writes no audit row: the first transaction has recorded the act.
 func (s *Service) cancelPending(ctx context.Context, endpoint driver.WebhookEndpointRef) error {
 	for more := true; more; {
 		err := s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
@@ -148,5 +155,6 @@ func cancelSome(
 	for i, d := range pending {
 		pending[i] = cancelDelivery(d, at)
 	}
+	// Both kinds are written: those that are CANCELLED now, and those that are marked and still under way.
 	return len(pending) == cancelBatch, tx.UpdateDeliveries(ctx, pending)
 }

@@ -63,6 +63,8 @@ func showEndpoint(e driver.WebhookEndpoint) WebhookEndpoint {
 }
 
 // auditedEndpoint returns what the audit log keeps of an endpoint. It identifies secrets by their versions.
+//
+// The log shows a rotation by them, and no secret.
 func auditedEndpoint(e driver.WebhookEndpoint) any {
 	return struct {
 		URL           string        `json:"url"`
@@ -121,6 +123,9 @@ func checkEvents(v *violations, events []FactType) []FactType {
 }
 
 // checkURL checks the URL of an endpoint and returns it in the form in which it is kept.
+//
+// The name is not looked up: it may resolve to another address tomorrow. The sender checks the address of every
+// connection.
 func (s *Service) checkURL(v *violations, raw string) string {
 	checked, err := publicurl.Check(raw, s.privateHooks)
 	if err != nil {
@@ -180,6 +185,7 @@ func (o Operator) CreateWebhookEndpoint(
 			if err := o.s.appendSecret(ctx, tx, at, &made, secret); err != nil {
 				return err
 			}
+			// A new endpoint signs with its first secret at once, so it has none that is pending.
 			made.ActiveSecret = made.LastSecret
 			if err := tx.CreateWebhookEndpoint(ctx, made); err != nil {
 				return err
@@ -256,6 +262,8 @@ func (o Operator) UpdateWebhookEndpoint(
 }
 
 // endpointRule decides about an endpoint and changes it. It may run again.
+//
+// The exclusive gate is held, so what it reads of the endpoint and its secrets cannot change.
 type endpointRule func(ctx context.Context, tx driver.Tx, at time.Time, endpoint *driver.WebhookEndpoint) error
 
 // changeEndpoint changes an endpoint under the exclusive gate, and writes it and an audit row, unless nothing changed.
@@ -296,6 +304,8 @@ func (o Operator) changeEndpoint(
 }
 
 // equalEndpoints reports whether two records of one endpoint agree in everything that can be changed by an operator.
+//
+// The version of the last secret is left out: a secret that is prepared also changes PendingSecret.
 func equalEndpoints(e, other driver.WebhookEndpoint) bool {
 	return e.URL == other.URL && slices.Equal(e.Events, other.Events) && e.Status == other.Status &&
 		e.ActiveSecret == other.ActiveSecret && e.PendingSecret == other.PendingSecret
@@ -311,6 +321,8 @@ func presentEndpoint(ctx context.Context, tx driver.ReadTx, id uuid.UUID) (drive
 }
 
 // enabledEndpoints returns the enabled endpoints of a company, by number.
+//
+// A company has at most ten, so all of them are read and no query selects some.
 func enabledEndpoints(
 	ctx context.Context, tx driver.WebhookEndpointReader, companyID uuid.UUID,
 ) (map[int64]driver.WebhookEndpoint, error) {
@@ -326,6 +338,8 @@ func enabledEndpoints(
 
 // findEndpoint finds an endpoint by its id alone, for an actor that may see it. An endpoint of a company that the actor
 // does not reach is NOT_FOUND.
+//
+// A change reads the endpoint again under the gate, see presentEndpoint.
 func (o Operator) findEndpoint(
 	ctx context.Context, permission Permission, id uuid.UUID,
 ) (driver.WebhookEndpoint, error) {

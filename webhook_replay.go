@@ -69,6 +69,7 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 				return err
 			}
 			switch {
+			// A deleted endpoint has no secret any more, so nothing could be signed.
 			case endpoint.ID == uuid.Nil:
 				return conflict("The webhook endpoint was deleted: its deliveries cannot be replayed.")
 			case endpoint.Status != WebhookEnabled:
@@ -76,6 +77,7 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 			case original.Status == DeliveryPending:
 				return conflict("The delivery is still being delivered.")
 			}
+			// A replay comes after its original in every list, even if the clock was set back.
 			made = o.s.replay(at, original.CreatedAt.Add(time.Millisecond), original, endpoint)
 			if err := tx.AppendDeliveries(ctx, []driver.Delivery{made}); err != nil {
 				return err
@@ -92,6 +94,8 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 
 // replay returns a new delivery of the event of another one. It is due at once, and created at the later of the two
 // times.
+//
+// It is made like a delivery of a dispatch, with the present URL and secret of the endpoint.
 func (s *Service) replay(
 	at, createdAt time.Time, original driver.Delivery, endpoint driver.WebhookEndpoint,
 ) driver.Delivery {
@@ -259,6 +263,8 @@ func (r *replayer) progressed(waiting int) {
 
 // able returns the deliveries of a page that can be replayed as far as a read shows, each event once for an endpoint.
 // The transaction of a batch checks the endpoints again.
+//
+// What it leaves out is counted as skipped.
 func (r *replayer) able(ctx context.Context, tx driver.ReadTx, page []driver.Delivery) ([]driver.Delivery, error) {
 	endpoints, err := enabledEndpoints(ctx, tx, r.query.CompanyID)
 	if err != nil {
@@ -328,6 +334,7 @@ func (r *replayer) replayBatch(ctx context.Context, deliveries []driver.Delivery
 			if err != nil {
 				return err
 			}
+			// Read under the shared gate, so none of them is disabled before the commit.
 			endpoints, err := enabledEndpoints(ctx, tx, company.ID)
 			if err != nil {
 				return err
@@ -350,6 +357,7 @@ func (r *replayer) replayBatch(ctx context.Context, deliveries []driver.Delivery
 	if err != nil {
 		return err
 	}
+	// The counts are added after the commit, so a run that is repeated does not count twice.
 	r.result.Replayed += len(made)
 	r.result.Skipped += len(deliveries) - len(made)
 	r.o.s.Wake()

@@ -27,6 +27,8 @@ const (
 
 // WebhookCursor is how far [Operator.TailWebhooks] has come. The zero cursor begins now. It may be used again, but only
 // by one follower at a time.
+//
+// It is a value of the caller's. The store keeps nothing about who follows, so a follower that leaves costs nothing.
 type WebhookCursor struct {
 	facts, replays window
 	replaysFirst   bool // the latest call gave replays the larger half of its limit
@@ -164,6 +166,8 @@ func (f *follower) begin(ctx context.Context) error {
 
 // look finds facts and replays. If there are more of both than the limit, each gets half of it, and the odd one goes to
 // them in turn.
+//
+// One kind alone may use the whole limit.
 func (f *follower) look(ctx context.Context) error {
 	f.place.replaysFirst = !f.place.replaysFirst
 	share := f.limit / 2
@@ -244,6 +248,9 @@ func (w *window) look(
 // sweep continues the round through the window, a page at a time, and returns up to most records that were committed
 // late. At the end of a round the window moves on: it then begins followOverlap before the head of the time when the
 // round began. So a record leaves the window only after it was looked for later than followOverlap after its time.
+//
+// Reading all of the window at each call would cost more than it finds. A round takes several calls if the company is
+// busy.
 func (w *window) sweep(
 	ctx context.Context, list lister, most, reads int,
 ) (told int, err error) {
@@ -284,6 +291,8 @@ func (w *window) sweep(
 
 // ahead returns up to most records after the head, and reports whether these are all. It moves the head past each
 // record whose events were all returned, so a record that did not fit is continued by the next call.
+//
+// It stops at the limit of reads as well, so a busy company costs a call no more than a quiet one.
 func (w *window) ahead(
 	ctx context.Context, list lister, most, reads int,
 ) (all bool, err error) {
@@ -333,6 +342,8 @@ func (w *window) has(id uuid.UUID) bool {
 }
 
 // show renders what was found as it is delivered. A replay has the kept body of its event and the Replayed mark.
+//
+// A message that was pruned is left out, with its replays.
 func (f *follower) show(ctx context.Context) ([]WebhookEvent, error) {
 	// Records that were committed late were found first, so both lists are sorted by time. Replays come after the
 	// facts.
