@@ -158,7 +158,7 @@ func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time
 		c.result = tickets.validation(*a, outcome)
 		c.record = driver.IdempotencyResult{Outcome: string(outcome), Subject: a.ID}
 	}
-	// A group of repeated scans changes no row and writes no fact.
+	// A group of repeated scans changes no admission and writes no fact.
 	if len(admitted) == 0 {
 		return nil
 	}
@@ -191,9 +191,8 @@ func recallScans(ctx context.Context, tx driver.ReadTx, calls []*scanCall) error
 	return nil
 }
 
-// tickets holds the orders of some admissions and the branding that each was sold under.
-//
-// Both maps are keyed by what an admission names, so that a group of scans reads each order and each branding once.
+// tickets holds the orders of some admissions and the branding that each was sold under. Both maps are keyed by what an
+// admission names, so that a group of scans reads each order and each branding once.
 type tickets struct {
 	orders    map[driver.OrderRef]driver.Order
 	brandings map[driver.BrandingRef]driver.Branding

@@ -38,9 +38,8 @@ type APIKey struct {
 // maxActiveKeys is how many active keys a company may have: one in use and its successor (section 5.1).
 const maxActiveKeys = 2
 
-// showAPIKey returns what may be shown of the key.
-//
-// It leaves out the digest. That is the only trace of the secret that the service keeps.
+// showAPIKey returns what may be shown of the key. It leaves out the digest, which is the only trace of the secret that
+// the service keeps.
 func showAPIKey(k driver.APIKey) APIKey {
 	key := APIKey{
 		ID: k.ID, Name: k.Name, Grants: k.Grants, Status: k.Status,

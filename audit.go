@@ -13,9 +13,8 @@ import (
 )
 
 // AuditEntry is one action of an operator. The log is append-only. It holds what was done: a refused action is not in
-// it, and neither is a call that changed nothing, such as the replay of an idempotent one.
-//
-// It outlives the erasure of a buyer, so it holds neither a buyer nor the facts of a verification.
+// it, and neither is a call that changed nothing, such as the replay of an idempotent one. The log outlives the erasure
+// of a buyer, so it holds neither a buyer nor the facts of a verification.
 type AuditEntry struct {
 	// At is the time of the action, by the service's clock.
 	At Time `json:"at"`
@@ -55,9 +54,7 @@ func about(kind string, id uuid.UUID) string { return kind + " " + id.String() }
 // members of the subject that differ. The id of the company is zero for an action that is about none.
 //
 // The action has the time of the transaction that did it. A name that is missing or too long is INVALID_REQUEST, and
-// nothing is kept.
-//
-// The id of an action is always random, whatever [Config.NewID] returns. It never takes part in a decision.
+// nothing is kept. The id of an action is always random, whatever [Config.NewID] returns. No decision depends on it.
 func (o Operator) audit(
 	ctx context.Context, tx driver.PeopleWriter, at time.Time, action string, companyID uuid.UUID, subject string,
 	changed changes,

@@ -27,9 +27,8 @@ const (
 )
 
 // AccountNumber is the number of a bank account, 6 to 20 digits. It shows no more than its last four digits, whether it
-// is printed, logged or marshalled. A conversion to string gives the whole number.
-//
-// So a number that gets into a log or an error by mistake is not disclosed.
+// is printed, logged or marshalled. So a number that gets into a log or an error by mistake is not disclosed. A
+// conversion to string gives the whole number.
 type AccountNumber string
 
 // BankAccountParams describe where a company's earnings are paid.

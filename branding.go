@@ -19,9 +19,8 @@ type EmailMode string
 const EmailServiceSender EmailMode = "SERVICE_SENDER"
 
 // Branding is how a company looks to its buyers, now or in the snapshot of an order (section 2.7). All text in it is
-// the company's own and untrusted: code that renders it must escape it.
-//
-// A logo must have a public-looking host, since buyers' browsers and mail programs load it.
+// the company's own and untrusted: code that renders it must escape it. A logo must have a public-looking host, since
+// buyers' browsers and mail programs load it.
 type Branding struct {
 	BrandName string `json:"brandName"`
 	// LogoURL is an https URL with a public-looking host name.
@@ -173,9 +172,8 @@ func (p UpdateBrandingParams) apply(b driver.Branding) (driver.Branding, error) 
 }
 
 // color returns the color in upper case, as the contract normalises it, after it has checked that it is # and six
-// hexadecimal digits (section 2.7).
-//
-// The upper case makes one spelling of each color, so that the same color again makes no version.
+// hexadecimal digits (section 2.7). The upper case makes one spelling of each color, so that the same color again makes
+// no version.
 func color(v *violations, path, s string) string {
 	s = strings.ToUpper(s)
 	if len(s) != 7 || s[0] != '#' || strings.Trim(s[1:], "0123456789ABCDEF") != "" {

@@ -235,18 +235,16 @@ func (e *eraser) present(ctx context.Context, tx driver.ReadTx, orders []driver.
 	return slices.DeleteFunc(found, func(order driver.Order) bool { return order.BuyerEmail != e.ref.Email }), err
 }
 
-// late returns the buyer's orders that were made since the pass began, at most one more than a transaction writes.
-//
-// They are read under the exclusive gate, so no checkout adds another one before the commit.
+// late returns the buyer's orders that were made since the pass began, at most one more than a transaction writes. They
+// are read under the exclusive gate, so no checkout adds another one before the commit.
 func (e *eraser) late(ctx context.Context, tx driver.ReadTx) ([]driver.Order, error) {
 	return searchOrders(ctx, tx, driver.OrderQuery{
 		CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, AboveNumber: e.head, Limit: erasurePage + 1,
 	})
 }
 
-// erasedEmail returns the email that stands in place of an erased one. It is unique for each order and record.
-//
-// The domain is reserved, so no mail to it can ever arrive (RFC 2606).
+// erasedEmail returns the email that stands in place of an erased one. It is unique for each order and record. The
+// domain is reserved, so no mail to it can ever arrive (RFC 2606).
 func erasedEmail(id uuid.UUID) string { return "erased-" + id.String() + erasedDomain }
 
 // buyerRef returns the reference of the buyer with an email. It normalises the email as a checkout does.

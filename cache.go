@@ -24,9 +24,8 @@ type recent[K comparable, V any] struct {
 // is queued, never whether it is allowed: that is read from the store each time.
 type recentIDs = recent[uuid.UUID, struct{}]
 
-// get returns a value of either generation.
-//
-// It does not move the value: only add renews a key, so a look-up needs no write lock.
+// get returns a value of either generation. It does not move the value: only add renews a key, so a look-up needs no
+// write lock.
 func (r *recent[K, V]) get(key K) (value V, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -57,9 +57,8 @@ func (c Caller) KeyID() uuid.UUID { return c.keyID }
 
 // Require returns nil if the caller carries exactly this grant, and else PERMISSION_DENIED. For the zero Caller it
 // returns AUTHENTICATION_FAILED. Every operation calls it first; an adapter may call it earlier, before it reads a
-// body.
-//
-// It reads nothing. What it checks is what was true when the Caller was made; a write checks again under the gate.
+// body. It reads nothing. What it checks is what was true when the Caller was made; a write checks again under the
+// gate.
 func (c Caller) Require(grant Grant) error {
 	if c.companyID == uuid.Nil {
 		return errAuthenticationFailed
@@ -86,9 +85,7 @@ var (
 
 // authority is what a caller's right to act depends on: the company and the API key. A write reads it under the
 // company's gate, so that it holds until the transaction ends. A revocation needs the gate exclusively, and waits for
-// it.
-//
-// It is read for each transaction and never remembered: a cached one would outlive a revocation.
+// it. An authority is read for each transaction and never remembered: a cached one would outlive a revocation.
 type authority struct {
 	// company is the caller's company, and key is its API key. key is zero for a trusted caller.
 	company driver.Company
@@ -201,9 +198,8 @@ func (s *Service) read(
 	return err
 }
 
-// readPage is read for a page of a list; fn returns the number of lines on the page.
-//
-// The lines decide whether the next page of the list takes a turn, see onPageSlot.
+// readPage is read for a page of a list; fn returns the number of lines on the page. The lines decide whether the next
+// page of the list takes a turn, see onPageSlot.
 func (s *Service) readPage(
 	ctx context.Context, operation string, caller Caller, fn func(context.Context, driver.ReadTx) (lines int, err error),
 ) error {

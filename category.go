@@ -109,9 +109,8 @@ func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 }
 
 // DeactivateCategory keeps new events from taking a category. Events that have it keep showing it. A category that is
-// already inactive stays as it is. It needs tenant:manage.
-//
-// There is no way back: a category that is needed again is created under another slug.
+// already inactive stays as it is. It needs tenant:manage. There is no way back: a category that is needed again is
+// created under another slug.
 func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Category, error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Category{}, err

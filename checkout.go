@@ -62,9 +62,8 @@ func (s *Service) Checkout(ctx context.Context, caller Caller, key string, param
 }
 
 // newCheckouts returns the operation that sells admissions. A checkout counts towards its group with its number of
-// admissions, because each of them is a row to write.
-//
-// Only a checkout asks for a current verification: it is the one operation that sells (section 4.7, rule 1).
+// admissions, because each of them is a row to write. Only a checkout asks for a current verification: it is the one
+// operation that sells (section 4.7, rule 1).
 func newCheckouts(s *Service, g Grouping) *operation[CheckoutParams, Order] {
 	op := &operation[CheckoutParams, Order]{
 		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: recallOrders,

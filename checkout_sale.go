@@ -46,9 +46,8 @@ type stockKey struct {
 }
 
 // allocation is a number of admissions from one batch, for one line of a checkout. A line may need several allocations,
-// of batches with the same price.
-//
-// It becomes a sale in admit. Until then nothing is counted, so a refusal has nothing to undo.
+// of batches with the same price. It becomes a sale in admit. Until then nothing is counted, so a refusal has nothing
+// to undo.
 type allocation struct {
 	batch    *driver.Batch
 	quantity int64
@@ -192,9 +191,8 @@ func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCa
 }
 
 // lockWallets locks both wallets of every company in the group. From here to the commit every other sale of these
-// companies waits, so nothing that waits for another lock may follow.
-//
-// A wallet comes with its last entry, read under the same lock. isUsable compares the two.
+// companies waits, so nothing that waits for another lock may follow. A wallet comes with its last entry, read under
+// the same lock. isUsable compares the two.
 func (st *sale) lockWallets(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
 	refs := make([]driver.WalletRef, 0, 2*len(calls))
 	for _, c := range calls {

@@ -37,9 +37,8 @@ func showCompany(c driver.Company) Company {
 	}
 }
 
-// findCompany returns a company, or NOT_FOUND if it does not exist.
-//
-// It takes no lock. A change reads the company under its gate, which guards the record.
+// findCompany returns a company, or NOT_FOUND if it does not exist. It takes no lock. A change reads the company under
+// its gate, which guards the record.
 func findCompany(ctx context.Context, tx driver.CompanyReader, id uuid.UUID) (driver.Company, error) {
 	company, err := firstRecord(tx.Companies(ctx, []uuid.UUID{id}))
 	if err == nil && company.ID == uuid.Nil {
@@ -167,9 +166,8 @@ func (o Operator) ActivateCompany(ctx context.Context, id uuid.UUID) (Company, e
 }
 
 // setStatus changes a company's status. The change holds the company's gate exclusively, so it waits for the writes
-// that are under way and stops all later ones.
-//
-// A key of the company that was authenticated before is refused by the next check of its authority.
+// that are under way and stops all later ones. A key of the company that was authenticated before is refused by the
+// next check of its authority.
 func (o Operator) setStatus(
 	ctx context.Context, action string, id uuid.UUID, status CompanyStatus,
 ) (Company, error) {

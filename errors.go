@@ -87,9 +87,8 @@ func Invalid(violations ...Violation) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "The request is invalid.", Violations: violations}
 }
 
-// conflict returns a CONFLICT with a message for the client.
-//
-// The message names a status or a limit. It never names an id or a text that somebody else entered.
+// conflict returns a CONFLICT with a message for the client. The message names a status or a limit. It never names an
+// id or a text that somebody else entered.
 func conflict(format string, args ...any) *Error {
 	return &Error{Code: CodeConflict, Message: fmt.Sprintf(format, args...)}
 }
@@ -100,9 +99,8 @@ func notFound(what string) *Error {
 }
 
 // refusal returns err as an [Error] if a caller can act on it, and else nil. In a group, a refusal is the outcome of
-// one call, and any other error ends the transaction.
-//
-// An error is wrapped on its way, so it looks for an [Error] anywhere in the chain.
+// one call, and any other error ends the transaction. An error is wrapped on its way, so it looks for an [Error]
+// anywhere in the chain.
 func refusal(err error) error {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused
@@ -110,9 +108,8 @@ func refusal(err error) error {
 	return nil
 }
 
-// violations collects what is wrong with a request, so that the client learns all of it at once.
-//
-// The order is that of the checks, which follows the members of the request.
+// violations collects what is wrong with a request, so that the client learns all of it at once. The order is that of
+// the checks, which follows the members of the request.
 type violations []Violation
 
 // add adds a violation. path is the path of the member in the request.

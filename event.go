@@ -25,9 +25,8 @@ const (
 	maxImageURL    = 2000
 )
 
-// Event is an event as the contract shows it (section 2.3).
-//
-// A member that is a pointer is null in the JSON where the event has none. No member is left out.
+// Event is an event as the contract shows it (section 2.3). A member that is a pointer is null in the JSON where the
+// event has none. No member is left out.
 type Event struct {
 	ID               uuid.UUID      `json:"id"`
 	Object           string         `json:"object"` // "event"
@@ -85,9 +84,7 @@ type CreateEventParams struct {
 
 // UpdateEventParams change the members that are not nil. A pointer to "" or to the zero id clears an optional one.
 // Ticket categories are added, and existing names are kept (section 4.4). A tier with tickets therefore never
-// disappears.
-//
-// The schedule cannot be cleared: its members are changed one by one, and each must be valid.
+// disappears. The schedule cannot be cleared: its members are changed one by one, and each must be valid.
 type UpdateEventParams struct {
 	Title            *string
 	Description      *string

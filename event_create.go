@@ -49,9 +49,7 @@ func normaliseEvent(v *violations, p CreateEventParams) CreateEventParams {
 func checkImageURL(v *violations, path, s string) { httpsURL(v, path, s, maxImageURL) }
 
 // checkDraftOrPublished checks a status that a client may set. The other statuses are reached by other means (section
-// 3.1).
-//
-// ENDED comes with time or from an operator, and CANCELLED with a DELETE. Both are final.
+// 3.1). ENDED comes with time or from an operator, and CANCELLED with a DELETE. Both are final.
 func checkDraftOrPublished(v *violations, status EventStatus) {
 	if status != EventDraft && status != EventPublished {
 		v.add("status", "must be DRAFT or PUBLISHED")
@@ -59,9 +57,8 @@ func checkDraftOrPublished(v *violations, status EventStatus) {
 }
 
 // createEvents decides creates in the order they arrived. An unknown category is a refusal and not checked before,
-// because staff may deactivate one at any time. The result is stored with the key, since an event changes later.
-//
-// It runs under the exclusive gate of the company, so that nextCreation sees every event that was created before.
+// because staff may deactivate one at any time. The result is stored with the key, since an event changes later. The
+// exclusive gate of the company is held, so that nextCreation sees every event that was created before.
 func (s *Service) createEvents(
 	ctx context.Context, tx driver.Tx, at time.Time, calls []*call[CreateEventParams, Event],
 ) error {

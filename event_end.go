@@ -50,9 +50,8 @@ func (s *Service) EndEvents(ctx context.Context) (int, error) {
 }
 
 // endDueEvent ends an event unless another process was first or the event was changed meanwhile. It checks again under
-// the lock, because DueEvents read without one.
-//
-// Its transaction has the purpose of background work, so that many due events do not take the connections of requests.
+// the lock, because DueEvents read without one. Its transaction has the purpose of background work, so that many due
+// events do not take the connections of requests.
 func (s *Service) endDueEvent(ctx context.Context, ref driver.EventRef, at time.Time) (ended bool, err error) {
 	err = endEvent(ctx, s.background, ref, at, func(e driver.Event) error {
 		ended = e.Status == EventPublished && !e.EndsOn.IsZero() && !e.EndsOn.After(at)

@@ -69,9 +69,8 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 // long descriptions count towards a long page.
 const lineLength = 180
 
-// findEvent returns an event, or NOT_FOUND if the company has none with this id.
-//
-// The reference has the company, so an event of another company is not found.
+// findEvent returns an event, or NOT_FOUND if the company has none with this id. The reference has the company, so an
+// event of another company is not found.
 func findEvent(ctx context.Context, tx driver.ReadTx, ref driver.EventRef) (driver.Event, error) {
 	event, err := firstRecord(tx.Events(ctx, []driver.EventRef{ref}))
 	if err == nil && event.ID == uuid.Nil {

@@ -60,9 +60,8 @@ func scheduleOf(e driver.Event) [4]string {
 }
 
 // scheduledEnd returns when the event ends, in its own time zone. An end at or before the start is on the next day. It
-// returns the zero time for an event without a complete schedule, which a host may have imported.
-//
-// The date and the clock are joined in UTC first. latest then finds when clocks of the zone show them.
+// returns the zero time for an event without a complete schedule, which a host may have imported. The date and the
+// clock are joined in UTC first. latest then finds when clocks of the zone show them.
 func scheduledEnd(e driver.Event) time.Time {
 	zone, err := time.LoadLocation(e.Timezone)
 	day, dayErr := time.Parse(dateLayout, e.Date)
@@ -102,7 +101,6 @@ func latest(wall time.Time, zone *time.Location) time.Time {
 
 // setSchedule sets when background work ends the event: at its scheduled end, if the event is published and that end is
 // after the given time. An event that is published or rescheduled past its end has no such time and stays PUBLISHED.
-//
 // Only the status and the schedule decide, so every change of either calls it.
 func setSchedule(e *driver.Event, at time.Time) {
 	e.EndsOn = time.Time{}

@@ -31,9 +31,7 @@ func reservedCategories() []string {
 }
 
 // checkCategories normalises custom category names. Their number is checked by addCategories, which knows those that
-// the event has already.
-//
-// A name that appears twice is no error: addCategories adds it once.
+// the event has already. A name that appears twice is no error: addCategories adds it once.
 func checkCategories(v *violations, path string, names []string) []string {
 	checked := make([]string, len(names))
 	for i, name := range names {
@@ -48,9 +46,7 @@ func checkCategories(v *violations, path string, names []string) []string {
 
 // addCategories adds custom names to those of an event. A name that equals one of them, or a preset, without regard to
 // case adds nothing: the existing spelling stays the one to use. Names are never removed, so that earlier tickets and
-// orders keep their category.
-//
-// The result has only the custom names, since the presets are not kept with an event.
+// orders keep their category. The result has only the custom names, since the presets are not kept with an event.
 func addCategories(custom, names []string) ([]string, *Error) {
 	all := append(PresetCategories(), custom...)
 	for _, name := range names {

@@ -170,9 +170,8 @@ func normaliseEventUpdate(p UpdateEventParams) (UpdateEventParams, error) {
 	return p, v.err()
 }
 
-// replaceMember replaces what a member points to, if it is not nil. It leaves the caller's value as it is.
-//
-// A caller may use its params again, so what they point to must not change.
+// replaceMember replaces what a member points to, if it is not nil. It leaves the caller's value as it is. A caller may
+// use its params again, so what they point to must not change.
 func replaceMember[T any](member **T, by func(T) T) {
 	if *member != nil {
 		changed := by(**member)

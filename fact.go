@@ -13,9 +13,7 @@ import (
 )
 
 // Fact is something that happened, as [Config.OnFact] gets it. A fact that is published again has the same ID, so that
-// a host can recognise it.
-//
-// The outbox holds neither a body nor a buyer: a fact is rendered when it is needed.
+// a host can recognise it. The outbox holds neither a body nor a buyer: a fact is rendered when it is needed.
 type Fact struct {
 	ID        uuid.UUID
 	CompanyID uuid.UUID
@@ -32,9 +30,8 @@ type TicketEmail struct {
 }
 
 // fact returns a new record for the outbox. It keeps how many webhook endpoints the company has, so that later ones do
-// not get the fact. The count is read under the company's gate.
-//
-// The id is drawn in the transaction. A run that is repeated draws another one, and only that of the last run is kept.
+// not get the fact. The count is read under the company's gate. The id is drawn in the transaction. A run that is
+// repeated draws another one, and only that of the last run is kept.
 func (s *Service) fact(company driver.Company, at time.Time, kind FactType, subject uuid.UUID) driver.Fact {
 	return driver.Fact{
 		CompanyID: company.ID, At: at, ID: s.newID(), Type: kind, Subject: subject, Endpoints: company.WebhookEndpoints,

@@ -82,9 +82,8 @@ func (g Grouping) check() error {
 // operationAuthenticate is the name of the look-ups of API keys in metrics and logs.
 const operationAuthenticate = "authenticate"
 
-// group creates the lanes of the grouped operations: checkouts, validations and look-ups of API keys.
-//
-// A bound service has no lanes: one goroutine at a time uses the host's transaction, so there is nothing to group.
+// group creates the lanes of the grouped operations: checkouts, validations and look-ups of API keys. A bound service
+// has no lanes: one goroutine at a time uses the host's transaction, so there is nothing to group.
 func (s *Service) group(g Grouping) {
 	s.onQueueFull = g.OnQueueFull
 	s.checkouts, s.scans = newCheckouts(s, g), newScans(s, g)
@@ -93,9 +92,8 @@ func (s *Service) group(g Grouping) {
 	}
 }
 
-// GroupRun describes one run of a group, for metrics.
-//
-// A group that is split after a failure makes a run for each of its parts.
+// GroupRun describes one run of a group, for metrics. A group that is split after a failure makes a run for each of its
+// parts.
 type GroupRun struct {
 	Operation string // such as "checkouts.create", or "authenticate"
 	Calls     int
@@ -127,9 +125,8 @@ type lanes[T any] struct {
 }
 
 // lanesOf returns the lanes of an operation, or nil if grouping is off. weight is the most that the calls of a group
-// weigh together; 0 is no limit.
-//
-// A group runs in its own context: that of a caller would end the calls of the others with it.
+// weigh together; 0 is no limit. A group runs in its own context: that of a caller would end the calls of the others
+// with it.
 func lanesOf[T any](
 	s *Service, g Grouping, operation string, weight int,
 	run func(ctx context.Context, patience time.Duration, calls []T) error,
@@ -161,9 +158,8 @@ func (s *Service) queueFull(operation string) {
 
 // contain logs a panic of a function of the host. value is what recover returned. Such a function may run in a
 // goroutine of the service, where a panic would end the process. Only the first panic is logged, and without its value,
-// which may hold what no log should.
-//
-// The caller calls recover in its own deferred function, where alone it returns the value.
+// which may hold what no log should. The caller calls recover in its own deferred function, where alone it returns the
+// value.
 func (s *Service) contain(function string, value any) {
 	if value != nil {
 		s.contained.Do(func() {
@@ -206,9 +202,8 @@ func mayRunAgain(err error, calls int, patience time.Duration) bool {
 }
 
 // inGroup runs a call in a group and waits for its result. A call that found its queue full, or came after Drain, is
-// [ErrBusy].
-//
-// If the context ends first it returns the error of the context. A call that runs then goes on without its caller.
+// [ErrBusy]. If the context ends first it returns the error of the context. A call that runs then goes on without its
+// caller.
 func inGroup[T any](ctx context.Context, lanes *lanes[T], key uuid.UUID, weight int, call T) error {
 	err := lanes.Do(ctx, key, weight, call)
 	if errors.Is(err, group.ErrFull) {

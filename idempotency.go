@@ -77,9 +77,7 @@ func (f *inFlightKeys) leave(s *inFlightCall, answered bool) {
 	f.free(s)
 }
 
-// begin marks calls as running.
-//
-// A running call keeps its key even if its caller leaves: the transaction goes on.
+// begin marks calls as running. A running call keeps its key even if its caller leaves: the transaction goes on.
 func (f *inFlightKeys) begin(calls []*inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,9 +86,8 @@ func (f *inFlightKeys) begin(calls []*inFlightCall) {
 	}
 }
 
-// end marks calls as not running. again means that they may run again, as parts of their group.
-//
-// It is called after every run, also after one that panicked.
+// end marks calls as not running. again means that they may run again, as parts of their group. end is called after
+// every run, also after one that panicked.
 func (f *inFlightKeys) end(calls []*inFlightCall, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

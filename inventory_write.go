@@ -182,9 +182,8 @@ func newestBatch(t driver.Tier) driver.BatchRef {
 	return driver.BatchRef{CompanyID: t.CompanyID, EventID: t.EventID, Tier: t.Name, Position: t.Batches}
 }
 
-// alikeBatches reports whether the admissions of two batches of a tier are alike.
-//
-// The price is the current one. A batch whose price was changed may become alike to a new one.
+// alikeBatches reports whether the admissions of two batches of a tier are alike. The price is the current one. A batch
+// whose price was changed may become alike to a new one.
 func alikeBatches(b, other driver.Batch) bool {
 	return b.Title == other.Title && b.Description == other.Description && b.UnitPrice == other.UnitPrice &&
 		b.Status == other.Status
@@ -225,9 +224,8 @@ func (s *Service) UpdateInventory(
 	})
 }
 
-// check checks that there is a change, and that the members of a price change come together (section 4.5).
-//
-// It reads no record, so a malformed change costs no transaction.
+// check checks that there is a change, and that the members of a price change come together (section 4.5). It reads no
+// record, so a malformed change costs no transaction.
 func (p UpdateInventoryParams) check(v *violations) {
 	if p == (UpdateInventoryParams{}) {
 		v.add("body", "must change at least one member")
@@ -314,9 +312,8 @@ func (s *Service) changeTier(
 var errNothingUnsold = conflict("The tier has no unsold admission that could change.")
 
 // lockUnsold locks what may still change in a tier. It locks the tier's counter first, so that no batch is added
-// meanwhile.
-//
-// A sale of the tier locks the same counter before it reads batches. So it either sold before, or it sees the change.
+// meanwhile. A sale of the tier locks the same counter before it reads batches. So it either sold before, or it sees
+// the change.
 func lockUnsold(ctx context.Context, tx driver.Tx, event driver.EventRef, tier string) ([]driver.Batch, error) {
 	if _, err := tx.LockTiers(ctx, event, []string{tier}); err != nil {
 		return nil, err

@@ -19,9 +19,7 @@ import (
 type signer func() ed25519.PrivateKey
 
 // signersOf returns a signer for each of the secrets, in their order. It copies them, so that the host may clear its
-// own.
-//
-// Package ledger derives the signing key from the secret, so a rotation of secrets changes it.
+// own. Package ledger derives the signing key from the secret, so a rotation of secrets changes it.
 func signersOf(secrets [][]byte) []signer {
 	signers := make([]signer, len(secrets))
 	for i, secret := range secrets {

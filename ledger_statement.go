@@ -123,9 +123,8 @@ func (o Operator) walletStatement(
 }
 
 // standing returns the sequence and the balance of a wallet just before a time. Times along a chain never decrease, so
-// a binary search finds them with about 20 reads for a million entries. A gap in the chain is [ErrLedgerBroken].
-//
-// The time may lie in the middle of the chain, where only entries know the balance. The wallet knows that of its end.
+// a binary search finds them with about 20 reads for a million entries. A gap in the chain is [ErrLedgerBroken]. The
+// time may lie in the middle of the chain, where only entries know the balance. The wallet knows that of its end.
 func (o Operator) standing(ctx context.Context, wallet driver.Wallet, at time.Time) (int64, money.Amount, error) {
 	// The whole chain is before the time: this is the usual case for a period that ends now.
 	if wallet.Sequence == 0 || wallet.LastAt.Before(at) {

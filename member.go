@@ -68,9 +68,7 @@ func showMember(m driver.Member, user driver.User) Member {
 // that does not exist.
 //
 // Call it for each request. A change checks the role that the user has at the time of the change. A read uses the role
-// at the time of this call.
-//
-// It takes no gate: a change by the actor reads the role again under it.
+// at the time of this call. It takes no gate: a change by the actor reads the role again under it.
 func (s *Service) Member(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
 	var member driver.Member
 	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
@@ -171,9 +169,7 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 }
 
 // findOrCreateUser returns the user with the email, or creates one. The caller holds the gate of the zero company
-// exclusively.
-//
-// The constraint on emails is a second guard.
+// exclusively. The constraint on emails is a second guard.
 func findOrCreateUser(ctx context.Context, tx driver.Tx, fresh driver.User) (driver.User, error) {
 	user, err := firstRecord(tx.FindUsers(ctx, []string{fresh.Email}))
 	if err != nil || user.ID != uuid.Nil {
@@ -185,9 +181,8 @@ func findOrCreateUser(ctx context.Context, tx driver.Tx, fresh driver.User) (dri
 // UpdateMember gives a member another role. A member who already has it stays as they are. The last owner must stay
 // one, else CONFLICT. It needs COMPANY:member:manage.
 //
-// The permissions of the new role hold from the member's next write on.
-//
-// An owner may lower their own role, as long as another owner is left.
+// The permissions of the new role hold from the member's next write on. An owner may lower their own role, as long as
+// another owner is left.
 func (o Operator) UpdateMember(ctx context.Context, companyID, userID uuid.UUID, role Role) (Member, error) {
 	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
 		return Member{}, err
@@ -264,9 +259,8 @@ func hasAnotherOwner(ctx context.Context, tx driver.PeopleReader, owner driver.M
 	return nil
 }
 
-// putMember keeps and audits a member. before is the role that the member had, or empty.
-//
-// A removed member stays as a record without a role, which keeps the time at which the user first joined.
+// putMember keeps and audits a member. before is the role that the member had, or empty. A removed member stays as a
+// record without a role, which keeps the time at which the user first joined.
 func (o Operator) putMember(
 	ctx context.Context, tx driver.Tx, at time.Time, action string, before Role, member driver.Member,
 ) error {

@@ -41,9 +41,8 @@ type Operator struct {
 func (s *Service) As(actor Actor) Operator { return Operator{s: s, actor: actor} }
 
 // holds checks that the actor has a permission, regardless of the company. A permission of staff never holds for an
-// actor that belongs to a company, even if the host listed it.
-//
-// A method that names a record by its id alone calls it before the look-up, which finds the company.
+// actor that belongs to a company, even if the host listed it. A method that names a record by its id alone calls it
+// before the look-up, which finds the company.
 func (o Operator) holds(permission Permission) error {
 	staff := o.actor.CompanyID == uuid.Nil
 	if !slices.Contains(o.actor.Permissions, permission) || (permission.forStaff() && !staff) {
@@ -92,9 +91,8 @@ type operatorRule func(ctx context.Context, tx driver.Tx, at time.Time, company 
 
 // changeExclusive runs a rule that changes what a sale only reads: the company, its keys, verification, branding,
 // endpoints or rates, or the status of an event. It holds the company's gate exclusively, so no sale of the company
-// runs meanwhile.
-//
-// It waits for the writes that are under way. A company with a flood of sales still lets it in: the gate is fair.
+// runs meanwhile. changeExclusive waits for the writes that are under way. A company with a flood of sales still lets
+// it in: the gate is fair.
 func (o Operator) changeExclusive(
 	ctx context.Context, permission Permission, companyID uuid.UUID, rule operatorRule,
 ) error {
@@ -148,9 +146,8 @@ func (o Operator) update(
 // An operatorRead reads about one company. It may run again, so it assigns its results from the start each time.
 type operatorRead func(ctx context.Context, tx driver.ReadTx, company driver.Company) error
 
-// view reads what a single statement returns, or what never changes. Its statements may see different moments.
-//
-// It takes no gate, so a read never waits for a change.
+// view reads what a single statement returns, or what never changes. Its statements may see different moments. A read
+// takes no gate, so it never waits for a change.
 func (o Operator) view(ctx context.Context, permission Permission, companyID uuid.UUID, read operatorRead) error {
 	return o.look(ctx, driver.Store.View, permission, companyID, read)
 }

@@ -197,9 +197,8 @@ func showDetails(ctx context.Context, tx driver.ReadTx, records []driver.Order) 
 	return details, nil
 }
 
-// showDetailLine returns the line of an admission as an operator sees it.
-//
-// The validation stays visible after the order has ended: it says that the holder was admitted.
+// showDetailLine returns the line of an admission as an operator sees it. The validation stays visible after the order
+// has ended: it says that the holder was admitted.
 func showDetailLine(a driver.Admission) OrderDetailLine {
 	shown := OrderDetailLine{
 		OrderLine: OrderLine{ID: a.LineID, AdmissionID: a.ID, Title: a.Title, Tier: a.Tier, UnitPrice: a.UnitPrice},

@@ -17,9 +17,8 @@ var errOrderNotFound = notFound("The order")
 // GetOrder returns an order of the caller's company (section 4.8). It needs COMPANY:order:read.
 //
 // Everything but the status is as it was at the sale, apart from a buyer who was erased. An order of another company is
-// NOT_FOUND, like one that does not exist.
-//
-// It may show an order that a replay of its checkout shows otherwise: a replay has the status of the sale.
+// NOT_FOUND, like one that does not exist. The status is the current one, while a replay of the checkout shows that of
+// the sale.
 func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Order, error) {
 	if err := caller.Require(GrantOrderRead); err != nil {
 		return Order{}, err
@@ -78,9 +77,8 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 }
 
 // statuses checks the wanted statuses and returns them sorted: the same statuses in another order are the same filter,
-// and so have the same cursor. It reports a status that is unknown and one that is named twice (section 4.8).
-//
-// An empty list means any status, and it is a filter of its own for the cursor.
+// and so have the same cursor. It reports a status that is unknown and one that is named twice (section 4.8). An empty
+// list means any status, and it is a filter of its own for the cursor.
 func (f OrderFilter) statuses(v *violations) []OrderStatus {
 	for i, status := range f.Statuses {
 		switch status {
@@ -95,9 +93,8 @@ func (f OrderFilter) statuses(v *violations) []OrderStatus {
 	return slices.Sorted(slices.Values(f.Statuses))
 }
 
-// joined returns statuses as one part of a cursor's scope.
-//
-// No status holds a comma, so different lists have different texts.
+// joined returns statuses as one part of a cursor's scope. No status holds a comma, so different lists have different
+// texts.
 func joined(statuses []OrderStatus) string {
 	var b strings.Builder
 	for _, status := range statuses {

@@ -29,9 +29,7 @@ type PageParams struct {
 	Cursor string
 }
 
-// Page is one page of a listing.
-//
-// There is no total: counting would read the whole list for every page.
+// Page is one page of a listing. There is no total: counting would read the whole list for every page.
 type Page[T any] struct {
 	Items []T
 	// HasMore reports whether another page follows. If not, NextCursor is empty.
@@ -67,9 +65,8 @@ type listing[R, P any] struct {
 	limit int
 }
 
-// listOrder is the order of a list: the position of a record, and its bytes in a cursor.
-//
-// A new list takes byTime or byNumber, or brings an order whose bytes have one length.
+// listOrder is the order of a list: the position of a record, and its bytes in a cursor. A new list takes byTime or
+// byNumber, or brings an order whose bytes have one length.
 type listOrder[R, P any] struct {
 	position func(R) P
 	size     int // of the bytes
@@ -128,9 +125,8 @@ func (l listing[R, P]) cut(records []R) (page []R, more bool, next string) {
 // id.
 const positionSize = 8 + 16
 
-// afterPosition reports whether a position comes after another one.
-//
-// It is the order of lists by time: times first, and ids byte by byte among equal times.
+// afterPosition reports whether a position comes after another one. It is the order of lists by time: times first, and
+// ids byte by byte among equal times.
 func afterPosition(p, other driver.Position) bool {
 	return cmp.Or(p.At.Compare(other.At), bytes.Compare(p.ID[:], other.ID[:])) > 0
 }
@@ -165,9 +161,8 @@ func parseNumber(b []byte) (int64, error) {
 	return number, nil
 }
 
-// firstRecord returns the single record that a list method was asked for.
-//
-// An empty list gives the zero record, with which a store stands for what it does not keep.
+// firstRecord returns the single record that a list method was asked for. An empty list gives the zero record, with
+// which a store stands for what it does not keep.
 func firstRecord[T any](found []T, err error) (T, error) {
 	if err != nil || len(found) == 0 {
 		var none T

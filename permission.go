@@ -57,9 +57,8 @@ const (
 	RoleViewer = driver.RoleViewer
 )
 
-// PermissionRule is a row of the table of permissions.
-//
-// A test walks over every method of [Operator] and compares it with the table.
+// PermissionRule is a row of the table of permissions. A test walks over every method of [Operator] and compares it
+// with the table.
 type PermissionRule struct {
 	Permission Permission
 	// Staff reports whether only platform staff can hold the permission. The other permissions are for a company's
@@ -157,9 +156,8 @@ func PermissionRules() []PermissionRule {
 	}
 }
 
-// AllPermissions returns every permission: those of companies, then those of staff.
-//
-// Staff of a host that trusts itself hold all of them, see [Staff].
+// AllPermissions returns every permission: those of companies, then those of staff. Staff of a host that trusts itself
+// hold all of them, see [Staff].
 func AllPermissions() []Permission {
 	rules := PermissionRules()
 	all := make([]Permission, len(rules))
@@ -170,9 +168,8 @@ func AllPermissions() []Permission {
 }
 
 // forStaff reports whether no administrator of a company can hold the permission. It is also true for a name that is
-// not in the table, so that an unknown permission is never granted to a company.
-//
-// It protects against a host that lists a permission of staff for an administrator by mistake.
+// not in the table, so that an unknown permission is never granted to a company. The check protects against a host that
+// lists a permission of staff for an administrator by mistake.
 func (p Permission) forStaff() bool {
 	return !slices.ContainsFunc(PermissionRules(), func(rule PermissionRule) bool {
 		return rule.Permission == p && !rule.Staff

@@ -15,9 +15,8 @@ import (
 const MaxAdmissions = 50
 
 // Quote is what an order would cost now (section 2.5). It reserves nothing: a later checkout repeats the price as its
-// expectedUnitPrice and fails with INVENTORY_UNAVAILABLE if that no longer holds.
-//
-// It has no id and is kept nowhere. The price that a checkout repeats is all that connects the two.
+// expectedUnitPrice and fails with INVENTORY_UNAVAILABLE if that no longer holds. A quote has no id and is kept
+// nowhere. The price that a checkout repeats is all that connects the two.
 type Quote struct {
 	Object   string       `json:"object"` // always "pricing_quote"
 	EventID  uuid.UUID    `json:"eventId"`

@@ -115,9 +115,8 @@ func (s *Service) report(ctx context.Context, what string, err error) {
 
 // Wake signals [Service.Run] in the same process that there is work. The service calls it after its own commits. A host
 // calls it after committing a transaction of its own ([Service.WithStore]); without that the work is found at the next
-// [Config.PollInterval]. It never blocks.
-//
-// The channel has room for one signal, which stands for all commits until the worker looks.
+// [Config.PollInterval]. It never blocks. The channel has room for one signal, which stands for all commits until the
+// worker looks.
 func (s *Service) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -140,9 +139,8 @@ var errNoSender = errors.New("ticketing: there is no Config.Sender")
 // again later.
 //
 // If the context ends, it starts no further attempt, waits for those in flight and returns the context's error. It does
-// not call [Config.OnFact]. Without an OnFact it marks facts as handled, as every process does.
-//
-// It shares no queue with a Run of the same process. The locks and leases of the store divide the work between them.
+// not call [Config.OnFact]. Without an OnFact it marks facts as handled, as every process does. SendWebhooks shares no
+// queue with a Run of the same process. The locks and leases of the store divide the work between them.
 func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun
@@ -198,9 +196,7 @@ func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) 
 }
 
 // claimAll claims, for each company, a batch of the deliveries that were due at a time, and returns how many it
-// claimed.
-//
-// It takes one batch of each company, so a company with many deliveries does not hold up the others.
+// claimed. It takes one batch of each company, so a company with many deliveries does not hold up the others.
 func (s *Service) claimAll(ctx context.Context, c *deliverer, at time.Time) (claimed int, failed error) {
 	due, err := s.dueWork(ctx, driver.WorkQuery{
 		At: at, After: []driver.DueWork{{Kind: driver.WorkDeliver}}, Limit: lookBatch,

@@ -155,9 +155,8 @@ func (s *Service) post(ctx context.Context, p job, at time.Time) (status int, er
 }
 
 // oneLine returns the text on one line, cut to the given number of characters. Control characters become spaces,
-// because the text of a sender's error may hold anything and is shown in lists and logs.
-//
-// A sender of a host may return any text. The store keeps only valid UTF-8, and a list shows one line.
+// because the text of a sender's error may hold anything and is shown in lists and logs. A sender of a host may return
+// any text. The store keeps only valid UTF-8, and a list shows one line.
 func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -21,18 +21,16 @@ const (
 
 // want says how many deliveries of one endpoint the deliverer has room for.
 //
-// A want is a snapshot: attempts that end meanwhile make more room, which the next claim uses.
-//
-// If more has grown past seen, the store got due deliveries meanwhile.
+// A want is a snapshot: attempts that end meanwhile make more room, which the next claim uses. If more has grown past
+// seen, the store got due deliveries meanwhile.
 type want struct {
 	endpoint int64
 	limit    int
 	seen     int // the value of endpointQueue.more when the room was computed
 }
 
-// waiting records that the store has due deliveries of an endpoint.
-//
-// It comes from a look at the store, which reads without a lock. The claim decides whether there is anything.
+// waiting records that the store has due deliveries of an endpoint. The signal comes from a look at the store, which
+// reads without a lock. The claim decides whether there is anything.
 func (c *deliverer) waiting(endpoint driver.WebhookEndpointRef) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,9 +41,8 @@ func (c *deliverer) waiting(endpoint driver.WebhookEndpointRef) {
 
 // claimable queues the company of an endpoint queue for a claim. It does so only if deliveries of the endpoint queue
 // wait in the store and there is room for at least half of what the endpoint queue may hold: a transaction for less
-// would not pay. The caller holds the lock.
-//
-// It may be called often: a company is queued once, however many of its endpoints have room.
+// would not pay. The caller holds the lock. claimable may be called often: a company is queued once, however many of
+// its endpoints have room.
 func (c *deliverer) claimable(r *endpointQueue) {
 	if r.more > 0 && !c.closed && c.room(r) >= max(1, c.ahead(r)/2) {
 		c.claims.add(r.endpoint.CompanyID)

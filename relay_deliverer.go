@@ -67,9 +67,8 @@ func newDeliverer(s *Service) *deliverer {
 
 // enqueue takes deliveries after the transaction that leased them has committed. It queues those that are leased and
 // starts attempts. For those that are not leased it records that the store has due deliveries. stops is the number of
-// stops before the lease: a delivery whose endpoint was stopped since then is given back.
-//
-// The queue of an endpoint is in the order of the leases. Retries and new deliveries share it.
+// stops before the lease: a delivery whose endpoint was stopped since then is given back. The queue of an endpoint is
+// in the order of the leases. Retries and new deliveries share it.
 func (c *deliverer) enqueue(ctx context.Context, parcels []job, stops int) {
 	var back []*outcome
 	c.mu.Lock()
@@ -94,9 +93,8 @@ func (c *deliverer) enqueue(ctx context.Context, parcels []job, stops int) {
 
 // start begins attempts of an endpoint queue, as many as the limits of the endpoint queue and of its class allow. If
 // the last look at the endpoint is too old, or too many attempts began since, it looks first whether another process
-// has disabled it. The caller holds the lock.
-//
-// It is called whenever room may have come about: after an attempt, after a lease, and after a check.
+// has disabled it. The caller holds the lock. start is called whenever room may have come about: after an attempt,
+// after a lease, and after a check.
 func (c *deliverer) start(ctx context.Context, r *endpointQueue) {
 	for len(r.jobs) > 0 && r.inFlight < c.window(r) && r.answered < maxAnswered {
 		kind := r.class()
@@ -211,9 +209,8 @@ func (c *deliverer) next(ctx context.Context, r *endpointQueue) {
 	c.claimable(r)
 }
 
-// ended records that an attempt or a check is complete.
-//
-// It is the last step of an attempt, so busy covers the write of its outcome and the release of others.
+// ended records that an attempt or a check is complete. ended is the last step of an attempt, so busy covers the write
+// of its outcome and the release of others.
 func (c *deliverer) ended() {
 	c.mu.Lock()
 	c.busy--
@@ -238,9 +235,8 @@ func (c *deliverer) close(ctx context.Context) {
 	c.release(ctx, back)
 }
 
-// wait returns when nothing is in flight and the host was notified of every exhausted delivery.
-//
-// The notifier comes last, since the outcome of the last attempt may be an exhausted delivery.
+// wait returns when nothing is in flight and the host was notified of every exhausted delivery. The notifier comes
+// last, since the outcome of the last attempt may be an exhausted delivery.
 func (c *deliverer) wait() {
 	c.mu.Lock()
 	for c.busy > 0 || c.queued > 0 {

@@ -15,9 +15,8 @@ import (
 // dispatchPatience is how long a dispatch waits for a company's gate before it gives way to the next company.
 const dispatchPatience = 500 * time.Millisecond
 
-// dispatched is the result of dispatching some of a company's facts.
-//
-// Bodies, secrets and endpoints are what the deliverer needs to send at once, without another read.
+// dispatched is the result of dispatching some of a company's facts. Bodies, secrets and endpoints are what the
+// deliverer needs to send at once, without another read.
 type dispatched struct {
 	facts      int
 	messages   []driver.Message
@@ -190,9 +189,8 @@ const pauseTime = 250 * time.Millisecond
 //
 // It waits if every endpoint of the last batch has a full queue; counts are the deliveries of each in that batch. A
 // fact that waits costs the store less than its deliveries would. An endpoint that is new, slow or failing never causes
-// a pause, because facts for the other endpoints would wait with it.
-//
-// The end is scheduled as well, since an endpoint that fails would never make room.
+// a pause, because facts for the other endpoints would wait with it. The end is scheduled as well, since an endpoint
+// that fails would never make room.
 func (c *deliverer) pause(companyID uuid.UUID, counts map[int64]int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

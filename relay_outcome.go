@@ -35,9 +35,8 @@ const (
 	resultCut    // this process gave up, which says nothing about the receiver
 )
 
-// outcome is the end of an attempt that is to be written to the store.
-//
-// Each attempt makes one. Several of them share a transaction.
+// outcome is the end of an attempt that is to be written to the store. Each attempt makes one. Several of them share a
+// transaction.
 type outcome struct {
 	delivery driver.Delivery // as it was leased
 	attempt  DeliveryAttempt
@@ -51,9 +50,8 @@ type outcome struct {
 	cancelling bool            // the endpoint was disabled or deleted during the attempt
 }
 
-// unsent returns the outcome of a delivery that was leased but not tried. Writing it ends the lease.
-//
-// It counts no attempt.
+// unsent returns the outcome of a delivery that was leased but not tried. Writing it ends the lease. No attempt is
+// counted.
 func (p job) unsent(at time.Time) *outcome {
 	return &outcome{delivery: p.delivery, result: resultUnsent, at: at}
 }
@@ -170,9 +168,8 @@ func (c *deliverer) write(ctx context.Context, o *outcome) bool {
 	return err == nil && o.ours
 }
 
-// insist calls do until it succeeds or givesUp reports true. The wait between two calls doubles up to a second.
-//
-// It uses a timer of the machine, so a fixed clock of a test does not stop it.
+// insist calls do until it succeeds or givesUp reports true. The wait between two calls doubles up to a second. The
+// timer is of the machine, so a fixed clock of a test does not stop it.
 func (c *deliverer) insist(do func() error) error {
 	wait := lookGap
 	for try := 1; ; try++ {

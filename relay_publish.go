@@ -113,9 +113,8 @@ func (s *Service) publishParts(ctx context.Context, record driver.Fact, facts []
 }
 
 // publishedParts remembers the records of which the host accepted some facts, but not all. It only saves repetitions: a
-// host must recognise a fact that comes again by its id in any case.
-//
-// It is in memory only. After a restart the facts of a record are published again, with the same ids.
+// host must recognise a fact that comes again by its id in any case. The memory ends with the process. After a restart
+// the facts of a record are published again, with the same ids.
 type publishedParts struct {
 	mu    sync.Mutex
 	parts map[uuid.UUID]uint8 // by record; bit i is set if the host accepted fact i
@@ -147,9 +146,7 @@ func (t *publishedParts) keep(id uuid.UUID, done uint8) {
 var errFactPanic = errors.New("ticketing: OnFact panicked")
 
 // publishFact calls [Config.OnFact] with one fact. A panic of the host is an error like any other, so the fact is
-// published again.
-//
-// No lock and no transaction is held during the call, so the host may call the service.
+// published again. No lock and no transaction is held during the call, so the host may call the service.
 func (s *Service) publishFact(ctx context.Context, fact Fact) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -149,9 +149,8 @@ func (w *worker) dispatch(ctx context.Context, companyID uuid.UUID) error {
 	return nil
 }
 
-// publish publishes a company's next batch of facts to the host, and queues the company again after a full batch.
-//
-// One loop publishes, so Run calls the host with one fact at a time.
+// publish publishes a company's next batch of facts to the host, and queues the company again after a full batch. One
+// loop publishes, so Run calls the host with one fact at a time.
 func (w *worker) publish(ctx context.Context, companyID uuid.UUID) error {
 	leased, err := w.s.publishFacts(ctx, companyID)
 	if leased == factBatch {
@@ -247,9 +246,7 @@ const (
 
 // wakeTimers wakes the worker at set times, so that a retry does not wait for the next poll. A value on wake says that
 // at least one of these times has come. Signals coalesce, since wake has a buffer of one. It is safe for concurrent
-// use.
-//
-// The poll finds the same work later. So timers may be lost, and their number is bounded.
+// use. The poll finds the same work later. So timers may be lost, and their number is bounded.
 type wakeTimers struct {
 	// wake is read by the worker, which then looks for due work.
 	wake chan struct{}

@@ -65,9 +65,7 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 }
 
 // knows reports whether the name of the first secret key is kept, after checking the given keys against all that are
-// kept or in use.
-//
-// A database without names was not used yet: the first keys become its own.
+// kept or in use. A database without names was not used yet: the first keys become its own.
 func (s *Service) knows(ctx context.Context, tx driver.ReadTx) (bool, error) {
 	names := s.keys.Names()
 	// Only names are kept: a name is derived from its key and does not disclose it.

@@ -30,9 +30,8 @@ const (
 const maxReason = 500
 
 // Settlement is a payout of a company's EARNINGS to its bank account, as an operator sees it. It shows only the last
-// four digits of the account (section 2.9, item 6).
-//
-// Settlements are listed by the sequence of their debit, which is not shown.
+// four digits of the account (section 2.9, item 6). Settlements are listed by the sequence of their debit, which is not
+// shown.
 type Settlement struct {
 	ID        uuid.UUID        `json:"id"`
 	CompanyID uuid.UUID        `json:"companyId"`
@@ -46,9 +45,8 @@ type Settlement struct {
 }
 
 // showSettlements renders records as an operator sees them, in one read for any number of them. It shows the bank
-// account of the request, whatever account the company has now. The account number is never decrypted for it.
-//
-// A settlement names the version of the account, and versions are never changed but for their encryption.
+// account of the request, whatever account the company has now. The account number is never decrypted for it. A
+// settlement names the version of the account, and versions are never changed but for their encryption.
 func showSettlements(ctx context.Context, tx driver.ReadTx, records []driver.Settlement) ([]Settlement, error) {
 	refs := make([]driver.BankAccountRef, len(records))
 	for i, s := range records {
@@ -179,9 +177,8 @@ var (
 	errEarningsInactive = conflict("The EARNINGS wallet is not active.")
 )
 
-// keepMoves keeps ledger entries and the wallets after them.
-//
-// The caller has locked the wallets. Every movement outside of a checkout and a funding is written here.
+// keepMoves keeps ledger entries and the wallets after them. The caller has locked the wallets. Every movement outside
+// of a checkout and a funding is written here.
 func keepMoves(
 	ctx context.Context, tx driver.WalletWriter, wallets []*driver.LockedWallet, entries ...ledger.Entry,
 ) error {
@@ -197,9 +194,8 @@ func keepMoves(
 
 // ApproveSettlement records that a settlement was paid out: PENDING becomes COMPLETED (section 3.6). No money moves,
 // because it left EARNINGS with the request. A settlement that is COMPLETED stays as it is and is returned; any other
-// status is CONFLICT. It needs tenant_settlement:decide.
-//
-// The payout itself happens outside of the service, which only records it.
+// status is CONFLICT. It needs tenant_settlement:decide. The payout itself happens outside of the service, which only
+// records it.
 func (o Operator) ApproveSettlement(ctx context.Context, id uuid.UUID) (Settlement, error) {
 	return o.decideSettlement(ctx, "settlement.approve", id, SettlementCompleted,
 		func(_ context.Context, _ driver.Tx, at time.Time, settlement *driver.Settlement) error {

@@ -142,9 +142,8 @@ func (c *companySlots) isLong(list pagedList) bool {
 	return ok && left.Load() > 0
 }
 
-// had records how many lines a page of a list had.
-//
-// A list is remembered for each company and operation. One long page of a company does not slow its other lists.
+// had records how many lines a page of a list had. A list is remembered for each company and operation. One long page
+// of a company does not slow its other lists.
 func (c *companySlots) had(list pagedList, lines int) {
 	left, ok := c.long.get(list)
 	switch {
@@ -160,9 +159,8 @@ func (c *companySlots) had(list pagedList, lines int) {
 }
 
 // onSlotAfter runs a call on a slot of its company. When the slot is released, it calls before, which releases what was
-// taken before the slot.
-//
-// A call takes its slot before its connection, so a call that waits for a slot costs a goroutine only.
+// taken before the slot. A call takes its slot before its connection, so a call that waits for a slot costs a goroutine
+// only.
 func (s *Service) onSlotAfter(
 	ctx context.Context, operation string, companyID uuid.UUID, before func(), run func() error,
 ) error {
@@ -178,9 +176,8 @@ func (s *Service) onSlotAfter(
 	return run()
 }
 
-// onSlot runs a call that needs its slot only for its transaction. The zero company stands for calls of no company.
-//
-// It does not wait for the end of the response, unlike onSlotAfter.
+// onSlot runs a call that needs its slot only for its transaction. The zero company stands for calls of no company. The
+// slot does not wait for the end of the response, unlike onSlotAfter.
 func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.UUID, run func() error) error {
 	if s.slots == nil {
 		return run()
@@ -194,9 +191,7 @@ func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.U
 }
 
 // refusedSlot returns the error of a call that got no slot. It is [ErrBusy], and counted, unless the call's own context
-// ended.
-//
-// The refusal is counted by operation and never by company, so a log or a metric names nobody.
+// ended. The refusal is counted by operation and never by company, so a log or a metric names nobody.
 func (s *Service) refusedSlot(operation string, err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: %s: %w", operation, err)
@@ -239,9 +234,8 @@ func newStrangers() *strangers {
 }
 
 // pass waits for a slot. The caller calls end after authentication and reports whether the key was genuine: a genuine
-// key's slot is free at once.
-//
-// The rest of the slot runs after the reply, so it delays the next made-up key and not this one.
+// key's slot is free at once. The rest of the slot runs after the reply, so it delays the next made-up key and not this
+// one.
 func (g *strangers) pass(ctx context.Context) (end func(genuine bool), err error) {
 	release, err := g.slots.Take(ctx, struct{}{})
 	if err != nil {
@@ -298,9 +292,8 @@ func (s *Service) amongStrangers(
 }
 
 // refusedStranger returns the error of a call that got no slot: [ErrBusy], counted like a call that found the queue of
-// look-ups full, unless the call's own context ended.
-//
-// Nobody is authenticated at this point, so there is no company to count it for.
+// look-ups full, unless the call's own context ended. Nobody is authenticated at this point, so there is no company to
+// count it for.
 func (s *Service) refusedStranger(err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: authenticate: %w", err)

@@ -113,9 +113,7 @@ func (s *Service) observe(ctx context.Context, operation string) (context.Contex
 }
 
 // outcomeCode returns the contract's code of an error, and OK for no error. Every error that is not an [*Error] is
-// INTERNAL_ERROR, as it is for clients.
-//
-// It is a label, so it has few values: those of [Codes] and OK.
+// INTERNAL_ERROR, as it is for clients. The code is a label, so it has few values: those of [Codes] and OK.
 func outcomeCode(err error) string {
 	if err == nil {
 		return "OK"

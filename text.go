@@ -14,9 +14,8 @@ import (
 )
 
 // trimmedText trims a text of at most limit characters (Unicode code points), which may be empty. It refuses control
-// characters, except tabs and line breaks (LF or CRLF) in a text that may have several lines.
-//
-// The limit counts code points, as the contract counts all lengths, and not bytes.
+// characters, except tabs and line breaks (LF or CRLF) in a text that may have several lines. The limit counts code
+// points, as the contract counts all lengths, and not bytes.
 func trimmedText(v *violations, path, s string, limit int, multiline bool) string {
 	s = strings.TrimSpace(s)
 	checkText(v, path, s, limit, multiline)
@@ -53,9 +52,8 @@ func requiredText(v *violations, path, s string, least, limit int) string {
 }
 
 // hasControl reports whether a text has a control character that is not allowed. A CR without an LF is never allowed,
-// since clients would show it differently.
-//
-// A text with several lines keeps its line breaks as they were sent: LF or CRLF.
+// since clients would show it differently. A text with several lines keeps its line breaks as they were sent: LF or
+// CRLF.
 func hasControl(s string, multiline bool) bool {
 	if multiline {
 		s = strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(s)
@@ -65,9 +63,7 @@ func hasControl(s string, multiline bool) bool {
 
 // httpsURL checks an absolute https URL with a host and without credentials or fragment. It does not trim it. A browser
 // reads every URL that passes as the same URL: browser proxies refuse anything else, so it must not get into a
-// response.
-//
-// A URL is kept as it was sent, so two spellings of one URL are two texts.
+// response. A URL is kept as it was sent, so two spellings of one URL are two texts.
 func httpsURL(v *violations, path, s string, limit int) {
 	before := len(*v)
 	checkText(v, path, s, limit, false)
@@ -91,9 +87,8 @@ func publicURL(v *violations, path, s string, limit int) {
 }
 
 // email trims and lower-cases one address, which may be empty. It has no display name, a dot-atom or quoted local part,
-// and a domain of at least two labels. The lower case makes one buyer of all spellings (section 4.11, rule 3).
-//
-// It proves the form and not that the address exists: a mail shows that.
+// and a domain of at least two labels. The lower case makes one buyer of all spellings (section 4.11, rule 3). The
+// check proves the form and not that the address exists.
 func email(v *violations, path, s string, limit int) string {
 	before := len(*v)
 	s = trimmedText(v, path, s, limit, false)
@@ -113,7 +108,6 @@ func requiredEmail(v *violations, path, s string, limit int) string {
 }
 
 // isEmail reports whether s is an addr-spec of RFC 5322 in its plain form: no comments, no folding, no address literal.
-//
 // The last @ divides it, because a quoted local part may hold others.
 func isEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')

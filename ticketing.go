@@ -105,9 +105,7 @@ type Service struct {
 }
 
 // choices are the settings that a service keeps from its Config. A bound service shares them with the service that it
-// was made of.
-//
-// Nothing in it changes after [New], so the two services may read it at the same time.
+// was made of. Nothing in it changes after [New], so the two services may read it at the same time.
 type choices struct {
 	clock     func() time.Time
 	newID     func() uuid.UUID
@@ -316,9 +314,8 @@ func (p purposeStore) Update(ctx context.Context, fn func(ctx context.Context, t
 	return p.Store.Update(p.mark(ctx), fn)
 }
 
-// use sets the store of the service, one view of it for each purpose.
-//
-// Requests and operators have no purpose of their own: that is the default of a transaction.
+// use sets the store of the service, one view of it for each purpose. Requests and operators have no purpose of their
+// own: that is the default of a transaction.
 func (s *Service) use(store driver.Store) {
 	s.store = store
 	s.groups = purposeStore{store, driver.PurposeGroup}

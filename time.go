@@ -17,9 +17,8 @@ func optionalTime(t time.Time) *Time {
 	return &Time{Time: t}
 }
 
-// moment returns t as the service keeps it: UTC and whole milliseconds.
-//
-// Stores keep milliseconds. A time with more would not equal itself after it was read.
+// moment returns t as the service keeps it: UTC and whole milliseconds. Stores keep milliseconds. A time with more
+// would not equal itself after it was read.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // future checks that t is after at, and in the years that a time on the wire can hold.
@@ -31,9 +30,8 @@ func future(v *violations, path string, t, at time.Time) {
 	tellable(v, path, t)
 }
 
-// tellable checks that a time is in the years 1 to 9999, which the layout of the wire can hold.
-//
-// A time beyond these years could be kept and never be shown.
+// tellable checks that a time is in the years 1 to 9999, which the layout of the wire can hold. A time beyond these
+// years could be kept and never be shown.
 func tellable(v *violations, path string, t time.Time) {
 	// The zero time is refused, too, since a store keeps it as none.
 	if year := t.Year(); t.IsZero() || year < 1 || year > 9999 {

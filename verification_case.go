@@ -64,9 +64,8 @@ func showCase(r driver.VerificationCase, toStaff bool) VerificationCase {
 func isEditable(r driver.VerificationCase) bool { return r.Status == VerificationUnverified }
 
 // nextCase returns the case to edit: the draft, or else a new draft with the facts of the last case, so that a company
-// renews without entering them again. The zero record is before the first case.
-//
-// The new draft is not kept here: only an edit or a submission writes it.
+// renews without entering them again. The zero record is before the first case. The new draft is not kept here: only an
+// edit or a submission writes it.
 func nextCase(r driver.VerificationCase, companyID uuid.UUID, at time.Time) driver.VerificationCase {
 	if isEditable(r) {
 		return r
@@ -201,9 +200,7 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 
 // closeCase gives the submitted case of a company, if there is one, the status and reason that staff decided. It
 // reports whether there was one. The caller holds the company's gate exclusively, so nobody submits another case
-// meanwhile.
-//
-// At most the newest case can be SUBMITTED, because a submitted case blocks the next draft.
+// meanwhile. At most the newest case can be SUBMITTED, because a submitted case blocks the next draft.
 func closeCase(ctx context.Context, tx driver.Tx, at time.Time, company driver.Company) (closed bool, err error) {
 	newest, err := firstRecord(tx.ListVerificationCases(ctx, company.ID, 1))
 	if err != nil || newest.Status != VerificationSubmitted {
@@ -240,9 +237,8 @@ func (p UpdateVerificationParams) apply(f VerificationFacts) (VerificationFacts,
 	return f, v.err()
 }
 
-// factFields returns the facts and their names on the wire, in the order of the JSON.
-//
-// One list for both functions below keeps the names and their order the same in the audit log and in refusals.
+// factFields returns the facts and their names on the wire, in the order of the JSON. One list for both functions below
+// keeps the names and their order the same in the audit log and in refusals.
 func factFields(f VerificationFacts) []struct{ name, value string } {
 	return []struct{ name, value string }{
 		{"legalName", f.LegalName},
@@ -279,9 +275,8 @@ func missingFacts(f VerificationFacts) []string {
 	return names
 }
 
-// country normalises a code of ISO 3166-1 alpha-2 to upper case. It may be empty.
-//
-// The list is compiled in, so a code is valid in every process alike.
+// country normalises a code of ISO 3166-1 alpha-2 to upper case. It may be empty. The list is compiled in, so a code is
+// valid in every process alike.
 func country(v *violations, path, s string) string {
 	s = strings.ToUpper(strings.TrimSpace(s))
 	if s != "" && !slices.Contains(strings.Fields(countries), s) {

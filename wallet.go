@@ -28,9 +28,8 @@ func notBefore(w driver.Wallet, at time.Time) time.Time {
 	return later(at, w.LastAt)
 }
 
-// emptyWallet returns a wallet without entries. Its hash is the genesis hash of the company and the wallet.
-//
-// A wallet exists from the creation of its company, so a company that was never funded gets INSUFFICIENT_FLOAT.
+// emptyWallet returns a wallet without entries. Its hash is the genesis hash of the company and the wallet. A wallet
+// exists from the creation of its company, so a company that was never funded gets INSUFFICIENT_FLOAT.
 func emptyWallet(companyID uuid.UUID, wallet ledger.Wallet) driver.Wallet {
 	return driver.Wallet{
 		CompanyID: companyID, Kind: wallet, Status: WalletActive, Currency: money.Currency,
@@ -54,9 +53,8 @@ func isUsable(w driver.LockedWallet) bool {
 }
 
 // moveWallet appends an entry and sets the wallet to its state after the entry. If it fails (ledger.ErrInsufficient,
-// ledger.ErrOverflow) the wallet stays as it is. The entry's time is not before that of the preceding entry.
-//
-// It writes nothing. The caller keeps the entry and the wallet in the transaction that holds the lock.
+// ledger.ErrOverflow) the wallet stays as it is. The entry's time is not before that of the preceding entry. moveWallet
+// writes nothing. The caller keeps the entry and the wallet in the transaction that holds the lock.
 func moveWallet(w *driver.LockedWallet,
 	kind ledger.Kind, amount money.Amount, reference string, at time.Time,
 ) (ledger.Entry, error) {
@@ -115,9 +113,8 @@ func (o Operator) ActivateWallet(ctx context.Context, companyID uuid.UUID, walle
 }
 
 // setWalletStatus changes the status of a wallet under its lock. So a movement either commits before the suspension, or
-// sees it and is refused.
-//
-// It needs no exclusive gate: a sale does not rely on the status before it has locked the wallet.
+// sees it and is refused. The change needs no exclusive gate: a sale does not rely on the status before it has locked
+// the wallet.
 func (o Operator) setWalletStatus(
 	ctx context.Context, action string, companyID uuid.UUID, wallet ledger.Wallet, status WalletStatus,
 ) (Wallets, error) {

@@ -123,9 +123,8 @@ func newCredit(
 	})
 }
 
-// earlierCredit returns the movement that a reference was spent on, or CONFLICT if the amount differs.
-//
-// The reference keeps the sequence of its entry, so the original movement is found with one read.
+// earlierCredit returns the movement that a reference was spent on, or CONFLICT if the amount differs. The reference
+// keeps the sequence of its entry, so the original movement is found with one read.
 func earlierCredit(
 	ctx context.Context, tx driver.WalletReader, credit driver.FloatCredit, amount money.Amount,
 ) (FloatCredit, error) {

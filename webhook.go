@@ -90,9 +90,8 @@ func (s *Service) showEvents(ctx context.Context, tx driver.ReadTx, records []dr
 	return events, nil
 }
 
-// body returns the body that is delivered for a fact. A panic of the encoder is an error of this fact only.
-//
-// The bytes are made once and kept with the message, so every attempt signs and sends the same.
+// body returns the body that is delivered for a fact. A panic of the encoder is an error of this fact only. The bytes
+// are made once and kept with the message, so every attempt signs and sends the same.
 func (f Fact) body() (body []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -139,9 +138,7 @@ func (s *Service) showMessages(
 
 // findBodies returns the bodies that deliveries send, by event. It renders and keeps those that are empty, so that all
 // later attempts send the same bytes. A body that cannot be rendered is missing from the result, and its delivery
-// fails.
-//
-// It writes, so its caller runs in an Update and under the company's gate.
+// fails. findBodies writes, so its caller runs in an Update and under the company's gate.
 func (s *Service) findBodies(
 	ctx context.Context, tx driver.Tx, deliveries []driver.Delivery,
 ) (map[uuid.UUID][]byte, error) {

@@ -65,9 +65,8 @@ func (s *Service) newDelivery(at time.Time, message driver.Message, endpoint dri
 	}
 }
 
-// leaseDelivery returns the delivery with a lease for one process.
-//
-// DueAt is the end of the lease, so a delivery whose process was killed becomes due without further work.
+// leaseDelivery returns the delivery with a lease for one process. DueAt is the end of the lease, so a delivery whose
+// process was killed becomes due without further work.
 func leaseDelivery(d driver.Delivery, until time.Time) driver.Delivery {
 	d.DueAt, d.LeasedUntil = until, until
 	return d
@@ -136,9 +135,8 @@ func retryWait(tried int, jitter float64) time.Duration {
 	return wait + time.Duration(jitter*float64(wait/10)).Truncate(time.Millisecond)
 }
 
-// showDelivery returns what an operator sees of the record at the given time.
-//
-// A delivery under a lease shows no time of its next attempt, even if it still waits in the memory of a process.
+// showDelivery returns what an operator sees of the record at the given time. A delivery under a lease shows no time of
+// its next attempt, even if it still waits in the memory of a process.
 func showDelivery(d driver.Delivery, at time.Time) WebhookDelivery {
 	shown := WebhookDelivery{
 		ID: d.ID, CompanyID: d.CompanyID, EventID: d.MessageID, EventType: d.Type, EndpointID: d.EndpointID, URL: d.URL,

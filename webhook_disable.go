@@ -116,9 +116,8 @@ func (o Operator) DeleteWebhookEndpoint(ctx context.Context, id uuid.UUID) error
 
 // cancelPending cancels the pending deliveries of an endpoint that was disabled or deleted, in batches, until none is
 // left or the endpoint is enabled again. The shared gate keeps the endpoint as it is during a batch. Sales go on
-// meanwhile, which they could not if one transaction under the exclusive gate cancelled all of them.
-//
-// It writes no audit row: the first transaction has recorded the act.
+// meanwhile, which they could not if one transaction under the exclusive gate cancelled all of them. cancelPending
+// writes no audit row: the first transaction has recorded the act.
 func (s *Service) cancelPending(ctx context.Context, endpoint driver.WebhookEndpointRef) error {
 	for more := true; more; {
 		err := s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {

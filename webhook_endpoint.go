@@ -62,9 +62,8 @@ func showEndpoint(e driver.WebhookEndpoint) WebhookEndpoint {
 	}
 }
 
-// auditedEndpoint returns what the audit log keeps of an endpoint. It identifies secrets by their versions.
-//
-// The log shows a rotation by them, and no secret.
+// auditedEndpoint returns what the audit log keeps of an endpoint. It identifies secrets by their versions. The log
+// shows a rotation by them, and no secret.
 func auditedEndpoint(e driver.WebhookEndpoint) any {
 	return struct {
 		URL           string        `json:"url"`
@@ -261,9 +260,8 @@ func (o Operator) UpdateWebhookEndpoint(
 		})
 }
 
-// endpointRule decides about an endpoint and changes it. It may run again.
-//
-// The exclusive gate is held, so what it reads of the endpoint and its secrets cannot change.
+// endpointRule decides about an endpoint and changes it. It may run again. The exclusive gate is held, so what it reads
+// of the endpoint and its secrets cannot change.
 type endpointRule func(ctx context.Context, tx driver.Tx, at time.Time, endpoint *driver.WebhookEndpoint) error
 
 // changeEndpoint changes an endpoint under the exclusive gate, and writes it and an audit row, unless nothing changed.
@@ -304,7 +302,6 @@ func (o Operator) changeEndpoint(
 }
 
 // equalEndpoints reports whether two records of one endpoint agree in everything that can be changed by an operator.
-//
 // The version of the last secret is left out: a secret that is prepared also changes PendingSecret.
 func equalEndpoints(e, other driver.WebhookEndpoint) bool {
 	return e.URL == other.URL && slices.Equal(e.Events, other.Events) && e.Status == other.Status &&
@@ -320,9 +317,8 @@ func presentEndpoint(ctx context.Context, tx driver.ReadTx, id uuid.UUID) (drive
 	return endpoint, err
 }
 
-// enabledEndpoints returns the enabled endpoints of a company, by number.
-//
-// A company has at most ten, so all of them are read and no query selects some.
+// enabledEndpoints returns the enabled endpoints of a company, by number. A company has at most ten, so all of them are
+// read and no query selects some.
 func enabledEndpoints(
 	ctx context.Context, tx driver.WebhookEndpointReader, companyID uuid.UUID,
 ) (map[int64]driver.WebhookEndpoint, error) {
@@ -337,9 +333,7 @@ func enabledEndpoints(
 }
 
 // findEndpoint finds an endpoint by its id alone, for an actor that may see it. An endpoint of a company that the actor
-// does not reach is NOT_FOUND.
-//
-// A change reads the endpoint again under the gate, see presentEndpoint.
+// does not reach is NOT_FOUND. A change reads the endpoint again under the gate, see presentEndpoint.
 func (o Operator) findEndpoint(
 	ctx context.Context, permission Permission, id uuid.UUID,
 ) (driver.WebhookEndpoint, error) {

@@ -11,9 +11,8 @@ import (
 )
 
 // DeliveryFilter selects deliveries of a company. A zero field selects all. Fields are combined: a delivery is selected
-// if it meets each of them.
-//
-// The times compare with the creation of a delivery, which for a replay is the time of the replay.
+// if it meets each of them. The times compare with the creation of a delivery, which for a replay is the time of the
+// replay.
 type DeliveryFilter struct {
 	EndpointID uuid.UUID      // an endpoint that the company has now
 	Status     DeliveryStatus // one of the statuses of a delivery
@@ -155,9 +154,8 @@ func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filt
 }
 
 // GetDelivery returns a delivery with all its attempts. A delivery that was pruned is NOT_FOUND. It needs
-// COMPANY:webhook:read.
-//
-// Whether it is being tried depends on the time of the call, which decides whether a lease is over.
+// COMPANY:webhook:read. Whether it is being tried depends on the time of the call, which decides whether a lease is
+// over.
 func (o Operator) GetDelivery(ctx context.Context, id uuid.UUID) (WebhookDelivery, error) {
 	found, err := o.findDelivery(ctx, PermissionWebhookRead, id)
 	if err != nil {

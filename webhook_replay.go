@@ -93,9 +93,7 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 }
 
 // replay returns a new delivery of the event of another one. It is due at once, and created at the later of the two
-// times.
-//
-// It is made like a delivery of a dispatch, with the present URL and secret of the endpoint.
+// times. The delivery is made like one of a dispatch, with the present URL and secret of the endpoint.
 func (s *Service) replay(
 	at, createdAt time.Time, original driver.Delivery, endpoint driver.WebhookEndpoint,
 ) driver.Delivery {
@@ -262,9 +260,7 @@ func (r *replayer) progressed(waiting int) {
 }
 
 // able returns the deliveries of a page that can be replayed as far as a read shows, each event once for an endpoint.
-// The transaction of a batch checks the endpoints again.
-//
-// What it leaves out is counted as skipped.
+// The transaction of a batch checks the endpoints again. What it leaves out is counted as skipped.
 func (r *replayer) able(ctx context.Context, tx driver.ReadTx, page []driver.Delivery) ([]driver.Delivery, error) {
 	endpoints, err := enabledEndpoints(ctx, tx, r.query.CompanyID)
 	if err != nil {

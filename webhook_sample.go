@@ -18,16 +18,14 @@ const samplePrefix = "sample."
 // isSample reports whether a fact is a sample, which shows a developer what webhooks look like. Nothing happened.
 func isSample(f driver.Fact) bool { return strings.HasPrefix(string(f.Type), samplePrefix) }
 
-// eventTypeOf returns the type that a receiver sees. It is the same for a sample and a real fact.
-//
-// The prefix is kept in the outbox only. A message and its deliveries have the plain type.
+// eventTypeOf returns the type that a receiver sees. It is the same for a sample and a real fact. The prefix is kept in
+// the outbox only. A message and its deliveries have the plain type.
 func eventTypeOf(f driver.Fact) FactType {
 	return FactType(strings.TrimPrefix(string(f.Type), samplePrefix))
 }
 
-// factsToPublish returns the facts of a record that are published to the host: none for a sample.
-//
-// A host must not count a sample as a sale.
+// factsToPublish returns the facts of a record that are published to the host: none for a sample. A host must not count
+// a sample as a sale.
 func factsToPublish(f driver.Fact) []driver.Fact {
 	if isSample(f) {
 		return nil
@@ -71,9 +69,8 @@ func sampleData(f driver.Fact) any {
 	}
 }
 
-// sampleID returns the id of the given name in a sample. It depends only on the fact and the name.
-//
-// The ids of a sample are stable, and no record has them.
+// sampleID returns the id of the given name in a sample. It depends only on the fact and the name. The ids of a sample
+// are stable, and no record has them.
 func sampleID(f driver.Fact, name string) uuid.UUID {
 	return ids.Derive("ticketing/sample/v1\n", f.ID, name)
 }

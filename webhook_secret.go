@@ -108,9 +108,8 @@ func (s *Service) sealWebhookSecret(record *driver.WebhookSecret, secret Webhook
 }
 
 // openWebhookSecret decrypts a signing secret, and reports whether it was encrypted with the first secret key. A secret
-// whose key is not given is [ErrSecretKeys].
-//
-// A sender opens secrets with the leases of deliveries, and keeps them no longer than those.
+// whose key is not given is [ErrSecretKeys]. A sender opens secrets with the leases of deliveries, and keeps them no
+// longer than those.
 func (s *Service) openWebhookSecret(record driver.WebhookSecret) (secret WebhookSecret, current bool, err error) {
 	opened, current, err := s.seals.Open(record.Secret, webhookSecretDomain, webhookSecretSealName(record))
 	switch {
@@ -124,9 +123,8 @@ func (s *Service) openWebhookSecret(record driver.WebhookSecret) (secret Webhook
 }
 
 // appendSecret keeps a secret as the next version of an endpoint's. It counts the version in the endpoint's record,
-// which the caller writes. Versions are never used again.
-//
-// The caller holds the company's gate exclusively, so no two secrets get one version.
+// which the caller writes. Versions are never used again. The caller holds the company's gate exclusively, so no two
+// secrets get one version.
 func (s *Service) appendSecret(
 	ctx context.Context, tx driver.WebhookEndpointWriter, at time.Time, endpoint *driver.WebhookEndpoint,
 	secret WebhookSecret,

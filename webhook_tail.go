@@ -26,9 +26,8 @@ const (
 )
 
 // WebhookCursor is how far [Operator.TailWebhooks] has come. The zero cursor begins now. It may be used again, but only
-// by one follower at a time.
-//
-// It is a value of the caller's. The store keeps nothing about who follows, so a follower that leaves costs nothing.
+// by one follower at a time. A cursor is a value of the caller's. The store keeps nothing about who follows, so a
+// follower that leaves costs nothing.
 type WebhookCursor struct {
 	facts, replays window
 	replaysFirst   bool // the latest call gave replays the larger half of its limit
@@ -165,9 +164,7 @@ func (f *follower) begin(ctx context.Context) error {
 }
 
 // look finds facts and replays. If there are more of both than the limit, each gets half of it, and the odd one goes to
-// them in turn.
-//
-// One kind alone may use the whole limit.
+// them in turn. One kind alone may use the whole limit.
 func (f *follower) look(ctx context.Context) error {
 	f.place.replaysFirst = !f.place.replaysFirst
 	share := f.limit / 2
@@ -290,9 +287,8 @@ func (w *window) sweep(
 }
 
 // ahead returns up to most records after the head, and reports whether these are all. It moves the head past each
-// record whose events were all returned, so a record that did not fit is continued by the next call.
-//
-// It stops at the limit of reads as well, so a busy company costs a call no more than a quiet one.
+// record whose events were all returned, so a record that did not fit is continued by the next call. ahead stops at the
+// limit of reads as well, so a busy company costs a call no more than a quiet one.
 func (w *window) ahead(
 	ctx context.Context, list lister, most, reads int,
 ) (all bool, err error) {
@@ -341,9 +337,8 @@ func (w *window) has(id uuid.UUID) bool {
 	return told
 }
 
-// show renders what was found as it is delivered. A replay has the kept body of its event and the Replayed mark.
-//
-// A message that was pruned is left out, with its replays.
+// show renders what was found as it is delivered. A replay has the kept body of its event and the Replayed mark. A
+// message that was pruned is left out, with its replays.
 func (f *follower) show(ctx context.Context) ([]WebhookEvent, error) {
 	// Records that were committed late were found first, so both lists are sorted by time. Replays come after the
 	// facts.
