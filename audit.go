@@ -56,7 +56,7 @@ func about(kind string, id uuid.UUID) string { return kind + " " + id.String() }
 // The action has the time of the transaction that did it. A name that is missing or too long is INVALID_REQUEST, and
 // nothing is kept. The id of an action is always random, whatever [Config.NewID] returns. No decision depends on it.
 func (o Operator) audit(
-	ctx context.Context, tx driver.PeopleWriter, at time.Time, action string, companyID uuid.UUID, subject string,
+	ctx context.Context, tx driver.AuditWriter, at time.Time, action string, companyID uuid.UUID, subject string,
 	changed changes,
 ) error {
 	name, err := o.actor.auditName()

@@ -54,7 +54,7 @@ type KeyReader interface {
 	ListAPIKeys(ctx context.Context, companyID uuid.UUID, limit int) ([]APIKey, error)
 	// CountAPIKeys returns how many keys of a status a company has.
 	CountAPIKeys(ctx context.Context, companyID uuid.UUID, status APIKeyStatus) (int, error)
-	// SecretNames returns the names of all secret keys that were kept, in no defined order.
+	// SecretNames returns the names of all secret keys that were kept, in order.
 	SecretNames(ctx context.Context) ([]string, error)
 	// SecretsInUse returns the names of the secret keys in use, each once, in order. In use are those that the digests
 	// of active keys, the encrypted numbers of current bank accounts and the encrypted signing secrets of webhooks

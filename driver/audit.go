@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,4 +25,16 @@ type AuditQuery struct {
 	CompanyID uuid.UUID // zero: actions about any company, and about none
 	After     Position  // zero: from the newest
 	Limit     int
+}
+
+// AuditReader reads the audit log.
+type AuditReader interface {
+	// ListAudit returns actions of the audit log, newest first; actions of one time are ordered by id, highest first.
+	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
+}
+
+// AuditWriter writes the audit log.
+type AuditWriter interface {
+	// AppendAudit keeps actions in the audit log. They can never be changed or removed.
+	AppendAudit(ctx context.Context, entries []AuditEntry) error
 }

@@ -49,7 +49,8 @@ type CompanyReader interface {
 }
 
 // CompanyWriter keeps companies with their branding, their verification and their commission. All of it changes only
-// under the company's gate, held exclusively, because a checkout reads it without a lock of its own.
+// under the company's gate, held exclusively. A checkout reads the company, its branding and its rate without a lock of
+// their own.
 type CompanyWriter interface {
 	// CreateCompany keeps a new company.
 	CreateCompany(ctx context.Context, company Company) error

@@ -85,7 +85,9 @@ type ReadTx interface {
 	BookReader
 	FactReader
 	WebhookEndpointReader
+	MessageReader
 	DeliveryReader
+	AuditReader
 }
 
 // Tx is a transaction that reads and writes, with one small interface for each subject. A method whose name begins with
@@ -102,9 +104,10 @@ type Tx interface {
 	WalletWriter
 	SettlementWriter
 	FactWriter
-	MessageWriter
 	WebhookEndpointWriter
+	MessageWriter
 	DeliveryWriter
+	AuditWriter
 }
 
 // Gate begins an Update. It has one fair readers-writer lock for each company, called the company's gate, and the

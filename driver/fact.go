@@ -69,12 +69,10 @@ func (f Fact) Facts() []Fact {
 	return facts
 }
 
-// FactReader finds facts, the messages that were made of them, and companies with work to do.
+// FactReader finds facts, and the companies with work to do, see [DueWork].
 type FactReader interface {
 	// ListFacts returns a company's facts after a position, handled or not, by time, then id.
 	ListFacts(ctx context.Context, companyID uuid.UUID, after Position, limit int) ([]Fact, error)
-	// Messages returns messages by reference.
-	Messages(ctx context.Context, refs []MessageRef) ([]Message, error)
 	// DueWork returns, for each wanted kind, the first companies or endpoints that have work of it, by kind, company
 	// and endpoint. It is one query to the database, whatever is wanted, because an idle service asks again and again.
 	// A long queue of one company makes it no slower than a short one.

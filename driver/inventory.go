@@ -116,7 +116,7 @@ type InventoryReader interface {
 	// tier, then price. Both are of one moment.
 	PriceList(ctx context.Context, event EventRef, tiers []string) (PriceList, error)
 	// SaleTerms returns the terms of sales at a time, in the order of refs. It sets the reference even where nothing is
-	// kept. Other methods return the same records; this one saves a sale the statements.
+	// kept. It returns what Events, Brandings and EffectiveRates return, in one statement.
 	SaleTerms(ctx context.Context, refs []SaleTermsRef, at time.Time) ([]SaleTerms, error)
 }
 

@@ -43,7 +43,7 @@ type User struct {
 	CreatedAt time.Time
 }
 
-// PeopleReader finds users, members of companies, and the actions of the audit log.
+// PeopleReader finds users and members of companies.
 type PeopleReader interface {
 	// Users returns users by id.
 	Users(ctx context.Context, ids []uuid.UUID) ([]User, error)
@@ -53,16 +53,12 @@ type PeopleReader interface {
 	Members(ctx context.Context, refs []MemberRef) ([]Member, error)
 	// ListMembers returns a company's members by the ids of their users, without those who were removed.
 	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]Member, error)
-	// ListAudit returns actions of the audit log, newest first; actions of one time are ordered by id, highest first.
-	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
 }
 
-// PeopleWriter keeps users, members of companies, and the actions of the audit log.
+// PeopleWriter keeps users and members of companies.
 type PeopleWriter interface {
 	// CreateUser keeps a new user. It fails with a [ConstraintError] if the email is taken.
 	CreateUser(ctx context.Context, user User) error
 	// PutMember creates or replaces a member. The time of creation of an existing one stays.
 	PutMember(ctx context.Context, member Member) error
-	// AppendAudit keeps actions in the audit log. They can never be changed or removed.
-	AppendAudit(ctx context.Context, acts []AuditEntry) error
 }

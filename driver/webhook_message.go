@@ -28,6 +28,12 @@ type MessageRef struct {
 	ID        uuid.UUID
 }
 
+// MessageReader finds messages.
+type MessageReader interface {
+	// Messages returns messages by reference.
+	Messages(ctx context.Context, refs []MessageRef) ([]Message, error)
+}
+
 // MessageWriter keeps messages.
 type MessageWriter interface {
 	// AppendMessages keeps new messages.

@@ -28,12 +28,10 @@ type apiKeyFields struct {
 	Status        driver.APIKeyStatus
 	Digest        string
 	PredecessorID uuid.UUID `bun:",nullzero"`
-	CreatedAt     time.Time `bun:",skipupdate"`
+	CreatedAt     time.Time
 	LastUsedAt    time.Time
 	RevokedAt     time.Time
 }
-
-func (m apiKeyModel) record() driver.APIKey { return driver.APIKey(m.apiKeyFields) }
 
 // directoryModel finds the company of a key.
 type directoryModel struct {
@@ -91,8 +89,8 @@ func (s *session) APIKeys(ctx context.Context, refs []driver.APIKeyRef) ([]drive
 func (s *session) ListAPIKeys(
 	ctx context.Context, companyID uuid.UUID, limit int,
 ) ([]driver.APIKey, error) {
-	return find(ctx, s, "ListAPIKeys", apiKeyModel.record, s.newSelect().
-		Where("company_id = ?", id(companyID)).OrderExpr("created_at DESC, id").Apply(atMost(limit)))
+	return fetch(ctx, s, "ListAPIKeys", scanAPIKey, s.selection((*apiKeyModel)(nil), apiKeyColumns, s.newSelect().
+		Where("company_id = ?", id(companyID)).OrderExpr("created_at DESC, id").Apply(atMost(limit))))
 }
 
 // CountAPIKeys counts a company's keys of a status.

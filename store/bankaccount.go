@@ -21,8 +21,8 @@ type bankAccountFields struct {
 	Bank        string
 	AccountName string
 	Number      string
-	Last4       string    `bun:"last4"`
-	CreatedAt   time.Time `bun:",skipupdate"`
+	Last4       string `bun:"last4"`
+	CreatedAt   time.Time
 }
 
 func (m bankAccountModel) record() driver.BankAccount { return driver.BankAccount(m.bankAccountFields) }
@@ -36,9 +36,8 @@ func (s *session) BankAccounts(
 			return driver.BankAccountRef{CompanyID: a.CompanyID, Version: a.Version}
 		},
 		func(refs []driver.BankAccountRef) ([]driver.BankAccount, error) {
-			return find(ctx, s, "BankAccounts", bankAccountModel.record, s.newSelect().ModelTableExpr("?",
-				s.expr(found{table: "ticketing_bank_accounts b", set: of("company_id, version", refs,
-					func(r driver.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })})))
+			return find(ctx, s, "BankAccounts", bankAccountModel.record, s.lookup(found{table: "ticketing_bank_accounts b", set: of("company_id, version", refs,
+				func(r driver.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })}))
 		})
 }
 
@@ -55,11 +54,15 @@ func (s *session) CurrentBankAccount(
 func (s *session) StaleBankAccounts(
 	ctx context.Context, q driver.StaleBankAccountQuery,
 ) ([]driver.BankAccount, error) {
-	newest := s.newSelect().TableExpr("ticketing_bank_accounts AS newer").ColumnExpr("MAX(version)").
-		Where("newer.company_id = b.company_id")
 	return find(ctx, s, "StaleBankAccounts", bankAccountModel.record, s.newSelect().
 		Where("company_id > ?", id(q.After)).Where("substr(number, 4, 16) <> ?", q.SecretName).
-		Where("version = (?)", newest).OrderExpr("company_id").Apply(atMost(q.Limit)))
+		Where("version = (?)", s.newestBankAccount()).OrderExpr("company_id").Apply(atMost(q.Limit)))
+}
+
+// newestBankAccount is the subquery for the highest version of the company of b.
+func (s *session) newestBankAccount() *bun.SelectQuery {
+	return s.newSelect().TableExpr("ticketing_bank_accounts AS newer").ColumnExpr("MAX(version)").
+		Where("newer.company_id = b.company_id")
 }
 
 // AppendBankAccount inserts a version.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/google/uuid"
@@ -9,6 +10,14 @@ import (
 
 	"github.com/floatgate/ticketing/driver"
 )
+
+const brandingColumns = `company_id, version, brand_name, logo_url, primary_color, accent_color, checkout_footer,
+	ticket_footer, email_footer, support_email, created_at`
+
+func scanBranding(row *sql.Rows, b *driver.Branding) error {
+	return row.Scan((*id)(&b.CompanyID), &b.Version, &b.BrandName, &b.LogoURL, &b.PrimaryColor, &b.AccentColor,
+		&b.CheckoutFooter, &b.TicketFooter, &b.EmailFooter, &b.SupportEmail, (*moment)(&b.CreatedAt))
+}
 
 type brandingModel struct {
 	bun.BaseModel `bun:"table:ticketing_brandings,alias:b"`
@@ -26,12 +35,10 @@ type brandingFields struct {
 	TicketFooter   string
 	EmailFooter    string
 	SupportEmail   string
-	CreatedAt      time.Time `bun:",skipupdate"`
+	CreatedAt      time.Time
 }
 
-func (m brandingModel) record() driver.Branding { return driver.Branding(m.brandingFields) }
-
-// Brandings finds versions of branding.
+// Brandings finds versions of branding. Scans and reads of orders ask it, so it is text.
 func (s *session) Brandings(
 	ctx context.Context, refs []driver.BrandingRef,
 ) ([]driver.Branding, error) {
@@ -40,9 +47,11 @@ func (s *session) Brandings(
 			return driver.BrandingRef{CompanyID: b.CompanyID, Version: b.Version}
 		},
 		func(refs []driver.BrandingRef) ([]driver.Branding, error) {
-			return find(ctx, s, "Brandings", brandingModel.record, s.newSelect().ModelTableExpr("?",
-				s.expr(found{table: "ticketing_brandings b", set: of("company_id, version", refs,
-					func(r driver.BrandingRef) []any { return []any{r.CompanyID, r.Version} })})))
+			return query(ctx, s, "Brandings", scanBranding,
+				"SELECT "+brandingColumns+" FROM ?",
+				found{table: "ticketing_brandings b", set: of("company_id, version", refs, func(r driver.BrandingRef) []any {
+					return []any{r.CompanyID, r.Version}
+				})})
 		})
 }
 

@@ -40,17 +40,6 @@ func companyModelOf(c driver.Company) *companyModel {
 	}
 }
 
-func (m companyModel) record() driver.Company {
-	return driver.Company{
-		ID: m.ID, Name: m.Name, Status: m.Status,
-		Verification: driver.Verification{
-			Status: m.Verification, ApprovalExpiresAt: m.ApprovalExpiresAt, GraceUntil: m.GraceUntil, Reason: m.Reason,
-		},
-		BrandingVersion: m.BrandingVersion, WebhookEndpoints: m.WebhookEndpoints, CreatedAt: m.CreatedAt,
-		UpdatedAt: m.UpdatedAt,
-	}
-}
-
 func scanCompany(row *sql.Rows, c *driver.Company) error {
 	v := &c.Verification
 	return row.Scan((*id)(&c.ID), &c.Name, (*string)(&c.Status), (*string)(&v.Status), (*moment)(&v.ApprovalExpiresAt),
@@ -71,9 +60,9 @@ func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]drive
 func (s *session) ListCompanies(
 	ctx context.Context, after driver.Position, limit int,
 ) ([]driver.Company, error) {
-	return find(ctx, s, "ListCompanies", companyModel.record, s.newSelect().
+	return fetch(ctx, s, "ListCompanies", scanCompany, s.selection((*companyModel)(nil), companyColumns, s.newSelect().
 		Where("(created_at, id) > (?, ?)", after.At.UnixMilli(), id(after.ID)).
-		OrderExpr("created_at, id").Apply(atMost(limit)))
+		OrderExpr("created_at, id").Apply(atMost(limit))))
 }
 
 // CreateCompany inserts a company.

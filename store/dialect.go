@@ -2,6 +2,7 @@ package store
 
 import (
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,6 +39,10 @@ func (d *columnDialect) OnTable(table *schema.Table) {
 		switch field.StructField.Type {
 		case reflect.TypeFor[uuid.UUID]():
 			field.Append, field.Scan = appendField(asID), scanField(asID)
+			if field.NullZero {
+				// Bun itself would write DEFAULT, and ask for what the default is.
+				field.NullZero, field.Append = false, appendField(asOptional)
+			}
 		case reflect.TypeFor[time.Time]():
 			field.Scan = scanField(func(t *time.Time) *moment { return (*moment)(t) })
 		case reflect.TypeFor[[]string]():
@@ -50,6 +55,7 @@ func (d *columnDialect) OnTable(table *schema.Table) {
 	}
 }
 
+func asOptional(i *uuid.UUID) *optional               { return (*optional)(i) }
 func asID(i *uuid.UUID) *id                           { return (*id)(i) }
 func asTexts(t *[]string) *texts[string]              { return (*texts[string])(t) }
 func asGrants(g *[]driver.Grant) *texts[driver.Grant] { return (*texts[driver.Grant])(g) }
@@ -80,6 +86,13 @@ func (i id) append(gen schema.QueryGen, b []byte) []byte {
 	return gen.Dialect().AppendString(b, uuid.UUID(i).String())
 }
 
+func (o optional) append(gen schema.QueryGen, b []byte) []byte {
+	if uuid.UUID(o) == uuid.Nil {
+		return dialect.AppendNull(b)
+	}
+	return id(o).append(gen, b)
+}
+
 func (t texts[T]) append(gen schema.QueryGen, b []byte) []byte {
 	return gen.Dialect().AppendString(b, t.encode())
 }
@@ -93,7 +106,7 @@ func (d *columnDialect) AppendTime(b []byte, at time.Time) []byte {
 	if at.IsZero() {
 		return dialect.AppendNull(b)
 	}
-	return schema.NewQueryGen(d).Append(b, at.UnixMilli())
+	return strconv.AppendInt(b, at.UnixMilli(), 10)
 }
 
 // refusedText takes the place of a text that not every database keeps exactly. No other text of a statement holds it,

@@ -47,8 +47,6 @@ type eventFields struct {
 	UpdatedAt        time.Time
 }
 
-func (m eventModel) record() driver.Event { return driver.Event(m.eventFields) }
-
 // Events finds events of companies.
 func (s *session) Events(ctx context.Context, refs []driver.EventRef) ([]driver.Event, error) {
 	return s.events(ctx, "Events", refs, false)
@@ -72,23 +70,26 @@ func (s *session) events(
 
 // FindEvent finds an event by its id alone.
 func (s *session) FindEvent(ctx context.Context, event uuid.UUID) (driver.Event, error) {
-	return one(find(ctx, s, "FindEvent", eventModel.record, s.newSelect().Where("id = ?", id(event)).Limit(1)))
+	return one(fetch(ctx, s, "FindEvent", scanEvent, s.selection((*eventModel)(nil), eventColumns, s.newSelect().
+		Where("id = ?", id(event)).Limit(1))))
 }
 
-// ListEvents returns a page of a company's events, newest first.
+// ListEvents returns a page of a company's events, newest first. The public API asks it, so it is text.
 func (s *session) ListEvents(
 	ctx context.Context, ask driver.EventQuery,
 ) ([]driver.Event, error) {
-	query := s.newSelect().Model((*eventModel)(nil)).ColumnExpr(eventColumns).
-		Where("company_id = ?", id(ask.CompanyID)).
-		OrderExpr("created_at DESC, id DESC").Apply(atMost(ask.Limit))
+	text := "SELECT " + eventColumns + " FROM ticketing_events WHERE company_id = ?"
+	args := []any{ask.CompanyID}
 	if ask.Status != "" {
-		query.Where("status = ?", ask.Status)
+		text += " AND status = ?"
+		args = append(args, string(ask.Status))
 	}
 	if ask.After != (driver.Position{}) {
-		query.Where("(created_at, id) < (?, ?)", ask.After.At.UnixMilli(), id(ask.After.ID))
+		text += " AND (created_at, id) < (?, ?)"
+		args = append(args, ask.After.At.UnixMilli(), ask.After.ID)
 	}
-	return fetch(ctx, s, "ListEvents", scanEvent, s.store.modelStatement(query))
+	return query(ctx, s, "ListEvents", scanEvent, text+" ORDER BY created_at DESC, id DESC LIMIT ?",
+		append(args, max(ask.Limit, 0))...)
 }
 
 // DueEvents returns published events that have ended, the longest overdue first.

@@ -124,6 +124,6 @@ func (tx *transaction) PruneFacts(
 			return facts.Where("at < ?", before.UnixMilli()).Where("dispatched AND handled").
 				Where("at < COALESCE((?), ?)", first(undispatched, "NOT dispatched"), int64(math.MaxInt64)).
 				Where("at < COALESCE((?), ?)", first(untold, "dispatched AND NOT handled"), int64(math.MaxInt64)).
-				Apply(locked)
+				Apply(tx.locked)
 		})
 }

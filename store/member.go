@@ -18,7 +18,7 @@ type userModel struct {
 type userFields struct {
 	ID        uuid.UUID `bun:",pk"`
 	Email     string
-	CreatedAt time.Time `bun:",skipupdate"`
+	CreatedAt time.Time
 }
 
 func (m userModel) record() driver.User { return driver.User(m.userFields) }
@@ -33,7 +33,7 @@ type memberFields struct {
 	UserID    uuid.UUID `bun:",pk"`
 	Name      string
 	Role      driver.Role
-	CreatedAt time.Time `bun:",skipupdate"`
+	CreatedAt time.Time
 	UpdatedAt time.Time
 }
 
@@ -63,9 +63,8 @@ func (s *session) Members(ctx context.Context, refs []driver.MemberRef) ([]drive
 			return driver.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
 		},
 		func(refs []driver.MemberRef) ([]driver.Member, error) {
-			return find(ctx, s, "Members", memberModel.record, s.newSelect().ModelTableExpr("?",
-				s.expr(found{table: "ticketing_members m", set: of("company_id, user_id", refs,
-					func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })})))
+			return find(ctx, s, "Members", memberModel.record, s.lookup(found{table: "ticketing_members m", set: of("company_id, user_id", refs,
+				func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })}))
 		})
 }
 

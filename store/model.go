@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/schema"
 )
 
 // Statements about models are built by Bun, one text for both dialects. A model is a struct with Bun's tags around the
 // fields of a record. A record converts to them, and they to a record: a field that only one of the two has does not
-// compile. The statements of a sale, a validation and the relay are written by a builder instead: see builder.
+// compile. The exception is companyModel, whose columns are in another order.
+//
+// The statements of a sale, a validation, an order, a public list and the relay are written by a builder instead, with
+// bound values where the engine has them. A record that such a statement reads is scanned by a function, here as well.
 
 // modelStatement returns the statement that Bun built.
 func (s *Store) modelStatement(query schema.QueryAppender) *builder {
@@ -44,6 +47,11 @@ func find[M, R any](
 	return found, nil
 }
 
+// selection returns the statement for columns of a model that a function scans in their order, as it does for text.
+func (s *session) selection(model any, columns string, query *bun.SelectQuery) *builder {
+	return s.store.modelStatement(query.Model(model).ColumnExpr(columns))
+}
+
 // newSelect starts a query.
 func (s *session) newSelect() *bun.SelectQuery { return s.store.models.NewSelect() }
 
@@ -53,20 +61,28 @@ func (s *session) count(ctx context.Context, name string, query *bun.SelectQuery
 	return one(fetch(ctx, s, name, scan, s.store.modelStatement(query.ColumnExpr("count(*)"))))
 }
 
-// expr returns a fragment as an argument of a query of Bun's.
-func (s *session) expr(f fragment) schema.QueryAppender { return inline{s.store, f} }
-
-// inline writes a fragment with its values as literals.
-type inline struct {
-	store    *Store
-	fragment fragment
+// expr returns a fragment as an argument of a query of Bun's, with its values as literals.
+func (s *session) expr(f fragment) schema.QueryAppender {
+	return appender(func(gen schema.QueryGen, b []byte) []byte {
+		to := &builder{engine: s.store.engine, text: b, literals: &gen}
+		f.appendTo(to)
+		if to.err != nil {
+			// Bun would write an error into the text and send it.
+			return append(to.text, refusedText)
+		}
+		return to.text
+	})
 }
 
-// AppendQuery writes the fragment.
-func (i inline) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
-	to := &builder{engine: i.store.engine, text: b, literals: &gen}
-	i.fragment.appendTo(to)
-	return to.text, to.err
+// appender is a function that writes a part of a query.
+type appender func(gen schema.QueryGen, b []byte) []byte
+
+// AppendQuery writes the part.
+func (a appender) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) { return a(gen, b), nil }
+
+// lookup starts a query that finds the rows of a model by a set of keys.
+func (s *session) lookup(rows found) *bun.SelectQuery {
+	return s.newSelect().ModelTableExpr("?", s.expr(rows))
 }
 
 // atMost limits a query. Bun takes a limit of 0 for none.
@@ -79,21 +95,21 @@ func atMost(limit int) func(*bun.SelectQuery) *bun.SelectQuery {
 	}
 }
 
-// locked makes a query lock the rows that it reads. SQLite has one writer at a time and no row locks.
-func locked(query *bun.SelectQuery) *bun.SelectQuery {
-	return lockFor(query, "NO KEY UPDATE")
+// locked makes a query lock the rows that it reads, if the engine has row locks.
+func (tx *transaction) locked(query *bun.SelectQuery) *bun.SelectQuery {
+	return lockedBy(query, tx.store.engine.traits().rowLock)
 }
 
 // lockedFree is like locked, but passes over rows that are locked already.
-func lockedFree(query *bun.SelectQuery) *bun.SelectQuery {
-	return lockFor(query, "NO KEY UPDATE SKIP LOCKED")
+func (tx *transaction) lockedFree(query *bun.SelectQuery) *bun.SelectQuery {
+	return lockedBy(query, tx.store.engine.traits().skipLocked)
 }
 
-func lockFor(query *bun.SelectQuery, what string) *bun.SelectQuery {
-	if query.Dialect().Name() == dialect.SQLite {
+func lockedBy(query *bun.SelectQuery, clause string) *bun.SelectQuery {
+	if clause == "" {
 		return query
 	}
-	return query.For(what)
+	return query.For(strings.TrimPrefix(clause, " FOR "))
 }
 
 // create inserts a model, or a slice of them.
@@ -101,9 +117,8 @@ func (tx *transaction) create(ctx context.Context, name string, model any) error
 	return tx.write(ctx, name, anyNumber, tx.insertion(model))
 }
 
-// insertion starts an INSERT. Bun would ask for the columns that it writes as DEFAULT, unless it is asked to return none.
 func (tx *transaction) insertion(model any) *bun.InsertQuery {
-	return tx.store.models.NewInsert().Model(model).Returning("NULL")
+	return tx.store.models.NewInsert().Model(model)
 }
 
 // save writes the columns of a model, which must exist. Without columns it writes all but the key and those that are
@@ -117,14 +132,15 @@ func (tx *transaction) write(ctx context.Context, name string, records int, quer
 	return tx.send(ctx, name, records, tx.store.modelStatement(query))
 }
 
-// prune removes the first rows of a company by a key, those that a condition selects, and returns how many. They are
-// selected once, and the planner does not see the limit, as in LeaseFacts.
+// prune removes the first rows of a company by a key, of those that a selection leaves, and returns how many. They are
+// selected once: PostgreSQL reads MATERIALIZED, and SQLite runs the subquery of an IN once if it depends on nothing. The
+// planner does not see the limit, as in LeaseFacts.
 func (tx *transaction) prune(
 	ctx context.Context, name, table, key string, companyID uuid.UUID, limit int,
-	condition func(rows *bun.SelectQuery) *bun.SelectQuery,
+	selection func(rows *bun.SelectQuery) *bun.SelectQuery,
 ) (int, error) {
 	selected := tx.newSelect().TableExpr(table+" AS t").ColumnExpr("company_id, "+key).
-		Where("company_id = ?", id(companyID)).Apply(condition).
+		Where("company_id = ?", id(companyID)).Apply(selection).
 		OrderExpr(key+" LIMIT (SELECT ?)", max(limit, 0))
 	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
 	gone, err := fetch(ctx, &tx.session, name, scan, tx.store.modelStatement(tx.store.models.NewDelete().

@@ -262,15 +262,18 @@ func TestQueryPlans(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := isOpen(t, &store.Config{Readers: 1})
+	recorded := s.Record()
 	furnish(t, s, newBatch(1, 0))
 
 	ctx := t.Context()
-	recorded := s.Record()
 	askAll(t, s)
 	statements := recorded()
 	is.True(len(statements) > 50)
 	used := make(map[string]bool)
 	for _, statement := range statements {
+		if strings.Contains(statement, "ticketing_migrations") { // Few rows, read once.
+			continue
+		}
 		plan, err := explain(ctx, s, statement)
 		is.NoErr(err)
 		for _, step := range plan {
@@ -302,8 +305,10 @@ func TestQueryPlans(t *testing.T) {
 	}
 }
 
-// scanned matches a step that reads a whole table, by its name or by the alias of a model.
-var scanned = regexp.MustCompile(`SCAN (ticketing_|[abcdekmsu]\b)`)
+// scanned matches a step that reads a whole table, by its name or by the alias that a statement of Bun's gives it.
+var scanned = regexp.MustCompile("SCAN " + wholeTable)
+
+const wholeTable = `(ticketing_|[abcdekmstu]\b)`
 
 // page matches a statement that reads a page of a list.
 var page = regexp.MustCompile(`LIMIT (\(SELECT )?(\?|'10'|10\b)`)

@@ -29,12 +29,10 @@ func (s *session) SecretNames(ctx context.Context) ([]string, error) {
 // signing secrets use.
 func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
-	newest := s.newSelect().TableExpr("ticketing_bank_accounts AS newer").ColumnExpr("MAX(version)").
-		Where("newer.company_id = b.company_id")
 	used := s.newSelect().Model((*apiKeyModel)(nil)).ColumnExpr("substr(digest, 4, 16) AS name").
 		Where("status = ?", driver.APIKeyActive).
 		Union(s.newSelect().Model((*bankAccountModel)(nil)).ColumnExpr("substr(number, 4, 16)").
-			Where("version = (?)", newest)).
+			Where("version = (?)", s.newestBankAccount())).
 		Union(s.newSelect().Model((*webhookSecretModel)(nil)).ColumnExpr("substr(secret, 4, 16)"))
 	return fetch(ctx, s, "SecretsInUse", scan,
 		s.store.modelStatement(s.newSelect().TableExpr("(?) AS used", used).Column("name").OrderExpr("name")))

@@ -41,9 +41,8 @@ func (s *session) Settlements(
 			return driver.SettlementRef{CompanyID: s.CompanyID, ID: s.ID}
 		},
 		func(refs []driver.SettlementRef) ([]driver.Settlement, error) {
-			return find(ctx, s, "Settlements", settlementModel.record, s.newSelect().ModelTableExpr("?",
-				s.expr(found{table: "ticketing_settlements s", set: of("company_id, id", refs,
-					func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })})))
+			return find(ctx, s, "Settlements", settlementModel.record, s.lookup(found{table: "ticketing_settlements s", set: of("company_id, id", refs,
+				func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })}))
 		})
 }
 
@@ -86,7 +85,7 @@ func (tx *transaction) LockSettlement(
 	ctx context.Context, ref driver.SettlementRef,
 ) (driver.Settlement, error) {
 	return one(find(ctx, &tx.session, "LockSettlement", settlementModel.record, tx.newSelect().
-		Where("company_id = ?", id(ref.CompanyID)).Where("id = ?", id(ref.ID)).Apply(locked)))
+		Where("company_id = ?", id(ref.CompanyID)).Where("id = ?", id(ref.ID)).Apply(tx.locked)))
 }
 
 // UpdateSettlement writes the status, the reason, the time of decision and the sequence of the refund of a locked

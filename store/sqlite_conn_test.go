@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -62,6 +64,109 @@ func TestFewTexts(t *testing.T) {
 		}))
 	}
 	is.Equal(texts()-before, 8) // for 1, 2, 4, … 128 references
+}
+
+// TestTextsWithValuesAreNotKept checks that statements of Bun's, each with a text of its own, do not take the place of
+// those that a sale has prepared, on the writer and on a reader.
+func TestTextsWithValuesAreNotKept(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	ctx := t.Context()
+	s := isOpen(t, &store.Config{Readers: 1})
+	written(t, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.PutBuyers(ctx, []driver.Buyer{buyer(0, "x")})
+	})
+	before, err := s.Prepared(ctx)
+	is.NoErr(err)
+	slices.Sort(before)
+	for i := range 300 {
+		written(t, s, func(ctx context.Context, tx driver.Tx) error {
+			return tx.CreateUser(ctx, driver.User{ID: number(i), Email: fmt.Sprint(i), CreatedAt: minute(1)})
+		})
+		is.NoErr(s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+			found, err := tx.FindUsers(ctx, []string{fmt.Sprint(i)})
+			is.Equal(found[0].ID, number(i))
+			return err
+		}))
+	}
+	after, err := s.Prepared(ctx)
+	is.NoErr(err)
+	slices.Sort(after)
+	is.Equal(after, before)
+}
+
+// TestMeasuredStatementsBindTheirValues checks that the statements of sales, scans and reads of orders have no values in
+// their texts, so that SQLite has them prepared.
+func TestMeasuredStatementsBindTheirValues(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := isOpen(t, nil)
+	furnish(t, s, newBatch(1, 0))
+	recorded := s.Record()
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, 1, 2) }))
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		_, err := tx.Companies(ctx, []uuid.UUID{company})
+		is.NoErr(err)
+		_, err = tx.FindAPIKeys(ctx, []uuid.UUID{number(4)})
+		is.NoErr(err)
+		_, err = tx.Events(ctx, []driver.EventRef{event})
+		is.NoErr(err)
+		_, err = tx.ListEvents(ctx, driver.EventQuery{CompanyID: company, Limit: 10})
+		is.NoErr(err)
+		_, err = tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: company, Version: 1}})
+		is.NoErr(err)
+		_, err = tx.ListOrders(ctx, driver.OrderQuery{CompanyID: company, Limit: 10})
+		is.NoErr(err)
+		_, err = tx.ListWebhookEndpoints(ctx, company)
+		return err
+	}))
+	texts := recorded()
+	is.True(len(texts) > 15)
+	for _, text := range texts {
+		if strings.Contains(text, "X'") {
+			t.Error(text)
+		}
+	}
+}
+
+// TestRefusedTextsAreNotSent checks that a text that a database would change is refused before its statement is sent, as
+// a value and as one of a set of keys.
+func TestRefusedTextsAreNotSent(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{testdb.SQLiteDSN(t), testdb.FreshDSN(t)} {
+		for _, text := range []string{"a\x00b", "\x00", "a\xff", "\xff"} {
+			is := is.New(t)
+			var sent []string
+			s, err := store.Open(t.Context(), dsn, &store.Config{
+				OnStatement: func(_ context.Context, statement store.Statement) { sent = append(sent, statement.Name) },
+			})
+			is.NoErr(err)
+			is.NoErr(s.Migrate(t.Context()))
+			for name, read := range map[string]func(ctx context.Context, tx driver.ReadTx) error{
+				"a value": func(ctx context.Context, tx driver.ReadTx) error {
+					_, err := tx.ListCategories(ctx, text, 1)
+					return err
+				},
+				"a key": func(ctx context.Context, tx driver.ReadTx) error {
+					_, err := tx.FindUsers(ctx, []string{text})
+					return err
+				},
+				"two keys": func(ctx context.Context, tx driver.ReadTx) error {
+					_, err := tx.FindUsers(ctx, []string{"a", text})
+					return err
+				},
+			} {
+				err := s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+					sent = nil
+					return read(ctx, tx)
+				})
+				if err == nil || err.Error() != "ticketing/store: a text holds a NUL byte or is not UTF-8" || len(sent) > 0 {
+					t.Errorf("%s, %q: %v, sent %v", name, text, err, sent)
+				}
+			}
+			is.NoErr(s.Close())
+		}
+	}
 }
 
 // TestKeptStatementsAreBounded checks that a connection keeps a bounded number of statements, whatever it runs.

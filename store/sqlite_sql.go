@@ -15,7 +15,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// The SQL of SQLite. Values are bound arguments. A write of many rows is one statement that runs once for each row,
+// The SQL of SQLite. Values are bound arguments, except in statements of Bun's. A write of many rows is one statement that runs once for each row,
 // since no run costs a round trip. So there are few different texts, and the connections keep them prepared. Statements
 // that write several rows at once were no faster.
 

@@ -23,7 +23,7 @@ type caseFields struct {
 	Reason      string
 	SubmittedAt time.Time
 	DecidedAt   time.Time
-	CreatedAt   time.Time `bun:",skipupdate"`
+	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
 

@@ -36,10 +36,6 @@ type endpointFields struct {
 	UpdatedAt     time.Time
 }
 
-func (m endpointModel) record() driver.WebhookEndpoint {
-	return driver.WebhookEndpoint(m.endpointFields)
-}
-
 type webhookSecretModel struct {
 	bun.BaseModel `bun:"table:ticketing_webhook_secrets,alias:s"`
 	webhookSecretFields
@@ -50,11 +46,7 @@ type webhookSecretFields struct {
 	Endpoint  int64     `bun:",pk"`
 	Version   int64     `bun:",pk"`
 	Secret    string
-	CreatedAt time.Time `bun:",skipupdate"`
-}
-
-func (m webhookSecretModel) record() driver.WebhookSecret {
-	return driver.WebhookSecret(m.webhookSecretFields)
+	CreatedAt time.Time
 }
 
 func (m webhookSecretModel) ref() driver.WebhookSecretRef {
@@ -82,8 +74,8 @@ func (s *session) ListWebhookEndpoints(
 func (s *session) FindWebhookEndpoint(
 	ctx context.Context, endpoint uuid.UUID,
 ) (driver.WebhookEndpoint, error) {
-	return one(find(ctx, s, "FindWebhookEndpoint", endpointModel.record,
-		s.newSelect().Where("id = ?", id(endpoint)).Limit(1)))
+	return one(fetch(ctx, s, "FindWebhookEndpoint", scanEndpoint, s.selection((*endpointModel)(nil), endpointColumns, s.newSelect().
+		Where("id = ?", id(endpoint)).Limit(1))))
 }
 
 func secretSet(refs []driver.WebhookSecretRef) set {
@@ -111,8 +103,9 @@ func (s *session) WebhookSecrets(
 func (s *session) StaleWebhookSecrets(
 	ctx context.Context, q driver.StaleWebhookSecretQuery,
 ) ([]driver.WebhookSecret, error) {
-	return find(ctx, s, "StaleWebhookSecrets", webhookSecretModel.record, s.newSelect().
-		Apply(afterSecret(q.After)).Where("substr(secret, 4, 16) <> ?", q.SecretName).Apply(atMost(q.Limit)))
+	return fetch(ctx, s, "StaleWebhookSecrets", scanSecret, s.selection((*webhookSecretModel)(nil), secretColumns, s.newSelect().
+		Apply(afterSecret(q.After)).
+		Where("substr(secret, 4, 16) <> ?", q.SecretName).Apply(atMost(q.Limit))))
 }
 
 // RetiredWebhookSecrets finds secrets that are neither active nor pending. It reads every secret: there are few more

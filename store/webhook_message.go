@@ -85,6 +85,6 @@ func (tx *transaction) PruneMessages(
 		func(messages *bun.SelectQuery) *bun.SelectQuery {
 			return messages.Where("at < ?", before.UnixMilli()).Where(`NOT EXISTS (
 				SELECT 1 FROM ticketing_webhook_deliveries d WHERE `+same+` AND d.message_id = t.id LIMIT 1 OFFSET 0
-			)`, args...).Apply(lockedFree)
+			)`, args...).Apply(tx.lockedFree)
 		})
 }
