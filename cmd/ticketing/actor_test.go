@@ -33,7 +33,9 @@ func TestAuditNamesWhoRanACommand(t *testing.T) {
 	is.Equal(latest(), want+", claimed: Ada Obi, root@db-1")
 	sh.with("TICKETING_ACTOR", "ticket OPS-7").object("company", "activate", id)
 	is.Equal(latest(), want+", claimed: ticket OPS-7")
-	sh.with("TICKETING_ACTOR", "ticket OPS-7").object("company", "rename", id, "--name", "Lagos", "--actor", "Ada \u202eibO")
+	sh.with("TICKETING_ACTOR", "ticket OPS-7").object(
+		"company", "rename", id, "--name", "Lagos", "--actor", "Ada \u202eibO",
+	)
 	is.Equal(latest(), want+", claimed: Ada \u202eibO")
 	is.True(strings.Contains(sh.run("audit", "list").stdout, "  "+want+", claimed: Ada <U+202E>ibO  "))
 	sh.with("TICKETING_ACTOR", "").object("company", "suspend", id)

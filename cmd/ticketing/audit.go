@@ -17,8 +17,8 @@ type auditList struct {
 }
 
 func (*auditList) Help() string {
-	return `Each change is told as it was before and is after. What was refused, and what changed nothing, is not in the ` +
-		`log.
+	return `Each change is told as it was before and is after. What was refused, and what changed nothing, is not in ` +
+		`the log.
 
     ticketing audit list COMPANY`
 }

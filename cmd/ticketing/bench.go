@@ -48,12 +48,13 @@ It works in a schema (PostgreSQL) or a file beside the one that is named (SQLite
 		`figure.
 
 With --op webhook one process sells, delivers and receives, over TLS: first as fast as it can what was sold before, ` +
-		`then what is sold at --rate, from the commit to the receiver. At the end each event has to have reached each endpoint.
+		`then what is sold at --rate, from the commit to the receiver. At the end each event has to have reached each ` +
+		`endpoint.
 
 With --op dispatch one caller marks facts, 20 a call, as a server does for a company.
 
-With --stale it sells to one company, analyses the tables, sells as much to another, and measures the two in turns: the ` +
-		`ratio is that of the newcomer to the one that is known.
+With --stale it sells to one company, analyses the tables, sells as much to another, and measures the two in turns: ` +
+		`the ratio is that of the newcomer to the one that is known.
 
     ticketing bench --database postgres://ticketing@localhost/ticketing --clients 64
     ticketing bench --database postgres://ticketing@localhost/ticketing --stale --op validate
@@ -173,7 +174,8 @@ func (c *benchCommand) checkStale(p *program) error {
 	case c.Op.Op == bench.OpWebhook:
 		return badValue("--stale: cannot measure webhook")
 	case c.Companies > 1 || c.Processes > 1 || c.Ceiling || c.Background:
-		return badValue("--stale: measures two companies in one process: without --companies, --processes, --ceiling and --background")
+		return badValue("--stale: measures two companies in one process: " +
+			"without --companies, --processes, --ceiling and --background")
 	}
 	return nil
 }

@@ -26,9 +26,12 @@ func TestBenchStale(t *testing.T) {
 				return
 			}
 			before := left()
-			for _, args := range []string{"--op checkout", "--op validate --http", "--op order --runs 2", "--op orders", "--op dispatch"} {
+			for _, args := range []string{
+				"--op checkout", "--op validate --http", "--op order --runs 2", "--op orders", "--op dispatch",
+			} {
 				report := sh.object(short(append(strings.Fields(args), "--stale")...)...)
-				hasMembers(t, report, "op", "level", "store", "clients", "qty", "connections", "seconds", "preload", "ratio", "runs", "books")
+				hasMembers(t, report, "op", "level", "store", "clients", "qty", "connections", "seconds", "preload",
+					"ratio", "runs", "books")
 				for _, side := range []string{"known", "newcomer"} {
 					measured := report[side].(map[string]any)
 					is.True(measured["calls"].(float64) > 0)

@@ -25,8 +25,8 @@ type brandingSet struct {
 }
 
 func (*brandingSet) Help() string {
-	return `What is not given keeps its value. An empty value clears the logo, a footer or the support email. Orders keep ` +
-		`the branding they were sold under.
+	return `What is not given keeps its value. An empty value clears the logo, a footer or the support email. Orders ` +
+		`keep the branding they were sold under.
 
     ticketing branding set COMPANY --primary-color '#0F766E' --support-email help@lagos.example
     ticketing branding set COMPANY --logo-url ''`

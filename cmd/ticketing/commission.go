@@ -22,8 +22,8 @@ type commissionSchedule struct {
 }
 
 func (*commissionSchedule) Help() string {
-	return `At most 10000 BASIS_POINTS, 100 PERCENT or 1 FRACTION. A schedule only grows, its entries are never changed: of two rates from the same time ` +
-		`on, the one added later holds.
+	return `At most 10000 BASIS_POINTS, 100 PERCENT or 1 FRACTION. A schedule only grows, its entries are never ` +
+		`changed: of two rates from the same time on, the one added later holds.
 
     ticketing commission schedule COMPANY --value 250 --unit BASIS_POINTS
     ticketing commission schedule COMPANY --value 3 --unit PERCENT --effective-from 2027-01-01`

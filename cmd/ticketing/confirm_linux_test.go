@@ -173,21 +173,37 @@ func TestQuestions(t *testing.T) {
 	order1 := "the order " + order + " of NGN 5000.00, 1 tickets, 0 of them scanned, of " + company
 	final := " This cannot be undone."
 	questions := map[string]struct{ id, want string }{
-		"company suspend":     {shop.companyID, "Suspend " + company + "? Until it is activated it sells nothing and lets nobody in."},
-		"kyb revoke":          {shop.companyID, "Revoke the verification of " + company + "? Until it is approved again it sells nothing."},
-		"wallet suspend":      {shop.companyID, "Suspend the wallet FLOAT of " + company + "? Until it is activated no checkout goes through."},
-		"settlement approve":  {settlement, "Approve the settlement of NGN 125.00 to …2653 of " + company + "?" + final},
-		"settlement reject":   {settlement, "Reject the settlement of NGN 125.00 to …2653 of " + company + "?" + final},
-		"order refund":        {order, "Refund " + order1 + "?" + final},
-		"order cancel":        {order, "Cancel " + order1 + "?" + final},
-		"event end":           {shop.eventID, `End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?` + final},
+		"company suspend": {
+			shop.companyID,
+			"Suspend " + company + "? Until it is activated it sells nothing and lets nobody in.",
+		},
+		"kyb revoke": {
+			shop.companyID,
+			"Revoke the verification of " + company + "? Until it is approved again it sells nothing.",
+		},
+		"wallet suspend": {
+			shop.companyID,
+			"Suspend the wallet FLOAT of " + company + "? Until it is activated no checkout goes through.",
+		},
+		"settlement approve": {settlement, "Approve the settlement of NGN 125.00 to …2653 of " + company + "?" + final},
+		"settlement reject":  {settlement, "Reject the settlement of NGN 125.00 to …2653 of " + company + "?" + final},
+		"order refund":       {order, "Refund " + order1 + "?" + final},
+		"order cancel":       {order, "Cancel " + order1 + "?" + final},
+		"event end": {
+			shop.eventID,
+			`End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?` + final,
+		},
 		"key revoke":          {key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?` + final},
 		"category deactivate": {category, `Deactivate the category "Live music" (` + category + ")?" + final},
 		"buyer erase":         {shop.companyID, `Erase the buyer "ada@example.com" of ` + company + "?" + final},
 		"webhook disable":     {endpoint, "Disable " + about + " and cancel what waits for it?" + final},
 		"webhook delete":      {endpoint, "Delete " + about + " and cancel what waits for it?" + final},
-		"webhook activate":    {endpoint, "Sign with the prepared secret what is delivered to " + about + "? The old one signs nothing new afterwards."},
-		"webhook replay":      {shop.companyID, "Deliver again what 0 deliveries of " + company + " were about?" + final},
+		"webhook activate": {
+			endpoint,
+			"Sign with the prepared secret what is delivered to " + about +
+				"? The old one signs nothing new afterwards.",
+		},
+		"webhook replay": {shop.companyID, "Deliver again what 0 deliveries of " + company + " were about?" + final},
 		"webhook trigger": {
 			shop.companyID,
 			"Send a made-up order.created, which looks real, to the endpoints of " + company + "?" + final,

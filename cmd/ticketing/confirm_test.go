@@ -51,8 +51,10 @@ var asks = map[string]string{
 // finalArgs are valid arguments of the commands that always ask, without the id of the subject, which comes last.
 var finalArgs = map[string]string{
 	"company suspend": "", "kyb revoke": "", "wallet suspend": "--wallet FLOAT", "key revoke": "",
-	"webhook disable": "", "webhook delete": "", "webhook replay": "--status FAILED --company", "webhook trigger": "order.created",
-	"settlement approve": "", "settlement reject": "--reason r", "order refund": "--reason r", "order cancel": "--reason r",
+	"webhook disable": "", "webhook delete": "", "webhook replay": "--status FAILED --company",
+	"webhook trigger":    "order.created",
+	"settlement approve": "", "settlement reject": "--reason r",
+	"order refund": "--reason r", "order cancel": "--reason r",
 	"category deactivate": "", "buyer erase": "--email ada@example.com", "event end": "",
 }
 

@@ -44,7 +44,9 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 	idle := func(connections string) { // A server counts a connection as idle only after its response.
 		t.Helper()
-		eventually(t, connections+" are idle", func() bool { return p.counts("ticketing_http_connections_idle " + connections) })
+		eventually(t, connections+" are idle", func() bool {
+			return p.counts("ticketing_http_connections_idle " + connections)
+		})
 	}
 	first, second := dial(t, origin), dial(t, origin)
 	request(first)
@@ -53,7 +55,9 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	idle("2")
 	request(first)
 	idle("2")
-	is.True(p.counts("ticketing_http_connections 2", "ticketing_http_connections_max 2", "ticketing_http_connections_full_total 0"))
+	is.True(p.counts(
+		"ticketing_http_connections 2", "ticketing_http_connections_max 2", "ticketing_http_connections_full_total 0",
+	))
 	third := dial(t, origin)
 	request(third)
 	_, err := second.Read(make([]byte, 1))

@@ -28,9 +28,9 @@ type demoCommand struct {
 }
 
 func (*demoCommand) Help() string {
-	return `On an empty database it makes a company that is verified, funded and has an event on sale. On the database of an ` +
-		`earlier demo it goes on with that company and issues a new key; the key of the demo before the last is revoked ` +
-		`where a company may have no more. On any other database it is refused.
+	return `On an empty database it makes a company that is verified, funded and has an event on sale. On the database ` +
+		`of an earlier demo it goes on with that company and issues a new key; the key of the demo before the last is ` +
+		`revoked where a company may have no more. On any other database it is refused.
 
     ticketing demo
     ticketing demo --once --database memory: --addr 127.0.0.1:0`

@@ -33,7 +33,8 @@ func (c *eventEnd) Run(ctx context.Context, p *program) error {
 				if refused, ok := errors.AsType[*ticketing.Error](err); ok && refused.Code == ticketing.CodeNotFound {
 					return false, nil
 				}
-				question = fmt.Sprintf("End the event %s (%s) of the company %s?", quoted(event.Title), c.Event, quoted(company.Name))
+				question = fmt.Sprintf("End the event %s (%s) of the company %s?",
+					quoted(event.Title), c.Event, quoted(company.Name))
 				return err == nil, err
 			})
 			return question, err

@@ -20,8 +20,8 @@ type floatCredit struct {
 }
 
 func (*floatCredit) Help() string {
-	return `A reference is credited once: the same one with the same amount shows the first movement again, with another ` +
-		`amount it is refused.
+	return `A reference is credited once: the same one with the same amount shows the first movement again, with ` +
+		`another amount it is refused.
 
     ticketing float credit COMPANY --amount 1000000.00 --reference settlement-0001`
 }

@@ -72,8 +72,8 @@ type kybEdit struct {
 }
 
 func (*kybEdit) Help() string {
-	return `What is not given keeps its value, an empty value clears it. Where the last case was decided this begins another, ` +
-		`with its facts; a case that is submitted cannot be edited.
+	return `What is not given keeps its value, an empty value clears it. Where the last case was decided this begins ` +
+		`another, with its facts; a case that is submitted cannot be edited.
 
     ticketing kyb edit COMPANY --legal-name 'Lagos Live Ltd' --registration-number 'RC 123456' --country NG`
 }
@@ -90,8 +90,8 @@ func (c *kybEdit) Run(ctx context.Context, p *program) error {
 type kybSubmit struct{ companyArg }
 
 func (*kybSubmit) Help() string {
-	return `It needs every fact. An approval that is current stays so until staff decide, so that it can be renewed before it ` +
-		`expires.`
+	return `It needs every fact. An approval that is current stays so until staff decide, so that it can be renewed ` +
+		`before it expires.`
 }
 
 func (c *kybSubmit) Run(ctx context.Context, p *program) error {

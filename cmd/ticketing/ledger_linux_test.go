@@ -57,8 +57,14 @@ func TestProgressOfTheLedger(t *testing.T) {
 		want string
 	}{
 		{[]string{"ledger", "verify"}, "verifying the books [##############################] 100 %  3 of 3"},
-		{[]string{"ledger", "export", company, "--out", out}, "exporting the ledger [##############################] 100 %  3 of 3"},
-		{[]string{"ledger", "verify", "--file", out, "--public-key", key}, "verifying the bundle [##############################] 100 %"},
+		{
+			[]string{"ledger", "export", company, "--out", out},
+			"exporting the ledger [##############################] 100 %  3 of 3",
+		},
+		{
+			[]string{"ledger", "verify", "--file", out, "--public-key", key},
+			"verifying the bundle [##############################] 100 %",
+		},
 	} {
 		person, err := terminal(t)
 		var stdout bytes.Buffer

@@ -17,7 +17,8 @@ type migrateCommand struct {
 func (*migrateCommand) Help() string {
 	return `It is safe to repeat, and safe beside servers that run. "ticketing serve" does the same unless --no-migrate.
 
---distribute citus makes the tables of a Citus cluster distributed, by company, and reference tables, those that are not yet. Best before there is data. Later migrations then spread what they add by themselves.`
+--distribute citus makes the tables of a Citus cluster distributed, by company, and reference tables, those that are ` +
+		`not yet. Best before there is data. Later migrations then spread what they add by themselves.`
 }
 
 // migrated lists the migrations that this process applied.

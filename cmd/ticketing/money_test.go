@@ -105,7 +105,9 @@ func TestOrderCommands(t *testing.T) {
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 	acts := sh.array("audit", "list", shop.companyID)
 	is.Equal(acts[0]["action"], "order.refund")
-	for _, args := range [][]string{{"show", nobody}, {"refund", nobody, "--reason", "r"}, {"cancel", nobody, "--reason", "r"}} {
+	for _, args := range [][]string{
+		{"show", nobody}, {"refund", nobody, "--reason", "r"}, {"cancel", nobody, "--reason", "r"},
+	} {
 		code, _ := sh.refusal(append([]string{"order"}, args...)...)
 		is.Equal(code, "NOT_FOUND")
 	}
@@ -132,14 +134,20 @@ func TestCommandsShowNoAccountNumber(t *testing.T) {
 		append(set, "--account-number", hyphened),
 		append(set, "-"+hyphened),
 		{"bank-account", hyphened},
-		{"bank-account", "set", hyphened, "--bank", "First Bank", "--account-name", "Lagos Live Ltd", "--account-number", "1234567"},
+		{
+			"bank-account", "set", hyphened, "--bank", "First Bank", "--account-name", "Lagos Live Ltd",
+			"--account-number", "1234567",
+		},
 		append(set, "--account-number", accountNumber+"x"),
 		append(set, "--account-nubmer", accountNumber),
 		append(set, "--account-nubmer="+accountNumber),
 		append(set, "-"+accountNumber),
 		append(set, "--account-number", "-"+accountNumber),
 		append(set, "--account-number", accountNumber, "--bank", ""),
-		{"bank-account", "set", accountNumber, "--bank", "First Bank", "--account-name", "Lagos Live Ltd", "--account-number", "1234567"},
+		{
+			"bank-account", "set", accountNumber, "--bank", "First Bank", "--account-name", "Lagos Live Ltd",
+			"--account-number", "1234567",
+		},
 		{"bank-account", accountNumber},
 		{"bank-account", "show", shop.companyID},
 		{"settlement", "request", shop.companyID},

@@ -52,8 +52,9 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	sh.object("kyb", "grace", id, "--until", "2999-01-02")
 	is.Equal(verification(sh.object("kyb", "end-grace", id))["graceUntil"], nil)
 
-	edited := sh.object("kyb", "edit", id, "--legal-name", "Lagos Live Ltd", "--registration-number", "RC 1", "--country", "ng",
-		"--address", "1 Marina, Lagos", "--contact-name", "Ada Obi", "--contact-email", "Ada@Lagos.Example")
+	edited := sh.object("kyb", "edit", id, "--legal-name", "Lagos Live Ltd", "--registration-number", "RC 1",
+		"--country", "ng", "--address", "1 Marina, Lagos",
+		"--contact-name", "Ada Obi", "--contact-email", "Ada@Lagos.Example")
 	hasMembers(t, edited, "number", "status", "legalName", "registrationNumber", "country", "address", "contactName",
 		"contactEmail", "contactPhone", "submittedAt", "decidedAt", "reason", "createdAt", "updatedAt")
 	is.Equal(edited["status"], "UNVERIFIED")
@@ -266,7 +267,10 @@ func TestOutputForPeople(t *testing.T) {
 		want []string
 	}{
 		{[]string{"company", "list"}, []string{"ID ", " NAME ", "VERIFICATION", "Lagos Live  ACTIVE  APPROVED"}},
-		{[]string{"wallet", "show", id}, []string{"FLOAT        NGN 12.00  ACTIVE\n", "Low balance  yes\n", "FLOAT_CREDIT  NGN 12.00  settlement-1\n"}},
+		{
+			[]string{"wallet", "show", id},
+			[]string{"FLOAT        NGN 12.00  ACTIVE\n", "Low balance  yes\n", "FLOAT_CREDIT  NGN 12.00  settlement-1\n"},
+		},
 		{[]string{"ledger", "list", id}, []string{"SEQ  WALLET", "1    FLOAT", "settlement-1"}},
 		{[]string{"ledger", "verify"}, []string{"OK       yes\n"}},
 		{[]string{"key", "list", id}, []string{"ID  NAME  STATUS"}},

@@ -20,7 +20,8 @@ func TestDatabaseIsLostAtTheStart(t *testing.T) {
 	is := is.New(t)
 	sh := onPostgres(t)
 	shop := sh.openShop()
-	sh.object("webhook", "create", shop.companyID, "--url", "https://hooks.example.com/tickets", "--events", "order.created")
+	sh.object("webhook", "create", shop.companyID, "--url", "https://hooks.example.com/tickets",
+		"--events", "order.created")
 	database, err := url.Parse(sh.env["TICKETING_DATABASE"])
 	is.NoErr(err)
 	proxy := faultproxy.New(t, database.Host)

@@ -52,7 +52,9 @@ func TestOutputThatIsLost(t *testing.T) {
 		is.Equal(status, 1)
 		next := sh.array("key", "list", id)[0]["id"].(string)
 		is.True(strings.Contains(stderr, "the key "+next+" was issued but could not be shown: revoke it"))
-		for _, args := range [][]string{{"company", "list", flag}, {"company", "show", id, flag}, {"--help"}, {"key", "list", id, flag}} {
+		for _, args := range [][]string{
+			{"company", "list", flag}, {"company", "show", id, flag}, {"--help"}, {"key", "list", id, flag},
+		} {
 			status, stderr := sh.unshown(args...)
 			is.Equal(status, 1)
 			is.True(strings.Contains(stderr, "the output could not be written: no space left on device"))
@@ -70,12 +72,21 @@ func TestCodesOfFailures(t *testing.T) {
 		code, want string
 	}{
 		{"busy", fmt.Errorf("ticketing/store: begin: %w: database is locked (5)", ticketing.ErrBusy), "BUSY", "try again"},
-		{"unavailable", fmt.Errorf("ticketing/store: Enter: %w: disk I/O error (10)", ticketing.ErrUnavailable), "UNAVAILABLE", "the database live.db cannot be used"},
+		{
+			"unavailable", fmt.Errorf("ticketing/store: Enter: %w: disk I/O error (10)", ticketing.ErrUnavailable),
+			"UNAVAILABLE", "the database live.db cannot be used",
+		},
 		{"not migrated", fmt.Errorf("%w: it lacks Enter", store.ErrNotMigrated), "NOT_MIGRATED", "ticketing migrate"},
 		{"another schema", fmt.Errorf("%w: Enter", store.ErrSchema), "SCHEMA", "newer version"},
 		{"no access", fmt.Errorf("ticketing/store: Enter: %w: no", store.ErrAccess), "DATABASE_ACCESS", "refuses access: no"},
-		{"old server", fmt.Errorf("ticketing/store: open: %w: PostgreSQL 9 is too old", store.ErrUnsupported), "DATABASE_UNSUPPORTED", "cannot be used: PostgreSQL 9 is too old"},
-		{"no cluster", fmt.Errorf("Enter: %w: it has none", store.ErrNotDistributable), "NOT_DISTRIBUTABLE", "cannot be distributed: it has none"},
+		{
+			"old server", fmt.Errorf("ticketing/store: open: %w: PostgreSQL 9 is too old", store.ErrUnsupported),
+			"DATABASE_UNSUPPORTED", "cannot be used: PostgreSQL 9 is too old",
+		},
+		{
+			"no cluster", fmt.Errorf("Enter: %w: it has none", store.ErrNotDistributable),
+			"NOT_DISTRIBUTABLE", "cannot be distributed: it has none",
+		},
 		{"anything else", errors.New("no one knows"), "INTERNAL_ERROR", "no one knows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -149,7 +149,9 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	is.NoErr(hba.Chmod(0o644))
 	is.NoErr(hba.Close())
 	server := pgtest.Start(t, "hba_file="+hba.Name(), "fsync=off")
-	admin := newShell(t).with("TICKETING_DATABASE", server.DSN("postgres"), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32))
+	admin := newShell(t).with(
+		"TICKETING_DATABASE", server.DSN("postgres"), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32),
+	)
 	for _, statement := range []string{
 		"CREATE ROLE guest LOGIN PASSWORD 'hush-hush'", "CREATE DATABASE filled",
 	} {
@@ -159,18 +161,50 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	admin.with("TICKETING_DATABASE", server.DSN("filled")).object("migrate")
 	at := server.Addr()
 	for _, test := range []struct{ name, database, code, want string }{
-		{"refused", "postgres://guest:hush-hush@127.0.0.1:1/d", "UNAVAILABLE", "127.0.0.1:1/d cannot be used: dial tcp 127.0.0.1:1: connect: connection refused"},
-		{"wrong password", "postgres://guest:hush-hash@" + at + "/postgres?sslmode=disable", "DATABASE_ACCESS", "password authentication failed"},
-		{"no database", "postgres://guest:hush-hush@" + at + "/nothing?sslmode=disable", "DATABASE_ACCESS", "CREATE DATABASE"},
-		{"no right to create", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable", "DATABASE_ACCESS", "GRANT CREATE"},
-		{"no right to read", "postgres://guest:hush-hush@" + at + "/filled?sslmode=disable", "DATABASE_ACCESS", "needs SELECT, INSERT and UPDATE"},
-		{"no TLS", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=verify-full", "UNAVAILABLE", "append sslmode=disable"},
-		{"unknown option", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&target_session_attrs=any", "INVALID_REQUEST", "an option of the URL is none of the server's: unrecognized configuration parameter \"target_session_attrs\""},
-		{"value of an option", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&lock_timeout=hush", "INVALID_REQUEST", "value that the server refuses"},
+		{
+			"refused", "postgres://guest:hush-hush@127.0.0.1:1/d",
+			"UNAVAILABLE", "127.0.0.1:1/d cannot be used: dial tcp 127.0.0.1:1: connect: connection refused",
+		},
+		{
+			"wrong password", "postgres://guest:hush-hash@" + at + "/postgres?sslmode=disable",
+			"DATABASE_ACCESS", "password authentication failed",
+		},
+		{
+			"no database", "postgres://guest:hush-hush@" + at + "/nothing?sslmode=disable",
+			"DATABASE_ACCESS", "CREATE DATABASE",
+		},
+		{
+			"no right to create", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable",
+			"DATABASE_ACCESS", "GRANT CREATE",
+		},
+		{
+			"no right to read", "postgres://guest:hush-hush@" + at + "/filled?sslmode=disable",
+			"DATABASE_ACCESS", "needs SELECT, INSERT and UPDATE",
+		},
+		{
+			"no TLS", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=verify-full",
+			"UNAVAILABLE", "append sslmode=disable",
+		},
+		{
+			"unknown option",
+			"postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&target_session_attrs=any",
+			"INVALID_REQUEST", "an option of the URL is none of the server's: " +
+				"unrecognized configuration parameter \"target_session_attrs\"",
+		},
+		{
+			"value of an option", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&lock_timeout=hush",
+			"INVALID_REQUEST", "value that the server refuses",
+		},
 		{"no password", "postgres://guest@" + at + "/postgres?sslmode=disable", "DATABASE_ACCESS", "28P01"},
 		{"port", "postgres://guest:hush-hush@127.0.0.1:99999/postgres", "INVALID_REQUEST", "from 1 to 65535"},
-		{"unknown sslmode", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=hush", "INVALID_REQUEST", "option that is not understood"},
-		{"no certificate", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=verify-full&sslrootcert=/hush", "INVALID_REQUEST", "certificate"},
+		{
+			"unknown sslmode", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=hush",
+			"INVALID_REQUEST", "option that is not understood",
+		},
+		{
+			"no certificate", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=verify-full&sslrootcert=/hush",
+			"INVALID_REQUEST", "certificate",
+		},
 		{"malformed", "postgres://guest:hush%zz@" + at + "/postgres", "INVALID_REQUEST", "percent-encoded"},
 		{"password that ends the host", "postgres://guest:hush#hush@" + at + "/postgres", "INVALID_REQUEST", "--database: "},
 		{"password that begins the path", "postgres://guest:12/hush@" + at + "/postgres", "INVALID_REQUEST", "--database: "},
@@ -209,7 +243,9 @@ func TestServerOfARoleThatOwnsNothing(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	server := pgtest.Start(t, "fsync=off")
-	owner := newShell(t).with("TICKETING_DATABASE", server.DSN("postgres"), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32))
+	owner := newShell(t).with(
+		"TICKETING_DATABASE", server.DSN("postgres"), "TICKETING_SECRET_KEY", strings.Repeat("ab", 32),
+	)
 	shop := owner.openShop()
 	document, err := os.ReadFile("../../docs/operating.md")
 	is.NoErr(err)

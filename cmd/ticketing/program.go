@@ -61,7 +61,8 @@ type commands struct {
 	Audit       auditCommands       `cmd:"" group:"operate" help:"List what operators did."`
 }
 
-const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, and earn a commission.`
+const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, ` +
+	`and earn a commission.`
 
 // Help returns the text that follows the description in the help of the program.
 func (*commands) Help() string {
@@ -78,8 +79,8 @@ or, for a company of your own,
     ticketing key issue COMPANY --name storefront --all-grants
     ticketing serve
 
-COMPANY, EVENT, KEY and the like are ids, as the commands print them. TIME is 2026-12-31T18:00:00+01:00, or 2026-12-31 for the ` +
-		`beginning of that day in UTC.
+COMPANY, EVENT, KEY and the like are ids, as the commands print them. TIME is 2026-12-31T18:00:00+01:00, or ` +
+		`2026-12-31 for the beginning of that day in UTC.
 
 Every flag can be given as an environment variable: --web-origin as TICKETING_WEB_ORIGIN. Commands work while a ` +
 		`server runs on the same database. Where there is none, demo, serve, migrate and company create make it.`

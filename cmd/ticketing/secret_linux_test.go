@@ -21,10 +21,22 @@ func TestSecretKeyOfOthersIsRefused(t *testing.T) {
 		want  string
 		root  bool
 	}{
-		{"a link", func(path string) error { return errors.Join(moved(path), os.Symlink(path+".real", path)) }, "is a symbolic link", false},
-		{"a link to nothing", func(path string) error { return errors.Join(moved(path), os.Symlink(path+".none", path)) }, "is a symbolic link", false},
-		{"a pipe", func(path string) error { return errors.Join(moved(path), syscall.Mkfifo(path, 0o600)) }, "is no regular file", false},
-		{"of another user", func(path string) error { return os.Chown(path, 4242, 4242) }, "belongs to user 4242, who is neither this user nor root", true},
+		{
+			"a link", func(path string) error { return errors.Join(moved(path), os.Symlink(path+".real", path)) },
+			"is a symbolic link", false,
+		},
+		{
+			"a link to nothing", func(path string) error { return errors.Join(moved(path), os.Symlink(path+".none", path)) },
+			"is a symbolic link", false,
+		},
+		{
+			"a pipe", func(path string) error { return errors.Join(moved(path), syscall.Mkfifo(path, 0o600)) },
+			"is no regular file", false,
+		},
+		{
+			"of another user", func(path string) error { return os.Chown(path, 4242, 4242) },
+			"belongs to user 4242, who is neither this user nor root", true,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

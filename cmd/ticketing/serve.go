@@ -27,17 +27,20 @@ type serveCommand struct {
 }
 
 func (*serveCommand) Help() string {
-	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, /readyz ` +
-		`while the database answers, /metrics is Prometheus text; keep them from the public at your proxy, or give them a ` +
-		`listener of their own with --operator-addr. Beside serving it delivers the webhooks that are due.
+	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, ` +
+		`/readyz while the database answers, /metrics is Prometheus text; keep them from the public at your proxy, or give ` +
+		`them a listener of their own with --operator-addr. Beside serving it delivers the webhooks that are due.
 
-SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the process at once.
+SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole ` +
+		`within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the ` +
+		`process at once.
 
     ticketing serve
     ticketing serve --addr 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --log-format json
     ticketing serve --addr 0.0.0.0:8080 --operator-addr 10.0.0.5:9090
     TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve
-    TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing?sslmode=verify-full' TICKETING_SECRET_KEY=… ticketing serve
+    TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing?sslmode=verify-full' TICKETING_SECRET_KEY=… ` +
+		`ticketing serve
 
 With PostgreSQL any number of servers may run on one database, on as many machines.`
 }

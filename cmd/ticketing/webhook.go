@@ -194,8 +194,8 @@ func (c *webhookUpdate) Run(ctx context.Context, p *program) error {
 type webhookEnable struct{ endpointArg }
 
 func (*webhookEnable) Help() string {
-	return `What happened while it was disabled is not delivered by itself: "ticketing webhook replay" delivers what was ` +
-		`cancelled then.`
+	return `What happened while it was disabled is not delivered by itself: "ticketing webhook replay" delivers what ` +
+		`was cancelled then.`
 }
 
 func (c *webhookEnable) Run(ctx context.Context, p *program) error {
@@ -293,7 +293,8 @@ func (*webhookActivate) Help() string {
 
 func (c *webhookActivate) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		err := c.asked(ctx, p, op, c.confirm, "Sign with the prepared secret what is delivered to %s? The old one signs nothing new afterwards.")
+		err := c.asked(ctx, p, op, c.confirm, "Sign with the prepared secret what is delivered to %s? "+
+			"The old one signs nothing new afterwards.")
 		if err != nil {
 			return ticketing.WebhookEndpoint{}, err
 		}

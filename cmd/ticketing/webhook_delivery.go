@@ -129,8 +129,8 @@ type webhookReplay struct {
 
 func (*webhookReplay) Help() string {
 	return `A delivery that is replayed is a new one, of the same event with the same body, to the endpoint's present ` +
-		`address and signed with its active secret. The endpoint has to be enabled. A receiver knows by the id of the event ` +
-		`what it had before.
+		`address and signed with its active secret. The endpoint has to be enabled. A receiver knows by the id of the ` +
+		`event what it had before.
 
 One delivery, or those of a company since a time, of a status, or both:
 
@@ -138,9 +138,10 @@ One delivery, or those of a company since a time, of a status, or both:
     ticketing webhook replay --company COMPANY --status FAILED
     ticketing webhook replay --company COMPANY --since 2026-12-24T18:00:00+01:00 --until 2026-12-24T19:00:00+01:00
 
-A replay of many asks first, and needs --yes where nobody can be asked. Of several deliveries of an event to one endpoint one is replayed. The others are "skipped", as are those that are ` +
-		`still PENDING, and those of endpoints that are disabled or deleted; --endpoint with one of these is refused. What was ` +
-		`interrupted does not go on where it was.`
+A replay of many asks first, and needs --yes where nobody can be asked. Of several deliveries of an event to one ` +
+		`endpoint one is replayed. The others are "skipped", as are those that are still PENDING, and those of endpoints ` +
+		`that are disabled or deleted; --endpoint with one of these is refused. What was interrupted does not go on ` +
+		`where it was.`
 }
 
 func (c *webhookReplay) Run(ctx context.Context, p *program) error {

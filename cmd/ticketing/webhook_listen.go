@@ -26,9 +26,9 @@ type webhookListen struct {
 }
 
 func (*webhookListen) Help() string {
-	return `It relays what happens from its start on, replayed events too, as if the company had an endpoint there for all ` +
-		`types: the same body and headers, and a valid signature. It needs neither an endpoint nor a server that runs, and ` +
-		`it tries each event once. Ctrl-C ends it.
+	return `It relays what happens from its start on, replayed events too, as if the company had an endpoint there for ` +
+		`all types: the same body and headers, and a valid signature. It needs neither an endpoint nor a server that runs, ` +
+		`and it tries each event once. Ctrl-C ends it.
 
     ticketing webhook listen COMPANY --forward-to http://127.0.0.1:3000/hooks
     ticketing webhook trigger COMPANY order.created --yes
@@ -178,9 +178,9 @@ type webhookTrigger struct {
 }
 
 func (*webhookTrigger) Help() string {
-	return `It is an event of made-up data, delivered like any other to the endpoints that are subscribed to its type, by a ` +
-		`server that runs, and relayed by "ticketing webhook listen". Nothing is sold, but nothing in it says so: it is signed ` +
-		`and looks real to a receiver, so take a company whose endpoints are for trying out. The types are
+	return `It is an event of made-up data, delivered like any other to the endpoints that are subscribed to its type, ` +
+		`by a server that runs, and relayed by "ticketing webhook listen". Nothing is sold, but nothing in it says so: it ` +
+		`is signed and looks real to a receiver, so take a company whose endpoints are for trying out. The types are
 
 ` + webhookTypeList() + `
     ticketing webhook trigger COMPANY order.created --yes`
@@ -190,7 +190,8 @@ func (c *webhookTrigger) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		err := c.confirm(p, func() (string, error) {
 			name, err := c.named(ctx, op)
-			return fmt.Sprintf("Send a made-up %s, which looks real, to the endpoints of the company %s?", c.Type.FactType, name), err
+			return fmt.Sprintf("Send a made-up %s, which looks real, to the endpoints of the company %s?",
+				c.Type.FactType, name), err
 		})
 		if err != nil {
 			return err

@@ -358,7 +358,11 @@ func TestReplayOfAnEndpointAndOfAType(t *testing.T) {
 		{"one endpoint", []string{"--endpoint", both}, map[chosen]int{{both, "order.created"}: 1, {both, "balance.low"}: 2}},
 		{"the other", []string{"--endpoint", one}, map[chosen]int{{one, "balance.low"}: 2}},
 		{"one type", []string{"--type", "order.created"}, map[chosen]int{{both, "order.created"}: 1}},
-		{"the other type", []string{"--type", "balance.low"}, map[chosen]int{{both, "balance.low"}: 2, {one, "balance.low"}: 2}},
+		{
+			"the other type",
+			[]string{"--type", "balance.low"},
+			map[chosen]int{{both, "balance.low"}: 2, {one, "balance.low"}: 2},
+		},
 		{"both", []string{"--endpoint", both, "--type", "balance.low"}, map[chosen]int{{both, "balance.low"}: 2}},
 		{"none", []string{"--endpoint", one, "--type", "order.created"}, map[chosen]int{}},
 	} {
