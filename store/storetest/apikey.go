@@ -48,7 +48,10 @@ func apiKeyChecks() []Check {
 		{"api keys/answers are aligned and of their company", grounded(apiKeysAligned)},
 		{"api keys/list is in order", grounded(apiKeysListed)},
 		{"api keys/count is by status", grounded(apiKeysCounted)},
-		{"api keys/secrets in use are those of active keys, current bank accounts and signing secrets", grounded(secretsInUse)},
+		{
+			"api keys/secrets in use are those of active keys, current bank accounts and signing secrets",
+			grounded(secretsInUse),
+		},
 		{"api keys/another company's is not changed", grounded(apiKeyOfAnother)},
 		{"api keys/the last use is never earlier", grounded(apiKeysTouched)},
 	}

@@ -19,9 +19,10 @@ func brokenHooks() []broken {
 		return broken{name, fails, reading(tx)}
 	}
 	return []broken{
-		writes("claims without a lease", "deliveries/a claim keeps others away until it runs out", func(tx driver.Tx) driver.Tx {
-			return unclaimed{tx}
-		}),
+		writes(
+			"claims without a lease", "deliveries/a claim keeps others away until it runs out",
+			func(tx driver.Tx) driver.Tx { return unclaimed{tx} },
+		),
 		writes("claims for ever", "deliveries/a claim keeps others away until it runs out", func(tx driver.Tx) driver.Tx {
 			return claimedForEver{tx}
 		}),
@@ -41,15 +42,18 @@ func brokenHooks() []broken {
 		writes("removes what waits", "deliveries/old ones that are final are removed", func(tx driver.Tx) driver.Tx {
 			return sweeping{tx}
 		}),
-		reads("lists deliveries at the end of the window", "deliveries/list is in order and in pages under every filter", func(tx driver.ReadTx) driver.ReadTx {
-			return inclusive{tx}
-		}),
-		reads("lists deliveries of every type", "deliveries/list is in order and in pages under every filter", func(tx driver.ReadTx) driver.ReadTx {
-			return anyType{tx}
-		}),
-		reads("counts a page", "deliveries/list is in order and in pages under every filter", func(tx driver.ReadTx) driver.ReadTx {
-			return countsPage{tx}
-		}),
+		reads(
+			"lists deliveries at the end of the window", "deliveries/list is in order and in pages under every filter",
+			func(tx driver.ReadTx) driver.ReadTx { return inclusive{tx} },
+		),
+		reads(
+			"lists deliveries of every type", "deliveries/list is in order and in pages under every filter",
+			func(tx driver.ReadTx) driver.ReadTx { return anyType{tx} },
+		),
+		reads(
+			"counts a page", "deliveries/list is in order and in pages under every filter",
+			func(tx driver.ReadTx) driver.ReadTx { return countsPage{tx} },
+		),
 		reads("needs no secret", "deliveries/a secret is needed while one is pending", func(tx driver.ReadTx) driver.ReadTx {
 			return needless{tx}
 		}),
@@ -66,33 +70,42 @@ func brokenHooks() []broken {
 		writes("forgets how many endpoints there were", "facts/round trip", func(tx driver.Tx) driver.Tx {
 			return endpointless{tx}
 		}),
-		writes("looks for messages at another time", "messages/those about an order are forgotten", func(tx driver.Tx) driver.Tx {
-			return remembering{tx}
-		}),
-		writes("removes messages that are needed", "messages/old ones that no delivery is left of are removed", func(tx driver.Tx) driver.Tx {
-			return careless{tx}
-		}),
-		writes("keeps the secrets of an endpoint", "webhook endpoints/one that is removed takes its secrets along", func(tx driver.Tx) driver.Tx {
-			return orphaning{tx}
-		}),
-		reads("lists secrets of the key", "webhook secrets/those of another key are listed", func(tx driver.ReadTx) driver.ReadTx {
-			return anySigner{tx}
-		}),
-		reads("lists secrets in use", "webhook secrets/those that are neither active nor pending are listed", func(tx driver.ReadTx) driver.ReadTx {
-			return retiresAll{tx}
-		}),
-		reads("answers with work of one kind", "work/is due by kind, company and endpoint, in pages", func(tx driver.ReadTx) driver.ReadTx {
-			return oneKind{tx}
-		}),
-		reads("begins a page of work with the last", "work/is due by kind, company and endpoint, in pages", func(tx driver.ReadTx) driver.ReadTx {
-			return workingTwice{tx}
-		}),
-		reads("takes claimed deliveries for due", "work/a delivery is due when its time has come", func(tx driver.ReadTx) driver.ReadTx {
-			return impatient{tx}
-		}),
-		reads("takes the youngest work for the oldest", "work/is due by kind, company and endpoint, in pages", func(tx driver.ReadTx) driver.ReadTx {
-			return youngest{tx}
-		}),
+		writes(
+			"looks for messages at another time", "messages/those about an order are forgotten",
+			func(tx driver.Tx) driver.Tx { return remembering{tx} },
+		),
+		writes(
+			"removes messages that are needed", "messages/old ones that no delivery is left of are removed",
+			func(tx driver.Tx) driver.Tx { return careless{tx} },
+		),
+		writes(
+			"keeps the secrets of an endpoint", "webhook endpoints/one that is removed takes its secrets along",
+			func(tx driver.Tx) driver.Tx { return orphaning{tx} },
+		),
+		reads(
+			"lists secrets of the key", "webhook secrets/those of another key are listed",
+			func(tx driver.ReadTx) driver.ReadTx { return anySigner{tx} },
+		),
+		reads(
+			"lists secrets in use", "webhook secrets/those that are neither active nor pending are listed",
+			func(tx driver.ReadTx) driver.ReadTx { return retiresAll{tx} },
+		),
+		reads(
+			"answers with work of one kind", "work/is due by kind, company and endpoint, in pages",
+			func(tx driver.ReadTx) driver.ReadTx { return oneKind{tx} },
+		),
+		reads(
+			"begins a page of work with the last", "work/is due by kind, company and endpoint, in pages",
+			func(tx driver.ReadTx) driver.ReadTx { return workingTwice{tx} },
+		),
+		reads(
+			"takes claimed deliveries for due", "work/a delivery is due when its time has come",
+			func(tx driver.ReadTx) driver.ReadTx { return impatient{tx} },
+		),
+		reads(
+			"takes the youngest work for the oldest", "work/is due by kind, company and endpoint, in pages",
+			func(tx driver.ReadTx) driver.ReadTx { return youngest{tx} },
+		),
 	}
 }
 

@@ -17,93 +17,114 @@ func brokenReads() []broken {
 		{"takes any settlement for an open one", "settlements/one is open at a time", writing(func(tx driver.Tx) driver.Tx {
 			return alwaysOpen{tx}
 		})},
-		{"finds the orders of everybody", "orders/those of a buyer, in a part of the list", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return everyBuyer{tx}
-		})},
-		{"counts what went back as sold", "order endings/what went back is counted", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return unreturned{tx}
-		})},
-		{"takes the last bank account for the current one", "bank accounts/the highest version is current", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return firstAccount{tx}
-		})},
-		{"lists bank accounts of the key", "bank accounts/current ones of another key are listed", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return anyKey{tx}
-		})},
+		{
+			"finds the orders of everybody", "orders/those of a buyer, in a part of the list",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return everyBuyer{tx} }),
+		},
+		{
+			"counts what went back as sold", "order endings/what went back is counted",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return unreturned{tx} }),
+		},
+		{
+			"takes the last bank account for the current one", "bank accounts/the highest version is current",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return firstAccount{tx} }),
+		},
+		{
+			"lists bank accounts of the key", "bank accounts/current ones of another key are listed",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return anyKey{tx} }),
+		},
 		{"leaves gaps out of answers", "companies/answers are aligned", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return gapless{tx}
 		})},
-		{"answers in the order of ids", "admissions/answers are aligned and of their company", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return sorting{tx}
-		})},
-		{"answers in local time", "values/times are kept in UTC with milliseconds", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return local{tx}
-		})},
-		{"finds other companies' keys", "api keys/answers are aligned and of their company", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return boundless{tx}
-		})},
-		{"orders without case", "inventory/tiers are in order and of their event", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return caseless{tx}
-		})},
-		{"takes no tiers for all", "inventory/tiers are in order and of their event", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return allTiers{tx}
-		})},
+		{
+			"answers in the order of ids", "admissions/answers are aligned and of their company",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return sorting{tx} }),
+		},
+		{
+			"answers in local time", "values/times are kept in UTC with milliseconds",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return local{tx} }),
+		},
+		{
+			"finds other companies' keys", "api keys/answers are aligned and of their company",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return boundless{tx} }),
+		},
+		{
+			"orders without case", "inventory/tiers are in order and of their event",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return caseless{tx} }),
+		},
+		{
+			"takes no tiers for all", "inventory/tiers are in order and of their event",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return allTiers{tx} }),
+		},
 		{"lists the oldest first", "events/list is in order and in pages", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return oldestFirst{tx}
 		})},
 		{"repeats the last of a page", "ledger/list is in order and in pages", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return repeating{tx}
 		})},
-		{"filters by the first status alone", "orders/list is in order and in pages under every filter", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return firstStatus{tx}
-		})},
-		{"filters a page after cutting it", "orders/list is in order and in pages under every filter", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return cutFirst{tx}
-		})},
+		{
+			"filters by the first status alone", "orders/list is in order and in pages under every filter",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return firstStatus{tx} }),
+		},
+		{
+			"filters a page after cutting it", "orders/list is in order and in pages under every filter",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return cutFirst{tx} }),
+		},
 		{"takes the first created of one time", "rates/the effective one", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return firstCreated{tx}
 		})},
 		{"takes a rate before its time", "rates/the effective one", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return hasty{tx}
 		})},
-		{"lists members who were removed", "members/roles change, and a member who was removed is listed no more", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return attached{tx}
-		})},
+		{
+			"lists members who were removed", "members/roles change, and a member who was removed is listed no more",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return attached{tx} }),
+		},
 		{"finds users whatever the case", "users/answers are aligned", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return lenient{tx}
 		})},
-		{"lists the oldest case first", "verification cases/list is in order and of its company", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return oldestCase{tx}
-		})},
+		{
+			"lists the oldest case first", "verification cases/list is in order and of its company",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return oldestCase{tx} }),
+		},
 		{"lists everybody's acts", "audit/list is in order and in pages", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return indiscreet{tx}
 		})},
 		{"lists acts of one time twice", "audit/list is in order and in pages", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return byTimeAlone{tx}
 		})},
-		{"begins a page with the last order of the one before", "books/sold orders are in order and in pages", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return sellingTwice{tx}
-		})},
-		{"begins a page with the next order", "books/sold admissions are in order and in pages", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return byOrderAlone{tx}
-		})},
-		{"answers with what it finds alone", "books/fundings are aligned and of their company", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return found{tx}
-		})},
-		{"counts every outcome", "books/spent keys are listed by their outcome", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return undiscerning{tx}
-		})},
-		{"takes every company for one that is there", "books/records of no company are found", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return trusting{tx}
-		})},
-		{"sells under a rate before its time", "terms/are those of the calls they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return hastyTerms{tx}
-		})},
-		{"sells events of other companies", "terms/are those of the calls they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return foreignTerms{tx}
-		})},
-		{"sells under one look for all", "terms/are those of the calls they spare", reading(func(tx driver.ReadTx) driver.ReadTx {
-			return oneLook{tx}
-		})},
+		{
+			"begins a page with the last order of the one before", "books/sold orders are in order and in pages",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return sellingTwice{tx} }),
+		},
+		{
+			"begins a page with the next order", "books/sold admissions are in order and in pages",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return byOrderAlone{tx} }),
+		},
+		{
+			"answers with what it finds alone", "books/fundings are aligned and of their company",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return found{tx} }),
+		},
+		{
+			"counts every outcome", "books/spent keys are listed by their outcome",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return undiscerning{tx} }),
+		},
+		{
+			"takes every company for one that is there", "books/records of no company are found",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return trusting{tx} }),
+		},
+		{
+			"sells under a rate before its time", "terms/are those of the calls they spare",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return hastyTerms{tx} }),
+		},
+		{
+			"sells events of other companies", "terms/are those of the calls they spare",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return foreignTerms{tx} }),
+		},
+		{
+			"sells under one look for all", "terms/are those of the calls they spare",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return oneLook{tx} }),
+		},
 		{"hands out what it keeps", "copies/what is handed out may be changed", handsOut},
 	}
 }

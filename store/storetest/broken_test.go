@@ -105,9 +105,10 @@ func brokenTransactions() []broken {
 			return unclaiming{tx}
 		})},
 		{"never lets a claim go", "claims/a key ends with its Update, whatever its end", keepsClaims},
-		{"begins nothing when one of two is in flight", "claims/partly in flight goes on", writing(func(tx driver.Tx) driver.Tx {
-			return allOrNone{tx}
-		})},
+		{
+			"begins nothing when one of two is in flight", "claims/partly in flight goes on",
+			writing(func(tx driver.Tx) driver.Tx { return allOrNone{tx} }),
+		},
 	}
 }
 

@@ -32,9 +32,10 @@ func brokenWrites() []broken {
 		{"passes over orders that are there", "orders/taken number", writing(func(tx driver.Tx) driver.Tx {
 			return overlooking{tx}
 		})},
-		{"passes over wallets that are missing", "wallets/a change of what is missing fails", writing(func(tx driver.Tx) driver.Tx {
-			return indulgent{tx}
-		})},
+		{
+			"passes over wallets that are missing", "wallets/a change of what is missing fails",
+			writing(func(tx driver.Tx) driver.Tx { return indulgent{tx} }),
+		},
 		{"lets a wallet fall below zero", "wallets/a balance is never below zero", writing(func(tx driver.Tx) driver.Tx {
 			return clamping{tx}
 		})},
@@ -42,9 +43,10 @@ func brokenWrites() []broken {
 		{"locks stock at any price", "stock/the oldest batches that cover a query", writing(func(tx driver.Tx) driver.Tx {
 			return anyPrice{tx}
 		})},
-		{"locks the newest stock first", "stock/queries of several tiers and companies", writing(func(tx driver.Tx) driver.Tx {
-			return newestStock{tx}
-		})},
+		{
+			"locks the newest stock first", "stock/queries of several tiers and companies",
+			writing(func(tx driver.Tx) driver.Tx { return newestStock{tx} }),
+		},
 		{"sells what another has sold", "stock/nobody oversells", staleStock},
 		{"grants no lease", "facts/a lease keeps others away until it runs out", writing(func(tx driver.Tx) driver.Tx {
 			return unleased{tx}
@@ -55,21 +57,24 @@ func brokenWrites() []broken {
 		{"forgets what was handled", "facts/what is handled is not leased again", writing(func(tx driver.Tx) driver.Tx {
 			return forgetful{tx}
 		})},
-		{"takes the change of a role for joining", "members/roles change, and a member who was removed is listed no more", writing(func(tx driver.Tx) driver.Tx {
-			return rejoining{tx}
-		})},
-		{"keeps the first name of a member", "members/roles change, and a member who was removed is listed no more", writing(func(tx driver.Tx) driver.Tx {
-			return firstNamed{tx}
-		})},
+		{
+			"takes the change of a role for joining", "members/roles change, and a member who was removed is listed no more",
+			writing(func(tx driver.Tx) driver.Tx { return rejoining{tx} }),
+		},
+		{
+			"keeps the first name of a member", "members/roles change, and a member who was removed is listed no more",
+			writing(func(tx driver.Tx) driver.Tx { return firstNamed{tx} }),
+		},
 		{"edits a case by another", "verification cases/a case is put again", writing(func(tx driver.Tx) driver.Tx {
 			return appending{tx}
 		})},
 		{"leaves a buyer's phone", "buyers/orders take another buyer and nothing else", writing(func(tx driver.Tx) driver.Tx {
 			return halfErasing{tx}
 		})},
-		{"keeps a buyer beside the new one", "buyers/a record takes the place of another", writing(func(tx driver.Tx) driver.Tx {
-			return doubling{tx}
-		})},
+		{
+			"keeps a buyer beside the new one", "buyers/a record takes the place of another",
+			writing(func(tx driver.Tx) driver.Tx { return doubling{tx} }),
+		},
 		{"keeps one act of a list", "audit/list is in order and in pages", writing(func(tx driver.Tx) driver.Tx {
 			return forgetsActs{tx}
 		})},
@@ -82,9 +87,10 @@ func brokenWrites() []broken {
 		{"changes the whole of a settlement", "settlements/a change is kept", writing(func(tx driver.Tx) driver.Tx {
 			return lavish{tx}
 		})},
-		{"takes any movement for what was given back", "settlements/EARNINGS gets back what it gave before", writing(func(tx driver.Tx) driver.Tx {
-			return overpaid{tx}
-		})},
+		{
+			"takes any movement for what was given back", "settlements/EARNINGS gets back what it gave before",
+			writing(func(tx driver.Tx) driver.Tx { return overpaid{tx} }),
+		},
 		{"lets two decide about a settlement", "settlements/are decided once", staleSettlement},
 		{"keeps the first bank account", "bank accounts/a change is kept", writing(func(tx driver.Tx) driver.Tx {
 			return unsealing{tx}

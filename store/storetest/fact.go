@@ -179,10 +179,11 @@ func leaseTakenBack(ctx context.Context, s driver.Store) error {
 	if err != nil {
 		return err
 	}
+	waiting := func(ctx context.Context, tx driver.ReadTx) ([]uuid.UUID, error) {
+		return companiesToTell(ctx, tx, at(100), 9)
+	}
 	return errors.Join(
-		want("companies", []uuid.UUID{companyA}).from(read(ctx, s, func(ctx context.Context, tx driver.ReadTx) ([]uuid.UUID, error) {
-			return companiesToTell(ctx, tx, at(100), 9)
-		})),
+		want("companies", []uuid.UUID{companyA}).from(read(ctx, s, waiting)),
 		want("after an Update that failed", facts).from(lease(ctx, s, at(100), 9)),
 	)
 }
@@ -251,7 +252,8 @@ func companiesDue(ctx context.Context, s driver.Store) error {
 
 // take takes undispatched facts of company A, and calls then with them.
 func take(
-	ctx context.Context, s driver.Store, limit int, then func(ctx context.Context, tx driver.Tx, taken []driver.Fact) error,
+	ctx context.Context, s driver.Store, limit int,
+	then func(ctx context.Context, tx driver.Tx, taken []driver.Fact) error,
 ) ([]driver.Fact, error) {
 	var taken []driver.Fact
 	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {

@@ -142,7 +142,8 @@ func entryAddsUp(ctx context.Context, s driver.Store) error {
 		return err
 	}
 	moved := []ledger.Entry{credit, debit, nothing}
-	if err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendEntries(ctx, moved) }); err != nil {
+	err = share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendEntries(ctx, moved) })
+	if err != nil {
 		return fmt.Errorf("a credit, a debit to zero and a movement of nothing: %w", err)
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {

@@ -95,7 +95,10 @@ func stockLockedTogether(ctx context.Context, s driver.Store) error {
 	if err := createEvents(ctx, s, newEvent(second)); err != nil {
 		return err
 	}
-	a := lots(eventA, of("B", 1, 100), of("a", 1, 100), of("a", 2, 200), of("a", 9, 100), of("a", 10, 100), of("é", 1, 100))
+	a := lots(
+		eventA,
+		of("B", 1, 100), of("a", 1, 100), of("a", 2, 200), of("a", 9, 100), of("a", 10, 100), of("é", 1, 100),
+	)
 	a = append(a, lots(second, of("A", 1, 100))...)
 	b := lots(eventB, of("B", 1, 100))
 	if err := stocked(ctx, s, append(b, a...)...); err != nil {
@@ -104,8 +107,9 @@ func stockLockedTogether(ctx context.Context, s driver.Store) error {
 	return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return want("by company, event, tier and position", append(a, b...)).
 			from(tx.LockStock(ctx, []driver.StockQuery{
-				stockQuery(eventB, "B", 100, 5), stockQuery(second, "A", 100, 5), stockQuery(eventA, "é", 100, 9), stockQuery(eventA, "a", 200, 1),
-				stockQuery(eventA, "a", 100, 11), stockQuery(eventA, "B", 100, 1), stockQuery(eventA, "none", 100, 1),
+				stockQuery(eventB, "B", 100, 5), stockQuery(second, "A", 100, 5), stockQuery(eventA, "é", 100, 9),
+				stockQuery(eventA, "a", 200, 1), stockQuery(eventA, "a", 100, 11), stockQuery(eventA, "B", 100, 1),
+				stockQuery(eventA, "none", 100, 1),
 			}))
 	})
 }

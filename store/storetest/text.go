@@ -90,8 +90,14 @@ func timesKept(ctx context.Context, s driver.Store) error {
 		{time.Date(2026, 1, 2, 0, 30, 0, 1_000_000, lagos), time.Date(2026, 1, 1, 23, 30, 0, 1_000_000, time.UTC)},
 		{time.Date(2026, 1, 2, 3, 4, 5, 999_400_000, time.UTC), time.Date(2026, 1, 2, 3, 4, 5, 999_000_000, time.UTC)},
 		{time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)},
-		{time.Date(1969, 12, 31, 23, 59, 59, 999_000_000, time.UTC), time.Date(1969, 12, 31, 23, 59, 59, 999_000_000, time.UTC)},
-		{time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC)},
+		{
+			time.Date(1969, 12, 31, 23, 59, 59, 999_000_000, time.UTC),
+			time.Date(1969, 12, 31, 23, 59, 59, 999_000_000, time.UTC),
+		},
+		{
+			time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC),
+			time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC),
+		},
 	} {
 		company := newCompany(id(100 + i))
 		company.CreatedAt, company.UpdatedAt, company.Verification.GraceUntil = test.given, test.given, test.given

@@ -28,13 +28,15 @@ var errOwn = errors.New("storetest: an error of fn")
 func errorComesBack(ctx context.Context, s driver.Store) error {
 	wrapped := fmt.Errorf("wrapped: %w", errOwn)
 	for _, own := range []error{errOwn, wrapped, driver.ErrNotFound, context.Canceled} {
-		if err := s.Update(ctx, func(context.Context, driver.Tx) error { return own }); err != own { //nolint:errorlint // The promise is identity.
+		err := s.Update(ctx, func(context.Context, driver.Tx) error { return own })
+		if err != own { //nolint:errorlint // The promise is identity.
 			return fmt.Errorf("before Begin: got %w, want the very error of fn, %w", orNone(err), own)
 		}
-		if err := update(ctx, s, func(context.Context, driver.Tx) error { return own }); err != own { //nolint:errorlint // As above.
+		err = update(ctx, s, func(context.Context, driver.Tx) error { return own })
+		if err != own { //nolint:errorlint // As above.
 			return fmt.Errorf("after Begin: got %w, want the very error of fn, %w", orNone(err), own)
 		}
-		err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		err = update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			if err := tx.CreateCategory(ctx, newCategory(id(10), "slug")); err != nil {
 				return err
 			}

@@ -40,7 +40,8 @@ func deliveryKinds() []record {
 	kept.Cancelling, kept.LeasedUntil, kept.DueAt = true, at(30), at(30)
 	changed := final(kept, driver.DeliverySucceeded)
 	changed.DueAt = at(40)
-	changed.Attempts = append(slices.Clone(kept.Attempts), driver.DeliveryAttempt{At: driver.Time{Time: at(3)}, Status: 200})
+	last := driver.DeliveryAttempt{At: driver.Time{Time: at(3)}, Status: 200}
+	changed.Attempts = append(slices.Clone(kept.Attempts), last)
 	holds := func(found driver.Delivery, listed ...driver.Delivery) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			query := driver.DeliveryQuery{CompanyID: companyA, Limit: 9}
@@ -170,8 +171,8 @@ func deliveriesFiltered(query driver.DeliveryQuery, all []driver.Delivery) reads
 	var order []place
 	for _, d := range all {
 		if (query.Endpoint == 0 || d.Endpoint == query.Endpoint) && (query.Status == "" || d.Status == query.Status) &&
-			(query.Type == "" || d.Type == query.Type) && (!query.Replays || d.ReplayOf != uuid.Nil) && !d.CreatedAt.Before(query.Since) &&
-			(query.Until.IsZero() || d.CreatedAt.Before(query.Until)) {
+			(query.Type == "" || d.Type == query.Type) && (!query.Replays || d.ReplayOf != uuid.Nil) &&
+			!d.CreatedAt.Before(query.Since) && (query.Until.IsZero() || d.CreatedAt.Before(query.Until)) {
 			order = append(order, place{
 				id: int(d.ID[15]), ms: int(d.CreatedAt.Sub(at(0)) / time.Millisecond),
 			})
@@ -207,11 +208,17 @@ func deliveriesSound(ctx context.Context, s driver.Store) error {
 		return err
 	}
 	for name, spoil := range map[string]func(d *driver.Delivery){
-		"a status of its own":           func(d *driver.Delivery) { d.Status = "LOST" },
-		"an end while it is pending":    func(d *driver.Delivery) { d.FinishedAt = at(9) },
-		"no end although it failed":     func(d *driver.Delivery) { d.Status = driver.DeliveryFailed },
-		"a lease although it failed":    func(d *driver.Delivery) { *d = final(*d, driver.DeliveryFailed); d.LeasedUntil = at(9) },
-		"cancelling although it failed": func(d *driver.Delivery) { *d = final(*d, driver.DeliveryFailed); d.Cancelling = true },
+		"a status of its own":        func(d *driver.Delivery) { d.Status = "LOST" },
+		"an end while it is pending": func(d *driver.Delivery) { d.FinishedAt = at(9) },
+		"no end although it failed":  func(d *driver.Delivery) { d.Status = driver.DeliveryFailed },
+		"a lease although it failed": func(d *driver.Delivery) {
+			*d = final(*d, driver.DeliveryFailed)
+			d.LeasedUntil = at(9)
+		},
+		"cancelling although it failed": func(d *driver.Delivery) {
+			*d = final(*d, driver.DeliveryFailed)
+			d.Cancelling = true
+		},
 	} {
 		created, changed := newDelivery(companyA, 11, at(0)), newDelivery(companyA, 10, at(0))
 		spoil(&created)

@@ -73,7 +73,8 @@ func deliveriesClaimed(ctx context.Context, s driver.Store) error {
 		func() error {
 			retried := all[1]
 			retried.DueAt, retried.Attempts = at(3_000_000), []driver.DeliveryAttempt{{At: driver.Time{Time: now}, Status: 500}}
-			return updateDeliveries(ctx, s, final(all[0], driver.DeliverySucceeded), retried, final(all[2], driver.DeliveryFailed))
+			return updateDeliveries(ctx, s,
+				final(all[0], driver.DeliverySucceeded), retried, final(all[2], driver.DeliveryFailed))
 		},
 		func() error {
 			end := at(2_000_000)
@@ -156,7 +157,8 @@ func deliveriesClaimedOnce(ctx context.Context, s driver.Store) error {
 }
 
 func deliveriesLocked(ctx context.Context, s driver.Store) error {
-	one, two, foreign := newDelivery(companyA, 10, at(1)), newDelivery(companyA, 11, at(1)), newDelivery(companyB, 12, at(1))
+	one, two := newDelivery(companyA, 10, at(1)), newDelivery(companyA, 11, at(1))
+	foreign := newDelivery(companyB, 12, at(1))
 	if err := keepDeliveries(ctx, s, two, foreign, one); err != nil {
 		return err
 	}
@@ -174,7 +176,9 @@ func deliveriesLocked(ctx context.Context, s driver.Store) error {
 }
 
 func pendingLocked(ctx context.Context, s driver.Store) error {
-	leased, cancelling, elsewhere := newDelivery(companyA, 11, at(1)), newDelivery(companyA, 12, at(2)), newDelivery(companyA, 13, at(3))
+	leased := newDelivery(companyA, 11, at(1))
+	cancelling := newDelivery(companyA, 12, at(2))
+	elsewhere := newDelivery(companyA, 13, at(3))
 	leased.LeasedUntil, leased.DueAt = at(9000), at(9000)
 	cancelling.Cancelling, cancelling.LeasedUntil = true, at(9000)
 	elsewhere.Endpoint = 2

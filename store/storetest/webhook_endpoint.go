@@ -197,7 +197,10 @@ func endpointRemoved(ctx context.Context, s driver.Store) error {
 		},
 		// For a store, its number and id are free again, whatever the rules of the service say.
 		func() error {
-			return errors.Join(keepEndpoints(ctx, s, newEndpoint(companyA, 1)), keepSecrets(ctx, s, signingSecret(companyA, 1, 1)))
+			return errors.Join(
+				keepEndpoints(ctx, s, newEndpoint(companyA, 1)),
+				keepSecrets(ctx, s, signingSecret(companyA, 1, 1)),
+			)
 		},
 	)
 }
@@ -251,8 +254,8 @@ func endpointsSound(ctx context.Context, s driver.Store) error {
 }
 
 func signingSecretsAligned(ctx context.Context, s driver.Store) error {
-	one, two, other, foreign := signingSecret(companyA, 1, 1), signingSecret(companyA, 1, 2), signingSecret(companyA, 2, 1),
-		signingSecret(companyB, 1, 1)
+	one, two := signingSecret(companyA, 1, 1), signingSecret(companyA, 1, 2)
+	other, foreign := signingSecret(companyA, 2, 1), signingSecret(companyB, 1, 1)
 	other.Secret, foreign.Secret = "s1:00000000000000aa:x", "s1:00000000000000bb:x"
 	if err := keepSecrets(ctx, s, two, foreign, one, other); err != nil {
 		return err

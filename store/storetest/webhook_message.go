@@ -103,7 +103,9 @@ func messagesForgotten(ctx context.Context, s driver.Store) error {
 		message.Subject = order.ID
 		return message
 	}
-	messages := []driver.Message{of(order, 10), of(order, 11), of(other, 12), of(foreign, 10), newMessage(companyA, 13, at(500))}
+	messages := []driver.Message{
+		of(order, 10), of(order, 11), of(other, 12), of(foreign, 10), newMessage(companyA, 13, at(500)),
+	}
 	if err := keepMessages(ctx, s, messages...); err != nil {
 		return err
 	}
@@ -148,7 +150,9 @@ func messagesPruned(ctx context.Context, s driver.Store) error {
 	return errors.Join(err,
 		everywhere(ctx, s, messagesHold(append(messages, foreign)...)),
 		want("the oldest two", 2).from(prune(2)),
-		everywhere(ctx, s, messagesHold(gone(messages[0]), messages[1], gone(messages[2]), messages[3], messages[4], foreign)),
+		everywhere(ctx, s, messagesHold(
+			gone(messages[0]), messages[1], gone(messages[2]), messages[3], messages[4], foreign,
+		)),
 		want("the rest", 1).from(prune(9)),
 		want("no more", 0).from(prune(9)),
 		everywhere(ctx, s, messagesHold(messages[1], gone(messages[3]), messages[4], foreign)),

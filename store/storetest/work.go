@@ -25,7 +25,9 @@ func allWork() []driver.DueWork {
 	return []driver.DueWork{{Kind: driver.WorkDeliver}, {Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}}
 }
 
-func due(when time.Time, limit int, after ...driver.DueWork) func(context.Context, driver.ReadTx) ([]driver.DueWork, error) {
+func due(
+	when time.Time, limit int, after ...driver.DueWork,
+) func(context.Context, driver.ReadTx) ([]driver.DueWork, error) {
 	return func(ctx context.Context, tx driver.ReadTx) ([]driver.DueWork, error) {
 		return tx.DueWork(ctx, driver.WorkQuery{At: when, After: after, Limit: limit})
 	}
