@@ -90,7 +90,7 @@ func (s *session) ListAPIKeys(
 	ctx context.Context, companyID uuid.UUID, limit int,
 ) ([]driver.APIKey, error) {
 	return fetch(ctx, s, "ListAPIKeys", scanAPIKey, s.selection((*apiKeyModel)(nil), apiKeyColumns, s.newSelect().
-		Where("company_id = ?", id(companyID)).OrderExpr("created_at DESC, id").Apply(atMost(limit))))
+		Where("company_id = ?", id(companyID)).Apply(page("created_at DESC, id", limit))))
 }
 
 // CountAPIKeys counts a company's keys of a status.

@@ -30,14 +30,14 @@ func (m auditModel) record() driver.AuditEntry { return driver.AuditEntry(m.audi
 
 // ListAudit returns audit records, latest first, those of one time by descending id.
 func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]driver.AuditEntry, error) {
-	query := s.newSelect().OrderExpr("at DESC, id DESC").Apply(atMost(ask.Limit))
+	query := s.newSelect().Apply(page("at DESC, id DESC", ask.Limit))
 	if ask.CompanyID != uuid.Nil {
 		query.Where("company_id = ?", id(ask.CompanyID))
 	}
 	if ask.After == (driver.Position{}) {
-		query.Where("(at, id) < (?, ?)", int64(math.MaxInt64), id(uuid.Max))
+		query.Where("(at, id) < (?, ?)", integer(math.MaxInt64), id(uuid.Max))
 	} else {
-		query.Where("(at, id) < (?, ?)", ask.After.At.UnixMilli(), id(ask.After.ID))
+		query.Where("(at, id) < (?, ?)", integer(ask.After.At.UnixMilli()), id(ask.After.ID))
 	}
 	return find(ctx, s, "ListAudit", auditModel.record, query)
 }

@@ -56,7 +56,7 @@ func (s *session) StaleBankAccounts(
 ) ([]driver.BankAccount, error) {
 	return find(ctx, s, "StaleBankAccounts", bankAccountModel.record, s.newSelect().
 		Where("company_id > ?", id(q.After)).Where("substr(number, 4, 16) <> ?", q.SecretName).
-		Where("version = (?)", s.newestBankAccount()).OrderExpr("company_id").Apply(atMost(q.Limit)))
+		Where("version = (?)", s.newestBankAccount()).Apply(page("company_id", q.Limit)))
 }
 
 // newestBankAccount is the subquery for the highest version of the company of b.

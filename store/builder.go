@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun/schema"
 )
 
 // builder builds the text of a statement. Each dialect decides how a value is written: as a bound argument or as a
@@ -16,8 +15,8 @@ type builder struct {
 	bound  []any
 	rows   [][]any // if not nil, the statement runs once with each of them instead of with bound
 	err    error
-	// literals is set if the text becomes part of a statement of Bun's, which has no bound arguments.
-	literals *schema.QueryGen
+	// once is set if the text has values in it, so that nothing is gained by keeping the statement prepared.
+	once bool
 }
 
 // fragment is a value that writes its own SQL.

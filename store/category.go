@@ -39,7 +39,7 @@ func (s *session) ListCategories(
 	ctx context.Context, afterSlug string, limit int,
 ) ([]driver.Category, error) {
 	return find(ctx, s, "ListCategories", categoryModel.record,
-		s.newSelect().Where("slug > ?", afterSlug).OrderExpr("slug").Apply(atMost(limit)))
+		s.newSelect().Where("slug > ?", afterSlug).Apply(page("slug", limit)))
 }
 
 // CreateCategory inserts a category.

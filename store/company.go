@@ -61,8 +61,8 @@ func (s *session) ListCompanies(
 	ctx context.Context, after driver.Position, limit int,
 ) ([]driver.Company, error) {
 	return fetch(ctx, s, "ListCompanies", scanCompany, s.selection((*companyModel)(nil), companyColumns, s.newSelect().
-		Where("(created_at, id) > (?, ?)", after.At.UnixMilli(), id(after.ID)).
-		OrderExpr("created_at, id").Apply(atMost(limit))))
+		Where("(created_at, id) > (?, ?)", integer(after.At.UnixMilli()), id(after.ID)).
+		Apply(page("created_at, id", limit))))
 }
 
 // CreateCompany inserts a company.

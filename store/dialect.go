@@ -79,6 +79,17 @@ func appendField[F any, C interface {
 // AppendQuery writes an id among the arguments of a query.
 func (i id) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) { return i.append(gen, b), nil }
 
+// integer is a number among the arguments of a query. Bun itself would write it into the text.
+type integer int64
+
+// AppendQuery writes the number.
+func (n integer) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
+	if binder, ok := gen.Dialect().(*binder); ok {
+		return binder.bind(b, int64(n)), nil
+	}
+	return gen.Append(b, int64(n)), nil
+}
+
 func (i id) append(gen schema.QueryGen, b []byte) []byte {
 	if gen.Dialect().Name() == dialect.SQLite {
 		return gen.Dialect().AppendBytes(b, i[:])
@@ -119,4 +130,30 @@ func (d *columnDialect) AppendString(b []byte, text string) []byte {
 		return append(b, refusedText)
 	}
 	return d.Dialect.AppendString(b, text)
+}
+
+// binder is the dialect of one statement whose values are bound: it writes a question mark for each.
+type binder struct {
+	*columnDialect
+
+	bound []any
+}
+
+func (d *binder) bind(b []byte, value any) []byte {
+	d.bound = append(d.bound, value)
+	return append(b, '?')
+}
+
+// AppendBytes writes an id or another blob.
+func (d *binder) AppendBytes(b, value []byte) []byte { return d.bind(b, value) }
+
+// AppendTime writes a time.
+func (d *binder) AppendTime(b []byte, at time.Time) []byte { return d.bind(b, kept(at)) }
+
+// AppendString writes a text.
+func (d *binder) AppendString(b []byte, text string) []byte {
+	if !keepable(text) {
+		return append(b, refusedText)
+	}
+	return d.bind(b, text)
 }

@@ -42,6 +42,9 @@ type traits struct {
 	migrations string
 	// grouping is how calls are grouped best.
 	grouping driver.Grouping
+	// bindsValues is set if the values of a statement are bound and its text is kept prepared. Otherwise they are
+	// literals in the text.
+	bindsValues bool
 	// batchesWrites is set if writes wait and travel together, in one message before the next read or the end.
 	batchesWrites bool
 	// multiStatement is set if a message may hold further statements next to the one that returns rows.

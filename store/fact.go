@@ -121,7 +121,7 @@ func (tx *transaction) PruneFacts(
 	}
 	return tx.prune(ctx, "PruneFacts", "ticketing_outbox", "at, id", companyID, limit,
 		func(facts *bun.SelectQuery) *bun.SelectQuery {
-			return facts.Where("at < ?", before.UnixMilli()).Where("dispatched AND handled").
+			return facts.Where("at < ?", integer(before.UnixMilli())).Where("dispatched AND handled").
 				Where("at < COALESCE((?), ?)", first(undispatched, "NOT dispatched"), int64(math.MaxInt64)).
 				Where("at < COALESCE((?), ?)", first(untold, "dispatched AND NOT handled"), int64(math.MaxInt64)).
 				Apply(tx.locked)

@@ -74,7 +74,7 @@ func (s *session) ListMembers(
 ) ([]driver.Member, error) {
 	return find(ctx, s, "ListMembers", memberModel.record, s.newSelect().
 		Where("company_id = ?", id(companyID)).Where("role <> ''").
-		OrderExpr("user_id").Apply(atMost(limit)))
+		Apply(page("user_id", limit)))
 }
 
 // CreateUser inserts a user.

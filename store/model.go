@@ -15,13 +15,22 @@ import (
 // fields of a record. A record converts to them, and they to a record: a field that only one of the two has does not
 // compile. The exception is companyModel, whose columns are in another order.
 //
-// The statements of a sale, a validation, an order, a public list and the relay are written by a builder instead, with
-// bound values where the engine has them. A record that such a statement reads is scanned by a function, here as well.
+// The statements of a sale, a validation, an order, a public list and the relay are written by a builder instead: see
+// builder. A record that such a statement reads is scanned by a function, here as well.
 
-// modelStatement returns the statement that Bun built.
+// modelStatement returns the statement that Bun built. Its values are bound where the engine binds values.
 func (s *Store) modelStatement(query schema.QueryAppender) *builder {
 	statement := &builder{engine: s.engine}
-	statement.text, statement.err = query.AppendQuery(schema.NewQueryGen(s.models.Dialect()), nil)
+	dialect := s.models.Dialect()
+	var values *binder
+	if s.engine.traits().bindsValues {
+		values = &binder{columnDialect: dialect.(*columnDialect)}
+		dialect = values
+	}
+	statement.text, statement.err = query.AppendQuery(schema.NewQueryGen(dialect), nil)
+	if values != nil {
+		statement.bound = values.bound
+	}
 	if bytes.IndexByte(statement.text, refusedText) >= 0 {
 		statement.err = errText
 	}
@@ -61,11 +70,14 @@ func (s *session) count(ctx context.Context, name string, query *bun.SelectQuery
 	return one(fetch(ctx, s, name, scan, s.store.modelStatement(query.ColumnExpr("count(*)"))))
 }
 
-// expr returns a fragment as an argument of a query of Bun's, with its values as literals.
+// expr returns a fragment as an argument of a query of Bun's.
 func (s *session) expr(f fragment) schema.QueryAppender {
 	return appender(func(gen schema.QueryGen, b []byte) []byte {
-		to := &builder{engine: s.store.engine, text: b, literals: &gen}
+		to := &builder{engine: s.store.engine, text: b}
 		f.appendTo(to)
+		if values, ok := gen.Dialect().(*binder); ok {
+			values.bound = append(values.bound, to.bound...)
+		}
 		if to.err != nil {
 			// Bun would write an error into the text and send it.
 			return append(to.text, refusedText)
@@ -85,13 +97,10 @@ func (s *session) lookup(rows found) *bun.SelectQuery {
 	return s.newSelect().ModelTableExpr("?", s.expr(rows))
 }
 
-// atMost limits a query. Bun takes a limit of 0 for none.
-func atMost(limit int) func(*bun.SelectQuery) *bun.SelectQuery {
+// page orders a query and limits it. Bun's own limit is a part of the text, and 0 means none.
+func page(order string, limit int) func(*bun.SelectQuery) *bun.SelectQuery {
 	return func(query *bun.SelectQuery) *bun.SelectQuery {
-		if limit <= 0 {
-			return query.Where("1 = 0")
-		}
-		return query.Limit(int64(limit))
+		return query.OrderExpr(order+" LIMIT ?", integer(max(limit, 0)))
 	}
 }
 
@@ -129,7 +138,9 @@ func (tx *transaction) save(ctx context.Context, name string, model any, columns
 
 // write runs a statement of Bun's that writes this number of rows.
 func (tx *transaction) write(ctx context.Context, name string, records int, query schema.QueryAppender) error {
-	return tx.send(ctx, name, records, tx.store.modelStatement(query))
+	statement := tx.store.modelStatement(query)
+	statement.once = true
+	return tx.send(ctx, name, records, statement)
 }
 
 // prune removes the first rows of a company by a key, of those that a selection leaves, and returns how many. They are
@@ -141,7 +152,7 @@ func (tx *transaction) prune(
 ) (int, error) {
 	selected := tx.newSelect().TableExpr(table+" AS t").ColumnExpr("company_id, "+key).
 		Where("company_id = ?", id(companyID)).Apply(selection).
-		OrderExpr(key+" LIMIT (SELECT ?)", max(limit, 0))
+		OrderExpr(key+" LIMIT (SELECT ?)", integer(max(limit, 0)))
 	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
 	gone, err := fetch(ctx, &tx.session, name, scan, tx.store.modelStatement(tx.store.models.NewDelete().
 		WithQuery(bun.NewWithQuery("due", selected).Materialized()).

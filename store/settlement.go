@@ -63,14 +63,14 @@ func (s *session) OpenSettlement(ctx context.Context, companyID uuid.UUID) (driv
 func (s *session) ListSettlements(
 	ctx context.Context, ask driver.SettlementQuery,
 ) ([]driver.Settlement, error) {
-	query := s.newSelect().Where("company_id = ?", id(ask.CompanyID)).Apply(atMost(ask.Limit))
+	query := s.newSelect().Where("company_id = ?", id(ask.CompanyID))
 	switch {
 	case ask.OldestFirst:
-		query.Where("number > ?", ask.After).OrderExpr("number")
+		query.Where("number > ?", integer(ask.After)).Apply(page("number", ask.Limit))
 	case ask.After > 0:
-		query.Where("number < ?", ask.After).OrderExpr("number DESC")
+		query.Where("number < ?", integer(ask.After)).Apply(page("number DESC", ask.Limit))
 	default:
-		query.OrderExpr("number DESC")
+		query.Apply(page("number DESC", ask.Limit))
 	}
 	return find(ctx, s, "ListSettlements", settlementModel.record, query)
 }

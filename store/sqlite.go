@@ -211,7 +211,8 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 // together: a statement costs no round trip, so there is nothing to save by waiting.
 func (e *sqliteEngine) traits() traits {
 	return traits{
-		migrations: "sqlite", grouping: driver.Grouping{Lanes: 1}, locksBeside: true, namesCompany: true, indexedBy: true,
+		migrations: "sqlite", grouping: driver.Grouping{Lanes: 1}, bindsValues: true, locksBeside: true,
+		namesCompany: true, indexedBy: true,
 	}
 }
 

@@ -51,7 +51,7 @@ type sqliteConn struct {
 	ids      []any                  // a blob of 16 bytes for each of args
 }
 
-// QueryContext keeps statements that have arguments. A statement without any is a PRAGMA, or has its values in its text.
+// QueryContext keeps statements that have arguments. A statement without any is a PRAGMA, or rarely used.
 func (c *sqliteConn) QueryContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	if len(args) == 0 {
 		return c.nativeConn.QueryContext(ctx, text, args)
@@ -63,8 +63,8 @@ func (c *sqliteConn) QueryContext(ctx context.Context, text string, args []sqldr
 	return statement.QueryContext(ctx, args)
 }
 
-// ExecContext keeps the statements that begin and end a transaction. All others that come here are migrations, or have
-// their values in their texts.
+// ExecContext keeps the statements that begin and end a transaction. All others that come here are migrations, or
+// writes whose texts have values in them.
 func (c *sqliteConn) ExecContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	switch text {
 	case beginImmediate, "COMMIT", "ROLLBACK":

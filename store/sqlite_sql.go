@@ -15,7 +15,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// The SQL of SQLite. Values are bound arguments, except in statements of Bun's. A write of many rows is one statement that runs once for each row,
+// The SQL of SQLite. Values are bound arguments. A write of many rows is one statement that runs once for each row,
 // since no run costs a round trip. So there are few different texts, and the connections keep them prepared. Statements
 // that write several rows at once were no faster.
 
@@ -49,8 +49,8 @@ func (e *sqliteEngine) query(
 func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *builder) (written int, err error) {
 	rows := statement.rows
 	if rows == nil {
-		if len(statement.bound) == 0 {
-			return execOnce(ctx, conn, string(statement.text))
+		if statement.once {
+			return execOnce(ctx, conn, string(statement.text), statement.bound)
 		}
 		rows = [][]any{statement.bound}
 	}
@@ -64,9 +64,15 @@ func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *buil
 	return written, err
 }
 
-// execOnce runs a statement whose values are in its text, and does not keep it prepared.
-func execOnce(ctx context.Context, conn bun.IConn, text string) (int, error) {
-	result, err := conn.ExecContext(ctx, text)
+// execOnce runs a statement and does not keep it prepared.
+func execOnce(ctx context.Context, conn bun.IConn, text string, values []any) (int, error) {
+	var result sql.Result
+	var err error
+	if own, ok := conn.(bun.Conn); ok {
+		result, err = own.Conn.ExecContext(ctx, text, values...)
+	} else { // A host's transaction.
+		result, err = conn.ExecContext(ctx, text, values...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -104,10 +110,6 @@ func (e *sqliteEngine) appendExpecting(to, statement *builder, _ int) {
 }
 
 func (e *sqliteEngine) appendValue(to *builder, value any) {
-	if to.literals != nil {
-		to.text = to.literals.Append(to.text, kept(value))
-		return
-	}
 	to.text = append(to.text, '?')
 	to.bound = append(to.bound, kept(value))
 }

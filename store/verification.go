@@ -34,7 +34,7 @@ func (s *session) ListVerificationCases(
 	ctx context.Context, companyID uuid.UUID, limit int,
 ) ([]driver.VerificationCase, error) {
 	return find(ctx, s, "ListVerificationCases", caseModel.record, s.newSelect().
-		Where("company_id = ?", id(companyID)).OrderExpr("number DESC").Apply(atMost(limit)))
+		Where("company_id = ?", id(companyID)).Apply(page("number DESC", limit)))
 }
 
 // PutVerificationCase inserts or updates a case. The time of creation of an existing one stays.

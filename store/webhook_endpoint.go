@@ -104,8 +104,8 @@ func (s *session) StaleWebhookSecrets(
 	ctx context.Context, q driver.StaleWebhookSecretQuery,
 ) ([]driver.WebhookSecret, error) {
 	return fetch(ctx, s, "StaleWebhookSecrets", scanSecret, s.selection((*webhookSecretModel)(nil), secretColumns, s.newSelect().
-		Apply(afterSecret(q.After)).
-		Where("substr(secret, 4, 16) <> ?", q.SecretName).Apply(atMost(q.Limit))))
+		Apply(afterSecret(q.After, q.Limit)).
+		Where("substr(secret, 4, 16) <> ?", q.SecretName)))
 }
 
 // RetiredWebhookSecrets finds secrets that are neither active nor pending. It reads every secret: there are few more
@@ -117,16 +117,16 @@ func (s *session) RetiredWebhookSecrets(
 		Where("e.company_id = s.company_id AND e.number = s.endpoint").
 		Where("s.version IN (e.active_secret, e.pending_secret)")
 	return find(ctx, s, "RetiredWebhookSecrets", webhookSecretModel.ref, s.newSelect().
-		Column("company_id", "endpoint", "version").Apply(afterSecret(after)).Where("NOT EXISTS (?)", used).
-		Apply(atMost(limit)))
+		Column("company_id", "endpoint", "version").Apply(afterSecret(after, limit)).Where("NOT EXISTS (?)", used))
 }
 
-// afterSecret orders secrets by their keys, and begins after one.
-func afterSecret(after driver.WebhookSecretRef) func(*bun.SelectQuery) *bun.SelectQuery {
+// afterSecret selects a page of secrets by their keys, after one.
+func afterSecret(after driver.WebhookSecretRef, limit int) func(*bun.SelectQuery) *bun.SelectQuery {
 	return func(query *bun.SelectQuery) *bun.SelectQuery {
 		return query.
-			Where("(company_id, endpoint, version) > (?, ?, ?)", id(after.CompanyID), after.Endpoint, after.Version).
-			OrderExpr("company_id, endpoint, version")
+			Where("(company_id, endpoint, version) > (?, ?, ?)",
+				id(after.CompanyID), integer(after.Endpoint), integer(after.Version)).
+			Apply(page("company_id, endpoint, version", limit))
 	}
 }
 
@@ -144,7 +144,7 @@ func (tx *transaction) UpdateWebhookEndpoint(ctx context.Context, e driver.Webho
 func (tx *transaction) DeleteWebhookEndpoint(ctx context.Context, ref driver.WebhookEndpointRef) error {
 	const name = "DeleteWebhookEndpoint"
 	err := tx.write(ctx, name, anyNumber, tx.store.models.NewDelete().Model((*webhookSecretModel)(nil)).
-		Where("company_id = ?", id(ref.CompanyID)).Where("endpoint = ?", ref.Number))
+		Where("company_id = ?", id(ref.CompanyID)).Where("endpoint = ?", integer(ref.Number)))
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (tx *transaction) PruneMessages(
 	}
 	return tx.prune(ctx, "PruneMessages", "ticketing_webhook_messages", "at, id", companyID, limit,
 		func(messages *bun.SelectQuery) *bun.SelectQuery {
-			return messages.Where("at < ?", before.UnixMilli()).Where(`NOT EXISTS (
+			return messages.Where("at < ?", integer(before.UnixMilli())).Where(`NOT EXISTS (
 				SELECT 1 FROM ticketing_webhook_deliveries d WHERE `+same+` AND d.message_id = t.id LIMIT 1 OFFSET 0
 			)`, args...).Apply(tx.lockedFree)
 		})
