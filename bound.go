@@ -33,8 +33,8 @@ var errBoundRun = errors.New("ticketing: a service that is bound to a transactio
 //
 // The host takes over what a service does for its own transactions:
 //
-//   - Calls are not grouped, and nothing runs again after a passing failure. That is [ErrBusy], and the host runs its
-//     own transaction again.
+//   - Calls are not grouped. A transient failure is not retried: the call returns [ErrBusy], and the host runs its own
+//     transaction again.
 //   - [Service.Run] of the original service publishes facts after the commit, and the host calls [Service.Wake] of that
 //     service. Run of this one fails.
 //   - [Service.Authenticate] does not record the time of use.

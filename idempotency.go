@@ -61,28 +61,28 @@ func (f *inFlightKeys) take(ref driver.IdempotencyKey) (*inFlightCall, bool) {
 	if f.calls == nil {
 		f.calls = make(map[driver.IdempotencyKey]*inFlightCall)
 	}
-	s := &inFlightCall{ref: ref}
+	c := &inFlightCall{ref: ref}
 	// The entry is in the map until drop. That is what makes the key in flight.
-	f.calls[ref] = s
-	return s, true
+	f.calls[ref] = c
+	return c, true
 }
 
 // leave gives an entry up. The key is free at once if the call was answered or never ran. If the caller left before the
 // answer, the key is free when the call will not run again.
-func (f *inFlightKeys) leave(s *inFlightCall, answered bool) {
+func (f *inFlightKeys) leave(c *inFlightCall, answered bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.left = true
-	s.again = s.again && !answered
-	f.free(s)
+	c.left = true
+	c.again = c.again && !answered
+	f.free(c)
 }
 
 // begin marks calls as running. A running call keeps its key even if its caller leaves: the transaction goes on.
 func (f *inFlightKeys) begin(calls []*inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range calls {
-		s.running = true
+	for _, c := range calls {
+		c.running = true
 	}
 }
 
@@ -91,35 +91,35 @@ func (f *inFlightKeys) begin(calls []*inFlightCall) {
 func (f *inFlightKeys) end(calls []*inFlightCall, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range calls {
-		s.running, s.again = false, again
-		f.free(s)
+	for _, c := range calls {
+		c.running, c.again = false, again
+		f.free(c)
 	}
 }
 
 // free frees the key of a call that was left. A call that runs keeps its key, and a call that may run again keeps it
 // for inFlightTimeout. The caller holds the lock.
-func (f *inFlightKeys) free(s *inFlightCall) {
+func (f *inFlightKeys) free(c *inFlightCall) {
 	switch {
 	// The caller or the run will come here again when it is done.
-	case !s.left || s.running:
-	case s.again:
+	case !c.left || c.running:
+	case c.again:
 		// The key of a call that is given up must not stay in flight forever.
 		time.AfterFunc(inFlightTimeout, func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			if !s.running {
-				f.drop(s)
+			if !c.running {
+				f.drop(c)
 			}
 		})
 	default:
-		f.drop(s)
+		f.drop(c)
 	}
 }
 
 // drop removes an entry, and not that of a later call with the same key.
-func (f *inFlightKeys) drop(s *inFlightCall) {
-	if f.calls[s.ref] == s {
-		delete(f.calls, s.ref)
+func (f *inFlightKeys) drop(c *inFlightCall) {
+	if f.calls[c.ref] == c {
+		delete(f.calls, c.ref)
 	}
 }

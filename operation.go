@@ -131,14 +131,14 @@ func inputDigest(params any) (string, error) {
 func (o *operation[P, R]) grouped(s *Service, g Grouping, most int, weight func(P) int) *operation[P, R] {
 	o.weight = weight
 	o.lanes = lanesOf(s, g, o.name, most, func(ctx context.Context, patience time.Duration, calls []*call[P, R]) error {
-		seats := make([]*inFlightCall, len(calls))
+		inFlight := make([]*inFlightCall, len(calls))
 		for i, c := range calls {
-			seats[i] = c.inFlight
+			inFlight[i] = c.inFlight
 		}
-		s.inFlight.begin(seats)
+		s.inFlight.begin(inFlight)
 		// A panic leaves this value: the calls of a group of several run again in smaller groups.
 		again := len(calls) > 1
-		defer func() { s.inFlight.end(seats, again) }()
+		defer func() { s.inFlight.end(inFlight, again) }()
 		err := o.run(ctx, s, s.groups, patience, calls)
 		again = mayRunAgain(err, len(calls), patience)
 		return err
@@ -209,7 +209,7 @@ func (o *operation[P, R]) run(
 ) error {
 	at := s.now()
 	// The transaction may run again, so everything that it must not repeat is done before it: the clock is read once.
-	in := o.entrance(calls)
+	in := o.beginOptions(calls)
 	in.LockTimeout = patience
 	begun := false
 	err := store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
@@ -357,9 +357,9 @@ func (c *call[P, R]) keepBody(subject uuid.UUID, result R) error {
 	return nil
 }
 
-// entrance returns how the transaction of the calls begins: the gates of their companies, shared or exclusive, and the
+// beginOptions returns how the transaction of the calls begins: the gates of their companies, shared or exclusive, and the
 // claims of their keys.
-func (o *operation[P, R]) entrance(calls []*call[P, R]) driver.BeginOptions {
+func (o *operation[P, R]) beginOptions(calls []*call[P, R]) driver.BeginOptions {
 	companies := make([]uuid.UUID, len(calls))
 	claims := make([]driver.IdempotencyKey, len(calls))
 	for i, c := range calls {

@@ -1,5 +1,12 @@
 package ticketing
 
+// The outbox relay takes facts out of the store. The worker (relay_worker.go) finds due work. It publishes facts to the
+// host (relay_publish.go), makes a delivery for each endpoint (relay_dispatch.go) and leases due deliveries
+// (relay_claim.go). The deliverer (relay_deliverer.go) makes the attempts (relay_attempt.go) in the order of the
+// endpoint queues (relay_queue.go) and writes their outcomes (relay_outcome.go, webhook_retry.go). It releases what it
+// does not send (relay_release.go) and reports what failed for good (relay_exhausted.go). relay_prune.go removes old
+// records.
+
 import (
 	"context"
 	"errors"
@@ -31,13 +38,13 @@ const (
 //
 // Run waits for a database that is unreachable or busy ([ErrUnavailable], [ErrBusy]), at the start and at any later
 // time, and logs that. It returns an error only for what waiting does not end. That is a failure of [Service.Ready] on
-// a service that was never ready, such as [ErrSecretKeys] or a database without its migrations. It is also, at once, a
-// service that is bound to a transaction ([Service.WithStore]).
+// a service that was never ready, such as [ErrSecretKeys] or a database without its migrations. On a service that is
+// bound to a transaction ([Service.WithStore]), Run fails at once.
 func (s *Service) Run(ctx context.Context) error {
 	if s.bound {
 		return errBoundRun
 	}
-	// Nothing starts before the database is there, so a wrong configuration ends Run and not some later round.
+	// Nothing starts before the database is there, so a wrong configuration makes Run fail at the start.
 	if err := s.awaitReady(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -56,7 +63,7 @@ func (s *Service) Run(ctx context.Context) error {
 	for range dispatchers {
 		works.Go(func() { s.serve(ctx, w.dispatchQueue, "dispatch facts", w.dispatch) })
 	}
-	works.Go(func() { s.serve(ctx, w.publishQueue, "tell facts", w.publish) })
+	works.Go(func() { s.serve(ctx, w.publishQueue, "publish facts", w.publish) })
 	if w.deliverer != nil {
 		for range claimers {
 			works.Go(func() { s.serve(ctx, w.deliverer.claims, "claim deliveries", w.deliverer.claim) })
@@ -93,15 +100,15 @@ func (s *Service) repeat(
 // serve does the work of one company after another, until the context ends. An error is logged; the company's work is
 // found again by the next look.
 func (s *Service) serve(
-	ctx context.Context, turns *workQueue[uuid.UUID], what string, work func(context.Context, uuid.UUID) error,
+	ctx context.Context, queue *workQueue[uuid.UUID], what string, work func(context.Context, uuid.UUID) error,
 ) {
 	for {
-		companyID, ok := turns.take(ctx)
+		companyID, ok := queue.take(ctx)
 		if !ok {
 			return
 		}
 		s.report(ctx, what, work(ctx, companyID))
-		turns.done(companyID)
+		queue.done(companyID)
 	}
 }
 
@@ -148,35 +155,35 @@ func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	if s.sender == nil {
 		return 0, errNoSender
 	}
-	c := newDeliverer(s)
-	c.once = true
+	d := newDeliverer(s)
+	d.once = true
 	// A disabling in this process takes its deliveries out of this deliverer, too.
-	s.deliverers.add(c)
-	defer s.deliverers.remove(c)
+	s.deliverers.add(d)
+	defer s.deliverers.remove(d)
 	// At the end of the context what is queued is released, and attempts in flight are finished.
-	stop := context.AfterFunc(ctx, func() { c.close(ctx) })
+	stop := context.AfterFunc(ctx, func() { d.close(ctx) })
 	defer stop()
-	failed := s.dispatchAll(ctx, c)
+	failed := s.dispatchAll(ctx, d)
 	at := s.now()
-	c.wait()
+	d.wait()
 	// Each round claims as much as there is room for. A round that claims nothing shows that all due work is done.
 	for claimed := 1; claimed > 0 && failed == nil && ctx.Err() == nil; {
 		// The clock stepped back. The earlier time keeps deliveries that failed since then from being due already.
 		if now := s.now(); now.Before(at) {
 			at = now
 		}
-		claimed, failed = s.claimAll(ctx, c, at)
-		c.wait()
+		claimed, failed = s.claimAll(ctx, d, at)
+		d.wait()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.attempts, errors.Join(failed, ctx.Err())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.attempts, errors.Join(failed, ctx.Err())
 }
 
 // dispatchAll makes the deliveries of all facts, and enqueues those that the deliverer has room for. It repeats while a
 // full batch shows that there may be more. The error of one company does not keep the facts of another from being
 // dispatched.
-func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) {
+func (s *Service) dispatchAll(ctx context.Context, d *deliverer) (failed error) {
 	for more := true; more && failed == nil && ctx.Err() == nil; {
 		more = false
 		due, err := s.dueWork(ctx, driver.WorkQuery{
@@ -186,7 +193,7 @@ func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) 
 			return err
 		}
 		for _, work := range due {
-			done, err := s.dispatchCompany(ctx, work.CompanyID, c)
+			done, err := s.dispatchCompany(ctx, work.CompanyID, d)
 			failed = errors.Join(failed, err)
 			// A full batch of a company, or a full list of companies, shows that more may wait.
 			more = more || done.facts == factBatch || done.facts > 0 && len(due) == lookBatch
@@ -197,7 +204,7 @@ func (s *Service) dispatchAll(ctx context.Context, c *deliverer) (failed error) 
 
 // claimAll claims, for each company, a batch of the deliveries that were due at a time, and returns how many it
 // claimed. It takes one batch of each company, so a company with many deliveries does not hold up the others.
-func (s *Service) claimAll(ctx context.Context, c *deliverer, at time.Time) (claimed int, failed error) {
+func (s *Service) claimAll(ctx context.Context, d *deliverer, at time.Time) (claimed int, failed error) {
 	due, err := s.dueWork(ctx, driver.WorkQuery{
 		At: at, After: []driver.DueWork{{Kind: driver.WorkDeliver}}, Limit: lookBatch,
 	})
@@ -206,11 +213,11 @@ func (s *Service) claimAll(ctx context.Context, c *deliverer, at time.Time) (cla
 	}
 	var companies []uuid.UUID
 	for _, work := range due {
-		c.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
+		d.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
 		companies = append(companies, work.CompanyID)
 	}
 	for _, companyID := range distinct(companies) {
-		some, err := c.claimSome(ctx, companyID, at)
+		some, err := d.claimSome(ctx, companyID, at)
 		failed = errors.Join(failed, err)
 		claimed += some
 	}

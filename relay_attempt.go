@@ -63,24 +63,24 @@ func (s *Service) jobs(
 		}
 		opened[ref] = secret
 	}
-	parcels := make([]job, len(deliveries))
+	jobs := make([]job, len(deliveries))
 	// The clock of the machine measures the age of a job in memory, whatever is done to the service's clock.
 	taken := machineTime()
 	for i, d := range deliveries {
 		// An endpoint that was not enabled has the zero time as its version.
-		p := job{
+		j := job{
 			delivery: d, body: bodies[d.MessageID], secret: opened[d.SecretRef()], taken: taken,
 			version: enabled[d.Endpoint].UpdatedAt,
 		}
 		switch {
-		case len(p.body) == 0:
-			p.err = errNoBody
-		case p.secret == "":
-			p.err = errNoSecret
+		case len(j.body) == 0:
+			j.err = errNoBody
+		case j.secret == "":
+			j.err = errNoSecret
 		}
-		parcels[i] = p
+		jobs[i] = j
 	}
-	return parcels
+	return jobs
 }
 
 // attempt sends a delivery once, unless its lease ends before the attempt could time out. Another process could then
@@ -89,19 +89,19 @@ func (s *Service) jobs(
 // What it returns is still to be written. A status of 2xx is a success; anything else is a failed attempt (section
 // 6.5), except for a sender that was closed. The deadline of the attempt is a result of its own, because a receiver
 // that hangs is given fewer attempts at a time.
-func (s *Service) attempt(ctx context.Context, p job) *outcome {
+func (s *Service) attempt(ctx context.Context, j job) *outcome {
 	began := s.now()
-	if began.Add(attemptTimeout).After(p.delivery.LeasedUntil) {
-		return p.unsent(began)
+	if began.Add(attemptTimeout).After(j.delivery.LeasedUntil) {
+		return j.unsent(began)
 	}
 	o := &outcome{
-		delivery: p.delivery, attempt: DeliveryAttempt{At: Time{Time: began}},
+		delivery: j.delivery, attempt: DeliveryAttempt{At: Time{Time: began}},
 		jitter: rand.Float64(), //nolint:gosec // It spreads retries; nobody gains by guessing it.
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	// The time of the signature is that of the attempt, so a retry is not refused as too old.
-	status, err := s.post(ctx, p, began)
+	status, err := s.post(ctx, j, began)
 	o.at = s.now()
 	o.attempt.DurationMS = max(0, o.at.Sub(began).Milliseconds())
 	switch {
@@ -109,7 +109,7 @@ func (s *Service) attempt(ctx context.Context, p job) *outcome {
 		// The sender was closed, because the process ends. The attempt does not count, but it waits before the retry
 		// like any other: a host may have closed the sender too early.
 		s.log.InfoContext(ctx, "an attempt to deliver a webhook was cut off and does not count",
-			slog.String("delivery", p.delivery.ID.String()))
+			slog.String("delivery", j.delivery.ID.String()))
 		o.result = resultCut
 		return o
 	case err != nil:
@@ -130,11 +130,11 @@ func (s *Service) attempt(ctx context.Context, p job) *outcome {
 // post calls the sender and returns the status of the receiver. The signature has the time of this attempt, while the
 // body is the same in every attempt (section 6.4). A panic of the sender is an error like any other: the host's code
 // must not end the process.
-func (s *Service) post(ctx context.Context, p job, at time.Time) (status int, err error) {
-	if p.err != nil {
-		return 0, p.err
+func (s *Service) post(ctx context.Context, j job, at time.Time) (status int, err error) {
+	if j.err != nil {
+		return 0, j.err
 	}
-	signature := webhook.Sign(string(p.secret), at, p.body)
+	signature := webhook.Sign(string(j.secret), at, j.body)
 	// There is no signature for an empty secret or for a time that the header cannot hold.
 	if signature == "" {
 		return 0, errUnsigned
@@ -147,10 +147,10 @@ func (s *Service) post(ctx context.Context, p job, at time.Time) (status int, er
 			err = errors.New("the sender panicked")
 		}
 	}()
-	d := p.delivery
+	d := j.delivery
 	return s.sender.Post(ctx, WebhookRequest{
 		EndpointID: d.EndpointID, DeliveryID: d.ID, EventID: d.MessageID, EventType: d.Type, URL: d.URL,
-		Signature: signature, Body: p.body,
+		Signature: signature, Body: j.body,
 	})
 }
 

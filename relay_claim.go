@@ -31,84 +31,84 @@ type want struct {
 
 // waiting records that the store has due deliveries of an endpoint. The signal comes from a look at the store, which
 // reads without a lock. The claim decides whether there is anything.
-func (c *deliverer) waiting(endpoint driver.WebhookEndpointRef) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.queueOf(endpoint)
-	r.more++
-	c.claimable(r)
+func (d *deliverer) waiting(endpoint driver.WebhookEndpointRef) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := d.queueOf(endpoint)
+	q.more++
+	d.claimable(q)
 }
 
 // claimable queues the company of an endpoint queue for a claim. It does so only if deliveries of the endpoint queue
 // wait in the store and there is room for at least half of what the endpoint queue may hold: a transaction for less
 // would not pay. The caller holds the lock. claimable may be called often: a company is queued once, however many of
 // its endpoints have room.
-func (c *deliverer) claimable(r *endpointQueue) {
-	if r.more > 0 && !c.closed && c.room(r) >= max(1, c.ahead(r)/2) {
-		c.claims.add(r.endpoint.CompanyID)
+func (d *deliverer) claimable(q *endpointQueue) {
+	if q.more > 0 && !d.closed && d.room(q) >= max(1, d.ahead(q)/2) {
+		d.claims.add(q.endpoint.CompanyID)
 	}
 }
 
 // wants returns what the deliverer has room for of a company's deliveries, by endpoint. It also returns the number of
 // stops so far: a delivery that is leased before a later stop of its endpoint must be given back.
-func (c *deliverer) wants(companyID uuid.UUID) (wants []want, stops int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (d *deliverer) wants(companyID uuid.UUID) (wants []want, stops int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	// The company's endpoint queues change only under the lock, so the wants are consistent with the number of stops.
-	for number, r := range c.queues[companyID] {
-		if limit := c.room(r); r.more > 0 && limit > 0 && !c.closed {
+	for number, q := range d.queues[companyID] {
+		if limit := d.room(q); q.more > 0 && limit > 0 && !d.closed {
 			// A failing queue uses up its grant of this interval.
-			r.granted = max(0, r.granted-limit)
-			wants = append(wants, want{endpoint: number, limit: limit, seen: r.more})
+			q.granted = max(0, q.granted-limit)
+			wants = append(wants, want{endpoint: number, limit: limit, seen: q.more})
 		}
 	}
 	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.endpoint, b.endpoint) })
-	return wants, c.stops
+	return wants, d.stops
 }
 
 // claim leases a company's due deliveries, as many as there is room for, and starts to send them.
 //
 // After an error the deliveries stay due in the store, and the next poll finds them again.
-func (c *deliverer) claim(ctx context.Context, companyID uuid.UUID) error {
-	_, err := c.claimSome(ctx, companyID, c.s.now())
+func (d *deliverer) claim(ctx context.Context, companyID uuid.UUID) error {
+	_, err := d.claimSome(ctx, companyID, d.s.now())
 	return err
 }
 
 // claimSome leases deliveries that were due at a time, and returns how many it found due. An endpointQueue for which it
 // found fewer than it asked for has nothing more in the store, unless a new signal came meanwhile.
-func (c *deliverer) claimSome(ctx context.Context, companyID uuid.UUID, at time.Time) (int, error) {
-	wants, stops := c.wants(companyID)
+func (d *deliverer) claimSome(ctx context.Context, companyID uuid.UUID, at time.Time) (int, error) {
+	wants, stops := d.wants(companyID)
 	if len(wants) == 0 {
 		return 0, nil
 	}
 	// The lock mu is not held during the transaction, so attempts go on meanwhile.
-	claimed, counts, err := c.s.claimDeliveries(ctx, companyID, at, wants)
+	claimed, counts, err := d.s.claimDeliveries(ctx, companyID, at, wants)
 	if err != nil {
 		return 0, err
 	}
 	due := 0
 	done := false
-	c.mu.Lock()
+	d.mu.Lock()
 	for i, w := range wants {
-		r := c.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: w.endpoint})
+		q := d.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: w.endpoint})
 		// counts has what was due and includes what was cancelled instead of leased.
 		due += counts[i]
 		// A new signal since the room was computed means that more may wait.
-		if counts[i] < w.limit && r.more == w.seen {
-			r.more, done = 0, true
+		if counts[i] < w.limit && q.more == w.seen {
+			q.more, done = 0, true
 		}
 	}
-	c.mu.Unlock()
+	d.mu.Unlock()
 	// An endpoint queue that has nothing more in the store ends the pause of its company's facts.
 	if done {
-		c.resume(companyID)
+		d.resume(companyID)
 	}
-	c.enqueue(ctx, claimed, stops)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	d.enqueue(ctx, claimed, stops)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	// What is left is claimed by another transaction, as soon as there is room.
 	for _, w := range wants {
-		c.claimable(c.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: w.endpoint}))
+		d.claimable(d.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: w.endpoint}))
 	}
 	return due, nil
 }

@@ -51,73 +51,73 @@ type deliverer struct {
 // newDeliverer returns a deliverer that is idle. Its outcomes are written in groups, so that many attempts share a
 // transaction.
 func newDeliverer(s *Service) *deliverer {
-	c := &deliverer{
+	d := &deliverer{
 		s: s, claims: newWorkQueue[uuid.UUID](), queues: make(map[uuid.UUID]map[int64]*endpointQueue),
 		pauses:  make(map[uuid.UUID]bool),
 		onRetry: func(time.Time, time.Time) {}, onResume: func(uuid.UUID) {},
 	}
-	c.idle.L = &c.mu
-	c.outcomes = group.New(group.Config[uuid.UUID, *outcome]{
+	d.idle.L = &d.mu
+	d.outcomes = group.New(group.Config[uuid.UUID, *outcome]{
 		Run: s.writeGroup, Class: classOf, Size: outcomeBatch, Single: s.byCompany, Timeout: groupTimeout,
 		Patience: groupPatience,
 	})
-	c.exhausted = newExhaustedNotifier(s)
-	return c
+	d.exhausted = newExhaustedNotifier(s)
+	return d
 }
 
 // enqueue takes deliveries after the transaction that leased them has committed. It queues those that are leased and
 // starts attempts. For those that are not leased it records that the store has due deliveries. stops is the number of
 // stops before the lease: a delivery whose endpoint was stopped since then is given back. The queue of an endpoint is
 // in the order of the leases. Retries and new deliveries share it.
-func (c *deliverer) enqueue(ctx context.Context, parcels []job, stops int) {
+func (d *deliverer) enqueue(ctx context.Context, jobs []job, stops int) {
 	var back []*outcome
-	c.mu.Lock()
-	for _, p := range parcels {
-		switch r := c.queueOf(p.delivery.EndpointRef()); {
-		case p.delivery.LeasedUntil.IsZero():
-			r.more++
-			c.claimable(r)
+	d.mu.Lock()
+	for _, j := range jobs {
+		switch q := d.queueOf(j.delivery.EndpointRef()); {
+		case j.delivery.LeasedUntil.IsZero():
+			q.more++
+			d.claimable(q)
 		// The deliverer is closed, or the endpoint was stopped after the lease.
-		case c.closed || r.stopped > stops:
-			back = append(back, p.unsent(c.s.now()))
+		case d.closed || q.stopped > stops:
+			back = append(back, j.unsent(d.s.now()))
 		default:
 			// The lease is this process's from here until the outcome is written or the job is released.
-			r.jobs = append(r.jobs, p)
-			c.queued++
-			c.start(ctx, r)
+			q.jobs = append(q.jobs, j)
+			d.queued++
+			d.start(ctx, q)
 		}
 	}
-	c.mu.Unlock()
-	c.release(ctx, back)
+	d.mu.Unlock()
+	d.release(ctx, back)
 }
 
 // start begins attempts of an endpoint queue, as many as the limits of the endpoint queue and of its class allow. If
 // the last look at the endpoint is too old, or too many attempts began since, it looks first whether another process
-// has disabled it. The caller holds the lock. start is called whenever room may have come about: after an attempt,
-// after a lease, and after a check.
-func (c *deliverer) start(ctx context.Context, r *endpointQueue) {
-	for len(r.jobs) > 0 && r.inFlight < c.window(r) && r.answered < maxAnswered {
-		kind := r.class()
+// has disabled it. The caller holds the lock. start is called whenever there may be room again: after an attempt, after
+// a lease, and after a check.
+func (d *deliverer) start(ctx context.Context, q *endpointQueue) {
+	for len(q.jobs) > 0 && q.inFlight < d.window(q) && q.answered < maxAnswered {
+		kind := q.class()
 		// The class is full. next starts the endpoint queue again when an attempt of the class has ended.
-		if c.inFlight[kind] >= kind.most() {
-			c.hold(r)
+		if d.inFlight[kind] >= kind.most() {
+			d.hold(q)
 			return
 		}
-		if !c.fresh(r) {
-			c.check(ctx, r)
+		if !d.fresh(q) {
+			d.check(ctx, q)
 			return
 		}
-		p := r.jobs[0]
+		j := q.jobs[0]
 		// The queue's array outlives the job, so the element is cleared to free the body.
-		r.jobs[0] = job{}
-		r.jobs = r.jobs[1:]
-		c.queued--
-		r.inFlight++
-		r.unchecked++
-		c.inFlight[kind]++
-		c.busy++
-		c.attempts++
-		go c.deliver(context.WithoutCancel(ctx), r, kind, p)
+		q.jobs[0] = job{}
+		q.jobs = q.jobs[1:]
+		d.queued--
+		q.inFlight++
+		q.unchecked++
+		d.inFlight[kind]++
+		d.busy++
+		d.attempts++
+		go d.deliver(context.WithoutCancel(ctx), q, kind, j)
 	}
 }
 
@@ -129,60 +129,60 @@ func (c *deliverer) start(ctx context.Context, r *endpointQueue) {
 //
 // The result is written even where the endpoint was disabled meanwhile: a success counts, and anything else cancels the
 // delivery (section 3.5).
-func (c *deliverer) deliver(ctx context.Context, r *endpointQueue, kind class, p job) {
-	began := c.s.clock()
-	landed := false // guarded by mu, as is kind
+func (d *deliverer) deliver(ctx context.Context, q *endpointQueue, kind class, j job) {
+	began := d.s.clock()
+	responded := false // guarded by mu, as is kind
 	hangs := time.AfterFunc(hangingAfter, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !landed && kind != slow && c.inFlight[hanging] < maxHanging {
-			c.inFlight[kind]--
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !responded && kind != slow && d.inFlight[hanging] < maxHanging {
+			d.inFlight[kind]--
 			kind = hanging
-			c.inFlight[kind]++
-			c.next(ctx, r)
+			d.inFlight[kind]++
+			d.next(ctx, q)
 		}
 	})
 	// The lock mu is not held during the attempt: it may take ten seconds.
-	o := c.s.attempt(ctx, p)
-	took := c.s.clock().Sub(began)
+	o := d.s.attempt(ctx, j)
+	took := d.s.clock().Sub(began)
 
-	c.mu.Lock()
-	landed = true
+	d.mu.Lock()
+	responded = true
 	hangs.Stop()
-	// The room is free when the receiver has replied. The write of the outcome may take longer, and r.answered bounds
+	// The room is free when the receiver has replied. The write of the outcome may take longer, and q.answered bounds
 	// how many wait for it.
-	r.inFlight--
-	c.inFlight[kind]--
-	r.answered++
-	r.learn(o, took)
-	c.next(ctx, r)
-	c.mu.Unlock()
+	q.inFlight--
+	d.inFlight[kind]--
+	q.answered++
+	q.learn(o, took)
+	d.next(ctx, q)
+	d.mu.Unlock()
 
-	if c.write(ctx, o) {
+	if d.write(ctx, o) {
 		// Only an outcome that counted is reported to the host.
-		c.exhausted.notify(ctx, o)
-		if now := c.s.now(); o.after.Status == DeliveryPending && o.after.DueAt.After(now) {
+		d.exhausted.notify(ctx, o)
+		if now := d.s.now(); o.after.Status == DeliveryPending && o.after.DueAt.After(now) {
 			// The wake timer finds the retry without a poll.
-			c.onRetry(now, o.after.DueAt)
+			d.onRetry(now, o.after.DueAt)
 		}
 	}
 
 	// A disabling that this process learns from the outcome empties the queue of the endpoint.
 	var back []*outcome
-	c.mu.Lock()
-	r.answered--
+	d.mu.Lock()
+	q.answered--
 	if o.cancelling {
-		back = c.halt(r) // The endpoint was disabled or deleted.
+		back = d.halt(q) // The endpoint was disabled or deleted.
 	}
-	c.next(ctx, r)
+	d.next(ctx, q)
 	// With half of its room free again, the dispatch of the company's facts can go on.
-	relieved := c.pauses[r.endpoint.CompanyID] && r.more == 0 && c.room(r) >= c.ahead(r)/2
-	c.mu.Unlock()
-	if relieved {
-		c.resume(r.endpoint.CompanyID)
+	resume := d.pauses[q.endpoint.CompanyID] && q.more == 0 && d.room(q) >= d.ahead(q)/2
+	d.mu.Unlock()
+	if resume {
+		d.resume(q.endpoint.CompanyID)
 	}
-	c.release(ctx, back)
-	c.ended()
+	d.release(ctx, back)
+	d.ended()
 }
 
 // next starts what there is room for after an attempt has ended. The endpoint queues that have waited longest come
@@ -190,58 +190,58 @@ func (c *deliverer) deliver(ctx context.Context, r *endpointQueue, kind class, p
 //
 // An endpoint whose class is full waits in the list of its class. So one full class does not stop the endpoints of
 // another.
-func (c *deliverer) next(ctx context.Context, r *endpointQueue) {
-	if len(r.jobs) > 0 {
-		c.hold(r)
+func (d *deliverer) next(ctx context.Context, q *endpointQueue) {
+	if len(q.jobs) > 0 {
+		d.hold(q)
 	}
-	for kind := range c.held {
-		for len(c.held[kind]) > 0 && c.inFlight[kind] < class(kind).most() {
-			first := c.held[kind][0]
-			c.held[kind][0] = nil
-			c.held[kind] = c.held[kind][1:]
+	for kind := range d.held {
+		for len(d.held[kind]) > 0 && d.inFlight[kind] < class(kind).most() {
+			first := d.held[kind][0]
+			d.held[kind][0] = nil
+			d.held[kind] = d.held[kind][1:]
 			// The queue may have been started or changed its class since it was put here.
 			if first.held && first.heldIn == class(kind) {
 				first.held = false
-				c.start(ctx, first)
+				d.start(ctx, first)
 			}
 		}
 	}
-	c.claimable(r)
+	d.claimable(q)
 }
 
 // ended records that an attempt or a check is complete. ended is the last step of an attempt, so busy covers the write
 // of its outcome and the release of others.
-func (c *deliverer) ended() {
-	c.mu.Lock()
-	c.busy--
-	c.idle.Broadcast()
-	c.mu.Unlock()
+func (d *deliverer) ended() {
+	d.mu.Lock()
+	d.busy--
+	d.idle.Broadcast()
+	d.mu.Unlock()
 }
 
 // close stops the claiming and gives back the deliveries that were not tried, so that another process need not wait for
 // their leases. Attempts in flight go on; see wait.
 //
 // It is called when [Service.Run] ends, or when the context of a single pass does.
-func (c *deliverer) close(ctx context.Context) {
+func (d *deliverer) close(ctx context.Context) {
 	var back []*outcome
-	c.mu.Lock()
-	c.closed = true
-	for _, of := range c.queues {
-		for _, r := range of {
-			back = append(back, c.dequeue(r, func(job) bool { return true })...)
+	d.mu.Lock()
+	d.closed = true
+	for _, of := range d.queues {
+		for _, q := range of {
+			back = append(back, d.dequeue(q, func(job) bool { return true })...)
 		}
 	}
-	c.mu.Unlock()
-	c.release(ctx, back)
+	d.mu.Unlock()
+	d.release(ctx, back)
 }
 
 // wait returns when nothing is in flight and the host was notified of every exhausted delivery. The notifier comes
 // last, since the outcome of the last attempt may be an exhausted delivery.
-func (c *deliverer) wait() {
-	c.mu.Lock()
-	for c.busy > 0 || c.queued > 0 {
-		c.idle.Wait()
+func (d *deliverer) wait() {
+	d.mu.Lock()
+	for d.busy > 0 || d.queued > 0 {
+		d.idle.Wait()
 	}
-	c.mu.Unlock()
-	c.exhausted.wait()
+	d.mu.Unlock()
+	d.exhausted.wait()
 }

@@ -36,12 +36,12 @@ type dispatched struct {
 //
 // It takes at most factBatch facts, so that a long backlog does not make a long transaction. On an error nothing was
 // dispatched, and the facts are taken again later.
-func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *deliverer) (dispatched, error) {
+func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, d *deliverer) (dispatched, error) {
 	var room map[int64]int
 	var stops int
 	// The room is computed before the transaction, because the deliverer's lock must not be held during it.
-	if c != nil {
-		room, stops = c.rooms(companyID)
+	if d != nil {
+		room, stops = d.rooms(companyID)
 	}
 	at := s.now()
 	var done dispatched
@@ -66,7 +66,7 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *d
 		if err := s.fanOut(ctx, tx, at, taken, &done); err != nil {
 			return err
 		}
-		if c != nil {
+		if d != nil {
 			// leaseRoom uses up the room, so each run of the transaction gets a copy.
 			if err := leaseRoom(ctx, tx, at.Add(deliveryLease), maps.Clone(room), &done); err != nil {
 				return err
@@ -85,9 +85,9 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, c *d
 	if err != nil {
 		return dispatched{}, err
 	}
-	if c != nil {
+	if d != nil {
 		// After the commit: a delivery must not be sent that was rolled back.
-		c.enqueue(ctx, s.jobs(done.deliveries, done.bodies, done.secrets, done.enabled), stops)
+		d.enqueue(ctx, s.jobs(done.deliveries, done.bodies, done.secrets, done.enabled), stops)
 	}
 	return done, nil
 }
@@ -191,39 +191,39 @@ const pauseTime = 250 * time.Millisecond
 // fact that waits costs the store less than its deliveries would. An endpoint that is new, slow or failing never causes
 // a pause, because facts for the other endpoints would wait with it. The end is scheduled as well, since an endpoint
 // that fails would never make room.
-func (c *deliverer) pause(companyID uuid.UUID, counts map[int64]int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (d *deliverer) pause(companyID uuid.UUID, counts map[int64]int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for number, count := range counts {
-		r := c.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: number})
+		q := d.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: number})
 		// One endpoint with room is enough to go on: facts for it must not wait for the others.
-		if r.class() != proven || r.more == 0 && c.room(r) >= count {
+		if q.class() != proven || q.more == 0 && d.room(q) >= count {
 			return false
 		}
 	}
-	if c.closed || len(counts) == 0 {
+	if d.closed || len(counts) == 0 {
 		return false
 	}
-	c.pauses[companyID] = true
-	time.AfterFunc(pauseTime, func() { c.resume(companyID) })
+	d.pauses[companyID] = true
+	time.AfterFunc(pauseTime, func() { d.resume(companyID) })
 	return true
 }
 
 // paused reports whether the company's facts wait. A dispatch checks it first: a commit may wake it during a pause.
-func (c *deliverer) paused(companyID uuid.UUID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pauses[companyID]
+func (d *deliverer) paused(companyID uuid.UUID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pauses[companyID]
 }
 
 // resume ends a pause and has the company's facts dispatched again. It does nothing if the pause has ended already: the
 // timer and the first free room may both call it.
-func (c *deliverer) resume(companyID uuid.UUID) {
-	c.mu.Lock()
-	paused := c.pauses[companyID]
-	delete(c.pauses, companyID)
-	c.mu.Unlock()
+func (d *deliverer) resume(companyID uuid.UUID) {
+	d.mu.Lock()
+	paused := d.pauses[companyID]
+	delete(d.pauses, companyID)
+	d.mu.Unlock()
 	if paused {
-		c.onResume(companyID)
+		d.onResume(companyID)
 	}
 }

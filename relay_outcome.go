@@ -52,8 +52,8 @@ type outcome struct {
 
 // unsent returns the outcome of a delivery that was leased but not tried. Writing it ends the lease. No attempt is
 // counted.
-func (p job) unsent(at time.Time) *outcome {
-	return &outcome{delivery: p.delivery, result: resultUnsent, at: at}
+func (j job) unsent(at time.Time) *outcome {
+	return &outcome{delivery: j.delivery, result: resultUnsent, at: at}
 }
 
 // on returns the delivery after the outcome, and reports whether the outcome counts.
@@ -160,21 +160,21 @@ func (s *Service) writeGroup(ctx context.Context, patience time.Duration, outcom
 // write keeps an outcome, grouped with others that come at the same time, and reports whether it counted. If the store
 // fails it tries again for about as long as the lease lasts. If all tries fail, the lease runs out and the delivery is
 // sent once more: delivery is at least once (section 6).
-func (c *deliverer) write(ctx context.Context, o *outcome) bool {
-	err := c.insist(func() error { return c.outcomes.Do(ctx, o.delivery.CompanyID, 1, o) })
+func (d *deliverer) write(ctx context.Context, o *outcome) bool {
+	err := d.insist(func() error { return d.outcomes.Do(ctx, o.delivery.CompanyID, 1, o) })
 	if err != nil {
-		c.s.report(ctx, "write what became of a delivery", fmt.Errorf("delivery %s: %w", o.delivery.ID, err))
+		d.s.report(ctx, "write the outcome of a delivery", fmt.Errorf("delivery %s: %w", o.delivery.ID, err))
 	}
 	return err == nil && o.ours
 }
 
 // insist calls do until it succeeds or givesUp reports true. The wait between two calls doubles up to a second. The
 // timer is of the machine, so a fixed clock of a test does not stop it.
-func (c *deliverer) insist(do func() error) error {
+func (d *deliverer) insist(do func() error) error {
 	wait := lookGap
 	for try := 1; ; try++ {
 		err := do()
-		if err == nil || c.givesUp(try) {
+		if err == nil || d.givesUp(try) {
 			return err
 		}
 		pause := time.NewTimer(wait)
@@ -185,8 +185,8 @@ func (c *deliverer) insist(do func() error) error {
 
 // givesUp reports whether a call that the store failed this often is not tried again. During shutdown the limit is
 // lower, so that a dead database does not hold up the end of the process.
-func (c *deliverer) givesUp(tries int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return tries >= storeTries || tries >= storeTriesAtEnd && (c.once || c.closed)
+func (d *deliverer) givesUp(tries int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return tries >= storeTries || tries >= storeTriesAtEnd && (d.once || d.closed)
 }

@@ -57,7 +57,7 @@ func (s *Service) publishFacts(ctx context.Context, companyID uuid.UUID) (int, e
 	if err != nil {
 		return 0, err
 	}
-	var told []driver.Fact
+	var published []driver.Fact
 	for _, record := range leased {
 		parts := len(factsToPublish(record))
 		// What is left after the end of the lease or of the process is published under the next lease.
@@ -66,11 +66,11 @@ func (s *Service) publishFacts(ctx context.Context, companyID uuid.UUID) (int, e
 		}
 		// A record that was not accepted stays leased until the lease runs out, and is then published again.
 		if s.publishParts(ctx, record, facts[:parts]) {
-			told = append(told, record)
+			published = append(published, record)
 		}
 		facts = facts[parts:]
 	}
-	if len(told) == 0 {
+	if len(published) == 0 {
 		return len(leased), nil
 	}
 	// The context may have ended meanwhile. Published facts are marked nevertheless, or they would be published again.
@@ -80,7 +80,7 @@ func (s *Service) publishFacts(ctx context.Context, companyID uuid.UUID) (int, e
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}
-		return tx.CompleteFacts(ctx, told)
+		return tx.CompleteFacts(ctx, published)
 	})
 }
 
@@ -99,8 +99,8 @@ func (s *Service) publishParts(ctx context.Context, record driver.Fact, facts []
 			continue
 		}
 		if err := s.publishFact(ctx, fact); err != nil {
-			s.log.WarnContext(ctx, "a fact was not taken and will be told again", slog.String("fact", fact.ID.String()),
-				slog.String("type", string(fact.Type)), slog.Any("error", err))
+			s.log.WarnContext(ctx, "the host did not accept a fact; it will be published again",
+				slog.String("fact", fact.ID.String()), slog.String("type", string(fact.Type)), slog.Any("error", err))
 			continue
 		}
 		done |= bit
@@ -121,24 +121,24 @@ type publishedParts struct {
 }
 
 // take returns what was accepted of a record and forgets it.
-func (t *publishedParts) take(id uuid.UUID) uint8 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	done := t.parts[id]
-	delete(t.parts, id)
+func (p *publishedParts) take(id uuid.UUID) uint8 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done := p.parts[id]
+	delete(p.parts, id)
 	return done
 }
 
 // keep remembers what was accepted of a record. At most 10,000 records are remembered.
-func (t *publishedParts) keep(id uuid.UUID, done uint8) {
+func (p *publishedParts) keep(id uuid.UUID, done uint8) {
 	const most = 10_000 // What is forgotten is published again, as after a restart.
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.parts == nil || len(t.parts) >= most {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parts == nil || len(p.parts) >= most {
 		// All of it is forgotten at once, which needs no order and happens rarely.
-		t.parts = make(map[uuid.UUID]uint8)
+		p.parts = make(map[uuid.UUID]uint8)
 	}
-	t.parts[id] = done
+	p.parts[id] = done
 }
 
 // errFactPanic stands for a panic of the host. It holds only the type of the panic's value, since the value may be

@@ -90,11 +90,11 @@ type endpointQueue struct {
 
 // class returns the class of the endpoint. Slow comes first: an endpoint that times out or keeps failing is slow, even
 // if it succeeded before.
-func (r *endpointQueue) class() class {
+func (q *endpointQueue) class() class {
 	switch {
-	case r.hanging || r.failures >= failingAfter:
+	case q.hanging || q.failures >= failingAfter:
 		return slow
-	case r.proven:
+	case q.proven:
 		return proven
 	default:
 		return unproven
@@ -103,61 +103,61 @@ func (r *endpointQueue) class() class {
 
 // learn adapts an endpoint queue to the outcome of an attempt. An attempt that was not made, or that this process cut
 // off, says nothing about the receiver.
-func (r *endpointQueue) learn(o *outcome, took time.Duration) {
+func (q *endpointQueue) learn(o *outcome, took time.Duration) {
 	switch o.result {
 	case resultSuccess:
-		r.failures, r.hanging, r.proven = 0, false, true
-		r.window = min(maxWindow, 2*r.window)
-		if took = max(took, time.Millisecond); r.took == 0 {
-			r.took = took
+		q.failures, q.hanging, q.proven = 0, false, true
+		q.window = min(maxWindow, 2*q.window)
+		if took = max(took, time.Millisecond); q.took == 0 {
+			q.took = took
 		}
-		r.took += (took - r.took) / 8
+		q.took += (took - q.took) / 8
 	case resultTimeout:
-		r.failures++
-		r.hanging, r.proven, r.window = true, false, 1
+		q.failures++
+		q.hanging, q.proven, q.window = true, false, 1
 	case resultFailure:
-		if r.failures++; r.failures >= failingAfter {
-			r.proven = false
+		if q.failures++; q.failures >= failingAfter {
+			q.proven = false
 		}
 	case resultUnsent, resultCut:
 	}
 }
 
 // queueOf returns the endpoint queue of an endpoint, and creates it if there is none. The caller has the lock.
-func (c *deliverer) queueOf(endpoint driver.WebhookEndpointRef) *endpointQueue {
-	of := c.queues[endpoint.CompanyID]
+func (d *deliverer) queueOf(endpoint driver.WebhookEndpointRef) *endpointQueue {
+	of := d.queues[endpoint.CompanyID]
 	if of == nil {
 		of = make(map[int64]*endpointQueue)
-		c.queues[endpoint.CompanyID] = of
+		d.queues[endpoint.CompanyID] = of
 	}
-	r := of[endpoint.Number]
-	if r == nil {
-		r = &endpointQueue{endpoint: endpoint, window: firstWindow}
-		of[endpoint.Number] = r
-		c.queueCount++
+	q := of[endpoint.Number]
+	if q == nil {
+		q = &endpointQueue{endpoint: endpoint, window: firstWindow}
+		of[endpoint.Number] = q
+		d.queueCount++
 	}
-	return r
+	return q
 }
 
 // ahead returns how many deliveries of an endpoint may be leased at a time. A proven endpoint has as many as it accepts
 // within aheadTime, so its queue is short enough to be sent within the lease. The caller has the lock.
-func (c *deliverer) ahead(r *endpointQueue) int {
+func (d *deliverer) ahead(q *endpointQueue) int {
 	switch {
-	case r.class() == proven && r.took > 0:
-		return int(min(max(time.Duration(r.window), maxWindow*aheadTime/r.took), maxAhead))
+	case q.class() == proven && q.took > 0:
+		return int(min(max(time.Duration(q.window), maxWindow*aheadTime/q.took), maxAhead))
 	// A failing endpoint may use only its grant, and what it has already.
-	case r.failures >= failingAfter && !c.once:
-		return min(r.window, r.inFlight+len(r.jobs)+r.granted)
+	case q.failures >= failingAfter && !d.once:
+		return min(q.window, q.inFlight+len(q.jobs)+q.granted)
 	default:
-		return r.window
+		return q.window
 	}
 }
 
 // room returns how many more deliveries of an endpoint may be leased. The caller has the lock.
-func (c *deliverer) room(r *endpointQueue) int {
-	left := min(c.ahead(r)-r.inFlight-r.answered-len(r.jobs), maxQueued-c.queued)
-	if kind := r.class(); kind != proven {
-		left = min(left, kind.most()-c.inFlight[kind])
+func (d *deliverer) room(q *endpointQueue) int {
+	left := min(d.ahead(q)-q.inFlight-q.answered-len(q.jobs), maxQueued-d.queued)
+	if kind := q.class(); kind != proven {
+		left = min(left, kind.most()-d.inFlight[kind])
 	}
 	return max(left, 0)
 }
@@ -168,65 +168,65 @@ const allQueues = -1
 // rooms returns how many deliveries of each of a company's endpoints may be leased. The key zero is for each endpoint
 // that is not in the map, allQueues for all of them together. It also returns the number of stops so far, with which
 // deliverer.enqueue recognises a stop that came after this call.
-func (c *deliverer) rooms(companyID uuid.UUID) (rooms map[int64]int, stops int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (d *deliverer) rooms(companyID uuid.UUID) (rooms map[int64]int, stops int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	rooms = make(map[int64]int)
-	if c.closed {
-		return rooms, c.stops
+	if d.closed {
+		return rooms, d.stops
 	}
-	rooms[0], rooms[allQueues] = min(firstWindow, max(0, maxInFlight-c.inFlight[unproven])), max(0, maxQueued-c.queued)
-	for number, r := range c.queues[companyID] {
-		rooms[number] = c.room(r)
+	rooms[0], rooms[allQueues] = min(firstWindow, max(0, maxInFlight-d.inFlight[unproven])), max(0, maxQueued-d.queued)
+	for number, q := range d.queues[companyID] {
+		rooms[number] = d.room(q)
 	}
-	return rooms, c.stops
+	return rooms, d.stops
 }
 
 // window returns how many attempts of an endpoint may be in flight now. The caller has the lock.
-func (c *deliverer) window(r *endpointQueue) int {
-	if r.class() == unproven && c.inFlight[unproven]+c.inFlight[hanging] >= manyUnproven {
+func (d *deliverer) window(q *endpointQueue) int {
+	if q.class() == unproven && d.inFlight[unproven]+d.inFlight[hanging] >= manyUnproven {
 		return 1
 	}
-	return r.window
+	return q.window
 }
 
 // hold queues an endpoint queue until its class has room. A class serves its endpoint queues in the order in which they
 // were held. The caller has the lock.
-func (c *deliverer) hold(r *endpointQueue) {
-	if kind := r.class(); !r.held || r.heldIn != kind {
-		r.held, r.heldIn = true, kind
-		c.held[kind] = append(c.held[kind], r)
+func (d *deliverer) hold(q *endpointQueue) {
+	if kind := q.class(); !q.held || q.heldIn != kind {
+		q.held, q.heldIn = true, kind
+		d.held[kind] = append(d.held[kind], q)
 	}
 }
 
 // grant gives the failing endpoints the deliveries of another interval, and forgets idle endpoints if too many are
 // known.
-func (c *deliverer) grant() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (d *deliverer) grant() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var failing []*endpointQueue
-	for companyID, of := range c.queues {
-		for number, r := range of {
-			r.granted = 0
-			if r.failures >= failingAfter {
-				failing = append(failing, r)
+	for companyID, of := range d.queues {
+		for number, q := range of {
+			q.granted = 0
+			if q.failures >= failingAfter {
+				failing = append(failing, q)
 			}
 			// What was learned of an idle endpoint is lost here; its next attempt starts as to an unknown one.
-			if c.queueCount > maxQueues && r.more == 0 && r.inFlight+r.answered == 0 && len(r.jobs) == 0 {
+			if d.queueCount > maxQueues && q.more == 0 && q.inFlight+q.answered == 0 && len(q.jobs) == 0 {
 				delete(of, number)
-				c.queueCount--
+				d.queueCount--
 			}
 		}
 		if len(of) == 0 {
-			delete(c.queues, companyID)
+			delete(d.queues, companyID)
 		}
 	}
 	// The grants are divided over the failing endpoints, rounding up for the first ones until the rest is divided
 	// evenly.
 	left := maxGrants
-	for i, r := range failing { // The order of a map is different each time, which makes the remainder fair.
-		r.granted = (left + len(failing) - i - 1) / (len(failing) - i)
-		left -= r.granted
-		c.claimable(r)
+	for i, q := range failing { // The order of a map is different each time, which makes the remainder fair.
+		q.granted = (left + len(failing) - i - 1) / (len(failing) - i)
+		left -= q.granted
+		d.claimable(q)
 	}
 }

@@ -165,61 +165,61 @@ func (w *worker) publish(ctx context.Context, companyID uuid.UUID) error {
 type workQueue[K comparable] struct {
 	mu      sync.Mutex
 	waiting []K // oldest first, without repetitions
-	// inHand are the keys that are taken. known are the keys with work that no worker has taken yet: those that wait,
+	// taken are the keys that are taken. known are the keys with work that no worker has taken yet: those that wait,
 	// and those that got new work while they are taken.
-	inHand, known map[K]bool
-	came          chan struct{} // signals that a key waits; wakes one worker
+	taken, known map[K]bool
+	ready        chan struct{} // signals that a key waits; wakes one worker
 }
 
 // newWorkQueue returns an empty queue.
 func newWorkQueue[K comparable]() *workQueue[K] {
-	return &workQueue[K]{inHand: make(map[K]bool), known: make(map[K]bool), came: make(chan struct{}, 1)}
+	return &workQueue[K]{taken: make(map[K]bool), known: make(map[K]bool), ready: make(chan struct{}, 1)}
 }
 
 // add queues a key. It does nothing if the key is queued already.
-func (t *workQueue[K]) add(key K) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.known[key] {
+func (q *workQueue[K]) add(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.known[key] {
 		return
 	}
-	t.known[key] = true
-	if !t.inHand[key] {
-		t.wait(key)
+	q.known[key] = true
+	if !q.taken[key] {
+		q.wait(key)
 	}
 }
 
 // wait appends a key and wakes a worker. The caller has the lock.
-func (t *workQueue[K]) wait(key K) {
-	t.waiting = append(t.waiting, key)
+func (q *workQueue[K]) wait(key K) {
+	q.waiting = append(q.waiting, key)
 	select {
-	case t.came <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
 // take returns the next key, and waits for one if there is none. It returns false after the context has ended. The
 // caller calls done when its work is finished.
-func (t *workQueue[K]) take(ctx context.Context) (key K, ok bool) {
+func (q *workQueue[K]) take(ctx context.Context) (key K, ok bool) {
 	for ctx.Err() == nil {
-		t.mu.Lock()
-		if len(t.waiting) > 0 {
-			key, t.waiting = t.waiting[0], t.waiting[1:]
+		q.mu.Lock()
+		if len(q.waiting) > 0 {
+			key, q.waiting = q.waiting[0], q.waiting[1:]
 			// The key may be queued again from here on: work that comes now is not part of what the taker found.
-			delete(t.known, key)
-			t.inHand[key] = true
-			if len(t.waiting) > 0 { // The next key is for another worker.
+			delete(q.known, key)
+			q.taken[key] = true
+			if len(q.waiting) > 0 { // The next key is for another worker.
 				select {
-				case t.came <- struct{}{}:
+				case q.ready <- struct{}{}:
 				default:
 				}
 			}
-			t.mu.Unlock()
+			q.mu.Unlock()
 			return key, true
 		}
-		t.mu.Unlock()
+		q.mu.Unlock()
 		select {
-		case <-t.came:
+		case <-q.ready:
 		case <-ctx.Done():
 		}
 	}
@@ -227,12 +227,12 @@ func (t *workQueue[K]) take(ctx context.Context) (key K, ok bool) {
 }
 
 // done ends the work on a key and queues the key again if it got new work meanwhile.
-func (t *workQueue[K]) done(key K) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.inHand, key)
-	if t.known[key] {
-		t.wait(key)
+func (q *workQueue[K]) done(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.taken, key)
+	if q.known[key] {
+		q.wait(key)
 	}
 }
 
@@ -262,36 +262,36 @@ func newWakeTimers() *wakeTimers {
 }
 
 // set asks for a signal at a time. now is the service's clock, which need not be that of the machine: the timer runs
-// for the difference. A time that has passed wake at once.
-func (a *wakeTimers) set(now, at time.Time) {
+// for the difference. If the time has passed, it wakes the worker at once.
+func (t *wakeTimers) set(now, at time.Time) {
 	step := (at.UnixMilli() + timerStep.Milliseconds() - 1) / timerStep.Milliseconds()
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	// A time that finds no room is found by a poll, a little later.
-	if _, set := a.timers[step]; set || a.stopped || len(a.timers) >= maxTimers {
+	if _, set := t.timers[step]; set || t.stopped || len(t.timers) >= maxTimers {
 		return
 	}
 	// The step is rounded up, so that the delivery is due when the timer fires.
 	wait := time.UnixMilli(step * timerStep.Milliseconds()).Sub(now)
-	a.timers[step] = time.AfterFunc(wait, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.timers, step)
+	t.timers[step] = time.AfterFunc(wait, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.timers, step)
 		// A signal that was not taken yet stands for this one as well.
 		select {
-		case a.wake <- struct{}{}:
+		case t.wake <- struct{}{}:
 		default:
 		}
 	})
 }
 
 // stop stops all timers. A later call of set does nothing.
-func (a *wakeTimers) stop() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.stopped = true
-	for _, timer := range a.timers {
+func (t *wakeTimers) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
+	for _, timer := range t.timers {
 		timer.Stop()
 	}
-	clear(a.timers)
+	clear(t.timers)
 }

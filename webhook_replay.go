@@ -15,7 +15,7 @@ const (
 	defaultReplayRate = 50
 	maxReplayRate     = 10_000
 	replayPage        = 200 // how many deliveries are read together
-	replayPortion     = 100 // the most deliveries that one transaction replays
+	replayBatchSize   = 100 // the most deliveries that one transaction replays
 )
 
 // ReplayParams say which deliveries to replay, and how fast.
@@ -219,7 +219,7 @@ func (r *replayer) next(ctx context.Context) (more bool, err error) {
 	r.query.After = page[len(page)-1].Position()
 	r.result.Skipped += len(page) - len(able)
 	// A tenth of a second's worth: large enough to share a transaction, small enough to keep an even rate.
-	size := max(1, min(r.params.Rate/10, replayPortion))
+	size := max(1, min(r.params.Rate/10, replayBatchSize))
 	for len(able) > 0 {
 		page := able[:min(size, len(able))]
 		able = able[len(page):]
@@ -363,7 +363,7 @@ func (r *replayer) replayBatch(ctx context.Context, deliveries []driver.Delivery
 // audited returns what the audit log keeps of a batch: the filter and the number of deliveries. The deliveries
 // themselves name what they replay, so the log need not list them.
 func (r *replayer) audited(deliveries int) any {
-	told := struct {
+	record := struct {
 		Deliveries int            `json:"deliveries"`
 		EndpointID *uuid.UUID     `json:"endpointId"`
 		Status     DeliveryStatus `json:"status,omitempty"`
@@ -375,7 +375,7 @@ func (r *replayer) audited(deliveries int) any {
 		Until: optionalTime(r.params.Until),
 	}
 	if r.params.EndpointID != uuid.Nil {
-		told.EndpointID = &r.params.EndpointID
+		record.EndpointID = &r.params.EndpointID
 	}
-	return told
+	return record
 }

@@ -78,7 +78,8 @@ func (w *window) move(since time.Time) {
 // replays. A call reads at most a few thousand records, however busy the company is. Any other limit is
 // INVALID_REQUEST.
 //
-// It never waits for events: a caller polls, and a call that finds nothing returns no events and a place to go on from.
+// It never waits for events: a caller polls, and a call that finds nothing returns no events and a cursor to continue
+// from.
 func (o Operator) TailWebhooks(
 	ctx context.Context, companyID uuid.UUID, after WebhookCursor, limit int,
 ) ([]WebhookEvent, WebhookCursor, error) {
@@ -97,19 +98,19 @@ func (o Operator) TailWebhooks(
 	}
 	now := o.s.now()
 	var events []WebhookEvent
-	var place WebhookCursor
+	var cursor WebhookCursor
 	err := o.view(ctx, PermissionWebhookRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-			f := follower{s: o.s, tx: tx, companyID: companyID, now: now, place: after.clone(), limit: limit}
+			f := follower{s: o.s, tx: tx, companyID: companyID, now: now, cursor: after.clone(), limit: limit}
 			if events = nil; after.facts.since.IsZero() {
-				err := f.begin(ctx) // What exists already happened before.
-				place = f.place
+				err := f.begin(ctx) // Skip the events that exist.
+				cursor = f.cursor
 				return err
 			}
 			if err := f.look(ctx); err != nil {
 				return err
 			}
-			place = f.place
+			cursor = f.cursor
 			var err error
 			events, err = f.show(ctx)
 			return err
@@ -117,23 +118,23 @@ func (o Operator) TailWebhooks(
 	if err != nil {
 		return nil, WebhookCursor{}, err
 	}
-	return events, place, nil
+	return events, cursor, nil
 }
 
-// clone copies the maps of the place, so that the caller's place stays valid if the call fails or runs again.
-func (p WebhookCursor) clone() WebhookCursor {
-	p.facts.returned, p.replays.returned = maps.Clone(p.facts.returned), maps.Clone(p.replays.returned)
-	return p
+// clone copies the maps of the cursor, so that the caller's cursor stays valid if the call fails or runs again.
+func (c WebhookCursor) clone() WebhookCursor {
+	c.facts.returned, c.replays.returned = maps.Clone(c.facts.returned), maps.Clone(c.replays.returned)
+	return c
 }
 
 // A follower is one call of TailWebhooks. It finds what was not returned yet. It works on a copy of the caller's
-// place, and reads only: nothing in the store remembers who follows.
+// cursor, and reads only: nothing in the store remembers who follows.
 type follower struct {
 	s         *Service
 	tx        driver.ReadTx
 	companyID uuid.UUID
 	now       time.Time // when the call began
-	place     WebhookCursor
+	cursor    WebhookCursor
 	limit     int // the most events and replays that it returns
 
 	// What was found, to be returned.
@@ -146,7 +147,7 @@ func (f *follower) begin(ctx context.Context) error {
 	for _, begin := range []struct {
 		window *window
 		list   lister
-	}{{&f.place.facts, f.listFacts}, {&f.place.replays, f.listReplays}} {
+	}{{&f.cursor.facts, f.listFacts}, {&f.cursor.replays, f.listReplays}} {
 		w := begin.window
 		// The window begins in the past, to recognise records that exist and records that are committed late.
 		*w = windowFrom(f.now.Add(-followOverlap))
@@ -163,24 +164,24 @@ func (f *follower) begin(ctx context.Context) error {
 	return nil
 }
 
-// look finds facts and replays. If there are more of both than the limit, each gets half of it, and the odd one goes to
-// them in turn. One kind alone may use the whole limit.
+// look finds facts and replays. If there are more of both than the limit, each gets half of it, and an odd limit gives
+// the extra one to each kind alternately. One kind alone may use the whole limit.
 func (f *follower) look(ctx context.Context) error {
-	f.place.replaysFirst = !f.place.replaysFirst
+	f.cursor.replaysFirst = !f.cursor.replaysFirst
 	share := f.limit / 2
-	if f.place.replaysFirst {
+	if f.cursor.replaysFirst {
 		share = f.limit - share
 	}
 	// Replays come first. Facts then get what is left of the limit, and replays the rest if there are few facts.
-	if err := f.place.replays.look(ctx, f.listReplays, share, f.limit); err != nil {
+	if err := f.cursor.replays.look(ctx, f.listReplays, share, f.limit); err != nil {
 		return err
 	}
-	if err := f.place.facts.look(ctx, f.listFacts, f.limit-len(f.replays), f.limit); err != nil {
+	if err := f.cursor.facts.look(ctx, f.listFacts, f.limit-len(f.replays), f.limit); err != nil {
 		return err
 	}
 	// Replays used their whole share, and there were few facts, so more replays may follow.
 	if room := f.limit - len(f.events) - len(f.replays); room > 0 && len(f.replays) == share {
-		_, err := f.place.replays.ahead(ctx, f.listReplays, room, f.limit)
+		_, err := f.cursor.replays.ahead(ctx, f.listReplays, room, f.limit)
 		return err
 	}
 	return nil
@@ -189,9 +190,9 @@ func (f *follower) look(ctx context.Context) error {
 // A tailItem is a record that a window comes to, with the ids of the events that it stands for. Facts and replays share
 // the algorithm of a window, and differ only in their items.
 type tailItem struct {
-	place driver.Position
-	ids   []uuid.UUID
-	yield func(i int) // is called with the index of each event that is to be returned
+	position driver.Position
+	ids      []uuid.UUID
+	yield    func(i int) // is called with the index of each event that is to be returned
 }
 
 // lister returns the items after a position, in their order.
@@ -205,7 +206,7 @@ func (f *follower) listFacts(ctx context.Context, after driver.Position, limit i
 		// The ticket mail is a fact that webhooks do not deliver.
 		facts := filter(record.Facts(), func(_ int, fact driver.Fact) bool { return isDelivered(fact) })
 		items[i] = tailItem{
-			place: driver.Position{At: record.At, ID: record.ID}, ids: make([]uuid.UUID, len(facts)),
+			position: driver.Position{At: record.At, ID: record.ID}, ids: make([]uuid.UUID, len(facts)),
 			yield: func(n int) { f.events = append(f.events, facts[n]) },
 		}
 		for n, fact := range facts {
@@ -223,7 +224,7 @@ func (f *follower) listReplays(ctx context.Context, after driver.Position, limit
 	items := make([]tailItem, len(replays))
 	for i, replay := range replays {
 		items[i] = tailItem{
-			place: replay.Position(), ids: []uuid.UUID{replay.ID},
+			position: replay.Position(), ids: []uuid.UUID{replay.ID},
 			yield: func(int) { f.replays = append(f.replays, replay) },
 		}
 	}
@@ -234,11 +235,11 @@ func (f *follower) listReplays(ctx context.Context, after driver.Position, limit
 func (w *window) look(
 	ctx context.Context, list lister, most, limit int,
 ) error {
-	told, err := w.sweep(ctx, list, most, followPage+2*limit)
+	returned, err := w.sweep(ctx, list, most, followPage+2*limit)
 	if err != nil {
 		return err
 	}
-	_, err = w.ahead(ctx, list, most-told, followPage+2*limit)
+	_, err = w.ahead(ctx, list, most-returned, followPage+2*limit)
 	return err
 }
 
@@ -250,7 +251,7 @@ func (w *window) look(
 // busy.
 func (w *window) sweep(
 	ctx context.Context, list lister, most, reads int,
-) (told int, err error) {
+) (returned int, err error) {
 	// A new round begins.
 	if w.swept.ID == uuid.Nil {
 		w.through = w.head.At
@@ -259,31 +260,31 @@ func (w *window) sweep(
 		size := min(reads, followPage)
 		page, err := list(ctx, w.swept, size)
 		if err != nil {
-			return told, err
+			return returned, err
 		}
 		// A short page is the end of the list.
 		ended := len(page) < size
 		for _, seen := range page {
 			// The rest was not returned in order yet: it is for ahead.
-			if afterPosition(seen.place, w.head) {
+			if afterPosition(seen.position, w.head) {
 				ended = true
 				break
 			}
-			n, all := w.take(seen, most-told)
-			if told += n; !all {
-				return told, nil
+			n, all := w.take(seen, most-returned)
+			if returned += n; !all {
+				return returned, nil
 			}
-			w.swept = seen.place
+			w.swept = seen.position
 		}
 		if ended {
 			// The round is complete: the window can begin later, and what is before it need not be remembered.
 			w.move(w.through.Add(-followOverlap))
 			w.swept = driver.Position{At: w.since}
-			return told, nil
+			return returned, nil
 		}
 		reads -= size
 	}
-	return told, nil
+	return returned, nil
 }
 
 // ahead returns up to most records after the head, and reports whether these are all. It moves the head past each
@@ -303,7 +304,7 @@ func (w *window) ahead(
 			if most -= n; !all {
 				return false, nil
 			}
-			w.head = seen.place
+			w.head = seen.position
 		}
 		if len(page) < size {
 			return true, nil
@@ -315,26 +316,26 @@ func (w *window) ahead(
 
 // take returns the events of a record that were not returned before, up to most, by calling its yield. It
 // returns their number, and whether these are all.
-func (w *window) take(seen tailItem, most int) (told int, all bool) {
+func (w *window) take(seen tailItem, most int) (returned int, all bool) {
 	// A record that was returned in part continues with its other events.
 	for i, id := range seen.ids {
 		if w.has(id) {
 			continue
 		}
-		if told == most {
-			return told, false
+		if returned == most {
+			return returned, false
 		}
-		w.returned[id] = seen.place.At
+		w.returned[id] = seen.position.At
 		seen.yield(i)
-		told++
+		returned++
 	}
-	return told, true
+	return returned, true
 }
 
 // has reports whether an event was returned before.
 func (w *window) has(id uuid.UUID) bool {
-	_, told := w.returned[id]
-	return told
+	_, returned := w.returned[id]
+	return returned
 }
 
 // show renders what was found as it is delivered. A replay has the kept body of its event and the Replayed mark. A
