@@ -9,11 +9,11 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// ValidationOutcome is the result of a validation at the gate (section 2.8).
+// ValidationOutcome is the result of a validation at the door (section 2.8).
 type ValidationOutcome string
 
-// The outcomes of a validation. A gate lets the holder in on ADMITTED only: ALREADY_VALIDATED means that an earlier
-// scan admitted somebody with this ticket.
+// The outcomes of a validation. Let the holder in on ADMITTED only: ALREADY_VALIDATED means that an earlier scan
+// admitted somebody with this ticket.
 const (
 	OutcomeAdmitted         ValidationOutcome = "ADMITTED"
 	OutcomeAlreadyValidated ValidationOutcome = "ALREADY_VALIDATED"
@@ -59,9 +59,9 @@ var (
 )
 
 // ValidateAdmission admits the holder of a ticket, once (section 4.9). It needs COMPANY:ticket:validate and an
-// idempotency key. Use one key for all transport retries of one gate action, and a new key for a new scan. A later scan
-// is ALREADY_VALIDATED with the id, location and time of the original. The event's status does not matter, since people
-// stand at the gate.
+// idempotency key. Use one key for all transport retries of one scan at the door, and a new key for a new scan. A later
+// scan is ALREADY_VALIDATED with the id, location and time of the original. The event's status does not matter, since
+// people stand at the door.
 //
 // Validation does not need a current company verification (section 7, rule 6). Concurrent scans of one ticket admit
 // once, also in different processes.
@@ -83,7 +83,7 @@ func (s *Service) ValidateAdmission(
 // bought before a revocation still get in.
 func newScans(s *Service, g Grouping) *operation[scan, TicketValidation] {
 	op := &operation[scan, TicketValidation]{
-		name: opValidate, grant: GrantTicketValidate, apply: s.scanAdmissions, replay: recallScans,
+		name: opValidate, grant: GrantTicketValidate, apply: s.scanAdmissions, replay: replayScans,
 	}
 	return op.grouped(s, g, 0, func(scan) int { return 1 })
 }
@@ -150,7 +150,7 @@ func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time
 		default:
 			outcome = OutcomeAdmitted
 			a.ValidationID, a.Location = s.newID(), c.params.Params.Location
-			a.ValidatedAt = later(at, tickets.orders[a.OrderRef()].ConfirmedAt)
+			a.ValidatedAt = notBefore(at, tickets.orders[a.OrderRef()].ConfirmedAt)
 			admitted = append(admitted, *a)
 			facts = append(facts, s.fact(c.company, a.ValidatedAt, FactTicketValidated, a.ID))
 		}
@@ -169,9 +169,9 @@ func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time
 	return tx.AppendFacts(ctx, facts)
 }
 
-// recallScans restores the results of spent keys from their admissions. It needs no stored result: an admission is
+// replayScans restores the results of spent keys from their admissions. It needs no stored result: an admission is
 // validated once, and its validation never changes.
-func recallScans(ctx context.Context, tx driver.ReadTx, calls []*scanCall) error {
+func replayScans(ctx context.Context, tx driver.ReadTx, calls []*scanCall) error {
 	refs := make([]driver.AdmissionRef, len(calls))
 	for i, c := range calls {
 		refs[i] = driver.AdmissionRef{CompanyID: c.ref.CompanyID, ID: c.earlier.Subject}

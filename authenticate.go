@@ -22,13 +22,13 @@ const (
 	keyPrefix    = "svc_live."
 	idLength     = 36
 
-	// touchEvery is how old the recorded time of a key's last use may be. A write for every request would make each of
-	// them wait for a transaction.
-	touchEvery = time.Minute
-	// touchPatience is how long a request waits for the recording of its key's use.
-	touchPatience = 250 * time.Millisecond
-	// touchAgain is how long no use of a key is recorded after a recording failed.
-	touchAgain = 10 * time.Second
+	// lastUseInterval is how old the recorded time of a key's last use may be. A write for every request would make
+	// each of them wait for a transaction.
+	lastUseInterval = time.Minute
+	// lastUsePatience is how long a request waits for the recording of its key's use.
+	lastUsePatience = 250 * time.Millisecond
+	// lastUseRetry is how long no use of a key is recorded after a recording failed.
+	lastUseRetry = 10 * time.Second
 )
 
 // secretEncoding is strict, so that a secret has exactly one spelling.
@@ -72,7 +72,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if !ok {
 		return Caller{}, errAuthenticationFailed
 	}
-	return s.amongStrangers(ctx, id, func(ctx context.Context) (Caller, error) {
+	return s.limitUnknownKey(ctx, id, func(ctx context.Context) (Caller, error) {
 		return s.authenticate(ctx, id, secret)
 	})
 }
@@ -105,8 +105,8 @@ func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte)
 		return Caller{}, errAuthenticationFailed
 	}
 	// A bound service writes nothing into the host's transaction that the host did not ask for.
-	if at := s.now(); !s.bound && (!current || at.Sub(found.LastUsedAt) >= touchEvery) {
-		s.touch(ctx, driver.APIKeyUse{
+	if at := s.now(); !s.bound && (!current || at.Sub(found.LastUsedAt) >= lastUseInterval) {
+		s.recordLastUse(ctx, driver.APIKeyUse{
 			APIKeyRef: found.Ref(), UsedAt: at, Digest: s.keys.Sum(secretDomain, id.String(), secret),
 		})
 	}
@@ -170,7 +170,7 @@ type lastUseThrottle struct {
 const fewLastUses = 10_000
 
 // begin reports whether the caller is to record the use of a key. If so, the caller calls end afterwards. The key is
-// reserved for touchEvery, so that of concurrent calls only one records.
+// reserved for lastUseInterval, so that of concurrent calls only one records.
 func (t *lastUseThrottle) begin(id uuid.UUID, at time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,35 +185,35 @@ func (t *lastUseThrottle) begin(id uuid.UUID, at time.Time) bool {
 		maps.DeleteFunc(t.until, func(_ uuid.UUID, until time.Time) bool { return !at.Before(until) })
 		t.sweep = max(fewLastUses, 2*len(t.until))
 	}
-	t.until[id] = at.Add(touchEvery)
+	t.until[id] = at.Add(lastUseInterval)
 	return true
 }
 
 // end ends a recording. After a success the key keeps its whole reservation, because concurrent calls may have read the
-// time before it was updated. After a failure the next recording comes after touchAgain.
+// time before it was updated. After a failure the next recording comes after lastUseRetry.
 func (t *lastUseThrottle) end(id uuid.UUID, at time.Time, kept bool) {
 	if kept {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.until[id] = at.Add(touchAgain)
+	t.until[id] = at.Add(lastUseRetry)
 }
 
-// touch records the use of a key, unless another call does. It takes a slot of the company, so that the recordings of a
-// flood of requests do not use up the connections. It waits no longer than touchPatience: a read must not become slow
-// with a busy database.
-func (s *Service) touch(ctx context.Context, use driver.APIKeyUse) {
+// recordLastUse records the use of a key, unless another call does. It takes a slot of the company, so that the
+// recordings of a flood of requests do not use up the connections. It waits no longer than lastUsePatience: a read must
+// not become slow with a busy database.
+func (s *Service) recordLastUse(ctx context.Context, use driver.APIKeyUse) {
 	if !s.lastUse.begin(use.ID, use.UsedAt) {
 		return
 	}
 	// A panic of the store counts as a failure, so the key is tried again soon.
 	kept := false
 	defer func() { s.lastUse.end(use.ID, use.UsedAt, kept) }()
-	ctx, cancel := context.WithTimeout(ctx, touchPatience)
+	ctx, cancel := context.WithTimeout(ctx, lastUsePatience)
 	defer cancel()
 	// A use is recorded on its own, and not in the transaction of the request: most requests only read.
-	err := s.onSlot(ctx, operationAuthenticate, use.CompanyID, func() error {
+	err := s.runTxOnSlot(ctx, operationAuthenticate, use.CompanyID, func() error {
 		return s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{use.CompanyID}}); err != nil {
 				return err

@@ -180,12 +180,12 @@ func (o Operator) SetBankAccount(
 			if present.Bank == params.Bank && present.AccountName == params.AccountName {
 				if number, _, err := o.s.openNumber(present); err == nil && number == params.AccountNumber {
 					set = present
-					return o.s.sealAnew(ctx, tx, present)
+					return o.s.reencryptNumber(ctx, tx, present)
 				}
 			}
 			set = driver.BankAccount{
 				CompanyID: companyID, Version: present.Version + 1, Bank: params.Bank, AccountName: params.AccountName,
-				Last4: params.AccountNumber.last4(), CreatedAt: later(at, present.CreatedAt),
+				Last4: params.AccountNumber.last4(), CreatedAt: notBefore(at, present.CreatedAt),
 			}
 			if err := o.s.sealNumber(&set, params.AccountNumber); err != nil {
 				return err
@@ -202,9 +202,9 @@ func (o Operator) SetBankAccount(
 	return showBankAccount(set), nil
 }
 
-// sealAnew encrypts the number of a bank account again if another than the first secret key had encrypted it. It fails
-// if the number does not decrypt.
-func (s *Service) sealAnew(ctx context.Context, tx driver.SettlementWriter, account driver.BankAccount) error {
+// reencryptNumber encrypts the number of a bank account again if another than the first secret key had encrypted it. It
+// fails if the number does not decrypt.
+func (s *Service) reencryptNumber(ctx context.Context, tx driver.SettlementWriter, account driver.BankAccount) error {
 	number, current, err := s.openNumber(account)
 	if err != nil || current {
 		return err
@@ -222,7 +222,7 @@ func (s *Service) sealAnew(ctx context.Context, tx driver.SettlementWriter, acco
 // No account changes its version, and the audit log has no entry of it, as of other uses of the keys. An account that
 // does not decrypt stays as it is and is logged. Setting it again repairs it.
 func (o Operator) ReencryptBankAccounts(ctx context.Context) (BankAccountReencryption, error) {
-	resealed, left, err := reencryptAll(ctx, o,
+	reencrypted, left, err := reencryptAll(ctx, o,
 		// The names of the secret keys are in their order, so the first is the one to encrypt under.
 		func(ctx context.Context, tx driver.ReadTx, after driver.BankAccount) ([]driver.BankAccount, error) {
 			return tx.StaleBankAccounts(ctx, driver.StaleBankAccountQuery{
@@ -230,18 +230,18 @@ func (o Operator) ReencryptBankAccounts(ctx context.Context) (BankAccountReencry
 			})
 		},
 		func(ctx context.Context, stale driver.BankAccount) (bool, error) {
-			return o.s.reseal(ctx, stale.CompanyID)
+			return o.s.reencryptBankAccount(ctx, stale.CompanyID)
 		})
-	return BankAccountReencryption{Resealed: resealed, Left: left}, err
+	return BankAccountReencryption{Resealed: reencrypted, Left: left}, err
 }
 
-// reseal encrypts a company's bank account under the first secret key, and reports whether it did. It returns false
-// where that was not necessary or not possible. The shared gate keeps the account from being set meanwhile. Another
-// process may encrypt the same account at the same time: either result decrypts.
-func (s *Service) reseal(ctx context.Context, companyID uuid.UUID) (resealed bool, err error) {
+// reencryptBankAccount encrypts a company's bank account under the first secret key, and reports whether it did. It
+// returns false where that was not necessary or not possible. The shared gate keeps the account from being set
+// meanwhile. Another process may encrypt the same account at the same time: either result decrypts.
+func (s *Service) reencryptBankAccount(ctx context.Context, companyID uuid.UUID) (reencrypted bool, err error) {
 	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		// The outcome is assigned afresh, since the transaction may run again.
-		resealed = false
+		reencrypted = false
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}
@@ -260,10 +260,10 @@ func (s *Service) reseal(ctx context.Context, companyID uuid.UUID) (resealed boo
 		if err := s.sealNumber(&account, number); err != nil {
 			return err
 		}
-		resealed = true
+		reencrypted = true
 		return tx.UpdateBankAccount(ctx, account)
 	})
-	return resealed && err == nil, err
+	return reencrypted && err == nil, err
 }
 
 // GetBankAccount returns the account to which the company's settlements are paid. It needs COMPANY:settlement:read. It

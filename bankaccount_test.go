@@ -250,7 +250,7 @@ func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 // TestBankAccountsAreResealed checks that all accounts are re-encrypted at once by a service that has both secrets, so
 // that no inactive company keeps an old master secret in use. An account that does not decrypt is left as it is and
 // counted.
-func TestBankAccountsAreResealed(t *testing.T) {
+func TestBankAccountsAreReencrypted(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
@@ -261,13 +261,13 @@ func TestBankAccountsAreResealed(t *testing.T) {
 		}
 		_, err := d.staff.SuspendCompany(t.Context(), companies[2])
 		is.NoErr(err)
-		reseal := func(keys ...[]byte) ticketing.BankAccountReencryption {
+		reencrypt := func(keys ...[]byte) ticketing.BankAccountReencryption {
 			t.Helper()
 			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
 			is.NoErr(err)
 			return done
 		}
-		is.Equal(show(t, reseal(secretKey('a'))), `{"resealed":0,"left":0}`)
+		is.Equal(show(t, reencrypt(secretKey('a'))), `{"resealed":0,"left":0}`)
 		acts, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
 		is.NoErr(err)
 
@@ -276,8 +276,8 @@ func TestBankAccountsAreResealed(t *testing.T) {
 		_, err = d.service(t, secretKey('b')).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 
-		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":3,"left":0}`)
-		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
+		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":3,"left":0}`)
+		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
 		is.NoErr(alone())
 		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
 		staff := d.service(t, secretKey('b')).As(ticketing.Staff("test"))
@@ -302,8 +302,8 @@ func TestBankAccountsAreResealed(t *testing.T) {
 			own.CompanyID = companies[1]
 			return tx.UpdateBankAccount(ctx, own)
 		}))
-		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":2,"left":1}`)
-		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":0,"left":1}`)
+		is.Equal(show(t, reencrypt(secretKey('c'), secretKey('b'))), `{"resealed":2,"left":1}`)
+		is.Equal(show(t, reencrypt(secretKey('c'), secretKey('b'))), `{"resealed":0,"left":1}`)
 	})
 }
 

@@ -196,7 +196,7 @@ func (e *eraser) erase(ctx context.Context, page []driver.Order) (done bool, err
 			}
 			if complete {
 				buyer.Email, buyer.Fullname, buyer.Phone = erasedEmail(e.id), "", ""
-				buyer.UpdatedAt = later(at, buyer.UpdatedAt)
+				buyer.UpdatedAt = notBefore(at, buyer.UpdatedAt)
 				if err := tx.ReplaceBuyer(ctx, e.ref, buyer); err != nil {
 					return err
 				}

@@ -141,15 +141,15 @@ func (a authority) check(c Caller, grant Grant) error {
 }
 
 // write runs fn in a transaction, after it has checked the caller's authority under the gate. It is the first half of
-// the pipeline, for operations without an idempotency key. With closed, fn changes what a sale only reads: the gate is
-// held exclusively, and the company's other writers wait.
+// the pipeline, for operations without an idempotency key. If exclusive is set, fn changes what a sale only reads: the
+// gate is held exclusively, and the company's other writers wait.
 //
 // fn gets the time of the operation, which is the same when the transaction runs again.
 //
 // Errors beside those of fn: PERMISSION_DENIED if the authority has changed since the call was let in, and [ErrBusy] if
 // the gate is not free in time or too many calls of the company wait. Nothing is written then.
 func (s *Service) write(
-	ctx context.Context, operation string, caller Caller, grant Grant, closed bool,
+	ctx context.Context, operation string, caller Caller, grant Grant, exclusive bool,
 	fn func(context.Context, driver.Tx, time.Time) error,
 ) error {
 	ctx, end := s.observe(ctx, operation)
@@ -157,10 +157,10 @@ func (s *Service) write(
 	at := s.now()
 	in := driver.BeginOptions{Shared: []uuid.UUID{caller.companyID}}
 	// The choice is made before the transaction, because a shared hold of a gate is never upgraded.
-	if closed {
+	if exclusive {
 		in = driver.BeginOptions{Exclusive: in.Shared}
 	}
-	err := s.onOwnSlot(ctx, operation, caller.companyID, closed, func() error {
+	err := s.runOnSlot(ctx, operation, caller.companyID, exclusive, func() error {
 		return s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 			if _, err := tx.Begin(ctx, in); err != nil {
 				return err
@@ -189,7 +189,7 @@ func (s *Service) read(
 ) error {
 	ctx, end := s.observe(ctx, operation)
 	// A read takes no gate: it sees what is committed when it runs.
-	err := s.onOwnSlot(ctx, operation, caller.companyID, false, func() error {
+	err := s.runOnSlot(ctx, operation, caller.companyID, false, func() error {
 		return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 			return fn(ctx, cachedRates{tx, &s.rates})
 		})
@@ -199,12 +199,12 @@ func (s *Service) read(
 }
 
 // readPage is read for a page of a list; fn returns the number of lines on the page. The lines decide whether the next
-// page of the list takes a turn, see onPageSlot.
+// page of the list takes a turn, see runOnPageSlot.
 func (s *Service) readPage(
 	ctx context.Context, operation string, caller Caller, fn func(context.Context, driver.ReadTx) (lines int, err error),
 ) error {
 	ctx, end := s.observe(ctx, operation)
-	err := s.onPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
+	err := s.runOnPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
 		err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
 			lines, err = fn(ctx, cachedRates{tx, &s.rates})
 			return err

@@ -66,7 +66,7 @@ func (s *Service) Checkout(ctx context.Context, caller Caller, key string, param
 // operation that sells (section 4.7, rule 1).
 func newCheckouts(s *Service, g Grouping) *operation[CheckoutParams, Order] {
 	op := &operation[CheckoutParams, Order]{
-		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: recallOrders,
+		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: replayOrders,
 	}
 	return op.grouped(s, g, groupAdmissions, func(p CheckoutParams) int {
 		admissions := 0

@@ -46,8 +46,8 @@ type stockKey struct {
 }
 
 // allocation is a number of admissions from one batch, for one line of a checkout. A line may need several allocations,
-// of batches with the same price. It becomes a sale in admit. Until then nothing is counted, so a refusal has nothing
-// to undo.
+// of batches with the same price. It becomes a sale in issueAdmissions. Until then nothing is counted, so a refusal has
+// nothing to undo.
 type allocation struct {
 	batch    *driver.Batch
 	quantity int64
@@ -107,7 +107,7 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 			}
 		}
 	}
-	// With nothing sold the transaction is rolled back, see decide.
+	// With nothing sold the transaction is rolled back, see operation.decide.
 	if len(state.orders) == 0 {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (st *sale) settleTimes(ctx context.Context, tx driver.Tx, at time.Time, cal
 			float := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Float}]
 			earnings := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Earnings}]
 			// An order has one time, and both of its entries have it.
-			settled = notBefore(earnings.Wallet, notBefore(float.Wallet, at))
+			settled = notBefore(notBefore(at, float.LastAt), earnings.LastAt)
 			st.times[id] = settled
 			// The clock is before the last entry of a wallet, for example after a failover to another machine.
 			if settled.After(at) {
@@ -284,7 +284,7 @@ func (s *Service) sellOne(st *sale, c *checkoutCall) error {
 	if err := st.pay(order, float, earnings); err != nil {
 		return err
 	}
-	lines := s.admit(st, order, picks)
+	lines := s.issueAdmissions(st, order, picks)
 	st.orders = append(st.orders, order)
 	st.admissions = append(st.admissions, lines...)
 	// One record stands for all facts of the sale. It is rendered after the commit, so a sale pays for one row.
@@ -337,9 +337,9 @@ func (st *sale) pay(order driver.Order, float, earnings *driver.LockedWallet) er
 	return nil
 }
 
-// admit counts the selected admissions as sold, and gives each of them its id and its order line. An admission has no
-// id before this.
-func (s *Service) admit(st *sale, order driver.Order, picks []allocation) []driver.Admission {
+// issueAdmissions counts the selected admissions as sold, and gives each of them its id and its order line. An
+// admission has no id before this.
+func (s *Service) issueAdmissions(st *sale, order driver.Order, picks []allocation) []driver.Admission {
 	var lines []driver.Admission
 	for _, p := range picks {
 		// The count changes at once, since the next checkout of the group is decided on it.
@@ -399,9 +399,9 @@ func (st *sale) write(ctx context.Context, tx driver.Tx) error {
 	return nil
 }
 
-// recallOrders is the replay of checkouts: it renders the order that a spent key made. Its columns never change except
+// replayOrders is the replay of checkouts: it renders the order that a spent key made. Its columns never change except
 // the status, which is shown as it was then, and the buyer after an erasure.
-func recallOrders(ctx context.Context, tx driver.ReadTx, calls []*checkoutCall) error {
+func replayOrders(ctx context.Context, tx driver.ReadTx, calls []*checkoutCall) error {
 	refs := make([]driver.OrderRef, len(calls))
 	for i, c := range calls {
 		refs[i] = driver.OrderRef{CompanyID: c.ref.CompanyID, ID: c.earlier.Subject}

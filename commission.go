@@ -44,10 +44,10 @@ func (o Operator) ScheduleCommission(
 	}
 	fromNow := effectiveFrom.IsZero()
 	// Rates are kept in milliseconds, as the times of sales are, so that an entry holds exactly from its time on.
-	if effectiveFrom = moment(effectiveFrom); !fromNow {
+	if effectiveFrom = storedTime(effectiveFrom); !fromNow {
 		var v violations
 		// A time on the wire has a year of four digits.
-		tellable(&v, "effectiveFrom", effectiveFrom)
+		checkYear(&v, "effectiveFrom", effectiveFrom)
 		if err := v.err(); err != nil {
 			return CommissionRate{}, err
 		}

@@ -220,7 +220,7 @@ func (o Operator) changeCompany(
 				changed = showCompany(before)
 				return nil
 			}
-			company.UpdatedAt = later(at, before.UpdatedAt)
+			company.UpdatedAt = notBefore(at, before.UpdatedAt)
 			changed = showCompany(*company)
 			if err := tx.UpdateCompany(ctx, *company); err != nil {
 				return err

@@ -20,8 +20,8 @@ func (s *Service) CreateEvent(
 	ctx context.Context, caller Caller, key string, params CreateEventParams,
 ) (Event, error) {
 	return runKeyed(ctx, s, &operation[CreateEventParams, Event]{
-		name: "events.create", grant: GrantEventManage, closed: true, apply: s.createEvents,
-		replay: recallBody[CreateEventParams, Event],
+		name: "events.create", grant: GrantEventManage, exclusive: true, apply: s.createEvents,
+		replay: replayBody[CreateEventParams, Event],
 	}, caller, key, params, normaliseEvent)
 }
 
@@ -112,7 +112,7 @@ func nextCreation(ctx context.Context, tx driver.ReadTx, companyID uuid.UUID, at
 	if err != nil || newest.CreatedAt.IsZero() {
 		return at, err
 	}
-	return later(at, newest.CreatedAt.Add(time.Millisecond)), nil
+	return notBefore(at, newest.CreatedAt.Add(time.Millisecond)), nil
 }
 
 var errUnknownCategory = Invalid(Violation{Message: "categoryId: must be the id of an active category"})

@@ -130,7 +130,7 @@ func endEvent(
 		if err := check(event); err != nil {
 			return err
 		}
-		event.Status, event.UpdatedAt = EventEnded, later(at, event.UpdatedAt)
+		event.Status, event.UpdatedAt = EventEnded, notBefore(at, event.UpdatedAt)
 		// An event that has ended is never due again.
 		setSchedule(&event, at)
 		if err := tx.UpdateEvent(ctx, event); err != nil || follow == nil {

@@ -56,7 +56,7 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 		}
 		events, page.HasMore, page.NextCursor = list.cut(events)
 		page.Items, err = showEvents(ctx, tx, events)
-		// The lines say how much there is to render, see onPageSlot.
+		// The lines say how much there is to render, see runOnPageSlot.
 		for _, event := range events {
 			lines += 1 + len(event.Description)/lineLength
 		}

@@ -30,8 +30,8 @@ func (s *Service) UpdateEvent(
 		return Event{}, err
 	}
 	var changed Event
-	closed := params.Status != nil // A sale reads the status.
-	err = s.write(ctx, "events.update", caller, GrantEventManage, closed, func(
+	exclusive := params.Status != nil // A sale reads the status.
+	err = s.write(ctx, "events.update", caller, GrantEventManage, exclusive, func(
 		ctx context.Context, tx driver.Tx, at time.Time,
 	) error {
 		event, err := lockOpenEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: id})
@@ -50,7 +50,7 @@ func (s *Service) UpdateEvent(
 		}
 		// Equal records are not written, so UpdatedAt stays.
 		if !equalEvents(event, before) {
-			event.UpdatedAt = later(at, event.UpdatedAt)
+			event.UpdatedAt = notBefore(at, event.UpdatedAt)
 			if err := tx.UpdateEvent(ctx, event); err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (s *Service) CancelEvent(ctx context.Context, caller Caller, id uuid.UUID) 
 		if err != nil {
 			return err
 		}
-		event.Status, event.UpdatedAt = EventCancelled, later(at, event.UpdatedAt)
+		event.Status, event.UpdatedAt = EventCancelled, notBefore(at, event.UpdatedAt)
 		// A cancelled event is never due to end.
 		setSchedule(&event, at)
 		if err := tx.UpdateEvent(ctx, event); err != nil {

@@ -31,7 +31,7 @@ func (s *Service) CreateInventory(
 ) (InventoryTier, error) {
 	return runKeyed(ctx, s, &operation[inventoryCreate, InventoryTier]{
 		name: "inventory.create", grant: GrantInventoryManage, apply: createInventory,
-		replay: recallBody[inventoryCreate, InventoryTier],
+		replay: replayBody[inventoryCreate, InventoryTier],
 	}, caller, key, inventoryCreate{EventID: eventID, Params: params}, normaliseInventory)
 }
 

@@ -61,10 +61,10 @@ func (o Operator) Statement(
 	}
 	if to.IsZero() {
 		// One millisecond more includes the movements of this millisecond, and those of a clock that was ahead.
-		to = later(later(o.s.now(), wallets[0].LastAt), wallets[1].LastAt).Add(time.Millisecond)
+		to = notBefore(notBefore(o.s.now(), wallets[0].LastAt), wallets[1].LastAt).Add(time.Millisecond)
 	}
 	var v violations
-	if from, to = moment(from), moment(to); !from.Before(to) {
+	if from, to = storedTime(from), storedTime(to); !from.Before(to) {
 		if begun {
 			v.add("to", "must be after the creation of the company")
 		} else {

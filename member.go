@@ -157,7 +157,7 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 			}
 			// A former member keeps the first time of creation.
 			if !member.CreatedAt.IsZero() {
-				joined.CreatedAt, joined.UpdatedAt = member.CreatedAt, later(at, member.UpdatedAt)
+				joined.CreatedAt, joined.UpdatedAt = member.CreatedAt, notBefore(at, member.UpdatedAt)
 			}
 			added = showMember(joined, user)
 			return o.putMember(ctx, tx, at, "member.add", "", joined)
@@ -231,7 +231,7 @@ func (o Operator) changeMember(
 				}
 			}
 			before := member.Role
-			member.Role, member.UpdatedAt = role, later(at, member.UpdatedAt)
+			member.Role, member.UpdatedAt = role, notBefore(at, member.UpdatedAt)
 			// The result of a removal is the membership that ended.
 			if role != "" {
 				changed.Role = role

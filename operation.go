@@ -20,10 +20,10 @@ import (
 // Its methods work on a slice of calls; a single call is a slice of one. They decide each call against the state that
 // the calls before it in the slice leave, so a group of calls has the same results as the same calls one by one.
 type operation[P, R any] struct {
-	name     string // part of the scope of the idempotency key: it can never be renamed
-	grant    Grant
-	verified bool // the company must also be verified (section 4.7, rule 1)
-	closed   bool // the calls of a company exclude each other: they hold its gate exclusively
+	name      string // part of the scope of the idempotency key: it can never be renamed
+	grant     Grant
+	verified  bool // the company must also be verified (section 4.7, rule 1)
+	exclusive bool // the calls of a company exclude each other: they hold its gate exclusively
 	// apply decides the calls and writes what the accepted ones change. It sets the err of each refused call, and the
 	// result and the record of each accepted one. An error that it returns fails the whole transaction.
 	apply func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R]) error
@@ -159,14 +159,14 @@ func (o *operation[P, R]) join(ctx context.Context, s *Service, c *call[P, R]) e
 	var free bool
 	if c.inFlight, free = s.inFlight.take(c.ref); !free {
 		// The refusal reads authority in a transaction, so it needs a slot like any other call.
-		return s.onOwnSlot(ctx, o.name, c.caller.companyID, false, func() error {
+		return s.runOnSlot(ctx, o.name, c.caller.companyID, false, func() error {
 			return o.refuseInFlight(ctx, s.store, s.now(), []*call[P, R]{c})
 		})
 	}
 	if o.lanes == nil {
 		// The call runs in this goroutine, so it cannot run any more after the return.
 		defer s.inFlight.leave(c.inFlight, true)
-		return s.onOwnSlot(ctx, o.name, c.caller.companyID, o.closed, func() error {
+		return s.runOnSlot(ctx, o.name, c.caller.companyID, o.exclusive, func() error {
 			return o.run(ctx, s, s.store, 0, []*call[P, R]{c})
 		})
 	}
@@ -251,7 +251,7 @@ func (o *operation[P, R]) decide(
 	refuse(filter(calls, func(i int, _ *call[P, R]) bool { return inFlight[i] }), errStillProcessing)
 	// Results are read after the claims were granted, in a later statement. So the result of an equal call that has
 	// just committed is seen.
-	fresh, err := o.recall(ctx, tx, openCalls(calls))
+	fresh, err := o.replaySpent(ctx, tx, openCalls(calls))
 	if err != nil {
 		return err
 	}
@@ -302,10 +302,10 @@ func (o *operation[P, R]) authorise(ctx context.Context, tx driver.ReadTx, at ti
 	return nil
 }
 
-// recall sets the outcome of the calls whose key is spent and returns the others. The same input is replayed; other
-// input is CONFLICT (section 4.11, rules 3 and 4). It runs after authority was checked again, so a revoked key gets no
-// replay.
-func (o *operation[P, R]) recall(ctx context.Context, tx driver.Tx, calls []*call[P, R]) ([]*call[P, R], error) {
+// replaySpent sets the outcome of the calls whose key is spent and returns the others. The same input is replayed;
+// other input is CONFLICT (section 4.11, rules 3 and 4). It runs after authority was checked again, so a revoked key
+// gets no replay.
+func (o *operation[P, R]) replaySpent(ctx context.Context, tx driver.Tx, calls []*call[P, R]) ([]*call[P, R], error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
@@ -336,9 +336,9 @@ func (o *operation[P, R]) recall(ctx context.Context, tx driver.Tx, calls []*cal
 	return fresh, err
 }
 
-// recallBody is the replay of operations that keep the JSON of their result, because the subject changes later.
+// replayBody is the replay of operations that keep the JSON of their result, because the subject changes later.
 // Checkout and validation do not need it: they render the result from columns that never change.
-func recallBody[P, R any](_ context.Context, _ driver.ReadTx, calls []*call[P, R]) error {
+func replayBody[P, R any](_ context.Context, _ driver.ReadTx, calls []*call[P, R]) error {
 	for _, c := range calls {
 		if err := json.Unmarshal(c.earlier.Body, &c.result); err != nil {
 			return fmt.Errorf("read the kept result: %w", err)
@@ -357,8 +357,8 @@ func (c *call[P, R]) keepBody(subject uuid.UUID, result R) error {
 	return nil
 }
 
-// beginOptions returns how the transaction of the calls begins: the gates of their companies, shared or exclusive, and the
-// claims of their keys.
+// beginOptions returns how the transaction of the calls begins: the gates of their companies, shared or exclusive, and
+// the claims of their keys.
 func (o *operation[P, R]) beginOptions(calls []*call[P, R]) driver.BeginOptions {
 	companies := make([]uuid.UUID, len(calls))
 	claims := make([]driver.IdempotencyKey, len(calls))
@@ -367,7 +367,7 @@ func (o *operation[P, R]) beginOptions(calls []*call[P, R]) driver.BeginOptions 
 	}
 	// No key repeats: a call whose key is in flight never gets this far.
 	companies = distinct(companies)
-	if o.closed {
+	if o.exclusive {
 		return driver.BeginOptions{Exclusive: companies, Keys: claims}
 	}
 	return driver.BeginOptions{Shared: companies, Keys: claims}

@@ -68,7 +68,7 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 		records, page.HasMore, page.NextCursor = list.cut(records)
 		page.Items, err = showOrders(ctx, tx, records)
 		for _, order := range page.Items {
-			// The lines say how much there is to render, see onPageSlot.
+			// The lines say how much there is to render, see runOnPageSlot.
 			lines += len(order.Lines)
 		}
 		return lines, err

@@ -96,7 +96,7 @@ func (o Operator) endOrder(
 			if done := order.Status == status; !done {
 				ending := driver.OrderEnding{
 					CompanyID: order.CompanyID, Number: order.Number, OrderID: order.ID, Status: status,
-					Reason: params.Reason, Restocked: back != nil, At: later(at, order.ConfirmedAt),
+					Reason: params.Reason, Restocked: back != nil, At: notBefore(at, order.ConfirmedAt),
 				}
 				if err := writeEnding(ctx, tx, order, lines, back, ending); err != nil {
 					return err
@@ -196,7 +196,7 @@ func refund(ctx context.Context, tx driver.Tx, order driver.Order, ending *drive
 		return conflict("EARNINGS does not hold the commission of the order any more.")
 	}
 	// One time for both entries, since they are one event. Times along each chain must not decrease.
-	at := notBefore(earnings.Wallet, notBefore(float.Wallet, ending.At))
+	at := notBefore(notBefore(ending.At, float.LastAt), earnings.LastAt)
 	credit, err := moveWallet(float, ledger.CheckoutRefund, order.Gross, order.ID.String(), at)
 	if errors.Is(err, ledger.ErrOverflow) {
 		return conflict("FLOAT would pass its maximum of %s.", money.MaxBalance)

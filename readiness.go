@@ -22,7 +22,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if err := s.secrets.check(ctx, s); err != nil {
 		return err
 	}
-	return s.onSlot(ctx, "ready", uuid.Nil, func() error {
+	return s.runTxOnSlot(ctx, "ready", uuid.Nil, func() error {
 		return s.groups.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 			_, err := tx.SecretNames(ctx)
 			return err

@@ -66,7 +66,7 @@ func (s *Service) Run(ctx context.Context) error {
 	works.Go(func() { s.serve(ctx, w.publishQueue, "publish facts", w.publish) })
 	if w.deliverer != nil {
 		for range claimers {
-			works.Go(func() { s.serve(ctx, w.deliverer.claims, "claim deliveries", w.deliverer.claim) })
+			works.Go(func() { s.serve(ctx, w.deliverer.claimQueue, "claim deliveries", w.deliverer.claim) })
 		}
 	}
 	// No loop is left, so nothing is enqueued any more. What is queued is released for other processes, and attempts in

@@ -44,8 +44,8 @@ func (d *deliverer) waiting(endpoint driver.WebhookEndpointRef) {
 // would not pay. The caller holds the lock. claimable may be called often: a company is queued once, however many of
 // its endpoints have room.
 func (d *deliverer) claimable(q *endpointQueue) {
-	if q.more > 0 && !d.closed && d.room(q) >= max(1, d.ahead(q)/2) {
-		d.claims.add(q.endpoint.CompanyID)
+	if q.more > 0 && !d.closed && d.leasable(q) >= max(1, d.maxLeased(q)/2) {
+		d.claimQueue.add(q.endpoint.CompanyID)
 	}
 }
 
@@ -56,7 +56,7 @@ func (d *deliverer) wants(companyID uuid.UUID) (wants []want, stops int) {
 	defer d.mu.Unlock()
 	// The company's endpoint queues change only under the lock, so the wants are consistent with the number of stops.
 	for number, q := range d.queues[companyID] {
-		if limit := d.room(q); q.more > 0 && limit > 0 && !d.closed {
+		if limit := d.leasable(q); q.more > 0 && limit > 0 && !d.closed {
 			// A failing queue uses up its grant of this interval.
 			q.granted = max(0, q.granted-limit)
 			wants = append(wants, want{endpoint: number, limit: limit, seen: q.more})

@@ -20,10 +20,10 @@ const maxAnswered = 512
 //
 // Each attempt has a goroutine of its own. The limits of endpoint queues and classes bound how many there are.
 type deliverer struct {
-	s         *Service
-	claims    *workQueue[uuid.UUID] // companies whose deliveries wait in the store and have room here
-	outcomes  *group.Lanes[uuid.UUID, *outcome]
-	exhausted *exhaustedNotifier
+	s          *Service
+	claimQueue *workQueue[uuid.UUID] // companies whose deliveries wait in the store and have room here
+	outcomes   *group.Lanes[uuid.UUID, *outcome]
+	exhausted  *exhaustedNotifier
 	// onRetry is called with the time of a delivery's next attempt. onResume is called with a company whose facts need
 	// not wait any longer.
 	onRetry  func(now, at time.Time)
@@ -52,7 +52,7 @@ type deliverer struct {
 // transaction.
 func newDeliverer(s *Service) *deliverer {
 	d := &deliverer{
-		s: s, claims: newWorkQueue[uuid.UUID](), queues: make(map[uuid.UUID]map[int64]*endpointQueue),
+		s: s, claimQueue: newWorkQueue[uuid.UUID](), queues: make(map[uuid.UUID]map[int64]*endpointQueue),
 		pauses:  make(map[uuid.UUID]bool),
 		onRetry: func(time.Time, time.Time) {}, onResume: func(uuid.UUID) {},
 	}
@@ -99,7 +99,7 @@ func (d *deliverer) start(ctx context.Context, q *endpointQueue) {
 	for len(q.jobs) > 0 && q.inFlight < d.window(q) && q.answered < maxAnswered {
 		kind := q.class()
 		// The class is full. next starts the endpoint queue again when an attempt of the class has ended.
-		if d.inFlight[kind] >= kind.most() {
+		if d.inFlight[kind] >= kind.limit() {
 			d.hold(q)
 			return
 		}
@@ -154,7 +154,7 @@ func (d *deliverer) deliver(ctx context.Context, q *endpointQueue, kind class, j
 	q.inFlight--
 	d.inFlight[kind]--
 	q.answered++
-	q.learn(o, took)
+	q.update(o, took)
 	d.next(ctx, q)
 	d.mu.Unlock()
 
@@ -176,7 +176,7 @@ func (d *deliverer) deliver(ctx context.Context, q *endpointQueue, kind class, j
 	}
 	d.next(ctx, q)
 	// With half of its room free again, the dispatch of the company's facts can go on.
-	resume := d.pauses[q.endpoint.CompanyID] && q.more == 0 && d.room(q) >= d.ahead(q)/2
+	resume := d.pauses[q.endpoint.CompanyID] && q.more == 0 && d.leasable(q) >= d.maxLeased(q)/2
 	d.mu.Unlock()
 	if resume {
 		d.resume(q.endpoint.CompanyID)
@@ -195,7 +195,7 @@ func (d *deliverer) next(ctx context.Context, q *endpointQueue) {
 		d.hold(q)
 	}
 	for kind := range d.held {
-		for len(d.held[kind]) > 0 && d.inFlight[kind] < class(kind).most() {
+		for len(d.held[kind]) > 0 && d.inFlight[kind] < class(kind).limit() {
 			first := d.held[kind][0]
 			d.held[kind][0] = nil
 			d.held[kind] = d.held[kind][1:]

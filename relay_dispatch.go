@@ -116,7 +116,7 @@ func (s *Service) fanOut(
 		return nil
 	}
 	// All facts of the batch are rendered together, so the number of reads does not depend on theirs.
-	events, err := s.showEvents(ctx, tx, facts)
+	events, err := s.renderWebhookEvents(ctx, tx, facts)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (d *deliverer) pause(companyID uuid.UUID, counts map[int64]int) bool {
 	for number, count := range counts {
 		q := d.queueOf(driver.WebhookEndpointRef{CompanyID: companyID, Number: number})
 		// One endpoint with room is enough to go on: facts for it must not wait for the others.
-		if q.class() != proven || q.more == 0 && d.room(q) >= count {
+		if q.class() != proven || q.more == 0 && d.leasable(q) >= count {
 			return false
 		}
 	}

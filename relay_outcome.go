@@ -46,7 +46,7 @@ type outcome struct {
 
 	// Set by writeOutcomes, afresh whenever its transaction runs:
 	after      driver.Delivery // the delivery as it is kept now
-	ours       bool            // whether the outcome counted
+	counted    bool            // whether the outcome counted
 	cancelling bool            // the endpoint was disabled or deleted during the attempt
 }
 
@@ -56,7 +56,7 @@ func (j job) unsent(at time.Time) *outcome {
 	return &outcome{delivery: j.delivery, result: resultUnsent, at: at}
 }
 
-// on returns the delivery after the outcome, and reports whether the outcome counts.
+// apply returns the delivery after the outcome, and reports whether the outcome counts.
 //
 // A delivery that became final meanwhile stays as it is: there are no two final statuses. A success always counts,
 // since the receiver has the event. Every other outcome counts only under the lease of its attempt. If that lease ran
@@ -64,7 +64,7 @@ func (j job) unsent(at time.Time) *outcome {
 //
 // kept is the delivery under its lock, and o.delivery is the delivery as it was leased. They differ where another
 // process took it over or an operator acted meanwhile.
-func (o *outcome) on(kept driver.Delivery) (driver.Delivery, bool) {
+func (o *outcome) apply(kept driver.Delivery) (driver.Delivery, bool) {
 	// The end of the lease and the number of attempts identify a lease: each claim sets a new end.
 	mine := kept.LeasedUntil.Equal(o.delivery.LeasedUntil) && len(kept.Attempts) == len(o.delivery.Attempts)
 	switch {
@@ -121,9 +121,9 @@ func (s *Service) writeOutcomes(ctx context.Context, patience time.Duration, out
 			ref := o.delivery.Ref()
 			o.cancelling = kept[ref].Cancelling
 			// A transaction that was repeated after a lost reply finds its own outcome, and must not count it twice.
-			if o.ours = o.recorded(kept[ref]); o.ours {
+			if o.counted = o.recorded(kept[ref]); o.counted {
 				o.after = kept[ref]
-			} else if o.after, o.ours = o.on(kept[ref]); o.ours {
+			} else if o.after, o.counted = o.apply(kept[ref]); o.counted {
 				kept[ref] = o.after
 				changed = append(changed, ref)
 			}
@@ -161,16 +161,16 @@ func (s *Service) writeGroup(ctx context.Context, patience time.Duration, outcom
 // fails it tries again for about as long as the lease lasts. If all tries fail, the lease runs out and the delivery is
 // sent once more: delivery is at least once (section 6).
 func (d *deliverer) write(ctx context.Context, o *outcome) bool {
-	err := d.insist(func() error { return d.outcomes.Do(ctx, o.delivery.CompanyID, 1, o) })
+	err := d.retryStore(func() error { return d.outcomes.Do(ctx, o.delivery.CompanyID, 1, o) })
 	if err != nil {
 		d.s.report(ctx, "write the outcome of a delivery", fmt.Errorf("delivery %s: %w", o.delivery.ID, err))
 	}
-	return err == nil && o.ours
+	return err == nil && o.counted
 }
 
-// insist calls do until it succeeds or givesUp reports true. The wait between two calls doubles up to a second. The
+// retryStore calls do until it succeeds or givesUp reports true. The wait between two calls doubles up to a second. The
 // timer is of the machine, so a fixed clock of a test does not stop it.
-func (d *deliverer) insist(do func() error) error {
+func (d *deliverer) retryStore(do func() error) error {
 	wait := lookGap
 	for try := 1; ; try++ {
 		err := do()

@@ -49,8 +49,8 @@ const (
 	classes               // the number of classes
 )
 
-// most returns the most attempts of a class in flight.
-func (k class) most() int {
+// limit returns how many attempts of a class may be in flight.
+func (k class) limit() int {
 	switch k {
 	case slow:
 		return maxInFlightSlow
@@ -101,9 +101,9 @@ func (q *endpointQueue) class() class {
 	}
 }
 
-// learn adapts an endpoint queue to the outcome of an attempt. An attempt that was not made, or that this process cut
+// update adapts an endpoint queue to the outcome of an attempt. An attempt that was not made, or that this process cut
 // off, says nothing about the receiver.
-func (q *endpointQueue) learn(o *outcome, took time.Duration) {
+func (q *endpointQueue) update(o *outcome, took time.Duration) {
 	switch o.result {
 	case resultSuccess:
 		q.failures, q.hanging, q.proven = 0, false, true
@@ -139,9 +139,9 @@ func (d *deliverer) queueOf(endpoint driver.WebhookEndpointRef) *endpointQueue {
 	return q
 }
 
-// ahead returns how many deliveries of an endpoint may be leased at a time. A proven endpoint has as many as it accepts
-// within aheadTime, so its queue is short enough to be sent within the lease. The caller has the lock.
-func (d *deliverer) ahead(q *endpointQueue) int {
+// maxLeased returns how many deliveries of an endpoint may be leased at a time. A proven endpoint has as many as it
+// accepts within aheadTime, so its queue is short enough to be sent within the lease. The caller has the lock.
+func (d *deliverer) maxLeased(q *endpointQueue) int {
 	switch {
 	case q.class() == proven && q.took > 0:
 		return int(min(max(time.Duration(q.window), maxWindow*aheadTime/q.took), maxAhead))
@@ -153,11 +153,11 @@ func (d *deliverer) ahead(q *endpointQueue) int {
 	}
 }
 
-// room returns how many more deliveries of an endpoint may be leased. The caller has the lock.
-func (d *deliverer) room(q *endpointQueue) int {
-	left := min(d.ahead(q)-q.inFlight-q.answered-len(q.jobs), maxQueued-d.queued)
+// leasable returns how many more deliveries of an endpoint may be leased. The caller has the lock.
+func (d *deliverer) leasable(q *endpointQueue) int {
+	left := min(d.maxLeased(q)-q.inFlight-q.answered-len(q.jobs), maxQueued-d.queued)
 	if kind := q.class(); kind != proven {
-		left = min(left, kind.most()-d.inFlight[kind])
+		left = min(left, kind.limit()-d.inFlight[kind])
 	}
 	return max(left, 0)
 }
@@ -177,7 +177,7 @@ func (d *deliverer) rooms(companyID uuid.UUID) (rooms map[int64]int, stops int) 
 	}
 	rooms[0], rooms[allQueues] = min(firstWindow, max(0, maxInFlight-d.inFlight[unproven])), max(0, maxQueued-d.queued)
 	for number, q := range d.queues[companyID] {
-		rooms[number] = d.room(q)
+		rooms[number] = d.leasable(q)
 	}
 	return rooms, d.stops
 }

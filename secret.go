@@ -39,7 +39,7 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 	var known bool
 	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
-		known, err = s.knows(ctx, tx)
+		known, err = s.checkKeyNames(ctx, tx)
 		return err
 	})
 	if err == nil && !known {
@@ -50,7 +50,7 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 				return err
 			}
 			// Another process may have been first since the read without a lock.
-			if known, err := s.knows(ctx, tx); err != nil || known {
+			if known, err := s.checkKeyNames(ctx, tx); err != nil || known {
 				return err
 			}
 			return tx.AppendSecretName(ctx, s.keys.Names()[0], at)
@@ -64,9 +64,9 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 	return nil
 }
 
-// knows reports whether the name of the first secret key is kept, after checking the given keys against all that are
-// kept or in use. A database without names was not used yet: the first keys become its own.
-func (s *Service) knows(ctx context.Context, tx driver.ReadTx) (bool, error) {
+// checkKeyNames reports whether the name of the first secret key is kept, after checking the given keys against all
+// that are kept or in use. A database without names was not used yet: the first keys become its own.
+func (s *Service) checkKeyNames(ctx context.Context, tx driver.ReadTx) (bool, error) {
 	names := s.keys.Names()
 	// Only names are kept: a name is derived from its key and does not disclose it.
 	kept, err := tx.SecretNames(ctx)
@@ -95,8 +95,8 @@ const reencryptPage = 500
 // that are left. It makes the rotation of a secret key possible: with none left, the old key can be removed from
 // [Config.SecretKeys]. It needs tenant:manage.
 //
-// find returns a page of such records after the given one; the zero record is before the first. reseal encrypts one in
-// a transaction of its own and reports whether it did, so sales go on meanwhile. The count is a second pass over the
+// find returns a page of such records after the given one; the zero record is before the first. reencrypt encrypts one
+// in a transaction of its own and reports whether it did, so sales go on meanwhile. The count is a second pass over the
 // store, because a process with other keys may have written records during the first.
 //
 // An error ends the work. What was encrypted by then stays so, and another call does the rest.
@@ -105,8 +105,8 @@ const reencryptPage = 500
 // writes it.
 func reencryptAll[R any](
 	ctx context.Context, o Operator, find func(ctx context.Context, tx driver.ReadTx, after R) ([]R, error),
-	reseal func(ctx context.Context, stale R) (bool, error),
-) (resealed, left int, err error) {
+	reencrypt func(ctx context.Context, stale R) (bool, error),
+) (reencrypted, left int, err error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return 0, 0, err
 	}
@@ -139,11 +139,11 @@ func reencryptAll[R any](
 			}
 		}
 	}
-	// The first pass encrypts. A record that cannot be decrypted is logged by reseal and passed over.
+	// The first pass encrypts. A record that cannot be decrypted is logged by reencrypt and passed over.
 	err = each(func(stale R) error {
-		done, err := reseal(ctx, stale)
+		done, err := reencrypt(ctx, stale)
 		if done {
-			resealed++
+			reencrypted++
 		}
 		return err
 	})
@@ -157,5 +157,5 @@ func reencryptAll[R any](
 	if err != nil {
 		return 0, 0, err
 	}
-	return resealed, left, nil
+	return reencrypted, left, nil
 }

@@ -107,11 +107,11 @@ func (o Operator) RequestSettlement(ctx context.Context, companyID uuid.UUID) (S
 				return err
 			}
 			// If the clock is before the wallet's last entry, the time of that entry counts, as it does for sales.
-			if !isCurrent(company.Verification, notBefore(earnings.Wallet, at)) {
+			if !isCurrent(company.Verification, notBefore(at, earnings.LastAt)) {
 				return errUnverified
 			}
 			// An account number that cannot be decrypted could not be paid, so nothing is debited for it.
-			if err := o.s.sealAnew(ctx, tx, account); err != nil {
+			if err := o.s.reencryptNumber(ctx, tx, account); err != nil {
 				return err
 			}
 			// The amount is the whole balance: there is no partial payout (section 2.9, item 6).
@@ -200,7 +200,7 @@ func (o Operator) ApproveSettlement(ctx context.Context, id uuid.UUID) (Settleme
 	return o.decideSettlement(ctx, "settlement.approve", id, SettlementCompleted,
 		func(_ context.Context, _ driver.Tx, at time.Time, settlement *driver.Settlement) error {
 			// A settlement is never decided before it was requested, even if the clock was set back.
-			settlement.DecidedAt = later(at, settlement.RequestedAt)
+			settlement.DecidedAt = notBefore(at, settlement.RequestedAt)
 			return nil
 		})
 }

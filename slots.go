@@ -34,8 +34,8 @@ const (
 // long and the wait is short.
 type companySlots struct {
 	slots *slot.Slots[uuid.UUID]
-	// closing is the turn of calls that take the gate exclusively, one per company. paging is the turn of long pages.
-	closing, paging *slot.Slots[uuid.UUID]
+	// exclusive is the turn of calls that take the gate exclusively, one per company. paging is the turn of long pages.
+	exclusive, paging *slot.Slots[uuid.UUID]
 	// long are the lists of which a company recently read a long page, each with the number of short pages that may
 	// follow before its pages count as short again.
 	long recent[pagedList, *atomic.Int32]
@@ -61,38 +61,38 @@ const longestRest = 500 * time.Millisecond
 func newCompanySlots(slots int) *companySlots {
 	config := slot.Config{Slots: slots, Queue: slotQueue, Patience: slotPatience}
 	c := &companySlots{slots: slot.New[uuid.UUID](config)}
-	// One closer of a company at a time. The next one would only wait at the gate, with a connection.
+	// One exclusive call of a company at a time. The next one would only wait at the gate, with a connection.
 	config.Slots = 1
-	c.closing = slot.New[uuid.UUID](config)
+	c.exclusive = slot.New[uuid.UUID](config)
 	// Half of the processors are left to others, however many slots there are.
 	config.Slots = max(1, min(slots, runtime.GOMAXPROCS(0)/2))
 	c.paging = slot.New[uuid.UUID](config)
 	return c
 }
 
-// onOwnSlot runs an ungrouped call of a company on a slot. A call that takes the company's gate exclusively waits for
+// runOnSlot runs an ungrouped call of a company on a slot. A call that takes the company's gate exclusively waits for
 // its turn first, without a slot, so that calls that wait for the gate do not fill the slots. The slot may be kept
 // after the call, by a caller that still works on the result (see [slot.Hold]). It is [ErrBusy] if no slot is free in
 // time.
-func (s *Service) onOwnSlot(
-	ctx context.Context, operation string, companyID uuid.UUID, closes bool, run func() error,
+func (s *Service) runOnSlot(
+	ctx context.Context, operation string, companyID uuid.UUID, exclusive bool, run func() error,
 ) error {
 	if s.slots == nil {
 		return run()
 	}
-	if !closes {
-		return s.onSlotAfter(ctx, operation, companyID, func() {}, run)
+	if !exclusive {
+		return s.runOnSlotThen(ctx, operation, companyID, func() {}, run)
 	}
 	// The turn comes before the slot. Calls that wait for it would otherwise hold slots, and keep reads from running.
-	endTurn, err := s.slots.closing.Take(ctx, companyID)
+	endTurn, err := s.slots.exclusive.Take(ctx, companyID)
 	if err != nil {
 		return s.refusedSlot(operation, err)
 	}
 	defer endTurn()
-	return s.onSlotAfter(ctx, operation, companyID, func() {}, run)
+	return s.runOnSlotThen(ctx, operation, companyID, func() {}, run)
 }
 
-// onPageSlot is onOwnSlot for a page of a list; run returns the number of lines on the page.
+// runOnPageSlot is runOnSlot for a page of a list; run returns the number of lines on the page.
 //
 // A page of a list whose pages are long takes a turn first, and only a few are read and rendered at a time. If other
 // long pages wait for the turn, it is kept after the page for as long as the page took, but at most longestRest. So a
@@ -101,7 +101,7 @@ func (s *Service) onOwnSlot(
 //
 // Without the turn, four pages of a hundred long orders take all processors of a small machine, and a sale needs one of
 // them fourteen times.
-func (s *Service) onPageSlot(
+func (s *Service) runOnPageSlot(
 	ctx context.Context, operation string, companyID uuid.UUID, run func() (lines int, err error),
 ) error {
 	if s.slots == nil {
@@ -115,18 +115,18 @@ func (s *Service) onPageSlot(
 		began = machineTime()
 		lines, err := run()
 		if err == nil {
-			s.slots.had(list, lines)
+			s.slots.recordPage(list, lines)
 		}
 		return err
 	}
 	if !s.slots.isLong(list) {
-		return s.onOwnSlot(ctx, operation, companyID, false, paged)
+		return s.runOnSlot(ctx, operation, companyID, false, paged)
 	}
 	endTurn, err := s.slots.paging.Take(ctx, companyID)
 	if err != nil {
 		return s.refusedSlot(operation, err)
 	}
-	return s.onSlotAfter(ctx, operation, companyID, func() {
+	return s.runOnSlotThen(ctx, operation, companyID, func() {
 		// A page that never ran, or that delays nobody, needs no rest.
 		if began.IsZero() || !s.slots.paging.Waits(companyID) {
 			endTurn()
@@ -142,9 +142,9 @@ func (c *companySlots) isLong(list pagedList) bool {
 	return ok && left.Load() > 0
 }
 
-// had records how many lines a page of a list had. A list is remembered for each company and operation. One long page
-// of a company does not slow its other lists.
-func (c *companySlots) had(list pagedList, lines int) {
+// recordPage records how many lines a page of a list had. A list is remembered for each company and operation. One long
+// page of a company does not slow its other lists.
+func (c *companySlots) recordPage(list pagedList, lines int) {
 	left, ok := c.long.get(list)
 	switch {
 	case lines >= longPage:
@@ -158,27 +158,27 @@ func (c *companySlots) had(list pagedList, lines int) {
 	}
 }
 
-// onSlotAfter runs a call on a slot of its company. When the slot is released, it calls before, which releases what was
+// runOnSlotThen runs a call on a slot of its company. When the slot is released, it calls then, which releases what was
 // taken before the slot. A call takes its slot before its connection, so a call that waits for a slot costs a goroutine
 // only.
-func (s *Service) onSlotAfter(
-	ctx context.Context, operation string, companyID uuid.UUID, before func(), run func() error,
+func (s *Service) runOnSlotThen(
+	ctx context.Context, operation string, companyID uuid.UUID, then func(), run func() error,
 ) error {
 	release, err := s.slots.slots.Take(ctx, companyID)
 	if err != nil {
-		before()
+		then()
 		return s.refusedSlot(operation, err)
 	}
 	defer slot.Leave(ctx, func() {
 		release()
-		before()
+		then()
 	})
 	return run()
 }
 
-// onSlot runs a call that needs its slot only for its transaction. The zero company stands for calls of no company. The
-// slot does not wait for the end of the response, unlike onSlotAfter.
-func (s *Service) onSlot(ctx context.Context, operation string, companyID uuid.UUID, run func() error) error {
+// runTxOnSlot runs a call that needs its slot only for its transaction. The zero company stands for calls of no
+// company. The slot does not wait for the end of the response, unlike runOnSlotThen.
+func (s *Service) runTxOnSlot(ctx context.Context, operation string, companyID uuid.UUID, run func() error) error {
 	if s.slots == nil {
 		return run()
 	}
@@ -211,33 +211,33 @@ func (s *Service) slotsFull(operation string) {
 
 // Bounds of authentication with keys that may be made up.
 const (
-	// strangerSlots is how many calls of all clients together authenticate at a time with an id that was not found
+	// unknownKeySlots is how many calls of all clients together authenticate at a time with an id that was not found
 	// lately.
-	strangerSlots = 32
-	// strangerRest is how long a slot stays taken after a call that authenticated nobody. So a flood of made-up keys
+	unknownKeySlots = 32
+	// unknownKeyRest is how long a slot stays taken after a call that authenticated nobody. So a flood of made-up keys
 	// gets no more than 32 replies in this time. The other calls of the flood wait, which costs almost nothing.
-	strangerRest = 20 * time.Millisecond
+	unknownKeyRest = 20 * time.Millisecond
 )
 
-// strangers are the calls with keys that may be made up. They share a few slots, so that they fill neither the queue of
-// look-ups nor the processors. A key that authenticated lately needs no slot: its holder is not delayed by a flood.
-type strangers struct {
+// unknownKeys are the calls with keys that may be made up. They share a few slots, so that they fill neither the queue
+// of look-ups nor the processors. A key that authenticated lately needs no slot: its holder is not delayed by a flood.
+type unknownKeys struct {
 	slots  *slot.Slots[struct{}]
 	recent recentIDs // the ids of keys that authenticated lately
 }
 
-// newStrangers returns slots of which none is taken. The queue and its timeout are those of a company's slots.
-func newStrangers() *strangers {
-	return &strangers{slots: slot.New[struct{}](slot.Config{
-		Slots: strangerSlots, Queue: slotQueue, Patience: slotPatience,
+// newUnknownKeys returns slots of which none is taken. The queue and its timeout are those of a company's slots.
+func newUnknownKeys() *unknownKeys {
+	return &unknownKeys{slots: slot.New[struct{}](slot.Config{
+		Slots: unknownKeySlots, Queue: slotQueue, Patience: slotPatience,
 	})}
 }
 
 // pass waits for a slot. The caller calls end after authentication and reports whether the key was genuine: a genuine
 // key's slot is free at once. The rest of the slot runs after the reply, so it delays the next made-up key and not this
 // one.
-func (g *strangers) pass(ctx context.Context) (end func(genuine bool), err error) {
-	release, err := g.slots.Take(ctx, struct{}{})
+func (u *unknownKeys) pass(ctx context.Context) (end func(genuine bool), err error) {
+	release, err := u.slots.Take(ctx, struct{}{})
 	if err != nil {
 		return nil, err
 	}
@@ -246,34 +246,34 @@ func (g *strangers) pass(ctx context.Context) (end func(genuine bool), err error
 			release()
 			return
 		}
-		time.AfterFunc(strangerRest, release)
+		time.AfterFunc(unknownKeyRest, release)
 	}, nil
 }
 
-// amongStrangers authenticates a call with a key that may be made up. An id that was not found lately takes a slot
+// limitUnknownKey authenticates a call with a key that may be made up. An id that was not found lately takes a slot
 // before it is looked up. A known id is looked up first, and takes a slot only if its key turns out to be wrong: a real
 // id with made-up secrets is as slow as a made-up id.
 //
 // What is remembered decides only about the slot. Each call reads the key from the store, so a revoked key fails at
 // once.
-func (s *Service) amongStrangers(
+func (s *Service) limitUnknownKey(
 	ctx context.Context, id uuid.UUID, authenticate func(context.Context) (Caller, error),
 ) (caller Caller, err error) {
-	if s.strangers == nil {
+	if s.unknownKeys == nil {
 		return authenticate(ctx)
 	}
-	recent := s.strangers.recent.has(id)
+	recent := s.unknownKeys.recent.has(id)
 	if recent {
 		caller, err = authenticate(ctx)
 		// Neither a genuine key nor a failure of the store is a reason to delay the next call with this id.
 		if !errors.Is(err, errAuthenticationFailed) {
-			s.strangers.recent.add(id, struct{}{})
+			s.unknownKeys.recent.add(id, struct{}{})
 			return caller, err
 		}
 	}
-	end, refused := s.strangers.pass(ctx)
+	end, refused := s.unknownKeys.pass(ctx)
 	if refused != nil {
-		return Caller{}, s.refusedStranger(refused)
+		return Caller{}, s.refusedUnknownKey(refused)
 	}
 	// A panic of the look-up counts as a wrong key, and its slot rests.
 	genuine := false
@@ -286,15 +286,15 @@ func (s *Service) amongStrangers(
 	// A failure of the store says nothing against the key, so its slot is released at once.
 	genuine = !errors.Is(err, errAuthenticationFailed)
 	if err == nil {
-		s.strangers.recent.add(id, struct{}{})
+		s.unknownKeys.recent.add(id, struct{}{})
 	}
 	return caller, err
 }
 
-// refusedStranger returns the error of a call that got no slot: [ErrBusy], counted like a call that found the queue of
-// look-ups full, unless the call's own context ended. Nobody is authenticated at this point, so there is no company to
-// count it for.
-func (s *Service) refusedStranger(err error) error {
+// refusedUnknownKey returns the error of a call that got no slot: [ErrBusy], counted like a call that found the queue
+// of look-ups full, unless the call's own context ended. Nobody is authenticated at this point, so there is no company
+// to count it for.
+func (s *Service) refusedUnknownKey(err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: authenticate: %w", err)
 	}

@@ -81,14 +81,14 @@ import (
 type Service struct {
 	choices
 
-	store      driver.Store // for calls that are not grouped, and for operators
-	groups     driver.Store // for grouped calls
-	background driver.Store // for background work
-	bound      bool         // to a transaction of the host's, see WithStore
-	slots      *companySlots
-	strangers  *strangers
-	rates      rateCache
-	refusals   refusals
+	store       driver.Store // for calls that are not grouped, and for operators
+	groups      driver.Store // for grouped calls
+	background  driver.Store // for background work
+	bound       bool         // to a transaction of the host's, see WithStore
+	slots       *companySlots
+	unknownKeys *unknownKeys
+	rates       rateCache
+	refusals    refusals
 
 	onQueueFull func(operation string)
 	secrets     secretCheck
@@ -272,7 +272,7 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	s.use(store)
 	s.refusals.log = c.Logger
 	// The slots are made here and not by WithStore: a bound service takes none.
-	s.strangers = newStrangers()
+	s.unknownKeys = newUnknownKeys()
 	s.slots = newCompanySlots(cmp.Or(c.CompanySlots, defaultCompanySlots))
 	// The store knows what it needs, and the host knows what it wants. The limits apply to what both make of it.
 	grouping := c.Grouping.on(store)

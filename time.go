@@ -17,9 +17,9 @@ func optionalTime(t time.Time) *Time {
 	return &Time{Time: t}
 }
 
-// moment returns t as the service keeps it: UTC and whole milliseconds. Stores keep milliseconds. A time with more
+// storedTime returns t as the service keeps it: UTC and whole milliseconds. Stores keep milliseconds. A time with more
 // would not equal itself after it was read.
-func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+func storedTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // future checks that t is after at, and in the years that a time on the wire can hold.
 func future(v *violations, path string, t, at time.Time) {
@@ -27,25 +27,26 @@ func future(v *violations, path string, t, at time.Time) {
 		v.add(path, "must be in the future")
 		return
 	}
-	tellable(v, path, t)
+	checkYear(v, path, t)
 }
 
-// tellable checks that a time is in the years 1 to 9999, which the layout of the wire can hold. A time beyond these
+// checkYear checks that a time is in the years 1 to 9999, which the layout of the wire can hold. A time beyond these
 // years could be kept and never be shown.
-func tellable(v *violations, path string, t time.Time) {
+func checkYear(v *violations, path string, t time.Time) {
 	// The zero time is refused, too, since a store keeps it as none.
 	if year := t.Year(); t.IsZero() || year < 1 || year > 9999 {
 		v.add(path, "must be in the years 1 to 9999")
 	}
 }
 
-// later returns at, or last if at is before it. It keeps times ascending when the clock was set back.
-func later(at, last time.Time) time.Time {
-	if at.Before(last) {
-		return last
+// notBefore returns at, or earliest if at is before it. It keeps times ascending when the clock was set back: the times
+// along a ledger never decrease.
+func notBefore(at, earliest time.Time) time.Time {
+	if at.Before(earliest) {
+		return earliest
 	}
 	return at
 }
 
 // now returns the time as the service keeps it: UTC and whole milliseconds.
-func (s *Service) now() time.Time { return moment(s.clock()) }
+func (s *Service) now() time.Time { return storedTime(s.clock()) }

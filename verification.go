@@ -62,8 +62,8 @@ var errUnverified = conflict("Current company verification is required")
 // before an approval expires, it extends it without a gap. It needs tenant_kyb:decide.
 func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, expires time.Time) (Company, error) {
 	forever := expires.IsZero()
-	expires = moment(expires)
-	return o.decide(ctx, "kyb.approve", companyID, func(at time.Time, verification *driver.Verification) error {
+	expires = storedTime(expires)
+	return o.decideVerification(ctx, "kyb.approve", companyID, func(at time.Time, verification *driver.Verification) error {
 		var v violations
 		if !forever {
 			future(&v, "expires", expires, at)
@@ -77,7 +77,7 @@ func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, 
 // 500 characters, and only staff see it: the refusal of a checkout discloses no private reason (section 7). A current
 // approval ends; a grace stays in force. It needs tenant_kyb:decide.
 func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, reason string) (Company, error) {
-	return o.decide(ctx, "kyb.reject", companyID, func(_ time.Time, verification *driver.Verification) error {
+	return o.decideVerification(ctx, "kyb.reject", companyID, func(_ time.Time, verification *driver.Verification) error {
 		var v violations
 		verification.Reason = requiredText(&v, "reason", reason, 1, 500)
 		verification.Status, verification.ApprovalExpiresAt = VerificationRejected, time.Time{}
@@ -88,15 +88,15 @@ func (o Operator) RejectVerification(ctx context.Context, companyID uuid.UUID, r
 // RevokeVerification ends approval and grace, from any status, and refuses the submitted case if there is one. The next
 // checkout is COMPANY_VERIFICATION_REQUIRED; reads and ticket validation go on (section 7). It needs tenant_kyb:decide.
 func (o Operator) RevokeVerification(ctx context.Context, companyID uuid.UUID) (Company, error) {
-	return o.decide(ctx, "kyb.revoke", companyID, func(_ time.Time, verification *driver.Verification) error {
+	return o.decideVerification(ctx, "kyb.revoke", companyID, func(_ time.Time, verification *driver.Verification) error {
 		*verification = driver.Verification{Status: VerificationRevoked}
 		return nil
 	})
 }
 
-// decide changes a company's verification, and the submitted case with it. If neither changes, it writes nothing, not
-// even an audit row, so a repeated decision has no effect.
-func (o Operator) decide(
+// decideVerification changes a company's verification, and the submitted case with it. If neither changes, it writes
+// nothing, not even an audit row, so a repeated decision has no effect.
+func (o Operator) decideVerification(
 	ctx context.Context, action string, companyID uuid.UUID,
 	rule func(at time.Time, verification *driver.Verification) error,
 ) (Company, error) {
@@ -115,7 +115,7 @@ func (o Operator) decide(
 			if decided = showCompany(before); *company == before && !closed {
 				return nil
 			}
-			company.UpdatedAt = later(at, before.UpdatedAt)
+			company.UpdatedAt = notBefore(at, before.UpdatedAt)
 			decided = showCompany(*company)
 			if err := tx.UpdateCompany(ctx, *company); err != nil {
 				return err
@@ -136,7 +136,7 @@ func (o Operator) decide(
 // GrantGrace lets a company sell until the given time, which must be in the future, whatever the status of its
 // verification. The status stays as it is, since a grace is not an approval. It needs tenant_kyb:decide.
 func (o Operator) GrantGrace(ctx context.Context, companyID uuid.UUID, until time.Time) (Company, error) {
-	until = moment(until)
+	until = storedTime(until)
 	return o.changeCompany(ctx, PermissionKYBDecide, "kyb.grace", companyID,
 		func(at time.Time, company *driver.Company) error {
 			var v violations

@@ -132,7 +132,7 @@ func (o Operator) UpdateVerification(
 				edited = newest
 				return nil
 			}
-			edited.UpdatedAt = later(at, edited.UpdatedAt)
+			edited.UpdatedAt = notBefore(at, edited.UpdatedAt)
 			if err := tx.PutVerificationCase(ctx, edited); err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 			}
 			// From here on the facts are fixed: staff decide on what they read.
 			submitted.Status, submitted.SubmittedAt = VerificationSubmitted, at
-			submitted.UpdatedAt = later(at, submitted.UpdatedAt)
+			submitted.UpdatedAt = notBefore(at, submitted.UpdatedAt)
 			if err := tx.PutVerificationCase(ctx, submitted); err != nil {
 				return err
 			}
@@ -183,7 +183,7 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 			if !isApproved(company.Verification, at) {
 				company.Verification.Status, company.Verification.ApprovalExpiresAt = VerificationSubmitted, time.Time{}
 				company.Verification.Reason = ""
-				company.UpdatedAt = later(at, company.UpdatedAt)
+				company.UpdatedAt = notBefore(at, company.UpdatedAt)
 				if err := tx.UpdateCompany(ctx, *company); err != nil {
 					return err
 				}
@@ -207,7 +207,7 @@ func closeCase(ctx context.Context, tx driver.Tx, at time.Time, company driver.C
 		return false, err
 	}
 	newest.Status, newest.Reason, newest.DecidedAt = company.Verification.Status, company.Verification.Reason, at
-	newest.UpdatedAt = later(at, newest.UpdatedAt)
+	newest.UpdatedAt = notBefore(at, newest.UpdatedAt)
 	return true, tx.PutVerificationCase(ctx, newest)
 }
 

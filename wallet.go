@@ -22,12 +22,6 @@ const (
 	WalletSuspended = driver.WalletSuspended
 )
 
-// notBefore returns at, or the time of the wallet's last entry if the clock is before it. Times along a chain never
-// decrease.
-func notBefore(w driver.Wallet, at time.Time) time.Time {
-	return later(at, w.LastAt)
-}
-
 // emptyWallet returns a wallet without entries. Its hash is the genesis hash of the company and the wallet. A wallet
 // exists from the creation of its company, so a company that was never funded gets INSUFFICIENT_FLOAT.
 func emptyWallet(companyID uuid.UUID, wallet ledger.Wallet) driver.Wallet {
@@ -59,7 +53,7 @@ func moveWallet(w *driver.LockedWallet,
 	kind ledger.Kind, amount money.Amount, reference string, at time.Time,
 ) (ledger.Entry, error) {
 	// Package ledger computes balance and hash, so every movement goes through the same arithmetic.
-	entry, head, err := w.Head().Append(kind, amount, reference, notBefore(w.Wallet, at))
+	entry, head, err := w.Head().Append(kind, amount, reference, notBefore(at, w.LastAt))
 	if err != nil {
 		return ledger.Entry{}, err
 	}

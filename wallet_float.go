@@ -67,7 +67,7 @@ func (o Operator) CreditFloat(
 				return err
 			}
 			// If the clock is before the wallet's last entry, the time of that entry counts, as it does for sales.
-			if !isCurrent(company.Verification, notBefore(float.Wallet, at)) {
+			if !isCurrent(company.Verification, notBefore(at, float.LastAt)) {
 				return errUnverified
 			}
 			if !isUsable(float) {

@@ -52,11 +52,11 @@ type WebhookEvent struct {
 	Replayed bool `json:"replayed"`
 }
 
-// showEvents renders facts, including samples, as they are delivered. The number of reads does not depend on that of
-// the facts. A fact that cannot be rendered, because its subject is missing or malformed, is logged and left out: it
-// must not keep the other facts of its batch from being delivered. The log names the fact and its type, never its
-// content.
-func (s *Service) showEvents(ctx context.Context, tx driver.ReadTx, records []driver.Fact) ([]WebhookEvent, error) {
+// renderWebhookEvents renders facts, including samples, as they are delivered. The number of reads does not depend on
+// that of the facts. A fact that cannot be rendered, because its subject is missing or malformed, is logged and left
+// out: it must not keep the other facts of its batch from being delivered. The log names the fact and its type, never
+// its content.
+func (s *Service) renderWebhookEvents(ctx context.Context, tx driver.ReadTx, records []driver.Fact) ([]WebhookEvent, error) {
 	// The facts keep the order of the records: samples are made here, the others are rendered together below.
 	facts := make([]Fact, len(records))
 	var happened []driver.Fact
@@ -115,7 +115,7 @@ func (s *Service) showMessages(
 			})
 		}
 	}
-	rerendered, err := s.showEvents(ctx, tx, forgotten)
+	rerendered, err := s.renderWebhookEvents(ctx, tx, forgotten)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func addAttempt(d driver.Delivery, attempt DeliveryAttempt) driver.Delivery {
 
 // finishDelivery returns the delivery in a final status, without a lease.
 func finishDelivery(d driver.Delivery, status DeliveryStatus, at time.Time) driver.Delivery {
-	d.Status, d.Cancelling, d.LeasedUntil, d.FinishedAt = status, false, time.Time{}, later(at, d.CreatedAt)
+	d.Status, d.Cancelling, d.LeasedUntil, d.FinishedAt = status, false, time.Time{}, notBefore(at, d.CreatedAt)
 	return d
 }
 

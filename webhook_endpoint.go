@@ -288,7 +288,7 @@ func (o Operator) changeEndpoint(
 			if equalEndpoints(changed, before) {
 				return nil
 			}
-			changed.UpdatedAt = later(at, before.UpdatedAt)
+			changed.UpdatedAt = notBefore(at, before.UpdatedAt)
 			if err := tx.UpdateWebhookEndpoint(ctx, changed); err != nil {
 				return err
 			}

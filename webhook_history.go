@@ -39,7 +39,7 @@ func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 		at   *time.Time
 	}{{"since", &f.Since}, {"until", &f.Until}} {
 		if !bound.at.IsZero() {
-			tellable(v, bound.path, *bound.at)
+			checkYear(v, bound.path, *bound.at)
 			*bound.at = upwards(*bound.at)
 		}
 	}
@@ -51,7 +51,7 @@ func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 
 // upwards returns the first whole millisecond that is not before t. Deliveries are created at whole milliseconds, so
 // each of them is on the same side of both times.
-func upwards(t time.Time) time.Time { return moment(t.Add(time.Millisecond - 1)) }
+func upwards(t time.Time) time.Time { return storedTime(t.Add(time.Millisecond - 1)) }
 
 // scope returns what a cursor of this listing is bound to: the company and every field of the filter. The times are in
 // milliseconds, as check returned them.

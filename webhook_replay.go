@@ -78,7 +78,7 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 				return conflict("The delivery is still being delivered.")
 			}
 			// A replay comes after its original in every list, even if the clock was set back.
-			made = o.s.replay(at, original.CreatedAt.Add(time.Millisecond), original, endpoint)
+			made = o.s.newReplay(at, original.CreatedAt.Add(time.Millisecond), original, endpoint)
 			if err := tx.AppendDeliveries(ctx, []driver.Delivery{made}); err != nil {
 				return err
 			}
@@ -92,15 +92,15 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 	return showDelivery(made, o.s.now()), nil
 }
 
-// replay returns a new delivery of the event of another one. It is due at once, and created at the later of the two
+// newReplay returns a new delivery of the event of another one. It is due at once, and created at the later of the two
 // times. The delivery is made like one of a dispatch, with the present URL and secret of the endpoint.
-func (s *Service) replay(
+func (s *Service) newReplay(
 	at, createdAt time.Time, original driver.Delivery, endpoint driver.WebhookEndpoint,
 ) driver.Delivery {
 	made := s.newDelivery(at, driver.Message{
 		CompanyID: original.CompanyID, At: original.MessageAt, ID: original.MessageID, Type: original.Type,
 	}, endpoint)
-	made.CreatedAt, made.ReplayOf = later(at, createdAt), original.ID
+	made.CreatedAt, made.ReplayOf = notBefore(at, createdAt), original.ID
 	return made
 }
 
@@ -203,13 +203,13 @@ func (r *replayer) begin(ctx context.Context, companyID uuid.UUID) error {
 // next replays a page, and reports whether there may be another one. It reads the page in one transaction and replays
 // it in several small ones, so that sales never wait long for the gate.
 func (r *replayer) next(ctx context.Context) (more bool, err error) {
-	var page, able []driver.Delivery
+	var page, replayable []driver.Delivery
 	err = r.o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		r.query.Limit = replayPage
 		if page, err = tx.ListDeliveries(ctx, r.query); err != nil {
 			return err
 		}
-		able, err = r.able(ctx, tx, page)
+		replayable, err = r.replayable(ctx, tx, page)
 		return err
 	})
 	if err != nil || len(page) == 0 {
@@ -217,12 +217,12 @@ func (r *replayer) next(ctx context.Context) (more bool, err error) {
 	}
 	// Every delivery of the page is done or skipped below, so the next page begins after it.
 	r.query.After = page[len(page)-1].Position()
-	r.result.Skipped += len(page) - len(able)
+	r.result.Skipped += len(page) - len(replayable)
 	// A tenth of a second's worth: large enough to share a transaction, small enough to keep an even rate.
 	size := max(1, min(r.params.Rate/10, replayBatchSize))
-	for len(able) > 0 {
-		page := able[:min(size, len(able))]
-		able = able[len(page):]
+	for len(replayable) > 0 {
+		page := replayable[:min(size, len(replayable))]
+		replayable = replayable[len(page):]
 		// The context is checked between two batches. A batch that has begun is finished.
 		if err := r.await(ctx, len(page)); err != nil {
 			return false, err
@@ -230,7 +230,7 @@ func (r *replayer) next(ctx context.Context) (more bool, err error) {
 		if err := r.replayBatch(ctx, page); err != nil {
 			return false, err
 		}
-		r.progressed(len(able))
+		r.progressed(len(replayable))
 	}
 	r.progressed(0)
 	return len(page) == replayPage, nil
@@ -259,33 +259,33 @@ func (r *replayer) progressed(waiting int) {
 	}
 }
 
-// able returns the deliveries of a page that can be replayed as far as a read shows, each event once for an endpoint.
-// The transaction of a batch checks the endpoints again. What it leaves out is counted as skipped.
-func (r *replayer) able(ctx context.Context, tx driver.ReadTx, page []driver.Delivery) ([]driver.Delivery, error) {
+// replayable returns the deliveries of a page that can be replayed as far as a read shows, each event once for an
+// endpoint. The transaction of a batch checks the endpoints again. What it leaves out is counted as skipped.
+func (r *replayer) replayable(ctx context.Context, tx driver.ReadTx, page []driver.Delivery) ([]driver.Delivery, error) {
 	endpoints, err := enabledEndpoints(ctx, tx, r.query.CompanyID)
 	if err != nil {
 		return nil, err
 	}
-	var able []driver.Delivery
+	var replayable []driver.Delivery
 	for _, delivery := range page {
 		if _, enabled := endpoints[delivery.Endpoint]; !enabled || delivery.Status == DeliveryPending {
 			continue
 		}
-		done, err := r.done(ctx, tx, delivery)
+		isReplayed, err := r.isReplayed(ctx, tx, delivery)
 		if err != nil {
 			return nil, err
 		}
-		if !done {
-			able = append(able, delivery)
+		if !isReplayed {
+			replayable = append(replayable, delivery)
 		}
 	}
-	return able, nil
+	return replayable, nil
 }
 
-// done reports whether an event has been replayed to the endpoint of a delivery already. An event has one delivery to
-// an endpoint that is no replay. So it is enough to remember the replays, and to look for each of them whether the
-// delivery that it replayed is among the results, too.
-func (r *replayer) done(ctx context.Context, tx driver.ReadTx, delivery driver.Delivery) (bool, error) {
+// isReplayed reports whether an event has been replayed to the endpoint of a delivery already. An event has one
+// delivery to an endpoint that is no replay. So it is enough to remember the replays, and to look for each of them
+// whether the delivery that it replayed is among the results, too.
+func (r *replayer) isReplayed(ctx context.Context, tx driver.ReadTx, delivery driver.Delivery) (bool, error) {
 	if delivery.ReplayOf == uuid.Nil {
 		return false, nil
 	}
@@ -299,7 +299,7 @@ func (r *replayer) done(ctx context.Context, tx driver.ReadTx, delivery driver.D
 		if err != nil {
 			return false, err
 		}
-		if original.ID != uuid.Nil && r.means(original) {
+		if original.ID != uuid.Nil && r.selects(original) {
 			return true, nil
 		}
 		of = original.ReplayOf
@@ -308,8 +308,8 @@ func (r *replayer) done(ctx context.Context, tx driver.ReadTx, delivery driver.D
 	return false, nil
 }
 
-// means reports whether the query selects a delivery to the same endpoint, of the same event.
-func (r *replayer) means(d driver.Delivery) bool {
+// selects reports whether the query selects a delivery to the same endpoint, of the same event.
+func (r *replayer) selects(d driver.Delivery) bool {
 	return (r.query.Status == "" || d.Status == r.query.Status) && !d.CreatedAt.Before(r.query.Since) &&
 		d.CreatedAt.Before(r.query.Until)
 }
@@ -338,7 +338,7 @@ func (r *replayer) replayBatch(ctx context.Context, deliveries []driver.Delivery
 			// An endpoint may have been disabled, or a delivery pruned, since the page was read. These are skipped.
 			for _, original := range originals {
 				if endpoint, enabled := endpoints[original.Endpoint]; enabled && original.ID != uuid.Nil {
-					made = append(made, r.o.s.replay(at, r.began.Add(time.Millisecond), original, endpoint))
+					made = append(made, r.o.s.newReplay(at, r.began.Add(time.Millisecond), original, endpoint))
 				}
 			}
 			if len(made) == 0 {

@@ -113,7 +113,7 @@ func (o Operator) TriggerWebhook(ctx context.Context, companyID uuid.UUID, event
 	// The event is rendered from the fact that was just kept: endpoints receive the same bytes.
 	var shown WebhookEvent
 	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		shown, err = firstRecord(o.s.showEvents(ctx, tx, []driver.Fact{made}))
+		shown, err = firstRecord(o.s.renderWebhookEvents(ctx, tx, []driver.Fact{made}))
 		return err
 	})
 	return shown, err

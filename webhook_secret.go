@@ -231,24 +231,24 @@ func (o Operator) ActivateWebhookSecret(ctx context.Context, id uuid.UUID) (Webh
 // A secret that does not decrypt stays as it is and is logged. Rotating the endpoint's secret, or deleting the
 // endpoint, removes it.
 func (o Operator) ReencryptWebhookSecrets(ctx context.Context) (WebhookSecretReencryption, error) {
-	resealed, left, err := reencryptAll(ctx, o,
+	reencrypted, left, err := reencryptAll(ctx, o,
 		func(ctx context.Context, tx driver.ReadTx, after driver.WebhookSecret) ([]driver.WebhookSecret, error) {
 			return tx.StaleWebhookSecrets(ctx, driver.StaleWebhookSecretQuery{
 				SecretName: o.s.keys.Names()[0], After: after.Ref(), Limit: reencryptPage,
 			})
 		},
 		func(ctx context.Context, stale driver.WebhookSecret) (bool, error) {
-			return o.s.resealWebhookSecret(ctx, stale.Ref())
+			return o.s.reencryptWebhookSecret(ctx, stale.Ref())
 		})
-	return WebhookSecretReencryption{Resealed: resealed, Left: left}, err
+	return WebhookSecretReencryption{Resealed: reencrypted, Left: left}, err
 }
 
-// resealWebhookSecret encrypts a signing secret with the first secret key, and reports whether it did. It does nothing
-// if the secret is gone, is current, or cannot be decrypted. The exclusive gate keeps others from removing the secret
-// meanwhile.
-func (s *Service) resealWebhookSecret(ctx context.Context, ref driver.WebhookSecretRef) (resealed bool, err error) {
+// reencryptWebhookSecret encrypts a signing secret with the first secret key, and reports whether it did. It does
+// nothing if the secret is gone, is current, or cannot be decrypted. The exclusive gate keeps others from removing the
+// secret meanwhile.
+func (s *Service) reencryptWebhookSecret(ctx context.Context, ref driver.WebhookSecretRef) (reencrypted bool, err error) {
 	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-		resealed = false
+		reencrypted = false
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}
@@ -269,8 +269,8 @@ func (s *Service) resealWebhookSecret(ctx context.Context, ref driver.WebhookSec
 		if err := s.sealWebhookSecret(&record, secret); err != nil {
 			return err
 		}
-		resealed = true
+		reencrypted = true
 		return tx.UpdateWebhookSecret(ctx, record)
 	})
-	return resealed && err == nil, err
+	return reencrypted && err == nil, err
 }

@@ -211,7 +211,7 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 // signing secrets at once, including those of disabled endpoints and those that still sign retries. A service without
 // the master secret that some signing secret needs is refused at the start. A signing secret that does not decrypt is
 // left as it is, counted and logged.
-func TestWebhookSecretsAreResealed(t *testing.T) {
+func TestWebhookSecretsAreReencrypted(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, d *env) {
 		is := is.New(t)
@@ -225,13 +225,13 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 		is.NoErr(err)
 		_, err = d.staff.DisableWebhookEndpoint(t.Context(), second.ID)
 		is.NoErr(err)
-		reseal := func(keys ...[]byte) ticketing.WebhookSecretReencryption {
+		reencrypt := func(keys ...[]byte) ticketing.WebhookSecretReencryption {
 			t.Helper()
 			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ReencryptWebhookSecrets(t.Context())
 			is.NoErr(err)
 			return done
 		}
-		is.Equal(show(t, reseal(secretKey('a'))), `{"resealed":0,"left":0}`)
+		is.Equal(show(t, reencrypt(secretKey('a'))), `{"resealed":0,"left":0}`)
 		acts := d.acts(t, uuid.Nil)
 
 		alone := func() error { return d.service(t, secretKey('b')).Ready(t.Context()) }
@@ -246,8 +246,8 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 		_, err = stranger.ActivateWebhookSecret(t.Context(), second.ID)
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 
-		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":4,"left":0}`)
-		is.Equal(show(t, reseal(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
+		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":4,"left":0}`)
+		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
 		is.NoErr(alone())
 		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
 		is.Equal(d.acts(t, uuid.Nil), acts) // The secrets did not change.
@@ -268,7 +268,7 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 		d.write(t, companies[1], func(ctx context.Context, tx driver.Tx) error {
 			return tx.UpdateWebhookSecret(ctx, stolen)
 		})
-		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":3,"left":1}`)
+		is.Equal(show(t, reencrypt(secretKey('c'), secretKey('b'))), `{"resealed":3,"left":1}`)
 		is.True(strings.Contains(d.log.String(), "a webhook secret was not encrypted anew"))
 		staff := d.service(t, secretKey('c'), secretKey('b')).As(ticketing.Staff("test"))
 		_, err = staff.ActivateWebhookSecret(t.Context(), second.ID)
@@ -279,6 +279,6 @@ func TestWebhookSecretsAreResealed(t *testing.T) {
 		is.NoErr(err)
 		_, err = staff.ActivateWebhookSecret(t.Context(), second.ID)
 		is.NoErr(err)
-		is.Equal(show(t, reseal(secretKey('c'), secretKey('b'))), `{"resealed":0,"left":0}`)
+		is.Equal(show(t, reencrypt(secretKey('c'), secretKey('b'))), `{"resealed":0,"left":0}`)
 	})
 }

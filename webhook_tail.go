@@ -107,7 +107,7 @@ func (o Operator) TailWebhooks(
 				cursor = f.cursor
 				return err
 			}
-			if err := f.look(ctx); err != nil {
+			if err := f.read(ctx); err != nil {
 				return err
 			}
 			cursor = f.cursor
@@ -152,7 +152,7 @@ func (f *follower) begin(ctx context.Context) error {
 		// The window begins in the past, to recognise records that exist and records that are committed late.
 		*w = windowFrom(f.now.Add(-followOverlap))
 		// What is skipped is remembered in the window like what is returned, so it is not returned later.
-		all, err := w.ahead(ctx, begin.list, math.MaxInt, followBegin)
+		all, err := w.readAfterHead(ctx, begin.list, math.MaxInt, followBegin)
 		if err != nil {
 			return err
 		}
@@ -164,24 +164,24 @@ func (f *follower) begin(ctx context.Context) error {
 	return nil
 }
 
-// look finds facts and replays. If there are more of both than the limit, each gets half of it, and an odd limit gives
+// read finds facts and replays. If there are more of both than the limit, each gets half of it, and an odd limit gives
 // the extra one to each kind alternately. One kind alone may use the whole limit.
-func (f *follower) look(ctx context.Context) error {
+func (f *follower) read(ctx context.Context) error {
 	f.cursor.replaysFirst = !f.cursor.replaysFirst
 	share := f.limit / 2
 	if f.cursor.replaysFirst {
 		share = f.limit - share
 	}
 	// Replays come first. Facts then get what is left of the limit, and replays the rest if there are few facts.
-	if err := f.cursor.replays.look(ctx, f.listReplays, share, f.limit); err != nil {
+	if err := f.cursor.replays.read(ctx, f.listReplays, share, f.limit); err != nil {
 		return err
 	}
-	if err := f.cursor.facts.look(ctx, f.listFacts, f.limit-len(f.replays), f.limit); err != nil {
+	if err := f.cursor.facts.read(ctx, f.listFacts, f.limit-len(f.replays), f.limit); err != nil {
 		return err
 	}
 	// Replays used their whole share, and there were few facts, so more replays may follow.
 	if room := f.limit - len(f.events) - len(f.replays); room > 0 && len(f.replays) == share {
-		_, err := f.cursor.replays.ahead(ctx, f.listReplays, room, f.limit)
+		_, err := f.cursor.replays.readAfterHead(ctx, f.listReplays, room, f.limit)
 		return err
 	}
 	return nil
@@ -231,15 +231,15 @@ func (f *follower) listReplays(ctx context.Context, after driver.Position, limit
 	return items, err
 }
 
-// look returns first what was committed late, then what is after the head. It reads only a part of each.
-func (w *window) look(
+// read returns first what was committed late, then what is after the head. It reads only a part of each.
+func (w *window) read(
 	ctx context.Context, list lister, most, limit int,
 ) error {
 	returned, err := w.sweep(ctx, list, most, followPage+2*limit)
 	if err != nil {
 		return err
 	}
-	_, err = w.ahead(ctx, list, most-returned, followPage+2*limit)
+	_, err = w.readAfterHead(ctx, list, most-returned, followPage+2*limit)
 	return err
 }
 
@@ -265,12 +265,12 @@ func (w *window) sweep(
 		// A short page is the end of the list.
 		ended := len(page) < size
 		for _, seen := range page {
-			// The rest was not returned in order yet: it is for ahead.
+			// The rest was not returned in order yet: it is for readAfterHead.
 			if afterPosition(seen.position, w.head) {
 				ended = true
 				break
 			}
-			n, all := w.take(seen, most-returned)
+			n, all := w.returnNew(seen, most-returned)
 			if returned += n; !all {
 				return returned, nil
 			}
@@ -287,10 +287,10 @@ func (w *window) sweep(
 	return returned, nil
 }
 
-// ahead returns up to most records after the head, and reports whether these are all. It moves the head past each
-// record whose events were all returned, so a record that did not fit is continued by the next call. ahead stops at the
-// limit of reads as well, so a busy company costs a call no more than a quiet one.
-func (w *window) ahead(
+// readAfterHead returns up to most records after the head, and reports whether these are all. It moves the head past
+// each record whose events were all returned, so a record that did not fit is continued by the next call. readAfterHead
+// stops at the limit of reads as well, so a busy company costs a call no more than a quiet one.
+func (w *window) readAfterHead(
 	ctx context.Context, list lister, most, reads int,
 ) (all bool, err error) {
 	for reads > 0 {
@@ -300,7 +300,7 @@ func (w *window) ahead(
 			return false, err
 		}
 		for _, seen := range page {
-			n, all := w.take(seen, most)
+			n, all := w.returnNew(seen, most)
 			if most -= n; !all {
 				return false, nil
 			}
@@ -314,9 +314,9 @@ func (w *window) ahead(
 	return false, nil
 }
 
-// take returns the events of a record that were not returned before, up to most, by calling its yield. It
+// returnNew returns the events of a record that were not returned before, up to most, by calling its yield. It
 // returns their number, and whether these are all.
-func (w *window) take(seen tailItem, most int) (returned int, all bool) {
+func (w *window) returnNew(seen tailItem, most int) (returned int, all bool) {
 	// A record that was returned in part continues with its other events.
 	for i, id := range seen.ids {
 		if w.has(id) {
@@ -345,7 +345,7 @@ func (f *follower) show(ctx context.Context) ([]WebhookEvent, error) {
 	// facts.
 	slices.SortStableFunc(f.events, func(a, b driver.Fact) int { return a.At.Compare(b.At) })
 	slices.SortStableFunc(f.replays, func(a, b driver.Delivery) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	events, err := f.s.showEvents(ctx, f.tx, f.events)
+	events, err := f.s.renderWebhookEvents(ctx, f.tx, f.events)
 	if err != nil || len(f.replays) == 0 {
 		return events, err
 	}

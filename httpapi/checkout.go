@@ -31,7 +31,7 @@ func buyer(member *object) ticketing.BuyerParams {
 func checkoutLine(line *object) ticketing.CheckoutLine {
 	return ticketing.CheckoutLine{
 		Tier:              required(line, "tier", text),
-		Quantity:          required(line, "quantity", whole),
+		Quantity:          required(line, "quantity", integer),
 		ExpectedUnitPrice: required(line, "expectedUnitPrice", amount),
 		Currency:          required(line, "currency", text),
 	}

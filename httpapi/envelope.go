@@ -73,13 +73,13 @@ func encodeResult(res result, requestID string) ([]byte, error) {
 	return encode(success{Data: res.data, Meta: meta{RequestID: requestID, Page: res.page}})
 }
 
-func encodeError(told *ticketing.Error, requestID string) []byte {
+func encodeError(refusal *ticketing.Error, requestID string) []byte {
 	body := failure{
-		Error: failureError{Code: told.Code, Message: told.Message},
+		Error: failureError{Code: refusal.Code, Message: refusal.Message},
 		Meta:  meta{RequestID: requestID},
 	}
-	if n := len(told.Violations); n > 0 {
-		body.Error.Details = &failureDetails{Violations: told.Violations[:min(n, maxViolations)]}
+	if n := len(refusal.Violations); n > 0 {
+		body.Error.Details = &failureDetails{Violations: refusal.Violations[:min(n, maxViolations)]}
 	}
 	encoded, err := encode(body)
 	if err != nil {

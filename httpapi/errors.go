@@ -36,30 +36,30 @@ var errInternal = &ticketing.Error{
 	Code: ticketing.CodeInternal, Message: "An unexpected error occurred.",
 }
 
-// passing reports whether the same request may succeed in a moment: the store is busy or unavailable, or the request's
-// context has ended.
-func passing(ctx context.Context, err error) bool {
+// isTransient reports whether the same request may succeed in a moment: the store is busy or unavailable, or the
+// request's context has ended.
+func isTransient(ctx context.Context, err error) bool {
 	return errors.Is(err, ticketing.ErrBusy) || errors.Is(err, ticketing.ErrUnavailable) || ctx.Err() != nil
 }
 
-// crowded reports whether a call was refused since too many waited: the service counts these and logs them at
+// isOverload reports whether a call was refused since too many waited: the service counts these and logs them at
 // intervals.
-func crowded(err error) bool {
+func isOverload(err error) bool {
 	return errors.Is(err, group.ErrFull) || errors.Is(err, slot.ErrRefused)
 }
 
 // refusal returns the error that the client gets, and its status. It logs an error that is not the client's fault.
 func (x *exchange) refusal(ctx context.Context, err error) (*ticketing.Error, int) {
-	if told, ok := errors.AsType[*ticketing.Error](err); ok && told.Code != ticketing.CodeInternal {
-		if status := statusOf(told.Code); status != http.StatusInternalServerError {
-			return told, status
+	if refusal, ok := errors.AsType[*ticketing.Error](err); ok && refusal.Code != ticketing.CodeInternal {
+		if status := statusOf(refusal.Code); status != http.StatusInternalServerError {
+			return refusal, status
 		}
 	}
 	status := http.StatusInternalServerError
-	if passing(ctx, err) {
+	if isTransient(ctx, err) {
 		status, x.retryAfter = http.StatusServiceUnavailable, 1
 	}
-	if !crowded(err) && (!errors.Is(err, context.Canceled) || ctx.Err() == nil) {
+	if !isOverload(err) && (!errors.Is(err, context.Canceled) || ctx.Err() == nil) {
 		x.logInternal(ctx, err)
 	}
 	return errInternal, status

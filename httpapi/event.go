@@ -22,7 +22,7 @@ func createEvent(ctx context.Context, svc *ticketing.Service, q *request) (resul
 		OrganizerName:    optional(body, "organizerName", text),
 		CategoryID:       optional(body, "categoryId", id),
 		TicketCategories: present(body, "ticketCategories", items(text)),
-		Status:           required(body, "status", word[ticketing.EventStatus]),
+		Status:           required(body, "status", enum[ticketing.EventStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err
@@ -68,7 +68,7 @@ func updateEvent(ctx context.Context, svc *ticketing.Service, q *request) (resul
 		OrganizerName:    clearable(body, "organizerName", text),
 		CategoryID:       clearable(body, "categoryId", id),
 		TicketCategories: changed(body, "ticketCategories", items(text)),
-		Status:           changed(body, "status", word[ticketing.EventStatus]),
+		Status:           changed(body, "status", enum[ticketing.EventStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err

@@ -55,8 +55,8 @@ func (x *exchange) answer(ctx context.Context) (status int, code ticketing.Code,
 	if err == nil {
 		return x.op.status, "", body
 	}
-	told, status := x.refusal(ctx, err)
-	return status, told.Code, encodeError(told, x.id)
+	refusal, status := x.refusal(ctx, err)
+	return status, refusal.Code, encodeError(refusal, x.id)
 }
 
 // serve runs the request and encodes its result; a panic becomes an error.

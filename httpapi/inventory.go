@@ -25,9 +25,9 @@ func createInventory(ctx context.Context, svc *ticketing.Service, q *request) (r
 		Description: optional(body, "description", text),
 		UnitPrice:   required(body, "unitPrice", amount),
 		Currency:    required(body, "currency", text),
-		IsFree:      required(body, "isFree", truth),
-		Quantity:    required(body, "quantity", whole),
-		Status:      required(body, "status", word[ticketing.InventoryStatus]),
+		IsFree:      required(body, "isFree", boolean),
+		Quantity:    required(body, "quantity", integer),
+		Status:      required(body, "status", enum[ticketing.InventoryStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err
@@ -42,8 +42,8 @@ func updateInventory(ctx context.Context, svc *ticketing.Service, q *request) (r
 	params := ticketing.UpdateInventoryParams{
 		UnitPrice: changed(body, "unitPrice", amount),
 		Currency:  changed(body, "currency", text),
-		IsFree:    changed(body, "isFree", truth),
-		Status:    changed(body, "status", word[ticketing.InventoryStatus]),
+		IsFree:    changed(body, "isFree", boolean),
+		Status:    changed(body, "status", enum[ticketing.InventoryStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err

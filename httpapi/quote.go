@@ -22,6 +22,6 @@ func quote(ctx context.Context, svc *ticketing.Service, q *request) (result, err
 func quoteLine(line *object) ticketing.QuoteParamsLine {
 	return ticketing.QuoteParamsLine{
 		Tier:     required(line, "tier", text),
-		Quantity: required(line, "quantity", whole),
+		Quantity: required(line, "quantity", integer),
 	}
 }

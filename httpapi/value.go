@@ -34,21 +34,21 @@ func unquote(value jsontext.Value) string {
 	return string(read)
 }
 
-// word reads a value of an enumeration. The service checks the value.
-func word[T ~string](at place, value jsontext.Value) T { return T(text(at, value)) }
+// enum reads a value of an enumeration. The service checks the value.
+func enum[T ~string](at place, value jsontext.Value) T { return T(text(at, value)) }
 
 // amount reads a money string (section 2.1).
 func amount(at place, value jsontext.Value) money.Amount {
-	return parsed(at, value, money.Parse)
+	return parseString(at, value, money.Parse)
 }
 
 // id reads the id of a resource.
 func id(at place, value jsontext.Value) uuid.UUID {
-	return parsed(at, value, ticketing.ParseID)
+	return parseString(at, value, ticketing.ParseID)
 }
 
-// parsed reads a string that has a form. The error of parse is fit for the client.
-func parsed[T any](at place, value jsontext.Value, parse func(string) (T, error)) T {
+// parseString reads a string that has a form. The error of parse is fit for the client.
+func parseString[T any](at place, value jsontext.Value, parse func(string) (T, error)) T {
 	var none T
 	if value.Kind() != '"' {
 		at.refuse("must be a string")
@@ -62,8 +62,8 @@ func parsed[T any](at place, value jsontext.Value, parse func(string) (T, error)
 	return read
 }
 
-// truth reads true or false.
-func truth(at place, value jsontext.Value) bool {
+// boolean reads true or false.
+func boolean(at place, value jsontext.Value) bool {
 	kind := value.Kind()
 	if kind != 't' && kind != 'f' {
 		at.refuse("must be true or false")
@@ -71,16 +71,16 @@ func truth(at place, value jsontext.Value) bool {
 	return kind == 't'
 }
 
-// whole reads an integer written as one: neither 1.0 nor 1e2. The service checks its range; here it is bounded so that
+// integer reads a JSON number without fraction or exponent. The service checks its range; here it is bounded so that
 // sums cannot overflow.
-func whole(at place, value jsontext.Value) int {
+func integer(at place, value jsontext.Value) int {
 	if value.Kind() != '0' || bytes.ContainsAny(value, ".eE") {
 		at.refuse("must be an integer, without fraction and exponent")
 		return 0
 	}
-	const most = 1_000_000_000
+	const limit = 1_000_000_000
 	n, err := strconv.Atoi(string(value))
-	if err != nil || n > most || n < -most {
+	if err != nil || n > limit || n < -limit {
 		at.refuse("is out of range")
 		return 0
 	}
