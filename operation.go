@@ -2,9 +2,6 @@ package ticketing
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,19 +51,9 @@ type call[P, R any] struct {
 	err     error
 }
 
-var (
-	// errStillProcessing refuses the second of two equal calls while the first runs. The message is the contract's
-	// (section 4.11, rule 4). The client retries the identical request later.
-	errStillProcessing = &Error{Code: CodeConflict, Message: "Idempotent request is still processing"}
-	// errKeyReused refuses a spent key whose input has another digest.
-	errKeyReused = &Error{
-		Code: CodeConflict, Message: "The idempotency key was used with different input.",
-	}
-
-	// errNothingToKeep rolls back a transaction in which no call was accepted. It never reaches a caller: each call
-	// already has its own refusal or its replay.
-	errNothingToKeep = errors.New("ticketing: no call was accepted")
-)
+// errNothingToKeep rolls back a transaction in which no call was accepted. It never reaches a caller: each call already
+// has its own refusal or its replay.
+var errNothingToKeep = errors.New("ticketing: no call was accepted")
 
 // runKeyed checks the form of one request and runs it, alone or in a group. normalise returns the params as they are
 // compared and applied.
@@ -107,20 +94,6 @@ func runKeyed[P, R any](
 	}
 	end(c.err)
 	return c.result, c.err
-}
-
-// inputDigest returns "v1:" and the SHA-256, in unpadded base64url, of the JSON of the normalised params. The params
-// include the ids of the path. Two calls with one key have the same input if and only if their digests are equal.
-//
-// Results outlive releases, so the JSON of given params must never change: a new field has omitzero, and a renamed
-// field keeps its old name in a tag. Golden vectors in the tests hold it.
-func inputDigest(params any) (string, error) {
-	text, err := json.Marshal(params)
-	if err != nil {
-		return "", fmt.Errorf("ticketing: digest the input: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
 // grouped gives the operation its lanes, unless [Grouping.Off] is set, and registers them for [Service.Drain]. A group
@@ -267,14 +240,7 @@ func (o *operation[P, R]) decide(
 	if len(accepted) == 0 {
 		return errNothingToKeep
 	}
-	// The results are the last rows of the transaction. A key that is taken by another transaction breaks the
-	// constraint of its table, so it is never spent twice.
-	results := make([]driver.IdempotencyResult, len(accepted))
-	for i, c := range accepted {
-		c.record.IdempotencyKey, c.record.Digest, c.record.CreatedAt = c.ref, c.digest, at
-		results[i] = c.record
-	}
-	return tx.AppendResults(ctx, results)
+	return keepResults(ctx, tx, at, accepted)
 }
 
 // authorise resets the outcome of every call and refuses the calls whose authority is gone (section 5, rule 5; for a
@@ -299,61 +265,6 @@ func (o *operation[P, R]) authorise(ctx context.Context, tx driver.ReadTx, at ti
 			c.err = errVerificationRequired
 		}
 	}
-	return nil
-}
-
-// replaySpent sets the outcome of the calls whose key is spent and returns the others. The same input is replayed;
-// other input is CONFLICT (section 4.11, rules 3 and 4). It runs after authority was checked again, so a revoked key
-// gets no replay.
-func (o *operation[P, R]) replaySpent(ctx context.Context, tx driver.Tx, calls []*call[P, R]) ([]*call[P, R], error) {
-	if len(calls) == 0 {
-		return nil, nil
-	}
-	refs := make([]driver.IdempotencyKey, len(calls))
-	for i, c := range calls {
-		refs[i] = c.ref
-	}
-	earlier, err := tx.Results(ctx, refs)
-	if err != nil {
-		return nil, err
-	}
-	var fresh, again []*call[P, R]
-	for i, c := range calls {
-		// Every kept result has a digest, so an empty one says that the key is unspent.
-		switch c.earlier = earlier[i]; c.earlier.Digest {
-		case "":
-			fresh = append(fresh, c)
-		// The stored digest is that of the first call's normalised input.
-		case c.digest:
-			again = append(again, c)
-		default:
-			c.err = errKeyReused
-		}
-	}
-	if len(again) > 0 {
-		err = o.replay(ctx, tx, again)
-	}
-	return fresh, err
-}
-
-// replayBody is the replay of operations that keep the JSON of their result, because the subject changes later.
-// Checkout and validation do not need it: they render the result from columns that never change.
-func replayBody[P, R any](_ context.Context, _ driver.ReadTx, calls []*call[P, R]) error {
-	for _, c := range calls {
-		if err := json.Unmarshal(c.earlier.Body, &c.result); err != nil {
-			return fmt.Errorf("read the kept result: %w", err)
-		}
-	}
-	return nil
-}
-
-// keepBody sets the result of an accepted call and keeps its JSON for replays.
-func (c *call[P, R]) keepBody(subject uuid.UUID, result R) error {
-	body, err := json.Marshal(result)
-	if err != nil {
-		return fmt.Errorf("keep the result: %w", err)
-	}
-	c.result, c.record = result, driver.IdempotencyResult{Subject: subject, Body: body}
 	return nil
 }
 

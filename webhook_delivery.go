@@ -20,9 +20,6 @@ const (
 	DeliveryCancelled = driver.DeliveryCancelled
 )
 
-// MaxDeliveryAttempts is the most attempts of a delivery (section 6.5).
-const MaxDeliveryAttempts = 8
-
 // maxDeliveryError is the most characters of an attempt's error.
 const maxDeliveryError = 200
 
@@ -87,22 +84,6 @@ func succeedDelivery(d driver.Delivery, attempt DeliveryAttempt, at time.Time) d
 	return finishDelivery(addAttempt(d, attempt), DeliverySucceeded, at)
 }
 
-// failDelivery returns the delivery after an attempt that failed. It is CANCELLED if its endpoint was disabled
-// meanwhile, FAILED after the eighth attempt, and otherwise due again after a wait. Jitter, from 0 to 1, lengthens the
-// wait.
-func failDelivery(d driver.Delivery, attempt DeliveryAttempt, at time.Time, jitter float64) driver.Delivery {
-	d = addAttempt(d, attempt)
-	switch tried := len(d.Attempts); {
-	case d.Cancelling:
-		return finishDelivery(d, DeliveryCancelled, at)
-	case tried >= MaxDeliveryAttempts:
-		return finishDelivery(d, DeliveryFailed, at)
-	default:
-		d.DueAt, d.LeasedUntil = at.Add(retryWait(tried, jitter)), time.Time{}
-		return d
-	}
-}
-
 // cancelDelivery returns the delivery after its endpoint was disabled or deleted. A delivery that is being tried
 // finishes its attempt first (section 3.5).
 func cancelDelivery(d driver.Delivery, at time.Time) driver.Delivery {
@@ -124,15 +105,6 @@ func addAttempt(d driver.Delivery, attempt DeliveryAttempt) driver.Delivery {
 func finishDelivery(d driver.Delivery, status DeliveryStatus, at time.Time) driver.Delivery {
 	d.Status, d.Cancelling, d.LeasedUntil, d.FinishedAt = status, false, time.Time{}, notBefore(at, d.CreatedAt)
 	return d
-}
-
-// retryWait returns how long a delivery waits after the given number of failed attempts, at least one: 5, 10, 20 … 320
-// seconds, and up to a tenth more. All waits together take about ten minutes (section 6.5). The jitter keeps deliveries
-// that failed together from being tried together.
-func retryWait(tried int, jitter float64) time.Duration {
-	const first = 5 * time.Second
-	wait := first << (tried - 1)
-	return wait + time.Duration(jitter*float64(wait/10)).Truncate(time.Millisecond)
 }
 
 // showDelivery returns what an operator sees of the record at the given time. A delivery under a lease shows no time of

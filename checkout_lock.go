@@ -1,0 +1,140 @@
+package ticketing
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+// readTerms reads event status, branding and effective rate in one statement, and refuses the checkouts of events that
+// are not on sale. The shared gate keeps all three as they are until the commit. A missing rate is refused later, since
+// inventory comes before it in the order of refusals.
+func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) error {
+	refs := make([]driver.SaleTermsRef, len(calls))
+	for i, c := range calls {
+		// The branding is the company's current version, which the gate guards like the rest.
+		refs[i] = driver.SaleTermsRef{
+			EventRef:        driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID},
+			BrandingVersion: c.company.BrandingVersion,
+		}
+	}
+	// One statement returns all terms of the group: a statement more is a message more in every sale.
+	found, err := tx.SaleTerms(ctx, distinct(refs), at)
+	if err != nil {
+		return err
+	}
+	// A company may sell several events in one group. Its rate and branding are the same for all of them.
+	statuses := make(map[driver.EventRef]EventStatus, len(found))
+	st.rates = make(map[uuid.UUID]driver.Rate)
+	st.brandings = make(map[uuid.UUID]driver.Branding)
+	for _, terms := range found {
+		statuses[terms.EventRef] = terms.Status
+		st.rates[terms.CompanyID], st.brandings[terms.CompanyID] = terms.Rate, terms.Branding
+	}
+	// An unknown event has no status. It is NOT_FOUND, as is an event of another company.
+	for i, c := range calls {
+		switch statuses[refs[i].EventRef] {
+		case EventPublished:
+		case "":
+			c.err = errEventNotFound
+		default:
+			c.err = errEventNotOnSale
+		}
+	}
+	return nil
+}
+
+// lockStock locks the oldest open batches that cover what the group wants from each stock key, and no more: a tier may
+// have thousands of batches. Two processes that sell from one stock key wait for each other here, which prevents
+// overselling.
+func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
+	wanted := make(map[stockKey]int)
+	var queries []driver.StockQuery
+	for _, c := range calls {
+		for _, line := range c.params.Lines {
+			from := stockKey{driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID}, line.Tier, line.ExpectedUnitPrice}
+			// Lines of several calls for one stock key become one query, since no two queries may be alike.
+			i, known := wanted[from]
+			if !known {
+				i = len(queries)
+				wanted[from] = i
+				queries = append(queries, driver.StockQuery{
+					CompanyID: c.company.ID, EventID: c.params.EventID, Tier: line.Tier,
+					UnitPrice: line.ExpectedUnitPrice,
+				})
+			}
+			// The query is for the total of the group; the checkouts then take their parts of it in order.
+			queries[i].Quantity += int64(line.Quantity)
+		}
+	}
+	// If a stock key has too few admissions, all of its batches are returned. The checkouts that still fit are sold.
+	batches, err := tx.LockStock(ctx, queries)
+	if err != nil {
+		return err
+	}
+	st.stock = make(map[stockKey][]*driver.Batch, len(wanted))
+	for i := range batches {
+		b := &batches[i]
+		from := stockKey{driver.EventRef{CompanyID: b.CompanyID, ID: b.EventID}, b.Tier, b.UnitPrice}
+		// The store returns batches by position, so each list is oldest first.
+		st.stock[from] = append(st.stock[from], b)
+	}
+	return nil
+}
+
+// lockWallets locks both wallets of every company in the group. From here to the commit every other sale of these
+// companies waits, so nothing that waits for another lock may follow. A wallet comes with its last entry, read under
+// the same lock. isUsable compares the two.
+func (st *sale) lockWallets(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
+	refs := make([]driver.WalletRef, 0, 2*len(calls))
+	for _, c := range calls {
+		refs = append(refs, driver.WalletRefs(c.company.ID)...)
+	}
+	refs = distinct(refs)
+	// The store locks by key whatever the order of refs, so groups of several companies never deadlock here.
+	locked, err := tx.LockWallets(ctx, refs)
+	if err != nil {
+		return err
+	}
+	st.wallets = make(map[driver.WalletRef]*driver.LockedWallet, len(refs))
+	for i, ref := range refs {
+		st.wallets[ref] = &locked[i]
+	}
+	return nil
+}
+
+// settleTimes sets the time of each company's sales. Times along a ledger never decrease. If the clock is before the
+// last entry of a wallet, the time of that entry is used, and with it the rate that is effective then. A company whose
+// verification has expired by then is refused.
+func (st *sale) settleTimes(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) error {
+	st.times = make(map[uuid.UUID]time.Time)
+	for _, c := range calls {
+		id := c.company.ID
+		settled, known := st.times[id]
+		if !known {
+			// Both wallets have one time per sale, which is not before the last entry of either.
+			float := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Float}]
+			earnings := st.wallets[driver.WalletRef{CompanyID: id, Wallet: ledger.Earnings}]
+			// An order has one time, and both of its entries have it.
+			settled = notBefore(notBefore(at, float.LastAt), earnings.LastAt)
+			st.times[id] = settled
+			// The clock is before the last entry of a wallet, for example after a failover to another machine.
+			if settled.After(at) {
+				rate, err := firstRecord(tx.EffectiveRates(ctx, []uuid.UUID{id}, settled))
+				if err != nil {
+					return err
+				}
+				st.rates[id] = rate
+			}
+		}
+		// The pipeline has checked the verification at the clock's time. Only a later time needs another check.
+		if settled.After(at) && !isCurrent(c.company.Verification, settled) {
+			c.err = errVerificationRequired
+		}
+	}
+	return nil
+}
