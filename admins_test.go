@@ -32,7 +32,7 @@ type admins struct {
 const numberOfAdmins = 4
 
 // onAdmins runs a test on every store that two services can share.
-func onAdmins(t *testing.T, test func(t *testing.T, r *admins)) {
+func onAdmins(t *testing.T, test func(t *testing.T, a *admins)) {
 	t.Helper()
 	for name, open := range map[string]func(tb testing.TB) (one, other driver.Store){
 		"memory": func(tb testing.TB) (one, other driver.Store) {
@@ -75,14 +75,14 @@ type attempt struct {
 }
 
 // atOnce runs act concurrently, once for each administrator.
-func (r *admins) atOnce(act func(staff ticketing.Operator, n int) (any, error)) []attempt {
+func (a *admins) atOnce(act func(staff ticketing.Operator, n int) (any, error)) []attempt {
 	got := make([]attempt, numberOfAdmins)
 	begin := make(chan struct{})
 	var all sync.WaitGroup
 	for n := range got {
 		all.Go(func() {
 			<-begin
-			got[n].result, got[n].err = act(r.staff[n%len(r.staff)], n)
+			got[n].result, got[n].err = act(a.staff[n%len(a.staff)], n)
 		})
 	}
 	close(begin)
@@ -94,12 +94,12 @@ func (r *admins) atOnce(act func(staff ticketing.Operator, n int) (any, error)) 
 type contest struct {
 	name string
 	// ready creates what they act upon, and returns the call.
-	ready func(t *testing.T, r *admins) act
+	ready func(t *testing.T, a *admins) act
 	// won is how many calls succeed while the others get a conflict: one, or all of one of two sides that want
 	// different things. Zero means that all succeed with the same effect.
 	won int
 	// check checks the state afterwards.
-	check func(t *testing.T, r *admins, got []attempt)
+	check func(t *testing.T, a *admins, got []attempt)
 }
 
 // act is the call of one administrator.
@@ -109,19 +109,19 @@ func contests() []contest {
 	return slices.Concat(moneyContests(), peopleContests(), webhookContests(), []contest{
 		{
 			name: "credits of one reference (2.9, item 3)",
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.CreditFloat(ctx, r.Company.ID, 70_00, "transfer-0001")
+					return staff.CreditFloat(ctx, a.Company.ID, 70_00, "transfer-0001")
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				is := is.New(t)
 				applied := 0
 				for _, one := range got {
 					credit := one.result.(ticketing.FloatCredit)
 					is.Equal(credit.BalanceAfter-credit.BalanceBefore, money.Amount(70_00)) // This is the original movement.
-					is.Equal(credit.BalanceAfter, r.Wallets(t).Float)
+					is.Equal(credit.BalanceAfter, a.Wallets(t).Float)
 					if credit.Applied {
 						applied++
 					}
@@ -132,16 +132,16 @@ func contests() []contest {
 		{
 			name: "credits of one reference and different amounts (2.9, item 3)",
 			won:  1,
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
-					return staff.CreditFloat(ctx, r.Company.ID, money.Amount(70_00+n), "transfer-0001")
+					return staff.CreditFloat(ctx, a.Company.ID, money.Amount(70_00+n), "transfer-0001")
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				for _, one := range got {
 					if one.err == nil { // No other call moved money.
-						is.New(t).Equal(one.result.(ticketing.FloatCredit).BalanceAfter, r.Wallets(t).Float)
+						is.New(t).Equal(one.result.(ticketing.FloatCredit).BalanceAfter, a.Wallets(t).Float)
 					}
 				}
 			},
@@ -149,9 +149,9 @@ func contests() []contest {
 		{
 			name: "keys at the limit (5.1)",
 			won:  1,
-			ready: func(_ *testing.T, r *admins) act { // The shop has one key.
+			ready: func(_ *testing.T, a *admins) act { // The shop has one key.
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.IssueAPIKey(ctx, r.Company.ID, "second", ticketing.AllGrants())
+					return staff.IssueAPIKey(ctx, a.Company.ID, "second", ticketing.AllGrants())
 				}
 			},
 			check: twoKeys,
@@ -159,73 +159,73 @@ func contests() []contest {
 		{
 			name: "rotations at the limit (5.1)",
 			won:  1,
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.RotateAPIKey(ctx, r.Caller.KeyID())
+					return staff.RotateAPIKey(ctx, a.Caller.KeyID())
 				}
 			},
 			check: twoKeys,
 		},
 		{
 			name: "revocations of a key (5.1)",
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.RevokeAPIKey(ctx, r.Caller.KeyID())
+					return staff.RevokeAPIKey(ctx, a.Caller.KeyID())
 				}
 			},
 			check: alike,
 		},
 		{
 			name: "approvals",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				_, err := r.Staff.RevokeVerification(t.Context(), r.Company.ID)
+				_, err := a.Staff.RevokeVerification(t.Context(), a.Company.ID)
 				is.New(t).NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.ApproveVerification(ctx, r.Company.ID, ticketingtest.Opening.AddDate(1, 0, 0))
+					return staff.ApproveVerification(ctx, a.Company.ID, ticketingtest.Opening.AddDate(1, 0, 0))
 				}
 			},
 			check: alike,
 		},
 		{
 			name: "suspensions",
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.SuspendCompany(ctx, r.Company.ID)
+					return staff.SuspendCompany(ctx, a.Company.ID)
 				}
 			},
 			check: alike,
 		},
 		{
 			name: "suspensions of a wallet",
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.SuspendWallet(ctx, r.Company.ID, ledger.Float)
+					return staff.SuspendWallet(ctx, a.Company.ID, ledger.Float)
 				}
 			},
 			check: alike,
 		},
 		{
 			name: "brandings (2.7)",
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					name, footer := fmt.Sprintf("Brand %d", n), fmt.Sprintf("Footer %d", n)
-					return staff.UpdateBranding(ctx, r.Company.ID, ticketing.UpdateBrandingParams{
+					return staff.UpdateBranding(ctx, a.Company.ID, ticketing.UpdateBrandingParams{
 						BrandName: &name, TicketFooter: &footer,
 					})
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				is := is.New(t)
-				current, err := r.Staff.GetBranding(t.Context(), r.Company.ID)
+				current, err := a.Staff.GetBranding(t.Context(), a.Company.ID)
 				is.NoErr(err)
 				is.True(slices.ContainsFunc(got, func(one attempt) bool { return show(t, one.result) == show(t, current) }))
 			},
 		},
 		{
 			name: "rates for one time (2.9, item 1)",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
 				from := ticketingtest.Opening.Add(time.Hour)
 				rates := make([]money.Rate, numberOfAdmins)
@@ -235,13 +235,13 @@ func contests() []contest {
 					rates[n] = rate
 				}
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
-					return staff.ScheduleCommission(ctx, r.Company.ID, rates[n], from)
+					return staff.ScheduleCommission(ctx, a.Company.ID, rates[n], from)
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				is := is.New(t)
-				listed, err := r.Staff.ListCommissionRates(t.Context(), r.Company.ID)
+				listed, err := a.Staff.ListCommissionRates(t.Context(), a.Company.ID)
 				is.NoErr(err)
 				seen := map[uuid.UUID]bool{}
 				for _, rate := range listed {
@@ -255,9 +255,9 @@ func contests() []contest {
 		{
 			name: "ends of an event",
 			won:  1,
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				event := r.Event(t)
+				event := a.Event(t)
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
 					return staff.EndEvent(ctx, event.ID)
 				}
@@ -266,8 +266,8 @@ func contests() []contest {
 		{
 			name: "categories of one slug",
 			won:  1,
-			ready: func(_ *testing.T, r *admins) act {
-				slug := "slug-" + r.Company.ID.String()[:8]
+			ready: func(_ *testing.T, a *admins) act {
+				slug := "slug-" + a.Company.ID.String()[:8]
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					return staff.CreateCategory(ctx, fmt.Sprintf("Music %d", n), slug)
 				}
@@ -275,9 +275,9 @@ func contests() []contest {
 		},
 		{
 			name: "deactivations of a category",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				category, err := r.Staff.CreateCategory(t.Context(), "Music", "slug-"+r.Company.ID.String()[:8])
+				category, err := a.Staff.CreateCategory(t.Context(), "Music", "slug-"+a.Company.ID.String()[:8])
 				is.New(t).NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
 					return staff.DeactivateCategory(ctx, category.ID)
@@ -293,15 +293,15 @@ func peopleContests() []contest {
 	return []contest{
 		{
 			name: "names",
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
-					return staff.RenameCompany(ctx, r.Company.ID, fmt.Sprintf("Name %d", n))
+					return staff.RenameCompany(ctx, a.Company.ID, fmt.Sprintf("Name %d", n))
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				is := is.New(t)
-				company, err := r.Staff.GetCompany(t.Context(), r.Company.ID)
+				company, err := a.Staff.GetCompany(t.Context(), a.Company.ID)
 				is.NoErr(err)
 				is.True(slices.ContainsFunc(got, func(one attempt) bool {
 					return one.result.(ticketing.Company).Name == company.Name
@@ -310,21 +310,21 @@ func peopleContests() []contest {
 		},
 		{
 			name: "submissions of a case",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				_, err := r.Staff.UpdateVerification(t.Context(), r.Company.ID, caseOf("RC-1"))
+				_, err := a.Staff.UpdateVerification(t.Context(), a.Company.ID, caseOf("RC-1"))
 				is.New(t).NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.SubmitVerification(ctx, r.Company.ID)
+					return staff.SubmitVerification(ctx, a.Company.ID)
 				}
 			},
 			check: alike,
 		},
 		{
 			name: "members of one email",
-			ready: func(_ *testing.T, r *admins) act {
+			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.AddMember(ctx, r.Company.ID, ticketing.AddMemberParams{
+					return staff.AddMember(ctx, a.Company.ID, ticketing.AddMemberParams{
 						Email: "ada@example.com", Name: "Ada Obi", Role: ticketing.RoleOwner,
 					})
 				}
@@ -334,18 +334,18 @@ func peopleContests() []contest {
 		{
 			name: "the last two owners, who remove each other",
 			won:  numberOfAdmins / 2,
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
 				var owners []uuid.UUID
 				for _, email := range []string{"ada@example.com", "bola@example.com"} {
-					owner, err := r.Staff.AddMember(t.Context(), r.Company.ID, ticketing.AddMemberParams{
+					owner, err := a.Staff.AddMember(t.Context(), a.Company.ID, ticketing.AddMemberParams{
 						Email: email, Name: "An owner", Role: ticketing.RoleOwner,
 					})
 					is.New(t).NoErr(err)
 					owners = append(owners, owner.UserID)
 				}
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
-					return staff.UpdateMember(ctx, r.Company.ID, owners[n%2], ticketing.RoleViewer)
+					return staff.UpdateMember(ctx, a.Company.ID, owners[n%2], ticketing.RoleViewer)
 				}
 			},
 		},
@@ -354,37 +354,37 @@ func peopleContests() []contest {
 
 // moneyContests returns the contests over the same settlement or order.
 func moneyContests() []contest {
-	stocked := func(t *testing.T, r *admins) fixture {
+	stocked := func(t *testing.T, a *admins) fixture {
 		t.Helper()
-		event := r.Event(t)
-		r.Inventory(t, event.ID, "VIP", 100_00, 5)
-		return newFixture(r.Service, r.Company.ID, event.ID)
+		event := a.Event(t)
+		a.Inventory(t, event.ID, "VIP", 100_00, 5)
+		return newFixture(a.Service, a.Company.ID, event.ID)
 	}
 	return []contest{
 		{
 			name: "settlements (2.9, item 6)",
 			won:  1,
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				is.New(t).NoErr(earned("rivals")(t.Context(), stocked(t, r), 1))
+				is.New(t).NoErr(earned("rivals")(t.Context(), stocked(t, a), 1))
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.RequestSettlement(ctx, r.Company.ID)
+					return staff.RequestSettlement(ctx, a.Company.ID)
 				}
 			},
-			check: func(t *testing.T, r *admins, _ []attempt) {
+			check: func(t *testing.T, a *admins, _ []attempt) {
 				t.Helper()
-				is.New(t).Equal(r.Wallets(t).Earnings, money.Amount(0))
+				is.New(t).Equal(a.Wallets(t).Earnings, money.Amount(0))
 			},
 		},
 		{
 			name: "decisions about a settlement (3.6)",
 			won:  numberOfAdmins / 2,
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
 				is := is.New(t)
-				o := stocked(t, r)
-				is.NoErr(requested("rivals")(t.Context(), o, 1))
-				latest, _, err := o.latestSettlement(t.Context())
+				f := stocked(t, a)
+				is.NoErr(requested("rivals")(t.Context(), f, 1))
+				latest, _, err := f.latestSettlement(t.Context())
 				is.NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					if n < numberOfAdmins/2 {
@@ -393,12 +393,12 @@ func moneyContests() []contest {
 					return staff.RejectSettlement(ctx, latest.ID, "The bank knows no such account.")
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				for _, one := range got {
 					if settled, ok := one.result.(ticketing.Settlement); ok && one.err == nil {
 						rejected := settled.Status == ticketing.SettlementRejected
-						is.New(t).Equal(r.Wallets(t).Earnings == settled.Amount, rejected) // It was refunded or paid out.
+						is.New(t).Equal(a.Wallets(t).Earnings == settled.Amount, rejected) // It was refunded or paid out.
 					}
 				}
 			},
@@ -406,9 +406,9 @@ func moneyContests() []contest {
 		{
 			name: "a refund and a cancellation of an order",
 			won:  numberOfAdmins / 2,
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				order, err := stocked(t, r).sale(t.Context(), "rivals", 1)
+				order, err := stocked(t, a).sale(t.Context(), "rivals", 1)
 				is.New(t).NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					if n%4 < 2 {
@@ -429,10 +429,10 @@ func alike(t *testing.T, _ *admins, got []attempt) {
 	}
 }
 
-func twoKeys(t *testing.T, r *admins, _ []attempt) {
+func twoKeys(t *testing.T, a *admins, _ []attempt) {
 	t.Helper()
 	is := is.New(t)
-	keys, err := r.Staff.ListAPIKeys(t.Context(), r.Company.ID)
+	keys, err := a.Staff.ListAPIKeys(t.Context(), a.Company.ID)
 	is.NoErr(err)
 	is.Equal(len(keys), 2)
 }
@@ -441,13 +441,13 @@ func twoKeys(t *testing.T, r *admins, _ []attempt) {
 // succeeds and the other calls get a conflict, or all calls succeed with the same effect.
 func TestSeveralAdministratorsAtOnce(t *testing.T) {
 	t.Parallel()
-	onAdmins(t, func(t *testing.T, r *admins) {
+	onAdmins(t, func(t *testing.T, a *admins) {
 		for _, test := range contests() {
 			t.Run(test.name, func(t *testing.T) {
 				const rounds = 3
 				for range rounds {
 					is := is.New(t)
-					each := &admins{Shop: r.Neighbour(t), staff: r.staff}
+					each := &admins{Shop: a.Neighbour(t), staff: a.staff}
 					act := test.ready(t, each)
 					got := each.atOnce(func(staff ticketing.Operator, n int) (any, error) { return act(t.Context(), staff, n) })
 					won := 0

@@ -23,11 +23,11 @@ import (
 // usage timestamps (including lastUsedAt), never the secret or digest".
 func TestAnIssuedKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
+		company := e.verified(t)
 		grants := []ticketing.Grant{ticketing.GrantOrderRead, ticketing.GrantEventRead}
-		issued, err := d.staff.IssueAPIKey(t.Context(), company, " storefront ", grants)
+		issued, err := e.staff.IssueAPIKey(t.Context(), company, " storefront ", grants)
 		is.NoErr(err)
 		form := regexp.MustCompile(`^svc_live\.([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$`)
 		parts := form.FindStringSubmatch(issued.Key)
@@ -37,7 +37,7 @@ func TestAnIssuedKeyIsShownOnce(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(len(secret), 32)
 
-		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		keys, err := e.staff.ListAPIKeys(t.Context(), company)
 		is.NoErr(err)
 		told, err := json.Marshal(keys)
 		is.NoErr(err)
@@ -80,17 +80,17 @@ func TestAKeyIsNamedAndGranted(t *testing.T) {
 			want: "grants[0]: must be one of the seven grants of a public API key",
 		},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
-				company := d.verified(t)
-				issued, err := d.staff.IssueAPIKey(t.Context(), company, test.give, test.grants)
+				company := e.verified(t)
+				issued, err := e.staff.IssueAPIKey(t.Context(), company, test.give, test.grants)
 				is.Equal(said(err), test.want)
 				if test.want == "" {
 					is.Equal(issued.Grants, test.grants)
 				}
-				keys, err := d.staff.ListAPIKeys(t.Context(), company)
+				keys, err := e.staff.ListAPIKeys(t.Context(), company)
 				is.NoErr(err)
 				is.Equal(len(keys) == 1, test.want == "")
 			})
@@ -102,22 +102,22 @@ func TestAKeyIsNamedAndGranted(t *testing.T) {
 // predecessor's name and grants, without revoking the predecessor".
 func TestASuccessorHasNameAndGrantsOfItsPredecessor(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		first := d.issue(t, company)
-		d.clock.advance(time.Second)
-		second, err := d.staff.RotateAPIKey(t.Context(), first.ID)
+		company := e.verified(t)
+		first := e.issue(t, company)
+		e.clock.advance(time.Second)
+		second, err := e.staff.RotateAPIKey(t.Context(), first.ID)
 		is.NoErr(err)
 		is.Equal(second.Name, first.Name)
 		is.Equal(second.Grants, first.Grants)
 		is.Equal(*second.PredecessorID, first.ID)
 		is.True(second.Key != first.Key)
 		for _, key := range []string{first.Key, second.Key} {
-			_, err := d.Authenticate(t.Context(), key)
+			_, err := e.Authenticate(t.Context(), key)
 			is.NoErr(err)
 		}
-		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		keys, err := e.staff.ListAPIKeys(t.Context(), company)
 		is.NoErr(err)
 		is.Equal([]uuid.UUID{keys[0].ID, keys[1].ID}, []uuid.UUID{second.ID, first.ID}) // newest first
 	})
@@ -127,20 +127,20 @@ func TestASuccessorHasNameAndGrantsOfItsPredecessor(t *testing.T) {
 // refused".
 func TestACompanyHasAtMostTwoActiveKeys(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.verified(t), d.verified(t)
-		first, second := d.issue(t, company), d.issue(t, company)
-		d.issue(t, other) // another company's keys don't count
-		_, err := d.staff.IssueAPIKey(t.Context(), company, "third", ticketing.AllGrants())
+		company, other := e.verified(t), e.verified(t)
+		first, second := e.issue(t, company), e.issue(t, company)
+		e.issue(t, other) // another company's keys don't count
+		_, err := e.staff.IssueAPIKey(t.Context(), company, "third", ticketing.AllGrants())
 		is.Equal(code(err), ticketing.CodeConflict)
-		_, err = d.staff.RotateAPIKey(t.Context(), first.ID)
+		_, err = e.staff.RotateAPIKey(t.Context(), first.ID)
 		is.Equal(code(err), ticketing.CodeConflict)
-		_, err = d.staff.RevokeAPIKey(t.Context(), first.ID)
+		_, err = e.staff.RevokeAPIKey(t.Context(), first.ID)
 		is.NoErr(err)
-		_, err = d.staff.RotateAPIKey(t.Context(), first.ID)
+		_, err = e.staff.RotateAPIKey(t.Context(), first.ID)
 		is.Equal(said(err), "A revoked API key cannot be rotated.")
-		_, err = d.staff.RotateAPIKey(t.Context(), second.ID)
+		_, err = e.staff.RotateAPIKey(t.Context(), second.ID)
 		is.NoErr(err)
 	})
 }
@@ -148,15 +148,15 @@ func TestACompanyHasAtMostTwoActiveKeys(t *testing.T) {
 // TestOfTwoRotationsAtTheLimitOneWins checks the limit of 5.1 with concurrent rotations.
 func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		key := d.issue(t, company)
+		company := e.verified(t)
+		key := e.issue(t, company)
 		const callers = 8
 		errs := make([]error, callers)
 		var done sync.WaitGroup
 		for i := range callers {
-			done.Go(func() { _, errs[i] = d.staff.RotateAPIKey(t.Context(), key.ID) })
+			done.Go(func() { _, errs[i] = e.staff.RotateAPIKey(t.Context(), key.ID) })
 		}
 		done.Wait()
 		won := 0
@@ -168,7 +168,7 @@ func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
 			}
 		}
 		is.Equal(won, 1)
-		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		keys, err := e.staff.ListAPIKeys(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(len(keys), 2)
 	})
@@ -179,32 +179,32 @@ func TestOfTwoRotationsAtTheLimitOneWins(t *testing.T) {
 // KYB-gated".
 func TestKeysAreMadeForTheVerifiedAndRevokedForEverybody(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		key := d.issue(t, company)
-		_, err := d.staff.RevokeVerification(t.Context(), company)
+		company := e.verified(t)
+		key := e.issue(t, company)
+		_, err := e.staff.RevokeVerification(t.Context(), company)
 		is.NoErr(err)
-		_, err = d.staff.IssueAPIKey(t.Context(), company, "second", ticketing.AllGrants())
+		_, err = e.staff.IssueAPIKey(t.Context(), company, "second", ticketing.AllGrants())
 		is.Equal(code(err), ticketing.CodeConflict)
 		is.Equal(said(err), "Current company verification is required")
-		_, err = d.staff.RotateAPIKey(t.Context(), key.ID)
+		_, err = e.staff.RotateAPIKey(t.Context(), key.ID)
 		is.Equal(code(err), ticketing.CodeConflict)
 		is.Equal(said(err), "Current company verification is required")
 
-		_, err = d.staff.SuspendCompany(t.Context(), company)
+		_, err = e.staff.SuspendCompany(t.Context(), company)
 		is.NoErr(err)
-		revoked, err := d.staff.RevokeAPIKey(t.Context(), key.ID)
+		revoked, err := e.staff.RevokeAPIKey(t.Context(), key.ID)
 		is.NoErr(err)
 		is.Equal(revoked.Status, ticketing.APIKeyRevoked)
 		is.Equal(revoked.RevokedAt.Time, opening)
 
 		// A later revocation keeps the time of the first.
-		d.clock.advance(time.Hour)
-		again, err := d.staff.RevokeAPIKey(t.Context(), key.ID)
+		e.clock.advance(time.Hour)
+		again, err := e.staff.RevokeAPIKey(t.Context(), key.ID)
 		is.NoErr(err)
 		is.Equal(again, revoked)
-		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		keys, err := e.staff.ListAPIKeys(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(keys, []ticketing.APIKey{revoked})
 	})
@@ -212,13 +212,13 @@ func TestKeysAreMadeForTheVerifiedAndRevokedForEverybody(t *testing.T) {
 
 func TestAnUnknownKeyIsNotFound(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		_, err := d.staff.RotateAPIKey(t.Context(), uuid.New())
+		_, err := e.staff.RotateAPIKey(t.Context(), uuid.New())
 		is.Equal(code(err), ticketing.CodeNotFound)
-		_, err = d.staff.RevokeAPIKey(t.Context(), uuid.New())
+		_, err = e.staff.RevokeAPIKey(t.Context(), uuid.New())
 		is.Equal(code(err), ticketing.CodeNotFound)
-		_, err = d.staff.RevokeAPIKey(t.Context(), uuid.Nil)
+		_, err = e.staff.RevokeAPIKey(t.Context(), uuid.Nil)
 		is.Equal(code(err), ticketing.CodeNotFound)
 	})
 }
@@ -274,10 +274,10 @@ func TestRotationWithoutAGap(t *testing.T) {
 // error is that of an unknown key.
 func TestAForeignKeyIsAnUnknownKey(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		key := d.issue(t, d.verified(t))
-		stranger := d.As(ticketing.Actor{CompanyID: d.verified(t), Permissions: ticketing.AllPermissions()})
+		key := e.issue(t, e.verified(t))
+		stranger := e.As(ticketing.Actor{CompanyID: e.verified(t), Permissions: ticketing.AllPermissions()})
 		_, unknown := stranger.RevokeAPIKey(t.Context(), uuid.New())
 		_, foreign := stranger.RevokeAPIKey(t.Context(), key.ID)
 		is.Equal(code(foreign), ticketing.CodeNotFound)
@@ -289,17 +289,17 @@ func TestAForeignKeyIsAnUnknownKey(t *testing.T) {
 
 func TestNoKeyIsMadeWithoutRandomness(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
+		company := e.verified(t)
 		dry := errors.New("no entropy")
-		svc, err := ticketing.New(d.store, &ticketing.Config{
-			SecretKeys: [][]byte{secretKey('a')}, Rand: iotest.ErrReader(dry), Clock: d.clock.now,
+		svc, err := ticketing.New(e.store, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('a')}, Rand: iotest.ErrReader(dry), Clock: e.clock.now,
 		})
 		is.NoErr(err)
 		_, err = svc.As(ticketing.Staff("test")).IssueAPIKey(t.Context(), company, "gate", ticketing.AllGrants())
 		is.True(errors.Is(err, dry))
-		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		keys, err := e.staff.ListAPIKeys(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(len(keys), 0)
 	})
@@ -309,15 +309,15 @@ func TestNoKeyIsMadeWithoutRandomness(t *testing.T) {
 // company and never its secret.
 func TestAPIKeyIsFoundByItsID(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.verified(t), d.verified(t)
-		issued := d.issue(t, company)
-		d.issue(t, other)
-		found, err := d.staff.GetAPIKey(t.Context(), issued.ID)
+		company, other := e.verified(t), e.verified(t)
+		issued := e.issue(t, company)
+		e.issue(t, other)
+		found, err := e.staff.GetAPIKey(t.Context(), issued.ID)
 		is.NoErr(err)
 		is.Equal(found, ticketing.CompanyAPIKey{APIKey: issued.APIKey, CompanyID: company})
-		_, err = d.staff.GetAPIKey(t.Context(), uuid.New())
+		_, err = e.staff.GetAPIKey(t.Context(), uuid.New())
 		is.Equal(said(err), "The API key was not found.")
 	})
 }

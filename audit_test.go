@@ -21,11 +21,11 @@ import (
 )
 
 // acts returns the audit log of a company, or with the zero id the log of all companies, latest act first.
-func (d *env) acts(t *testing.T, companyID uuid.UUID) []ticketing.AuditEntry {
+func (e *env) acts(t *testing.T, companyID uuid.UUID) []ticketing.AuditEntry {
 	t.Helper()
 	var acts []ticketing.AuditEntry
 	for params := (ticketing.PageParams{Limit: ticketing.MaxPageLimit}); ; {
-		page, err := d.staff.ListAudit(t.Context(), companyID, params)
+		page, err := e.staff.ListAudit(t.Context(), companyID, params)
 		is.New(t).NoErr(err)
 		acts = append(acts, page.Items...)
 		if params.Cursor = page.NextCursor; !page.HasMore {
@@ -45,20 +45,20 @@ func TestEveryOperatorWriteIsAudited(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				is := is.New(t)
-				own := right.subject(t, d)
+				own := right.subject(t, e)
 				if right.before != nil {
-					is.NoErr(right.before(t.Context(), d.staff, own))
+					is.NoErr(right.before(t.Context(), e.staff, own))
 				}
 				known := make(map[uuid.UUID]bool)
-				for _, act := range d.acts(t, uuid.Nil) {
+				for _, act := range e.acts(t, uuid.Nil) {
 					known[act.ID] = true
 				}
-				d.clock.advance(time.Second)
-				is.NoErr(right.call(t.Context(), d.As(ticketing.Staff(" Ngozi Obi ")), own))
+				e.clock.advance(time.Second)
+				is.NoErr(right.call(t.Context(), e.As(ticketing.Staff(" Ngozi Obi ")), own))
 				found := 0
-				for _, act := range d.acts(t, uuid.Nil) {
+				for _, act := range e.acts(t, uuid.Nil) {
 					if known[act.ID] {
 						continue
 					}
@@ -88,23 +88,23 @@ func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
 		}
 		t.Run(right.method, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				is := is.New(t)
-				own := right.subject(t, d)
+				own := right.subject(t, e)
 				if right.before != nil {
-					is.NoErr(right.before(t.Context(), d.staff, own))
+					is.NoErr(right.before(t.Context(), e.staff, own))
 				}
-				companies, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{})
+				companies, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{})
 				is.NoErr(err)
-				before := d.books(t, own)
-				deaf, err := ticketing.New(deafStore{d.store}, &ticketing.Config{
-					SecretKeys: [][]byte{secretKey('a')}, Clock: d.clock.now,
+				before := e.books(t, own)
+				deaf, err := ticketing.New(deafStore{e.store}, &ticketing.Config{
+					SecretKeys: [][]byte{secretKey('a')}, Clock: e.clock.now,
 				})
 				is.NoErr(err)
 				err = right.call(t.Context(), deaf.As(ticketing.Staff("test")), own)
 				is.True(errors.Is(err, errDeaf))
-				is.Equal(d.books(t, own), before)
-				after, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{})
+				is.Equal(e.books(t, own), before)
+				after, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{})
 				is.NoErr(err)
 				is.Equal(after, companies)
 			})
@@ -129,15 +129,15 @@ func (deafTx) AppendAudit(context.Context, []driver.AuditEntry) error { return e
 // member with its value before and after.
 func TestAnActOnTheWire(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		var want []string
 		act := func(actor, action, subject, changes string) {
 			t.Helper()
-			d.clock.advance(time.Second)
+			e.clock.advance(time.Second)
 			want = append([]string{fmt.Sprintf(`{"at":"%s","actor":"%s","action":"%s","subject":"%s","changes":%s`,
-				ticketing.Time{Time: d.clock.now()}, actor, action, subject, changes)}, want...)
+				ticketing.Time{Time: e.clock.now()}, actor, action, subject, changes)}, want...)
 		}
 		subject := "company " + company.String()
 		want = []string{fmt.Sprintf(`{"at":"2026-11-21T09:30:00.000Z","actor":"test","action":"company.create",`+
@@ -146,18 +146,18 @@ func TestAnActOnTheWire(t *testing.T) {
 
 		act("test", "kyb.approve", subject, `{"approvalExpiresAt":{"before":null,"after":"2026-11-21T10:30:00.000Z"},`+
 			`"verification":{"before":"UNVERIFIED","after":"APPROVED"}}`)
-		_, err := d.staff.ApproveVerification(t.Context(), company, opening.Add(time.Hour))
+		_, err := e.staff.ApproveVerification(t.Context(), company, opening.Add(time.Hour))
 		is.NoErr(err)
 		act("test", "kyb.reject", subject, `{"approvalExpiresAt":{"before":"2026-11-21T10:30:00.000Z","after":null},`+
 			`"verification":{"before":"APPROVED","after":"REJECTED"}}`) // The reason is for staff only.
-		_, err = d.staff.RejectVerification(t.Context(), company, "A private reason")
+		_, err = e.staff.RejectVerification(t.Context(), company, "A private reason")
 		is.NoErr(err)
 		act("test", "kyb.grace", subject, `{"graceUntil":{"before":null,"after":"2026-11-21T10:30:00.000Z"}}`)
-		_, err = d.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
+		_, err = e.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
 		is.NoErr(err)
 		act("Ọlá \\\"Ada\\\"", "branding.set", subject,
 			`{"brandName":{"before":"Adire Concerts","after":"Adire"},"ticketFooter":{"before":null,"after":"Bring an id"}}`)
-		administrator := d.As(ticketing.Actor{
+		administrator := e.As(ticketing.Actor{
 			Name: `Ọlá "Ada"`, CompanyID: company, Permissions: ticketing.AllPermissions(),
 		})
 		_, err = administrator.UpdateBranding(t.Context(), company, ticketing.UpdateBrandingParams{
@@ -166,27 +166,27 @@ func TestAnActOnTheWire(t *testing.T) {
 		is.NoErr(err)
 		act("test", "float.credit", subject, `{"float":{"before":{"amount":"0.00","currency":"NGN"},`+
 			`"after":{"amount":"25.00","currency":"NGN"}},"reference":{"before":null,"after":"PSK-00000001"}}`)
-		d.credit(t, company, 25_00, "PSK-00000001")
+		e.credit(t, company, 25_00, "PSK-00000001")
 		act("test", "wallet.suspend", subject, `{"floatStatus":{"before":"ACTIVE","after":"SUSPENDED"}}`)
-		_, err = d.staff.SuspendWallet(t.Context(), company, ledger.Float)
+		_, err = e.staff.SuspendWallet(t.Context(), company, ledger.Float)
 		is.NoErr(err)
 		act("test", "company.suspend", subject, `{"status":{"before":"ACTIVE","after":"SUSPENDED"}}`)
-		_, err = d.staff.SuspendCompany(t.Context(), company)
+		_, err = e.staff.SuspendCompany(t.Context(), company)
 		is.NoErr(err)
 
-		acts := d.acts(t, company)
+		acts := e.acts(t, company)
 		is.Equal(len(acts), len(want))
 		for i, act := range acts {
 			is.Equal(show(t, act), want[i]+fmt.Sprintf(`,"id":"%s","companyId":"%s"}`, act.ID, company))
 		}
-		is.Equal(d.acts(t, uuid.Nil), acts) // There are no other acts.
+		is.Equal(e.acts(t, uuid.Nil), acts) // There are no other acts.
 
 		// The company's own actor reads the same entries, but neither another company's log nor the log of all
 		// companies.
 		page, err := administrator.ListAudit(t.Context(), company, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
 		is.NoErr(err)
 		is.Equal(page.Items, acts)
-		_, err = administrator.ListAudit(t.Context(), d.unverified(t), ticketing.PageParams{})
+		_, err = administrator.ListAudit(t.Context(), e.unverified(t), ticketing.PageParams{})
 		is.Equal(code(err), ticketing.CodeNotFound)
 		_, err = administrator.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
 		is.Equal(code(err), ticketing.CodePermissionDenied)
@@ -197,21 +197,21 @@ func TestAnActOnTheWire(t *testing.T) {
 // companies.
 func TestActsOnThePlatformAreOfNoCompany(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		d.clock.advance(time.Second)
-		category, err := d.staff.CreateCategory(t.Context(), "Music", "music")
+		company := e.unverified(t)
+		e.clock.advance(time.Second)
+		category, err := e.staff.CreateCategory(t.Context(), "Music", "music")
 		is.NoErr(err)
-		d.clock.advance(time.Second)
-		_, err = d.staff.DeactivateCategory(t.Context(), category.ID)
+		e.clock.advance(time.Second)
+		_, err = e.staff.DeactivateCategory(t.Context(), category.ID)
 		is.NoErr(err)
-		acts := d.acts(t, uuid.Nil)
+		acts := e.acts(t, uuid.Nil)
 		is.Equal(len(acts), 3)
 		is.Equal(show(t, acts[0]), fmt.Sprintf(`{"at":"2026-11-21T09:30:02.000Z","actor":"test",`+
 			`"action":"category.deactivate","subject":"category %s","changes":{"status":{"before":"ACTIVE",`+
 			`"after":"INACTIVE"}},"id":"%s","companyId":null}`, category.ID, acts[0].ID))
-		is.Equal(len(d.acts(t, company)), 1)
+		is.Equal(len(e.acts(t, company)), 1)
 	})
 }
 
@@ -219,57 +219,57 @@ func TestActsOnThePlatformAreOfNoCompany(t *testing.T) {
 // log.
 func TestWhatChangesNothingIsNotAudited(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		own := d.subject(t)
-		category, err := d.staff.CreateCategory(t.Context(), "Music", "music")
+		own := e.subject(t)
+		category, err := e.staff.CreateCategory(t.Context(), "Music", "music")
 		is.NoErr(err)
 		ctx := t.Context()
 		repeated := []func() error{
-			func() error { _, err := d.staff.SuspendCompany(ctx, own.company); return err },
-			func() error { _, err := d.staff.ActivateCompany(ctx, own.company); return err },
-			func() error { _, err := d.staff.SuspendWallet(ctx, own.company, ledger.Earnings); return err },
-			func() error { _, err := d.staff.ActivateWallet(ctx, own.company, ledger.Earnings); return err },
-			func() error { _, err := d.staff.CreditFloat(ctx, own.company, 1, "PSK-00000001"); return err },
-			func() error { _, err := d.staff.RevokeAPIKey(ctx, own.key); return err },
-			func() error { _, err := d.staff.DeactivateCategory(ctx, category.ID); return err },
-			func() error { _, err := d.staff.GrantGrace(ctx, own.company, opening.Add(time.Hour)); return err },
-			func() error { _, err := d.staff.RejectVerification(ctx, own.company, "why"); return err },
-			func() error { _, err := d.staff.ApproveVerification(ctx, own.company, time.Time{}); return err },
-			func() error { _, err := d.staff.RevokeVerification(ctx, own.company); return err },
+			func() error { _, err := e.staff.SuspendCompany(ctx, own.company); return err },
+			func() error { _, err := e.staff.ActivateCompany(ctx, own.company); return err },
+			func() error { _, err := e.staff.SuspendWallet(ctx, own.company, ledger.Earnings); return err },
+			func() error { _, err := e.staff.ActivateWallet(ctx, own.company, ledger.Earnings); return err },
+			func() error { _, err := e.staff.CreditFloat(ctx, own.company, 1, "PSK-00000001"); return err },
+			func() error { _, err := e.staff.RevokeAPIKey(ctx, own.key); return err },
+			func() error { _, err := e.staff.DeactivateCategory(ctx, category.ID); return err },
+			func() error { _, err := e.staff.GrantGrace(ctx, own.company, opening.Add(time.Hour)); return err },
+			func() error { _, err := e.staff.RejectVerification(ctx, own.company, "why"); return err },
+			func() error { _, err := e.staff.ApproveVerification(ctx, own.company, time.Time{}); return err },
+			func() error { _, err := e.staff.RevokeVerification(ctx, own.company); return err },
 			func() error {
-				_, err := d.staff.UpdateBranding(ctx, own.company, ticketing.UpdateBrandingParams{BrandName: of("New")})
+				_, err := e.staff.UpdateBranding(ctx, own.company, ticketing.UpdateBrandingParams{BrandName: of("New")})
 				return err
 			},
 		}
 		for i, act := range repeated {
-			before := len(d.acts(t, uuid.Nil))
+			before := len(e.acts(t, uuid.Nil))
 			for range 3 {
 				is.NoErr(act())
 			}
-			if made := len(d.acts(t, uuid.Nil)) - before; made != 1 {
+			if made := len(e.acts(t, uuid.Nil)) - before; made != 1 {
 				t.Errorf("act %d, done three times, is %d times in the log", i, made)
 			}
 		}
 
-		before := d.acts(t, uuid.Nil)
+		before := e.acts(t, uuid.Nil)
 		for _, act := range []func() error{
-			func() error { _, err := d.staff.CreditFloat(ctx, own.company, 2, "PSK-00000001"); return err },
-			func() error { _, err := d.staff.CreditFloat(ctx, own.company, 2, "PSK-00000002"); return err },
+			func() error { _, err := e.staff.CreditFloat(ctx, own.company, 2, "PSK-00000001"); return err },
+			func() error { _, err := e.staff.CreditFloat(ctx, own.company, 2, "PSK-00000002"); return err },
 			func() error {
-				_, err := d.staff.IssueAPIKey(ctx, own.company, "gate", ticketing.AllGrants())
+				_, err := e.staff.IssueAPIKey(ctx, own.company, "gate", ticketing.AllGrants())
 				return err
 			},
-			func() error { _, err := d.staff.RotateAPIKey(ctx, own.key); return err },
-			func() error { _, err := d.staff.CreateCategory(ctx, "Music", "music"); return err },
-			func() error { _, err := d.staff.DeactivateCategory(ctx, uuid.New()); return err },
-			func() error { _, err := d.staff.CreateCompany(ctx, ""); return err },
-			func() error { _, err := d.staff.SuspendCompany(ctx, uuid.New()); return err },
-			func() error { _, err := d.staff.EndEvent(ctx, uuid.New()); return err },
+			func() error { _, err := e.staff.RotateAPIKey(ctx, own.key); return err },
+			func() error { _, err := e.staff.CreateCategory(ctx, "Music", "music"); return err },
+			func() error { _, err := e.staff.DeactivateCategory(ctx, uuid.New()); return err },
+			func() error { _, err := e.staff.CreateCompany(ctx, ""); return err },
+			func() error { _, err := e.staff.SuspendCompany(ctx, uuid.New()); return err },
+			func() error { _, err := e.staff.EndEvent(ctx, uuid.New()); return err },
 		} {
 			is.True(act() != nil)
 		}
-		is.Equal(d.acts(t, uuid.Nil), before)
+		is.Equal(e.acts(t, uuid.Nil), before)
 	})
 }
 
@@ -277,15 +277,15 @@ func TestWhatChangesNothingIsNotAudited(t *testing.T) {
 // it.
 func TestWhatNobodyDidIsNotAudited(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		d.subject(t)
-		before := d.acts(t, uuid.Nil)
-		d.clock.advance(60 * 24 * time.Hour)
-		ended, err := d.EndEvents(t.Context())
+		e.subject(t)
+		before := e.acts(t, uuid.Nil)
+		e.clock.advance(60 * 24 * time.Hour)
+		ended, err := e.EndEvents(t.Context())
 		is.NoErr(err)
 		is.Equal(ended, 1)
-		is.Equal(d.acts(t, uuid.Nil), before)
+		is.Equal(e.acts(t, uuid.Nil), before)
 	})
 }
 
@@ -293,9 +293,9 @@ func TestWhatNobodyDidIsNotAudited(t *testing.T) {
 // actor who only reads needs no name.
 func TestWhoWritesHasAName(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		for _, test := range []struct{ name, want string }{
 			{"x", ""},
 			{strings.Repeat("é", 200), ""},
@@ -306,9 +306,9 @@ func TestWhoWritesHasAName(t *testing.T) {
 			{"Ada\nkyb.approve", "actor.name: must not contain control characters"},
 			{"Ada\xff", "actor.name: must be valid UTF-8"},
 		} {
-			staff := d.As(ticketing.Staff(test.name))
-			own := d.subject(t)
-			before := len(d.acts(t, uuid.Nil))
+			staff := e.As(ticketing.Staff(test.name))
+			own := e.subject(t)
+			before := len(e.acts(t, uuid.Nil))
 			for _, right := range rights() {
 				if right.action != "" && right.platform {
 					is.Equal(said(right.call(t.Context(), staff, own)), test.want)
@@ -319,7 +319,7 @@ func TestWhoWritesHasAName(t *testing.T) {
 			_, err = staff.ActivateCompany(t.Context(), company)
 			is.Equal(said(err), test.want)
 			if test.want != "" {
-				is.Equal(len(d.acts(t, uuid.Nil)), before)
+				is.Equal(len(e.acts(t, uuid.Nil)), before)
 			}
 			_, err = staff.GetCompany(t.Context(), company)
 			is.NoErr(err)
@@ -331,18 +331,18 @@ func TestWhoWritesHasAName(t *testing.T) {
 // only.
 func TestTheAuditLogIsPaged(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.unverified(t), d.unverified(t)
+		company, other := e.unverified(t), e.unverified(t)
 		for i := range 6 {
-			d.clock.advance(time.Millisecond * time.Duration(i%2)) // Two acts share a time.
+			e.clock.advance(time.Millisecond * time.Duration(i%2)) // Two acts share a time.
 			for _, id := range []uuid.UUID{company, other} {
-				_, err := d.staff.ScheduleCommission(t.Context(), id, money.Rate{}, time.Time{})
+				_, err := e.staff.ScheduleCommission(t.Context(), id, money.Rate{}, time.Time{})
 				is.NoErr(err)
 			}
 		}
 		for id, want := range map[uuid.UUID]int{company: 7, other: 7, uuid.Nil: 14} {
-			whole := d.acts(t, id)
+			whole := e.acts(t, id)
 			is.Equal(len(whole), want)
 			for i := 1; i < len(whole); i++ {
 				is.True(!whole[i].At.After(whole[i-1].At.Time))
@@ -350,7 +350,7 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 			for limit := 1; limit <= want; limit++ {
 				var acts []ticketing.AuditEntry
 				for params := (ticketing.PageParams{Limit: limit}); ; {
-					page, err := d.staff.ListAudit(t.Context(), id, params)
+					page, err := e.staff.ListAudit(t.Context(), id, params)
 					is.NoErr(err)
 					is.True(len(page.Items) <= limit)
 					acts = append(acts, page.Items...)
@@ -361,16 +361,16 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 				is.Equal(acts, whole)
 			}
 		}
-		page, err := d.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: 1})
+		page, err := e.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: 1})
 		is.NoErr(err)
 		for _, id := range []uuid.UUID{other, uuid.Nil} {
-			_, err = d.staff.ListAudit(t.Context(), id, ticketing.PageParams{Cursor: page.NextCursor})
+			_, err = e.staff.ListAudit(t.Context(), id, ticketing.PageParams{Cursor: page.NextCursor})
 			is.Equal(code(err), ticketing.CodeInvalidCursor)
 		}
 		for limit, want := range map[int]ticketing.Code{
 			-1: ticketing.CodeInvalidRequest, 1: "", 100: "", 101: ticketing.CodeInvalidRequest,
 		} {
-			_, err := d.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: limit})
+			_, err := e.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: limit})
 			is.Equal(code(err), want)
 		}
 	})
@@ -382,7 +382,7 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 func TestNothingPrivateIsTold(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one goroutine does")
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
 		var told strings.Builder
 		var private []string
@@ -391,36 +391,36 @@ func TestNothingPrivateIsTold(t *testing.T) {
 				fmt.Fprintf(&told, "%v %+v %#v\n", err, err, err)
 			}
 		}
-		deaf, err := ticketing.New(deafStore{d.store}, &ticketing.Config{
-			SecretKeys: [][]byte{secretKey('a')}, Clock: d.clock.now, Logger: slog.New(slog.NewTextHandler(d.log, nil)),
+		deaf, err := ticketing.New(deafStore{e.store}, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('a')}, Clock: e.clock.now, Logger: slog.New(slog.NewTextHandler(e.log, nil)),
 		})
 		is.NoErr(err)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, right := range rights() {
-			own := right.subject(t, d)
+			own := right.subject(t, e)
 			if right.before != nil {
-				is.NoErr(right.before(t.Context(), d.staff, own))
+				is.NoErr(right.before(t.Context(), e.staff, own))
 			}
-			fails(right.call(ended, d.staff, own))
+			fails(right.call(ended, e.staff, own))
 			fails(right.call(t.Context(), deaf.As(ticketing.Staff("test")), own))
-			fails(right.call(t.Context(), d.As(ticketing.Actor{Name: "test", CompanyID: uuid.New()}), own))
-			fails(right.call(t.Context(), d.staff, own))
-			fails(right.call(t.Context(), d.staff, own)) // Some methods refuse a second call.
+			fails(right.call(t.Context(), e.As(ticketing.Actor{Name: "test", CompanyID: uuid.New()}), own))
+			fails(right.call(t.Context(), e.staff, own))
+			fails(right.call(t.Context(), e.staff, own)) // Some methods refuse a second call.
 		}
-		own := d.subject(t)
-		first := d.issue(t, own.company)
-		_, err = d.staff.RotateAPIKey(t.Context(), first.ID)
+		own := e.subject(t)
+		first := e.issue(t, own.company)
+		_, err = e.staff.RotateAPIKey(t.Context(), first.ID)
 		is.True(err != nil) // Two are active.
 		fails(err)
-		_, err = d.staff.RevokeAPIKey(t.Context(), own.key)
+		_, err = e.staff.RevokeAPIKey(t.Context(), own.key)
 		is.NoErr(err)
-		rotated, err := d.staff.RotateAPIKey(t.Context(), first.ID)
+		rotated, err := e.staff.RotateAPIKey(t.Context(), first.ID)
 		is.NoErr(err)
-		for _, act := range d.acts(t, uuid.Nil) {
+		for _, act := range e.acts(t, uuid.Nil) {
 			told.WriteString(show(t, act))
 		}
-		told.WriteString(d.log.String())
+		told.WriteString(e.log.String())
 
 		private = append(private, string(secretKey('a')), accountNumber, buyerOfSubject, "chi@adire.ng", "bisi@adire.ng")
 		for _, key := range []ticketing.IssuedAPIKey{first, rotated} {
@@ -433,7 +433,7 @@ func TestNothingPrivateIsTold(t *testing.T) {
 			private = append(private, strings.TrimSpace(*fact))
 		}
 		private = append(private, strings.ToLower(strings.TrimSpace(*given.ContactEmail)))
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			records, err := tx.ListAPIKeys(ctx, own.company, 10)
 			is.Equal(len(records), 3)
 			for _, record := range records {

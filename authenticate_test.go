@@ -22,11 +22,11 @@ import (
 
 func TestAKeyMakesTheCallerOfItsCompany(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		key := d.issue(t, company)
-		caller, err := d.Authenticate(t.Context(), key.Key)
+		company := e.verified(t)
+		key := e.issue(t, company)
+		caller, err := e.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
 		is.Equal(caller.CompanyID(), company)
 		is.Equal(caller.KeyID(), key.ID)
@@ -34,9 +34,9 @@ func TestAKeyMakesTheCallerOfItsCompany(t *testing.T) {
 		is.Equal(code(caller.Require(ticketing.GrantEventRead)), ticketing.CodePermissionDenied)
 
 		// Authentication does not require a verification: reads and validations continue without one.
-		_, err = d.staff.RevokeVerification(t.Context(), company)
+		_, err = e.staff.RevokeVerification(t.Context(), company)
 		is.NoErr(err)
-		_, err = d.Authenticate(t.Context(), key.Key)
+		_, err = e.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
 	})
 }
@@ -53,15 +53,15 @@ func TestWhateverOpensNothingCostsAlike(t *testing.T) {
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(db.Close()) })
 	is.NoErr(db.Migrate(t.Context()))
-	d := newEnv(t, db)
-	company := d.verified(t)
-	key, revoked := d.issue(t, company), d.issue(t, company)
-	_, err = d.staff.RevokeAPIKey(t.Context(), revoked.ID)
+	e := newEnv(t, db)
+	company := e.verified(t)
+	key, revoked := e.issue(t, company), e.issue(t, company)
+	_, err = e.staff.RevokeAPIKey(t.Context(), revoked.ID)
 	is.NoErr(err)
-	_, err = d.Authenticate(t.Context(), key.Key) // This stores the last use, which is not stored again for a minute.
+	_, err = e.Authenticate(t.Context(), key.Key) // This stores the last use, which is not stored again for a minute.
 	is.NoErr(err)
 	reads = nil
-	_, err = d.Authenticate(t.Context(), key.Key)
+	_, err = e.Authenticate(t.Context(), key.Key)
 	is.NoErr(err)
 	want := slices.Clone(reads)
 	for _, text := range []string{
@@ -70,7 +70,7 @@ func TestWhateverOpensNothingCostsAlike(t *testing.T) {
 		revoked.Key,
 	} {
 		reads = nil
-		_, err := d.Authenticate(t.Context(), text)
+		_, err := e.Authenticate(t.Context(), text)
 		is.Equal(code(err), ticketing.CodeAuthenticationFailed)
 		is.Equal(reads, want) // The reads do not depend on what is wrong.
 	}
@@ -103,38 +103,38 @@ func TestWhateverOpensNothingAnswersAlike(t *testing.T) {
 		{"a mebibyte", func(key string) string { return key + strings.Repeat("A", 1<<20) }},
 		{"NUL", func(key string) string { return key[:60] + "\x00" + key[61:] }},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.verified(t)
-		key := d.issue(t, company)
-		revoked := d.issue(t, company)
-		_, err := d.staff.RevokeAPIKey(t.Context(), revoked.ID)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.verified(t)
+		key := e.issue(t, company)
+		revoked := e.issue(t, company)
+		_, err := e.staff.RevokeAPIKey(t.Context(), revoked.ID)
 		is.New(t).NoErr(err)
-		suspended := d.verified(t)
-		suspendedKey := d.issue(t, suspended)
-		_, err = d.staff.SuspendCompany(t.Context(), suspended)
+		suspended := e.verified(t)
+		suspendedKey := e.issue(t, suspended)
+		_, err = e.staff.SuspendCompany(t.Context(), suspended)
 		is.New(t).NoErr(err)
 
-		_, want := d.Authenticate(t.Context(), "")
+		_, want := e.Authenticate(t.Context(), "")
 		is.New(t).Equal(code(want), ticketing.CodeAuthenticationFailed)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
-				caller, err := d.Authenticate(t.Context(), test.give(key.Key))
+				caller, err := e.Authenticate(t.Context(), test.give(key.Key))
 				is.Equal(err, want)
 				is.Equal(caller.CompanyID(), uuid.Nil)
 			})
 		}
 		t.Run("revoked", func(t *testing.T) {
-			_, err := d.Authenticate(t.Context(), revoked.Key)
+			_, err := e.Authenticate(t.Context(), revoked.Key)
 			is.New(t).Equal(err, want)
 		})
 		t.Run("suspended company", func(t *testing.T) {
 			is := is.New(t)
-			_, err := d.Authenticate(t.Context(), suspendedKey.Key)
+			_, err := e.Authenticate(t.Context(), suspendedKey.Key)
 			is.Equal(err, want)
-			_, err = d.staff.ActivateCompany(t.Context(), suspended)
+			_, err = e.staff.ActivateCompany(t.Context(), suspended)
 			is.NoErr(err)
-			_, err = d.Authenticate(t.Context(), suspendedKey.Key)
+			_, err = e.Authenticate(t.Context(), suspendedKey.Key)
 			is.NoErr(err)
 		})
 	})
@@ -181,19 +181,19 @@ func FuzzAuthenticate(f *testing.F) {
 
 func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		key := d.issue(t, company)
+		company := e.verified(t)
+		key := e.issue(t, company)
 		lastUse := func() time.Time {
-			keys, err := d.staff.ListAPIKeys(t.Context(), company)
+			keys, err := e.staff.ListAPIKeys(t.Context(), company)
 			is.NoErr(err)
 			if keys[0].LastUsedAt == nil {
 				return time.Time{}
 			}
 			return keys[0].LastUsedAt.Time
 		}
-		_, err := d.Authenticate(t.Context(), key.Key[:46]+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+		_, err := e.Authenticate(t.Context(), key.Key[:46]+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 		is.Equal(code(err), ticketing.CodeAuthenticationFailed)
 		is.Equal(lastUse(), time.Time{}) // a wrong secret is not a use of the key
 		for _, step := range []struct {
@@ -204,8 +204,8 @@ func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
 			{time.Minute - time.Millisecond, opening},
 			{time.Millisecond, opening.Add(time.Minute)},
 		} {
-			d.clock.advance(step.advance)
-			_, err := d.Authenticate(t.Context(), key.Key)
+			e.clock.advance(step.advance)
+			_, err := e.Authenticate(t.Context(), key.Key)
 			is.NoErr(err)
 			is.Equal(lastUse(), step.want)
 		}
@@ -228,15 +228,15 @@ func (s *busyStore) Update(ctx context.Context, fn func(context.Context, driver.
 // answered (5.1: "usage timestamps, including lastUsedAt"), and that a key in constant use costs one write a minute.
 func TestABusyKeyCostsOneWriteAMinute(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		key := d.issue(t, company)
-		kept := d.store
+		company := e.verified(t)
+		key := e.issue(t, company)
+		kept := e.store
 		counting := &busyStore{Store: kept}
-		d.store = counting
-		svc := d.service(t, secretKey('a'))
-		d.store = kept
+		e.store = counting
+		svc := e.service(t, secretKey('a'))
+		e.store = kept
 		for minute := range 3 {
 			var all sync.WaitGroup
 			for range 32 {
@@ -250,14 +250,14 @@ func TestABusyKeyCostsOneWriteAMinute(t *testing.T) {
 			}
 			all.Wait()
 			is.Equal(counting.updates.Load(), int64(minute+1))
-			keys, err := d.staff.ListAPIKeys(t.Context(), company)
+			keys, err := e.staff.ListAPIKeys(t.Context(), company)
 			is.NoErr(err)
 			is.Equal(keys[0].LastUsedAt.Time, opening.Add(time.Duration(minute)*time.Minute))
-			d.clock.advance(59_999 * time.Millisecond)
+			e.clock.advance(59_999 * time.Millisecond)
 			_, err = svc.Authenticate(t.Context(), key.Key)
 			is.NoErr(err)
 			is.Equal(counting.updates.Load(), int64(minute+1))
-			d.clock.advance(time.Millisecond)
+			e.clock.advance(time.Millisecond)
 		}
 	})
 }
@@ -277,24 +277,24 @@ func (s *stuckStore) Update(ctx context.Context, _ func(context.Context, driver.
 
 func TestABusyDatabaseDoesNotStopAReader(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		key := d.issue(t, d.verified(t))
-		free := d.store
+		key := e.issue(t, e.verified(t))
+		free := e.store
 		stuck := &stuckStore{Store: free}
-		d.store = stuck
-		svc := d.service(t, secretKey('a'))
+		e.store = stuck
+		svc := e.service(t, secretKey('a'))
 		for range 3 {
 			_, err := svc.Authenticate(t.Context(), key.Key)
 			is.NoErr(err)
 		}
 		is.Equal(stuck.updates, 1) // after a failure there is no further attempt for a while
-		is.True(strings.Contains(d.log.String(), key.ID.String()))
-		is.True(!strings.Contains(d.log.String(), key.Key[46:]))
-		d.clock.advance(10 * time.Second)
+		is.True(strings.Contains(e.log.String(), key.ID.String()))
+		is.True(!strings.Contains(e.log.String(), key.Key[46:]))
+		e.clock.advance(10 * time.Second)
 		_, err := svc.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
 		is.Equal(stuck.updates, 2)
-		d.store = free
+		e.store = free
 	})
 }

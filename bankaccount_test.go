@@ -52,34 +52,34 @@ func hidden(t testing.TB, where, text string) {
 // account", of which "responses expose only the last four digits".
 func TestBankAccountShowsItsLastFourDigits(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.verified(t), d.verified(t)
-		_, err := d.staff.GetBankAccount(t.Context(), company)
+		company, other := e.verified(t), e.verified(t)
+		_, err := e.staff.GetBankAccount(t.Context(), company)
 		is.Equal(code(err), ticketing.CodeNotFound)
 		is.Equal(said(err), "The bank account was not found.")
 
 		params := accountParams()
 		params.Bank, params.AccountName = "  First Bank ", " Adire Concerts Ltd"
-		set, err := d.staff.SetBankAccount(t.Context(), company, params)
+		set, err := e.staff.SetBankAccount(t.Context(), company, params)
 		is.NoErr(err)
 		is.Equal(show(t, set), `{"bank":"First Bank","accountName":"Adire Concerts Ltd","bankAccountLast4":"2653",`+
 			`"createdAt":"2026-11-21T09:30:00.000Z"}`)
-		found, err := d.staff.GetBankAccount(t.Context(), company)
+		found, err := e.staff.GetBankAccount(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(found, set)
-		_, err = d.staff.GetBankAccount(t.Context(), other)
+		_, err = e.staff.GetBankAccount(t.Context(), other)
 		is.Equal(code(err), ticketing.CodeNotFound)
-		_, err = d.staff.SetBankAccount(t.Context(), uuid.New(), accountParams())
+		_, err = e.staff.SetBankAccount(t.Context(), uuid.New(), accountParams())
 		is.Equal(code(err), ticketing.CodeNotFound)
 
 		// A number with the same last four digits is another account. The audit log distinguishes the two by version.
 		params.AccountNumber = "0000002653"
-		_, err = d.staff.SetBankAccount(t.Context(), company, params)
+		_, err = e.staff.SetBankAccount(t.Context(), company, params)
 		is.NoErr(err)
 		versions := func() int64 {
 			var kept driver.BankAccount
-			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				kept, err = tx.CurrentBankAccount(ctx, company)
 				return err
 			}))
@@ -88,7 +88,7 @@ func TestBankAccountShowsItsLastFourDigits(t *testing.T) {
 		}
 		is.Equal(versions(), int64(2))
 		// The same account again changes nothing.
-		_, err = d.staff.SetBankAccount(t.Context(), company, params)
+		_, err = e.staff.SetBankAccount(t.Context(), company, params)
 		is.NoErr(err)
 		is.Equal(versions(), int64(2))
 	})
@@ -128,13 +128,13 @@ func TestBankAccountsHaveBounds(t *testing.T) {
 			bank + "; " + number + "; " + name,
 		},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.verified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.verified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				params := accountParams()
 				test.change(&params)
-				_, err := d.staff.SetBankAccount(t.Context(), company, params)
+				_, err := e.staff.SetBankAccount(t.Context(), company, params)
 				is.New(t).Equal(said(err), test.want)
 			})
 		}
@@ -171,9 +171,9 @@ func TestAccountNumbersDoNotShow(t *testing.T) {
 // nothing that the store keeps.
 func TestAccountNumbersLeaveNowhere(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
+		company := e.verified(t)
 		told := func(what string, value any, err error) {
 			t.Helper()
 			if err != nil {
@@ -183,26 +183,26 @@ func TestAccountNumbersLeaveNowhere(t *testing.T) {
 			hidden(t, what, show(t, value))
 			hidden(t, what, fmt.Sprintf("%#v", value))
 		}
-		set, err := d.staff.SetBankAccount(t.Context(), company, accountParams())
+		set, err := e.staff.SetBankAccount(t.Context(), company, accountParams())
 		told("set", set, err)
 		params := accountParams()
 		params.Bank = ""
-		set, err = d.staff.SetBankAccount(t.Context(), company, params)
+		set, err = e.staff.SetBankAccount(t.Context(), company, params)
 		told("a refusal", set, err)
 		is.Equal(code(err), ticketing.CodeInvalidRequest)
 		params = accountParams()
 		params.AccountNumber += "x"
-		set, err = d.staff.SetBankAccount(t.Context(), company, params)
+		set, err = e.staff.SetBankAccount(t.Context(), company, params)
 		told("another refusal", set, err)
 		is.Equal(code(err), ticketing.CodeInvalidRequest)
-		requested, err := d.staff.RequestSettlement(t.Context(), company)
+		requested, err := e.staff.RequestSettlement(t.Context(), company)
 		told("request", requested, err)
 		is.Equal(code(err), ticketing.CodeConflict)
-		audit, err := d.staff.ListAudit(t.Context(), company, ticketing.PageParams{})
+		audit, err := e.staff.ListAudit(t.Context(), company, ticketing.PageParams{})
 		is.NoErr(err)
 		told("audit", audit, nil)
 		is.True(strings.Contains(show(t, audit), `"bankAccountLast4":{"before":null,"after":"2653"}`))
-		hidden(t, "the log", d.log.String())
+		hidden(t, "the log", e.log.String())
 	})
 }
 
@@ -211,39 +211,39 @@ func TestAccountNumbersLeaveNowhere(t *testing.T) {
 // some account needs is refused at the start.
 func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		_, err := d.staff.SetBankAccount(t.Context(), company, accountParams())
+		company := e.verified(t)
+		_, err := e.staff.SetBankAccount(t.Context(), company, accountParams())
 		is.NoErr(err)
 		sealed := func() string {
 			var kept driver.BankAccount
-			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				kept, err = tx.CurrentBankAccount(ctx, company)
 				return err
 			}))
 			return kept.Number
 		}
 		first := sealed()
-		both := d.service(t, secretKey('b'), secretKey('a'))
+		both := e.service(t, secretKey('b'), secretKey('a'))
 		is.NoErr(both.Ready(t.Context()))
 		is.Equal(sealed(), first)
 
 		// The new secret alone cannot decrypt it yet, and Ready reports that before anything is served.
-		is.True(errors.Is(d.service(t, secretKey('b')).Ready(t.Context()), ticketing.ErrSecretKeys))
-		_, err = d.service(t, secretKey('b')).As(ticketing.Staff("test")).RequestSettlement(t.Context(), company)
+		is.True(errors.Is(e.service(t, secretKey('b')).Ready(t.Context()), ticketing.ErrSecretKeys))
+		_, err = e.service(t, secretKey('b')).As(ticketing.Staff("test")).RequestSettlement(t.Context(), company)
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 
 		// Setting the account again encrypts it under the new secret, and it stays the same account.
 		_, err = both.As(ticketing.Staff("test")).SetBankAccount(t.Context(), company, accountParams())
 		is.NoErr(err)
 		is.True(sealed() != first)
-		alone := d.service(t, secretKey('b'))
+		alone := e.service(t, secretKey('b'))
 		is.NoErr(alone.Ready(t.Context()))
 		set, err := alone.As(ticketing.Staff("test")).GetBankAccount(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(set.BankAccountLast4, "2653")
-		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
+		is.True(errors.Is(e.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
 	})
 }
 
@@ -252,46 +252,46 @@ func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 // counted.
 func TestBankAccountsAreReencrypted(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		companies := []uuid.UUID{d.verified(t), d.verified(t), d.verified(t)}
+		companies := []uuid.UUID{e.verified(t), e.verified(t), e.verified(t)}
 		for _, company := range companies {
-			_, err := d.staff.SetBankAccount(t.Context(), company, accountParams())
+			_, err := e.staff.SetBankAccount(t.Context(), company, accountParams())
 			is.NoErr(err)
 		}
-		_, err := d.staff.SuspendCompany(t.Context(), companies[2])
+		_, err := e.staff.SuspendCompany(t.Context(), companies[2])
 		is.NoErr(err)
 		reencrypt := func(keys ...[]byte) ticketing.BankAccountReencryption {
 			t.Helper()
-			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
+			done, err := e.service(t, keys...).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
 			is.NoErr(err)
 			return done
 		}
 		is.Equal(show(t, reencrypt(secretKey('a'))), `{"resealed":0,"left":0}`)
-		acts, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		acts, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
 		is.NoErr(err)
 
-		alone := func() error { return d.service(t, secretKey('b')).Ready(t.Context()) }
+		alone := func() error { return e.service(t, secretKey('b')).Ready(t.Context()) }
 		is.True(errors.Is(alone(), ticketing.ErrSecretKeys))
-		_, err = d.service(t, secretKey('b')).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
+		_, err = e.service(t, secretKey('b')).As(ticketing.Staff("test")).ReencryptBankAccounts(t.Context())
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 
 		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":3,"left":0}`)
 		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
 		is.NoErr(alone())
-		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
-		staff := d.service(t, secretKey('b')).As(ticketing.Staff("test"))
+		is.True(errors.Is(e.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
+		staff := e.service(t, secretKey('b')).As(ticketing.Staff("test"))
 		for _, company := range companies {
 			same, err := staff.SetBankAccount(t.Context(), company, accountParams())
 			is.NoErr(err)
 			is.Equal(same.BankAccountLast4, "2653")
 		}
-		now, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		now, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
 		is.NoErr(err)
 		is.Equal(now, acts) // The accounts did not change.
 
 		// A number that was copied from another company does not decrypt.
-		is.NoErr(d.store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		is.NoErr(e.store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: companies[:2]}); err != nil {
 				return err
 			}

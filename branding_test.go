@@ -17,10 +17,10 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-func (d *env) brandingVersion(t *testing.T, companyID uuid.UUID) int64 {
+func (e *env) brandingVersion(t *testing.T, companyID uuid.UUID) int64 {
 	t.Helper()
 	var version int64
-	is.New(t).NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+	is.New(t).NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		companies, err := tx.Companies(ctx, []uuid.UUID{companyID})
 		version = companies[0].BrandingVersion
 		return err
@@ -32,16 +32,16 @@ func (d *env) brandingVersion(t *testing.T, companyID uuid.UUID) int64 {
 // that is null. Colors are normalized to upper case and the support email to lower case.
 func TestBrandingIsPatched(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		before, err := d.staff.GetCompany(t.Context(), company)
+		company := e.unverified(t)
+		before, err := e.staff.GetCompany(t.Context(), company)
 		is.NoErr(err)
 		update := func(params ticketing.UpdateBrandingParams) ticketing.Branding {
 			t.Helper()
-			branding, err := d.staff.UpdateBranding(t.Context(), company, params)
+			branding, err := e.staff.UpdateBranding(t.Context(), company, params)
 			is.NoErr(err)
-			found, err := d.staff.GetBranding(t.Context(), company)
+			found, err := e.staff.GetBranding(t.Context(), company)
 			is.NoErr(err)
 			is.Equal(found, branding)
 			return branding
@@ -58,12 +58,12 @@ func TestBrandingIsPatched(t *testing.T) {
 			EmailMode: ticketing.EmailServiceSender,
 		}
 		is.Equal(update(all), want)
-		is.Equal(d.brandingVersion(t, company), int64(2))
+		is.Equal(e.brandingVersion(t, company), int64(2))
 
 		// A patch that changes nothing makes no version.
 		is.Equal(update(all), want)
 		is.Equal(update(ticketing.UpdateBrandingParams{}), want)
-		is.Equal(d.brandingVersion(t, company), int64(2))
+		is.Equal(e.brandingVersion(t, company), int64(2))
 
 		// An omitted member keeps its value; an empty one clears it.
 		want.TicketFooter = nil
@@ -72,16 +72,16 @@ func TestBrandingIsPatched(t *testing.T) {
 		is.Equal(update(ticketing.UpdateBrandingParams{
 			LogoURL: new(""), CheckoutFooter: new("  "), EmailFooter: new(""), SupportEmail: new(""),
 		}), want)
-		is.Equal(d.brandingVersion(t, company), int64(4))
+		is.Equal(e.brandingVersion(t, company), int64(4))
 
 		// Earlier versions stay as they were.
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			first, err := tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: company, Version: 1}})
 			is.NoErr(err)
 			is.Equal(first[0].BrandName, "Adire Concerts")
 			return nil
 		}))
-		after, err := d.staff.GetCompany(t.Context(), company)
+		after, err := e.staff.GetCompany(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(after, before)
 	})
@@ -150,15 +150,15 @@ func TestBrandingHasRules(t *testing.T) {
 			want: "primaryColor: " + color,
 		},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.unverified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.unverified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
-				before := d.brandingVersion(t, company)
-				_, err := d.staff.UpdateBranding(t.Context(), company, test.give)
+				before := e.brandingVersion(t, company)
+				_, err := e.staff.UpdateBranding(t.Context(), company, test.give)
 				is.Equal(said(err), test.want)
-				is.Equal(d.brandingVersion(t, company) == before, test.want != "")
+				is.Equal(e.brandingVersion(t, company) == before, test.want != "")
 			})
 		}
 	})
@@ -256,11 +256,11 @@ func TestALogoIsOnThePublicInternet(t *testing.T) {
 		{"https://a_b.adire.ng/", public},
 		{"https://" + strings.Repeat("a", 64) + ".ng/", public},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.unverified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.unverified(t)
 		for _, test := range tests {
 			t.Run(test.give[:min(len(test.give), 60)], func(t *testing.T) {
-				_, err := d.staff.UpdateBranding(t.Context(), company, ticketing.UpdateBrandingParams{LogoURL: &test.give})
+				_, err := e.staff.UpdateBranding(t.Context(), company, ticketing.UpdateBrandingParams{LogoURL: &test.give})
 				is.New(t).Equal(said(err), test.want)
 			})
 		}
@@ -318,12 +318,12 @@ func TestAnEmailIsOneAddress(t *testing.T) {
 		{"ada@example.com\r\nBcc: b@example.com", "supportEmail: must not contain control characters"},
 		{"ada@example.com\x00", "supportEmail: must not contain control characters"},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.unverified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.unverified(t)
 		for _, test := range tests {
 			t.Run(test.give[:min(len(test.give), 60)], func(t *testing.T) {
 				is := is.New(t)
-				branding, err := d.staff.UpdateBranding(t.Context(), company,
+				branding, err := e.staff.UpdateBranding(t.Context(), company,
 					ticketing.UpdateBrandingParams{SupportEmail: &test.give})
 				is.Equal(said(err), test.want)
 				if test.want == "" {

@@ -37,10 +37,10 @@ func TestCategoriesHaveNamesAndSlugs(t *testing.T) {
 		{name: "two hyphens", category: "C", slug: "live--music", want: slug},
 		{name: "other letters", category: "C", slug: "musí", want: slug},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
-				_, err := d.staff.CreateCategory(t.Context(), test.category, test.slug)
+				_, err := e.staff.CreateCategory(t.Context(), test.category, test.slug)
 				is.New(t).Equal(said(err), test.want)
 			})
 		}
@@ -49,24 +49,24 @@ func TestCategoriesHaveNamesAndSlugs(t *testing.T) {
 
 func TestASlugIsTakenForEver(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		music, err := d.staff.CreateCategory(t.Context(), "Music", "music")
+		music, err := e.staff.CreateCategory(t.Context(), "Music", "music")
 		is.NoErr(err)
-		art, err := d.staff.CreateCategory(t.Context(), "Art", "art")
+		art, err := e.staff.CreateCategory(t.Context(), "Art", "art")
 		is.NoErr(err)
 		music.Status = ticketing.CategoryInactive
 		for range 2 {
-			answer, err := d.staff.DeactivateCategory(t.Context(), music.ID)
+			answer, err := e.staff.DeactivateCategory(t.Context(), music.ID)
 			is.NoErr(err)
 			is.Equal(answer, music)
 		}
-		_, err = d.staff.CreateCategory(t.Context(), "Musik", "music")
+		_, err = e.staff.CreateCategory(t.Context(), "Musik", "music")
 		is.Equal(code(err), ticketing.CodeConflict)
-		_, err = d.staff.DeactivateCategory(t.Context(), uuid.New())
+		_, err = e.staff.DeactivateCategory(t.Context(), uuid.New())
 		is.Equal(code(err), ticketing.CodeNotFound)
 
-		listed, err := d.staff.ListCategories(t.Context())
+		listed, err := e.staff.ListCategories(t.Context())
 		is.NoErr(err)
 		is.Equal(listed, []ticketing.Category{art, music})
 		told, err := json.Marshal(listed[1])
@@ -79,7 +79,7 @@ func TestASlugIsTakenForEver(t *testing.T) {
 // deactivate one. Only one of the calls makes the change, and only that one is in the audit log.
 func TestACategoryChangesOnceAtOnce(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
 		const staff, rounds = 8, 5
 		for round := range rounds {
@@ -87,7 +87,7 @@ func TestACategoryChangesOnceAtOnce(t *testing.T) {
 			made, refused := make([]ticketing.Category, staff), make([]error, staff)
 			var wg sync.WaitGroup
 			for i := range staff {
-				wg.Go(func() { made[i], refused[i] = d.staff.CreateCategory(t.Context(), "Music", slug) })
+				wg.Go(func() { made[i], refused[i] = e.staff.CreateCategory(t.Context(), "Music", slug) })
 			}
 			wg.Wait()
 			var music ticketing.Category
@@ -101,12 +101,12 @@ func TestACategoryChangesOnceAtOnce(t *testing.T) {
 			}
 			errs := make([]error, staff)
 			for i := range staff {
-				wg.Go(func() { errs[i] = second(d.staff.DeactivateCategory(t.Context(), music.ID)) })
+				wg.Go(func() { errs[i] = second(e.staff.DeactivateCategory(t.Context(), music.ID)) })
 			}
 			wg.Wait()
 			is.NoErr(errors.Join(errs...))
 		}
-		page, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+		page, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
 		is.NoErr(err)
 		told := map[string]int{}
 		for _, act := range page.Items {
@@ -118,17 +118,17 @@ func TestACategoryChangesOnceAtOnce(t *testing.T) {
 
 func TestCategoriesBeyondAPortionAreListed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		listed, err := d.staff.ListCategories(t.Context())
+		listed, err := e.staff.ListCategories(t.Context())
 		is.NoErr(err)
 		is.True(listed != nil) // [] in JSON
 		const count = 501
 		for i := range count {
-			_, err := d.staff.CreateCategory(t.Context(), "Category", fmt.Sprintf("c%03d", i))
+			_, err := e.staff.CreateCategory(t.Context(), "Category", fmt.Sprintf("c%03d", i))
 			is.NoErr(err)
 		}
-		listed, err = d.staff.ListCategories(t.Context())
+		listed, err = e.staff.ListCategories(t.Context())
 		is.NoErr(err)
 		is.Equal(len(listed), count)
 		is.Equal(listed[count-1].Slug, "c500")

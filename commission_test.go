@@ -26,12 +26,12 @@ func mustRate(tb testing.TB, value string, unit money.Unit) money.Rate {
 // transaction time … (ties by creation time)".
 func TestTheLatestEffectiveRateHolds(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		effective := func(at time.Time) string {
 			var rates []driver.Rate
-			is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 				var err error
 				rates, err = tx.EffectiveRates(ctx, []uuid.UUID{company}, at)
 				return err
@@ -47,7 +47,7 @@ func TestTheLatestEffectiveRateHolds(t *testing.T) {
 			value string
 			from  time.Time
 		}{{"1", time.Time{}}, {"2", hour}, {"3", hour.Add(time.Microsecond)}, {"4", opening.Add(-time.Hour)}} {
-			_, err := d.staff.ScheduleCommission(t.Context(), company, mustRate(t, entry.value, money.Percent), entry.from)
+			_, err := e.staff.ScheduleCommission(t.Context(), company, mustRate(t, entry.value, money.Percent), entry.from)
 			is.NoErr(err)
 		}
 		is.Equal(effective(opening.Add(-time.Hour-time.Millisecond)), "none")
@@ -60,22 +60,22 @@ func TestTheLatestEffectiveRateHolds(t *testing.T) {
 
 func TestTheScheduleIsToldNewestFirst(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		rates, err := d.staff.ListCommissionRates(t.Context(), company)
+		company := e.unverified(t)
+		rates, err := e.staff.ListCommissionRates(t.Context(), company)
 		is.NoErr(err)
 		told, err := json.Marshal(rates)
 		is.NoErr(err)
 		is.Equal(string(told), "[]")
 
 		zone := time.FixedZone("WAT", 3600)
-		first, err := d.staff.ScheduleCommission(t.Context(), company, mustRate(t, "2.50", money.Percent),
+		first, err := e.staff.ScheduleCommission(t.Context(), company, mustRate(t, "2.50", money.Percent),
 			time.Date(2027, 1, 1, 1, 0, 0, 999_999, zone))
 		is.NoErr(err)
-		second, err := d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{})
+		second, err := e.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{})
 		is.NoErr(err)
-		rates, err = d.staff.ListCommissionRates(t.Context(), company)
+		rates, err = e.staff.ListCommissionRates(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(rates, []ticketing.CommissionRate{second, first})
 		told, err = json.Marshal(rates)
@@ -85,9 +85,9 @@ func TestTheScheduleIsToldNewestFirst(t *testing.T) {
 			`{"id":"%s","value":"2.5","unit":"PERCENT",`+
 			`"effectiveFrom":"2027-01-01T00:00:00.000Z","createdAt":"2026-11-21T09:30:00.000Z"}]`, second.ID, first.ID))
 
-		_, err = d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+		_, err = e.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
 		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
-		_, err = d.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{}.Add(time.Microsecond))
+		_, err = e.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{}.Add(time.Microsecond))
 		// A fraction of a millisecond is not taken for the zero time, which means now.
 		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
 	})

@@ -16,9 +16,9 @@ import (
 
 func TestACompanyBeginsReadyToBeVerified(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, err := d.staff.CreateCompany(t.Context(), "  Adire Concerts\n")
+		company, err := e.staff.CreateCompany(t.Context(), "  Adire Concerts\n")
 		is.NoErr(err)
 		told, err := json.Marshal(company)
 		is.NoErr(err)
@@ -26,11 +26,11 @@ func TestACompanyBeginsReadyToBeVerified(t *testing.T) {
 			`"verification":{"status":"UNVERIFIED","approvalExpiresAt":null,"graceUntil":null},`+
 			`"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:30:00.000Z"}`, company.ID))
 
-		found, err := d.staff.GetCompany(t.Context(), company.ID)
+		found, err := e.staff.GetCompany(t.Context(), company.ID)
 		is.NoErr(err)
 		is.Equal(found, company)
 
-		branding, err := d.staff.GetBranding(t.Context(), company.ID)
+		branding, err := e.staff.GetBranding(t.Context(), company.ID)
 		is.NoErr(err)
 		told, err = json.Marshal(branding)
 		is.NoErr(err)
@@ -38,7 +38,7 @@ func TestACompanyBeginsReadyToBeVerified(t *testing.T) {
 			`"accentColor":"#2563EB","checkoutFooter":null,"ticketFooter":null,"emailFooter":null,`+
 			`"supportEmail":null,"emailMode":"SERVICE_SENDER"}`)
 
-		wallets, err := d.staff.GetWallets(t.Context(), company.ID)
+		wallets, err := e.staff.GetWallets(t.Context(), company.ID)
 		is.NoErr(err)
 		told, err = json.Marshal(wallets)
 		is.NoErr(err)
@@ -67,11 +67,11 @@ func TestACompanyNameHas2To120Characters(t *testing.T) {
 		{name: "C1 control", give: "a\u0085b", want: "name: must not contain control characters"},
 		{name: "broken UTF-8", give: "ab\xff", want: "name: must be valid UTF-8"},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
-				_, err := d.staff.CreateCompany(t.Context(), test.give)
+				_, err := e.staff.CreateCompany(t.Context(), test.give)
 				is.Equal(said(err), test.want)
 			})
 		}
@@ -80,30 +80,30 @@ func TestACompanyNameHas2To120Characters(t *testing.T) {
 
 func TestACompanyIsRenamed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		id := d.unverified(t)
-		d.clock.advance(time.Second)
-		renamed, err := d.staff.RenameCompany(t.Context(), id, " Bogolan Nights ")
+		id := e.unverified(t)
+		e.clock.advance(time.Second)
+		renamed, err := e.staff.RenameCompany(t.Context(), id, " Bogolan Nights ")
 		is.NoErr(err)
 		is.Equal(renamed.Name, "Bogolan Nights")
 		is.Equal(renamed.UpdatedAt.Time, opening.Add(time.Second))
-		found, err := d.staff.GetCompany(t.Context(), id)
+		found, err := e.staff.GetCompany(t.Context(), id)
 		is.NoErr(err)
 		is.Equal(found, renamed)
-		branding, err := d.staff.GetBranding(t.Context(), id)
+		branding, err := e.staff.GetBranding(t.Context(), id)
 		is.NoErr(err)
 		is.Equal(branding.BrandName, "Adire Concerts") // The name that buyers see is that of the branding.
 
-		d.clock.advance(time.Second)
-		again, err := d.staff.RenameCompany(t.Context(), id, "Bogolan Nights")
+		e.clock.advance(time.Second)
+		again, err := e.staff.RenameCompany(t.Context(), id, "Bogolan Nights")
 		is.NoErr(err)
 		is.Equal(again, renamed)
 		for name, want := range map[string]string{
 			"a": "name: must be 2 to 120 characters", "ab": "", strings.Repeat("a", 120): "",
 			strings.Repeat("a", 121): "name: must be at most 120 characters", "": "name: must be 2 to 120 characters",
 		} {
-			_, err := d.staff.RenameCompany(t.Context(), id, name)
+			_, err := e.staff.RenameCompany(t.Context(), id, name)
 			is.Equal(said(err), want)
 		}
 	})
@@ -111,27 +111,27 @@ func TestACompanyIsRenamed(t *testing.T) {
 
 func TestSuspendingAndActivatingChangeOnce(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		id := d.unverified(t)
+		id := e.unverified(t)
 		for _, step := range []struct {
 			act    func(context.Context, uuid.UUID) (ticketing.Company, error)
 			status ticketing.CompanyStatus
 			change bool
 		}{
-			{d.staff.ActivateCompany, ticketing.CompanyActive, false},
-			{d.staff.SuspendCompany, ticketing.CompanySuspended, true},
-			{d.staff.SuspendCompany, ticketing.CompanySuspended, false},
-			{d.staff.ActivateCompany, ticketing.CompanyActive, true},
+			{e.staff.ActivateCompany, ticketing.CompanyActive, false},
+			{e.staff.SuspendCompany, ticketing.CompanySuspended, true},
+			{e.staff.SuspendCompany, ticketing.CompanySuspended, false},
+			{e.staff.ActivateCompany, ticketing.CompanyActive, true},
 		} {
-			before, err := d.staff.GetCompany(t.Context(), id)
+			before, err := e.staff.GetCompany(t.Context(), id)
 			is.NoErr(err)
-			d.clock.advance(time.Second)
+			e.clock.advance(time.Second)
 			answer, err := step.act(t.Context(), id)
 			is.NoErr(err)
 			is.Equal(answer.Status, step.status)
 			is.Equal(answer.UpdatedAt != before.UpdatedAt, step.change)
-			found, err := d.staff.GetCompany(t.Context(), id)
+			found, err := e.staff.GetCompany(t.Context(), id)
 			is.NoErr(err)
 			is.Equal(found, answer)
 		}
@@ -142,11 +142,11 @@ func TestSuspendingAndActivatingChangeOnce(t *testing.T) {
 // time back.
 func TestACompanyIsNeverUpdatedBeforeItWasCreated(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		id := d.unverified(t)
-		d.clock.advance(-time.Hour)
-		company, err := d.staff.SuspendCompany(t.Context(), id)
+		id := e.unverified(t)
+		e.clock.advance(-time.Hour)
+		company, err := e.staff.SuspendCompany(t.Context(), id)
 		is.NoErr(err)
 		is.Equal(company.UpdatedAt.Time, opening)
 	})
@@ -154,16 +154,16 @@ func TestACompanyIsNeverUpdatedBeforeItWasCreated(t *testing.T) {
 
 func TestCompaniesAreListedOldestFirstInPages(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
 		var want []uuid.UUID
 		for range 5 {
-			want = append(want, d.unverified(t))
-			d.clock.advance(time.Millisecond)
+			want = append(want, e.unverified(t))
+			e.clock.advance(time.Millisecond)
 		}
 		var got []uuid.UUID
 		for params := (ticketing.PageParams{Limit: 2}); ; {
-			page, err := d.staff.ListCompanies(t.Context(), params)
+			page, err := e.staff.ListCompanies(t.Context(), params)
 			is.NoErr(err)
 			for _, company := range page.Items {
 				got = append(got, company.ID)
@@ -175,12 +175,12 @@ func TestCompaniesAreListedOldestFirstInPages(t *testing.T) {
 		}
 		is.Equal(got, want)
 
-		_, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{Cursor: "bm9uZQ"})
+		_, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{Cursor: "bm9uZQ"})
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
 		for limit, want := range map[int]ticketing.Code{
 			-1: ticketing.CodeInvalidRequest, 1: "", 100: "", 101: ticketing.CodeInvalidRequest,
 		} {
-			_, err := d.staff.ListCompanies(t.Context(), ticketing.PageParams{Limit: limit})
+			_, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{Limit: limit})
 			is.Equal(code(err), want)
 		}
 	})

@@ -302,16 +302,16 @@ func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 	race.Leave(t, "changes that are cut one after the other")
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		is := is.New(t)
-		o := openFixture(t, shop)
+		f := openFixture(t, shop)
 		for _, mutation := range search.Every(len(cuts()), at.number, mutations()) { // Each change is cut in one way.
 			ended := false
 			for n := 1; !ended && !search.Over(); n++ {
 				if at.answer && n%5 != 1 {
 					continue // The messages of a response are many, and cuts of them are alike.
 				}
-				is.NoErr(mutation.prepare(t.Context(), o, n))
+				is.NoErr(mutation.prepare(t.Context(), f, n))
 				s.set(at, n)
-				err := mutation.do(t.Context(), o, n)
+				err := mutation.do(t.Context(), f, n)
 				commits, cut, last := s.away()
 				ended = !cut
 				is.True(commits <= 1) // Nothing may run twice.
@@ -325,14 +325,14 @@ func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 				}
 				want := err == nil || last && (at.answer || at.how == faultproxy.PassAndCut)
 				eventually(t, func() bool {
-					made, err := mutation.made(t.Context(), o, n)
+					made, err := mutation.made(t.Context(), f, n)
 					if errors.Is(err, errHalfDone) {
 						return false // The change was committed between the two reads of made.
 					}
 					is.NoErr(err)
 					return made == want
 				})
-				is.NoErr(mutation.finish(t.Context(), o, n))
+				is.NoErr(mutation.finish(t.Context(), f, n))
 			}
 		}
 	})

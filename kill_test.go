@@ -53,9 +53,9 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := newFixture(svc, uuid.MustParse(company), uuid.MustParse(event))
-	o.hosts, o.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
-	if err := mortal()[number].do(t.Context(), o, n); err != nil {
+	f := newFixture(svc, uuid.MustParse(company), uuid.MustParse(event))
+	f.hosts, f.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
+	if err := mortal()[number].do(t.Context(), f, n); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("it lived")
@@ -85,30 +85,30 @@ func TestKilledAnywhere(t *testing.T) {
 			dsn := testdb.SQLiteDSN(t)
 			db := testdb.Open(t, dsn, nil)
 			shop := newShop(t, db)
-			o := openFixture(t, shop)
-			o.hosts, o.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
-			_, err := o.hosts.ExecContext(t.Context(), "CREATE TABLE bookings (name TEXT PRIMARY KEY)")
+			f := openFixture(t, shop)
+			f.hosts, f.store = bun.NewDB(testdb.Pool(t, dsn), sqlitedialect.New()), db
+			_, err := f.hosts.ExecContext(t.Context(), "CREATE TABLE bookings (name TEXT PRIMARY KEY)")
 			is.NoErr(err)
 			undone, done := 0, 0
 			for n, lived := 1+number%step, false; !lived; n += step {
-				is.NoErr(mutation.prepare(t.Context(), o, n))
-				lived = kill(t, fmt.Sprintln(number, n, n, o.company, o.event, dsn))
-				made, err := mutation.made(t.Context(), o, n)
+				is.NoErr(mutation.prepare(t.Context(), f, n))
+				lived = kill(t, fmt.Sprintln(number, n, n, f.company, f.event, dsn))
+				made, err := mutation.made(t.Context(), f, n)
 				is.NoErr(err)
-				report, err := o.staff.VerifyLedger(t.Context(), uuid.Nil)
+				report, err := f.staff.VerifyLedger(t.Context(), uuid.Nil)
 				is.NoErr(err)
 				is.True(report.OK)
 				if !made {
 					undone++
 					is.True(!lived)
-					is.NoErr(mutation.do(t.Context(), o, n))
-					made, err = mutation.made(t.Context(), o, n)
+					is.NoErr(mutation.do(t.Context(), f, n))
+					made, err = mutation.made(t.Context(), f, n)
 					is.NoErr(err)
 					is.True(made)
 				} else {
 					done++
 				}
-				is.NoErr(mutation.finish(t.Context(), o, n))
+				is.NoErr(mutation.finish(t.Context(), f, n))
 			}
 			is.True(undone > 0) // It was killed before a commit,
 			is.True(done > 0)   // and finally it ended by itself.
@@ -146,34 +146,34 @@ func mortal() []mutation {
 	return append(mutations(),
 		mutation{
 			name: "sell",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.svc.Checkout(ctx, o.caller, o.key(n), ticketingtest.Basket(o.event, "VIP", 100_00, 1))
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.svc.Checkout(ctx, f.caller, f.key(n), ticketingtest.Basket(f.event, "VIP", 100_00, 1))
 				return err
 			},
 			made: saleMade,
 		},
 		mutation{
 			name: "sell in the host's transaction",
-			do: func(ctx context.Context, o fixture, n int) error {
-				return o.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-					bound, err := o.store.Bind(ctx, tx)
+			do: func(ctx context.Context, f fixture, n int) error {
+				return f.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+					bound, err := f.store.Bind(ctx, tx)
 					if err != nil {
 						return err
 					}
-					if err := book(ctx, tx, o.key(n)); err != nil {
+					if err := book(ctx, tx, f.key(n)); err != nil {
 						return err
 					}
-					_, err = o.svc.WithStore(bound).Checkout(ctx, o.caller, o.key(n),
-						ticketingtest.Basket(o.event, "VIP", 100_00, 1))
+					_, err = f.svc.WithStore(bound).Checkout(ctx, f.caller, f.key(n),
+						ticketingtest.Basket(f.event, "VIP", 100_00, 1))
 					return err
 				})
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				booked, err := o.hosts.NewSelect().Table("bookings").Where("name = ?", o.key(n)).Exists(ctx)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				booked, err := f.hosts.NewSelect().Table("bookings").Where("name = ?", f.key(n)).Exists(ctx)
 				if err != nil {
 					return false, err
 				}
-				made, err := saleMade(ctx, o, n)
+				made, err := saleMade(ctx, f, n)
 				if err == nil && made != booked {
 					err = errHalfDone
 				}
@@ -182,59 +182,59 @@ func mortal() []mutation {
 		},
 		mutation{
 			name: "validate",
-			ready: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.svc.Checkout(ctx, o.caller, o.key(n), ticketingtest.Basket(o.event, "VIP", 100_00, 1))
+			ready: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.svc.Checkout(ctx, f.caller, f.key(n), ticketingtest.Basket(f.event, "VIP", 100_00, 1))
 				return err
 			},
-			do: func(ctx context.Context, o fixture, n int) error {
-				orders, err := o.svc.ListOrders(ctx, o.caller, ticketing.OrderFilter{})
+			do: func(ctx context.Context, f fixture, n int) error {
+				orders, err := f.svc.ListOrders(ctx, f.caller, ticketing.OrderFilter{})
 				if err == nil {
-					_, err = o.svc.ValidateAdmission(ctx, o.caller, o.event, orders.Items[0].Lines[0].AdmissionID, o.key(n),
+					_, err = f.svc.ValidateAdmission(ctx, f.caller, f.event, orders.Items[0].Lines[0].AdmissionID, f.key(n),
 						ticketing.ValidateParams{})
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				return o.spent(ctx, "admissions.validate", o.key(n))
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				return f.spent(ctx, "admissions.validate", f.key(n))
 			},
 		},
 		mutation{
 			name: "add inventory",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.svc.CreateInventory(ctx, o.caller, o.event, o.key(n),
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.svc.CreateInventory(ctx, f.caller, f.event, f.key(n),
 					ticketingtest.InventoryParams("REGULAR", 1_00, 7))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				return o.spent(ctx, "inventory.create", o.key(n))
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				return f.spent(ctx, "inventory.create", f.key(n))
 			},
 		},
 		mutation{
 			name: "create an event",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.svc.CreateEvent(ctx, o.caller, o.key(n), ticketingtest.EventParams())
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.svc.CreateEvent(ctx, f.caller, f.key(n), ticketingtest.EventParams())
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				return o.spent(ctx, "events.create", o.key(n))
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				return f.spent(ctx, "events.create", f.key(n))
 			},
 		},
 	)
 }
 
-func (o fixture) key(n int) string { return "number-" + strconv.Itoa(1000+n) }
+func (f fixture) key(n int) string { return "number-" + strconv.Itoa(1000+n) }
 
-func saleMade(ctx context.Context, o fixture, n int) (bool, error) {
-	return o.spent(ctx, "checkouts.create", o.key(n))
+func saleMade(ctx context.Context, f fixture, n int) (bool, error) {
+	return f.spent(ctx, "checkouts.create", f.key(n))
 }
 
 // spent reports whether a key has a result. The verification of the books checks what the result stands for.
-func (o fixture) spent(ctx context.Context, operation, key string) (spent bool, err error) {
-	err = o.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{o.company}}); err != nil {
+func (f fixture) spent(ctx context.Context, operation, key string) (spent bool, err error) {
+	err = f.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{f.company}}); err != nil {
 			return err
 		}
-		results, err := tx.Results(ctx, []driver.IdempotencyKey{{CompanyID: o.company, Operation: operation, Key: key}})
+		results, err := tx.Results(ctx, []driver.IdempotencyKey{{CompanyID: f.company, Operation: operation, Key: key}})
 		spent = err == nil && results[0].Digest != ""
 		return err
 	})

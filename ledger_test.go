@@ -28,14 +28,14 @@ type records struct {
 }
 
 // sell writes the records of a sale of 10.00 with a commission of 0.25, after spoil has changed them.
-func (d *env) sell(tb testing.TB, companyID uuid.UUID, spoil func(r *records)) {
+func (e *env) sell(tb testing.TB, companyID uuid.UUID, spoil func(r *records)) {
 	tb.Helper()
-	d.write(tb, companyID, func(ctx context.Context, tx driver.Tx) error {
-		return d.writeSale(ctx, tb, tx, companyID, spoil)
+	e.write(tb, companyID, func(ctx context.Context, tx driver.Tx) error {
+		return e.writeSale(ctx, tb, tx, companyID, spoil)
 	})
 }
 
-func (d *env) writeSale(
+func (e *env) writeSale(
 	ctx context.Context, tb testing.TB, tx driver.Tx, companyID uuid.UUID, spoil func(r *records),
 ) error {
 	tb.Helper()
@@ -52,7 +52,7 @@ func (d *env) writeSale(
 		CompanyID: companyID, Number: wallets[0].Sequence + 1, ID: uuid.New(), EventID: companyID,
 		Status: ticketing.OrderConfirmed, Gross: 1000, Commission: 25, RateID: companyID, Branding: 1,
 		FloatBefore: wallets[0].Balance, EarningsBefore: wallets[1].Balance, BuyerEmail: "ada@example.com",
-		ConfirmedAt: d.clock.now(), CreatedAt: d.clock.now(),
+		ConfirmedAt: e.clock.now(), CreatedAt: e.clock.now(),
 	}
 	admission := driver.Admission{
 		CompanyID: companyID, OrderNumber: order.Number, Line: 1, ID: uuid.New(), LineID: uuid.New(), OrderID: order.ID,
@@ -186,10 +186,10 @@ func entryAfter(
 	return entry
 }
 
-func entries(tb testing.TB, d *env, company uuid.UUID, wallet ledger.Wallet) []ticketing.LedgerEntry {
+func entries(tb testing.TB, e *env, company uuid.UUID, wallet ledger.Wallet) []ticketing.LedgerEntry {
 	tb.Helper()
 	var all []ticketing.LedgerEntry
-	is.New(tb).NoErr(d.staff.Ledger(tb.Context(), company, wallet, func(entry ticketing.LedgerEntry) error {
+	is.New(tb).NoErr(e.staff.Ledger(tb.Context(), company, wallet, func(entry ticketing.LedgerEntry) error {
 		all = append(all, entry)
 		return nil
 	}))
@@ -198,17 +198,17 @@ func entries(tb testing.TB, d *env, company uuid.UUID, wallet ledger.Wallet) []t
 
 func TestTheLedgerIsReadOldestFirst(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.verified(t), d.verified(t)
-		is.Equal(len(entries(t, d, company, "")), 0)
-		d.credit(t, company, 100_00, "PSK-0001")
-		d.credit(t, other, 100_00, "PSK-0001")
-		d.clock.advance(time.Second)
-		d.sell(t, company, nil)
-		d.sell(t, company, nil)
+		company, other := e.verified(t), e.verified(t)
+		is.Equal(len(entries(t, e, company, "")), 0)
+		e.credit(t, company, 100_00, "PSK-0001")
+		e.credit(t, other, 100_00, "PSK-0001")
+		e.clock.advance(time.Second)
+		e.sell(t, company, nil)
+		e.sell(t, company, nil)
 
-		all := entries(t, d, company, "")
+		all := entries(t, e, company, "")
 		var told []string
 		for _, entry := range all {
 			told = append(told,
@@ -218,8 +218,8 @@ func TestTheLedgerIsReadOldestFirst(t *testing.T) {
 			"FLOAT 1 FLOAT_CREDIT 100.00 100.00", "FLOAT 2 CHECKOUT_DEBIT -10.00 90.00", "FLOAT 3 CHECKOUT_DEBIT -10.00 80.00",
 			"EARNINGS 1 COMMISSION_ACCRUAL 0.25 0.25", "EARNINGS 2 COMMISSION_ACCRUAL 0.25 0.50",
 		})
-		is.Equal(entries(t, d, company, ledger.Float), all[:3])
-		is.Equal(entries(t, d, company, ledger.Earnings), all[3:])
+		is.Equal(entries(t, e, company, ledger.Float), all[:3])
+		is.Equal(entries(t, e, company, ledger.Earnings), all[3:])
 		one, err := json.Marshal(all[1])
 		is.NoErr(err)
 		is.Equal(string(one), `{"seq":2,"wallet":"FLOAT","kind":"CHECKOUT_DEBIT",`+
@@ -231,22 +231,22 @@ func TestTheLedgerIsReadOldestFirst(t *testing.T) {
 
 func TestReadingTheLedgerEndsWhereItsReaderEnds(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		d.credit(t, company, 1, "PSK-0001")
-		d.credit(t, company, 1, "PSK-0002")
+		company := e.verified(t)
+		e.credit(t, company, 1, "PSK-0001")
+		e.credit(t, company, 1, "PSK-0002")
 		enough := errors.New("enough")
 		seen := 0
-		err := d.staff.Ledger(t.Context(), company, "", func(ticketing.LedgerEntry) error {
+		err := e.staff.Ledger(t.Context(), company, "", func(ticketing.LedgerEntry) error {
 			seen++
 			return enough
 		})
 		is.Equal(err, enough)
 		is.Equal(seen, 1)
-		err = d.staff.Ledger(t.Context(), company, "SAVINGS", func(ticketing.LedgerEntry) error { return nil })
+		err = e.staff.Ledger(t.Context(), company, "SAVINGS", func(ticketing.LedgerEntry) error { return nil })
 		is.Equal(said(err), "wallet: must be FLOAT or EARNINGS")
-		err = d.staff.Ledger(t.Context(), uuid.New(), "", func(ticketing.LedgerEntry) error { return nil })
+		err = e.staff.Ledger(t.Context(), uuid.New(), "", func(ticketing.LedgerEntry) error { return nil })
 		is.Equal(code(err), ticketing.CodeNotFound)
 	})
 }
@@ -258,21 +258,21 @@ func TestLongBooksAreReadWhole(t *testing.T) {
 	for _, count := range []int{1000, 1001, 2003} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				is := is.New(t)
-				company := d.verified(t)
-				d.credit(t, company, 1000_000_00, "PSK-0001")
-				d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+				company := e.verified(t)
+				e.credit(t, company, 1000_000_00, "PSK-0001")
+				e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 					for range count - 1 {
-						if err := d.writeSale(ctx, t, tx, company, nil); err != nil {
+						if err := e.writeSale(ctx, t, tx, company, nil); err != nil {
 							return err
 						}
 					}
 					return nil
 				})
-				is.Equal(len(entries(t, d, company, ledger.Float)), count)
-				is.Equal(len(entries(t, d, company, ledger.Earnings)), count-1)
-				report, err := d.staff.VerifyLedger(t.Context(), company)
+				is.Equal(len(entries(t, e, company, ledger.Float)), count)
+				is.Equal(len(entries(t, e, company, ledger.Earnings)), count-1)
+				report, err := e.staff.VerifyLedger(t.Context(), company)
 				is.NoErr(err)
 				is.Equal(report, ticketing.LedgerReport{
 					OK: true, Wallets: 2, Entries: int64(2*count - 1), Problems: []string{},
@@ -504,18 +504,18 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				is := is.New(t)
-				d.broken = test.want != nil
-				company, other := d.verified(t), d.verified(t)
-				d.credit(t, company, 1000_00, "PSK-0001")
-				d.sell(t, company, nil)
-				d.sell(t, company, test.spoil)
-				d.sell(t, company, nil) // a later sale is not reported
-				wantProblems(t, d, company, test.want)
-				wantProblems(t, d, uuid.Nil, test.want)
-				wantProblems(t, d, other, nil)
-				_, err := d.staff.VerifyLedger(t.Context(), uuid.New())
+				e.broken = test.want != nil
+				company, other := e.verified(t), e.verified(t)
+				e.credit(t, company, 1000_00, "PSK-0001")
+				e.sell(t, company, nil)
+				e.sell(t, company, test.spoil)
+				e.sell(t, company, nil) // a later sale is not reported
+				wantProblems(t, e, company, test.want)
+				wantProblems(t, e, uuid.Nil, test.want)
+				wantProblems(t, e, other, nil)
+				_, err := e.staff.VerifyLedger(t.Context(), uuid.New())
 				is.Equal(code(err), ticketing.CodeNotFound)
 			})
 		})
@@ -526,23 +526,23 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 // movement, since its real credit could never be made.
 func TestVerificationFindsAReferenceWithoutItsFunding(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
-		d.broken = true
-		company := d.verified(t)
-		d.credit(t, company, 1000_00, "PSK-0001")
-		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+	onEnvs(t, func(t *testing.T, e *env) {
+		e.broken = true
+		company := e.verified(t)
+		e.credit(t, company, 1000_00, "PSK-0001")
+		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 			return tx.AppendFloatCredit(ctx, driver.FloatCredit{
 				CompanyID: company, Reference: "PSK-0002", Amount: 1, Sequence: 7,
 			})
 		})
-		wantProblems(t, d, company, []string{"FLOAT: 2 references are spent on fundings, 1 of them moved it"})
+		wantProblems(t, e, company, []string{"FLOAT: 2 references are spent on fundings, 1 of them moved it"})
 	})
 }
 
 // wantProblems checks that the problems of a verification contain the given texts and no others.
-func wantProblems(t *testing.T, d *env, company uuid.UUID, want []string) {
+func wantProblems(t *testing.T, e *env, company uuid.UUID, want []string) {
 	t.Helper()
-	report, err := d.staff.VerifyLedger(t.Context(), company)
+	report, err := e.staff.VerifyLedger(t.Context(), company)
 	is.New(t).NoErr(err)
 	is.New(t).Equal(report.OK, len(want) == 0)
 	for _, text := range want {
@@ -576,12 +576,12 @@ func TestVerificationHoldsWalletsAgainstTheirLedger(t *testing.T) {
 		{"sequence", func(w *driver.Wallet) { w.Sequence++ }, "head has sequence 1, the last entry has 0"},
 		{"hash", func(w *driver.Wallet) { w.Hash[31]++ }, "head has hash"},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		d.broken = true
+	onEnvs(t, func(t *testing.T, e *env) {
+		e.broken = true
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
-				company := d.verified(t)
-				d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+				company := e.verified(t)
+				e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 					wallets, err := tx.Wallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Earnings}})
 					if err != nil {
 						return err
@@ -589,21 +589,21 @@ func TestVerificationHoldsWalletsAgainstTheirLedger(t *testing.T) {
 					test.spoil(&wallets[0])
 					return tx.UpdateWallets(ctx, wallets)
 				})
-				wantProblems(t, d, company, []string{test.want})
+				wantProblems(t, e, company, []string{test.want})
 			})
 		}
 		t.Run("missing", func(t *testing.T) {
 			is := is.New(t)
 			company := uuid.New()
-			d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+			e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 				return tx.CreateCompany(ctx, driver.Company{
 					ID: company, Name: "No wallets", Status: ticketing.CompanyActive, BrandingVersion: 1,
 					Verification: driver.Verification{Status: ticketing.VerificationUnverified},
 					CreatedAt:    opening, UpdatedAt: opening,
 				})
 			})
-			wantProblems(t, d, company, []string{"wallet FLOAT: there is none", "wallet EARNINGS: there is none"})
-			report, err := d.staff.VerifyLedger(t.Context(), company)
+			wantProblems(t, e, company, []string{"wallet FLOAT: there is none", "wallet EARNINGS: there is none"})
+			report, err := e.staff.VerifyLedger(t.Context(), company)
 			is.NoErr(err)
 			is.Equal(report.Wallets, 0)
 		})
@@ -634,11 +634,11 @@ func TestVerificationCountsTheStock(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
-				d.broken = true // The admission has no order.
-				own := d.subject(t)
+			onEnvs(t, func(t *testing.T, e *env) {
+				e.broken = true // The admission has no order.
+				own := e.subject(t)
 				company, event := own.company, own.event
-				d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+				e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 					tier, err := tx.LockTier(ctx, driver.EventRef{CompanyID: company, ID: event}, "VIP")
 					if err != nil {
 						return err
@@ -658,7 +658,7 @@ func TestVerificationCountsTheStock(t *testing.T) {
 						}}),
 					)
 				})
-				wantProblems(t, d, company, append(test.want, "there is no order 1"))
+				wantProblems(t, e, company, append(test.want, "there is no order 1"))
 			})
 		})
 	}
@@ -666,15 +666,15 @@ func TestVerificationCountsTheStock(t *testing.T) {
 
 func TestAReportTellsAHundredProblemsAndHowManyMore(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		d.broken = true
-		company := d.verified(t)
-		d.credit(t, company, 1000_000_00, "PSK-0001")
+		e.broken = true
+		company := e.verified(t)
+		e.credit(t, company, 1000_000_00, "PSK-0001")
 		for range 107 {
-			d.sell(t, company, func(r *records) { r.orders[0].Branding++ })
+			e.sell(t, company, func(r *records) { r.orders[0].Branding++ })
 		}
-		report, err := d.staff.VerifyLedger(t.Context(), uuid.Nil)
+		report, err := e.staff.VerifyLedger(t.Context(), uuid.Nil)
 		is.NoErr(err)
 		is.True(!report.OK)
 		is.Equal(len(report.Problems), 101)

@@ -83,22 +83,22 @@ func TestVerificationComparesOrdersWithTheirFacts(t *testing.T) {
 		},
 		{name: "a sample beside it", float: much, facts: of(driver.FactSale, "sample.order.created")},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		d.broken = true
+	onEnvs(t, func(t *testing.T, e *env) {
+		e.broken = true
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
-				company := d.verified(t)
-				d.credit(t, company, test.float, "PSK-"+company.String())
+				company := e.verified(t)
+				e.credit(t, company, test.float, "PSK-"+company.String())
 				var order uuid.UUID
-				d.sell(t, company, func(r *records) { r.facts, order = test.facts, r.orders[0].ID })
-				d.sell(t, company, nil)
+				e.sell(t, company, func(r *records) { r.facts, order = test.facts, r.orders[0].ID })
+				e.sell(t, company, nil)
 				want := slices.Clone(test.want)
 				for i, text := range want {
 					if i == 0 {
 						want[i] = fmt.Sprintf("order %s: %s", order, text)
 					}
 				}
-				wantProblems(t, d, company, want)
+				wantProblems(t, e, company, want)
 			})
 		}
 	})
@@ -203,10 +203,10 @@ func TestVerificationKnowsWhatRetentionRemoved(t *testing.T) {
 // left, even if retention has removed older ones.
 func TestVerificationMissesFactsThatAreNewerThanTheOldest(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
-		d.broken = true
-		company := d.verified(t)
-		d.credit(t, company, 5000_00, "PSK-0001")
+	onEnvs(t, func(t *testing.T, e *env) {
+		e.broken = true
+		company := e.verified(t)
+		e.credit(t, company, 5000_00, "PSK-0001")
 		var lost, recent uuid.UUID
 		forget := func(order *uuid.UUID) func(r *records) {
 			return func(r *records) {
@@ -215,14 +215,14 @@ func TestVerificationMissesFactsThatAreNewerThanTheOldest(t *testing.T) {
 			}
 		}
 		for n := range 6 {
-			d.clock.at = d.clock.at.Add(time.Hour)
+			e.clock.at = e.clock.at.Add(time.Hour)
 			if n == 4 {
-				d.sell(t, company, forget(&lost))
+				e.sell(t, company, forget(&lost))
 				continue
 			}
-			d.sell(t, company, nil)
+			e.sell(t, company, nil)
 		}
-		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 			facts, err := tx.TakeFacts(ctx, company, 9)
 			if err != nil {
 				return err
@@ -230,18 +230,18 @@ func TestVerificationMissesFactsThatAreNewerThanTheOldest(t *testing.T) {
 			if err := tx.DispatchFacts(ctx, facts, true); err != nil {
 				return err
 			}
-			_, err = tx.PruneFacts(ctx, company, d.clock.now(), 2)
+			_, err = tx.PruneFacts(ctx, company, e.clock.now(), 2)
 			return err
 		})
-		wantProblems(t, d, company, []string{fmt.Sprintf("order %s: the outbox has no fact of it", lost)})
+		wantProblems(t, e, company, []string{fmt.Sprintf("order %s: the outbox has no fact of it", lost)})
 
 		// A recent fact is missed even if no fact is left.
-		other := d.verified(t)
-		d.credit(t, other, 5000_00, "PSK-0002")
-		d.sell(t, other, forget(&recent))
-		wantProblems(t, d, other, []string{fmt.Sprintf("order %s: the outbox has no fact of it", recent)})
-		d.clock.at = d.clock.at.Add(time.Hour)
-		wantProblems(t, d, other, nil)
+		other := e.verified(t)
+		e.credit(t, other, 5000_00, "PSK-0002")
+		e.sell(t, other, forget(&recent))
+		wantProblems(t, e, other, []string{fmt.Sprintf("order %s: the outbox has no fact of it", recent)})
+		e.clock.at = e.clock.at.Add(time.Hour)
+		wantProblems(t, e, other, nil)
 	})
 }
 

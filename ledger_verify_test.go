@@ -599,29 +599,29 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 // leaves the idempotency key of its checkout, and that an order that was written by hand has none.
 func TestVerificationComparesOrdersWithTheirKeys(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
-		d.broken = true
-		company, other := d.verified(t), d.verified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		e.broken = true
+		company, other := e.verified(t), e.verified(t)
 		order := uuid.New()
 		spend := func(company uuid.UUID, key string, order uuid.UUID) {
-			d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+			e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 				spent := spentOn(driver.Order{CompanyID: company, ID: order, CreatedAt: opening})
 				spent.Key = key
 				return tx.AppendResults(ctx, []driver.IdempotencyResult{spent})
 			})
 		}
 		spend(company, "by-hand-0001", order)
-		wantProblems(t, d, company, []string{
+		wantProblems(t, e, company, []string{
 			fmt.Sprintf("order %s: the key of its checkout is spent, and there is no such order", order),
 		})
-		d.credit(t, other, 1000_00, "PSK-0001")
+		e.credit(t, other, 1000_00, "PSK-0001")
 		var sold uuid.UUID
-		d.sell(t, other, func(r *records) { sold = r.orders[0].ID })
+		e.sell(t, other, func(r *records) { sold = r.orders[0].ID })
 		spend(other, "by-hand-0001", sold)
-		wantProblems(t, d, other, []string{fmt.Sprintf("order %s: 2 spent keys of checkouts name it", sold)})
-		third := d.verified(t)
-		d.credit(t, third, 1000_00, "PSK-0001")
-		d.sell(t, third, func(r *records) {
+		wantProblems(t, e, other, []string{fmt.Sprintf("order %s: 2 spent keys of checkouts name it", sold)})
+		third := e.verified(t)
+		e.credit(t, third, 1000_00, "PSK-0001")
+		e.sell(t, third, func(r *records) {
 			sold = uuid.New()
 			r.orders[0].ID, r.admissions[0].OrderID = sold, sold
 			for _, e := range []*ledger.Entry{&r.debits[0], &r.accruals[0]} {
@@ -629,7 +629,7 @@ func TestVerificationComparesOrdersWithTheirKeys(t *testing.T) {
 				e.Hash = e.Sum()
 			}
 		})
-		wantProblems(t, d, third, []string{
+		wantProblems(t, e, third, []string{
 			fmt.Sprintf("order %s: no spent key of a checkout names it", sold),
 			"the key of its checkout is spent, and there is no such order",
 		})
@@ -638,17 +638,17 @@ func TestVerificationComparesOrdersWithTheirKeys(t *testing.T) {
 
 func TestVerificationFindsRecordsOfNoCompany(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
-		d.broken = true
-		company, stray := d.verified(t), uuid.New()
-		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+	onEnvs(t, func(t *testing.T, e *env) {
+		e.broken = true
+		company, stray := e.verified(t), uuid.New()
+		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 			return tx.AppendOrders(ctx, []driver.Order{{
 				CompanyID: stray, Number: 1, ID: uuid.New(), EventID: uuid.New(), Status: ticketing.OrderConfirmed,
 				ConfirmedAt: opening, CreatedAt: opening,
 			}})
 		})
-		wantProblems(t, d, uuid.Nil, []string{fmt.Sprintf("company %s has records, and there is no such company", stray)})
-		wantProblems(t, d, company, nil)
+		wantProblems(t, e, uuid.Nil, []string{fmt.Sprintf("company %s has records, and there is no such company", stray)})
+		wantProblems(t, e, company, nil)
 	})
 }
 
@@ -771,11 +771,11 @@ func TestABrokenLedgerIsNotExported(t *testing.T) {
 func TestTheFirstSecretSigns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	d := newEnv(t, stores()[0].Open(t))
-	company := d.verified(t)
-	both := d.service(t, secretKey('b'), secretKey('a'))
+	e := newEnv(t, stores()[0].Open(t))
+	company := e.verified(t)
+	both := e.service(t, secretKey('b'), secretKey('a'))
 	keys := both.LedgerKeys()
-	is.Equal(keys[1:], d.LedgerKeys())
+	is.Equal(keys[1:], e.LedgerKeys())
 	is.True(!keys[0].Equal(keys[1]))
 	var out bytes.Buffer
 	_, err := both.As(ticketing.Staff("test")).ExportLedger(t.Context(), company, &out)

@@ -136,12 +136,12 @@ func TestLocksAreAskedForInOrder(t *testing.T) {
 	is := is.New(t)
 	s := &orderedStore{Store: memory.New(), seen: map[string]bool{}}
 	shop := ticketingtest.New(t, &ticketingtest.Config{Store: s})
-	o := openFixture(t, shop) // This revokes the keys of the shop.
-	shop.Caller = o.caller
+	f := openFixture(t, shop) // This revokes the keys of the shop.
+	shop.Caller = f.caller
 	for n, mutation := range mutations() {
-		is.NoErr(mutation.prepare(t.Context(), o, n))
-		is.NoErr(mutation.do(t.Context(), o, n))
-		is.NoErr(mutation.finish(t.Context(), o, n))
+		is.NoErr(mutation.prepare(t.Context(), f, n))
+		is.NoErr(mutation.do(t.Context(), f, n))
+		is.NoErr(mutation.finish(t.Context(), f, n))
 	}
 	event, order := ready(t, shop)
 	shop.Inventory(t, event.ID, "VIP", 150_00, 5)

@@ -62,60 +62,60 @@ type actor struct {
 // chooser returns a number from 0 to n-1.
 type chooser func(n int, what string) int
 
-func (h actor) often(what string) bool { return h.choose(10, what) != 7 }
+func (a actor) often(what string) bool { return a.choose(10, what) != 7 }
 
-func pickFrom[T any](h actor, what string, from *[]T) (picked T, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func pickFrom[T any](a actor, what string, from *[]T) (picked T, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if len(*from) == 0 {
 		return picked, false
 	}
-	return (*from)[len(*from)-1-h.choose(len(*from), what)], true
+	return (*from)[len(*from)-1-a.choose(len(*from), what)], true
 }
 
-func keepIn[T any](h actor, to *[]T, items ...T) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func keepIn[T any](a actor, to *[]T, items ...T) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	*to = append(*to, items...)
 }
 
 // next returns a new number.
-func (h actor) next() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.number++
-	return h.number
+func (a actor) next() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.number++
+	return a.number
 }
 
 // key returns a new idempotency key, or one of a few shared ones.
-func (h actor) key() string {
-	if h.choose(6, "shared key") == 5 {
-		return fmt.Sprintf("shared-key-%d", h.choose(3, "key"))
+func (a actor) key() string {
+	if a.choose(6, "shared key") == 5 {
+		return fmt.Sprintf("shared-key-%d", a.choose(3, "key"))
 	}
-	return fmt.Sprintf("mix-key-%06d", h.next())
+	return fmt.Sprintf("mix-key-%06d", a.next())
 }
 
-func (h actor) company() uuid.UUID {
-	id, _ := pickFrom(h, "company", &h.companies)
+func (a actor) company() uuid.UUID {
+	id, _ := pickFrom(a, "company", &a.companies)
 	return id
 }
 
-func (h actor) caller(company uuid.UUID) ticketing.Caller {
+func (a actor) caller(company uuid.UUID) ticketing.Caller {
 	return ticketing.TrustedCaller(company, ticketing.AllGrants()...)
 }
 
-func (h actor) tier() string { return []string{"VIP", "REGULAR"}[h.choose(2, "tier")] }
+func (a actor) tier() string { return []string{"VIP", "REGULAR"}[a.choose(2, "tier")] }
 
-func (h actor) price() money.Amount {
-	return []money.Amount{500_00, 33_33, 0}[h.choose(3, "price")]
+func (a actor) price() money.Amount {
+	return []money.Amount{500_00, 33_33, 0}[a.choose(3, "price")]
 }
 
-func (h actor) wallet() ledger.Wallet {
-	return []ledger.Wallet{ledger.Float, ledger.Earnings}[h.choose(2, "wallet")]
+func (a actor) wallet() ledger.Wallet {
+	return []ledger.Wallet{ledger.Float, ledger.Earnings}[a.choose(2, "wallet")]
 }
 
 // operationOf is an operation of an actor.
-type operationOf func(h actor, ctx context.Context) error
+type operationOf func(a actor, ctx context.Context) error
 
 // mixedOperations returns all operations by name. An operation either succeeds or returns an error of the contract.
 func mixedOperations() map[string]operationOf {
@@ -171,241 +171,241 @@ func mixedOperations() map[string]operationOf {
 	}
 }
 
-func (h actor) createCompany(ctx context.Context) error {
-	h.mu.Lock()
-	enough := len(h.companies) >= 3
-	h.mu.Unlock()
+func (a actor) createCompany(ctx context.Context) error {
+	a.mu.Lock()
+	enough := len(a.companies) >= 3
+	a.mu.Unlock()
 	if enough {
 		return nil
 	}
-	company, err := h.staff.CreateCompany(ctx, fmt.Sprintf("Company %d", h.next()))
+	company, err := a.staff.CreateCompany(ctx, fmt.Sprintf("Company %d", a.next()))
 	if err == nil {
-		keepIn(h, &h.companies, company.ID)
+		keepIn(a, &a.companies, company.ID)
 	}
 	return err
 }
 
 // companyStatus activates more often than it suspends, and so do similar operations below.
-func (h actor) companyStatus(ctx context.Context) error {
+func (a actor) companyStatus(ctx context.Context) error {
 	var err error
-	if h.often("activate") {
-		_, err = h.staff.ActivateCompany(ctx, h.company())
+	if a.often("activate") {
+		_, err = a.staff.ActivateCompany(ctx, a.company())
 	} else {
-		_, err = h.staff.SuspendCompany(ctx, h.company())
+		_, err = a.staff.SuspendCompany(ctx, a.company())
 	}
 	return err
 }
 
-func (h actor) verification(ctx context.Context) error {
-	id := h.company()
+func (a actor) verification(ctx context.Context) error {
+	id := a.company()
 	var err error
-	switch h.choose(9, "decision") {
+	switch a.choose(9, "decision") {
 	case 8:
-		_, err = h.staff.RejectVerification(ctx, id, "Papers are missing.")
+		_, err = a.staff.RejectVerification(ctx, id, "Papers are missing.")
 	case 7:
-		_, err = h.staff.RevokeVerification(ctx, id)
+		_, err = a.staff.RevokeVerification(ctx, id)
 	case 6:
-		_, err = h.staff.GrantGrace(ctx, id, h.shop.Clock.Now().Add(48*time.Hour))
+		_, err = a.staff.GrantGrace(ctx, id, a.shop.Clock.Now().Add(48*time.Hour))
 	case 5:
-		_, err = h.staff.ApproveVerification(ctx, id, h.shop.Clock.Now().Add(48*time.Hour))
+		_, err = a.staff.ApproveVerification(ctx, id, a.shop.Clock.Now().Add(48*time.Hour))
 	default:
-		_, err = h.staff.ApproveVerification(ctx, id, time.Time{})
+		_, err = a.staff.ApproveVerification(ctx, id, time.Time{})
 	}
 	return err
 }
 
-func (h actor) branding(ctx context.Context) error {
-	_, err := h.staff.UpdateBranding(ctx, h.company(), ticketing.UpdateBrandingParams{
-		BrandName: of(fmt.Sprintf("Brand %d", h.choose(3, "brand"))),
+func (a actor) branding(ctx context.Context) error {
+	_, err := a.staff.UpdateBranding(ctx, a.company(), ticketing.UpdateBrandingParams{
+		BrandName: of(fmt.Sprintf("Brand %d", a.choose(3, "brand"))),
 	})
 	return err
 }
 
-func (h actor) commission(ctx context.Context) error {
-	value := []string{"250", "0", "1", "333", "10000"}[h.choose(5, "basis points")]
+func (a actor) commission(ctx context.Context) error {
+	value := []string{"250", "0", "1", "333", "10000"}[a.choose(5, "basis points")]
 	rate, err := money.ParseRate(value, money.BasisPoints)
 	if err != nil {
 		return err
 	}
-	_, err = h.staff.ScheduleCommission(ctx, h.company(), rate,
-		h.shop.Clock.Now().Add(time.Duration(h.choose(3, "hours")-1)*time.Hour))
+	_, err = a.staff.ScheduleCommission(ctx, a.company(), rate,
+		a.shop.Clock.Now().Add(time.Duration(a.choose(3, "hours")-1)*time.Hour))
 	return err
 }
 
-func (h actor) credit(ctx context.Context) error {
-	amount := []money.Amount{2000_00, 1, 500_00}[h.choose(3, "amount")]
-	_, err := h.staff.CreditFloat(ctx, h.company(), amount, h.key())
+func (a actor) credit(ctx context.Context) error {
+	amount := []money.Amount{2000_00, 1, 500_00}[a.choose(3, "amount")]
+	_, err := a.staff.CreditFloat(ctx, a.company(), amount, a.key())
 	return err
 }
 
-func (h actor) walletStatus(ctx context.Context) error {
+func (a actor) walletStatus(ctx context.Context) error {
 	var err error
-	if h.often("activate") {
-		_, err = h.staff.ActivateWallet(ctx, h.company(), h.wallet())
+	if a.often("activate") {
+		_, err = a.staff.ActivateWallet(ctx, a.company(), a.wallet())
 	} else {
-		_, err = h.staff.SuspendWallet(ctx, h.company(), h.wallet())
+		_, err = a.staff.SuspendWallet(ctx, a.company(), a.wallet())
 	}
 	return err
 }
 
-func (h actor) issueKey(ctx context.Context) error {
-	key, err := h.staff.IssueAPIKey(ctx, h.company(), "storefront", ticketing.AllGrants())
+func (a actor) issueKey(ctx context.Context) error {
+	key, err := a.staff.IssueAPIKey(ctx, a.company(), "storefront", ticketing.AllGrants())
 	if err == nil {
-		keepIn(h, &h.apiKeys, key)
+		keepIn(a, &a.apiKeys, key)
 	}
 	return err
 }
 
-func (h actor) rotateKey(ctx context.Context) error {
-	predecessor, _ := pickFrom(h, "API key", &h.apiKeys)
-	key, err := h.staff.RotateAPIKey(ctx, predecessor.ID)
+func (a actor) rotateKey(ctx context.Context) error {
+	predecessor, _ := pickFrom(a, "API key", &a.apiKeys)
+	key, err := a.staff.RotateAPIKey(ctx, predecessor.ID)
 	if err == nil {
-		keepIn(h, &h.apiKeys, key)
+		keepIn(a, &a.apiKeys, key)
 	}
 	return err
 }
 
-func (h actor) revokeKey(ctx context.Context) error {
-	key, _ := pickFrom(h, "API key", &h.apiKeys)
-	_, err := h.staff.RevokeAPIKey(ctx, key.ID)
+func (a actor) revokeKey(ctx context.Context) error {
+	key, _ := pickFrom(a, "API key", &a.apiKeys)
+	_, err := a.staff.RevokeAPIKey(ctx, key.ID)
 	return err
 }
 
-func (h actor) authenticate(ctx context.Context) error {
-	key, _ := pickFrom(h, "API key", &h.apiKeys)
-	caller, err := h.svc.Authenticate(ctx, key.Key)
+func (a actor) authenticate(ctx context.Context) error {
+	key, _ := pickFrom(a, "API key", &a.apiKeys)
+	caller, err := a.svc.Authenticate(ctx, key.Key)
 	if err == nil {
-		_, err = h.svc.ListEvents(ctx, caller, ticketing.EventFilter{})
+		_, err = a.svc.ListEvents(ctx, caller, ticketing.EventFilter{})
 	}
 	return err
 }
 
-func (h actor) category(ctx context.Context) error {
-	made, err := h.staff.CreateCategory(ctx, "Music", fmt.Sprintf("slug-%d", h.choose(3, "slug")))
+func (a actor) category(ctx context.Context) error {
+	made, err := a.staff.CreateCategory(ctx, "Music", fmt.Sprintf("slug-%d", a.choose(3, "slug")))
 	if err == nil {
-		_, err = h.staff.DeactivateCategory(ctx, made.ID)
+		_, err = a.staff.DeactivateCategory(ctx, made.ID)
 	}
 	return err
 }
 
-func (h actor) createEvent(ctx context.Context) error {
-	company := h.company()
+func (a actor) createEvent(ctx context.Context) error {
+	company := a.company()
 	params := ticketingtest.EventParams()
-	params.Date = h.shop.Clock.Now().AddDate(0, 0, h.choose(3, "days")).Format(time.DateOnly)
-	if !h.often("published") {
+	params.Date = a.shop.Clock.Now().AddDate(0, 0, a.choose(3, "days")).Format(time.DateOnly)
+	if !a.often("published") {
 		params.Status = ticketing.EventDraft
 	}
-	made, err := h.svc.CreateEvent(ctx, h.caller(company), h.key(), params)
+	made, err := a.svc.CreateEvent(ctx, a.caller(company), a.key(), params)
 	if err == nil {
-		keepIn(h, &h.events, mixedEvent{company, made.ID})
+		keepIn(a, &a.events, mixedEvent{company, made.ID})
 	}
 	return err
 }
 
-func (h actor) updateEvent(ctx context.Context) error {
-	e, _ := pickFrom(h, "event", &h.events)
+func (a actor) updateEvent(ctx context.Context) error {
+	e, _ := pickFrom(a, "event", &a.events)
 	status := ticketing.EventPublished
-	if !h.often("publish") {
+	if !a.often("publish") {
 		status = ticketing.EventDraft
 	}
-	_, err := h.svc.UpdateEvent(ctx, h.caller(e.company), e.id, ticketing.UpdateEventParams{Status: &status})
+	_, err := a.svc.UpdateEvent(ctx, a.caller(e.company), e.id, ticketing.UpdateEventParams{Status: &status})
 	return err
 }
 
-func (h actor) endEvent(ctx context.Context) error {
-	e, _ := pickFrom(h, "event", &h.events)
+func (a actor) endEvent(ctx context.Context) error {
+	e, _ := pickFrom(a, "event", &a.events)
 	var err error
-	switch h.choose(10, "end") {
+	switch a.choose(10, "end") {
 	case 8:
-		_, err = h.svc.CancelEvent(ctx, h.caller(e.company), e.id)
+		_, err = a.svc.CancelEvent(ctx, a.caller(e.company), e.id)
 	case 9:
-		_, err = h.staff.EndEvent(ctx, e.id)
+		_, err = a.staff.EndEvent(ctx, e.id)
 	}
 	return err
 }
 
 // endEvents also moves the clock.
-func (h actor) endEvents(ctx context.Context) error {
-	h.shop.Clock.Advance([]time.Duration{time.Minute, time.Millisecond, -time.Second, 7 * time.Hour}[h.choose(4, "step")])
-	_, err := h.svc.EndEvents(ctx)
+func (a actor) endEvents(ctx context.Context) error {
+	a.shop.Clock.Advance([]time.Duration{time.Minute, time.Millisecond, -time.Second, 7 * time.Hour}[a.choose(4, "step")])
+	_, err := a.svc.EndEvents(ctx)
 	return err
 }
 
-func (h actor) createInventory(ctx context.Context) error {
-	e, _ := pickFrom(h, "event", &h.events)
-	_, err := h.svc.CreateInventory(ctx, h.caller(e.company), e.id, h.key(),
-		ticketingtest.InventoryParams(h.tier(), h.price(), 1+h.choose(6, "quantity")))
+func (a actor) createInventory(ctx context.Context) error {
+	e, _ := pickFrom(a, "event", &a.events)
+	_, err := a.svc.CreateInventory(ctx, a.caller(e.company), e.id, a.key(),
+		ticketingtest.InventoryParams(a.tier(), a.price(), 1+a.choose(6, "quantity")))
 	return err
 }
 
-func (h actor) updateInventory(ctx context.Context) error {
-	e, _ := pickFrom(h, "event", &h.events)
+func (a actor) updateInventory(ctx context.Context) error {
+	e, _ := pickFrom(a, "event", &a.events)
 	var params ticketing.UpdateInventoryParams
-	if h.choose(2, "change") == 0 {
-		price := h.price()
+	if a.choose(2, "change") == 0 {
+		price := a.price()
 		params.UnitPrice, params.Currency, params.IsFree = &price, of("NGN"), of(price == 0)
 	} else {
 		params.Status = of(ticketing.InventoryAvailable)
-		if !h.often("available") {
+		if !a.often("available") {
 			params.Status = of(ticketing.InventoryPaused)
 		}
 	}
-	_, err := h.svc.UpdateInventory(ctx, h.caller(e.company), e.id, h.tier(), params)
+	_, err := a.svc.UpdateInventory(ctx, a.caller(e.company), e.id, a.tier(), params)
 	return err
 }
 
-func (h actor) cancelInventory(ctx context.Context) error {
-	if h.often("leave it") {
+func (a actor) cancelInventory(ctx context.Context) error {
+	if a.often("leave it") {
 		return nil
 	}
-	e, _ := pickFrom(h, "event", &h.events)
-	_, err := h.svc.CancelInventory(ctx, h.caller(e.company), e.id, h.tier())
+	e, _ := pickFrom(a, "event", &a.events)
+	_, err := a.svc.CancelInventory(ctx, a.caller(e.company), e.id, a.tier())
 	return err
 }
 
-func (h actor) quote(ctx context.Context) error {
-	e, _ := pickFrom(h, "event", &h.events)
-	_, err := h.svc.Quote(ctx, h.caller(e.company), ticketing.QuoteParams{
-		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: h.tier(), Quantity: 1 + h.choose(4, "quantity")}},
+func (a actor) quote(ctx context.Context) error {
+	e, _ := pickFrom(a, "event", &a.events)
+	_, err := a.svc.Quote(ctx, a.caller(e.company), ticketing.QuoteParams{
+		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: a.tier(), Quantity: 1 + a.choose(4, "quantity")}},
 	})
 	return err
 }
 
-func (h actor) checkout(ctx context.Context) error {
-	e, _ := pickFrom(h, "event", &h.events)
-	caller, tier, quantity := h.caller(e.company), h.tier(), 1+h.choose(3, "quantity")
-	asked, err := h.svc.Quote(ctx, caller, ticketing.QuoteParams{
+func (a actor) checkout(ctx context.Context) error {
+	e, _ := pickFrom(a, "event", &a.events)
+	caller, tier, quantity := a.caller(e.company), a.tier(), 1+a.choose(3, "quantity")
+	asked, err := a.svc.Quote(ctx, caller, ticketing.QuoteParams{
 		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: tier, Quantity: quantity}},
 	})
 	if err != nil {
 		return err
 	}
-	order, err := h.svc.Checkout(ctx, caller, h.key(),
+	order, err := a.svc.Checkout(ctx, caller, a.key(),
 		ticketingtest.Basket(e.id, tier, asked.Lines[0].UnitPrice, quantity))
 	if err != nil {
 		return err
 	}
-	keepIn(h, &h.orders, order.ID)
+	keepIn(a, &a.orders, order.ID)
 	for _, line := range order.Lines {
-		keepIn(h, &h.admissions, mixedAdmission{mixedEvent{e.company, order.EventID}, line.AdmissionID})
+		keepIn(a, &a.admissions, mixedAdmission{mixedEvent{e.company, order.EventID}, line.AdmissionID})
 	}
 	return nil
 }
 
 // checkouts makes several concurrent checkouts of one tier. They share transactions unless the actor is in a
 // transaction of the host.
-func (h actor) checkouts(ctx context.Context) error {
-	if h.within {
-		return h.checkout(ctx)
+func (a actor) checkouts(ctx context.Context) error {
+	if a.within {
+		return a.checkout(ctx)
 	}
 	const buyers = 4
-	e, _ := pickFrom(h, "event", &h.events)
-	caller, tier := h.caller(e.company), h.tier()
-	if _, err := h.svc.CreateInventory(ctx, caller, e.id, h.key(),
+	e, _ := pickFrom(a, "event", &a.events)
+	caller, tier := a.caller(e.company), a.tier()
+	if _, err := a.svc.CreateInventory(ctx, caller, e.id, a.key(),
 		ticketingtest.InventoryParams(tier, 1_00, buyers)); err != nil {
 		return err
 	}
-	quote, err := h.svc.Quote(ctx, caller, ticketing.QuoteParams{
+	quote, err := a.svc.Quote(ctx, caller, ticketing.QuoteParams{
 		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: tier, Quantity: 1}},
 	})
 	if err != nil {
@@ -414,11 +414,11 @@ func (h actor) checkouts(ctx context.Context) error {
 	errs := make([]error, buyers)
 	var all sync.WaitGroup
 	for n := range buyers {
-		key := fmt.Sprintf("mix-key-%06d", h.next())
+		key := fmt.Sprintf("mix-key-%06d", a.next())
 		all.Go(func() {
-			order, err := h.svc.Checkout(ctx, caller, key, ticketingtest.Basket(e.id, tier, quote.Lines[0].UnitPrice, 1))
+			order, err := a.svc.Checkout(ctx, caller, key, ticketingtest.Basket(e.id, tier, quote.Lines[0].UnitPrice, 1))
 			if err == nil {
-				keepIn(h, &h.orders, order.ID)
+				keepIn(a, &a.orders, order.ID)
 			}
 			errs[n] = ofTheContract(err)
 		})
@@ -427,106 +427,106 @@ func (h actor) checkouts(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (h actor) refund(ctx context.Context) error {
-	order, _ := pickFrom(h, "order", &h.orders)
-	_, err := h.staff.RefundOrder(ctx, order, ticketing.RefundParams{
-		Reason: "It rains.", Restock: h.choose(2, "restock") == 0,
+func (a actor) refund(ctx context.Context) error {
+	order, _ := pickFrom(a, "order", &a.orders)
+	_, err := a.staff.RefundOrder(ctx, order, ticketing.RefundParams{
+		Reason: "It rains.", Restock: a.choose(2, "restock") == 0,
 	})
 	return err
 }
 
-func (h actor) cancelOrder(ctx context.Context) error {
-	if h.often("leave it") {
+func (a actor) cancelOrder(ctx context.Context) error {
+	if a.often("leave it") {
 		return nil
 	}
-	order, _ := pickFrom(h, "order", &h.orders)
-	_, err := h.staff.CancelOrder(ctx, order, "It was a test.")
+	order, _ := pickFrom(a, "order", &a.orders)
+	_, err := a.staff.CancelOrder(ctx, order, "It was a test.")
 	return err
 }
 
-func (h actor) bankAccount(ctx context.Context) error {
-	_, err := h.staff.SetBankAccount(ctx, h.company(), ticketing.BankAccountParams{
+func (a actor) bankAccount(ctx context.Context) error {
+	_, err := a.staff.SetBankAccount(ctx, a.company(), ticketing.BankAccountParams{
 		Bank: "First Bank", AccountNumber: "0123456789", AccountName: "Lagos Live Ltd",
 	})
 	return err
 }
 
-func (h actor) settle(ctx context.Context) error {
-	_, err := h.staff.RequestSettlement(ctx, h.company())
+func (a actor) settle(ctx context.Context) error {
+	_, err := a.staff.RequestSettlement(ctx, a.company())
 	return err
 }
 
-func (h actor) decide(ctx context.Context) error {
-	page, err := h.staff.ListSettlements(ctx, h.company(), ticketing.PageParams{Limit: 2})
+func (a actor) decide(ctx context.Context) error {
+	page, err := a.staff.ListSettlements(ctx, a.company(), ticketing.PageParams{Limit: 2})
 	if err != nil || len(page.Items) == 0 {
 		return err
 	}
-	of := page.Items[len(page.Items)-1-h.choose(len(page.Items), "settlement")].ID
-	if h.choose(2, "decision") == 0 {
-		_, err = h.staff.ApproveSettlement(ctx, of)
+	of := page.Items[len(page.Items)-1-a.choose(len(page.Items), "settlement")].ID
+	if a.choose(2, "decision") == 0 {
+		_, err = a.staff.ApproveSettlement(ctx, of)
 	} else {
-		_, err = h.staff.RejectSettlement(ctx, of, "The bank knows no such account.")
+		_, err = a.staff.RejectSettlement(ctx, of, "The bank knows no such account.")
 	}
 	return err
 }
 
-func (h actor) rename(ctx context.Context) error {
-	_, err := h.staff.RenameCompany(ctx, h.company(), fmt.Sprintf("Name %d", h.choose(3, "name")))
+func (a actor) rename(ctx context.Context) error {
+	_, err := a.staff.RenameCompany(ctx, a.company(), fmt.Sprintf("Name %d", a.choose(3, "name")))
 	return err
 }
 
-func (h actor) submit(ctx context.Context) error {
-	id := h.company()
-	_, err := h.staff.UpdateVerification(ctx, id, caseOf(fmt.Sprintf("RC-%d", h.choose(3, "number"))))
-	if err == nil && h.choose(2, "submit") == 0 {
-		_, err = h.staff.SubmitVerification(ctx, id)
+func (a actor) submit(ctx context.Context) error {
+	id := a.company()
+	_, err := a.staff.UpdateVerification(ctx, id, caseOf(fmt.Sprintf("RC-%d", a.choose(3, "number"))))
+	if err == nil && a.choose(2, "submit") == 0 {
+		_, err = a.staff.SubmitVerification(ctx, id)
 	}
 	return err
 }
 
-func (h actor) member(ctx context.Context) error {
-	id, role := h.company(), []ticketing.Role{
+func (a actor) member(ctx context.Context) error {
+	id, role := a.company(), []ticketing.Role{
 		ticketing.RoleViewer, ticketing.RoleAdministrator, ticketing.RoleOwner,
-	}[h.choose(3, "role")]
-	email := fmt.Sprintf("member-%d@example.com", h.choose(3, "member"))
-	made, err := h.staff.AddMember(ctx, id, ticketing.AddMemberParams{Email: email, Name: "A member", Role: role})
-	if err == nil && h.choose(2, "other role") == 0 {
-		_, err = h.staff.UpdateMember(ctx, id, made.UserID, ticketing.RoleAdministrator)
+	}[a.choose(3, "role")]
+	email := fmt.Sprintf("member-%d@example.com", a.choose(3, "member"))
+	made, err := a.staff.AddMember(ctx, id, ticketing.AddMemberParams{Email: email, Name: "A member", Role: role})
+	if err == nil && a.choose(2, "other role") == 0 {
+		_, err = a.staff.UpdateMember(ctx, id, made.UserID, ticketing.RoleAdministrator)
 	}
 	return err
 }
 
-func (h actor) removeMember(ctx context.Context) error {
-	id := h.company()
-	members, err := h.staff.ListMembers(ctx, id)
+func (a actor) removeMember(ctx context.Context) error {
+	id := a.company()
+	members, err := a.staff.ListMembers(ctx, id)
 	if err == nil && len(members) > 0 {
-		_, err = h.staff.RemoveMember(ctx, id, members[h.choose(len(members), "member")].UserID)
+		_, err = a.staff.RemoveMember(ctx, id, members[a.choose(len(members), "member")].UserID)
 	}
 	return err
 }
 
-func (h actor) erase(ctx context.Context) error {
-	if h.often("leave it") {
+func (a actor) erase(ctx context.Context) error {
+	if a.often("leave it") {
 		return nil
 	}
-	_, err := h.staff.EraseBuyer(ctx, h.company(), "ada@example.com")
+	_, err := a.staff.EraseBuyer(ctx, a.company(), "ada@example.com")
 	return err
 }
 
-func (h actor) validate(ctx context.Context) error {
-	a, _ := pickFrom(h, "admission", &h.admissions)
-	_, err := h.svc.ValidateAdmission(ctx, h.caller(a.company), a.mixedEvent.id, a.id, h.key(),
+func (a actor) validate(ctx context.Context) error {
+	admission, _ := pickFrom(a, "admission", &a.admissions)
+	_, err := a.svc.ValidateAdmission(ctx, a.caller(admission.company), admission.mixedEvent.id, admission.id, a.key(),
 		ticketing.ValidateParams{})
 	return err
 }
 
-func (h actor) read(ctx context.Context) error {
-	company := h.company()
-	_, listed := h.svc.ListOrders(ctx, h.caller(company), ticketing.OrderFilter{})
-	_, wallets := h.staff.GetWallets(ctx, company)
-	_, keys := h.staff.ListAPIKeys(ctx, company)
-	order, _ := pickFrom(h, "order", &h.orders)
-	_, found := h.svc.GetOrder(ctx, h.caller(company), order)
+func (a actor) read(ctx context.Context) error {
+	company := a.company()
+	_, listed := a.svc.ListOrders(ctx, a.caller(company), ticketing.OrderFilter{})
+	_, wallets := a.staff.GetWallets(ctx, company)
+	_, keys := a.staff.ListAPIKeys(ctx, company)
+	order, _ := pickFrom(a, "order", &a.orders)
+	_, found := a.svc.GetOrder(ctx, a.caller(company), order)
 	if code(found) == ticketing.CodeNotFound { // The order belongs to another company, or its transaction was rolled back.
 		found = nil
 	}
@@ -534,22 +534,22 @@ func (h actor) read(ctx context.Context) error {
 }
 
 // inTheHostsTransaction runs several operations in one transaction of the host, and commits it or rolls it back.
-func (h actor) inTheHostsTransaction(ctx context.Context, do operationOf) error {
-	err := h.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		bound, err := h.store.Bind(ctx, tx)
+func (a actor) inTheHostsTransaction(ctx context.Context, do operationOf) error {
+	err := a.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		bound, err := a.store.Bind(ctx, tx)
 		if err != nil {
 			return err
 		}
-		within := h
+		within := a
 		within.within = true
-		within.svc = h.svc.WithStore(bound)
+		within.svc = a.svc.WithStore(bound)
 		within.staff = within.svc.As(ticketing.Staff("host"))
-		for range 1 + h.choose(4, "operations") {
+		for range 1 + a.choose(4, "operations") {
 			if err := do(within, ctx); err != nil {
 				return err
 			}
 		}
-		if h.choose(3, "taken back") == 2 {
+		if a.choose(3, "taken back") == 2 {
 			return errChanged
 		}
 		return nil
@@ -609,12 +609,12 @@ func TestMixOfEverything(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, someRuns(testdb.Store{Name: place.Name}, func(r *rapid.T) {
 				m := openTown(drawnTB{TB: t, r: r}, place, nil)
-				h := actor{mix: m, svc: m.shop.Service, staff: m.shop.Staff, choose: func(n int, what string) int {
+				a := actor{mix: m, svc: m.shop.Service, staff: m.shop.Staff, choose: func(n int, what string) int {
 					return rapid.IntRange(0, n-1).Draw(r, what)
 				}}
 				do := func(name string, operation operationOf) func(*rapid.T) {
 					return func(r *rapid.T) {
-						if err := ofTheContract(operation(h, t.Context())); err != nil {
+						if err := ofTheContract(operation(a, t.Context())); err != nil {
 							r.Fatalf("%s: %v", name, err)
 						}
 					}
@@ -626,9 +626,9 @@ func TestMixOfEverything(t *testing.T) {
 				if m.hosts != nil {
 					names := slices.Sorted(maps.Keys(mixedOperations()))
 					const within = "in the host's transaction"
-					actions[within] = do(within, func(h actor, ctx context.Context) error {
-						return h.inTheHostsTransaction(ctx, func(h actor, ctx context.Context) error {
-							return ofTheContract(mixedOperations()[names[h.choose(len(names), "operation")]](h, ctx))
+					actions[within] = do(within, func(a actor, ctx context.Context) error {
+						return a.inTheHostsTransaction(ctx, func(a actor, ctx context.Context) error {
+							return ofTheContract(mixedOperations()[names[a.choose(len(names), "operation")]](a, ctx))
 						})
 					})
 				}
@@ -672,11 +672,11 @@ func TestMixOfRivals(t *testing.T) {
 			for n := range hands {
 				all.Go(func() {
 					source := rand.New(rand.NewPCG(seed, uint64(n)))
-					h := actor{mix: m, svc: m.shop.Service, staff: m.shop.Staff, choose: func(n int, _ string) int {
+					a := actor{mix: m, svc: m.shop.Service, staff: m.shop.Staff, choose: func(n int, _ string) int {
 						return source.IntN(n)
 					}}
 					for range steps {
-						name, err := adminStep(t.Context(), h)
+						name, err := adminStep(t.Context(), a)
 						if err = ofTheContract(err); err != nil && !errors.Is(err, ticketing.ErrBusy) {
 							t.Errorf("%s: %v", name, err)
 							return
@@ -690,14 +690,14 @@ func TestMixOfRivals(t *testing.T) {
 	}
 }
 
-func adminStep(ctx context.Context, h actor) (string, error) {
+func adminStep(ctx context.Context, a actor) (string, error) {
 	all := mixedOperations()
 	names := slices.Sorted(maps.Keys(all))
-	name := names[h.choose(len(names), "operation")]
-	if h.hosts == nil || h.choose(4, "host") != 0 {
-		return name, all[name](h, ctx)
+	name := names[a.choose(len(names), "operation")]
+	if a.hosts == nil || a.choose(4, "host") != 0 {
+		return name, all[name](a, ctx)
 	}
-	return "in the host's transaction: " + name, h.inTheHostsTransaction(ctx, func(h actor, ctx context.Context) error {
-		return ofTheContract(all[name](h, ctx))
+	return "in the host's transaction: " + name, a.inTheHostsTransaction(ctx, func(a actor, ctx context.Context) error {
+		return ofTheContract(all[name](a, ctx))
 	})
 }

@@ -31,90 +31,90 @@ func mixedSender(t testing.TB, shop *ticketingtest.Shop) *ticketing.Service {
 }
 
 // endpoint returns one of the webhook endpoints of a company, or uuid.Nil if it has none.
-func (h actor) endpoint(ctx context.Context) (uuid.UUID, error) {
-	endpoints, err := h.staff.ListWebhookEndpoints(ctx, h.company())
+func (a actor) endpoint(ctx context.Context) (uuid.UUID, error) {
+	endpoints, err := a.staff.ListWebhookEndpoints(ctx, a.company())
 	if err != nil || len(endpoints) == 0 {
 		return uuid.Nil, err
 	}
-	return endpoints[h.choose(len(endpoints), "endpoint")].ID, nil
+	return endpoints[a.choose(len(endpoints), "endpoint")].ID, nil
 }
 
-func (h actor) webhook(ctx context.Context) error {
-	if h.choose(2, "new") == 0 {
-		_, err := h.staff.CreateWebhookEndpoint(ctx, h.company(), hookParams())
+func (a actor) webhook(ctx context.Context) error {
+	if a.choose(2, "new") == 0 {
+		_, err := a.staff.CreateWebhookEndpoint(ctx, a.company(), hookParams())
 		return err
 	}
-	id, err := h.endpoint(ctx)
+	id, err := a.endpoint(ctx)
 	if err == nil {
-		_, err = h.staff.UpdateWebhookEndpoint(ctx, id, ticketing.WebhookEndpointUpdate{
-			Events: ticketing.WebhookEventTypes()[h.choose(4, "type"):],
+		_, err = a.staff.UpdateWebhookEndpoint(ctx, id, ticketing.WebhookEndpointUpdate{
+			Events: ticketing.WebhookEventTypes()[a.choose(4, "type"):],
 		})
 	}
 	return err
 }
 
-func (h actor) webhookSecret(ctx context.Context) error {
-	id, err := h.endpoint(ctx)
+func (a actor) webhookSecret(ctx context.Context) error {
+	id, err := a.endpoint(ctx)
 	switch {
 	case err != nil:
-	case h.choose(2, "step") == 0:
-		_, err = h.staff.PrepareWebhookSecret(ctx, id)
+	case a.choose(2, "step") == 0:
+		_, err = a.staff.PrepareWebhookSecret(ctx, id)
 	default:
-		_, err = h.staff.ActivateWebhookSecret(ctx, id)
+		_, err = a.staff.ActivateWebhookSecret(ctx, id)
 	}
 	return err
 }
 
-func (h actor) webhookStatus(ctx context.Context) error {
-	id, err := h.endpoint(ctx)
+func (a actor) webhookStatus(ctx context.Context) error {
+	id, err := a.endpoint(ctx)
 	switch {
 	case err != nil:
-	case h.often("enable"):
-		_, err = h.staff.EnableWebhookEndpoint(ctx, id)
+	case a.often("enable"):
+		_, err = a.staff.EnableWebhookEndpoint(ctx, id)
 	default:
-		_, err = h.staff.DisableWebhookEndpoint(ctx, id)
+		_, err = a.staff.DisableWebhookEndpoint(ctx, id)
 	}
 	return err
 }
 
-func (h actor) deleteWebhook(ctx context.Context) error {
-	id, err := h.endpoint(ctx)
-	if err == nil && !h.often("leave it") {
-		err = h.staff.DeleteWebhookEndpoint(ctx, id)
+func (a actor) deleteWebhook(ctx context.Context) error {
+	id, err := a.endpoint(ctx)
+	if err == nil && !a.often("leave it") {
+		err = a.staff.DeleteWebhookEndpoint(ctx, id)
 	}
 	return err
 }
 
 // sendWebhooks runs one pass of a service with a sender of its own, since the services of a mix send nothing. In a
 // transaction it does nothing.
-func (h actor) sendWebhooks(ctx context.Context) error {
-	if h.within {
+func (a actor) sendWebhooks(ctx context.Context) error {
+	if a.within {
 		return nil
 	}
-	_, err := h.sender.SendWebhooks(ctx)
+	_, err := a.sender.SendWebhooks(ctx)
 	return err
 }
 
-func (h actor) replay(ctx context.Context) error {
-	company := h.company()
-	if h.choose(3, "window") == 0 {
-		_, err := h.staff.ReplayDeliveries(ctx, company, ticketing.ReplayParams{
+func (a actor) replay(ctx context.Context) error {
+	company := a.company()
+	if a.choose(3, "window") == 0 {
+		_, err := a.staff.ReplayDeliveries(ctx, company, ticketing.ReplayParams{
 			DeliveryFilter: ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed}, Rate: 10_000,
 		})
 		return err
 	}
-	page, err := h.staff.ListDeliveries(ctx, company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+	page, err := a.staff.ListDeliveries(ctx, company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
 	if err == nil && len(page.Items) > 0 {
-		_, err = h.staff.ReplayDelivery(ctx, page.Items[h.choose(len(page.Items), "delivery")].ID)
+		_, err = a.staff.ReplayDelivery(ctx, page.Items[a.choose(len(page.Items), "delivery")].ID)
 	}
 	return err
 }
 
-func (h actor) sample(ctx context.Context) error {
-	company := h.company()
-	_, err := h.staff.TriggerWebhook(ctx, company, ticketing.WebhookEventTypes()[h.choose(4, "type")])
+func (a actor) sample(ctx context.Context) error {
+	company := a.company()
+	_, err := a.staff.TriggerWebhook(ctx, company, ticketing.WebhookEventTypes()[a.choose(4, "type")])
 	if err == nil {
-		_, _, err = h.staff.TailWebhooks(ctx, company, ticketing.WebhookCursor{}, 0)
+		_, _, err = a.staff.TailWebhooks(ctx, company, ticketing.WebhookCursor{}, 0)
 	}
 	return err
 }

@@ -15,11 +15,11 @@ func moneyMutations() []mutation {
 	return []mutation{
 		{
 			name: "set a bank account",
-			do: func(ctx context.Context, o fixture, n int) error {
-				return o.setAccount(ctx, 1000+n)
+			do: func(ctx context.Context, f fixture, n int) error {
+				return f.setAccount(ctx, 1000+n)
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				account, err := o.staff.GetBankAccount(ctx, o.company)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				account, err := f.staff.GetBankAccount(ctx, f.company)
 				if errors.Is(err, ticketing.CodeNotFound) {
 					return false, nil
 				}
@@ -33,22 +33,22 @@ func moneyMutations() []mutation {
 		{
 			name:  "request a settlement",
 			ready: earned("requested"),
-			do: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.RequestSettlement(ctx, o.company)
+			do: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.RequestSettlement(ctx, f.company)
 				return err
 			},
-			made: func(ctx context.Context, o fixture, _ int) (bool, error) {
-				latest, earnings, err := o.latestSettlement(ctx)
+			made: func(ctx context.Context, f fixture, _ int) (bool, error) {
+				latest, earnings, err := f.latestSettlement(ctx)
 				made := latest.Status == ticketing.SettlementPending
 				if err == nil && made != (earnings == 0) {
 					err = errHalfDone
 				}
 				return made, err
 			},
-			after: func(ctx context.Context, o fixture, _ int) error {
-				latest, _, err := o.latestSettlement(ctx)
+			after: func(ctx context.Context, f fixture, _ int) error {
+				latest, _, err := f.latestSettlement(ctx)
 				if err == nil && latest.Status == ticketing.SettlementPending {
-					_, err = o.staff.ApproveSettlement(ctx, latest.ID)
+					_, err = f.staff.ApproveSettlement(ctx, latest.ID)
 				}
 				return err
 			},
@@ -56,15 +56,15 @@ func moneyMutations() []mutation {
 		{
 			name:  "approve a settlement",
 			ready: requested("approved"),
-			do: func(ctx context.Context, o fixture, _ int) error {
-				latest, _, err := o.latestSettlement(ctx)
+			do: func(ctx context.Context, f fixture, _ int) error {
+				latest, _, err := f.latestSettlement(ctx)
 				if err == nil {
-					_, err = o.staff.ApproveSettlement(ctx, latest.ID)
+					_, err = f.staff.ApproveSettlement(ctx, latest.ID)
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, _ int) (bool, error) {
-				latest, earnings, err := o.latestSettlement(ctx)
+			made: func(ctx context.Context, f fixture, _ int) (bool, error) {
+				latest, earnings, err := f.latestSettlement(ctx)
 				made := latest.Status == ticketing.SettlementCompleted
 				if err == nil && (earnings != 0 || made != (latest.DecidedAt != nil)) {
 					err = errHalfDone
@@ -76,15 +76,15 @@ func moneyMutations() []mutation {
 		{
 			name:  "reject a settlement",
 			ready: requested("rejected"),
-			do: func(ctx context.Context, o fixture, _ int) error {
-				latest, _, err := o.latestSettlement(ctx)
+			do: func(ctx context.Context, f fixture, _ int) error {
+				latest, _, err := f.latestSettlement(ctx)
 				if err == nil {
-					_, err = o.staff.RejectSettlement(ctx, latest.ID, "The bank knows no such account.")
+					_, err = f.staff.RejectSettlement(ctx, latest.ID, "The bank knows no such account.")
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, _ int) (bool, error) {
-				latest, earnings, err := o.latestSettlement(ctx)
+			made: func(ctx context.Context, f fixture, _ int) (bool, error) {
+				latest, earnings, err := f.latestSettlement(ctx)
 				made := latest.Status == ticketing.SettlementRejected
 				if err == nil && made != (earnings == latest.Amount) {
 					err = errHalfDone
@@ -96,36 +96,36 @@ func moneyMutations() []mutation {
 		{
 			name:  "refund an order",
 			ready: sell("refunded"),
-			do: func(ctx context.Context, o fixture, n int) error {
-				order, err := o.sale(ctx, "refunded", n)
+			do: func(ctx context.Context, f fixture, n int) error {
+				order, err := f.sale(ctx, "refunded", n)
 				if err == nil {
-					_, err = o.staff.RefundOrder(ctx, order.ID, ticketing.RefundParams{Reason: "It rains.", Restock: true})
+					_, err = f.staff.RefundOrder(ctx, order.ID, ticketing.RefundParams{Reason: "It rains.", Restock: true})
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				return o.over(ctx, "refunded", n, ticketing.OrderRefunded)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				return f.over(ctx, "refunded", n, ticketing.OrderRefunded)
 			},
 		},
 		{
 			name:  "cancel an order",
 			ready: sell("cancelled"),
-			do: func(ctx context.Context, o fixture, n int) error {
-				order, err := o.sale(ctx, "cancelled", n)
+			do: func(ctx context.Context, f fixture, n int) error {
+				order, err := f.sale(ctx, "cancelled", n)
 				if err == nil {
-					_, err = o.staff.CancelOrder(ctx, order.ID, "It was a test.")
+					_, err = f.staff.CancelOrder(ctx, order.ID, "It was a test.")
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				return o.over(ctx, "cancelled", n, ticketing.OrderCancelled)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				return f.over(ctx, "cancelled", n, ticketing.OrderCancelled)
 			},
 		},
 	}
 }
 
-func (o fixture) setAccount(ctx context.Context, number int) error {
-	_, err := o.staff.SetBankAccount(ctx, o.company, ticketing.BankAccountParams{
+func (f fixture) setAccount(ctx context.Context, number int) error {
+	_, err := f.staff.SetBankAccount(ctx, f.company, ticketing.BankAccountParams{
 		Bank: "First Bank", AccountNumber: ticketing.AccountNumber(fmt.Sprintf("012345%d", number)),
 		AccountName: fmt.Sprintf("Account %d", number),
 	})
@@ -133,29 +133,29 @@ func (o fixture) setAccount(ctx context.Context, number int) error {
 }
 
 // sell returns a function that makes the order for the n-th mutation of a name.
-func sell(name string) func(ctx context.Context, o fixture, n int) error {
-	return func(ctx context.Context, o fixture, n int) error {
-		_, err := o.sale(ctx, name, n)
+func sell(name string) func(ctx context.Context, f fixture, n int) error {
+	return func(ctx context.Context, f fixture, n int) error {
+		_, err := f.sale(ctx, name, n)
 		return err
 	}
 }
 
 // sale returns the order for the n-th mutation of a name, and makes it if necessary. A further call replays the
 // checkout.
-func (o fixture) sale(ctx context.Context, name string, n int) (ticketing.Order, error) {
+func (f fixture) sale(ctx context.Context, name string, n int) (ticketing.Order, error) {
 	return settle(func() (ticketing.Order, error) {
-		return o.svc.Checkout(ctx, o.caller, fmt.Sprintf("%s-%d", name, 1000+n),
-			ticketingtest.Basket(o.event, "VIP", 100_00, 1))
+		return f.svc.Checkout(ctx, f.caller, fmt.Sprintf("%s-%d", name, 1000+n),
+			ticketingtest.Basket(f.event, "VIP", 100_00, 1))
 	})
 }
 
 // over reports whether an order has the given status, and returns errHalfDone if its ending does not agree.
-func (o fixture) over(ctx context.Context, name string, n int, status ticketing.OrderStatus) (bool, error) {
-	order, err := o.sale(ctx, name, n)
+func (f fixture) over(ctx context.Context, name string, n int, status ticketing.OrderStatus) (bool, error) {
+	order, err := f.sale(ctx, name, n)
 	if err != nil {
 		return false, err
 	}
-	found, err := o.staff.GetOrder(ctx, order.ID)
+	found, err := f.staff.GetOrder(ctx, order.ID)
 	if err == nil && (found.Status == status) != (found.Ending != nil) {
 		err = errHalfDone
 	}
@@ -164,44 +164,44 @@ func (o fixture) over(ctx context.Context, name string, n int, status ticketing.
 
 // earned returns a function that makes sure that EARNINGS holds something and that there is a bank account for its
 // payout.
-func earned(name string) func(ctx context.Context, o fixture, n int) error {
-	return func(ctx context.Context, o fixture, n int) error {
-		if err := o.setAccount(ctx, 9999); err != nil {
+func earned(name string) func(ctx context.Context, f fixture, n int) error {
+	return func(ctx context.Context, f fixture, n int) error {
+		if err := f.setAccount(ctx, 9999); err != nil {
 			return err
 		}
-		return sell(name)(ctx, o, n)
+		return sell(name)(ctx, f, n)
 	}
 }
 
-func requested(name string) func(ctx context.Context, o fixture, n int) error {
-	return func(ctx context.Context, o fixture, n int) error {
-		if err := earned(name)(ctx, o, n); err != nil {
+func requested(name string) func(ctx context.Context, f fixture, n int) error {
+	return func(ctx context.Context, f fixture, n int) error {
+		if err := earned(name)(ctx, f, n); err != nil {
 			return err
 		}
-		_, err := o.staff.RequestSettlement(ctx, o.company)
+		_, err := f.staff.RequestSettlement(ctx, f.company)
 		return err
 	}
 }
 
 // decideOpen leaves no settlement open, and nothing in EARNINGS.
-func decideOpen(ctx context.Context, o fixture, _ int) error {
-	latest, earnings, err := o.latestSettlement(ctx)
+func decideOpen(ctx context.Context, f fixture, _ int) error {
+	latest, earnings, err := f.latestSettlement(ctx)
 	if err == nil && earnings != 0 {
-		latest, err = o.staff.RequestSettlement(ctx, o.company)
+		latest, err = f.staff.RequestSettlement(ctx, f.company)
 	}
 	if err == nil && latest.Status == ticketing.SettlementPending {
-		_, err = o.staff.ApproveSettlement(ctx, latest.ID)
+		_, err = f.staff.ApproveSettlement(ctx, latest.ID)
 	}
 	return err
 }
 
 // latestSettlement returns the newest settlement, and the balance of EARNINGS.
-func (o fixture) latestSettlement(ctx context.Context) (ticketing.Settlement, money.Amount, error) {
-	wallets, err := o.staff.GetWallets(ctx, o.company)
+func (f fixture) latestSettlement(ctx context.Context) (ticketing.Settlement, money.Amount, error) {
+	wallets, err := f.staff.GetWallets(ctx, f.company)
 	if err != nil {
 		return ticketing.Settlement{}, 0, err
 	}
-	page, err := o.staff.ListSettlements(ctx, o.company, ticketing.PageParams{Limit: 1})
+	page, err := f.staff.ListSettlements(ctx, f.company, ticketing.PageParams{Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return ticketing.Settlement{}, wallets.Earnings, err
 	}

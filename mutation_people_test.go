@@ -15,23 +15,23 @@ func peopleMutations() []mutation {
 	return []mutation{
 		{
 			name: "rename a company",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.RenameCompany(ctx, o.company, fmt.Sprintf("Name %d", n))
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.RenameCompany(ctx, f.company, fmt.Sprintf("Name %d", n))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				company, err := o.staff.GetCompany(ctx, o.company)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				company, err := f.staff.GetCompany(ctx, f.company)
 				return company.Name == fmt.Sprintf("Name %d", n), err
 			},
 		},
 		{
 			name: "draft a verification",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.UpdateVerification(ctx, o.company, caseOf(fmt.Sprintf("RC-%d", n)))
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.UpdateVerification(ctx, f.company, caseOf(fmt.Sprintf("RC-%d", n)))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				verification, err := o.staff.GetVerification(ctx, o.company)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				verification, err := f.staff.GetVerification(ctx, f.company)
 				if err != nil || len(verification.Cases) == 0 {
 					return false, err
 				}
@@ -45,16 +45,16 @@ func peopleMutations() []mutation {
 		},
 		{
 			name: "submit a verification",
-			ready: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.UpdateVerification(ctx, o.company, caseOf(fmt.Sprintf("RC-%d", 1000+n)))
+			ready: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.UpdateVerification(ctx, f.company, caseOf(fmt.Sprintf("RC-%d", 1000+n)))
 				return err
 			},
-			do: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.SubmitVerification(ctx, o.company)
+			do: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.SubmitVerification(ctx, f.company)
 				return err
 			},
-			made: func(ctx context.Context, o fixture, _ int) (bool, error) {
-				verification, err := o.staff.GetVerification(ctx, o.company)
+			made: func(ctx context.Context, f fixture, _ int) (bool, error) {
+				verification, err := f.staff.GetVerification(ctx, f.company)
 				if err != nil {
 					return false, err
 				}
@@ -64,53 +64,53 @@ func peopleMutations() []mutation {
 				}
 				return latest.SubmittedAt != nil, err
 			},
-			after: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.ApproveVerification(ctx, o.company, ticketingtest.Opening.AddDate(1, 0, 0))
+			after: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.ApproveVerification(ctx, f.company, ticketingtest.Opening.AddDate(1, 0, 0))
 				return err
 			},
 		},
 		{
 			name: "add a member",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.addMember(ctx, fmt.Sprintf("ada-%d@example.com", n), ticketing.RoleViewer)
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.addMember(ctx, fmt.Sprintf("ada-%d@example.com", n), ticketing.RoleViewer)
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				_, found, err := o.member(ctx, fmt.Sprintf("ada-%d@example.com", n))
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				_, found, err := f.member(ctx, fmt.Sprintf("ada-%d@example.com", n))
 				return found, err
 			},
 		},
 		{
 			name: "change a member's role",
-			ready: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.addMember(ctx, fmt.Sprintf("bola-%d@example.com", n), ticketing.RoleViewer)
+			ready: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.addMember(ctx, fmt.Sprintf("bola-%d@example.com", n), ticketing.RoleViewer)
 				return err
 			},
-			do: func(ctx context.Context, o fixture, n int) error {
-				member, _, err := o.member(ctx, fmt.Sprintf("bola-%d@example.com", n))
+			do: func(ctx context.Context, f fixture, n int) error {
+				member, _, err := f.member(ctx, fmt.Sprintf("bola-%d@example.com", n))
 				if err == nil {
-					_, err = o.staff.UpdateMember(ctx, o.company, member.UserID, ticketing.RoleAdministrator)
+					_, err = f.staff.UpdateMember(ctx, f.company, member.UserID, ticketing.RoleAdministrator)
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				member, _, err := o.member(ctx, fmt.Sprintf("bola-%d@example.com", n))
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				member, _, err := f.member(ctx, fmt.Sprintf("bola-%d@example.com", n))
 				return member.Role == ticketing.RoleAdministrator, err
 			},
 		},
 		{
 			name:  "erase a buyer",
 			ready: sell("erased"),
-			do: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.EraseBuyer(ctx, o.company, "ada@example.com")
+			do: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.EraseBuyer(ctx, f.company, "ada@example.com")
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				order, err := o.sale(ctx, "erased", n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				order, err := f.sale(ctx, "erased", n)
 				if err != nil {
 					return false, err
 				}
-				_, err = o.staff.GetBuyer(ctx, o.company, "ada@example.com")
+				_, err = f.staff.GetBuyer(ctx, f.company, "ada@example.com")
 				gone := errors.Is(err, ticketing.CodeNotFound)
 				if gone {
 					err = nil
@@ -133,12 +133,12 @@ func caseOf(number string) ticketing.UpdateVerificationParams {
 	}
 }
 
-func (o fixture) addMember(ctx context.Context, email string, role ticketing.Role) (ticketing.Member, error) {
-	return o.staff.AddMember(ctx, o.company, ticketing.AddMemberParams{Email: email, Name: "A member", Role: role})
+func (f fixture) addMember(ctx context.Context, email string, role ticketing.Role) (ticketing.Member, error) {
+	return f.staff.AddMember(ctx, f.company, ticketing.AddMemberParams{Email: email, Name: "A member", Role: role})
 }
 
-func (o fixture) member(ctx context.Context, email string) (member ticketing.Member, found bool, err error) {
-	members, err := o.staff.ListMembers(ctx, o.company)
+func (f fixture) member(ctx context.Context, email string) (member ticketing.Member, found bool, err error) {
+	members, err := f.staff.ListMembers(ctx, f.company)
 	at := slices.IndexFunc(members, func(member ticketing.Member) bool { return member.Email == email })
 	if at < 0 || err != nil {
 		return ticketing.Member{}, false, err

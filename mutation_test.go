@@ -46,12 +46,12 @@ func newFixture(svc *ticketing.Service, company, event uuid.UUID) fixture {
 type mutation struct {
 	name string
 	// ready creates what the mutation needs.
-	ready func(ctx context.Context, o fixture, n int) error
-	do    func(ctx context.Context, o fixture, n int) error
+	ready func(ctx context.Context, f fixture, n int) error
+	do    func(ctx context.Context, f fixture, n int) error
 	// made reports whether the mutation was made completely. One that was made in part is an error.
-	made func(ctx context.Context, o fixture, n int) (bool, error)
+	made func(ctx context.Context, f fixture, n int) (bool, error)
 	// after cleans up for the next repetition.
-	after func(ctx context.Context, o fixture, n int) error
+	after func(ctx context.Context, f fixture, n int) error
 }
 
 // mutations returns the mutations of operators, and those that a company makes itself.
@@ -59,16 +59,16 @@ func mutations() []mutation {
 	return slices.Concat(moneyMutations(), peopleMutations(), webhookMutations(), []mutation{
 		{
 			name: "create a company",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.CreateCompany(ctx, fmt.Sprintf("Company %d", n))
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.CreateCompany(ctx, fmt.Sprintf("Company %d", n))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				companies, err := o.staff.ListCompanies(ctx, ticketing.PageParams{Limit: 100})
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				companies, err := f.staff.ListCompanies(ctx, ticketing.PageParams{Limit: 100})
 				for _, company := range companies.Items {
 					if company.Name == fmt.Sprintf("Company %d", n) {
-						_, unbranded := o.staff.GetBranding(ctx, company.ID)
-						_, poor := o.staff.GetWallets(ctx, company.ID)
+						_, unbranded := f.staff.GetBranding(ctx, company.ID)
+						_, poor := f.staff.GetWallets(ctx, company.ID)
 						return true, errors.Join(unbranded, poor)
 					}
 				}
@@ -77,41 +77,41 @@ func mutations() []mutation {
 		},
 		{
 			name: "suspend a company",
-			do: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.SuspendCompany(ctx, o.company)
+			do: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.SuspendCompany(ctx, f.company)
 				return err
 			},
-			made: func(ctx context.Context, o fixture, _ int) (bool, error) {
-				company, err := o.staff.GetCompany(ctx, o.company)
+			made: func(ctx context.Context, f fixture, _ int) (bool, error) {
+				company, err := f.staff.GetCompany(ctx, f.company)
 				return company.Status == ticketing.CompanySuspended, err
 			},
-			after: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.ActivateCompany(ctx, o.company)
+			after: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.ActivateCompany(ctx, f.company)
 				return err
 			},
 		},
 		{
 			name: "approve a company",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.ApproveVerification(ctx, o.company, ticketingtest.Opening.AddDate(1, 0, n))
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.ApproveVerification(ctx, f.company, ticketingtest.Opening.AddDate(1, 0, n))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				company, err := o.staff.GetCompany(ctx, o.company)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				company, err := f.staff.GetCompany(ctx, f.company)
 				expires := company.Verification.ApprovalExpiresAt
 				return expires != nil && expires.Equal(ticketingtest.Opening.AddDate(1, 0, n)), err
 			},
 		},
 		{
 			name: "change the branding",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.UpdateBranding(ctx, o.company, ticketing.UpdateBrandingParams{
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.UpdateBranding(ctx, f.company, ticketing.UpdateBrandingParams{
 					BrandName: of(fmt.Sprintf("Brand %d", n)), TicketFooter: of(fmt.Sprintf("Footer %d", n)),
 				})
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				branding, err := o.staff.GetBranding(ctx, o.company)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				branding, err := f.staff.GetBranding(ctx, f.company)
 				made := branding.BrandName == fmt.Sprintf("Brand %d", n)
 				if made && *branding.TicketFooter != fmt.Sprintf("Footer %d", n) {
 					err = errHalfDone
@@ -121,16 +121,16 @@ func mutations() []mutation {
 		},
 		{
 			name: "schedule a rate",
-			do: func(ctx context.Context, o fixture, n int) error {
+			do: func(ctx context.Context, f fixture, n int) error {
 				rate, err := money.ParseRate(fmt.Sprint(n), money.BasisPoints)
 				if err != nil {
 					return err
 				}
-				_, err = o.staff.ScheduleCommission(ctx, o.company, rate, ticketingtest.Opening.AddDate(1, 0, 0))
+				_, err = f.staff.ScheduleCommission(ctx, f.company, rate, ticketingtest.Opening.AddDate(1, 0, 0))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				rates, err := o.staff.ListCommissionRates(ctx, o.company)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				rates, err := f.staff.ListCommissionRates(ctx, f.company)
 				return once(len(slices.DeleteFunc(rates, func(rate ticketing.CommissionRate) bool {
 					return rate.Value != fmt.Sprint(n) || rate.Unit != money.BasisPoints
 				})), err)
@@ -138,37 +138,37 @@ func mutations() []mutation {
 		},
 		{
 			name: "credit FLOAT",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.CreditFloat(ctx, o.company, 1_00, fmt.Sprintf("transfer-%d", n))
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.CreditFloat(ctx, f.company, 1_00, fmt.Sprintf("transfer-%d", n))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				return o.moved(ctx, ledger.Float, fmt.Sprintf("transfer-%d", n))
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				return f.moved(ctx, ledger.Float, fmt.Sprintf("transfer-%d", n))
 			},
 		},
 		{
 			name: "suspend a wallet",
-			do: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.SuspendWallet(ctx, o.company, ledger.Earnings)
+			do: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.SuspendWallet(ctx, f.company, ledger.Earnings)
 				return err
 			},
-			made: func(ctx context.Context, o fixture, _ int) (bool, error) {
-				wallets, err := o.staff.GetWallets(ctx, o.company)
+			made: func(ctx context.Context, f fixture, _ int) (bool, error) {
+				wallets, err := f.staff.GetWallets(ctx, f.company)
 				return wallets.EarningsStatus == ticketing.WalletSuspended, err
 			},
-			after: func(ctx context.Context, o fixture, _ int) error {
-				_, err := o.staff.ActivateWallet(ctx, o.company, ledger.Earnings)
+			after: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.ActivateWallet(ctx, f.company, ledger.Earnings)
 				return err
 			},
 		},
 		{
 			name: "issue a key",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.IssueAPIKey(ctx, o.company, fmt.Sprintf("issued %d", n), ticketing.AllGrants())
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.IssueAPIKey(ctx, f.company, fmt.Sprintf("issued %d", n), ticketing.AllGrants())
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				keys, err := o.keys(ctx, "issued", n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				keys, err := f.keys(ctx, "issued", n)
 				return once(len(keys), err)
 			},
 			after: revokeAll,
@@ -176,15 +176,15 @@ func mutations() []mutation {
 		{
 			name:  "rotate a key",
 			ready: issueOne("rotated"),
-			do: func(ctx context.Context, o fixture, n int) error {
-				keys, err := o.keys(ctx, "rotated", n)
+			do: func(ctx context.Context, f fixture, n int) error {
+				keys, err := f.keys(ctx, "rotated", n)
 				if err == nil {
-					_, err = o.staff.RotateAPIKey(ctx, keys[len(keys)-1].ID)
+					_, err = f.staff.RotateAPIKey(ctx, keys[len(keys)-1].ID)
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				keys, err := o.keys(ctx, "rotated", n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				keys, err := f.keys(ctx, "rotated", n)
 				if err == nil && (len(keys) > 2 || len(keys) == 2 && (keys[0].PredecessorID == nil ||
 					*keys[0].PredecessorID != keys[1].ID || keys[1].Status != ticketing.APIKeyActive)) {
 					err = errHalfDone
@@ -196,15 +196,15 @@ func mutations() []mutation {
 		{
 			name:  "revoke a key",
 			ready: issueOne("revoked"),
-			do: func(ctx context.Context, o fixture, n int) error {
-				keys, err := o.keys(ctx, "revoked", n)
+			do: func(ctx context.Context, f fixture, n int) error {
+				keys, err := f.keys(ctx, "revoked", n)
 				if err == nil {
-					_, err = o.staff.RevokeAPIKey(ctx, keys[0].ID)
+					_, err = f.staff.RevokeAPIKey(ctx, keys[0].ID)
 				}
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				keys, err := o.keys(ctx, "revoked", n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				keys, err := f.keys(ctx, "revoked", n)
 				if err != nil {
 					return false, err
 				}
@@ -218,12 +218,12 @@ func mutations() []mutation {
 		},
 		{
 			name: "create a category",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.staff.CreateCategory(ctx, fmt.Sprintf("Category %d", n), fmt.Sprintf("category-%d", n))
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.staff.CreateCategory(ctx, fmt.Sprintf("Category %d", n), fmt.Sprintf("category-%d", n))
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				categories, err := o.staff.ListCategories(ctx)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				categories, err := f.staff.ListCategories(ctx)
 				return once(len(slices.DeleteFunc(categories, func(category ticketing.Category) bool {
 					return category.Slug != fmt.Sprintf("category-%d", n)
 				})), err)
@@ -231,14 +231,14 @@ func mutations() []mutation {
 		},
 		{
 			name: "update an event",
-			do: func(ctx context.Context, o fixture, n int) error {
-				_, err := o.svc.UpdateEvent(ctx, o.caller, o.event, ticketing.UpdateEventParams{
+			do: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.svc.UpdateEvent(ctx, f.caller, f.event, ticketing.UpdateEventParams{
 					Title: of(fmt.Sprintf("Night %d", n)), TicketCategories: &[]string{fmt.Sprintf("TIER %d", n%40)},
 				})
 				return err
 			},
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				event, err := o.svc.GetEvent(ctx, o.caller, o.event)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				event, err := f.svc.GetEvent(ctx, f.caller, f.event)
 				made := event.Title == fmt.Sprintf("Night %d", n)
 				if made && !slices.Contains(event.TicketCategories, fmt.Sprintf("TIER %d", n%40)) {
 					err = errHalfDone
@@ -248,20 +248,20 @@ func mutations() []mutation {
 		},
 		{
 			name: "price a tier anew",
-			do:   func(ctx context.Context, o fixture, n int) error { return o.price(ctx, money.Amount(100_00+n)) },
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				tiers, err := o.svc.ListInventory(ctx, o.caller, o.event)
+			do:   func(ctx context.Context, f fixture, n int) error { return f.price(ctx, money.Amount(100_00+n)) },
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				tiers, err := f.svc.ListInventory(ctx, f.caller, f.event)
 				return err == nil && *tiers[0].UnitPrice == money.Amount(100_00+n), err
 			},
 			// The other mutations sell at this price.
-			after: func(ctx context.Context, o fixture, _ int) error { return o.price(ctx, 100_00) },
+			after: func(ctx context.Context, f fixture, _ int) error { return f.price(ctx, 100_00) },
 		},
 	})
 }
 
 // price sets the price of VIP.
-func (o fixture) price(ctx context.Context, amount money.Amount) error {
-	_, err := o.svc.UpdateInventory(ctx, o.caller, o.event, "VIP", ticketing.UpdateInventoryParams{
+func (f fixture) price(ctx context.Context, amount money.Amount) error {
+	_, err := f.svc.UpdateInventory(ctx, f.caller, f.event, "VIP", ticketing.UpdateInventoryParams{
 		UnitPrice: &amount, Currency: of("NGN"), IsFree: of(false),
 	})
 	return err
@@ -278,9 +278,9 @@ func once(number int, err error) (bool, error) {
 }
 
 // moved reports whether the ledger of a wallet has a movement with a reference.
-func (o fixture) moved(ctx context.Context, wallet ledger.Wallet, reference string) (bool, error) {
+func (f fixture) moved(ctx context.Context, wallet ledger.Wallet, reference string) (bool, error) {
 	found := 0
-	err := o.staff.Ledger(ctx, o.company, wallet, func(entry ticketing.LedgerEntry) error {
+	err := f.staff.Ledger(ctx, f.company, wallet, func(entry ticketing.LedgerEntry) error {
 		if entry.Reference == reference {
 			found++
 		}
@@ -290,8 +290,8 @@ func (o fixture) moved(ctx context.Context, wallet ledger.Wallet, reference stri
 }
 
 // keys returns the keys that were made for the n-th mutation of a name, successors first.
-func (o fixture) keys(ctx context.Context, name string, n int) ([]ticketing.APIKey, error) {
-	keys, err := o.staff.ListAPIKeys(ctx, o.company)
+func (f fixture) keys(ctx context.Context, name string, n int) ([]ticketing.APIKey, error) {
+	keys, err := f.staff.ListAPIKeys(ctx, f.company)
 	keys = slices.DeleteFunc(keys, func(key ticketing.APIKey) bool { return key.Name != fmt.Sprintf("%s %d", name, n) })
 	slices.SortFunc(keys, func(a, b ticketing.APIKey) int { // Keys of the same time come in no order.
 		return cmp.Compare(successor(b), successor(a))
@@ -306,35 +306,35 @@ func successor(key ticketing.APIKey) int {
 	return 0
 }
 
-func issueOne(name string) func(ctx context.Context, o fixture, n int) error {
-	return func(ctx context.Context, o fixture, n int) error {
-		_, err := o.staff.IssueAPIKey(ctx, o.company, fmt.Sprintf("%s %d", name, n), ticketing.AllGrants())
+func issueOne(name string) func(ctx context.Context, f fixture, n int) error {
+	return func(ctx context.Context, f fixture, n int) error {
+		_, err := f.staff.IssueAPIKey(ctx, f.company, fmt.Sprintf("%s %d", name, n), ticketing.AllGrants())
 		return err
 	}
 }
 
-func revokeAll(ctx context.Context, o fixture, _ int) error {
-	keys, err := o.staff.ListAPIKeys(ctx, o.company)
+func revokeAll(ctx context.Context, f fixture, _ int) error {
+	keys, err := f.staff.ListAPIKeys(ctx, f.company)
 	for _, key := range keys {
-		_, failed := o.staff.RevokeAPIKey(ctx, key.ID)
+		_, failed := f.staff.RevokeAPIKey(ctx, key.ID)
 		err = errors.Join(err, failed)
 	}
 	return err
 }
 
 // prepare runs ready, and finish runs after, if the mutation has them.
-func (d mutation) prepare(ctx context.Context, o fixture, n int) error {
-	if d.ready == nil {
+func (m mutation) prepare(ctx context.Context, f fixture, n int) error {
+	if m.ready == nil {
 		return nil
 	}
-	return d.ready(ctx, o, n)
+	return m.ready(ctx, f, n)
 }
 
-func (d mutation) finish(ctx context.Context, o fixture, n int) error {
-	if d.after == nil {
+func (m mutation) finish(ctx context.Context, f fixture, n int) error {
+	if m.after == nil {
 		return nil
 	}
-	return d.after(ctx, o, n)
+	return m.after(ctx, f, n)
 }
 
 // openFixture returns a fixture in a shop. The shop's own key is revoked, to make room for the keys of mutations.
@@ -342,10 +342,10 @@ func openFixture(t testing.TB, shop *ticketingtest.Shop) fixture {
 	t.Helper()
 	event := shop.Event(t)
 	shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
-	o := newFixture(shop.Service, shop.Company.ID, event.ID)
-	o.keeper = shop.Store
-	if err := revokeAll(t.Context(), o, 0); err != nil {
+	f := newFixture(shop.Service, shop.Company.ID, event.ID)
+	f.keeper = shop.Store
+	if err := revokeAll(t.Context(), f, 0); err != nil {
 		t.Fatal(err)
 	}
-	return o
+	return f
 }

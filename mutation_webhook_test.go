@@ -21,8 +21,8 @@ func webhookMutations() []mutation {
 		{
 			name: "register an endpoint",
 			do:   registerHook,
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				endpoints, err := o.hooksOf(ctx, n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				endpoints, err := f.hooksOf(ctx, n)
 				return once(len(endpoints), err)
 			},
 			after: deleteHooks,
@@ -30,14 +30,14 @@ func webhookMutations() []mutation {
 		{
 			name:  "change an endpoint",
 			ready: registerHook,
-			do: toHook(func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error {
-				_, err := o.staff.UpdateWebhookEndpoint(ctx, endpoint.ID, ticketing.WebhookEndpointUpdate{
+			do: toHook(func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error {
+				_, err := f.staff.UpdateWebhookEndpoint(ctx, endpoint.ID, ticketing.WebhookEndpointUpdate{
 					URL: of(endpoint.URL + "/changed"), Events: []ticketing.FactType{ticketing.FactBalanceLow},
 				})
 				return err
 			}),
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				endpoints, err := o.staff.ListWebhookEndpoints(ctx, o.company)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				endpoints, err := f.staff.ListWebhookEndpoints(ctx, f.company)
 				if err != nil {
 					return false, err
 				}
@@ -52,17 +52,17 @@ func webhookMutations() []mutation {
 		{
 			name:  "disable an endpoint",
 			ready: deliverTo(ticketing.DeliveryPending),
-			do: toHook(func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error {
-				_, err := o.staff.DisableWebhookEndpoint(ctx, endpoint.ID)
+			do: toHook(func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error {
+				_, err := f.staff.DisableWebhookEndpoint(ctx, endpoint.ID)
 				return err
 			}),
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				endpoints, err := o.hooksOf(ctx, n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				endpoints, err := f.hooksOf(ctx, n)
 				if err != nil {
 					return false, err
 				}
 				disabled := endpoints[0].Status == ticketing.WebhookDisabled
-				pending, err := o.deliveries(ctx, ticketing.DeliveryPending)
+				pending, err := f.deliveries(ctx, ticketing.DeliveryPending)
 				if err == nil && disabled == (pending > 0) {
 					err = errHalfDone
 				}
@@ -72,20 +72,20 @@ func webhookMutations() []mutation {
 		},
 		{
 			name: "enable an endpoint",
-			ready: func(ctx context.Context, o fixture, n int) error {
-				err := registerHook(ctx, o, n)
-				endpoints, failed := o.hooksOf(ctx, n)
+			ready: func(ctx context.Context, f fixture, n int) error {
+				err := registerHook(ctx, f, n)
+				endpoints, failed := f.hooksOf(ctx, n)
 				if err = errors.Join(err, failed); err == nil {
-					_, err = o.staff.DisableWebhookEndpoint(ctx, endpoints[0].ID)
+					_, err = f.staff.DisableWebhookEndpoint(ctx, endpoints[0].ID)
 				}
 				return err
 			},
-			do: toHook(func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error {
-				_, err := o.staff.EnableWebhookEndpoint(ctx, endpoint.ID)
+			do: toHook(func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error {
+				_, err := f.staff.EnableWebhookEndpoint(ctx, endpoint.ID)
 				return err
 			}),
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				endpoints, err := o.hooksOf(ctx, n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				endpoints, err := f.hooksOf(ctx, n)
 				return err == nil && endpoints[0].Status == ticketing.WebhookEnabled, err
 			},
 			after: deleteHooks,
@@ -93,15 +93,15 @@ func webhookMutations() []mutation {
 		{
 			name:  "delete an endpoint",
 			ready: deliverTo(ticketing.DeliveryPending),
-			do: toHook(func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error {
-				return o.staff.DeleteWebhookEndpoint(ctx, endpoint.ID)
+			do: toHook(func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error {
+				return f.staff.DeleteWebhookEndpoint(ctx, endpoint.ID)
 			}),
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				endpoints, err := o.hooksOf(ctx, n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				endpoints, err := f.hooksOf(ctx, n)
 				if err != nil {
 					return false, err
 				}
-				pending, err := o.deliveries(ctx, ticketing.DeliveryPending)
+				pending, err := f.deliveries(ctx, ticketing.DeliveryPending)
 				if err == nil && len(endpoints) != pending {
 					err = errHalfDone
 				}
@@ -113,26 +113,26 @@ func webhookMutations() []mutation {
 			name:  "prepare a webhook secret",
 			ready: registerHook,
 			do:    prepareHook,
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				endpoints, err := o.hooksOf(ctx, n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				endpoints, err := f.hooksOf(ctx, n)
 				return err == nil && endpoints[0].PendingSecret, err
 			},
 			after: deleteHooks,
 		},
 		{
 			name: "activate a webhook secret",
-			ready: func(ctx context.Context, o fixture, n int) error {
-				if err := registerHook(ctx, o, n); err != nil {
+			ready: func(ctx context.Context, f fixture, n int) error {
+				if err := registerHook(ctx, f, n); err != nil {
 					return err
 				}
-				return prepareHook(ctx, o, n)
+				return prepareHook(ctx, f, n)
 			},
-			do: toHook(func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error {
-				_, err := o.staff.ActivateWebhookSecret(ctx, endpoint.ID)
+			do: toHook(func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error {
+				_, err := f.staff.ActivateWebhookSecret(ctx, endpoint.ID)
 				return err
 			}),
-			made: func(ctx context.Context, o fixture, n int) (bool, error) {
-				endpoints, err := o.hooksOf(ctx, n)
+			made: func(ctx context.Context, f fixture, n int) (bool, error) {
+				endpoints, err := f.hooksOf(ctx, n)
 				return err == nil && !endpoints[0].PendingSecret, err
 			},
 			after: deleteHooks,
@@ -140,11 +140,11 @@ func webhookMutations() []mutation {
 		{
 			name:  "replay a delivery",
 			ready: deliverTo(ticketing.DeliveryFailed),
-			do: toHook(func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error {
-				page, err := o.staff.ListDeliveries(ctx, o.company, ticketing.DeliveryFilter{EndpointID: endpoint.ID},
+			do: toHook(func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error {
+				page, err := f.staff.ListDeliveries(ctx, f.company, ticketing.DeliveryFilter{EndpointID: endpoint.ID},
 					ticketing.PageParams{Limit: 1})
 				if err == nil {
-					_, err = o.staff.ReplayDelivery(ctx, page.Items[0].ID)
+					_, err = f.staff.ReplayDelivery(ctx, page.Items[0].ID)
 				}
 				return err
 			}),
@@ -154,8 +154,8 @@ func webhookMutations() []mutation {
 		{
 			name:  "replay a window",
 			ready: deliverTo(ticketing.DeliveryFailed),
-			do: toHook(func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error {
-				_, err := o.staff.ReplayDeliveries(ctx, o.company, ticketing.ReplayParams{
+			do: toHook(func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error {
+				_, err := f.staff.ReplayDeliveries(ctx, f.company, ticketing.ReplayParams{
 					DeliveryFilter: ticketing.DeliveryFilter{EndpointID: endpoint.ID, Status: ticketing.DeliveryFailed},
 				})
 				return err
@@ -168,72 +168,72 @@ func webhookMutations() []mutation {
 
 func hookNumber(n int) string { return fmt.Sprintf("https://hooks.adire.ng/%d", n) }
 
-func registerHook(ctx context.Context, o fixture, n int) error {
-	_, err := o.staff.CreateWebhookEndpoint(ctx, o.company, ticketing.WebhookEndpointParams{
+func registerHook(ctx context.Context, f fixture, n int) error {
+	_, err := f.staff.CreateWebhookEndpoint(ctx, f.company, ticketing.WebhookEndpointParams{
 		URL: hookNumber(n), Events: []ticketing.FactType{ticketing.FactOrderCreated},
 	})
 	return err
 }
 
-func prepareHook(ctx context.Context, o fixture, n int) error {
-	endpoints, err := o.hooksOf(ctx, n)
+func prepareHook(ctx context.Context, f fixture, n int) error {
+	endpoints, err := f.hooksOf(ctx, n)
 	if err == nil {
-		_, err = o.staff.PrepareWebhookSecret(ctx, endpoints[0].ID)
+		_, err = f.staff.PrepareWebhookSecret(ctx, endpoints[0].ID)
 	}
 	return err
 }
 
 // toHook returns a function that calls do with the endpoint that was made for the n-th mutation.
 func toHook(
-	do func(ctx context.Context, o fixture, endpoint ticketing.WebhookEndpoint) error,
-) func(ctx context.Context, o fixture, n int) error {
-	return func(ctx context.Context, o fixture, n int) error {
-		endpoints, err := o.hooksOf(ctx, n)
+	do func(ctx context.Context, f fixture, endpoint ticketing.WebhookEndpoint) error,
+) func(ctx context.Context, f fixture, n int) error {
+	return func(ctx context.Context, f fixture, n int) error {
+		endpoints, err := f.hooksOf(ctx, n)
 		if err != nil {
 			return err
 		}
-		return do(ctx, o, endpoints[0])
+		return do(ctx, f, endpoints[0])
 	}
 }
 
 // hooksOf returns the endpoints that were made for the n-th mutation.
-func (o fixture) hooksOf(ctx context.Context, n int) ([]ticketing.WebhookEndpoint, error) {
-	endpoints, err := o.staff.ListWebhookEndpoints(ctx, o.company)
+func (f fixture) hooksOf(ctx context.Context, n int) ([]ticketing.WebhookEndpoint, error) {
+	endpoints, err := f.staff.ListWebhookEndpoints(ctx, f.company)
 	return slices.DeleteFunc(endpoints, func(endpoint ticketing.WebhookEndpoint) bool {
 		return endpoint.URL != hookNumber(n)
 	}), err
 }
 
-func (o fixture) deliveries(ctx context.Context, status ticketing.DeliveryStatus) (int, error) {
-	return o.staff.CountDeliveries(ctx, o.company, ticketing.DeliveryFilter{Status: status})
+func (f fixture) deliveries(ctx context.Context, status ticketing.DeliveryStatus) (int, error) {
+	return f.staff.CountDeliveries(ctx, f.company, ticketing.DeliveryFilter{Status: status})
 }
 
 // replayMade reports whether there is a pending replay.
-func replayMade(ctx context.Context, o fixture, _ int) (bool, error) {
-	pending, err := o.deliveries(ctx, ticketing.DeliveryPending)
+func replayMade(ctx context.Context, f fixture, _ int) (bool, error) {
+	pending, err := f.deliveries(ctx, ticketing.DeliveryPending)
 	return once(pending, err)
 }
 
 // deleteHooks deletes all endpoints, which also cancels their pending deliveries.
-func deleteHooks(ctx context.Context, o fixture, _ int) error {
-	endpoints, err := o.staff.ListWebhookEndpoints(ctx, o.company)
+func deleteHooks(ctx context.Context, f fixture, _ int) error {
+	endpoints, err := f.staff.ListWebhookEndpoints(ctx, f.company)
 	for _, endpoint := range endpoints {
-		err = errors.Join(err, o.staff.DeleteWebhookEndpoint(ctx, endpoint.ID))
+		err = errors.Join(err, f.staff.DeleteWebhookEndpoint(ctx, endpoint.ID))
 	}
 	return err
 }
 
 // deliverTo returns a function that registers an endpoint with a delivery to it.
-func deliverTo(status ticketing.DeliveryStatus) func(ctx context.Context, o fixture, n int) error {
-	return func(ctx context.Context, o fixture, n int) error {
-		if err := registerHook(ctx, o, n); err != nil {
+func deliverTo(status ticketing.DeliveryStatus) func(ctx context.Context, f fixture, n int) error {
+	return func(ctx context.Context, f fixture, n int) error {
+		if err := registerHook(ctx, f, n); err != nil {
 			return err
 		}
-		endpoints, err := o.hooksOf(ctx, n)
+		endpoints, err := f.hooksOf(ctx, n)
 		if err != nil {
 			return err
 		}
-		_, err = keepDelivery(ctx, o.keeper, endpoints[0].ID, status)
+		_, err = keepDelivery(ctx, f.keeper, endpoints[0].ID, status)
 		return err
 	}
 }
@@ -276,25 +276,25 @@ func keepDelivery(
 
 // webhookContests returns the contests over the same endpoints, secrets or deliveries.
 func webhookContests() []contest {
-	registered := func(t *testing.T, r *admins, number int) []uuid.UUID {
+	registered := func(t *testing.T, a *admins, number int) []uuid.UUID {
 		t.Helper()
 		ids := make([]uuid.UUID, number)
 		for n := range ids {
-			made, err := r.Staff.CreateWebhookEndpoint(t.Context(), r.Company.ID, hookParams())
+			made, err := a.Staff.CreateWebhookEndpoint(t.Context(), a.Company.ID, hookParams())
 			is.New(t).NoErr(err)
 			ids[n] = made.ID
 		}
 		return ids
 	}
-	delivered := func(t *testing.T, r *admins, endpoint uuid.UUID, status ticketing.DeliveryStatus) driver.Delivery {
+	delivered := func(t *testing.T, a *admins, endpoint uuid.UUID, status ticketing.DeliveryStatus) driver.Delivery {
 		t.Helper()
-		delivery, err := keepDelivery(t.Context(), r.Store, endpoint, status)
+		delivery, err := keepDelivery(t.Context(), a.Store, endpoint, status)
 		is.New(t).NoErr(err)
 		return delivery
 	}
-	kept := func(t *testing.T, r *admins, id uuid.UUID) (record driver.Delivery) {
+	kept := func(t *testing.T, a *admins, id uuid.UUID) (record driver.Delivery) {
 		t.Helper()
-		is.New(t).NoErr(r.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+		is.New(t).NoErr(a.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
 			record, err = tx.FindDelivery(ctx, id)
 			return err
 		}))
@@ -304,17 +304,17 @@ func webhookContests() []contest {
 		{
 			name: "endpoints at the limit (6.2)",
 			won:  1,
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				registered(t, r, ticketing.MaxWebhookEndpoints-1)
+				registered(t, a, ticketing.MaxWebhookEndpoints-1)
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.CreateWebhookEndpoint(ctx, r.Company.ID, hookParams())
+					return staff.CreateWebhookEndpoint(ctx, a.Company.ID, hookParams())
 				}
 			},
-			check: func(t *testing.T, r *admins, _ []attempt) {
+			check: func(t *testing.T, a *admins, _ []attempt) {
 				t.Helper()
 				is := is.New(t)
-				listed, err := r.Staff.ListWebhookEndpoints(t.Context(), r.Company.ID)
+				listed, err := a.Staff.ListWebhookEndpoints(t.Context(), a.Company.ID)
 				is.NoErr(err)
 				is.Equal(len(listed), ticketing.MaxWebhookEndpoints)
 			},
@@ -322,10 +322,10 @@ func webhookContests() []contest {
 		{
 			name: "activations of a webhook secret (6.5)",
 			won:  1,
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				endpoint := registered(t, r, 1)[0]
-				_, err := r.Staff.PrepareWebhookSecret(t.Context(), endpoint)
+				endpoint := registered(t, a, 1)[0]
+				_, err := a.Staff.PrepareWebhookSecret(t.Context(), endpoint)
 				is.New(t).NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
 					return staff.ActivateWebhookSecret(ctx, endpoint)
@@ -335,21 +335,21 @@ func webhookContests() []contest {
 		},
 		{
 			name: "preparations of a webhook secret (6.5)",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				endpoint := registered(t, r, 1)[0]
+				endpoint := registered(t, a, 1)[0]
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
 					return staff.PrepareWebhookSecret(ctx, endpoint)
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				is := is.New(t)
 				var secrets []driver.WebhookSecret
-				is.NoErr(r.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+				is.NoErr(a.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
 					refs := make([]driver.WebhookSecretRef, numberOfAdmins+2)
 					for n := range refs {
-						refs[n] = driver.WebhookSecretRef{CompanyID: r.Company.ID, Endpoint: 1, Version: int64(n + 1)}
+						refs[n] = driver.WebhookSecretRef{CompanyID: a.Company.ID, Endpoint: 1, Version: int64(n + 1)}
 					}
 					secrets, err = tx.WebhookSecrets(ctx, refs)
 					return err
@@ -370,11 +370,11 @@ func webhookContests() []contest {
 		},
 		{
 			name: "an activation and replays (6.5)",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				endpoint := registered(t, r, 1)[0]
-				failed := delivered(t, r, endpoint, ticketing.DeliveryFailed)
-				_, err := r.Staff.PrepareWebhookSecret(t.Context(), endpoint)
+				endpoint := registered(t, a, 1)[0]
+				failed := delivered(t, a, endpoint, ticketing.DeliveryFailed)
+				_, err := a.Staff.PrepareWebhookSecret(t.Context(), endpoint)
 				is.New(t).NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					if n == 0 {
@@ -383,21 +383,21 @@ func webhookContests() []contest {
 					return staff.ReplayDelivery(ctx, failed.ID)
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				is := is.New(t)
 				for _, one := range got[1:] { // Each replay is signed with a secret that exists.
-					version := kept(t, r, one.result.(ticketing.WebhookDelivery).ID).SecretVersion
+					version := kept(t, a, one.result.(ticketing.WebhookDelivery).ID).SecretVersion
 					is.True(version == 1 || version == 2)
 				}
 			},
 		},
 		{
 			name: "disabling and replays (3.5)",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				endpoint := registered(t, r, 1)[0]
-				failed := delivered(t, r, endpoint, ticketing.DeliveryFailed)
+				endpoint := registered(t, a, 1)[0]
+				failed := delivered(t, a, endpoint, ticketing.DeliveryFailed)
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					if n%4 == 0 {
 						return staff.DisableWebhookEndpoint(ctx, endpoint)
@@ -409,45 +409,45 @@ func webhookContests() []contest {
 					return replay, err
 				}
 			},
-			check: func(t *testing.T, r *admins, got []attempt) {
+			check: func(t *testing.T, a *admins, got []attempt) {
 				t.Helper()
 				for _, one := range got {
 					if replay, ok := one.result.(ticketing.WebhookDelivery); ok && replay.ID != uuid.Nil {
-						is.New(t).Equal(kept(t, r, replay.ID).Status, ticketing.DeliveryCancelled) // No replay is left pending.
+						is.New(t).Equal(kept(t, a, replay.ID).Status, ticketing.DeliveryCancelled) // No replay is left pending.
 					}
 				}
 			},
 		},
 		{
 			name: "deletion and claims",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				endpoint := registered(t, r, 1)[0]
+				endpoint := registered(t, a, 1)[0]
 				for range 20 {
-					delivered(t, r, endpoint, ticketing.DeliveryPending)
+					delivered(t, a, endpoint, ticketing.DeliveryPending)
 				}
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					if n == 0 {
 						return nil, staff.DeleteWebhookEndpoint(ctx, endpoint)
 					}
-					return nil, r.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) (err error) {
-						if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{r.Company.ID}}); err != nil {
+					return nil, a.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) (err error) {
+						if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{a.Company.ID}}); err != nil {
 							return err
 						}
 						_, err = tx.ClaimDeliveries(ctx, driver.DeliveryClaim{
-							CompanyID: r.Company.ID, Endpoint: 1, At: ticketingtest.Opening, Until: ticketingtest.Opening.AddDate(1, 0, 0),
+							CompanyID: a.Company.ID, Endpoint: 1, At: ticketingtest.Opening, Until: ticketingtest.Opening.AddDate(1, 0, 0),
 							Limit: 3,
 						})
 						return err
 					})
 				}
 			},
-			check: func(t *testing.T, r *admins, _ []attempt) {
+			check: func(t *testing.T, a *admins, _ []attempt) {
 				t.Helper()
 				is := is.New(t)
 				var all []driver.Delivery
-				is.NoErr(r.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
-					all, err = tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: r.Company.ID, Limit: 100})
+				is.NoErr(a.Store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+					all, err = tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: a.Company.ID, Limit: 100})
 					return err
 				}))
 				is.Equal(len(all), 20)
@@ -460,9 +460,9 @@ func webhookContests() []contest {
 		},
 		{
 			name: "endpoints that are disabled and enabled",
-			ready: func(t *testing.T, r *admins) act {
+			ready: func(t *testing.T, a *admins) act {
 				t.Helper()
-				endpoint := registered(t, r, 1)[0]
+				endpoint := registered(t, a, 1)[0]
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
 					if n%4 < 2 {
 						return staff.DisableWebhookEndpoint(ctx, endpoint)
@@ -475,10 +475,10 @@ func webhookContests() []contest {
 }
 
 // asListed checks that the winner's result is the endpoint that is stored.
-func asListed(t *testing.T, r *admins, got []attempt) {
+func asListed(t *testing.T, a *admins, got []attempt) {
 	t.Helper()
 	is := is.New(t)
-	listed, err := r.Staff.ListWebhookEndpoints(t.Context(), r.Company.ID)
+	listed, err := a.Staff.ListWebhookEndpoints(t.Context(), a.Company.ID)
 	is.NoErr(err)
 	for _, one := range got {
 		if one.err == nil {

@@ -66,7 +66,7 @@ func storesFor(t *testing.T) []testdb.Store {
 }
 
 // onEnvs runs a test in an empty test environment on each store, and verifies the books when the test ends.
-func onEnvs(t *testing.T, test func(t *testing.T, d *env)) {
+func onEnvs(t *testing.T, test func(t *testing.T, e *env)) {
 	t.Helper()
 	for _, store := range storesFor(t) {
 		t.Run(store.Name, func(t *testing.T) {
@@ -78,26 +78,26 @@ func onEnvs(t *testing.T, test func(t *testing.T, d *env)) {
 
 func newEnv(tb testing.TB, store driver.Store) *env {
 	tb.Helper()
-	d := &env{store: store, clock: &standingClock{at: opening}, log: new(strings.Builder)}
-	d.Service = d.service(tb, secretKey('a'))
-	d.staff = d.As(ticketing.Staff("test"))
+	e := &env{store: store, clock: &standingClock{at: opening}, log: new(strings.Builder)}
+	e.Service = e.service(tb, secretKey('a'))
+	e.staff = e.As(ticketing.Staff("test"))
 	tb.Cleanup(func() {
-		if d.broken {
+		if e.broken {
 			return
 		}
-		report, err := d.staff.VerifyLedger(context.WithoutCancel(tb.Context()), uuid.Nil)
+		report, err := e.staff.VerifyLedger(context.WithoutCancel(tb.Context()), uuid.Nil)
 		if err != nil || !report.OK {
 			tb.Errorf("the books are wrong at the end: %v %v", report, err)
 		}
 	})
-	return d
+	return e
 }
 
 // service returns another service on the same store.
-func (d *env) service(tb testing.TB, keys ...[]byte) *ticketing.Service {
+func (e *env) service(tb testing.TB, keys ...[]byte) *ticketing.Service {
 	tb.Helper()
-	svc, err := ticketing.New(d.store, &ticketing.Config{
-		SecretKeys: keys, Clock: d.clock.now, Logger: slog.New(slog.NewTextHandler(d.log, nil)),
+	svc, err := ticketing.New(e.store, &ticketing.Config{
+		SecretKeys: keys, Clock: e.clock.now, Logger: slog.New(slog.NewTextHandler(e.log, nil)),
 	})
 	is.New(tb).NoErr(err)
 	return svc
@@ -108,40 +108,40 @@ func secretKey(fill byte) []byte {
 }
 
 // unverified creates a company.
-func (d *env) unverified(tb testing.TB) uuid.UUID {
+func (e *env) unverified(tb testing.TB) uuid.UUID {
 	tb.Helper()
-	company, err := d.staff.CreateCompany(tb.Context(), "Adire Concerts")
+	company, err := e.staff.CreateCompany(tb.Context(), "Adire Concerts")
 	is.New(tb).NoErr(err)
 	return company.ID
 }
 
 // verified creates an approved company.
-func (d *env) verified(tb testing.TB) uuid.UUID {
+func (e *env) verified(tb testing.TB) uuid.UUID {
 	tb.Helper()
-	id := d.unverified(tb)
-	_, err := d.staff.ApproveVerification(tb.Context(), id, time.Time{})
+	id := e.unverified(tb)
+	_, err := e.staff.ApproveVerification(tb.Context(), id, time.Time{})
 	is.New(tb).NoErr(err)
 	return id
 }
 
-func (d *env) credit(tb testing.TB, companyID uuid.UUID, amount money.Amount, reference string) ticketing.FloatCredit {
+func (e *env) credit(tb testing.TB, companyID uuid.UUID, amount money.Amount, reference string) ticketing.FloatCredit {
 	tb.Helper()
-	credit, err := d.staff.CreditFloat(tb.Context(), companyID, amount, reference)
+	credit, err := e.staff.CreditFloat(tb.Context(), companyID, amount, reference)
 	is.New(tb).NoErr(err)
 	return credit
 }
 
-func (d *env) issue(tb testing.TB, companyID uuid.UUID) ticketing.IssuedAPIKey {
+func (e *env) issue(tb testing.TB, companyID uuid.UUID) ticketing.IssuedAPIKey {
 	tb.Helper()
-	key, err := d.staff.IssueAPIKey(tb.Context(), companyID, "gate", []ticketing.Grant{ticketing.GrantTicketValidate})
+	key, err := e.staff.IssueAPIKey(tb.Context(), companyID, "gate", []ticketing.Grant{ticketing.GrantTicketValidate})
 	is.New(tb).NoErr(err)
 	return key
 }
 
 // write runs fn in an Update that holds the company's closed gate.
-func (d *env) write(tb testing.TB, companyID uuid.UUID, fn func(ctx context.Context, tx driver.Tx) error) {
+func (e *env) write(tb testing.TB, companyID uuid.UUID, fn func(ctx context.Context, tx driver.Tx) error) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.Update(tb.Context(), func(ctx context.Context, tx driver.Tx) error {
+	is.New(tb).NoErr(e.store.Update(tb.Context(), func(ctx context.Context, tx driver.Tx) error {
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{companyID}}); err != nil {
 			return err
 		}

@@ -13,26 +13,26 @@ import (
 )
 
 // sellFor gives a subject an open settlement and an order that can be refunded.
-func (d *env) sellFor(t *testing.T, own *subject) {
+func (e *env) sellFor(t *testing.T, own *subject) {
 	t.Helper()
 	is := is.New(t)
 	rate, err := money.ParseRate("10", money.Percent)
 	is.NoErr(err)
-	_, err = d.staff.ScheduleCommission(t.Context(), own.company, rate, d.clock.now().Add(-time.Hour))
+	_, err = e.staff.ScheduleCommission(t.Context(), own.company, rate, e.clock.now().Add(-time.Hour))
 	is.NoErr(err)
-	d.credit(t, own.company, 1000_00, "PSK-of-"+own.company.String())
-	_, err = d.staff.SetBankAccount(t.Context(), own.company, accountParams())
+	e.credit(t, own.company, 1000_00, "PSK-of-"+own.company.String())
+	_, err = e.staff.SetBankAccount(t.Context(), own.company, accountParams())
 	is.NoErr(err)
 	caller := ticketing.TrustedCaller(own.company, ticketing.AllGrants()...)
-	_, err = d.CreateInventory(t.Context(), caller, own.event, "stock-0001",
+	_, err = e.CreateInventory(t.Context(), caller, own.event, "stock-0001",
 		ticketingtest.InventoryParams("VIP", 100_00, 2))
 	is.NoErr(err)
 	for _, key := range []string{"cart-0001", "cart-0002"} {
-		order, err := d.Checkout(t.Context(), caller, key, ticketingtest.Basket(own.event, "VIP", 100_00, 1))
+		order, err := e.Checkout(t.Context(), caller, key, ticketingtest.Basket(own.event, "VIP", 100_00, 1))
 		is.NoErr(err)
 		own.order = order.ID
 		if key == "cart-0001" {
-			settlement, err := d.staff.RequestSettlement(t.Context(), own.company)
+			settlement, err := e.staff.RequestSettlement(t.Context(), own.company)
 			is.NoErr(err)
 			own.settlement = settlement.ID
 		}
@@ -40,14 +40,14 @@ func (d *env) sellFor(t *testing.T, own *subject) {
 }
 
 // payouts returns everything about a company's payouts and refunds that an operator could have changed.
-func (d *env) payouts(t *testing.T, own subject) []any {
+func (e *env) payouts(t *testing.T, own subject) []any {
 	t.Helper()
 	is := is.New(t)
-	settlements, err := d.staff.ListSettlements(t.Context(), own.company, ticketing.PageParams{})
+	settlements, err := e.staff.ListSettlements(t.Context(), own.company, ticketing.PageParams{})
 	is.NoErr(err)
-	orders, err := d.staff.ListOrders(t.Context(), own.company, ticketing.OrderSearch{})
+	orders, err := e.staff.ListOrders(t.Context(), own.company, ticketing.OrderSearch{})
 	is.NoErr(err)
-	account, err := d.staff.GetBankAccount(t.Context(), own.company)
+	account, err := e.staff.GetBankAccount(t.Context(), own.company)
 	is.True(err == nil || code(err) == ticketing.CodeNotFound)
 	return []any{settlements, orders, account}
 }

@@ -43,23 +43,23 @@ type subject struct{ company, key, event, category, user, order, settlement, end
 
 const buyerOfSubject = "ngozi@example.com"
 
-func (d *env) subject(t *testing.T) subject {
+func (e *env) subject(t *testing.T) subject {
 	t.Helper()
-	company := d.verified(t)
-	key := d.issue(t, company)
-	event, err := d.CreateEvent(t.Context(), ticketing.TrustedCaller(company, ticketing.GrantEventManage), "event-0001",
+	company := e.verified(t)
+	key := e.issue(t, company)
+	event, err := e.CreateEvent(t.Context(), ticketing.TrustedCaller(company, ticketing.GrantEventManage), "event-0001",
 		ticketing.CreateEventParams{
 			Title: "Adire Live", Date: "2026-12-24", StartsAt: "20:00", EndsAt: "23:00", Timezone: "Africa/Lagos",
 			ImageURL: "https://cdn.adire.ng/live.jpg", Status: ticketing.EventPublished,
 		})
 	is.New(t).NoErr(err)
-	category, err := d.staff.CreateCategory(t.Context(), "Music", "music-"+uuid.NewString())
+	category, err := e.staff.CreateCategory(t.Context(), "Music", "music-"+uuid.NewString())
 	is.New(t).NoErr(err)
-	member, err := d.staff.AddMember(t.Context(), company, ticketing.AddMemberParams{
+	member, err := e.staff.AddMember(t.Context(), company, ticketing.AddMemberParams{
 		Email: "bisi@adire.ng", Name: "Bisi", Role: ticketing.RoleViewer,
 	})
 	is.New(t).NoErr(err)
-	d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+	e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 		return tx.PutBuyers(ctx, []driver.Buyer{{
 			CompanyID: company, Email: buyerOfSubject, CreatedAt: opening, UpdatedAt: opening,
 		}})
@@ -68,14 +68,14 @@ func (d *env) subject(t *testing.T) subject {
 }
 
 // subject creates a subject on which the method can be called.
-func (r right) subject(t *testing.T, d *env) subject {
+func (r right) subject(t *testing.T, e *env) subject {
 	t.Helper()
-	own := d.subject(t)
+	own := e.subject(t)
 	if r.sells {
-		d.sellFor(t, &own)
+		e.sellFor(t, &own)
 	}
 	if r.hooks {
-		d.hookFor(t, &own)
+		e.hookFor(t, &own)
 	}
 	return own
 }
@@ -462,17 +462,17 @@ func TestEveryOperatorMethodHasItsRight(t *testing.T) {
 func TestNoPermissionIsAGrant(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	d := newEnv(t, memory.New())
-	company := d.verified(t)
+	e := newEnv(t, memory.New())
+	company := e.verified(t)
 	seen := make(map[ticketing.Permission]bool)
 	for _, permission := range ticketing.AllPermissions() {
 		is.True(!seen[permission])
 		seen[permission] = true
 		is.True(!slices.Contains(ticketing.AllGrants(), ticketing.Grant(permission)))
-		_, err := d.staff.IssueAPIKey(t.Context(), company, "gate", []ticketing.Grant{ticketing.Grant(permission)})
+		_, err := e.staff.IssueAPIKey(t.Context(), company, "gate", []ticketing.Grant{ticketing.Grant(permission)})
 		is.Equal(said(err), "grants[0]: must be one of the seven grants of a public API key")
 	}
-	keys, err := d.staff.ListAPIKeys(t.Context(), company)
+	keys, err := e.staff.ListAPIKeys(t.Context(), company)
 	is.NoErr(err)
 	is.Equal(len(keys), 0)
 }
@@ -508,7 +508,7 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				var others []ticketing.Permission
 				for _, permission := range ticketing.AllPermissions() {
 					if permission != right.permission {
@@ -540,18 +540,18 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 				} {
 					t.Run(test.name, func(t *testing.T) {
 						if own.company == uuid.Nil || changed { // A refusal left the subject as it was.
-							own = right.subject(t, d)
+							own = right.subject(t, e)
 							if right.before != nil {
-								is.New(t).NoErr(right.before(t.Context(), d.staff, own))
+								is.New(t).NoErr(right.before(t.Context(), e.staff, own))
 							}
 						}
 						changed = test.want == ""
-						o := d.As(ticketing.Actor{Name: "test", CompanyID: test.of(), Permissions: test.permissions})
-						before := d.books(t, own)
+						o := e.As(ticketing.Actor{Name: "test", CompanyID: test.of(), Permissions: test.permissions})
+						before := e.books(t, own)
 						err := right.call(t.Context(), o, own)
 						is.New(t).Equal(code(err), test.want)
 						if test.want != "" {
-							is.New(t).Equal(d.books(t, own), before)
+							is.New(t).Equal(e.books(t, own), before)
 						}
 					})
 				}
@@ -561,34 +561,34 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 }
 
 // books returns everything about a company that an operator could have changed.
-func (d *env) books(t *testing.T, own subject) []any {
+func (e *env) books(t *testing.T, own subject) []any {
 	t.Helper()
 	is := is.New(t)
-	company, err := d.staff.GetCompany(t.Context(), own.company)
+	company, err := e.staff.GetCompany(t.Context(), own.company)
 	is.NoErr(err)
-	branding, err := d.staff.GetBranding(t.Context(), own.company)
+	branding, err := e.staff.GetBranding(t.Context(), own.company)
 	is.NoErr(err)
-	rates, err := d.staff.ListCommissionRates(t.Context(), own.company)
+	rates, err := e.staff.ListCommissionRates(t.Context(), own.company)
 	is.NoErr(err)
-	wallets, err := d.staff.GetWallets(t.Context(), own.company)
+	wallets, err := e.staff.GetWallets(t.Context(), own.company)
 	is.NoErr(err)
-	keys, err := d.staff.ListAPIKeys(t.Context(), own.company)
+	keys, err := e.staff.ListAPIKeys(t.Context(), own.company)
 	is.NoErr(err)
-	categories, err := d.staff.ListCategories(t.Context())
+	categories, err := e.staff.ListCategories(t.Context())
 	is.NoErr(err)
-	event, err := d.GetEvent(t.Context(), ticketing.TrustedCaller(own.company, ticketing.GrantEventRead), own.event)
+	event, err := e.GetEvent(t.Context(), ticketing.TrustedCaller(own.company, ticketing.GrantEventRead), own.event)
 	is.NoErr(err)
-	acts, err := d.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+	acts, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
 	is.NoErr(err)
-	cases, err := d.staff.GetVerification(t.Context(), own.company)
+	cases, err := e.staff.GetVerification(t.Context(), own.company)
 	is.NoErr(err)
-	members, err := d.staff.ListMembers(t.Context(), own.company)
+	members, err := e.staff.ListMembers(t.Context(), own.company)
 	is.NoErr(err)
-	buyer, err := d.staff.GetBuyer(t.Context(), own.company, buyerOfSubject)
+	buyer, err := e.staff.GetBuyer(t.Context(), own.company, buyerOfSubject)
 	is.NoErr(err)
 	return []any{
-		company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer, d.payouts(t, own),
-		d.hooks(t, own),
+		company, branding, rates, wallets, keys, categories, event, acts, cases, members, buyer, e.payouts(t, own),
+		e.hooks(t, own),
 	}
 }
 
@@ -600,8 +600,8 @@ func TestTheUnknownCompanyIsNotFound(t *testing.T) {
 		}
 		t.Run(right.method, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
-				err := right.call(t.Context(), d.staff, subject{
+			onEnvs(t, func(t *testing.T, e *env) {
+				err := right.call(t.Context(), e.staff, subject{
 					uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New(),
 				})
 				is.New(t).Equal(code(err), ticketing.CodeNotFound)

@@ -12,22 +12,22 @@ import (
 )
 
 // hookFor gives a subject an endpoint, and a delivery to it whose retries are exhausted.
-func (d *env) hookFor(t *testing.T, own *subject) {
+func (e *env) hookFor(t *testing.T, own *subject) {
 	t.Helper()
-	own.endpoint = d.hook(t, own.company).ID
-	own.delivery = d.delivered(t, own.endpoint, 1, failed)[0].ID
+	own.endpoint = e.hook(t, own.company).ID
+	own.delivery = e.delivered(t, own.endpoint, 1, failed)[0].ID
 }
 
 // hooks returns everything about a company's webhooks that an operator could have changed.
-func (d *env) hooks(t *testing.T, own subject) []any {
+func (e *env) hooks(t *testing.T, own subject) []any {
 	t.Helper()
 	is := is.New(t)
-	endpoints, err := d.staff.ListWebhookEndpoints(t.Context(), own.company)
+	endpoints, err := e.staff.ListWebhookEndpoints(t.Context(), own.company)
 	is.NoErr(err)
-	deliveries, err := d.staff.ListDeliveries(t.Context(), own.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+	deliveries, err := e.staff.ListDeliveries(t.Context(), own.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
 	is.NoErr(err)
 	var facts, kept string
-	is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+	is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		written, err := tx.ListFacts(ctx, own.company, driver.Position{}, 100)
 		if err != nil {
 			return err
@@ -175,10 +175,10 @@ func webhookRights() []right {
 // that an administrator may manage and replay them.
 func TestMembersRunTheirCompanysWebhooks(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		own := d.subject(t)
-		d.hookFor(t, &own)
+		own := e.subject(t)
+		e.hookFor(t, &own)
 		for _, test := range []struct {
 			role                  ticketing.Role
 			read, manage, replays ticketing.Code
@@ -187,11 +187,11 @@ func TestMembersRunTheirCompanysWebhooks(t *testing.T) {
 			{ticketing.RoleAdministrator, "", "", ""},
 			{ticketing.RoleOwner, "", "", ""},
 		} {
-			_, err := d.staff.UpdateMember(t.Context(), own.company, own.user, test.role)
+			_, err := e.staff.UpdateMember(t.Context(), own.company, own.user, test.role)
 			is.NoErr(err)
-			actor, err := d.Member(t.Context(), own.company, own.user)
+			actor, err := e.Member(t.Context(), own.company, own.user)
 			is.NoErr(err)
-			member := d.As(actor)
+			member := e.As(actor)
 			_, err = member.ListDeliveries(t.Context(), own.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
 			is.Equal(code(err), test.read)
 			_, err = member.PrepareWebhookSecret(t.Context(), own.endpoint)

@@ -136,12 +136,12 @@ func TestOrdersAreFoundByBuyer(t *testing.T) {
 // TestOrdersOfABuyerLieFarApart checks that a buyer's orders are found however many other orders lie between them.
 func TestOrdersOfABuyerLieFarApart(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		d.broken = true // These orders have no ledger entries.
-		company := d.verified(t)
+		e.broken = true // These orders have no ledger entries.
+		company := e.verified(t)
 		numbers := []int64{1, 199_999, 200_000, 200_001, 200_002, 400_001, 999_999, 1_000_000}
-		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 			var orders []driver.Order
 			for i, number := range numbers {
 				orders = append(orders, driver.Order{
@@ -171,7 +171,7 @@ func TestOrdersOfABuyerLieFarApart(t *testing.T) {
 				var search ticketing.OrderSearch
 				search.Email, search.Limit = email, limit
 				for more := true; more; {
-					page, err := d.staff.ListOrders(t.Context(), company, search)
+					page, err := e.staff.ListOrders(t.Context(), company, search)
 					is.NoErr(err)
 					for _, order := range page.Items {
 						is.True(!seen[order.ID] && (email == "" || order.Buyer.Email == email))

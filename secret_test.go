@@ -13,13 +13,13 @@ import (
 
 func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		is.NoErr(d.Ready(t.Context()))
-		key := d.issue(t, company)
+		company := e.verified(t)
+		is.NoErr(e.Ready(t.Context()))
+		key := e.issue(t, company)
 
-		foreign := d.service(t, secretKey('x'))
+		foreign := e.service(t, secretKey('x'))
 		staff := foreign.As(ticketing.Staff("test"))
 		_, issue := staff.IssueAPIKey(t.Context(), company, "gate", ticketing.AllGrants())
 		_, rotate := staff.RotateAPIKey(t.Context(), key.ID)
@@ -29,7 +29,7 @@ func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
 			is.True(!errors.As(err, new(*ticketing.Error))) // a fault of the configuration, on which a client cannot act
 			is.True(strings.Contains(err.Error(), "the secret keys are not those of this database"))
 		}
-		keys, err := d.staff.ListAPIKeys(t.Context(), company)
+		keys, err := e.staff.ListAPIKeys(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(len(keys), 1)
 	})
@@ -37,16 +37,16 @@ func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
 
 func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		key := d.issue(t, d.verified(t))
-		unused := d.issue(t, d.verified(t))
+		key := e.issue(t, e.verified(t))
+		unused := e.issue(t, e.verified(t))
 
 		// With both keys, digests of the old key still match. Using an API key makes its digest under the new key,
 		// whenever it was last used.
-		_, err := d.Authenticate(t.Context(), key.Key)
+		_, err := e.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
-		both := d.service(t, secretKey('b'), secretKey('a'))
+		both := e.service(t, secretKey('b'), secretKey('a'))
 		is.NoErr(both.Ready(t.Context()))
 		_, err = both.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
@@ -55,16 +55,16 @@ func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 		refused := "ticketing: the secret keys are not those of this database: " +
 			"API keys, bank accounts or webhook secrets in use were made under another one"
 		for _, keys := range [][][]byte{{secretKey('b')}, {secretKey('a')}, {secretKey('c'), secretKey('a')}} {
-			err := d.service(t, keys...).Ready(t.Context())
+			err := e.service(t, keys...).Ready(t.Context())
 			is.True(err != nil)
 			is.Equal(err.Error(), refused)
-			_, err = d.service(t, keys...).As(ticketing.Staff("test")).IssueAPIKey(t.Context(), d.verified(t), "gate",
+			_, err = e.service(t, keys...).As(ticketing.Staff("test")).IssueAPIKey(t.Context(), e.verified(t), "gate",
 				[]ticketing.Grant{ticketing.GrantTicketValidate})
 			is.Equal(err.Error(), refused) // No API key is issued that other processes would refuse.
 		}
 		_, err = both.As(ticketing.Staff("test")).RevokeAPIKey(t.Context(), unused.ID)
 		is.NoErr(err)
-		alone := d.service(t, secretKey('b'))
+		alone := e.service(t, secretKey('b'))
 		is.NoErr(alone.Ready(t.Context()))
 		_, err = alone.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
@@ -73,10 +73,10 @@ func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 
 func TestReadingKnowsNoCompany(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		is.NoErr(d.Ready(t.Context())) // an empty database is not a wrong one
-		_, err := d.staff.GetCompany(t.Context(), uuid.Nil)
+		is.NoErr(e.Ready(t.Context())) // an empty database is not a wrong one
+		_, err := e.staff.GetCompany(t.Context(), uuid.Nil)
 		is.Equal(code(err), ticketing.CodeNotFound)
 	})
 }

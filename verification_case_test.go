@@ -23,9 +23,9 @@ func facts() ticketing.UpdateVerificationParams {
 	}
 }
 
-func (d *env) file(t *testing.T, companyID uuid.UUID) ticketing.CompanyVerification {
+func (e *env) file(t *testing.T, companyID uuid.UUID) ticketing.CompanyVerification {
 	t.Helper()
-	found, err := d.staff.GetVerification(t.Context(), companyID)
+	found, err := e.staff.GetVerification(t.Context(), companyID)
 	is.New(t).NoErr(err)
 	return found
 }
@@ -34,13 +34,13 @@ func (d *env) file(t *testing.T, companyID uuid.UUID) ticketing.CompanyVerificat
 // begins with its facts.
 func TestAVerificationCase(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
 		ctx := t.Context()
-		company := d.unverified(t)
-		is.Equal(show(t, d.file(t, company)), `{"status":"UNVERIFIED","approvalExpiresAt":null,"graceUntil":null,`+
+		company := e.unverified(t)
+		is.Equal(show(t, e.file(t, company)), `{"status":"UNVERIFIED","approvalExpiresAt":null,"graceUntil":null,`+
 			`"current":false,"cases":[]}`)
-		administrator := d.as(t, company, d.join(t, company, "ada@adire.ng", ticketing.RoleAdministrator).UserID)
+		administrator := e.as(t, company, e.join(t, company, "ada@adire.ng", ticketing.RoleAdministrator).UserID)
 
 		draft, err := administrator.UpdateVerification(ctx, company,
 			ticketing.UpdateVerificationParams{LegalName: of("Adire")})
@@ -51,30 +51,30 @@ func TestAVerificationCase(t *testing.T) {
 		is.Equal(code(err), ticketing.CodeConflict)
 		is.Equal(said(err),
 			"The verification lacks registrationNumber, country, address, contactName, contactEmail, contactPhone.")
-		d.clock.advance(time.Minute)
+		e.clock.advance(time.Minute)
 		_, err = administrator.UpdateVerification(ctx, company, facts())
 		is.NoErr(err)
-		d.clock.advance(time.Minute)
+		e.clock.advance(time.Minute)
 		submitted, err := administrator.SubmitVerification(ctx, company)
 		is.NoErr(err)
 		is.Equal(show(t, submitted), `{"number":1,"status":"SUBMITTED","legalName":"Adire Shows Limited",`+
 			`"registrationNumber":"RC 123456","country":"NG","address":"1 Marina\r\nLagos","contactName":"Ada Obi",`+
 			`"contactEmail":"ada@adire.ng","contactPhone":"+234 800 1234567","submittedAt":"2026-11-21T09:32:00.000Z",`+
 			`"decidedAt":null,"reason":null,"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:32:00.000Z"}`)
-		is.Equal(d.file(t, company).Status, ticketing.VerificationSubmitted)
-		is.True(!verifiedNow(t, d, company)) // A submission is not an approval.
+		is.Equal(e.file(t, company).Status, ticketing.VerificationSubmitted)
+		is.True(!verifiedNow(t, e, company)) // A submission is not an approval.
 
 		// A submitted case cannot be changed.
-		d.clock.advance(time.Minute)
+		e.clock.advance(time.Minute)
 		again, err := administrator.SubmitVerification(ctx, company)
 		is.NoErr(err)
 		is.Equal(again, submitted)
 		_, err = administrator.UpdateVerification(ctx, company, ticketing.UpdateVerificationParams{LegalName: of("Other")})
 		is.Equal(said(err), "The verification is submitted. It can be edited once it is decided.")
 
-		_, err = d.staff.RejectVerification(ctx, company, "The number is another company's")
+		_, err = e.staff.RejectVerification(ctx, company, "The number is another company's")
 		is.NoErr(err)
-		file := d.file(t, company)
+		file := e.file(t, company)
 		is.Equal(file.Status, ticketing.VerificationRejected)
 		is.Equal(file.Cases[0].Status, ticketing.VerificationRejected)
 		is.Equal(*file.Cases[0].Reason, "The number is another company's")
@@ -92,16 +92,16 @@ func TestAVerificationCase(t *testing.T) {
 		is.Equal(next.LegalName, "Adire Shows Limited")
 		_, err = administrator.SubmitVerification(ctx, company)
 		is.NoErr(err)
-		_, err = d.staff.ApproveVerification(ctx, company, time.Time{})
+		_, err = e.staff.ApproveVerification(ctx, company, time.Time{})
 		is.NoErr(err)
-		file = d.file(t, company)
+		file = e.file(t, company)
 		is.True(file.Current)
 		is.Equal([]ticketing.VerificationStatus{file.Cases[0].Status, file.Cases[1].Status},
 			[]ticketing.VerificationStatus{ticketing.VerificationApproved, ticketing.VerificationRejected})
 		is.Equal(file.Cases[1].RegistrationNumber, "RC 123456")
 
 		// The audit log names the facts that changed, but neither their values nor the reason of a rejection.
-		for _, act := range d.acts(t, company) {
+		for _, act := range e.acts(t, company) {
 			text := show(t, act)
 			for _, private := range []string{"RC 123456", "ada@adire.ng", "Ada Obi", "Marina", "another company", "+234"} {
 				is.True(!strings.Contains(text, private))
@@ -114,63 +114,63 @@ func TestAVerificationCase(t *testing.T) {
 // submission waits for its decision, so that there is no gap.
 func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
 		ctx := t.Context()
-		company := d.unverified(t)
-		_, err := d.staff.UpdateVerification(ctx, company, facts())
+		company := e.unverified(t)
+		_, err := e.staff.UpdateVerification(ctx, company, facts())
 		is.NoErr(err)
-		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(time.Hour)) // The case stays a draft.
+		_, err = e.staff.ApproveVerification(ctx, company, opening.Add(time.Hour)) // The case stays a draft.
 		is.NoErr(err)
-		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationUnverified)
+		is.Equal(e.file(t, company).Cases[0].Status, ticketing.VerificationUnverified)
 
-		d.clock.advance(30 * time.Minute)
-		submitted, err := d.staff.SubmitVerification(ctx, company)
+		e.clock.advance(30 * time.Minute)
+		submitted, err := e.staff.SubmitVerification(ctx, company)
 		is.NoErr(err)
 		is.Equal(submitted.Number, int64(1))
-		file := d.file(t, company)
+		file := e.file(t, company)
 		is.Equal(file.Status, ticketing.VerificationApproved)
 		is.Equal(file.ApprovalExpiresAt.Time, opening.Add(time.Hour))
-		is.True(verifiedNow(t, d, company))
-		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
+		is.True(verifiedNow(t, e, company))
+		_, err = e.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
 		is.NoErr(err)
-		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
-		d.clock.advance(time.Hour) // after the end of the first approval
-		is.True(verifiedNow(t, d, company))
+		is.Equal(e.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
+		e.clock.advance(time.Hour) // after the end of the first approval
+		is.True(verifiedNow(t, e, company))
 
 		// The same facts may be submitted again. A decision that changes nothing about the company still closes the
 		// case.
-		renewal, err := d.staff.SubmitVerification(ctx, company)
+		renewal, err := e.staff.SubmitVerification(ctx, company)
 		is.NoErr(err)
 		is.Equal(renewal.Number, int64(2))
-		before := len(d.acts(t, company))
-		_, err = d.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
+		before := len(e.acts(t, company))
+		_, err = e.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
 		is.NoErr(err)
-		is.Equal(d.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
-		is.Equal(len(d.acts(t, company)), before+1)
+		is.Equal(e.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
+		is.Equal(len(e.acts(t, company)), before+1)
 
 		// A submission after the approval has expired is like the first one.
-		d.clock.advance(2 * time.Hour)
-		is.True(!verifiedNow(t, d, company))
-		_, err = d.staff.SubmitVerification(ctx, company)
+		e.clock.advance(2 * time.Hour)
+		is.True(!verifiedNow(t, e, company))
+		_, err = e.staff.SubmitVerification(ctx, company)
 		is.NoErr(err)
-		file = d.file(t, company)
+		file = e.file(t, company)
 		is.Equal(file.Status, ticketing.VerificationSubmitted)
 		is.Equal(file.ApprovalExpiresAt, nil)
-		is.True(!verifiedNow(t, d, company))
+		is.True(!verifiedNow(t, e, company))
 
 		// Rejecting a renewal ends the approval. A revocation also revokes a submitted case.
-		_, err = d.staff.ApproveVerification(ctx, company, time.Time{})
+		_, err = e.staff.ApproveVerification(ctx, company, time.Time{})
 		is.NoErr(err)
-		_, err = d.staff.SubmitVerification(ctx, company)
+		_, err = e.staff.SubmitVerification(ctx, company)
 		is.NoErr(err)
-		is.True(verifiedNow(t, d, company))
-		_, err = d.staff.RevokeVerification(ctx, company)
+		is.True(verifiedNow(t, e, company))
+		_, err = e.staff.RevokeVerification(ctx, company)
 		is.NoErr(err)
-		file = d.file(t, company)
+		file = e.file(t, company)
 		is.Equal(file.Status, ticketing.VerificationRevoked)
 		is.Equal(file.Cases[0].Status, ticketing.VerificationRevoked)
-		is.True(!verifiedNow(t, d, company))
+		is.True(!verifiedNow(t, e, company))
 	})
 }
 
@@ -178,26 +178,26 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 // status, and ends without changing the status.
 func TestAGraceIsEndedAlone(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		for _, verified := range []bool{false, true} {
 			if verified {
-				_, err := d.staff.ApproveVerification(t.Context(), company, time.Time{})
+				_, err := e.staff.ApproveVerification(t.Context(), company, time.Time{})
 				is.NoErr(err)
 			}
-			status := d.file(t, company).Status
-			_, err := d.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
+			status := e.file(t, company).Status
+			_, err := e.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
 			is.NoErr(err)
-			is.True(verifiedNow(t, d, company))
-			is.Equal(d.file(t, company).Status, status)
+			is.True(verifiedNow(t, e, company))
+			is.Equal(e.file(t, company).Status, status)
 			for range 2 {
-				ended, err := d.staff.EndGrace(t.Context(), company)
+				ended, err := e.staff.EndGrace(t.Context(), company)
 				is.NoErr(err)
 				is.Equal(ended.Verification.GraceUntil, nil)
 				is.Equal(ended.Verification.Status, status)
 			}
-			is.Equal(verifiedNow(t, d, company), verified)
+			is.Equal(verifiedNow(t, e, company), verified)
 		}
 	})
 }
@@ -206,8 +206,8 @@ func TestAGraceIsEndedAlone(t *testing.T) {
 func TestFactsOfAVerificationAreWellFormed(t *testing.T) {
 	t.Parallel()
 	long := func(n int) *string { return of(strings.Repeat("é", n)) }
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.unverified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.unverified(t)
 		for _, test := range []struct {
 			give ticketing.UpdateVerificationParams
 			want string
@@ -250,11 +250,11 @@ func TestFactsOfAVerificationAreWellFormed(t *testing.T) {
 				ContactEmail: of(""), ContactPhone: of(""),
 			}, ""},
 		} {
-			before := d.file(t, company)
-			_, err := d.staff.UpdateVerification(t.Context(), company, test.give)
+			before := e.file(t, company)
+			_, err := e.staff.UpdateVerification(t.Context(), company, test.give)
 			is.New(t).Equal(said(err), test.want)
 			if test.want != "" {
-				is.New(t).Equal(d.file(t, company), before)
+				is.New(t).Equal(e.file(t, company), before)
 			}
 		}
 	})
@@ -263,9 +263,9 @@ func TestFactsOfAVerificationAreWellFormed(t *testing.T) {
 // TestEditsOfADraftAddUp checks that concurrent edits and submissions lose no change.
 func TestEditsOfADraftAddUp(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		all := facts()
 		parts := []ticketing.UpdateVerificationParams{
 			{LegalName: all.LegalName},
@@ -279,7 +279,7 @@ func TestEditsOfADraftAddUp(t *testing.T) {
 		errs := make([]error, len(parts))
 		var wg sync.WaitGroup
 		for i, part := range parts {
-			wg.Go(func() { errs[i] = second(d.staff.UpdateVerification(t.Context(), company, part)) })
+			wg.Go(func() { errs[i] = second(e.staff.UpdateVerification(t.Context(), company, part)) })
 		}
 		wg.Wait()
 		is.NoErr(errors.Join(errs...))
@@ -287,14 +287,14 @@ func TestEditsOfADraftAddUp(t *testing.T) {
 		numbers := make([]int64, 2)
 		for i := range errs {
 			wg.Go(func() {
-				submitted, err := d.staff.SubmitVerification(t.Context(), company)
+				submitted, err := e.staff.SubmitVerification(t.Context(), company)
 				numbers[i], errs[i] = submitted.Number, err
 			})
 		}
 		wg.Wait()
 		is.NoErr(errors.Join(errs...))
 		is.Equal(numbers, []int64{1, 1})
-		is.Equal(len(d.file(t, company).Cases), 1)
-		is.Equal(fmt.Sprint(len(d.acts(t, company))), "9") // created, edited seven times, submitted once
+		is.Equal(len(e.file(t, company).Cases), 1)
+		is.Equal(fmt.Sprint(len(e.acts(t, company))), "9") // created, edited seven times, submitted once
 	})
 }

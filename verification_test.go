@@ -12,9 +12,9 @@ import (
 )
 
 // verifiedNow reports whether the company is currently verified, by a credit to FLOAT, which requires a verification.
-func verifiedNow(t *testing.T, d *env, companyID uuid.UUID) bool {
+func verifiedNow(t *testing.T, e *env, companyID uuid.UUID) bool {
 	t.Helper()
-	_, err := d.staff.CreditFloat(t.Context(), companyID, 1, "verified-"+uuid.NewString())
+	_, err := e.staff.CreditFloat(t.Context(), companyID, 1, "verified-"+uuid.NewString())
 	if err != nil {
 		is.New(t).Equal(said(err), "Current company verification is required")
 	}
@@ -25,18 +25,18 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 	t.Parallel()
 	hour := opening.Add(time.Hour)
 	approve := func(until time.Time) func(*testing.T, *env, uuid.UUID) (ticketing.Company, error) {
-		return func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
-			return d.staff.ApproveVerification(t.Context(), id, until)
+		return func(t *testing.T, e *env, id uuid.UUID) (ticketing.Company, error) {
+			return e.staff.ApproveVerification(t.Context(), id, until)
 		}
 	}
-	grace := func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
-		return d.staff.GrantGrace(t.Context(), id, hour)
+	grace := func(t *testing.T, e *env, id uuid.UUID) (ticketing.Company, error) {
+		return e.staff.GrantGrace(t.Context(), id, hour)
 	}
-	reject := func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
-		return d.staff.RejectVerification(t.Context(), id, "No registration number")
+	reject := func(t *testing.T, e *env, id uuid.UUID) (ticketing.Company, error) {
+		return e.staff.RejectVerification(t.Context(), id, "No registration number")
 	}
-	revoke := func(t *testing.T, d *env, id uuid.UUID) (ticketing.Company, error) {
-		return d.staff.RevokeVerification(t.Context(), id)
+	revoke := func(t *testing.T, e *env, id uuid.UUID) (ticketing.Company, error) {
+		return e.staff.RevokeVerification(t.Context(), id)
 	}
 	type step = func(*testing.T, *env, uuid.UUID) (ticketing.Company, error)
 	tests := []struct {
@@ -63,23 +63,23 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				is := is.New(t)
-				id := d.unverified(t)
+				id := e.unverified(t)
 				for _, step := range test.steps {
-					answer, err := step(t, d, id)
+					answer, err := step(t, e, id)
 					is.NoErr(err)
-					found, err := d.staff.GetCompany(t.Context(), id)
+					found, err := e.staff.GetCompany(t.Context(), id)
 					is.NoErr(err)
 					is.Equal(found, answer)
 				}
-				found, err := d.staff.GetCompany(t.Context(), id)
+				found, err := e.staff.GetCompany(t.Context(), id)
 				is.NoErr(err)
 				is.Equal(found.Verification.Status, test.status)
-				d.clock.advance(time.Hour - time.Millisecond)
-				is.Equal(verifiedNow(t, d, id), test.before)
-				d.clock.advance(time.Millisecond)
-				is.Equal(verifiedNow(t, d, id), test.after)
+				e.clock.advance(time.Hour - time.Millisecond)
+				is.Equal(verifiedNow(t, e, id), test.before)
+				e.clock.advance(time.Millisecond)
+				is.Equal(verifiedNow(t, e, id), test.after)
 			})
 		})
 	}
@@ -87,18 +87,18 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 
 func TestVerificationTellsExpiryAndGrace(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		id := d.unverified(t)
+		id := e.unverified(t)
 		// Times are kept in UTC and milliseconds.
 		zone := time.FixedZone("WAT", 3600)
-		_, err := d.staff.GrantGrace(t.Context(), id, opening.Add(time.Hour+time.Microsecond).In(zone))
+		_, err := e.staff.GrantGrace(t.Context(), id, opening.Add(time.Hour+time.Microsecond).In(zone))
 		is.NoErr(err)
-		company, err := d.staff.ApproveVerification(t.Context(), id, opening.Add(2*time.Hour).In(zone))
+		company, err := e.staff.ApproveVerification(t.Context(), id, opening.Add(2*time.Hour).In(zone))
 		is.NoErr(err)
 		is.Equal(company.Verification.GraceUntil.String(), "2026-11-21T10:30:00.000Z")
 		is.Equal(company.Verification.ApprovalExpiresAt.String(), "2026-11-21T11:30:00.000Z")
-		company, err = d.staff.RevokeVerification(t.Context(), id)
+		company, err = e.staff.RevokeVerification(t.Context(), id)
 		is.NoErr(err)
 		is.Equal(company.Verification, ticketing.Verification{Status: ticketing.VerificationRevoked})
 	})
@@ -106,33 +106,33 @@ func TestVerificationTellsExpiryAndGrace(t *testing.T) {
 
 func TestVerificationRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		id := d.verified(t)
-		before, err := d.staff.GetCompany(t.Context(), id)
+		id := e.verified(t)
+		before, err := e.staff.GetCompany(t.Context(), id)
 		is.NoErr(err)
 		for _, at := range []time.Time{opening, opening.Add(time.Microsecond), opening.Add(-time.Hour)} {
-			_, err := d.staff.ApproveVerification(t.Context(), id, at)
+			_, err := e.staff.ApproveVerification(t.Context(), id, at)
 			is.Equal(said(err), "expires: must be in the future")
-			_, err = d.staff.GrantGrace(t.Context(), id, at)
+			_, err = e.staff.GrantGrace(t.Context(), id, at)
 			is.Equal(said(err), "until: must be in the future")
 		}
 		// A fraction of a millisecond after the zero time does not mean "for good".
-		_, err = d.staff.ApproveVerification(t.Context(), id, time.Time{}.Add(time.Microsecond))
+		_, err = e.staff.ApproveVerification(t.Context(), id, time.Time{}.Add(time.Microsecond))
 		is.Equal(said(err), "expires: must be in the future")
-		_, err = d.staff.GrantGrace(t.Context(), id, time.Time{})
+		_, err = e.staff.GrantGrace(t.Context(), id, time.Time{})
 		is.Equal(said(err), "until: must be in the future")
-		_, err = d.staff.GrantGrace(t.Context(), id, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+		_, err = e.staff.GrantGrace(t.Context(), id, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
 		is.Equal(said(err), "until: must be in the years 1 to 9999")
-		_, err = d.staff.RejectVerification(t.Context(), id, " \n ")
+		_, err = e.staff.RejectVerification(t.Context(), id, " \n ")
 		is.Equal(said(err), "reason: must not be empty")
-		_, err = d.staff.RejectVerification(t.Context(), id, strings.Repeat("x", 501))
+		_, err = e.staff.RejectVerification(t.Context(), id, strings.Repeat("x", 501))
 		is.Equal(said(err), "reason: must be at most 500 characters")
-		after, err := d.staff.GetCompany(t.Context(), id)
+		after, err := e.staff.GetCompany(t.Context(), id)
 		is.NoErr(err)
 		is.Equal(after, before)
 
-		_, err = d.staff.RejectVerification(t.Context(), id, " "+strings.Repeat("é", 500)+" ")
+		_, err = e.staff.RejectVerification(t.Context(), id, " "+strings.Repeat("é", 500)+" ")
 		is.NoErr(err)
 	})
 }

@@ -27,42 +27,42 @@ import (
 // money"; "tenant-scoped".
 func TestFloatIsCreditedOncePerReference(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.verified(t), d.verified(t)
-		first := d.credit(t, company, 1000_00, "PSK-0001")
+		company, other := e.verified(t), e.verified(t)
+		first := e.credit(t, company, 1000_00, "PSK-0001")
 		told, err := json.Marshal(first)
 		is.NoErr(err)
 		is.Equal(string(told), `{"applied":true,"amount":{"amount":"1000.00","currency":"NGN"},`+
 			`"balanceBefore":{"amount":"0.00","currency":"NGN"},"balanceAfter":{"amount":"1000.00","currency":"NGN"}}`)
-		second := d.credit(t, company, 5, "PSK-0002")
+		second := e.credit(t, company, 5, "PSK-0002")
 		is.Equal(second, ticketing.FloatCredit{Applied: true, Amount: 5, BalanceBefore: 1000_00, BalanceAfter: 1000_05})
 
 		// A replay returns the original movement.
 		first.Applied = false
-		is.Equal(d.credit(t, company, 1000_00, "PSK-0001"), first)
-		_, err = d.staff.CreditFloat(t.Context(), company, 1000_01, "PSK-0001")
+		is.Equal(e.credit(t, company, 1000_00, "PSK-0001"), first)
+		_, err = e.staff.CreditFloat(t.Context(), company, 1000_01, "PSK-0001")
 		is.Equal(code(err), ticketing.CodeConflict)
-		wallets, err := d.staff.GetWallets(t.Context(), company)
+		wallets, err := e.staff.GetWallets(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(wallets.Float, money.Amount(1000_05))
 
 		// References are scoped to the company.
-		is.True(d.credit(t, other, 1, "PSK-0001").Applied)
+		is.True(e.credit(t, other, 1, "PSK-0001").Applied)
 	})
 }
 
 // TestTwentyCreditsAtOnceWithOneReferenceCreditOnce checks 2.9, item 3: "credit once (also under concurrency)".
 func TestTwentyCreditsAtOnceWithOneReferenceCreditOnce(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
+		company := e.verified(t)
 		const calls = 20
 		credits, errs := make([]ticketing.FloatCredit, calls), make([]error, calls)
 		var done sync.WaitGroup
 		for i := range calls {
-			done.Go(func() { credits[i], errs[i] = d.staff.CreditFloat(t.Context(), company, 700, "PSK-0001") })
+			done.Go(func() { credits[i], errs[i] = e.staff.CreditFloat(t.Context(), company, 700, "PSK-0001") })
 		}
 		done.Wait()
 		applied := 0
@@ -75,7 +75,7 @@ func TestTwentyCreditsAtOnceWithOneReferenceCreditOnce(t *testing.T) {
 			is.Equal(credit, ticketing.FloatCredit{Amount: 700, BalanceBefore: 0, BalanceAfter: 700})
 		}
 		is.Equal(applied, 1)
-		wallets, err := d.staff.GetWallets(t.Context(), company)
+		wallets, err := e.staff.GetWallets(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(wallets.Float, money.Amount(700))
 	})
@@ -112,11 +112,11 @@ func TestFloatCreditsHaveAmountAndReference(t *testing.T) {
 		{name: "other letters", amount: 1, reference: "PSK-000é", want: reference},
 		{name: "both", amount: 0, reference: "PSK", want: amount + "; " + reference},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.verified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.verified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
-				_, err := d.staff.CreditFloat(t.Context(), company, test.amount, test.reference)
+				_, err := e.staff.CreditFloat(t.Context(), company, test.amount, test.reference)
 				is.New(t).Equal(said(err), test.want)
 			})
 		}
@@ -131,42 +131,42 @@ func TestFloatIsCreditedToTheActiveAndVerifiedOnly(t *testing.T) {
 	const unverified = "Current company verification is required"
 	tests := []struct {
 		name string
-		fail func(t *testing.T, d *env, company uuid.UUID) error
-		mend func(t *testing.T, d *env, company uuid.UUID) error
+		fail func(t *testing.T, e *env, company uuid.UUID) error
+		mend func(t *testing.T, e *env, company uuid.UUID) error
 		want string
 	}{
 		{
 			name: "suspended company",
-			fail: func(t *testing.T, d *env, company uuid.UUID) error {
-				_, err := d.staff.SuspendCompany(t.Context(), company)
+			fail: func(t *testing.T, e *env, company uuid.UUID) error {
+				_, err := e.staff.SuspendCompany(t.Context(), company)
 				return err
 			},
-			mend: func(t *testing.T, d *env, company uuid.UUID) error {
-				_, err := d.staff.ActivateCompany(t.Context(), company)
+			mend: func(t *testing.T, e *env, company uuid.UUID) error {
+				_, err := e.staff.ActivateCompany(t.Context(), company)
 				return err
 			},
 			want: "The company is not active.",
 		},
 		{
 			name: "verification revoked",
-			fail: func(t *testing.T, d *env, company uuid.UUID) error {
-				_, err := d.staff.RevokeVerification(t.Context(), company)
+			fail: func(t *testing.T, e *env, company uuid.UUID) error {
+				_, err := e.staff.RevokeVerification(t.Context(), company)
 				return err
 			},
-			mend: func(t *testing.T, d *env, company uuid.UUID) error {
-				_, err := d.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
+			mend: func(t *testing.T, e *env, company uuid.UUID) error {
+				_, err := e.staff.GrantGrace(t.Context(), company, opening.Add(time.Hour))
 				return err
 			},
 			want: unverified,
 		},
 		{
 			name: "suspended wallet",
-			fail: func(t *testing.T, d *env, company uuid.UUID) error {
-				_, err := d.staff.SuspendWallet(t.Context(), company, ledger.Float)
+			fail: func(t *testing.T, e *env, company uuid.UUID) error {
+				_, err := e.staff.SuspendWallet(t.Context(), company, ledger.Float)
 				return err
 			},
-			mend: func(t *testing.T, d *env, company uuid.UUID) error {
-				_, err := d.staff.ActivateWallet(t.Context(), company, ledger.Float)
+			mend: func(t *testing.T, e *env, company uuid.UUID) error {
+				_, err := e.staff.ActivateWallet(t.Context(), company, ledger.Float)
 				return err
 			},
 			want: "The FLOAT wallet is not active.",
@@ -175,19 +175,19 @@ func TestFloatIsCreditedToTheActiveAndVerifiedOnly(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				is := is.New(t)
-				company := d.verified(t)
-				d.credit(t, company, 100, "PSK-0001")
-				is.NoErr(test.fail(t, d, company))
+				company := e.verified(t)
+				e.credit(t, company, 100, "PSK-0001")
+				is.NoErr(test.fail(t, e, company))
 				for _, reference := range []string{"PSK-0001", "PSK-0002"} { // also a replay
-					_, err := d.staff.CreditFloat(t.Context(), company, 100, reference)
+					_, err := e.staff.CreditFloat(t.Context(), company, 100, reference)
 					is.Equal(code(err), ticketing.CodeConflict)
 					is.Equal(said(err), test.want)
 				}
-				is.NoErr(test.mend(t, d, company))
-				is.True(!d.credit(t, company, 100, "PSK-0001").Applied)
-				is.True(d.credit(t, company, 100, "PSK-0002").Applied)
+				is.NoErr(test.mend(t, e, company))
+				is.True(!e.credit(t, company, 100, "PSK-0001").Applied)
+				is.True(e.credit(t, company, 100, "PSK-0002").Applied)
 			})
 		})
 	}
@@ -208,14 +208,14 @@ func TestAWalletThatContradictsItsLedgerIsNotFunded(t *testing.T) {
 		for _, moved := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s moved=%t", test.name, moved), func(t *testing.T) {
 				t.Parallel()
-				onEnvs(t, func(t *testing.T, d *env) {
+				onEnvs(t, func(t *testing.T, e *env) {
 					is := is.New(t)
-					d.broken = true
-					company := d.verified(t)
+					e.broken = true
+					company := e.verified(t)
 					if moved {
-						d.credit(t, company, 100, "PSK-0001")
+						e.credit(t, company, 100, "PSK-0001")
 					}
-					d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+					e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 						wallets, err := tx.Wallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
 						if err != nil {
 							return err
@@ -223,7 +223,7 @@ func TestAWalletThatContradictsItsLedgerIsNotFunded(t *testing.T) {
 						test.wrong(&wallets[0])
 						return tx.UpdateWallets(ctx, wallets)
 					})
-					_, err := d.staff.CreditFloat(t.Context(), company, 100, "PSK-0002")
+					_, err := e.staff.CreditFloat(t.Context(), company, 100, "PSK-0002")
 					is.Equal(code(err), ticketing.CodeConflict)
 				})
 			})
@@ -233,11 +233,11 @@ func TestAWalletThatContradictsItsLedgerIsNotFunded(t *testing.T) {
 
 func TestFloatStopsAtItsMaximum(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
+		company := e.verified(t)
 		const room = money.Amount(700)
-		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 			wallets, err := tx.LockWallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
 			if err != nil {
 				return err
@@ -254,26 +254,26 @@ func TestFloatStopsAtItsMaximum(t *testing.T) {
 				}),
 			)
 		})
-		_, err := d.staff.CreditFloat(t.Context(), company, room+1, "PSK-last")
+		_, err := e.staff.CreditFloat(t.Context(), company, room+1, "PSK-last")
 		is.Equal(code(err), ticketing.CodeConflict)
 		is.Equal(said(err), "The balance would pass its maximum of 999999999999999.99.")
-		is.Equal(d.credit(t, company, room, "PSK-last").BalanceAfter, money.MaxBalance)
+		is.Equal(e.credit(t, company, room, "PSK-last").BalanceAfter, money.MaxBalance)
 	})
 }
 
 // TestTheLedgerKeepsItsOrderInTime checks that a clock that is set back does not set the times of the ledger back.
 func TestTheLedgerKeepsItsOrderInTime(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.verified(t)
-		d.credit(t, company, 1, "PSK-0001")
-		d.clock.advance(-time.Hour)
-		d.credit(t, company, 1, "PSK-0002")
-		d.clock.advance(2 * time.Hour)
-		d.credit(t, company, 1, "PSK-0003")
+		company := e.verified(t)
+		e.credit(t, company, 1, "PSK-0001")
+		e.clock.advance(-time.Hour)
+		e.credit(t, company, 1, "PSK-0002")
+		e.clock.advance(2 * time.Hour)
+		e.credit(t, company, 1, "PSK-0003")
 		var times []time.Time
-		is.NoErr(d.staff.Ledger(t.Context(), company, ledger.Float, func(entry ticketing.LedgerEntry) error {
+		is.NoErr(e.staff.Ledger(t.Context(), company, ledger.Float, func(entry ticketing.LedgerEntry) error {
 			times = append(times, entry.CreatedAt.Time)
 			return nil
 		}))

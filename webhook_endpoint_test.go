@@ -26,17 +26,17 @@ func hookParams() ticketing.WebhookEndpointParams {
 }
 
 // hook registers an endpoint for a company.
-func (d *env) hook(tb testing.TB, companyID uuid.UUID) ticketing.IssuedWebhookEndpoint {
+func (e *env) hook(tb testing.TB, companyID uuid.UUID) ticketing.IssuedWebhookEndpoint {
 	tb.Helper()
-	made, err := d.staff.CreateWebhookEndpoint(tb.Context(), companyID, hookParams())
+	made, err := e.staff.CreateWebhookEndpoint(tb.Context(), companyID, hookParams())
 	is.New(tb).NoErr(err)
 	return made
 }
 
 // endpointRecord returns an endpoint as it is stored.
-func (d *env) endpointRecord(tb testing.TB, id uuid.UUID) (record driver.WebhookEndpoint) {
+func (e *env) endpointRecord(tb testing.TB, id uuid.UUID) (record driver.WebhookEndpoint) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+	is.New(tb).NoErr(e.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
 		record, err = tx.FindWebhookEndpoint(ctx, id)
 		return err
 	}))
@@ -45,15 +45,15 @@ func (d *env) endpointRecord(tb testing.TB, id uuid.UUID) (record driver.Webhook
 
 // delivered stores deliveries to an endpoint as the delivery pipeline creates them, each of an event of its own, a
 // second apart. The function change adapts each of them.
-func (d *env) delivered(
+func (e *env) delivered(
 	tb testing.TB, endpointID uuid.UUID, number int, change func(n int, delivery *driver.Delivery),
 ) []driver.Delivery {
 	tb.Helper()
-	endpoint := d.endpointRecord(tb, endpointID)
+	endpoint := e.endpointRecord(tb, endpointID)
 	made := make([]driver.Delivery, number)
 	messages := make([]driver.Message, number)
 	for n := range made {
-		at := d.clock.now().Add(time.Duration(n) * time.Second)
+		at := e.clock.now().Add(time.Duration(n) * time.Second)
 		messages[n] = driver.Message{
 			CompanyID: endpoint.CompanyID, At: at, ID: uuid.New(), Type: ticketing.FactOrderCreated, Subject: uuid.New(),
 			Body: fmt.Sprintf(`{"n":%d}`, n),
@@ -71,7 +71,7 @@ func (d *env) delivered(
 			made[n].FinishedAt = at
 		}
 	}
-	d.write(tb, endpoint.CompanyID, func(ctx context.Context, tx driver.Tx) error {
+	e.write(tb, endpoint.CompanyID, func(ctx context.Context, tx driver.Tx) error {
 		if err := tx.AppendMessages(ctx, messages); err != nil {
 			return err
 		}
@@ -80,42 +80,42 @@ func (d *env) delivered(
 	return made
 }
 
-func (d *env) deliveryStatus(tb testing.TB, id uuid.UUID) ticketing.DeliveryStatus {
+func (e *env) deliveryStatus(tb testing.TB, id uuid.UUID) ticketing.DeliveryStatus {
 	tb.Helper()
-	found, err := d.staff.GetDelivery(tb.Context(), id)
+	found, err := e.staff.GetDelivery(tb.Context(), id)
 	is.New(tb).NoErr(err)
 	return found.Status
 }
 
 // actsOf returns the audit entries of one action.
-func (d *env) actsOf(t *testing.T, companyID uuid.UUID, action string) []ticketing.AuditEntry {
+func (e *env) actsOf(t *testing.T, companyID uuid.UUID, action string) []ticketing.AuditEntry {
 	t.Helper()
-	return slices.DeleteFunc(d.acts(t, companyID), func(act ticketing.AuditEntry) bool { return act.Action != action })
+	return slices.DeleteFunc(e.acts(t, companyID), func(act ticketing.AuditEntry) bool { return act.Action != action })
 }
 
 // TestWebhookEndpointOnTheWire checks Section 5.2: a secret "starts with svc_whsec_, is shown once". It also checks the
 // members of an endpoint in cli.md.
 func TestWebhookEndpointOnTheWire(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.unverified(t), d.unverified(t) // A verification is not required.
-		made := d.hook(t, company)
+		company, other := e.unverified(t), e.unverified(t) // A verification is not required.
+		made := e.hook(t, company)
 		is.True(strings.HasPrefix(string(made.Secret), "svc_whsec_"))
 		is.Equal(len(made.Secret), len("svc_whsec_")+43)
-		is.True(made.Secret != d.hook(t, other).Secret)
+		is.True(made.Secret != e.hook(t, other).Secret)
 		shown := fmt.Sprintf(`"id":"%s","companyId":"%s","url":"%s","events":["order.created","ticket.validated"],`+
 			`"status":"ENABLED","pendingSecret":false,"createdAt":"2026-11-21T09:30:00.000Z",`+
 			`"updatedAt":"2026-11-21T09:30:00.000Z"`, made.ID, company, hookURL)
 		is.Equal(show(t, made), fmt.Sprintf(`{%s,"secret":"%s"}`, shown, string(made.Secret)))
 
-		found, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+		found, err := e.staff.GetWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		is.Equal(show(t, found), "{"+shown+"}")
-		listed, err := d.staff.ListWebhookEndpoints(t.Context(), company)
+		listed, err := e.staff.ListWebhookEndpoints(t.Context(), company)
 		is.NoErr(err)
 		is.Equal(listed, []ticketing.WebhookEndpoint{found})
-		none, err := d.staff.ListWebhookEndpoints(t.Context(), d.unverified(t))
+		none, err := e.staff.ListWebhookEndpoints(t.Context(), e.unverified(t))
 		is.NoErr(err)
 		is.Equal(show(t, none), "[]")
 	})
@@ -163,30 +163,30 @@ func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
 		},
 		{"both", "ftp://a", nil, "url: must begin with https://; events: must have at least one event type"},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.unverified(t)
-		made := d.hook(t, company)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.unverified(t)
+		made := e.hook(t, company)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
-				created, err := d.staff.CreateWebhookEndpoint(t.Context(), company,
+				created, err := e.staff.CreateWebhookEndpoint(t.Context(), company,
 					ticketing.WebhookEndpointParams{URL: test.url, Events: test.events})
 				is.True(strings.HasPrefix(said(err), test.want) && (test.want == "") == (err == nil)) // the message
 				is.True(!strings.Contains(said(err), "pw"))
 				if err == nil {
 					is.Equal(created.URL, test.url)
-					is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), created.ID))
+					is.NoErr(e.staff.DeleteWebhookEndpoint(t.Context(), created.ID))
 				}
 				events := test.events
 				if events == nil {
 					events = []ticketing.FactType{} // nil would change nothing
 				}
-				before, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+				before, err := e.staff.GetWebhookEndpoint(t.Context(), made.ID)
 				is.NoErr(err)
-				updated, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID,
+				updated, err := e.staff.UpdateWebhookEndpoint(t.Context(), made.ID,
 					ticketing.WebhookEndpointUpdate{URL: &test.url, Events: events})
 				is.True(strings.HasPrefix(said(err), test.want) && (test.want == "") == (err == nil))
-				after, failed := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+				after, failed := e.staff.GetWebhookEndpoint(t.Context(), made.ID)
 				is.NoErr(failed)
 				if err == nil {
 					is.Equal(after, updated)
@@ -202,15 +202,15 @@ func TestWebhookEndpointsAreCheckedWhenTheyAreRegistered(t *testing.T) {
 // allow them.
 func TestPrivateWebhooksAreForDevelopment(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		params := hookParams()
 		params.URL = "https://127.0.0.1:8443/a"
-		_, err := d.staff.CreateWebhookEndpoint(t.Context(), company, params)
+		_, err := e.staff.CreateWebhookEndpoint(t.Context(), company, params)
 		is.Equal(code(err), ticketing.CodeInvalidRequest)
-		svc, err := ticketing.New(d.store, &ticketing.Config{
-			SecretKeys: [][]byte{secretKey('a')}, Clock: d.clock.now, AllowPrivateWebhooks: true,
+		svc, err := ticketing.New(e.store, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('a')}, Clock: e.clock.now, AllowPrivateWebhooks: true,
 		})
 		is.NoErr(err)
 		made, err := svc.As(ticketing.Staff("test")).CreateWebhookEndpoint(t.Context(), company, params)
@@ -226,29 +226,29 @@ func TestPrivateWebhooksAreForDevelopment(t *testing.T) {
 // deleting one makes room.
 func TestTenWebhookEndpoints(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.unverified(t), d.unverified(t)
+		company, other := e.unverified(t), e.unverified(t)
 		var made []uuid.UUID
 		for range ticketing.MaxWebhookEndpoints {
-			made = append(made, d.hook(t, company).ID)
+			made = append(made, e.hook(t, company).ID)
 		}
 		refused := func() {
 			t.Helper()
-			_, err := d.staff.CreateWebhookEndpoint(t.Context(), company, hookParams())
+			_, err := e.staff.CreateWebhookEndpoint(t.Context(), company, hookParams())
 			is.Equal(code(err), ticketing.CodeConflict)
 			is.Equal(said(err), "A company has at most 10 webhook endpoints, disabled ones counted. Delete one first.")
 		}
 		refused()
-		_, err := d.staff.DisableWebhookEndpoint(t.Context(), made[3])
+		_, err := e.staff.DisableWebhookEndpoint(t.Context(), made[3])
 		is.NoErr(err)
 		refused()
-		d.hook(t, other)
-		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), made[3]))
-		eleventh := d.hook(t, company)
-		is.Equal(d.endpointRecord(t, eleventh.ID).Number, int64(11)) // No number is used again.
+		e.hook(t, other)
+		is.NoErr(e.staff.DeleteWebhookEndpoint(t.Context(), made[3]))
+		eleventh := e.hook(t, company)
+		is.Equal(e.endpointRecord(t, eleventh.ID).Number, int64(11)) // No number is used again.
 		refused()
-		listed, err := d.staff.ListWebhookEndpoints(t.Context(), company)
+		listed, err := e.staff.ListWebhookEndpoints(t.Context(), company)
 		is.NoErr(err)
 		ids := make([]uuid.UUID, len(listed))
 		for i, endpoint := range listed {
@@ -304,25 +304,25 @@ func TestFactsTellWhichEndpointsThereWere(t *testing.T) {
 // dispatch", and 6.5: automatic attempts keep the URL and the secret's version.
 func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		pending := d.delivered(t, made.ID, 1, nil)[0]
-		before := d.acts(t, company)
-		d.clock.advance(time.Hour)
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		pending := e.delivered(t, made.ID, 1, nil)[0]
+		before := e.acts(t, company)
+		e.clock.advance(time.Hour)
 
 		// An empty update and one to the same values change nothing.
 		for _, update := range []ticketing.WebhookEndpointUpdate{{}, {
 			URL: of(hookURL), Events: []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactTicketValidated},
 		}} {
-			same, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, update)
+			same, err := e.staff.UpdateWebhookEndpoint(t.Context(), made.ID, update)
 			is.NoErr(err)
 			is.Equal(same, made.WebhookEndpoint)
 		}
-		is.Equal(d.acts(t, company), before)
+		is.Equal(e.acts(t, company), before)
 
-		updated, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
+		updated, err := e.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
 			URL: of("https://other.adire.ng/"),
 		})
 		is.NoErr(err)
@@ -330,22 +330,22 @@ func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
 		is.Equal(updated.Events, made.Events)
 		is.Equal(updated.UpdatedAt.Time, opening.Add(time.Hour))
 		is.Equal(updated.CreatedAt, made.CreatedAt)
-		updated, err = d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
+		updated, err = e.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
 			Events: []ticketing.FactType{ticketing.FactBalanceLow, ticketing.FactCommissionAccrued},
 		})
 		is.NoErr(err)
 		is.Equal(updated.URL, "https://other.adire.ng/")
 		is.Equal(updated.Events, []ticketing.FactType{ticketing.FactCommissionAccrued, ticketing.FactBalanceLow})
-		_, err = d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		_, err = e.staff.PrepareWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
-		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		_, err = e.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			kept, err := tx.FindDelivery(ctx, pending.ID)
 			is.Equal(show(t, kept), show(t, pending))
 			return err
 		}))
-		acts := d.actsOf(t, company, "webhook.update")
+		acts := e.actsOf(t, company, "webhook.update")
 		is.Equal(len(acts), 2)
 		changes := []string{string(acts[0].Changes), string(acts[1].Changes)}
 		slices.Sort(changes)
@@ -358,50 +358,50 @@ func TestChangingAnEndpointLeavesItsDeliveries(t *testing.T) {
 // flight may finish, and final deliveries stay.
 func TestDisablingCancelsWhatIsPending(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		for _, act := range []struct {
 			name string
 			do   func(ctx context.Context, id uuid.UUID) error
 		}{
 			{"disable", func(ctx context.Context, id uuid.UUID) error {
-				disabled, err := d.staff.DisableWebhookEndpoint(ctx, id)
+				disabled, err := e.staff.DisableWebhookEndpoint(ctx, id)
 				if err == nil && disabled.Status != ticketing.WebhookDisabled {
 					err = fmt.Errorf("it is %s", disabled.Status)
 				}
 				return err
 			}},
-			{"delete", d.staff.DeleteWebhookEndpoint},
+			{"delete", e.staff.DeleteWebhookEndpoint},
 		} {
 			t.Run(act.name, func(t *testing.T) {
 				is := is.New(t)
-				company := d.unverified(t)
-				made, neighbour := d.hook(t, company), d.hook(t, company)
+				company := e.unverified(t)
+				made, neighbour := e.hook(t, company), e.hook(t, company)
 				const number = 1100
-				all := d.delivered(t, made.ID, number, func(n int, delivery *driver.Delivery) {
+				all := e.delivered(t, made.ID, number, func(n int, delivery *driver.Delivery) {
 					switch n {
 					case 0:
 						delivery.Status = ticketing.DeliverySucceeded
 					case 1:
 						delivery.Status = ticketing.DeliveryFailed
 					case 2: // in flight
-						delivery.LeasedUntil = d.clock.now().Add(time.Hour)
+						delivery.LeasedUntil = e.clock.now().Add(time.Hour)
 						delivery.DueAt = delivery.LeasedUntil
 					case 3: // the process that held the lease has ended
-						delivery.LeasedUntil = d.clock.now().Add(-time.Hour)
+						delivery.LeasedUntil = e.clock.now().Add(-time.Hour)
 					}
 				})
-				others := d.delivered(t, neighbour.ID, 1, nil)
+				others := e.delivered(t, neighbour.ID, 1, nil)
 				is.NoErr(act.do(t.Context(), made.ID))
-				is.Equal(d.deliveryStatus(t, all[0].ID), ticketing.DeliverySucceeded)
-				is.Equal(d.deliveryStatus(t, all[1].ID), ticketing.DeliveryFailed)
-				is.Equal(d.deliveryStatus(t, all[2].ID), ticketing.DeliveryPending)
-				is.Equal(d.deliveryStatus(t, all[3].ID), ticketing.DeliveryCancelled)
-				is.Equal(d.deliveryStatus(t, others[0].ID), ticketing.DeliveryPending)
-				cancelled, err := d.staff.CountDeliveries(t.Context(), company,
+				is.Equal(e.deliveryStatus(t, all[0].ID), ticketing.DeliverySucceeded)
+				is.Equal(e.deliveryStatus(t, all[1].ID), ticketing.DeliveryFailed)
+				is.Equal(e.deliveryStatus(t, all[2].ID), ticketing.DeliveryPending)
+				is.Equal(e.deliveryStatus(t, all[3].ID), ticketing.DeliveryCancelled)
+				is.Equal(e.deliveryStatus(t, others[0].ID), ticketing.DeliveryPending)
+				cancelled, err := e.staff.CountDeliveries(t.Context(), company,
 					ticketing.DeliveryFilter{Status: ticketing.DeliveryCancelled})
 				is.NoErr(err)
 				is.Equal(cancelled, number-3)
-				is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+				is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 					flying, err := tx.FindDelivery(ctx, all[2].ID)
 					is.True(flying.Cancelling)
 					return err
@@ -415,58 +415,58 @@ func TestDisablingCancelsWhatIsPending(t *testing.T) {
 // that an interrupted disabling left pending are cancelled before the endpoint is enabled.
 func TestEnablingBeginsAnew(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		pending := d.delivered(t, made.ID, 1, nil)[0]
-		count := len(d.acts(t, company))
-		enabled, err := d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		pending := e.delivered(t, made.ID, 1, nil)[0]
+		count := len(e.acts(t, company))
+		enabled, err := e.staff.EnableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		is.Equal(enabled, made.WebhookEndpoint)
-		is.Equal(d.deliveryStatus(t, pending.ID), ticketing.DeliveryPending)
-		is.Equal(len(d.acts(t, company)), count)
+		is.Equal(e.deliveryStatus(t, pending.ID), ticketing.DeliveryPending)
+		is.Equal(len(e.acts(t, company)), count)
 
-		first, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		first, err := e.staff.DisableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
-		d.clock.advance(time.Second)
-		left := d.delivered(t, made.ID, 3, nil)
-		again, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		e.clock.advance(time.Second)
+		left := e.delivered(t, made.ID, 3, nil)
+		again, err := e.staff.DisableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		is.Equal(again, first)
-		is.Equal(d.deliveryStatus(t, left[2].ID), ticketing.DeliveryCancelled)
-		left = d.delivered(t, made.ID, 3, nil)
-		d.clock.advance(time.Minute)
-		enabled, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		is.Equal(e.deliveryStatus(t, left[2].ID), ticketing.DeliveryCancelled)
+		left = e.delivered(t, made.ID, 3, nil)
+		e.clock.advance(time.Minute)
+		enabled, err = e.staff.EnableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		is.Equal(enabled.Status, ticketing.WebhookEnabled)
 		for _, delivery := range left {
-			is.Equal(d.deliveryStatus(t, delivery.ID), ticketing.DeliveryCancelled)
+			is.Equal(e.deliveryStatus(t, delivery.ID), ticketing.DeliveryCancelled)
 		}
-		is.Equal(len(d.acts(t, company)), count+2)
-		is.Equal(len(d.actsOf(t, company, "webhook.enable")), 1)
-		is.Equal(string(d.actsOf(t, company, "webhook.disable")[0].Changes),
+		is.Equal(len(e.acts(t, company)), count+2)
+		is.Equal(len(e.actsOf(t, company, "webhook.enable")), 1)
+		is.Equal(string(e.actsOf(t, company, "webhook.disable")[0].Changes),
 			`{"status":{"before":"ENABLED","after":"DISABLED"}}`)
 	})
 }
 
 func TestADeletedEndpointIsGone(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		_, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		_, err := e.staff.PrepareWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
-		pending := d.delivered(t, made.ID, 2, nil)
-		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), made.ID))
+		pending := e.delivered(t, made.ID, 2, nil)
+		is.NoErr(e.staff.DeleteWebhookEndpoint(t.Context(), made.ID))
 
-		_, err = d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+		_, err = e.staff.GetWebhookEndpoint(t.Context(), made.ID)
 		is.Equal(said(err), "The webhook endpoint was not found.")
-		_, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		_, err = e.staff.EnableWebhookEndpoint(t.Context(), made.ID)
 		is.Equal(code(err), ticketing.CodeNotFound)
-		is.Equal(code(d.staff.DeleteWebhookEndpoint(t.Context(), made.ID)), ticketing.CodeNotFound)
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		is.Equal(code(e.staff.DeleteWebhookEndpoint(t.Context(), made.ID)), ticketing.CodeNotFound)
+		is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			kept, err := tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{
 				{CompanyID: company, Endpoint: 1, Version: 1}, {CompanyID: company, Endpoint: 1, Version: 2},
 			})
@@ -475,18 +475,18 @@ func TestADeletedEndpointIsGone(t *testing.T) {
 		}))
 
 		// Its deliveries are still listed, but no longer delivered.
-		page, err := d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+		page, err := e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
 		is.NoErr(err)
 		is.Equal(len(page.Items), 2)
 		is.Equal(page.Items[0].EndpointID, made.ID)
-		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: made.ID},
+		_, err = e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: made.ID},
 			ticketing.PageParams{})
 		is.Equal(code(err), ticketing.CodeNotFound)
-		_, err = d.staff.ReplayDelivery(t.Context(), pending[0].ID)
+		_, err = e.staff.ReplayDelivery(t.Context(), pending[0].ID)
 		is.Equal(said(err), "The webhook endpoint was deleted: its deliveries cannot be replayed.")
 		is.Equal(code(err), ticketing.CodeConflict)
 		var deleted map[string]any
-		is.NoErr(json.Unmarshal(d.actsOf(t, company, "webhook.delete")[0].Changes, &deleted))
+		is.NoErr(json.Unmarshal(e.actsOf(t, company, "webhook.delete")[0].Changes, &deleted))
 		is.Equal(deleted["url"], map[string]any{"before": hookURL, "after": nil})
 	})
 }
@@ -495,18 +495,18 @@ func TestADeletedEndpointIsGone(t *testing.T) {
 // that happened.
 func TestSuspendedCompaniesKeepTheirWebhooks(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		_, err := d.staff.SuspendCompany(t.Context(), company)
+		company := e.unverified(t)
+		_, err := e.staff.SuspendCompany(t.Context(), company)
 		is.NoErr(err)
-		made := d.hook(t, company)
-		failed := d.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
+		made := e.hook(t, company)
+		failed := e.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
 			delivery.Status = ticketing.DeliveryFailed
 		})
-		_, err = d.staff.ReplayDelivery(t.Context(), failed[0].ID)
+		_, err = e.staff.ReplayDelivery(t.Context(), failed[0].ID)
 		is.NoErr(err)
-		_, err = d.staff.TriggerWebhook(t.Context(), company, ticketing.FactBalanceLow)
+		_, err = e.staff.TriggerWebhook(t.Context(), company, ticketing.FactBalanceLow)
 		is.NoErr(err)
 	})
 }

@@ -14,12 +14,12 @@ import (
 )
 
 // listed returns the ids of all deliveries that a filter matches, read page by page.
-func (d *env) listed(t *testing.T, companyID uuid.UUID, filter ticketing.DeliveryFilter, limit int) []uuid.UUID {
+func (e *env) listed(t *testing.T, companyID uuid.UUID, filter ticketing.DeliveryFilter, limit int) []uuid.UUID {
 	t.Helper()
 	is := is.New(t)
 	ids := []uuid.UUID{}
 	for params := (ticketing.PageParams{Limit: limit}); ; {
-		page, err := d.staff.ListDeliveries(t.Context(), companyID, filter, params)
+		page, err := e.staff.ListDeliveries(t.Context(), companyID, filter, params)
 		is.NoErr(err)
 		for _, delivery := range page.Items {
 			ids = append(ids, delivery.ID)
@@ -36,10 +36,10 @@ func (d *env) listed(t *testing.T, companyID uuid.UUID, filter ticketing.Deliver
 // by status, endpoint, type and time, page by page.
 func TestDeliveriesAreListed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company, other := d.unverified(t), d.unverified(t)
-		first, second := d.hook(t, company), d.hook(t, company)
+		company, other := e.unverified(t), e.unverified(t)
+		first, second := e.hook(t, company), e.hook(t, company)
 		statuses := []ticketing.DeliveryStatus{
 			ticketing.DeliveryPending, ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryCancelled,
 		}
@@ -47,9 +47,9 @@ func TestDeliveriesAreListed(t *testing.T) {
 			delivery.Status = statuses[n%4]
 			delivery.Type = ticketing.WebhookEventTypes()[n%3]
 		}
-		all := slices.Concat(d.delivered(t, first.ID, 12, change), d.delivered(t, second.ID, 5, change))
-		foreign := d.hook(t, other)
-		d.delivered(t, foreign.ID, 3, nil)
+		all := slices.Concat(e.delivered(t, first.ID, 12, change), e.delivered(t, second.ID, 5, change))
+		foreign := e.hook(t, other)
+		e.delivered(t, foreign.ID, 3, nil)
 		slices.SortFunc(all, func(a, b driver.Delivery) int {
 			if later := b.CreatedAt.Compare(a.CreatedAt); later != 0 {
 				return later
@@ -94,28 +94,28 @@ func TestDeliveriesAreListed(t *testing.T) {
 						want = append(want, delivery.ID)
 					}
 				}
-				is.Equal(d.listed(t, company, test.filter, 100), want)
-				is.Equal(d.listed(t, company, test.filter, 2), want)
-				count, err := d.staff.CountDeliveries(t.Context(), company, test.filter)
+				is.Equal(e.listed(t, company, test.filter, 100), want)
+				is.Equal(e.listed(t, company, test.filter, 2), want)
+				count, err := e.staff.CountDeliveries(t.Context(), company, test.filter)
 				is.NoErr(err)
 				is.Equal(count, len(want))
 			})
 		}
 
 		// A cursor is valid only for its filter and company.
-		page, err := d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 1})
+		page, err := e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 1})
 		is.NoErr(err)
 		next := ticketing.PageParams{Cursor: page.NextCursor}
-		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed},
+		_, err = e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{Status: ticketing.DeliveryFailed},
 			next)
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
-		_, err = d.staff.ListDeliveries(t.Context(), other, ticketing.DeliveryFilter{}, next)
+		_, err = e.staff.ListDeliveries(t.Context(), other, ticketing.DeliveryFilter{}, next)
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
 		// The endpoint of another company is not found.
-		_, err = d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID},
+		_, err = e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID},
 			ticketing.PageParams{})
 		is.Equal(said(err), "The webhook endpoint was not found.")
-		_, err = d.staff.CountDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID})
+		_, err = e.staff.CountDeliveries(t.Context(), company, ticketing.DeliveryFilter{EndpointID: foreign.ID})
 		is.Equal(code(err), ticketing.CodeNotFound)
 	})
 }
@@ -142,20 +142,20 @@ func TestDeliveryFiltersAreChecked(t *testing.T) {
 			"status: must be PENDING, SUCCEEDED, FAILED or CANCELLED; " + kind,
 		},
 	}
-	onEnvs(t, func(t *testing.T, d *env) {
-		company := d.unverified(t)
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.unverified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
-				_, err := d.staff.ListDeliveries(t.Context(), company, test.filter, ticketing.PageParams{})
+				_, err := e.staff.ListDeliveries(t.Context(), company, test.filter, ticketing.PageParams{})
 				is.Equal(said(err), test.want)
-				_, err = d.staff.CountDeliveries(t.Context(), company, test.filter)
+				_, err = e.staff.CountDeliveries(t.Context(), company, test.filter)
 				is.Equal(said(err), test.want)
-				_, err = d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{DeliveryFilter: test.filter})
+				_, err = e.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{DeliveryFilter: test.filter})
 				is.Equal(said(err), test.want)
 			})
 		}
-		_, err := d.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 101})
+		_, err := e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 101})
 		is.New(t).Equal(said(err), "limit: must be from 1 to 100")
 	})
 }
@@ -164,10 +164,10 @@ func TestDeliveryFiltersAreChecked(t *testing.T) {
 // duration and a bounded error.
 func TestADeliveryShowsItsAttempts(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		made := d.hook(t, d.unverified(t))
-		kept := d.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
+		made := e.hook(t, e.unverified(t))
+		kept := e.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
 			delivery.Attempts = []ticketing.DeliveryAttempt{
 				{At: ticketing.Time{Time: opening}, DurationMS: 10_000, Error: "no answer in time"},
 				{At: ticketing.Time{Time: opening.Add(16 * time.Second)}, Status: 503, DurationMS: 12, Error: "status 503"},
@@ -175,7 +175,7 @@ func TestADeliveryShowsItsAttempts(t *testing.T) {
 			}
 			delivery.DueAt = opening.Add(26 * time.Second)
 		})[0]
-		found, err := d.staff.GetDelivery(t.Context(), kept.ID)
+		found, err := e.staff.GetDelivery(t.Context(), kept.ID)
 		is.NoErr(err)
 		names := strings.NewReplacer(kept.ID.String(), "DELIVERY", kept.CompanyID.String(), "COMPANY",
 			kept.MessageID.String(), "EVENT", made.ID.String(), "ENDPOINT", hookURL, "URL")
@@ -188,7 +188,7 @@ func TestADeliveryShowsItsAttempts(t *testing.T) {
 			`{"at":"2026-11-21T09:30:20.000Z","httpStatus":null,"durationMs":3,"error":"connection refused"}]}`)
 		is.Equal(show(t, ticketing.DeliveryAttempt{At: ticketing.Time{Time: opening}, Status: 204, DurationMS: 7}),
 			`{"at":"2026-11-21T09:30:00.000Z","httpStatus":204,"durationMs":7,"error":null}`)
-		_, err = d.staff.GetDelivery(t.Context(), uuid.New())
+		_, err = e.staff.GetDelivery(t.Context(), uuid.New())
 		is.Equal(said(err), "The delivery was not found.")
 	})
 }

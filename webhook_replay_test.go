@@ -17,9 +17,9 @@ import (
 )
 
 // deliveryRecord returns a delivery as it is stored.
-func (d *env) deliveryRecord(tb testing.TB, id uuid.UUID) (record driver.Delivery) {
+func (e *env) deliveryRecord(tb testing.TB, id uuid.UUID) (record driver.Delivery) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+	is.New(tb).NoErr(e.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
 		record, err = tx.FindDelivery(ctx, id)
 		return err
 	}))
@@ -32,39 +32,39 @@ func failed(_ int, delivery *driver.Delivery) { delivery.Status = ticketing.Deli
 // URL and active signing secret".
 func TestADeliveryIsReplayed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		original := d.delivered(t, made.ID, 1, failed)[0]
-		d.clock.advance(time.Hour)
-		_, err := d.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		original := e.delivered(t, made.ID, 1, failed)[0]
+		e.clock.advance(time.Hour)
+		_, err := e.staff.UpdateWebhookEndpoint(t.Context(), made.ID, ticketing.WebhookEndpointUpdate{
 			URL: of("https://other.adire.ng/"), Events: []ticketing.FactType{ticketing.FactBalanceLow},
 		})
 		is.NoErr(err)
-		_, err = d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		_, err = e.staff.PrepareWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
-		prepared, err := d.staff.ReplayDelivery(t.Context(), original.ID)
+		prepared, err := e.staff.ReplayDelivery(t.Context(), original.ID)
 		is.NoErr(err)
-		is.Equal(d.deliveryRecord(t, prepared.ID).SecretVersion, int64(1)) // A secret that is only prepared signs nothing.
-		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.Equal(e.deliveryRecord(t, prepared.ID).SecretVersion, int64(1)) // A secret that is only prepared signs nothing.
+		_, err = e.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
 
-		replay, err := d.staff.ReplayDelivery(t.Context(), original.ID)
+		replay, err := e.staff.ReplayDelivery(t.Context(), original.ID)
 		is.NoErr(err)
-		found, err := d.staff.GetDelivery(t.Context(), replay.ID)
+		found, err := e.staff.GetDelivery(t.Context(), replay.ID)
 		is.NoErr(err)
 		is.Equal(found, replay)
 		is.True(replay.ID != original.ID)
 		is.Equal(*replay.ReplayOf, original.ID)
-		is.Equal(d.deliveryRecord(t, replay.ID), driver.Delivery{
+		is.Equal(e.deliveryRecord(t, replay.ID), driver.Delivery{
 			CompanyID: company, CreatedAt: opening.Add(time.Hour), ID: replay.ID, Endpoint: original.Endpoint,
 			EndpointID: made.ID, MessageAt: original.MessageAt, MessageID: original.MessageID, Type: original.Type,
 			URL: "https://other.adire.ng/", SecretVersion: 2, ReplayOf: original.ID, Status: ticketing.DeliveryPending,
 			DueAt: opening.Add(time.Hour),
 		})
-		is.Equal(d.deliveryRecord(t, original.ID), original) // The original stays as it was.
-		acts := d.actsOf(t, company, "webhook.replay")
+		is.Equal(e.deliveryRecord(t, original.ID), original) // The original stays as it was.
+		acts := e.actsOf(t, company, "webhook.replay")
 		is.Equal(len(acts), 2)
 		is.Equal(acts[0].Subject, "delivery "+original.ID.String())
 	})
@@ -74,37 +74,37 @@ func TestADeliveryIsReplayed(t *testing.T) {
 // (Section 3.5: "re-enabling is required before a replay"). It succeeds in every final status.
 func TestWhatIsReplayed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
+		company := e.unverified(t)
+		made := e.hook(t, company)
 		statuses := []ticketing.DeliveryStatus{
 			ticketing.DeliverySucceeded, ticketing.DeliveryFailed, ticketing.DeliveryCancelled, ticketing.DeliveryPending,
 		}
-		all := d.delivered(t, made.ID, 4, func(n int, delivery *driver.Delivery) { delivery.Status = statuses[n] })
+		all := e.delivered(t, made.ID, 4, func(n int, delivery *driver.Delivery) { delivery.Status = statuses[n] })
 		for _, delivery := range all[:3] {
-			_, err := d.staff.ReplayDelivery(t.Context(), delivery.ID)
+			_, err := e.staff.ReplayDelivery(t.Context(), delivery.ID)
 			is.NoErr(err)
 		}
 		refused := func(id uuid.UUID, why string) {
 			t.Helper()
-			count := len(d.listed(t, company, ticketing.DeliveryFilter{}, 100))
-			_, err := d.staff.ReplayDelivery(t.Context(), id)
+			count := len(e.listed(t, company, ticketing.DeliveryFilter{}, 100))
+			_, err := e.staff.ReplayDelivery(t.Context(), id)
 			is.Equal(code(err), ticketing.CodeConflict)
 			is.Equal(said(err), why)
-			is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), count)
+			is.Equal(len(e.listed(t, company, ticketing.DeliveryFilter{}, 100)), count)
 		}
 		refused(all[3].ID, "The delivery is still being delivered.")
-		_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		_, err := e.staff.DisableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		const disabled = "The webhook endpoint is disabled. Enable it first, then replay."
 		refused(all[0].ID, disabled)
 		refused(all[3].ID, disabled)
-		_, err = d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+		_, err = e.staff.EnableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
-		_, err = d.staff.ReplayDelivery(t.Context(), all[3].ID) // The delivery is CANCELLED now.
+		_, err = e.staff.ReplayDelivery(t.Context(), all[3].ID) // The delivery is CANCELLED now.
 		is.NoErr(err)
-		_, err = d.staff.ReplayDelivery(t.Context(), uuid.New())
+		_, err = e.staff.ReplayDelivery(t.Context(), uuid.New())
 		is.Equal(said(err), "The delivery was not found.")
 	})
 }
@@ -113,13 +113,13 @@ func TestWhatIsReplayed(t *testing.T) {
 // it is locked is NOT_FOUND. No replay and no audit entry is made.
 func TestADeliveryThatIsPrunedMeanwhileIsNotReplayed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		original := d.delivered(t, d.hook(t, company).ID, 1, failed)[0]
-		pruning := *d
-		pruning.store = beforeStore{d.store, func() {
-			d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		company := e.unverified(t)
+		original := e.delivered(t, e.hook(t, company).ID, 1, failed)[0]
+		pruning := *e
+		pruning.store = beforeStore{e.store, func() {
+			e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 				return second(tx.PruneDeliveries(ctx, company, opening.Add(time.Hour), 9))
 			})
 		}}
@@ -127,8 +127,8 @@ func TestADeliveryThatIsPrunedMeanwhileIsNotReplayed(t *testing.T) {
 		_, err := late.ReplayDelivery(t.Context(), original.ID)
 		is.Equal(code(err), ticketing.CodeNotFound)
 		is.Equal(said(err), "The delivery was not found.")
-		is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), 0)
-		is.Equal(len(d.actsOf(t, company, "webhook.replay")), 0)
+		is.Equal(len(e.listed(t, company, ticketing.DeliveryFilter{}, 100)), 0)
+		is.Equal(len(e.actsOf(t, company, "webhook.replay")), 0)
 	})
 }
 
@@ -149,26 +149,26 @@ func (s beforeStore) Update(ctx context.Context, fn func(ctx context.Context, tx
 // transaction has an audit entry.
 func TestAWindowIsReplayed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made, stopped, gone := d.hook(t, company), d.hook(t, company), d.hook(t, company)
+		company := e.unverified(t)
+		made, stopped, gone := e.hook(t, company), e.hook(t, company), e.hook(t, company)
 		const number = 250
-		all := d.delivered(t, made.ID, number, func(n int, delivery *driver.Delivery) {
+		all := e.delivered(t, made.ID, number, func(n int, delivery *driver.Delivery) {
 			failed(n, delivery)
 			delivery.CreatedAt = opening.Add(time.Duration(n) * time.Millisecond)
 			if n == 7 {
 				delivery.Status = ticketing.DeliveryPending
 			}
 		})
-		d.delivered(t, stopped.ID, 3, failed)
-		d.delivered(t, gone.ID, 2, failed)
-		_, err := d.staff.DisableWebhookEndpoint(t.Context(), stopped.ID)
+		e.delivered(t, stopped.ID, 3, failed)
+		e.delivered(t, gone.ID, 2, failed)
+		_, err := e.staff.DisableWebhookEndpoint(t.Context(), stopped.ID)
 		is.NoErr(err)
-		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), gone.ID))
-		d.clock.advance(time.Minute)
+		is.NoErr(e.staff.DeleteWebhookEndpoint(t.Context(), gone.ID))
+		e.clock.advance(time.Minute)
 		var told []string
-		done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{
+		done, err := e.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{
 			Rate: 10_000, Progress: func(done, total int) { told = append(told, fmt.Sprint(done, " of ", total)) },
 		})
 		is.NoErr(err)
@@ -176,19 +176,19 @@ func TestAWindowIsReplayed(t *testing.T) {
 		is.Equal(told[len(told)-1], "255 of 255")
 		is.Equal(told[0], "103 of 255") // These are a hundred replays, and the deliveries that were skipped meanwhile.
 
-		replays := d.listed(t, company,
+		replays := e.listed(t, company,
 			ticketing.DeliveryFilter{Status: ticketing.DeliveryPending, Since: opening.Add(time.Minute)}, 100)
 		is.Equal(len(replays), number-1)
 		of := make(map[uuid.UUID]bool)
 		for _, id := range replays {
-			replay := d.deliveryRecord(t, id)
+			replay := e.deliveryRecord(t, id)
 			is.True(!of[replay.ReplayOf]) // once
 			of[replay.ReplayOf] = true
 		}
 		for n, original := range all {
 			is.Equal(of[original.ID], n != 7)
 		}
-		acts := d.actsOf(t, company, "webhook.replay")
+		acts := e.actsOf(t, company, "webhook.replay")
 		is.Equal(len(acts), 3)
 		is.True(acts[0].Subject == "company "+company.String())
 	})
@@ -198,24 +198,24 @@ func TestAWindowIsReplayed(t *testing.T) {
 // as a single delivery is. Nothing is replayed.
 func TestAWindowOfADisabledEndpointIsRefused(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		d.delivered(t, made.ID, 2, failed)
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		e.delivered(t, made.ID, 2, failed)
 		params := ticketing.ReplayParams{DeliveryFilter: ticketing.DeliveryFilter{EndpointID: made.ID}}
 		refused := func(why string, code ticketing.Code) {
 			t.Helper()
-			done, err := d.staff.ReplayDeliveries(t.Context(), company, params)
+			done, err := e.staff.ReplayDeliveries(t.Context(), company, params)
 			is.True(errors.Is(err, code))
 			is.Equal(said(err), why)
 			is.Equal(done, ticketing.ReplayResult{})
-			is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), 2)
+			is.Equal(len(e.listed(t, company, ticketing.DeliveryFilter{}, 100)), 2)
 		}
-		_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+		_, err := e.staff.DisableWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		refused("The webhook endpoint is disabled. Enable it first, then replay.", ticketing.CodeConflict)
-		is.NoErr(d.staff.DeleteWebhookEndpoint(t.Context(), made.ID))
+		is.NoErr(e.staff.DeleteWebhookEndpoint(t.Context(), made.ID))
 		refused("The webhook endpoint was not found.", ticketing.CodeNotFound)
 	})
 }
@@ -224,11 +224,11 @@ func TestAWindowOfADisabledEndpointIsRefused(t *testing.T) {
 // endpoint once. With a filter, only matching deliveries count.
 func TestAnEventIsReplayedOnce(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made, second := d.hook(t, company), d.hook(t, company)
-		original := d.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
+		company := e.unverified(t)
+		made, second := e.hook(t, company), e.hook(t, company)
+		original := e.delivered(t, made.ID, 1, func(_ int, delivery *driver.Delivery) {
 			delivery.Status = ticketing.DeliverySucceeded
 		})[0]
 		again := func(of driver.Delivery, after time.Duration, status ticketing.DeliveryStatus) driver.Delivery {
@@ -244,10 +244,10 @@ func TestAnEventIsReplayedOnce(t *testing.T) {
 		three := again(one, 3*time.Second, ticketing.DeliveryFailed)
 		elsewhere := again(original, 4*time.Second, ticketing.DeliveryFailed)
 		elsewhere.ReplayOf, elsewhere.Endpoint, elsewhere.EndpointID = uuid.Nil, 2, second.ID
-		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 			return tx.AppendDeliveries(ctx, []driver.Delivery{one, two, three, elsewhere})
 		})
-		d.clock.advance(time.Minute)
+		e.clock.advance(time.Minute)
 		for _, test := range []struct {
 			name   string
 			filter ticketing.DeliveryFilter
@@ -277,18 +277,18 @@ func TestAnEventIsReplayedOnce(t *testing.T) {
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				is := is.New(t)
-				d.clock.advance(time.Minute)
-				began := d.clock.now()
+				e.clock.advance(time.Minute)
+				began := e.clock.now()
 				if test.filter.Until.IsZero() {
 					test.filter.Until = opening.Add(time.Minute)
 				}
-				done, err := d.staff.ReplayDeliveries(t.Context(), company,
+				done, err := e.staff.ReplayDeliveries(t.Context(), company,
 					ticketing.ReplayParams{DeliveryFilter: test.filter, Rate: 10_000})
 				is.NoErr(err)
 				is.Equal(show(t, done), test.result)
 				of := make(map[uuid.UUID]int)
-				for _, id := range d.listed(t, company, ticketing.DeliveryFilter{Since: began}, 100) {
-					of[d.deliveryRecord(t, id).ReplayOf]++
+				for _, id := range e.listed(t, company, ticketing.DeliveryFilter{Since: began}, 100) {
+					of[e.deliveryRecord(t, id).ReplayOf]++
 				}
 				want := make(map[uuid.UUID]int)
 				for _, delivery := range test.want {
@@ -306,21 +306,21 @@ func TestAReplayKeepsItsRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		d := newEnv(t, memory.New())
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		d.delivered(t, made.ID, 40, func(n int, delivery *driver.Delivery) {
+		e := newEnv(t, memory.New())
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		e.delivered(t, made.ID, 40, func(n int, delivery *driver.Delivery) {
 			failed(n, delivery)
 			delivery.CreatedAt = opening.Add(time.Duration(n) * time.Millisecond)
 		})
-		d.clock.advance(time.Minute)
+		e.clock.advance(time.Minute)
 		for _, test := range []struct {
 			rate int
 			took time.Duration
 		}{{1, 39 * time.Second}, {20, 1900 * time.Millisecond}, {0, 700 * time.Millisecond}, {10_000, 0}} {
 			begun := time.Now()
 			until := ticketing.DeliveryFilter{Until: opening.Add(time.Minute)}
-			done, err := d.staff.ReplayDeliveries(t.Context(), company,
+			done, err := e.staff.ReplayDeliveries(t.Context(), company,
 				ticketing.ReplayParams{DeliveryFilter: until, Rate: test.rate})
 			is.NoErr(err)
 			is.Equal(done.Replayed, 40)
@@ -328,16 +328,16 @@ func TestAReplayKeepsItsRate(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+1)
 		defer cancel()
-		before := len(d.listed(t, company, ticketing.DeliveryFilter{}, 100))
-		done, err := d.staff.ReplayDeliveries(ctx, company, ticketing.ReplayParams{
+		before := len(e.listed(t, company, ticketing.DeliveryFilter{}, 100))
+		done, err := e.staff.ReplayDeliveries(ctx, company, ticketing.ReplayParams{
 			DeliveryFilter: ticketing.DeliveryFilter{Until: opening.Add(time.Minute)}, Rate: 1,
 		})
 		is.True(errors.Is(err, context.DeadlineExceeded))
 		is.Equal(done, ticketing.ReplayResult{Replayed: 11})
-		is.Equal(len(d.listed(t, company, ticketing.DeliveryFilter{}, 100)), before+11)
+		is.Equal(len(e.listed(t, company, ticketing.DeliveryFilter{}, 100)), before+11)
 
 		for _, rate := range []int{-1, 10_001} {
-			_, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{Rate: rate})
+			_, err := e.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{Rate: rate})
 			is.Equal(said(err), "rate: must be from 1 to 10000 deliveries a second, or 0 for 50")
 		}
 	})
@@ -347,26 +347,26 @@ func TestAReplayKeepsItsRate(t *testing.T) {
 // skipped from then on.
 func TestAReplayHeedsWhatIsDisabledMeanwhile(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		d.delivered(t, made.ID, 250, func(n int, delivery *driver.Delivery) {
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		e.delivered(t, made.ID, 250, func(n int, delivery *driver.Delivery) {
 			failed(n, delivery)
 			delivery.CreatedAt = opening
 		})
-		d.clock.advance(time.Minute)
-		done, err := d.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{
+		e.clock.advance(time.Minute)
+		done, err := e.staff.ReplayDeliveries(t.Context(), company, ticketing.ReplayParams{
 			Rate: 10_000, Progress: func(done, _ int) {
 				if done == 100 {
-					_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+					_, err := e.staff.DisableWebhookEndpoint(t.Context(), made.ID)
 					is.NoErr(err)
 				}
 			},
 		})
 		is.NoErr(err)
 		is.Equal(done, ticketing.ReplayResult{Replayed: 100, Skipped: 150})
-		count, err := d.staff.CountDeliveries(t.Context(), company,
+		count, err := e.staff.CountDeliveries(t.Context(), company,
 			ticketing.DeliveryFilter{Status: ticketing.DeliveryPending})
 		is.NoErr(err)
 		is.Equal(count, 0)

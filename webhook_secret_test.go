@@ -20,11 +20,11 @@ import (
 )
 
 // secretRecord returns a version of an endpoint's secret as it is stored.
-func (d *env) secretRecord(
+func (e *env) secretRecord(
 	tb testing.TB, endpoint driver.WebhookEndpoint, version int64,
 ) (record driver.WebhookSecret) {
 	tb.Helper()
-	is.New(tb).NoErr(d.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+	is.New(tb).NoErr(e.store.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		found, err := tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{
 			{CompanyID: endpoint.CompanyID, Endpoint: endpoint.Number, Version: version},
 		})
@@ -101,45 +101,45 @@ func TestWebhookSecretsDoNotShow(t *testing.T) {
 // it.
 func TestWebhookSecretsAreRotatedInTwoSteps(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		kept := func() driver.WebhookEndpoint { return d.endpointRecord(t, made.ID) }
-		is.Equal(unsealed(t, d.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret))
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		kept := func() driver.WebhookEndpoint { return e.endpointRecord(t, made.ID) }
+		is.Equal(unsealed(t, e.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret))
 		is.Equal(kept().ActiveSecret, int64(1))
 
-		_, err := d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		_, err := e.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.Equal(code(err), ticketing.CodeConflict)
 		is.Equal(said(err), "The endpoint has no prepared secret. Prepare one first.")
 
-		first, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		first, err := e.staff.PrepareWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
 		is.Equal(first.ID, made.ID)
-		is.Equal(unsealed(t, d.secretRecord(t, kept(), 2), secretKey('a')), string(first.Secret))
+		is.Equal(unsealed(t, e.secretRecord(t, kept(), 2), secretKey('a')), string(first.Secret))
 		is.Equal(kept().ActiveSecret, int64(1)) // The active secret still signs.
-		shown, err := d.staff.GetWebhookEndpoint(t.Context(), made.ID)
+		shown, err := e.staff.GetWebhookEndpoint(t.Context(), made.ID)
 		is.NoErr(err)
 		is.True(shown.PendingSecret)
 
-		second, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+		second, err := e.staff.PrepareWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
 		is.True(second.Secret != first.Secret)
-		is.Equal(d.secretRecord(t, kept(), 2), driver.WebhookSecret{}) // Nothing will be signed with this secret.
-		activated, err := d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.Equal(e.secretRecord(t, kept(), 2), driver.WebhookSecret{}) // Nothing will be signed with this secret.
+		activated, err := e.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.NoErr(err)
 		is.True(!activated.PendingSecret)
 		is.Equal(kept().ActiveSecret, int64(3))
-		is.Equal(unsealed(t, d.secretRecord(t, kept(), 3), secretKey('a')), string(second.Secret))
+		is.Equal(unsealed(t, e.secretRecord(t, kept(), 3), secretKey('a')), string(second.Secret))
 		// This secret signs the retries of earlier deliveries.
-		is.Equal(unsealed(t, d.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret))
-		_, err = d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+		is.Equal(unsealed(t, e.secretRecord(t, kept(), 1), secretKey('a')), string(made.Secret))
+		_, err = e.staff.ActivateWebhookSecret(t.Context(), made.ID)
 		is.Equal(code(err), ticketing.CodeConflict)
 
-		acts := show(t, d.acts(t, company))
+		acts := show(t, e.acts(t, company))
 		is.True(strings.Contains(acts, `{"activeSecret":{"before":1,"after":3},"pendingSecret":{"before":3,"after":null}}`))
 		is.True(strings.Contains(acts, `{"pendingSecret":{"before":2,"after":3}}`))
-		everything := acts + d.log.String() + fmt.Sprintf("%+v", kept()) + fmt.Sprintf("%+v", d.secretRecord(t, kept(), 3))
+		everything := acts + e.log.String() + fmt.Sprintf("%+v", kept()) + fmt.Sprintf("%+v", e.secretRecord(t, kept(), 3))
 		for _, secret := range []ticketing.WebhookSecret{made.Secret, first.Secret, second.Secret} {
 			is.True(!strings.Contains(everything, strings.TrimPrefix(string(secret), "svc_whsec_")))
 		}
@@ -153,15 +153,15 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 	for _, store := range stores() {
 		t.Run(store.Name, func(t *testing.T) {
 			t.Parallel()
-			d := newEnv(t, store.Open(t))
+			e := newEnv(t, store.Open(t))
 			rapid.Check(t, someRuns(testdb.Store{Name: store.Name}, func(r *rapid.T) {
-				made := d.hook(t, d.unverified(t))
+				made := e.hook(t, e.unverified(t))
 				active, pending := made.Secret, ticketing.WebhookSecret("")
 				seen := map[ticketing.WebhookSecret]bool{active: true}
 				status := ticketing.WebhookEnabled
 				r.Repeat(map[string]func(*rapid.T){
 					"prepare": func(r *rapid.T) {
-						prepared, err := d.staff.PrepareWebhookSecret(t.Context(), made.ID)
+						prepared, err := e.staff.PrepareWebhookSecret(t.Context(), made.ID)
 						expect(r, "prepare", err, "")
 						if seen[prepared.Secret] {
 							r.Fatal("a secret came again")
@@ -169,7 +169,7 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 						seen[prepared.Secret], pending = true, prepared.Secret
 					},
 					"activate": func(r *rapid.T) {
-						_, err := d.staff.ActivateWebhookSecret(t.Context(), made.ID)
+						_, err := e.staff.ActivateWebhookSecret(t.Context(), made.ID)
 						if pending == "" {
 							expect(r, "activate", err, ticketing.CodeConflict)
 							return
@@ -178,26 +178,26 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 						active, pending = pending, ""
 					},
 					"disable": func(r *rapid.T) {
-						_, err := d.staff.DisableWebhookEndpoint(t.Context(), made.ID)
+						_, err := e.staff.DisableWebhookEndpoint(t.Context(), made.ID)
 						expect(r, "disable", err, "")
 						status = ticketing.WebhookDisabled
 					},
 					"enable": func(r *rapid.T) {
-						_, err := d.staff.EnableWebhookEndpoint(t.Context(), made.ID)
+						_, err := e.staff.EnableWebhookEndpoint(t.Context(), made.ID)
 						expect(r, "enable", err, "")
 						status = ticketing.WebhookEnabled
 					},
 					"": func(r *rapid.T) {
-						kept := d.endpointRecord(t, made.ID)
+						kept := e.endpointRecord(t, made.ID)
 						same(r, "status", kept.Status, status)
-						same(r, "active", unsealed(t, d.secretRecord(t, kept, kept.ActiveSecret), secretKey('a')), string(active))
+						same(r, "active", unsealed(t, e.secretRecord(t, kept, kept.ActiveSecret), secretKey('a')), string(active))
 						same(r, "a pending one", kept.PendingSecret != 0, pending != "")
 						if pending != "" {
-							same(r, "pending", unsealed(t, d.secretRecord(t, kept, kept.PendingSecret), secretKey('a')), string(pending))
+							same(r, "pending", unsealed(t, e.secretRecord(t, kept, kept.PendingSecret), secretKey('a')), string(pending))
 						}
 						for version := range kept.LastSecret + 1 {
 							if version > kept.ActiveSecret && version != kept.PendingSecret {
-								same(r, "a forgotten one", d.secretRecord(t, kept, version), driver.WebhookSecret{})
+								same(r, "a forgotten one", e.secretRecord(t, kept, version), driver.WebhookSecret{})
 							}
 						}
 					},
@@ -213,30 +213,30 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 // left as it is, counted and logged.
 func TestWebhookSecretsAreReencrypted(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		companies := []uuid.UUID{d.unverified(t), d.unverified(t)}
-		first, second := d.hook(t, companies[0]), d.hook(t, companies[1])
-		next, err := d.staff.PrepareWebhookSecret(t.Context(), first.ID)
+		companies := []uuid.UUID{e.unverified(t), e.unverified(t)}
+		first, second := e.hook(t, companies[0]), e.hook(t, companies[1])
+		next, err := e.staff.PrepareWebhookSecret(t.Context(), first.ID)
 		is.NoErr(err)
-		_, err = d.staff.ActivateWebhookSecret(t.Context(), first.ID)
+		_, err = e.staff.ActivateWebhookSecret(t.Context(), first.ID)
 		is.NoErr(err)
-		pending, err := d.staff.PrepareWebhookSecret(t.Context(), second.ID)
+		pending, err := e.staff.PrepareWebhookSecret(t.Context(), second.ID)
 		is.NoErr(err)
-		_, err = d.staff.DisableWebhookEndpoint(t.Context(), second.ID)
+		_, err = e.staff.DisableWebhookEndpoint(t.Context(), second.ID)
 		is.NoErr(err)
 		reencrypt := func(keys ...[]byte) ticketing.WebhookSecretReencryption {
 			t.Helper()
-			done, err := d.service(t, keys...).As(ticketing.Staff("test")).ReencryptWebhookSecrets(t.Context())
+			done, err := e.service(t, keys...).As(ticketing.Staff("test")).ReencryptWebhookSecrets(t.Context())
 			is.NoErr(err)
 			return done
 		}
 		is.Equal(show(t, reencrypt(secretKey('a'))), `{"resealed":0,"left":0}`)
-		acts := d.acts(t, uuid.Nil)
+		acts := e.acts(t, uuid.Nil)
 
-		alone := func() error { return d.service(t, secretKey('b')).Ready(t.Context()) }
+		alone := func() error { return e.service(t, secretKey('b')).Ready(t.Context()) }
 		is.True(errors.Is(alone(), ticketing.ErrSecretKeys))
-		stranger := d.service(t, secretKey('b')).As(ticketing.Staff("test"))
+		stranger := e.service(t, secretKey('b')).As(ticketing.Staff("test"))
 		_, err = stranger.ReencryptWebhookSecrets(t.Context())
 		is.True(errors.Is(err, ticketing.ErrSecretKeys))
 		_, err = stranger.CreateWebhookEndpoint(t.Context(), companies[0], hookParams())
@@ -249,8 +249,8 @@ func TestWebhookSecretsAreReencrypted(t *testing.T) {
 		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":4,"left":0}`)
 		is.Equal(show(t, reencrypt(secretKey('b'), secretKey('a'))), `{"resealed":0,"left":0}`)
 		is.NoErr(alone())
-		is.True(errors.Is(d.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
-		is.Equal(d.acts(t, uuid.Nil), acts) // The secrets did not change.
+		is.True(errors.Is(e.service(t, secretKey('a')).Ready(t.Context()), ticketing.ErrSecretKeys))
+		is.Equal(e.acts(t, uuid.Nil), acts) // The secrets did not change.
 		for _, kept := range []struct {
 			endpoint uuid.UUID
 			version  int64
@@ -258,23 +258,23 @@ func TestWebhookSecretsAreReencrypted(t *testing.T) {
 		}{{first.ID, 1, first.Secret}, {first.ID, 2, next.Secret}, {second.ID, 1, second.Secret}, {
 			second.ID, 2, pending.Secret,
 		}} {
-			is.Equal(unsealed(t, d.secretRecord(t, d.endpointRecord(t, kept.endpoint), kept.version), secretKey('b')),
+			is.Equal(unsealed(t, e.secretRecord(t, e.endpointRecord(t, kept.endpoint), kept.version), secretKey('b')),
 				string(kept.want))
 		}
 
 		// A secret that was copied from another endpoint does not decrypt and is not activated. A rotation repairs it.
-		stolen := d.secretRecord(t, d.endpointRecord(t, first.ID), 1)
+		stolen := e.secretRecord(t, e.endpointRecord(t, first.ID), 1)
 		stolen.CompanyID, stolen.Version = companies[1], 2
-		d.write(t, companies[1], func(ctx context.Context, tx driver.Tx) error {
+		e.write(t, companies[1], func(ctx context.Context, tx driver.Tx) error {
 			return tx.UpdateWebhookSecret(ctx, stolen)
 		})
 		is.Equal(show(t, reencrypt(secretKey('c'), secretKey('b'))), `{"resealed":3,"left":1}`)
-		is.True(strings.Contains(d.log.String(), "a webhook secret was not encrypted anew"))
-		staff := d.service(t, secretKey('c'), secretKey('b')).As(ticketing.Staff("test"))
+		is.True(strings.Contains(e.log.String(), "a webhook secret was not encrypted anew"))
+		staff := e.service(t, secretKey('c'), secretKey('b')).As(ticketing.Staff("test"))
 		_, err = staff.ActivateWebhookSecret(t.Context(), second.ID)
 		is.True(err != nil && strings.Contains(err.Error(), "was changed from outside"))
 		is.True(!errors.Is(err, ticketing.ErrSecretKeys))
-		is.Equal(d.endpointRecord(t, second.ID).ActiveSecret, int64(1))
+		is.Equal(e.endpointRecord(t, second.ID).ActiveSecret, int64(1))
 		_, err = staff.PrepareWebhookSecret(t.Context(), second.ID)
 		is.NoErr(err)
 		_, err = staff.ActivateWebhookSecret(t.Context(), second.ID)

@@ -110,13 +110,13 @@ func TestEventsAreFollowed(t *testing.T) {
 // half a minute.
 func TestLateFactsAreFollowed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		sample := func(after time.Duration) uuid.UUID {
 			t.Helper()
 			id := uuid.New()
-			d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+			e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 				return tx.AppendFacts(ctx, []driver.Fact{{
 					CompanyID: company, At: opening.Add(after), ID: id, Type: "sample.order.created", Subject: uuid.New(),
 				}})
@@ -125,11 +125,11 @@ func TestLateFactsAreFollowed(t *testing.T) {
 		}
 		sample(-29 * time.Second)
 		var place ticketing.WebhookCursor
-		is.Equal(len(follow(t, d.staff, company, &place, 0)), 0)
+		is.Equal(len(follow(t, e.staff, company, &place, 0)), 0)
 		next := func(want ...uuid.UUID) {
 			t.Helper()
 			var got []uuid.UUID
-			for _, event := range follow(t, d.staff, company, &place, 0) {
+			for _, event := range follow(t, e.staff, company, &place, 0) {
 				got = append(got, event.ID)
 			}
 			is.Equal(got, want)
@@ -151,11 +151,11 @@ func TestLateFactsAreFollowed(t *testing.T) {
 			}
 			want[facts[n].ID] = true
 		}
-		d.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
 			return tx.AppendFacts(ctx, facts)
 		})
 		for range 3 {
-			for _, event := range follow(t, d.staff, company, &place, 500) {
+			for _, event := range follow(t, e.staff, company, &place, 500) {
 				is.True(want[event.ID])
 				delete(want, event.ID)
 			}
@@ -169,24 +169,24 @@ func TestLateFactsAreFollowed(t *testing.T) {
 // are not.
 func TestReplaysAreFollowed(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
-		made := d.hook(t, company)
-		all := d.delivered(t, made.ID, 2, failed)
-		_, err := d.staff.ReplayDelivery(t.Context(), all[1].ID)
+		company := e.unverified(t)
+		made := e.hook(t, company)
+		all := e.delivered(t, made.ID, 2, failed)
+		_, err := e.staff.ReplayDelivery(t.Context(), all[1].ID)
 		is.NoErr(err)
 		var place ticketing.WebhookCursor
-		is.Equal(len(follow(t, d.staff, company, &place, 0)), 0)
+		is.Equal(len(follow(t, e.staff, company, &place, 0)), 0)
 		for range 2 {
-			d.clock.advance(time.Hour)
-			_, err = d.staff.ReplayDelivery(t.Context(), all[0].ID)
+			e.clock.advance(time.Hour)
+			_, err = e.staff.ReplayDelivery(t.Context(), all[0].ID)
 			is.NoErr(err)
-			_, err = d.staff.ReplayDelivery(t.Context(), all[0].ID)
+			_, err = e.staff.ReplayDelivery(t.Context(), all[0].ID)
 			is.NoErr(err)
-			d.delivered(t, made.ID, 2, nil)
+			e.delivered(t, made.ID, 2, nil)
 			for range 2 {
-				events := follow(t, d.staff, company, &place, 1)
+				events := follow(t, e.staff, company, &place, 1)
 				is.Equal(len(events), 1)
 				is.Equal(events[0].ID, all[0].MessageID)
 				is.Equal(events[0].Type, ticketing.FactOrderCreated)
@@ -194,7 +194,7 @@ func TestReplaysAreFollowed(t *testing.T) {
 				is.True(events[0].Replayed)
 				is.Equal(string(events[0].Body), `{"n":0}`)
 			}
-			is.Equal(len(follow(t, d.staff, company, &place, 1)), 0)
+			is.Equal(len(follow(t, e.staff, company, &place, 1)), 0)
 		}
 	})
 }
@@ -206,34 +206,34 @@ func TestFactsAndReplaysAreFollowedTogether(t *testing.T) {
 	for _, limit := range []int{1, 2, 7, 0} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
-			onEnvs(t, func(t *testing.T, d *env) {
+			onEnvs(t, func(t *testing.T, e *env) {
 				is := is.New(t)
-				company := d.unverified(t)
-				made := d.hook(t, company)
-				all := d.delivered(t, made.ID, 1, failed)
+				company := e.unverified(t)
+				made := e.hook(t, company)
+				all := e.delivered(t, made.ID, 1, failed)
 				var place ticketing.WebhookCursor
-				follow(t, d.staff, company, &place, limit)
+				follow(t, e.staff, company, &place, limit)
 				const each = 30
 				for range each {
-					d.clock.advance(time.Millisecond)
-					_, err := d.staff.ReplayDelivery(t.Context(), all[0].ID)
+					e.clock.advance(time.Millisecond)
+					_, err := e.staff.ReplayDelivery(t.Context(), all[0].ID)
 					is.NoErr(err)
 				}
 				write := func(n int) {
 					facts := make([]driver.Fact, n)
 					for i := range facts {
 						facts[i] = driver.Fact{
-							CompanyID: company, At: d.clock.now(), ID: uuid.New(), Type: "sample.balance.low", Subject: uuid.New(),
+							CompanyID: company, At: e.clock.now(), ID: uuid.New(), Type: "sample.balance.low", Subject: uuid.New(),
 						}
 					}
-					d.write(t, company, func(ctx context.Context, tx driver.Tx) error { return tx.AppendFacts(ctx, facts) })
+					e.write(t, company, func(ctx context.Context, tx driver.Tx) error { return tx.AppendFacts(ctx, facts) })
 				}
 				write(4 * each)
 				calls, replays, others := 0, 0, make(map[uuid.UUID]bool)
 				for replays < each {
 					calls++
 					write(max(limit, 1)) // There are always more.
-					for _, event := range follow(t, d.staff, company, &place, limit) {
+					for _, event := range follow(t, e.staff, company, &place, limit) {
 						if event.Replayed {
 							replays++
 						} else {
@@ -328,26 +328,26 @@ func TestFollowingReadsAPart(t *testing.T) {
 // finds it.
 func TestSamplesAreTriggered(t *testing.T) {
 	t.Parallel()
-	onEnvs(t, func(t *testing.T, d *env) {
+	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := d.unverified(t)
+		company := e.unverified(t)
 		var place ticketing.WebhookCursor
-		follow(t, d.staff, company, &place, 0)
-		d.hook(t, company)
+		follow(t, e.staff, company, &place, 0)
+		e.hook(t, company)
 		var made []ticketing.WebhookEvent
 		for _, kind := range ticketing.WebhookEventTypes() {
-			event, err := d.staff.TriggerWebhook(t.Context(), company, kind)
+			event, err := e.staff.TriggerWebhook(t.Context(), company, kind)
 			is.NoErr(err)
 			is.Equal(event.Type, kind)
 			is.Equal(event.CreatedAt.Time, opening)
 			made = append(made, event)
 		}
-		seen := follow(t, d.staff, company, &place, 0)
+		seen := follow(t, e.staff, company, &place, 0)
 		is.Equal(len(seen), len(made))
 		for _, event := range made {
 			is.True(slices.ContainsFunc(seen, func(one ticketing.WebhookEvent) bool { return show(t, one) == show(t, event) }))
 		}
-		is.NoErr(d.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		is.NoErr(e.store.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 			facts, err := tx.ListFacts(ctx, company, driver.Position{}, 100)
 			is.Equal(len(facts), 4)
 			for _, fact := range facts {
@@ -355,14 +355,14 @@ func TestSamplesAreTriggered(t *testing.T) {
 			}
 			return err
 		}))
-		acts := d.actsOf(t, company, "webhook.trigger")
+		acts := e.actsOf(t, company, "webhook.trigger")
 		is.Equal(len(acts), 4)
 		is.Equal(acts[0].Subject, "company "+company.String())
 		for _, kind := range []ticketing.FactType{"", ticketing.FactTicketEmail, driver.FactSale, "sample.order.created"} {
-			_, err := d.staff.TriggerWebhook(t.Context(), company, kind)
+			_, err := e.staff.TriggerWebhook(t.Context(), company, kind)
 			is.Equal(said(err), "type: must be order.created, commission.accrued, balance.low or ticket.validated")
 		}
-		is.Equal(len(d.actsOf(t, company, "webhook.trigger")), 4)
+		is.Equal(len(e.actsOf(t, company, "webhook.trigger")), 4)
 	})
 }
 
