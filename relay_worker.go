@@ -165,8 +165,8 @@ func (w *worker) publish(ctx context.Context, companyID uuid.UUID) error {
 type workQueue[K comparable] struct {
 	mu      sync.Mutex
 	waiting []K // oldest first, without repetitions
-	// taken are the keys that are taken. known are the keys with work that no worker has taken yet: those that wait,
-	// and those that got new work while they are taken.
+	// taken are the keys that a worker holds. known are the keys with work that no worker has taken yet: those that
+	// wait, and those that got new work while they are taken.
 	taken, known map[K]bool
 	ready        chan struct{} // signals that a key waits; wakes one worker
 }

@@ -11,7 +11,7 @@ const MaxDeliveryAttempts = 8
 
 // failDelivery returns the delivery after an attempt that failed. It is CANCELLED if its endpoint was disabled
 // meanwhile, FAILED after the eighth attempt, and otherwise due again after a wait. Jitter, from 0 to 1, lengthens the
-// wait.
+// wait. The worker finds the delivery again when it is due (worker.look), and the deliverer makes the next attempt.
 func failDelivery(d driver.Delivery, attempt DeliveryAttempt, at time.Time, jitter float64) driver.Delivery {
 	d = addAttempt(d, attempt)
 	switch tried := len(d.Attempts); {
