@@ -30,7 +30,7 @@ func (s *session) OrderLines(
 	return query(ctx, s, "OrderLines", scanAdmission,
 		"SELECT "+admissionColumns+` FROM ?
 		ORDER BY a.company_id, a.order_number, a.line`,
-		found{table: "ticketing_admissions a", set: of("company_id, order_number", orders, func(o driver.OrderNumber) []any {
+		keyedRows{table: "ticketing_admissions a", set: newSet("company_id, order_number", orders, func(o driver.OrderNumber) []any {
 			return []any{o.CompanyID, o.Number}
 		})})
 }
@@ -45,11 +45,11 @@ func (s *session) Admissions(
 func (s *session) admissions(
 	ctx context.Context, name string, refs []driver.AdmissionRef, lock bool,
 ) ([]driver.Admission, error) {
-	return lookUp(refs, admissionRef,
+	return findByRefs(refs, admissionRef,
 		func(refs []driver.AdmissionRef) ([]driver.Admission, error) {
 			return query(ctx, s, name, scanAdmission,
 				"SELECT "+admissionColumns+" FROM ?",
-				found{table: "ticketing_admissions a", lock: lock, set: of("company_id, id", refs, func(r driver.AdmissionRef) []any {
+				keyedRows{table: "ticketing_admissions a", lock: lock, set: newSet("company_id, id", refs, func(r driver.AdmissionRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
@@ -58,7 +58,7 @@ func (s *session) admissions(
 // AppendAdmissions inserts admissions as they are sold.
 func (tx *transaction) AppendAdmissions(ctx context.Context, admissions []driver.Admission) error {
 	return inParts(admissions, func(admissions []driver.Admission) error {
-		return tx.insert(ctx, "AppendAdmissions", "ticketing_admissions", of(
+		return tx.insert(ctx, "AppendAdmissions", "ticketing_admissions", newSet(
 			`company_id, order_number, line, id, line_id, order_id, event_id, tier, batch, title, unit_price, voided,
 			validation_id, validated_at, location`,
 			admissions, func(a driver.Admission) []any {
@@ -79,8 +79,8 @@ func (tx *transaction) LockAdmissions(
 
 // UpdateAdmissions writes the validation and Voided of admissions that were locked.
 func (tx *transaction) UpdateAdmissions(ctx context.Context, admissions []driver.Admission) error {
-	return inParts(folded(admissions, admissionRef), func(admissions []driver.Admission) error {
-		return tx.update(ctx, "UpdateAdmissions", "ticketing_admissions", 2, of(
+	return inParts(lastChanges(admissions, admissionRef), func(admissions []driver.Admission) error {
+		return tx.update(ctx, "UpdateAdmissions", "ticketing_admissions", 2, newSet(
 			"company_id, id, voided, validation_id, validated_at, location",
 			admissions, func(a driver.Admission) []any {
 				return []any{a.CompanyID, a.ID, a.Voided, optional(a.ValidationID), a.ValidatedAt, a.Location}

@@ -50,36 +50,36 @@ func scanAPIKey(row *sql.Rows, k *driver.APIKey) error {
 // FindAPIKeys finds keys by their ids alone, through the directory. On a distributed engine the query names the
 // companies that the directory returned, so that it reaches no other node.
 func (s *session) FindAPIKeys(ctx context.Context, keys []uuid.UUID) ([]driver.APIKey, error) {
-	return lookUp(keys, func(k driver.APIKey) uuid.UUID { return k.ID },
+	return findByRefs(keys, func(k driver.APIKey) uuid.UUID { return k.ID },
 		func(keys []uuid.UUID) ([]driver.APIKey, error) {
 			if s.store.Grouping().ByCompany {
 				scan := func(row *sql.Rows, company *uuid.UUID) error { return row.Scan((*id)(company)) }
 				companies, err := query(ctx, s, "FindAPIKeys", scan,
-					"SELECT DISTINCT company_id FROM ticketing_api_key_directory WHERE ?", amongIDs("id", keys))
+					"SELECT DISTINCT company_id FROM ticketing_api_key_directory WHERE ?", inIDs("id", keys))
 				if err != nil || len(companies) == 0 {
 					return nil, err
 				}
 				return query(ctx, s, "FindAPIKeys", scanAPIKey,
 					"SELECT "+apiKeyColumns+" FROM ticketing_api_keys k WHERE ? AND ?",
-					amongIDs("k.company_id", companies), amongIDs("k.id", keys))
+					inIDs("k.company_id", companies), inIDs("k.id", keys))
 			}
 			return query(ctx, s, "FindAPIKeys", scanAPIKey,
 				"SELECT "+apiKeyColumns+` FROM ticketing_api_key_directory d
 				JOIN ticketing_api_keys k ON k.company_id = d.company_id AND k.id = d.id WHERE ?`,
-				amongIDs("d.id", keys))
+				inIDs("d.id", keys))
 		})
 }
 
 // APIKeys finds keys of companies.
 func (s *session) APIKeys(ctx context.Context, refs []driver.APIKeyRef) ([]driver.APIKey, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(k driver.APIKey) driver.APIKeyRef {
 			return driver.APIKeyRef{CompanyID: k.CompanyID, ID: k.ID}
 		},
 		func(refs []driver.APIKeyRef) ([]driver.APIKey, error) {
 			return query(ctx, s, "APIKeys", scanAPIKey,
 				"SELECT "+apiKeyColumns+" FROM ?",
-				found{table: "ticketing_api_keys k", set: of("company_id, id", refs, func(r driver.APIKeyRef) []any {
+				keyedRows{table: "ticketing_api_keys k", set: newSet("company_id, id", refs, func(r driver.APIKeyRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
@@ -120,9 +120,9 @@ func (tx *transaction) TouchAPIKeys(ctx context.Context, uses []driver.APIKeyUse
 	uses = slices.SortedStableFunc(slices.Values(uses), func(a, b driver.APIKeyUse) int {
 		return a.UsedAt.Compare(b.UsedAt)
 	})
-	for _, use := range folded(uses, func(u driver.APIKeyUse) driver.APIKeyRef { return u.APIKeyRef }) {
+	for _, use := range lastChanges(uses, func(u driver.APIKeyUse) driver.APIKeyRef { return u.APIKeyRef }) {
 		at := use.UsedAt.UnixMilli()
-		if err := tx.changed(ctx, "TouchAPIKeys",
+		if err := tx.updateOne(ctx, "TouchAPIKeys",
 			`UPDATE ticketing_api_keys SET digest = ?,
 				last_used_at = CASE WHEN last_used_at >= ? THEN last_used_at ELSE ? END
 			WHERE company_id = ? AND id = ?`,

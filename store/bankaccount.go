@@ -31,12 +31,12 @@ func (m bankAccountModel) record() driver.BankAccount { return driver.BankAccoun
 func (s *session) BankAccounts(
 	ctx context.Context, refs []driver.BankAccountRef,
 ) ([]driver.BankAccount, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(a driver.BankAccount) driver.BankAccountRef {
 			return driver.BankAccountRef{CompanyID: a.CompanyID, Version: a.Version}
 		},
 		func(refs []driver.BankAccountRef) ([]driver.BankAccount, error) {
-			return find(ctx, s, "BankAccounts", bankAccountModel.record, s.lookup(found{table: "ticketing_bank_accounts b", set: of("company_id, version", refs,
+			return find(ctx, s, "BankAccounts", bankAccountModel.record, s.selectKeyed(keyedRows{table: "ticketing_bank_accounts b", set: newSet("company_id, version", refs,
 				func(r driver.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })}))
 		})
 }
@@ -45,7 +45,7 @@ func (s *session) BankAccounts(
 func (s *session) CurrentBankAccount(
 	ctx context.Context, companyID uuid.UUID,
 ) (driver.BankAccount, error) {
-	return one(find(ctx, s, "CurrentBankAccount", bankAccountModel.record,
+	return firstRow(find(ctx, s, "CurrentBankAccount", bankAccountModel.record,
 		s.newSelect().Where("company_id = ?", id(companyID)).OrderExpr("version DESC").Limit(1)))
 }
 

@@ -28,7 +28,7 @@ import (
 // Calls from several goroutines run one at a time, also those through several Binds of one transaction. The host must
 // not use the transaction while a call is in progress. After the transaction has ended, each call is [ErrTransaction].
 type Bound struct {
-	turn  *sync.Mutex
+	mu    *sync.Mutex
 	store *Store
 }
 
@@ -38,14 +38,14 @@ var _ driver.DurableStore = (*Bound)(nil)
 // The error that wraps it gives the reason.
 var ErrTransaction = errors.New("ticketing/store: nothing can be done in the host's transaction")
 
-func refused(why string) error { return fmt.Errorf("%w: %s", ErrTransaction, why) }
+func refuseTx(why string) error { return fmt.Errorf("%w: %s", ErrTransaction, why) }
 
 var (
-	errHostEnded  = refused("it has ended")
-	errHostFailed = refused("a statement of it failed, so that it can only be rolled back")
-	errHostWrites = refused("it may not write")
-	errElsewhere  = refused("it is not of the store's database, or does not see the store's tables")
-	errMoments    = refused("its statements do not see one moment: take a snapshot outside of it")
+	errHostEnded  = refuseTx("it has ended")
+	errHostFailed = refuseTx("a statement of it failed, so that it can only be rolled back")
+	errHostWrites = refuseTx("it may not write")
+	errElsewhere  = refuseTx("it is not of the store's database, or does not see the store's tables")
+	errMoments    = refuseTx("its statements do not see one moment: take a snapshot outside of it")
 )
 
 // Bind returns the store within a transaction of the host, on the same database, for ticketing.Service.WithStore.
@@ -89,7 +89,7 @@ var (
 // rolls back, and pgdriver reports no error. An Update that follows such a failure is [ErrTransaction].
 func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	if tx.Tx == nil {
-		return nil, refused("there is none")
+		return nil, refuseTx("there is none")
 	}
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	b := &Bound{turn: s.turns.of(tx.Tx), store: &Store{config: s.config, engine: bound, models: s.models, runs: 1}}
+	b := &Bound{mu: s.txMutexes.get(tx.Tx), store: &Store{config: s.config, engine: bound, models: s.models, runs: 1}}
 	b.store.migrated.Store(true)
 	return b, nil
 }
@@ -108,8 +108,8 @@ func (b *Bound) Durable() bool { return true }
 
 // Update runs fn for writing, once. All of it becomes part of the host's transaction, or nothing.
 func (b *Bound) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
-	b.turn.Lock()
-	defer b.turn.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return b.store.Update(ctx, fn)
 }
 
@@ -141,36 +141,36 @@ const (
 // rolled back.
 func beginSavepoint(tx *sql.Tx, keep string) *openTx {
 	return &openTx{
-		conn: tx, commit: keep, rollback: undoSavepoint, part: true,
+		conn: tx, commit: keep, rollback: undoSavepoint, isSavepoint: true,
 		discard: func() { _ = tx.Rollback() }, release: func() {},
 	}
 }
 
-// turns holds a mutex for each host's transaction, for as long as the transaction is referenced. Two savepoints at once
-// would end one another.
-type turns struct {
+// txMutexes holds a mutex for each host's transaction, for as long as the transaction is referenced. Two savepoints at
+// once would end one another.
+type txMutexes struct {
 	mu   sync.Mutex
-	each map[weak.Pointer[sql.Tx]]*sync.Mutex
+	byTx map[weak.Pointer[sql.Tx]]*sync.Mutex
 }
 
-func (t *turns) of(tx *sql.Tx) *sync.Mutex {
+func (t *txMutexes) get(tx *sql.Tx) *sync.Mutex {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := weak.Make(tx)
-	turn := t.each[key]
-	if turn == nil {
-		if t.each == nil {
-			t.each = make(map[weak.Pointer[sql.Tx]]*sync.Mutex)
+	txMutex := t.byTx[key]
+	if txMutex == nil {
+		if t.byTx == nil {
+			t.byTx = make(map[weak.Pointer[sql.Tx]]*sync.Mutex)
 		}
-		turn = &sync.Mutex{}
-		t.each[key] = turn
+		txMutex = &sync.Mutex{}
+		t.byTx[key] = txMutex
 		runtime.AddCleanup(tx, t.forget, key)
 	}
-	return turn
+	return txMutex
 }
 
-func (t *turns) forget(key weak.Pointer[sql.Tx]) {
+func (t *txMutexes) forget(key weak.Pointer[sql.Tx]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.each, key)
+	delete(t.byTx, key)
 }

@@ -557,7 +557,7 @@ func TestPartRunsOnce(t *testing.T) {
 		err = bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			runs++
 			is.NoErr(appended("once")(ctx, tx))
-			return store.Passing(errPassing)
+			return store.Transient(errPassing)
 		})
 		is.True(errors.Is(err, driver.ErrBusy))
 		is.Equal(runs, 1)

@@ -42,14 +42,14 @@ type brandingFields struct {
 func (s *session) Brandings(
 	ctx context.Context, refs []driver.BrandingRef,
 ) ([]driver.Branding, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(b driver.Branding) driver.BrandingRef {
 			return driver.BrandingRef{CompanyID: b.CompanyID, Version: b.Version}
 		},
 		func(refs []driver.BrandingRef) ([]driver.Branding, error) {
 			return query(ctx, s, "Brandings", scanBranding,
 				"SELECT "+brandingColumns+" FROM ?",
-				found{table: "ticketing_brandings b", set: of("company_id, version", refs, func(r driver.BrandingRef) []any {
+				keyedRows{table: "ticketing_brandings b", set: newSet("company_id, version", refs, func(r driver.BrandingRef) []any {
 					return []any{r.CompanyID, r.Version}
 				})})
 		})

@@ -76,8 +76,8 @@ type set struct {
 	rows    [][]any
 }
 
-// of returns the set of the records. The columns are a comma-separated list, as in a statement.
-func of[T any](columns string, records []T, row func(T) []any) set {
+// newSet returns the set of the records. The columns are a comma-separated list, as in a statement.
+func newSet[T any](columns string, records []T, row func(T) []any) set {
 	s := set{columns: strings.Split(columns, ","), rows: make([][]any, len(records))}
 	for i := range s.columns {
 		s.columns[i] = strings.TrimSpace(s.columns[i])
@@ -88,25 +88,25 @@ func of[T any](columns string, records []T, row func(T) []any) set {
 	return s
 }
 
-// found is a table and its alias, and selects the rows whose columns equal those of a row of the set. It follows FROM,
-// and no further condition may follow it.
-type found struct {
+// keyedRows is a table and its alias, and selects the rows whose columns equal those of a row of the set. It follows
+// FROM, and no further condition may follow it.
+type keyedRows struct {
 	set
 
 	table string
 	lock  bool // lock the rows against other writers
 }
 
-func (f found) appendTo(to *builder) { to.engine.appendFound(to, f) }
+func (f keyedRows) appendTo(to *builder) { to.engine.appendKeyedRows(to, f) }
 
-// among is the condition that the columns of a row equal those of a row of the set.
-type among set
+// inRows is the condition that the columns of a row equal those of a row of the set.
+type inRows set
 
-func (a among) appendTo(to *builder) { to.engine.appendAmong(to, set(a)) }
+func (a inRows) appendTo(to *builder) { to.engine.appendInRows(to, set(a)) }
 
-// due is the condition that a row of a company is one of the rows that WITH due selected, by the rest of its key. The
-// limit cuts off nothing. It is in a subquery, so that the planner does not know it and expects few rows.
-type due struct {
+// dueRows is the condition that a row of a company is one of the rows that WITH due selected, by the rest of its key.
+// The limit cuts off nothing. It is in a subquery, so that the planner does not know it and expects few rows.
+type dueRows struct {
 	company uuid.UUID
 	key     string
 	limit   int
@@ -114,7 +114,7 @@ type due struct {
 
 // appendTo writes the condition. The company is a value, or a column of the selected rows: if PostgreSQL's planner saw
 // its value, it would expect few rows of it, and scan the selection for each of them.
-func (d due) appendTo(to *builder) {
+func (d dueRows) appendTo(to *builder) {
 	key := "company_id, " + d.key
 	if to.engine.traits().namesCompany {
 		to.add("company_id = ? AND ", d.company)
@@ -123,8 +123,8 @@ func (d due) appendTo(to *builder) {
 	to.add("("+key+") IN (SELECT "+key+" FROM due LIMIT (SELECT ?))", max(d.limit, 0))
 }
 
-func amongIDs(column string, wanted []uuid.UUID) among {
-	return among(set{columns: []string{column}, rows: columnOf(wanted)})
+func inIDs(column string, wanted []uuid.UUID) inRows {
+	return inRows(set{columns: []string{column}, rows: columnOf(wanted)})
 }
 
 func columnOf[T any](values []T) [][]any {

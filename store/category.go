@@ -27,10 +27,10 @@ func (m categoryModel) record() driver.Category { return driver.Category(m.categ
 
 // Categories finds categories by their ids.
 func (s *session) Categories(ctx context.Context, names []uuid.UUID) ([]driver.Category, error) {
-	return lookUp(names, func(c driver.Category) uuid.UUID { return c.ID },
+	return findByRefs(names, func(c driver.Category) uuid.UUID { return c.ID },
 		func(names []uuid.UUID) ([]driver.Category, error) {
 			return find(ctx, s, "Categories", categoryModel.record,
-				s.newSelect().Where("?", s.expr(amongIDs("id", names))))
+				s.newSelect().Where("?", s.expr(inIDs("id", names))))
 		})
 }
 

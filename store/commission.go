@@ -29,14 +29,14 @@ func scanRate(row *sql.Rows, r *driver.Rate) error {
 
 // Rates finds entries of commission schedules.
 func (s *session) Rates(ctx context.Context, refs []driver.RateRef) ([]driver.Rate, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(r driver.Rate) driver.RateRef {
 			return driver.RateRef{CompanyID: r.CompanyID, ID: r.ID}
 		},
 		func(refs []driver.RateRef) ([]driver.Rate, error) {
 			return query(ctx, s, "Rates", scanRate,
 				"SELECT "+rateColumns+" FROM ?",
-				found{table: "ticketing_commission_rates r", set: of("company_id, id", refs, func(r driver.RateRef) []any {
+				keyedRows{table: "ticketing_commission_rates r", set: newSet("company_id, id", refs, func(r driver.RateRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
@@ -46,7 +46,7 @@ func (s *session) Rates(ctx context.Context, refs []driver.RateRef) ([]driver.Ra
 func (s *session) EffectiveRates(
 	ctx context.Context, companies []uuid.UUID, at time.Time,
 ) ([]driver.Rate, error) {
-	return lookUp(companies, func(r driver.Rate) uuid.UUID { return r.CompanyID },
+	return findByRefs(companies, func(r driver.Rate) uuid.UUID { return r.CompanyID },
 		func(companies []uuid.UUID) ([]driver.Rate, error) {
 			if len(companies) == 1 {
 				return query(ctx, s, "EffectiveRates", scanRate,

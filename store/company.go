@@ -49,10 +49,10 @@ func scanCompany(row *sql.Rows, c *driver.Company) error {
 
 // Companies finds companies by their ids. A sale and a validation ask it, so it is text.
 func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]driver.Company, error) {
-	return lookUp(companies, func(c driver.Company) uuid.UUID { return c.ID },
+	return findByRefs(companies, func(c driver.Company) uuid.UUID { return c.ID },
 		func(companies []uuid.UUID) ([]driver.Company, error) {
 			return query(ctx, s, "Companies", scanCompany,
-				"SELECT "+companyColumns+" FROM ticketing_companies WHERE ?", amongIDs("id", companies))
+				"SELECT "+companyColumns+" FROM ticketing_companies WHERE ?", inIDs("id", companies))
 		})
 }
 

@@ -15,8 +15,8 @@ type openTx struct {
 	conn bun.IConn
 	// commit and rollback are the statements that end it.
 	commit, rollback string
-	// part is true for a savepoint in a host's transaction: its commit makes nothing durable yet.
-	part bool
+	// isSavepoint is true for a savepoint in a host's transaction: its commit makes nothing durable yet.
+	isSavepoint bool
 	// discard makes sure that nothing is kept if the end failed. release is called last and returns the connection.
 	discard, release func()
 }
@@ -28,7 +28,7 @@ func ownTx(conn bun.Conn, release func()) *openTx {
 	}
 }
 
-// engine is everything in which the dialects differ. The rest of the package is written with Bun's query builder, or in
+// engine holds what differs between the dialects. The rest of the package is written with Bun's query builder, or in
 // SQL that both dialects understand.
 type engine interface {
 	connections
@@ -62,8 +62,8 @@ type traits struct {
 }
 
 // useIndex returns the clause after a table's name that makes the planner use this index instead of the primary key.
-// SQLite needs it for a table that is stored in its primary key: without statistics it considers that the cheaper access
-// path, however long the table is.
+// SQLite needs it for a table that is stored in its primary key: without statistics it considers that the cheaper
+// access path, however long the table is.
 func (t traits) useIndex(index string) string {
 	if !t.indexedBy {
 		return ""
@@ -77,7 +77,7 @@ type connections interface {
 	reader() bun.IConn
 	// snapshot returns a connection whose statements all see one moment. release returns it to the pool.
 	snapshot(ctx context.Context) (conn bun.Conn, release func(), err error)
-	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the entrance
+	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the options
 	// allow. inFlight reports which of the claims another process holds.
 	begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error)
 	// identify reads the identity of the store's tables, which bind uses to distinguish them from the tables of any
@@ -106,11 +106,11 @@ type syntax interface {
 	appendExpecting(to *builder, statement *builder, records int)
 	// appendValue writes a value, NULL for a zero time.
 	appendValue(to *builder, value any)
-	// appendAmong writes the condition that the columns equal those of one row of the set.
-	appendAmong(to *builder, of set)
-	// appendFound writes the rows of a table whose columns equal those of a row of the set. They are looked up through
+	// appendInRows writes the condition that the columns equal those of one row of the set.
+	appendInRows(to *builder, of set)
+	// appendKeyedRows writes the rows of a table whose columns equal those of a row of the set. They are looked up through
 	// the table's index, whatever the planner's statistics say.
-	appendFound(to *builder, of found)
+	appendKeyedRows(to *builder, of keyedRows)
 	// appendInsert writes the INSERT of the rows.
 	appendInsert(to *builder, table string, of set)
 	// appendUpdate writes the UPDATE of the rows that the first columns of the set identify; keys is their number.

@@ -42,11 +42,11 @@ var ErrAccess = errors.New("ticketing/store: the database refuses access")
 // ErrUnsupported is returned for a server that the store does not support, such as a PostgreSQL that is too old.
 var ErrUnsupported = errors.New("ticketing/store: the database is not one that the store works on")
 
-// passingError is a transient failure: another run may succeed.
-type passingError struct{ err error }
+// transientError is a transient failure: another run may succeed.
+type transientError struct{ err error }
 
-func (e *passingError) Error() string { return e.err.Error() }
-func (e *passingError) Unwrap() error { return e.err }
+func (e *transientError) Error() string { return e.err.Error() }
+func (e *transientError) Unwrap() error { return e.err }
 
 // lostError is a connection that broke in the middle of a transaction. If no COMMIT was sent, nothing was kept.
 type lostError struct{ err error }
@@ -78,12 +78,12 @@ func (e *sqliteEngine) classify(err error) error {
 	switch native.Code() & primary {
 	case sqlite3.SQLITE_BUSY:
 		if native.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT {
-			return &passingError{err}
+			return &transientError{err}
 		}
 		// All other SQLITE_BUSY codes are returned after the busy timeout.
 		return fmt.Errorf("%w: %w", driver.ErrBusy, err)
 	case sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA:
-		return &passingError{err}
+		return &transientError{err}
 	case sqlite3.SQLITE_CONSTRAINT:
 		return &driver.ConstraintError{Constraint: brokenConstraint(native)}
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
@@ -162,10 +162,10 @@ func (e *postgresEngine) classify(err error) error {
 		return err
 	}
 	const class = 2
-	told := fmt.Errorf("%s (SQLSTATE %s)", message, state)
+	detail := fmt.Errorf("%s (SQLSTATE %s)", message, state)
 	switch state {
 	case "40001", "40P01": // A serialisation failure, a deadlock.
-		return &passingError{&sqlError{state}}
+		return &transientError{&sqlError{state}}
 	case "55P03": // A lock that was not acquired in time.
 		return fmt.Errorf("%w: %w", driver.ErrBusy, &sqlError{state})
 	case "57014": // A statement that took too long; lock_timeout is shorter.
@@ -175,39 +175,39 @@ func (e *postgresEngine) classify(err error) error {
 	case "42P01":
 		return ErrNotMigrated
 	case "42501", "28000", "28P01", "3D000", "3F000":
-		return fmt.Errorf("%w: %w", ErrAccess, told)
+		return fmt.Errorf("%w: %w", ErrAccess, detail)
 	case "25006": // A standby, or a former primary.
-		return &lostError{told}
+		return &lostError{detail}
 	}
 	switch state[:min(class, len(state))] {
 	case "23":
 		broken := &driver.ConstraintError{Constraint: plainName(cmp.Or(constraint, nameIn(message)))}
 		if broken.Constraint == "idempotency_keys_pkey" {
 			// Claims that do not reach every process allow two calls with one key. Another run finds the result.
-			return &passingError{broken}
+			return &transientError{broken}
 		}
 		return broken
 	case "53", "58", "08":
 		if fatal && !connecting { // A pooler reports this when its server died.
-			return &lostError{told}
+			return &lostError{detail}
 		}
-		return fmt.Errorf("%w: %w", driver.ErrUnavailable, told)
+		return fmt.Errorf("%w: %w", driver.ErrUnavailable, detail)
 	case "57":
 		if connecting {
-			return fmt.Errorf("%w: %w", driver.ErrUnavailable, told)
+			return fmt.Errorf("%w: %w", driver.ErrUnavailable, detail)
 		}
-		return &lostError{told}
+		return &lostError{detail}
 	}
 	switch {
 	case connecting && state == "42704":
-		return fmt.Errorf("%w: an option of the URL is none of the server's: %w", ErrDSN, told)
+		return fmt.Errorf("%w: an option of the URL is none of the server's: %w", ErrDSN, detail)
 	case connecting && state == "22023": // The message repeats the value.
 		return fmt.Errorf("%w: an option of the URL has a value that the server refuses (SQLSTATE %s)", ErrDSN, state)
 	case connecting:
 		return fmt.Errorf("%w: %w", ErrAccess, &sqlError{state})
 	}
 	if fatal {
-		return &lostError{told}
+		return &lostError{detail}
 	}
 	return &sqlError{state}
 }

@@ -55,14 +55,14 @@ func (s *session) Events(ctx context.Context, refs []driver.EventRef) ([]driver.
 func (s *session) events(
 	ctx context.Context, name string, refs []driver.EventRef, lock bool,
 ) ([]driver.Event, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(e driver.Event) driver.EventRef {
 			return driver.EventRef{CompanyID: e.CompanyID, ID: e.ID}
 		},
 		func(refs []driver.EventRef) ([]driver.Event, error) {
 			return query(ctx, s, name, scanEvent,
 				"SELECT "+eventColumns+" FROM ?",
-				found{table: "ticketing_events e", lock: lock, set: of("company_id, id", refs, func(r driver.EventRef) []any {
+				keyedRows{table: "ticketing_events e", lock: lock, set: newSet("company_id, id", refs, func(r driver.EventRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
@@ -70,7 +70,7 @@ func (s *session) events(
 
 // FindEvent finds an event by its id alone.
 func (s *session) FindEvent(ctx context.Context, event uuid.UUID) (driver.Event, error) {
-	return one(fetch(ctx, s, "FindEvent", scanEvent, s.selection((*eventModel)(nil), eventColumns, s.newSelect().
+	return firstRow(fetch(ctx, s, "FindEvent", scanEvent, s.selection((*eventModel)(nil), eventColumns, s.newSelect().
 		Where("id = ?", id(event)).Limit(1))))
 }
 
@@ -106,7 +106,7 @@ func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]dri
 
 // LockEvent reads an event and locks it against other writers. It returns the zero record if there is none.
 func (tx *transaction) LockEvent(ctx context.Context, ref driver.EventRef) (driver.Event, error) {
-	return one(tx.events(ctx, "LockEvent", []driver.EventRef{ref}, true))
+	return firstRow(tx.events(ctx, "LockEvent", []driver.EventRef{ref}, true))
 }
 
 // CreateEvent inserts an event.

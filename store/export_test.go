@@ -14,8 +14,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Passing returns a transient error.
-func Passing(err error) error { return &passingError{err} }
+// Transient returns a transient error.
+func Transient(err error) error { return &transientError{err} }
 
 // Prepared returns the statements that the connections keep: those of the writer, and those of a reader.
 func (s *Store) Prepared(ctx context.Context) ([]string, error) {
@@ -185,7 +185,7 @@ func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arra
 	if scalars, err = read(scalar); err != nil {
 		return nil, nil, err
 	}
-	array, t := build(e, "SELECT "), tableOf(all)
+	array, t := build(e, "SELECT "), newValuesTable(all)
 	t.shorten()
 	for i := range columns {
 		if i > 0 {

@@ -17,7 +17,7 @@ import (
 const (
 	factColumns  = "company_id, at, id, type, subject, endpoints"
 	undispatched = "ticketing_outbox_undispatched"
-	untold       = "ticketing_outbox_untold"
+	unpublished  = "ticketing_outbox_untold"
 	// free is the condition that a fact is dispatched, and neither handled nor leased at a time.
 	free = "dispatched AND NOT handled AND (leased_until IS NULL OR leased_until <= ?)"
 )
@@ -41,7 +41,7 @@ func (s *session) ListFacts(
 func (tx *transaction) AppendFacts(ctx context.Context, facts []driver.Fact) error {
 	return inParts(facts, func(facts []driver.Fact) error {
 		// dispatched is explicit: its default in SQLite is for facts that were written before the column existed.
-		return tx.insert(ctx, "AppendFacts", "ticketing_outbox", of(factColumns+", dispatched, handled",
+		return tx.insert(ctx, "AppendFacts", "ticketing_outbox", newSet(factColumns+", dispatched, handled",
 			facts, func(f driver.Fact) []any {
 				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, string(f.Type), f.Subject, f.Endpoints, false, false}
 			}))
@@ -74,11 +74,11 @@ func (tx *transaction) LeaseFacts(
 ) ([]driver.Fact, error) {
 	leased, err := query(ctx, &tx.session, "LeaseFacts", scanFact,
 		`WITH due AS MATERIALIZED (
-			SELECT company_id, at, id FROM ticketing_outbox`+tx.store.engine.traits().useIndex(untold)+`
+			SELECT company_id, at, id FROM ticketing_outbox`+tx.store.engine.traits().useIndex(unpublished)+`
 			WHERE company_id = ? AND `+free+` ORDER BY at, id LIMIT (SELECT ?)`+tx.store.engine.traits().skipLocked+`
 		)
 		UPDATE ticketing_outbox SET leased_until = ? WHERE ? RETURNING `+factColumns,
-		companyID, at.UnixMilli(), max(limit, 0), until, due{companyID, "at, id", limit})
+		companyID, at.UnixMilli(), max(limit, 0), until, dueRows{companyID, "at, id", limit})
 	// RETURNING has no defined order.
 	slices.SortFunc(leased, func(a, b driver.Fact) int {
 		return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))
@@ -93,12 +93,12 @@ func (tx *transaction) CompleteFacts(ctx context.Context, facts []driver.Fact) e
 
 // mark sets flags of facts, which must exist.
 func (tx *transaction) mark(ctx context.Context, name string, facts []driver.Fact, flags ...string) error {
-	facts = folded(facts, func(f driver.Fact) timedKey {
+	facts = lastChanges(facts, func(f driver.Fact) timedKey {
 		return timedKey{f.CompanyID, f.At.UnixMilli(), f.ID}
 	})
 	const keys = 3
 	return inParts(facts, func(facts []driver.Fact) error {
-		rows := of("company_id, at, id", facts, func(f driver.Fact) []any {
+		rows := newSet("company_id, at, id", facts, func(f driver.Fact) []any {
 			row := []any{f.CompanyID, f.At.UnixMilli(), f.ID}
 			for range flags {
 				row = append(row, true)
@@ -123,7 +123,7 @@ func (tx *transaction) PruneFacts(
 		func(facts *bun.SelectQuery) *bun.SelectQuery {
 			return facts.Where("at < ?", integer(before.UnixMilli())).Where("dispatched AND handled").
 				Where("at < COALESCE((?), ?)", first(undispatched, "NOT dispatched"), int64(math.MaxInt64)).
-				Where("at < COALESCE((?), ?)", first(untold, "dispatched AND NOT handled"), int64(math.MaxInt64)).
+				Where("at < COALESCE((?), ?)", first(unpublished, "dispatched AND NOT handled"), int64(math.MaxInt64)).
 				Apply(tx.locked)
 		})
 }

@@ -18,11 +18,11 @@ func scanResult(row *sql.Rows, r *driver.IdempotencyResult) error {
 func (tx *transaction) Results(
 	ctx context.Context, refs []driver.IdempotencyKey,
 ) ([]driver.IdempotencyResult, error) {
-	return lookUp(refs, func(r driver.IdempotencyResult) driver.IdempotencyKey { return r.IdempotencyKey },
+	return findByRefs(refs, func(r driver.IdempotencyResult) driver.IdempotencyKey { return r.IdempotencyKey },
 		func(refs []driver.IdempotencyKey) ([]driver.IdempotencyResult, error) {
 			return query(ctx, &tx.session, "Results", scanResult,
 				"SELECT "+resultColumns+` FROM ?`,
-				found{table: "ticketing_idempotency_keys i", set: of("company_id, operation, key", refs, func(r driver.IdempotencyKey) []any {
+				keyedRows{table: "ticketing_idempotency_keys i", set: newSet("company_id, operation, key", refs, func(r driver.IdempotencyKey) []any {
 					return []any{r.CompanyID, r.Operation, r.Key}
 				})})
 		})
@@ -31,7 +31,7 @@ func (tx *transaction) Results(
 // AppendResults stores the results that the keys return from now on.
 func (tx *transaction) AppendResults(ctx context.Context, results []driver.IdempotencyResult) error {
 	return inParts(results, func(results []driver.IdempotencyResult) error {
-		return tx.insert(ctx, "AppendResults", "ticketing_idempotency_keys", of(resultColumns,
+		return tx.insert(ctx, "AppendResults", "ticketing_idempotency_keys", newSet(resultColumns,
 			results, func(r driver.IdempotencyResult) []any {
 				return []any{
 					r.CompanyID, r.Operation, r.Key, r.Digest, r.Outcome, r.Subject, r.Body, r.CreatedAt,

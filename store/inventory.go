@@ -24,7 +24,7 @@ func amongTiers(tier string, event driver.EventRef, names []string) (string, []a
 	if names == nil {
 		return "", args, true
 	}
-	return " AND ?", append(args, among(set{columns: []string{tier}, rows: columnOf(names)})), len(names) > 0
+	return " AND ?", append(args, inRows(set{columns: []string{tier}, rows: columnOf(names)})), len(names) > 0
 }
 
 // CountTiers returns tiers with the totals of their open batches, in lexicographic order.
@@ -120,7 +120,7 @@ func (tx *transaction) LockTier(
 	if err != nil {
 		return driver.Tier{}, err
 	}
-	return one(tx.lockTiers(ctx, "LockTier", event, []string{tier}))
+	return firstRow(tx.lockTiers(ctx, "LockTier", event, []string{tier}))
 }
 
 // LockTiers locks the existing counters of the named tiers, or of all (nil), in lexicographic order.
@@ -148,11 +148,11 @@ func (tx *transaction) UpdateTiers(ctx context.Context, tiers []driver.Tier) err
 		event driver.EventRef
 		tier  string
 	}
-	tiers = folded(tiers, func(t driver.Tier) key {
+	tiers = lastChanges(tiers, func(t driver.Tier) key {
 		return key{driver.EventRef{CompanyID: t.CompanyID, ID: t.EventID}, t.Name}
 	})
 	return inParts(tiers, func(tiers []driver.Tier) error {
-		return tx.update(ctx, "UpdateTiers", "ticketing_inventory_tiers", 3, of(
+		return tx.update(ctx, "UpdateTiers", "ticketing_inventory_tiers", 3, newSet(
 			"company_id, event_id, tier, batches, total, cancelled",
 			tiers, func(t driver.Tier) []any {
 				return []any{t.CompanyID, t.EventID, t.Name, t.Batches, t.Total, t.Cancelled}

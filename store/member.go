@@ -41,29 +41,29 @@ func (m memberModel) record() driver.Member { return driver.Member(m.memberField
 
 // Users finds users by their ids.
 func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]driver.User, error) {
-	return lookUp(users, func(u driver.User) uuid.UUID { return u.ID },
+	return findByRefs(users, func(u driver.User) uuid.UUID { return u.ID },
 		func(users []uuid.UUID) ([]driver.User, error) {
-			return find(ctx, s, "Users", userModel.record, s.newSelect().Where("?", s.expr(amongIDs("id", users))))
+			return find(ctx, s, "Users", userModel.record, s.newSelect().Where("?", s.expr(inIDs("id", users))))
 		})
 }
 
 // FindUsers finds users by their emails.
 func (s *session) FindUsers(ctx context.Context, emails []string) ([]driver.User, error) {
-	return lookUp(emails, func(u driver.User) string { return u.Email },
+	return findByRefs(emails, func(u driver.User) string { return u.Email },
 		func(emails []string) ([]driver.User, error) {
 			return find(ctx, s, "FindUsers", userModel.record,
-				s.newSelect().Where("?", s.expr(among{columns: []string{"email"}, rows: columnOf(emails)})))
+				s.newSelect().Where("?", s.expr(inRows{columns: []string{"email"}, rows: columnOf(emails)})))
 		})
 }
 
 // Members finds members, including removed ones.
 func (s *session) Members(ctx context.Context, refs []driver.MemberRef) ([]driver.Member, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(m driver.Member) driver.MemberRef {
 			return driver.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
 		},
 		func(refs []driver.MemberRef) ([]driver.Member, error) {
-			return find(ctx, s, "Members", memberModel.record, s.lookup(found{table: "ticketing_members m", set: of("company_id, user_id", refs,
+			return find(ctx, s, "Members", memberModel.record, s.selectKeyed(keyedRows{table: "ticketing_members m", set: newSet("company_id, user_id", refs,
 				func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })}))
 		})
 }

@@ -23,14 +23,14 @@ func scanOrder(row *sql.Rows, o *driver.Order) error {
 
 // Orders finds orders by their ids.
 func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(o driver.Order) driver.OrderRef {
 			return driver.OrderRef{CompanyID: o.CompanyID, ID: o.ID}
 		},
 		func(refs []driver.OrderRef) ([]driver.Order, error) {
 			return query(ctx, s, "Orders", scanOrder,
 				"SELECT "+orderColumns+" FROM ?",
-				found{table: "ticketing_orders o", set: of("company_id, id", refs, func(r driver.OrderRef) []any {
+				keyedRows{table: "ticketing_orders o", set: newSet("company_id, id", refs, func(r driver.OrderRef) []any {
 					return []any{r.CompanyID, r.ID}
 				})})
 		})
@@ -38,7 +38,7 @@ func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.
 
 // FindOrder finds an order by its id alone.
 func (s *session) FindOrder(ctx context.Context, id uuid.UUID) (driver.Order, error) {
-	return one(query(ctx, s, "FindOrder", scanOrder,
+	return firstRow(query(ctx, s, "FindOrder", scanOrder,
 		"SELECT "+orderColumns+" FROM ticketing_orders WHERE id = ? LIMIT 1", id))
 }
 
@@ -110,14 +110,14 @@ func (s *session) Buyers(ctx context.Context, refs []driver.BuyerRef) ([]driver.
 		return row.Scan((*id)(&b.CompanyID), &b.Email, &b.Fullname, &b.Phone, (*moment)(&b.CreatedAt),
 			(*moment)(&b.UpdatedAt))
 	}
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(b driver.Buyer) driver.BuyerRef {
 			return driver.BuyerRef{CompanyID: b.CompanyID, Email: b.Email}
 		},
 		func(refs []driver.BuyerRef) ([]driver.Buyer, error) {
 			return query(ctx, s, "Buyers", scan,
 				`SELECT company_id, email, fullname, phone, created_at, updated_at FROM ?`,
-				found{table: "ticketing_buyers b", set: of("company_id, email", refs, func(r driver.BuyerRef) []any {
+				keyedRows{table: "ticketing_buyers b", set: newSet("company_id, email", refs, func(r driver.BuyerRef) []any {
 					return []any{r.CompanyID, r.Email}
 				})})
 		})
@@ -126,7 +126,7 @@ func (s *session) Buyers(ctx context.Context, refs []driver.BuyerRef) ([]driver.
 // AppendOrders inserts orders.
 func (tx *transaction) AppendOrders(ctx context.Context, orders []driver.Order) error {
 	return inParts(orders, func(orders []driver.Order) error {
-		return tx.insert(ctx, "AppendOrders", "ticketing_orders", of(orderColumns,
+		return tx.insert(ctx, "AppendOrders", "ticketing_orders", newSet(orderColumns,
 			orders, func(o driver.Order) []any {
 				return []any{
 					o.CompanyID, o.Number, o.ID, o.EventID, string(o.Status), int64(o.Gross), int64(o.Commission),
@@ -140,7 +140,7 @@ func (tx *transaction) AppendOrders(ctx context.Context, orders []driver.Order) 
 // PutBuyers inserts or updates buyers. The time of creation of an existing one stays.
 func (tx *transaction) PutBuyers(ctx context.Context, buyers []driver.Buyer) error {
 	return inParts(buyers, func(buyers []driver.Buyer) error {
-		return tx.put(ctx, "PutBuyers", "ticketing_buyers", of(
+		return tx.put(ctx, "PutBuyers", "ticketing_buyers", newSet(
 			"company_id, email, fullname, phone, created_at, updated_at",
 			buyers, func(b driver.Buyer) []any {
 				return []any{b.CompanyID, b.Email, b.Fullname, b.Phone, b.CreatedAt, b.UpdatedAt}

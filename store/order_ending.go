@@ -19,14 +19,14 @@ func scanOrderEnding(row *sql.Rows, e *driver.OrderEnding) error {
 func (s *session) OrderEndings(
 	ctx context.Context, orders []driver.OrderNumber,
 ) ([]driver.OrderEnding, error) {
-	return lookUp(orders,
+	return findByRefs(orders,
 		func(e driver.OrderEnding) driver.OrderNumber {
 			return driver.OrderNumber{CompanyID: e.CompanyID, Number: e.Number}
 		},
 		func(orders []driver.OrderNumber) ([]driver.OrderEnding, error) {
 			return query(ctx, s, "OrderEndings", scanOrderEnding,
 				"SELECT "+orderEndingColumns+" FROM ?",
-				found{table: "ticketing_order_endings x", set: of("company_id, number", orders,
+				keyedRows{table: "ticketing_order_endings x", set: newSet("company_id, number", orders,
 					func(o driver.OrderNumber) []any { return []any{o.CompanyID, o.Number} })})
 		})
 }
@@ -52,7 +52,7 @@ func (tx *transaction) AppendOrderEnding(ctx context.Context, e driver.OrderEndi
 func (tx *transaction) UpdateOrderStatus(
 	ctx context.Context, order driver.OrderNumber, status driver.OrderStatus,
 ) error {
-	return tx.changed(ctx, "UpdateOrderStatus",
+	return tx.updateOne(ctx, "UpdateOrderStatus",
 		"UPDATE ticketing_orders SET status = ? WHERE company_id = ? AND number = ?",
 		string(status), order.CompanyID, order.Number)
 }

@@ -40,7 +40,7 @@ const (
 // postgresEngine works on a pool of connections to PostgreSQL, its own or a host's.
 type postgresEngine struct {
 	db       *bun.DB
-	reserved *reserved
+	reserved *connectionShare
 	gen      schema.QueryGen
 	own      bool // close closes the pool
 	patience time.Duration
@@ -74,7 +74,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	pool.SetConnMaxLifetime(maxConnAge)
 	pool.SetConnMaxIdleTime(maxConnIdle)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
-	e.own, e.reserved = true, newReserved(cfg.Connections)
+	e.own, e.reserved = true, newConnectionShare(cfg.Connections)
 	if err := e.checkServer(ctx); err != nil {
 		_ = pool.Close()
 		return nil, err

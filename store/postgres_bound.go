@@ -26,7 +26,7 @@ type boundPostgres struct {
 // bind refuses a transaction whose statements would find other tables than those of the store.
 func (e *postgresEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
 	if pool.Dialect().Name() != dialect.PG {
-		return nil, refused("it is not one of PostgreSQL")
+		return nil, refuseTx("it is not one of PostgreSQL")
 	}
 	inside := *e
 	_, inside.multiResult = pool.Driver().(pgdriver.Driver)
@@ -99,12 +99,12 @@ func (e *postgresEngine) readIdentity(ctx context.Context, conn bun.IConn) (iden
 func (e *boundPostgres) begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error) {
 	// Cancelling a statement would abort the host's transaction: the lock timeouts end the waiting.
 	unbroken := context.WithoutCancel(ctx)
-	restore, err := e.settled(unbroken)
+	restore, err := e.checkSettings(unbroken)
 	if err != nil {
 		return nil, nil, err
 	}
 	err = e.attempt(ctx, in, func(slice, patience time.Duration) error {
-		answers, err := e.enterPart(unbroken, in, slice, patience)
+		answers, err := e.trySavepoint(unbroken, in, slice, patience)
 		if err != nil {
 			if _, undone := e.tx.ExecContext(unbroken, undoSavepoint); undone != nil {
 				_ = e.tx.Rollback()
@@ -117,19 +117,19 @@ func (e *boundPostgres) begin(ctx context.Context, in driver.BeginOptions) (tx *
 	return tx, inFlight, err
 }
 
-// settingsOfPart returns the settings that begin changes after the savepoint, except for the search path: the timeouts,
-// and the settings that the store's statements rely on.
-func settingsOfPart() []string {
+// savepointSettings returns the settings that begin changes after the savepoint, except for the search path: the
+// timeouts, and the settings that the store's statements rely on.
+func savepointSettings() []string {
 	return []string{
 		"statement_timeout", "lock_timeout", "bytea_output", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin",
 		"enable_mergejoin", "enable_memoize", "jit",
 	}
 }
 
-// settled checks the settings of the host's transaction and returns the statement that restores them. A setting that is
-// made after a savepoint outlives the savepoint's release.
-func (e *boundPostgres) settled(ctx context.Context) (restore string, err error) {
-	changed := settingsOfPart()
+// checkSettings checks the settings of the host's transaction and returns the statement that restores them. A setting
+// that is made after a savepoint outlives the savepoint's release.
+func (e *boundPostgres) checkSettings(ctx context.Context) (restore string, err error) {
+	changed := savepointSettings()
 	if e.schema != "" {
 		changed = append(changed, "search_path")
 	}
@@ -152,15 +152,15 @@ func (e *boundPostgres) settled(ctx context.Context) (restore string, err error)
 	isolation, readOnly, conforming, encoding, role, before := set[0], set[1], set[2], set[3], set[4], set[5:]
 	switch {
 	case isolation != "read committed":
-		return "", refused("its isolation level is " + isolation + ", not READ COMMITTED")
+		return "", refuseTx("its isolation level is " + isolation + ", not READ COMMITTED")
 	case readOnly != "off":
 		return "", errHostWrites
 	case conforming != "on":
-		return "", refused("standard_conforming_strings is off")
+		return "", refuseTx("standard_conforming_strings is off")
 	case encoding != "UTF8":
-		return "", refused("its client_encoding is not UTF8")
+		return "", refuseTx("its client_encoding is not UTF8")
 	case role == "replica":
-		return "", refused("its session_replication_role is replica, which checks no foreign keys")
+		return "", refuseTx("its session_replication_role is replica, which checks no foreign keys")
 	}
 	text := build(e, "SELECT ")
 	for i, name := range changed {
@@ -173,8 +173,8 @@ func (e *boundPostgres) settled(ctx context.Context) (restore string, err error)
 	return string(text.text), text.err
 }
 
-// enterPart is one attempt to begin, which waits for no lock longer than slice.
-func (e *boundPostgres) enterPart(
+// trySavepoint is one attempt to begin, which waits for no lock longer than slice.
+func (e *boundPostgres) trySavepoint(
 	ctx context.Context, in driver.BeginOptions, slice, patience time.Duration,
 ) ([]bool, error) {
 	within := func(lock time.Duration) string {
@@ -188,23 +188,23 @@ func (e *boundPostgres) enterPart(
 	}
 	first := in
 	if len(in.Exclusive) > 0 && len(in.Keys) > 0 {
-		// Another transaction of the host may have closed the gate and hold the key. The claims go first, so that this
+		// Another transaction of the host may hold the gate exclusively, and the key. The claims go first, so that this
 		// call is refused instead of waiting for the gate.
 		first.Exclusive, first.Shared = nil, nil
 	}
-	locks, answers := e.entrance(first)
-	if e.multiResult && answers && len(first.Exclusive) == len(in.Exclusive) {
+	locks, returnsRows := e.lockStatement(first)
+	if e.multiResult && returnsRows && len(first.Exclusive) == len(in.Exclusive) {
 		return e.ask(ctx, e.tx, begin+"; "+locks+"; "+after, true, len(in.Keys))
 	}
 	if _, err := e.tx.ExecContext(ctx, begin); err != nil {
 		return nil, err
 	}
-	inFlight, err := e.ask(ctx, e.tx, locks, answers, len(in.Keys))
+	inFlight, err := e.ask(ctx, e.tx, locks, returnsRows, len(in.Keys))
 	if err == nil && len(first.Exclusive) < len(in.Exclusive) && slices.Contains(inFlight, false) {
 		rest := in
 		rest.Keys = nil
-		locks, answers = e.entrance(rest)
-		_, err = e.ask(ctx, e.tx, locks, answers, 0)
+		locks, returnsRows = e.lockStatement(rest)
+		_, err = e.ask(ctx, e.tx, locks, returnsRows, 0)
 	}
 	if err == nil && after != "" {
 		_, err = e.tx.ExecContext(ctx, after)

@@ -18,16 +18,16 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// The gate of a company is an advisory lock of the transaction. Its queue is fair: a writer that closes the gate waits
-// for those who hold it, but not for those who come later. So a revocation does not starve during a rush. With row
-// locks on the company, those who share the gate would overtake the one that closes it for ever.
+// The gate of a company is an advisory lock of the transaction. Its queue is fair: a writer that takes the gate
+// exclusively waits for those who hold it, but not for those who come later. So a revocation does not starve during a
+// rush. With row locks on the company, those who share the gate would overtake that writer for ever.
 //
 // A claim of a key is an advisory lock that is tried and never waited for. Such locks are re-entrant within a session,
 // so the store's registry of claims makes two calls of one process exclude each other.
 
-// closeSlice bounds the first wait of a writer that closes a gate: while it waits, those who share the gate queue after
-// it.
-const closeSlice = 100 * time.Millisecond
+// exclusiveSlice bounds the first wait of a writer that takes a gate exclusively: while it waits, those who share the
+// gate queue after it.
+const exclusiveSlice = 100 * time.Millisecond
 
 // advisory returns the number of a lock: the first 8 bytes of the SHA-256 of what it locks, in this schema. All
 // processes and versions on one database must agree on it.
@@ -60,7 +60,7 @@ func (e *postgresEngine) claims(refs []driver.IdempotencyKey) []int64 {
 // begin begins a transaction, enters the gates and tries the claims, all in one message.
 func (e *postgresEngine) begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error) {
 	err = e.attempt(ctx, in, func(slice, patience time.Duration) error {
-		conn, answers, err := e.enter(ctx, in, slice, patience)
+		conn, answers, err := e.tryBegin(ctx, in, slice, patience)
 		if err == nil {
 			tx, inFlight = ownTx(conn.Conn, func() { _ = conn.Close() }), answers
 		}
@@ -69,10 +69,10 @@ func (e *postgresEngine) begin(ctx context.Context, in driver.BeginOptions) (tx 
 	return tx, inFlight, err
 }
 
-// attempt calls enter, which waits for no lock longer than slice. To close a gate it retries until the patience is used
-// up.
+// attempt calls tryBegin, which waits for no lock longer than slice. To take a gate exclusively it retries until the
+// patience is used up.
 func (e *postgresEngine) attempt(
-	ctx context.Context, in driver.BeginOptions, enter func(slice, patience time.Duration) error,
+	ctx context.Context, in driver.BeginOptions, tryBegin func(slice, patience time.Duration) error,
 ) error {
 	patience := e.patience
 	if in.LockTimeout > 0 {
@@ -84,14 +84,14 @@ func (e *postgresEngine) attempt(
 	until := time.Now().Add(patience)
 	slice := patience
 	if len(in.Exclusive) > 0 {
-		slice = min(slice, closeSlice)
+		slice = min(slice, exclusiveSlice)
 	}
 	for ; ; slice = min(2*slice, patience) { // The slice grows until it outlasts those who hold the gate.
-		err := enter(slice, patience)
+		err := tryBegin(slice, patience)
 		if err == nil || len(in.Exclusive) == 0 || !errors.Is(e.classify(err), driver.ErrBusy) || time.Now().After(until) {
 			return err
 		}
-		pause := time.NewTimer(rand.N(closeSlice / 4)) //nolint:gosec // No secret.
+		pause := time.NewTimer(rand.N(exclusiveSlice / 4)) //nolint:gosec // No secret.
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -101,25 +101,25 @@ func (e *postgresEngine) attempt(
 	}
 }
 
-// enter is one attempt to begin, which waits for no lock longer than slice.
-func (e *postgresEngine) enter(
+// tryBegin is one attempt to begin, which waits for no lock longer than slice.
+func (e *postgresEngine) tryBegin(
 	ctx context.Context, in driver.BeginOptions, slice, patience time.Duration,
 ) (pooledConn, []bool, error) {
 	// BEGIN does not ask for READ WRITE. A standby refuses that with a SQLSTATE of its own, and a database that an
 	// operator made read-only should stay so.
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + e.settings(e.statement, slice)
-	locks, answers := e.entrance(in)
+	locks, returnsRows := e.lockStatement(in)
 	var after string
 	if slice != patience {
 		after = fmt.Sprintf("; SET LOCAL lock_timeout TO %d", max(patience.Milliseconds(), 1))
 	}
-	if !e.multiResult || !answers {
+	if !e.multiResult || !returnsRows {
 		// A driver that returns only the rows of the first statement gets the query in a message of its own.
 		conn, err := e.start(ctx, begin, patience)
 		if err != nil {
 			return pooledConn{}, nil, err
 		}
-		inFlight, err := e.ask(ctx, conn, locks, answers, len(in.Keys))
+		inFlight, err := e.ask(ctx, conn, locks, returnsRows, len(in.Keys))
 		if err == nil && after != "" {
 			_, err = conn.ExecContext(ctx, after[2:])
 		}
@@ -128,49 +128,50 @@ func (e *postgresEngine) enter(
 		}
 		return conn, inFlight, err
 	}
-	again := false
+	retried := false
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, patience)
 		if err != nil {
 			return pooledConn{}, nil, err
 		}
 		inFlight, err := e.ask(ctx, conn, begin+locks+after, true, len(in.Keys))
-		if err == nil && again && slices.Contains(inFlight, true) {
-			err = &passingError{errNotOver} // It may be this call's own claim, on the lost connection.
+		if err == nil && retried && slices.Contains(inFlight, true) {
+			err = &transientError{errNotOver} // It may be this call's own claim, on the lost connection.
 		}
 		if err == nil {
 			return conn, inFlight, nil
 		}
 		e.abandon(ctx, conn)
-		if _, again = errors.AsType[*lostError](e.classify(err)); tries <= 0 || !again {
+		if _, retried = errors.AsType[*lostError](e.classify(err)); tries <= 0 || !retried {
 			return pooledConn{}, nil, err
 		}
 	}
 }
 
-// entrance returns the statement that takes the locks, and reports whether it returns which claims were acquired.
-func (e *postgresEngine) entrance(in driver.BeginOptions) (text string, answers bool) {
+// lockStatement returns the statement that takes the locks, and reports whether it returns which claims were acquired.
+func (e *postgresEngine) lockStatement(in driver.BeginOptions) (text string, returnsRows bool) {
 	if e.rowGates {
-		return e.rowEntrance(in), false
+		return e.rowLockStatement(in), false
 	}
 	var parts []string
 	take := func(function string, numbers []int64) {
 		if len(numbers) > 0 {
-			parts = append(parts, "SELECT "+function+"(n)::text FROM unnest('{"+joined(numbers)+"}'::bigint[]) AS n")
+			parts = append(parts, "SELECT "+function+"(n)::text FROM unnest('{"+joinNumbers(numbers)+"}'::bigint[]) AS n")
 		}
 	}
-	// A caller that shares some gates and closes others would take them in this order, one kind after the other. No
-	// caller does so today. Two that did so the opposite way round would deadlock, and the lock timeout would end that.
+	// A caller that shares some gates and takes others exclusively would take them in this order, one kind after the
+	// other. No caller does so today. Two that did so the opposite way round would deadlock, and the lock timeout would
+	// end that.
 	take("pg_advisory_xact_lock", e.gates(in.Exclusive))
 	take("pg_advisory_xact_lock_shared", e.gates(in.Shared))
 	take("pg_try_advisory_xact_lock", e.claims(in.Keys))
 	return strings.Join(parts, " UNION ALL "), len(parts) > 0
 }
 
-// rowEntrance locks the rows of the companies instead, one writer at a time. If row locks were shared, those who share
-// would overtake a writer that closes the gate for as long as there are any. The nil company, as at the first use of a
-// database, is guarded by a lock on the table of secrets.
-func (e *postgresEngine) rowEntrance(in driver.BeginOptions) string {
+// rowLockStatement locks the rows of the companies instead, one writer at a time. If row locks were shared, those who
+// share would overtake a writer that takes the gate exclusively for as long as there are any. The nil company, as at
+// the first use of a database, is guarded by a lock on the table of secrets.
+func (e *postgresEngine) rowLockStatement(in driver.BeginOptions) string {
 	companies := slices.Concat(in.Exclusive, in.Shared)
 	text := ""
 	if slices.Contains(companies, uuid.Nil) {
@@ -178,7 +179,7 @@ func (e *postgresEngine) rowEntrance(in driver.BeginOptions) string {
 		companies = slices.DeleteFunc(companies, func(id uuid.UUID) bool { return id == uuid.Nil })
 	}
 	if len(companies) > 0 {
-		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE", amongIDs("id", companies))
+		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE", inIDs("id", companies))
 		text += string(statement.text)
 	}
 	return text
@@ -186,13 +187,13 @@ func (e *postgresEngine) rowEntrance(in driver.BeginOptions) string {
 
 // ask sends a message and reads which claims were acquired: the last rows of its result.
 func (e *postgresEngine) ask(
-	ctx context.Context, conn bun.IConn, message string, answers bool, claims int,
+	ctx context.Context, conn bun.IConn, message string, returnsRows bool, claims int,
 ) ([]bool, error) {
 	inFlight := make([]bool, claims)
 	if message == "" {
 		return inFlight, nil
 	}
-	if !answers {
+	if !returnsRows {
 		_, err := conn.ExecContext(ctx, message)
 		return inFlight, err
 	}
@@ -221,7 +222,7 @@ func (e *postgresEngine) ask(
 	return inFlight, nil
 }
 
-func joined(numbers []int64) string {
+func joinNumbers(numbers []int64) string {
 	texts := make([]string, len(numbers))
 	for i, number := range numbers {
 		texts[i] = strconv.FormatInt(number, 10)

@@ -113,8 +113,8 @@ func appendQuoted(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// same reports whether two values of a column are equal.
-func same(a, b any) bool {
+// equalValues reports whether two values of a column are equal.
+func equalValues(a, b any) bool {
 	x, isBytes := a.([]byte)
 	if !isBytes {
 		return a == b

@@ -15,8 +15,8 @@ import (
 // same in all rows is written once. So a statement about one company names the company, and a distributed engine finds
 // its node.
 
-// table is a set as a table after FROM: columns that are the same in all rows are values, the others arrays.
-type table struct {
+// valuesTable is a set as a table after FROM: columns that are the same in all rows are values, the others arrays.
+type valuesTable struct {
 	set
 	// constant marks the columns that are the same in all rows.
 	constant []bool
@@ -28,12 +28,12 @@ type table struct {
 	hidden bool
 }
 
-func tableOf(of set) table {
-	t := table{set: of, constant: make([]bool, len(of.columns)), short: make([]bool, len(of.columns))}
+func newValuesTable(of set) valuesTable {
+	t := valuesTable{set: of, constant: make([]bool, len(of.columns)), short: make([]bool, len(of.columns))}
 	for i := range of.columns {
 		t.constant[i] = true
 		for _, row := range of.rows[1:] {
-			if !same(row[i], of.rows[0][i]) {
+			if !equalValues(row[i], of.rows[0][i]) {
 				t.constant[i] = false
 				t.varying++
 				break
@@ -49,7 +49,7 @@ func tableOf(of set) table {
 }
 
 // shorten marks the short columns. It is for a statement that writes each column's cell once.
-func (t table) shorten() {
+func (t valuesTable) shorten() {
 	for i := range t.columns {
 		_, isID := t.rows[0][i].(uuid.UUID)
 		t.short[i] = isID && !t.constant[i] && t.repeats(i)
@@ -57,21 +57,22 @@ func (t table) shorten() {
 }
 
 // repeats reports whether in most rows the id is that of the row before.
-func (t table) repeats(column int) bool {
-	again := 0
+func (t valuesTable) repeats(column int) bool {
+	repeated := 0
 	for i, row := range t.rows[1:] {
 		if row[column] == t.rows[i][column] {
-			again++
+			repeated++
 		}
 	}
-	return 2*again >= len(t.rows)
+	return 2*repeated >= len(t.rows)
 }
 
-// given returns the name in v of a column, which may carry the alias of its table. No table has a column of that name.
-func given(column string) string { return "v_" + column[strings.LastIndexByte(column, '.')+1:] }
+// valueColumn returns the name in v of a column, which may carry the alias of its table. No table has a column of that
+// name.
+func valueColumn(column string) string { return "v_" + column[strings.LastIndexByte(column, '.')+1:] }
 
 // appendFrom writes the table under the name v: unnest('{…}'::uuid[], '{…}'::bigint[]) AS v (v_id, v_number).
-func (t table) appendFrom(to *builder) {
+func (t valuesTable) appendFrom(to *builder) {
 	to.add("unnest(")
 	t.appendArrays(to)
 	to.add(") AS v (")
@@ -84,12 +85,12 @@ func (t table) appendFrom(to *builder) {
 			to.add(", ")
 		}
 		first = false
-		to.add(given(column))
+		to.add(valueColumn(column))
 	}
 	to.add(")")
 }
 
-func (t table) appendArrays(to *builder) {
+func (t valuesTable) appendArrays(to *builder) {
 	first := true
 	for i := range t.columns {
 		if t.constant[i] {
@@ -103,7 +104,7 @@ func (t table) appendArrays(to *builder) {
 	}
 }
 
-func (t table) appendArray(to *builder, column int) {
+func (t valuesTable) appendArray(to *builder, column int) {
 	if t.hidden {
 		to.add("(SELECT ")
 		defer to.add(")")
@@ -134,8 +135,8 @@ func (t table) appendArray(to *builder, column int) {
 }
 
 // appendCell writes the value of a column in a row of v.
-func (t table) appendCell(to *builder, column int) {
-	name := "v." + given(t.columns[column])
+func (t valuesTable) appendCell(to *builder, column int) {
+	name := "v." + valueColumn(t.columns[column])
 	switch {
 	case t.constant[column]:
 		to.value(t.rows[0][column])
@@ -155,8 +156,8 @@ func (t table) appendCell(to *builder, column int) {
 	}
 }
 
-func (e *postgresEngine) appendAmong(to *builder, of set) {
-	t := tableOf(of)
+func (e *postgresEngine) appendInRows(to *builder, of set) {
+	t := newValuesTable(of)
 	parts := 0
 	var varying []string
 	for i, column := range of.columns {
@@ -188,22 +189,22 @@ func (e *postgresEngine) appendAmong(to *builder, of set) {
 	to.add(")")
 }
 
-// veiled reports whether the planner must not see the values of the columns that are the same in all rows, including
-// the company. For a company that its statistics do not list, it expects one row. Every index that begins with the
-// company then looks as good as the one on the whole key, and a table with an id column has several such indexes. A
-// distributed engine has to see the company.
-func (e *postgresEngine) veiled(columns []string) bool {
+// hidesValues reports whether the planner must not see the values of the columns that are the same in all rows,
+// including the company. For a company that its statistics do not list, it expects one row. Every index that begins
+// with the company then looks as good as the one on the whole key, and a table with an id column has several such
+// indexes. A distributed engine has to see the company.
+func (e *postgresEngine) hidesValues(columns []string) bool {
 	return !e.distributed && slices.Contains(columns, "id")
 }
 
 // appendKeys writes the rows of the set under the name v, as appendFrom does. It adds those of the key columns that are
 // the same in all rows, and OFFSET 0 hides their values from the planner.
-func (t table) appendKeys(to *builder, keys int) {
+func (t valuesTable) appendKeys(to *builder, keys int) {
 	to.add("(SELECT ")
 	for i, column := range t.columns[:keys] {
 		if t.constant[i] {
 			to.value(t.rows[0][i])
-			to.add(" AS " + given(column) + ", ")
+			to.add(" AS " + valueColumn(column) + ", ")
 		}
 	}
 	to.add("v.* FROM ")
@@ -211,14 +212,14 @@ func (t table) appendKeys(to *builder, keys int) {
 	to.add(" OFFSET 0) AS v")
 }
 
-// appendVeiled writes the value of a key column. If no column varies there is no v, and a subquery hides the company's
-// value from the planner.
-func (t table) appendVeiled(to *builder, column int) {
+// appendHiddenCell writes the value of a key column. If no column varies there is no v, and a subquery hides the
+// company's value from the planner.
+func (t valuesTable) appendHiddenCell(to *builder, column int) {
 	switch {
 	case !t.constant[column]:
 		t.appendCell(to, column)
 	case t.varying > 0:
-		to.add("v." + given(t.columns[column]))
+		to.add("v." + valueColumn(t.columns[column]))
 	case column == 0:
 		to.add("(SELECT ")
 		t.appendCell(to, column)
@@ -228,11 +229,11 @@ func (t table) appendVeiled(to *builder, column int) {
 	}
 }
 
-// appendFound looks up each row on its own. For a table without statistics, the planner would rather read all rows of a
-// company than descend an index thirty times. The row lock, or OFFSET 0, keeps it from flattening the subquery.
-func (e *postgresEngine) appendFound(to *builder, of found) {
+// appendKeyedRows looks up each row on its own. For a table without statistics, the planner would rather read all rows
+// of a company than descend an index thirty times. The row lock, or OFFSET 0, keeps it from flattening the subquery.
+func (e *postgresEngine) appendKeyedRows(to *builder, of keyedRows) {
 	name, alias, _ := strings.Cut(of.table, " ")
-	t := tableOf(of.set)
+	t := newValuesTable(of.set)
 	end := " OFFSET 0"
 	if of.lock {
 		end = rowLock
@@ -241,12 +242,12 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 	}
 	t.shorten()
 	cell := t.appendCell
-	veiled := e.veiled(t.columns)
-	if veiled {
-		cell = t.appendVeiled
+	hides := e.hidesValues(t.columns)
+	if hides {
+		cell = t.appendHiddenCell
 	}
 	if t.varying > 0 {
-		if veiled {
+		if hides {
 			t.appendKeys(to, len(t.columns))
 		} else {
 			t.appendFrom(to)
@@ -265,7 +266,7 @@ func (e *postgresEngine) appendFound(to *builder, of found) {
 }
 
 func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
-	t := tableOf(set{columns: []string{"company_id"}, rows: columnOf(companies)})
+	t := newValuesTable(set{columns: []string{"company_id"}, rows: columnOf(companies)})
 	t.appendFrom(to)
 	to.add(` CROSS JOIN LATERAL (SELECT * FROM ticketing_commission_rates t WHERE t.company_id = `)
 	t.appendCell(to, 0)
@@ -273,7 +274,7 @@ func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int6
 }
 
 func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
-	t := tableOf(of)
+	t := newValuesTable(of)
 	cell := func(column int) { t.appendCell(to, column) }
 	to.add("SELECT ")
 	for i := range of.columns {
@@ -300,10 +301,10 @@ func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
 }
 
 func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
-	e.appendFound(to, found{set: wallets, table: "ticketing_wallets w", lock: lock})
+	e.appendKeyedRows(to, keyedRows{set: wallets, table: "ticketing_wallets w", lock: lock})
 	to.add(` LEFT JOIN LATERAL (SELECT sequence, balance_after, hash FROM ticketing_ledger_entries t
 		WHERE t.company_id = w.company_id AND t.wallet = w.wallet AND t.sequence = w.sequence`)
-	if t := tableOf(wallets); t.constant[0] {
+	if t := newValuesTable(wallets); t.constant[0] {
 		to.add(" AND t.company_id = ")
 		t.appendCell(to, 0)
 	}
@@ -312,7 +313,7 @@ func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
 
 func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") SELECT ")
-	t := tableOf(of)
+	t := newValuesTable(of)
 	t.shorten()
 	for i := range of.columns {
 		if i > 0 {
@@ -333,7 +334,7 @@ func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 // subquery for each array: the planner expects ten rows and looks up each by its key. Also, no key column after one
 // that varies is written as a value: the planner would read the whole index by it.
 func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set) {
-	t := tableOf(of)
+	t := newValuesTable(of)
 	for i := 1; i < keys && e.distributed; i++ {
 		if t.constant[i] && !t.constant[i-1] {
 			t.constant[i] = false
@@ -356,11 +357,11 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 		to.add(" FROM ")
 		t.appendFrom(to)
 	case t.varying > 0:
-		cell = t.appendVeiled
+		cell = t.appendHiddenCell
 		to.add(" FROM ")
 		t.appendKeys(to, keys)
-	case e.veiled(of.columns[:keys]):
-		cell = t.appendVeiled
+	case e.hidesValues(of.columns[:keys]):
+		cell = t.appendHiddenCell
 	}
 	to.add(" WHERE ")
 	for i := range keys {
@@ -374,7 +375,7 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 
 // appendStock runs each query on its own, so that a batch is found by its index whatever the statistics say.
 func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
-	t := tableOf(of("company_id, event_id, tier, unit_price, quantity", queries,
+	t := newValuesTable(newSet("company_id, event_id, tier, unit_price, quantity", queries,
 		func(q driver.StockQuery) []any {
 			return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice), q.Quantity}
 		}))

@@ -38,10 +38,10 @@ type session struct {
 	alone bool
 	// ended is set once fn has returned.
 	ended atomic.Bool
-	// gate is set for a transaction. enter runs before each statement and sends the pending writes first. fail is
-	// called with the statement's error.
-	gate interface {
-		enter(ctx context.Context, statement *builder) (context.Context, error)
+	// owner is the transaction that the session is a part of; nil outside of one. beforeStatement runs before each
+	// statement and sends the pending writes first. fail is called with the statement's error.
+	owner interface {
+		beforeStatement(ctx context.Context, statement *builder) (context.Context, error)
 		fail(err error)
 	}
 }
@@ -108,8 +108,8 @@ func eachRow(read func(row *sql.Rows) error) func(*sql.Rows) error {
 	}
 }
 
-// one returns the first record of a result, or the zero record if there is none.
-func one[R any](found []R, err error) (R, error) {
+// firstRow returns the first record of a result, or the zero record if there is none.
+func firstRow[R any](found []R, err error) (R, error) {
 	if err != nil || len(found) == 0 {
 		var none R
 		return none, err
@@ -123,13 +123,13 @@ func (s *session) run(
 	if s.ended.Load() {
 		return errEnded
 	}
-	if s.gate != nil {
-		if ctx, err = s.gate.enter(ctx, statement); err != nil {
+	if s.owner != nil {
+		if ctx, err = s.owner.beforeStatement(ctx, statement); err != nil {
 			return err
 		}
 		defer func() {
 			if err != nil {
-				s.gate.fail(err)
+				s.owner.fail(err)
 			}
 		}()
 	}
@@ -166,9 +166,9 @@ func expired(ctx context.Context) bool {
 	return ok && !time.Now().Before(deadline)
 }
 
-// lookUp finds records by their references, one statement for every maxRows of them. It returns them in the order of
-// the references, with the zero record where nothing is kept.
-func lookUp[K comparable, R any](
+// findByRefs finds records by their references, one statement for every maxRows of them. It returns them in the order
+// of the references, with the zero record where nothing is kept.
+func findByRefs[K comparable, R any](
 	refs []K, key func(R) K, find func(refs []K) ([]R, error),
 ) ([]R, error) {
 	answer := make([]R, len(refs))
@@ -211,8 +211,8 @@ type timedKey struct {
 	id      uuid.UUID
 }
 
-// folded returns the changes with each record named once: of several changes to one record the last one counts.
-func folded[K comparable, R any](changes []R, key func(R) K) []R {
+// lastChanges returns the changes with each record named once: of several changes to one record the last one counts.
+func lastChanges[K comparable, R any](changes []R, key func(R) K) []R {
 	if len(changes) < 2 {
 		return changes
 	}

@@ -36,25 +36,25 @@ func (m settlementModel) record() driver.Settlement { return driver.Settlement(m
 func (s *session) Settlements(
 	ctx context.Context, refs []driver.SettlementRef,
 ) ([]driver.Settlement, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(s driver.Settlement) driver.SettlementRef {
 			return driver.SettlementRef{CompanyID: s.CompanyID, ID: s.ID}
 		},
 		func(refs []driver.SettlementRef) ([]driver.Settlement, error) {
-			return find(ctx, s, "Settlements", settlementModel.record, s.lookup(found{table: "ticketing_settlements s", set: of("company_id, id", refs,
+			return find(ctx, s, "Settlements", settlementModel.record, s.selectKeyed(keyedRows{table: "ticketing_settlements s", set: newSet("company_id, id", refs,
 				func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })}))
 		})
 }
 
 // FindSettlement finds a settlement by its id alone.
 func (s *session) FindSettlement(ctx context.Context, settlement uuid.UUID) (driver.Settlement, error) {
-	return one(find(ctx, s, "FindSettlement", settlementModel.record,
+	return firstRow(find(ctx, s, "FindSettlement", settlementModel.record,
 		s.newSelect().Where("id = ?", id(settlement)).Limit(1)))
 }
 
 // OpenSettlement finds the company's open settlement. The condition is that of its unique index.
 func (s *session) OpenSettlement(ctx context.Context, companyID uuid.UUID) (driver.Settlement, error) {
-	return one(find(ctx, s, "OpenSettlement", settlementModel.record, s.newSelect().
+	return firstRow(find(ctx, s, "OpenSettlement", settlementModel.record, s.newSelect().
 		ModelTableExpr("ticketing_settlements AS s"+s.store.engine.traits().useIndex("ticketing_settlements_company_id_idx")).
 		Where("company_id = ?", id(companyID)).Where("status IN ('PENDING', 'PROCESSING', 'APPROVED')").Limit(1)))
 }
@@ -84,7 +84,7 @@ func (tx *transaction) CreateSettlement(ctx context.Context, s driver.Settlement
 func (tx *transaction) LockSettlement(
 	ctx context.Context, ref driver.SettlementRef,
 ) (driver.Settlement, error) {
-	return one(find(ctx, &tx.session, "LockSettlement", settlementModel.record, tx.newSelect().
+	return firstRow(find(ctx, &tx.session, "LockSettlement", settlementModel.record, tx.newSelect().
 		Where("company_id = ?", id(ref.CompanyID)).Where("id = ?", id(ref.ID)).Apply(tx.locked)))
 }
 

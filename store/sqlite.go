@@ -31,7 +31,7 @@ type sqliteEngine struct {
 	timeout time.Duration
 	readers *bun.DB
 	// reserved divides the readers.
-	reserved *reserved
+	reserved *connectionShare
 	// prober checks whether another connection writes. It connects when it is first used.
 	prober *bun.DB
 	path   string // absolute
@@ -56,7 +56,7 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 		return nil, failed(fmt.Errorf("%w: %w", driver.ErrUnavailable, err))
 	}
 	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout, path: absolute}
-	e.reserved = newReserved(cfg.Readers)
+	e.reserved = newConnectionShare(cfg.Readers)
 	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
 		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)",
 		"cache_size(-32768)",           // KiB: the pages that a large group changes, and the inner pages of the indexes
@@ -252,8 +252,8 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 }
 
 // begin takes the place of every company's gate and of every row lock: there is one write transaction at a time, among
-// all processes. So sharing and closing a gate are the same. For the same reason no other process has a key in flight
-// meanwhile: it waits, and then replays.
+// all processes. So sharing a gate and taking it exclusively are the same. For the same reason no other process has a
+// key in flight meanwhile: it waits, and then replays.
 func (e *sqliteEngine) begin(ctx context.Context, in driver.BeginOptions) (*openTx, []bool, error) {
 	conn, release, err := e.beginWrite(ctx)
 	if err != nil {

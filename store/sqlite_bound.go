@@ -24,10 +24,10 @@ type boundSQLite struct {
 }
 
 var (
-	errOtherSQLite = refused("its pool is not one of modernc.org/sqlite: two libraries of SQLite in one process " +
+	errOtherSQLite = refuseTx("its pool is not one of modernc.org/sqlite: two libraries of SQLite in one process " +
 		"spoil each other's locks of the file")
-	errNoKeys       = refused("foreign_keys is off on its connection")
-	errNotImmediate = refused("it was not begun IMMEDIATE: ask for _txlock=immediate, as OpenPool does")
+	errNoKeys       = refuseTx("foreign_keys is off on its connection")
+	errNotImmediate = refuseTx("it was not begun IMMEDIATE: ask for _txlock=immediate, as OpenPool does")
 )
 
 // identify has nothing to read: a file is identified by its path.
@@ -36,7 +36,7 @@ func (e *sqliteEngine) identify(context.Context) error { return nil }
 // bind refuses a transaction that may not be able to write when it needs to.
 func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
 	if pool.Dialect().Name() != dialect.SQLite {
-		return nil, refused("it is not one of SQLite")
+		return nil, refuseTx("it is not one of SQLite")
 	}
 	if _, same := pool.Driver().(*sqlite.Driver); !same {
 		return nil, errOtherSQLite
@@ -109,7 +109,7 @@ func (e *boundSQLite) checkLock(ctx context.Context) error {
 	}
 	_, err = e.tx.ExecContext(ctx, "UPDATE ticketing_migrations SET name = name WHERE false")
 	_, restored := e.tx.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", timeout))
-	var passing *passingError
+	var passing *transientError
 	if busy := e.classify(err); errors.Is(busy, driver.ErrBusy) || errors.As(busy, &passing) {
 		return errNotImmediate
 	}

@@ -141,8 +141,8 @@ func TestTextsOfModelsAreFew(t *testing.T) {
 	is.Equal(texts(), first)
 }
 
-// TestRefusedTextsAreNotSent checks that a text that a database would change is refused before its statement is sent, as
-// a value and as one of a set of keys.
+// TestRefusedTextsAreNotSent checks that a text that a database would change is refused before its statement is sent,
+// as a value and as one of a set of keys.
 func TestRefusedTextsAreNotSent(t *testing.T) {
 	t.Parallel()
 	for _, dsn := range []string{testdb.SQLiteDSN(t), testdb.FreshDSN(t)} {

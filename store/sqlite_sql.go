@@ -136,8 +136,8 @@ func kept(value any) any {
 	}
 }
 
-// appendAmong writes one row as plain conditions, and several as a list of VALUES with one of a few lengths.
-func (e *sqliteEngine) appendAmong(to *builder, of set) {
+// appendInRows writes one row as plain conditions, and several as a list of VALUES with one of a few lengths.
+func (e *sqliteEngine) appendInRows(to *builder, of set) {
 	if len(of.rows) == 1 {
 		for i, column := range of.columns {
 			if i > 0 {
@@ -156,7 +156,7 @@ func (e *sqliteEngine) appendRates(to *builder, companies []uuid.UUID, at int64)
 	to.add(`ticketing_companies c JOIN ticketing_commission_rates r ON r.company_id = c.id AND r.id = (
 			SELECT e.id FROM ticketing_commission_rates e WHERE e.company_id = c.id AND e.effective_from <= ?
 			ORDER BY e.effective_from DESC, e.position DESC LIMIT 1)
-		WHERE ?`, at, amongIDs("c.id", companies))
+		WHERE ?`, at, inIDs("c.id", companies))
 }
 
 func (e *sqliteEngine) appendTerms(to *builder, of set, at int64) {
@@ -176,14 +176,14 @@ func (e *sqliteEngine) appendHeads(to *builder, wallets set, _ bool) {
 	to.add(` LEFT JOIN ticketing_ledger_entries e
 			ON e.company_id = w.company_id AND e.wallet = w.wallet AND e.sequence = w.sequence`)
 	if len(wallets.rows) == 1 {
-		to.add(" WHERE ?", among{columns: []string{"w.company_id", "w.wallet"}, rows: wallets.rows})
+		to.add(" WHERE ?", inRows{columns: []string{"w.company_id", "w.wallet"}, rows: wallets.rows})
 	}
 }
 
-func (e *sqliteEngine) appendFound(to *builder, of found) {
+func (e *sqliteEngine) appendKeyedRows(to *builder, of keyedRows) {
 	e.appendLookUp(to, of.table, of.set)
 	if len(of.rows) == 1 {
-		to.add(" WHERE ?", among(of.set))
+		to.add(" WHERE ?", inRows(of.set))
 	}
 }
 
@@ -243,7 +243,7 @@ func (e *sqliteEngine) appendStock(to *builder, queries []driver.StockQuery) {
 		largest = max(largest, q.Quantity)
 	}
 	to.add("WITH q (company_id, event_id, tier, unit_price) AS (VALUES ")
-	to.values(padded(of("company_id, event_id, tier, unit_price", queries, func(q driver.StockQuery) []any {
+	to.values(padded(newSet("company_id, event_id, tier, unit_price", queries, func(q driver.StockQuery) []any {
 		return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice)}
 	})))
 	to.add(`) SELECT `+batchColumns+` FROM q JOIN ticketing_inventory_batches b

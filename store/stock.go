@@ -28,7 +28,7 @@ func isOpen(b driver.Batch) bool {
 // statement that waited for a batch itself would read that batch as of then, but its neighbours as of before.
 
 func (tx *transaction) lockTiersOf(tiers set) error {
-	return tx.lock(found{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
+	return tx.lock(keyedRows{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
 }
 
 // LockBatches locks batches.
@@ -38,18 +38,18 @@ func (tx *transaction) LockBatches(
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	tiers := folded(refs, func(r driver.BatchRef) driver.BatchRef {
+	tiers := lastChanges(refs, func(r driver.BatchRef) driver.BatchRef {
 		r.Position = 0
 		return r
 	})
-	if err := tx.lockTiersOf(of("company_id, event_id, tier", tiers,
+	if err := tx.lockTiersOf(newSet("company_id, event_id, tier", tiers,
 		func(r driver.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier} })); err != nil {
 		return nil, err
 	}
-	return lookUp(refs, batchRef, func(refs []driver.BatchRef) ([]driver.Batch, error) {
+	return findByRefs(refs, batchRef, func(refs []driver.BatchRef) ([]driver.Batch, error) {
 		return query(ctx, &tx.session, "LockBatches", scanBatch,
 			"SELECT "+batchColumns+" FROM ?",
-			found{table: "ticketing_inventory_batches b", set: of("company_id, event_id, tier, position", refs,
+			keyedRows{table: "ticketing_inventory_batches b", set: newSet("company_id, event_id, tier, position", refs,
 				func(r driver.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier, r.Position} })})
 	})
 }
@@ -83,10 +83,10 @@ func (tx *transaction) LockStock(
 	if len(queries) == 0 {
 		return nil, nil
 	}
-	tiers := folded(queries, func(q driver.StockQuery) driver.StockQuery {
+	tiers := lastChanges(queries, func(q driver.StockQuery) driver.StockQuery {
 		return stockKey(q.CompanyID, q.EventID, q.Tier, 0)
 	})
-	if err := tx.lockTiersOf(of("company_id, event_id, tier", tiers,
+	if err := tx.lockTiersOf(newSet("company_id, event_id, tier", tiers,
 		func(q driver.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} })); err != nil {
 		return nil, err
 	}
@@ -122,9 +122,9 @@ func (tx *transaction) CreateBatch(ctx context.Context, b driver.Batch) error {
 
 // UpdateBatches writes the price, the status, the quantity and sold of locked batches.
 func (tx *transaction) UpdateBatches(ctx context.Context, batches []driver.Batch) error {
-	batches = folded(batches, batchRef)
+	batches = lastChanges(batches, batchRef)
 	return inParts(batches, func(batches []driver.Batch) error {
-		return tx.update(ctx, "UpdateBatches", "ticketing_inventory_batches", 4, of(
+		return tx.update(ctx, "UpdateBatches", "ticketing_inventory_batches", 4, newSet(
 			"company_id, event_id, tier, position, unit_price, status, quantity, sold, open",
 			batches, func(b driver.Batch) []any {
 				return []any{

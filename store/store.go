@@ -97,11 +97,11 @@ type Config struct {
 // Store keeps records in a database. It is safe for concurrent use, and several processes may each open one on the same
 // database.
 type Store struct {
-	config Config
-	engine engine
-	models *bun.DB // builds the statements about models
-	claims claims
-	turns  turns
+	config       Config
+	engine       engine
+	models       *bun.DB // builds the statements about models
+	inFlightKeys inFlightKeys
+	txMutexes    txMutexes
 	// runs is how often fn runs at most, when transient failures occur.
 	runs int
 	// migrated is set once the schema was found to be that of this version.
@@ -199,7 +199,7 @@ func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 	s := configured(cfg)
 	// Bun would insert a named argument into a finished statement if a buyer's text contained its name.
 	engine := newPostgres(bun.NewDB(db.DB, pgdialect.New()), s.config)
-	engine.reserved = newReserved(db.DB.Stats().MaxOpenConnections)
+	engine.reserved = newConnectionShare(db.DB.Stats().MaxOpenConnections)
 	if err := engine.checkServer(ctx); err != nil {
 		return nil, err
 	}

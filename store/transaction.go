@@ -35,12 +35,12 @@ type transaction struct {
 	// commit it. Until that transaction ends, it holds the claims.
 	lost bool
 	// All fields below belong to one run.
-	entered     bool
+	begun       bool
 	openTx      *openTx
 	pending     builder // writes that wait to be sent
 	returnsRows bool    // some of them return rows
 	deadline    time.Time
-	doom        error
+	failure     error
 }
 
 // Update runs fn for writing, all or nothing. It waits to begin for as long as the configured timeout and ctx allow.
@@ -52,9 +52,9 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 	}
 	tx := &transaction{}
 	tx.store = s
-	tx.gate = tx
+	tx.owner = tx
 	// Deferred without a recover, as in run, so that a panic of fn continues unchanged.
-	defer s.claims.release(tx)
+	defer s.inFlightKeys.release(tx)
 	defer tx.ended.Store(true)
 	var notOver time.Time // since when the Update waits for the transaction of a lost connection
 	for runs := 1; ; runs++ {
@@ -72,7 +72,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 			}
 		}
 		switch {
-		case !again(err):
+		case !isTransient(err):
 			return err
 		case runs == s.runs && (errors.Is(err, driver.ErrUnavailable) || isConstraint(err)):
 			return err
@@ -92,7 +92,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 
 // run runs fn once.
 func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) (err error) {
-	tx.entered, tx.openTx, tx.pending, tx.returnsRows, tx.doom = false, nil, builder{}, false, nil
+	tx.begun, tx.openTx, tx.pending, tx.returnsRows, tx.failure = false, nil, builder{}, false, nil
 	committed := false
 	defer func() {
 		if tx.openTx == nil {
@@ -109,12 +109,12 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 	}()
 	err = fn(ctx, tx)
 	switch {
-	case tx.doom != nil && again(tx.doom):
-		return tx.doom
+	case tx.failure != nil && isTransient(tx.failure):
+		return tx.failure
 	case err != nil:
 		return err
-	case tx.doom != nil:
-		return fmt.Errorf("%w: %w", errSwallowed, tx.doom)
+	case tx.failure != nil:
+		return fmt.Errorf("%w: %w", errSwallowed, tx.failure)
 	case tx.openTx == nil:
 		return nil
 	case time.Now().After(tx.deadline):
@@ -129,7 +129,7 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 	}
 	err = tx.end(ctx, "commit", commit)
 	committed = err == nil
-	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.openTx.part {
+	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.openTx.isSavepoint {
 		// Nobody knows whether it was committed. A run under the same claims finds out; without claims, nothing may run
 		// twice.
 		return fmt.Errorf("%w: %w", errUnknown, err)
@@ -137,14 +137,14 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 	return err
 }
 
-// again reports whether the failure may pass with another run.
-func again(err error) bool {
+// isTransient reports whether the failure may pass with another run.
+func isTransient(err error) bool {
 	if errors.Is(err, errUnknown) {
 		return false
 	}
-	var passing *passingError
+	var transient *transientError
 	var lost *lostError
-	return errors.As(err, &passing) || errors.As(err, &lost)
+	return errors.As(err, &transient) || errors.As(err, &lost)
 }
 
 func isConstraint(err error) bool {
@@ -173,12 +173,12 @@ func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]boo
 	if tx.ended.Load() {
 		return nil, errEnded
 	}
-	if tx.entered {
+	if tx.begun {
 		tx.fail(errReenter)
 		return nil, errReenter
 	}
-	tx.entered = true
-	inFlight := tx.store.claims.take(tx, in.Keys)
+	tx.begun = true
+	inFlight := tx.store.inFlightKeys.take(tx, in.Keys)
 	if len(inFlight) > 0 && !slices.Contains(inFlight, false) {
 		return inFlight, nil
 	}
@@ -198,8 +198,8 @@ func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]boo
 	for i, taken := range elsewhere {
 		if taken && !inFlight[i] && tx.lost {
 			// The claim is this Update's own, still held by the transaction of the lost connection.
-			tx.fail(&passingError{errNotOver})
-			return nil, tx.doom
+			tx.fail(&transientError{errNotOver})
+			return nil, tx.failure
 		}
 		inFlight[i] = inFlight[i] || taken
 	}
@@ -208,7 +208,7 @@ func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]boo
 
 // check returns an error if no statement may run any more.
 func (tx *transaction) check() error {
-	err := tx.doom
+	err := tx.failure
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%w: %w", errSwallowed, err)
@@ -223,9 +223,9 @@ func (tx *transaction) check() error {
 	return err
 }
 
-// enter allows a statement to run, and sends the pending writes first: before it, or with it in one message. The
-// statement runs to its end even if the caller leaves: cancelling it would abort the transaction.
-func (tx *transaction) enter(ctx context.Context, statement *builder) (context.Context, error) {
+// beforeStatement allows a statement to run, and sends the pending writes first: before it, or with it in one message.
+// The statement runs to its end even if the caller leaves: cancelling it would abort the transaction.
+func (tx *transaction) beforeStatement(ctx context.Context, statement *builder) (context.Context, error) {
 	if err := tx.check(); err != nil {
 		return nil, err
 	}
@@ -257,10 +257,10 @@ func (tx *transaction) flush(ctx context.Context) error {
 	return err
 }
 
-// fail dooms the transaction with its first error.
+// fail keeps the first error of the transaction, which can then only be rolled back.
 func (tx *transaction) fail(err error) {
-	if tx.doom == nil {
-		tx.doom = err
+	if tx.failure == nil {
+		tx.failure = err
 	}
 }
 
@@ -269,8 +269,8 @@ func (tx *transaction) exec(ctx context.Context, name, text string, values ...an
 	return tx.send(ctx, name, anyNumber, build(tx.store.engine, text, values...))
 }
 
-// changed runs a statement that changes one row, which must exist.
-func (tx *transaction) changed(ctx context.Context, name, text string, values ...any) error {
+// updateOne runs a statement that changes one row, which must exist.
+func (tx *transaction) updateOne(ctx context.Context, name, text string, values ...any) error {
 	return tx.send(ctx, name, 1, build(tx.store.engine, text, values...))
 }
 
@@ -295,7 +295,7 @@ func (tx *transaction) update(ctx context.Context, name, table string, keys int,
 }
 
 // lock locks rows against other writers, if the engine has row locks.
-func (tx *transaction) lock(rows found) error {
+func (tx *transaction) lock(rows keyedRows) error {
 	if tx.ended.Load() {
 		return errEnded
 	}

@@ -39,7 +39,7 @@ func walletRef(w driver.Wallet) driver.WalletRef {
 }
 
 func walletSet(refs []driver.WalletRef) set {
-	return of("company_id, wallet", refs, func(r driver.WalletRef) []any { return []any{r.CompanyID, string(r.Wallet)} })
+	return newSet("company_id, wallet", refs, func(r driver.WalletRef) []any { return []any{r.CompanyID, string(r.Wallet)} })
 }
 
 // heads is a fragment: wallets and the last entry of each.
@@ -59,9 +59,9 @@ func scanLocked(row *sql.Rows, w *driver.LockedWallet) error {
 
 // Wallets finds wallets.
 func (s *session) Wallets(ctx context.Context, refs []driver.WalletRef) ([]driver.Wallet, error) {
-	return lookUp(refs, walletRef, func(refs []driver.WalletRef) ([]driver.Wallet, error) {
+	return findByRefs(refs, walletRef, func(refs []driver.WalletRef) ([]driver.Wallet, error) {
 		return query(ctx, s, "Wallets", scanWallet,
-			"SELECT "+walletColumns+" FROM ?", found{table: "ticketing_wallets w", set: walletSet(refs)})
+			"SELECT "+walletColumns+" FROM ?", keyedRows{table: "ticketing_wallets w", set: walletSet(refs)})
 	})
 }
 
@@ -86,11 +86,11 @@ func (s *session) FloatCredits(
 	scan := func(row *sql.Rows, c *driver.FloatCredit) error {
 		return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
 	}
-	return lookUp(references,
+	return findByRefs(references,
 		func(c driver.FloatCredit) string { return c.Reference },
 		func(references []string) ([]driver.FloatCredit, error) {
 			return query(ctx, s, "FloatCredits", scan, "SELECT company_id, reference, amount, sequence FROM ?",
-				found{table: "ticketing_float_credits c", set: of("company_id, reference", references, func(r string) []any {
+				keyedRows{table: "ticketing_float_credits c", set: newSet("company_id, reference", references, func(r string) []any {
 					return []any{companyID, r}
 				})})
 		})
@@ -99,14 +99,14 @@ func (s *session) FloatCredits(
 // CountFloatCredits counts a company's float credits.
 func (s *session) CountFloatCredits(ctx context.Context, companyID uuid.UUID) (int64, error) {
 	scan := func(row *sql.Rows, count *int64) error { return row.Scan(count) }
-	return one(query(ctx, s, "CountFloatCredits", scan,
+	return firstRow(query(ctx, s, "CountFloatCredits", scan,
 		"SELECT count(*) FROM ticketing_float_credits WHERE company_id = ?", companyID))
 }
 
 // CreateWallets inserts wallets.
 func (tx *transaction) CreateWallets(ctx context.Context, wallets []driver.Wallet) error {
 	return inParts(wallets, func(wallets []driver.Wallet) error {
-		return tx.insert(ctx, "CreateWallets", "ticketing_wallets", of(walletRowColumns, wallets, walletRow))
+		return tx.insert(ctx, "CreateWallets", "ticketing_wallets", newSet(walletRowColumns, wallets, walletRow))
 	})
 }
 
@@ -114,7 +114,7 @@ func (tx *transaction) CreateWallets(ctx context.Context, wallets []driver.Walle
 func (tx *transaction) LockWallets(
 	ctx context.Context, refs []driver.WalletRef,
 ) ([]driver.LockedWallet, error) {
-	return lookUp(refs, func(w driver.LockedWallet) driver.WalletRef { return walletRef(w.Wallet) },
+	return findByRefs(refs, func(w driver.LockedWallet) driver.WalletRef { return walletRef(w.Wallet) },
 		func(refs []driver.WalletRef) ([]driver.LockedWallet, error) {
 			read := func(lock bool) ([]driver.LockedWallet, error) {
 				return query(ctx, &tx.session, "LockWallets", scanLocked,
@@ -125,7 +125,7 @@ func (tx *transaction) LockWallets(
 				if err != nil || !slices.ContainsFunc(found, aged) {
 					return found, err
 				}
-			} else if err := tx.lock(found{table: "ticketing_wallets w", set: walletSet(refs), lock: true}); err != nil {
+			} else if err := tx.lock(keyedRows{table: "ticketing_wallets w", set: walletSet(refs), lock: true}); err != nil {
 				return nil, err
 			}
 			return read(false)
@@ -138,15 +138,15 @@ func aged(w driver.LockedWallet) bool { return w.Sequence > 0 && w.Last.Sequence
 
 // UpdateWallets writes wallets that were locked.
 func (tx *transaction) UpdateWallets(ctx context.Context, wallets []driver.Wallet) error {
-	return inParts(folded(wallets, walletRef), func(wallets []driver.Wallet) error {
-		return tx.update(ctx, "UpdateWallets", "ticketing_wallets", 2, of(walletRowColumns, wallets, walletRow))
+	return inParts(lastChanges(wallets, walletRef), func(wallets []driver.Wallet) error {
+		return tx.update(ctx, "UpdateWallets", "ticketing_wallets", 2, newSet(walletRowColumns, wallets, walletRow))
 	})
 }
 
 // AppendEntries inserts ledger entries. A trigger refuses to change or remove one.
 func (tx *transaction) AppendEntries(ctx context.Context, entries []ledger.Entry) error {
 	return inParts(entries, func(entries []ledger.Entry) error {
-		return tx.insert(ctx, "AppendEntries", "ticketing_ledger_entries", of(
+		return tx.insert(ctx, "AppendEntries", "ticketing_ledger_entries", newSet(
 			`company_id, wallet, sequence, kind, amount, balance_before, balance_after, reference, at, previous, hash`,
 			entries, func(e ledger.Entry) []any {
 				return []any{

@@ -34,7 +34,7 @@ func deliveryKeyOf(d driver.Delivery) timedKey {
 
 // FindDelivery finds a delivery by its id alone.
 func (s *session) FindDelivery(ctx context.Context, id uuid.UUID) (driver.Delivery, error) {
-	return one(query(ctx, s, "FindDelivery", scanDelivery,
+	return firstRow(query(ctx, s, "FindDelivery", scanDelivery,
 		"SELECT "+deliveryColumns+" FROM ticketing_webhook_deliveries WHERE id = ? LIMIT 1", id))
 }
 
@@ -107,7 +107,7 @@ func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery)
 	if index != "" {
 		index = s.store.engine.traits().useIndex(index)
 	}
-	return one(query(ctx, s, "CountDeliveries", scan,
+	return firstRow(query(ctx, s, "CountDeliveries", scan,
 		"SELECT count(*) FROM ticketing_webhook_deliveries"+index+where, args...))
 }
 
@@ -115,7 +115,7 @@ func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery)
 // endpoint's pending deliveries.
 func (s *session) DeliversUnder(ctx context.Context, secret driver.WebhookSecretRef) (bool, error) {
 	scan := func(row *sql.Rows, found *bool) error { return row.Scan(found) }
-	return one(query(ctx, s, "DeliversUnder", scan,
+	return firstRow(query(ctx, s, "DeliversUnder", scan,
 		"SELECT EXISTS (SELECT 1 FROM ticketing_webhook_deliveries"+s.store.engine.traits().useIndex(pendingDeliveries)+`
 		WHERE company_id = ? AND endpoint = ? AND status = 'PENDING' AND secret_version = ?)`,
 		secret.CompanyID, secret.Endpoint, secret.Version))
@@ -124,7 +124,7 @@ func (s *session) DeliversUnder(ctx context.Context, secret driver.WebhookSecret
 // AppendDeliveries inserts deliveries.
 func (tx *transaction) AppendDeliveries(ctx context.Context, deliveries []driver.Delivery) error {
 	return inParts(deliveries, func(deliveries []driver.Delivery) error {
-		return tx.insert(ctx, "AppendDeliveries", "ticketing_webhook_deliveries", of(deliveryColumns, deliveries,
+		return tx.insert(ctx, "AppendDeliveries", "ticketing_webhook_deliveries", newSet(deliveryColumns, deliveries,
 			func(d driver.Delivery) []any {
 				return []any{
 					d.CompanyID, d.CreatedAt.UnixMilli(), d.ID, d.Endpoint, d.EndpointID, d.MessageAt.UnixMilli(),
@@ -147,7 +147,7 @@ func (tx *transaction) ClaimDeliveries(
 		)
 		UPDATE ticketing_webhook_deliveries SET due_at = ?, leased_until = ? WHERE ? RETURNING `+deliveryColumns,
 		claim.CompanyID, claim.Endpoint, claim.At.UnixMilli(), max(claim.Limit, 0), claim.Until.UnixMilli(), claim.Until,
-		due{claim.CompanyID, "created_at, id", claim.Limit})
+		dueRows{claim.CompanyID, "created_at, id", claim.Limit})
 	// RETURNING has no defined order.
 	slices.SortFunc(claimed, func(a, b driver.Delivery) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
@@ -163,9 +163,9 @@ func (tx *transaction) LockDeliveries(
 	for i, ref := range refs {
 		keys[i] = timedKey{ref.CompanyID, ref.CreatedAt.UnixMilli(), ref.ID}
 	}
-	return lookUp(keys, deliveryKeyOf, func(keys []timedKey) ([]driver.Delivery, error) {
+	return findByRefs(keys, deliveryKeyOf, func(keys []timedKey) ([]driver.Delivery, error) {
 		return query(ctx, &tx.session, "LockDeliveries", scanDelivery, "SELECT "+deliveryColumns+" FROM ?",
-			found{table: "ticketing_webhook_deliveries d", lock: true, set: of("company_id, created_at, id", keys,
+			keyedRows{table: "ticketing_webhook_deliveries d", lock: true, set: newSet("company_id, created_at, id", keys,
 				func(k timedKey) []any { return []any{k.company, k.at, k.id} })})
 	})
 }
@@ -184,10 +184,10 @@ func (tx *transaction) LockPending(
 // UpdateDeliveries writes the columns of deliveries that change.
 func (tx *transaction) UpdateDeliveries(ctx context.Context, deliveries []driver.Delivery) error {
 	const keys = 3
-	deliveries = folded(deliveries, deliveryKeyOf)
+	deliveries = lastChanges(deliveries, deliveryKeyOf)
 	return inParts(deliveries, func(deliveries []driver.Delivery) error {
 		return tx.update(ctx, "UpdateDeliveries", "ticketing_webhook_deliveries", keys,
-			of("company_id, created_at, id, status, cancelling, attempts, due_at, leased_until, finished_at", deliveries,
+			newSet("company_id, created_at, id, status, cancelling, attempts, due_at, leased_until, finished_at", deliveries,
 				func(d driver.Delivery) []any {
 					return []any{
 						d.CompanyID, d.CreatedAt.UnixMilli(), d.ID, string(d.Status), d.Cancelling,

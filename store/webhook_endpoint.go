@@ -74,12 +74,12 @@ func (s *session) ListWebhookEndpoints(
 func (s *session) FindWebhookEndpoint(
 	ctx context.Context, endpoint uuid.UUID,
 ) (driver.WebhookEndpoint, error) {
-	return one(fetch(ctx, s, "FindWebhookEndpoint", scanEndpoint, s.selection((*endpointModel)(nil), endpointColumns, s.newSelect().
+	return firstRow(fetch(ctx, s, "FindWebhookEndpoint", scanEndpoint, s.selection((*endpointModel)(nil), endpointColumns, s.newSelect().
 		Where("id = ?", id(endpoint)).Limit(1))))
 }
 
 func secretSet(refs []driver.WebhookSecretRef) set {
-	return of("company_id, endpoint, version", refs, func(r driver.WebhookSecretRef) []any {
+	return newSet("company_id, endpoint, version", refs, func(r driver.WebhookSecretRef) []any {
 		return []any{r.CompanyID, r.Endpoint, r.Version}
 	})
 }
@@ -88,13 +88,13 @@ func secretSet(refs []driver.WebhookSecretRef) set {
 func (s *session) WebhookSecrets(
 	ctx context.Context, refs []driver.WebhookSecretRef,
 ) ([]driver.WebhookSecret, error) {
-	return lookUp(refs,
+	return findByRefs(refs,
 		func(s driver.WebhookSecret) driver.WebhookSecretRef {
 			return driver.WebhookSecretRef{CompanyID: s.CompanyID, Endpoint: s.Endpoint, Version: s.Version}
 		},
 		func(refs []driver.WebhookSecretRef) ([]driver.WebhookSecret, error) {
 			return query(ctx, s, "WebhookSecrets", scanSecret, "SELECT "+secretColumns+" FROM ?",
-				found{table: "ticketing_webhook_secrets s", set: secretSet(refs)})
+				keyedRows{table: "ticketing_webhook_secrets s", set: secretSet(refs)})
 		})
 }
 
@@ -166,6 +166,6 @@ func (tx *transaction) UpdateWebhookSecret(ctx context.Context, s driver.Webhook
 func (tx *transaction) DeleteWebhookSecrets(ctx context.Context, refs []driver.WebhookSecretRef) error {
 	return inParts(refs, func(refs []driver.WebhookSecretRef) error {
 		return tx.write(ctx, "DeleteWebhookSecrets", anyNumber, tx.store.models.NewDelete().
-			Model((*webhookSecretModel)(nil)).Where("?", tx.expr(among(secretSet(refs)))))
+			Model((*webhookSecretModel)(nil)).Where("?", tx.expr(inRows(secretSet(refs)))))
 	})
 }

@@ -27,9 +27,9 @@ func (s *session) Messages(ctx context.Context, refs []driver.MessageRef) ([]dri
 	for i, ref := range refs {
 		keys[i] = timedKey{ref.CompanyID, ref.At.UnixMilli(), ref.ID}
 	}
-	return lookUp(keys, messageKeyOf, func(keys []timedKey) ([]driver.Message, error) {
+	return findByRefs(keys, messageKeyOf, func(keys []timedKey) ([]driver.Message, error) {
 		return query(ctx, s, "Messages", scanMessage, "SELECT "+messageColumns+" FROM ?",
-			found{table: "ticketing_webhook_messages m", set: of("company_id, at, id", keys, func(k timedKey) []any {
+			keyedRows{table: "ticketing_webhook_messages m", set: newSet("company_id, at, id", keys, func(k timedKey) []any {
 				return []any{k.company, k.at, k.id}
 			})})
 	})
@@ -38,7 +38,7 @@ func (s *session) Messages(ctx context.Context, refs []driver.MessageRef) ([]dri
 // AppendMessages inserts messages.
 func (tx *transaction) AppendMessages(ctx context.Context, messages []driver.Message) error {
 	return inParts(messages, func(messages []driver.Message) error {
-		return tx.insert(ctx, "AppendMessages", "ticketing_webhook_messages", of(messageColumns, messages,
+		return tx.insert(ctx, "AppendMessages", "ticketing_webhook_messages", newSet(messageColumns, messages,
 			func(m driver.Message) []any {
 				return []any{m.CompanyID, m.At.UnixMilli(), m.ID, string(m.Type), m.Subject, m.Body}
 			}))
@@ -48,10 +48,10 @@ func (tx *transaction) AppendMessages(ctx context.Context, messages []driver.Mes
 // UpdateMessages writes the bodies of messages.
 func (tx *transaction) UpdateMessages(ctx context.Context, messages []driver.Message) error {
 	const keys = 3
-	messages = folded(messages, messageKeyOf)
+	messages = lastChanges(messages, messageKeyOf)
 	return inParts(messages, func(messages []driver.Message) error {
 		return tx.update(ctx, "UpdateMessages", "ticketing_webhook_messages", keys,
-			of("company_id, at, id, body", messages, func(m driver.Message) []any {
+			newSet("company_id, at, id, body", messages, func(m driver.Message) []any {
 				return []any{m.CompanyID, m.At.UnixMilli(), m.ID, m.Body}
 			}))
 	})
@@ -64,7 +64,7 @@ func (tx *transaction) ForgetMessages(ctx context.Context, orders []driver.Order
 	return inParts(orders, func(orders []driver.Order) error {
 		statement := build(tx.store.engine, "")
 		tx.store.engine.appendUpdate(statement, "ticketing_webhook_messages", keys,
-			of("company_id, at, subject, body", orders, func(o driver.Order) []any {
+			newSet("company_id, at, subject, body", orders, func(o driver.Order) []any {
 				return []any{o.CompanyID, o.ConfirmedAt.UnixMilli(), o.ID, ""}
 			}))
 		return tx.send(ctx, "ForgetMessages", anyNumber, statement)

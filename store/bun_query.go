@@ -67,7 +67,7 @@ func (s *session) newSelect() *bun.SelectQuery { return s.store.models.NewSelect
 // count counts the rows of a query.
 func (s *session) count(ctx context.Context, name string, query *bun.SelectQuery) (int, error) {
 	scan := func(row *sql.Rows, count *int) error { return row.Scan(count) }
-	return one(fetch(ctx, s, name, scan, s.store.modelStatement(query.ColumnExpr("count(*)"))))
+	return firstRow(fetch(ctx, s, name, scan, s.store.modelStatement(query.ColumnExpr("count(*)"))))
 }
 
 // expr returns a fragment as an argument of a query of Bun's.
@@ -92,8 +92,8 @@ type appender func(gen schema.QueryGen, b []byte) []byte
 // AppendQuery writes the part.
 func (a appender) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) { return a(gen, b), nil }
 
-// lookup starts a query that finds the rows of a model by a set of keys.
-func (s *session) lookup(rows found) *bun.SelectQuery {
+// selectKeyed starts a query that finds the rows of a model by a set of keys.
+func (s *session) selectKeyed(rows keyedRows) *bun.SelectQuery {
 	return s.newSelect().ModelTableExpr("?", s.expr(rows))
 }
 
@@ -144,8 +144,8 @@ func (tx *transaction) write(ctx context.Context, name string, records int, quer
 }
 
 // prune removes the first rows of a company by a key, of those that a selection leaves, and returns how many. They are
-// selected once: PostgreSQL reads MATERIALIZED, and SQLite runs the subquery of an IN once if it depends on nothing. The
-// planner does not see the limit, as in LeaseFacts.
+// selected once: PostgreSQL reads MATERIALIZED, and SQLite runs the subquery of an IN once if it depends on nothing.
+// The planner does not see the limit, as in LeaseFacts.
 func (tx *transaction) prune(
 	ctx context.Context, name, table, key string, companyID uuid.UUID, limit int,
 	selection func(rows *bun.SelectQuery) *bun.SelectQuery,
@@ -156,6 +156,6 @@ func (tx *transaction) prune(
 	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
 	gone, err := fetch(ctx, &tx.session, name, scan, tx.store.modelStatement(tx.store.models.NewDelete().
 		WithQuery(bun.NewWithQuery("due", selected).Materialized()).
-		TableExpr(table).Where("?", tx.expr(due{companyID, key, limit})).Returning("1")))
+		TableExpr(table).Where("?", tx.expr(dueRows{companyID, key, limit})).Returning("1")))
 	return len(gone), err
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// waiting describes how one kind of work is found: the index it waits in, its owner's columns, and the condition that
+// workScan describes how one kind of work is found: the index it waits in, its owner's columns, and the condition that
 // it is due.
-type waiting struct {
+type workScan struct {
 	kind driver.WorkKind
 	// name is the prefix of the names of the steps through the index.
 	name, table string
@@ -29,14 +29,14 @@ type waiting struct {
 	order   string // the other columns of the index; the first is a time
 }
 
-// waitingFor returns no elements for an unknown kind.
-func waitingFor(after driver.DueWork, at time.Time) []waiting {
-	w := waiting{kind: after.Kind, columns: []string{"company_id"}, after: []any{after.CompanyID}, due: "1 = 1", order: "at, id"}
+// workScansFor returns no elements for an unknown kind.
+func workScansFor(after driver.DueWork, at time.Time) []workScan {
+	w := workScan{kind: after.Kind, columns: []string{"company_id"}, after: []any{after.CompanyID}, due: "1 = 1", order: "at, id"}
 	switch after.Kind {
 	case driver.WorkDispatch:
 		w.name, w.table, w.index, w.open = "dispatch", "ticketing_outbox", undispatched, "NOT dispatched"
 	case driver.WorkPublish:
-		w.name, w.table, w.index, w.open = "tell", "ticketing_outbox", untold, "dispatched AND NOT handled"
+		w.name, w.table, w.index, w.open = "tell", "ticketing_outbox", unpublished, "dispatched AND NOT handled"
 		w.due, w.args = "(leased_until IS NULL OR leased_until <= ?)", []any{at.UnixMilli()}
 	case driver.WorkDeliver:
 		w.name, w.table, w.index = "deliver", "ticketing_webhook_deliveries", pendingDeliveries
@@ -52,11 +52,11 @@ func waitingFor(after driver.DueWork, at time.Time) []waiting {
 	default:
 		return nil
 	}
-	return []waiting{w}
+	return []workScan{w}
 }
 
-// from writes the FROM clause of the work that waits.
-func (w waiting) from(engine engine) string {
+// fromClause writes the FROM clause of the work that waits.
+func (w workScan) fromClause(engine engine) string {
 	use := ""
 	if w.index != "" {
 		use = engine.traits().useIndex(w.index)
@@ -64,10 +64,10 @@ func (w waiting) from(engine engine) string {
 	return " FROM " + w.table + use + " WHERE " + w.open
 }
 
-// next writes the columns of the first work after a place. Each column is a subquery of its own, since a scalar
+// nextPlace writes the columns of the first work after a place. Each column is a subquery of its own, since a scalar
 // subquery returns one column. Each looks first within the same company and then in later ones, since for a pair SQLite
 // would read all rows that are equal to the pair.
-func (w waiting) next(engine engine, place ...string) string {
+func (w workScan) nextPlace(engine engine, place ...string) string {
 	columns := strings.Join(w.columns, ", ")
 	next := make([]string, len(w.columns))
 	for i, column := range w.columns {
@@ -77,7 +77,7 @@ func (w waiting) next(engine engine, place ...string) string {
 			for j, same := range w.columns[:last] {
 				where[j] = " AND " + same + " = " + place[j]
 			}
-			ways = append(ways, "(SELECT "+column+w.from(engine)+strings.Join(where, "")+" AND "+w.columns[last]+" > "+
+			ways = append(ways, "(SELECT "+column+w.fromClause(engine)+strings.Join(where, "")+" AND "+w.columns[last]+" > "+
 				place[last]+" ORDER BY "+columns+" LIMIT 1)")
 		}
 		next[i] = ways[0]
@@ -88,27 +88,27 @@ func (w waiting) next(engine engine, place ...string) string {
 	return strings.Join(next, ", ")
 }
 
-// since writes the time of the longest overdue work at a place, NULL if none is due. ORDER BY names the rest of the
+// dueSince writes the time of the longest overdue work at a place, NULL if none is due. ORDER BY names the rest of the
 // index's columns. With OFFSET 0 they keep the planner of PostgreSQL from reading the work of all places at once.
-func (w waiting) since(engine engine, place string) string {
+func (w workScan) dueSince(engine engine, place string) string {
 	same := make([]string, len(w.columns))
 	for i, column := range w.columns {
 		same[i] = " AND " + w.table + "." + column + " = " + place + "." + column
 	}
-	return "(SELECT " + w.time() + w.from(engine) + strings.Join(same, "") + " AND " + w.due + " ORDER BY " +
+	return "(SELECT " + w.timeColumn() + w.fromClause(engine) + strings.Join(same, "") + " AND " + w.due + " ORDER BY " +
 		w.order + " LIMIT 1 OFFSET 0)"
 }
 
-// time returns the first column of order.
-func (w waiting) time() string {
+// timeColumn returns the first column of order.
+func (w workScan) timeColumn() string {
 	first, _, _ := strings.Cut(w.order, ",")
 	return first
 }
 
-// steps writes a recursive query that goes from one company, or endpoint, to the next through the index. So a long
+// withSteps writes a recursive query that goes from one company, or endpoint, to the next through the index. So a long
 // queue of one costs no more than a short one. The steps count the places with due work, and stop when there are as
 // many as the limit.
-func (w waiting) steps(engine engine, limit int) (text string, args []any) {
+func (w workScan) withSteps(engine engine, limit int) (text string, args []any) {
 	columns := strings.Join(w.columns, ", ")
 	from := w.name + "_from"
 	at := func(table string) []string {
@@ -118,33 +118,33 @@ func (w waiting) steps(engine engine, limit int) (text string, args []any) {
 		}
 		return places
 	}
-	text = from + " (" + columns + ") AS (SELECT " + marks(w.columns) + "), " +
-		w.name + " (" + columns + ", found) AS (SELECT " + w.next(engine, at(from)...) + ", 0 FROM " + from + `
+	text = from + " (" + columns + ") AS (SELECT " + placeholders(w.columns) + "), " +
+		w.name + " (" + columns + ", found) AS (SELECT " + w.nextPlace(engine, at(from)...) + ", 0 FROM " + from + `
 		UNION ALL
-		SELECT ` + w.next(engine, at("w")...) + ", w.found + CASE WHEN " + w.since(engine, "w") + ` IS NOT NULL THEN 1 ELSE 0 END
+		SELECT ` + w.nextPlace(engine, at("w")...) + ", w.found + CASE WHEN " + w.dueSince(engine, "w") + ` IS NOT NULL THEN 1 ELSE 0 END
 		FROM ` + w.name + " AS w WHERE w.company_id IS NOT NULL AND w.found < ?)"
 	return text, append(slices.Concat(w.after, w.args), limit)
 }
 
-// found writes the query for the places that the steps found. The LIMIT is never reached: it makes the database compute
-// since once for each place, and not a second time for the condition.
-func (w waiting) found(engine engine, limit int) (text string, args []any) {
-	return "SELECT ?, " + w.shown() + " FROM (SELECT " + strings.Join(w.columns, ", ") + ", " + w.since(engine, w.name) +
+// selectFound writes the query for the places that the steps found. The LIMIT is never reached: it makes the database
+// compute since once for each place, and not a second time for the condition.
+func (w workScan) selectFound(engine engine, limit int) (text string, args []any) {
+	return "SELECT ?, " + w.outputColumns() + " FROM (SELECT " + strings.Join(w.columns, ", ") + ", " + w.dueSince(engine, w.name) +
 			" AS since FROM " + w.name + " WHERE company_id IS NOT NULL AND found < ? LIMIT " + strconv.Itoa(math.MaxInt32) +
 			") AS f WHERE since IS NOT NULL",
 		slices.Concat([]any{int(w.kind)}, w.args, []any{limit})
 }
 
-// plain writes the same query without steps.
-func (w waiting) plain(engine engine, limit int) (text string, args []any) {
+// selectAll writes the same query without steps.
+func (w workScan) selectAll(engine engine, limit int) (text string, args []any) {
 	columns := strings.Join(w.columns, ", ")
-	return "SELECT ?, " + w.shown() + " FROM (SELECT " + columns + ", min(" + w.time() + ") AS since" + w.from(engine) +
-			" AND (" + columns + ") > (" + marks(w.columns) + ") AND " + w.due + " GROUP BY " + columns + " ORDER BY " +
+	return "SELECT ?, " + w.outputColumns() + " FROM (SELECT " + columns + ", min(" + w.timeColumn() + ") AS since" + w.fromClause(engine) +
+			" AND (" + columns + ") > (" + placeholders(w.columns) + ") AND " + w.due + " GROUP BY " + columns + " ORDER BY " +
 			columns + " LIMIT ?) AS " + w.name,
 		slices.Concat([]any{int(w.kind)}, w.after, w.args, []any{limit})
 }
 
-func (w waiting) shown() string {
+func (w workScan) outputColumns() string {
 	if len(w.columns) == 1 {
 		return "company_id, 0, since"
 	}
@@ -161,12 +161,12 @@ func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.D
 	var withArgs, partArgs []any
 	limit := max(ask.Limit, 0)
 	for _, after := range ask.After {
-		for _, w := range waitingFor(after, ask.At) {
-			part, args := w.plain(s.store.engine, limit)
+		for _, w := range workScansFor(after, ask.At) {
+			part, args := w.selectAll(s.store.engine, limit)
 			if !s.store.Grouping().ByCompany {
-				steps, stepArgs := w.steps(s.store.engine, limit)
+				steps, stepArgs := w.withSteps(s.store.engine, limit)
 				with, withArgs = append(with, steps), append(withArgs, stepArgs...)
-				part, args = w.found(s.store.engine, limit)
+				part, args = w.selectFound(s.store.engine, limit)
 			}
 			parts, partArgs = append(parts, part), append(partArgs, args...)
 		}
@@ -186,4 +186,4 @@ func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.D
 	return due, err
 }
 
-func marks(columns []string) string { return "?" + strings.Repeat(", ?", len(columns)-1) }
+func placeholders(columns []string) string { return "?" + strings.Repeat(", ?", len(columns)-1) }

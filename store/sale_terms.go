@@ -45,10 +45,10 @@ func scanTerms(row *sql.Rows, t *driver.SaleTerms) error {
 func (s *session) SaleTerms(
 	ctx context.Context, refs []driver.SaleTermsRef, at time.Time,
 ) ([]driver.SaleTerms, error) {
-	return lookUp(refs, func(t driver.SaleTerms) driver.SaleTermsRef { return t.SaleTermsRef },
+	return findByRefs(refs, func(t driver.SaleTerms) driver.SaleTermsRef { return t.SaleTermsRef },
 		func(refs []driver.SaleTermsRef) ([]driver.SaleTerms, error) {
 			return query(ctx, s, "SaleTerms", scanTerms, "?", terms{
-				at.UnixMilli(), of("company_id, id, version", refs, func(r driver.SaleTermsRef) []any {
+				at.UnixMilli(), newSet("company_id, id, version", refs, func(r driver.SaleTermsRef) []any {
 					return []any{r.CompanyID, r.ID, r.BrandingVersion}
 				}),
 			})

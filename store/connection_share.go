@@ -11,13 +11,13 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// reserved divides the connections of a pool by purpose. A few are reserved for the background work: no request takes
-// them. Some more are reserved for groups of calls: requests that run by themselves do not take them. The background
-// work may use all free connections. A nil *reserved divides nothing.
+// connectionShare divides the connections of a pool by purpose. A few are reserved for the background work: no request
+// takes them. Some more are reserved for groups of calls: requests that run by themselves do not take them. The
+// background work may use all free connections. A nil *connectionShare divides nothing.
 //
 // Before a caller takes a connection it acquires a slot in requests, if it is a single request, and then one in
 // foreground. It waits for neither while it holds a connection, so there is no deadlock.
-type reserved struct {
+type connectionShare struct {
 	// requests has a slot for each connection that is available to calls that run by themselves.
 	requests chan struct{}
 	// foreground has a slot for each connection that is available to these calls and to groups.
@@ -32,28 +32,28 @@ const (
 	backgroundPart, groupPart = 8, 4
 )
 
-func newReserved(connections int) *reserved {
+func newConnectionShare(connections int) *connectionShare {
 	if connections < leastDivided {
 		return nil
 	}
 	foreground := connections - max(1, connections/backgroundPart)
 	requests := foreground - max(1, connections/groupPart)
-	return &reserved{requests: make(chan struct{}, requests), foreground: make(chan struct{}, foreground)}
+	return &connectionShare{requests: make(chan struct{}, requests), foreground: make(chan struct{}, foreground)}
 }
 
 // take waits until the purpose of ctx has a connection left, which the caller then takes from the pool. It is
 // [driver.ErrBusy] if the patience ends first. give returns the slot.
-func (r *reserved) take(ctx context.Context, patience time.Duration) (give func(), err error) {
+func (r *connectionShare) take(ctx context.Context, patience time.Duration) (give func(), err error) {
 	purpose := driver.PurposeOf(ctx)
 	if r == nil || purpose == driver.PurposeBackground {
 		return func() {}, nil
 	}
 	if purpose == driver.PurposeRequest {
-		if err := enterPlace(ctx, r.requests, patience); err != nil {
+		if err := acquireSlot(ctx, r.requests, patience); err != nil {
 			return nil, err
 		}
 	}
-	if err := enterPlace(ctx, r.foreground, patience); err != nil {
+	if err := acquireSlot(ctx, r.foreground, patience); err != nil {
 		if purpose == driver.PurposeRequest {
 			<-r.requests
 		}
@@ -69,7 +69,7 @@ func (r *reserved) take(ctx context.Context, patience time.Duration) (give func(
 
 var errNoConnection = fmt.Errorf("%w: no connection was free in time", driver.ErrBusy)
 
-func enterPlace(ctx context.Context, places chan struct{}, patience time.Duration) error {
+func acquireSlot(ctx context.Context, places chan struct{}, patience time.Duration) error {
 	select {
 	case places <- struct{}{}:
 		return nil
