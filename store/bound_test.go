@@ -557,7 +557,7 @@ func TestPartRunsOnce(t *testing.T) {
 		err = bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 			runs++
 			is.NoErr(appended("once")(ctx, tx))
-			return store.Transient(errPassing)
+			return store.Transient(errTransient)
 		})
 		is.True(errors.Is(err, driver.ErrBusy))
 		is.Equal(runs, 1)
@@ -585,7 +585,7 @@ func TestBoundByTurns(t *testing.T) {
 					if err := appended(name)(ctx, tx); err != nil || i%2 == 0 {
 						return err
 					}
-					return errPassing
+					return errTransient
 				})
 				if i%2 == 0 && err != nil {
 					t.Error(err)

@@ -31,9 +31,9 @@ var ErrSchema = errors.New("ticketing/store: the schema of the database is not o
 // file.
 var ErrNoDatabase = errors.New("ticketing/store: there is no database")
 
-// ErrDSN is returned for a database name that cannot be parsed. The error that wraps it gives the reason and repeats
-// nothing of the name, which may contain a password.
-var ErrDSN = errors.New("ticketing/store: the name of the database cannot be read")
+// ErrDSN is returned for a database URL that cannot be parsed. The error that wraps it gives the reason and repeats
+// nothing of the URL, which may contain a password.
+var ErrDSN = errors.New("ticketing/store: malformed database URL")
 
 // ErrAccess is returned if the server denies what the store needs: a wrong password, a database that does not exist, a
 // missing privilege of the role. The error that wraps it says which.

@@ -40,7 +40,7 @@ const (
 // postgresEngine works on a pool of connections to PostgreSQL, its own or a host's.
 type postgresEngine struct {
 	db       *bun.DB
-	reserved *connectionShare
+	share    *connectionShare
 	gen      schema.QueryGen
 	own      bool // close closes the pool
 	patience time.Duration
@@ -74,7 +74,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	pool.SetConnMaxLifetime(maxConnAge)
 	pool.SetConnMaxIdleTime(maxConnIdle)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
-	e.own, e.reserved = true, newConnectionShare(cfg.Connections)
+	e.own, e.share = true, newConnectionShare(cfg.Connections)
 	if err := e.checkServer(ctx); err != nil {
 		_ = pool.Close()
 		return nil, err
@@ -413,7 +413,7 @@ func (e *postgresEngine) take(ctx context.Context, patience time.Duration) (pool
 }
 
 func (e *postgresEngine) connect(ctx context.Context, patience time.Duration) (pooledConn, error) {
-	give, err := e.reserved.take(ctx, patience)
+	give, err := e.share.take(ctx, patience)
 	if err != nil {
 		return pooledConn{}, err
 	}

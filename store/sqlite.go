@@ -30,8 +30,8 @@ type sqliteEngine struct {
 	turn    chan struct{}
 	timeout time.Duration
 	readers *bun.DB
-	// reserved divides the readers.
-	reserved *connectionShare
+	// share divides the readers.
+	share *connectionShare
 	// prober checks whether another connection writes. It connects when it is first used.
 	prober *bun.DB
 	path   string // absolute
@@ -56,7 +56,7 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 		return nil, failed(fmt.Errorf("%w: %w", driver.ErrUnavailable, err))
 	}
 	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout, path: absolute}
-	e.reserved = newConnectionShare(cfg.Readers)
+	e.share = newConnectionShare(cfg.Readers)
 	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
 		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)",
 		"cache_size(-32768)",           // KiB: the pages that a large group changes, and the inner pages of the indexes
@@ -226,7 +226,7 @@ func (e *sqliteEngine) close() error {
 
 // snapshot runs a read at once, since SQLite takes the snapshot at the first read, not at BEGIN.
 func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
-	give, err := e.reserved.take(ctx, e.timeout)
+	give, err := e.share.take(ctx, e.timeout)
 	if err != nil {
 		return bun.Conn{}, nil, err
 	}

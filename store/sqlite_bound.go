@@ -109,8 +109,8 @@ func (e *boundSQLite) checkLock(ctx context.Context) error {
 	}
 	_, err = e.tx.ExecContext(ctx, "UPDATE ticketing_migrations SET name = name WHERE false")
 	_, restored := e.tx.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", timeout))
-	var passing *transientError
-	if busy := e.classify(err); errors.Is(busy, driver.ErrBusy) || errors.As(busy, &passing) {
+	var transient *transientError
+	if busy := e.classify(err); errors.Is(busy, driver.ErrBusy) || errors.As(busy, &transient) {
 		return errNotImmediate
 	}
 	return errors.Join(err, restored)

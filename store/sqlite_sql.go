@@ -28,7 +28,7 @@ func (e *sqliteEngine) query(
 	var err error
 	switch conn := conn.(type) {
 	case *bun.DB:
-		give, busy := e.reserved.take(ctx, e.timeout)
+		give, busy := e.share.take(ctx, e.timeout)
 		if busy != nil {
 			return busy
 		}

@@ -199,7 +199,7 @@ func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 	s := configured(cfg)
 	// Bun would insert a named argument into a finished statement if a buyer's text contained its name.
 	engine := newPostgres(bun.NewDB(db.DB, pgdialect.New()), s.config)
-	engine.reserved = newConnectionShare(db.DB.Stats().MaxOpenConnections)
+	engine.share = newConnectionShare(db.DB.Stats().MaxOpenConnections)
 	if err := engine.checkServer(ctx); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-var errPassing = errors.New("a passing failure")
+var errTransient = errors.New("a passing failure")
 
 // TestPassingFailureRunsAgain checks that a transient failure runs fn again from the start, with its claims, and that
 // nothing of the failed run is kept.
@@ -38,7 +38,7 @@ func TestPassingFailureRunsAgain(t *testing.T) {
 		is.Equal(len(names), 0)
 		is.NoErr(tx.AppendSecretName(ctx, "name", minute(0)))
 		if runs < 3 {
-			return store.Transient(errPassing)
+			return store.Transient(errTransient)
 		}
 		return nil
 	})
@@ -59,10 +59,10 @@ func TestPassingFailureThatStays(t *testing.T) {
 	runs := 0
 	err := update(t.Context(), s, func(context.Context, driver.Tx) error {
 		runs++
-		return store.Transient(errPassing)
+		return store.Transient(errTransient)
 	})
 	is.True(errors.Is(err, driver.ErrBusy))
-	is.True(errors.Is(err, errPassing))
+	is.True(errors.Is(err, errTransient))
 	is.Equal(runs, 5)
 }
 
@@ -75,7 +75,7 @@ func TestLeavingBetweenRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := update(ctx, s, func(context.Context, driver.Tx) error {
 		cancel()
-		return store.Transient(errPassing)
+		return store.Transient(errTransient)
 	})
 	is.True(errors.Is(err, context.Canceled))
 }
@@ -314,7 +314,7 @@ func TestWaitsBetweenRunsDiffer(t *testing.T) {
 			var runs []time.Time
 			err := update(t.Context(), s, func(context.Context, driver.Tx) error {
 				runs = append(runs, time.Now())
-				return store.Transient(errPassing)
+				return store.Transient(errTransient)
 			})
 			is.True(errors.Is(err, driver.ErrBusy))
 			for n := 1; n < len(runs); n++ {

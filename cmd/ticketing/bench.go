@@ -198,7 +198,7 @@ func benchServer(svc *ticketing.Service) *http.Server {
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: mostBenchDuration, MaxHeaderBytes: maxHeaderBytes,
 	}
-	newArrivals().watch(server)
+	newPendingBodies().watch(server)
 	return server
 }
 
@@ -208,7 +208,7 @@ func (p *program) printReport(report bench.Report) error {
 		return encode(p.stdout, report)
 	}
 	if err := report.WriteTable(p.stdout); err != nil {
-		return written(err)
+		return outputError(err)
 	}
 	var fields []field
 	for _, line := range report.Summary() {

@@ -44,7 +44,7 @@ func (c *buyerShow) Run(ctx context.Context, p *program) error {
 
 type buyerErase struct {
 	buyerArg
-	finality
+	requiredConfirm
 }
 
 func (*buyerErase) Help() string {

@@ -55,7 +55,7 @@ func (*categoryList) Run(ctx context.Context, p *program) error {
 }
 
 type categoryDeactivate struct {
-	finality
+	requiredConfirm
 
 	Category id `arg:"" help:"Id of the category." placeholder:"CATEGORY"`
 }

@@ -14,7 +14,7 @@ type commissionCommands struct {
 
 type commissionSchedule struct {
 	companyArg
-	unasked
+	ignoredYes
 
 	Value         string `help:"The rate, a plain decimal." placeholder:"VALUE" required:""`
 	Unit          unit   `help:"What the value counts in: BASIS_POINTS, PERCENT or FRACTION." placeholder:"UNIT" required:""`

@@ -71,7 +71,7 @@ func (c *companyCreate) Run(ctx context.Context, p *program) error {
 		}
 		return p.showCompany(created)
 	})
-	return unshown(err, "the company "+created.ID.String()+" was created but could not be shown: \"ticketing company "+
+	return outputErrorAfter(err, "the company "+created.ID.String()+" was created but could not be shown: \"ticketing company "+
 		"show\" shows it")
 }
 
@@ -103,7 +103,7 @@ func (c *companyRename) Run(ctx context.Context, p *program) error {
 
 type companySuspend struct {
 	companyArg
-	finality
+	requiredConfirm
 }
 
 func (*companySuspend) Help() string {

@@ -16,17 +16,17 @@ import (
 // codeNotConfirmed is the error code of a command that was not confirmed and did nothing.
 const codeNotConfirmed = "NOT_CONFIRMED"
 
-// finality is the flag of commands that move money, cut somebody off or cannot be undone. On a terminal they ask for
-// confirmation. Elsewhere they are refused without the flag.
-type finality struct {
+// requiredConfirm is the --yes flag of commands that move money, cut somebody off or cannot be undone. On a terminal
+// they ask for confirmation. Elsewhere they are refused without the flag.
+type requiredConfirm struct {
 	Yes bool `help:"Go ahead without asking for confirmation. Required where there is no terminal, and with --json."`
 }
 
 // unconfirmed reports whether the command must ask for confirmation.
-func (f finality) unconfirmed() bool { return !f.Yes }
+func (f requiredConfirm) unconfirmed() bool { return !f.Yes }
 
 // confirm asks the question with [program.confirm], and adds that the action cannot be undone.
-func (f finality) confirm(p *program, question func() (string, error)) error {
+func (f requiredConfirm) confirm(p *program, question func() (string, error)) error {
 	return p.confirm(f.Yes, func() (string, error) {
 		asked, err := question()
 		return asked + " This cannot be undone.", err
@@ -36,18 +36,18 @@ func (f finality) confirm(p *program, question func() (string, error)) error {
 // A confirmer asks for confirmation.
 type confirmer func(p *program, question func() (string, error)) error
 
-// courtesy is the flag of commands that ask for confirmation on a terminal and go ahead elsewhere.
-type courtesy struct {
+// optionalConfirm is the --yes flag of commands that ask for confirmation on a terminal and go ahead elsewhere.
+type optionalConfirm struct {
 	Yes bool `help:"Do not ask for confirmation."`
 }
 
 // confirm asks the question with [program.confirm].
-func (c courtesy) confirm(p *program, question func() (string, error)) error {
+func (c optionalConfirm) confirm(p *program, question func() (string, error)) error {
 	return p.confirm(c.Yes, question)
 }
 
-// unasked is the flag of commands that used to ask for confirmation. Scripts may still pass it.
-type unasked struct {
+// ignoredYes is the --yes flag of commands that used to ask for confirmation. Scripts may still pass it.
+type ignoredYes struct {
 	Yes bool `help:"Has no effect: this command does not ask."`
 }
 
@@ -81,7 +81,7 @@ func (p *program) confirm(yes bool, question func() (string, error)) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(p.stderr, visible(asked)+" [y/N] ")
+	fmt.Fprint(p.stderr, escape(asked)+" [y/N] ")
 	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(p.stderr) // The cursor is still on the line of the question.

@@ -344,7 +344,7 @@ func (p *program) showDemo(r *running, set stage, order ticketing.Order) error {
 	}
 	text.WriteString("\n")
 	_, err := p.stdout.Write(text.Bytes())
-	return written(err)
+	return outputError(err)
 }
 
 // listening returns a command that relays a company's webhooks. It contains no server's URL, which may contain a

@@ -13,7 +13,7 @@ type eventCommands struct {
 }
 
 type eventEnd struct {
-	finality
+	requiredConfirm
 
 	Event id `arg:"" help:"Id of the event." placeholder:"EVENT"`
 }

@@ -47,16 +47,16 @@ var WriteFile = writeFile
 
 // Serving returns the configuration of the service that the flags of a server lead to, with or without deliveries. It
 // also returns a function that returns the metrics, and one that closes the sender.
-func Serving(delivers bool) (cfg *ticketing.Config, told func(context.Context) string, closeSender func(), err error) {
+func Serving(delivers bool) (cfg *ticketing.Config, metrics func(context.Context) string, closeSender func(), err error) {
 	m := newMetrics()
 	cfg = &ticketing.Config{}
-	closeSender, err = (&sending{NoWebhooks: !delivers}).configure(cfg, m.webhooks)
-	told = func(ctx context.Context) string {
+	closeSender, err = (&webhookFlags{NoWebhooks: !delivers}).configure(cfg, m.webhooks)
+	metrics = func(ctx context.Context) string {
 		answer := httptest.NewRecorder()
 		m.handler().ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody))
 		return answer.Body.String()
 	}
-	return cfg, told, closeSender, err
+	return cfg, metrics, closeSender, err
 }
 
 // CSV writes a statement as comma-separated values.

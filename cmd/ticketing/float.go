@@ -13,7 +13,7 @@ type floatCommands struct {
 
 type floatCredit struct {
 	companyArg
-	unasked
+	ignoredYes
 
 	Amount    amount `help:"How much, in naira." placeholder:"AMOUNT" required:""`
 	Reference string `help:"The provider's reference of the settlement, 8 to 128 characters." placeholder:"REFERENCE" required:""`

@@ -83,13 +83,13 @@ func (p *program) issued(
 			field{"Grants", listed(issued.Grants)},
 			field{"Status", string(issued.Status)},
 		)
-		return unshown(err, "the key "+issued.ID.String()+" was issued but could not be shown: revoke it")
+		return outputErrorAfter(err, "the key "+issued.ID.String()+" was issued but could not be shown: revoke it")
 	})
 }
 
 type keyRevoke struct {
 	keyArg
-	finality
+	requiredConfirm
 }
 
 func (c *keyRevoke) Run(ctx context.Context, p *program) error {

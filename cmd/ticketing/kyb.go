@@ -166,7 +166,7 @@ func (c *kybGrace) Run(ctx context.Context, p *program) error {
 
 type kybRevoke struct {
 	companyArg
-	finality
+	requiredConfirm
 }
 
 func (*kybRevoke) Help() string {

@@ -60,7 +60,7 @@ func (c *ledgerExport) Run(ctx context.Context, p *program) error {
 				naira(head.Balance) + "  " + head.Hash.String()})
 		}
 		err = p.show(shown, append(fields, field{"Public key", shown.PublicKey})...)
-		return unshown(err, "the bundle was written to "+c.Out)
+		return outputErrorAfter(err, "the bundle was written to "+c.Out)
 	})
 }
 
@@ -132,7 +132,7 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 			File      string `json:"file"`
 			Movements int    `json:"movements"`
 		}{c.Out, movements}
-		return unshown(p.show(shown, field{"File", c.Out}, field{"Movements", strconv.Itoa(movements)}),
+		return outputErrorAfter(p.show(shown, field{"File", c.Out}, field{"Movements", strconv.Itoa(movements)}),
 			"the statement was written to "+c.Out)
 	})
 }
@@ -179,9 +179,9 @@ type jsonStatement struct {
 }
 
 func (s *jsonStatement) add(line ticketing.StatementLine) error {
-	return written(s.encoder.Encode(line))
+	return outputError(s.encoder.Encode(line))
 }
-func (s *jsonStatement) end() error { return written(s.out.Flush()) }
+func (s *jsonStatement) end() error { return outputError(s.out.Flush()) }
 
 type csvStatement struct{ csv *csv.Writer }
 
@@ -193,12 +193,12 @@ func (s *csvStatement) add(line ticketing.StatementLine) error {
 		cells[3], cells[4] = strconv.FormatInt(*line.Sequence, 10), noFormula(string(*line.Kind))
 		cells[5], cells[6], cells[9] = line.Amount.String(), line.BalanceBefore.String(), noFormula(*line.Reference)
 	}
-	return written(s.csv.Write(cells))
+	return outputError(s.csv.Write(cells))
 }
 
 func (s *csvStatement) end() error {
 	s.csv.Flush()
-	return written(s.csv.Error())
+	return outputError(s.csv.Error())
 }
 
 // noFormula returns a text that no spreadsheet treats as a formula.
@@ -261,7 +261,7 @@ type outputFile struct{ *os.File }
 // Write writes b to the file.
 func (f outputFile) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
-	return n, written(err)
+	return n, outputError(err)
 }
 
 // reason returns an error without the path that it repeats.

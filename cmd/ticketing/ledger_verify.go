@@ -198,7 +198,7 @@ func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {
 			return encode(p.stdout, shown)
 		}
 		_, err := fmt.Fprintln(p.stdout, shown.PublicKey)
-		return written(err)
+		return outputError(err)
 	})
 }
 

@@ -85,7 +85,7 @@ func (c *orderShow) Run(ctx context.Context, p *program) error {
 // orderEnd is the arguments of the commands that refund or cancel an order.
 type orderEnd struct {
 	orderArg
-	finality
+	requiredConfirm
 
 	Reason string `help:"Why, 1 to 500 characters." placeholder:"REASON" required:""`
 }

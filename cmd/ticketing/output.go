@@ -58,7 +58,7 @@ func (p *program) fail(err error) int {
 		_ = encode(p.stderr, body)
 		return status
 	}
-	fmt.Fprintln(p.stderr, "ticketing: "+visible(message))
+	fmt.Fprintln(p.stderr, "ticketing: "+escape(message))
 	return status
 }
 
@@ -189,11 +189,11 @@ func sentence(refused *ticketing.Error) string {
 func encode(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	return written(encoder.Encode(value))
+	return outputError(encoder.Encode(value))
 }
 
-// written returns the failure for output that could not be written.
-func written(err error) error {
+// outputError returns the failure for output that could not be written.
+func outputError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -207,8 +207,8 @@ func written(err error) error {
 // they must still report something.
 func outlivePipe() { signal.Ignore(syscall.SIGPIPE) }
 
-// unshown adds what a command had done to the error that its output could not be written.
-func unshown(err error, done string) error {
+// outputErrorAfter adds what a command had done to the error that its output could not be written.
+func outputErrorAfter(err error, done string) error {
 	if lost, ok := errors.AsType[*failure](err); ok && lost.code == codeOutput {
 		return &failure{code: codeOutput, text: done + " (" + lost.text + ")"}
 	}
@@ -229,9 +229,9 @@ func (p *program) show(value any, fields ...field) error {
 func (p *program) printFields(fields ...field) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, f := range fields {
-		fmt.Fprintf(w, "%s\t%s\n", f.name, visible(f.value))
+		fmt.Fprintf(w, "%s\t%s\n", f.name, escape(f.value))
 	}
-	return written(w.Flush())
+	return outputError(w.Flush())
 }
 
 // list prints items one by one, so that it never holds all of them: as a JSON array, or as a table for a person.
@@ -254,7 +254,7 @@ func (p *program) list(columns ...string) *list {
 	return l
 }
 
-func (l *list) row(cells []string) { fmt.Fprintln(l.table, visible(strings.Join(cells, "\t"))) }
+func (l *list) row(cells []string) { fmt.Fprintln(l.table, escape(strings.Join(cells, "\t"))) }
 
 // add prints one item: value as JSON, or cells for a person.
 func (l *list) add(value any, cells ...string) error {
@@ -262,7 +262,7 @@ func (l *list) add(value any, cells ...string) error {
 	if !l.json {
 		l.row(cells)
 		if l.rows%tableRows == 0 {
-			return written(l.table.Flush())
+			return outputError(l.table.Flush())
 		}
 		return nil
 	}
@@ -276,7 +276,7 @@ func (l *list) add(value any, cells ...string) error {
 	}
 	_, _ = l.out.WriteString(opening)
 	_, err = l.out.Write(text)
-	return written(err)
+	return outputError(err)
 }
 
 // end completes the list. A list that failed earlier is left incomplete.
@@ -289,7 +289,7 @@ func (l *list) end() error {
 	default:
 		_, _ = l.out.WriteString("]\n")
 	}
-	return written(l.out.Flush())
+	return outputError(l.out.Flush())
 }
 
 // orDash returns the text, or a dash for nil.

@@ -111,13 +111,13 @@ func (p *program) run(ctx context.Context, args []string) error {
 	}
 	if len(args) == 0 {
 		_, _ = parser.Parse([]string{"--help"})
-		_, _ = io.WriteString(p.stderr, asWritten(help.String()))
+		_, _ = io.WriteString(p.stderr, formatParserText(help.String()))
 		return errNoCommand
 	}
-	parsed, err := parser.Parse(joined(parser.Model.Node, args))
+	parsed, err := parser.Parse(joinNegativeValues(parser.Model.Node, args))
 	if helped {
-		_, err := io.WriteString(p.stdout, asWritten(help.String()))
-		return written(err)
+		_, err := io.WriteString(p.stdout, formatParserText(help.String()))
+		return outputError(err)
 	}
 	if err != nil {
 		return wrongCall(err)
@@ -145,10 +145,10 @@ func grammar(line *commands, options ...kong.Option) (*kong.Kong, error) {
 	)...)
 }
 
-// joined makes "--flag -5" one word, "--flag=-5". The parser takes every word with a leading hyphen for a flag and
-// would report a usage error. A next word that begins with two hyphens, or is itself a flag, is not joined: there the
-// value is missing.
-func joined(program *kong.Node, args []string) []string {
+// joinNegativeValues makes "--flag -5" one word, "--flag=-5". The parser takes every word with a leading hyphen for a
+// flag and would report a usage error. A next word that begins with two hyphens, or is itself a flag, is not joined:
+// there the value is missing.
+func joinNegativeValues(program *kong.Node, args []string) []string {
 	valued, short := map[string]bool{}, map[string]bool{}
 	_ = kong.Visit(program, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok {
@@ -187,8 +187,8 @@ var placeholder = regexp.MustCompile("<(company|key|event|category|settlement|or
 // any spelling, and must not be repeated.
 var strayWord = regexp.MustCompile(`(?s)unexpected argument .*\p{Nd}.*?(, did you mean .*)?$`)
 
-// asWritten returns a text of the parser with arguments and alternatives written as in the examples.
-func asWritten(text string) string {
+// formatParserText returns a text of the parser with arguments and alternatives written as in the examples.
+func formatParserText(text string) string {
 	text = placeholder.ReplaceAllStringFunc(text, func(name string) string {
 		return strings.ToUpper(strings.Trim(name, "<>"))
 	})
@@ -211,7 +211,7 @@ func (p *program) environment() kong.Resolver {
 			return nil, nil
 		}
 		value := p.getenv(variable(flag.Name))
-		if value == "" || rivalled(line, flag) {
+		if value == "" || isExcluded(line, flag) {
 			return nil, nil
 		}
 		if !utf8.ValidString(value) {
@@ -221,9 +221,9 @@ func (p *program) environment() kong.Resolver {
 	})
 }
 
-// rivalled reports whether the command line has a flag that excludes this one. The command line takes precedence over
+// isExcluded reports whether the command line has a flag that excludes this one. The command line takes precedence over
 // the environment.
-func rivalled(line *kong.Context, flag *kong.Flag) bool {
+func isExcluded(line *kong.Context, flag *kong.Flag) bool {
 	return slices.ContainsFunc(line.Path, func(given *kong.Path) bool {
 		return given.Flag != nil && !given.Resolved && slices.ContainsFunc(given.Flag.Xor, func(group string) bool {
 			return slices.Contains(flag.Xor, group)
@@ -267,7 +267,7 @@ var errNoCommand = &usageError{}
 // wrongCall converts an error of the parser to a bad value or a usage error.
 func wrongCall(err error) error {
 	if _, ok := errors.AsType[*valueError](err); ok {
-		return &valueError{text: asWritten(err.Error())}
+		return &valueError{text: formatParserText(err.Error())}
 	}
 	help := "ticketing --help"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
@@ -275,7 +275,7 @@ func wrongCall(err error) error {
 			help = node.FullPath() + " --help"
 		}
 	}
-	text := strayWord.ReplaceAllString(asWritten(err.Error()), "unexpected argument that has digits$1")
+	text := strayWord.ReplaceAllString(formatParserText(err.Error()), "unexpected argument that has digits$1")
 	if flag, _, ok := strings.Cut(text, " value but got "); ok {
 		// The parser quotes what it found instead of the value: the end of the line, or another flag.
 		flag, _, _ = strings.Cut(flag, ": expected ")

@@ -56,7 +56,7 @@ type serving struct {
 	LogFormat      logFormat      `default:"text" help:"text or json." placeholder:"FORMAT"`
 	LogLevel       logLevel       `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
 
-	sending
+	webhookFlags
 	sharing
 }
 
@@ -122,9 +122,9 @@ const (
 	maxHeaderBytes = 32 << 10
 	// drainTimeout is less than the half minute that supervisors commonly wait before they kill a process.
 	drainTimeout = 25 * time.Second
-	// arrivalTimeout is how long a drain waits for the rest of requests that are still arriving.
-	arrivalTimeout = 3 * time.Second
-	readyTimeout   = 2 * time.Second
+	// pendingBodyTimeout is how long a drain waits for the rest of requests that are still arriving.
+	pendingBodyTimeout = 3 * time.Second
+	readyTimeout       = 2 * time.Second
 )
 
 // serve prepares the database and serves the public API while meanwhile runs. With mustExist, the database must exist.
@@ -221,7 +221,7 @@ func (p *program) work(
 		MaxHeaderBytes:               maxHeaderBytes,
 		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
-	bodies := newArrivals()
+	bodies := newPendingBodies()
 	bodies.watch(server)
 	r.clients.watch(server)
 	ended := make(chan error, 3) // one for each goroutine
@@ -239,7 +239,7 @@ func (p *program) work(
 	err := <-ended
 	logger.InfoContext(ctx, "draining")
 	cancel()
-	late := time.AfterFunc(arrivalTimeout, bodies.cutOff)
+	late := time.AfterFunc(pendingBodyTimeout, bodies.cutOff)
 	err = errors.Join(err, drain(ctx, server, r.svc))
 	late.Stop()
 	err = errors.Join(err, <-ended, <-ended)

@@ -31,7 +31,7 @@ func (c *settlementRequest) Run(ctx context.Context, p *program) error {
 
 // settlementArg names the settlement that a command is about.
 type settlementArg struct {
-	finality
+	requiredConfirm
 
 	Settlement id `arg:"" help:"Id of the settlement." placeholder:"SETTLEMENT"`
 }

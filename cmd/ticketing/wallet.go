@@ -52,7 +52,7 @@ type walletFlag struct {
 type walletSuspend struct {
 	companyArg
 	walletFlag
-	finality
+	requiredConfirm
 }
 
 func (c *walletSuspend) Run(ctx context.Context, p *program) error {

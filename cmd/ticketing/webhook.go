@@ -110,7 +110,7 @@ func (c *webhookCreate) Run(ctx context.Context, p *program) error {
 		c.warn(ctx, p)
 		err = p.show(issued, slices.Insert(endpointFields(issued.WebhookEndpoint), 1,
 			field{"Secret", string(issued.Secret)})...)
-		return unshown(err, "the endpoint "+issued.ID.String()+" was registered but its secret could not be shown: delete it")
+		return outputErrorAfter(err, "the endpoint "+issued.ID.String()+" was registered but its secret could not be shown: delete it")
 	})
 }
 
@@ -206,7 +206,7 @@ func (c *webhookEnable) Run(ctx context.Context, p *program) error {
 
 type webhookDisable struct {
 	endpointArg
-	finality
+	requiredConfirm
 }
 
 func (c *webhookDisable) Run(ctx context.Context, p *program) error {
@@ -234,7 +234,7 @@ func (c endpointArg) asked(
 
 type webhookDelete struct {
 	endpointArg
-	finality
+	requiredConfirm
 }
 
 func (*webhookDelete) Help() string {
@@ -276,14 +276,14 @@ func (c *webhookRotate) Run(ctx context.Context, p *program) error {
 			field{"ID", prepared.ID.String()},
 			field{"Secret", string(prepared.Secret)},
 		)
-		return unshown(err, "a secret was prepared for the endpoint "+prepared.ID.String()+
+		return outputErrorAfter(err, "a secret was prepared for the endpoint "+prepared.ID.String()+
 			" but could not be shown: prepare another")
 	})
 }
 
 type webhookActivate struct {
 	endpointArg
-	courtesy
+	optionalConfirm
 }
 
 func (*webhookActivate) Help() string {

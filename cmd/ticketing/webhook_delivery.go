@@ -119,7 +119,7 @@ func (p *program) showDelivery(d ticketing.WebhookDelivery) error {
 
 type webhookReplay struct {
 	deliveryFilter
-	finality
+	requiredConfirm
 
 	Company id         `help:"Deliver again what was made for this company's endpoints and is chosen by the other flags." placeholder:"COMPANY"`
 	Rate    replayRate `help:"So many a second at most, 1 to 10000. Defaults to 50." placeholder:"N"`

@@ -46,17 +46,17 @@ const (
 func (c *webhookListen) Run(ctx context.Context, p *program) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	relay := newRelay(c.ForwardTo.url, c.Secret.secret(), c.WebhookCAFile.pool)
-	defer relay.close()
+	fwd := newForwarder(c.ForwardTo.url, c.Secret.secret(), c.WebhookCAFile.pool)
+	defer fwd.close()
 	err := p.operate(ctx, func(op ticketing.Operator) error {
 		_, place, err := op.TailWebhooks(ctx, c.Company.UUID, ticketing.WebhookCursor{}, followBatch)
 		if err != nil {
 			return err
 		}
-		if err := c.begin(p, relay); err != nil {
+		if err := c.begin(p, fwd); err != nil {
 			return err
 		}
-		return c.follow(ctx, p, op, relay, place)
+		return c.follow(ctx, p, op, fwd, place)
 	})
 	if ctx.Err() != nil {
 		return ignoring(err, context.Canceled)
@@ -65,20 +65,20 @@ func (c *webhookListen) Run(ctx context.Context, p *program) error {
 }
 
 // begin prints that events are relayed from now on, and the secret that signs them.
-func (c *webhookListen) begin(p *program, relay *relay) error {
+func (c *webhookListen) begin(p *program, fwd *forwarder) error {
 	if p.JSON {
 		return encode(p.stderr, struct {
 			ForwardTo string `json:"forwardTo"`
 			Secret    string `json:"secret"`
-		}{relay.url, relay.secret})
+		}{fwd.url, fwd.secret})
 	}
-	_, err := fmt.Fprintf(p.stderr, "relaying to %s, signed with %s\n", visible(relay.url), visible(relay.secret))
-	return written(err)
+	_, err := fmt.Fprintf(p.stderr, "relaying to %s, signed with %s\n", escape(fwd.url), escape(fwd.secret))
+	return outputError(err)
 }
 
 // follow relays new events until ctx ends. If the database is unavailable, it waits for it.
 func (c *webhookListen) follow(
-	ctx context.Context, p *program, op ticketing.Operator, relay *relay, place ticketing.WebhookCursor,
+	ctx context.Context, p *program, op ticketing.Operator, fwd *forwarder, place ticketing.WebhookCursor,
 ) error {
 	away := false
 	for {
@@ -90,7 +90,7 @@ func (c *webhookListen) follow(
 			return err
 		case err != nil && !away:
 			_, _, message := p.explain(err)
-			fmt.Fprintln(p.stderr, "ticketing: "+visible(message)+"; waiting for it")
+			fmt.Fprintln(p.stderr, "ticketing: "+escape(message)+"; waiting for it")
 		case err == nil:
 			place = next
 		}
@@ -99,7 +99,7 @@ func (c *webhookListen) follow(
 			if !c.wants(event.Type) {
 				continue
 			}
-			if err := c.printResult(p, event, relay.post(ctx, event)); err != nil {
+			if err := c.printResult(p, event, fwd.post(ctx, event)); err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
@@ -135,8 +135,8 @@ func (c *webhookListen) wants(kind ticketing.FactType) bool {
 	return len(c.Events) == 0 || slices.Contains(c.Events, webhookType{kind})
 }
 
-// relayed is the result of relaying an event.
-type relayed struct {
+// forwardResult is the result of relaying an event.
+type forwardResult struct {
 	At         ticketing.Time     `json:"at"`
 	EventID    uuid.UUID          `json:"eventId"`
 	EventType  ticketing.FactType `json:"eventType"`
@@ -148,31 +148,31 @@ type relayed struct {
 }
 
 // printResult prints the result of relaying an event.
-func (c *webhookListen) printResult(p *program, event ticketing.WebhookEvent, did relayed) error {
+func (c *webhookListen) printResult(p *program, event ticketing.WebhookEvent, result forwardResult) error {
 	if p.JSON {
 		if c.PrintJSON {
-			did.Body = event.Body
+			result.Body = event.Body
 		}
-		return encode(p.stdout, did)
+		return encode(p.stdout, result)
 	}
-	told := ""
-	if did.HTTPStatus != nil {
-		told = strconv.Itoa(*did.HTTPStatus)
+	outcome := ""
+	if result.HTTPStatus != nil {
+		outcome = strconv.Itoa(*result.HTTPStatus)
 	}
-	if did.Error != nil {
-		told = *did.Error
+	if result.Error != nil {
+		outcome = *result.Error
 	}
-	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n", did.At, did.EventType, did.EventID, visible(told), did.DurationMS)
+	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n", result.At, result.EventType, result.EventID, escape(outcome), result.DurationMS)
 	if c.PrintJSON {
 		text += string(event.Body) + "\n" // JSON, unchanged.
 	}
 	_, err := fmt.Fprint(p.stdout, text)
-	return written(err)
+	return outputError(err)
 }
 
 type webhookTrigger struct {
 	companyArg
-	finality
+	requiredConfirm
 
 	Type webhookType `arg:"" help:"Type of the event." placeholder:"TYPE"`
 }

@@ -39,8 +39,8 @@ func (b *bench) verify(ctx context.Context) (booksVerified, error) {
 func (b *bench) validated(ctx context.Context) (int64, error) {
 	const page = 500
 	count, read := int64(0), 0
-	for some := range slices.Chunk(b.presented, page) {
-		b.Progress("verifying the books", "%d of %d validations", read, len(b.presented))
+	for some := range slices.Chunk(b.startedValidations, page) {
+		b.Progress("verifying the books", "%d of %d validations", read, len(b.startedValidations))
 		read += len(some)
 		refs := make([]driver.AdmissionRef, len(some))
 		for i, a := range some {

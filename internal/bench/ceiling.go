@@ -49,7 +49,7 @@ func (c *ceiling) slice(ctx context.Context, length time.Duration, of *tally) er
 			return err
 		}
 	}
-	conn, err := c.of.place.admin.Conn(ctx)
+	conn, err := c.of.db.admin.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("measure SQL alone: %w", err)
 	}
@@ -80,33 +80,33 @@ func (c *ceiling) message() string {
 	order := func(i int) string { return orders[i] }
 	buyers := func(i int) string { return orders[i] + mailDomain }
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
-	company := same("company_id", "'"+c.shop.Company.String()+"'::uuid")
-	event := same("event_id", "'"+c.shop.Event.String()+"'::uuid")
-	at := func(name string) column { return same(name, now) }
+	company := constantColumn("company_id", "'"+c.shop.Company.String()+"'::uuid")
+	event := constantColumn("event_id", "'"+c.shop.Event.String()+"'::uuid")
+	at := func(name string) column { return constantColumn(name, now) }
 	first, accrual := c.first, c.accrual
 	c.first, c.accrual, c.admitted = first+ceilingGroup, accrual+ceilingGroup, c.admitted+ceilingGroup*ceilingQty
 
 	var m strings.Builder
-	m.WriteString("BEGIN; SET LOCAL search_path TO " + c.of.place.schema + ";\n")
+	m.WriteString("BEGIN; SET LOCAL search_path TO " + c.of.db.schema + ";\n")
 	fmt.Fprintf(&m, "UPDATE ticketing_inventory_batches SET unit_price = %d, status = 'AVAILABLE', quantity = %d, "+
 		"sold = %d, open = true WHERE company_id = %s AND event_id = %s AND tier = '%s' AND position = 1;\n",
 		int64(shopPrice), ticketing.MaxTierAdmissions, c.admitted, company.value, event.value, shopTier)
 	insert(&m, "ticketing_orders", ceilingGroup, company, event,
-		each("number", "bigint", counting(first, 1)), each("id", "uuid", order), same("status", "'CONFIRMED'"),
-		same("gross", number(ceilingGross)), same("commission", number(ceilingCommission)),
-		same("rate_id", "'"+uuid.NewString()+"'::uuid"), same("branding", "1"),
-		each("float_before", "bigint", counting(ceilingBalance, -ceilingGross)),
-		each("earnings_before", "bigint", counting(accrual, ceilingCommission)),
-		each("buyer_email", "text", buyers), same("buyer_fullname", "'"+buyerName+"'"), same("buyer_phone", "''"),
+		arrayColumn("number", "bigint", countFrom(first, 1)), arrayColumn("id", "uuid", order), constantColumn("status", "'CONFIRMED'"),
+		constantColumn("gross", number(ceilingGross)), constantColumn("commission", number(ceilingCommission)),
+		constantColumn("rate_id", "'"+uuid.NewString()+"'::uuid"), constantColumn("branding", "1"),
+		arrayColumn("float_before", "bigint", countFrom(ceilingBalance, -ceilingGross)),
+		arrayColumn("earnings_before", "bigint", countFrom(accrual, ceilingCommission)),
+		arrayColumn("buyer_email", "text", buyers), constantColumn("buyer_fullname", "'"+buyerName+"'"), constantColumn("buyer_phone", "''"),
 		at("confirmed_at"), at("created_at"))
 	insert(&m, "ticketing_admissions", ceilingGroup*ceilingQty, company, event,
-		each("order_number", "bigint", times(ceilingQty, counting(first, 1))),
-		each("line", "bigint", func(i int) string { return strconv.Itoa(i%ceilingQty + 1) }),
-		each("id", "uuid", random), each("line_id", "uuid", random), each("order_id", "uuid", times(ceilingQty, order)),
-		same("tier", "'"+shopTier+"'"), same("batch", "1"), same("title", "'Admission 1'"),
-		same("unit_price", number(int64(shopPrice))), same("voided", "false"), same("location", "''"))
-	insert(&m, "ticketing_buyers", ceilingGroup, company, each("email", "text", buyers),
-		same("fullname", "'"+buyerName+"'"), same("phone", "''"), at("created_at"), at("updated_at"))
+		arrayColumn("order_number", "bigint", repeatEach(ceilingQty, countFrom(first, 1))),
+		arrayColumn("line", "bigint", func(i int) string { return strconv.Itoa(i%ceilingQty + 1) }),
+		arrayColumn("id", "uuid", randomID), arrayColumn("line_id", "uuid", randomID), arrayColumn("order_id", "uuid", repeatEach(ceilingQty, order)),
+		constantColumn("tier", "'"+shopTier+"'"), constantColumn("batch", "1"), constantColumn("title", "'Admission 1'"),
+		constantColumn("unit_price", number(int64(shopPrice))), constantColumn("voided", "false"), constantColumn("location", "''"))
+	insert(&m, "ticketing_buyers", ceilingGroup, company, arrayColumn("email", "text", buyers),
+		constantColumn("fullname", "'"+buyerName+"'"), constantColumn("phone", "''"), at("created_at"), at("updated_at"))
 	fmt.Fprintf(&m, "UPDATE ticketing_wallets AS t SET status = 'ACTIVE', currency = 'NGN', balance = v.balance, "+
 		"sequence = v.sequence, hash = v.hash, last_at = %s FROM unnest('{FLOAT,EARNINGS}'::text[], "+
 		"'{%d,%d}'::bigint[], '{%d,%d}'::bigint[], %s) AS v (wallet, balance, sequence, hash) "+
@@ -114,12 +114,12 @@ func (c *ceiling) message() string {
 		now, int64(ceilingBalance), accrual, c.first-1, c.accrual-1, array("bytea", 2, randomHash), company.value)
 	c.entries(&m, "FLOAT", "CHECKOUT_DEBIT", first, ceilingBalance, -ceilingGross, order, at("at"))
 	c.entries(&m, "EARNINGS", "COMMISSION_ACCRUAL", accrual, accrual, ceilingCommission, order, at("at"))
-	insert(&m, "ticketing_outbox", ceilingGroup, company, at("at"), each("id", "uuid", random),
-		same("type", "'"+string(driver.FactSale)+"'"), each("subject", "uuid", order), same("handled", "false"))
-	insert(&m, "ticketing_idempotency_keys", ceilingGroup, company, same("operation", "'checkouts.create'"),
-		each("key", "text", func(i int) string { return "bench-" + random(i) }),
-		each("digest", "text", func(int) string { return "v1:" + randomHex(22)[:43] }), same("outcome", "''"),
-		each("subject", "uuid", order), at("created_at"))
+	insert(&m, "ticketing_outbox", ceilingGroup, company, at("at"), arrayColumn("id", "uuid", randomID),
+		constantColumn("type", "'"+string(driver.FactSale)+"'"), arrayColumn("subject", "uuid", order), constantColumn("handled", "false"))
+	insert(&m, "ticketing_idempotency_keys", ceilingGroup, company, constantColumn("operation", "'checkouts.create'"),
+		arrayColumn("key", "text", func(i int) string { return "bench-" + randomID(i) }),
+		arrayColumn("digest", "text", func(int) string { return "v1:" + randomHex(22)[:43] }), constantColumn("outcome", "''"),
+		arrayColumn("subject", "uuid", order), at("created_at"))
 	m.WriteString("COMMIT")
 	return m.String()
 }
@@ -128,9 +128,9 @@ func (c *ceiling) message() string {
 func (c *ceiling) entries(
 	m *strings.Builder, wallet, kind string, sequence, before, amount int64, order func(int) string, at column,
 ) {
-	insert(m, "ticketing_ledger_entries", ceilingGroup, same("company_id", "'"+c.shop.Company.String()+"'::uuid"),
-		same("wallet", "'"+wallet+"'"), each("sequence", "bigint", counting(sequence, 1)), same("kind", "'"+kind+"'"),
-		same("amount", number(amount)), each("balance_before", "bigint", counting(before, amount)),
-		each("balance_after", "bigint", counting(before+amount, amount)), each("reference", "text", order), at,
-		each("previous", "bytea", randomHash), each("hash", "bytea", randomHash))
+	insert(m, "ticketing_ledger_entries", ceilingGroup, constantColumn("company_id", "'"+c.shop.Company.String()+"'::uuid"),
+		constantColumn("wallet", "'"+wallet+"'"), arrayColumn("sequence", "bigint", countFrom(sequence, 1)), constantColumn("kind", "'"+kind+"'"),
+		constantColumn("amount", number(amount)), arrayColumn("balance_before", "bigint", countFrom(before, amount)),
+		arrayColumn("balance_after", "bigint", countFrom(before+amount, amount)), arrayColumn("reference", "text", order), at,
+		arrayColumn("previous", "bytea", randomHash), arrayColumn("hash", "bytea", randomHash))
 }

@@ -19,12 +19,12 @@ type column struct {
 	element     func(i int) string
 }
 
-// same returns a column with the same value in all rows.
-func same(name, value string) column { return column{name: name, value: value} }
+// constantColumn returns a column with the same value in all rows.
+func constantColumn(name, value string) column { return column{name: name, value: value} }
 
-// each returns a column whose value differs from row to row. The elements are not quoted here: element must add any
-// quotes that they need.
-func each(name, kind string, element func(i int) string) column {
+// arrayColumn returns a column whose value differs from row to row. The elements are not quoted here: element must add
+// any quotes that they need.
+func arrayColumn(name, kind string, element func(i int) string) column {
 	return column{name: name, kind: kind, element: element}
 }
 
@@ -60,19 +60,19 @@ func array(kind string, n int, element func(i int) string) string {
 	return string(append(text, "}'::"+kind+"[]"...))
 }
 
-// counting returns a function that yields numbers from a start, a step apart.
-func counting(from, step int64) func(int) string {
+// countFrom returns a function that yields numbers from a start, a step apart.
+func countFrom(from, step int64) func(int) string {
 	return func(i int) string { return number(from + step*int64(i)) }
 }
 
-// times returns a function that repeats each element n times.
-func times(n int, of func(int) string) func(int) string {
+// repeatEach returns a function that repeats each element n times.
+func repeatEach(n int, of func(int) string) func(int) string {
 	return func(i int) string { return of(i / n) }
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-func random(int) string { return uuid.NewString() }
+func randomID(int) string { return uuid.NewString() }
 
 func randomHash(int) string { return `"\\x` + randomHex(32) + `"` }
 

@@ -117,14 +117,14 @@ func newLoad(ctx context.Context, p *Program, plan loadPlan, store driver.Store)
 			}
 		}
 		if err != nil {
-			return nil, errors.Join(err, l.shut(ctx))
+			return nil, errors.Join(err, l.close(ctx))
 		}
 	}
 	return l, nil
 }
 
-// shut stops the servers and waits for the running groups.
-func (l *load) shut(ctx context.Context) error {
+// close stops the servers and waits for the running groups.
+func (l *load) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	var errs []error

@@ -31,9 +31,9 @@ const (
 )
 
 const (
-	// neighbourSlice is roughly how long one stretch of measuring the quiet company lasts, alone or attacked.
+	// neighbourSlice is roughly how long one measurement of the quiet company lasts, alone or attacked.
 	neighbourSlice = 2 * time.Second
-	// floodLead is how long the attackers flood before a stretch counts.
+	// floodLead is how long the attackers flood before a measurement counts.
 	floodLead = 500 * time.Millisecond
 	// floodPause is how long an attacker waits after a 503. It ignores Retry-After.
 	floodPause = 100 * time.Millisecond
@@ -64,14 +64,14 @@ const (
 )
 
 // measureNeighbour measures each number of attacking connections in turn. For each, it measures the quiet company alone
-// and attacked, in alternating stretches.
+// and attacked, in alternating slices.
 func (b *bench) measureNeighbour(ctx context.Context) (Report, error) {
 	n, err := b.newNeighbourBench(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report := &neighbourReport{
-		Neighbour: b.Neighbour, Store: b.place.store(), Clients: b.Clients, Qty: b.Qty,
+		Neighbour: b.Neighbour, Store: b.db.store(), Clients: b.Clients, Qty: b.Qty,
 		Connections: b.Connections, Seconds: b.Duration.Seconds(),
 	}
 	for i := range b.Runs {
@@ -106,9 +106,9 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 		if err != nil {
 			return nil, err
 		}
-		b.took(floodOrders*neighbourShops, floodLines)
+		b.countSold(floodOrders*neighbourShops, floodLines)
 		b.sold += floodOrders
-		if err := b.place.analyze(ctx); err != nil {
+		if err := b.db.analyze(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -142,11 +142,11 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 func (n *neighbourBench) level(ctx context.Context, run, connections int) (neighbourLevel, error) {
 	quiet, attacked, flood := newTally(), newTally(), newFloodTally()
 	slice := time.Duration(0)
-	stretches := []func() error{
-		func() error { return n.stretch(ctx, slice, quiet) },
+	sides := []func() error{
+		func() error { return n.measureQuiet(ctx, slice, quiet) },
 		func() error {
 			stop := n.attack(ctx, connections, slice, flood)
-			err := n.stretch(ctx, slice, attacked)
+			err := n.measureQuiet(ctx, slice, attacked)
 			stop()
 			return err
 		},
@@ -155,23 +155,23 @@ func (n *neighbourBench) level(ctx context.Context, run, connections int) (neigh
 		slice = left / max((left+neighbourSlice/2)/neighbourSlice, 1)
 		n.Progress(fmt.Sprintf("run %d of %d, %d attacking connections", run+1, n.Runs, connections),
 			"%s of %s", (n.Duration - left).Round(time.Millisecond), n.Duration)
-		for _, stretch := range stretches {
-			if err := stretch(); err != nil {
+		for _, measure := range sides {
+			if err := measure(); err != nil {
 				return neighbourLevel{}, err
 			}
 		}
-		slices.Reverse(stretches)
+		slices.Reverse(sides)
 	}
 	n.errors += flood.failed.Load()
 	if n.Neighbour == FloodCheckout {
 		n.sold += flood.answered.Load()
-		n.took((flood.answered.Load()+flood.failed.Load())*neighbourShops, n.Qty)
+		n.countSold((flood.answered.Load()+flood.failed.Load())*neighbourShops, n.Qty)
 	}
 	return newNeighbourLevel(connections, quiet, attacked, flood), nil
 }
 
-// stretch measures the checkouts of the quiet company for a time.
-func (n *neighbourBench) stretch(ctx context.Context, length time.Duration, to *tally) error {
+// measureQuiet measures the checkouts of the quiet company for a time.
+func (n *neighbourBench) measureQuiet(ctx context.Context, length time.Duration, to *tally) error {
 	var order sliceOrder
 	if err := n.restock(ctx, &order); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (n *neighbourBench) stretch(ctx context.Context, length time.Duration, to *
 		return err
 	}
 	to.add([]*sliceOutcome{outcome})
-	n.took(outcome.Begun*neighbourShops, n.Qty)
+	n.countSold(outcome.Begun*neighbourShops, n.Qty)
 	n.sold += outcome.Succeeded
 	for _, failed := range outcome.Errors {
 		n.errors += failed

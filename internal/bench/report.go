@@ -128,7 +128,7 @@ func newOpRun(b *bench, grouped, ungrouped, sql *tally) opRun {
 
 func (b *bench) newReport() *opReport {
 	r := &opReport{
-		Op: b.Op, Level: "library", Store: b.place.store(), Clients: b.Clients, Companies: b.Companies,
+		Op: b.Op, Level: "library", Store: b.db.store(), Clients: b.Clients, Companies: b.Companies,
 		Qty: b.Qty, Processes: b.Processes, Connections: b.Connections,
 		Seconds: b.Duration.Seconds(),
 		Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
@@ -139,8 +139,8 @@ func (b *bench) newReport() *opReport {
 	return r
 }
 
-// store returns the name of the place's store in a report.
-func (l *place) store() string {
+// store returns the name of the database's store in a report.
+func (l *benchDatabase) store() string {
 	switch {
 	case l.folder != "":
 		return "sqlite"

@@ -19,7 +19,7 @@ type bench struct {
 	*Config
 	*Program
 
-	place  *place
+	db     *benchDatabase
 	store  driver.Store
 	secret []byte
 	// filler fills the tables, in the largest possible groups.
@@ -30,13 +30,13 @@ type bench struct {
 	shops   []shop
 	ceiling *ceiling // nil if not requested
 
-	left      int64           // unsold admissions of every shop's event
-	supply    []soldAdmission // admissions to validate
-	fastest   float64         // calls a second of the fastest slice so far
-	slowest   time.Duration   // median latency of the slowest slice so far
-	presented []soldAdmission // admissions whose validation was started
-	admitted  int64           // acknowledged validations
-	sold      int64           // acknowledged checkouts
+	left               int64           // unsold admissions of every shop's event
+	supply             []soldAdmission // admissions to validate
+	fastest            float64         // calls a second of the fastest slice so far
+	slowest            time.Duration   // median latency of the slowest slice so far
+	startedValidations []soldAdmission // admissions whose validation was started
+	admitted           int64           // acknowledged validations
+	sold               int64           // acknowledged checkouts
 	// undispatched is a lower bound of the number of orders with a fact to dispatch.
 	undispatched int64
 	errors       int64
@@ -71,7 +71,7 @@ const (
 // fails nevertheless if no call succeeded, or if the books are not in order. If something could not be removed, the
 // error is a [*LeftError].
 func Run(ctx context.Context, p *Program, c *Config) (report Report, err error) {
-	l, err := newPlace(p, c.Database)
+	l, err := newBenchDatabase(p, c.Database)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func Run(ctx context.Context, p *Program, c *Config) (report Report, err error) 
 			err = left
 		}
 	}()
-	b := &bench{Config: c, Program: p, place: l}
+	b := &bench{Config: c, Program: p, db: l}
 	defer func() {
 		for _, end := range slices.Backward(b.ends) {
 			err = errors.Join(err, end(ctx))
@@ -136,11 +136,11 @@ func (b *bench) measure(ctx context.Context) (Report, error) {
 	return report, report.failure()
 }
 
-// setUp opens the place, creates the companies and preloads their orders.
+// setUp opens the database, creates the companies and preloads their orders.
 func (b *bench) setUp(ctx context.Context) error {
 	b.secret = make([]byte, secretKey)
 	_, _ = rand.Read(b.secret) // It never fails.
-	opened, closeStore, err := b.place.open(ctx, b.Connections)
+	opened, closeStore, err := b.db.open(ctx, b.Connections)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (b *bench) limits() grouping {
 // startWorkers starts the processes. The first one is this process.
 func (b *bench) startWorkers(ctx context.Context) error {
 	plan := loadPlan{
-		Database: b.place.database, Schema: b.place.schema, SecretKey: b.secret, Connections: b.Connections,
+		Database: b.db.dsn, Schema: b.db.schema, SecretKey: b.secret, Connections: b.Connections,
 		Grouping: b.limits(), Op: b.Op, HTTP: b.HTTP, Qty: b.Qty, Shops: b.shops,
 	}
 	for i := range b.Processes {
@@ -216,7 +216,7 @@ func (b *bench) startWorkers(ctx context.Context) error {
 			return err
 		}
 		b.workers = append(b.workers, w)
-		b.ends = append(b.ends, w.shut)
+		b.ends = append(b.ends, w.close)
 	}
 	return nil
 }
@@ -225,23 +225,23 @@ func (b *bench) startWorkers(ctx context.Context) error {
 func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 	var slice time.Duration
 	grouped, ungrouped, sql := newTally(), newTally(), newTally()
-	turns := []func() error{func() error { return b.turn(ctx, grouped, sliceOrder{For: slice}) }}
+	sides := []func() error{func() error { return b.runSlice(ctx, grouped, sliceOrder{For: slice}) }}
 	if b.compares() {
-		turns = append(turns, func() error { return b.turn(ctx, ungrouped, sliceOrder{For: slice, Ungrouped: true}) })
+		sides = append(sides, func() error { return b.runSlice(ctx, ungrouped, sliceOrder{For: slice, Ungrouped: true}) })
 	}
 	if b.ceiling != nil {
-		turns = append(turns, func() error { return b.ceiling.slice(ctx, slice, sql) })
+		sides = append(sides, func() error { return b.ceiling.slice(ctx, slice, sql) })
 	}
 	for left := b.Duration; left > 0; left -= slice {
 		slice = b.sliceOf(left)
 		b.Progress(fmt.Sprintf("run %d of %d", number+1, b.Runs), "%s of %s  %.0f/s",
 			(b.Duration - left).Round(time.Millisecond), b.Duration, grouped.rate())
-		for _, turn := range turns {
-			if err := turn(); err != nil {
+		for _, measure := range sides {
+			if err := measure(); err != nil {
 				return opRun{}, err
 			}
 		}
-		slices.Reverse(turns) // Neither side always runs after the other.
+		slices.Reverse(sides) // Neither side always runs after the other.
 	}
 	return newOpRun(b, grouped, ungrouped, sql), nil
 }
@@ -255,12 +255,12 @@ func (b *bench) sliceOf(left time.Duration) time.Duration {
 // compares reports whether the bench also measures without group commit.
 func (b *bench) compares() bool { return !b.NoCompare && b.Op.grouping(b.HTTP) != "" }
 
-// turn makes all processes call for one slice.
-func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
+// runSlice makes all processes call for one slice.
+func (b *bench) runSlice(ctx context.Context, of *tally, order sliceOrder) error {
 	orders := make([]sliceOrder, len(b.workers))
 	switch b.Op {
 	case OpValidate:
-		if err := b.present(ctx, order.For); err != nil {
+		if err := b.supplyAdmissions(ctx, order.For); err != nil {
 			return err
 		}
 		each := len(b.supply) / len(b.workers)
@@ -307,14 +307,14 @@ func (b *bench) turn(ctx context.Context, of *tally, order sliceOrder) error {
 	for i, o := range outcomes {
 		if b.Op == OpValidate {
 			rest = append(rest, orders[i].Admissions[o.Begun:]...)
-			b.presented = append(b.presented, orders[i].Admissions[:o.Begun]...)
+			b.startedValidations = append(b.startedValidations, orders[i].Admissions[:o.Begun]...)
 			b.admitted += o.Succeeded
 		}
 		if b.Op == OpDispatch {
 			b.undispatched -= min(o.Begun*dispatchedFacts, b.undispatched)
 		}
 		if b.Op == OpCheckout {
-			b.took(o.Begun, b.Qty)
+			b.countSold(o.Begun, b.Qty)
 			b.sold += o.Succeeded
 		}
 		for _, n := range o.Errors {

@@ -42,11 +42,11 @@ type staleRun struct {
 // measureStale compares a company created after the tables were analysed with one from before. The statistics stay as
 // they are during the bench.
 func (b *bench) measureStale(ctx context.Context) (Report, error) {
-	if err := b.place.freezeStatistics(ctx); err != nil {
+	if err := b.db.freezeStatistics(ctx); err != nil {
 		return nil, err
 	}
 	newcomer := &bench{
-		Config: b.Config, Program: b.Program, place: b.place, store: b.store, secret: b.secret, filler: b.filler,
+		Config: b.Config, Program: b.Program, db: b.db, store: b.store, secret: b.secret, filler: b.filler,
 		left: ticketing.MaxTierAdmissions,
 	}
 	defer func() { b.ends = append(b.ends, newcomer.ends...) }() // They end with this bench.
@@ -88,21 +88,21 @@ func (b *bench) measureStale(ctx context.Context) (Report, error) {
 func (b *bench) runStale(ctx context.Context, newcomer *bench, number int) (staleRun, error) {
 	var slice time.Duration
 	known, unknown := newTally(), newTally()
-	turns := []func() error{
-		func() error { return b.turn(ctx, known, sliceOrder{For: slice}) },
-		func() error { return newcomer.turn(ctx, unknown, sliceOrder{For: slice}) },
+	sides := []func() error{
+		func() error { return b.runSlice(ctx, known, sliceOrder{For: slice}) },
+		func() error { return newcomer.runSlice(ctx, unknown, sliceOrder{For: slice}) },
 	}
 	for left := b.Duration; left > 0; left -= slice {
 		b.slowest = max(b.slowest, newcomer.slowest)
 		slice = b.sliceOf(left)
 		b.Progress(fmt.Sprintf("run %d of %d", number+1, b.Runs), "%s of %s  %.0f/s, newcomer %.0f/s",
 			(b.Duration - left).Round(time.Millisecond), b.Duration, known.rate(), unknown.rate())
-		for _, turn := range turns {
-			if err := turn(); err != nil {
+		for _, measure := range sides {
+			if err := measure(); err != nil {
 				return staleRun{}, err
 			}
 		}
-		slices.Reverse(turns) // Neither company always runs after the other.
+		slices.Reverse(sides) // Neither company always runs after the other.
 	}
 	run := staleRun{Known: known.side(), Newcomer: unknown.side()}
 	if run.Known.OpsPerSecond > 0 {
@@ -171,7 +171,7 @@ func (r *staleReport) Summary() []Line {
 }
 
 // freezeStatistics analyses the tables once and turns off any later automatic analysis.
-func (l *place) freezeStatistics(ctx context.Context) error {
+func (l *benchDatabase) freezeStatistics(ctx context.Context) error {
 	if l.admin != nil {
 		//nolint:gosec // The name of the schema was made here.
 		_, err := l.admin.ExecContext(ctx, `DO $$ DECLARE name text; BEGIN
@@ -184,7 +184,7 @@ func (l *place) freezeStatistics(ctx context.Context) error {
 		}
 		return l.analyze(ctx)
 	}
-	pool, err := store.OpenPool(l.database)
+	pool, err := store.OpenPool(l.dsn)
 	if err != nil {
 		return fmt.Errorf("analyze the tables: %w", err)
 	}

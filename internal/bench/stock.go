@@ -16,7 +16,7 @@ func (b *bench) preload(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
 	}
-	return b.place.analyze(ctx)
+	return b.db.analyze(ctx)
 }
 
 // fill sells the orders that exist before the measurement.
@@ -70,7 +70,7 @@ func (b *bench) sell(
 		if err != nil {
 			return err
 		}
-		b.took(int64(count), qty)
+		b.countSold(int64(count), qty)
 		b.sold += int64(count)
 		b.undispatched += int64(count)
 		from += count
@@ -78,8 +78,8 @@ func (b *bench) sell(
 	return nil
 }
 
-// took subtracts from left an upper bound of the admissions sold from each event.
-func (b *bench) took(checkouts int64, qty int) {
+// countSold subtracts from left an upper bound of the admissions sold from each event.
+func (b *bench) countSold(checkouts int64, qty int) {
 	shops := int64(len(b.shops))
 	b.left -= (checkouts + shops - 1) / shops * int64(qty)
 }
@@ -104,8 +104,9 @@ func (b *bench) restock(ctx context.Context, order *sliceOrder) error {
 	return nil
 }
 
-// present ensures that there are admissions to validate for a slice. It shuffles them, as people arrive at a gate.
-func (b *bench) present(ctx context.Context, slice time.Duration) error {
+// supplyAdmissions ensures that there are admissions to validate for a slice. It shuffles them, as people arrive at a
+// gate.
+func (b *bench) supplyAdmissions(ctx context.Context, slice time.Duration) error {
 	const margin = 2
 	want := int(max(firstSupply, margin*b.fastest)*(slice+ramp(slice)).Seconds()) + b.Clients
 	if len(b.supply) < want {

@@ -48,7 +48,7 @@ func (b *bench) measureWebhooks(ctx context.Context) (Report, error) {
 		return nil, err
 	}
 	report := &webhookReport{
-		Op: b.Op, Store: b.place.store(), Companies: len(b.shops), Endpoints: b.Endpoints,
+		Op: b.Op, Store: b.db.store(), Companies: len(b.shops), Endpoints: b.Endpoints,
 		Connections: b.Connections, Seconds: b.Duration.Seconds(), Rate: b.Rate,
 		Preload: preload{Orders: b.Preload, Seconds: rounded(b.preloading.Seconds())},
 	}
@@ -121,7 +121,7 @@ func (w *webhookBench) drain(ctx context.Context, sales int) (speed float64, err
 	if err := w.sell(ctx, sales, 1, "selling what is delivered", func(int, ticketing.Order) {}); err != nil {
 		return 0, err
 	}
-	if err := w.place.analyze(ctx); err != nil {
+	if err := w.db.analyze(ctx); err != nil {
 		return 0, err
 	}
 	began := time.Now()
@@ -210,7 +210,7 @@ func (w *webhookBench) sellEvenly(ctx context.Context) (map[uuid.UUID]time.Time,
 		}
 	}
 	all.Wait()
-	w.took(int64(sales), 1)
+	w.countSold(int64(sales), 1)
 	w.sold += int64(len(committed))
 	return committed, errors.Join(failed, ctx.Err())
 }

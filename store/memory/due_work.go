@@ -25,7 +25,7 @@ func (r reading) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.
 				due = append(due, some(s.outbox.undispatched, after, query.Limit, ofCompany,
 					func(id uuid.UUID) []driver.Position { return s.outbox.byCompany[id].undispatched.first(1) })...)
 			case driver.WorkPublish:
-				due = append(due, some(s.outbox.untold, after, query.Limit, ofCompany,
+				due = append(due, some(s.outbox.unpublished, after, query.Limit, ofCompany,
 					func(id uuid.UUID) []driver.Position { return s.outbox.byCompany[id].free(query.At, 1) })...)
 			case driver.WorkDeliver:
 				due = append(due, some(s.deliveries.waiting, after, query.Limit, ofEndpoint,

@@ -12,16 +12,16 @@ import (
 
 type outbox struct {
 	byCompany map[uuid.UUID]*facts
-	// undispatched holds the companies with facts that are not dispatched. untold holds those with facts that are
+	// undispatched holds the companies with facts that are not dispatched. unpublished holds those with facts that are
 	// dispatched and not handled.
-	undispatched, untold *index[uuid.UUID]
+	undispatched, unpublished *index[uuid.UUID]
 }
 
 // facts holds the facts of one company.
 type facts struct {
-	byPlace              map[driver.Position]fact
-	all                  *index[driver.Position]
-	undispatched, untold *index[driver.Position]
+	byPlace                   map[driver.Position]fact
+	all                       *index[driver.Position]
+	undispatched, unpublished *index[driver.Position]
 }
 
 type fact struct {
@@ -32,13 +32,13 @@ type fact struct {
 
 func newOutbox() outbox {
 	return outbox{
-		byCompany: make(map[uuid.UUID]*facts), undispatched: newIndex(compareIDs), untold: newIndex(compareIDs),
+		byCompany: make(map[uuid.UUID]*facts), undispatched: newIndex(compareIDs), unpublished: newIndex(compareIDs),
 	}
 }
 
 func newFacts() *facts {
 	return &facts{
-		byPlace: make(map[driver.Position]fact), all: newPlaces(), undispatched: newPlaces(), untold: newPlaces(),
+		byPlace: make(map[driver.Position]fact), all: newPlaces(), undispatched: newPlaces(), unpublished: newPlaces(),
 	}
 }
 
@@ -48,7 +48,7 @@ func (o *outbox) stage(of *facts, f fact) (places *index[driver.Position], compa
 	case !f.dispatched:
 		return of.undispatched, o.undispatched
 	case !f.handled:
-		return of.untold, o.untold
+		return of.unpublished, o.unpublished
 	}
 	return nil, nil
 }
@@ -95,7 +95,7 @@ func (o *outbox) change(u *undo, records []driver.Fact, change func(f *fact)) er
 // which are as few as are being handled, but never has to skip handled ones.
 func (f *facts) free(at time.Time, limit int) []driver.Position {
 	var free []driver.Position
-	for _, place := range f.untold.keys {
+	for _, place := range f.unpublished.keys {
 		if len(free) >= limit {
 			break
 		}
@@ -211,7 +211,7 @@ func (tx *updating) PruneFacts(
 // prunable returns the oldest places of facts before a time, and before the first one that is not handled.
 func (f *facts) prunable(before time.Time, limit int) []driver.Position {
 	until := moment(before)
-	for _, waiting := range []*index[driver.Position]{f.undispatched, f.untold} {
+	for _, waiting := range []*index[driver.Position]{f.undispatched, f.unpublished} {
 		if len(waiting.keys) > 0 && waiting.keys[0].At.Before(until) {
 			until = waiting.keys[0].At
 		}

@@ -84,7 +84,7 @@ func cancelledBeginsNothing(ctx context.Context, s driver.Store) error {
 	return nothingKept(ctx, s)
 }
 
-// cancelledWhileWaiting closes a gate twice at once: the second Update waits until its context ends.
+// cancelledWhileWaiting takes a gate exclusively twice at once: the second Update waits until its context ends.
 func cancelledWhileWaiting(ctx context.Context, s driver.Store) error {
 	err := update(ctx, s, func(context.Context, driver.Tx) error {
 		waiting, cancel := context.WithTimeout(ctx, window)
@@ -95,7 +95,7 @@ func cancelledWhileWaiting(ctx context.Context, s driver.Store) error {
 			return waitErr
 		}
 		if err == nil {
-			return errors.New("an Update entered a gate that was closed")
+			return errors.New("an Update entered a gate that was held exclusively")
 		}
 		return nil
 	})

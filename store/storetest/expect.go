@@ -128,7 +128,7 @@ type (
 	writes = func(ctx context.Context, tx driver.Tx) error
 )
 
-// update runs fn in an Update that has closed the gates of both companies.
+// update runs fn in an Update that holds the gates of both companies exclusively.
 func update(ctx context.Context, s driver.Store, fn writes) error {
 	return enter(ctx, s, driver.BeginOptions{Exclusive: []uuid.UUID{companyA, companyB}}, fn)
 }

@@ -13,8 +13,8 @@ import (
 
 func gateChecks() []Check {
 	return []Check{
-		{"gate/who shares it waits for who closed it", grounded(sharerWaits)},
-		{"gate/who closes it waits for who shares it", grounded(closerWaits)},
+		{"gate/a sharer waits for the exclusive holder", grounded(sharerWaits)},
+		{"gate/an exclusive Update waits for sharers", grounded(exclusiveWaits)},
 		{"gate/it opens again whatever the end", grounded(gateOpens)},
 	}
 }
@@ -33,37 +33,37 @@ func sharerWaits(ctx context.Context, s driver.Store) error {
 		go func() {
 			done <- share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 				defer close(entered)
-				return want("what was changed behind the closed gate", []driver.Company{suspended}).
+				return want("what was changed while the gate was held exclusively", []driver.Company{suspended}).
 					from(tx.Companies(ctx, []uuid.UUID{companyA}))
 			})
 		}()
 		if _, early := linger(entered, window); early {
-			return errors.New("an Update shared a gate that was closed")
+			return errors.New("an Update shared a gate that was held exclusively")
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err, waitErr := wait(ctx, "an Update that waits for a closed gate", sharer)
+	err, waitErr := wait(ctx, "an Update that waits for an exclusively held gate", sharer)
 	return errors.Join(err, waitErr)
 }
 
-func closerWaits(ctx context.Context, s driver.Store) error {
-	var closer <-chan error
+func exclusiveWaits(ctx context.Context, s driver.Store) error {
+	var exclusive <-chan error
 	var ended atomic.Bool
 	err := share(ctx, s, func(inner context.Context, tx driver.Tx) error {
 		done := make(chan error, 1)
-		closer = done
+		exclusive = done
 		entered := make(chan struct{})
 		go func() {
 			done <- update(ctx, s, func(context.Context, driver.Tx) error {
 				defer close(entered)
-				return that(ended.Load(), "an Update closed a gate that another shares")
+				return that(ended.Load(), "an Update took a gate exclusively that another shares")
 			})
 		}()
 		linger(entered, window)
-		// Set before the Update ends, since its end lets the other one close the gate.
+		// Set before the Update ends, since its end lets the other one take the gate.
 		ended.Store(true)
 		return want("what is guarded", []driver.Company{newCompany(companyA)}).
 			from(tx.Companies(inner, []uuid.UUID{companyA}))
@@ -71,7 +71,7 @@ func closerWaits(ctx context.Context, s driver.Store) error {
 	if err != nil {
 		return err
 	}
-	err, waitErr := wait(ctx, "an Update that closes a gate", closer)
+	err, waitErr := wait(ctx, "an Update that takes a gate exclusively", exclusive)
 	return errors.Join(err, waitErr)
 }
 
@@ -82,7 +82,7 @@ func gateOpens(ctx context.Context, s driver.Store) error {
 		err := update(soon, s, func(context.Context, driver.Tx) error { return nil })
 		cancel()
 		if err != nil {
-			return fmt.Errorf("close a gate after %s: %w", name, err)
+			return fmt.Errorf("take a gate exclusively after %s: %w", name, err)
 		}
 	}
 	return nil

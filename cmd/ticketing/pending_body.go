@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// arrivals tracks the connections whose request body is still arriving, so that a drain need not wait for clients that
-// never send the rest. It never cuts off a request that has arrived completely.
-type arrivals struct {
+// pendingBodies tracks the connections whose request body is still arriving, so that a drain need not wait for clients
+// that never send the rest. It never cuts off a request that has arrived completely.
+type pendingBodies struct {
 	mu      sync.Mutex
 	partial map[net.Conn]bool
 	cut     bool
 }
 
-func newArrivals() *arrivals { return &arrivals{partial: map[net.Conn]bool{}} }
+func newPendingBodies() *pendingBodies { return &pendingBodies{partial: map[net.Conn]bool{}} }
 
 type connectionKey struct{}
 
 // watch registers the connections and requests of a server.
-func (a *arrivals) watch(server *http.Server) {
+func (a *pendingBodies) watch(server *http.Server) {
 	server.ConnContext = func(ctx context.Context, connection net.Conn) context.Context {
 		return context.WithValue(ctx, connectionKey{}, connection)
 	}
@@ -38,22 +38,22 @@ func (a *arrivals) watch(server *http.Server) {
 		connection, ok := r.Context().Value(connectionKey{}).(net.Conn)
 		if ok && r.Body != nil && r.Body != http.NoBody {
 			a.begin(connection)
-			r.Body = &arriving{ReadCloser: r.Body, whole: func() { a.end(connection) }}
+			r.Body = &pendingBody{ReadCloser: r.Body, onEnd: func() { a.end(connection) }}
 		}
 		handler.ServeHTTP(w, r)
 	})
 }
 
-func (a *arrivals) begin(connection net.Conn) {
+func (a *pendingBodies) begin(connection net.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.partial[connection] = true
 	if a.cut {
-		_ = connection.SetReadDeadline(time.Now().Add(arrivalTimeout))
+		_ = connection.SetReadDeadline(time.Now().Add(pendingBodyTimeout))
 	}
 }
 
-func (a *arrivals) end(connection net.Conn) {
+func (a *pendingBodies) end(connection net.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.partial, connection)
@@ -61,7 +61,7 @@ func (a *arrivals) end(connection net.Conn) {
 
 // cutOff makes reads fail on every connection whose body has not fully arrived. The handlers then respond as to any
 // incomplete request.
-func (a *arrivals) cutOff() {
+func (a *pendingBodies) cutOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cut = true
@@ -70,17 +70,17 @@ func (a *arrivals) cutOff() {
 	}
 }
 
-// arriving is the body of a request. It calls whole at the end of the body.
-type arriving struct {
+// pendingBody is the body of a request. It calls onEnd at the end of the body.
+type pendingBody struct {
 	io.ReadCloser
 
-	whole func()
+	onEnd func()
 }
 
-func (b *arriving) Read(p []byte) (int, error) {
+func (b *pendingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		b.whole()
+		b.onEnd()
 	}
 	return n, err
 }

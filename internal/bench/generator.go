@@ -15,7 +15,7 @@ import (
 // worker makes one process's share of the calls: this process's own, or another's.
 type worker interface {
 	slice(ctx context.Context, order sliceOrder) (*sliceOutcome, error)
-	shut(ctx context.Context) error
+	close(ctx context.Context) error
 }
 
 // generator is another process of this program that makes its share of the calls. It reads its plan, then orders, as
@@ -26,9 +26,9 @@ type generator struct {
 	in  io.WriteCloser
 	to  *json.Encoder
 	ans *json.Decoder
-	// ended waits for the process to end, at most generatorTimeout, and returns how it ended.
-	ended func() error
-	told  bool // how the process ended has been reported
+	// wait waits for the process to end, at most generatorTimeout, and returns how it ended.
+	wait     func() error
+	reported bool // how the process ended has been reported
 }
 
 // generatorTimeout is how long a process may take to end.
@@ -39,7 +39,7 @@ func startGenerator(ctx context.Context, p *Program, plan loadPlan) (*generator,
 	if err != nil {
 		return nil, fmt.Errorf("start a process: %w", err)
 	}
-	// The context does not kill the process; shut ends it by closing its input.
+	// The context does not kill the process; close ends it by closing its input.
 	//nolint:gosec // It is this program.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), executable, p.Generator...)
 	cmd.Stderr = os.Stderr
@@ -56,7 +56,7 @@ func startGenerator(ctx context.Context, p *Program, plan loadPlan) (*generator,
 		return nil, fmt.Errorf("start a process: %w", err)
 	}
 	g := &generator{cmd: cmd, in: in, to: json.NewEncoder(in), ans: json.NewDecoder(out)}
-	g.ended = sync.OnceValue(func() error {
+	g.wait = sync.OnceValue(func() error {
 		_ = g.in.Close()
 		late := time.AfterFunc(generatorTimeout, func() { _ = g.cmd.Process.Kill() })
 		defer late.Stop()
@@ -64,7 +64,7 @@ func startGenerator(ctx context.Context, p *Program, plan loadPlan) (*generator,
 	})
 	var ready struct{}
 	if err := g.ask(plan, &ready); err != nil {
-		return nil, errors.Join(err, g.shut(ctx))
+		return nil, errors.Join(err, g.close(ctx))
 	}
 	return g, nil
 }
@@ -82,8 +82,8 @@ func (g *generator) ask(question, answer any) error {
 // lost returns the error for a process that no longer takes part. It reports how the process ended, if that was the
 // cause.
 func (g *generator) lost(err error) error {
-	if ended := g.ended(); ended != nil {
-		g.told = true
+	if ended := g.wait(); ended != nil {
+		g.reported = true
 		return fmt.Errorf("a process of the bench ended (%w) while it was needed: %w", ended, err)
 	}
 	return err
@@ -97,8 +97,8 @@ func (g *generator) slice(_ context.Context, order sliceOrder) (*sliceOutcome, e
 	return outcome, nil
 }
 
-func (g *generator) shut(context.Context) error {
-	if err := g.ended(); err != nil && !g.told {
+func (g *generator) close(context.Context) error {
+	if err := g.wait(); err != nil && !g.reported {
 		return fmt.Errorf("a process of the bench: %w", err)
 	}
 	return nil
@@ -113,7 +113,7 @@ func Generate(ctx context.Context, p *Program, in io.Reader, out io.Writer) (err
 	if err := orders.Decode(&plan); err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
-	own := &place{program: p, database: plan.Database, schema: plan.Schema}
+	own := &benchDatabase{program: p, dsn: plan.Database, schema: plan.Schema}
 	opened, closeStore, err := own.open(ctx, plan.Connections)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func Generate(ctx context.Context, p *Program, in io.Reader, out io.Writer) (err
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.shut(ctx)) }()
+	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	if err := answers.Encode(struct{}{}); err != nil {
 		return fmt.Errorf("answer: %w", err)
 	}

@@ -16,18 +16,18 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// placePrefix is the prefix of the names of the schemas and folders that benches work in.
-const placePrefix = "ticketing_bench_"
+// benchPrefix is the prefix of the names of the schemas and folders that benches work in.
+const benchPrefix = "ticketing_bench_"
 
 // removeTimeout bounds the removal of what a bench made.
 const removeTimeout = 2 * time.Minute
 
-// place is a bench's own schema or file.
-type place struct {
-	database string // as a store opens it
-	schema   string // PostgreSQL
-	folder   string // SQLite
-	made     bool   // There is something to remove, or there may be.
+// benchDatabase is a bench's own schema or file.
+type benchDatabase struct {
+	dsn    string // as a store opens it
+	schema string // PostgreSQL
+	folder string // SQLite
+	made   bool   // There is something to remove, or there may be.
 	// admin is a pool to PostgreSQL, separate from the store's. It is for work that needs plain SQL.
 	admin *sql.DB
 
@@ -40,20 +40,21 @@ const (
 	sqlitePrefix = "sqlite:"
 )
 
-// newPlace creates a place in a database. The remove method removes it.
-func newPlace(p *Program, database string) (*place, error) {
+// newBenchDatabase returns a schema or a file of the bench's own, in or beside a database. The remove method removes
+// it.
+func newBenchDatabase(p *Program, database string) (*benchDatabase, error) {
 	path, isSQLite := strings.CutPrefix(database, sqlitePrefix)
 	switch {
 	case database == inMemory:
-		return &place{program: p, database: inMemory}, nil
+		return &benchDatabase{program: p, dsn: inMemory}, nil
 	case isSQLite:
-		folder, err := os.MkdirTemp(filepath.Dir(path), placePrefix)
+		folder, err := os.MkdirTemp(filepath.Dir(path), benchPrefix)
 		if err != nil {
 			err = fmt.Errorf("%w: make a folder beside the file: %w", ticketing.ErrUnavailable, err)
 			return nil, p.OpenError(err)
 		}
 		file := sqlitePrefix + filepath.Join(folder, "bench.db")
-		return &place{program: p, database: file, folder: folder, made: true}, nil
+		return &benchDatabase{program: p, dsn: file, folder: folder, made: true}, nil
 	}
 	admin, err := store.OpenPool(database)
 	if err != nil {
@@ -61,15 +62,15 @@ func newPlace(p *Program, database string) (*place, error) {
 	}
 	// An idle connection may be dead by the time it is needed.
 	admin.SetMaxIdleConns(0)
-	return &place{program: p, database: database, schema: placePrefix + randomHex(8), admin: admin}, nil
+	return &benchDatabase{program: p, dsn: database, schema: benchPrefix + randomHex(8), admin: admin}, nil
 }
 
-// open opens the store of a place and migrates it.
-func (l *place) open(ctx context.Context, connections int) (driver.Store, func() error, error) {
-	if l.database == inMemory {
+// open opens the store and migrates it.
+func (l *benchDatabase) open(ctx context.Context, connections int) (driver.Store, func() error, error) {
+	if l.dsn == inMemory {
 		return memory.New(), func() error { return nil }, nil
 	}
-	opened, err := store.Open(ctx, l.database, &store.Config{Schema: l.schema, Connections: connections})
+	opened, err := store.Open(ctx, l.dsn, &store.Config{Schema: l.schema, Connections: connections})
 	if err != nil {
 		return nil, nil, l.program.OpenError(err)
 	}
@@ -81,7 +82,7 @@ func (l *place) open(ctx context.Context, connections int) (driver.Store, func()
 }
 
 // analyze updates PostgreSQL's statistics of the tables, as autovacuum does sooner or later.
-func (l *place) analyze(ctx context.Context) error {
+func (l *benchDatabase) analyze(ctx context.Context) error {
 	if l.admin == nil {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (e *LeftError) Unwrap() error { return e.err }
 const removePause = 200 * time.Millisecond
 
 // remove removes everything that the bench made, even after its context has ended.
-func (l *place) remove(ctx context.Context) error {
+func (l *benchDatabase) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	if l.folder != "" {

@@ -11,17 +11,17 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// sending holds the flags about the delivery of webhooks.
-type sending struct {
+// webhookFlags holds the flags about the delivery of webhooks.
+type webhookFlags struct {
 	NoWebhooks          bool      `help:"Deliver no webhooks; another server does." name:"no-webhooks"`
 	WebhookAllowPrivate bool      `help:"Let webhooks go to private addresses; for development only."`
 	WebhookCAFile       roots     `help:"PEM file of certificates that receivers of webhooks may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
 	WebhookRetention    retention `default:"30d" help:"How long deliveries that have ended are kept, such as 30d or 12h; 0 is for ever." placeholder:"TIME"`
-	FactRetention       retention `default:"0" help:"How long facts that were told and delivered are kept, such as 365d; 0 is for ever." placeholder:"TIME"`
+	FactRetention       retention `default:"0" help:"How long facts that were published and delivered are kept, such as 365d; 0 is for ever." placeholder:"TIME"`
 }
 
 // configure configures a service to deliver webhooks and to count them. The returned function closes the sender.
-func (s *sending) configure(cfg *ticketing.Config, m *webhookMetrics) (func(), error) {
+func (s *webhookFlags) configure(cfg *ticketing.Config, m *webhookMetrics) (func(), error) {
 	cfg.AllowPrivateWebhooks = s.WebhookAllowPrivate
 	cfg.WebhookRetention, cfg.FactRetention = cmp.Or(s.WebhookRetention.Duration, longestRetention),
 		s.FactRetention.Duration

@@ -7,16 +7,16 @@ import (
 	"unicode"
 )
 
-// visible returns a text as it can be shown on a terminal. It replaces each invisible character by its number, such as
+// escape returns a text as it can be shown on a terminal. It replaces each invisible character by its number, such as
 // <U+202E>, so that no name passes for another. It keeps tabs and line breaks, and visible format characters such as
 // the Arabic number sign. It is for people: JSON and the database keep a text as it is.
-func visible(text string) string {
-	if !strings.ContainsFunc(text, isUnseen) {
+func escape(text string) string {
+	if !strings.ContainsFunc(text, isInvisible) {
 		return text
 	}
 	var shown strings.Builder
 	for _, r := range text {
-		if isUnseen(r) {
+		if isInvisible(r) {
 			fmt.Fprintf(&shown, "<U+%04X>", r)
 		} else {
 			shown.WriteRune(r)
@@ -25,15 +25,15 @@ func visible(text string) string {
 	return shown.String()
 }
 
-// isUnseen reports whether a terminal does not show a character, or shows other characters in another order or place
+// isInvisible reports whether a terminal does not show a character, or shows other characters in another order or place
 // because of it. These are controls (Cc) and formats (Cf): zero-width spaces and joiners, marks, embeddings, overrides
 // and isolates of direction, the byte order mark, and tags. They include line and paragraph separators, variation
 // selectors, and the remaining characters with the property Default_Ignorable_Code_Point, such as the Hangul fillers.
-func isUnseen(r rune) bool {
+func isInvisible(r rune) bool {
 	return r != '\t' && r != '\n' && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && unicode.In(r,
 		unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
 		unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // quoted returns a name in quotes, for a sentence that a person reads.
-func quoted(name string) string { return strconv.Quote(visible(name)) }
+func quoted(name string) string { return strconv.Quote(escape(name)) }

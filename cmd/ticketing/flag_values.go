@@ -178,7 +178,7 @@ func parseBool(s string) (bool, error) {
 type connectionCount int
 
 func (v *connectionCount) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[connectionCount](text, 1, 1_000)
+	*v, err = parseInteger[connectionCount](text, 1, 1_000)
 	return err
 }
 
@@ -186,7 +186,7 @@ func (v *connectionCount) UnmarshalText(text []byte) (err error) {
 type maxConnections int
 
 func (v *maxConnections) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[maxConnections](text, 0, 1_000_000)
+	*v, err = parseInteger[maxConnections](text, 0, 1_000_000)
 	return err
 }
 
@@ -194,7 +194,7 @@ func (v *maxConnections) UnmarshalText(text []byte) (err error) {
 type groupCalls int
 
 func (v *groupCalls) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[groupCalls](text, 1, 1_000)
+	*v, err = parseInteger[groupCalls](text, 1, 1_000)
 	return err
 }
 
@@ -202,7 +202,7 @@ func (v *groupCalls) UnmarshalText(text []byte) (err error) {
 type groupLanes int
 
 func (v *groupLanes) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[groupLanes](text, 0, 64)
+	*v, err = parseInteger[groupLanes](text, 0, 64)
 	return err
 }
 
@@ -210,7 +210,7 @@ func (v *groupLanes) UnmarshalText(text []byte) (err error) {
 type companySlots int
 
 func (v *companySlots) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[companySlots](text, 1, 1_000)
+	*v, err = parseInteger[companySlots](text, 1, 1_000)
 	return err
 }
 
@@ -218,7 +218,7 @@ func (v *companySlots) UnmarshalText(text []byte) (err error) {
 type groupQueue int
 
 func (v *groupQueue) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[groupQueue](text, 1, 1_000_000)
+	*v, err = parseInteger[groupQueue](text, 1, 1_000_000)
 	return err
 }
 
@@ -226,7 +226,7 @@ func (v *groupQueue) UnmarshalText(text []byte) (err error) {
 type count int
 
 func (v *count) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[count](text, 0, 1_000_000_000)
+	*v, err = parseInteger[count](text, 0, 1_000_000_000)
 	return err
 }
 
@@ -234,12 +234,12 @@ func (v *count) UnmarshalText(text []byte) (err error) {
 type replayRate int
 
 func (v *replayRate) UnmarshalText(text []byte) (err error) {
-	*v, err = whole[replayRate](text, 1, 10_000)
+	*v, err = parseInteger[replayRate](text, 1, 10_000)
 	return err
 }
 
-// whole parses a whole number within limits.
-func whole[T ~int](text []byte, least, most T) (T, error) {
+// parseInteger parses a whole number within limits.
+func parseInteger[T ~int](text []byte, least, most T) (T, error) {
 	parsed, err := strconv.ParseUint(string(text), 10, 32)
 	if err != nil || parsed < uint64(least) || parsed > uint64(most) {
 		return 0, badValue("must be a whole number from %d to %d", least, most)

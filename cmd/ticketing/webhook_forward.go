@@ -21,53 +21,53 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// relay posts events to a developer's address. It allows every address, since the person who runs it can reach it
+// forwarder posts events to a developer's address. It allows every address, since the person who runs it can reach it
 // anyway. Otherwise it is as strict as deliveries to endpoints (section 6.3): no redirects, no proxy, ten seconds, 64
 // KiB.
-type relay struct {
+type forwarder struct {
 	url, secret string
 	client      *http.Client
 }
 
 const (
-	relayTimeout   = delivery.MaxTimeout
-	maxRelayAnswer = 64 << 10
+	forwardTimeout     = delivery.MaxTimeout
+	maxForwardResponse = 64 << 10
 )
 
-func newRelay(to, secret string, roots *x509.CertPool) *relay {
+func newForwarder(to, secret string, roots *x509.CertPool) *forwarder {
 	transport := &http.Transport{
-		DialContext:       (&net.Dialer{Timeout: relayTimeout}).DialContext,
+		DialContext:       (&net.Dialer{Timeout: forwardTimeout}).DialContext,
 		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true,
 		// Deliveries to endpoints do not ask for compression either.
 		DisableCompression: true,
 	}
-	return &relay{url: to, secret: secret, client: &http.Client{
-		Transport: transport, Timeout: relayTimeout,
+	return &forwarder{url: to, secret: secret, client: &http.Client{
+		Transport: transport, Timeout: forwardTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-func (r *relay) close() { r.client.CloseIdleConnections() }
+func (r *forwarder) close() { r.client.CloseIdleConnections() }
 
 // post makes the only attempt, as a separate delivery.
-func (r *relay) post(ctx context.Context, event ticketing.WebhookEvent) relayed {
+func (r *forwarder) post(ctx context.Context, event ticketing.WebhookEvent) forwardResult {
 	at := time.Now()
-	did := relayed{
+	result := forwardResult{
 		At: ticketing.Time{Time: at.UTC()}, EventID: event.ID, EventType: event.Type, DeliveryID: uuid.New(),
 	}
-	status, err := r.send(ctx, event, did.DeliveryID, at)
-	did.DurationMS = time.Since(at).Milliseconds()
+	status, err := r.send(ctx, event, result.DeliveryID, at)
+	result.DurationMS = time.Since(at).Milliseconds()
 	if err != nil {
-		text := relayError(err)
-		did.Error = &text
+		text := forwardError(err)
+		result.Error = &text
 	} else {
-		did.HTTPStatus = &status
+		result.HTTPStatus = &status
 	}
-	return did
+	return result
 }
 
-func (r *relay) send(
+func (r *forwarder) send(
 	ctx context.Context, event ticketing.WebhookEvent, deliveryID uuid.UUID, at time.Time,
 ) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(event.Body))
@@ -86,14 +86,14 @@ func (r *relay) send(
 	}
 	defer func() { _ = response.Body.Close() }()
 	// The content of the response is irrelevant, and so is whether all of it arrives.
-	_, _ = io.CopyN(io.Discard, response.Body, maxRelayAnswer)
+	_, _ = io.CopyN(io.Discard, response.Body, maxForwardResponse)
 	return response.StatusCode, nil
 }
 
-// relayError returns the text of an error for an attempt without a response.
-func relayError(err error) string {
+// forwardError returns the text of an error for an attempt without a response.
+func forwardError(err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return "no answer within " + relayTimeout.String()
+		return "no answer within " + forwardTimeout.String()
 	}
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err
