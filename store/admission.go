@@ -30,9 +30,8 @@ func (s *session) OrderLines(
 	return query(ctx, s, "OrderLines", scanAdmission,
 		"SELECT "+admissionColumns+` FROM ?
 		ORDER BY a.company_id, a.order_number, a.line`,
-		keyedRows{table: "ticketing_admissions a", set: newSet("company_id, order_number", orders, func(o driver.OrderNumber) []any {
-			return []any{o.CompanyID, o.Number}
-		})})
+		keyedRows{table: "ticketing_admissions a", set: newSet("company_id, order_number", orders,
+			func(o driver.OrderNumber) []any { return []any{o.CompanyID, o.Number} })})
 }
 
 // Admissions finds sold admissions.
@@ -49,9 +48,8 @@ func (s *session) admissions(
 		func(refs []driver.AdmissionRef) ([]driver.Admission, error) {
 			return query(ctx, s, name, scanAdmission,
 				"SELECT "+admissionColumns+" FROM ?",
-				keyedRows{table: "ticketing_admissions a", lock: lock, set: newSet("company_id, id", refs, func(r driver.AdmissionRef) []any {
-					return []any{r.CompanyID, r.ID}
-				})})
+				keyedRows{table: "ticketing_admissions a", lock: lock, set: newSet("company_id, id", refs,
+					func(r driver.AdmissionRef) []any { return []any{r.CompanyID, r.ID} })})
 		})
 }
 

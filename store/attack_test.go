@@ -249,7 +249,10 @@ func attacks() []attack {
 		{"act removed", "DELETE FROM ticketing_audit_entries", "audit_entries_append_only"},
 
 		{"user twice", "INSERT INTO ticketing_users SELECT id, 'bob@example.com', 1 FROM ticketing_users", "users_pkey"},
-		{"two users of one email", "INSERT INTO ticketing_users SELECT {9}, email, 1 FROM ticketing_users", "users_email_key"},
+		{
+			"two users of one email",
+			"INSERT INTO ticketing_users SELECT {9}, email, 1 FROM ticketing_users", "users_email_key",
+		},
 		{"role of a member", "UPDATE ticketing_members SET role = 'GUEST'", "members_role_check"},
 		{"member twice", "INSERT INTO ticketing_members SELECT * FROM ticketing_members", "members_pkey"},
 		{"place of a case", "UPDATE ticketing_verification_cases SET number = 0", "verification_cases_number_check"},
@@ -261,7 +264,10 @@ func attacks() []attack {
 
 		{"version of a bank account", account + "version = 0", "bank_accounts_version_check"},
 		{"whole number of a bank account", account + "last4 = '3141592653'", "bank_accounts_last4_check"},
-		{"bank account twice", "INSERT INTO ticketing_bank_accounts SELECT * FROM ticketing_bank_accounts", "bank_accounts_pkey"},
+		{
+			"bank account twice",
+			"INSERT INTO ticketing_bank_accounts SELECT * FROM ticketing_bank_accounts", "bank_accounts_pkey",
+		},
 
 		{"number of a settlement", payout + "number = 0", "settlements_number_check"},
 		{"settlement of nothing", payout + "amount = 0", "settlements_amount_check"},
@@ -280,9 +286,18 @@ func attacks() []attack {
 		},
 
 		{"number of an ending", ending + "0, order_id, status, '', {no}, 2, 2, 1" + endings, "order_endings_number_check"},
-		{"order that is not ended", ending + "2, order_id, 'CONFIRMED', '', {no}, 0, 0, 1" + endings, "order_endings_status_check"},
-		{"refund without money", ending + "2, order_id, 'REFUNDED', '', {no}, 0, 0, 1" + endings, "order_endings_status_check"},
-		{"cancelled with money", ending + "2, order_id, 'CANCELLED', '', {no}, 2, 2, 1" + endings, "order_endings_status_check"},
+		{
+			"order that is not ended",
+			ending + "2, order_id, 'CONFIRMED', '', {no}, 0, 0, 1" + endings, "order_endings_status_check",
+		},
+		{
+			"refund without money",
+			ending + "2, order_id, 'REFUNDED', '', {no}, 0, 0, 1" + endings, "order_endings_status_check",
+		},
+		{
+			"cancelled with money",
+			ending + "2, order_id, 'CANCELLED', '', {no}, 2, 2, 1" + endings, "order_endings_status_check",
+		},
 		{"order ended twice", ending + "number, order_id, 'CANCELLED', '', {no}, 0, 0, 1" + endings, "order_endings_pkey"},
 		{"ending changed", "UPDATE ticketing_order_endings SET reason = 'x'", "order_endings_append_only"},
 		{"ending removed", "DELETE FROM ticketing_order_endings", "order_endings_append_only"},
@@ -297,11 +312,13 @@ func attacks() []attack {
 		{"pending secret there never was", endpoint + "pending_secret = 2", "webhook_endpoints_secrets_check"},
 		{"pending secret of the past", endpoint + "last_secret = 2, pending_secret = 1", "webhook_endpoints_secrets_check"},
 		{
-			"endpoint twice", `INSERT INTO ticketing_webhook_endpoints SELECT company_id, number, {9}, url, events, status, 1, 0, 1,
+			"endpoint twice",
+			`INSERT INTO ticketing_webhook_endpoints SELECT company_id, number, {9}, url, events, status, 1, 0, 1,
 				1, 1 FROM ticketing_webhook_endpoints`, "webhook_endpoints_pkey",
 		},
 		{
-			"id of an endpoint twice", `INSERT INTO ticketing_webhook_endpoints SELECT company_id, 2, id, url, events, status, 1, 0,
+			"id of an endpoint twice",
+			`INSERT INTO ticketing_webhook_endpoints SELECT company_id, 2, id, url, events, status, 1, 0,
 				1, 1, 1 FROM ticketing_webhook_endpoints`, "webhook_endpoints_id_company_id_key",
 		},
 		{"signing secret from 1", "UPDATE ticketing_webhook_secrets SET version = 0", "webhook_secrets_version_check"},
@@ -333,7 +350,8 @@ func sqliteAttacks() []attack {
 	return []attack{
 		{"type of a column", "UPDATE ticketing_companies SET created_at = 'yesterday'", "datatype_check"},
 		{
-			"id of a company", `INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1, 1
+			"id of a company",
+			`INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1, 1
 				FROM ticketing_companies`, "companies_id_check",
 		},
 		{"id of a key", "UPDATE ticketing_api_keys SET id = X'02'", "api_keys_id_check"},
@@ -353,7 +371,8 @@ func sqliteAttacks() []attack {
 				FROM ticketing_order_endings`, "order_endings_restocked_check",
 		},
 		{
-			"two open settlements", `INSERT INTO ticketing_settlements SELECT company_id, number + 1, {9}, 500, 'APPROVED', 1, '', 1,
+			"two open settlements",
+			`INSERT INTO ticketing_settlements SELECT company_id, number + 1, {9}, 500, 'APPROVED', 1, '', 1,
 				NULL, 0 FROM ticketing_settlements`, "settlements_company_id_key",
 		},
 		{"branding replaced", "REPLACE INTO ticketing_brandings SELECT * FROM ticketing_brandings", "brandings_append_only"},
@@ -374,7 +393,8 @@ func postgresAttacks() []attack {
 			"webhook_deliveries_pkey",
 		},
 		{
-			"two open settlements", `INSERT INTO ticketing_settlements SELECT company_id, number + 1, {9}, 500, 'APPROVED', 1, '', 1,
+			"two open settlements",
+			`INSERT INTO ticketing_settlements SELECT company_id, number + 1, {9}, 500, 'APPROVED', 1, '', 1,
 				NULL, 0 FROM ticketing_settlements`, "settlements_company_id_idx",
 		},
 	}

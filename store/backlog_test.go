@@ -21,16 +21,19 @@ var backlog = flag.Int("backlog", 20_000, "how many facts and deliveries of one 
 const queued = `
 INSERT INTO ticketing_outbox (company_id, at, id, type, subject, endpoints, handled, dispatched)
 	SELECT {1}, 1772600000000 + n, {id}, 'sale', {1}, 1, {no}, n % 2 = 0 FROM {numbers};
-INSERT INTO ticketing_webhook_deliveries (company_id, created_at, id, endpoint, endpoint_id, message_at, message_id, type, url,
+INSERT INTO ticketing_webhook_deliveries (company_id, created_at, id, endpoint, endpoint_id, message_at, message_id, ` +
+	`type, url,
 		secret_version, status, cancelling, attempts, due_at)
 	SELECT {1}, 1772600000000 + n, {id}, 1, {1}, 1772600000000 + n, {id}, 'order.created', 'https://example.com/hooks', 1,
 		'PENDING', {no}, '[]', 1772600000000 + n FROM {numbers};
 `
 
 const another = `
-INSERT INTO ticketing_webhook_deliveries (company_id, created_at, id, endpoint, endpoint_id, message_at, message_id, type, url,
+INSERT INTO ticketing_webhook_deliveries (company_id, created_at, id, endpoint, endpoint_id, message_at, message_id, ` +
+	`type, url,
 		secret_version, status, cancelling, attempts, due_at)
-	SELECT {2}, created_at, id, endpoint, endpoint_id, message_at, message_id, type, url, secret_version, status, cancelling,
+	SELECT {2}, created_at, id, endpoint, endpoint_id, message_at, message_id, type, url, secret_version, status, ` +
+	`cancelling,
 		attempts, due_at FROM ticketing_webhook_deliveries LIMIT 1;
 ANALYZE;`
 

@@ -36,8 +36,9 @@ func (s *session) BankAccounts(
 			return driver.BankAccountRef{CompanyID: a.CompanyID, Version: a.Version}
 		},
 		func(refs []driver.BankAccountRef) ([]driver.BankAccount, error) {
-			return find(ctx, s, "BankAccounts", bankAccountModel.record, s.selectKeyed(keyedRows{table: "ticketing_bank_accounts b", set: newSet("company_id, version", refs,
-				func(r driver.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })}))
+			return find(ctx, s, "BankAccounts", bankAccountModel.record,
+				s.selectKeyed(keyedRows{table: "ticketing_bank_accounts b", set: newSet("company_id, version", refs,
+					func(r driver.BankAccountRef) []any { return []any{r.CompanyID, r.Version} })}))
 		})
 }
 

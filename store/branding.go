@@ -49,9 +49,8 @@ func (s *session) Brandings(
 		func(refs []driver.BrandingRef) ([]driver.Branding, error) {
 			return query(ctx, s, "Brandings", scanBranding,
 				"SELECT "+brandingColumns+" FROM ?",
-				keyedRows{table: "ticketing_brandings b", set: newSet("company_id, version", refs, func(r driver.BrandingRef) []any {
-					return []any{r.CompanyID, r.Version}
-				})})
+				keyedRows{table: "ticketing_brandings b", set: newSet("company_id, version", refs,
+					func(r driver.BrandingRef) []any { return []any{r.CompanyID, r.Version} })})
 		})
 }
 

@@ -62,7 +62,8 @@ func (p placement) statement() string {
 	case p.column == "":
 		return fmt.Sprintf("SELECT pg_catalog.create_reference_table('%s')", p.table)
 	case p.table == anchor:
-		return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => 'none')", p.table, p.column)
+		return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => 'none')",
+			p.table, p.column)
 	default:
 		return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => '%s')",
 			p.table, p.column, anchor)

@@ -245,7 +245,8 @@ func TestHostsArgumentsAndHooks(t *testing.T) {
 	is.NoErr(err)
 	furnish(t, s)
 	buyer := driver.Buyer{
-		CompanyID: company, Email: "?company", Fullname: "Ada ?company", Phone: "?0", CreatedAt: minute(1), UpdatedAt: minute(1),
+		CompanyID: company, Email: "?company", Fullname: "Ada ?company", Phone: "?0",
+		CreatedAt: minute(1), UpdatedAt: minute(1),
 	}
 	written(t, s, func(ctx context.Context, tx driver.Tx) error {
 		return tx.PutBuyers(ctx, []driver.Buyer{buyer})

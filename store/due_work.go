@@ -31,7 +31,10 @@ type workScan struct {
 
 // workScansFor returns no elements for an unknown kind.
 func workScansFor(after driver.DueWork, at time.Time) []workScan {
-	w := workScan{kind: after.Kind, columns: []string{"company_id"}, after: []any{after.CompanyID}, due: "1 = 1", order: "at, id"}
+	w := workScan{
+		kind: after.Kind, columns: []string{"company_id"}, after: []any{after.CompanyID}, due: "1 = 1",
+		order: "at, id",
+	}
 	switch after.Kind {
 	case driver.WorkDispatch:
 		w.name, w.table, w.index, w.open = "dispatch", "ticketing_outbox", undispatched, "NOT dispatched"
@@ -121,7 +124,8 @@ func (w workScan) withSteps(engine engine, limit int) (text string, args []any) 
 	text = from + " (" + columns + ") AS (SELECT " + placeholders(w.columns) + "), " +
 		w.name + " (" + columns + ", found) AS (SELECT " + w.nextPlace(engine, at(from)...) + ", 0 FROM " + from + `
 		UNION ALL
-		SELECT ` + w.nextPlace(engine, at("w")...) + ", w.found + CASE WHEN " + w.dueSince(engine, "w") + ` IS NOT NULL THEN 1 ELSE 0 END
+		SELECT ` + w.nextPlace(engine, at("w")...) + ", w.found + CASE WHEN " + w.dueSince(engine, "w") +
+		` IS NOT NULL THEN 1 ELSE 0 END
 		FROM ` + w.name + " AS w WHERE w.company_id IS NOT NULL AND w.found < ?)"
 	return text, append(slices.Concat(w.after, w.args), limit)
 }
@@ -129,7 +133,8 @@ func (w workScan) withSteps(engine engine, limit int) (text string, args []any) 
 // selectFound writes the query for the places that the steps found. The LIMIT is never reached: it makes the database
 // compute since once for each place, and not a second time for the condition.
 func (w workScan) selectFound(engine engine, limit int) (text string, args []any) {
-	return "SELECT ?, " + w.outputColumns() + " FROM (SELECT " + strings.Join(w.columns, ", ") + ", " + w.dueSince(engine, w.name) +
+	return "SELECT ?, " + w.outputColumns() + " FROM (SELECT " + strings.Join(w.columns, ", ") + ", " +
+			w.dueSince(engine, w.name) +
 			" AS since FROM " + w.name + " WHERE company_id IS NOT NULL AND found < ? LIMIT " + strconv.Itoa(math.MaxInt32) +
 			") AS f WHERE since IS NOT NULL",
 		slices.Concat([]any{int(w.kind)}, w.args, []any{limit})
@@ -138,7 +143,8 @@ func (w workScan) selectFound(engine engine, limit int) (text string, args []any
 // selectAll writes the same query without steps.
 func (w workScan) selectAll(engine engine, limit int) (text string, args []any) {
 	columns := strings.Join(w.columns, ", ")
-	return "SELECT ?, " + w.outputColumns() + " FROM (SELECT " + columns + ", min(" + w.timeColumn() + ") AS since" + w.fromClause(engine) +
+	return "SELECT ?, " + w.outputColumns() + " FROM (SELECT " + columns + ", min(" + w.timeColumn() + ") AS since" +
+			w.fromClause(engine) +
 			" AND (" + columns + ") > (" + placeholders(w.columns) + ") AND " + w.due + " GROUP BY " + columns + " ORDER BY " +
 			columns + " LIMIT ?) AS " + w.name,
 		slices.Concat([]any{int(w.kind)}, w.after, w.args, []any{limit})

@@ -36,7 +36,8 @@ func TestConstraintOfAShard(t *testing.T) {
 				},
 				{
 					"check", "23514",
-					`new row for relation "ticketing_wallets_102040" violates check constraint "ticketing_wallets_balance_check_102040"`,
+					`new row for relation "ticketing_wallets_102040" violates check constraint ` +
+						`"ticketing_wallets_balance_check_102040"`,
 					"wallets_balance_check",
 				},
 				{

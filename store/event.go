@@ -62,9 +62,8 @@ func (s *session) events(
 		func(refs []driver.EventRef) ([]driver.Event, error) {
 			return query(ctx, s, name, scanEvent,
 				"SELECT "+eventColumns+" FROM ?",
-				keyedRows{table: "ticketing_events e", lock: lock, set: newSet("company_id, id", refs, func(r driver.EventRef) []any {
-					return []any{r.CompanyID, r.ID}
-				})})
+				keyedRows{table: "ticketing_events e", lock: lock, set: newSet("company_id, id", refs,
+					func(r driver.EventRef) []any { return []any{r.CompanyID, r.ID} })})
 		})
 }
 

@@ -53,7 +53,8 @@ func until(tb testing.TB, db *sql.DB, query string) {
 }
 
 const (
-	waitsForLock = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'ticketing'" +
+	waitsForLock = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' " +
+		"AND application_name = 'ticketing'" +
 		" AND datname = current_database()"
 	waitsForStandby = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 )

@@ -22,9 +22,8 @@ func (tx *transaction) Results(
 		func(refs []driver.IdempotencyKey) ([]driver.IdempotencyResult, error) {
 			return query(ctx, &tx.session, "Results", scanResult,
 				"SELECT "+resultColumns+` FROM ?`,
-				keyedRows{table: "ticketing_idempotency_keys i", set: newSet("company_id, operation, key", refs, func(r driver.IdempotencyKey) []any {
-					return []any{r.CompanyID, r.Operation, r.Key}
-				})})
+				keyedRows{table: "ticketing_idempotency_keys i", set: newSet("company_id, operation, key", refs,
+					func(r driver.IdempotencyKey) []any { return []any{r.CompanyID, r.Operation, r.Key} })})
 		})
 }
 

@@ -61,7 +61,8 @@ func (s *session) PriceList(
 		return rows.Scan(&r.status, &r.band.Tier, (*int64)(&r.band.UnitPrice), &r.band.Available)
 	}
 	// The event's row comes first: no tier has an empty name. The UNION lets each half be planned on its own.
-	text := "SELECT status, '' AS tier, 0 AS unit_price, 0 AS available FROM ticketing_events WHERE id = ? AND company_id = ?"
+	text := "SELECT status, '' AS tier, 0 AS unit_price, 0 AS available " +
+		"FROM ticketing_events WHERE id = ? AND company_id = ?"
 	args := []any{event.ID, event.CompanyID}
 	if among, of, some := amongTiers("tier", event, tiers); some {
 		text += `

@@ -63,8 +63,9 @@ func (s *session) Members(ctx context.Context, refs []driver.MemberRef) ([]drive
 			return driver.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
 		},
 		func(refs []driver.MemberRef) ([]driver.Member, error) {
-			return find(ctx, s, "Members", memberModel.record, s.selectKeyed(keyedRows{table: "ticketing_members m", set: newSet("company_id, user_id", refs,
-				func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })}))
+			return find(ctx, s, "Members", memberModel.record,
+				s.selectKeyed(keyedRows{table: "ticketing_members m", set: newSet("company_id, user_id", refs,
+					func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })}))
 		})
 }
 

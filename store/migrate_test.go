@@ -213,7 +213,8 @@ func TestMigrationIsWhole(t *testing.T) {
 	is.True(err != nil)
 	is.True(strings.Contains(err.Error(), "0001_tickets"))
 	var tables int
-	is.NoErr(s.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE type = 'table'").Scan(&tables))
+	is.NoErr(s.Reader().QueryRowContext(t.Context(),
+		"SELECT count(*) FROM sqlite_schema WHERE type = 'table'").Scan(&tables))
 	is.Equal(tables, 1)
 }
 

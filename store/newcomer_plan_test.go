@@ -32,13 +32,16 @@ CREATE FUNCTION t(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 1
 CREATE FUNCTION fill(c uuid, base bigint, orders int, few int) RETURNS void LANGUAGE sql AS $$
 	INSERT INTO ticketing_companies VALUES (c, 'Company', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, t(base), t(base), 0)
 		ON CONFLICT DO NOTHING;
-	INSERT INTO ticketing_brandings SELECT c, 1 + n, 'Company', '', '', '', '', '', '', '', t(n) FROM generate_series(1, few) n;
+	INSERT INTO ticketing_brandings SELECT c, 1 + n, 'Company', '', '', '', '', '', '', '', t(n) FROM ` +
+	`generate_series(1, few) n;
 	INSERT INTO ticketing_commission_rates SELECT c, u(base + n), 1 + n, '250', 'BASIS_POINTS', t(n), t(n)
 		FROM generate_series(1, few) n;
-	INSERT INTO ticketing_api_keys SELECT c, u(base + n), 'shop', '[]', CASE WHEN n % 3 = 0 THEN 'REVOKED' ELSE 'ACTIVE' END,
+	INSERT INTO ticketing_api_keys SELECT c, u(base + n), 'shop', '[]', CASE WHEN n % 3 = 0 THEN 'REVOKED' ELSE ` +
+	`'ACTIVE' END,
 		'v1', NULL, t(n), NULL, NULL FROM generate_series(1, few) n;
 	INSERT INTO ticketing_api_key_directory SELECT u(base + n), c FROM generate_series(1, few) n;
-	INSERT INTO ticketing_events SELECT c, u(base + n), 'Night', '', (ARRAY['DRAFT', 'PUBLISHED', 'ENDED', 'CANCELLED'])[n % 4 + 1],
+	INSERT INTO ticketing_events SELECT c, u(base + n), 'Night', '', (ARRAY['DRAFT', 'PUBLISHED', 'ENDED', ` +
+	`'CANCELLED'])[n % 4 + 1],
 		'', '', '', '', '', '', '', '', NULL, '[]', t(n + 1000000), t(n), t(n) FROM generate_series(1, few) n;
 	INSERT INTO ticketing_inventory_tiers SELECT c, u(base + n), tier, 3, 3000, false
 		FROM generate_series(1, few) n, unnest('{Regular,VIP,Student}'::text[]) tier;
@@ -65,16 +68,19 @@ CREATE FUNCTION fill(c uuid, base bigint, orders int, few int) RETURNS void LANG
 	INSERT INTO ticketing_members SELECT c, u(base + n), 'Ada', 'VIEWER', 1, 1 FROM generate_series(1, few) n;
 	INSERT INTO ticketing_verification_cases SELECT c, n, 'REJECTED', '', '', '', '', '', '', '', '', 1, 1, 1, 1
 		FROM generate_series(1, few) n;
-	INSERT INTO ticketing_bank_accounts SELECT c, 1 + n, 'First Bank', 'Company', 's1', '6789', t(n) FROM generate_series(1, few) n;
+	INSERT INTO ticketing_bank_accounts SELECT c, 1 + n, 'First Bank', 'Company', 's1', '6789', t(n) FROM ` +
+	`generate_series(1, few) n;
 	INSERT INTO ticketing_settlements SELECT c, 1 + n, u(base + n), 500, 'COMPLETED', 1, '', t(n), NULL, 0
 		FROM generate_series(1, few) n;
 	INSERT INTO ticketing_order_endings SELECT c, number, id, 'CANCELLED', '', false, 0, 0, 1
 		FROM ticketing_orders WHERE company_id = c AND status <> 'CONFIRMED';
 	INSERT INTO ticketing_outbox SELECT c, t(n), u(base + n), 'order.created', u(base + n), n % 4 <> 0, NULL, 0, n % 8 <> 0
 		FROM generate_series(1, orders) n;
-	INSERT INTO ticketing_webhook_endpoints SELECT c, 1 + n, u(base + n), 'https://example.com', 'order.created', 'ENABLED',
+	INSERT INTO ticketing_webhook_endpoints SELECT c, 1 + n, u(base + n), 'https://example.com', 'order.created', ` +
+	`'ENABLED',
 		2, 0, 2, t(n), t(n) FROM generate_series(1, few) n;
-	INSERT INTO ticketing_webhook_secrets SELECT c, 1 + n, v, 's1', 1 FROM generate_series(1, few) n, generate_series(1, 2) v;
+	INSERT INTO ticketing_webhook_secrets SELECT c, 1 + n, v, 's1', 1 FROM generate_series(1, few) n, ` +
+	`generate_series(1, 2) v;
 	INSERT INTO ticketing_webhook_messages SELECT c, t(n), u(base + n), 'order.created', u(base + n), '{}'
 		FROM generate_series(1, orders) n;
 	INSERT INTO ticketing_webhook_deliveries SELECT c, t(n), u(base + n), 1 + n % 2, u(base + 1), t(n), u(base + n),
@@ -114,7 +120,8 @@ func askMany(tb testing.TB, s driver.Store) {
 		orders = append(orders, driver.OrderRef{CompanyID: company, ID: number(base + n)})
 		numbers = append(numbers, driver.OrderNumber{CompanyID: company, Number: int64(1000 + n)})
 		admissions = append(admissions, driver.AdmissionRef{CompanyID: company, ID: number(base + 2*n)})
-		results = append(results, driver.IdempotencyKey{CompanyID: company, Operation: "checkouts.create", Key: fmt.Sprintf("old-%d", n)})
+		results = append(results,
+			driver.IdempotencyKey{CompanyID: company, Operation: "checkouts.create", Key: fmt.Sprintf("old-%d", n)})
 		buyers = append(buyers, driver.BuyerRef{CompanyID: company, Email: fmt.Sprintf("%d@example.com", n)})
 		messages = append(messages, driver.MessageRef{CompanyID: company, At: second(n), ID: number(base + n)})
 		deliveries = append(deliveries, driver.DeliveryRef{CompanyID: company, CreatedAt: second(n), ID: number(base + n)})
@@ -155,7 +162,8 @@ func askMany(tb testing.TB, s driver.Store) {
 		var batches []driver.BatchRef
 		for _, e := range events {
 			for _, tier := range []string{"Regular", "VIP"} {
-				queries = append(queries, driver.StockQuery{CompanyID: company, EventID: e.ID, Tier: tier, UnitPrice: 500, Quantity: 3})
+				queries = append(queries,
+					driver.StockQuery{CompanyID: company, EventID: e.ID, Tier: tier, UnitPrice: 500, Quantity: 3})
 				batches = append(batches, driver.BatchRef{CompanyID: company, EventID: e.ID, Tier: tier, Position: 3})
 			}
 		}
@@ -216,10 +224,14 @@ func askMany(tb testing.TB, s driver.Store) {
 		is.NoErr(err)
 		_, err = tx.PriceList(ctx, events[0], []string{"Regular", "VIP"})
 		is.NoErr(err)
-		for _, statuses := range [][]driver.OrderStatus{nil, {driver.OrderRefunded}, {driver.OrderRefunded, driver.OrderCancelled}} {
+		for _, statuses := range [][]driver.OrderStatus{
+			nil, {driver.OrderRefunded}, {driver.OrderRefunded, driver.OrderCancelled},
+		} {
 			for _, of := range []uuid.UUID{{}, events[0].ID} {
 				for _, before := range []int64{0, 1500} {
-					_, err = tx.ListOrders(ctx, driver.OrderQuery{CompanyID: company, EventID: of, Statuses: statuses, After: before, Limit: 20})
+					_, err = tx.ListOrders(ctx, driver.OrderQuery{
+						CompanyID: company, EventID: of, Statuses: statuses, After: before, Limit: 20,
+					})
 					is.NoErr(err)
 				}
 			}
@@ -242,12 +254,13 @@ func settle(tb testing.TB, s driver.Store, events int) {
 		at, id := second(n), number(base+n)
 		event := number(base + 1 + n%7)
 		sold = append(sold, driver.Order{
-			CompanyID: company, Number: int64(1000 + n), ID: id, EventID: event, Status: driver.OrderConfirmed, RateID: number(3),
-			Branding: 1, BuyerEmail: fmt.Sprintf("%d@example.com", n), ConfirmedAt: at, CreatedAt: at,
+			CompanyID: company, Number: int64(1000 + n), ID: id, EventID: event, Status: driver.OrderConfirmed,
+			RateID: number(3), Branding: 1, BuyerEmail: fmt.Sprintf("%d@example.com", n), ConfirmedAt: at, CreatedAt: at,
 		})
 		for line := range 2 {
 			admissions = append(admissions, driver.Admission{
-				CompanyID: company, OrderNumber: int64(1000 + n), Line: line + 1, ID: number(base + 2*n + line - 1), LineID: id, OrderID: id,
+				CompanyID: company, OrderNumber: int64(1000 + n), Line: line + 1, ID: number(base + 2*n + line - 1),
+				LineID: id, OrderID: id,
 				EventID: event, Tier: "Regular", Batch: 1, Title: "Entry", UnitPrice: 500,
 			})
 		}
@@ -303,7 +316,8 @@ func askRest(tb testing.TB, s driver.Store) {
 		return errors.Join(
 			tx.AppendAudit(ctx, []driver.AuditEntry{{CompanyID: company, At: minute(1), ID: number(20), Changes: "{}"}}),
 			tx.AppendFloatCredit(ctx, driver.FloatCredit{CompanyID: company, Reference: "new", Amount: 1, Sequence: 1}),
-			tx.AppendSecretName(ctx, "0123456789abcdef", minute(1)), tx.CreateCategory(ctx, category), tx.UpdateCategory(ctx, category),
+			tx.AppendSecretName(ctx, "0123456789abcdef", minute(1)), tx.CreateCategory(ctx, category),
+			tx.UpdateCategory(ctx, category),
 			tx.CreateUser(ctx, driver.User{ID: number(22), Email: "new@example.com", CreatedAt: minute(1)}),
 			tx.PutMember(ctx, driver.Member{
 				CompanyID: company, UserID: number(22), Role: driver.RoleOwner, CreatedAt: minute(1), UpdatedAt: minute(1),
@@ -320,7 +334,9 @@ func askRest(tb testing.TB, s driver.Store) {
 	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		for _, call := range []func() error{
 			func() error {
-				_, err := tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
+				_, err := tx.Brandings(ctx, []driver.BrandingRef{
+					{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2},
+				})
 				return err
 			},
 			func() error { _, err := tx.EffectiveRates(ctx, []uuid.UUID{company}, minute(3)); return err },
@@ -448,10 +464,12 @@ func restore(tb testing.TB, dsn string) string {
 	if !ok {
 		tb.Skip("there are no programs of PostgreSQL beside its server")
 	}
-	dump, err := exec.CommandContext(tb.Context(), filepath.Join(binaries, "pg_dump"), "--no-owner", "--dbname", dsn).Output()
+	dump, err := exec.CommandContext(tb.Context(), filepath.Join(binaries, "pg_dump"),
+		"--no-owner", "--dbname", dsn).Output()
 	is.NoErr(err)
 	empty := pgtest.Database(tb)
-	psql := exec.CommandContext(tb.Context(), filepath.Join(binaries, "psql"), "--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1",
+	psql := exec.CommandContext(tb.Context(), filepath.Join(binaries, "psql"),
+		"--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1",
 		"--dbname", empty)
 	psql.Stdin = bytes.NewReader(dump)
 	told, err := psql.CombinedOutput()
@@ -479,7 +497,8 @@ func TestPostgresCountsTheHostsCompanies(t *testing.T) {
 	is := is.New(t)
 	dsn := testdb.FreshDSN(t)
 	db := testdb.Pool(t, dsn)
-	_, err := db.ExecContext(t.Context(), `CREATE SCHEMA "My App"; CREATE TABLE "My App".ticketing_reports (company_id uuid)`)
+	_, err := db.ExecContext(t.Context(),
+		`CREATE SCHEMA "My App"; CREATE TABLE "My App".ticketing_reports (company_id uuid)`)
 	is.NoErr(err)
 	s := testdb.Open(t, dsn, &store.Config{Schema: "My App"})
 	is.NoErr(s.Migrate(t.Context()))

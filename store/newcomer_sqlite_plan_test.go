@@ -44,7 +44,8 @@ func TestSQLitePlansUseTheWholeKey(t *testing.T) {
 		is.NoErr(s.Exec(t.Context(), "ANALYZE"))
 		is.True(len(texts(t, s.Writer().DB, "SELECT tbl FROM sqlite_stat1 WHERE idx LIKE 'ticketing_orders%'")) > 0)
 		for statement, plan := range plans() {
-			if wide(plan) > wide(want[statement]) && !fewSettlements.MatchString(statement) && !lookThrough.MatchString(statement) {
+			if wide(plan) > wide(want[statement]) && !fewSettlements.MatchString(statement) &&
+				!lookThrough.MatchString(statement) {
 				t.Errorf("with %s\n%s\nhas the plan\n%s\nand without statistics\n%s", known, statement, plan, want[statement])
 			}
 		}
@@ -72,7 +73,8 @@ func multiply(tb testing.TB, s *store.Store, companies, rows int) {
 		named[column.table] = append(named[column.table], column.name)
 	}
 	is.NoErr(s.Exec(tb.Context(), fmt.Sprintf(`PRAGMA foreign_keys = off; CREATE TEMP TABLE others AS
-		WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < %d) SELECT randomblob(16) AS id FROM n`, companies)))
+		WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < %d) `+
+		`SELECT randomblob(16) AS id FROM n`, companies)))
 	for _, table := range store.PlacementOrder() {
 		by := store.Placements()[table]
 		if by == "" {
@@ -90,7 +92,8 @@ func multiply(tb testing.TB, s *store.Store, companies, rows int) {
 			}
 			values = append(values, column)
 		}
-		is.NoErr(s.Exec(tb.Context(), fmt.Sprintf("INSERT INTO %s SELECT %s FROM others, (SELECT * FROM %s WHERE %s = %s LIMIT %d) t",
+		is.NoErr(s.Exec(tb.Context(), fmt.Sprintf(
+			"INSERT INTO %s SELECT %s FROM others, (SELECT * FROM %s WHERE %s = %s LIMIT %d) t",
 			table, strings.Join(values, ", "), table, by, companyBlob, rows)))
 	}
 	is.NoErr(s.Exec(tb.Context(), "DROP TABLE others; PRAGMA foreign_keys = on"))

@@ -36,7 +36,9 @@ func askAll(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error {
-				return tx.AppendBankAccount(ctx, driver.BankAccount{CompanyID: company, Version: 1, Last4: "6789", CreatedAt: minute(5)})
+				return tx.AppendBankAccount(ctx, driver.BankAccount{
+					CompanyID: company, Version: 1, Last4: "6789", CreatedAt: minute(5),
+				})
 			},
 			func() error {
 				return tx.UpdateBankAccount(ctx, driver.BankAccount{CompanyID: company, Version: 1, Number: "s1"})
@@ -117,7 +119,9 @@ func askAll(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error {
-				_, err := tx.OrderEndings(ctx, []driver.OrderNumber{{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2}})
+				_, err := tx.OrderEndings(ctx, []driver.OrderNumber{
+					{CompanyID: company, Number: 1}, {CompanyID: company, Number: 2},
+				})
 				return err
 			},
 			func() error {
@@ -125,12 +129,16 @@ func askAll(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error {
-				_, err := tx.BankAccounts(ctx, []driver.BankAccountRef{{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2}})
+				_, err := tx.BankAccounts(ctx, []driver.BankAccountRef{
+					{CompanyID: company, Version: 1}, {CompanyID: company, Version: 2},
+				})
 				return err
 			},
 			func() error { _, err := tx.CurrentBankAccount(ctx, company); return err },
 			func() error {
-				_, err := tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: company, ID: number(9)}, {CompanyID: company, ID: number(8)}})
+				_, err := tx.Settlements(ctx, []driver.SettlementRef{
+					{CompanyID: company, ID: number(9)}, {CompanyID: company, ID: number(8)},
+				})
 				return err
 			},
 			func() error { _, err := tx.FindSettlement(ctx, number(9)); return err },
@@ -140,7 +148,9 @@ func askAll(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error {
-				_, err := tx.ListSettlements(ctx, driver.SettlementQuery{CompanyID: company, OldestFirst: true, After: 3, Limit: limit})
+				_, err := tx.ListSettlements(ctx, driver.SettlementQuery{
+					CompanyID: company, OldestFirst: true, After: 3, Limit: limit,
+				})
 				return err
 			},
 			func() error {
@@ -165,7 +175,9 @@ func askAll(tb testing.TB, s driver.Store) {
 			func() error { _, err := tx.CountTiers(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error { _, err := tx.PriceList(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error {
-				_, err := tx.Orders(ctx, []driver.OrderRef{{CompanyID: company, ID: number(7)}, {CompanyID: company, ID: number(8)}})
+				_, err := tx.Orders(ctx, []driver.OrderRef{
+					{CompanyID: company, ID: number(7)}, {CompanyID: company, ID: number(8)},
+				})
 				return err
 			},
 			func() error {

@@ -148,8 +148,8 @@ func verified(conf *pgdriver.Config) bool {
 	return conf.TLSConfig != nil && !conf.TLSConfig.InsecureSkipVerify
 }
 
-var errNoTLS = errors.New("the server offers no TLS: switch it on there, or append sslmode=disable to the URL where the " +
-	"network between is trusted")
+var errNoTLS = errors.New("the server offers no TLS: switch it on there, or append sslmode=disable to the " +
+	"URL where the network between is trusted")
 
 // closingConnector closes the network connection that the driver leaves open after a failed login.
 type closingConnector struct{ *pgdriver.Connector }
@@ -237,7 +237,8 @@ func (e *postgresEngine) checkServer(ctx context.Context) error {
 }
 
 func tooOld(version int) error {
-	return fmt.Errorf("%w: PostgreSQL %d is too old, %d or later is needed", ErrUnsupported, version/10000, oldestPostgres/10000)
+	return fmt.Errorf("%w: PostgreSQL %d is too old, %d or later is needed",
+		ErrUnsupported, version/10000, oldestPostgres/10000)
 }
 
 // traits differ on a distributed database, which has to see the company of each statement to find its node.
@@ -326,7 +327,8 @@ func (e *postgresEngine) query(
 // queryAlone reads in a transaction of its own, for a driver that returns only the rows of a message's first statement:
 // the settings go in a message before.
 func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(*sql.Rows) error) error {
-	conn, err := e.start(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; "+e.settings(e.statement, e.patience), e.patience)
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; " + e.settings(e.statement, e.patience)
+	conn, err := e.start(ctx, begin, e.patience)
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,8 @@ func (e *postgresEngine) rowLockStatement(in driver.BeginOptions) string {
 		companies = slices.DeleteFunc(companies, func(id uuid.UUID) bool { return id == uuid.Nil })
 	}
 	if len(companies) > 0 {
-		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE", inIDs("id", companies))
+		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE",
+			inIDs("id", companies))
 		text += string(statement.text)
 	}
 	return text
@@ -233,7 +234,8 @@ func joinNumbers(numbers []int64) string {
 // beginMigration waits for another process that migrates, for up to 49 s, and then fails with [driver.ErrBusy]. Its
 // statements may take 50 s, which is less than the driver's read timeout.
 func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), error) {
-	message := "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " + e.settings(snapshotTimeout, snapshotTimeout-time.Second) +
+	message := "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " +
+		e.settings(snapshotTimeout, snapshotTimeout-time.Second) +
 		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d); ", e.advisory("migrate"))
 	if e.schema != "" {
 		message += "CREATE SCHEMA IF NOT EXISTS " + quoted(e.schema) + "; "

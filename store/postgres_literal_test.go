@@ -19,7 +19,8 @@ import (
 func anyTexts() *rapid.Generator[string] {
 	awkward := []string{
 		"", "NULL", "null", `"NULL"`, "'", "''", `\`, `\\`, `\'`, `"`, `{}`, `{"a","b"}`, ",", ";", "?", "$1", "--", "/*",
-		"\n", "\r\n", "\t", "\b", "\x01", "\x7f", " ", "  a  ", "é", "e\u0301", "日本", "👩🏾‍🎤", "\u202e", "\ufeff", "E'\\n'", `\x41`, "::text",
+		"\n", "\r\n", "\t", "\b", "\x01", "\x7f", " ", "  a  ", "é", "e\u0301", "日本", "👩🏾‍🎤", "\u202e", "\ufeff",
+		"E'\\n'", `\x41`, "::text",
 	}
 	return rapid.OneOf(
 		rapid.SampledFrom(awkward),

@@ -27,16 +27,20 @@ INSERT INTO ticketing_companies SELECT u(100000 + n), 'Company', 'ACTIVE', 'APPR
 	FROM generate_series(1, 2000) n;
 INSERT INTO ticketing_brandings SELECT u(100000 + n), v, 'Company', '', '', '', '', '', '', '', t(n)
 	FROM generate_series(1, 2000) n, generate_series(1, 2) v;
-INSERT INTO ticketing_commission_rates SELECT u(100000 + n), u(200000 + n * 10 + v), v, '250', 'BASIS_POINTS', t(v), t(n)
+INSERT INTO ticketing_commission_rates SELECT u(100000 + n), u(200000 + n * 10 + v), v, '250', 'BASIS_POINTS', t(v), ` +
+	`t(n)
 	FROM generate_series(1, 2000) n, generate_series(1, 3) v;
 INSERT INTO ticketing_commission_rates SELECT u(1), u(290000 + v), v, '250', 'BASIS_POINTS', t(v), t(v)
 	FROM generate_series(2, 400) v;
-INSERT INTO ticketing_api_keys SELECT c, k, 'shop', '[]', CASE WHEN n % 3 = 0 THEN 'REVOKED' ELSE 'ACTIVE' END, 'v1', NULL,
+INSERT INTO ticketing_api_keys SELECT c, k, 'shop', '[]', CASE WHEN n % 3 = 0 THEN 'REVOKED' ELSE 'ACTIVE' END, ` +
+	`'v1', NULL,
 	t(n), NULL, NULL FROM (SELECT n, CASE WHEN n % 40 = 0 THEN u(1) ELSE u(100000 + n) END AS c, u(300000 + n) AS k
 	FROM generate_series(1, 2000) n) x;
 INSERT INTO ticketing_api_key_directory SELECT id, company_id FROM ticketing_api_keys WHERE id > u(300000);
-INSERT INTO ticketing_categories SELECT u(400000 + n), 'Music', 'music-' || n, 'ACTIVE', t(n) FROM generate_series(1, 2000) n;
-INSERT INTO ticketing_events SELECT CASE WHEN n % 4 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, u(500000 + n), 'Night', '',
+INSERT INTO ticketing_categories SELECT u(400000 + n), 'Music', 'music-' || n, 'ACTIVE', t(n) FROM ` +
+	`generate_series(1, 2000) n;
+INSERT INTO ticketing_events SELECT CASE WHEN n % 4 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, u(500000 + n), ` +
+	`'Night', '',
 	(ARRAY['DRAFT', 'PUBLISHED', 'ENDED', 'CANCELLED'])[n % 4 + 1], '', '', '', '', '', '', '', '', NULL, '[]',
 	t(n + 1000000), t(n), t(n) FROM generate_series(1, 8000) n;
 INSERT INTO ticketing_inventory_tiers SELECT company_id, id, tier, 3, 3000, false
@@ -44,13 +48,17 @@ INSERT INTO ticketing_inventory_tiers SELECT company_id, id, tier, 3, 3000, fals
 INSERT INTO ticketing_inventory_batches SELECT company_id, event_id, tier, p, 'Entry', '', 500, 'AVAILABLE', 1000,
 	CASE WHEN p < 3 THEN 1000 ELSE 0 END, p = 3, 1 FROM ticketing_inventory_tiers, generate_series(1, 3) p
 	WHERE event_id > u(500000);
-INSERT INTO ticketing_inventory_batches SELECT u(1), u(2), 'Regular', p, 'Entry', '', 1000 + p % 50, 'AVAILABLE', 1000, 0,
+INSERT INTO ticketing_inventory_batches SELECT u(1), u(2), 'Regular', p, 'Entry', '', 1000 + p % 50, 'AVAILABLE', ` +
+	`1000, 0,
 	true, 1 FROM generate_series(10, 600) p;
-INSERT INTO ticketing_orders SELECT c, 1000 + n, u(10000000 + n), e, s, 500, 1, u(3), 1, 0, 0, 'ada@example.com', '', '', t(n),
-	t(n) FROM (SELECT n, CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END AS c, u(2 + (n % 7) * 500000) AS e,
+INSERT INTO ticketing_orders SELECT c, 1000 + n, u(10000000 + n), e, s, 500, 1, u(3), 1, 0, 0, 'ada@example.com', ` +
+	`'', '', t(n),
+	t(n) FROM (SELECT n, CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END AS c, u(2 + (n % 7) * 500000) ` +
+	`AS e,
 	CASE WHEN n % 50 = 0 THEN 'REFUNDED' WHEN n % 70 = 0 THEN 'CANCELLED' ELSE 'CONFIRMED' END AS s
 	FROM generate_series(1, 40000) n) x;
-INSERT INTO ticketing_admissions SELECT company_id, number, l, u(20000000 + number * 10 + l), u(30000000 + number * 10 + l), id,
+INSERT INTO ticketing_admissions SELECT company_id, number, l, u(20000000 + number * 10 + l), u(30000000 + number * ` +
+	`10 + l), id,
 	event_id, 'Regular', 1, 'Entry', 500, false, NULL, NULL, '' FROM ticketing_orders, generate_series(1, 2) l;
 INSERT INTO ticketing_buyers SELECT company_id, number || '@example.com', '', '', 1, 1 FROM ticketing_orders;
 INSERT INTO ticketing_idempotency_keys SELECT company_id, 'checkouts.create', 'old-' || number, 'v1', '', id, NULL, 1
@@ -59,18 +67,22 @@ INSERT INTO ticketing_wallets SELECT u(100000 + n), w, 'ACTIVE', 'NGN', 0, 0, de
 	FROM generate_series(1, 2000) n, unnest('{FLOAT,EARNINGS}'::text[]) w;
 INSERT INTO ticketing_ledger_entries SELECT company_id, w, number, 'x', 0, 0, 0, '', 1, decode(repeat('00', 32), 'hex'),
 	decode(repeat('00', 32), 'hex') FROM ticketing_orders, unnest('{FLOAT,EARNINGS}'::text[]) w;
-INSERT INTO ticketing_float_credits SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, 'r' || n, 1, n
+INSERT INTO ticketing_float_credits SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, 'r' || ` +
+	`n, 1, n
 	FROM generate_series(1, 4000) n;
 INSERT INTO ticketing_audit_entries SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, t(n),
 	u(40000000 + n), 'Obi', 'float.credit', 'company', '{}' FROM generate_series(1, 20000) n;
 INSERT INTO ticketing_users SELECT u(50000000 + n), n || '@example.com', 1 FROM generate_series(1, 4000) n;
-INSERT INTO ticketing_members SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, id, 'Ada', 'VIEWER', 1, 1
+INSERT INTO ticketing_members SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, id, 'Ada', ` +
+	`'VIEWER', 1, 1
 	FROM (SELECT id, row_number() OVER () AS n FROM ticketing_users) x;
-INSERT INTO ticketing_verification_cases SELECT CASE WHEN n > 1000 THEN u(1) ELSE u(100000 + n) END, n * 2 + v, 'REJECTED', '', '', '', '', '', '', '', '', 1, 1, 1, 1
+INSERT INTO ticketing_verification_cases SELECT CASE WHEN n > 1000 THEN u(1) ELSE u(100000 + n) END, n * 2 + v, ` +
+	`'REJECTED', '', '', '', '', '', '', '', '', 1, 1, 1, 1
 	FROM generate_series(1, 2000) n, generate_series(1, 2) v;
 INSERT INTO ticketing_bank_accounts SELECT u(100000 + n), v, 'First Bank', 'Company', 's1', '6789', t(n)
 	FROM generate_series(1, 2000) n, generate_series(1, 2) v;
-INSERT INTO ticketing_settlements SELECT c, n + 10, u(50000000 + n), 500, CASE WHEN n > 9000 THEN 'PENDING' ELSE 'COMPLETED' END,
+INSERT INTO ticketing_settlements SELECT c, n + 10, u(50000000 + n), 500, CASE WHEN n > 9000 THEN 'PENDING' ELSE ` +
+	`'COMPLETED' END,
 	1, '', t(n), NULL, 0 FROM (SELECT n, CASE WHEN n % 2 = 0 AND n <= 9000 THEN u(1) ELSE u(100000 + n % 2000 + 1) END AS c
 	FROM generate_series(1, 10000) n) x;
 INSERT INTO ticketing_order_endings SELECT company_id, number, id, 'CANCELLED', '', false, 0, 0, 1

@@ -189,7 +189,9 @@ func sale(
 	if err != nil {
 		return err
 	}
-	return keepSale(ctx, tx, sold{order: order, quantity: quantity, at: at, key: key, stock: stock, rate: terms[0].Rate, wallets: wallets})
+	return keepSale(ctx, tx, sold{
+		order: order, quantity: quantity, at: at, key: key, stock: stock, rate: terms[0].Rate, wallets: wallets,
+	})
 }
 
 type sold struct {

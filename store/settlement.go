@@ -41,8 +41,9 @@ func (s *session) Settlements(
 			return driver.SettlementRef{CompanyID: s.CompanyID, ID: s.ID}
 		},
 		func(refs []driver.SettlementRef) ([]driver.Settlement, error) {
-			return find(ctx, s, "Settlements", settlementModel.record, s.selectKeyed(keyedRows{table: "ticketing_settlements s", set: newSet("company_id, id", refs,
-				func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })}))
+			return find(ctx, s, "Settlements", settlementModel.record,
+				s.selectKeyed(keyedRows{table: "ticketing_settlements s", set: newSet("company_id, id", refs,
+					func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })}))
 		})
 }
 

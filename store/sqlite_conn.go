@@ -52,7 +52,9 @@ type sqliteConn struct {
 }
 
 // QueryContext keeps statements that have arguments. A statement without any is a PRAGMA, or rarely used.
-func (c *sqliteConn) QueryContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+func (c *sqliteConn) QueryContext(
+	ctx context.Context, text string, args []sqldriver.NamedValue,
+) (sqldriver.Rows, error) {
 	if len(args) == 0 {
 		return c.nativeConn.QueryContext(ctx, text, args)
 	}
@@ -65,7 +67,9 @@ func (c *sqliteConn) QueryContext(ctx context.Context, text string, args []sqldr
 
 // ExecContext keeps the statements that begin and end a transaction. All others that come here are migrations, or
 // writes whose texts have values in them.
-func (c *sqliteConn) ExecContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+func (c *sqliteConn) ExecContext(
+	ctx context.Context, text string, args []sqldriver.NamedValue,
+) (sqldriver.Result, error) {
 	switch text {
 	case beginImmediate, "COMMIT", "ROLLBACK":
 	default:

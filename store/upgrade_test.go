@@ -103,11 +103,14 @@ func upgraders() []upgrader {
 		return db
 	}
 	return []upgrader{
-		{dialect: "postgres", literal: "quote_nullable(%s::text)", columns: postgresColumns, empty: func(t *testing.T) (string, *sql.DB) {
-			t.Helper()
-			dsn := pgtest.Database(t)
-			return dsn, connected(t, sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn))))
-		}},
+		{
+			dialect: "postgres", literal: "quote_nullable(%s::text)", columns: postgresColumns,
+			empty: func(t *testing.T) (string, *sql.DB) {
+				t.Helper()
+				dsn := pgtest.Database(t)
+				return dsn, connected(t, sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn))))
+			},
+		},
 		{dialect: "sqlite", literal: "quote(%s)", columns: sqliteColumns, empty: func(t *testing.T) (string, *sql.DB) {
 			t.Helper()
 			path := filepath.Join(t.TempDir(), "past.db")
@@ -190,7 +193,8 @@ func (u upgrader) upgrade(t *testing.T, steps []store.Migration, file string) {
 	order, err := svc.Checkout(t.Context(), caller, "after-0001", ticketingtest.Basket(then.Event, "VIP", 5000_00, 2))
 	is.NoErr(err)
 	is.Equal(order.Status, driver.OrderConfirmed)
-	scan, err := svc.ValidateAdmission(t.Context(), caller, then.Event, then.Unspent, "scan-after-0001", ticketing.ValidateParams{})
+	scan, err := svc.ValidateAdmission(t.Context(), caller, then.Event, then.Unspent,
+		"scan-after-0001", ticketing.ValidateParams{})
 	is.NoErr(err)
 	is.Equal(scan.Outcome, ticketing.OutcomeAdmitted)
 	books()
@@ -211,11 +215,13 @@ func (p past) answers(t *testing.T, svc *ticketing.Service, caller ticketing.Cal
 	ctx := t.Context()
 	event, err := svc.CreateEvent(ctx, caller, "event-0001", ticketingtest.EventParams())
 	told("event created", event, err)
-	added, err := svc.CreateInventory(ctx, caller, p.Event, "stock-0001", ticketingtest.InventoryParams("VIP", 5000_00, 20))
+	added, err := svc.CreateInventory(ctx, caller, p.Event, "stock-0001",
+		ticketingtest.InventoryParams("VIP", 5000_00, 20))
 	told("inventory created", added, err)
 	sold, err := svc.Checkout(ctx, caller, "cart-0001", ticketingtest.Basket(p.Event, "VIP", 5000_00, 3))
 	told("checked out", sold, err)
-	scan, err := svc.ValidateAdmission(ctx, caller, p.Event, p.Scanned, "scan-0001", ticketing.ValidateParams{Location: "Gate 1"})
+	scan, err := svc.ValidateAdmission(ctx, caller, p.Event, p.Scanned, "scan-0001",
+		ticketing.ValidateParams{Location: "Gate 1"})
 	told("validated", scan, err)
 	found, err := svc.GetEvent(ctx, caller, p.Event)
 	told("event", found, err)
@@ -264,14 +270,16 @@ func (u upgrader) fill(t *testing.T, file string) {
 	order, err := shop.Checkout(ctx, caller, "cart-0001", ticketingtest.Basket(p.Event, "VIP", 5000_00, 3))
 	is.NoErr(err)
 	p.Order, p.Scanned, p.Unspent = order.ID, order.Lines[0].AdmissionID, order.Lines[1].AdmissionID
-	_, err = shop.ValidateAdmission(ctx, caller, p.Event, p.Scanned, "scan-0001", ticketing.ValidateParams{Location: "Gate 1"})
+	_, err = shop.ValidateAdmission(ctx, caller, p.Event, p.Scanned, "scan-0001",
+		ticketing.ValidateParams{Location: "Gate 1"})
 	is.NoErr(err)
 	next, err := shop.Staff.IssueAPIKey(ctx, shop.Company.ID, "gate", ticketing.AllGrants())
 	is.NoErr(err)
 	p.Revoked = next.Key
 	_, err = shop.Staff.RevokeAPIKey(ctx, next.ID)
 	is.NoErr(err)
-	_, err = shop.Staff.RefundOrder(ctx, shop.Sell(t, p.Event, "VIP", 1).ID, ticketing.RefundParams{Reason: "Ill", Restock: true})
+	_, err = shop.Staff.RefundOrder(ctx, shop.Sell(t, p.Event, "VIP", 1).ID,
+		ticketing.RefundParams{Reason: "Ill", Restock: true})
 	is.NoErr(err)
 	_, err = shop.Staff.CancelOrder(ctx, shop.Sell(t, p.Event, "GENERAL_ADMISSION", 1).ID, "Fraud")
 	is.NoErr(err)
@@ -323,7 +331,8 @@ func hooked(t *testing.T, s driver.Store, companyID, orderID uuid.UUID) {
 		}
 		endpoint := newEndpoint(companyID, 1)
 		companies[0].WebhookEndpoints = endpoint.Number
-		sealed, err := ring.Seal(rand.Reader, "webhook-secret", fmt.Sprintf("%s/%d/%d", companyID, endpoint.Number, endpoint.ActiveSecret),
+		sealed, err := ring.Seal(rand.Reader, "webhook-secret",
+			fmt.Sprintf("%s/%d/%d", companyID, endpoint.Number, endpoint.ActiveSecret),
 			[]byte("svc_whsec_"+strings.Repeat("A", 43)))
 		if err != nil {
 			return err

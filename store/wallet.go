@@ -39,7 +39,9 @@ func walletRef(w driver.Wallet) driver.WalletRef {
 }
 
 func walletSet(refs []driver.WalletRef) set {
-	return newSet("company_id, wallet", refs, func(r driver.WalletRef) []any { return []any{r.CompanyID, string(r.Wallet)} })
+	return newSet("company_id, wallet", refs, func(r driver.WalletRef) []any {
+		return []any{r.CompanyID, string(r.Wallet)}
+	})
 }
 
 // heads is a fragment: wallets and the last entry of each.
@@ -90,9 +92,8 @@ func (s *session) FloatCredits(
 		func(c driver.FloatCredit) string { return c.Reference },
 		func(references []string) ([]driver.FloatCredit, error) {
 			return query(ctx, s, "FloatCredits", scan, "SELECT company_id, reference, amount, sequence FROM ?",
-				keyedRows{table: "ticketing_float_credits c", set: newSet("company_id, reference", references, func(r string) []any {
-					return []any{companyID, r}
-				})})
+				keyedRows{table: "ticketing_float_credits c", set: newSet("company_id, reference", references,
+					func(r string) []any { return []any{companyID, r} })})
 		})
 }
 

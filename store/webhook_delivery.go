@@ -141,7 +141,8 @@ func (tx *transaction) ClaimDeliveries(
 ) ([]driver.Delivery, error) {
 	claimed, err := query(ctx, &tx.session, "ClaimDeliveries", scanDelivery,
 		`WITH due AS MATERIALIZED (
-			SELECT company_id, created_at, id FROM ticketing_webhook_deliveries`+tx.store.engine.traits().useIndex(pendingDeliveries)+`
+			SELECT company_id, created_at, id FROM ticketing_webhook_deliveries`+
+			tx.store.engine.traits().useIndex(pendingDeliveries)+`
 			WHERE company_id = ? AND endpoint = ? AND status = 'PENDING' AND due_at <= ?
 			ORDER BY due_at LIMIT (SELECT ?)`+tx.store.engine.traits().skipLocked+`
 		)

@@ -74,8 +74,9 @@ func (s *session) ListWebhookEndpoints(
 func (s *session) FindWebhookEndpoint(
 	ctx context.Context, endpoint uuid.UUID,
 ) (driver.WebhookEndpoint, error) {
-	return firstRow(fetch(ctx, s, "FindWebhookEndpoint", scanEndpoint, s.selection((*endpointModel)(nil), endpointColumns, s.newSelect().
-		Where("id = ?", id(endpoint)).Limit(1))))
+	return firstRow(fetch(ctx, s, "FindWebhookEndpoint", scanEndpoint,
+		s.selection((*endpointModel)(nil), endpointColumns, s.newSelect().
+			Where("id = ?", id(endpoint)).Limit(1))))
 }
 
 func secretSet(refs []driver.WebhookSecretRef) set {
@@ -103,9 +104,10 @@ func (s *session) WebhookSecrets(
 func (s *session) StaleWebhookSecrets(
 	ctx context.Context, q driver.StaleWebhookSecretQuery,
 ) ([]driver.WebhookSecret, error) {
-	return fetch(ctx, s, "StaleWebhookSecrets", scanSecret, s.selection((*webhookSecretModel)(nil), secretColumns, s.newSelect().
-		Apply(afterSecret(q.After, q.Limit)).
-		Where("substr(secret, 4, 16) <> ?", q.SecretName)))
+	return fetch(ctx, s, "StaleWebhookSecrets", scanSecret,
+		s.selection((*webhookSecretModel)(nil), secretColumns, s.newSelect().
+			Apply(afterSecret(q.After, q.Limit)).
+			Where("substr(secret, 4, 16) <> ?", q.SecretName)))
 }
 
 // RetiredWebhookSecrets finds secrets that are neither active nor pending. It reads every secret: there are few more

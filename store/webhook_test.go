@@ -58,7 +58,9 @@ func hookWrites(ctx context.Context, tx driver.Tx) []func() error {
 		func() error { return tx.CreateWebhookEndpoint(ctx, newEndpoint(company, 1)) },
 		func() error { return tx.UpdateWebhookEndpoint(ctx, newEndpoint(company, 1)) },
 		func() error {
-			return tx.AppendWebhookSecret(ctx, driver.WebhookSecret{CompanyID: company, Endpoint: 1, Version: 1, CreatedAt: minute(1)})
+			return tx.AppendWebhookSecret(ctx, driver.WebhookSecret{
+				CompanyID: company, Endpoint: 1, Version: 1, CreatedAt: minute(1),
+			})
 		},
 		func() error {
 			return tx.UpdateWebhookSecret(ctx, driver.WebhookSecret{CompanyID: company, Endpoint: 1, Version: 1, Secret: "s1"})
@@ -91,7 +93,8 @@ func hookWrites(ctx context.Context, tx driver.Tx) []func() error {
 		},
 		func() error {
 			_, err := tx.LockDeliveries(ctx, []driver.DeliveryRef{
-				{CompanyID: company, CreatedAt: minute(2), ID: number(8001)}, {CompanyID: company, CreatedAt: minute(2), ID: number(8002)},
+				{CompanyID: company, CreatedAt: minute(2), ID: number(8001)},
+				{CompanyID: company, CreatedAt: minute(2), ID: number(8002)},
 			})
 			return err
 		},

@@ -71,8 +71,8 @@ func (c *companyCreate) Run(ctx context.Context, p *program) error {
 		}
 		return p.showCompany(created)
 	})
-	return outputErrorAfter(err, "the company "+created.ID.String()+" was created but could not be shown: \"ticketing company "+
-		"show\" shows it")
+	return outputErrorAfter(err, "the company "+created.ID.String()+" was created but could not be shown: "+
+		"\"ticketing company show\" shows it")
 }
 
 type companyShow struct{ companyArg }

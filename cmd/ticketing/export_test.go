@@ -47,7 +47,9 @@ var WriteFile = writeFile
 
 // Serving returns the configuration of the service that the flags of a server lead to, with or without deliveries. It
 // also returns a function that returns the metrics, and one that closes the sender.
-func Serving(delivers bool) (cfg *ticketing.Config, metrics func(context.Context) string, closeSender func(), err error) {
+func Serving(delivers bool) (
+	cfg *ticketing.Config, metrics func(context.Context) string, closeSender func(), err error,
+) {
 	m := newMetrics()
 	cfg = &ticketing.Config{}
 	closeSender, err = (&webhookFlags{NoWebhooks: !delivers}).configure(cfg, m.webhooks)

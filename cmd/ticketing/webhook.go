@@ -110,7 +110,8 @@ func (c *webhookCreate) Run(ctx context.Context, p *program) error {
 		c.warn(ctx, p)
 		err = p.show(issued, slices.Insert(endpointFields(issued.WebhookEndpoint), 1,
 			field{"Secret", string(issued.Secret)})...)
-		return outputErrorAfter(err, "the endpoint "+issued.ID.String()+" was registered but its secret could not be shown: delete it")
+		return outputErrorAfter(err,
+			"the endpoint "+issued.ID.String()+" was registered but its secret could not be shown: delete it")
 	})
 }
 

@@ -162,7 +162,8 @@ func (c *webhookListen) printResult(p *program, event ticketing.WebhookEvent, re
 	if result.Error != nil {
 		outcome = *result.Error
 	}
-	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n", result.At, result.EventType, result.EventID, escape(outcome), result.DurationMS)
+	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n",
+		result.At, result.EventType, result.EventID, escape(outcome), result.DurationMS)
 	if c.PrintJSON {
 		text += string(event.Body) + "\n" // JSON, unchanged.
 	}

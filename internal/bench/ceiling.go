@@ -92,19 +92,23 @@ func (c *ceiling) message() string {
 		"sold = %d, open = true WHERE company_id = %s AND event_id = %s AND tier = '%s' AND position = 1;\n",
 		int64(shopPrice), ticketing.MaxTierAdmissions, c.admitted, company.value, event.value, shopTier)
 	insert(&m, "ticketing_orders", ceilingGroup, company, event,
-		arrayColumn("number", "bigint", countFrom(first, 1)), arrayColumn("id", "uuid", order), constantColumn("status", "'CONFIRMED'"),
+		arrayColumn("number", "bigint", countFrom(first, 1)), arrayColumn("id", "uuid", order),
+		constantColumn("status", "'CONFIRMED'"),
 		constantColumn("gross", number(ceilingGross)), constantColumn("commission", number(ceilingCommission)),
 		constantColumn("rate_id", "'"+uuid.NewString()+"'::uuid"), constantColumn("branding", "1"),
 		arrayColumn("float_before", "bigint", countFrom(ceilingBalance, -ceilingGross)),
 		arrayColumn("earnings_before", "bigint", countFrom(accrual, ceilingCommission)),
-		arrayColumn("buyer_email", "text", buyers), constantColumn("buyer_fullname", "'"+buyerName+"'"), constantColumn("buyer_phone", "''"),
+		arrayColumn("buyer_email", "text", buyers), constantColumn("buyer_fullname", "'"+buyerName+"'"),
+		constantColumn("buyer_phone", "''"),
 		at("confirmed_at"), at("created_at"))
 	insert(&m, "ticketing_admissions", ceilingGroup*ceilingQty, company, event,
 		arrayColumn("order_number", "bigint", repeatEach(ceilingQty, countFrom(first, 1))),
 		arrayColumn("line", "bigint", func(i int) string { return strconv.Itoa(i%ceilingQty + 1) }),
-		arrayColumn("id", "uuid", randomID), arrayColumn("line_id", "uuid", randomID), arrayColumn("order_id", "uuid", repeatEach(ceilingQty, order)),
+		arrayColumn("id", "uuid", randomID), arrayColumn("line_id", "uuid", randomID),
+		arrayColumn("order_id", "uuid", repeatEach(ceilingQty, order)),
 		constantColumn("tier", "'"+shopTier+"'"), constantColumn("batch", "1"), constantColumn("title", "'Admission 1'"),
-		constantColumn("unit_price", number(int64(shopPrice))), constantColumn("voided", "false"), constantColumn("location", "''"))
+		constantColumn("unit_price", number(int64(shopPrice))), constantColumn("voided", "false"),
+		constantColumn("location", "''"))
 	insert(&m, "ticketing_buyers", ceilingGroup, company, arrayColumn("email", "text", buyers),
 		constantColumn("fullname", "'"+buyerName+"'"), constantColumn("phone", "''"), at("created_at"), at("updated_at"))
 	fmt.Fprintf(&m, "UPDATE ticketing_wallets AS t SET status = 'ACTIVE', currency = 'NGN', balance = v.balance, "+
@@ -115,10 +119,12 @@ func (c *ceiling) message() string {
 	c.entries(&m, "FLOAT", "CHECKOUT_DEBIT", first, ceilingBalance, -ceilingGross, order, at("at"))
 	c.entries(&m, "EARNINGS", "COMMISSION_ACCRUAL", accrual, accrual, ceilingCommission, order, at("at"))
 	insert(&m, "ticketing_outbox", ceilingGroup, company, at("at"), arrayColumn("id", "uuid", randomID),
-		constantColumn("type", "'"+string(driver.FactSale)+"'"), arrayColumn("subject", "uuid", order), constantColumn("handled", "false"))
+		constantColumn("type", "'"+string(driver.FactSale)+"'"), arrayColumn("subject", "uuid", order),
+		constantColumn("handled", "false"))
 	insert(&m, "ticketing_idempotency_keys", ceilingGroup, company, constantColumn("operation", "'checkouts.create'"),
 		arrayColumn("key", "text", func(i int) string { return "bench-" + randomID(i) }),
-		arrayColumn("digest", "text", func(int) string { return "v1:" + randomHex(22)[:43] }), constantColumn("outcome", "''"),
+		arrayColumn("digest", "text", func(int) string { return "v1:" + randomHex(22)[:43] }),
+		constantColumn("outcome", "''"),
 		arrayColumn("subject", "uuid", order), at("created_at"))
 	m.WriteString("COMMIT")
 	return m.String()
@@ -128,8 +134,10 @@ func (c *ceiling) message() string {
 func (c *ceiling) entries(
 	m *strings.Builder, wallet, kind string, sequence, before, amount int64, order func(int) string, at column,
 ) {
-	insert(m, "ticketing_ledger_entries", ceilingGroup, constantColumn("company_id", "'"+c.shop.Company.String()+"'::uuid"),
-		constantColumn("wallet", "'"+wallet+"'"), arrayColumn("sequence", "bigint", countFrom(sequence, 1)), constantColumn("kind", "'"+kind+"'"),
+	insert(m, "ticketing_ledger_entries", ceilingGroup,
+		constantColumn("company_id", "'"+c.shop.Company.String()+"'::uuid"),
+		constantColumn("wallet", "'"+wallet+"'"), arrayColumn("sequence", "bigint", countFrom(sequence, 1)),
+		constantColumn("kind", "'"+kind+"'"),
 		constantColumn("amount", number(amount)), arrayColumn("balance_before", "bigint", countFrom(before, amount)),
 		arrayColumn("balance_after", "bigint", countFrom(before+amount, amount)), arrayColumn("reference", "text", order), at,
 		arrayColumn("previous", "bytea", randomHash), arrayColumn("hash", "bytea", randomHash))

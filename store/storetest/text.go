@@ -25,7 +25,8 @@ func textChecks() []Check {
 func textsExact(ctx context.Context, s driver.Store) error {
 	event := newEvent(driver.EventRef{CompanyID: companyA, ID: id(50)})
 	for _, text := range []string{
-		awkward, "'", `"`, `\`, `\'`, `\n`, "\n", "\r\n", "\t", " ", "  two  ", "%", "_", "?", "?0", "?TableAlias", `\?`, "$1", ":name", "@p1",
+		awkward, "'", `"`, `\`, `\'`, `\n`, "\n", "\r\n", "\t", " ", "  two  ", "%", "_", "?", "?0", "?TableAlias", `\?`,
+		"$1", ":name", "@p1",
 		"-- comment", "'; DROP TABLE events; --", "NULL", "null", "0", "1e3", "true", "{}", "[]", "{a,b}", "Ọjà", "日本語",
 		"e\u0301", "\u00e9", "\ufeff", "\u200f", "\uFFFD", "\U0010FFFF", "👩‍👩‍👧‍👦", "\x01\x1f\x7f",
 		strings.Repeat("é", 5000), strings.Repeat("😀", 5000),
