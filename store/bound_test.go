@@ -634,10 +634,10 @@ func TestBoundSaysNothingToHooks(t *testing.T) {
 		hook := &spy{}
 		db = db.WithQueryHook(hook)
 		tx := openTx(t, db, nil)
-		hook.told = nil
+		hook.queries = nil
 		bound, err := s.Bind(t.Context(), tx)
 		is.NoErr(err)
 		is.NoErr(bound.Update(t.Context(), appended("name")))
-		is.Equal(len(hook.told), 0)
+		is.Equal(len(hook.queries), 0)
 	})
 }

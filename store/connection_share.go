@@ -69,16 +69,16 @@ func (r *connectionShare) take(ctx context.Context, patience time.Duration) (giv
 
 var errNoConnection = fmt.Errorf("%w: no connection was free in time", driver.ErrBusy)
 
-func acquireSlot(ctx context.Context, places chan struct{}, patience time.Duration) error {
+func acquireSlot(ctx context.Context, slots chan struct{}, patience time.Duration) error {
 	select {
-	case places <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	default:
 	}
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	select {
-	case places <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	case <-timeout.C:
 		return errNoConnection

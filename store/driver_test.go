@@ -218,14 +218,14 @@ func TestCallersDeadline(t *testing.T) {
 
 // spy is a host's hook that records the queries it is called with.
 type spy struct {
-	mu   sync.Mutex
-	told []string
+	mu      sync.Mutex
+	queries []string
 }
 
 func (s *spy) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told = append(s.told, event.Query)
+	s.queries = append(s.queries, event.Query)
 	return ctx
 }
 
@@ -256,7 +256,7 @@ func TestHostsArgumentsAndHooks(t *testing.T) {
 		is.Equal(found, []driver.Buyer{buyer})
 		return err
 	}))
-	is.Equal(len(host.told), 0)
+	is.Equal(len(host.queries), 0)
 }
 
 // TestSwallowedErrorsDoom checks that an error which fn swallowed dooms the Update: the error of a statement that was

@@ -482,9 +482,9 @@ func TestPatienceForConnection(t *testing.T) {
 	is.NoErr(held.Close())
 }
 
-// TestCloserAmongSlowSharers checks that an Update which closes a company's gate gets it while slow sharers come and go
-// all the time. Each sharer stays longer than the first wait of the one that closes.
-func TestCloserAmongSlowSharers(t *testing.T) {
+// TestExclusiveAmongSlowSharers checks that an Update which takes a company's gate exclusively gets it while slow
+// sharers come and go all the time. Each sharer stays longer than the first wait of that Update.
+func TestExclusiveAmongSlowSharers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const sharers, shortest, spread = 8, 200 * time.Millisecond, 40 * time.Millisecond

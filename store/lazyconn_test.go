@@ -29,8 +29,8 @@ func TestFarDeadlinesStayForASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		told := &deadlines{}
-		conn := store.Lazily(told)
+		recorded := &deadlines{}
+		conn := store.Lazily(recorded)
 		begun := time.Now()
 		at := func(seconds float64) time.Time { return begun.Add(time.Duration(seconds * float64(time.Second))) }
 		for _, seconds := range []float64{60, 60.5, 60.9, 61.1, 61, 5, 5.5, 60} {
@@ -40,6 +40,6 @@ func TestFarDeadlinesStayForASecond(t *testing.T) {
 		is.NoErr(conn.SetReadDeadline(at(60)))
 		time.Sleep(50 * time.Second)
 		is.NoErr(conn.SetReadDeadline(at(60.5)))
-		is.Equal(told.set, []time.Time{at(60), at(61.1), at(61), at(5), at(5.5), at(60), {}, at(60), at(60.5)})
+		is.Equal(recorded.set, []time.Time{at(60), at(61.1), at(61), at(5), at(5.5), at(60), {}, at(60), at(60.5)})
 	})
 }

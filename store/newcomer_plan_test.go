@@ -472,9 +472,9 @@ func restore(tb testing.TB, dsn string) string {
 		"--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1",
 		"--dbname", empty)
 	psql.Stdin = bytes.NewReader(dump)
-	told, err := psql.CombinedOutput()
+	output, err := psql.CombinedOutput()
 	if err != nil {
-		tb.Fatalf("psql: %v\n%s", err, told)
+		tb.Fatalf("psql: %v\n%s", err, output)
 	}
 	return empty
 }

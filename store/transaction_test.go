@@ -18,11 +18,11 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-var errTransient = errors.New("a passing failure")
+var errTransient = errors.New("a transient failure")
 
-// TestPassingFailureRunsAgain checks that a transient failure runs fn again from the start, with its claims, and that
+// TestTransientFailureRunsAgain checks that a transient failure runs fn again from the start, with its claims, and that
 // nothing of the failed run is kept.
-func TestPassingFailureRunsAgain(t *testing.T) {
+func TestTransientFailureRunsAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := isOpen(t, nil)
@@ -51,8 +51,8 @@ func TestPassingFailureRunsAgain(t *testing.T) {
 	}))
 }
 
-// TestPassingFailureThatStays checks that a failure that persists becomes ErrBusy after a bounded number of runs.
-func TestPassingFailureThatStays(t *testing.T) {
+// TestTransientFailureThatStays checks that a failure that persists becomes ErrBusy after a bounded number of runs.
+func TestTransientFailureThatStays(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := isOpen(t, nil)
@@ -105,12 +105,12 @@ func TestLeavingDoesNotTear(t *testing.T) {
 func TestStatementsAreTold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var told []store.Statement
+	var statements []store.Statement
 	s := isOpen(t, &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
-		told = append(told, statement)
+		statements = append(statements, statement)
 	}})
 	furnish(t, s)
-	told = nil
+	statements = nil
 	err := update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
 		if err := tx.AppendSecretName(ctx, "name", minute(0)); err != nil {
 			return err
@@ -120,8 +120,8 @@ func TestStatementsAreTold(t *testing.T) {
 	var broken *driver.ConstraintError
 	is.True(errors.As(err, &broken))
 	is.True(!strings.Contains(err.Error(), "Lagos Live")) // no value of a statement
-	names := make([]string, len(told))
-	for i, statement := range told {
+	names := make([]string, len(statements))
+	for i, statement := range statements {
 		names[i] = statement.Name
 		is.Equal(errors.As(statement.Err, &broken), statement.Name == "CreateCompany")
 	}

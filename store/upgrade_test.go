@@ -205,7 +205,7 @@ func (p past) answers(t *testing.T, svc *ticketing.Service, caller ticketing.Cal
 	t.Helper()
 	is := is.New(t)
 	answers := make(map[string]json.RawMessage)
-	told := func(asked string, value any, err error) {
+	record := func(asked string, value any, err error) {
 		t.Helper()
 		is.NoErr(err)
 		text, err := json.Marshal(value)
@@ -214,25 +214,25 @@ func (p past) answers(t *testing.T, svc *ticketing.Service, caller ticketing.Cal
 	}
 	ctx := t.Context()
 	event, err := svc.CreateEvent(ctx, caller, "event-0001", ticketingtest.EventParams())
-	told("event created", event, err)
+	record("event created", event, err)
 	added, err := svc.CreateInventory(ctx, caller, p.Event, "stock-0001",
 		ticketingtest.InventoryParams("VIP", 5000_00, 20))
-	told("inventory created", added, err)
+	record("inventory created", added, err)
 	sold, err := svc.Checkout(ctx, caller, "cart-0001", ticketingtest.Basket(p.Event, "VIP", 5000_00, 3))
-	told("checked out", sold, err)
+	record("checked out", sold, err)
 	scan, err := svc.ValidateAdmission(ctx, caller, p.Event, p.Scanned, "scan-0001",
 		ticketing.ValidateParams{Location: "Gate 1"})
-	told("validated", scan, err)
+	record("validated", scan, err)
 	found, err := svc.GetEvent(ctx, caller, p.Event)
-	told("event", found, err)
+	record("event", found, err)
 	events, err := svc.ListEvents(ctx, caller, ticketing.EventFilter{})
-	told("events", events.Items, err)
+	record("events", events.Items, err)
 	tiers, err := svc.ListInventory(ctx, caller, p.Event)
-	told("inventory", tiers, err)
+	record("inventory", tiers, err)
 	order, err := svc.GetOrder(ctx, caller, p.Order)
-	told("order", order, err)
+	record("order", order, err)
 	orders, err := svc.ListOrders(ctx, caller, ticketing.OrderFilter{})
-	told("orders", orders.Items, err)
+	record("orders", orders.Items, err)
 	return answers
 }
 

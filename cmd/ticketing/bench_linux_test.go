@@ -22,9 +22,9 @@ func TestBenchProcessKilled(t *testing.T) {
 	p.waitsFor("run 1 of 1")
 	is.NoErr(syscall.Kill(child(t, p.cmd.Process.Pid), syscall.SIGKILL))
 	is.Equal(p.wait(), 1)
-	_, told, _ := strings.Cut(p.errors(), "removing what was made\n")
-	is.True(strings.HasPrefix(told, "ticketing: a process of the bench ended (signal: killed) while it was needed: "))
-	is.Equal(strings.Count(told, "killed"), 1)
+	_, output, _ := strings.Cut(p.errors(), "removing what was made\n")
+	is.True(strings.HasPrefix(output, "ticketing: a process of the bench ended (signal: killed) while it was needed: "))
+	is.Equal(strings.Count(output, "killed"), 1)
 	is.Equal(left(), nil)
 }
 

@@ -95,7 +95,7 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 	path, isSQLite := strings.CutPrefix(p.Database, sqlitePrefix)
 	if isSQLite && given == nil {
 		key, err := secretKeyBeside(path, !cfg.MustExist)
-		if _, told := errors.AsType[*failure](err); told || errors.Is(err, store.ErrNoDatabase) {
+		if _, reported := errors.AsType[*failure](err); reported || errors.Is(err, store.ErrNoDatabase) {
 			return nil, err
 		}
 		if err != nil {

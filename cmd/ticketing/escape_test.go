@@ -8,8 +8,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// unseen maps a character of each invisible kind to its visible form.
-var unseen = map[string]string{
+// invisible maps a character of each invisible kind to its visible form.
+var invisible = map[string]string{
 	"\u00ad": "<U+00AD>", "\u034f": "<U+034F>", "\u061c": "<U+061C>", "\u115f": "<U+115F>", "\u180b": "<U+180B>",
 	"\u200b": "<U+200B>", "\u200c": "<U+200C>", "\u200d": "<U+200D>", "\u200e": "<U+200E>", "\u200f": "<U+200F>",
 	"\u202a": "<U+202A>", "\u202b": "<U+202B>", "\u202c": "<U+202C>", "\u202d": "<U+202D>", "\u202e": "<U+202E>",
@@ -25,7 +25,7 @@ func TestUnseenCharactersAreShown(t *testing.T) {
 	is := is.New(t)
 	sh := newShell(t)
 	name, want := "Lagos", "Lagos"
-	for character, shown := range unseen {
+	for character, shown := range invisible {
 		name, want = name+character+"-", want+shown+"-"
 	}
 	name += "Élan 東京 لاگوس \u0600"
@@ -40,7 +40,7 @@ func TestUnseenCharactersAreShown(t *testing.T) {
 
 	for _, args := range [][]string{{"company", "list"}, {"company", "show", company["id"].(string)}, {"audit", "list"}} {
 		did := sh.run(args...)
-		for character := range unseen {
+		for character := range invisible {
 			is.True(!strings.Contains(did.stdout, character))
 		}
 	}

@@ -225,11 +225,11 @@ type process struct {
 	cmd    *exec.Cmd
 	stdout *bufio.Reader
 
-	mu     sync.Mutex
-	stderr strings.Builder
-	origin chan string // http://HOST:PORT, once the process listens
-	told   chan string // the lines of standard error, up to the capacity of the channel
-	read   chan struct{}
+	mu         sync.Mutex
+	stderr     strings.Builder
+	origin     chan string // http://HOST:PORT, once the process listens
+	errorLines chan string // the lines of standard error, up to the capacity of the channel
+	read       chan struct{}
 }
 
 // leftOut skips a test that starts processes if -short is given.
@@ -263,7 +263,7 @@ func (s *shell) start(args ...string) *process {
 	}
 	p := &process{
 		t: s.t, cmd: cmd, stdout: bufio.NewReader(stdout), origin: make(chan string, 1), read: make(chan struct{}),
-		told: make(chan string, 1000),
+		errorLines: make(chan string, 1000),
 	}
 	go p.readErrors(stderr)
 	s.t.Cleanup(func() {
@@ -287,7 +287,7 @@ func (p *process) readErrors(stderr io.Reader) {
 		p.stderr.WriteString(lines.Text() + "\n")
 		p.mu.Unlock()
 		select {
-		case p.told <- lines.Text():
+		case p.errorLines <- lines.Text():
 		default:
 		}
 	}
@@ -320,8 +320,8 @@ func (p *process) waitsFor(line string) {
 	late := time.After(patience)
 	for {
 		select {
-		case told := <-p.told:
-			if told == line {
+		case printed := <-p.errorLines:
+			if printed == line {
 				return
 			}
 		case <-p.read:

@@ -151,9 +151,9 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	own := sh.array("audit", "list", id)
 	is.Equal(len(own), len(acts)-2)
 	is.Equal(own[len(own)-1]["action"], "company.create")
-	told := fmt.Sprint(acts)
+	text := fmt.Sprint(acts)
 	for _, issued := range []map[string]any{key, next} {
-		is.True(!strings.Contains(told, issued["key"].(string)[len("svc_live."):]))
+		is.True(!strings.Contains(text, issued["key"].(string)[len("svc_live."):]))
 	}
 }
 

@@ -24,12 +24,12 @@ func (full) Write([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: errors.New("no space left on device")}
 }
 
-// unshown runs a command whose output cannot be written.
-func (s *shell) unshown(args ...string) (status int, stderr string) {
-	var told bytes.Buffer
+// runUnwritable runs a command whose output cannot be written.
+func (s *shell) runUnwritable(args ...string) (status int, stderr string) {
+	var printed bytes.Buffer
 	getenv := func(name string) string { return s.env[name] }
-	status = program.Run(s.t.Context(), args, getenv, strings.NewReader(""), full{}, &told)
-	return status, told.String()
+	status = program.Run(s.t.Context(), args, getenv, strings.NewReader(""), full{}, &printed)
+	return status, printed.String()
 }
 
 // A command reports what it did even if its result could not be shown. So a secret that nobody saw can be revoked.
@@ -38,24 +38,24 @@ func TestOutputThatIsLost(t *testing.T) {
 	is := is.New(t)
 	sh := newShell(t)
 	for _, flag := range []string{"--json=false", "--json"} {
-		status, stderr := sh.unshown("company", "create", "--name", "Lagos Live", flag)
+		status, stderr := sh.runUnwritable("company", "create", "--name", "Lagos Live", flag)
 		is.Equal(status, 1)
 		companies := sh.array("company", "list")
 		id := companies[len(companies)-1]["id"].(string)
 		is.True(strings.Contains(stderr, "the company "+id+" was created but could not be shown"))
 		sh.object("kyb", "approve", id)
-		status, stderr = sh.unshown("key", "issue", id, "--name", "gate", "--all-grants", flag)
+		status, stderr = sh.runUnwritable("key", "issue", id, "--name", "gate", "--all-grants", flag)
 		is.Equal(status, 1)
 		key := sh.array("key", "list", id)[0]["id"].(string)
 		is.True(strings.Contains(stderr, "the key "+key+" was issued but could not be shown: revoke it"))
-		status, stderr = sh.unshown("key", "rotate", key, flag)
+		status, stderr = sh.runUnwritable("key", "rotate", key, flag)
 		is.Equal(status, 1)
 		next := sh.array("key", "list", id)[0]["id"].(string)
 		is.True(strings.Contains(stderr, "the key "+next+" was issued but could not be shown: revoke it"))
 		for _, args := range [][]string{
 			{"company", "list", flag}, {"company", "show", id, flag}, {"--help"}, {"key", "list", id, flag},
 		} {
-			status, stderr := sh.unshown(args...)
+			status, stderr := sh.runUnwritable(args...)
 			is.Equal(status, 1)
 			is.True(strings.Contains(stderr, "the output could not be written: no space left on device"))
 		}

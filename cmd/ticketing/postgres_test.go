@@ -59,7 +59,7 @@ func TestServersShareOneDatabase(t *testing.T) {
 		is.Equal(status, http.StatusOK)
 	}
 
-	_, told := get(t, first+"/metrics")
+	_, answer := get(t, first+"/metrics")
 	for _, want := range []string{
 		`ticketing_group_calls_bucket{operation="checkouts.create",le="1"} 1`,
 		`ticketing_group_duration_seconds_count{operation="authenticate"} 1`,
@@ -68,12 +68,12 @@ func TestServersShareOneDatabase(t *testing.T) {
 		"ticketing_database_connections_max 3\n", "ticketing_database_connections_in_use ",
 		"ticketing_database_connections_idle ", "ticketing_database_connection_waits_total ",
 	} {
-		if !strings.Contains(told, want) {
-			t.Errorf("%q is missing in\n%s", want, told)
+		if !strings.Contains(answer, want) {
+			t.Errorf("%q is missing in\n%s", want, answer)
 		}
 	}
-	_, told = get(t, second+"/metrics")
-	is.True(!strings.Contains(told, "ticketing_group_calls_count")) // Each call has its own transaction.
+	_, answer = get(t, second+"/metrics")
+	is.True(!strings.Contains(answer, "ticketing_group_calls_count")) // Each call has its own transaction.
 
 	sh.object("key", "revoke", strings.Split(shop.key, ".")[1])
 	for _, origin := range []string{first, second} {
@@ -325,12 +325,12 @@ func TestOverload(t *testing.T) {
 			if err == nil {
 				return nil
 			}
-			told, answered := errors.AsType[*client.Error](err)
-			if !answered || told.Status != http.StatusServiceUnavailable || told.Refusal.Code != ticketing.CodeInternal {
+			answer, answered := errors.AsType[*client.Error](err)
+			if !answered || answer.Status != http.StatusServiceUnavailable || answer.Refusal.Code != ticketing.CodeInternal {
 				return err
 			}
-			if told.RetryAfter < time.Second {
-				return fmt.Errorf("Retry-After is %s", told.RetryAfter)
+			if answer.RetryAfter < time.Second {
+				return fmt.Errorf("Retry-After is %s", answer.RetryAfter)
 			}
 			refused <- struct{}{}
 			select {
@@ -359,9 +359,9 @@ func TestOverload(t *testing.T) {
 	for _, err := range errs {
 		is.NoErr(err)
 	}
-	_, told := get(t, origin+"/metrics")
-	is.True(regexp.MustCompile(`ticketing_group_queue_full_total\{operation="[^"]+"\} [1-9]`).MatchString(told))
-	is.True(strings.Contains(told, `,status="503"}`))
+	_, answer := get(t, origin+"/metrics")
+	is.True(regexp.MustCompile(`ticketing_group_queue_full_total\{operation="[^"]+"\} [1-9]`).MatchString(answer))
+	is.True(strings.Contains(answer, `,status="503"}`))
 	var orders int
 	is.NoErr(db.QueryRowContext(t.Context(), "SELECT count(*) FROM ticketing_orders").Scan(&orders))
 	is.Equal(orders, buyers+1) // One is the demo's.

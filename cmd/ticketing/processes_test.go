@@ -93,8 +93,8 @@ func TestTwoServersAreOneShop(t *testing.T) {
 			continue
 		}
 		_, err := servers[1].Checkout(t.Context(), "flight-0001", shop.basket())
-		refused, told := errors.AsType[*client.Error](err)
-		is.True(told)
+		refused, answered := errors.AsType[*client.Error](err)
+		is.True(answered)
 		if refused.Status == http.StatusConflict {
 			is.Equal(refused.Refusal.Code, ticketing.CodeConflict)
 			is.Equal(refused.Refusal.Message, "Idempotent request is still processing")

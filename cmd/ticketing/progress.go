@@ -14,7 +14,7 @@ type progress struct {
 	out      io.Writer
 	terminal bool
 	begun    string
-	told     map[string]bool // steps that were printed before, if lines are not rewritten
+	printed  map[string]bool // steps that were printed before, if lines are not rewritten
 	drawn    time.Time
 	open     bool // the cursor is at the end of a progress line
 }
@@ -22,9 +22,9 @@ type progress struct {
 func newProgress(p *program) *progress {
 	terminal := onTerminal(p.stderr)
 	if p.JSON && !terminal {
-		return &progress{out: io.Discard, told: map[string]bool{}}
+		return &progress{out: io.Discard, printed: map[string]bool{}}
 	}
-	return &progress{out: p.stderr, terminal: terminal, told: map[string]bool{}}
+	return &progress{out: p.stderr, terminal: terminal, printed: map[string]bool{}}
 }
 
 // redraw is the minimum time between two redraws of the line on a terminal.
@@ -33,10 +33,10 @@ const redraw = 100 * time.Millisecond
 // report shows the current step, and how far it is.
 func (p *progress) report(begun, format string, args ...any) {
 	if !p.terminal {
-		if !p.told[begun] {
+		if !p.printed[begun] {
 			fmt.Fprintln(p.out, begun)
 		}
-		p.told[begun] = true
+		p.printed[begun] = true
 		return
 	}
 	if begun == p.begun && time.Since(p.drawn) < redraw {

@@ -25,9 +25,9 @@ func TestAuditorsWalkThrough(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
-	told := newShell(t).walk(t.TempDir(), "<!-- smoke books -->")
+	output := newShell(t).walk(t.TempDir(), "<!-- smoke books -->")
 	for _, said := range []string{"the kobo was found", "the cut was found"} {
-		is.True(strings.Contains(told, said))
+		is.True(strings.Contains(output, said))
 	}
 }
 
@@ -105,11 +105,11 @@ ORIGIN=$$(sed -n 's/.*listening on //p' serve.log | head -n 1)`)
 	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	told, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("the walk-through failed: %v\n%s", err, told)
+		t.Fatalf("the walk-through failed: %v\n%s", err, output)
 	}
-	return string(told)
+	return string(output)
 }
 
 // marked returns the shell blocks of a document that follow a mark, in order.

@@ -103,15 +103,15 @@ func (p *program) showDelivery(d ticketing.WebhookDelivery) error {
 		{"Next attempt", timeOrDash(d.NextAttemptAt)},
 	}
 	for i, a := range d.Log {
-		told := "no answer"
+		outcome := "no answer"
 		if a.Status != 0 {
-			told = strconv.Itoa(a.Status)
+			outcome = strconv.Itoa(a.Status)
 		}
 		if a.Error != "" {
-			told += "  " + a.Error
+			outcome += "  " + a.Error
 		}
 		fields = append(fields, field{
-			"Attempt " + strconv.Itoa(i+1), fmt.Sprintf("%s  %d ms  %s", a.At, a.DurationMS, told),
+			"Attempt " + strconv.Itoa(i+1), fmt.Sprintf("%s  %d ms  %s", a.At, a.DurationMS, outcome),
 		})
 	}
 	return p.show(d, fields...)

@@ -133,7 +133,7 @@ func (p *process) tellsNow(text string) {
 		select {
 		case <-late:
 			p.t.Fatalf("it does not tell %q:\n%s", text, p.errors())
-		case line := <-p.told:
+		case line := <-p.errorLines:
 			if strings.Contains(line, text) {
 				return
 			}
@@ -302,13 +302,13 @@ func TestBacklogIsToldByWhoDelivers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const age = "ticketing_webhook_backlog_age_seconds "
-	cfg, told, closeSender, err := program.Serving(true)
+	cfg, scrape, closeSender, err := program.Serving(true)
 	is.NoErr(err)
 	t.Cleanup(closeSender)
 	gauge, err := cfg.MeterProvider.Meter("").Float64Gauge("ticketing.webhook.backlog.age")
 	is.NoErr(err)
 	gauge.Record(t.Context(), 12.5)
-	is.True(strings.Contains(told(t.Context()), "\n"+age+"12.5\n"))
+	is.True(strings.Contains(scrape(t.Context()), "\n"+age+"12.5\n"))
 	_, untold, _, err := program.Serving(false)
 	is.NoErr(err)
 	is.True(!strings.Contains(untold(t.Context()), age))
@@ -318,7 +318,7 @@ func TestBacklogIsToldByWhoDelivers(t *testing.T) {
 func TestDeadLettersAreCounted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	cfg, told, closeSender, err := program.Serving(true)
+	cfg, scrape, closeSender, err := program.Serving(true)
 	is.NoErr(err)
 	t.Cleanup(closeSender)
 	now := time.Date(2026, 1, 31, 17, 5, 0, 0, time.UTC)
@@ -338,13 +338,13 @@ func TestDeadLettersAreCounted(t *testing.T) {
 	}
 	for try := range ticketing.MaxDeliveryAttempts {
 		// None is exhausted yet.
-		is.True(strings.Contains(told(t.Context()), `ticketing_webhook_exhausted_total{type="balance.low"} 0`))
+		is.True(strings.Contains(scrape(t.Context()), `ticketing_webhook_exhausted_total{type="balance.low"} 0`))
 		made, err := svc.SendWebhooks(t.Context())
 		is.NoErr(err)
 		is.Equal(made, 3)
 		now = now.Add(time.Duration(try+1) * 2 * time.Minute)
 	}
-	metrics := told(t.Context())
+	metrics := scrape(t.Context())
 	is.True(strings.Contains(metrics, `ticketing_webhook_exhausted_total{type="balance.low"} 2`))
 	is.True(strings.Contains(metrics, `ticketing_webhook_exhausted_total{type="order.created"} 1`))
 	is.True(strings.Contains(metrics, `ticketing_webhook_exhausted_total{type="ticket.validated"} 0`))

@@ -86,7 +86,7 @@ func (c *webhookListen) follow(
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !passing(err):
+		case err != nil && !isTransient(err):
 			return err
 		case err != nil && !away:
 			_, _, message := p.explain(err)
@@ -125,8 +125,8 @@ func (c *webhookListen) ask(
 	return op.TailWebhooks(ctx, c.Company.UUID, place, followBatch)
 }
 
-// passing reports whether an error may go away by itself after a while.
-func passing(err error) bool {
+// isTransient reports whether an error may go away by itself after a while.
+func isTransient(err error) bool {
 	return errors.Is(err, ticketing.ErrUnavailable) || errors.Is(err, ticketing.ErrBusy) ||
 		errors.Is(err, context.DeadlineExceeded)
 }

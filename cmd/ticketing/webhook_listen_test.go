@@ -57,7 +57,7 @@ func (s *shell) listen(args ...string) *process {
 	s.t.Helper()
 	p := s.start(append([]string{"webhook", "listen"}, args...)...)
 	select {
-	case <-p.told:
+	case <-p.errorLines:
 	case <-p.read:
 		s.t.Fatalf("it ended:\n%s", p.errors())
 	case <-time.After(patience):
@@ -128,14 +128,14 @@ func TestListenForScripts(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(got[0].Err)
 	is.Equal(got[0].Delivery.Event.Data.(webhook.OrderCreated).Order.ID, order.ID.String())
-	var told map[string]any
-	is.NoErr(json.Unmarshal([]byte(line(t, p.stdout)), &told))
-	hasMembers(t, told, "at", "eventId", "eventType", "deliveryId", "httpStatus", "error", "durationMs", "body")
-	is.Equal(told["eventId"], got[0].EventID)
-	is.Equal(told["deliveryId"], got[0].DeliveryID)
-	is.Equal(told["httpStatus"], 204.0)
-	is.Equal(told["error"], nil)
-	is.Equal(told["body"].(map[string]any)["id"], got[0].EventID)
+	var printed map[string]any
+	is.NoErr(json.Unmarshal([]byte(line(t, p.stdout)), &printed))
+	hasMembers(t, printed, "at", "eventId", "eventType", "deliveryId", "httpStatus", "error", "durationMs", "body")
+	is.Equal(printed["eventId"], got[0].EventID)
+	is.Equal(printed["deliveryId"], got[0].DeliveryID)
+	is.Equal(printed["httpStatus"], 204.0)
+	is.Equal(printed["error"], nil)
+	is.Equal(printed["body"].(map[string]any)["id"], got[0].EventID)
 	// Not commission.accrued, which the sale also published.
 	sh.object("webhook", "trigger", shop.companyID, "ticket.validated")
 	is.True(strings.Contains(line(t, p.stdout), `"eventType":"ticket.validated"`))
@@ -158,8 +158,8 @@ func TestListenRelaysReplays(t *testing.T) {
 	event := sh.object("webhook", "trigger", company, "balance.low")
 	first := next(t, deliveries)
 	is.Equal(first.Event.ID, event["id"])
-	told := strings.Fields(line(t, p.stdout))
-	is.Equal(told[1:4], []string{"balance.low", first.Event.ID, "204"})
+	columns := strings.Fields(line(t, p.stdout))
+	is.Equal(columns[1:4], []string{"balance.low", first.Event.ID, "204"})
 
 	got, err := receiver.Wait(soon(t), 1)
 	is.NoErr(err)
@@ -171,8 +171,8 @@ func TestListenRelaysReplays(t *testing.T) {
 		is.Equal(again.Event.ID, first.Event.ID)
 		is.Equal(string(again.Body), string(first.Body))
 		ids[again.ID] = true
-		told = strings.Fields(line(t, p.stdout))
-		is.Equal(told[1:4], []string{"balance.low", first.Event.ID, "204"})
+		columns = strings.Fields(line(t, p.stdout))
+		is.Equal(columns[1:4], []string{"balance.low", first.Event.ID, "204"})
 		other := sh.object("webhook", "trigger", company, "balance.low")
 		is.Equal(next(t, deliveries).Event.ID, other["id"]) // No replay came twice.
 		line(t, p.stdout)
@@ -194,8 +194,8 @@ func TestListenSendsWhatADeliveryHas(t *testing.T) {
 	t.Cleanup(server.Close)
 	p := sh.listen(company, "--forward-to", server.URL)
 	sh.object("webhook", "trigger", company, "balance.low")
-	relayed := slices.Sorted(maps.Keys(<-headers))
-	is.Equal(relayed, []string{
+	names := slices.Sorted(maps.Keys(<-headers))
+	is.Equal(names, []string{
 		"Content-Length", "Content-Type", "User-Agent", "X-Service-Delivery-Id", "X-Service-Event", "X-Service-Event-Id",
 		"X-Service-Signature",
 	})

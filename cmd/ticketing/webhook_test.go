@@ -107,12 +107,12 @@ func TestWebhookEndpointCommands(t *testing.T) {
 		is.True(!strings.Contains(message, nobody))
 	}
 
-	told := fmt.Sprint(sh.array("audit", "list", company))
+	text := fmt.Sprint(sh.array("audit", "list", company))
 	for _, action := range []string{"webhook.create", "webhook.delete"} {
-		is.True(strings.Contains(told, action))
+		is.True(strings.Contains(text, action))
 	}
 	for _, secret := range []string{first, second} {
-		is.True(!strings.Contains(told, secret[len(webhook.SecretPrefix):]))
+		is.True(!strings.Contains(text, secret[len(webhook.SecretPrefix):]))
 	}
 }
 
@@ -310,8 +310,8 @@ func TestDeliveriesAndReplay(t *testing.T) {
 
 	attempt := delivery["log"].([]any)[0].(map[string]any)
 	is.Equal(attempt["httpStatus"], 204.0)
-	told, has := attempt["error"]
-	is.True(has && told == nil) // null, as for every missing value
+	text, has := attempt["error"]
+	is.True(has && text == nil) // null, as for every missing value
 
 	sh.object("webhook", "disable", endpoint["id"].(string))
 	code, _ = sh.refusal("webhook", "replay", id)
