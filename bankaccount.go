@@ -51,8 +51,8 @@ type BankAccount struct {
 
 // BankAccountReencryption is the result of [Operator.ReencryptBankAccounts].
 type BankAccountReencryption struct {
-	// Resealed is how many accounts were encrypted again, under the first secret key.
-	Resealed int `json:"resealed"`
+	// Reencrypted is how many accounts were encrypted again, under the first secret key.
+	Reencrypted int `json:"resealed"`
 	// Left is how many accounts are still encrypted under another secret key than the first. They do not decrypt, or a
 	// process with another first key set them meanwhile. As long as there are any, their secret keys must stay in the
 	// configuration.
@@ -232,7 +232,7 @@ func (o Operator) ReencryptBankAccounts(ctx context.Context) (BankAccountReencry
 		func(ctx context.Context, stale driver.BankAccount) (bool, error) {
 			return o.s.reencryptBankAccount(ctx, stale.CompanyID)
 		})
-	return BankAccountReencryption{Resealed: reencrypted, Left: left}, err
+	return BankAccountReencryption{Reencrypted: reencrypted, Left: left}, err
 }
 
 // reencryptBankAccount encrypts a company's bank account under the first secret key, and reports whether it did. It

@@ -247,8 +247,8 @@ func TestBankAccountsOutliveAMasterSecret(t *testing.T) {
 	})
 }
 
-// TestBankAccountsAreResealed checks that all accounts are re-encrypted at once by a service that has both secrets, so
-// that no inactive company keeps an old master secret in use. An account that does not decrypt is left as it is and
+// TestBankAccountsAreReencrypted checks that all accounts are re-encrypted at once by a service that has both secrets,
+// so that no inactive company keeps an old master secret in use. An account that does not decrypt is left as it is and
 // counted.
 func TestBankAccountsAreReencrypted(t *testing.T) {
 	t.Parallel()

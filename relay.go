@@ -1,10 +1,10 @@
 package ticketing
 
-// The outbox relay publishes and delivers facts: the worker (relay_worker.go) finds due work, relay_publish.go publishes
-// facts to the host, relay_dispatch.go makes their deliveries, and relay_claim.go leases those that are due. The
-// deliverer (relay_deliverer.go) sends them by endpoint (relay_queue.go): it makes attempts (relay_attempt.go), writes
-// outcomes (relay_outcome.go) and retries (webhook_retry.go), releases what it does not send (relay_release.go), and
-// reports what failed for good (relay_exhausted.go). relay_prune.go removes what exceeds its retention.
+// The outbox relay publishes and delivers facts. The worker (relay_worker.go) finds due work, relay_publish.go
+// publishes facts to the host, relay_dispatch.go makes their deliveries, and relay_claim.go leases those that are due.
+// The deliverer (relay_deliverer.go) sends them by endpoint (relay_queue.go): it makes attempts (relay_attempt.go),
+// writes outcomes (relay_outcome.go) and retries (webhook_retry.go), releases what it does not send (relay_release.go),
+// and reports what failed for good (relay_exhausted.go). relay_prune.go removes what exceeds its retention.
 
 import (
 	"context"

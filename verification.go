@@ -63,14 +63,15 @@ var errUnverified = conflict("Current company verification is required")
 func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, expires time.Time) (Company, error) {
 	forever := expires.IsZero()
 	expires = storedTime(expires)
-	return o.decideVerification(ctx, "kyb.approve", companyID, func(at time.Time, verification *driver.Verification) error {
+	approve := func(at time.Time, verification *driver.Verification) error {
 		var v violations
 		if !forever {
 			future(&v, "expires", expires, at)
 		}
 		verification.Status, verification.ApprovalExpiresAt, verification.Reason = VerificationApproved, expires, ""
 		return v.err()
-	})
+	}
+	return o.decideVerification(ctx, "kyb.approve", companyID, approve)
 }
 
 // RejectVerification rejects a company, and the submitted case if there is one, from any status. The reason has 1 to

@@ -56,7 +56,9 @@ type WebhookEvent struct {
 // that of the facts. A fact that cannot be rendered, because its subject is missing or malformed, is logged and left
 // out: it must not keep the other facts of its batch from being delivered. The log names the fact and its type, never
 // its content.
-func (s *Service) renderWebhookEvents(ctx context.Context, tx driver.ReadTx, records []driver.Fact) ([]WebhookEvent, error) {
+func (s *Service) renderWebhookEvents(
+	ctx context.Context, tx driver.ReadTx, records []driver.Fact,
+) ([]WebhookEvent, error) {
 	// The facts keep the order of the records: samples are made here, the others are rendered together below.
 	facts := make([]Fact, len(records))
 	var happened []driver.Fact

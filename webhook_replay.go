@@ -261,7 +261,9 @@ func (r *replayer) progressed(waiting int) {
 
 // replayable returns the deliveries of a page that can be replayed as far as a read shows, each event once for an
 // endpoint. The transaction of a batch checks the endpoints again. What it leaves out is counted as skipped.
-func (r *replayer) replayable(ctx context.Context, tx driver.ReadTx, page []driver.Delivery) ([]driver.Delivery, error) {
+func (r *replayer) replayable(
+	ctx context.Context, tx driver.ReadTx, page []driver.Delivery,
+) ([]driver.Delivery, error) {
 	endpoints, err := enabledEndpoints(ctx, tx, r.query.CompanyID)
 	if err != nil {
 		return nil, err

@@ -78,8 +78,8 @@ func (p PreparedWebhookSecret) LogValue() slog.Value {
 
 // WebhookSecretReencryption is the result of [Operator.ReencryptWebhookSecrets].
 type WebhookSecretReencryption struct {
-	// Resealed is how many secrets were encrypted with the first key.
-	Resealed int `json:"resealed"`
+	// Reencrypted is how many secrets were encrypted with the first key.
+	Reencrypted int `json:"resealed"`
 	// Left is how many secrets are still encrypted with another key than the first. They do not decrypt, or were made
 	// meanwhile by a process with another first key. While there are any, their keys must stay in [Config.SecretKeys].
 	Left int `json:"left"`
@@ -240,13 +240,15 @@ func (o Operator) ReencryptWebhookSecrets(ctx context.Context) (WebhookSecretRee
 		func(ctx context.Context, stale driver.WebhookSecret) (bool, error) {
 			return o.s.reencryptWebhookSecret(ctx, stale.Ref())
 		})
-	return WebhookSecretReencryption{Resealed: reencrypted, Left: left}, err
+	return WebhookSecretReencryption{Reencrypted: reencrypted, Left: left}, err
 }
 
 // reencryptWebhookSecret encrypts a signing secret with the first secret key, and reports whether it did. It does
 // nothing if the secret is gone, is current, or cannot be decrypted. The exclusive gate keeps others from removing the
 // secret meanwhile.
-func (s *Service) reencryptWebhookSecret(ctx context.Context, ref driver.WebhookSecretRef) (reencrypted bool, err error) {
+func (s *Service) reencryptWebhookSecret(
+	ctx context.Context, ref driver.WebhookSecretRef,
+) (reencrypted bool, err error) {
 	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		reencrypted = false
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {

@@ -207,7 +207,7 @@ func TestRotationsOfWebhookSecrets(t *testing.T) {
 	}
 }
 
-// TestWebhookSecretsAreResealed checks the replacement of a master secret. A service that has both re-encrypts all
+// TestWebhookSecretsAreReencrypted checks the replacement of a master secret. A service that has both re-encrypts all
 // signing secrets at once, including those of disabled endpoints and those that still sign retries. A service without
 // the master secret that some signing secret needs is refused at the start. A signing secret that does not decrypt is
 // left as it is, counted and logged.

@@ -66,8 +66,8 @@ func TestFewTexts(t *testing.T) {
 	is.Equal(texts()-before, 8) // for 1, 2, 4, … 128 references
 }
 
-// TestTextsOfModelsAreFew checks that statements of Bun's do not take the place of those that a sale has prepared, on the
-// writer and on a reader: a query has one text, whatever its values are, and a write is not kept.
+// TestTextsOfModelsAreFew checks that statements of Bun's do not take the place of those that a sale has prepared, on
+// the writer and on a reader: a query has one text, whatever its values are, and a write is not kept.
 func TestTextsOfModelsAreFew(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

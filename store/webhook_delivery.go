@@ -204,6 +204,7 @@ func (tx *transaction) PruneDeliveries(
 ) (int, error) {
 	return tx.prune(ctx, "PruneDeliveries", "ticketing_webhook_deliveries", "created_at, id", companyID, limit,
 		func(deliveries *bun.SelectQuery) *bun.SelectQuery {
-			return deliveries.Where("created_at < ?", integer(before.UnixMilli())).Where("status <> 'PENDING'").Apply(tx.lockedFree)
+			return deliveries.Where("created_at < ?", integer(before.UnixMilli())).
+				Where("status <> 'PENDING'").Apply(tx.lockedFree)
 		})
 }

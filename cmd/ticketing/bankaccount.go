@@ -61,7 +61,7 @@ func (*bankAccountReseal) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		return p.show(done,
-			field{"Resealed", strconv.Itoa(done.Resealed)},
+			field{"Resealed", strconv.Itoa(done.Reencrypted)},
 			field{"Left", strconv.Itoa(done.Left)},
 		)
 	})

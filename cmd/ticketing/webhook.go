@@ -332,7 +332,7 @@ func (*webhookReseal) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		return p.show(done,
-			field{"Resealed", strconv.Itoa(done.Resealed)},
+			field{"Resealed", strconv.Itoa(done.Reencrypted)},
 			field{"Left", strconv.Itoa(done.Left)},
 		)
 	})
