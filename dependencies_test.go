@@ -60,7 +60,7 @@ func linked(t *testing.T, packages ...string) []string {
 	const form = "{{.ImportPath}} {{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}"
 	list := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-f", form}, packages...)...)
 	// What is linked depends on the system. The table is that of Linux.
-	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=")
 	list.Stderr = t.Output()
 	text, err := list.Output()
 	is.NoErr(err)
