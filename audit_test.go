@@ -376,10 +376,10 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 	})
 }
 
-// TestNothingPrivateIsTold checks Section 5, rule 4, and Section 2.9, item 6: whatever operators do and however it
+// TestNothingPrivateIsShown checks Section 5, rule 4, and Section 2.9, item 6: whatever operators do and however it
 // fails, nothing private is in the audit log, an error or the service's own log. Private are the secret and the digest
 // of a key, a master secret, an account number, a buyer and a fact of a verification.
-func TestNothingPrivateIsTold(t *testing.T) {
+func TestNothingPrivateIsShown(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one goroutine does")
 	onEnvs(t, func(t *testing.T, e *env) {

@@ -265,9 +265,9 @@ func TestAnErasureThatBreaksOffIsEnded(t *testing.T) {
 	is.Equal(code(err), ticketing.CodeNotFound)
 }
 
-// TestErasuresBesideCheckouts checks concurrent checkouts and erasures of one buyer: each order is either erased
+// TestErasuresDuringCheckouts checks concurrent checkouts and erasures of one buyer: each order is either erased
 // completely, or comes after the erasure and has its buyer's record.
-func TestErasuresBesideCheckouts(t *testing.T) {
+func TestErasuresDuringCheckouts(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)

@@ -116,7 +116,7 @@ func TestACategoryChangesOnceAtOnce(t *testing.T) {
 	})
 }
 
-func TestCategoriesBeyondAPortionAreListed(t *testing.T) {
+func TestCategoriesBeyondABatchAreListed(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)

@@ -58,7 +58,7 @@ func TestTheLatestEffectiveRateHolds(t *testing.T) {
 	})
 }
 
-func TestTheScheduleIsToldNewestFirst(t *testing.T) {
+func TestTheScheduleIsListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)

@@ -191,8 +191,8 @@ func TestEventMembersHaveBounds(t *testing.T) {
 	})
 }
 
-// TestEventTellsEveryViolation checks that a caller gets all violations at once (Section 2.2).
-func TestEventTellsEveryViolation(t *testing.T) {
+// TestEventReportsEveryViolation checks that a caller gets all violations at once (Section 2.2).
+func TestEventReportsEveryViolation(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		_, err := shop.CreateEvent(t.Context(), shop.Caller, shop.Key(), ticketing.CreateEventParams{})

@@ -106,9 +106,9 @@ func kinds(t testing.TB, shop *ticketingtest.Shop, subject uuid.UUID) (found []t
 	return found
 }
 
-// TestBalanceLowIsToldOncePerCrossing checks Section 6.1: there is one balance.low each time that a checkout takes
+// TestBalanceLowIsPublishedOncePerCrossing checks Section 6.1: there is one balance.low each time that a checkout takes
 // FLOAT from at least 1000.00 to below it.
-func TestBalanceLowIsToldOncePerCrossing(t *testing.T) {
+func TestBalanceLowIsPublishedOncePerCrossing(t *testing.T) {
 	t.Parallel()
 	onShops(t, &ticketingtest.Config{Float: 1000_02}, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
@@ -149,8 +149,8 @@ func TestBalanceLowIsToldOncePerCrossing(t *testing.T) {
 	})
 }
 
-// TestRefusalsAndReplaysTellNothing checks Section 6.1: refusals and replays make no fact.
-func TestRefusalsAndReplaysTellNothing(t *testing.T) {
+// TestRefusalsAndReplaysPublishNothing checks Section 6.1: refusals and replays make no fact.
+func TestRefusalsAndReplaysPublishNothing(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
@@ -174,9 +174,9 @@ func TestRefusalsAndReplaysTellNothing(t *testing.T) {
 	})
 }
 
-// TestFactsTellOfTheMomentOfTheSale checks that a fact has the snapshots of the sale, however late it is published and
+// TestFactsShowTheMomentOfTheSale checks that a fact has the snapshots of the sale, however late it is published and
 // whatever has changed since.
-func TestFactsTellOfTheMomentOfTheSale(t *testing.T) {
+func TestFactsShowTheMomentOfTheSale(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)

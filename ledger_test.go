@@ -664,7 +664,7 @@ func TestVerificationCountsTheStock(t *testing.T) {
 	}
 }
 
-func TestAReportTellsAHundredProblemsAndHowManyMore(t *testing.T) {
+func TestReportShowsAHundredProblemsAndHowManyMore(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)

@@ -788,7 +788,7 @@ func TestTheFirstSecretSigns(t *testing.T) {
 	is.True(!strings.Contains(fmt.Sprintf("%#v %+v", both, both), string(secretKey('b')))) // Package fmt prints no secret.
 }
 
-func TestAStatementTellsAPeriod(t *testing.T) {
+func TestStatementShowsAPeriod(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
@@ -868,9 +868,9 @@ func TestAStatementTellsAPeriod(t *testing.T) {
 	})
 }
 
-// TestTheDashboardTellsALowBalance checks that the dashboard's flag is true only while FLOAT is strictly below 1000.00
+// TestTheDashboardShowsALowBalance checks that the dashboard's flag is true only while FLOAT is strictly below 1000.00
 // (2.9, item 4).
-func TestTheDashboardTellsALowBalance(t *testing.T) {
+func TestTheDashboardShowsALowBalance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		price money.Amount

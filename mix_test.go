@@ -658,8 +658,8 @@ func booksInOrder(r interface {
 	}
 }
 
-// TestMixOfRivals checks the same with concurrent actors. Each of them may get ErrBusy.
-func TestMixOfRivals(t *testing.T) {
+// TestMixOfConcurrentActors checks the same with concurrent actors. Each of them may get ErrBusy.
+func TestMixOfConcurrentActors(t *testing.T) {
 	t.Parallel()
 	for _, place := range mixPlaces() {
 		t.Run(place.Name, func(t *testing.T) {

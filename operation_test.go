@@ -146,10 +146,10 @@ type answer struct {
 	err    error
 }
 
-// TestDuplicateInFlightIsToldAtOnce checks Section 4.11, item 4. While the original is in flight, a call with the same
-// key is 409 at once, for every operation, also by another service on the same store. The original continues, and later
-// calls with the key return its result.
-func TestDuplicateInFlightIsToldAtOnce(t *testing.T) {
+// TestDuplicateInFlightIsRefusedAtOnce checks Section 4.11, item 4. While the original is in flight, a call with the
+// same key is 409 at once, for every operation, also by another service on the same store. The original continues, and
+// later calls with the key return its result.
+func TestDuplicateInFlightIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	onStages(t, func(t *testing.T, shop *ticketingtest.Shop, stage *stagedStore) {
 		is := is.New(t)

@@ -17,9 +17,9 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// TestOrderDetailTellsWhatWasScanned checks that an operator gets the order of Section 2.6 and, for each line, when and
+// TestOrderDetailShowsWhatWasScanned checks that an operator gets the order of Section 2.6 and, for each line, when and
 // where it was scanned.
-func TestOrderDetailTellsWhatWasScanned(t *testing.T) {
+func TestOrderDetailShowsWhatWasScanned(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)

@@ -376,8 +376,8 @@ func ordersOf(t testing.TB, p two) (orders int) {
 	return orders
 }
 
-// TestAClosedGateIsHadInTheRush checks that a call that closes a gate gets it while others keep sharing it.
-func TestAClosedGateIsHadInTheRush(t *testing.T) {
+// TestExclusiveGateIsGrantedDuringARush checks that a call that closes a gate gets it while others keep sharing it.
+func TestExclusiveGateIsGrantedDuringARush(t *testing.T) {
 	t.Parallel()
 	inTwo(t, func(t *testing.T, p two) {
 		is := is.New(t)

@@ -262,9 +262,9 @@ func inThisBubble(t *testing.T) int {
 	return found
 }
 
-// TestRunLeavesNothingBehind checks that no goroutine is left when Run has returned, whatever was in flight, waiting or
+// TestRunLeavesNothing checks that no goroutine is left when Run has returned, whatever was in flight, waiting or
 // paused.
-func TestRunLeavesNothingBehind(t *testing.T) {
+func TestRunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, shop *ticketingtest.Shop, in *inbox) {
 		is := is.New(t)
@@ -434,10 +434,10 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	})
 }
 
-// TestTheAgeOfTheBacklogIsTold checks the metric of the age of the backlog. It covers deliveries for which their
+// TestTheAgeOfTheBacklogIsReported checks the metric of the age of the backlog. It covers deliveries for which their
 // endpoint has no room, and events whose deliveries were not yet made. It does not cover deliveries that wait for their
 // next attempt.
-func TestTheAgeOfTheBacklogIsTold(t *testing.T) {
+func TestTheAgeOfTheBacklogIsReported(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, shop *ticketingtest.Shop, in *inbox) {
 		is := is.New(t)
@@ -471,9 +471,9 @@ func TestTheAgeOfTheBacklogIsTold(t *testing.T) {
 	})
 }
 
-// TestSamplesAreNotToldToTheHost checks that sample events go to webhooks but never to OnFact, since the host would
-// take them for sales.
-func TestSamplesAreNotToldToTheHost(t *testing.T) {
+// TestSamplesAreNotPublishedToTheHost checks that sample events go to webhooks but never to OnFact, since the host
+// would take them for sales.
+func TestSamplesAreNotPublishedToTheHost(t *testing.T) {
 	t.Parallel()
 	onHookShops(t, func(t *testing.T, s hookShop) {
 		is := is.New(t)

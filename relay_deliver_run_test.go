@@ -541,9 +541,9 @@ func TestAPoisonousFactStopsNobody(t *testing.T) {
 	})
 }
 
-// TestErasedBuyersAreNotTold checks that facts of a sale no longer contain the buyer after an erasure, in a retry and
-// in a replay, under the same event id.
-func TestErasedBuyersAreNotTold(t *testing.T) {
+// TestErasedBuyersAreNotPublished checks that facts of a sale no longer contain the buyer after an erasure, in a retry
+// and in a replay, under the same event id.
+func TestErasedBuyersAreNotPublished(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
@@ -689,9 +689,9 @@ func TestPruningReachesEveryCompany(t *testing.T) {
 	})
 }
 
-// TestPruningTakesPortions checks that pruning takes batches. No transaction removes more than a thousand deliveries of
+// TestPruningTakesBatches checks that pruning takes batches. No transaction removes more than a thousand deliveries of
 // a company, and the batches follow each other until no delivery or message past the retention is left.
-func TestPruningTakesPortions(t *testing.T) {
+func TestPruningTakesBatches(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, shop *ticketingtest.Shop, in *inbox) {
 		is := is.New(t)

@@ -24,9 +24,9 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// TestFactsAreToldAfterTheCommit checks that a fact is published after the commit that wrote it: OnFact can read the
-// order, and its money has moved.
-func TestFactsAreToldAfterTheCommit(t *testing.T) {
+// TestFactsArePublishedAfterTheCommit checks that a fact is published after the commit that wrote it: OnFact can read
+// the order, and its money has moved.
+func TestFactsArePublishedAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores() {
 		t.Run(store.Name, func(t *testing.T) {
@@ -55,9 +55,9 @@ func TestFactsAreToldAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestARefusedFactIsToldAgain checks that a fact for which OnFact fails or panics is published again half a minute
+// TestRefusedFactIsPublishedAgain checks that a fact for which OnFact fails or panics is published again half a minute
 // later under the same id, and that the other facts are published once. The failure is logged without naming a buyer.
-func TestARefusedFactIsToldAgain(t *testing.T) {
+func TestRefusedFactIsPublishedAgain(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func() error{
 		"error": func() error { return errors.New("full") },
@@ -248,8 +248,8 @@ func TestRunFindsWorkByItself(t *testing.T) {
 	})
 }
 
-// TestEventsEndWhileAFactIsBeingTold checks that a slow OnFact does not delay the end of an event.
-func TestEventsEndWhileAFactIsBeingTold(t *testing.T) {
+// TestEventsEndWhileAFactIsBeingPublished checks that a slow OnFact does not delay the end of an event.
+func TestEventsEndWhileAFactIsBeingPublished(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)

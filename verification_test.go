@@ -85,7 +85,7 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 	}
 }
 
-func TestVerificationTellsExpiryAndGrace(t *testing.T) {
+func TestVerificationShowsExpiryAndGrace(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)

@@ -268,10 +268,10 @@ func BenchmarkWebhooksLatency(b *testing.B) {
 	})
 }
 
-// BenchmarkWebhooksBesideOneThatHangs measures fifty endpoints, five for each of ten companies, one of which hangs on
+// BenchmarkWebhooksWithOneThatHangs measures fifty endpoints, five for each of ten companies, one of which hangs on
 // every request for ten seconds, the sender's timeout. It reports the times of the others, separately for the same
 // company and for other companies.
-func BenchmarkWebhooksBesideOneThatHangs(b *testing.B) {
+func BenchmarkWebhooksWithOneThatHangs(b *testing.B) {
 	const companies, each = 10, 5
 	for _, store := range []testdb.Store{{Name: "postgres", Open: func(tb testing.TB) driver.Store {
 		tb.Helper()

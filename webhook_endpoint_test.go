@@ -258,9 +258,9 @@ func TestTenWebhookEndpoints(t *testing.T) {
 	})
 }
 
-// TestFactsTellWhichEndpointsThereWere checks that an endpoint gets the events after its registration, whatever the
+// TestFactsRecordWhichEndpointsThereWere checks that an endpoint gets the events after its registration, whatever the
 // clocks show. For that, each fact has the number of endpoints that had been registered before it.
-func TestFactsTellWhichEndpointsThereWere(t *testing.T) {
+func TestFactsRecordWhichEndpointsThereWere(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
 		is := is.New(t)
@@ -411,9 +411,9 @@ func TestDisablingCancelsWhatIsPending(t *testing.T) {
 	})
 }
 
-// TestEnablingBeginsAnew checks that disabling or enabling again changes nothing and leaves no audit entry. Deliveries
+// TestEnablingStartsOver checks that disabling or enabling again changes nothing and leaves no audit entry. Deliveries
 // that an interrupted disabling left pending are cancelled before the endpoint is enabled.
-func TestEnablingBeginsAnew(t *testing.T) {
+func TestEnablingStartsOver(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)

@@ -181,7 +181,7 @@ func TestNothingStaysOfWhatWasNone(t *testing.T) {
 }
 
 // A page that does not say whether more follows is an error: the listing would end early, or never.
-func TestPagesThatDoNotTell(t *testing.T) {
+func TestPagesThatShowNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		is := is.New(t)

@@ -243,7 +243,7 @@ func TestHeaders(t *testing.T) {
 }
 
 // Printing or logging a client does not show its API key.
-func TestClientsDoNotTellTheirKey(t *testing.T) {
+func TestClientsDoNotShowTheirKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const secret = "verysecret"

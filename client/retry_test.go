@@ -335,7 +335,7 @@ func TestTimes(t *testing.T) {
 }
 
 // The error names the timeout of an attempt, which a caller may not have set; for package net it is a timeout.
-func TestTimeoutsTell(t *testing.T) {
+func TestTimeoutsAreReported(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		is := is.New(t)

@@ -47,7 +47,7 @@ func (s *heldStore) View(ctx context.Context, fn func(context.Context, driver.Re
 
 // A company that uses up its slots gets 503 with Retry-After for the next call, without an error in the log. Another
 // company sells meanwhile. The company's calls succeed again as soon as a slot is free.
-func TestACrowdIsToldToComeBack(t *testing.T) {
+func TestACrowdIsAskedToRetry(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const slots = 4

@@ -312,7 +312,7 @@ func TestGuideLimits(t *testing.T) {
 
 // The times between webhook retries, and the receiver's timeout, are given in words: in the guide, and in the
 // description of each type (sections 6.3 and 6.5).
-func TestWebhookTimesAreTold(t *testing.T) {
+func TestWebhookTimesAreShown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	waits := "5"

@@ -399,7 +399,7 @@ func (r *repeated) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAReportTellsAHundredProblems(t *testing.T) {
+func TestReportShowsAHundredProblems(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var text strings.Builder

@@ -88,7 +88,7 @@ func TestChainsOfTheGoldenVectors(t *testing.T) {
 }
 
 // The bytes do not depend on the zone in which a driver returns a time.
-func TestBytesTellTheInstantInUTC(t *testing.T) {
+func TestBytesHoldTheInstantInUTC(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	e := chainOf(t, 1)[0]

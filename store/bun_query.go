@@ -15,8 +15,8 @@ import (
 // fields of a record. A record converts to them, and they to a record: a field that only one of the two has does not
 // compile. The exception is companyModel, whose columns are in another order.
 //
-// The statements of a sale, a validation, an order, a public list and the relay are written by a builder instead: see
-// builder. A record that such a statement reads is scanned by a function, here as well.
+// The statements of a sale, a validation, an order, a public list and the relay, except what it removes, are written by
+// a builder instead: see builder. A record that such a statement reads is scanned by a function, here as well.
 
 // modelStatement returns the statement that Bun built. Its values are bound where the engine binds values.
 func (s *Store) modelStatement(query schema.QueryAppender) *builder {

@@ -261,7 +261,7 @@ func (s *Store) ready(ctx context.Context) error {
 		return fmt.Errorf("%w: it lacks %s", ErrNotMigrated, strings.Join(pending, ", "))
 	}
 	if err := s.engine.identify(ctx); err != nil {
-		return s.translateFor(ctx, "recognise", err)
+		return s.translateFor(ctx, "identify", err)
 	}
 	s.migrated.Store(true)
 	return nil

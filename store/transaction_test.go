@@ -100,9 +100,9 @@ func TestLeavingDoesNotTear(t *testing.T) {
 	}))
 }
 
-// TestStatementsAreTold checks that OnStatement is called for every statement with the name of its method and its
+// TestStatementsAreReported checks that OnStatement is called for every statement with the name of its method and its
 // error, and never with its SQL.
-func TestStatementsAreTold(t *testing.T) {
+func TestStatementsAreReported(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var statements []store.Statement

@@ -111,7 +111,7 @@ func TestReopenedShopKnowsWhatWasKept(t *testing.T) {
 	is.NoErr(err)
 }
 
-func TestWorkTellsFacts(t *testing.T) {
+func TestWorkPublishesFacts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	refused := errors.New("not now")

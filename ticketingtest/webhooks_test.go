@@ -110,7 +110,7 @@ func TestWebhooksRotateTheirSecrets(t *testing.T) {
 }
 
 // Answers are given in their order, also to unverified requests. After them the default returns.
-func TestWebhooksAnswerAsTheyAreTold(t *testing.T) {
+func TestReceiversAnswerAsAsked(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	w := ticketingtest.NewWebhooks(t, current)

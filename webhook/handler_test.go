@@ -239,7 +239,7 @@ func TestHandlerAsksForAnotherAttempt(t *testing.T) {
 }
 
 // OnError can see where a panic was.
-func TestHandlerTellsOfPanicsOnTheirStack(t *testing.T) {
+func TestHandlerReportsPanicsOnTheirStack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var stack string

@@ -17,7 +17,7 @@ import (
 )
 
 // On first use a secret key is created beside the database, readable by its owner only.
-func TestSecretKeyIsMadeBesideTheDatabase(t *testing.T) {
+func TestSecretKeyIsMadeNextToTheDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	sh := newShell(t)

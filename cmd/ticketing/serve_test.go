@@ -38,7 +38,7 @@ func (s *shell) serve(args ...string) (p *process, origin string) {
 }
 
 // The server serves health and metrics beside the API, without a key. The API answers for every other path.
-func TestServerTellsOfItself(t *testing.T) {
+func TestServerReportsItself(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	sh := newShell(t)
@@ -346,7 +346,7 @@ func TestServerEndsWithItsContext(t *testing.T) {
 }
 
 // Commands and a server can use one database: the effect of a command applies to the next request.
-func TestCommandsBesideAServer(t *testing.T) {
+func TestCommandsNextToAServer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	sh := newShell(t)

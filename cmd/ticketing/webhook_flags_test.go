@@ -298,7 +298,7 @@ func (away) Post(context.Context, ticketing.WebhookRequest) (int, error) {
 }
 
 // Only servers that deliver report the age of the backlog. One that does not would always report 0.
-func TestBacklogIsToldByWhoDelivers(t *testing.T) {
+func TestBacklogIsReportedByWhoDelivers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const age = "ticketing_webhook_backlog_age_seconds "

@@ -206,7 +206,7 @@ func TestListenSendsWhatADeliveryHas(t *testing.T) {
 }
 
 // A redirect or a missing response is reported and not retried. It does not affect the events that follow.
-func TestListenTellsWhatFails(t *testing.T) {
+func TestListenReportsWhatFails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	sh := newShell(t)

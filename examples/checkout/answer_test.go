@@ -36,7 +36,7 @@ func TestRefusalsThatStop(t *testing.T) {
 }
 
 // After a refusal that proves that nothing was sold, the cart is priced again, and the buyer is asked again.
-func TestRefusedCartIsPricedAnew(t *testing.T) {
+func TestRefusedCartIsPricedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(is *is.I, w *world) {
 		is.Equal(w.buy(w.shop(), "10000.00").Error.Code, "INSUFFICIENT_FLOAT")

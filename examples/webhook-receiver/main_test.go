@@ -294,7 +294,7 @@ func TestVerifyFindsWhatTheGoldenVectorsSay(t *testing.T) {
 }
 
 // The line of an event says what it is about, and names no buyer.
-func TestAllTypesAreTold(t *testing.T) {
+func TestAllTypesArePublished(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	settings := settings(t)

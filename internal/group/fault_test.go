@@ -198,7 +198,7 @@ func TestACallWithoutACallerDoesNotGoAlone(t *testing.T) {
 
 // With poison and a busy key in one group, each call fails or waits by itself. The order within the busy key is kept,
 // although its calls were in both halves.
-func TestPoisonBesideABusyKey(t *testing.T) {
+func TestPoisonNextToABusyKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is, db := is.New(t), newDatabase()

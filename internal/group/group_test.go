@@ -87,7 +87,7 @@ func TestAGroupTakesFromTheKeysInTurn(t *testing.T) {
 
 // Lanes run concurrently. The first one that finishes takes all waiting calls, except those of the keys that the other
 // lane holds. These wait for that lane, and run before calls that arrived later.
-func TestLanesRunBesideEachOther(t *testing.T) {
+func TestLanesRunConcurrently(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is, db := is.New(t), newDatabase()
@@ -276,7 +276,7 @@ func TestDrain(t *testing.T) {
 }
 
 // Ran is called after every run, also after one that fails, before its calls get their results.
-func TestRanIsToldOfEveryRun(t *testing.T) {
+func TestOnGroupIsCalledForEveryRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is, db := is.New(t), newDatabase()

@@ -190,7 +190,7 @@ func TestAValueOpensForItsOwnRecordOnly(t *testing.T) {
 	}
 }
 
-func TestSealTellsThatThereIsNoRandomness(t *testing.T) {
+func TestSealFailsWithoutRandomness(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	text, err := ringOf(t, keyOf(nameA, 1)).Seal(strings.NewReader("short"), "domain", "id", []byte("0123456789"))

@@ -94,8 +94,8 @@ type durable struct{ driver.Store }
 
 func (durable) Durable() bool { return true }
 
-// TestRerunTellsWhetherTheStoreIsDurable checks that Rerun preserves whether a store is durable.
-func TestRerunTellsWhetherTheStoreIsDurable(t *testing.T) {
+// TestRerunReportsWhetherTheStoreIsDurable checks that Rerun preserves whether a store is durable.
+func TestRerunReportsWhetherTheStoreIsDurable(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	kept, ok := storetest.Rerun(durable{memory.New()}).(driver.DurableStore)
