@@ -251,7 +251,7 @@ func (s *Service) reencryptBankAccount(ctx context.Context, companyID uuid.UUID)
 		}
 		number, current, err := s.openNumber(account)
 		if err != nil {
-			s.log.WarnContext(ctx, "a bank account was not encrypted anew", "company", companyID, "error", err)
+			s.log.WarnContext(ctx, "a bank account was not re-encrypted", "company", companyID, "error", err)
 			return nil
 		}
 		if current {

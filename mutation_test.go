@@ -247,7 +247,7 @@ func mutations() []mutation {
 			},
 		},
 		{
-			name: "price a tier anew",
+			name: "price a tier again",
 			do:   func(ctx context.Context, f fixture, n int) error { return f.price(ctx, money.Amount(100_00+n)) },
 			made: func(ctx context.Context, f fixture, n int) (bool, error) {
 				tiers, err := f.svc.ListInventory(ctx, f.caller, f.event)

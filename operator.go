@@ -193,9 +193,14 @@ func findReached[R any](
 		found, err = find(tx, ctx, id)
 		return err
 	})
-	// The id does not name the company, so the actor's reach is checked after the look-up.
-	if of := company(found); err == nil && (of == uuid.Nil || !o.reaches(of)) {
-		err = missing
+	return found, o.orMissing(err, company(found), missing)
+}
+
+// orMissing returns the error of a look-up by id alone, and missing where the record does not exist or belongs to a
+// company that the actor does not reach. The id does not name the company, so it is checked after the look-up.
+func (o Operator) orMissing(err error, company uuid.UUID, missing error) error {
+	if err == nil && (company == uuid.Nil || !o.reaches(company)) {
+		return missing
 	}
-	return found, err
+	return err
 }

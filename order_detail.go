@@ -52,10 +52,7 @@ const searchWindow = 200_000
 func (o Operator) findOrder(ctx context.Context, tx driver.ReadTx, id uuid.UUID) (driver.Order, error) {
 	// The id alone has to suffice, since an operator may not know the company.
 	found, err := tx.FindOrder(ctx, id)
-	if err == nil && (found.ID == uuid.Nil || !o.reaches(found.CompanyID)) {
-		err = errOrderNotFound
-	}
-	return found, err
+	return found, o.orMissing(err, found.CompanyID, errOrderNotFound)
 }
 
 // GetOrder returns an order of any company, when and where each of its admissions was validated, and what ended it. All

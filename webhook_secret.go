@@ -260,7 +260,7 @@ func (s *Service) reencryptWebhookSecret(
 		}
 		secret, current, err := s.openWebhookSecret(record)
 		if err != nil {
-			s.log.WarnContext(ctx, "a webhook secret was not encrypted anew", "company", ref.CompanyID,
+			s.log.WarnContext(ctx, "a webhook secret was not re-encrypted", "company", ref.CompanyID,
 				"endpoint", ref.Endpoint, "error", err)
 			return nil
 		}

@@ -269,7 +269,7 @@ func TestWebhookSecretsAreReencrypted(t *testing.T) {
 			return tx.UpdateWebhookSecret(ctx, stolen)
 		})
 		is.Equal(show(t, reencrypt(secretKey('c'), secretKey('b'))), `{"resealed":3,"left":1}`)
-		is.True(strings.Contains(e.log.String(), "a webhook secret was not encrypted anew"))
+		is.True(strings.Contains(e.log.String(), "a webhook secret was not re-encrypted"))
 		staff := e.service(t, secretKey('c'), secretKey('b')).As(ticketing.Staff("test"))
 		_, err = staff.ActivateWebhookSecret(t.Context(), second.ID)
 		is.True(err != nil && strings.Contains(err.Error(), "was changed from outside"))

@@ -17,7 +17,7 @@ type auditList struct {
 }
 
 func (*auditList) Help() string {
-	return `Each change is told as it was before and is after. What was refused, and what changed nothing, is not in ` +
+	return `Each change is shown as it was before and is after. What was refused, and what changed nothing, is not in ` +
 		`the log.
 
     ticketing audit list COMPANY`

@@ -49,7 +49,7 @@ type bankAccountReseal struct{}
 
 func (*bankAccountReseal) Help() string {
 	return `It is a step of replacing the master secret: give the new one first, and the old one, too. It may be ` +
-		`repeated, and sales go on. "Left" are those that could not be encrypted anew; they still need the old secret.
+		`repeated, and sales go on. "Left" are those that could not be re-encrypted; they still need the old secret.
 
     TICKETING_SECRET_KEY=NEW,OLD ticketing bank-account reseal`
 }

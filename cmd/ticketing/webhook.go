@@ -320,7 +320,7 @@ type webhookReseal struct{}
 
 func (*webhookReseal) Help() string {
 	return `It is a step of replacing the master secret: give the new one first, and the old one, too. It may be ` +
-		`repeated, and deliveries go on. "Left" are those that could not be encrypted anew; they still need the old secret.
+		`repeated, and deliveries go on. "Left" are those that could not be re-encrypted; they still need the old secret.
 
     TICKETING_SECRET_KEY=NEW,OLD ticketing webhook reseal`
 }

@@ -21,7 +21,7 @@ func newBankAccount(companyID uuid.UUID, version int64) driver.BankAccount {
 func bankAccountKinds() []record {
 	kept := newBankAccount(companyA, 1)
 	changed := kept
-	changed.Number = "s1:00000000000000ff:anew"
+	changed.Number = "s1:00000000000000ff:again"
 	holds := func(found driver.BankAccount) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(

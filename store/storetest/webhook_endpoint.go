@@ -66,7 +66,7 @@ func endpointKinds() []record {
 func signingSecretKinds() []record {
 	kept := signingSecret(companyA, 1, 3)
 	changed := kept
-	changed.Secret = "s1:00000000000000ff:anew"
+	changed.Secret = "s1:00000000000000ff:again"
 	holds := func(found driver.WebhookSecret) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return want("WebhookSecrets", []driver.WebhookSecret{found}).

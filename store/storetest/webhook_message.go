@@ -24,7 +24,7 @@ func messageRef(message driver.Message) driver.MessageRef {
 func messageKinds() []record {
 	kept := newMessage(companyA, 10, at(0))
 	changed := kept
-	changed.Body = "anew"
+	changed.Body = "again"
 	holds := func(found driver.Message) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return want("Messages", []driver.Message{found}).
