@@ -59,9 +59,9 @@ import (
 // # Lock order
 //
 // The gate comes first, then claims of idempotency keys, the event (for those who change it), tiers, batches,
-// admissions, settlements and deliveries. Wallets come last. Locks of one kind are taken by key. Every writer keeps
-// this order, so two of them never wait for each other. A decision rests only on data that is locked or guarded by the
-// gate, and that was read by a statement that began after the lock was granted.
+// admissions, settlements, deliveries and notifications. Wallets come last. Locks of one kind are taken by key. Every
+// writer keeps this order, so two of them never wait for each other. A decision rests only on data that is locked or
+// guarded by the gate, and that was read by a statement that began after the lock was granted.
 type Store interface {
 	// View runs fn for reading. Each call sees what is committed when it runs.
 	View(ctx context.Context, fn func(ctx context.Context, tx ReadTx) error) error
@@ -87,6 +87,8 @@ type ReadTx interface {
 	WebhookEndpointReader
 	MessageReader
 	DeliveryReader
+	NotificationReader
+	MailSenderReader
 	AuditReader
 }
 
@@ -107,6 +109,8 @@ type Tx interface {
 	WebhookEndpointWriter
 	MessageWriter
 	DeliveryWriter
+	NotificationWriter
+	MailSenderWriter
 	AuditWriter
 }
 

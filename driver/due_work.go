@@ -16,6 +16,8 @@ const (
 	WorkDeliver                        // deliveries to send
 	WorkPrune                          // final deliveries to remove
 	WorkPruneFacts                     // facts to remove that are dispatched and handled
+	WorkMail                           // notifications to send
+	WorkPruneMail                      // final notifications to remove
 )
 
 // DueWork is work that waits: of a company, and for WorkDeliver of one endpoint.
@@ -23,8 +25,9 @@ type DueWork struct {
 	Kind      WorkKind
 	CompanyID uuid.UUID
 	Endpoint  int64 // its number; zero for the other kinds
-	// Since is the time of the item that has been due longest: the DueAt of a delivery to send, the CreatedAt of one to
-	// remove, the At of a fact. A query ignores it.
+	// Since is the time of the item that has been due longest: the DueAt of a delivery or notification to send, the
+	// CreatedAt of a delivery to remove, the FinishedAt of a notification to remove, the At of a fact. A query ignores
+	// it.
 	Since time.Time
 }
 

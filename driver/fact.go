@@ -78,8 +78,9 @@ type FactReader interface {
 	// A long queue of one company makes it no slower than a short one.
 	//
 	// Facts are due for dispatch from their commit on. They are due for publishing when they are dispatched, and at the
-	// given time neither handled nor leased. A delivery is due when it is pending and its DueAt has come. Due for
-	// removal is what is from before the given time: deliveries that were created before it, and facts.
+	// given time neither handled nor leased. A delivery or notification is due when it is pending and its DueAt has
+	// come. Due for removal is what is from before the given time: deliveries that were created before it,
+	// notifications that were finished before it, and facts.
 	DueWork(ctx context.Context, query WorkQuery) ([]DueWork, error)
 }
 

@@ -69,6 +69,9 @@ INSERT INTO ticketing_webhook_secrets VALUES ({1}, 1, 1, 's1', 1);
 INSERT INTO ticketing_webhook_messages VALUES ({1}, 1, {9}, 'order.created', {5}, '{}');
 INSERT INTO ticketing_webhook_deliveries VALUES
 	({1}, 1, {3}, 1, {2}, 1, {9}, 'order.created', 'https://example.com', 1, NULL, 'PENDING', {no}, '[]', 1, NULL, NULL);
+INSERT INTO ticketing_notifications VALUES ({1}, 1, 1, {5}, {2}, '', 'PENDING', '', '[]', 1, NULL, NULL, 1);
+INSERT INTO ticketing_notification_prunes VALUES ({1}, 1);
+INSERT INTO ticketing_mail_senders VALUES (1, 'tickets@example.com', 'Tickets', '', 1);
 `
 
 // attacks returns the attacks for both dialects. Each breaks one constraint and no other, so that the order of checks
@@ -101,6 +104,7 @@ func attacks() []attack {
 		endings    = " FROM ticketing_order_endings"
 		endpoint   = "UPDATE ticketing_webhook_endpoints SET "
 		delivery   = "UPDATE ticketing_webhook_deliveries SET "
+		mail       = "UPDATE ticketing_notifications SET "
 		again      = "INSERT INTO ticketing_webhook_deliveries SELECT company_id, "
 		deliveries = `, id, endpoint, endpoint_id, message_at, message_id, type, url, secret_version, replay_of, status,
 			cancelling, attempts, due_at, leased_until, finished_at FROM ticketing_webhook_deliveries`
@@ -342,6 +346,37 @@ func attacks() []attack {
 			"webhook_deliveries_pending_check",
 		},
 		{"id of a delivery twice", again + "2" + deliveries, "webhook_deliveries_id_company_id_key"},
+
+		{"notification of no order", mail + "number = 0", "notifications_number_check"},
+		{"copy from 1", mail + "copy = 0", "notifications_copy_check"},
+		{"status of a notification", mail + "status = 'LOST', finished_at = 1", "notifications_status_check"},
+		{"notification without an end", mail + "status = 'SENT'", "notifications_status_check"},
+		{"end of a pending notification", mail + "finished_at = 1", "notifications_status_check"},
+		{
+			"lease of a notification that has ended", mail + "status = 'FAILED', finished_at = 1, leased_until = 2",
+			"notifications_pending_check",
+		},
+		{
+			"notification twice", "INSERT INTO ticketing_notifications SELECT * FROM ticketing_notifications",
+			"notifications_pkey",
+		},
+		{
+			"notifications removed up to no order", "UPDATE ticketing_notification_prunes SET number = 0",
+			"notification_prunes_number_check",
+		},
+		{
+			"notifications removed twice",
+			"INSERT INTO ticketing_notification_prunes SELECT * FROM ticketing_notification_prunes",
+			"notification_prunes_pkey",
+		},
+		{
+			"sender from 1",
+			"INSERT INTO ticketing_mail_senders SELECT 0, address, name, bounces, 1 FROM ticketing_mail_senders",
+			"mail_senders_version_check",
+		},
+		{"sender twice", "INSERT INTO ticketing_mail_senders SELECT * FROM ticketing_mail_senders", "mail_senders_pkey"},
+		{"sender changed", "UPDATE ticketing_mail_senders SET name = 'x'", "mail_senders_append_only"},
+		{"sender removed", "DELETE FROM ticketing_mail_senders", "mail_senders_append_only"},
 	}
 }
 
@@ -400,7 +435,7 @@ func postgresAttacks() []attack {
 	}
 	for _, table := range []string{
 		"ledger_entries", "float_credits", "brandings", "commission_rates", "idempotency_keys", "api_key_directory",
-		"audit_entries", "order_endings",
+		"audit_entries", "order_endings", "mail_senders",
 	} {
 		made = append(made, attack{table + " emptied", "TRUNCATE ticketing_" + table, table + "_append_only"})
 	}

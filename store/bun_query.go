@@ -143,19 +143,43 @@ func (tx *transaction) write(ctx context.Context, name string, records int, quer
 	return tx.send(ctx, name, records, statement)
 }
 
-// prune removes the first rows of a company by a key, of those that a selection leaves, and returns how many. They are
-// selected once: PostgreSQL reads MATERIALIZED, and SQLite runs the subquery of an IN once if it depends on nothing.
-// The planner does not see the limit, as in LeaseFacts.
+// prune removes the first rows of a company by a key, of those that a selection leaves, and returns how many.
 func (tx *transaction) prune(
 	ctx context.Context, name, table, key string, companyID uuid.UUID, limit int,
 	selection func(rows *bun.SelectQuery) *bun.SelectQuery,
 ) (int, error) {
-	selected := tx.newSelect().TableExpr(table+" AS t").ColumnExpr("company_id, "+key).
-		Where("company_id = ?", id(companyID)).Apply(selection).
-		OrderExpr(key+" LIMIT (SELECT ?)", integer(max(limit, 0)))
 	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
-	gone, err := fetch(ctx, &tx.session, name, scan, tx.store.modelStatement(tx.store.models.NewDelete().
-		WithQuery(bun.NewWithQuery("due", selected).Materialized()).
-		TableExpr(table).Where("?", tx.expr(dueRows{companyID, key, limit})).Returning("1")))
+	gone, err := prunedRows(ctx, tx, name, pruning{
+		table: table, key: key, order: key, companyID: companyID, limit: limit, returning: "1", selection: selection,
+	}, scan)
 	return len(gone), err
+}
+
+// pruning describes which rows of a company are removed.
+type pruning struct {
+	table     string
+	index     string // a partial one in which they are found; empty: the primary key
+	key       string // the columns of the key after the company
+	order     string // the columns by which the first rows are removed
+	companyID uuid.UUID
+	limit     int
+	returning string // a column of the removed rows
+	selection func(rows *bun.SelectQuery) *bun.SelectQuery
+}
+
+// prunedRows removes rows and scans the removed ones. They are selected once: PostgreSQL reads MATERIALIZED, and SQLite
+// runs the subquery of an IN once if it depends on nothing. The planner does not see the limit, as in LeaseFacts.
+func prunedRows[R any](
+	ctx context.Context, tx *transaction, name string, p pruning, scan func(*sql.Rows, *R) error,
+) ([]R, error) {
+	from := p.table + " AS t"
+	if p.index != "" {
+		from += tx.store.engine.traits().useIndex(p.index)
+	}
+	selected := tx.newSelect().TableExpr(from).ColumnExpr("company_id, "+p.key).
+		Where("company_id = ?", id(p.companyID)).Apply(p.selection).
+		OrderExpr(p.order+" LIMIT (SELECT ?)", integer(max(p.limit, 0)))
+	return fetch(ctx, &tx.session, name, scan, tx.store.modelStatement(tx.store.models.NewDelete().
+		WithQuery(bun.NewWithQuery("due", selected).Materialized()).
+		TableExpr(p.table).Where("?", tx.expr(dueRows{p.companyID, p.key, p.limit})).Returning(p.returning)))
 }

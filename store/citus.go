@@ -36,6 +36,7 @@ func placements() []placement {
 		{table: "ticketing_categories"},
 		{table: "ticketing_api_key_directory"},
 		{table: "ticketing_users"},
+		{table: "ticketing_mail_senders"},
 		{table: anchor, column: "id"},
 	}
 	for _, table := range []string{
@@ -45,7 +46,7 @@ func placements() []placement {
 		"ticketing_float_credits", "ticketing_outbox", "ticketing_audit_entries", "ticketing_members",
 		"ticketing_verification_cases", "ticketing_bank_accounts", "ticketing_settlements", "ticketing_order_endings",
 		"ticketing_webhook_endpoints", "ticketing_webhook_secrets", "ticketing_webhook_messages",
-		"ticketing_webhook_deliveries",
+		"ticketing_webhook_deliveries", "ticketing_notifications", "ticketing_notification_prunes",
 	} {
 		tables = append(tables, placement{table: table, column: "company_id"})
 	}

@@ -141,6 +141,7 @@ func TestDistribute(t *testing.T) {
 		"reference ticketing_categories",
 		"reference ticketing_api_key_directory",
 		"reference ticketing_users",
+		"reference ticketing_mail_senders",
 		"distributed ticketing_companies by id with none",
 		"distributed ticketing_brandings by company_id with ticketing_companies",
 		"distributed ticketing_commission_rates by company_id with ticketing_companies",
@@ -166,6 +167,8 @@ func TestDistribute(t *testing.T) {
 		"distributed ticketing_webhook_secrets by company_id with ticketing_companies",
 		"distributed ticketing_webhook_messages by company_id with ticketing_companies",
 		"distributed ticketing_webhook_deliveries by company_id with ticketing_companies",
+		"distributed ticketing_notifications by company_id with ticketing_companies",
+		"distributed ticketing_notification_prunes by company_id with ticketing_companies",
 	}
 	is.Equal(calls(), want)
 
@@ -175,7 +178,7 @@ func TestDistribute(t *testing.T) {
 
 	// As if the last table came with the next migration.
 	_, err = db.ExecContext(t.Context(), `DELETE FROM pg_dist_partition
-		WHERE logicalrelid = 'ticketing_webhook_deliveries'::regclass`)
+		WHERE logicalrelid = 'ticketing_notification_prunes'::regclass`)
 	is.NoErr(err)
 	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
 	is.Equal(calls()[len(want):], want[len(want)-1:])
@@ -256,6 +259,9 @@ func TestDistributedUpgrade(t *testing.T) {
 		"distributed ticketing_webhook_secrets by company_id with ticketing_companies",
 		"distributed ticketing_webhook_messages by company_id with ticketing_companies",
 		"distributed ticketing_webhook_deliveries by company_id with ticketing_companies",
+		"reference ticketing_mail_senders",
+		"distributed ticketing_notifications by company_id with ticketing_companies",
+		"distributed ticketing_notification_prunes by company_id with ticketing_companies",
 	})
 
 	// A foreign key may be added later.
@@ -276,6 +282,8 @@ func TestDistributedLookUps(t *testing.T) {
 	is.NoErr(s.Migrate(t.Context()))
 	furnish(t, s)
 	other := number(77)
+	sent := newNotification(other, 2)
+	sent.Status, sent.FinishedAt = driver.NotificationSent, minute(4)
 	written(t, s, func(ctx context.Context, tx driver.Tx) error {
 		var facts []driver.Fact
 		for i, of := range []uuid.UUID{other, company, company} {
@@ -284,6 +292,7 @@ func TestDistributedLookUps(t *testing.T) {
 		return errors.Join(
 			tx.CreateCompany(ctx, newCompany(other)), tx.AppendFacts(ctx, facts), tx.DispatchFacts(ctx, facts[:1], false),
 			tx.AppendDeliveries(ctx, []driver.Delivery{newDelivery(company, 1, 1), newDelivery(other, 2, 2)}),
+			tx.AppendNotifications(ctx, []driver.Notification{newNotification(company, 1), newNotification(other, 1), sent}),
 		)
 	})
 	said.Take()
@@ -308,6 +317,15 @@ func TestDistributedLookUps(t *testing.T) {
 		next, err := tx.DueWork(ctx, query)
 		is.NoErr(err)
 		is.Equal(next, []driver.DueWork{all[0], all[1], all[3]})
+		mail, err := tx.DueWork(ctx, driver.WorkQuery{At: minute(9), Limit: 10, After: []driver.DueWork{
+			{Kind: driver.WorkMail}, {Kind: driver.WorkPruneMail},
+		}})
+		is.NoErr(err)
+		is.Equal(mail, []driver.DueWork{
+			{Kind: driver.WorkMail, CompanyID: company, Since: minute(3)},
+			{Kind: driver.WorkMail, CompanyID: other, Since: minute(3)},
+			{Kind: driver.WorkPruneMail, CompanyID: other, Since: minute(4)},
+		})
 		keys, err := tx.FindAPIKeys(ctx, []uuid.UUID{number(4), number(99)})
 		is.NoErr(err)
 		is.Equal(keys[0].ID, number(4))

@@ -52,6 +52,13 @@ func workScansFor(after driver.DueWork, at time.Time) []workScan {
 	case driver.WorkPruneFacts:
 		w.name, w.table, w.open = "prune_facts", "ticketing_outbox", "1 = 1"
 		w.due, w.args = "at < ? AND dispatched AND handled", []any{at.UnixMilli()}
+	case driver.WorkMail:
+		w.name, w.table, w.index, w.open = "mail", "ticketing_notifications", dueNotifications, "status = 'PENDING'"
+		w.due, w.args, w.order = "due_at <= ?", []any{at.UnixMilli()}, "due_at"
+	case driver.WorkPruneMail:
+		w.name, w.table, w.index = "prune_mail", "ticketing_notifications", finalNotifications
+		w.open = "status <> 'PENDING'"
+		w.due, w.args, w.order = "finished_at < ?", []any{at.UnixMilli()}, "finished_at, number, copy"
 	default:
 		return nil
 	}

@@ -87,6 +87,11 @@ CREATE FUNCTION fill(c uuid, base bigint, orders int, few int) RETURNS void LANG
 		'order.created', 'https://example.com', 2, NULL, s, false, '[]', t(n), NULL, CASE WHEN s <> 'PENDING' THEN t(n) END
 		FROM generate_series(1, orders) n, LATERAL (SELECT CASE WHEN n % 5 = 0 THEN 'PENDING' WHEN n % 70 = 1 THEN 'FAILED'
 			WHEN n % 110 = 1 THEN 'CANCELLED' ELSE 'SUCCEEDED' END AS s) x;
+	INSERT INTO ticketing_notifications SELECT c, 1000 + n, 1, u(base + n), u(base + 1 + n % least(few, 7)), '', s, '',
+		'[]', t(n), NULL, CASE WHEN s <> 'PENDING' THEN t(n) END, t(n)
+		FROM generate_series(1, orders) n, LATERAL (SELECT CASE WHEN n % 5 = 0 THEN 'PENDING' WHEN n % 70 = 1 THEN 'FAILED'
+			WHEN n % 110 = 1 THEN 'CANCELLED' ELSE 'SENT' END AS s) x;
+	INSERT INTO ticketing_notification_prunes VALUES (c, 900) ON CONFLICT DO NOTHING;
 $$;
 SET session_replication_role TO replica;
 `
@@ -115,6 +120,7 @@ func askMany(tb testing.TB, s driver.Store) {
 	var buyers []driver.BuyerRef
 	var messages []driver.MessageRef
 	var deliveries []driver.DeliveryRef
+	var notifications []driver.NotificationRef
 	for i := range many {
 		n := i*37 + 5
 		orders = append(orders, driver.OrderRef{CompanyID: company, ID: number(base + n)})
@@ -125,6 +131,7 @@ func askMany(tb testing.TB, s driver.Store) {
 		buyers = append(buyers, driver.BuyerRef{CompanyID: company, Email: fmt.Sprintf("%d@example.com", n)})
 		messages = append(messages, driver.MessageRef{CompanyID: company, At: second(n), ID: number(base + n)})
 		deliveries = append(deliveries, driver.DeliveryRef{CompanyID: company, CreatedAt: second(n), ID: number(base + n)})
+		notifications = append(notifications, driver.NotificationRef{CompanyID: company, Number: int64(1000 + n), Copy: 1})
 	}
 	var events []driver.EventRef
 	for i := range 5 {
@@ -158,6 +165,16 @@ func askMany(tb testing.TB, s driver.Store) {
 		})
 		is.NoErr(err)
 		is.NoErr(tx.UpdateDeliveries(ctx, claimed))
+		mails, err := tx.LockNotifications(ctx, notifications)
+		is.NoErr(err)
+		is.Equal(mails[many-1].Ref(), notifications[many-1])
+		is.NoErr(tx.AppendNotifications(ctx, mails))
+		is.NoErr(tx.UpdateNotifications(ctx, mails))
+		mails, err = tx.ClaimNotifications(ctx, driver.NotificationClaim{
+			CompanyID: company, At: minute(1000), Until: minute(1001), Limit: 200,
+		})
+		is.NoErr(err)
+		is.NoErr(tx.UpdateNotifications(ctx, mails))
 		var queries []driver.StockQuery
 		var batches []driver.BatchRef
 		for _, e := range events {
@@ -191,6 +208,8 @@ func askMany(tb testing.TB, s driver.Store) {
 		_, err = tx.OrderLines(ctx, numbers[:1])
 		is.NoErr(err)
 		_, err = tx.OrderEndings(ctx, numbers)
+		is.NoErr(err)
+		_, err = tx.OrderNotifications(ctx, numbers)
 		is.NoErr(err)
 		_, err = tx.Admissions(ctx, admissions[:1])
 		is.NoErr(err)
@@ -250,6 +269,7 @@ func settle(tb testing.TB, s driver.Store, events int) {
 	var facts []driver.Fact
 	var messages []driver.Message
 	var deliveries []driver.Delivery
+	var notifications []driver.Notification
 	for n := 1; n <= orders; n++ {
 		at, id := second(n), number(base+n)
 		event := number(base + 1 + n%7)
@@ -274,6 +294,12 @@ func settle(tb testing.TB, s driver.Store, events int) {
 			delivery.Status, delivery.FinishedAt = driver.DeliverySucceeded, at
 		}
 		deliveries = append(deliveries, delivery)
+		notification := newNotification(company, int64(1000+n))
+		notification.DueAt, notification.CreatedAt = at, at
+		if n%5 != 0 {
+			notification.Status, notification.FinishedAt = driver.NotificationSent, at
+		}
+		notifications = append(notifications, notification)
 	}
 	written(tb, s, func(ctx context.Context, tx driver.Tx) error {
 		for i := range events {
@@ -290,7 +316,8 @@ func settle(tb testing.TB, s driver.Store, events int) {
 			}
 		}
 		return errors.Join(tx.AppendOrders(ctx, sold), tx.AppendAdmissions(ctx, admissions), tx.AppendFacts(ctx, facts),
-			tx.AppendMessages(ctx, messages), tx.AppendDeliveries(ctx, deliveries))
+			tx.AppendMessages(ctx, messages), tx.AppendDeliveries(ctx, deliveries),
+			tx.AppendNotifications(ctx, notifications))
 	})
 }
 
@@ -363,13 +390,14 @@ func askRest(tb testing.TB, s driver.Store) {
 
 // lookThrough matches the statements that have to read more rows than they return.
 var lookThrough = regexp.MustCompile(strings.Join([]string{
-	`SELECT count\(\*\)`,               // the rows that they count
-	`secret_version = '1'`,             // the pending deliveries of an endpoint
-	pendingPage,                        // pending deliveries, see there
-	`substr\((digest|number|secret),`,  // what a master secret has encrypted, in all companies
-	`SELECT DISTINCT company_id FROM `, // the companies of all records of a table
-	`AS restocked`,                     // everything that a company has sold
-	`AS part UNION|AS part ORDER`,      // a list of a status and an event: of the whole company if the table is small
+	`SELECT count\(\*\)`,                  // the rows that they count
+	`secret_version = '1'`,                // the pending deliveries of an endpoint
+	pendingList,                           // pending deliveries and notifications, see there
+	`event_id = .* AND status = 'FAILED'`, // notifications that failed, which are few, of one event
+	`substr\((digest|number|secret),`,     // what a master secret has encrypted, in all companies
+	`SELECT DISTINCT company_id FROM `,    // the companies of all records of a table
+	`AS restocked`,                        // everything that a company has sold
+	`AS part UNION|AS part ORDER`,         // a list of a status and an event: of the whole company if the table is small
 }, "|"))
 
 // TestNewcomerPlans checks that each row of a company without statistics is found by the whole key, whatever PostgreSQL

@@ -203,6 +203,61 @@ func (a *attempts) Scan(src any) error {
 	return nil
 }
 
+// mailAttempts are the attempts of a notification as a JSON array, the first one first:
+//
+//	[{"at":1760000000000,"code":"550 5.1.1","error":"…"}]
+//
+// The time is in milliseconds. An empty code or error is left out.
+type mailAttempts []driver.NotificationAttempt
+
+type keptMailAttempt struct {
+	At    int64  `json:"at"`
+	Code  string `json:"code,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// encode returns the JSON, or a text that would not be kept exactly, as attempts do.
+func (a mailAttempts) encode() string {
+	if len(a) == 0 {
+		return "[]"
+	}
+	kept := make([]keptMailAttempt, len(a))
+	for i, attempt := range a {
+		for _, text := range []string{attempt.Code, attempt.Error} {
+			if !keepable(text) {
+				return text
+			}
+		}
+		kept[i] = keptMailAttempt{attempt.At.UnixMilli(), attempt.Code, attempt.Error}
+	}
+	b, err := json.Marshal(kept)
+	if err != nil {
+		panic(err) // Numbers and texts always marshal.
+	}
+	return string(b)
+}
+
+func (a *mailAttempts) Scan(src any) error {
+	var text missing
+	if err := text.Scan(src); err != nil {
+		return err
+	}
+	*a = nil
+	if text == "[]" {
+		return nil
+	}
+	var kept []keptMailAttempt
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return err
+	}
+	for _, attempt := range kept {
+		*a = append(*a, driver.NotificationAttempt{
+			At: driver.Time{Time: time.UnixMilli(attempt.At).UTC()}, Code: attempt.Code, Error: attempt.Error,
+		})
+	}
+	return nil
+}
+
 // optional is an id that is written as NULL if it is zero.
 type optional uuid.UUID
 

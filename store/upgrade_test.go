@@ -38,20 +38,22 @@ var fillNewest = flag.Bool("fill-newest", false, "write the databases of the new
 func released() map[string]map[string]string {
 	return map[string]map[string]string{
 		"postgres": {
-			"0001_tickets":     "50055faabbefbaf9db4ea24611dcb9dc796260927864deaf287c3ae7b6abfb09",
-			"0002_audit":       "aff3f06e82b8e3a36b612f49f19636cc0271f2647cd6d0df06978b708942e8a9",
-			"0003_people":      "c02115b5013ba88460ddfbdd2c6695d64c86ab976d6122113ba079be84e8bd2f",
-			"0004_settlements": "69545b70e40db29c1eb34b620d186a34887b4bd12c3ecfdd88256e22f2affc0e",
-			"0005_webhooks":    "35ec4aec08041caf6c43de51c90e295f22396ff4adbec4bf4912ae152dd1a13d",
-			"0006_statistics":  "0188bf3afdb03063b4bb162dd178b933464d557eea0929933f4873322de18136",
+			"0001_tickets":       "50055faabbefbaf9db4ea24611dcb9dc796260927864deaf287c3ae7b6abfb09",
+			"0002_audit":         "aff3f06e82b8e3a36b612f49f19636cc0271f2647cd6d0df06978b708942e8a9",
+			"0003_people":        "c02115b5013ba88460ddfbdd2c6695d64c86ab976d6122113ba079be84e8bd2f",
+			"0004_settlements":   "69545b70e40db29c1eb34b620d186a34887b4bd12c3ecfdd88256e22f2affc0e",
+			"0005_webhooks":      "35ec4aec08041caf6c43de51c90e295f22396ff4adbec4bf4912ae152dd1a13d",
+			"0006_statistics":    "0188bf3afdb03063b4bb162dd178b933464d557eea0929933f4873322de18136",
+			"0007_notifications": "cfecd8c64ef41bd510a544c01ac6cc9818df802f002c53fc7f155b15e1d583e2",
 		},
 		"sqlite": {
-			"0001_tickets":     "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
-			"0002_audit":       "f8bd19795aab78eda03ce34dd7690d39f0ea61587df49458726d35f78dd9c784",
-			"0003_people":      "6729c9d2f17b0d6f61a181543444333bbd4e91bc8ea282baf92150b92b584483",
-			"0004_settlements": "bc05052ef0822b20b36bf65601b4ff913c04d27bbef1318117bbbedb114bc31b",
-			"0005_webhooks":    "2c6ed28539a1bc43faf6fa83f7b839d6e7faffcd0ee3d1746b33f963fb146622",
-			"0006_statistics":  "c02a859c5163456ed135ad2bb6ad853ee8f7ddc29ac7b78a6e16b2f01b54e859",
+			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
+			"0002_audit":         "f8bd19795aab78eda03ce34dd7690d39f0ea61587df49458726d35f78dd9c784",
+			"0003_people":        "6729c9d2f17b0d6f61a181543444333bbd4e91bc8ea282baf92150b92b584483",
+			"0004_settlements":   "bc05052ef0822b20b36bf65601b4ff913c04d27bbef1318117bbbedb114bc31b",
+			"0005_webhooks":      "2c6ed28539a1bc43faf6fa83f7b839d6e7faffcd0ee3d1746b33f963fb146622",
+			"0006_statistics":    "c02a859c5163456ed135ad2bb6ad853ee8f7ddc29ac7b78a6e16b2f01b54e859",
+			"0007_notifications": "11a43359fa3f87c06488a8b030e73c290b32952a8649a9b6995388d82287db1e",
 		},
 	}
 }
@@ -300,6 +302,7 @@ func (u upgrader) fill(t *testing.T, file string) {
 	_, err = shop.Staff.UpdateVerification(ctx, shop.Company.ID, ticketing.UpdateVerificationParams{LegalName: &name})
 	is.NoErr(err)
 	hooked(t, s, shop.Company.ID, order.ID)
+	mailed(t, s, order.ID)
 	p.Answers = p.answers(t, shop.Service, caller)
 
 	is.NoErr(os.MkdirAll(filepath.Dir(file), 0o755))
@@ -355,6 +358,43 @@ func hooked(t *testing.T, s driver.Store, companyID, orderID uuid.UUID) {
 			tx.AppendMessages(ctx, []driver.Message{message}),
 			tx.AppendDeliveries(ctx, []driver.Delivery{failed, waiting}),
 		)
+	}))
+}
+
+// mailed inserts a mail sender and notifications of an order: one failed, one waits, and one was removed.
+func mailed(t *testing.T, s driver.Store, orderID uuid.UUID) {
+	t.Helper()
+	is := is.New(t)
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{}); err != nil {
+			return err
+		}
+		order, err := tx.FindOrder(ctx, orderID)
+		if err != nil {
+			return err
+		}
+		var copies []driver.Notification
+		for n := range 3 {
+			one := newNotification(order.CompanyID, order.Number)
+			one.Copy, one.OrderID, one.EventID = n+1, order.ID, order.EventID
+			copies = append(copies, one)
+		}
+		gone, failed, waiting := &copies[0], &copies[1], &copies[2]
+		gone.Status, gone.FinishedAt = driver.NotificationSent, minute(5)
+		failed.Status, failed.FinishedAt = driver.NotificationFailed, minute(9)
+		failed.Attempts = []driver.NotificationAttempt{
+			{At: driver.Time{Time: minute(3)}, Error: "no answer in time"},
+			{At: driver.Time{Time: minute(9)}, Code: "550 5.1.1", Error: "the address was refused"},
+		}
+		waiting.Recipient = "ada@example.com"
+		if err := tx.AppendNotifications(ctx, copies); err != nil {
+			return err
+		}
+		pruned, err := tx.PruneNotifications(ctx, order.CompanyID, minute(9), 9)
+		is.Equal(pruned, 1)
+		return errors.Join(err, tx.AppendMailSender(ctx, driver.MailSender{
+			Version: 1, Address: "tickets@example.com", Name: "Àdìrẹ 'Tickets'", CreatedAt: minute(1),
+		}))
 	}))
 }
 

@@ -44,6 +44,8 @@ func dueWork(at time.Time) driver.WorkQuery {
 		{Kind: driver.WorkDeliver},
 		{Kind: driver.WorkPrune},
 		{Kind: driver.WorkPruneFacts},
+		{Kind: driver.WorkMail},
+		{Kind: driver.WorkPruneMail},
 	}}
 }
 

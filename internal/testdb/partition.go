@@ -27,7 +27,7 @@ const (
 func Shared() []string {
 	return []string{
 		"ticketing_migrations", "ticketing_secrets", "ticketing_categories", "ticketing_api_key_directory",
-		"ticketing_users",
+		"ticketing_users", "ticketing_mail_senders",
 	}
 }
 

@@ -38,6 +38,12 @@ func (r reading) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.
 			case driver.WorkPruneFacts:
 				due = append(due, some(companiesOf(s.outbox.byCompany), after, query.Limit, ofCompany,
 					func(id uuid.UUID) []driver.Position { return s.outbox.byCompany[id].prunable(query.At, 1) })...)
+			case driver.WorkMail:
+				due = append(due, some(s.notifications.pending.companies, after, query.Limit, ofCompany,
+					func(id uuid.UUID) []driver.Position { return s.notifications.due(id, query.At) })...)
+			case driver.WorkPruneMail:
+				due = append(due, some(s.notifications.final.companies, after, query.Limit, ofCompany,
+					func(id uuid.UUID) []driver.Position { return s.notifications.prunable(id, query.At) })...)
 			}
 		}
 		return due

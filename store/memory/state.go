@@ -8,52 +8,56 @@ import (
 
 // state holds all records.
 type state struct {
-	companies   companies
-	brandings   brandings
-	commissions commissions
-	apiKeys     apiKeys
-	secrets     secrets
-	categories  categories
-	events      events
-	inventory   inventory
-	orders      orders
-	endings     endings
-	wallets     wallets
-	accounts    accounts
-	settlements settlements
-	outbox      outbox
-	endpoints   endpoints
-	messages    messages
-	deliveries  deliveries
-	results     results
-	audit       audit
-	people      people
-	cases       map[uuid.UUID]*cases
+	companies     companies
+	brandings     brandings
+	commissions   commissions
+	apiKeys       apiKeys
+	secrets       secrets
+	categories    categories
+	events        events
+	inventory     inventory
+	orders        orders
+	endings       endings
+	wallets       wallets
+	accounts      accounts
+	settlements   settlements
+	outbox        outbox
+	endpoints     endpoints
+	messages      messages
+	deliveries    deliveries
+	notifications notifications
+	mailSenders   mailSenders
+	results       results
+	audit         audit
+	people        people
+	cases         map[uuid.UUID]*cases
 }
 
 func newState() *state {
 	return &state{
-		companies:   newCompanies(),
-		brandings:   newBrandings(),
-		commissions: newCommissions(),
-		apiKeys:     newAPIKeys(),
-		secrets:     newSecrets(),
-		categories:  newCategories(),
-		events:      newEvents(),
-		inventory:   newInventory(),
-		orders:      newOrders(),
-		endings:     newEndings(),
-		wallets:     newWallets(),
-		accounts:    newAccounts(),
-		settlements: newSettlements(),
-		outbox:      newOutbox(),
-		endpoints:   newEndpoints(),
-		messages:    newMessages(),
-		deliveries:  newDeliveries(),
-		results:     newResults(),
-		audit:       newAudit(),
-		people:      newPeople(),
-		cases:       make(map[uuid.UUID]*cases),
+		companies:     newCompanies(),
+		brandings:     newBrandings(),
+		commissions:   newCommissions(),
+		apiKeys:       newAPIKeys(),
+		secrets:       newSecrets(),
+		categories:    newCategories(),
+		events:        newEvents(),
+		inventory:     newInventory(),
+		orders:        newOrders(),
+		endings:       newEndings(),
+		wallets:       newWallets(),
+		accounts:      newAccounts(),
+		settlements:   newSettlements(),
+		outbox:        newOutbox(),
+		endpoints:     newEndpoints(),
+		messages:      newMessages(),
+		deliveries:    newDeliveries(),
+		notifications: newNotifications(),
+		mailSenders:   newMailSenders(),
+		results:       newResults(),
+		audit:         newAudit(),
+		people:        newPeople(),
+		cases:         make(map[uuid.UUID]*cases),
 	}
 }
 

@@ -17,7 +17,7 @@ type broken struct {
 }
 
 func brokenStores() []broken {
-	return slices.Concat(brokenTransactions(), brokenReads(), brokenWrites(), brokenHooks())
+	return slices.Concat(brokenTransactions(), brokenReads(), brokenWrites(), brokenHooks(), brokenMail())
 }
 
 type (

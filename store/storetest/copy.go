@@ -28,6 +28,7 @@ type sliced struct {
 	facts   []driver.Fact
 	hook    driver.WebhookEndpoint
 	sent    []driver.Delivery
+	mails   []driver.Notification
 }
 
 func newSliced() sliced {
@@ -35,13 +36,15 @@ func newSliced() sliced {
 	event.CreatedAt = at(50)
 	sent := newDelivery(companyA, 60, at(0))
 	sent.Attempts = []driver.DeliveryAttempt{{At: driver.Time{Time: at(1)}, Status: 500, Error: "failed"}}
+	mail := newNotification(companyA, 3, 1, at(0))
+	mail.Attempts = []driver.NotificationAttempt{{At: driver.Time{Time: at(1)}, Code: "450", Error: "failed"}}
 	return sliced{
 		key: newAPIKey(companyA, 30, at(0)), event: event,
 		results: []driver.IdempotencyResult{newResult(companyA, "key-1")},
 		orders:  []driver.Order{newOrder(eventA, 1), newOrder(eventA, 2)},
 		entries: entries(companyA, ledger.Float, 2),
 		facts:   []driver.Fact{newFact(companyA, 10, at(0))},
-		hook:    newEndpoint(companyA, 1), sent: []driver.Delivery{sent},
+		hook:    newEndpoint(companyA, 1), sent: []driver.Delivery{sent}, mails: []driver.Notification{mail},
 	}
 }
 
@@ -50,6 +53,9 @@ func (c *sliced) spoil() {
 	c.hook.Events[0] = "spoilt"
 	for i := range c.sent {
 		c.sent[i].Attempts[0].Error, c.sent[i].URL = "spoilt", "spoilt"
+	}
+	for i := range c.mails {
+		c.mails[i].Attempts[0].Error, c.mails[i].Recipient = "spoilt", "spoilt"
 	}
 	c.key.Grants[0], c.event.TicketCategories[0] = "spoilt", "spoilt"
 	for i := range c.results {
@@ -79,11 +85,13 @@ func readBack(ctx context.Context, tx driver.Tx) (sliced, error) {
 	facts, factErr := tx.ListFacts(ctx, companyA, driver.Position{}, 9)
 	hook, hookErr := tx.FindWebhookEndpoint(ctx, newEndpoint(companyA, 1).ID)
 	sent, sentErr := tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: companyA, Limit: 9})
-	if err := errors.Join(keyErr, eventErr, resultErr, orderErr, ledgerErr, factErr, hookErr, sentErr); err != nil {
+	mails, mailErr := tx.ListNotifications(ctx, driver.NotificationQuery{CompanyID: companyA, Limit: 9})
+	err := errors.Join(keyErr, eventErr, resultErr, orderErr, ledgerErr, factErr, hookErr, sentErr, mailErr)
+	if err != nil {
 		return sliced{}, err
 	}
 	slices.Reverse(orders)
-	found := sliced{results: results, orders: orders, entries: moved, facts: facts, hook: hook, sent: sent}
+	found := sliced{results: results, orders: orders, entries: moved, facts: facts, hook: hook, sent: sent, mails: mails}
 	if len(keys) == 1 && len(events) == 1 {
 		found.key, found.event = keys[0], events[0]
 	}
@@ -104,6 +112,7 @@ func (c *sliced) holds(ctx context.Context, tx driver.Tx) error {
 		want("facts", c.facts).from(found.facts, nil),
 		want("endpoint", c.hook).from(found.hook, nil),
 		want("deliveries", c.sent).from(found.sent, nil),
+		want("notifications", c.mails).from(found.mails, nil),
 	)
 }
 
@@ -117,6 +126,7 @@ func (c *sliced) keep(ctx context.Context, tx driver.Tx) error {
 		func() error { return tx.AppendFacts(ctx, c.facts) },
 		func() error { return tx.CreateWebhookEndpoint(ctx, c.hook) },
 		func() error { return tx.AppendDeliveries(ctx, c.sent) },
+		func() error { return tx.AppendNotifications(ctx, c.mails) },
 	)
 }
 
@@ -138,6 +148,7 @@ func copiedIn(ctx context.Context, s driver.Store) error {
 		given := newSliced()
 		err := errors.Join(
 			tx.UpdateEvent(ctx, given.event), tx.UpdateWebhookEndpoint(ctx, given.hook), tx.UpdateDeliveries(ctx, given.sent),
+			tx.UpdateNotifications(ctx, given.mails),
 		)
 		if err != nil {
 			return err
@@ -197,6 +208,16 @@ func copiedOut(ctx context.Context, s driver.Store) error {
 				return err
 			}
 			held[0].Attempts[0].Error = "spoilt"
+			mails, err := tx.LockNotifications(ctx, []driver.NotificationRef{{CompanyID: companyA, Number: 3, Copy: 1}})
+			if err != nil {
+				return err
+			}
+			mails[0].Attempts[0].Error = "spoilt"
+			of, err := tx.OrderNotifications(ctx, []driver.OrderNumber{{CompanyID: companyA, Number: 3}})
+			if err != nil {
+				return err
+			}
+			of[0].Attempts[0].Error = "spoilt"
 			return original.holds(ctx, tx)
 		},
 		original.holds,

@@ -14,15 +14,18 @@ func workChecks() []Check {
 	return []Check{
 		{"work/is due by kind, company and endpoint, in pages", grounded(workDue)},
 		{"work/a delivery is due when its time has come", grounded(deliveryDue)},
+		{"work/a notification is due when its time has come", grounded(notificationDue)},
 		{"work/what waits is passed over", grounded(workWaits)},
 		{"work/what is over is due to be removed", grounded(pruneDue)},
 	}
 }
 
-// allWork returns a query for work of all kinds, from the beginning.
+// allWork returns a query for work of all kinds that is not pruning, from the beginning.
 func allWork() []driver.DueWork {
 	// In no order: the result has its own.
-	return []driver.DueWork{{Kind: driver.WorkDeliver}, {Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}}
+	return []driver.DueWork{
+		{Kind: driver.WorkMail}, {Kind: driver.WorkDeliver}, {Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish},
+	}
 }
 
 func due(
@@ -50,6 +53,9 @@ func workDue(ctx context.Context, s driver.Store) error {
 		share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendFacts(ctx, undispatched) }),
 		appendFacts(ctx, s, newFact(companyB, 20, at(4)), newFact(companyA, 20, at(3)), newFact(companyA, 21, at(5))),
 		keepDeliveries(ctx, s, of(companyB, 1, 30), of(companyA, 10, 31), early, late, of(companyB, 7, 34)),
+		keepNotifications(ctx, s, newNotification(companyB, 1, 1, at(2)), newNotification(companyA, 1, 1, at(8)),
+			newNotification(companyA, 2, 1, at(7)),
+			over(newNotification(companyA, 3, 1, at(0)), driver.NotificationSent, at(1))),
 	)
 	if err != nil {
 		return err
@@ -63,9 +69,12 @@ func workDue(ctx context.Context, s driver.Store) error {
 			{CompanyID: companyB, Endpoint: 1, Since: at(0)},
 			{CompanyID: companyB, Endpoint: 7, Since: at(0)},
 		},
+		driver.WorkMail: {{CompanyID: companyA, Since: at(7)}, {CompanyID: companyB, Since: at(2)}},
 	}
 	var all, first []driver.DueWork
-	for kind := driver.WorkDispatch; kind <= driver.WorkDeliver; kind++ {
+	for _, kind := range []driver.WorkKind{
+		driver.WorkDispatch, driver.WorkPublish, driver.WorkDeliver, driver.WorkMail,
+	} {
 		for i := range kinds[kind] {
 			kinds[kind][i].Kind = kind
 		}
@@ -113,6 +122,28 @@ func deliveryDue(ctx context.Context, s driver.Store) error {
 	)
 }
 
+func notificationDue(ctx context.Context, s driver.Store) error {
+	first, second := newNotification(companyA, 1, 1, at(0)), newNotification(companyA, 2, 1, at(0))
+	first.DueAt, second.DueAt = at(50), at(60)
+	if err := keepNotifications(ctx, s, first, second); err != nil {
+		return err
+	}
+	work := func(since time.Time) []driver.DueWork {
+		return []driver.DueWork{{Kind: driver.WorkMail, CompanyID: companyA, Since: since}}
+	}
+	is := func(expected string, when time.Time, wanted []driver.DueWork) func() error {
+		return func() error { return want(expected, wanted).from(read(ctx, s, due(when, 9, allWork()...))) }
+	}
+	return steps(
+		is("before its time", at(49), nil), is("at its time", at(50), work(at(50))),
+		func() error { return updateNotifications(ctx, s, over(first, driver.NotificationCancelled, at(50))) },
+		is("when the first is final", at(59), nil), is("at the time of the second", at(60), work(at(60))),
+		func() error { _, err := claimNotifications(ctx, s, at(60), 9); return err },
+		is("while it is claimed", at(60).Add(999*time.Millisecond), nil),
+		is("when the claim runs out", at(60).Add(time.Second), work(at(60).Add(time.Second))),
+	)
+}
+
 // pruneDue has old records and also some that must stay: pending, not handled, or of the very time of the query.
 func pruneDue(ctx context.Context, s driver.Store) error {
 	of := func(company uuid.UUID, n, seconds int) driver.Delivery {
@@ -123,32 +154,40 @@ func pruneDue(ctx context.Context, s driver.Store) error {
 		keepDeliveries(ctx, s, of(companyA, 30, 1), final(of(companyA, 31, 4), driver.DeliveryFailed),
 			of(companyB, 32, 1), final(of(companyB, 33, 5), driver.DeliverySucceeded)),
 		appendFacts(ctx, s, handled),
+		// A notification is removed by the time at which it was finished.
+		keepNotifications(ctx, s, newNotification(companyA, 1, 1, at(0)),
+			over(newNotification(companyA, 2, 1, at(0)), driver.NotificationSent, at(6)),
+			over(newNotification(companyA, 3, 1, at(0)), driver.NotificationFailed, at(5)),
+			over(newNotification(companyB, 1, 1, at(0)), driver.NotificationCancelled, at(4))),
 	)
 	if err != nil {
 		return err
 	}
-	prune := []driver.DueWork{{Kind: driver.WorkPruneFacts}, {Kind: driver.WorkPrune}}
+	prune := []driver.DueWork{{Kind: driver.WorkPruneMail}, {Kind: driver.WorkPruneFacts}, {Kind: driver.WorkPrune}}
 	is := func(expected string, seconds int, wanted ...driver.DueWork) error {
 		return want(expected, wanted).from(read(ctx, s, due(at(seconds), 9, prune...)))
 	}
 	a := driver.DueWork{Kind: driver.WorkPrune, CompanyID: companyA, Since: at(4)}
 	b := driver.DueWork{Kind: driver.WorkPrune, CompanyID: companyB, Since: at(5)}
 	facts := driver.DueWork{Kind: driver.WorkPruneFacts, CompanyID: companyB, Since: at(4)}
+	mailA := driver.DueWork{Kind: driver.WorkPruneMail, CompanyID: companyA, Since: at(5)}
+	mailB := driver.DueWork{Kind: driver.WorkPruneMail, CompanyID: companyB, Since: at(4)}
 	return steps(
 		func() error { return is("before", 4) },
-		func() error { return is("a delivery", 5, a) }, // The fact is not handled yet.
+		func() error { return is("what is over", 5, a, mailB) }, // The fact is not handled yet.
 		func() error {
 			return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 				return errors.Join(tx.AppendFacts(ctx, []driver.Fact{newFact(companyA, 21, at(1))}),
 					tx.CompleteFacts(ctx, []driver.Fact{handled}))
 			})
 		},
-		func() error { return is("all", 6, a, b, facts) },
+		func() error { return is("all", 6, a, b, facts, mailA, mailB) },
 		func() error {
-			return want("behind one", []driver.DueWork{b}).from(read(ctx, s, due(at(6), 9, a)))
+			return want("after one of each kind", []driver.DueWork{b, mailB}).
+				from(read(ctx, s, due(at(6), 9, a, mailA)))
 		},
 		func() error {
-			return want("the first", []driver.DueWork{a, facts}).from(read(ctx, s, due(at(6), 1, prune...)))
+			return want("the first", []driver.DueWork{a, facts, mailA}).from(read(ctx, s, due(at(6), 1, prune...)))
 		},
 	)
 }
@@ -162,6 +201,7 @@ func workWaits(ctx context.Context, s driver.Store) error {
 	err := errors.Join(
 		appendFacts(ctx, s, a, newFact(companyB, 10, at(0))),
 		keepDeliveries(ctx, s, waits, later, newDelivery(companyB, 12, at(0))),
+		keepNotifications(ctx, s, newNotification(companyA, 1, 1, at(900)), newNotification(companyB, 1, 1, at(0))),
 	)
 	if err != nil {
 		return err
@@ -172,5 +212,6 @@ func workWaits(ctx context.Context, s driver.Store) error {
 	return want("the one of each kind that is due", []driver.DueWork{
 		{Kind: driver.WorkPublish, CompanyID: companyB, Since: at(0)},
 		{Kind: driver.WorkDeliver, CompanyID: companyB, Endpoint: 1, Since: at(0)},
+		{Kind: driver.WorkMail, CompanyID: companyB, Since: at(0)},
 	}).from(read(ctx, s, due(at(9), 1, allWork()...)))
 }

@@ -28,7 +28,8 @@ func records() []record {
 		companyKinds(), brandingKinds(), commissionKinds(), apiKeyKinds(), categoryKinds(), eventKinds(),
 		inventoryKinds(), orderKinds(), admissionKinds(), orderEndingKinds(), walletKinds(), ledgerKinds(),
 		bankAccountKinds(), settlementKinds(), outboxKinds(), endpointKinds(), signingSecretKinds(),
-		messageKinds(), deliveryKinds(), auditKinds(), userKinds(), memberKinds(), caseKinds(),
+		messageKinds(), deliveryKinds(), notificationKinds(), mailSenderKinds(), auditKinds(),
+		userKinds(), memberKinds(), caseKinds(),
 	)
 }
 

@@ -33,7 +33,8 @@ func Checks() []Check {
 		textChecks(), copyChecks(), companyChecks(), brandingChecks(), commissionChecks(), apiKeyChecks(),
 		secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(), orderChecks(),
 		admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(), settlementChecks(),
-		bookChecks(), outboxChecks(), endpointChecks(), messageChecks(), deliveryChecks(), workChecks(),
-		idempotencyChecks(), auditChecks(), memberChecks(), caseChecks(), buyerChecks(),
+		bookChecks(), outboxChecks(), endpointChecks(), messageChecks(), deliveryChecks(),
+		notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(), auditChecks(),
+		memberChecks(), caseChecks(), buyerChecks(),
 	)
 }

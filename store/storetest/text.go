@@ -131,17 +131,24 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 		fact   driver.Fact
 		rate   driver.Rate
 		result driver.IdempotencyResult
+		mail   driver.Notification // final
+		leased driver.Notification
+		sender driver.MailSender
 	}
 	made := func(when time.Time) times {
 		all := times{
 			newEvent(driver.EventRef{CompanyID: companyA, ID: id(50)}), newBatch(eventA, "a", 1),
 			newOrder(eventA, 1), newBuyer(companyA, "a@example.com"), newFact(companyA, 10, when),
 			newRate(companyA, 20, 1, when), newResult(companyA, "key-1"),
+			over(newNotification(companyA, 4, 1, when), driver.NotificationSent, when), newNotification(companyA, 5, 1, when),
+			newMailSender(1),
 		}
 		all.event.EndsOn, all.event.CreatedAt, all.event.UpdatedAt = when, when, when
 		all.batch.CreatedAt, all.rate.CreatedAt, all.result.CreatedAt = when, when, when
 		all.order.ConfirmedAt, all.order.CreatedAt = when, when
 		all.buyer.CreatedAt, all.buyer.UpdatedAt = when, when
+		all.mail.Attempts = []driver.NotificationAttempt{{At: driver.Time{Time: when}}}
+		all.leased.LeasedUntil, all.sender.CreatedAt = when, when
 		return all
 	}
 	put, found := made(given), made(kept)
@@ -153,6 +160,7 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 			tx.CreateEvent(ctx, put.event), tx.AppendOrders(ctx, []driver.Order{put.order}),
 			tx.PutBuyers(ctx, []driver.Buyer{put.buyer}), tx.AppendFacts(ctx, []driver.Fact{put.fact}),
 			tx.AppendRate(ctx, put.rate), tx.AppendResults(ctx, []driver.IdempotencyResult{put.result}),
+			tx.AppendNotifications(ctx, []driver.Notification{put.mail, put.leased}), tx.AppendMailSender(ctx, put.sender),
 		)
 	})
 	if err != nil {
@@ -170,6 +178,9 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 			want("rate", []driver.Rate{found.rate}).from(tx.ListRates(ctx, companyA, 9)),
 			want("result", []driver.IdempotencyResult{found.result}).
 				from(tx.Results(ctx, []driver.IdempotencyKey{found.result.IdempotencyKey})),
+			want("notifications", []driver.Notification{found.leased, found.mail}).
+				from(tx.ListNotifications(ctx, driver.NotificationQuery{CompanyID: companyA, Limit: 9})),
+			want("mail sender", found.sender).from(tx.MailSender(ctx)),
 		)
 	})
 }
