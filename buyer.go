@@ -80,7 +80,8 @@ func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email strin
 
 // EraseBuyer erases a buyer from a company's records for good. The email in each of their orders becomes
 // erased-ORDER@erased.invalid, with the id of the order, and the name and the phone become null. Their own record is
-// emptied. Amounts, ledger, admissions and validations stay as they are, and tickets stay valid.
+// emptied. Ticket mails that wait are cancelled, and the addresses of copies that went elsewhere are removed. Amounts,
+// ledger, admissions and validations stay as they are, and tickets stay valid.
 //
 // It runs a transaction for each thousand orders, so that the company's sales go on between them. The last transaction
 // empties the buyer's own record, and it proves that no order of theirs is left. An erasure that was interrupted leaves
@@ -192,6 +193,14 @@ func (e *eraser) erase(ctx context.Context, page []driver.Order) (done bool, err
 			}
 			// The bodies of webhook events that were rendered with the buyer are removed as well.
 			if err := tx.ForgetMessages(ctx, found); err != nil {
+				return err
+			}
+			// Their ticket mails are not sent any more, and the addresses that copies went to are removed.
+			numbers := make([]driver.OrderNumber, len(found))
+			for i, order := range found {
+				numbers[i] = order.NumberRef()
+			}
+			if err := cancelNotifications(ctx, tx, at, numbers, reasonErased, true); err != nil {
 				return err
 			}
 			if complete {

@@ -67,7 +67,7 @@ func everywhere(statement string) bool {
 	for _, form := range []string{
 		`^SELECT DISTINCT company_id FROM ticketing_api_key_directory WHERE `,
 		`^INSERT INTO ticketing_api_key_directory `,
-		`^(SELECT|INSERT INTO|UPDATE) [^()]*ticketing_(categories|secrets|migrations)\b`,
+		`^(SELECT|INSERT INTO|UPDATE) [^()]*ticketing_(categories|secrets|migrations|mail_senders)\b`,
 		`^SELECT [^()]* FROM ticketing_companies WHERE id = ANY \(`,
 		`^SELECT '[0-9]'::bigint, company_id, (0|endpoint), since FROM `, // DueWork
 		`^SELECT company_id, id FROM ticketing_events WHERE s`,           // DueEvents
@@ -385,6 +385,88 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 	}
 	statements := said.Take()
 	is.True(len(statements) > 40)
+	for _, statement := range statements {
+		if problem := confined(t, db, statement, companies); problem != "" {
+			t.Errorf("%s:\n%s", problem, statement)
+		}
+	}
+}
+
+// TestMailStatementsAreConfinedToOneCompany checks the same for the statements about ticket mails: those of the
+// dispatch, claims, outcomes, lists and pruning. The platform's mail sender is on each node.
+func TestMailStatementsAreConfinedToOneCompany(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshPartitionedDSN(t)
+	pretendCluster(t, dsn)
+	var said testdb.Statements
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: openWatched(t, dsn, &said)})
+	companies := []uuid.UUID{shop.Company.ID, shop.Neighbour(t).Company.ID}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn)))
+	defer db.Close()
+	said.Take()
+	at := shop.Clock.Now()
+	late := at.Add(time.Hour)
+	due := driver.WorkQuery{At: late, Limit: 9, After: []driver.DueWork{
+		{Kind: driver.WorkMail}, {Kind: driver.WorkPruneMail},
+	}}
+	for n, company := range companies {
+		is.NoErr(shop.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
+				return err
+			}
+			var notifications []driver.Notification
+			var refs []driver.NotificationRef
+			var orders []driver.OrderNumber
+			for i := range 3 {
+				one := driver.Notification{
+					CompanyID: company, Number: int64(i + 1), Copy: 1, OrderID: uuid.New(), EventID: uuid.New(),
+					Status: driver.NotificationPending, DueAt: at, CreatedAt: at,
+				}
+				notifications = append(notifications, one)
+				refs, orders = append(refs, one.Ref()), append(orders, one.OrderNumber())
+			}
+			read := func(_ any, err error) error { return err }
+			for i, call := range []func() error{
+				func() error {
+					return tx.AppendMailSender(ctx, driver.MailSender{Version: int64(n + 1), CreatedAt: at})
+				},
+				func() error { return read(tx.MailSender(ctx)) },
+				func() error { return tx.AppendNotifications(ctx, notifications) },
+				func() error { return tx.AppendNotifications(ctx, notifications[:1]) },
+				func() error { return read(tx.DueWork(ctx, due)) },
+				func() error {
+					return read(tx.ClaimNotifications(ctx, driver.NotificationClaim{
+						CompanyID: company, At: late, Until: late.Add(time.Minute), CreatedBefore: late, Limit: 9,
+					}))
+				},
+				func() error { return read(tx.LockNotifications(ctx, refs)) },
+				func() error { return read(tx.LockNotifications(ctx, refs[:1])) },
+				func() error {
+					for i := range notifications {
+						notifications[i].Status, notifications[i].FinishedAt = driver.NotificationSent, at
+					}
+					return tx.UpdateNotifications(ctx, notifications)
+				},
+				func() error { return tx.UpdateNotifications(ctx, notifications[:1]) },
+				func() error { return read(tx.OrderNotifications(ctx, orders)) },
+				func() error { return read(tx.OrderNotifications(ctx, orders[:1])) },
+				func() error {
+					return read(tx.ListNotifications(ctx, driver.NotificationQuery{CompanyID: company, Limit: 9}))
+				},
+				func() error { return read(tx.CountNotifications(ctx, driver.NotificationQuery{CompanyID: company})) },
+				func() error { return read(tx.PruneNotifications(ctx, company, late, 9)) },
+				func() error { return read(tx.PrunedNotifications(ctx, company)) },
+			} {
+				if err := call(); err != nil {
+					return fmt.Errorf("call %d: %w", i, err)
+				}
+			}
+			return nil
+		}))
+	}
+	statements := said.Take()
+	is.True(len(statements) > 30)
 	for _, statement := range statements {
 		if problem := confined(t, db, statement, companies); problem != "" {
 			t.Errorf("%s:\n%s", problem, statement)

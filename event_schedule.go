@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // The zones of zones.txt, on machines that have none.
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/walltime"
 )
 
 // zoneNames is the IANA list of the zone data in the Go release, one name to a line. A system's own zone files would
@@ -61,7 +62,7 @@ func scheduleOf(e driver.Event) [4]string {
 
 // scheduledEnd returns when the event ends, in its own time zone. An end at or before the start is on the next day. It
 // returns the zero time for an event without a complete schedule, which a host may have imported. The date and the
-// clock are joined in UTC first. latest then finds when clocks of the zone show them.
+// clock are joined in UTC first. [walltime.Latest] then finds when clocks of the zone show them.
 func scheduledEnd(e driver.Event) time.Time {
 	zone, err := time.LoadLocation(e.Timezone)
 	day, dayErr := time.Parse(dateLayout, e.Date)
@@ -73,30 +74,7 @@ func scheduledEnd(e driver.Event) time.Time {
 	if e.EndsAt <= e.StartsAt {
 		day = day.AddDate(0, 0, 1)
 	}
-	return latest(day.Add(time.Duration(end.Hour())*time.Hour+time.Duration(end.Minute())*time.Minute), zone)
-}
-
-// latest returns the last moment at which clocks in a zone show the date and time that wall shows in UTC. Clocks that
-// are set back show it twice, and the second time counts. Clocks that are set forward skip it; then the offset from
-// before the change counts. It tries the offsets of 36 hours before and after, so a zone must not change twice in these
-// three days.
-func latest(wall time.Time, zone *time.Location) time.Time {
-	var shown, last time.Time
-	for _, near := range []time.Time{wall.Add(-36 * time.Hour), wall.Add(36 * time.Hour)} {
-		_, offset := near.In(zone).Zone()
-		moment := wall.Add(-time.Duration(offset) * time.Second)
-		if moment.After(last) || last.IsZero() {
-			last = moment
-		}
-		_, actual := moment.In(zone).Zone()
-		if actual == offset && moment.After(shown) {
-			shown = moment
-		}
-	}
-	if shown.IsZero() {
-		return last
-	}
-	return shown
+	return walltime.Latest(day.Add(time.Duration(end.Hour())*time.Hour+time.Duration(end.Minute())*time.Minute), zone)
 }
 
 // setSchedule sets when background work ends the event: at its scheduled end, if the event is published and that end is

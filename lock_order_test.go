@@ -21,7 +21,9 @@ import (
 
 // lockRanks returns the locks of an Update in the order of [driver.Store].
 func lockRanks() []string {
-	return []string{"gate", "event", "tiers", "batches", "admissions", "settlements", "deliveries", "wallets"}
+	return []string{
+		"gate", "event", "tiers", "batches", "admissions", "settlements", "deliveries", "notifications", "wallets",
+	}
 }
 
 // orderedStore records the order in which each Update locks.
@@ -115,6 +117,13 @@ func (tx *orderedTx) LockPending(
 ) ([]driver.Delivery, error) {
 	tx.lock("deliveries")
 	return tx.Tx.LockPending(ctx, endpoint, limit)
+}
+
+func (tx *orderedTx) LockNotifications(
+	ctx context.Context, refs []driver.NotificationRef,
+) ([]driver.Notification, error) {
+	tx.lock("notifications")
+	return tx.Tx.LockNotifications(ctx, refs)
 }
 
 // LockWallets also checks that FLOAT comes before EARNINGS in the same call.

@@ -95,7 +95,7 @@ func moneyMutations() []mutation {
 		},
 		{
 			name:  "refund an order",
-			ready: sell("refunded"),
+			ready: notified("refunded"),
 			do: func(ctx context.Context, f fixture, n int) error {
 				order, err := f.sale(ctx, "refunded", n)
 				if err == nil {
@@ -109,7 +109,7 @@ func moneyMutations() []mutation {
 		},
 		{
 			name:  "cancel an order",
-			ready: sell("cancelled"),
+			ready: notified("cancelled"),
 			do: func(ctx context.Context, f fixture, n int) error {
 				order, err := f.sale(ctx, "cancelled", n)
 				if err == nil {
@@ -149,7 +149,7 @@ func (f fixture) sale(ctx context.Context, name string, n int) (ticketing.Order,
 	})
 }
 
-// over reports whether an order has the given status, and returns errHalfDone if its ending does not agree.
+// over reports whether an order has the given status. It returns errHalfDone if its ending or its mails do not agree.
 func (f fixture) over(ctx context.Context, name string, n int, status ticketing.OrderStatus) (bool, error) {
 	order, err := f.sale(ctx, name, n)
 	if err != nil {
@@ -159,7 +159,10 @@ func (f fixture) over(ctx context.Context, name string, n int, status ticketing.
 	if err == nil && (found.Status == status) != (found.Ending != nil) {
 		err = errHalfDone
 	}
-	return found.Status == status, err
+	if err != nil {
+		return false, err
+	}
+	return found.Status == status, f.cancelledMails(ctx, order.ID, found.Status == status, false)
 }
 
 // earned returns a function that makes sure that EARNINGS holds something and that there is a bank account for its

@@ -100,7 +100,7 @@ func peopleMutations() []mutation {
 		},
 		{
 			name:  "erase a buyer",
-			ready: sell("erased"),
+			ready: notified("erased"),
 			do: func(ctx context.Context, f fixture, _ int) error {
 				_, err := f.staff.EraseBuyer(ctx, f.company, "ada@example.com")
 				return err
@@ -119,7 +119,18 @@ func peopleMutations() []mutation {
 				if err == nil && made != gone {
 					err = errHalfDone
 				}
-				return made, err
+				if err != nil {
+					return false, err
+				}
+				return made, f.cancelledMails(ctx, order.ID, made, made)
+			},
+			// The next repetition finds no more orders than this one.
+			after: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.staff.EraseBuyer(ctx, f.company, "ada@example.com")
+				if errors.Is(err, ticketing.CodeNotFound) {
+					return nil
+				}
+				return err
 			},
 		},
 	}

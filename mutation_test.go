@@ -56,7 +56,7 @@ type mutation struct {
 
 // mutations returns the mutations of operators, and those that a company makes itself.
 func mutations() []mutation {
-	return slices.Concat(moneyMutations(), peopleMutations(), webhookMutations(), []mutation{
+	return slices.Concat(moneyMutations(), peopleMutations(), webhookMutations(), mailMutations(), []mutation{
 		{
 			name: "create a company",
 			do: func(ctx context.Context, f fixture, n int) error {

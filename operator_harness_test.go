@@ -98,6 +98,7 @@ func (e *env) service(tb testing.TB, keys ...[]byte) *ticketing.Service {
 	tb.Helper()
 	svc, err := ticketing.New(e.store, &ticketing.Config{
 		SecretKeys: keys, Clock: e.clock.now, Logger: slog.New(slog.NewTextHandler(e.log, nil)),
+		MailRenderer: newMailServer(),
 	})
 	is.New(tb).NoErr(err)
 	return svc

@@ -162,6 +162,7 @@ func webhookRights() []right {
 	for i := range rights {
 		rights[i].hooks = true
 	}
+	rights = append(rights, mailRights()...)
 	return append(rights, right{
 		method: "ReencryptWebhookSecrets", permission: ticketing.PermissionManage, platform: true,
 		call: func(ctx context.Context, o ticketing.Operator, _ subject) error {

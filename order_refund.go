@@ -162,6 +162,15 @@ func writeEnding(
 			return err
 		}
 	}
+	// A ticket that admits nobody is not sent any more.
+	reason := reasonRefunded
+	if ending.Status == OrderCancelled {
+		reason = reasonCancelled
+	}
+	number := []driver.OrderNumber{order.NumberRef()}
+	if err := cancelNotifications(ctx, tx, ending.At, number, reason, false); err != nil {
+		return err
+	}
 	if ending.Status == OrderRefunded {
 		if err := refund(ctx, tx, order, &ending); err != nil {
 			return err

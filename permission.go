@@ -31,6 +31,9 @@ const (
 	PermissionBuyerRead         Permission = "COMPANY:buyer:read"
 	PermissionBuyerErase        Permission = "COMPANY:buyer:erase" // remove a buyer's personal data
 	PermissionAuditRead         Permission = "COMPANY:audit:read"
+	PermissionNotificationRead  Permission = "COMPANY:notification:read"
+	// PermissionNotificationResend sends ticket mails again.
+	PermissionNotificationResend Permission = "COMPANY:notification:resend"
 )
 
 // The permissions of platform staff, for every company. An administrator of a company can never hold one.
@@ -130,6 +133,14 @@ func PermissionRules() []PermissionRule {
 		{Permission: PermissionBuyerRead, Roles: viewers, Methods: []string{"GetBuyer"}},
 		{Permission: PermissionBuyerErase, Roles: administrators, Methods: []string{"EraseBuyer"}},
 		{Permission: PermissionAuditRead, Roles: viewers, Methods: []string{"ListAudit"}},
+		{
+			Permission: PermissionNotificationRead, Roles: viewers,
+			Methods: []string{"GetNotifications", "ListNotifications", "PreviewNotification"},
+		},
+		{
+			Permission: PermissionNotificationResend, Roles: administrators,
+			Methods: []string{"ResendNotification", "ResendNotifications", "CountResends"},
+		},
 
 		{Permission: PermissionFloatCredit, Staff: true, Methods: []string{"CreditFloat"}},
 		{Permission: PermissionCommissionSchedule, Staff: true, Methods: []string{"ScheduleCommission"}},
@@ -150,7 +161,8 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"CreateCompany", "ListCompanies", "RenameCompany", "SuspendCompany", "ActivateCompany",
 				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent",
-				"ListAudit", "ReencryptBankAccounts", "ReencryptWebhookSecrets",
+				"ListAudit", "ReencryptBankAccounts", "ReencryptWebhookSecrets", "SetMailSender", "GetMailSender",
+				"RemoveMailSender", "SampleTicketMail",
 			},
 		},
 	}

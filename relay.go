@@ -3,8 +3,9 @@ package ticketing
 // The outbox relay publishes and delivers facts. The worker (relay_worker.go) finds due work, relay_publish.go
 // publishes facts to the host, relay_dispatch.go makes their deliveries, and relay_claim.go leases those that are due.
 // The deliverer (relay_deliverer.go) sends them by endpoint (relay_queue.go): it makes attempts (relay_attempt.go),
-// writes outcomes (relay_outcome.go) and retries (webhook_retry.go), releases what it does not send (relay_release.go),
-// and reports what failed for good (relay_exhausted.go). relay_prune.go removes what exceeds its retention.
+// writes outcomes (relay_outcome.go) and retries (webhook_delivery.go), releases what it does not send
+// (relay_release.go), and reports what failed for good (relay_notifier.go). relay_mail.go sends the mails of
+// notifications. relay_prune.go removes what exceeds its retention.
 
 import (
 	"context"
@@ -31,8 +32,9 @@ const (
 )
 
 // Run does the background work until the context ends. It dispatches facts, sends the resulting webhooks with
-// [Config.Sender], publishes facts to [Config.OnFact], ends events, and prunes what exceeds its retention. After the
-// end of the context it finishes the work in progress and returns nil; an attempt in flight has its ten seconds.
+// [Config.Sender] and ticket mails with [Config.Mailer], publishes facts to [Config.OnFact], ends events, and prunes
+// what exceeds its retention. After the end of the context it finishes the work in progress and returns nil. An attempt
+// in flight has its ten seconds, and a mail that is being sent has twenty.
 // Several processes on one database share the work.
 //
 // Run waits for a database that is unreachable or busy ([ErrUnavailable], [ErrBusy]), at the start and at any later
@@ -68,13 +70,28 @@ func (s *Service) Run(ctx context.Context) error {
 			works.Go(func() { s.serve(ctx, w.deliverer.claimQueue, "claim deliveries", w.deliverer.claim) })
 		}
 	}
+	if w.mails != nil {
+		stopRenewal := w.mails.renew(ctx)
+		defer stopRenewal()
+		for range claimers {
+			works.Go(func() { s.serve(ctx, w.mails.claimQueue, "claim mails", w.mails.claim) })
+		}
+	}
 	// No loop is left, so nothing is enqueued any more. What is queued is released for other processes, and attempts in
 	// flight are finished.
 	works.Wait()
+	if w.mails != nil {
+		w.mails.close(ctx)
+	}
 	if w.deliverer != nil {
 		// close comes first. Otherwise wait would wait for all that is queued to be sent.
 		w.deliverer.close(ctx)
 		w.deliverer.wait()
+	}
+	if w.mails != nil {
+		w.mails.drained()
+		w.mails.end()
+		w.mails.failed.wait()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type deliverer struct {
 	s          *Service
 	claimQueue *workQueue[uuid.UUID] // companies whose deliveries wait in the store and have room here
 	outcomes   *group.Lanes[uuid.UUID, *outcome]
-	exhausted  *exhaustedNotifier
+	exhausted  *failureNotifier[WebhookDelivery]
 	// onRetry is called with the time of a delivery's next attempt. onResume is called with a company whose facts need
 	// not wait any longer.
 	onRetry  func(now, at time.Time)
@@ -61,7 +62,7 @@ func newDeliverer(s *Service) *deliverer {
 		Run: s.writeGroup, Class: classOf, Size: outcomeBatch, Single: s.byCompany, Timeout: groupTimeout,
 		Patience: groupPatience,
 	})
-	d.exhausted = newExhaustedNotifier(s)
+	d.exhausted = newFailureNotifier(s, "OnExhausted", s.onExhausted)
 	return d
 }
 
@@ -160,7 +161,7 @@ func (d *deliverer) deliver(ctx context.Context, q *endpointQueue, kind class, j
 
 	if d.write(ctx, o) {
 		// Only an outcome that counted is reported to the host.
-		d.exhausted.notify(ctx, o)
+		d.notifyExhausted(ctx, o)
 		if now := d.s.now(); o.after.Status == DeliveryPending && o.after.DueAt.After(now) {
 			// The wake timer finds the retry without a poll.
 			d.onRetry(now, o.after.DueAt)
@@ -183,6 +184,20 @@ func (d *deliverer) deliver(ctx context.Context, q *endpointQueue, kind class, j
 	}
 	d.release(ctx, back)
 	d.ended()
+}
+
+// notifyExhausted counts and logs a delivery whose written outcome is FAILED, and notifies the host. It does nothing
+// for any other outcome.
+func (d *deliverer) notifyExhausted(ctx context.Context, o *outcome) {
+	failed := o.after
+	if failed.Status != DeliveryFailed {
+		return
+	}
+	id := slog.String("delivery", failed.ID.String())
+	d.s.telemetry.exhaust(ctx, failed.Type)
+	d.s.log.WarnContext(ctx, "a webhook delivery is exhausted", slog.String("endpoint", failed.EndpointID.String()), id,
+		slog.String("type", string(failed.Type)), slog.Int("status", o.attempt.Status))
+	d.exhausted.notify(ctx, showDelivery(failed, o.at), id)
 }
 
 // next starts what there is room for after an attempt has ended. The endpoint queues that have waited longest come

@@ -18,18 +18,19 @@ const dispatchPatience = 500 * time.Millisecond
 // dispatched is the result of dispatching some of a company's facts. Bodies, secrets and endpoints are what the
 // deliverer needs to send at once, without another read.
 type dispatched struct {
-	facts      int
-	messages   []driver.Message
-	deliveries []driver.Delivery
-	bodies     map[uuid.UUID][]byte // by event
-	secrets    map[driver.WebhookSecretRef]driver.WebhookSecret
-	counts     map[int64]int // of deliveries, by the number of the endpoint
-	enabled    map[int64]driver.WebhookEndpoint
+	facts         int
+	notifications int
+	messages      []driver.Message
+	deliveries    []driver.Delivery
+	bodies        map[uuid.UUID][]byte // by event
+	secrets       map[driver.WebhookSecretRef]driver.WebhookSecret
+	counts        map[int64]int // of deliveries, by the number of the endpoint
+	enabled       map[int64]driver.WebhookEndpoint
 }
 
-// dispatchCompany takes a company's oldest facts that are not dispatched, creates their deliveries and marks them, in
-// one transaction. So a fact is dispatched exactly once. The facts are locked, and the shared gate keeps the endpoints
-// as they are meanwhile.
+// dispatchCompany takes a company's oldest facts that are not dispatched, creates their deliveries and notifications
+// and marks them, in one transaction. So a fact is dispatched exactly once. The facts are locked, and the shared gate
+// keeps the endpoints as they are meanwhile.
 //
 // Deliveries for which the deliverer has room are leased to it from the beginning. That saves the database a claim:
 // such a delivery costs an insert and an update. The others wait in the store. Without a deliverer, all of them do.
@@ -63,7 +64,14 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, d *d
 		if done.enabled, err = enabledEndpoints(ctx, tx, companyID); err != nil {
 			return err
 		}
-		if err := s.fanOut(ctx, tx, at, taken, &done); err != nil {
+		// The notification of a sale is made with its deliveries. So it does not depend on which process publishes the
+		// fact to its host, and none is lost.
+		notifications, orders, err := notifyBuyers(ctx, tx, at, taken)
+		if err != nil {
+			return err
+		}
+		done.notifications = len(notifications)
+		if err := s.fanOut(ctx, knownOrders{tx, orders}, at, taken, &done); err != nil {
 			return err
 		}
 		if d != nil {
@@ -73,6 +81,9 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, d *d
 			}
 		}
 		// The writes come last, so that the store can send them in one message.
+		if err := tx.AppendNotifications(ctx, notifications); err != nil {
+			return err
+		}
 		if err := tx.AppendMessages(ctx, done.messages); err != nil {
 			return err
 		}

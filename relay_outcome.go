@@ -161,20 +161,20 @@ func (s *Service) writeGroup(ctx context.Context, patience time.Duration, outcom
 // fails it tries again for about as long as the lease lasts. If all tries fail, the lease runs out and the delivery is
 // sent once more: delivery is at least once (section 6).
 func (d *deliverer) write(ctx context.Context, o *outcome) bool {
-	err := d.retryStore(func() error { return d.outcomes.Do(ctx, o.delivery.CompanyID, 1, o) })
+	err := retryStore(d.givesUp, func() error { return d.outcomes.Do(ctx, o.delivery.CompanyID, 1, o) })
 	if err != nil {
 		d.s.report(ctx, "write the outcome of a delivery", fmt.Errorf("delivery %s: %w", o.delivery.ID, err))
 	}
 	return err == nil && o.counted
 }
 
-// retryStore calls do until it succeeds or givesUp reports true. The wait between two calls doubles up to a second. The
-// timer is of the machine, so a fixed clock of a test does not stop it.
-func (d *deliverer) retryStore(do func() error) error {
+// retryStore calls do until it succeeds or givesUp reports true for the number of tries. The wait between two calls
+// doubles up to a second. The timer is of the machine, so a fixed clock of a test does not stop it.
+func retryStore(givesUp func(tries int) bool, do func() error) error {
 	wait := lookGap
 	for try := 1; ; try++ {
 		err := do()
-		if err == nil || d.givesUp(try) {
+		if err == nil || givesUp(try) {
 			return err
 		}
 		pause := time.NewTimer(wait)

@@ -19,15 +19,16 @@ const (
 	pruneBatch    = 1000            // the most records of a kind that one transaction removes
 )
 
-// prune removes what is older than its retention, in small transactions that hold the gate shared with sales. Retired
-// secrets are removed as soon as they are unused. Facts are removed only if [Config.FactRetention] is set. Orders,
-// ledger entries and the audit log are never removed.
+// prune removes what is older than its retention, and fails mails that are too old to be sent, in small transactions
+// that hold the gate shared with sales. Retired secrets are removed as soon as they are unused. Facts are removed only
+// if [Config.FactRetention] is set. Orders, ledger entries and the audit log are never removed.
 //
 // One query returns up to a thousand companies that have something to remove, so an idle service asks almost nothing. A
 // prune that starts again continues where the last one ended, since what was removed is not found again.
 func (s *Service) prune(ctx context.Context) error {
 	now := s.now()
-	failed := errors.Join(s.pruneSecrets(ctx), s.pruneKind(ctx, driver.WorkPrune, now.Add(-s.webhookRetention)))
+	failed := errors.Join(s.pruneSecrets(ctx), s.pruneKind(ctx, driver.WorkPrune, now.Add(-s.webhookRetention)),
+		s.expireMails(ctx), s.pruneKind(ctx, driver.WorkPruneMail, now.Add(-s.mailRetention)))
 	if s.factRetention > 0 {
 		failed = errors.Join(failed, s.pruneKind(ctx, driver.WorkPruneFacts, now.Add(-s.factRetention)))
 	}
@@ -78,6 +79,9 @@ func (s *Service) pruneCompany(ctx context.Context, companyID uuid.UUID) (more b
 		prunes := []func() (int, error){
 			func() (int, error) { return tx.PruneDeliveries(ctx, companyID, before, pruneBatch) },
 			func() (int, error) { return tx.PruneMessages(ctx, companyID, before, pruneBatch) },
+			func() (int, error) {
+				return tx.PruneNotifications(ctx, companyID, now.Add(-s.mailRetention), pruneBatch)
+			},
 		}
 		if s.factRetention > 0 {
 			prunes = append(prunes, func() (int, error) {

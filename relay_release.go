@@ -146,7 +146,7 @@ func (d *deliverer) check(ctx context.Context, q *endpointQueue) {
 // version returns when an enabled endpoint was last changed, and the machine's time just before the read. The version
 // of an endpoint that is disabled or deleted is the zero time, which no leased delivery has.
 func (d *deliverer) version(ctx context.Context, ref driver.WebhookEndpointRef) (at, version time.Time, err error) {
-	err = d.retryStore(func() error {
+	err = retryStore(d.givesUp, func() error {
 		at = machineTime()
 		return d.s.background.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 			enabled, err := enabledEndpoints(ctx, tx, ref.CompanyID)

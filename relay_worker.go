@@ -17,13 +17,14 @@ import (
 // a lost signal costs a delay of one interval.
 type worker struct {
 	s                           *Service
-	deliverer                   *deliverer            // nil: this process sends nothing
+	deliverer                   *deliverer            // nil: this process sends no webhooks
+	mails                       *mailDeliverer        // nil: this process sends no mails
 	dispatchQueue, publishQueue *workQueue[uuid.UUID] // companies with facts to dispatch, and to publish to the host
 	timers                      *wakeTimers           // wakes the worker when the wait of a delivery is over
 }
 
-// newWorker returns a worker. It has a deliverer if the service has a sender. The deliverer sets the worker's timers,
-// and has a company dispatched again when its endpoints have room.
+// newWorker returns a worker. It has a deliverer if the service has a sender, and one of mails if it has a mailer. Both
+// set the worker's timers. The deliverer of webhooks also has a company dispatched again when its endpoints have room.
 func (s *Service) newWorker() *worker {
 	w := &worker{
 		s: s, dispatchQueue: newWorkQueue[uuid.UUID](), publishQueue: newWorkQueue[uuid.UUID](), timers: newWakeTimers(),
@@ -32,6 +33,10 @@ func (s *Service) newWorker() *worker {
 		w.deliverer = newDeliverer(s)
 		w.deliverer.onRetry = w.timers.set
 		w.deliverer.onResume = w.dispatchQueue.add
+	}
+	if s.mailer != nil {
+		w.mails = newMailDeliverer(s)
+		w.mails.onRetry = w.timers.set
 	}
 	return w
 }
@@ -67,7 +72,8 @@ func (w *worker) watch(ctx context.Context) {
 	}
 }
 
-// look enqueues the work that is due, and records the age of the oldest dispatch or delivery. It repeats for each kind
+// look enqueues the work that is due, and records the age of the oldest dispatch or delivery, and that
+// of the oldest mail. It repeats for each kind
 // whose list was full. Enqueuing is not claiming: several processes may enqueue the same company, and the locks and
 // leases of the store decide which of them does the work.
 func (w *worker) look(ctx context.Context) error {
@@ -78,9 +84,12 @@ func (w *worker) look(ctx context.Context) error {
 	if w.deliverer != nil {
 		asked = append(asked, driver.DueWork{Kind: driver.WorkDeliver})
 	}
+	if w.mails != nil {
+		asked = append(asked, driver.DueWork{Kind: driver.WorkMail})
+	}
 	now := w.s.now()
 	// A backlog of zero means that nothing is due.
-	oldest := now
+	oldest, oldestMail := now, now
 	// A kind whose list was full is asked for again, after its last item.
 	for len(asked) > 0 {
 		due, err := w.s.dueWork(ctx, driver.WorkQuery{At: now, After: asked, Limit: lookBatch})
@@ -92,18 +101,20 @@ func (w *worker) look(ctx context.Context) error {
 		for _, work := range due {
 			counts[work.Kind]++
 			last[work.Kind] = work
-			// The publishing of facts is not part of the backlog of webhooks.
-			if work.Kind != driver.WorkPublish && work.Since.Before(oldest) {
-				oldest = work.Since
-			}
 			switch work.Kind {
 			case driver.WorkDispatch:
+				oldest = earlier(oldest, work.Since)
 				w.dispatchQueue.add(work.CompanyID)
 			case driver.WorkPublish:
+				// The publishing of facts is not part of the backlog of webhooks.
 				w.publishQueue.add(work.CompanyID)
+			case driver.WorkMail:
+				oldestMail = earlier(oldestMail, work.Since)
+				w.mails.claimQueue.add(work.CompanyID)
 			case driver.WorkDeliver:
+				oldest = earlier(oldest, work.Since)
 				w.deliverer.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
-			case driver.WorkPrune, driver.WorkPruneFacts: // These have a loop of their own.
+			case driver.WorkPrune, driver.WorkPruneFacts, driver.WorkPruneMail: // These have a loop of their own.
 			}
 		}
 		asked = asked[:0]
@@ -116,7 +127,19 @@ func (w *worker) look(ctx context.Context) error {
 	if w.deliverer != nil {
 		w.s.telemetry.backlog.Record(ctx, now.Sub(oldest).Seconds())
 	}
+	if w.mails != nil {
+		w.s.telemetry.mailBacklog.Record(ctx, now.Sub(oldestMail).Seconds())
+		w.s.telemetry.mailServer(ctx, w.mails.waiting())
+	}
 	return nil
+}
+
+// earlier returns the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // dueWork returns the work that is due. It only reads: claiming the work decides which process does it.
@@ -142,6 +165,10 @@ func (w *worker) dispatch(ctx context.Context, companyID uuid.UUID) error {
 	// Facts that were dispatched are due for the host, and need not wait for the next look.
 	if w.s.onFact != nil {
 		w.publishQueue.add(companyID)
+	}
+	// The mails of these sales are due, too.
+	if w.mails != nil && done.notifications > 0 {
+		w.mails.claimQueue.add(companyID)
 	}
 	if done.facts == factBatch && (w.deliverer == nil || !w.deliverer.pause(companyID, done.counts)) {
 		w.dispatchQueue.add(companyID)

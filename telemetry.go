@@ -27,6 +27,10 @@ const scopeName = "github.com/floatgate/ticketing"
 // For webhooks there are the attempts by outcome (succeeded, failed or timeout) and their duration, the time from a
 // fact to its acceptance, the exhausted deliveries by type of event, and the attempts in flight. A process whose Run
 // sends webhooks also records, at each look for work, how long the oldest due item has waited.
+//
+// For ticket mails there are the attempts by outcome (sent, failed, refused, or server where the mail server could not
+// be used) and their duration, the mails that failed for good, whether the process waits for its mail server, and how
+// long the oldest due notification has waited.
 type telemetry struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
@@ -37,6 +41,12 @@ type telemetry struct {
 	exhausted metric.Int64Counter
 	inFlight  metric.Int64UpDownCounter
 	backlog   metric.Float64Gauge
+
+	mails       metric.Int64Counter
+	mailTook    metric.Float64Histogram
+	mailsFailed metric.Int64Counter
+	mailBacklog metric.Float64Gauge
+	mailWaiting metric.Int64Gauge
 }
 
 // newTelemetry returns the metrics of a service. A nil provider records nothing.
@@ -50,7 +60,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 	meter := meters.Meter(scopeName)
 	t := telemetry{tracer: tracers.Tracer(scopeName)}
 	// A meter may refuse an instrument. All refusals are reported together.
-	var errs [7]error
+	var errs [12]error
 	t.duration, errs[0] = meter.Float64Histogram("ticketing.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("How long an operation of the data plane took, its transaction included."))
 	t.attempts, errs[1] = meter.Int64Counter("ticketing.webhook.attempts",
@@ -65,6 +75,16 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 		metric.WithDescription("Attempts to deliver a webhook that wait for an answer."))
 	t.backlog, errs[6] = meter.Float64Gauge("ticketing.webhook.backlog.age", metric.WithUnit("s"),
 		metric.WithDescription("How long the oldest delivery that is due, or event of which none was made yet, has waited."))
+	t.mails, errs[7] = meter.Int64Counter("ticketing.mail.attempts",
+		metric.WithDescription("Attempts to hand a ticket mail to the mail server."))
+	t.mailTook, errs[8] = meter.Float64Histogram("ticketing.mail.attempt.duration", metric.WithUnit("s"),
+		metric.WithDescription("How long an attempt to send a ticket mail took, rendering included."))
+	t.mailsFailed, errs[9] = meter.Int64Counter("ticketing.mail.failed",
+		metric.WithDescription("Ticket mails that failed for good."))
+	t.mailBacklog, errs[10] = meter.Float64Gauge("ticketing.mail.backlog.age", metric.WithUnit("s"),
+		metric.WithDescription("How long the oldest ticket mail that is due has waited."))
+	t.mailWaiting, errs[11] = meter.Int64Gauge("ticketing.mail.server.waiting",
+		metric.WithDescription("1 while mails wait because the mail server cannot be used, else 0."))
 	return t, errors.Join(errs[:]...)
 }
 
@@ -89,6 +109,35 @@ func (t *telemetry) attempt(ctx context.Context, o *outcome) {
 // exhaust counts a delivery that failed for good, by the type of its event.
 func (t *telemetry) exhaust(ctx context.Context, kind FactType) {
 	t.exhausted.Add(ctx, 1, metric.WithAttributes(attribute.String("ticketing.event.type", string(kind))))
+}
+
+// mail counts a mail that was handed over, or that the server would not take.
+func (t *telemetry) mail(ctx context.Context, o *mailOutcome) {
+	var name string
+	switch o.result {
+	case mailSent:
+		name = "sent"
+	case mailFailed:
+		name = "failed"
+	case mailRefused:
+		name = "refused"
+	case mailServerDown:
+		name = "server"
+	case mailPending, mailUnsent, mailCancelled, mailNoSender:
+		return
+	}
+	outcome := metric.WithAttributes(attribute.String("ticketing.outcome", name))
+	t.mails.Add(ctx, 1, outcome)
+	t.mailTook.Record(ctx, max(0, o.at.Sub(o.began).Seconds()), outcome)
+}
+
+// mailServer records whether the process waits for its mail server.
+func (t *telemetry) mailServer(ctx context.Context, waits bool) {
+	value := int64(0)
+	if waits {
+		value = 1
+	}
+	t.mailWaiting.Record(ctx, value)
 }
 
 // observe begins the span and the measurement of an operation. The caller ends both with the returned function and the

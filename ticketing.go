@@ -16,7 +16,10 @@
 //	err = db.Migrate(ctx)
 //	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: keys})
 //	err = svc.Ready(ctx) // before serving
-//	go svc.Run(ctx)      // sends webhooks, publishes facts, ends events
+//	go svc.Run(ctx)      // sends webhooks and mails, publishes facts, ends events
+//
+// It mails the tickets of each sale where [Config.Mailer] is set, such as to the one of package mail, and staff have
+// set the platform's sender: [Operator.SetMailSender].
 //
 // What a store has to keep is in package driver, which is for authors of stores; a host does not need it.
 //
@@ -123,6 +126,12 @@ type choices struct {
 	factRetention    time.Duration
 	privateHooks     bool
 
+	mailer          Mailer
+	mailRenderer    MailRenderer
+	mailConcurrency int
+	mailRetention   time.Duration
+	onMailFailed    func(context.Context, Notification)
+
 	keys      *digest.Ring
 	seals     *seal.Ring
 	signers   []signer
@@ -160,6 +169,20 @@ type Config struct {
 	// WebhookRetention is how long final deliveries, their attempts and the bodies of their events are kept. Defaults
 	// to 30 days.
 	WebhookRetention time.Duration
+	// Mailer sends the ticket mails: package mail has one for SMTP. Defaults to none: [Service.Run] then makes the
+	// notifications, and they wait for a process that has a mailer. No notification is made while the platform has no
+	// mail sender, see [Operator.SetMailSender]. A host that mails from OnFact sets neither.
+	Mailer Mailer
+	// MailRenderer makes the ticket mails. Defaults to the Mailer where that is a MailRenderer, too: those of package
+	// mail are. A Mailer that renders nothing needs one, such as that of package mail.
+	MailRenderer MailRenderer
+	// MailConcurrency is how many mails are handed to the Mailer at the same time. Defaults to 4. At most 100.
+	MailConcurrency int
+	// OnMailFailed is called with each notification that became FAILED in this process, under the same terms as
+	// OnExhausted: [Operator.ListNotifications] has them all. Defaults to none.
+	OnMailFailed func(ctx context.Context, notification Notification)
+	// MailRetention is how long final notifications are kept. Defaults to 180 days.
+	MailRetention time.Duration
 	// FactRetention is how long facts are kept that were dispatched and published. It is at least an hour. A fact is
 	// kept longer while an older one of its company still waits. Defaults to no limit.
 	FactRetention time.Duration
@@ -203,7 +226,8 @@ type Config struct {
 // New returns a service over a store. It starts nothing: no goroutine, no listener, no transaction.
 //
 // It fails if a secret key is too short, if two are equal, and if the store is durable and there is no key. It also
-// fails if [Config.CompanySlots] or a number of [Config.Grouping] is negative or exceeds its limit.
+// fails if [Config.CompanySlots], [Config.MailConcurrency] or a number of [Config.Grouping] is negative or exceeds its
+// limit, and if there is a [Config.Mailer] and nothing that renders its mails.
 func New(store driver.Store, config *Config) (*Service, error) {
 	if store == nil {
 		return nil, errors.New("ticketing: a service needs a store")
@@ -229,6 +253,9 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	}
 	if c.WebhookRetention <= 0 {
 		c.WebhookRetention = 30 * 24 * time.Hour
+	}
+	if c.MailRetention <= 0 {
+		c.MailRetention = 180 * 24 * time.Hour
 	}
 	if c.FactRetention > 0 {
 		c.FactRetention = max(c.FactRetention, minFactRetention)
@@ -263,11 +290,16 @@ func New(store driver.Store, config *Config) (*Service, error) {
 		return nil, fmt.Errorf("ticketing: Config.CompanySlots is %d; it must be from 0, for the default, to %d",
 			c.CompanySlots, maxCompanySlots)
 	}
+	renderer, err := c.renderer()
+	if err != nil {
+		return nil, err
+	}
 	s := &Service{wake: make(chan struct{}, 1), choices: choices{
 		clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact, poll: c.PollInterval, keys: keys,
 		seals: seals, signers: signersOf(c.SecretKeys), telemetry: observed, sender: c.Sender, onExhausted: c.OnExhausted,
 		webhookRetention: c.WebhookRetention, factRetention: c.FactRetention, privateHooks: c.AllowPrivateWebhooks,
-		onSlotsFull: c.OnSlotsFull,
+		onSlotsFull: c.OnSlotsFull, mailer: c.Mailer, mailRenderer: renderer, mailRetention: c.MailRetention,
+		mailConcurrency: cmp.Or(c.MailConcurrency, defaultMailConcurrency), onMailFailed: c.OnMailFailed,
 	}}
 	s.use(store)
 	s.refusals.log = c.Logger
@@ -282,6 +314,23 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	s.byCompany = grouping.ByCompany
 	s.group(grouping)
 	return s, nil
+}
+
+// renderer returns what makes the mails, and nil for a configuration without mail. It checks the other settings of
+// mail.
+func (c *Config) renderer() (MailRenderer, error) {
+	if c.MailConcurrency < 0 || c.MailConcurrency > maxMailConcurrency {
+		return nil, fmt.Errorf("ticketing: Config.MailConcurrency is %d; it must be from 0, for the default, to %d",
+			c.MailConcurrency, maxMailConcurrency)
+	}
+	if c.MailRenderer != nil || c.Mailer == nil {
+		return c.MailRenderer, nil
+	}
+	// The core does not import package mail: a host that sends no mails would link templates and pictures for nothing.
+	if both, ok := c.Mailer.(MailRenderer); ok {
+		return both, nil
+	}
+	return nil, errors.New("ticketing: a Config.Mailer that renders nothing needs a Config.MailRenderer")
 }
 
 // purposeStore is a store whose transactions all have one purpose.

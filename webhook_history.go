@@ -34,19 +34,25 @@ func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 	if f.Type != "" {
 		checkEventType(v, "type", f.Type)
 	}
+	checkPeriod(v, &f.Since, &f.Until)
+	return f
+}
+
+// checkPeriod checks the times of a filter and rounds them to milliseconds, as records are kept. A zero time is no
+// bound.
+func checkPeriod(v *violations, since, until *time.Time) {
 	for _, bound := range []struct {
 		path string
 		at   *time.Time
-	}{{"since", &f.Since}, {"until", &f.Until}} {
+	}{{"since", since}, {"until", until}} {
 		if !bound.at.IsZero() {
 			checkYear(v, bound.path, *bound.at)
 			*bound.at = upwards(*bound.at)
 		}
 	}
-	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+	if !since.IsZero() && !until.IsZero() && !since.Before(*until) {
 		v.add("until", "must be later than since")
 	}
-	return f
 }
 
 // upwards returns the first whole millisecond that is not before t. Deliveries are created at whole milliseconds, so

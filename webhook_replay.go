@@ -159,7 +159,7 @@ type replayer struct {
 	query  driver.DeliveryQuery // its After moves on with each page
 	total  int                  // how many the query selected at the beginning
 	seen   map[replayed]bool    // events that are replayed by way of one of their replays, see done
-	pause  *time.Timer          // until the next batch may be replayed; nil: at once
+	pace   batchPace            // between two batches
 	result ReplayResult
 }
 
@@ -224,7 +224,7 @@ func (r *replayer) next(ctx context.Context) (more bool, err error) {
 		page := replayable[:min(size, len(replayable))]
 		replayable = replayable[len(page):]
 		// The context is checked between two batches. A batch that has begun is finished.
-		if err := r.await(ctx, len(page)); err != nil {
+		if err := r.pace.await(ctx, len(page), r.params.Rate); err != nil {
 			return false, err
 		}
 		if err := r.replayBatch(ctx, page); err != nil {
@@ -236,17 +236,22 @@ func (r *replayer) next(ctx context.Context) (more bool, err error) {
 	return len(page) == replayPage, nil
 }
 
-// await waits until the next batch may be replayed, and then reserves the time that this batch takes at the given rate.
-// It returns the context's error if that ends first. The first batch does not wait.
-func (r *replayer) await(ctx context.Context, deliveries int) error {
-	if r.pause != nil {
+// batchPace keeps batches of work at a rate. Its zero value is ready.
+type batchPace struct {
+	pause *time.Timer // until the next batch may begin; nil: at once
+}
+
+// await waits until the next batch may begin, and then reserves the time that this batch takes at a rate of items a
+// second. It returns the context's error if that ends first. The first batch does not wait.
+func (p *batchPace) await(ctx context.Context, items, rate int) error {
+	if p.pause != nil {
 		select {
-		case <-r.pause.C:
+		case <-p.pause.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	r.pause = time.NewTimer(time.Duration(deliveries) * time.Second / time.Duration(r.params.Rate))
+	p.pause = time.NewTimer(time.Duration(items) * time.Second / time.Duration(rate))
 	return nil
 }
 
