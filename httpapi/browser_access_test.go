@@ -2,26 +2,24 @@ package httpapi_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
+	"testing"
 
 	"github.com/chromedp/cdproto/accessibility"
-	permissions "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/dom"
-	"github.com/chromedp/cdproto/emulation"
-	pages "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
 // accessible checks the page for users of a screen reader, by Chromium's accessibility tree. The page has one banner,
 // one main, one of each landmark named here, and one heading of the first level. Everything that can be operated has a
 // name.
-func (p *page) accessible(landmarks ...string) {
-	p.t.Helper()
-	is := is.New(p.t)
-	tree, err := chromedp.Call(p.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+func accessible(t *testing.T, p *browsertest.Page, landmarks ...string) {
+	t.Helper()
+	is := is.New(t)
+	tree, err := chromedp.Call(p.Context(), accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	is.NoErr(err)
 	text := func(v *accessibility.Value) (text string) {
 		if v != nil {
@@ -40,7 +38,9 @@ func (p *page) accessible(landmarks ...string) {
 		switch role {
 		case "button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "tab", "dialog", "navigation":
 			if name == "" {
-				element, err := chromedp.Call(p.ctx, dom.GetOuterHTML, dom.GetOuterHTMLParams{BackendNodeID: node.BackendDOMNodeID})
+				element, err := chromedp.Call(p.Context(), dom.GetOuterHTML, dom.GetOuterHTMLParams{
+					BackendNodeID: node.BackendDOMNodeID,
+				})
 				is.NoErr(err)
 				nameless = append(nameless, role+": "+element.OuterHTML)
 			}
@@ -52,44 +52,36 @@ func (p *page) accessible(landmarks ...string) {
 	}
 	is.Equal(times["dialog"] == 1, slices.Contains(landmarks, "dialog"))
 	is.True(times["navigation"] > 0)
-	is.Equal(p.text(`document.querySelectorAll("h1").length`), "1")
+	is.Equal(p.Text(`document.querySelectorAll("h1").length`), "1")
 	// No id is repeated, except by labels: Swagger UI gives a label the id of its field.
-	is.Equal(p.text(`[...document.querySelectorAll("[id]:not(label)")].map(e => e.id)
+	is.Equal(p.Text(`[...document.querySelectorAll("[id]:not(label)")].map(e => e.id)
 		.filter((id, i, all) => all.indexOf(id) < i)
 		.map(id => [...document.querySelectorAll("#" + id)].map(e => e.outerHTML.slice(0, 150)).join("\n"))`), "")
+	browsertest.Axe(t, p, swaggerUI...)
 }
 
-// allow grants the page permissions that a browser asks its user for.
-func (p *page) allow(names ...string) {
-	p.t.Helper()
-	for _, name := range names {
-		_, err := chromedp.Call(p.ctx, permissions.SetPermission, permissions.SetPermissionParams{
-			Permission: &permissions.PermissionDescriptor{Name: name}, Setting: permissions.PermissionSettingGranted,
-			BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
-		})
-		is.New(p.t).NoErr(err)
-	}
+// swaggerUI is what axe-core finds in Swagger UI, which is served unchanged. In the page around it axe finds nothing.
+var swaggerUI = []browsertest.Except{
+	{Rule: "aria-allowed-role", Selector: ".swagger-ui main", Reason: "docs.js makes it a group: a page has one main"},
+	{Rule: "heading-order", Selector: ".swagger-ui", Reason: "its levels are those of its components"},
+	{Rule: "label-content-name-mismatch", Selector: ".swagger-ui .auth-btn-wrapper", Reason: "its buttons have labels"},
+	{Rule: "landmark-unique", Selector: ".swagger-ui .responses-table", Reason: "each operation has such a table"},
+	{Rule: "nested-interactive", Selector: ".swagger-ui .opblock-summary", Reason: "the path in the button is a link"},
+	{Rule: "scrollable-region-focusable", Selector: ".swagger-ui pre.microlight", Reason: "it scrolls by pointer alone"},
+	{Rule: "target-size", Selector: ".swagger-ui .opblock-summary", Reason: "the path in the button is a link"},
 }
 
 // printed checks that paper shows all of the page's text, in black, and no control.
-func (p *page) printed(name string) {
-	p.t.Helper()
-	is := is.New(p.t)
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
-	})
-	is.NoErr(err)
-	is.Equal(p.text(`[...document.querySelectorAll("nav, button, .skip, [role=status]")].filter(e => e.checkVisibility() &&
+func printed(t *testing.T, p *browsertest.Page, name string) {
+	t.Helper()
+	is := is.New(t)
+	p.Media(browsertest.Media{Dark: true, Print: true})
+	is.Equal(p.Text(`[...document.querySelectorAll("nav, button, .skip, [role=status]")].filter(e => e.checkVisibility() &&
 		e.getBoundingClientRect().width > 1).map(e => e.outerHTML)`), "")
-	is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth)`+
+	is.Equal(p.Text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth)`+
 		`.map(e => e.innerText)`), "")
-	is.Equal(p.text(`getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`),
+	is.Equal(p.Text(`getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`),
 		"rgb(0, 0, 0) on rgb(255, 255, 255)")
-	if folder := os.Getenv(pictures); folder != "" {
-		paper, err := chromedp.Call(p.ctx, pages.PrintToPDF, pages.PrintToPDFParams{})
-		is.NoErr(err)
-		is.NoErr(os.WriteFile(filepath.Join(folder, name+".pdf"), paper.Data, 0o600))
-	}
-	_, err = chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
-	is.NoErr(err)
+	is.True(p.Print(name) > 1)
+	p.Media(browsertest.Media{})
 }

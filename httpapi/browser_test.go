@@ -14,104 +14,105 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
 // screen is the size of a browser's window, and the prefix of the API there.
 type screen struct {
-	name          string
-	width, height int64
-	prefix        string
+	name   string
+	size   browsertest.Size
+	prefix string
 }
 
 func screens() []screen {
-	return []screen{{"desktop", 1280, 900, httpapi.DefaultPrefix}, {"phone", 360, 740, "/"}}
+	return []screen{{"desktop", browsertest.Desktop, httpapi.DefaultPrefix}, {"phone", browsertest.Phone, "/"}}
 }
 
 // A user with a keyboard, or a phone, reads the reference, enters a key and makes a call. The page sends no request to
 // another host, does not violate its policy, and stores nothing.
 func TestBrowserDocs(t *testing.T) {
 	t.Parallel()
-	browser := newBrowser(t)
+	browser := browsertest.New(t)
 	for _, screen := range screens() {
 		t.Run(screen.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			d := deploy(t, &httpapi.Config{Prefix: screen.prefix, RateLimit: -1})
-			p := browser.open(t, d.server, screen.prefix, "/docs", screen.width, screen.height)
-			p.do(chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
-			is.Equal(p.text(`document.documentElement.lang`), "en")
-			is.Equal(p.text(`document.title`), "Reference · Service Public API")
-			is.Equal(p.text(`document.querySelectorAll(".opblock:not(.opblock-webhook)").length >= 14`), "true")
-			p.fits()
-			p.readable(screen.name + "-docs")
-			p.accessible("contentinfo")
-			is.Equal(p.text(`[...document.links].filter(a => !a.href.startsWith(location.origin)).join()`), "") // to other hosts
+			p := browser.Open(t, d.server.URL+strings.TrimSuffix(screen.prefix, "/")+"/docs", screen.size)
+			p.Do(chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
+			is.Equal(p.Text(`document.documentElement.lang`), "en")
+			is.Equal(p.Text(`document.title`), "Reference · Service Public API")
+			is.Equal(p.Text(`document.querySelectorAll(".opblock:not(.opblock-webhook)").length >= 14`), "true")
+			p.Fits()
+			p.Readable(screen.name + "-docs")
+			accessible(t, p, "contentinfo")
+			is.Equal(p.Text(`[...document.links].filter(a => !a.href.startsWith(location.origin)).join()`), "") // to other hosts
 
 			// By keyboard alone: to the skip link, to Authorize, and through its dialog.
-			p.do(chromedp.KeyEvent(kb.Tab))
-			is.Equal(p.text(`document.activeElement.className`), "skip")
-			is.Equal(p.text(`document.activeElement.getBoundingClientRect().left >= 0`), "true")
-			p.tabTo(`.btn.authorize`)
-			p.picture(screen.name + "-docs-authorize-focused")
-			p.do(chromedp.KeyEvent(kb.Escape))
-			is.Equal(p.text(`document.querySelector(".dialog-ux")`), "null")
-			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`#auth-bearer-value`)))
-			is.Equal(p.text(`document.activeElement.id + " " + document.activeElement.autocomplete`), "auth-bearer-value off")
-			p.do(chromedp.KeyEvent(d.key))
-			p.accessible("contentinfo", "dialog")
-			is.Equal(p.text(`getComputedStyle(document.activeElement).webkitTextSecurity`), "disc") // The key is not shown.
-			p.fits()
-			p.readable(screen.name + "-docs-dialog")
-			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`#auth-bearer-value`)))
+			p.Do(chromedp.KeyEvent(kb.Tab))
+			is.Equal(p.Text(`document.activeElement.className`), "skip")
+			is.Equal(p.Text(`document.activeElement.getBoundingClientRect().left >= 0`), "true")
+			p.TabTo(`.btn.authorize`)
+			p.Picture(screen.name + "-docs-authorize-focused")
+			p.Do(chromedp.KeyEvent(kb.Escape))
+			is.Equal(p.Text(`document.querySelector(".dialog-ux")`), "null")
+			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`#auth-bearer-value`)))
+			is.Equal(p.Text(`document.activeElement.id + " " + document.activeElement.autocomplete`), "auth-bearer-value off")
+			p.Do(chromedp.KeyEvent(d.key))
+			accessible(t, p, "contentinfo", "dialog")
+			is.Equal(p.Text(`getComputedStyle(document.activeElement).webkitTextSecurity`), "disc") // The key is not shown.
+			p.Fits()
+			p.Readable(screen.name + "-docs-dialog")
+			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`#auth-bearer-value`)))
 			for range 7 { // The dialog keeps the focus while it is open.
-				p.do(chromedp.KeyEvent(kb.Tab))
-				is.Equal(p.text(`document.activeElement.closest(".dialog-ux") !== null`), "true")
+				p.Do(chromedp.KeyEvent(kb.Tab))
+				is.Equal(p.Text(`document.activeElement.closest(".dialog-ux") !== null`), "true")
 			}
-			p.tabTo(`.btn-done`)
-			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`.dialog-ux`)))
-			is.Equal(p.text(`document.activeElement.matches(".btn.authorize")`), "true")
+			p.TabTo(`.btn-done`)
+			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`.dialog-ux`)))
+			is.Equal(p.Text(`document.activeElement.matches(".btn.authorize")`), "true")
 
 			// A call, by keyboard too.
 			const operation = `#operations-Events-listEvents `
-			p.tabTo(operation + `.opblock-summary-control`)
-			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.try-out__btn`)))
-			p.tabTo(operation + `.try-out__btn`)
-			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.execute`)))
-			p.tabTo(operation + `.execute`)
-			p.do(
+			p.TabTo(operation + `.opblock-summary-control`)
+			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.try-out__btn`)))
+			p.TabTo(operation + `.try-out__btn`)
+			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.execute`)))
+			p.TabTo(operation + `.execute`)
+			p.Do(
 				chromedp.KeyEvent(kb.Enter),
 				chromedp.WaitVisible(chromedp.CSS(operation+`.live-responses-table .response-col_status`)),
 			)
-			is.Equal(p.text(`location.hash`), "#/Events/listEvents")
-			answer := p.text(`document.querySelector("` + operation + `.live-responses-table tbody").innerText`)
-			p.fits()
-			p.readable(screen.name + "-docs-answer")
-			p.accessible("contentinfo")
+			is.Equal(p.Text(`location.hash`), "#/Events/listEvents")
+			answer := p.Text(`document.querySelector("` + operation + `.live-responses-table tbody").innerText`)
+			p.Fits()
+			p.Readable(screen.name + "-docs-answer")
+			accessible(t, p, "contentinfo")
 			is.True(strings.HasPrefix(answer, "200"))
 			told := regexp.MustCompile(`"requestId": "([0-9a-f-]{36})"`).FindStringSubmatch(answer)
 			is.True(told != nil)
 			is.True(strings.Contains(answer, "x-request-id: "+told[1]))
 
 			// The command to copy makes the same call without the key. The page shows the key nowhere.
-			command := p.text(`document.querySelector("` + operation + `.curl").innerText`)
+			command := p.Text(`document.querySelector("` + operation + `.curl").innerText`)
 			is.True(strings.Contains(command, "curl -X 'GET'"))
 			is.True(strings.Contains(command, "'Authorization: Bearer <API_KEY>'"))
-			is.True(!strings.Contains(p.text(`document.documentElement.outerHTML + location.href`), d.key))
+			is.True(!strings.Contains(p.Text(`document.documentElement.outerHTML + location.href`), d.key))
 
 			// A body to write.
 			const create = `#operations-Events-createEvent `
-			p.do(
+			p.Do(
 				chromedp.Click(chromedp.CSS(create+`.opblock-summary-control`)),
 				chromedp.Click(chromedp.CSS(create+`.try-out__btn`)),
 				chromedp.WaitVisible(chromedp.CSS(create+`.body-param__text`)),
 			)
-			p.accessible("contentinfo")
+			accessible(t, p, "contentinfo")
 
 			// Nothing is stored: after a reload the page has no key.
-			p.keepsNothing()
-			p.do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(`.btn.authorize.unlocked`)))
-			p.keepsNothing()
-			p.isClean()
+			p.KeepsNothing()
+			p.Do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(`.btn.authorize.unlocked`)))
+			p.KeepsNothing()
+			p.IsClean()
 		})
 	}
 }
@@ -120,7 +121,7 @@ func TestBrowserDocs(t *testing.T) {
 // (section 9).
 func TestBrowserDocsOfAnotherContract(t *testing.T) {
 	t.Parallel()
-	browser := newBrowser(t)
+	browser := browsertest.New(t)
 	replaced := func(old, with string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			text, err := os.ReadFile(openAPIFile)
@@ -179,13 +180,13 @@ func TestBrowserDocsOfAnotherContract(t *testing.T) {
 			mux.Handle(openAPIPath, test.answer)
 			other := httptest.NewServer(mux)
 			t.Cleanup(other.Close)
-			p := browser.open(t, other, httpapi.DefaultPrefix, "/docs", 375, 740)
-			p.do(chromedp.WaitVisible(chromedp.CSS(`#state[role=alert]`)))
-			is.Equal(p.text(`document.getElementById("state").innerText`), "The reference cannot be shown. "+test.says)
-			is.Equal(p.text(`document.querySelectorAll(".opblock").length`), "0")
-			p.fits()
+			p := browser.Open(t, other.URL+httpapi.DefaultPrefix+"/docs", browsertest.Phone)
+			p.Do(chromedp.WaitVisible(chromedp.CSS(`#state[role=alert]`)))
+			is.Equal(p.Text(`document.getElementById("state").innerText`), "The reference cannot be shown. "+test.says)
+			is.Equal(p.Text(`document.querySelectorAll(".opblock").length`), "0")
+			p.Fits()
 			if !test.loud {
-				p.isClean()
+				p.IsClean()
 			}
 		})
 	}
@@ -198,66 +199,66 @@ func TestBrowserDocsBehindAProxy(t *testing.T) {
 	d := deploy(t, nil)
 	proxy := httptest.NewServer(http.StripPrefix("/shop", d.handler(t)))
 	t.Cleanup(proxy.Close)
-	p := newBrowser(t).open(t, proxy, "/shop"+httpapi.DefaultPrefix, "/docs", 1280, 900)
+	p := browsertest.New(t).Open(t, proxy.URL+"/shop"+httpapi.DefaultPrefix+"/docs", browsertest.Desktop)
 	const operation = `#operations-Events-listEvents `
-	p.do(
+	p.Do(
 		chromedp.Click(chromedp.CSS(operation+`.opblock-summary-control`)),
 		chromedp.Click(chromedp.CSS(operation+`.try-out__btn`)),
 		chromedp.Click(chromedp.CSS(operation+`.execute`)),
 		chromedp.WaitVisible(chromedp.CSS(operation+`.live-responses-table .response-col_status`)),
 	)
-	is.Equal(p.text(`document.querySelector("`+operation+`.request-url").innerText.trim()`),
+	is.Equal(p.Text(`document.querySelector("`+operation+`.request-url").innerText.trim()`),
 		"Request URL\n"+proxy.URL+"/shop"+httpapi.DefaultPrefix+"/events?limit=25")
-	is.True(strings.Contains(p.text(`document.querySelector("`+operation+`.live-responses-table").innerText`),
+	is.True(strings.Contains(p.Text(`document.querySelector("`+operation+`.live-responses-table").innerText`),
 		"AUTHENTICATION_FAILED"))
-	p.do(chromedp.Click(chromedp.CSS(`.top a[href="guide"]`)), chromedp.WaitVisible(chromedp.CSS(`#guide`)))
+	p.Do(chromedp.Click(chromedp.CSS(`.top a[href="guide"]`)), chromedp.WaitVisible(chromedp.CSS(`#guide`)))
 }
 
 // The guide can be read on a phone and on a desktop, in the dark and on paper, and links to the other documents.
 func TestBrowserGuide(t *testing.T) {
 	t.Parallel()
-	browser := newBrowser(t)
+	browser := browsertest.New(t)
 	for _, screen := range screens() {
 		t.Run(screen.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			d := deploy(t, &httpapi.Config{Prefix: screen.prefix, RateLimit: -1})
-			p := browser.open(t, d.server, screen.prefix, "/guide", screen.width, screen.height)
-			is.Equal(p.text(`document.documentElement.lang`), "en")
-			is.Equal(p.text(`document.title`), "Integration guide · Service Public API")
-			is.Equal(p.text(`[...document.querySelectorAll(".contents a")].every(a =>
+			p := browser.Open(t, d.server.URL+strings.TrimSuffix(screen.prefix, "/")+"/guide", screen.size)
+			is.Equal(p.Text(`document.documentElement.lang`), "en")
+			is.Equal(p.Text(`document.title`), "Integration guide · Service Public API")
+			is.Equal(p.Text(`[...document.querySelectorAll(".contents a")].every(a =>
 				document.getElementById(decodeURIComponent(a.hash.slice(1))).innerText === a.innerText)`), "true")
-			p.fits()
-			p.readable(screen.name + "-guide")
-			p.accessible()
+			p.Fits()
+			p.Readable(screen.name + "-guide")
+			accessible(t, p)
 			// too wide
-			is.Equal(p.text(`[...document.querySelectorAll("table")].filter(e => e.offsetWidth > e.parentElement.clientWidth)`),
+			is.Equal(p.Text(`[...document.querySelectorAll("table")].filter(e => e.offsetWidth > e.parentElement.clientWidth)`),
 				"")
-			is.Equal(p.text(`[...document.querySelectorAll("main :is(h2, h3)")]`+
+			is.Equal(p.Text(`[...document.querySelectorAll("main :is(h2, h3)")]`+
 				`.every(h => h.querySelector("a").hash === "#" + h.id)`), "true")
-			p.do(chromedp.KeyEvent(kb.Tab))
-			is.Equal(p.text(`document.activeElement.className`), "skip")
-			p.do(chromedp.KeyEvent(kb.Enter))
-			is.Equal(p.text(`document.activeElement.id`), "guide")
+			p.Do(chromedp.KeyEvent(kb.Tab))
+			is.Equal(p.Text(`document.activeElement.className`), "skip")
+			p.Do(chromedp.KeyEvent(kb.Enter))
+			is.Equal(p.Text(`document.activeElement.id`), "guide")
 			if screen.name == "desktop" { // No command or answer is cut off.
-				is.Equal(p.text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth)`+
+				is.Equal(p.Text(`[...document.querySelectorAll("pre")].filter(e => e.scrollWidth > e.clientWidth)`+
 					`.map(e => e.innerText)`), "")
 			}
 
 			// Commands are copied unchanged, with a button that the keyboard reaches.
-			p.allow("clipboard-read", "clipboard-write")
-			p.tabTo(`.bar button`)
-			p.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`.copied`)))
-			is.Equal(p.text(`document.activeElement.innerText + ". " + document.querySelector("[role=status]").innerText`),
+			p.Allow("clipboard-read", "clipboard-write")
+			p.TabTo(`.bar button`)
+			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`.copied`)))
+			is.Equal(p.Text(`document.activeElement.innerText + ". " + document.querySelector("[role=status]").innerText`),
 				"Copied. Block 1 is copied")
-			is.Equal(p.text(`await navigator.clipboard.readText() === document.querySelector("pre").textContent`), "true")
-			is.Equal(p.text(`document.querySelectorAll(".bar").length === document.querySelectorAll("code.language-sh").length`),
+			is.Equal(p.Text(`await navigator.clipboard.readText() === document.querySelector("pre").textContent`), "true")
+			is.Equal(p.Text(`document.querySelectorAll(".bar").length === document.querySelectorAll("code.language-sh").length`),
 				"true")
-			p.printed(screen.name + "-guide")
-			p.keepsNothing()
-			p.do(chromedp.Click(chromedp.CSS(`.top a[href="docs"]`)),
+			printed(t, p, screen.name+"-guide")
+			p.KeepsNothing()
+			p.Do(chromedp.Click(chromedp.CSS(`.top a[href="docs"]`)),
 				chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
-			p.isClean()
+			p.IsClean()
 		})
 	}
 }

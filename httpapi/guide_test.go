@@ -78,7 +78,7 @@ func TestGuideIsFollowed(t *testing.T) {
 		}
 	}
 	script += `printf 'reader: %s\n' "$EVENT" "$(echo "$ORDER" | field id)" "$SIGNATURE" ` +
-		`"$(printf %s "$BODY" | openssl base64 -A)"`
+		`"$(printf %s "$BODY" | openssl base64 -A)" "$CODE"`
 	shell := exec.CommandContext(t.Context(), "bash", "-c", script)
 	shell.Dir = t.TempDir()
 	shell.Env = append(os.Environ(), "BASE_URL="+server.URL+httpapi.DefaultPrefix, "API_KEY="+d.key,
@@ -106,7 +106,7 @@ func TestGuideIsFollowed(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^reader: (.*)$`).FindAllStringSubmatch(told, -1) {
 		reader = append(reader, line[1])
 	}
-	is.Equal(len(reader), 4)
+	is.Equal(len(reader), 5)
 	event, order, signature := reader[0], reader[1], reader[2]
 	body, err := base64.StdEncoding.DecodeString(reader[3])
 	is.NoErr(err)
@@ -122,7 +122,12 @@ func TestGuideIsFollowed(t *testing.T) {
 	is.Equal(orders.text(t, "data", "gross", "amount"), "30000.00")
 	is.Equal(strings.Count(orders.body, `"admissionId"`), 2)
 
-	// One of them was admitted, once.
+	// One of them was admitted, once, by the code that the library makes.
+	eventID, admissionID, err := ticketing.ParseAdmissionCode(reader[4])
+	is.NoErr(err)
+	is.Equal(reader[4], ticketing.FormatAdmissionCode(eventID, admissionID))
+	is.Equal(eventID.String(), event)
+	is.Equal(orders.text(t, "data", "lines", "admissionId"), admissionID.String())
 	is.Equal(strings.Count(told, `"outcome":"ADMITTED"`), 1)
 	is.Equal(strings.Count(told, `"outcome":"ALREADY_VALIDATED"`), 1)
 

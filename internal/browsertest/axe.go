@@ -1,0 +1,89 @@
+package browsertest
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// axe is axe-core. See axe/README.md.
+//
+//go:embed axe/axe.min.js
+var axe string
+
+// Violation is a rule of axe-core that a page breaks.
+type Violation struct {
+	Rule   string `json:"id"`
+	Impact string `json:"impact"` // minor, moderate, serious or critical
+	Help   string `json:"help"`
+	URL    string `json:"helpUrl"`
+	Nodes  []struct {
+		HTML    string   `json:"html"`
+		Target  []string `json:"target"` // selectors of the element; more than one leads into a shadow tree
+		Summary string   `json:"failureSummary"`
+	} `json:"nodes"`
+}
+
+// String returns the rule, where it is explained, and each element that breaks it with what to do.
+func (v Violation) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s (%s): %s\n  %s", v.Rule, v.Impact, v.Help, v.URL)
+	for _, node := range v.Nodes {
+		fmt.Fprintf(&text, "\n  %s\n    %s\n    %s", strings.Join(node.Target, " >>> "), clip(node.HTML),
+			strings.ReplaceAll(node.Summary, "\n", "\n    "))
+	}
+	return text.String()
+}
+
+// clip shortens the source of an element to what fits on a line or two.
+func clip(html string) string {
+	letters := []rune(strings.Join(strings.Fields(html), " "))
+	if len(letters) > 200 {
+		return string(letters[:200]) + "…"
+	}
+	return string(letters)
+}
+
+// Except is what [Axe] does not report: elements that are, or are within, what a selector finds, for one rule of
+// axe-core. Reason says why it stays.
+type Except struct{ Rule, Selector, Reason string }
+
+// Axe fails the test with each rule of axe-core that the page breaks as it is now: in this state, size and medium. Its
+// rules are those of WCAG 2.2 at the levels A and AA, and what it calls best practice. It cannot check all that WCAG
+// asks for. What it leaves to a person, such as text on a picture, is not reported.
+func Axe(tb testing.TB, p *Page, except ...Except) {
+	tb.Helper()
+	for _, violation := range p.Violations(except...) {
+		tb.Errorf("axe: %v", violation)
+	}
+}
+
+// Violations returns what [Axe] reports.
+func (p *Page) Violations(except ...Except) []Violation {
+	p.tb.Helper()
+	for _, e := range except {
+		if e.Rule == "" || e.Selector == "" || e.Reason == "" {
+			p.tb.Fatalf("an exception needs a rule, a selector and a reason: %+v", e)
+		}
+	}
+	exceptions, err := json.Marshal(append([]Except{}, except...))
+	p.must(err)
+	if p.Text(`typeof window.axe`) == "undefined" {
+		evaluate[any](p, axe+"\n;Promise.resolve(null)")
+	}
+	return evaluate[[]Violation](p, `(async () => {
+		const except = `+string(exceptions)+`
+		const excepted = (rule, node) => {
+			const e = document.querySelector(node.target[0])
+			return e !== null && except.some(x => x.Rule === rule && e.closest(x.Selector) !== null)
+		}
+		const runOnly = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"]
+		const found = await axe.run(document, { iframes: false, resultTypes: ["violations"], runOnly })
+		return found.violations.map(({ id, impact, help, helpUrl, nodes }) => ({ id, impact, help, helpUrl,
+			nodes: nodes.filter(node => !excepted(id, node))
+				.map(({ html, target, failureSummary }) => ({ html, failureSummary, target: target.flat() })),
+		})).filter(violation => violation.nodes.length > 0)
+	})()`)
+}

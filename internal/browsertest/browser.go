@@ -1,0 +1,119 @@
+// Package browsertest opens pages in a real browser, for tests of what the project serves, mails and prints. It starts
+// the Chromium that is installed, once for each test that asks for one.
+//
+//	browser := browsertest.New(t)
+//	p := browser.Open(t, server.URL+"/guide", browsertest.Phone)
+//	p.Fits()
+//	p.Readable("guide")
+//	browsertest.Axe(t, p)
+//	p.IsClean()
+//
+// The browser reaches this machine alone. TICKETING_TEST_PICTURES names a folder for the pictures of the pages.
+package browsertest
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/floatgate/ticketing/internal/race"
+)
+
+// Browser is a Chromium of one test.
+type Browser struct{ ctx context.Context } //nolint:containedctx // chromedp keeps its browser in a context.
+
+// Size is the size of a window, in CSS pixels. A window narrower than 600 is that of a phone, with touch and without
+// scroll bars.
+type Size struct{ Width, Height int64 }
+
+// The sizes that most tests use.
+var (
+	Desktop = Size{1280, 900}
+	Phone   = Size{360, 740}
+)
+
+// New starts a Chromium, which ends with the test. The test is skipped with -short, under the race detector, and where
+// no Chromium is installed; .ci/run installs one and counts that skip as a failure.
+func New(tb testing.TB) Browser {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("-short leaves the browser out")
+	}
+	race.Leave(tb, "the browser: it sees the handlers in other tests")
+	var program string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		tb.Skip("no Chromium is installed: apt-get install chromium, or the like")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.UserDataDir(tb.TempDir()), chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Its sandbox refuses root.
+	}
+	ctx, end := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
+	silent := func(string, ...any) {} // It logs events that it does not know.
+	ctx, endBrowser := chromedp.NewContext(ctx, chromedp.WithErrorf(silent), chromedp.WithLogf(silent))
+	tb.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // It waits until the browser has ended and no longer writes to its folder.
+		endBrowser()
+		end()
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		tb.Fatalf("the browser did not start: %v", err)
+	}
+	return Browser{ctx}
+}
+
+// Open opens the page at a URL in a window of its own, without cookies or anything else stored, and waits until it has
+// loaded. The page is closed with the test.
+func (b Browser) Open(tb testing.TB, url string, size Size) *Page {
+	tb.Helper()
+	p := b.newPage(tb, url, nil)
+	p.Resize(size)
+	p.Do(chromedp.Navigate(url))
+	return p
+}
+
+// HTML is a document that no server has, such as the HTML of a mail.
+type HTML struct {
+	Text string
+	// Remote holds the pictures of other hosts, by their URLs. The page gets them in place of what is there. All else at
+	// other hosts cannot be reached.
+	Remote map[string][]byte
+	// NoPictures shows no picture, of another host or within the text, as a mail program does that blocks them.
+	NoPictures bool
+}
+
+// Show opens a document as [Browser.Open] does, from a server of its own.
+func (b Browser) Show(tb testing.TB, document HTML, size Size) *Page {
+	tb.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			w.WriteHeader(http.StatusNoContent) // A browser asks for an icon by itself.
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if document.NoPictures {
+			w.Header().Set("Content-Security-Policy", "img-src 'none'")
+		}
+		_, _ = w.Write([]byte(document.Text))
+	}))
+	tb.Cleanup(server.Close)
+	p := b.newPage(tb, server.URL, document.Remote)
+	p.Resize(size)
+	p.Do(chromedp.Navigate(server.URL))
+	return p
+}

@@ -1,0 +1,97 @@
+package browsertest
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// contrast is a script that lists the texts whose contrast to their background is less than WCAG 2.2 requires (1.4.3):
+// a ratio of 4.5, or 3 for large letters.
+//
+//go:embed contrast.js
+var contrast string
+
+// Fits checks that the page does not scroll sideways.
+func (p *Page) Fits() {
+	p.tb.Helper()
+	wider := p.Text(`document.documentElement.scrollWidth > innerWidth ||
+		visualViewport.width < document.documentElement.clientWidth ?
+		[...document.querySelectorAll("body *")]
+			.filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth)
+			.map(e => e.tagName + "." + e.className).slice(0, 9).join("\n") + " at " + innerWidth : ""`)
+	if wider != "" {
+		p.tb.Fatalf("the page scrolls sideways:\n%s", wider)
+	}
+}
+
+// Readable checks the contrast of the page in the dark and the light color scheme, and saves a picture of both.
+func (p *Page) Readable(name string) {
+	p.tb.Helper()
+	for _, media := range []Media{{Dark: true}, {}} {
+		scheme := map[bool]string{false: "light", true: "dark"}[media.Dark]
+		p.Media(media)
+		p.Picture(name + "-" + scheme)
+		if faint := p.Text(contrast); faint != "" {
+			p.tb.Fatalf("the contrast is too low, %s:\n%s", scheme, faint)
+		}
+	}
+}
+
+// TabTo presses Tab until an element has the focus, and checks that the focus is visible.
+func (p *Page) TabTo(selector string) {
+	p.tb.Helper()
+	for range 30 {
+		p.Do(chromedp.KeyEvent(kb.Tab))
+		if p.Text(`document.activeElement.matches("`+selector+`")`) != "true" {
+			continue
+		}
+		if p.Text(`getComputedStyle(document.activeElement).outlineStyle`) == "none" {
+			p.tb.Fatalf("%s has the focus and does not show it", selector)
+		}
+		return
+	}
+	p.tb.Fatalf("no %s is reached by Tab", selector)
+}
+
+// KeepsNothing checks that the browser has stored nothing for the page.
+func (p *Page) KeepsNothing() {
+	p.tb.Helper()
+	stored := p.Text(`[localStorage.length, sessionStorage.length, (await indexedDB.databases()).length,
+		(await caches.keys()).length].join(" ")`)
+	cookies, err := chromedp.Call(p.ctx, network.GetCookies, network.GetCookiesParams{})
+	p.must(err)
+	if stored != "0 0 0 0" || len(cookies.Cookies) > 0 {
+		p.tb.Fatalf("the page has stored %s in local and session storage, databases and caches, and %d cookies",
+			stored, len(cookies.Cookies))
+	}
+}
+
+// IsClean checks that the page has sent requests to its own server only. It checks that the browser reported no error,
+// and no violation of the Content-Security-Policy.
+func (p *Page) IsClean() {
+	p.tb.Helper()
+	elsewhere := p.Elsewhere()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(elsewhere) > 0 || len(p.messages) > 0 || p.requests == 0 {
+		p.tb.Fatalf("the page has sent %d requests; to other hosts:\n%s\nin its console:\n%s",
+			p.requests, strings.Join(elsewhere, "\n"), strings.Join(p.messages, "\n"))
+	}
+}
+
+// Allow grants the page permissions that a browser asks its user for.
+func (p *Page) Allow(names ...string) {
+	p.tb.Helper()
+	for _, name := range names {
+		_, err := chromedp.Call(p.ctx, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted,
+			BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
+		})
+		p.must(err)
+	}
+}

@@ -1,0 +1,231 @@
+package browsertest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// pictures names the environment variable with the folder for pictures of pages.
+const pictures = "TICKETING_TEST_PICTURES"
+
+// Page is a page in a browser. Its methods fail the test that opened it, and are for one goroutine.
+type Page struct {
+	tb     testing.TB
+	ctx    context.Context //nolint:containedctx // chromedp keeps its tab in a context.
+	origin string
+
+	mu        sync.Mutex
+	requests  int
+	elsewhere []string // URLs of other hosts that it asked for
+	messages  []string // of the console
+}
+
+// newPage opens an empty page, and records its requests and the messages of its console from then on.
+func (b Browser) newPage(tb testing.TB, address string, remote map[string][]byte) *Page {
+	tb.Helper()
+	at, err := url.Parse(address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	tb.Cleanup(end)
+	p := &Page{tb: tb, ctx: ctx, origin: at.Scheme + "://" + at.Host + "/"}
+	p.must(chromedp.Listen(ctx, p.watch))
+	if remote != nil {
+		p.replace(remote)
+	}
+	p.Media(Media{})
+	return p
+}
+
+// watch records an event of the page.
+func (p *Page) watch(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch event := event.(type) {
+	case *network.EventRequestWillBeSent:
+		p.requests++
+		asked := event.Request.URL
+		if !strings.HasPrefix(asked, p.origin) && !strings.HasPrefix(asked, "data:") {
+			p.elsewhere = append(p.elsewhere, asked)
+		}
+	case *log.EventEntryAdded:
+		p.messages = append(p.messages, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text, event.Entry.URL))
+	case *runtime.EventConsoleAPICalled:
+		if event.Type != runtime.ConsoleAPICalledTypeLog && event.Type != runtime.ConsoleAPICalledTypeDebug {
+			said := make([]string, 0, len(event.Args))
+			for _, arg := range event.Args {
+				said = append(said, cmp.Or(string(arg.Value), arg.Description))
+			}
+			p.messages = append(p.messages, fmt.Sprintf("%s: %s", event.Type, strings.Join(said, " ")))
+		}
+	case *runtime.EventExceptionThrown:
+		p.messages = append(p.messages, event.ExceptionDetails.Text)
+	}
+}
+
+// replace gives the page the pictures of other hosts, until it is closed.
+func (p *Page) replace(remote map[string][]byte) {
+	p.tb.Helper()
+	paused := chromedp.Events(p.ctx, fetch.RequestPaused)
+	go func() {
+		for event, err := range paused {
+			if err != nil {
+				return // The page is closed.
+			}
+			if body, found := remote[event.Request.URL]; found {
+				_, _ = chromedp.Call(p.ctx, fetch.FulfillRequest, fetch.FulfillRequestParams{
+					RequestID: event.RequestID, ResponseCode: http.StatusOK, Body: body,
+				})
+				continue
+			}
+			_, _ = chromedp.Call(p.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: event.RequestID})
+		}
+	}()
+	_, err := chromedp.Call(p.ctx, fetch.Enable, fetch.EnableParams{
+		Patterns: []*fetch.RequestPattern{{ResourceType: network.ResourceTypeImage}},
+	})
+	p.must(err)
+}
+
+// Do runs actions on the page, for at most a minute.
+func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) {
+	p.tb.Helper()
+	ctx, expire := context.WithTimeout(p.ctx, time.Minute)
+	defer expire()
+	p.must(chromedp.Do(ctx, actions...))
+}
+
+// must fails the test if an action failed, and shows what the console says.
+func (p *Page) must(err error) {
+	p.tb.Helper()
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.tb.Fatalf("%v\n%s", err, strings.Join(p.messages, "\n"))
+	}
+}
+
+// Context returns the context of the page, with which chromedp runs commands of its protocol.
+func (p *Page) Context() context.Context { return p.ctx }
+
+// Text returns the value of a JavaScript expression in the page, as text. The expression may use await.
+func (p *Page) Text(expression string) string {
+	p.tb.Helper()
+	return evaluate[string](p, "(async () => String("+expression+"))()")
+}
+
+// evaluate returns the value of the promise that a JavaScript expression makes. A Content-Security-Policy does not
+// forbid it.
+func evaluate[T any](p *Page, expression string) T {
+	p.tb.Helper()
+	ctx, expire := context.WithTimeout(p.ctx, time.Minute)
+	defer expire()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	p.must(err)
+	return value
+}
+
+// Resize gives the window another size.
+func (p *Page) Resize(size Size) {
+	p.tb.Helper()
+	var options []chromedp.EmulateViewportOption
+	if size.Width < 600 {
+		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	p.Do(chromedp.EmulateViewport(size.Width, size.Height, options...))
+}
+
+// Media is for whom the page is styled. The zero Media is a screen in the light color scheme.
+type Media struct{ Dark, Print bool }
+
+// Media styles the page for a medium. It does so without motion, so that a picture shows the end of a transition.
+func (p *Page) Media(media Media) {
+	p.tb.Helper()
+	scheme, kind := "light", ""
+	if media.Dark {
+		scheme = "dark"
+	}
+	if media.Print {
+		kind = "print"
+	}
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: kind, Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		},
+	})
+	p.must(err)
+}
+
+// Screenshot returns what the window shows, as a PNG.
+func (p *Page) Screenshot() []byte {
+	p.tb.Helper()
+	seen, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	p.must(err)
+	return seen
+}
+
+// Picture saves what the window shows as NAME.png, if a folder is set.
+func (p *Page) Picture(name string) {
+	p.tb.Helper()
+	if os.Getenv(pictures) != "" {
+		p.save(name+".png", p.Screenshot())
+	}
+}
+
+// FullPicture saves the page from its top to its end as NAME.png, if a folder is set.
+func (p *Page) FullPicture(name string) {
+	p.tb.Helper()
+	if os.Getenv(pictures) != "" {
+		seen, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100)) // 100 is a PNG.
+		p.must(err)
+		p.save(name+".png", seen)
+	}
+}
+
+// Print prints the page as its reader would, on A4 without backgrounds, and returns how many sheets it takes. It saves
+// them as NAME.pdf, if a folder is set.
+func (p *Page) Print(name string) (sheets int) {
+	p.tb.Helper()
+	paper, err := chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69})
+	p.must(err)
+	if os.Getenv(pictures) != "" {
+		p.save(name+".pdf", paper.Data)
+	}
+	return len(sheet.FindAll(paper.Data, -1))
+}
+
+// sheet matches the object of a page in a PDF that Chromium writes, and not that of the tree of pages.
+var sheet = regexp.MustCompile(`/Type\s*/Page\b`)
+
+func (p *Page) save(name string, content []byte) {
+	p.tb.Helper()
+	p.must(os.WriteFile(filepath.Join(os.Getenv(pictures), name), content, 0o600))
+}
+
+// Elsewhere returns the URLs of other hosts that the page has asked for, each once and sorted. It includes those that a
+// policy blocked.
+func (p *Page) Elsewhere() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(p.elsewhere)))
+}
