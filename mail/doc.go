@@ -1,0 +1,18 @@
+// Package mail makes the ticket mails of the service and sends them: its types are the [ticketing.MailRenderer] and the
+// [ticketing.Mailer] that come with it.
+//
+// An [SMTP] and a [Folder] are both, so a service needs no more than one of them:
+//
+//	server, err := mail.NewSMTP(os.Getenv("TICKETING_SMTP"), nil)
+//	// …
+//	svc, err := ticketing.New(store, &ticketing.Config{Mailer: server})
+//
+// A host that has a Mailer of its own, such as for a provider's HTTP API, takes a [Renderer] as its MailRenderer.
+//
+// [Format] writes a mail as a message of RFC 5322. [NewSMTP] sends mails to an SMTP server, and [NewFolder] writes them
+// to a folder, for development.
+//
+// All fields of a mail are untrusted, since they hold the texts of companies and buyers. A message has the headers that
+// Format gives it and one recipient, whatever the fields hold. Nothing that a mail server says is repeated: an error
+// has the code of its reply and one of the texts of this package.
+package mail
