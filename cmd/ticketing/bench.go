@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 type benchCommand struct {
-	Op         benchOp   `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), order (one), orders (a page), dispatch (facts), or webhook (deliveries)." placeholder:"OPERATION"`
+	Op         benchOp   `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), order (one), orders (a page), dispatch (facts), webhook (deliveries), or mail (ticket mails)." placeholder:"OPERATION"`
 	Clients    count     `default:"64" help:"Callers in all; each waits for its answer before it calls again." placeholder:"N"`
 	Companies  count     `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
 	Qty        count     `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
@@ -26,8 +27,11 @@ type benchCommand struct {
 	Preload    count     `default:"1000" help:"Orders of two admissions that are there before anything is measured." placeholder:"N"`
 	Processes  count     `default:"1" help:"Server processes that share the clients." placeholder:"N"`
 	Endpoints  count     `default:"1" help:"With webhook: endpoints of each company, 1 to 10." placeholder:"N"`
-	Rate       count     `default:"200" help:"With webhook: events a second, while latencies are measured." placeholder:"N"`
+	Rate       benchRate `help:"Events a second with webhook, or sales with mail, while latencies are measured. Defaults to 200 events, or 50 sales." placeholder:"N"`
 	Background bool      `help:"Beside it, do the background work that a server does, in one of the processes."`
+	Mails      bool      `help:"With --background: compare checkouts without mails, while mails are sent, and while the mail server is away."`
+	MailRate   benchRate `default:"50" help:"With --mails: mails a second at most." placeholder:"N"`
+	MailQueue  count     `default:"100000" help:"With --mails: mails that wait while the mail server is away." placeholder:"N"`
 	Neighbour  neighbour `help:"Instead: how a company's checkouts fare beside another one that floods the server with this: read, patch, checkout or unknown-keys." placeholder:"FLOOD"`
 	NoCompare  bool      `help:"Leave out the same without group commit." name:"no-compare"`
 	Stale      bool      `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
@@ -51,6 +55,12 @@ With --op webhook one process sells, delivers and receives, over TLS: first as f
 		`then what is sold at --rate, from the commit to the receiver. At the end each event has to have reached each ` +
 		`endpoint.
 
+With --op mail one process sells, renders, sends and receives: first it renders mails of 50 tickets, then it ` +
+		`sends what was sold before to a mail server on this machine, as fast as it can, then what is sold at --rate, ` +
+		`from the commit to the acceptance. At the end each sale has to have its mail once.
+
+With --background --mails the three kinds of background work take turns, each with the same clients.
+
 With --op dispatch one caller marks facts, 20 a call, as a server does for a company.
 
 With --stale it sells to one company, analyses the tables, sells as much to another, and measures the two in turns: ` +
@@ -58,7 +68,8 @@ With --stale it sells to one company, analyses the tables, sells as much to anot
 
     ticketing bench --database postgres://ticketing@localhost/ticketing --clients 64
     ticketing bench --database postgres://ticketing@localhost/ticketing --stale --op validate
-    ticketing bench --op validate --clients 256 --http --runs 5 --json`
+    ticketing bench --op validate --clients 256 --http --runs 5 --json
+    ticketing bench --background --mails --duration 30s`
 }
 
 // Limits of a bench.
@@ -137,7 +148,7 @@ func (c *benchCommand) check(p *program) error {
 		{"--preload", c.Preload, 0, maxBenchPreload},
 		{"--processes", c.Processes, 1, maxBenchProcesses},
 		{"--endpoints", c.Endpoints, 1, ticketing.MaxWebhookEndpoints},
-		{"--rate", c.Rate, 1, maxBenchRate},
+		{"--mail-queue", c.MailQueue, 0, maxBenchPreload},
 	} {
 		if int(flag.value) < flag.least || int(flag.value) > flag.most {
 			return badValue("%s: must be from %d to %d", flag.name, flag.least, flag.most)
@@ -154,6 +165,11 @@ func (c *benchCommand) check(p *program) error {
 		return badValue("--processes: processes cannot share memory: name a database")
 	case op == bench.OpWebhook && (c.Processes > 1 || c.HTTP || c.Ceiling || c.Background):
 		return badValue("--op: webhook is measured in one process: without --processes, --http, --background and --ceiling")
+	case op == bench.OpMail && (c.Processes > 1 || c.HTTP || c.Ceiling || c.Background):
+		return badValue("--op: mail is measured in one process: without --processes, --http, --background and --ceiling")
+	case c.Mails && (op != bench.OpCheckout || !c.Background || c.Stale || c.Neighbour.Flood != "" || c.Ceiling):
+		return badValue("--mails: is measured with checkouts beside --background: without --op, --stale, --neighbour " +
+			"and --ceiling")
 	case op == bench.OpDispatch && (c.HTTP || c.Processes > 1 || c.Background):
 		return badValue("--op: dispatch is measured in one process: without --processes, --http and --background")
 	case c.Stale:
@@ -171,8 +187,8 @@ func (c *benchCommand) checkStale(p *program) error {
 	switch {
 	case p.Database == inMemory:
 		return badValue("--stale: memory has no statistics: name a database")
-	case c.Op.Op == bench.OpWebhook:
-		return badValue("--stale: cannot measure webhook")
+	case c.Op.Op == bench.OpWebhook || c.Op.Op == bench.OpMail:
+		return badValue("--stale: cannot measure webhook and mail")
 	case c.Companies > 1 || c.Processes > 1 || c.Ceiling || c.Background:
 		return badValue("--stale: measures two companies in one process: " +
 			"without --companies, --processes, --ceiling and --background")
@@ -185,10 +201,20 @@ func (c *benchCommand) config(p *program) *bench.Config {
 	return &bench.Config{
 		Database: p.Database, Op: c.Op.Op, Clients: int(c.Clients), Companies: int(c.Companies), Qty: int(c.Qty),
 		Duration: c.Duration.Duration, Runs: int(c.Runs), HTTP: c.HTTP, Preload: int(c.Preload),
-		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: int(c.Rate), Background: c.Background,
+		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: c.rate(), Background: c.Background,
+		Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
 		Neighbour: c.Neighbour.Flood, NoCompare: c.NoCompare, Stale: c.Stale, Ceiling: c.Ceiling,
 		Connections: int(c.Connections), Grouping: c.grouping(), CompanySlots: int(c.CompanySlots),
 	}
+}
+
+// rate returns how many events or sales there are a second.
+func (c *benchCommand) rate() int {
+	const events, sales = 200, 50
+	if c.Op.Op == bench.OpMail {
+		return cmp.Or(int(c.Rate), sales)
+	}
+	return cmp.Or(int(c.Rate), events)
 }
 
 // benchServer returns a server like that of "ticketing serve", except for the log.
@@ -224,11 +250,19 @@ type benchOp struct{ bench.Op }
 func (v *benchOp) UnmarshalText(text []byte) error {
 	switch v.Op = bench.Op(text); v.Op {
 	case bench.OpCheckout, bench.OpValidate, bench.OpQuote, bench.OpRead, bench.OpOrder, bench.OpOrders,
-		bench.OpDispatch, bench.OpWebhook:
+		bench.OpDispatch, bench.OpWebhook, bench.OpMail:
 		return nil
 	default:
-		return badValue("must be checkout, validate, quote, read, order, orders, dispatch or webhook")
+		return badValue("must be checkout, validate, quote, read, order, orders, dispatch, webhook or mail")
 	}
+}
+
+// benchRate is how much happens in a second. 0, which cannot be given, means the default.
+type benchRate int
+
+func (v *benchRate) UnmarshalText(text []byte) (err error) {
+	*v, err = parseInteger[benchRate](text, 1, maxBenchRate)
+	return err
 }
 
 // neighbour is the flood that a bench measures a company beside.

@@ -39,6 +39,9 @@ var asks = map[string]string{
 	"webhook enable": never, "webhook disable": always, "webhook delete": always, "webhook rotate": never,
 	"webhook activate": shown, "webhook reseal": never, "webhook deliveries": never, "webhook delivery": never,
 	"webhook replay": always, "webhook listen": never, "webhook trigger": always,
+	"mail-sender set": never, "mail-sender show": never, "mail-sender remove": always, "mail-sender check": never,
+	"mail-sender test":  never,
+	"notification list": never, "notification show": never, "notification resend": always, "notification preview": never,
 	"bank-account set": never, "bank-account show": never, "bank-account reseal": never,
 	"settlement request": never, "settlement approve": always, "settlement reject": always, "settlement list": never,
 	"order list": never, "order show": never, "order refund": always, "order cancel": always,
@@ -53,6 +56,7 @@ var finalArgs = map[string]string{
 	"company suspend": "", "kyb revoke": "", "wallet suspend": "--wallet FLOAT", "key revoke": "",
 	"webhook disable": "", "webhook delete": "", "webhook replay": "--status FAILED --company",
 	"webhook trigger":    "order.created",
+	"mail-sender remove": "", "notification resend": "--missing --company",
 	"settlement approve": "", "settlement reject": "--reason r",
 	"order refund": "--reason r", "order cancel": "--reason r",
 	"category deactivate": "", "buyer erase": "--email ada@example.com", "event end": "",
@@ -61,8 +65,11 @@ var finalArgs = map[string]string{
 // finalCommand returns the command line of a command that always asks, for a subject.
 func finalCommand(command, subject string) []string {
 	words := append(strings.Fields(command), strings.Fields(finalArgs[command])...)
-	if command == "webhook trigger" { // The event type is its last argument.
+	switch command {
+	case "webhook trigger": // The event type is its last argument.
 		return append(words[:2:2], subject, words[2])
+	case "mail-sender remove": // There is only one.
+		return words
 	}
 	return append(words, subject)
 }
@@ -127,6 +134,16 @@ func TestFinalCommandsAreRefusedUnasked(t *testing.T) {
 			is.True(os.IsNotExist(err))
 		})
 	}
+}
+
+// Sending one mail again adds one mail and needs no confirmation.
+func TestResendOfOneIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_YES", "")
+	sh.object("company", "create", "--name", "Lagos Live")
+	code, _ := sh.refusal("notification", "resend", nobody)
+	is.Equal(code, "NOT_FOUND")
 }
 
 // A replay of one delivery adds one delivery, like the first attempt, and needs no confirmation.

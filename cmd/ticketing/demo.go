@@ -24,7 +24,8 @@ import (
 type demoCommand struct {
 	serving `set:"level=warn"`
 
-	Once bool `help:"End after the sale."`
+	Once       bool   `help:"End after the sale and its mail."`
+	MailFolder string `help:"Where ticket mails are written to; none is sent. Defaults to a folder beside the SQLite database, PATH.mail, or else to a new one for temporary files." placeholder:"DIR"`
 }
 
 func (*demoCommand) Help() string {
@@ -62,7 +63,9 @@ type stage struct {
 }
 
 func (c *demoCommand) Run(ctx context.Context, p *program) error {
-	return p.serve(ctx, &c.serving, false, func(ctx context.Context, opened *database) error {
+	folder := c.mailFolder(p)
+	mails := &mailFlags{mailerFlags: mailerFlags{MailFolder: folder}}
+	return p.serve(ctx, &c.serving, mails, false, func(ctx context.Context, opened *database) error {
 		return opened.migrate(ctx)
 	}, func(ctx context.Context, r *running) error {
 		set, err := setStage(ctx, r.svc, p.operator(r.svc))
@@ -76,7 +79,11 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return fmt.Errorf("sell a ticket: %w", err)
 		}
-		if err := p.showDemo(r, set, order); err != nil || c.Once {
+		mailed, err := findDemoMail(ctx, p.operator(r.svc), folder, order.ID)
+		if err != nil {
+			return err
+		}
+		if err := p.showDemo(r, set, order, mailed); err != nil || c.Once {
 			return err
 		}
 		if !p.JSON {
@@ -160,6 +167,9 @@ func setStage(ctx context.Context, svc *ticketing.Service, op ticketing.Operator
 		if _, err := op.CreditFloat(ctx, company.ID, demoFloat, "demo-"+uuid.NewString()); err != nil {
 			return stage{}, err
 		}
+	}
+	if err := setDemoSender(ctx, op); err != nil {
+		return stage{}, err
 	}
 	key, err := issueDemoKey(ctx, op, company.ID)
 	if err != nil {
@@ -314,14 +324,15 @@ type demoed struct {
 	APIKey    string          `json:"apiKey"`
 	EventID   uuid.UUID       `json:"eventId"`
 	Order     ticketing.Order `json:"order"`
+	Mail      *string         `json:"mail"` // the file with the order's mail; nil: it is not there
 }
 
 // showDemo prints the sale, and how to make the next one.
-func (p *program) showDemo(r *running, set stage, order ticketing.Order) error {
+func (p *program) showDemo(r *running, set stage, order ticketing.Order, mailed *string) error {
 	if p.JSON {
 		return encode(p.stdout, demoed{
 			BaseURL: r.baseURL, WebOrigin: r.webOrigin, CompanyID: set.companyID, APIKey: set.key,
-			EventID: set.eventID, Order: order,
+			EventID: set.eventID, Order: order, Mail: mailed,
 		})
 	}
 	var text bytes.Buffer
@@ -331,6 +342,7 @@ func (p *program) showDemo(r *running, set stage, order ticketing.Order) error {
 	if err := shown.Encode(order); err != nil {
 		return fmt.Errorf("show the order: %w", err)
 	}
+	fmt.Fprintf(&text, "\nIts mail  %s\n", orDash(mailed))
 	fmt.Fprintf(&text, "\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
 		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
 	text.WriteString("\nAsk for a quote:\n\n")

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +30,7 @@ func TestDemoOnce(t *testing.T) {
 	_, rest, found := strings.Cut(did.stdout, "The order:\n\n")
 	is.True(found)
 	var order struct {
+		ID         string
 		Status     string
 		Commission struct{ Rate struct{ Value, Unit string } }
 		Balances   struct{ FloatBefore, FloatAfter struct{ Amount string } }
@@ -40,11 +43,48 @@ func TestDemoOnce(t *testing.T) {
 	is.Equal(order.Balances.FloatBefore.Amount, "1000000.00")
 	is.Equal(order.Balances.FloatAfter.Amount, "995000.00")
 	is.Equal(len(order.Lines), 1)
+	_, rest, found = strings.Cut(did.stdout, "\nIts mail  ")
+	is.True(found)
+	path, _, _ := strings.Cut(rest, "\n")
+	text, err := os.ReadFile(path)
+	is.NoErr(err)
+	is.True(strings.Contains(string(text), "To: <ada@example.com>"))
+	is.True(strings.Contains(filepath.Base(path), order.ID))
 
 	company := sh.array("company", "list")[0]
 	is.Equal(company["verification"].(map[string]any)["status"], "APPROVED")
 	is.Equal(sh.object("wallet", "show", company["id"].(string))["float"], naira("995000.00"))
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
+}
+
+// The mail of the demo's ticket is in a folder beside its database, or where a flag says, when the demo prints its
+// path. No demo sends a mail, whatever the environment says.
+func TestDemoMails(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_SMTP", "smtp://127.0.0.1:1")
+	mailOf := func(sh *shell, flags ...string) string {
+		t.Helper()
+		demo := sh.object(append([]string{"demo", "--once", "--addr", "127.0.0.1:0"}, flags...)...)
+		path := demo["mail"].(string)
+		_, err := os.Stat(path)
+		is.NoErr(err)
+		is.True(strings.HasPrefix(filepath.Base(path), demo["order"].(map[string]any)["id"].(string)))
+		return filepath.Dir(path)
+	}
+	if path, ok := strings.CutPrefix(sh.env["TICKETING_DATABASE"], "sqlite:"); ok {
+		is.Equal(mailOf(sh), path+".mail")
+	} else {
+		is.Equal(filepath.Dir(mailOf(sh)), sh.env["TMPDIR"])
+	}
+	own := filepath.Join(sh.dir, "own")
+	is.Equal(mailOf(sh, "--mail-folder", own), own)
+	memory := sh.with("TICKETING_DATABASE", "memory:")
+	is.Equal(filepath.Dir(mailOf(memory)), sh.env["TMPDIR"])
+	// The sender of an operator stays.
+	sh.setSender()
+	mailOf(sh)
+	is.Equal(sh.object("mail-sender", "show")["from"], "tickets@lagos.example")
 }
 
 // The demo with --json prints one line for scripts first, and serves until it receives a signal.

@@ -9,11 +9,20 @@ import (
 	"strings"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/mail"
 	"github.com/floatgate/ticketing/store"
 )
 
 // Run runs the program as its users do.
 var Run = run
+
+// RunWith runs the program with another DNS than that of the machine.
+func RunWith(
+	ctx context.Context, resolver mail.Resolver, args []string, getenv func(string) string, stdout, stderr io.Writer,
+) int {
+	p := &program{getenv: getenv, stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, resolver: resolver}
+	return p.fail(p.run(ctx, args))
+}
 
 // OpenOperator opens a database and returns an Operator for it, and a function that closes it.
 func OpenOperator(ctx context.Context, database, secretKey string) (ticketing.Operator, func() error, error) {
@@ -51,14 +60,26 @@ func Serving(delivers bool) (
 	cfg *ticketing.Config, metrics func(context.Context) string, closeSender func(), err error,
 ) {
 	m := newMetrics()
-	cfg = &ticketing.Config{}
+	cfg = &ticketing.Config{MeterProvider: m.meters()}
 	closeSender, err = (&webhookFlags{NoWebhooks: !delivers}).configure(cfg, m.webhooks)
-	metrics = func(ctx context.Context) string {
-		answer := httptest.NewRecorder()
-		m.handler().ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody))
-		return answer.Body.String()
-	}
-	return cfg, metrics, closeSender, err
+	return cfg, m.scrape, closeSender, err
+}
+
+// Mailing is like Serving for mails. They are written to a folder; an empty one is none.
+func Mailing(folder string) (
+	cfg *ticketing.Config, metrics func(context.Context) string, closeMailer func(), err error,
+) {
+	m := newMetrics()
+	cfg = &ticketing.Config{MeterProvider: m.meters()}
+	closeMailer, err = (&mailFlags{mailerFlags: mailerFlags{MailFolder: folder}}).configure(cfg, m.mails)
+	return cfg, m.scrape, closeMailer, err
+}
+
+// scrape returns the metrics as Prometheus reads them.
+func (m *metrics) scrape(ctx context.Context) string {
+	answer := httptest.NewRecorder()
+	m.handler().ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody))
+	return answer.Body.String()
 }
 
 // CSV writes a statement as comma-separated values.

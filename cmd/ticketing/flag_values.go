@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/mail"
 	"net/url"
 	"reflect"
 	"slices"
@@ -114,6 +115,18 @@ func (v *deliveryStatus) UnmarshalText(text []byte) error {
 	default:
 		return badValue("must be PENDING, SUCCEEDED, FAILED or CANCELLED")
 	}
+}
+
+// address is one email address.
+type address struct{ text string }
+
+func (v *address) UnmarshalText(text []byte) error {
+	parsed, err := mail.ParseAddress(string(text))
+	if err != nil || parsed.Name != "" || parsed.Address != string(text) {
+		return badValue("must be one email address, such as ada@example.com")
+	}
+	v.text = parsed.Address
+	return nil
 }
 
 // forwardURL is the URL that events are relayed to.

@@ -119,11 +119,11 @@ func newShellOn(t *testing.T, postgres func(tb testing.TB) string) *shell {
 	if testdb.OnPostgres() {
 		return &shell{t: t, dir: dir, env: map[string]string{
 			"TICKETING_DATABASE": postgres(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
-			"TICKETING_YES": "true",
+			"TICKETING_YES": "true", "TMPDIR": dir,
 		}}
 	}
 	return &shell{t: t, dir: dir, env: map[string]string{
-		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"), "TICKETING_YES": "true",
+		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"), "TICKETING_YES": "true", "TMPDIR": dir,
 	}}
 }
 
@@ -169,6 +169,14 @@ func (s *shell) value(args ...string) any {
 		s.t.Fatalf("ticketing %s: more than one value in %q", strings.Join(args, " "), did.stdout)
 	}
 	return value
+}
+
+// decodeJSON decodes a text that is one JSON value.
+func decodeJSON(t *testing.T, text string, value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), value); err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
 }
 
 // object returns the value of a command that prints an object.

@@ -25,6 +25,7 @@ type metrics struct {
 	full     *prometheus.CounterVec
 	slots    *prometheus.CounterVec
 	webhooks *webhookMetrics
+	mails    *mailMetrics
 }
 
 // groupedOperations returns the operations whose calls share transactions. Their counters start at zero, so that the
@@ -98,9 +99,12 @@ func newMetrics() *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests, m.duration, m.groups, m.runs, m.failed, m.full, m.slots, build,
 	)
-	m.webhooks = newWebhookMetrics(m.registry)
+	m.webhooks, m.mails = newWebhookMetrics(m.registry), newMailMetrics(m.registry)
 	return m
 }
+
+// meters returns the part of the metrics that the service measures itself.
+func (m *metrics) meters() meters { return meters{webhooks: m.webhooks, mails: m.mails} }
 
 // observe counts a response of the public API. A request that matches no operation has an empty method and route.
 func (m *metrics) observe(_ context.Context, answer httpapi.Answer) {

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/floatgate/ticketing/mail"
 )
 
 // program is one run of the command line.
@@ -22,6 +24,8 @@ type program struct {
 	getenv         func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+
+	resolver mail.Resolver // looks up a domain's records; nil: that of the machine
 }
 
 // flags are the flags that every command has.
@@ -42,23 +46,25 @@ type commands struct {
 	Bench   benchCommand   `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
 	Version versionCommand `cmd:"" group:"serve" help:"Print version, commit and Go version."`
 
-	Company     companyCommands     `cmd:"" group:"operate" help:"Create, list, rename, suspend and activate companies."`
-	Member      memberCommands      `cmd:"" group:"operate" help:"Run who acts for a company, and as what."`
-	KYB         kybCommands         `cmd:"" group:"operate" help:"Edit, submit and decide the verification of companies." name:"kyb"`
-	Branding    brandingCommands    `cmd:"" group:"operate" help:"Set how a company looks to its buyers."`
-	Commission  commissionCommands  `cmd:"" group:"operate" help:"Schedule what a company earns."`
-	Float       floatCommands       `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
-	Wallet      walletCommands      `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
-	Ledger      ledgerCommands      `cmd:"" group:"operate" help:"List, verify and export the movements of wallets."`
-	Key         keyCommands         `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
-	Webhook     webhookCommands     `cmd:"" group:"operate" help:"Tell a company's systems what happens: endpoints, deliveries, replay, and a relay for developers."`
-	BankAccount bankAccountCommands `cmd:"" group:"operate" help:"Set where a company's earnings are paid out to." name:"bank-account"`
-	Settlement  settlementCommands  `cmd:"" group:"operate" help:"Request, approve and reject payouts of EARNINGS."`
-	Order       orderCommands       `cmd:"" group:"operate" help:"Find, refund and cancel orders."`
-	Category    categoryCommands    `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
-	Buyer       buyerCommands       `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
-	Event       eventCommands       `cmd:"" group:"operate" help:"End events."`
-	Audit       auditCommands       `cmd:"" group:"operate" help:"List what operators did."`
+	Company      companyCommands      `cmd:"" group:"operate" help:"Create, list, rename, suspend and activate companies."`
+	Member       memberCommands       `cmd:"" group:"operate" help:"Run who acts for a company, and as what."`
+	KYB          kybCommands          `cmd:"" group:"operate" help:"Edit, submit and decide the verification of companies." name:"kyb"`
+	Branding     brandingCommands     `cmd:"" group:"operate" help:"Set how a company looks to its buyers."`
+	Commission   commissionCommands   `cmd:"" group:"operate" help:"Schedule what a company earns."`
+	Float        floatCommands        `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
+	Wallet       walletCommands       `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
+	Ledger       ledgerCommands       `cmd:"" group:"operate" help:"List, verify and export the movements of wallets."`
+	Key          keyCommands          `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
+	Webhook      webhookCommands      `cmd:"" group:"operate" help:"Tell a company's systems what happens: endpoints, deliveries, replay, and a relay for developers."`
+	MailSender   mailSenderCommands   `cmd:"" group:"operate" help:"Set from whom the ticket mails come, and check and try it." name:"mail-sender"`
+	Notification notificationCommands `cmd:"" group:"operate" help:"See what became of ticket mails, and send them again."`
+	BankAccount  bankAccountCommands  `cmd:"" group:"operate" help:"Set where a company's earnings are paid out to." name:"bank-account"`
+	Settlement   settlementCommands   `cmd:"" group:"operate" help:"Request, approve and reject payouts of EARNINGS."`
+	Order        orderCommands        `cmd:"" group:"operate" help:"Find, refund and cancel orders."`
+	Category     categoryCommands     `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
+	Buyer        buyerCommands        `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
+	Event        eventCommands        `cmd:"" group:"operate" help:"End events."`
+	Audit        auditCommands        `cmd:"" group:"operate" help:"List what operators did."`
 }
 
 const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, ` +

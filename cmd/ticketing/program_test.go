@@ -112,7 +112,7 @@ func TestExitStatus(t *testing.T) {
 		{"memory has no yesterday", "company list --database memory:", 1, "INVALID_REQUEST", "demo, serve and bench only"},
 		{
 			"unknown operation", "bench --op sell",
-			1, "INVALID_REQUEST", "--op: must be checkout, validate, quote, read, order, orders, dispatch or webhook",
+			1, "INVALID_REQUEST", "--op: must be checkout, validate, quote, read, order, orders, dispatch, webhook or mail",
 		},
 		{"bench without clients", "bench --clients 0", 1, "INVALID_REQUEST", "--clients: must be from 1 to 10000"},
 		{
@@ -142,6 +142,16 @@ func TestExitStatus(t *testing.T) {
 		{
 			"bench of webhooks over HTTP", "bench --op webhook --http",
 			1, "INVALID_REQUEST", "--op: webhook is measured in one process",
+		},
+		{"bench of mails over HTTP", "bench --op mail --http", 1, "INVALID_REQUEST", "--op: mail is measured in one process"},
+		{"bench of mails alone", "bench --mails", 1, "INVALID_REQUEST", "--mails: is measured with checkouts beside"},
+		{
+			"bench of no rate", "bench --op mail --rate 0",
+			1, "INVALID_REQUEST", "--rate: must be a whole number from 1 to 10000",
+		},
+		{
+			"bench of too many mails", "bench --background --mails --mail-queue 10000001",
+			1, "INVALID_REQUEST", "--mail-queue: must be from 0 to 10000000",
 		},
 		{
 			"bench of too many endpoints", "bench --op webhook --endpoints 11",
@@ -294,6 +304,8 @@ func TestHelp(t *testing.T) {
 		{"event", "end"},
 		{"webhook", "create"},
 		{"webhook", "listen"},
+		{"mail-sender", "set"},
+		{"notification", "resend"},
 	} {
 		did := sh.run(append(args, "--help")...)
 		is.Equal(did.status, 0)
@@ -362,11 +374,17 @@ func TestUsage(t *testing.T) {
 		{"member update --help", "Usage: ticketing member update --role=ROLE COMPANY USER"},
 		{"audit list --help", "Usage: ticketing audit list [COMPANY]"},
 		{"buyer erase --help", "the tickets stay as they are"},
-		{"serve --help", "Beside serving it delivers the webhooks that are due."},
+		{"serve --help", "Beside serving it delivers the webhooks that are due, and sends the ticket mails"},
 		{"webhook create --help", "Usage: ticketing webhook create --url=URL --events=TYPE,... COMPANY [flags]"},
 		{"webhook replay --help", "Usage: ticketing webhook replay [DELIVERY] [flags]"},
 		{"webhook trigger --help", "Usage: ticketing webhook trigger COMPANY TYPE"},
 		{"webhook rotate --help", "Usage: ticketing webhook rotate ENDPOINT"},
+		{"mail-sender set --help", "Usage: ticketing mail-sender set --from=ADDRESS --name=NAME [flags]"},
+		{"mail-sender check --help", "Give a URL with a password as TICKETING_SMTP: others can see a command line."},
+		{"serve --help", "Give a URL with a password as TICKETING_SMTP: others can see a command line."},
+		{"mail-sender remove --help", "Required where there is no terminal, and with --json."},
+		{"notification resend --help", "Usage: ticketing notification resend [ORDER] [flags]"},
+		{"notification preview --help", "Usage: ticketing notification preview --out=FILE ORDER"},
 		{"bench --help", "It works in a schema (PostgreSQL) or a file"},
 		{"migrate --help", "spread the tables over a cluster, by company"},
 	} {

@@ -22,6 +22,7 @@ import (
 
 type serveCommand struct {
 	serving
+	mailFlags
 
 	NoMigrate bool `help:"Refuse to start on tables that are not up to date, instead of migrating them." name:"no-migrate"`
 }
@@ -29,7 +30,8 @@ type serveCommand struct {
 func (*serveCommand) Help() string {
 	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, ` +
 		`/readyz while the database answers, /metrics is Prometheus text; keep them from the public at your proxy, or give ` +
-		`them a listener of their own with --operator-addr. Beside serving it delivers the webhooks that are due.
+		`them a listener of their own with --operator-addr. Beside serving it delivers the webhooks that are due, and ` +
+		`sends the ticket mails if --smtp names a mail server.
 
 SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole ` +
 		`within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the ` +
@@ -39,6 +41,7 @@ SIGTERM and SIGINT drain: requests in flight finish, what was written is committ
     ticketing serve --addr 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --log-format json
     ticketing serve --addr 0.0.0.0:8080 --operator-addr 10.0.0.5:9090
     TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve
+    TICKETING_SMTP='smtps://USER:PASSWORD@smtp.lagos.example' ticketing serve --mail-rate 10
     TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing?sslmode=verify-full' TICKETING_SECRET_KEY=… ` +
 		`ticketing serve
 
@@ -78,7 +81,10 @@ func (s *sharing) grouping() ticketing.Grouping {
 }
 
 func (c *serveCommand) Run(ctx context.Context, p *program) error {
-	return p.serve(ctx, &c.serving, c.NoMigrate, func(ctx context.Context, opened *database) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return p.serve(ctx, &c.serving, &c.mailFlags, c.NoMigrate, func(ctx context.Context, opened *database) error {
 		if !c.NoMigrate {
 			return opened.migrate(ctx)
 		}
@@ -87,7 +93,8 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 			err = errOutdated
 		}
 		return err
-	}, func(ctx context.Context, _ *running) error {
+	}, func(ctx context.Context, r *running) error {
+		c.warn(ctx, p.operator(r.svc), r.logger)
 		<-ctx.Done()
 		return nil
 	})
@@ -130,7 +137,7 @@ const (
 // serve prepares the database and serves the public API while meanwhile runs. With mustExist, the database must exist.
 // It drains after meanwhile returns or a signal arrives. A signal ends the context of meanwhile.
 func (p *program) serve(
-	ctx context.Context, s *serving, mustExist bool, prepare func(context.Context, *database) error,
+	ctx context.Context, s *serving, mails *mailFlags, mustExist bool, prepare func(context.Context, *database) error,
 	meanwhile func(context.Context, *running) error,
 ) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
@@ -178,12 +185,19 @@ func (p *program) serve(
 	grouping.OnGroup, grouping.OnQueueFull = m.ran, m.refused
 	cfg := &ticketing.Config{
 		Logger: logger, Grouping: grouping, CompanySlots: int(s.CompanySlots), OnSlotsFull: m.slotsFull,
+		MeterProvider: m.meters(),
 	}
 	closeSender, err := s.configure(cfg, m.webhooks)
 	if err != nil {
 		return err
 	}
 	defer closeSender()
+	// Mails are sent until the background work has ended.
+	closeMailer, err := mails.configure(cfg, m.mails)
+	if err != nil {
+		return err
+	}
+	defer closeMailer()
 	svc, err := opened.service(ctx, cfg)
 	if err != nil {
 		return err

@@ -69,6 +69,28 @@ func TestWebhooksWalkThrough(t *testing.T) {
 	is.True(len(runs) >= 4)
 }
 
+// The mail walk-through of docs/operating.md works as it is written. The demo writes a mail to a folder. With a mail
+// server the sample, the mail of the first order and its copy to another address arrive there, each once.
+func TestMailWalkThrough(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
+	is := is.New(t)
+	folder, server := t.TempDir(), newMailServer(t)
+	newShell(t).walk(folder, "<!-- smoke mail -->", "smtp://127.0.0.1:1025", server.url)
+	var to []string
+	for _, arrived := range server.all() {
+		is.Equal(arrived.from, "tickets@lagos.example")
+		to = append(to, arrived.to)
+	}
+	is.Equal(to, []string{"ada@example.com", "ada@example.com", "ada.obi@example.com"})
+	written, err := filepath.Glob(filepath.Join(folder, "demo.db.mail", "*.eml"))
+	is.NoErr(err)
+	is.Equal(len(written), 1)
+	preview, err := os.ReadFile(filepath.Join(folder, "ticket.html"))
+	is.NoErr(err)
+	is.True(strings.Contains(string(preview), "Highlife Night"))
+}
+
 // walk runs the blocks of docs/operating.md under a mark in a separate shell, in a folder, with the program on the
 // path. It applies the replacements first, and returns what the blocks print.
 func (s *shell) walk(folder, mark string, replacements ...string) string {

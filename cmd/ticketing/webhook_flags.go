@@ -25,7 +25,6 @@ func (s *webhookFlags) configure(cfg *ticketing.Config, m *webhookMetrics) (func
 	cfg.AllowPrivateWebhooks = s.WebhookAllowPrivate
 	cfg.WebhookRetention, cfg.FactRetention = cmp.Or(s.WebhookRetention.Duration, longestRetention),
 		s.FactRetention.Duration
-	cfg.MeterProvider = webhookMeters{metrics: m}
 	if s.NoWebhooks {
 		return func() {}, nil
 	}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/delivery"
@@ -87,66 +85,6 @@ func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 
 // delivers registers the age of the backlog. A server that does not deliver cannot know it, and must not report zero.
 func (m *webhookMetrics) delivers() { m.registry.MustRegister(m.backlog) }
-
-// webhookMeters forwards to Prometheus what only the service knows: the deliveries that failed for good, and the age of
-// the backlog. The service also calls a function of the host for each exhausted delivery, but skips some if that
-// function is slow. So a counter there would be incomplete.
-type webhookMeters struct {
-	noop.MeterProvider
-
-	metrics *webhookMetrics
-}
-
-// Meter returns a meter for the metrics of webhooks, whatever its name.
-func (m webhookMeters) Meter(string, ...metric.MeterOption) metric.Meter {
-	return webhookMeter{metrics: m.metrics}
-}
-
-type webhookMeter struct {
-	noop.Meter
-
-	metrics *webhookMetrics
-}
-
-// Int64Counter returns a counter that counts exhausted deliveries, and a no-op for any other name.
-func (m webhookMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	if name != "ticketing.webhook.exhausted" {
-		return noop.Int64Counter{}, nil
-	}
-	return exhaustedCounter{counter: m.metrics.exhausted}, nil
-}
-
-// Float64Gauge returns a gauge of the backlog's age, and a no-op for any other name.
-func (m webhookMeter) Float64Gauge(name string, _ ...metric.Float64GaugeOption) (metric.Float64Gauge, error) {
-	if name != "ticketing.webhook.backlog.age" {
-		return noop.Float64Gauge{}, nil
-	}
-	return backlogGauge{gauge: m.metrics.backlog}, nil
-}
-
-type backlogGauge struct {
-	noop.Float64Gauge
-
-	gauge prometheus.Gauge
-}
-
-// Record sets the age.
-func (g backlogGauge) Record(_ context.Context, age float64, _ ...metric.RecordOption) {
-	g.gauge.Set(age)
-}
-
-type exhaustedCounter struct {
-	noop.Int64Counter
-
-	counter *prometheus.CounterVec
-}
-
-// Add counts by event type.
-func (c exhaustedCounter) Add(_ context.Context, number int64, options ...metric.AddOption) {
-	about := metric.NewAddConfig(options).Attributes()
-	kind, _ := about.Value("ticketing.event.type")
-	c.counter.WithLabelValues(kind.AsString()).Add(float64(number))
-}
 
 // countedSender is a sender that counts its attempts.
 type countedSender struct {

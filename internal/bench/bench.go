@@ -13,7 +13,9 @@
 //     measured with them, which writes the rows of the same checkouts;
 //   - calls for a company that the database has no statistics of, and for one that it has;
 //   - the checkouts of a company while another company floods the server;
-//   - the deliveries of webhooks, from the sale to the receiver.
+//   - the deliveries of webhooks, from the sale to the receiver;
+//   - ticket mails, from the sale to the mail server, and how fast they are rendered;
+//   - checkouts beside the background work without mails, while mails are sent, and while the mail server is away.
 package bench
 
 import (
@@ -40,8 +42,11 @@ type Config struct {
 	Preload    int   // orders of two admissions that exist before the measurement
 	Processes  int   // which share the clients
 	Endpoints  int   // of each company, for OpWebhook
-	Rate       int   // events a second while latencies are measured, for OpWebhook
+	Rate       int   // events or sales a second while latencies are measured, for OpWebhook and OpMail
 	Background bool  // the background work of a server is done, too
+	Mails      bool  // compares checkouts beside background work with and without mails
+	MailRate   int   // mails a second at most, with Mails
+	MailQueue  int   // mails that wait while the mail server is away, with Mails
 	Neighbour  Flood // measures a company's checkouts while another one floods the server; "" for no flood
 	NoCompare  bool  // leaves out the same without group commit
 	Stale      bool  // compares a company without statistics with one that has them
@@ -86,4 +91,5 @@ const (
 	codeBenchFailed    = "BENCH_FAILED"
 	codeLedgerInvalid  = "LEDGER_INVALID"
 	codeDeliveriesLost = "DELIVERIES_LOST"
+	codeMailsLost      = "MAILS_LOST"
 )

@@ -30,6 +30,22 @@ func JudgeDeliveries(expected, deliveries, succeeded, arrived, refused int64) []
 	return v.Problems
 }
 
+// JudgeMails returns the problems of the mails of the given number of sales.
+func JudgeMails(expected, notifications, sent, arrived, accepted int64) []string {
+	v := mailVerified{
+		Expected: expected, Notifications: notifications, Sent: sent, Arrived: arrived, Accepted: accepted,
+	}
+	v.judge()
+	return v.Problems
+}
+
+// JudgeNotifications returns the problems of the notifications of the given number of sales and failed calls.
+func JudgeNotifications(expected, notifications, failed int64) []string {
+	v := mailLoadVerified{Expected: expected, Notifications: notifications}
+	v.judge(failed)
+	return v.Problems
+}
+
 // Slices returns the lengths of the slices of a run with the given median latency.
 func Slices(run, median time.Duration) (lengths []time.Duration) {
 	b := &bench{slowest: median}

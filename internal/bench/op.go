@@ -13,6 +13,7 @@ const (
 	OpOrders   Op = "orders"
 	OpDispatch Op = "dispatch" // of facts
 	OpWebhook  Op = "webhook"  // deliveries
+	OpMail     Op = "mail"     // ticket mails
 )
 
 // reads reports whether the operation reads orders.

@@ -96,6 +96,10 @@ func Run(ctx context.Context, p *Program, c *Config) (report Report, err error) 
 	switch {
 	case c.Op == OpWebhook:
 		return b.measureWebhooks(ctx)
+	case c.Op == OpMail:
+		return b.measureMails(ctx)
+	case c.Mails:
+		return b.measureMailLoad(ctx)
 	case c.Stale:
 		return b.measureStale(ctx)
 	}

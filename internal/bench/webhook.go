@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/delivery"
@@ -30,10 +27,6 @@ const (
 	warmUpSales = 500
 	// mostBacklog bounds the deliveries of a run that are made at full speed.
 	mostBacklog = 1_000_000
-	// arrivalPause is the interval at which the bench counts arrivals. stall is how long it waits without an arrival
-	// before it fails. It is longer than the wait before a second attempt.
-	arrivalPause = 2 * time.Millisecond
-	stall        = 60 * time.Second
 )
 
 // measureWebhooks measures how fast a backlog is delivered, and how long an event takes from its sale to the receiver.
@@ -126,34 +119,8 @@ func (w *webhookBench) drain(ctx context.Context, sales int) (speed float64, err
 	}
 	began := time.Now()
 	stop := background(ctx, w.svc)
-	err = errors.Join(w.arrive(ctx, "delivering"), stop(ctx))
+	err = errors.Join(w.arrive(ctx, "deliveries", w.receiver.arrived, w.expected()), stop(ctx))
 	return float64(sales*w.ofSale()) / time.Since(began).Seconds(), err
-}
-
-// arrive waits until everything has arrived.
-func (w *webhookBench) arrive(ctx context.Context, what string) error {
-	ticker := time.NewTicker(arrivalPause)
-	defer ticker.Stop()
-	last, grew := int64(-1), time.Now()
-	for {
-		arrived := w.receiver.arrived()
-		if arrived >= w.expected() {
-			return nil
-		}
-		w.Progress(what, "%d of %d", arrived, w.expected())
-		if arrived > last {
-			last, grew = arrived, time.Now()
-		}
-		if time.Since(grew) > stall {
-			return &Error{Code: codeBenchFailed, Text: fmt.Sprintf("%d of %d deliveries did not arrive",
-				w.expected()-arrived, w.expected())}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }
 
 // pace sells at the requested rate while it delivers. It returns how long events took to reach the receiver, from the
@@ -164,55 +131,15 @@ func (w *webhookBench) pace(ctx context.Context) (*histogram, error) {
 	}
 	stop := background(ctx, w.svc)
 	w.receiver.watch(true)
-	committed, err := w.sellEvenly(ctx)
+	committed, err := w.sellEvenly(ctx, w.svc, eventsOfSale*time.Second/time.Duration(w.Rate), 1)
 	if err == nil {
-		err = w.arrive(ctx, "delivering")
+		err = w.arrive(ctx, "deliveries", w.receiver.arrived, w.expected())
 	}
 	w.receiver.watch(false)
 	if err := errors.Join(err, stop(ctx)); err != nil {
 		return nil, err
 	}
-	var latencies histogram
-	for _, a := range w.receiver.watched() {
-		if at, known := committed[a.order]; known {
-			latencies.record(max(a.at.Sub(at), time.Microsecond))
-		}
-	}
-	return &latencies, nil
-}
-
-// sellEvenly sells at the requested rate, however long a sale takes. It returns the time at which the sale of each
-// order returned.
-func (w *webhookBench) sellEvenly(ctx context.Context) (map[uuid.UUID]time.Time, error) {
-	var (
-		mu        sync.Mutex
-		committed = map[uuid.UUID]time.Time{}
-		failed    error
-		all       sync.WaitGroup
-	)
-	interval := eventsOfSale * time.Second / time.Duration(w.Rate)
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	sales := max(int(w.Duration/interval), 1)
-	for i := range sales {
-		w.Progress("selling at the rate", "%d of %d orders", i, sales)
-		all.Go(func() {
-			t := task{shop: &w.shops[i%len(w.shops)], id: uuid.NewString()}
-			order, err := w.svc.Checkout(ctx, t.shop.caller(), t.key(), t.checkout(1))
-			mu.Lock()
-			defer mu.Unlock()
-			committed[order.ID] = time.Now()
-			failed = errors.Join(failed, err)
-		})
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
-		}
-	}
-	all.Wait()
-	w.countSold(int64(sales), 1)
-	w.sold += int64(len(committed))
-	return committed, errors.Join(failed, ctx.Err())
+	return latenciesOf(committed, w.receiver.watched()), nil
 }
 
 // verify verifies that each event of each sale reached each endpoint of its company, and that the database says so.

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/mail"
+)
+
+// mailerFlags holds the two ways to send mails: to a mail server, or to a folder. The parser refuses flags that exclude
+// each other, and lets the command line take precedence over the environment.
+type mailerFlags struct {
+	SMTP         smtpURL `help:"The mail server: smtp://USER:PASSWORD@HOST:587 with STARTTLS, or smtps://USER:PASSWORD@HOST:465; special characters in both are percent-encoded. Give a URL with a password as TICKETING_SMTP: others can see a command line." name:"smtp" placeholder:"URL" xor:"mailer"`
+	SMTPCAFile   roots   `help:"PEM file of certificates that the mail server may also be signed by." name:"smtp-ca-file" placeholder:"FILE" xor:"ca"`
+	SMTPHello    hello   `help:"Name of this machine that the mail server is greeted with. Defaults to the host's." name:"smtp-hello" placeholder:"NAME" xor:"hello"`
+	DKIMKey      dkimKey `help:"PEM file of the private key that mails are signed with, where the mail server signs none itself." name:"dkim-key" placeholder:"FILE" xor:"key"`
+	DKIMSelector string  `help:"Selector of that key in the DNS of the sender's domain." name:"dkim-selector" placeholder:"NAME" xor:"selector"`
+	MailFolder   string  `help:"Write mails to this folder instead, a file each; for development." placeholder:"DIR" xor:"mailer,ca,hello,key,selector,rate"`
+}
+
+// mailFlags holds the flags of a server about mails.
+type mailFlags struct {
+	mailerFlags
+
+	MailRate      count     `help:"Mails that this server sends in a second at most, evenly spaced; 0 is any number." placeholder:"N" xor:"rate"`
+	MailRetention retention `default:"180d" help:"How long notifications that have ended are kept, such as 180d; 0 is for ever." placeholder:"TIME"`
+	NoMail        bool      `help:"Send no mails; another server does." name:"no-mail" xor:"mailer,ca,hello,key,selector,rate"`
+}
+
+// A mailer renders mails and sends them.
+type mailer interface {
+	ticketing.Mailer
+	ticketing.MailRenderer
+}
+
+// open returns what the mails are sent with, at most rate of them a second, and a function that closes it. The mailer
+// is nil if the flags name none.
+func (f *mailerFlags) open(rate int) (mailer, func(), error) {
+	closed := func() {}
+	switch {
+	case f.SMTP.url != "":
+		server, err := mail.NewSMTP(f.SMTP.url, f.config(rate))
+		if err != nil {
+			return nil, closed, badMailer(err)
+		}
+		return server, func() { _ = server.Close() }, nil
+	case f.MailFolder != "":
+		folder, err := mail.NewFolder(f.MailFolder)
+		if err != nil {
+			return nil, closed, badMailer(err)
+		}
+		return folder, closed, nil
+	default:
+		return nil, closed, nil
+	}
+}
+
+// config returns the configuration of the mail server.
+func (f *mailerFlags) config(rate int) *mail.SMTPConfig {
+	cfg := &mail.SMTPConfig{RootCAs: f.SMTPCAFile.pool, Hello: f.SMTPHello.name, Rate: float64(rate)}
+	if f.DKIMKey.key != nil {
+		cfg.DKIM = &mail.DKIM{Key: f.DKIMKey.key, Selector: f.DKIMSelector}
+	}
+	return cfg
+}
+
+// badMailer returns the error for settings that package mail refuses. Its errors repeat no URL and no key.
+func badMailer(err error) error { return badValue("%s", strings.TrimPrefix(err.Error(), "mail: ")) }
+
+// check refuses settings of a mail server where none is named.
+func (f *mailerFlags) check() error {
+	for _, flag := range []struct {
+		name, needs    string
+		given, fulfils bool
+	}{
+		{"--smtp-ca-file", "--smtp", f.SMTPCAFile.pool != nil, f.SMTP.url != ""},
+		{"--smtp-hello", "--smtp", f.SMTPHello.name != "", f.SMTP.url != ""},
+		{"--dkim-key", "--smtp", f.DKIMKey.key != nil, f.SMTP.url != ""},
+		{"--dkim-selector", "--dkim-key", f.DKIMSelector != "", f.DKIMKey.key != nil},
+		{"--dkim-key", "--dkim-selector", f.DKIMKey.key != nil, f.DKIMSelector != ""},
+	} {
+		if flag.given && !flag.fulfils {
+			return &usageError{text: flag.name + " needs " + flag.needs + ", which is missing"}
+		}
+	}
+	return nil
+}
+
+// check refuses settings that mean nothing without another.
+func (f *mailFlags) check() error {
+	if f.MailRate != 0 && f.SMTP.url == "" {
+		return &usageError{text: "--mail-rate needs --smtp, which is missing"}
+	}
+	return f.mailerFlags.check()
+}
+
+// configure configures a service to send mails. The returned function closes the mailer.
+func (f *mailFlags) configure(cfg *ticketing.Config, m *mailMetrics) (func(), error) {
+	cfg.MailRetention = cmp.Or(f.MailRetention.Duration, longestRetention)
+	sender, closeMailer, err := f.open(int(f.MailRate))
+	if err != nil || sender == nil {
+		return closeMailer, err
+	}
+	cfg.Mailer = sender
+	m.sends()
+	return closeMailer, nil
+}
+
+// warn logs a warning if the platform has a mail sender and this server can send nothing. Another server may send, but
+// that one cannot be seen from here: --no-mail says so.
+func (f *mailFlags) warn(ctx context.Context, op ticketing.Operator, logger *slog.Logger) {
+	if f.NoMail || f.SMTP.url != "" || f.MailFolder != "" {
+		return
+	}
+	switch _, err := op.GetMailSender(ctx); {
+	case err == nil:
+		logger.WarnContext(ctx, "a mail sender is set and this server cannot send mails: give it --smtp, or --no-mail "+
+			"where another server sends them")
+	case !errors.Is(err, ticketing.CodeNotFound):
+		logger.WarnContext(ctx, "whether a mail sender is set is not known", slog.Any("error", err))
+	}
+}
+
+// smtpURL is the URL of a mail server. It holds a password and is never printed.
+type smtpURL struct{ url string }
+
+func (v *smtpURL) UnmarshalText(text []byte) error {
+	server, err := mail.NewSMTP(string(text), nil)
+	if err != nil {
+		return badMailer(err)
+	}
+	v.url = string(text)
+	return server.Close()
+}
+
+// hello is the name that a mail server is greeted with.
+type hello struct{ name string }
+
+func (v *hello) UnmarshalText(text []byte) error {
+	server, err := mail.NewSMTP("smtp://localhost", &mail.SMTPConfig{Hello: string(text)})
+	if err != nil {
+		return badValue("must be the name of a machine, such as tickets.lagos.example")
+	}
+	v.name = string(text)
+	return server.Close()
+}
+
+// dkimKey is a private key that mails are signed with.
+type dkimKey struct{ key crypto.Signer }
+
+func (v *dkimKey) UnmarshalText(text []byte) error {
+	file, err := os.ReadFile(string(text))
+	if err != nil {
+		return badValue("%s cannot be read: %v", text, reason(err))
+	}
+	if v.key, err = mail.ParseDKIMKey(file); err != nil {
+		return badMailer(err)
+	}
+	return nil
+}
