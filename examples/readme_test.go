@@ -22,6 +22,7 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/contracttest"
+	"github.com/floatgate/ticketing/mail"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
@@ -201,6 +202,35 @@ func Example_facts() {
 	// Output:
 	// https://lagos.example/hooks ENABLED
 }
+
+func Example_mail() {
+	ctx := context.Background()
+	server, err := mail.NewSMTP(smtpURL(), nil) // such as smtps://user:password@smtp.example
+	check(err)
+	defer func() { check(server.Close()) }()
+	svc, err := ticketing.New(memory.New(), &ticketing.Config{
+		Mailer: server,
+		OnMailFailed: func(ctx context.Context, failed ticketing.Notification) {
+			slog.WarnContext(ctx, "a buyer has no tickets", "order", failed.OrderID)
+		},
+	})
+	check(err)
+	sender, err := svc.As(ticketing.Staff("onboarding")).SetMailSender(ctx, ticketing.MailSenderParams{
+		Address: "tickets@lagos.example", Name: "Lagos Tickets",
+	})
+	check(err)
+	fmt.Println("from now on each sale makes a mail from", sender.Address)
+
+	sent, err := svc.SendMails(ctx) // once; svc.Run does it all the time
+	check(err)
+	fmt.Println(sent, "mails")
+	// Output:
+	// from now on each sale makes a mail from tickets@lagos.example
+	// 0 mails
+}
+
+// smtpURL names a mail server.
+func smtpURL() string { return "smtps://smtp.example" }
 
 func Example_errors() {
 	svc, err := ticketing.New(memory.New(), nil)

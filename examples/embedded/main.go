@@ -13,6 +13,11 @@
 //	APP_WEBHOOK_URL     the company's endpoint; its signing secret is written to embedded.db.webhook at the first start
 //	APP_WEBHOOK_DEV_CA  for development: certificates, in PEM, of a receiver on this machine, which is then allowed
 //
+// Each buyer gets the tickets by mail:
+//
+//	APP_SMTP            the mail server, smtps://user:password@host; without it mails are written to embedded.db.mail
+//	APP_MAIL_FROM       the address that they come from
+//
 // What is worth copying:
 //
 //   - main.go opens the store, makes the service, mounts the API before http.ServeMux, runs the background work, and
@@ -21,6 +26,7 @@
 //   - door.go sells without an API key: the host authenticates its till and calls the service itself.
 //   - facts.go handles the facts that the service publishes, after the commit and at least once.
 //   - hooks.go makes the sender of webhooks, and registers the company's endpoint.
+//   - mails.go makes the sender of ticket mails, and sets from whom they come.
 //   - company.go creates the company, its rate, its float and its event; each step may run again.
 package main
 
@@ -75,8 +81,13 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, sender.Close()) }()
+	mails, closeMailer, err := newMailer(getenv("APP_SMTP"), path+".mail")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeMailer()) }()
 	svc, err := ticketing.New(db, &ticketing.Config{
-		SecretKeys: [][]byte{secret}, OnFact: facts.told, Logger: logger,
+		SecretKeys: [][]byte{secret}, OnFact: facts.told, Logger: logger, Mailer: mails,
 		Sender: sender, AllowPrivateWebhooks: developmentCA != "",
 	})
 	if err != nil {
@@ -86,11 +97,13 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err
 	if err := svc.Ready(ctx); err != nil {
 		return err
 	}
+	if err := setSender(ctx, svc, orDefault(getenv("APP_MAIL_FROM"), "tickets@freedompark.example")); err != nil {
+		return err
+	}
 	shop, err := setUp(ctx, svc)
 	if err != nil {
 		return err
 	}
-
 	if url := getenv("APP_WEBHOOK_URL"); url != "" {
 		if err := register(ctx, svc, shop.companyID, url, path+".webhook"); err != nil {
 			return err

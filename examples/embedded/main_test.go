@@ -8,14 +8,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
+	"net"
 	"net/http"
+	"net/mail"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/emersion/go-smtp"
 	"github.com/google/uuid"
 	"github.com/matryer/is"
 
@@ -212,6 +217,125 @@ func TestSalesReachTheCompanysSystems(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
 }
+
+// A sale at the till makes one mail with the tickets, also if it is repeated and after a restart. Without a mail server
+// it is a file beside the database.
+func TestBuyersGetTheirTickets(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	database := filepath.Join(t.TempDir(), "shop.db")
+	written := func() []string {
+		files, err := filepath.Glob(filepath.Join(database+".mail", "*.eml"))
+		is.NoErr(err)
+		return files
+	}
+	for range 2 {
+		h := start(t, database)
+		status, _ := h.sell("till-1-sale-0001", "VIP", "15000.00")
+		is.Equal(status, http.StatusOK)
+		sent(t, database)
+		is.NoErr(h.stop())
+		is.Equal(len(written()), 1)
+	}
+	file, err := os.Open(written()[0])
+	is.NoErr(err)
+	defer func() { _ = file.Close() }()
+	message, err := mail.ReadMessage(file)
+	is.NoErr(err)
+	is.Equal(message.Header.Get("To"), "<ada@example.com>")
+	from, err := mail.ParseAddress(message.Header.Get("From"))
+	is.NoErr(err)
+	is.Equal(*from, mail.Address{Name: "Freedom Park via Lagos Tickets", Address: "tickets@freedompark.example"})
+	subject, err := new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject"))
+	is.NoErr(err)
+	is.True(strings.Contains(subject, "Highlife by the Lagoon"))
+}
+
+// With APP_SMTP the mail goes to that server, and no file is written. The address of the sender is the host's.
+func TestTicketsGoToTheMailServer(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	database := filepath.Join(t.TempDir(), "shop.db")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	mails := make(mailServer, 10)
+	server := smtp.NewServer(mails)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // It ends with an error when it is closed.
+	t.Cleanup(serving.Wait)
+	t.Cleanup(func() { _ = server.Close() })
+
+	h := start(t, database, "APP_SMTP", "smtp://"+listener.Addr().String(), "APP_MAIL_FROM", "box@lagos.example")
+	status, _ := h.sell("till-1-sale-0001", "VIP", "15000.00")
+	is.Equal(status, http.StatusOK)
+	sent(t, database)
+	is.NoErr(h.stop())
+	is.Equal(<-mails, "box@lagos.example to ada@example.com")
+	is.Equal(len(mails), 0)
+	_, err = os.Stat(database + ".mail")
+	is.True(errors.Is(err, fs.ErrNotExist))
+}
+
+// A URL of a mail server that is malformed stops the start. The error does not repeat it: it may hold a password.
+func TestBadMailServerIsRefused(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	settings := map[string]string{
+		"APP_DATABASE": filepath.Join(t.TempDir(), "shop.db"), "APP_ADDR": "127.0.0.1:0",
+		"APP_SMTP": "smtps://tickets:hush@mail.example:port",
+	}
+	err := embedded.Run(t.Context(), func(name string) string { return settings[name] }, io.Discard)
+	is.True(err != nil)
+	is.True(!strings.Contains(err.Error(), "hush"))
+}
+
+// sent waits until every ticket mail of the database was sent.
+func sent(t *testing.T, database string) {
+	t.Helper()
+	is := is.New(t)
+	op := beside(t, database)
+	company := onlyCompany(t, op)
+	for poll := time.NewTicker(10 * time.Millisecond); ; <-poll.C {
+		page, err := op.ListNotifications(t.Context(), company.ID, ticketing.NotificationFilter{}, ticketing.PageParams{})
+		is.NoErr(err)
+		if len(page.Items) > 0 && page.Items[0].Status != ticketing.NotificationPending {
+			is.Equal(page.Items[0].Status, ticketing.NotificationSent)
+			is.Equal(len(page.Items), 1)
+			return
+		}
+	}
+}
+
+// mailServer is a real SMTP server on this machine, and gets who mailed whom.
+type mailServer chan string
+
+func (m mailServer) NewSession(*smtp.Conn) (smtp.Session, error) { return &mailSession{mails: m}, nil }
+
+type mailSession struct {
+	mails    mailServer
+	from, to string
+}
+
+func (s *mailSession) Mail(from string, _ *smtp.MailOptions) error {
+	s.from = from
+	return nil
+}
+
+func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.to = to
+	return nil
+}
+
+func (s *mailSession) Data(r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	if err == nil {
+		s.mails <- s.from + " to " + s.to
+	}
+	return err
+}
+
+func (s *mailSession) Reset()        {}
+func (s *mailSession) Logout() error { return nil }
 
 // An address that is not allowed for webhooks stops the start, and leaves no secret.
 func TestBadWebhookAddressIsRefused(t *testing.T) {
