@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,11 +27,13 @@ import (
 // file beside the database.
 const mortalSender = "TICKETING_TEST_MORTAL_SENDER"
 
-// TestMortalSender is the process that kills itself. Without the variable it does nothing.
-func TestMortalSender(t *testing.T) { //nolint:paralleltest // It is alone in its process.
-	order := os.Getenv(mortalSender)
+// mortalProcess returns the database and the time of a process that kills itself, and the file for what it sends. It returns
+// no database in a process that was not started with the variable.
+func mortalProcess(t *testing.T, variable string) (db *store.Store, clock func() time.Time, sent *os.File) {
+	t.Helper()
+	order := os.Getenv(variable)
 	if order == "" {
-		return
+		return nil, nil, nil
 	}
 	is := is.New(t)
 	var last int
@@ -40,17 +43,52 @@ func TestMortalSender(t *testing.T) { //nolint:paralleltest // It is alone in it
 	is.NoErr(err)
 	self, err := os.FindProcess(os.Getpid())
 	is.NoErr(err)
-	said := 0
-	db := testdb.Open(t, "sqlite:"+path, &store.Config{OnStatement: func(context.Context, store.Statement) {
-		if said++; said == last {
+	said := atomic.Int64{}
+	db = testdb.Open(t, "sqlite:"+path, &store.Config{OnStatement: func(context.Context, store.Statement) {
+		if said.Add(1) == int64(last) {
 			_ = self.Kill()
 			select {} // The process does nothing more.
 		}
 	}})
-	posts, err := os.OpenFile(path+".posts", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	sent, err = os.OpenFile(path+".sent", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	is.NoErr(err)
+	return db, func() time.Time { return time.UnixMilli(at) }, sent
+}
+
+// killAfterEach starts a process that kills itself after its first statement, then one after its second, until one
+// lives. Before each it calls before, and then advances the clock past every lease. It returns how many were killed, and
+// the lines of what all of them sent.
+func killAfterEach(
+	t *testing.T, variable, test, path string, clock *ticketingtest.Clock, before func(),
+) (killed int, sent []string) {
+	t.Helper()
+	for n, lived := 1, false; !lived; n++ {
+		before()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$")
+		cmd.Env = append(os.Environ(), variable+"="+fmt.Sprintln(n, clock.Now().UnixMilli(), path))
+		told, err := cmd.CombinedOutput()
+		if lived = err == nil; !lived {
+			if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.Exited() {
+				t.Fatalf("the process died of something else: %v\n%s", err, told)
+			}
+			killed++
+		}
+		clock.Advance(61 * time.Second)
+	}
+	text, err := os.ReadFile(path + ".sent")
+	is.New(t).NoErr(err)
+	return killed, slices.Collect(strings.Lines(string(text)))
+}
+
+// TestMortalSender is the process that kills itself. Without the variable it does nothing.
+func TestMortalSender(t *testing.T) { //nolint:paralleltest // It is alone in its process.
+	db, clock, posts := mortalProcess(t, mortalSender)
+	if db == nil {
+		return
+	}
+	is := is.New(t)
 	svc, err := ticketing.New(db, &ticketing.Config{
-		SecretKeys: [][]byte{secretKey('k')}, Clock: func() time.Time { return time.UnixMilli(at) },
+		SecretKeys: [][]byte{secretKey('k')}, Clock: clock,
 		Sender: senderFunc(func(_ context.Context, p ticketing.WebhookRequest) (int, error) {
 			_, err := fmt.Fprintf(posts, "%s %s %q\n", p.DeliveryID, p.EventID, p.Body)
 			return 200, err
@@ -80,26 +118,13 @@ func TestSenderKilledAnywhere(t *testing.T) {
 	in := newInbox(shop.Clock.Now)
 	in.register(t, shop)
 	made := 0
-	killed := 0
-	for n, lived := 1, false; !lived; n++ {
+	killed, sent := killAfterEach(t, mortalSender, "TestMortalSender", path, shop.Clock, func() {
 		sellMany(t, shop, 1)
 		made += 2
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestMortalSender$")
-		cmd.Env = append(os.Environ(), mortalSender+"="+fmt.Sprintln(n, shop.Clock.Now().UnixMilli(), path))
-		told, err := cmd.CombinedOutput()
-		if lived = err == nil; !lived {
-			if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.Exited() {
-				t.Fatalf("the sender died of something else: %v\n%s", err, told)
-			}
-			killed++
-		}
-		shop.Clock.Advance(31 * time.Second)
-	}
+	})
 	is.True(killed > 5)
-	text, err := os.ReadFile(path + ".posts")
-	is.NoErr(err)
 	posts := make(map[string]string) // by delivery, the event and the body
-	for line := range strings.Lines(string(text)) {
+	for _, line := range sent {
 		id, rest, _ := strings.Cut(line, " ")
 		before, seen := posts[id]
 		is.True(!seen || before == rest)
