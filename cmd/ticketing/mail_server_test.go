@@ -78,6 +78,7 @@ func startMailServer(t *testing.T, prefix string, secure bool) *mailServer {
 	t.Cleanup(func() {
 		m.release()
 		_ = server.Close()
+		_ = listener.Close() // It may not have begun to serve.
 		serving.Wait()
 	})
 	return m

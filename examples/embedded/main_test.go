@@ -263,7 +263,10 @@ func TestTicketsGoToTheMailServer(t *testing.T) {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // It ends with an error when it is closed.
 	t.Cleanup(serving.Wait)
-	t.Cleanup(func() { _ = server.Close() })
+	t.Cleanup(func() {
+		_ = server.Close()
+		_ = listener.Close() // It may not have begun to serve.
+	})
 
 	h := start(t, database, "APP_SMTP", "smtp://"+listener.Addr().String(), "APP_MAIL_FROM", "box@lagos.example")
 	status, _ := h.sell("till-1-sale-0001", "VIP", "15000.00")
