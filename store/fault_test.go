@@ -325,7 +325,8 @@ func TestDeadlock(t *testing.T) {
 	go func() { other <- cross(ledger.Earnings, ledger.Float) }()
 	is.NoErr(cross(ledger.Float, ledger.Earnings))
 	is.NoErr(<-other)
-	is.Equal(runs.Load(), int64(3))
+	// One of them ran again. It may have taken its first row before the other woke up, and met it once more.
+	is.True(runs.Load() >= 3)
 	is.Equal(s.Pool().Stats().InUse, 0)
 }
 
