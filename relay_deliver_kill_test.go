@@ -27,8 +27,8 @@ import (
 // file beside the database.
 const mortalSender = "TICKETING_TEST_MORTAL_SENDER"
 
-// mortalProcess returns the database and the time of a process that kills itself, and the file for what it sends. It returns
-// no database in a process that was not started with the variable.
+// mortalProcess returns the database and the time of a process that kills itself, and the file for what it sends. It
+// returns no database in a process that was not started with the variable.
 func mortalProcess(t *testing.T, variable string) (db *store.Store, clock func() time.Time, sent *os.File) {
 	t.Helper()
 	order := os.Getenv(variable)
@@ -56,8 +56,8 @@ func mortalProcess(t *testing.T, variable string) (db *store.Store, clock func()
 }
 
 // killAfterEach starts a process that kills itself after its first statement, then one after its second, until one
-// lives. Before each it calls before, and then advances the clock past every lease. It returns how many were killed, and
-// the lines of what all of them sent.
+// lives. Before each it calls before, and then advances the clock past every lease. It returns how many were killed,
+// and the lines of what all of them sent.
 func killAfterEach(
 	t *testing.T, variable, test, path string, clock *ticketingtest.Clock, before func(),
 ) (killed int, sent []string) {

@@ -16,7 +16,8 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// mortalMailer names the environment variable that starts a process which sends mails and kills itself, see mortalProcess.
+// mortalMailer names the environment variable that starts a process which sends mails and kills itself, see
+// mortalProcess.
 const mortalMailer = "TICKETING_TEST_MORTAL_MAILER"
 
 // TestMortalMailer is the process that kills itself. Without the variable it does nothing.
