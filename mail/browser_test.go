@@ -14,6 +14,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/browsertest"
+	"github.com/floatgate/ticketing/internal/search"
 	"github.com/floatgate/ticketing/mail"
 )
 
@@ -42,6 +43,10 @@ func TestMailsInABrowser(t *testing.T) {
 	renderer := mail.NewRenderer()
 	for language, mails := range browserMails() {
 		for admissions, tickets := range mails {
+			// Fifty tickets are alike in each language, and take a browser seconds.
+			if admissions > 1 && language != "english" && !search.Everywhere() {
+				continue
+			}
 			tickets.Order.Branding.LogoURL = new(sampleLogo)
 			name := fmt.Sprintf("%s-%d", language, admissions)
 			t.Run(name, func(t *testing.T) {
