@@ -113,30 +113,6 @@ func addNotificationAttempt(n driver.Notification, attempt NotificationAttempt) 
 	return n
 }
 
-// saleOrders returns the orders of the sales among the facts, by id. A fact of something else has no order here.
-func saleOrders(
-	ctx context.Context, tx driver.ReadTx, facts []driver.Fact,
-) (map[driver.OrderRef]driver.Order, error) {
-	var refs []driver.OrderRef
-	for _, f := range facts {
-		if f.Type == driver.FactSale || f.Type == driver.FactSaleLow {
-			refs = append(refs, driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject})
-		}
-	}
-	if len(refs) == 0 {
-		return nil, nil
-	}
-	found, err := tx.Orders(ctx, refs)
-	if err != nil {
-		return nil, err
-	}
-	orders := make(map[driver.OrderRef]driver.Order, len(refs))
-	for i, ref := range refs {
-		orders[ref] = found[i]
-	}
-	return orders, nil
-}
-
 // knownOrders is a transaction that has read some orders already. It reads them no second time, so a dispatch that
 // makes both mails and webhooks reads each order once.
 type knownOrders struct {
@@ -168,21 +144,28 @@ func (k knownOrders) Orders(ctx context.Context, refs []driver.OrderRef) ([]driv
 func notifyBuyers(
 	ctx context.Context, tx driver.ReadTx, at time.Time, facts []driver.Fact,
 ) (made []driver.Notification, orders map[driver.OrderRef]driver.Order, err error) {
-	isSale := func(f driver.Fact) bool { return f.Type == driver.FactSale || f.Type == driver.FactSaleLow }
-	if !slices.ContainsFunc(facts, isSale) {
+	var refs []driver.OrderRef
+	for _, f := range facts {
+		if f.Type == driver.FactSale || f.Type == driver.FactSaleLow {
+			refs = append(refs, driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject})
+		}
+	}
+	if len(refs) == 0 {
 		return nil, nil, nil
 	}
 	sender, err := tx.MailSender(ctx)
 	if err != nil || sender.Address == "" {
 		return nil, nil, err
 	}
-	if orders, err = saleOrders(ctx, tx, facts); err != nil {
+	found, err := tx.Orders(ctx, refs)
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, f := range facts {
+	orders = make(map[driver.OrderRef]driver.Order, len(refs))
+	for i, order := range found {
+		orders[refs[i]] = order
 		// The zero record stands for an order that does not exist.
-		order := orders[driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject}]
-		if isSale(f) && order.ID != uuid.Nil {
+		if order.ID != uuid.Nil {
 			made = append(made, newNotification(at, order, 1, ""))
 		}
 	}

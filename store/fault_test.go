@@ -326,7 +326,7 @@ func TestDeadlock(t *testing.T) {
 	is.NoErr(cross(ledger.Float, ledger.Earnings))
 	is.NoErr(<-other)
 	// One of them ran again. It may have taken its first row before the other woke up, and met it once more.
-	is.True(runs.Load() >= 3)
+	is.True(runs.Load() >= 3 && runs.Load() <= 5)
 	is.Equal(s.Pool().Stats().InUse, 0)
 }
 
