@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
 // checkout implements section 4.7.
 func checkout(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	body := q.body()
 	params := ticketing.CheckoutParams{
-		EventID: required(body, "eventId", id),
-		Buyer:   required(body, "buyer", fields(buyer)),
-		Lines:   required(body, "lines", items(fields(checkoutLine))),
+		EventID: strictjson.Required(body, "eventId", id),
+		Buyer:   strictjson.Required(body, "buyer", strictjson.Fields(buyer)),
+		Lines:   strictjson.Required(body, "lines", strictjson.Items(strictjson.Fields(checkoutLine))),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err
@@ -20,19 +21,19 @@ func checkout(ctx context.Context, svc *ticketing.Service, q *request) (result, 
 	return one(svc.Checkout(ctx, q.caller, q.key, params))
 }
 
-func buyer(member *object) ticketing.BuyerParams {
+func buyer(member *strictjson.Object) ticketing.BuyerParams {
 	return ticketing.BuyerParams{
-		Email:    required(member, "email", text),
-		Fullname: optional(member, "fullname", text),
-		Phone:    optional(member, "phone", text),
+		Email:    strictjson.Required(member, "email", strictjson.Text),
+		Fullname: strictjson.Optional(member, "fullname", strictjson.Text),
+		Phone:    strictjson.Optional(member, "phone", strictjson.Text),
 	}
 }
 
-func checkoutLine(line *object) ticketing.CheckoutLine {
+func checkoutLine(line *strictjson.Object) ticketing.CheckoutLine {
 	return ticketing.CheckoutLine{
-		Tier:              required(line, "tier", text),
-		Quantity:          required(line, "quantity", integer),
-		ExpectedUnitPrice: required(line, "expectedUnitPrice", amount),
-		Currency:          required(line, "currency", text),
+		Tier:              strictjson.Required(line, "tier", strictjson.Text),
+		Quantity:          strictjson.Required(line, "quantity", strictjson.Integer),
+		ExpectedUnitPrice: strictjson.Required(line, "expectedUnitPrice", amount),
+		Currency:          strictjson.Required(line, "currency", strictjson.Text),
 	}
 }

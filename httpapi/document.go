@@ -3,17 +3,14 @@ package httpapi
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
-	"crypto/sha256"
 	_ "embed" // The documents are files of this folder.
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/julienschmidt/httprouter"
+
+	"github.com/floatgate/ticketing/internal/webfile"
 )
 
 // openAPI is the contract. It is written by hand, except its examples, which a run of the tests writes.
@@ -67,16 +64,7 @@ type document struct {
 	text        func() []byte
 
 	// made is called when the document is first requested, so a document that is never requested costs nothing.
-	made func() representations
-}
-
-// representations are the same text, plain and compressed, each with its own entity tag.
-type representations struct{ plain, gzipped representation }
-
-type representation struct {
-	text     []byte
-	encoding string // its Content-Encoding; empty: none
-	tag      string
+	made func() webfile.File
 }
 
 // documents returns the documents of a handler under a prefix. A new document is a new row here. The pages link
@@ -106,7 +94,7 @@ func documents(prefix string) []*document {
 		{path: "/guide/guide.css", contentType: style, text: file(guideStyle)},
 	}
 	for _, d := range all {
-		d.made = sync.OnceValue(func() representations { return represent(d.text()) })
+		d.made = sync.OnceValue(func() webfile.File { return webfile.New(d.text()) })
 	}
 	return all
 }
@@ -119,26 +107,6 @@ func withServer(text []byte, prefix string) []byte {
 		panic(err) // A text always encodes.
 	}
 	return bytes.Replace(text, []byte(server), append([]byte(`"url": `), address...), 1)
-}
-
-func represent(text []byte) representations {
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err == nil {
-		_, err = w.Write(text)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		panic(err) // The level is valid, and a buffer accepts everything.
-	}
-	sum := sha256.Sum256(text)
-	tag := hex.EncodeToString(sum[:16])
-	return representations{
-		plain:   representation{text: text, tag: `"` + tag + `"`},
-		gzipped: representation{text: packed.Bytes(), encoding: "gzip", tag: `"` + tag + `-gzip"`},
-	}
 }
 
 // routeDocuments adds the documents to the router, for GET and HEAD.
@@ -157,88 +125,14 @@ func routeDocuments(router *httprouter.Router, documents []*document) {
 // sendDocument sends the document, or 304 if the client has it, and returns the status.
 func (x *exchange) sendDocument() int {
 	d := x.document
-	made := d.made()
-	chosen := made.plain
-	if acceptsGzip(x.r.Header["Accept-Encoding"]) {
-		chosen = made.gzipped
-	}
 	header := x.Header()
 	header.Set("X-Request-Id", x.id)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "public, no-cache")
-	header.Set("Vary", "Accept-Encoding")
-	header.Set("Etag", chosen.tag)
 	if d.policy != "" {
 		header.Set("Content-Security-Policy", d.policy)
 	}
-	if isAmong(chosen.tag, x.r.Header["If-None-Match"]) {
-		x.WriteHeader(http.StatusNotModified)
-		return http.StatusNotModified
-	}
-	header.Set("Content-Type", d.contentType)
-	if chosen.encoding != "" {
-		header.Set("Content-Encoding", chosen.encoding)
-	}
-	header.Set("Content-Length", strconv.Itoa(len(chosen.text))) // for HEAD, too
-	x.WriteHeader(http.StatusOK)
-	_, _ = x.Write(chosen.text) // A client that went away has no use for an error.
-	return http.StatusOK
-}
-
-// isAmong reports whether an If-None-Match names the tag, or any. The comparison is weak, as RFC 9110 requires. No tag
-// of ours holds a comma.
-func isAmong(tag string, sent []string) bool {
-	for _, list := range sent {
-		for one := range strings.SplitSeq(list, ",") {
-			one = strings.Trim(one, " \t")
-			if one == "*" || strings.TrimPrefix(one, "W/") == tag {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// acceptsGzip reports whether the client accepts gzip and does not prefer the plain text (RFC 9110, section 12.5.3). A
-// client that refuses both gets the plain text.
-func acceptsGzip(sent []string) bool {
-	const unnamed = -1.0
-	gzipped, plain, others := unnamed, unnamed, unnamed
-	for _, list := range sent {
-		for one := range strings.SplitSeq(list, ",") {
-			coding, parameters, _ := strings.Cut(one, ";")
-			weight := weightOf(parameters)
-			switch strings.ToLower(strings.Trim(coding, " \t")) {
-			case "gzip", "x-gzip":
-				gzipped = max(gzipped, weight)
-			case "identity":
-				plain = max(plain, weight)
-			case "*":
-				others = max(others, weight)
-			}
-		}
-	}
-	if gzipped == unnamed {
-		gzipped = others
-	}
-	if plain == unnamed {
-		plain = others
-	}
-	return gzipped > 0 && gzipped >= plain
-}
-
-// weightOf parses "q=0.5"; no weight is 1, and a malformed weight is 0.
-func weightOf(parameters string) float64 {
-	text := strings.Trim(parameters, " \t")
-	if text == "" {
-		return 1
-	}
-	name, value, _ := strings.Cut(text, "=")
-	weight, err := strconv.ParseFloat(value, 64)
-	if err != nil || !strings.EqualFold(name, "q") || !(weight >= 0 && weight <= 1) {
-		return 0
-	}
-	return weight
+	return d.made().Serve(x, x.r, d.contentType)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
 const contentType = "application/json; charset=utf-8"
@@ -79,7 +80,7 @@ func encodeError(refusal *ticketing.Error, requestID string) []byte {
 		Meta:  meta{RequestID: requestID},
 	}
 	if n := len(refusal.Violations); n > 0 {
-		body.Error.Details = &failureDetails{Violations: refusal.Violations[:min(n, maxViolations)]}
+		body.Error.Details = &failureDetails{Violations: refusal.Violations[:min(n, strictjson.MaxViolations)]}
 	}
 	encoded, err := encode(body)
 	if err != nil {

@@ -4,25 +4,26 @@ import (
 	"context"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
 // createEvent implements section 4.2.
 func createEvent(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	body := q.body()
 	params := ticketing.CreateEventParams{
-		Title:            required(body, "title", text),
-		Description:      optional(body, "description", text),
-		Date:             required(body, "date", text),
-		StartsAt:         required(body, "startsAt", text),
-		EndsAt:           required(body, "endsAt", text),
-		Timezone:         required(body, "timezone", text),
-		Location:         optional(body, "location", text),
-		Venue:            optional(body, "venue", text),
-		ImageURL:         required(body, "imageUrl", text),
-		OrganizerName:    optional(body, "organizerName", text),
-		CategoryID:       optional(body, "categoryId", id),
-		TicketCategories: present(body, "ticketCategories", items(text)),
-		Status:           required(body, "status", enum[ticketing.EventStatus]),
+		Title:            strictjson.Required(body, "title", strictjson.Text),
+		Description:      strictjson.Optional(body, "description", strictjson.Text),
+		Date:             strictjson.Required(body, "date", strictjson.Text),
+		StartsAt:         strictjson.Required(body, "startsAt", strictjson.Text),
+		EndsAt:           strictjson.Required(body, "endsAt", strictjson.Text),
+		Timezone:         strictjson.Required(body, "timezone", strictjson.Text),
+		Location:         strictjson.Optional(body, "location", strictjson.Text),
+		Venue:            strictjson.Optional(body, "venue", strictjson.Text),
+		ImageURL:         strictjson.Required(body, "imageUrl", strictjson.Text),
+		OrganizerName:    strictjson.Optional(body, "organizerName", strictjson.Text),
+		CategoryID:       strictjson.Optional(body, "categoryId", id),
+		TicketCategories: strictjson.Present(body, "ticketCategories", strictjson.Items(strictjson.Text)),
+		Status:           strictjson.Required(body, "status", strictjson.Enum[ticketing.EventStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err
@@ -56,19 +57,19 @@ func updateEvent(ctx context.Context, svc *ticketing.Service, q *request) (resul
 	eventID := q.pathID("eventId")
 	body := q.body()
 	params := ticketing.UpdateEventParams{
-		Title:            changed(body, "title", text),
-		Description:      clearable(body, "description", text),
-		Date:             changed(body, "date", text),
-		StartsAt:         changed(body, "startsAt", text),
-		EndsAt:           changed(body, "endsAt", text),
-		Timezone:         changed(body, "timezone", text),
-		Location:         clearable(body, "location", text),
-		Venue:            clearable(body, "venue", text),
-		ImageURL:         changed(body, "imageUrl", text),
-		OrganizerName:    clearable(body, "organizerName", text),
-		CategoryID:       clearable(body, "categoryId", id),
-		TicketCategories: changed(body, "ticketCategories", items(text)),
-		Status:           changed(body, "status", enum[ticketing.EventStatus]),
+		Title:            strictjson.Changed(body, "title", strictjson.Text),
+		Description:      strictjson.Clearable(body, "description", strictjson.Text),
+		Date:             strictjson.Changed(body, "date", strictjson.Text),
+		StartsAt:         strictjson.Changed(body, "startsAt", strictjson.Text),
+		EndsAt:           strictjson.Changed(body, "endsAt", strictjson.Text),
+		Timezone:         strictjson.Changed(body, "timezone", strictjson.Text),
+		Location:         strictjson.Clearable(body, "location", strictjson.Text),
+		Venue:            strictjson.Clearable(body, "venue", strictjson.Text),
+		ImageURL:         strictjson.Changed(body, "imageUrl", strictjson.Text),
+		OrganizerName:    strictjson.Clearable(body, "organizerName", strictjson.Text),
+		CategoryID:       strictjson.Clearable(body, "categoryId", id),
+		TicketCategories: strictjson.Changed(body, "ticketCategories", strictjson.Items(strictjson.Text)),
+		Status:           strictjson.Changed(body, "status", strictjson.Enum[ticketing.EventStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err

@@ -91,7 +91,7 @@ func (x *exchange) run(ctx context.Context) (result, error) {
 	if x.document != nil {
 		return result{}, nil
 	}
-	caller, err := x.api.svc.Authenticate(ctx, bearer(x.r.Header))
+	caller, err := x.api.caller(ctx, x.r)
 	if err != nil {
 		return result{}, err
 	}
@@ -106,6 +106,11 @@ func (x *exchange) run(ctx context.Context) (result, error) {
 		}
 	}
 	return x.op.run(ctx, x.api.svc, q)
+}
+
+// keyHolder returns the holder of the request's API key.
+func (a *api) keyHolder(ctx context.Context, r *http.Request) (ticketing.Caller, error) {
+	return a.svc.Authenticate(ctx, bearer(r.Header))
 }
 
 // bearer returns the key of the one Authorization header, and "" for anything else: the answer never says what is wrong

@@ -43,7 +43,7 @@
 // # Credentials
 //
 // "Authorization: Bearer <key>", sent once. The scheme may be in any case, as RFC 9110 allows; one space follows it. No
-// other header and no query parameter carries a key.
+// other header and no query parameter carries a key. A host that lets its callers in by itself sets Config.Caller.
 package httpapi
 
 import (
@@ -58,6 +58,8 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/clientaddr"
+	"github.com/floatgate/ticketing/internal/ratewindow"
 )
 
 // The defaults of a [Config].
@@ -69,6 +71,11 @@ const (
 
 // Config holds the options of a host. A nil *Config, and every zero field, means the default.
 type Config struct {
+	// Caller returns who calls, in place of the API key of the Authorization header, which is then not read. It is for a
+	// host that knows by itself who may act for a company, and commonly returns a [ticketing.TrustedCaller]. The zero
+	// Caller, and [ticketing.CodeAuthenticationFailed], give a 401; any other code gives its status of section 7, and any
+	// other error a 500. It is called from many goroutines at once. Defaults to the holder of the API key.
+	Caller func(*http.Request) (ticketing.Caller, error)
 	// Prefix is the path of the API, without escapes; "/" means the root. Defaults to [DefaultPrefix].
 	Prefix string
 	// RateLimit is how many requests a client may make in a [RateWindow]. Negative means any number. Defaults to
@@ -112,9 +119,9 @@ type api struct {
 	svc       *ticketing.Service
 	router    *httprouter.Router
 	prefix    string
-	limit     int
-	counter   Counter
-	clients   clientNetworks
+	limit     ratewindow.Limit
+	clients   func(*http.Request) (client, wider string) // the keys that a request is counted under
+	caller    func(context.Context, *http.Request) (ticketing.Caller, error)
 	maxBody   int64
 	log       *slog.Logger
 	onRequest func(context.Context, Answer)
@@ -139,7 +146,7 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 		c.RateLimit = DefaultRateLimit
 	}
 	if c.Counter == nil {
-		c.Counter = newMemoryCounter(maxClients)
+		c.Counter = ratewindow.NewMemory()
 	}
 	if c.MaxBodyBytes <= 0 {
 		c.MaxBodyBytes = DefaultMaxBodyBytes
@@ -155,15 +162,17 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 	}
 	prefix := normalPrefix(c.Prefix)
 	a := &api{
-		svc: svc, router: newRouter(operations(), documents(prefix)), prefix: prefix, limit: c.RateLimit,
-		counter: c.Counter, clients: connectionNetworks, maxBody: c.MaxBodyBytes, log: c.Logger, onRequest: c.OnRequest,
-		newID: c.NewRequestID, now: c.Clock,
+		svc: svc, router: newRouter(operations(), documents(prefix)), prefix: prefix,
+		limit: ratewindow.Limit{Counter: c.Counter, Requests: c.RateLimit}, maxBody: c.MaxBodyBytes, log: c.Logger,
+		onRequest: c.OnRequest, newID: c.NewRequestID, now: c.Clock,
 	}
-	switch {
-	case c.ClientKey != nil:
+	a.clients = clientaddr.New(c.TrustedProxies, c.Logger).Keys
+	if c.ClientKey != nil {
 		a.clients = func(r *http.Request) (client, wider string) { return c.ClientKey(r), "" }
-	case len(c.TrustedProxies) > 0:
-		a.clients = newProxies(c.TrustedProxies, c.Logger).networks
+	}
+	a.caller = a.keyHolder
+	if c.Caller != nil {
+		a.caller = func(_ context.Context, r *http.Request) (ticketing.Caller, error) { return c.Caller(r) }
 	}
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
 // listInventory implements section 4.5.
@@ -20,14 +21,14 @@ func createInventory(ctx context.Context, svc *ticketing.Service, q *request) (r
 	eventID := q.pathID("eventId")
 	body := q.body()
 	params := ticketing.CreateInventoryParams{
-		Tier:        required(body, "tier", text),
-		Title:       required(body, "title", text),
-		Description: optional(body, "description", text),
-		UnitPrice:   required(body, "unitPrice", amount),
-		Currency:    required(body, "currency", text),
-		IsFree:      required(body, "isFree", boolean),
-		Quantity:    required(body, "quantity", integer),
-		Status:      required(body, "status", enum[ticketing.InventoryStatus]),
+		Tier:        strictjson.Required(body, "tier", strictjson.Text),
+		Title:       strictjson.Required(body, "title", strictjson.Text),
+		Description: strictjson.Optional(body, "description", strictjson.Text),
+		UnitPrice:   strictjson.Required(body, "unitPrice", amount),
+		Currency:    strictjson.Required(body, "currency", strictjson.Text),
+		IsFree:      strictjson.Required(body, "isFree", strictjson.Boolean),
+		Quantity:    strictjson.Required(body, "quantity", strictjson.Integer),
+		Status:      strictjson.Required(body, "status", strictjson.Enum[ticketing.InventoryStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err
@@ -40,10 +41,10 @@ func updateInventory(ctx context.Context, svc *ticketing.Service, q *request) (r
 	eventID, tier := q.pathID("eventId"), q.pathTier()
 	body := q.body()
 	params := ticketing.UpdateInventoryParams{
-		UnitPrice: changed(body, "unitPrice", amount),
-		Currency:  changed(body, "currency", text),
-		IsFree:    changed(body, "isFree", boolean),
-		Status:    changed(body, "status", enum[ticketing.InventoryStatus]),
+		UnitPrice: strictjson.Changed(body, "unitPrice", amount),
+		Currency:  strictjson.Changed(body, "currency", strictjson.Text),
+		IsFree:    strictjson.Changed(body, "isFree", strictjson.Boolean),
+		Status:    strictjson.Changed(body, "status", strictjson.Enum[ticketing.InventoryStatus]),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err

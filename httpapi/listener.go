@@ -2,8 +2,12 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -12,8 +16,14 @@ import (
 
 // Listener lets a server send the contract's envelope, as a 400 INVALID_REQUEST, also for a request that net/http
 // refuses itself because it cannot parse it: a malformed escape in the path, a header that is too long, no Host, an
-// unknown Expect. No handler ever sees such a request. Wrap the listener that the server serves in plain HTTP. Leave it
-// out if the server itself does TLS, since it would hide the TLS connection from net/http.
+// unknown Expect. No handler ever sees such a request. Wrap the listener that the server serves.
+//
+// For TLS, wrap the listener of the decrypted connections, and call Serve, not ServeTLS. A client that speaks plain
+// HTTP to it gets the envelope in plain HTTP, too. The connections speak HTTP/1.1 alone, and requests have no TLS
+// state:
+//
+//	config := &tls.Config{Certificates: certificates, NextProtos: []string{"http/1.1"}}
+//	server.Serve(httpapi.Listener(tls.NewListener(listener, config)))
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -29,6 +39,38 @@ func (l listener) Accept() (net.Conn, error) {
 
 type conn struct{ net.Conn }
 
+// The limits of what is read after the answer to a client that speaks plain HTTP to a port with TLS. Closing a
+// connection that has more to read resets it, and the client would lose the answer.
+const (
+	plainAfterwards = 256 << 10
+	plainPatience   = 500 * time.Millisecond
+)
+
+// Read reads from the connection. The first Read over TLS makes the handshake.
+func (c conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if broken, ok := errors.AsType[tls.RecordHeaderError](err); ok && broken.Conn != nil && isPlain(broken.RecordHeader) {
+		_ = refuse(broken.Conn, "request: is in plain HTTP, and this port speaks HTTPS alone")
+		_ = conn{broken.Conn}.CloseWrite()
+		_ = broken.Conn.SetReadDeadline(time.Now().Add(plainPatience))
+		_, _ = io.CopyN(io.Discard, broken.Conn, plainAfterwards)
+	}
+	return n, err
+}
+
+// isPlain reports whether what should be the header of a TLS record is the beginning of a request in HTTP.
+func isPlain(header [5]byte) bool {
+	switch string(header[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO":
+		return true
+	default:
+		return false
+	}
+}
+
 // plainRefusal is the end of the head of an answer that net/http itself writes. net/http writes it in one Write and
 // without a Date, which every answer of a handler has.
 const plainRefusal = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
@@ -38,17 +80,20 @@ func (c conn) Write(p []byte) (int, error) {
 	if !isPlainRefusal(p) && !isRefusedExpectation(p) {
 		return c.Conn.Write(p)
 	}
-	id := uuid.NewString()
-	body := encodeError(ticketing.Invalid(ticketing.Violation{
-		Message: "request: cannot be read as HTTP, or its header is too long",
-	}), id)
-	_, err := fmt.Fprintf(c.Conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: %s\r\nContent-Length: %d\r\n"+
-		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
-		contentType, len(body), id, body)
-	if err != nil {
+	if err := refuse(c.Conn, "request: cannot be read as HTTP, or its header is too long"); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// refuse writes a whole answer: the envelope of an INVALID_REQUEST with one violation.
+func refuse(to io.Writer, violation string) error {
+	id := uuid.NewString()
+	body := encodeError(ticketing.Invalid(ticketing.Violation{Message: violation}), id)
+	_, err := fmt.Fprintf(to, "HTTP/1.1 400 Bad Request\r\nContent-Type: %s\r\nContent-Length: %d\r\n"+
+		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
+		contentType, len(body), id, body)
+	return err
 }
 
 func isPlainRefusal(p []byte) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
 // query is the query of a request: which parameters were sent, and which were read.
@@ -40,7 +41,7 @@ func (q *request) readQuery() {
 		name, nameErr := url.QueryUnescape(name)
 		value, valueErr := url.QueryUnescape(value)
 		if nameErr != nil || valueErr != nil {
-			q.refuse("query", "has a malformed escape")
+			q.Refuse("query", "has a malformed escape")
 			continue
 		}
 		q.query.parameters = append(q.query.parameters, parameter{name: name, value: value})
@@ -58,7 +59,7 @@ func (q *request) parameter(name string) (string, bool) {
 			continue
 		}
 		if sent && !p.known {
-			q.refuse(name, "must be sent once")
+			q.Refuse(name, "must be sent once")
 		}
 		if !sent {
 			value = p.value
@@ -72,7 +73,7 @@ func (q *request) refuseUnknownQuery() {
 	q.readQuery()
 	for _, p := range q.query.parameters {
 		if !p.known {
-			q.refuse(shortened(p.name), "is not a known query parameter")
+			q.Refuse(strictjson.Shortened(p.name), "is not a known query parameter")
 		}
 	}
 }
@@ -82,7 +83,7 @@ func (q *request) pageParams() ticketing.PageParams {
 	var params ticketing.PageParams
 	if text, sent := q.parameter("limit"); sent {
 		if params.Limit = parseLimit(text); params.Limit == 0 {
-			q.refuse("limit", "must be a whole number from 1 to "+strconv.Itoa(ticketing.MaxPageLimit))
+			q.Refuse("limit", "must be a whole number from 1 to "+strconv.Itoa(ticketing.MaxPageLimit))
 		}
 	}
 	if text, sent := q.parameter("cursor"); sent {
@@ -109,7 +110,7 @@ func (q *request) queryID(name string) uuid.UUID {
 	}
 	id, err := ticketing.ParseID(text)
 	if err != nil {
-		q.refuse(name, err.Error())
+		q.Refuse(name, err.Error())
 	}
 	return id
 }
@@ -118,7 +119,7 @@ func (q *request) queryID(name string) uuid.UUID {
 func queryWord[T ~string](q *request, name string) T {
 	text, sent := q.parameter(name)
 	if sent && text == "" {
-		q.refuse(name, "must not be empty")
+		q.Refuse(name, "must not be empty")
 	}
 	return T(text)
 }
@@ -133,10 +134,10 @@ func queryWords[T ~string](q *request, name string) []T {
 	for word := range strings.SplitSeq(text, ",") {
 		switch {
 		case word == "":
-			q.refuse(name, "must be values separated by single commas")
+			q.Refuse(name, "must be values separated by single commas")
 			return nil
 		case slices.Contains(words, T(word)):
-			q.refuse(name, "must not repeat a value")
+			q.Refuse(name, "must not repeat a value")
 			return nil
 		}
 		words = append(words, T(word))

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
 // quote implements section 4.6.
 func quote(ctx context.Context, svc *ticketing.Service, q *request) (result, error) {
 	body := q.body()
 	params := ticketing.QuoteParams{
-		EventID: required(body, "eventId", id),
-		Lines:   required(body, "lines", items(fields(quoteLine))),
+		EventID: strictjson.Required(body, "eventId", id),
+		Lines:   strictjson.Required(body, "lines", strictjson.Items(strictjson.Fields(quoteLine))),
 	}
 	if err := q.valid(); err != nil {
 		return result{}, err
@@ -19,9 +20,9 @@ func quote(ctx context.Context, svc *ticketing.Service, q *request) (result, err
 	return one(svc.Quote(ctx, q.caller, params))
 }
 
-func quoteLine(line *object) ticketing.QuoteParamsLine {
+func quoteLine(line *strictjson.Object) ticketing.QuoteParamsLine {
 	return ticketing.QuoteParamsLine{
-		Tier:     required(line, "tier", text),
-		Quantity: required(line, "quantity", integer),
+		Tier:     strictjson.Required(line, "tier", strictjson.Text),
+		Quantity: strictjson.Required(line, "quantity", strictjson.Integer),
 	}
 }

@@ -3,15 +3,14 @@ package httpapi
 import (
 	"context"
 	"log/slog"
-	"math"
-	"sync"
 	"time"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/ratewindow"
 )
 
 // RateWindow is how long a client's requests are counted together (section 8).
-const RateWindow = time.Minute
+const RateWindow = ratewindow.Window
 
 // Counter counts the requests of clients in fixed windows of [RateWindow]. A client's window begins with its first
 // request, and with its first one after the window before ended. A Counter must be safe for concurrent use.
@@ -31,89 +30,15 @@ var errRateLimited = &ticketing.Error{
 
 // count returns RATE_LIMITED for a request over the limit.
 func (x *exchange) count(ctx context.Context) error {
-	if x.api.limit < 0 {
-		return nil
-	}
-	now := x.api.now()
 	client, wider := x.api.clients(x.r)
-	ends, err := x.countUnder(ctx, client, 1, now)
-	// Requests that a client is refused do not count against its neighbours.
-	if err == nil && wider != "" {
-		ends, err = x.countUnder(ctx, wider, widerShare, now)
-	}
-	if err != nil {
-		x.retryAfter = max(1, int(math.Ceil(ends.Sub(now).Seconds())))
-	}
-	return err
-}
-
-// widerShare is how many times the limit of one client a wider network may use.
-const widerShare = 8
-
-// countUnder returns RATE_LIMITED for a request over times the limit, and the end of the window.
-func (x *exchange) countUnder(ctx context.Context, key string, times int, now time.Time) (ends time.Time, err error) {
-	n, ends, err := x.api.counter.Count(ctx, key, now)
+	retryAfter, err := x.api.limit.Take(ctx, client, wider, x.api.now())
 	if err != nil {
 		x.api.log.LogAttrs(ctx, slog.LevelError, "rate limit not counted",
 			slog.String("requestId", x.id), slog.String("error", err.Error()))
-		return ends, nil
 	}
-	if (n-1)/times < x.api.limit { // n <= times*limit, whose product may overflow an int.
-		return ends, nil
+	if retryAfter == 0 {
+		return nil
 	}
-	return ends, errRateLimited
-}
-
-// maxClients bounds the memory of the counter to about 10 MB.
-const maxClients = 1 << 16
-
-// memoryCounter keeps the windows in the order of their beginning, which is also that of their end. So the windows that
-// are over, and the one to drop when there are too many, are at the head.
-type memoryCounter struct {
-	mu      sync.Mutex
-	max     int
-	windows map[string]*window
-	oldest  *window
-	newest  *window
-}
-
-type window struct {
-	client   string
-	ends     time.Time
-	requests int
-	next     *window
-}
-
-func newMemoryCounter(clients int) *memoryCounter {
-	return &memoryCounter{max: clients, windows: map[string]*window{}}
-}
-
-// Count drops the windows that are over, and the oldest if there would be too many.
-func (c *memoryCounter) Count(_ context.Context, client string, now time.Time) (int, time.Time, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.oldest != nil && !now.Before(c.oldest.ends) {
-		c.forgetOldest()
-	}
-	w := c.windows[client]
-	if w == nil {
-		if len(c.windows) >= c.max {
-			c.forgetOldest()
-		}
-		w = &window{client: client, ends: now.Add(RateWindow)}
-		c.windows[client] = w
-		if c.oldest == nil {
-			c.oldest = w
-		} else {
-			c.newest.next = w
-		}
-		c.newest = w
-	}
-	w.requests++
-	return w.requests, w.ends, nil
-}
-
-func (c *memoryCounter) forgetOldest() {
-	delete(c.windows, c.oldest.client)
-	c.oldest = c.oldest.next
+	x.retryAfter = retryAfter
+	return errRateLimited
 }

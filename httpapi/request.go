@@ -6,44 +6,46 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/strictjson"
 )
-
-// maxViolations is how many violations one answer holds at most, whatever is wrong in a body of 256 KiB.
-const maxViolations = 50
 
 // request reads the parts of a request for its operation and collects their violations. What cannot be read is the zero
 // value. The operation calls valid before it uses what it read.
 type request struct {
 	*exchange
 
-	key        string // Idempotency-Key
-	violations []ticketing.Violation
-	objects    []*object         // of the body, whose members have to be known
-	decoder    *jsontext.Decoder // of the body, used again for each level of it
-	query      query
+	strictjson.Reader // of the body; it keeps the violations of the other parts, too
+
+	key   string // Idempotency-Key
+	query query
 }
 
-// refuse adds a violation at the part of the request that the path names.
-func (q *request) refuse(path, message string) {
-	if len(q.violations) < maxViolations {
-		q.violations = append(q.violations, ticketing.Violation{Message: path + ": " + message})
-	}
+// body reads the body, which has to be an object.
+func (q *request) body() *strictjson.Object {
+	return q.Body(q.ResponseWriter, q.r, q.api.maxBody, false)
+}
+
+// optionalBody reads the body; an absent body is an empty object (section 4.9).
+func (q *request) optionalBody() *strictjson.Object {
+	return q.Body(q.ResponseWriter, q.r, q.api.maxBody, true)
 }
 
 // valid returns INVALID_REQUEST if there is any violation, or an unknown member or parameter.
 func (q *request) valid() error {
-	for _, o := range q.objects {
-		o.refuseUnknown()
-	}
+	q.Violations() // Those of the body come first.
 	q.refuseUnknownQuery()
-	if len(q.violations) > 0 {
-		return ticketing.Invalid(q.violations...)
+	found := q.Violations()
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	violations := make([]ticketing.Violation, len(found))
+	for i, message := range found {
+		violations[i].Message = message
+	}
+	return ticketing.Invalid(violations...)
 }
 
 // readKey reads the Idempotency-Key. A missing key is reported before anything else (section 4.11). A malformed key is
@@ -51,7 +53,7 @@ func (q *request) valid() error {
 func (q *request) readKey() error {
 	sent := q.r.Header["Idempotency-Key"]
 	if len(sent) > 1 {
-		q.refuse("Idempotency-Key", "must be sent once")
+		q.Refuse("Idempotency-Key", "must be sent once")
 		return nil
 	}
 	if len(sent) == 1 {
@@ -59,7 +61,9 @@ func (q *request) readKey() error {
 	}
 	err := ticketing.CheckIdempotencyKey(q.key)
 	if malformed, ok := errors.AsType[*ticketing.Error](err); ok && malformed.Code == ticketing.CodeInvalidRequest {
-		q.violations = append(q.violations, malformed.Violations...)
+		for _, violation := range malformed.Violations {
+			q.Add(violation.Message)
+		}
 		return nil
 	}
 	return err
@@ -69,7 +73,7 @@ func (q *request) readKey() error {
 func (q *request) pathID(name string) uuid.UUID {
 	id, err := ticketing.ParseID(q.pathText(name))
 	if err != nil {
-		q.refuse(name, err.Error())
+		q.Refuse(name, err.Error())
 	}
 	return id
 }
@@ -79,7 +83,7 @@ func (q *request) pathTier() string {
 	const name = "tier"
 	tier := q.pathText(name)
 	if !utf8.ValidString(tier) || strings.ContainsRune(tier, 0) {
-		q.refuse(name, "must be text in UTF-8 without U+0000")
+		q.Refuse(name, "must be text in UTF-8 without U+0000")
 		return ""
 	}
 	return tier
@@ -88,7 +92,7 @@ func (q *request) pathTier() string {
 func (q *request) pathText(name string) string {
 	text, err := url.PathUnescape(q.params.ByName(name))
 	if err != nil {
-		q.refuse(name, "has a malformed escape")
+		q.Refuse(name, "has a malformed escape")
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package httpapi
+package strictjson
 
 import (
 	"strconv"
@@ -9,11 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is an object of a body. Its members are read by name. The caller chooses with required, optional, present,
-// changed or clearable what an absent or null member means.
-type object struct {
-	q       *request
-	at      place
+// Object is an object of a body. Its members are read by name. The caller chooses with [Required], [Optional],
+// [Present], [Changed] or [Clearable] what an absent or null member means.
+type Object struct {
+	r       *Reader
+	at      Place
 	members []member
 	// broken means that the value is no object, which is already reported: no member is reported as missing.
 	broken bool
@@ -25,15 +25,15 @@ type member struct {
 	known bool
 }
 
-// place is the position of a value in the body. Its path is built only to report a violation.
-type place struct {
-	in    *object
+// Place is the position of a value in the body. Its path is built only to report a violation.
+type Place struct {
+	in    *Object
 	name  string
 	index int // of an item of a list; else -1
 }
 
 // path returns a path such as "lines[1].quantity", and "body" for the whole.
-func (p place) path() string {
+func (p Place) path() string {
 	if p.in == nil {
 		return "body"
 	}
@@ -47,23 +47,24 @@ func (p place) path() string {
 	return path
 }
 
-func (p place) refuse(message string) { p.in.q.refuse(p.path(), message) }
+// Refuse adds a violation of the value.
+func (p Place) Refuse(message string) { p.in.r.Refuse(p.path(), message) }
 
-// required reads a member that must be there.
-func required[T any](o *object, name string, parse func(place, jsontext.Value) T) T {
+// Required reads a member that must be there.
+func Required[T any](o *Object, name string, parse func(Place, jsontext.Value) T) T {
 	value, sent := o.take(name)
 	if sent {
 		return notNull(o, name, value, parse)
 	}
 	if !o.broken {
-		o.place(name).refuse("is required")
+		o.place(name).Refuse("is required")
 	}
 	var none T
 	return none
 }
 
-// optional reads a member that may be absent or null, which gives the zero value.
-func optional[T any](o *object, name string, parse func(place, jsontext.Value) T) T {
+// Optional reads a member that may be absent or null, which gives the zero value.
+func Optional[T any](o *Object, name string, parse func(Place, jsontext.Value) T) T {
 	value, sent := o.take(name)
 	if !sent || value.Kind() == 'n' {
 		var none T
@@ -72,8 +73,8 @@ func optional[T any](o *object, name string, parse func(place, jsontext.Value) T
 	return parse(o.place(name), value)
 }
 
-// present reads a member that may be absent, which gives the zero value. It may not be null.
-func present[T any](o *object, name string, parse func(place, jsontext.Value) T) T {
+// Present reads a member that may be absent, which gives the zero value. It may not be null.
+func Present[T any](o *Object, name string, parse func(Place, jsontext.Value) T) T {
 	value, sent := o.take(name)
 	if !sent {
 		var none T
@@ -82,8 +83,8 @@ func present[T any](o *object, name string, parse func(place, jsontext.Value) T)
 	return notNull(o, name, value, parse)
 }
 
-// changed reads a member of a PATCH: nil if it is absent. It may not be null.
-func changed[T any](o *object, name string, parse func(place, jsontext.Value) T) *T {
+// Changed reads a member of a PATCH: nil if it is absent. It may not be null.
+func Changed[T any](o *Object, name string, parse func(Place, jsontext.Value) T) *T {
 	value, sent := o.take(name)
 	if !sent {
 		return nil
@@ -91,8 +92,8 @@ func changed[T any](o *object, name string, parse func(place, jsontext.Value) T)
 	return new(notNull(o, name, value, parse))
 }
 
-// clearable reads a member of a PATCH: nil if it is absent. Null gives a pointer to the zero value.
-func clearable[T any](o *object, name string, parse func(place, jsontext.Value) T) *T {
+// Clearable reads a member of a PATCH: nil if it is absent. Null gives a pointer to the zero value.
+func Clearable[T any](o *Object, name string, parse func(Place, jsontext.Value) T) *T {
 	value, sent := o.take(name)
 	switch {
 	case !sent:
@@ -103,19 +104,19 @@ func clearable[T any](o *object, name string, parse func(place, jsontext.Value) 
 	return new(parse(o.place(name), value))
 }
 
-func notNull[T any](o *object, name string, value jsontext.Value, parse func(place, jsontext.Value) T) T {
+func notNull[T any](o *Object, name string, value jsontext.Value, parse func(Place, jsontext.Value) T) T {
 	if value.Kind() == 'n' {
-		o.place(name).refuse("must not be null")
+		o.place(name).Refuse("must not be null")
 		var none T
 		return none
 	}
 	return parse(o.place(name), value)
 }
 
-func (o *object) place(name string) place { return place{in: o, name: name, index: -1} }
+func (o *Object) place(name string) Place { return Place{in: o, name: name, index: -1} }
 
 // take finds a member. Names are case-sensitive, and a repeated member is refused.
-func (o *object) take(name string) (jsontext.Value, bool) {
+func (o *Object) take(name string) (jsontext.Value, bool) {
 	var value jsontext.Value
 	for i := range o.members {
 		m := &o.members[i]
@@ -124,7 +125,7 @@ func (o *object) take(name string) (jsontext.Value, bool) {
 		}
 		m.known = true
 		if value != nil {
-			o.place(name).refuse("must be there once")
+			o.place(name).Refuse("must be there once")
 			continue
 		}
 		value = m.value
@@ -133,16 +134,16 @@ func (o *object) take(name string) (jsontext.Value, bool) {
 }
 
 // refuseUnknown refuses the members that were not read.
-func (o *object) refuseUnknown() {
+func (o *Object) refuseUnknown() {
 	for _, m := range o.members {
 		if !m.known {
-			o.place(shortened(m.name)).refuse("is not a known member")
+			o.place(Shortened(m.name)).Refuse("is not a known member")
 		}
 	}
 }
 
-// shortened returns a name that the client invented in a form fit for a message.
-func shortened(name string) string {
+// Shortened returns a name that the client invented in a form fit for a message.
+func Shortened(name string) string {
 	const most = 60
 	if strings.TrimSpace(name) == "" || strings.ContainsFunc(name, unicode.IsControl) {
 		name = strconv.Quote(name) // Otherwise it would show as nothing, or break the line.
@@ -153,37 +154,37 @@ func shortened(name string) string {
 	return string([]rune(name)[:most]) + "…"
 }
 
-func newObject(q *request, at place, value jsontext.Value) *object {
-	o := &object{q: q, at: at}
+func newObject(r *Reader, at Place, value jsontext.Value) *Object {
+	o := &Object{r: r, at: at}
 	if value.Kind() == '{' {
-		o.members = split(q, value)
-		q.objects = append(q.objects, o)
+		o.members = split(r, value)
+		r.objects = append(r.objects, o)
 		return o
 	}
-	q.refuse(at.path(), "must be an object")
+	r.Refuse(at.path(), "must be an object")
 	o.broken = true
 	return o
 }
 
 // split splits an object or list into its members, one level deep. The value is part of the body, whose syntax was
 // checked.
-func split(q *request, value jsontext.Value) []member {
+func split(r *Reader, value jsontext.Value) []member {
 	named := value.Kind() == '{'
-	q.reset(value)
-	_, _ = q.decoder.ReadToken()
+	r.reset(value)
+	_, _ = r.decoder.ReadToken()
 	var members []member
 	for {
 		var m member
-		if next := q.decoder.PeekKind(); next == '}' || next == ']' || next == jsontext.KindInvalid {
+		if next := r.decoder.PeekKind(); next == '}' || next == ']' || next == jsontext.KindInvalid {
 			return members
 		}
 		if named {
-			token, _ := q.decoder.ReadToken()
+			token, _ := r.decoder.ReadToken()
 			m.name = token.String()
 		}
-		read, _ := q.decoder.ReadValue()
+		read, _ := r.decoder.ReadValue()
 		// The decoder may overwrite the value that it returned; the same bytes of the body stay.
-		end := q.decoder.InputOffset()
+		end := r.decoder.InputOffset()
 		m.value = value[end-int64(len(read)) : end]
 		members = append(members, m)
 	}
