@@ -13,6 +13,7 @@ package browsertest
 
 import (
 	"context"
+	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,9 +39,10 @@ var (
 	Phone   = Size{360, 740}
 )
 
-// New starts a Chromium, which ends with the test. The test is skipped with -short, under the race detector, and where
-// no Chromium is installed; .ci/run installs one and counts that skip as a failure.
-func New(tb testing.TB) Browser {
+// New starts a Chromium, which ends with the test. Over TLS it trusts servers of the authorities with these roots, such
+// as those of an [Authority], and no other. The test is skipped with -short, under the race detector, and where no
+// Chromium is installed; .ci/run installs one and counts that skip as a failure.
+func New(tb testing.TB, roots ...*x509.Certificate) Browser {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("-short leaves the browser out")
@@ -59,7 +61,14 @@ func New(tb testing.TB) Browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.UserDataDir(tb.TempDir()), chromedp.DisableGPU,
 		chromedp.WSURLReadTimeout(time.Minute),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"))
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost"),
+		// Frames of other sites run in the process of the page. So their requests, messages and violations are seen
+		// together with those of the page, from the first one on.
+		chromedp.Flag("disable-site-isolation-trials", true),
+		chromedp.Flag("disable-features", "Translate,IsolateOrigins,site-per-process,IsolateSandboxedIframes"))
+	if len(roots) > 0 {
+		options = append(options, trust(roots))
+	}
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Its sandbox refuses root.
 	}
@@ -90,8 +99,8 @@ func (b Browser) Open(tb testing.TB, url string, size Size) *Page {
 // HTML is a document that no server has, such as the HTML of a mail.
 type HTML struct {
 	Text string
-	// Remote holds the pictures of other hosts, by their URLs. The page gets them in place of what is there. All else at
-	// other hosts cannot be reached.
+	// Remote holds the pictures of other hosts, by their URLs. The page gets them in place of what is there. All else
+	// at other hosts cannot be reached.
 	Remote map[string][]byte
 	// NoPictures shows no picture, of another host or within the text, as a mail program does that blocks them.
 	NoPictures bool

@@ -71,16 +71,16 @@ func (p *Page) KeepsNothing() {
 	}
 }
 
-// IsClean checks that the page has sent requests to its own server only. It checks that the browser reported no error,
-// and no violation of the Content-Security-Policy.
+// IsClean checks that the page and its frames have sent requests to their own origins only. It checks that the browser
+// reported no error, and no violation of a Content-Security-Policy.
 func (p *Page) IsClean() {
 	p.tb.Helper()
 	elsewhere := p.Elsewhere()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(elsewhere) > 0 || len(p.messages) > 0 || p.requests == 0 {
-		p.tb.Fatalf("the page has sent %d requests; to other hosts:\n%s\nin its console:\n%s",
-			p.requests, strings.Join(elsewhere, "\n"), strings.Join(p.messages, "\n"))
+	if len(elsewhere) > 0 || len(p.messages) > 0 || len(p.violations) > 0 || len(p.asked) == 0 {
+		p.tb.Fatalf("the page has sent %d requests; to other hosts:\n%s\nin its console:\n%s\nagainst its policies:\n%s",
+			len(p.asked), strings.Join(elsewhere, "\n"), strings.Join(p.messages, "\n"), strings.Join(p.violations, "\n"))
 	}
 }
 

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/log"
@@ -29,14 +32,18 @@ const pictures = "TICKETING_TEST_PICTURES"
 
 // Page is a page in a browser. Its methods fail the test that opened it, and are for one goroutine.
 type Page struct {
-	tb     testing.TB
-	ctx    context.Context //nolint:containedctx // chromedp keeps its tab in a context.
-	origin string
+	Frame // its own document
 
-	mu        sync.Mutex
-	requests  int
-	elsewhere []string // URLs of other hosts that it asked for
-	messages  []string // of the console
+	tb    testing.TB
+	ctx   context.Context //nolint:containedctx // chromedp keeps its tab in a context.
+	touch bool            // The window is that of a phone.
+
+	mu         sync.Mutex
+	origins    []string // its own and those of OwnOrigins, with a slash after each
+	asked      []string // all URLs that it asked for
+	messages   []string // of the console
+	violations []string // of a Content-Security-Policy
+	contexts   map[cdp.FrameID]runtime.ExecutionContextID
 }
 
 // newPage opens an empty page, and records its requests and the messages of its console from then on.
@@ -48,13 +55,45 @@ func (b Browser) newPage(tb testing.TB, address string, remote map[string][]byte
 	}
 	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	tb.Cleanup(end)
-	p := &Page{tb: tb, ctx: ctx, origin: at.Scheme + "://" + at.Host + "/"}
+	return openPage(ctx, tb, at.Scheme+"://"+at.Host+"/", remote)
+}
+
+func openPage(ctx context.Context, tb testing.TB, origin string, remote map[string][]byte) *Page {
+	tb.Helper()
+	p := &Page{
+		tb: tb, ctx: ctx, origins: []string{origin}, contexts: make(map[cdp.FrameID]runtime.ExecutionContextID),
+	}
+	p.page = p
 	p.must(chromedp.Listen(ctx, p.watch))
+	_, err := chromedp.Call(ctx, audits.Enable, cdp.Empty{})
+	p.must(err)
 	if remote != nil {
 		p.replace(remote)
 	}
 	p.Media(Media{})
 	return p
+}
+
+// Tab opens the page at a URL in another tab of the same window, which shares cookies and storage with this page.
+func (p *Page) Tab(url string, size Size) *Page {
+	p.tb.Helper()
+	ctx, end := chromedp.NewContext(p.ctx)
+	p.tb.Cleanup(end)
+	tab := openPage(ctx, p.tb, p.origins[0], nil)
+	tab.origins = slices.Clone(p.origins)
+	tab.Resize(size)
+	tab.Do(chromedp.Navigate(url))
+	return tab
+}
+
+// OwnOrigins adds origins, such as https://localhost:8443, to those that the page may ask: [Page.Elsewhere] leaves them
+// out.
+func (p *Page) OwnOrigins(origins ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, origin := range origins {
+		p.origins = append(p.origins, strings.TrimSuffix(origin, "/")+"/")
+	}
 }
 
 // watch records an event of the page.
@@ -63,11 +102,21 @@ func (p *Page) watch(event any) {
 	defer p.mu.Unlock()
 	switch event := event.(type) {
 	case *network.EventRequestWillBeSent:
-		p.requests++
-		asked := event.Request.URL
-		if !strings.HasPrefix(asked, p.origin) && !strings.HasPrefix(asked, "data:") {
-			p.elsewhere = append(p.elsewhere, asked)
+		p.asked = append(p.asked, event.Request.URL)
+	case *runtime.EventExecutionContextCreated:
+		var of contextOf
+		if err := json.Unmarshal(event.Context.AuxData, &of); err == nil && of.IsDefault {
+			p.contexts[of.Frame] = event.Context.ID
 		}
+	case *runtime.EventExecutionContextsCleared:
+		clear(p.contexts)
+	case *audits.EventIssueAdded:
+		if event.Issue.Details == nil || event.Issue.Details.ContentSecurityPolicyIssueDetails == nil {
+			return
+		}
+		broken := event.Issue.Details.ContentSecurityPolicyIssueDetails
+		p.violations = append(p.violations, fmt.Sprintf("%s: %s %s", broken.ViolatedDirective,
+			broken.ContentSecurityPolicyViolationType, broken.BlockedURL))
 	case *log.EventEntryAdded:
 		p.messages = append(p.messages, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text, event.Entry.URL))
 	case *runtime.EventConsoleAPICalled:
@@ -128,28 +177,18 @@ func (p *Page) must(err error) {
 // Context returns the context of the page, with which chromedp runs commands of its protocol.
 func (p *Page) Context() context.Context { return p.ctx }
 
-// Text returns the value of a JavaScript expression in the page, as text. The expression may use await.
-func (p *Page) Text(expression string) string {
+// Press types keys, such as "\t" for Tab, to what has the focus.
+func (p *Page) Press(keys string) {
 	p.tb.Helper()
-	return evaluate[string](p, "(async () => String("+expression+"))()")
-}
-
-// evaluate returns the value of the promise that a JavaScript expression makes. A Content-Security-Policy does not
-// forbid it.
-func evaluate[T any](p *Page, expression string) T {
-	p.tb.Helper()
-	ctx, expire := context.WithTimeout(p.ctx, time.Minute)
-	defer expire()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	p.must(err)
-	return value
+	p.Do(chromedp.KeyEvent(keys))
 }
 
 // Resize gives the window another size.
 func (p *Page) Resize(size Size) {
 	p.tb.Helper()
 	var options []chromedp.EmulateViewportOption
-	if size.Width < 600 {
+	p.touch = size.Width < 600
+	if p.touch {
 		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	}
 	p.Do(chromedp.EmulateViewport(size.Width, size.Height, options...))
@@ -222,10 +261,25 @@ func (p *Page) save(name string, content []byte) {
 	p.must(os.WriteFile(filepath.Join(os.Getenv(pictures), name), content, 0o600))
 }
 
-// Elsewhere returns the URLs of other hosts that the page has asked for, each once and sorted. It includes those that a
-// policy blocked.
+// Elsewhere returns the URLs of other hosts that the page and its frames have asked for, each once and sorted. It
+// includes those that a policy blocked.
 func (p *Page) Elsewhere() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Compact(slices.Sorted(slices.Values(p.elsewhere)))
+	elsewhere := []string{}
+	for _, asked := range p.asked {
+		own := func(origin string) bool { return strings.HasPrefix(strings.TrimPrefix(asked, "blob:"), origin) }
+		if !strings.HasPrefix(asked, "data:") && !slices.ContainsFunc(p.origins, own) {
+			elsewhere = append(elsewhere, asked)
+		}
+	}
+	slices.Sort(elsewhere)
+	return slices.Compact(elsewhere)
+}
+
+// PolicyViolations returns what a Content-Security-Policy of the page or of a frame in it has blocked or reported.
+func (p *Page) PolicyViolations() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.violations)
 }
