@@ -1,0 +1,113 @@
+package embedproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+)
+
+// hookError is a failed hook.
+type hookError struct {
+	hook  string // empty if a panic does not say which
+	err   error
+	stack string // of a panic
+}
+
+func (e *hookError) Error() string { return e.err.Error() }
+
+func (e *hookError) Unwrap() error { return e.err }
+
+// newPanicError returns a panic as an error for the log.
+func newPanicError(v any) *hookError {
+	return &hookError{err: panicked(v), stack: string(debug.Stack())}
+}
+
+// panicked keeps only the text of runtime errors: any other value may hold what must not be logged.
+func panicked(v any) error {
+	if fault, ok := v.(runtime.Error); ok {
+		return fmt.Errorf("panic: %w", fault)
+	}
+	return fmt.Errorf("panic of type %T", v)
+}
+
+// failure returns what the browser gets for an error. It logs what somebody at the shop can act on, and not
+// what failed because the browser went away.
+func (x *exchange) failure(ctx context.Context, err error) *failure {
+	shown := failure{
+		status: http.StatusInternalServerError, code: "INTERNAL_ERROR", message: "An unexpected error occurred.",
+		requestID: x.id,
+	}
+	level, attrs := slog.LevelError, []slog.Attr(nil)
+	if refused, ok := errors.AsType[*failure](err); ok {
+		level = refused.level()
+		shown = *refused
+		if shown.requestID == "" {
+			shown.requestID = x.id
+		}
+	} else if rejected, ok := errors.AsType[*rejection](err); ok {
+		shown.status, shown.code = http.StatusBadGateway, "INVALID_UPSTREAM_RESPONSE"
+		shown.message = "The ticketing service gave no valid answer."
+		// The API may have answered with the id that it was sent, so the answer's is another.
+		shown.requestID = x.newID()
+		if rejected.reason == browserGone {
+			level = slog.LevelInfo
+		}
+		attrs = append(attrs, slog.String("sentRequestId", x.id), slog.String("reason", rejected.reason))
+	} else if failed, ok := errors.AsType[*hookError](err); ok {
+		if ctx.Err() != nil && errors.Is(failed, context.Canceled) {
+			level = slog.LevelInfo
+		}
+		attrs = append(attrs, slog.String("hook", failed.hook), slog.String("error", failed.Error()))
+		if failed.stack != "" {
+			attrs = append(attrs, slog.String("stack", failed.stack))
+		}
+	}
+	if level > slog.LevelInfo {
+		x.config.Logger.LogAttrs(ctx, level, "operation failed", append([]slog.Attr{
+			slog.String("requestId", shown.requestID), slog.String("operation", x.operation),
+			slog.Int("status", shown.status), slog.String("code", shown.code),
+		}, attrs...)...)
+	}
+	return &shown
+}
+
+// level returns how much a failure matters to the shop. The refusals of the proxy do not, nor those that a buyer can
+// act on. Section 7 has a client stop and alert on the others.
+func (f *failure) level() slog.Level {
+	if f.requestID == "" {
+		return slog.LevelInfo
+	}
+	switch f.status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return slog.LevelError
+	case http.StatusTooManyRequests:
+		return slog.LevelWarn
+	}
+	switch f.code {
+	case "COMPANY_VERIFICATION_REQUIRED", "COMMISSION_RATE_UNAVAILABLE", "INSUFFICIENT_FLOAT", "CHECKOUT_UNAVAILABLE":
+		return slog.LevelWarn
+	}
+	if f.status >= http.StatusInternalServerError {
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// report calls OnAnswer. It logs a panic of it, since the answer was sent.
+func (x *exchange) report(ctx context.Context, a Answer) {
+	if x.config.OnAnswer == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			x.config.Logger.LogAttrs(ctx, slog.LevelError, "OnAnswer failed", slog.String("requestId", a.RequestID),
+				slog.String("error", panicked(v).Error()), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	a.Operation, a.Duration = x.operation, x.config.Clock().Sub(x.began)
+	x.config.OnAnswer(ctx, a)
+}
