@@ -1,0 +1,76 @@
+package widget
+
+import (
+	"errors"
+	"html"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// frameText is the frame's document. Its script runs the framed side, with the origin of the page around it.
+const frameText = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>Tickets</title>
+<link rel="icon" href="data:,">
+<script src="` + ScriptPath + `" data-frame="ORIGIN" defer></script>
+</head>
+<body>
+<noscript>Tickets are sold here by script, which this browser does not run.</noscript>
+</body>
+</html>
+`
+
+// framePolicy is the Content-Security-Policy of the frame's document, but for the origin at its end. The frame reaches
+// no network: all that it shows comes from the page around it, except pictures. A form there is sent by script alone.
+const framePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src https: data:; " +
+	"connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors "
+
+// frame serves the frame's document to the page of one origin.
+func frame(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	origin, err := parseFrameQuery(r.URL.RawQuery)
+	if err != nil {
+		header.Set("Cache-Control", "no-store")
+		header.Set("Content-Security-Policy", framePolicy+"'none'")
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	text := strings.Replace(frameText, "ORIGIN", html.EscapeString(origin), 1)
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(len(text)))
+	header.Set("Cache-Control", caching)
+	header.Set("Content-Security-Policy", framePolicy+origin)
+	header.Set("Permissions-Policy", permissions())
+	_, _ = w.Write([]byte(text)) // A client that went away has no use for an error.
+}
+
+// parseFrameQuery returns the origin of the page that frames the document: the query has nothing else.
+func parseFrameQuery(query string) (origin string, err error) {
+	const limit = 1000 // more than the longest host name takes, encoded
+	values, err := url.ParseQuery(query)
+	if err != nil || len(query) > limit || len(values) != 1 || len(values["origin"]) != 1 {
+		return "", errors.New("the query must be origin=ORIGIN alone, as the SDK sends it")
+	}
+	origin = values["origin"][0]
+	if !isOrigin(origin) {
+		return "", errors.New("origin must be an https origin, such as https://shop.example")
+	}
+	return origin, nil
+}
+
+// permissions returns a Permissions-Policy that turns every feature off which a browser may give a page.
+func permissions() string {
+	return strings.Join(strings.Fields(features), "=(), ") + "=()"
+}
+
+const features = `accelerometer autoplay browsing-topics camera
+	clipboard-read clipboard-write compute-pressure cross-origin-isolated display-capture encrypted-media fullscreen
+	gamepad geolocation gyroscope hid identity-credentials-get idle-detection keyboard-map local-fonts magnetometer
+	microphone midi otp-credentials payment picture-in-picture publickey-credentials-create publickey-credentials-get
+	screen-wake-lock serial storage-access sync-xhr unload usb window-management xr-spatial-tracking`
