@@ -1,0 +1,200 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/embedproxy/conformance"
+	"github.com/floatgate/ticketing/internal/race"
+)
+
+// find returns the check of a rule whose name has a part.
+func find(t *testing.T, report conformance.Report, want string) conformance.Check {
+	t.Helper()
+	for _, check := range report.Checks {
+		if isOf(check, want) {
+			return check
+		}
+	}
+	t.Fatalf("no check of rule %s", want)
+	return conformance.Check{}
+}
+
+// A run waits for the proxy's limit, and says so. It finds that there is one, and that the proxy gives an upstream up
+// that returns nothing, in the time that the caller allows.
+func TestLimitsAndPatience(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "requests that are sent one after the other")
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		var said []string
+		begun := time.Now()
+		report := checkReference(t, &reference{limit: 700, timeout: 15 * time.Second}, conformance.Config{
+			Limits: true, Slow: 20 * time.Second, Logf: func(format string, args ...any) {
+				said = append(said, fmt.Sprintf(format, args...))
+			},
+		})
+		expectOK(t, report)
+		is.Equal(find(t, report, "2 limits requests by itself").Status, conformance.Passed)
+		is.Equal(find(t, report, "9 given up").Status, conformance.Passed)
+		is.True(time.Since(begun) > time.Minute)
+		is.True(len(said) > 0)
+		is.True(strings.Contains(said[0], "Raise its limits"))
+	})
+}
+
+// A proxy without a limit, or that waits too long, fails the check of it where that was asked for.
+func TestNoLimitAndNoPatience(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "requests that are sent one after the other")
+	synctest.Test(t, func(t *testing.T) {
+		report := checkReference(t, &reference{timeout: time.Minute},
+			conformance.Config{Limits: true, Slow: 20 * time.Second})
+		expectFailures(t, report, []string{"2 limits requests by itself", "9 given up"})
+	})
+}
+
+// A check that was not asked for is skipped, and says how to ask for it. So is that of Retry-After, which is not in the
+// contract, for a proxy that drops it.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "requests that are sent one after the other")
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		report := checkReference(t, &reference{flaw: "no Retry-After"}, conformance.Config{})
+		is.True(report.OK())
+		for check, said := range map[string]string{
+			"2 limits requests by itself": "--limits", "9 given up": "--slow", "8 Retry-After": "Retry-After: 17",
+			"9 logged": `"zq7"`,
+		} {
+			skipped := find(t, report, check)
+			is.Equal(skipped.Status, conformance.Skipped)
+			is.True(strings.Contains(skipped.Got, said))
+		}
+		is.Equal(report.Count(conformance.Skipped), 4)
+	})
+}
+
+// A session that is no cookie cannot be sent by another site.
+func TestSessionInAuthorization(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "requests that are sent one after the other")
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		upstream := conformance.NewUpstream()
+		proxy := &reference{upstream: inMemory{upstream}, base: referenceHost + conformance.Prefix}
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "Bearer shop-session" {
+				r.Header.Set("Cookie", sessionCookie)
+			}
+			proxy.ServeHTTP(w, r)
+		})
+		report, err := conformance.Run(t.Context(), conformance.Config{
+			Proxy: "http://shop.test/proxy", Upstream: upstream, Client: &http.Client{Transport: inMemory{handler}},
+			Header: http.Header{"Authorization": {"Bearer shop-session"}},
+		})
+		is.NoErr(err)
+		expectOK(t, report)
+		is.Equal(find(t, report, "2 another site").Status, conformance.Skipped)
+		is.Equal(find(t, report, "2 made-up").Status, conformance.Passed)
+	})
+}
+
+// What keeps a run from its checks is an error, not a report.
+func TestRunErrors(t *testing.T) {
+	t.Parallel()
+	upstream := conformance.NewUpstream()
+	proxy := &reference{upstream: inMemory{upstream}, base: referenceHost + conformance.Prefix}
+	reached := &http.Client{Transport: inMemory{proxy}}
+	for _, test := range []struct {
+		name   string
+		ended  bool
+		config conformance.Config
+		want   string
+	}{
+		{"no URL", false, conformance.Config{Proxy: "shop", Upstream: upstream}, "malformed URL"},
+		{"another scheme", false, conformance.Config{Proxy: "ftp://shop/", Upstream: upstream}, "malformed URL"},
+		{"no upstream", false, conformance.Config{Proxy: "http://shop.test/"}, "neither a Listener nor an Upstream"},
+		{
+			"no session", false,
+			conformance.Config{Proxy: "http://shop.test/", Upstream: upstream, Client: reached},
+			"refused the session (401)",
+		},
+		{"ended", true, conformance.Config{
+			Proxy: "http://shop.test/", Upstream: upstream, Client: reached, Header: http.Header{"Cookie": {sessionCookie}},
+		}, "context canceled"},
+		{"nobody there", false, conformance.Config{
+			Proxy: "http://shop.test/", Upstream: upstream, Client: &http.Client{Transport: unreachable{}},
+		}, "cannot be reached"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if test.ended {
+					cancel()
+				}
+				report, err := conformance.Run(ctx, test.config)
+				is.True(err != nil)
+				is.True(strings.Contains(err.Error(), test.want))
+				is.Equal(len(report.Checks), 0)
+			})
+		})
+	}
+}
+
+// unreachable is a network without the proxy.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection refused")
+}
+
+// The upstream behaves as the API does towards a proxy that finds out at its start what its key holds.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		method, target, key, body string
+		status                    int
+		want                      string
+	}{
+		{"POST", "/events", "k", "", 403, "PERMISSION_DENIED"},
+		{"POST", "/events/7b0c8a52-5d0e-4c53-9d55-0a4f0d7f2c11/inventory", "k", "", 403, "PERMISSION_DENIED"},
+		{"POST", "/events/x/admissions/y/validate", "k", "", 403, "PERMISSION_DENIED"},
+		{"GET", "/orders?limit=0", "k", "", 403, "PERMISSION_DENIED"},
+		{"POST", "/checkouts", "k", "", 400, "IDEMPOTENCY_KEY_REQUIRED"},
+		{"GET", "/events?limit=0", "k", "", 400, "INVALID_REQUEST"},
+		{"POST", "/pricing/quote", "k", "{}", 400, "INVALID_REQUEST"},
+		{"GET", "/events", "", "", 401, "AUTHENTICATION_FAILED"},
+		{"GET", "/openapi.json", "", "", 200, `"title":"Service Public API","version":"1"`},
+		{"GET", "/nothing", "k", "", 404, "NOT_FOUND"},
+	} {
+		t.Run(test.method+" "+test.target, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			req, err := http.NewRequestWithContext(t.Context(), test.method, referenceHost+conformance.Prefix+test.target,
+				strings.NewReader(test.body))
+			is.NoErr(err)
+			if test.key != "" {
+				req.Header.Set("Authorization", "Bearer "+referenceKey)
+			}
+			response, err := (inMemory{conformance.NewUpstream()}).RoundTrip(req)
+			is.NoErr(err)
+			defer response.Body.Close()
+			var body strings.Builder
+			is.NoErr(response.Write(&body))
+			is.Equal(response.StatusCode, test.status)
+			is.True(strings.Contains(body.String(), test.want))
+		})
+	}
+}
