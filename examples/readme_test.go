@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/delivery"
+	"github.com/floatgate/ticketing/embedproxy"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/mail"
@@ -247,6 +249,35 @@ func Example_errors() {
 	}
 	// Output:
 	// AUTHENTICATION_FAILED is for the client: The API key is missing, malformed, revoked or not usable.
+}
+
+func Example_shop() {
+	ctx := context.Background()
+	svc, companyID, mux, session, hasPaid := openShop(ctx) // the service, a company, and your own shop
+	// In the process of the service, without a key. Elsewhere it is embedproxy.Remote, with the API's address and a key.
+	api := httpapi.New(svc, &httpapi.Config{
+		RateLimit: -1, // The proxy has limits of its own.
+		Caller: func(*http.Request) (ticketing.Caller, error) {
+			return ticketing.TrustedCaller(companyID, embedproxy.Grants()...), nil
+		},
+	})
+	proxy, err := embedproxy.New(embedproxy.Local(api), &embedproxy.Config{
+		Session: session, // whose storefront session is this
+		MayBuy:  hasPaid, // may this session buy this basket now
+	})
+	check(err)
+	mux.Handle("/tickets", proxy)
+	// Output:
+}
+
+// openShop makes a company, and what a shop has already.
+func openShop(ctx context.Context) (
+	*ticketing.Service, uuid.UUID, *http.ServeMux, func(*http.Request) (string, error),
+	func(context.Context, embedproxy.Purchase) error,
+) {
+	_, _, svc, caller, _ := openHost(ctx)
+	session := func(*http.Request) (string, error) { return "", embedproxy.ErrNoSession }
+	return svc, caller.CompanyID(), http.NewServeMux(), session, embedproxy.AnyoneMayBuy
 }
 
 func Example_client() {

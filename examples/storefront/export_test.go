@@ -1,0 +1,4 @@
+package main
+
+// Run runs the program as its users do.
+var Run = run
