@@ -47,8 +47,9 @@ var asks = map[string]string{
 	"order list": never, "order show": never, "order refund": always, "order cancel": always,
 	"category create": never, "category list": never, "category deactivate": always,
 	"buyer show": never, "buyer erase": always,
-	"event end":  always,
-	"audit list": never,
+	"event end":     always,
+	"audit list":    never,
+	"embed snippet": never, "proxy check": never,
 }
 
 // finalArgs are valid arguments of the commands that always ask, without the id of the subject, which comes last.

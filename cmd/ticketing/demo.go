@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,16 +25,23 @@ import (
 type demoCommand struct {
 	serving `set:"level=warn"`
 
-	Once       bool   `help:"End after the sale and its mail."`
+	Once       bool   `help:"End after the sale and its mail, without a shop."`
+	ShopAddr   string `default:"127.0.0.1:8081" help:"Where the shop listens; port 0 picks one." placeholder:"HOST:PORT"`
+	TLS        bool   `help:"Make a certificate for localhost, and serve the API and the shop over HTTPS. It is kept beside the SQLite database, in PATH.tls, or else in a new folder for temporary files." name:"tls"`
 	MailFolder string `help:"Where ticket mails are written to; none is sent. Defaults to a folder beside the SQLite database, PATH.mail, or else to a new one for temporary files." placeholder:"DIR"`
 }
 
 func (*demoCommand) Help() string {
 	return `On an empty database it makes a company that is verified, funded and has an event on sale. On the database ` +
-		`of an earlier demo it goes on with that company and issues a new key; the key of the demo before the last is ` +
-		`revoked where a company may have no more. On any other database it is refused.
+		`of an earlier demo it goes on with that company and issues new keys; those of earlier demos are revoked where a ` +
+		`company may have no more. On any other database it is refused.
+
+At a second address it serves a shop: a website that sells through the API, with the embed SDK, the browser proxy ` +
+		`and an embed key. Buy a ticket there. With --tls the shop has a second page, with the widget in a frame, which ` +
+		`browsers show over HTTPS alone; make your browser trust the authority whose file is printed.
 
     ticketing demo
+    ticketing demo --tls
     ticketing demo --once --database memory: --addr 127.0.0.1:0`
 }
 
@@ -60,15 +68,21 @@ const (
 type stage struct {
 	companyID, eventID uuid.UUID
 	key                string
+	shopKey            string // the embed key; empty: there is no shop
 }
 
 func (c *demoCommand) Run(ctx context.Context, p *program) error {
+	shop, err := c.openShop(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer shop.close()
 	folder := c.mailFolder(p)
 	mails := &mailFlags{mailerFlags: mailerFlags{MailFolder: folder}}
 	return p.serve(ctx, &c.serving, mails, false, func(ctx context.Context, opened *database) error {
 		return opened.migrate(ctx)
 	}, func(ctx context.Context, r *running) error {
-		set, err := setStage(ctx, r.svc, p.operator(r.svc))
+		set, err := setStage(ctx, r.svc, p.operator(r.svc), shop)
 		if err != nil {
 			return err
 		}
@@ -83,7 +97,12 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		if err := p.showDemo(r, set, order, mailed); err != nil || c.Once {
+		stop, err := shop.serve(ctx, c, r, set.shopKey)
+		if err != nil {
+			return fmt.Errorf("serve the shop: %w", err)
+		}
+		defer stop()
+		if err := p.showDemo(r, set, shop, order, mailed); err != nil || c.Once {
 			return err
 		}
 		if !p.JSON {
@@ -107,7 +126,7 @@ func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketin
 	server := &http.Server{Handler: unlimited.handler(r.svc, newMetrics(), r.logger), ReadHeaderTimeout: headerTimeout}
 	defer func() { _ = server.Close() }()
 	go func() { _ = server.Serve(listener) }()
-	api, err := client.New(localOrigin(listener.Addr())+httpapi.DefaultPrefix, set.key, nil)
+	api, err := client.New(localOrigin("http", listener.Addr())+httpapi.DefaultPrefix, set.key, nil)
 	if err != nil {
 		return none, err
 	}
@@ -129,7 +148,9 @@ func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketin
 }
 
 // setStage creates the demo company, or finds it and restores what it lacks.
-func setStage(ctx context.Context, svc *ticketing.Service, op ticketing.Operator) (stage, error) {
+func setStage(
+	ctx context.Context, svc *ticketing.Service, op ticketing.Operator, shop *demoShop,
+) (stage, error) {
 	company, err := findDemoCompany(ctx, op)
 	if err != nil {
 		return stage{}, err
@@ -171,15 +192,19 @@ func setStage(ctx context.Context, svc *ticketing.Service, op ticketing.Operator
 	if err := setDemoSender(ctx, op); err != nil {
 		return stage{}, err
 	}
-	key, err := issueDemoKey(ctx, op, company.ID)
+	key, err := issueDemoKey(ctx, op, company.ID, shop)
 	if err != nil {
 		return stage{}, err
 	}
-	eventID, err := putOnSale(ctx, svc, company.ID)
+	shopKey, err := shop.issueShopKey(ctx, op, company.ID)
 	if err != nil {
 		return stage{}, err
 	}
-	return stage{companyID: company.ID, eventID: eventID, key: key}, nil
+	eventID, err := putOnSale(ctx, svc, company.ID, shop.picture())
+	if err != nil {
+		return stage{}, err
+	}
+	return stage{companyID: company.ID, eventID: eventID, key: key, shopKey: shopKey}, nil
 }
 
 // findDemoCompany returns the company of an earlier demo, or creates one in an empty database. It refuses a database
@@ -210,30 +235,37 @@ func findDemoCompany(ctx context.Context, op ticketing.Operator) (ticketing.Comp
 	}
 }
 
-// issueDemoKey issues a key. A company can have at most two active keys, so the oldest key of earlier demos is revoked
-// to make room.
-func issueDemoKey(ctx context.Context, op ticketing.Operator, companyID uuid.UUID) (string, error) {
+// issueDemoKey issues a key. A company can have at most two active keys, so keys of earlier demos are revoked to make
+// room: all of them if the shop needs one, too, and else the oldest, but not that of a shop.
+func issueDemoKey(
+	ctx context.Context, op ticketing.Operator, companyID uuid.UUID, shop *demoShop,
+) (string, error) {
 	keys, err := op.ListAPIKeys(ctx, companyID)
 	if err != nil {
 		return "", err
 	}
 	keys = slices.DeleteFunc(keys, func(key ticketing.APIKey) bool { return key.Status != ticketing.APIKeyActive })
-	if len(keys) >= activeKeys {
-		for _, key := range slices.Backward(keys) {
-			if key.Name == demoKey {
-				if _, err := op.RevokeAPIKey(ctx, key.ID); err != nil {
-					return "", err
-				}
-				break
-			}
+	free := activeKeys - len(keys)
+	for _, key := range slices.Backward(keys) {
+		switch {
+		case shop.sells() && (key.Name == demoKey || key.Name == demoShopKey):
+		case !shop.sells() && free < 1 && key.Name == demoKey:
+		default:
+			continue
 		}
+		if _, err := op.RevokeAPIKey(ctx, key.ID); err != nil {
+			return "", err
+		}
+		free++
 	}
 	issued, err := op.IssueAPIKey(ctx, companyID, demoKey, ticketing.AllGrants())
 	return issued.Key, err
 }
 
-// putOnSale returns the event of an earlier demo that still sells, or creates one.
-func putOnSale(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID) (uuid.UUID, error) {
+// putOnSale returns the event of an earlier demo that still sells, or creates one. It shows the picture, if any.
+func putOnSale(
+	ctx context.Context, svc *ticketing.Service, companyID uuid.UUID, picture string,
+) (uuid.UUID, error) {
 	caller := ticketing.TrustedCaller(companyID, ticketing.AllGrants()...)
 	events, err := svc.ListEvents(ctx, caller, ticketing.EventFilter{
 		PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}, Status: ticketing.EventPublished,
@@ -251,7 +283,10 @@ func putOnSale(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID)
 		}
 		for _, tier := range tiers {
 			if tier.Tier == demoTier && tier.AvailableQuantity >= demoLeast {
-				return event.ID, nil
+				if picture != "" && picture != event.ImageURL {
+					_, err = svc.UpdateEvent(ctx, caller, event.ID, ticketing.UpdateEventParams{ImageURL: &picture})
+				}
+				return event.ID, err
 			}
 		}
 	}
@@ -260,7 +295,7 @@ func putOnSale(ctx context.Context, svc *ticketing.Service, companyID uuid.UUID)
 		Description: "An evening of highlife by the lagoon.",
 		Date:        time.Now().Add(demoAhead).UTC().Format(time.DateOnly),
 		StartsAt:    "19:00", EndsAt: "23:00", Timezone: demoZone,
-		Location: "Lagos", Venue: "Freedom Park", ImageURL: "https://images.example/highlife.jpg",
+		Location: "Lagos", Venue: "Freedom Park", ImageURL: cmp.Or(picture, demoPicture),
 		OrganizerName: "Lagos Live", Status: ticketing.EventPublished,
 	})
 	if err != nil {
@@ -323,17 +358,25 @@ type demoed struct {
 	CompanyID uuid.UUID       `json:"companyId"`
 	APIKey    string          `json:"apiKey"`
 	EventID   uuid.UUID       `json:"eventId"`
+	ShopURL   *string         `json:"shopUrl"`       // nil: there is no shop
+	Authority string          `json:"authorityFile"` // of the certificate that --tls made, or empty
 	Order     ticketing.Order `json:"order"`
 	Mail      *string         `json:"mail"` // the file with the order's mail; nil: it is not there
 }
 
 // showDemo prints the sale, and how to make the next one.
-func (p *program) showDemo(r *running, set stage, order ticketing.Order, mailed *string) error {
+func (p *program) showDemo(
+	r *running, set stage, shop *demoShop, order ticketing.Order, mailed *string,
+) error {
 	if p.JSON {
-		return encode(p.stdout, demoed{
+		shown := demoed{
 			BaseURL: r.baseURL, WebOrigin: r.webOrigin, CompanyID: set.companyID, APIKey: set.key,
-			EventID: set.eventID, Order: order, Mail: mailed,
-		})
+			EventID: set.eventID, Authority: shop.authority, Order: order, Mail: mailed,
+		}
+		if shop.sells() {
+			shown.ShopURL = &shop.origin
+		}
+		return encode(p.stdout, shown)
 	}
 	var text bytes.Buffer
 	text.WriteString("Sold one ticket through the API. The order:\n\n")
@@ -345,10 +388,11 @@ func (p *program) showDemo(r *running, set stage, order ticketing.Order, mailed 
 	fmt.Fprintf(&text, "\nIts mail  %s\n", orDash(mailed))
 	fmt.Fprintf(&text, "\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
 		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
+	text.WriteString("\n" + shop.String())
 	text.WriteString("\nAsk for a quote:\n\n")
-	text.WriteString(curl(r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))
+	text.WriteString(curl(shop.authority, r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))
 	text.WriteString("\nBuy a ticket (the same Idempotency-Key never buys a second one; change it to buy again):\n\n")
-	text.WriteString(curl(r.baseURL+"/checkouts", set.key, "cart-"+uuid.NewString(),
+	text.WriteString(curl(shop.authority, r.baseURL+"/checkouts", set.key, "cart-"+uuid.NewString(),
 		demoCheckout(set.eventID)))
 	if p.Database != inMemory {
 		text.WriteString("\nSee the webhooks of what you buy, signed, at an address of this machine:\n\n")
@@ -364,15 +408,23 @@ func (p *program) showDemo(r *running, set stage, order ticketing.Order, mailed 
 func (p *program) listening(companyID uuid.UUID) string {
 	line := "ticketing webhook listen " + companyID.String() + " --forward-to http://127.0.0.1:3000/hooks"
 	if path, ok := strings.CutPrefix(p.Database, sqlitePrefix); ok && path != "ticketing.db" {
-		line += " --database '" + strings.ReplaceAll(p.Database, "'", `'\''`) + "'"
+		line += " --database " + shellWord(p.Database)
 	}
 	return line + "\n"
 }
 
-// curl returns a request as a command to paste into a shell. Its arguments contain no quotes.
-func curl(url, key, idempotencyKey string, body any) string {
+// shellWord returns a text as one word of a shell.
+func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// curl returns a request as a command to paste into a shell. With an authority it trusts that file alone. The other
+// arguments contain no quotes.
+func curl(authority, url, key, idempotencyKey string, body any) string {
+	trusts := ""
+	if authority != "" {
+		trusts = "--cacert " + shellWord(authority) + " "
+	}
 	lines := []string{
-		`curl -sS -w '\n' ` + url,
+		`curl -sS -w '\n' ` + trusts + url,
 		"-H 'Authorization: Bearer " + key + "'",
 		"-H 'Content-Type: application/json'",
 	}

@@ -119,11 +119,12 @@ func newShellOn(t *testing.T, postgres func(tb testing.TB) string) *shell {
 	if testdb.OnPostgres() {
 		return &shell{t: t, dir: dir, env: map[string]string{
 			"TICKETING_DATABASE": postgres(t), "TICKETING_SECRET_KEY": strings.Repeat("MDEy", 16),
-			"TICKETING_YES": "true", "TMPDIR": dir,
+			"TICKETING_YES": "true", "TICKETING_SHOP_ADDR": "127.0.0.1:0", "TMPDIR": dir,
 		}}
 	}
 	return &shell{t: t, dir: dir, env: map[string]string{
-		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"), "TICKETING_YES": "true", "TMPDIR": dir,
+		"TICKETING_DATABASE": "sqlite:" + filepath.Join(dir, "t.db"), "TICKETING_YES": "true",
+		"TICKETING_SHOP_ADDR": "127.0.0.1:0", "TMPDIR": dir,
 	}}
 }
 

@@ -14,7 +14,9 @@ import (
 )
 
 // makers are the commands that create a database, or need none.
-var makers = []string{"demo", "serve", "migrate", "company create", "bench", "version"}
+var makers = []string{
+	"demo", "serve", "migrate", "company create", "bench", "embed snippet", "proxy check", "version",
+}
 
 // calls are valid arguments of the commands that need an existing database.
 var calls = map[string]string{

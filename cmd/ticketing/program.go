@@ -44,6 +44,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" group:"serve" help:"Serve the public API."`
 	Migrate migrateCommand `cmd:"" group:"serve" help:"Bring the tables of the database up to date."`
 	Bench   benchCommand   `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
+	Embed   embedCommands  `cmd:"" group:"serve" help:"Print how a website sells with the embed SDK."`
 	Version versionCommand `cmd:"" group:"serve" help:"Print version, commit and Go version."`
 
 	Company      companyCommands      `cmd:"" group:"operate" help:"Create, list, rename, suspend and activate companies."`
@@ -64,6 +65,7 @@ type commands struct {
 	Category     categoryCommands     `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
 	Buyer        buyerCommands        `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
 	Event        eventCommands        `cmd:"" group:"operate" help:"End events."`
+	Proxy        proxyCommands        `cmd:"" group:"operate" help:"Check the proxy of a shop in a browser."`
 	Audit        auditCommands        `cmd:"" group:"operate" help:"List what operators did."`
 }
 

@@ -109,6 +109,23 @@ func TestExitStatus(t *testing.T) {
 		{"bad CA file", "serve --webhook-ca-file /does/not/exist", 1, "INVALID_REQUEST", "--webhook-ca-file: "},
 		{"bad log format", "serve --log-format xml", 1, "INVALID_REQUEST", "--log-format: must be text or json"},
 		{"bad log level", "serve --log-level loud", 1, "INVALID_REQUEST", "--log-level: must be debug"},
+		{"check of no proxy", "proxy check --listen 127.0.0.1:0", 2, "INVALID_REQUEST", "missing flags: --proxy"},
+		{
+			"check of a proxy without a scheme", "proxy check --listen 127.0.0.1:0 --proxy 127.0.0.1:3000/tickets",
+			1, "INVALID_REQUEST", "--proxy: must be an address such as http://127.0.0.1:3000/tickets",
+		},
+		{
+			"bad header", "proxy check --listen 127.0.0.1:0 --proxy http://127.0.0.1:3000 --header session=a",
+			1, "INVALID_REQUEST", "--header: must be a header such as 'Cookie: session=VALUE'",
+		},
+		{
+			"bad patience", "proxy check --listen 127.0.0.1:0 --proxy http://127.0.0.1:3000 --slow 20",
+			1, "INVALID_REQUEST", "--slow: must be a duration such as 20s",
+		},
+		{
+			"check at no address", "proxy check --listen 9090 --proxy http://127.0.0.1:3000",
+			1, "INVALID_REQUEST", "--listen: must be HOST:PORT",
+		},
 		{"memory has no yesterday", "company list --database memory:", 1, "INVALID_REQUEST", "demo, serve and bench only"},
 		{
 			"unknown operation", "bench --op sell",
@@ -306,6 +323,7 @@ func TestHelp(t *testing.T) {
 		{"webhook", "listen"},
 		{"mail-sender", "set"},
 		{"notification", "resend"},
+		{"proxy", "check"},
 	} {
 		did := sh.run(append(args, "--help")...)
 		is.Equal(did.status, 0)

@@ -18,6 +18,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/widget"
 )
 
 type serveCommand struct {
@@ -28,18 +29,23 @@ type serveCommand struct {
 }
 
 func (*serveCommand) Help() string {
-	return `The API lies under /api/public/v1. Beside it, without a key: /healthz answers while the process lives, ` +
-		`/readyz while the database answers, /metrics is Prometheus text; keep them from the public at your proxy, or give ` +
-		`them a listener of their own with --operator-addr. Beside serving it delivers the webhooks that are due, and ` +
-		`sends the ticket mails if --smtp names a mail server.
+	return `The API lies under /api/public/v1. Beside it, without a key, are the embed SDK (/embeds/v1/service.js and ` +
+		`what belongs to it; "ticketing embed snippet" prints how to use it) and what an operator watches: /healthz ` +
+		`answers while the process lives, /readyz while the database answers, /metrics is Prometheus text; keep these from ` +
+		`the public at your proxy, or give them a listener of their own with --operator-addr. Beside serving it delivers ` +
+		`the webhooks that are due, and sends the ticket mails if --smtp names a mail server.
 
 SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole ` +
 		`within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the ` +
 		`process at once.
 
+With --tls-cert and --tls-key the server speaks HTTPS alone; --operator-addr stays plain. Behind a proxy that speaks ` +
+		`HTTPS it needs neither, but its public origin as --web-origin.
+
     ticketing serve
     ticketing serve --addr 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --log-format json
     ticketing serve --addr 0.0.0.0:8080 --operator-addr 10.0.0.5:9090
+    ticketing serve --addr 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem --web-origin https://tickets.example
     TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve
     TICKETING_SMTP='smtps://USER:PASSWORD@smtp.lagos.example' ticketing serve --mail-rate 10
     TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing?sslmode=verify-full' TICKETING_SECRET_KEY=… ` +
@@ -59,6 +65,7 @@ type serving struct {
 	LogFormat      logFormat      `default:"text" help:"text or json." placeholder:"FORMAT"`
 	LogLevel       logLevel       `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
 
+	tlsFlags
 	webhookFlags
 	sharing
 }
@@ -116,6 +123,7 @@ type running struct {
 	logger    *slog.Logger
 	baseURL   string // of the public API, for a client on this machine
 	webOrigin string
+	transport transport
 	clients   *connections
 	operator  net.Listener // for health and metrics; if nil, the API's listener serves them
 }
@@ -151,6 +159,11 @@ func (p *program) serve(
 	endAtNext(ctx, stop)
 
 	logger := s.logger(p.stderr)
+	certificate, err := s.load()
+	if err != nil {
+		return err
+	}
+	speaks := transport{certificate}
 	// Listen first: without the port, the database must not be touched.
 	listener, err := listen(ctx, "--addr", s.Addr)
 	if err != nil {
@@ -202,12 +215,12 @@ func (p *program) serve(
 	if err != nil {
 		return err
 	}
-	local := localOrigin(listener.Addr())
+	local := localOrigin(speaks.scheme(), listener.Addr())
 	r := &running{
 		svc: svc, metrics: m, logger: logger, baseURL: local + httpapi.DefaultPrefix,
-		webOrigin: cmp.Or(s.WebOrigin.origin, local), clients: clients, operator: operator,
+		webOrigin: cmp.Or(s.WebOrigin.origin, local), transport: speaks, clients: clients, operator: operator,
 	}
-	return p.work(ctx, s, r, httpapi.Listener(clients.listener(listener)), meanwhile)
+	return p.work(ctx, s, r, speaks.listener(clients.listener(listener)), meanwhile)
 }
 
 // work runs the server, the background work and meanwhile until the first of them or ctx ends, and then stops all of
@@ -244,7 +257,7 @@ func (p *program) work(
 	if r.operator != nil {
 		fmt.Fprintln(p.stderr, "health and metrics on http://"+r.operator.Addr().String())
 	}
-	fmt.Fprintln(p.stderr, "listening on http://"+listener.Addr().String())
+	fmt.Fprintln(p.stderr, "listening on "+r.transport.scheme()+"://"+listener.Addr().String())
 	if s.WebhookAllowPrivate {
 		logger.WarnContext(ctx, privateWarning)
 	}
@@ -278,15 +291,16 @@ func drain(ctx context.Context, server *http.Server, svc *ticketing.Service) err
 	return nil
 }
 
-// handler returns the handler of the public API.
+// handler returns the handler of the public API, with the embed SDK beside it. The SDK's files are for every site's
+// buyers, and do not count against the rate limit.
 func (s *serving) handler(svc *ticketing.Service, m *metrics, logger *slog.Logger) http.Handler {
 	limit := int(s.RateLimit)
 	if limit == 0 {
 		limit = -1
 	}
-	return httpapi.New(svc, &httpapi.Config{
+	return widget.New(&widget.Config{Other: httpapi.New(svc, &httpapi.Config{
 		RateLimit: limit, TrustedProxies: s.TrustedProxies, Logger: logger, OnRequest: m.observe,
-	})
+	})})
 }
 
 // listen listens on the address of a flag.
@@ -311,11 +325,11 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 
 // localOrigin returns the origin at which a client on this machine reaches a listener. For a listener on all addresses
 // it uses 127.0.0.1.
-func localOrigin(listening net.Addr) string {
+func localOrigin(scheme string, listening net.Addr) string {
 	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+		return scheme + "://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 	}
-	return "http://" + listening.String()
+	return scheme + "://" + listening.String()
 }
 
 // logger returns a logger that writes to w in the configured format and level.

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/embedproxy"
+	"github.com/floatgate/ticketing/examples/storefront/shop"
+	"github.com/floatgate/ticketing/httpapi"
+)
+
+// The properties of the demo's shop.
+const (
+	demoShopKey   = "demo-shop"
+	demoPictures  = "https://images.example"
+	demoPicture   = demoPictures + "/highlife.jpg"
+	shopPicture   = "/picture.svg" // of the shop itself, which a page may show over HTTPS alone
+	shopPatience  = 3 * time.Second
+	shopCheckTime = 30 * time.Second
+)
+
+// demoShop is the shop of a demo: a website of its own, which sells through the API with an embed key.
+type demoShop struct {
+	listener  net.Listener // nil: there is no shop
+	origin    string
+	transport transport
+	authority string // file of the authority that --tls made; empty: none
+	why       string // why there is no shop, for a person
+}
+
+// openShop listens for the shop, before anything else is done. With --once there is none.
+func (c *demoCommand) openShop(ctx context.Context, p *program) (*demoShop, error) {
+	if c.TLS && (c.TLSCert != "" || c.TLSKey != "") {
+		return nil, badValue("--tls: makes a certificate; leave out --tls-cert and --tls-key, or --tls")
+	}
+	set := &demoShop{}
+	if c.TLS {
+		folder, err := p.demoCertificate(namedHosts(c.Addr, c.ShopAddr)...)
+		if err != nil {
+			return nil, err
+		}
+		c.TLSCert, c.TLSKey = filepath.Join(folder, certificateFile), filepath.Join(folder, certKeyFile)
+		set.authority = filepath.Join(folder, authorityFile)
+	}
+	certificate, err := c.load()
+	if err != nil || c.Once {
+		return set, err
+	}
+	set.transport = transport{certificate}
+	if set.listener, err = listen(ctx, "--shop-addr", c.ShopAddr); err != nil {
+		return nil, err
+	}
+	set.origin = localOrigin(set.transport.scheme(), set.listener.Addr())
+	return set, nil
+}
+
+// namedHosts returns the hosts of addresses that are neither empty nor all addresses.
+func namedHosts(addresses ...string) []string {
+	var hosts []string
+	for _, address := range addresses {
+		host, _, err := net.SplitHostPort(address)
+		if ip := net.ParseIP(host); err == nil && host != "" && (ip == nil || !ip.IsUnspecified()) {
+			hosts = append(hosts, host)
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// close ends a shop that was never served.
+func (s *demoShop) close() {
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+}
+
+// sells reports whether there is a shop.
+func (s *demoShop) sells() bool { return s.listener != nil && s.why == "" }
+
+// serve serves the shop until stop is called. It calls the API over HTTP, as a website elsewhere would. It uses a
+// listener of its own for that, so that its buyers do not count against the rate limit of the demo's user.
+func (s *demoShop) serve(
+	ctx context.Context, c *demoCommand, r *running, key string,
+) (stop func(), err error) {
+	if !s.sells() {
+		s.close()
+		return func() {}, nil
+	}
+	api, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	unlimited := c.serving
+	unlimited.RateLimit = 0
+	upstream := serveOn(httpapi.Listener(api), unlimited.handler(r.svc, r.metrics, r.logger), r.logger)
+	ctx, cancel := context.WithTimeout(ctx, shopCheckTime)
+	defer cancel()
+	remote, err := embedproxy.Remote(ctx, localOrigin("http", api.Addr())+httpapi.DefaultPrefix, key, nil)
+	if err != nil {
+		_ = upstream.Close()
+		return nil, err
+	}
+	handler, err := shop.New(shop.Config{
+		Upstream: remote, WebOrigin: r.webOrigin, Secure: s.transport.certificate != nil,
+		Pictures: []string{demoPictures}, Logger: r.logger,
+	})
+	if err != nil {
+		_ = upstream.Close()
+		return nil, err
+	}
+	front := serveOn(s.transport.decrypted(s.listener), handler, r.logger)
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shopPatience)
+		defer cancel()
+		for _, server := range []*http.Server{front, upstream} {
+			if server.Shutdown(ctx) != nil {
+				_ = server.Close()
+			}
+		}
+	}, nil
+}
+
+// serveOn serves a handler on a listener, with the limits of the API's server.
+func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger) *http.Server {
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	go func() { _ = server.Serve(listener) }()
+	return server
+}
+
+// issueShopKey issues the embed key of the shop. If keys that no demo issued leave no room for it, there is no shop,
+// and its why says so.
+func (s *demoShop) issueShopKey(ctx context.Context, op ticketing.Operator, companyID uuid.UUID) (string, error) {
+	if s.listener == nil {
+		return "", nil
+	}
+	issued, err := op.IssueAPIKey(ctx, companyID, demoShopKey, embedproxy.Grants())
+	if errors.Is(err, ticketing.CodeConflict) {
+		s.why = "The company already has two keys that no demo issued, and the shop needs one: revoke one, with ticketing " +
+			"key revoke, and start the demo again."
+		return "", nil
+	}
+	return issued.Key, err
+}
+
+// picture returns the address of the picture of the demo's event. Over HTTPS it is one of the shop's own, which is
+// there without a network. A page over plain HTTP has to do without one: pictures of events are on HTTPS alone. Without
+// a shop it is empty.
+func (s *demoShop) picture() string {
+	switch {
+	case s.listener == nil:
+		return ""
+	case s.transport.certificate == nil:
+		return demoPicture
+	}
+	picture, err := url.JoinPath(s.origin, shopPicture)
+	if err != nil {
+		return demoPicture
+	}
+	return picture
+}
+
+// String says where the shop is, and what a browser needs for it.
+func (s *demoShop) String() string {
+	var text strings.Builder
+	if s.why != "" {
+		text.WriteString("There is no shop. " + s.why + "\n")
+	} else if s.listener != nil {
+		text.WriteString("Buy a ticket in the shop, in a browser:\n\n    " + s.origin + "\n\n")
+		if s.transport.certificate == nil {
+			text.WriteString("It has the widget in its page alone: in a frame, browsers show it over HTTPS only. For that " +
+				"start the demo with --tls.\n")
+		} else {
+			text.WriteString("It has the widget in its page, and at " + s.origin + "/frame in a frame.\n")
+		}
+	}
+	if s.authority != "" {
+		text.WriteString("Make your browser trust the authority of the certificate: " + s.authority + "\n")
+	}
+	return text.String()
+}
