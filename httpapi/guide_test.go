@@ -29,9 +29,10 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/webhook"
+	"github.com/floatgate/ticketing/widget"
 )
 
-// guideBlock is a block of the guide: commands, or an answer that the commands before it print.
+// guideBlock is a block of the guide: commands, an answer that the commands before it print, or lines for a page.
 type guideBlock struct{ language, text string }
 
 func guideBlocks(t *testing.T) []guideBlock {
@@ -48,7 +49,7 @@ func guideBlocks(t *testing.T) []guideBlock {
 	guide, err := os.ReadFile("guide/guide.md")
 	is.NoErr(err)
 	var blocks []guideBlock
-	for _, block := range regexp.MustCompile("(?s)\n```(sh|json)\n(.*?)\n```\n").FindAllStringSubmatch(string(guide), -1) {
+	for _, block := range regexp.MustCompile("(?s)\n```(sh|json|html|js|text)\n(.*?)\n```\n").FindAllStringSubmatch(string(guide), -1) {
 		blocks = append(blocks, guideBlock{block[1], block[2]})
 	}
 	is.Equal(len(blocks), strings.Count(string(guide), "\n```")/2) // No block has another language, or is left out.
@@ -68,7 +69,7 @@ func TestGuideIsFollowed(t *testing.T) {
 	successor, err := d.staff.RotateAPIKey(t.Context(), keys[0].ID)
 	is.NoErr(err)
 	careless := &lossy{Handler: d.handler(t), path: httpapi.DefaultPrefix + "/checkouts", nth: 2}
-	server := httptest.NewServer(careless)
+	server := httptest.NewServer(widget.New(&widget.Config{Other: careless}))
 	t.Cleanup(server.Close)
 
 	script := "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
