@@ -44,7 +44,8 @@ func (r *remote) checkContract(ctx context.Context) error {
 	return nil
 }
 
-// Grants returns the three grants of an embed key (section 4.12). A key, or a caller of [Local], has these and no others.
+// Grants returns the three grants of an embed key (section 4.12). A key, or a caller of [Local], has these and no
+// others.
 func Grants() []ticketing.Grant {
 	return []ticketing.Grant{ticketing.GrantEventRead, ticketing.GrantInventoryRead, ticketing.GrantCheckoutCreate}
 }
