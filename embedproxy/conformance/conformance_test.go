@@ -39,7 +39,7 @@ func listen(t *testing.T) net.Listener {
 func TestPython(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("the independent proxy is in Python: apt-get install python3, or the like")
+		t.Skip("no python3 is installed, which runs the independent proxy: apt-get install python3, or the like")
 	}
 	is := is.New(t)
 	listener := listen(t)
