@@ -49,7 +49,8 @@ func guideBlocks(t *testing.T) []guideBlock {
 	guide, err := os.ReadFile("guide/guide.md")
 	is.NoErr(err)
 	var blocks []guideBlock
-	for _, block := range regexp.MustCompile("(?s)\n```(sh|json|html|js|text)\n(.*?)\n```\n").FindAllStringSubmatch(string(guide), -1) {
+	form := regexp.MustCompile("(?s)\n```(sh|json|html|js|text)\n(.*?)\n```\n")
+	for _, block := range form.FindAllStringSubmatch(string(guide), -1) {
 		blocks = append(blocks, guideBlock{block[1], block[2]})
 	}
 	is.Equal(len(blocks), strings.Count(string(guide), "\n```")/2) // No block has another language, or is left out.
