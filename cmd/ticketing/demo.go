@@ -81,7 +81,7 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 	mails := &mailFlags{mailerFlags: mailerFlags{MailFolder: folder}}
 	return p.serve(ctx, &c.serving, mails, false, func(ctx context.Context, opened *database) error {
 		return opened.migrate(ctx)
-	}, func(ctx context.Context, r *running) error {
+	}, func(ctx context.Context, r *running) (err error) {
 		set, err := setStage(ctx, r.svc, p.operator(r.svc), shop)
 		if err != nil {
 			return err
@@ -101,7 +101,11 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return fmt.Errorf("serve the shop: %w", err)
 		}
-		defer stop()
+		defer func() {
+			if stop() != nil && err == nil {
+				err = errDrainTimeout
+			}
+		}()
 		if err := p.showDemo(r, set, shop, order, mailed); err != nil || c.Once {
 			return err
 		}

@@ -26,7 +26,6 @@ const (
 	demoPictures  = "https://images.example"
 	demoPicture   = demoPictures + "/highlife.jpg"
 	shopPicture   = "/picture.svg" // of the shop itself, which a page may show over HTTPS alone
-	shopPatience  = 3 * time.Second
 	shopCheckTime = 30 * time.Second
 )
 
@@ -88,14 +87,15 @@ func (s *demoShop) close() {
 // sells reports whether there is a shop.
 func (s *demoShop) sells() bool { return s.listener != nil && s.why == "" }
 
-// serve serves the shop until stop is called. It calls the API over HTTP, as a website elsewhere would. It uses a
-// listener of its own for that, so that its buyers do not count against the rate limit of the demo's user.
+// serve serves the shop until stop is called, which drains it: first the website, whose requests call the API, and then
+// the API. It calls the API over HTTP, as a website elsewhere would. It uses a listener of its own for that, so that its
+// buyers do not count against the rate limit of the demo's user.
 func (s *demoShop) serve(
 	ctx context.Context, c *demoCommand, r *running, key string,
-) (stop func(), err error) {
+) (stop func() error, err error) {
 	if !s.sells() {
 		s.close()
-		return func() {}, nil
+		return func() error { return nil }, nil
 	}
 	api, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,9 +104,9 @@ func (s *demoShop) serve(
 	unlimited := c.serving
 	unlimited.RateLimit = 0
 	upstream := serveOn(httpapi.Listener(api), unlimited.handler(r.svc, r.metrics, r.logger), r.logger)
-	ctx, cancel := context.WithTimeout(ctx, shopCheckTime)
+	checking, cancel := context.WithTimeout(ctx, shopCheckTime)
 	defer cancel()
-	remote, err := embedproxy.Remote(ctx, localOrigin("http", api.Addr())+httpapi.DefaultPrefix, key, nil)
+	remote, err := embedproxy.Remote(checking, localOrigin("http", api.Addr())+httpapi.DefaultPrefix, key, nil)
 	if err != nil {
 		_ = upstream.Close()
 		return nil, err
@@ -120,24 +120,16 @@ func (s *demoShop) serve(
 		return nil, err
 	}
 	front := serveOn(s.transport.decrypted(s.listener), handler, r.logger)
-	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shopPatience)
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
-		for _, server := range []*http.Server{front, upstream} {
-			if server.Shutdown(ctx) != nil {
-				_ = server.Close()
-			}
-		}
+		return errors.Join(front.drain(ctx), upstream.drain(ctx))
 	}, nil
 }
 
-// serveOn serves a handler on a listener, with the limits of the API's server.
-func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger) *http.Server {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
+// serveOn serves a handler on a listener.
+func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger) *server {
+	server := newServer(handler, logger)
 	go func() { _ = server.Serve(listener) }()
 	return server
 }

@@ -128,20 +128,6 @@ type running struct {
 	operator  net.Listener // for health and metrics; if nil, the API's listener serves them
 }
 
-// The limits of a server. It disconnects clients that are slower.
-const (
-	headerTimeout  = 10 * time.Second
-	readTimeout    = 30 * time.Second
-	writeTimeout   = 60 * time.Second
-	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 32 << 10
-	// drainTimeout is less than the half minute that supervisors commonly wait before they kill a process.
-	drainTimeout = 25 * time.Second
-	// pendingBodyTimeout is how long a drain waits for the rest of requests that are still arriving.
-	pendingBodyTimeout = 3 * time.Second
-	readyTimeout       = 2 * time.Second
-)
-
 // serve prepares the database and serves the public API while meanwhile runs. With mustExist, the database must exist.
 // It drains after meanwhile returns or a signal arrives. A signal ends the context of meanwhile.
 func (p *program) serve(
@@ -237,20 +223,8 @@ func (p *program) work(
 		handler = health.before(handler)
 	}
 	defer health.serveHealth(ctx, r.operator, logger)()
-	server := &http.Server{
-		Handler: handler,
-		// The handler also serves OPTIONS *, so that every response follows the contract.
-		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            headerTimeout,
-		ReadTimeout:                  readTimeout,
-		WriteTimeout:                 writeTimeout,
-		IdleTimeout:                  idleTimeout,
-		MaxHeaderBytes:               maxHeaderBytes,
-		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
-	bodies := newPendingBodies()
-	bodies.watch(server)
-	r.clients.watch(server)
+	server := newServer(handler, logger)
+	r.clients.watch(server.Server)
 	ended := make(chan error, 3) // one for each goroutine
 	go func() { ended <- ignoring(server.Serve(listener), http.ErrServerClosed) }()
 	go func() { ended <- ignoring(r.svc.Run(ctx), context.Canceled) }()
@@ -261,32 +235,39 @@ func (p *program) work(
 	if s.WebhookAllowPrivate {
 		logger.WarnContext(ctx, privateWarning)
 	}
-	go func() { ended <- ignoring(meanwhile(ctx, r), context.Canceled) }()
+	idle := make(chan struct{}) // closed when meanwhile has returned
+	go func() {
+		defer close(idle)
+		ended <- ignoring(meanwhile(ctx, r), context.Canceled)
+	}()
 
 	err := <-ended
 	logger.InfoContext(ctx, "draining")
 	cancel()
-	late := time.AfterFunc(pendingBodyTimeout, bodies.cutOff)
-	err = errors.Join(err, drain(ctx, server, r.svc))
-	late.Stop()
-	err = errors.Join(err, <-ended, <-ended)
+	err = errors.Join(err, drain(ctx, server, idle, r.svc))
+	for range 2 {
+		if other := <-ended; !errors.Is(err, other) { // The API and a shop may both be cut off.
+			err = errors.Join(err, other)
+		}
+	}
 	logger.InfoContext(ctx, "stopped")
 	return err
 }
 
-// drain accepts no new requests and waits for the requests in flight. Then it waits for the groups whose callers have
-// left. After it returns, the store may be closed. It works with a context that has ended, and takes at most
-// drainTimeout.
-func drain(ctx context.Context, server *http.Server, svc *ticketing.Service) error {
+// drain accepts no new requests and waits for the requests in flight, and until idle is closed: after that, nothing
+// calls the service any more. Then it waits for the groups whose callers have left. After it returns, the store may be
+// closed. It works with a context that has ended, and takes at most drainTimeout.
+func drain(ctx context.Context, server *server, idle <-chan struct{}, svc *ticketing.Service) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	err := server.Shutdown(ctx)
-	if err != nil {
-		_ = server.Close()
+	err := server.drain(ctx)
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		err = errors.Join(err, ctx.Err())
 	}
-	if err := errors.Join(err, svc.Drain(ctx)); err != nil {
-		return &failure{code: "DRAIN_TIMEOUT", text: fmt.Sprintf("requests in flight did not finish within %s and were "+
-			"cut off", drainTimeout)}
+	if errors.Join(err, svc.Drain(ctx)) != nil {
+		return errDrainTimeout
 	}
 	return nil
 }
