@@ -240,7 +240,7 @@ func findDemoCompany(ctx context.Context, op ticketing.Operator) (ticketing.Comp
 }
 
 // issueDemoKey issues a key. A company can have at most two active keys, so keys of earlier demos are revoked to make
-// room: all of them if the shop needs one, too, and else the oldest, but not that of a shop.
+// room: all of them if the shop needs one, too. Else it is the oldest, and that of a shop only if there is no other.
 func issueDemoKey(
 	ctx context.Context, op ticketing.Operator, companyID uuid.UUID, shop *demoShop,
 ) (string, error) {
@@ -250,17 +250,16 @@ func issueDemoKey(
 	}
 	keys = slices.DeleteFunc(keys, func(key ticketing.APIKey) bool { return key.Status != ticketing.APIKeyActive })
 	free := activeKeys - len(keys)
-	for _, key := range slices.Backward(keys) {
-		switch {
-		case shop.sells() && (key.Name == demoKey || key.Name == demoShopKey):
-		case !shop.sells() && free < 1 && key.Name == demoKey:
-		default:
-			continue
+	for _, name := range []string{demoKey, demoShopKey} {
+		for _, key := range slices.Backward(keys) {
+			if key.Name != name || (!shop.sells() && free > 0) {
+				continue
+			}
+			if _, err := op.RevokeAPIKey(ctx, key.ID); err != nil {
+				return "", err
+			}
+			free++
 		}
-		if _, err := op.RevokeAPIKey(ctx, key.ID); err != nil {
-			return "", err
-		}
-		free++
 	}
 	issued, err := op.IssueAPIKey(ctx, companyID, demoKey, ticketing.AllGrants())
 	return issued.Key, err

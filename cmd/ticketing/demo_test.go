@@ -185,6 +185,42 @@ func TestDemoAgain(t *testing.T) {
 	is.Equal(sh.object("ledger", "verify")["ok"], true)
 }
 
+// A demo without a shop makes room for its key also where a shop's demo left one, but never with a key of its user's.
+func TestDemoMakesRoomForItsKey(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	p, at := sh.demo()
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+	active := func() map[string]any {
+		t.Helper()
+		ids := map[string]any{}
+		for _, key := range sh.array("key", "list", at.CompanyID) {
+			if key["status"] == "ACTIVE" {
+				ids[key["name"].(string)] = key["id"]
+			}
+		}
+		return ids
+	}
+	sh.object("key", "revoke", active()["demo"].(string))
+	sh.object("key", "issue", at.CompanyID, "--name", "mine", "--all-grants")
+	mine := active()["mine"]
+	demo := sh.openShop()
+	is.Equal(demo.companyID, at.CompanyID)
+	left := active()
+	is.Equal(len(left), 2)
+	is.Equal(left["mine"], mine)
+	is.True(left["demo"] != nil)
+
+	sh.object("key", "revoke", left["demo"].(string))
+	sh.object("key", "issue", at.CompanyID, "--name", "mine, too", "--all-grants")
+	did := sh.run("demo", "--once", "--addr", "127.0.0.1:0")
+	is.Equal(did.status, 1)
+	is.True(strings.Contains(did.stderr, "at most 2 active API keys. Revoke one first."))
+	is.Equal(len(active()), 2)
+}
+
 // The demo's own sale does not count against the rate limit, which is entirely left to the user of the API.
 func TestDemoWithinItsRateLimit(t *testing.T) {
 	t.Parallel()
