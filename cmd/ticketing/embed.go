@@ -15,14 +15,15 @@ type embedCommands struct {
 type embedSnippetCommand struct {
 	Proxy     proxyPath `help:"Path of the browser proxy on the website's own server, such as /tickets." placeholder:"PATH" required:""`
 	Frame     bool      `help:"Show the widget in a frame of the web origin, over HTTPS."`
-	WebOrigin webOrigin `help:"Origin that serves the SDK: that of \"ticketing serve\", or of what is in front of it." placeholder:"URL" required:""`
-	Pictures  origins   `help:"Origins of the logo and of the events' pictures. Defaults to any, over HTTPS." placeholder:"URL,…"`
+	WebOrigin webOrigin `help:"Origin that serves the SDK: that of \"ticketing serve\", or of what is in front of it. Defaults to https://tickets.example, which stands for yours." placeholder:"URL"`
+	Pictures  origins   `help:"Origins of the logo and of the events' pictures. Defaults to any, over HTTPS. Not with --frame: those in the frame are under its own policy." placeholder:"URL,…"`
 }
 
 func (*embedSnippetCommand) Help() string {
 	return `It needs no database. A strict Content-Security-Policy forbids script within a page, so the call that ` +
 		`mounts the widget is in a file of the website's own.
 
+    ticketing embed snippet --proxy /tickets
     ticketing embed snippet --proxy /tickets --web-origin https://tickets.example
     ticketing embed snippet --proxy /tickets --web-origin https://tickets.example --frame
     ticketing embed snippet --proxy /tickets --web-origin https://tickets.example --pictures https://img.example`
@@ -33,13 +34,15 @@ type proxyPath string
 
 // What these match needs no escape in HTML, JavaScript and a policy.
 var (
-	proxyPathForm = regexp.MustCompile(`^(/[A-Za-z0-9._~%-]+)+$`)
+	proxyPathForm = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+	dotSegment    = regexp.MustCompile(`/\.\.?(/|$)`) // which a browser resolves
 	originForm    = regexp.MustCompile(`^https?://[A-Za-z0-9._:\[\]-]+$`)
 )
 
 func (v *proxyPath) UnmarshalText(text []byte) error {
-	if !proxyPathForm.Match(text) {
-		return badValue("must be an absolute path such as /tickets, of letters, digits and . _ ~ %% -")
+	if !proxyPathForm.Match(text) || dotSegment.Match(text) {
+		return badValue("must be an absolute path such as /tickets, of letters, digits and . _ ~ -, without . and .. " +
+			"between slashes")
 	}
 	*v = proxyPath(text)
 	return nil
@@ -68,12 +71,26 @@ type snippet struct {
 	CSP        string `json:"csp"`
 }
 
+// placeholderOrigin stands for the web origin until the reader has one.
+const placeholderOrigin = "https://tickets.example"
+
 func (c *embedSnippetCommand) Run(p *program) error {
+	placeholder := c.WebOrigin.origin == ""
+	if placeholder {
+		c.WebOrigin.origin = placeholderOrigin
+	}
+	if c.Frame && len(c.Pictures) > 0 {
+		return badValue("--pictures: is not for --frame: the pictures in the frame are under the frame's own policy")
+	}
 	if c.Frame && !strings.HasPrefix(c.WebOrigin.origin, "https://") {
 		return badValue("--frame: needs a --web-origin of https: browsers show the frame over HTTPS alone")
 	}
 	if !originForm.MatchString(c.WebOrigin.origin) {
 		return badValue("--web-origin: must be an origin as a browser writes it, such as https://tickets.example")
+	}
+	if placeholder {
+		fmt.Fprintln(p.stderr, placeholderOrigin+" stands for the origin that serves the SDK: set yours with --web-origin or "+
+			"TICKETING_WEB_ORIGIN")
 	}
 	made := c.snippet()
 	if p.JSON {
@@ -82,6 +99,10 @@ func (c *embedSnippetCommand) Run(p *program) error {
 	_, err := fmt.Fprintf(p.stdout, "Into the page, where the tickets go:\n\n%s\nInto the file %s of the website's own, "+
 		"since a strict policy allows no script within a page:\n\n%s\nInto the Content-Security-Policy of the page:\n\n%s\n",
 		made.HTML, made.ScriptPath, made.Script, made.CSP)
+	if err == nil && c.Frame {
+		_, err = fmt.Fprintln(p.stdout, "\nThe page needs no img-src for the tickets: the pictures in the frame are under the "+
+			"frame's own policy.")
+	}
 	return outputError(err)
 }
 

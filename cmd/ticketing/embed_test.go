@@ -19,6 +19,7 @@ func TestEmbedSnippet(t *testing.T) {
 	sh := newEmptyShell(t).with("TICKETING_DATABASE", "postgres://nowhere.invalid/none")
 	did := sh.run("embed", "snippet", "--proxy", "/shop/tickets", "--web-origin", "https://tickets.example/")
 	is.Equal(did.status, 0)
+	is.Equal(did.stderr, "")
 	is.Equal(did.stdout, `Into the page, where the tickets go:
 
 <div id="tickets"></div>
@@ -40,11 +41,28 @@ script-src 'self' https://tickets.example; style-src 'self' https://tickets.exam
 		"https://img.example, https://logo.example:8443")
 	is.True(strings.HasSuffix(pictured["csp"].(string), "; img-src 'self' https://img.example https://logo.example:8443"))
 
+	// The pictures in the frame are under the frame's own policy, and the output says so.
+	framed := sh.run("embed", "snippet", "--proxy", "/t", "--web-origin", "https://tickets.example", "--frame")
+	is.Equal(framed.status, 0)
+	is.True(strings.HasSuffix(framed.stdout, "frame-src https://tickets.example; connect-src 'self'\n\n"+
+		"The page needs no img-src for the tickets: the pictures in the frame are under the frame's own policy.\n"))
+	// Without a web origin, the lines are those of the README with a note.
+	did = sh.run("embed", "snippet", "--proxy", "/tickets")
+	is.Equal(did.status, 0)
+	is.True(strings.Contains(did.stdout, `<script src="https://tickets.example/embeds/v1/service.js" defer></script>`))
+	is.True(strings.Contains(did.stderr, "set yours with --web-origin"))
+	is.Equal(did.stdout, sh.with("TICKETING_WEB_ORIGIN", "https://tickets.example").run(
+		"embed", "snippet", "--proxy", "/tickets").stdout)
+
 	sh = sh.with("TICKETING_WEB_ORIGIN", "https://tickets.example")
 	for name, args := range map[string][]string{
 		"relative path":         {"--proxy", "tickets"},
 		"path of another host":  {"--proxy", "//tickets"},
 		"path with a quote":     {"--proxy", "/a'b"},
+		"path with an escape":   {"--proxy", "/a%22"},
+		"path with a parent":    {"--proxy", "/a/../b"},
+		"path with a dot":       {"--proxy", "/a/."},
+		"pictures in a frame":   {"--proxy", "/tickets", "--frame", "--pictures", "https://img.example"},
 		"URL":                   {"--proxy", "https://shop.example/tickets"},
 		"frame over plain HTTP": {"--proxy", "/tickets", "--frame", "--web-origin", "http://tickets.example"},
 		"origin with a quote":   {"--proxy", "/tickets", "--web-origin", `https://a"b`},
