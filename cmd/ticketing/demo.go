@@ -27,7 +27,7 @@ type demoCommand struct {
 
 	Once       bool   `help:"End after the sale and its mail, without a shop."`
 	ShopAddr   string `default:"127.0.0.1:8081" help:"Where the shop listens; port 0 picks one." placeholder:"HOST:PORT"`
-	TLS        bool   `help:"Make a certificate for localhost, and serve the API and the shop over HTTPS. It is kept beside the SQLite database, in PATH.tls, or else in a new folder for temporary files." name:"tls"`
+	TLS        bool   `help:"Make a certificate for localhost, and serve the API and the shop over HTTPS. It is kept beside the SQLite database, in PATH.tls, or else in a new folder for temporary files, which the demo removes at its end." name:"tls"`
 	MailFolder string `help:"Where ticket mails are written to; none is sent. Defaults to a folder beside the SQLite database, PATH.mail, or else to a new one for temporary files." placeholder:"DIR"`
 }
 
@@ -84,6 +84,9 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 	}, func(ctx context.Context, r *running) (err error) {
 		set, err := setStage(ctx, r.svc, p.operator(r.svc), shop)
 		if err != nil {
+			return err
+		}
+		if err := shop.keep(); err != nil {
 			return err
 		}
 		order, err := c.sell(ctx, r, set)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,8 +33,9 @@ type demoShop struct {
 	listener  net.Listener // nil: there is no shop
 	origin    string
 	transport transport
-	authority string // file of the authority that --tls made; empty: none
-	why       string // why there is no shop, for a person
+	made      *demoTLS // of --tls; nil: none
+	authority string   // file of the authority of made, once it is kept; empty: none
+	why       string   // why there is no shop, for a person
 }
 
 // openShop listens for the shop, before anything else is done. With --once there is none.
@@ -45,12 +45,11 @@ func (c *demoCommand) openShop(ctx context.Context, p *program) (*demoShop, erro
 	}
 	set := &demoShop{}
 	if c.TLS {
-		folder, err := p.demoCertificate(namedHosts(c.Addr, c.ShopAddr)...)
+		made, err := p.demoCertificate(namedHosts(c.Addr, c.ShopAddr)...)
 		if err != nil {
 			return nil, err
 		}
-		c.TLSCert, c.TLSKey = filepath.Join(folder, certificateFile), filepath.Join(folder, certKeyFile)
-		set.authority = filepath.Join(folder, authorityFile)
+		c.Made, set.made = &made.certificate, made
 	}
 	certificate, err := c.load()
 	if err != nil || c.Once {
@@ -77,8 +76,24 @@ func namedHosts(addresses ...string) []string {
 	return slices.Compact(hosts)
 }
 
-// close ends a shop that was never served.
+// keep writes the files of a certificate that --tls made. It is called once the demo sells, so that a demo that is
+// refused leaves none.
+func (s *demoShop) keep() (err error) {
+	if s.made != nil {
+		s.authority, err = s.made.keep()
+	}
+	return err
+}
+
+// close ends a shop that was never served, and removes what was kept for one demo.
 func (s *demoShop) close() {
+	if s.made != nil {
+		s.made.close()
+	}
+	s.closeListener()
+}
+
+func (s *demoShop) closeListener() {
 	if s.listener != nil {
 		_ = s.listener.Close()
 	}
@@ -94,7 +109,7 @@ func (s *demoShop) serve(
 	ctx context.Context, c *demoCommand, r *running, key string,
 ) (stop func() error, err error) {
 	if !s.sells() {
-		s.close()
+		s.closeListener()
 		return func() error { return nil }, nil
 	}
 	api, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

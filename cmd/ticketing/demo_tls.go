@@ -26,28 +26,72 @@ const (
 	certKeyFile     = "key.pem"
 )
 
-// demoCertificate returns a folder with a certificate for localhost and the hosts, its key, and the authority that
-// issued it. A demo on SQLite has them in PATH.tls beside the database, so that a browser needs to trust the authority
-// only once. Any other demo has new ones in a folder for temporary files.
+// demoTLS is a certificate for localhost and other hosts, its key, and the authority that issued it. A demo on SQLite
+// keeps them in PATH.tls beside the database, so that a browser needs to trust the authority only once. Any other demo
+// has new ones in a folder for temporary files, which goes with the demo.
 //
 // The authority's private key is kept nowhere, and its certificate is for these hosts alone. So a browser that trusts
 // it trusts this one certificate.
-func (p *program) demoCertificate(hosts ...string) (folder string, err error) {
+type demoTLS struct {
+	certificate tls.Certificate
+	files       map[string][]byte // what is still to be written, by its name
+	folder      string            // empty: that for temporary files is not there yet
+	temporary   bool
+	tempDir     string
+}
+
+// demoCertificate returns a kept certificate that serves the hosts for a while, or a new one. It writes nothing.
+func (p *program) demoCertificate(hosts ...string) (*demoTLS, error) {
 	hosts = append([]string{"localhost", "127.0.0.1", "::1"}, hosts...)
-	path, kept := strings.CutPrefix(p.Database, sqlitePrefix)
-	if kept {
-		folder = path + ".tls"
-		err = os.MkdirAll(folder, 0o700)
+	made := &demoTLS{tempDir: p.getenv("TMPDIR")}
+	if path, kept := strings.CutPrefix(p.Database, sqlitePrefix); !kept {
+		made.temporary = true
+	} else if folder, err := filepath.Abs(path + ".tls"); err != nil {
+		return nil, fmt.Errorf("--tls: %w", err)
 	} else {
-		folder, err = os.MkdirTemp(p.getenv("TMPDIR"), "ticketing-tls-")
+		made.folder = folder
 	}
-	if err == nil && !holdsCertificate(folder, hosts) {
-		err = makeDemoCertificate(folder, hosts)
+	var err error
+	if made.temporary || !holdsCertificate(made.folder, hosts) {
+		if made.files, err = makeDemoCertificate(hosts); err == nil {
+			made.certificate, err = tls.X509KeyPair(made.files[certificateFile], made.files[certKeyFile])
+		}
+	} else {
+		made.certificate, err = tls.LoadX509KeyPair(filepath.Join(made.folder, certificateFile),
+			filepath.Join(made.folder, certKeyFile))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--tls: %w", err)
+	}
+	return made, nil
+}
+
+// keep writes what is new, and returns the file of the authority.
+func (d *demoTLS) keep() (authority string, err error) {
+	if d.temporary {
+		d.folder, err = os.MkdirTemp(d.tempDir, "ticketing-tls-")
+		if err == nil {
+			d.folder, err = filepath.Abs(d.folder)
+		}
+	} else {
+		err = os.MkdirAll(d.folder, 0o700)
+	}
+	for name, content := range d.files {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(d.folder, name), content, 0o600)
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("--tls: %w", err)
 	}
-	return filepath.Abs(folder)
+	return filepath.Join(d.folder, authorityFile), nil
+}
+
+// close removes the folder for temporary files.
+func (d *demoTLS) close() {
+	if d.temporary && d.folder != "" {
+		_ = os.RemoveAll(d.folder)
+	}
 }
 
 // holdsCertificate reports whether a folder holds a certificate that serves all hosts for a while.
@@ -72,15 +116,15 @@ func holdsCertificate(folder string, hosts []string) bool {
 	return true
 }
 
-// makeDemoCertificate writes a new authority, and a certificate that it issued, into a folder.
-func makeDemoCertificate(folder string, hosts []string) error {
+// makeDemoCertificate returns the files of a new authority and of a certificate that it issued.
+func makeDemoCertificate(hosts []string) (map[string][]byte, error) {
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now := time.Now()
 	authority := &x509.Certificate{
@@ -108,25 +152,20 @@ func makeDemoCertificate(folder string, hosts []string) error {
 	}
 	authorityDER, err := x509.CreateCertificate(rand.Reader, authority, authority, authorityKey.Public(), authorityKey)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), authorityKey)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	issuer := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authorityDER})
 	chain := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leafDER}), issuer...)
-	for name, content := range map[string][]byte{
+	return map[string][]byte{
 		authorityFile: issuer, certificateFile: chain,
 		certKeyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, nil
 }

@@ -13,11 +13,15 @@ import (
 type tlsFlags struct {
 	TLSCert string `help:"Certificate in PEM, followed by those of its chain: serve HTTPS alone. It is read once, at the start." name:"tls-cert" placeholder:"PEM"`
 	TLSKey  string `help:"The certificate's private key in PEM, without a password." name:"tls-key" placeholder:"PEM"`
+
+	Made *tls.Certificate `kong:"-"` // used in place of the files
 }
 
 // load returns the certificate, or nil if none is named.
 func (f *tlsFlags) load() (*tls.Certificate, error) {
 	switch {
+	case f.Made != nil:
+		return f.Made, nil
 	case f.TLSCert == "" && f.TLSKey == "":
 		return nil, nil
 	case f.TLSKey == "":

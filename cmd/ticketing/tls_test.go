@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -187,7 +188,38 @@ func TestDemoOverTLS(t *testing.T) {
 		is.Equal(len(folder), 3) // the authority, the certificate and its key
 		p.signal(syscall.SIGTERM)
 		is.Equal(p.wait(), 0)
+		_, err = os.Stat(at.AuthorityFile)
+		is.Equal(err == nil, strings.HasPrefix(sh.env["TICKETING_DATABASE"], "sqlite:")) // A temporary one is removed.
 	}
+}
+
+// A demo with --tls leaves no key where it is refused, nor, without a database of its own, after its end.
+func TestDemoLeavesNoKey(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	keys := func(dir string) []string {
+		t.Helper()
+		var found []string
+		is.NoErr(filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Base(path) == "key.pem" || strings.Contains(filepath.Base(path), "tls") {
+				found = append(found, path)
+			}
+			return err
+		}))
+		return found
+	}
+	used := newShell(t)
+	used.object("company", "create", "--name", "Lagos Live")
+	is.Equal(used.run("demo", "--tls", "--addr", "127.0.0.1:0").status, 1)
+	is.Equal(len(keys(used.dir)), 0)
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	defer func() { _ = taken.Close() }()
+	is.Equal(used.run("demo", "--tls", "--addr", taken.Addr().String()).status, 1)
+	is.Equal(len(keys(used.dir)), 0)
+	memory := newShell(t).with("TICKETING_DATABASE", "memory:")
+	is.Equal(memory.run("demo", "--tls", "--once", "--addr", "127.0.0.1:0").status, 0)
+	is.Equal(len(keys(memory.dir)), 0)
 }
 
 // Without --tls the demo's shop has the widget in its page alone, and says why. Its address is printed, in JSON, too.
