@@ -89,7 +89,7 @@ const (
 // Config holds the options of a proxy. Session and MayBuy are required. Every other zero field means its default.
 //
 // The functions are called from many goroutines at once. An error or a panic of one that has no other meaning is a 500,
-// and is logged once.
+// and is logged once. Only http.ErrAbortHandler passes through.
 type Config struct {
 	// Session returns the id of the storefront session that a request belongs to, such as from a signed cookie. An empty
 	// id, and [ErrNoSession], give a 401. It must not read the body.
@@ -120,10 +120,14 @@ type Config struct {
 	// Timeout bounds an operation, with all its calls and hooks. Defaults to [DefaultTimeout].
 	Timeout time.Duration
 	// Logger logs each failure that somebody at the shop can act on, once: a failed hook, an invalid answer of the API, a
-	// failure of its own, a credential that it refuses, a company that cannot sell. The line has the request id, the
-	// operation, status and code. It never has a key, a buyer or a body. Defaults to no log.
+	// failure of its own, a company that cannot sell. A credential that the API refuses is logged once a minute. The line
+	// has the request id, the operation, status and code. The proxy puts no key, no buyer and no body into it. But the
+	// error of a hook or of Counter is logged as it is, so it must hold none of them. Of a panic, only the text of a
+	// runtime error is logged. Defaults to no log.
 	Logger *slog.Logger
-	// OnAnswer is called with each answer after it was sent, for metrics. Defaults to none.
+	// OnAnswer is called with each answer after it was sent, for metrics. The browser does not wait for it, but its
+	// connection does. The context has the values of the request's, and does not end when the browser goes away. A panic
+	// is logged. Defaults to none.
 	OnAnswer func(context.Context, Answer)
 	// NewRequestID makes the id of a request that has none. Defaults to random UUIDs.
 	NewRequestID func() string
@@ -158,6 +162,7 @@ type proxy struct {
 	ofAddress  limits
 	ofSession  limits
 	operations map[string]operation
+	credential onceAMinute // the log of a credential that the API refuses
 }
 
 // New returns the handler. It sends nothing and starts nothing. Its error says which part of the config is missing or

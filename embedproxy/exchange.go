@@ -36,14 +36,13 @@ type exchange struct {
 
 // ServeHTTP serves a request.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{proxy: p, w: w, r: r, began: p.config.Clock(), buyer: p.addresses.Client(r)}
-	x.id = x.requestID()
+	x := &exchange{proxy: p, w: w, r: r, buyer: p.addresses.Client(r)}
 	ctx, cancel := context.WithTimeout(r.Context(), p.config.Timeout)
 	defer cancel()
 	done, err := x.serve(ctx)
 	if err == nil {
 		x.send(done, "")
-		x.report(r.Context(), Answer{Status: done.status, RequestID: done.requestID})
+		x.report(Answer{Status: done.status, RequestID: done.requestID})
 		return
 	}
 	shown := x.failure(r.Context(), err)
@@ -53,7 +52,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Error: failureError{Code: shown.code, Message: shown.message}, Meta: meta{RequestID: shown.requestID},
 		}),
 	}, shown.retryAfter)
-	x.report(r.Context(), Answer{Status: shown.status, Code: shown.code, RequestID: shown.requestID})
+	x.report(Answer{Status: shown.status, Code: shown.code, RequestID: shown.requestID})
 }
 
 // requestID returns the browser's id if it is sent once and well-formed, else a new one.
@@ -71,7 +70,7 @@ func (x *exchange) newID() string {
 	return uuid.NewString() // The API would replace a malformed id.
 }
 
-// serve runs the request. A panic becomes an error.
+// serve runs the request. A panic becomes an error, also one of a hook that has no error.
 func (x *exchange) serve(ctx context.Context) (done success, err error) {
 	defer func() {
 		switch v := recover(); v {
@@ -81,8 +80,18 @@ func (x *exchange) serve(ctx context.Context) (done success, err error) {
 		default:
 			done, err = success{}, newPanicError(v)
 		}
+		if x.id == "" {
+			x.id = uuid.NewString() // NewRequestID panicked.
+		}
 	}()
-	return x.run(ctx)
+	x.id = x.requestID()
+	x.began = x.config.Clock()
+	done, err = x.run(ctx)
+	if rejected, ok := errors.AsType[*rejection](err); ok {
+		// The API may have answered with the id that it was sent, so the answer's is another.
+		rejected.requestID = x.newID()
+	}
+	return done, err
 }
 
 // run makes the checks in the order of the package comment.
@@ -231,4 +240,7 @@ func (x *exchange) send(done success, retryAfter string) {
 	}
 	x.w.WriteHeader(done.status)
 	_, _ = x.w.Write(done.body) // A browser that went away has no use for an error.
+	if x.config.OnAnswer != nil {
+		_ = http.NewResponseController(x.w).Flush() // So that the browser does not wait for the hook.
+	}
 }

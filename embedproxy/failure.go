@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"sync"
+	"time"
 )
 
 // hookError is a failed hook.
@@ -44,6 +46,9 @@ func (x *exchange) failure(ctx context.Context, err error) *failure {
 	level, attrs := slog.LevelError, []slog.Attr(nil)
 	if refused, ok := errors.AsType[*failure](err); ok {
 		level = refused.level()
+		if refused.isOfCredential() && !x.credential.due(x.began) {
+			level = slog.LevelInfo // Until somebody replaces the key, every buyer meets this.
+		}
 		shown = *refused
 		if shown.requestID == "" {
 			shown.requestID = x.id
@@ -51,8 +56,7 @@ func (x *exchange) failure(ctx context.Context, err error) *failure {
 	} else if rejected, ok := errors.AsType[*rejection](err); ok {
 		shown.status, shown.code = http.StatusBadGateway, "INVALID_UPSTREAM_RESPONSE"
 		shown.message = "The ticketing service gave no valid answer."
-		// The API may have answered with the id that it was sent, so the answer's is another.
-		shown.requestID = x.newID()
+		shown.requestID = rejected.requestID
 		if rejected.reason == browserGone {
 			level = slog.LevelInfo
 		}
@@ -81,10 +85,10 @@ func (f *failure) level() slog.Level {
 	if f.requestID == "" {
 		return slog.LevelInfo
 	}
-	switch f.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	if f.isOfCredential() {
 		return slog.LevelError
-	case http.StatusTooManyRequests:
+	}
+	if f.status == http.StatusTooManyRequests {
 		return slog.LevelWarn
 	}
 	switch f.code {
@@ -97,17 +101,43 @@ func (f *failure) level() slog.Level {
 	return slog.LevelInfo
 }
 
+// isOfCredential reports whether the API refused the proxy's key, or the grants of it.
+func (f *failure) isOfCredential() bool {
+	return f.requestID != "" && (f.status == http.StatusUnauthorized || f.status == http.StatusForbidden)
+}
+
+// onceAMinute bounds a line of the log.
+type onceAMinute struct {
+	mu   sync.Mutex
+	next time.Time
+}
+
+// due reports whether a minute is over since it last was.
+func (o *onceAMinute) due(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now.Before(o.next) {
+		return false
+	}
+	o.next = now.Add(time.Minute)
+	return true
+}
+
 // report calls OnAnswer. It logs a panic of it, since the answer was sent.
-func (x *exchange) report(ctx context.Context, a Answer) {
+func (x *exchange) report(a Answer) {
 	if x.config.OnAnswer == nil {
 		return
 	}
+	ctx := context.WithoutCancel(x.r.Context()) // The browser may be gone.
 	defer func() {
 		if v := recover(); v != nil {
 			x.config.Logger.LogAttrs(ctx, slog.LevelError, "OnAnswer failed", slog.String("requestId", a.RequestID),
 				slog.String("error", panicked(v).Error()), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	a.Operation, a.Duration = x.operation, x.config.Clock().Sub(x.began)
+	a.Operation = x.operation
+	if !x.began.IsZero() { // Else the clock panicked.
+		a.Duration = x.config.Clock().Sub(x.began)
+	}
 	x.config.OnAnswer(ctx, a)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -213,5 +214,22 @@ func TestLog(t *testing.T) {
 				"operation": "checkout.create", "status": float64(test.status), "code": test.code,
 			})
 		})
+	}
+}
+
+// After the embed key was revoked, each buyer meets the same refusal. The log has it once a minute.
+func TestLogOfARevokedKey(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	api, at := &script{}, &clock{}
+	shop := open(t, embedproxy.Local(api), func(c *embedproxy.Config) { c.Clock = at.now })
+	api.send(routeList, 401, strings.Replace(goodRefusal, "CONFLICT", "AUTHENTICATION_FAILED", 1))
+	for _, step := range []struct {
+		after time.Duration
+		lines int
+	}{{0, 1}, {0, 1}, {time.Minute - 1, 1}, {1, 2}} {
+		at.move(step.after)
+		shop.post(t, postList).failed(t, 401, "AUTHENTICATION_FAILED")
+		is.Equal(len(shop.log.lines(t)), step.lines)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -337,6 +338,8 @@ func TestHooksThatPanic(t *testing.T) {
 			c.MayBuy = func(context.Context, embedproxy.Purchase) error { panic(errors.New("secret")) }
 		}},
 		{"Counter", func(c *embedproxy.Config) { c.Counter, c.RequestsPerMinute = panicking{}, 1 }},
+		{"Clock", func(c *embedproxy.Config) { c.Clock = func() time.Time { panic("secret") } }},
+		{"NewRequestID", func(c *embedproxy.Config) { c.NewRequestID = func() string { panic("secret") } }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -389,6 +392,38 @@ func TestOnAnswer(t *testing.T) {
 		Operation: "checkout.create", Status: 502, Code: "INVALID_UPSTREAM_RESPONSE", RequestID: "made-1",
 	})
 	is.True(!strings.Contains(shop.log.String(), "secret"))
+}
+
+// The browser has its answer before OnAnswer returns. The hook's context outlives the browser.
+func TestOnAnswerOutlivesTheBrowser(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	proceed, ended := make(chan struct{}), make(chan error, 1)
+	shop := open(t, embedproxy.Local(&script{}), func(c *embedproxy.Config) {
+		gone := make(chan struct{})
+		c.Session = func(r *http.Request) (string, error) {
+			context.AfterFunc(r.Context(), func() { close(gone) })
+			return "s1", nil
+		}
+		c.OnAnswer = func(ctx context.Context, _ embedproxy.Answer) {
+			<-proceed
+			<-gone
+			ended <- ctx.Err()
+		}
+	})
+	visitor := &http.Client{Transport: &http.Transport{}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shop.url, strings.NewReader(postList))
+	is.NoErr(err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := visitor.Do(request)
+	is.NoErr(err)
+	body, err := io.ReadAll(response.Body)
+	is.NoErr(err)
+	is.True(strings.Contains(string(body), `"data"`))
+	is.NoErr(response.Body.Close())
+	visitor.CloseIdleConnections() // It leaves, since it has the whole answer.
+	close(proceed)
+	is.NoErr(<-ended)
 }
 
 // clock is a time that tests move.

@@ -39,7 +39,10 @@ const maxAnswer = 8 << 20
 
 // rejection is the error of a call that brought no valid answer: it may have been done or not. Its reason repeats
 // nothing of an answer.
-type rejection struct{ reason string }
+type rejection struct {
+	reason    string
+	requestID string // of the proxy's answer
+}
 
 func (e *rejection) Error() string { return "embedproxy: " + e.reason }
 
