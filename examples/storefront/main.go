@@ -13,6 +13,12 @@
 //	SHOP_PICTURES   the origins of the events' pictures, such as https://images.example, separated by commas
 //	SSL_CERT_FILE   the authority of the API, if the system does not trust it
 //
+// Behind a load balancer that speaks HTTPS with browsers, and plain HTTP with the shop:
+//
+//	SHOP_SECURE           1: browsers reach the shop over HTTPS, though it has no certificate itself
+//	SHOP_TRUSTED_PROXIES  the load balancer's addresses, such as 10.0.0.0/8, separated by commas: the buyer's address is
+//	                      then the one in its X-Forwarded-For
+//
 // The API counts requests by address. Start it with the address of this shop among --trusted-proxies: then each buyer
 // counts, and not the whole shop.
 package main
@@ -26,8 +32,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -62,9 +70,13 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) erro
 	if (cert == "") != (certKey == "") {
 		return errors.New("set both SHOP_TLS_CERT and SHOP_TLS_KEY, or neither")
 	}
-	var pictures []string
-	if given := getenv("SHOP_PICTURES"); given != "" {
-		pictures = strings.Split(given, ",")
+	secure, err := strconv.ParseBool(cmp.Or(getenv("SHOP_SECURE"), "false"))
+	if err != nil {
+		return errors.New("SHOP_SECURE must be 1 or 0")
+	}
+	proxies, err := readPrefixes(getenv("SHOP_TRUSTED_PROXIES"))
+	if err != nil {
+		return err
 	}
 	// It finds out what the key holds, and refuses one with more than the browser proxy needs.
 	upstream, err := embedproxy.Remote(ctx, baseURL, key, &embedproxy.RemoteConfig{ForwardAddress: true})
@@ -72,8 +84,8 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) erro
 		return err
 	}
 	handler, err := shop.New(shop.Config{
-		Upstream: upstream, WebOrigin: origin, Secure: cert != "", Pictures: pictures,
-		Logger: slog.New(slog.NewTextHandler(stderr, nil)),
+		Upstream: upstream, WebOrigin: origin, Secure: secure || cert != "", TrustedProxies: proxies,
+		Pictures: list(getenv("SHOP_PICTURES")), Logger: slog.New(slog.NewTextHandler(stderr, nil)),
 	})
 	if err != nil {
 		return err
@@ -103,4 +115,25 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	return server.Shutdown(ctx)
+}
+
+// list splits a setting at its commas. An empty one has no items.
+func list(setting string) []string {
+	return strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// readPrefixes reads addresses and ranges of addresses.
+func readPrefixes(setting string) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for _, item := range list(setting) {
+		prefix, err := netip.ParsePrefix(item)
+		if address, single := netip.ParseAddr(item); single == nil {
+			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return nil, errors.New("SHOP_TRUSTED_PROXIES must be addresses or ranges, such as 10.0.0.0/8")
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
 }

@@ -42,10 +42,17 @@ func TestRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		change map[string]string
 		scheme string
+		secure bool // browsers reach it over HTTPS
 		fails  string
 	}{
 		"plain":       {scheme: "http://"},
-		"TLS":         {change: map[string]string{"SHOP_TLS_CERT": cert, "SHOP_TLS_KEY": certKey}, scheme: "https://"},
+		"TLS":         {change: map[string]string{"SHOP_TLS_CERT": cert, "SHOP_TLS_KEY": certKey}, scheme: "https://", secure: true},
+		"behind a load balancer": {
+			change: map[string]string{"SHOP_SECURE": "1", "SHOP_TRUSTED_PROXIES": "10.0.0.0/8, 127.0.0.1"}, scheme: "http://",
+			secure: true,
+		},
+		"no answer to secure": {change: map[string]string{"SHOP_SECURE": "maybe"}, fails: "SHOP_SECURE"},
+		"malformed proxies":   {change: map[string]string{"SHOP_TRUSTED_PROXIES": "lb"}, fails: "SHOP_TRUSTED_PROXIES"},
 		"half of TLS": {change: map[string]string{"SHOP_TLS_CERT": cert}, fails: "SHOP_TLS_KEY"},
 		"no key":      {change: map[string]string{"TICKETING_API_KEY": ""}, fails: "TICKETING_API_KEY"},
 		"a key with every grant": {
@@ -94,7 +101,8 @@ func TestRun(t *testing.T) {
 			page, err := io.ReadAll(response.Body)
 			is.NoErr(err)
 			is.NoErr(response.Body.Close())
-			is.Equal(strings.Contains(string(page), "data-frame="), test.scheme == "https://")
+			is.Equal(strings.Contains(string(page), "data-frame="), test.secure)
+			is.Equal(response.Cookies()[0].Secure, test.secure)
 			is.True(strings.Contains(response.Header.Get("Content-Security-Policy"), "img-src 'self' https://img.example"))
 			end()
 			is.NoErr(<-ended)

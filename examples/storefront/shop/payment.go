@@ -2,12 +2,14 @@ package shop
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
-	"mime"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,16 +18,21 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// Payments. A real shop hands the buyer to its payment provider, and learns from the provider what was paid. Here a
-// button pays.
+// payments has what was paid. A real shop hands the buyer to its payment provider, learns from the provider what was
+// paid, and has it in a database. Here a button pays, and the memory is bounded.
 //
-// A payment is bound to the idempotency key of a purchase, and to its event, lines and prices. The browser repeats a
-// checkout whose answer was lost with the same key: that needs no second payment, and cannot become another basket.
+// One payment buys at most one order:
 //
-// If the checkout is refused for good, such as for tickets that are gone, the payment becomes a credit of the session,
-// from which its next purchase is paid first. While it is open whether an order was made, the payment stays where it
-// is.
+//   - A payment is bound to the idempotency key of a purchase, and to its event, lines and prices. The browser repeats a
+//     checkout whose answer was lost with the same key: that needs no second payment, and cannot become another basket.
+//   - One checkout of a payment is on its way at a time. So its answer says what became of the payment.
+//   - A payment that may have bought an order stays with its key and its buyer.
+//
+// A payment without an order is a credit of its session, from which the next purchase is paid first. It becomes one if
+// the checkout is refused for good, such as for tickets that are gone, and if no checkout is sent for UnusedAfter.
 type payments struct {
+	clock func() time.Time
+
 	mu       sync.Mutex
 	accounts map[string]*account // by the session
 }
@@ -34,188 +41,219 @@ type payments struct {
 type account struct {
 	credit   money.Amount
 	payments map[string]*payment // by the idempotency key
+	used     time.Time
 }
 
 // payment is what was paid for a purchase.
 type payment struct {
-	eventID uuid.UUID
-	lines   []ticketing.CheckoutLine
+	basket  digest
 	total   money.Amount
-	open    bool // An earlier checkout may have made an order.
+	used    time.Time
+	bought  outcome
+	sending bool                  // A checkout is on its way.
+	buyer   ticketing.BuyerParams // of the last checkout that was sent
 }
+
+// outcome is what a payment has bought.
+type outcome int
+
+const (
+	nothing   outcome = iota
+	uncertain         // The answer of a checkout was lost: it may have made an order.
+	anOrder
+)
+
+// UnusedAfter is how long a payment waits for its checkout. The buyer may have closed the page in between.
+const UnusedAfter = 10 * time.Minute
 
 // The limits of the shop's memory.
 const (
 	maxAccounts = 10_000
-	maxPayments = 100 // of a session
-	maxPayBody  = 64 << 10
+	maxPayments = 20 // of a session
 )
 
-func newPayments() *payments { return &payments{accounts: make(map[string]*account)} }
+// digest identifies the event, the lines and the prices of a purchase, in any order of the lines.
+type digest [sha256.Size]byte
 
-// mayBuy is the proxy's hook: a session may buy what it has paid for under this key.
-func (p *payments) mayBuy(ctx context.Context, purchase embedproxy.Purchase) error {
-	if attempt, ok := ctx.Value(attemptKey{}).(*attempt); ok {
-		attempt.session, attempt.key = purchase.Session, purchase.IdempotencyKey
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	account := p.accounts[purchase.Session]
-	if account == nil {
-		return embedproxy.ErrPaymentRequired
-	}
-	paid := account.payments[purchase.IdempotencyKey]
-	if paid == nil || !paid.isFor(purchase.EventID, purchase.Lines) {
-		return embedproxy.ErrPaymentRequired
-	}
-	return nil
-}
-
-// isFor reports whether a payment is for these lines of an event, in any order.
-func (p *payment) isFor(eventID uuid.UUID, lines []ticketing.CheckoutLine) bool {
-	return p.eventID == eventID && slices.Equal(sorted(p.lines), sorted(lines))
-}
-
-func sorted(lines []ticketing.CheckoutLine) []ticketing.CheckoutLine {
-	return slices.SortedFunc(slices.Values(lines), func(a, b ticketing.CheckoutLine) int {
+func digestOf(eventID uuid.UUID, lines []ticketing.CheckoutLine) digest {
+	sorted := slices.SortedFunc(slices.Values(lines), func(a, b ticketing.CheckoutLine) int {
 		return strings.Compare(a.Tier, b.Tier)
 	})
-}
-
-// payRequest is the body of POST /pay: the payload of the checkout that follows, without the buyer, and whether the
-// buyer has agreed to pay.
-type payRequest struct {
-	IdempotencyKey string    `json:"idempotencyKey"`
-	EventID        uuid.UUID `json:"eventId"`
-	Lines          []payLine `json:"lines"`
-	Agreed         bool      `json:"agreed"`
-}
-
-type payLine struct {
-	Tier              string `json:"tier"`
-	Quantity          int    `json:"quantity"`
-	ExpectedUnitPrice string `json:"expectedUnitPrice"`
-	Currency          string `json:"currency"`
-}
-
-// payAnswer says whether a purchase is paid, and otherwise how much is due: the total less the credit.
-type payAnswer struct {
-	Paid bool   `json:"paid"`
-	Due  string `json:"due"`
-}
-
-// pay says what is due for a purchase, or takes the payment.
-func (s *shop) pay(w http.ResponseWriter, r *http.Request) {
-	session, err := s.sessions.find(r)
+	text, err := json.Marshal([]any{eventID, sorted})
 	if err != nil {
-		refuse(w, http.StatusUnauthorized, "AUTHENTICATION_FAILED", "There is no session of the shop.")
-		return
+		panic(err) // Texts and numbers always encode.
 	}
-	bought, key, agreed, ok := readPurchase(w, r)
-	if !ok {
-		refuse(w, http.StatusBadRequest, "INVALID_REQUEST", "The request is invalid.")
-		return
-	}
-	due, status := s.payments.pay(session, key, bought, agreed)
-	switch status {
-	case http.StatusOK:
-		answer(w, status, payAnswer{Paid: due == 0, Due: due.String()})
-	case http.StatusConflict:
-		refuse(w, status, "PAYMENT_CONFLICT", "Something else was paid for under this key.")
-	default:
-		refuse(w, status, "PAYMENT_UNAVAILABLE", "No payment can be taken now.")
-	}
+	return sha256.Sum256(text)
 }
 
-// readPurchase reads a purchase that is to be paid.
-func readPurchase(w http.ResponseWriter, r *http.Request) (bought *payment, key string, agreed, ok bool) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, "", false, false
-	}
-	var request payRequest
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxPayBody))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(&request) != nil {
-		return nil, "", false, false
-	}
-	if len(request.IdempotencyKey) < 1 || len(request.IdempotencyKey) > 200 || len(request.Lines) < 1 ||
-		len(request.Lines) > 50 {
-		return nil, "", false, false
-	}
-	bought = &payment{eventID: request.EventID}
-	for _, line := range request.Lines {
-		price, err := money.Parse(line.ExpectedUnitPrice)
-		if err != nil || price < 0 || line.Quantity < 1 || line.Quantity > 50 || line.Currency != money.Currency {
-			return nil, "", false, false
-		}
-		bought.lines = append(bought.lines, ticketing.CheckoutLine{
-			Tier: line.Tier, Quantity: line.Quantity, ExpectedUnitPrice: price, Currency: line.Currency,
-		})
-		bought.total += price * money.Amount(line.Quantity)
-	}
-	return bought, request.IdempotencyKey, request.Agreed, true
+func newPayments(clock func() time.Time) *payments {
+	return &payments{clock: clock, accounts: make(map[string]*account)}
 }
 
-// pay takes a payment if the buyer has agreed to it or the credit covers it, and otherwise returns what is due.
-func (p *payments) pay(session, key string, bought *payment, agreed bool) (due money.Amount, status int) {
+// pay takes a payment if the buyer has agreed to it or the credit covers it, and otherwise returns what is due: the
+// total less the credit.
+func (p *payments) pay(session, key string, basket digest, total money.Amount, agreed bool) (money.Amount, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := p.clock()
 	of := p.accounts[session]
 	if of == nil {
 		of = &account{payments: make(map[string]*payment)}
 	}
+	of.used = now
+	of.reclaim(now)
 	if paid := of.payments[key]; paid != nil {
-		if !paid.isFor(bought.eventID, bought.lines) {
-			return 0, http.StatusConflict
+		if paid.basket != basket {
+			return 0, errOtherBasket
 		}
-		return 0, http.StatusOK // A retry needs no second payment.
+		paid.used = now
+		return 0, nil // A repeat needs no second payment.
 	}
-	if due = max(0, bought.total-of.credit); due > 0 && !agreed {
-		return due, http.StatusOK
+	if due := max(0, total-of.credit); due > 0 && !agreed {
+		return due, nil
 	}
-	if len(p.accounts) >= maxAccounts && p.accounts[session] == nil || len(of.payments) >= maxPayments {
-		return 0, http.StatusServiceUnavailable
+	if !of.makeRoom() || p.accounts[session] == nil && !p.makeRoom() {
+		return 0, errNoRoom
 	}
-	of.credit = max(0, of.credit-bought.total)
-	of.payments[key] = bought
+	of.credit = max(0, of.credit-total)
+	of.payments[key] = &payment{basket: basket, total: total, used: now}
 	p.accounts[session] = of
-	return 0, http.StatusOK
+	return 0, nil
 }
 
-// ended records what became of the checkout of a payment.
-func (p *payments) ended(session, key string, status int, code string) {
+var (
+	errOtherBasket = errors.New("shop: something else was paid for under this key")
+	errNoRoom      = errors.New("shop: no payment can be taken now")
+)
+
+// mayBuy is the proxy's hook: a session may buy what it has paid for under this key.
+func (p *payments) mayBuy(ctx context.Context, purchase embedproxy.Purchase) error {
+	attempt, ok := ctx.Value(attemptKey{}).(*attempt)
+	if !ok {
+		return errors.New("shop: the proxy is served without settle")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := p.accounts[session]
-	if of == nil || of.payments[key] == nil {
+	of, paid := p.find(purchase.Session, purchase.IdempotencyKey)
+	switch {
+	case paid == nil || paid.basket != digestOf(purchase.EventID, purchase.Lines):
+		return embedproxy.ErrPaymentRequired
+	case paid.bought != nothing && paid.buyer != purchase.Buyer:
+		return embedproxy.ErrPaymentRequired // It is, or may be, the order of another buyer.
+	case paid.sending:
+		// The widget waits a little after this code, and repeats.
+		return &embedproxy.Refusal{
+			Status: http.StatusConflict, Code: string(ticketing.CodeConflict), Message: "The purchase is still processing.",
+		}
+	}
+	paid.sending, paid.buyer, paid.used = true, purchase.Buyer, p.clock()
+	of.used = paid.used
+	attempt.session, attempt.key, attempt.sent = purchase.Session, purchase.IdempotencyKey, true
+	return nil
+}
+
+// ended records what became of a checkout.
+func (p *payments) ended(a *attempt, status int, code string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of, paid := p.find(a.session, a.key)
+	if paid == nil {
 		return
 	}
-	paid := of.payments[key]
+	if a.sent {
+		paid.sending = false
+	}
 	switch {
-	case status == http.StatusCreated:
-		paid.open = true // Whatever follows: the order stands.
-	case code == string(ticketing.CodeInventoryUnavailable) || isFinal(status, code) && !paid.open:
-		of.credit += paid.total
-		delete(of.payments, key)
-	case !isFinal(status, code):
-		paid.open = true
+	case paid.sending || paid.bought == anOrder: // Another checkout decides, or the order stands.
+	case a.sent && status == http.StatusCreated:
+		paid.bought = anOrder
+	case status == http.StatusPaymentRequired || status == http.StatusTooManyRequests: // The browser may try again.
+	case isRefusal(status) && paid.bought == nothing, a.sent && isRefusal(status) && provesNoOrder(code):
+		of.release(a.key)
+	case a.sent:
+		paid.bought = uncertain
 	}
 }
 
-// isFinal reports whether a refusal proves that its own attempt made no order, and that a repeat makes none.
-func isFinal(status int, code string) bool {
-	return status >= 400 && status < 500 && status != http.StatusPaymentRequired &&
-		status != http.StatusRequestTimeout && status != http.StatusTooManyRequests &&
-		code != string(ticketing.CodeConflict)
+// isRefusal reports whether a status means that its own checkout made no order.
+func isRefusal(status int) bool {
+	return status >= 400 && status < 500 && status != http.StatusRequestTimeout
 }
 
-func refuse(w http.ResponseWriter, status int, code, message string) {
-	answer(w, status, map[string]any{"error": map[string]string{"code": code, "message": message}})
+// provesNoOrder reports whether the API refuses with a code only once it knows that no checkout before made an order
+// under the same key. It refuses with the other codes before it looks for one.
+func provesNoOrder(code string) bool {
+	switch ticketing.Code(code) {
+	case ticketing.CodeNotFound, ticketing.CodeInventoryUnavailable, ticketing.CodeCommissionUnavailable,
+		ticketing.CodeCheckoutUnavailable, ticketing.CodeInsufficientFloat:
+		return true
+	default:
+		return false
+	}
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
+// find returns the account of a session and its payment under a key. Either is nil if there is none.
+func (p *payments) find(session, key string) (*account, *payment) {
+	of := p.accounts[session]
+	if of == nil {
+		return nil, nil
+	}
+	return of, of.payments[key]
+}
+
+// release makes a payment a credit.
+func (a *account) release(key string) {
+	a.credit += a.payments[key].total
+	delete(a.payments, key)
+}
+
+// reclaim makes credits of the payments that were not used in time.
+func (a *account) reclaim(now time.Time) {
+	for key, paid := range a.payments {
+		if paid.bought == nothing && !paid.sending && now.Sub(paid.used) >= UnusedAfter {
+			a.release(key)
+		}
+	}
+}
+
+// makeRoom forgets the oldest payment that has bought its order, if there are too many. It reports whether there is
+// room for another.
+func (a *account) makeRoom() bool {
+	if len(a.payments) < maxPayments {
+		return true
+	}
+	var oldest string
+	for key, paid := range a.payments {
+		if paid.bought == anOrder && !paid.sending && (oldest == "" || paid.used.Before(a.payments[oldest].used)) {
+			oldest = key
+		}
+	}
+	delete(a.payments, oldest)
+	return oldest != ""
+}
+
+// makeRoom forgets the account that was idle for longest, if there are too many. It reports whether there is room for
+// another.
+func (p *payments) makeRoom() bool {
+	if len(p.accounts) < maxAccounts {
+		return true
+	}
+	var oldest string
+	for session, of := range p.accounts {
+		if (oldest == "" || of.used.Before(p.accounts[oldest].used)) && !of.sending() {
+			oldest = session
+		}
+	}
+	delete(p.accounts, oldest)
+	return oldest != ""
+}
+
+// sending reports whether a checkout of the account is on its way.
+func (a *account) sending() bool {
+	for _, paid := range a.payments {
+		if paid.sending {
+			return true
+		}
+	}
+	return false
 }

@@ -11,7 +11,9 @@
 //
 //   - shop.go mounts the proxy, and has the policies of the two pages. They allow no inline script and no inline style.
 //   - session.go has a session without an account: a random id in a signed cookie.
-//   - payment.go remembers what a session has paid for, and decides which checkout may be sent.
+//   - payment.go remembers what a session has paid for, and decides which checkout may be sent. settle.go records what
+//     became of it.
+//   - payrequest.go and limit.go check and bound what a browser may ask to pay for.
 //   - alert.go alerts the company's administrator if the company cannot sell.
 //   - pages/shop.js wraps the SDK's transport, so that a checkout is paid first.
 //
@@ -26,10 +28,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/embedproxy"
 )
 
@@ -42,6 +46,9 @@ type Config struct {
 	// Secure says that browsers reach the shop over HTTPS. Only then can it have a cookie for HTTPS alone, and the page
 	// with the frame. Defaults to false.
 	Secure bool
+	// TrustedProxies are the addresses of load balancers, whose X-Forwarded-For is trusted. Defaults to none: buyers are
+	// counted where their connections come from.
+	TrustedProxies []netip.Prefix
 	// Pictures are the origins of the pictures of events, such as https://images.example. Others are blocked. Defaults
 	// to those of the shop alone.
 	Pictures []string
@@ -49,7 +56,8 @@ type Config struct {
 	// process.
 	SessionKey []byte
 	// Alert is called when the company may not sell because its verification is not in order, at most once in
-	// [AlertInterval]. It reaches the company's administrator: by mail, say. Defaults to a line in the log.
+	// [AlertInterval]. It reaches the company's administrator: by mail, say. No buyer waits for it. Its context ends after
+	// a minute. It must not panic. Defaults to a line in the log.
 	Alert func(context.Context)
 	// Logger gets what somebody at the shop can act on. Defaults to no log.
 	Logger *slog.Logger
@@ -68,6 +76,8 @@ type shop struct {
 	template *template.Template
 	sessions sessions
 	payments *payments
+
+	addresses, visitors *limit // of POST /pay
 }
 
 // New returns the handler of a shop.
@@ -88,7 +98,10 @@ func New(config Config) (http.Handler, error) {
 			c.Logger.WarnContext(ctx, "the company may not sell now: its administrator must see to its verification")
 		}
 	}
-	s := &shop{config: config, sessions: newSessions(c.SessionKey, c.Secure), payments: newPayments()}
+	s := &shop{
+		config: config, sessions: newSessions(c.SessionKey, c.Secure), payments: newPayments(c.Clock),
+		addresses: newLimit(paysPerMinute), visitors: newLimit(paysPerMinute),
+	}
 	static, err := fs.Sub(pages, "pages")
 	if err != nil {
 		return nil, err
@@ -98,7 +111,8 @@ func New(config Config) (http.Handler, error) {
 	}
 	alerts := &alerts{alert: c.Alert, clock: c.Clock}
 	proxy, err := embedproxy.New(c.Upstream, &embedproxy.Config{
-		Session: s.sessions.find, MayBuy: s.payments.mayBuy, OnAnswer: alerts.watch, Logger: c.Logger,
+		Session: s.sessions.find, MayBuy: s.payments.mayBuy, OnAnswer: alerts.watch, Logger: c.Logger, Clock: c.Clock,
+		TrustedProxies: c.TrustedProxies,
 	})
 	if err != nil {
 		return nil, err
@@ -109,10 +123,19 @@ func New(config Config) (http.Handler, error) {
 	for _, file := range []string{"/shop.js", "/shop.css", "/icon.svg", "/picture.svg"} {
 		mux.Handle("GET "+file, http.FileServerFS(static))
 	}
-	mux.Handle("POST /tickets", s.payments.settle(proxy))
-	// Only the shop's own pages may pay.
-	mux.Handle("POST /pay", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.pay)))
+	// Both refuse other methods themselves, in JSON.
+	mux.Handle("/tickets", s.settle(proxy))
+	mux.Handle("/pay", ownPages(http.HandlerFunc(s.pay)))
 	return withHeaders(mux), nil
+}
+
+// ownPages refuses what the pages of other websites send: only the shop's own may pay.
+func ownPages(next http.Handler) http.Handler {
+	origins := http.NewCrossOriginProtection()
+	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusForbidden, string(ticketing.CodePermissionDenied), "The request comes from another origin.")
+	}))
+	return origins.Handler(next)
 }
 
 // content is what a page shows.

@@ -34,7 +34,9 @@
     } catch {
       throw failure(0, 'REQUEST_FAILED', 'The shop cannot be reached.')
     }
-    if (!response.ok) throw failure(response.status, answer.error.code, answer.error.message)
+    const { error } = answer
+    const wait = Number(response.headers.get('Retry-After')) || null
+    if (!response.ok) throw failure(response.status, error.code, error.message, wait)
     return answer
   }
 
@@ -59,8 +61,8 @@
     return kobo === '00' ? `₦${grouped}` : `₦${grouped}.${kobo}`
   }
 
-  function failure(status, code, message) {
-    return Object.assign(new Error(message), { status, code, requestId: null, retryAfter: null })
+  function failure(status, code, message, retryAfter = null) {
+    return Object.assign(new Error(message), { status, code, requestId: null, retryAfter })
   }
 
   const brand = { brandName: 'Lagos Live', primaryColor: '#9a3412', accentColor: '#9a3412' }
