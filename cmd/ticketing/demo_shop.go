@@ -128,13 +128,14 @@ func (s *demoShop) serve(
 	}
 	handler, err := shop.New(shop.Config{
 		Upstream: remote, WebOrigin: r.webOrigin, Secure: s.transport.certificate != nil,
-		Pictures: []string{demoPictures}, Logger: r.logger,
+		// The certificate is for more names than this origin's, such as localhost, where it is another origin.
+		Pictures: []string{demoPictures, s.origin}, Logger: r.logger,
 	})
 	if err != nil {
 		_ = upstream.Close()
 		return nil, err
 	}
-	front := serveOn(s.transport.decrypted(s.listener), handler, r.logger)
+	front := serveOn(s.transport.listener(s.listener), handler, r.logger)
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
