@@ -18,7 +18,7 @@ const frameText = `<!doctype html>
 <meta name="robots" content="noindex">
 <title>Tickets</title>
 <link rel="icon" href="data:,">
-<script src="` + ScriptPath + `" data-frame="ORIGIN" defer></script>
+<script src="` + framedPath + `" data-frame="ORIGIN" defer></script>
 </head>
 <body>
 <noscript>Tickets are sold here by script, which this browser does not run.</noscript>
@@ -69,8 +69,19 @@ func permissions() string {
 	return strings.Join(strings.Fields(features), "=(), ") + "=()"
 }
 
-const features = `accelerometer autoplay browsing-topics camera
-	clipboard-read clipboard-write compute-pressure cross-origin-isolated display-capture encrypted-media fullscreen
-	gamepad geolocation gyroscope hid identity-credentials-get idle-detection keyboard-map local-fonts magnetometer
-	microphone midi otp-credentials payment picture-in-picture publickey-credentials-create publickey-credentials-get
-	screen-wake-lock serial storage-access sync-xhr unload usb window-management xr-spatial-tracking`
+// features are those that Chromium knows. It warns about names that it does not know, so there are no others.
+//
+//nolint:misspell // One of them is ch-ect.
+const features = `
+	accelerometer aria-notify autoplay browsing-topics camera captured-surface-control ch-device-memory ch-downlink
+	ch-dpr ch-ect ch-prefers-color-scheme ch-prefers-reduced-motion ch-prefers-reduced-transparency ch-rtt
+	ch-save-data ch-ua ch-ua-arch ch-ua-bitness ch-ua-form-factors ch-ua-full-version ch-ua-full-version-list
+	ch-ua-high-entropy-values ch-ua-mobile ch-ua-model ch-ua-platform ch-ua-platform-version ch-ua-wow64
+	ch-viewport-height ch-viewport-width ch-width clipboard-read clipboard-write compute-pressure
+	cross-origin-isolated deferred-fetch deferred-fetch-minimal digital-credentials-create digital-credentials-get
+	display-capture encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get
+	idle-detection interest-cohort keyboard-map language-detector language-model local-fonts local-network
+	local-network-access loopback-network magnetometer media-playback-while-not-visible microphone midi
+	on-device-speech-recognition otp-credentials payment picture-in-picture private-state-token-issuance
+	private-state-token-redemption publickey-credentials-create publickey-credentials-get screen-wake-lock serial
+	speaker-selection storage-access summarizer sync-xhr translator unload usb window-management xr-spatial-tracking`

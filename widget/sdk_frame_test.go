@@ -9,7 +9,11 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/internal/browsertest"
+	"github.com/floatgate/ticketing/widget"
 )
+
+// placeOf is what a host says of where its frame is.
+const placeOf = `scope: "0/", style: { colorScheme: "normal", direction: "ltr", fontFamily: "serif" }`
 
 // mountFrame mounts a frame of the SDK's own document. What its calls get is in the page's function answer, and what it
 // asked in asked.
@@ -49,7 +53,8 @@ func TestMountIframe(t *testing.T) {
 
 	// The frame cannot reach the network. What it keeps is kept for this host.
 	is.Equal(f.Text(`await fetch("/embeds/v1/service.js").then(() => "reached", () => "blocked")`), "blocked")
-	is.Equal(f.Text(`Object.keys(sessionStorage).filter(name => !name.startsWith("ServiceEmbedsV1:`+s.host+`:0:"))`), "")
+	is.Equal(f.Text(`Object.keys(sessionStorage)
+		.filter(name => !name.startsWith("ServiceEmbedsV1:`+s.host+`:0/#tickets:"))`), "")
 
 	before := evaluated[int](t, p, `asked.length`)
 	is.Equal(p.Text(`await mounted.refresh()`), "undefined")
@@ -92,7 +97,8 @@ func TestHostileFrame(t *testing.T) {
 	is := is.New(t)
 	f.Wait(`received.length === 1`)
 	is.Equal(f.Text(`JSON.stringify(received[0])`),
-		`{"number":1,"type":"start","re":0,"value":{"brand":{},"initialQuery":{},"scope":0}}`)
+		`{"number":1,"type":"start","re":0,"value":{"brand":{},"initialQuery":{},"scope":"0/#tickets",`+
+			`"style":{"colorScheme":"normal","direction":"ltr","fontFamily":"\"Times New Roman\""}}}`)
 	const right = `{ number: number + 1, type: "call", re: 0, value: { operation: "events.list", payload: {} } }`
 	asks := func() string { return f.Text(`(await ask("events.list", {})).type`) }
 	is.Equal(asks(), "result")
@@ -127,14 +133,15 @@ func TestHostileFrame(t *testing.T) {
 	is.Equal(p.Text(`document.querySelector("iframe").style.height`), "")
 	f.Text(`(post({ ...` + right + `, type: "height", value: 1e9 }), number++, "")`)
 	is.Equal(asks(), "result")
-	is.Equal(p.Text(`document.querySelector("iframe").style.height`), "20000px")
+	is.Equal(p.Text(`document.querySelector("iframe").style.height`), "200000px")
 
-	// It hands one channel over, however often it is asked.
-	is.Equal(f.Text(`(window.handed = 0, addEventListener("message", () => handed++), "")`), "")
-	f.Text(`(parent.postMessage({ type: 'ServiceEmbedsV1.ready', nonce: crypto.randomUUID() }, '*'), "")`)
+	// A second channel takes the place of the first one, which is closed.
+	f.Text(`(window.first = port,
+		parent.postMessage({ type: "ServiceEmbedsV1.ready", nonce: crypto.randomUUID() }, "*"), "")`)
+	f.Wait(`port !== first`)
+	f.Text(`(first.postMessage({ ...` + right + ` }), number = 0, "")`)
 	is.Equal(asks(), "result")
-	is.Equal(f.Text(`handed`), "0")
-
+	is.Equal(p.Text(`asked.length`), "5")
 	is.Equal(p.Text(`(mounted.destroy(), document.querySelector("iframe"))`), "null")
 	p.IsClean()
 }
@@ -214,10 +221,10 @@ func TestHostileHost(t *testing.T) {
 		`connect(ready[0][2].nonce, 1, "ServiceEmbedsV1.connect", { more: 1 })`,
 	} {
 		p.Text(`(window.port = ` + call + `, port?.postMessage({ number: 1, type: "start", re: 0,
-			value: { brand: {}, initialQuery: {}, scope: 0 } }), "")`)
+			value: { brand: {}, initialQuery: {}, ` + placeOf + ` } }), "")`)
 	}
 	p.Text(`(window.port = connect(ready[0][2].nonce), "")`)
-	const start = `{ number: 1, type: "start", re: 0, value: { brand: {}, initialQuery: { limit: 3 }, scope: 0 } }`
+	const start = `{ number: 1, type: "start", re: 0, value: { brand: {}, initialQuery: { limit: 3 }, ` + placeOf + ` } }`
 	for _, message := range []string{
 		`{ ...START, number: 0 }`, `{ ...START, number: 2 }`, `{ ...START, more: 1 }`, `null`,
 	} {
@@ -248,10 +255,14 @@ func TestStartOfFrame(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sitePage{})
 	for _, value := range []string{
-		`{}`, `null`, `{ brand: {}, initialQuery: {} }`, `{ brand: {}, initialQuery: {}, scope: "x" }`,
-		`{ brand: { logoUrl: "http://a.example/" }, initialQuery: {}, scope: 0 }`,
-		`{ brand: { primaryColor: "red" }, initialQuery: {}, scope: 0 }`,
-		`{ brand: {}, initialQuery: { limit: 0 }, scope: 0 }`, `{ brand: {}, initialQuery: {}, scope: 0, token: 1 }`,
+		`{}`, `null`, `{ brand: {}, initialQuery: {} }`,
+		strings.Replace(`{ brand: {}, initialQuery: {}, `+placeOf+` }`, `"0/"`, `7`, 1),
+		strings.Replace(`{ brand: {}, initialQuery: {}, `+placeOf+` }`, `"ltr"`, `"up"`, 1),
+		`{ brand: {}, initialQuery: {}, scope: "0/" }`,
+		`{ brand: { logoUrl: "http://a.example/" }, initialQuery: {}, ` + placeOf + ` }`,
+		`{ brand: { primaryColor: "red" }, initialQuery: {}, ` + placeOf + ` }`,
+		`{ brand: {}, initialQuery: { limit: 0 }, ` + placeOf + ` }`,
+		`{ brand: {}, initialQuery: {}, ` + placeOf + `, token: 1 }`,
 	} {
 		is := is.New(t)
 		p := s.open(t)
@@ -260,7 +271,7 @@ func TestStartOfFrame(t *testing.T) {
 		p.Text(fmt.Sprintf(`(window.port = connect(ready[0][2].nonce),
 			port.postMessage({ number: 1, type: "start", re: 0, value: %s }),
 			port.postMessage({ number: 2, type: "start", re: 0,
-				value: { brand: {}, initialQuery: { limit: 9 }, scope: 0 } }), "")`, value))
+				value: { brand: {}, initialQuery: { limit: 9 }, `+placeOf+` } }), "")`, value))
 		p.Wait(`received.some(message => message.type === "call")`)
 		is.Equal(p.Text(`received.find(message => message.type === "call").value.payload.limit`), "9")
 	}
@@ -310,4 +321,109 @@ func TestFrameWithoutTLS(t *testing.T) {
 		embedUrl: "https://a.example/embed/v1/events" }) } catch (error) { return error.message } })()`),
 		"ServiceEmbedsV1: mountIframe needs a page over HTTPS")
 	is.New(t).Equal(p.Text(`document.querySelector("iframe")`), "null")
+}
+
+// A frame is as high as its content, however much that is, and where the page makes it lower it scrolls.
+func TestHeight(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t, sitePage{})
+	p := s.open(t)
+	p.Resize(browsertest.Size{Width: 320, Height: 640})
+	f := mountFrame(p, "")
+	f.Wait(`document.querySelector("div").shadowRoot.textContent.includes("Ọ̀ṣun Night")`)
+	f.Text(`(document.querySelector("div").style.height = "30000px", "")`)
+	p.Wait(`document.querySelector("iframe").offsetHeight === 30000`)
+	f.Wait(`document.documentElement.scrollHeight === innerHeight`)
+	p.Text(`(document.querySelector("iframe").style.maxHeight = "500px", "")`)
+	f.Wait(`innerHeight === 500`)
+	f.Text(`await new Promise(scrolled => { onscroll = scrolled; scrollTo(0, 1e6) }).then(() => "")`)
+	is.Equal(f.Text(`scrollY + innerHeight >= document.querySelector("div").offsetHeight`), "true")
+	// A person scrolls it, too: it is no hidden overflow.
+	is.True(f.Text(`getComputedStyle(document.documentElement).overflowY`) != "hidden")
+}
+
+// A frame has the color-scheme, the direction and the font of its place in the page.
+func TestStyleOfFrame(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newSite(t, sitePage{}).open(t)
+	p.Text(`(Object.assign(document.querySelector("#tickets").style,
+		{ colorScheme: "dark", direction: "rtl", fontFamily: "monospace" }), "")`)
+	f := mountFrame(p, "")
+	f.Wait(`document.querySelector("div").shadowRoot.textContent.includes("Ọ̀ṣun Night")`)
+	section := `getComputedStyle(document.querySelector("div").shadowRoot.querySelector("section"))`
+	is.Equal(f.Text(section+`.colorScheme`), "dark")
+	is.Equal(f.Text(section+`.direction`), "rtl")
+	is.Equal(f.Text(section+`.fontFamily`), "monospace")
+	f.Wait(section + `.backgroundColor === "rgb(20, 23, 28)"`)
+	is.Equal(p.Text(`getComputedStyle(document.querySelector("iframe")).colorScheme`), "dark")
+}
+
+// A frame that is reloaded, or moved in the page, works on. A refresh that the old document was asked for ends.
+func TestFrameReload(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t, sitePage{})
+	p := s.open(t)
+	f := mountFrame(p, "")
+	const shown = `document.querySelector("div")?.shadowRoot.textContent.includes("Ọ̀ṣun Night")`
+	f.Wait(shown)
+	for _, act := range []string{
+		`frame.src = frame.src`,
+		`document.querySelector("#more").append(frame)`,
+	} {
+		p.Text(`(window.frame = document.querySelector("iframe"), window.go = null,
+			window.kept = answer, answer = () => new Promise(done => { go = () => done(kept()) }),
+			window.done = mounted.refresh(), "")`)
+		p.Wait(`go !== null`)
+		p.Text(`(answer = kept, ` + act + `, "")`)
+		is.Equal(p.Text(`await done`), "undefined")
+		p.Text(`(go(), "")`) // Too late: it answers nothing of the new document.
+		f = p.Frame.Frame(`document.querySelector("iframe")`)
+		f.Wait(shown)
+		before := evaluated[int](t, p, `asked.length`)
+		is.Equal(p.Text(`await mounted.refresh()`), "undefined")
+		is.True(evaluated[int](t, p, `asked.length`) > before)
+	}
+
+	// Another document says nothing. What waits for it ends, at once or after a minute.
+	p.Text(`(window.setTimeout = (act, patience) => { Object.assign(window, { act, patience }) },
+		answer = () => new Promise(() => {}), window.done = mounted.refresh(), frame.src = "about:blank", "")`)
+	is.Equal(p.Text(`await done`), "undefined")
+	p.Text(`(patience = 0, window.done = mounted.refresh(), "")`)
+	p.Wait(`patience === 60000`)
+	is.Equal(p.Text(`(act(), await done)`), "undefined")
+}
+
+// A refresh of a frame whose document never answers ends after ten seconds.
+func TestFrameThatIsDown(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newSite(t, sitePage{frame: "0"}).open(t)
+	p.Text(`(window.setTimeout = (act, patience) => { Object.assign(window, { act, patience }) }, "")`)
+	mountFrame(p, "")
+	is.Equal(p.Text(`patience`), "10000")
+	p.Text(`(act(), "")`)
+	is.Equal(p.Text(`await mounted.refresh()`), "undefined")
+}
+
+// The frame's document turns off every feature that the browser has.
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sitePage{})
+	p := s.open(t)
+	f := mountFrame(p, `transport: () => new Promise(() => {})`)
+	f.Wait(`document.querySelector("div")`)
+	header := request(t, widget.New(nil), "GET", "/embed/v1/events?origin=https://shop.example", nil).header
+	policy := header.Get("Permissions-Policy")
+	is := is.New(t)
+	features := evaluated[[]string](t, f, `document.featurePolicy.features()`)
+	is.True(len(features) > 30)
+	for _, feature := range features {
+		if !strings.Contains(", "+policy, ", "+feature+"=()") {
+			t.Errorf("%s is on", feature)
+		}
+	}
+	p.IsClean()
 }

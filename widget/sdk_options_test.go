@@ -1,7 +1,10 @@
 package widget_test
 
 import (
+	"encoding/json"
+	"io"
 	"maps"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -283,4 +286,86 @@ func TestStylesheet(t *testing.T) {
 	is.Equal(p.Text(strings.Replace(begin, "OPTIONS", `{ assetBase: "https://localhost:1/nothing" }`, 1)), "none")
 	p.Wait(`getComputedStyle(host).display !== "none"`)
 	is.Equal(p.Text(`host.shadowRoot.querySelector("link").href`), "https://localhost:1/nothing/widget.css")
+}
+
+// Two shops on one origin have stores of their own: what a buyer chose in one is not shown by the other, and is still
+// there in the first.
+func TestShopsOfOneOrigin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sitePage{served: func(w http.ResponseWriter, r *http.Request) {
+		var call struct{ Operation string }
+		_ = json.NewDecoder(r.Body).Decode(&call)
+		for _, operation := range operations {
+			if operation.name == call.Operation {
+				_, _ = io.WriteString(w, operation.envelope)
+			}
+		}
+	}})
+	for name, shops := range map[string][2]string{
+		"two proxies": {
+			`"#tickets", ServiceEmbedsV1.proxyTransport("/a")`, `"#tickets", ServiceEmbedsV1.proxyTransport("/b")`,
+		},
+		"two targets":              {`"#tickets", own`, `"#more", own`},
+		"a proxy and another":      {`"#tickets", ServiceEmbedsV1.proxyTransport("/a")`, `"#tickets", own`},
+		"two pages of a transport": {`"#tickets", own`, `(history.pushState(0, "", "/b"), "#tickets"), own`},
+		"a proxy with another path": {
+			`"#tickets", ServiceEmbedsV1.proxyTransport("/?a")`, `"#tickets", ServiceEmbedsV1.proxyTransport("/?b")`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := s.open(t)
+			p.Text(`(window.own = (...call) => ServiceEmbedsV1.proxyTransport("/own")(...call),
+				window.begin = (target, transport) => { window.mounted = ServiceEmbedsV1.mount({ target, transport }) },
+				window.tree = () => document.querySelector("#tickets > div, #more > div").shadowRoot,
+				window.button = name => [...tree().querySelectorAll("button")]
+					.find(each => (each.getAttribute("aria-label") ?? each.textContent).includes(name)), "")`)
+			p.Text(`(begin(` + shops[0] + `), "")`)
+			p.Wait(`button("Night")`)
+			p.Text(`(button("Night").click(), "")`)
+			p.Wait(`button("Add one")`)
+			p.Text(`(button("Add one").click(), mounted.destroy(), begin(` + shops[1] + `), "")`)
+			p.Wait(`button("Night")`) // the list
+			p.Text(`(mounted.destroy(), history.replaceState(0, "", "/"), begin(` + shops[0] + `), "")`)
+			p.Wait(`button("Remove one")`)
+		})
+	}
+}
+
+// What cannot be rendered leaves nothing in the page.
+func TestFailedRendering(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newSite(t, sitePage{}).open(t)
+	for _, name := range []string{"mount", "mountIframe"} {
+		is.Equal(p.Text(`(() => {
+			const original = Element.prototype.attachShadow
+			Element.prototype.attachShadow = () => { throw new Error("broken") }
+			try { return `+mounting+`("`+name+`", {}, `+map[string]string{"mount": "false", "mountIframe": "true"}[name]+`) +
+				" " + document.querySelector("#tickets").childNodes.length
+			} finally { Element.prototype.attachShadow = original }
+		})()`), map[string]string{"mount": "Error: broken 0", "mountIframe": "refresh,destroytrue0 0"}[name])
+	}
+}
+
+// A page with an element named currentScript, which then is document.currentScript, has the SDK all the same.
+func TestClobbering(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newSite(t, sitePage{}).open(t)
+	is.Equal(p.Text(`await (async () => {
+		const named = document.createElement("form")
+		named.name = "currentScript"
+		document.body.append(named)
+		const frame = document.body.appendChild(document.createElement("iframe"))
+		const inner = frame.contentDocument
+		inner.body.append(named.cloneNode())
+		await new Promise(loaded => {
+			const script = inner.createElement("script")
+			script.src = document.scripts[0].src
+			script.onload = loaded
+			inner.body.append(script)
+		})
+		return inner.currentScript.nodeName + frame.contentWindow.ServiceEmbedsV1.version
+	})()`), "FORM1.0.0")
 }

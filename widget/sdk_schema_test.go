@@ -112,6 +112,7 @@ func TestEveryMember(t *testing.T) {
 			}
 		}
 	}
+	is.New(t).True(!strings.Contains(p.Text(`logged.join()`), "xxxx"))
 	p.IsClean()
 }
 
@@ -143,7 +144,8 @@ func TestValues(t *testing.T) {
 			[]string{`"https://127.0.0.1:1/"`, `"https://a.b"`, `"HTTPS://a.b?c"`},
 			[]string{
 				`"http://a.b/"`, `"https://u@a.b/"`, `"https://u:p@a.b/"`, `"https://a.b/#c"`, `"javascript:alert(1)"`,
-				`"data:image/png;base64,"`, `"//a.b/"`, `"https:a.b"`, `"https://"`, `"https:///a"`, `"https://a.b\\c"`,
+				`"data:image/png;base64,"`, `"//a.b/"`, `"httpſ://a.b"`,
+				`"https:a.b"`, `"https://"`, `"https:///a"`, `"https://a.b\\c"`,
 				`" https://a.b/"`, `"https://a.b/ c"`, `"https://a.b/` + strings.Repeat("a", 2000) + `"`, `null`,
 			},
 		},
@@ -157,14 +159,15 @@ func TestValues(t *testing.T) {
 			[]string{`{"hasMore":false,"nextCursor":null}`},
 			[]string{
 				`{"hasMore":true,"nextCursor":null}`, `{"hasMore":false,"nextCursor":"abc"}`, `{"hasMore":1,"nextCursor":"abc"}`,
-				`{"hasMore":true,"nextCursor":"a/b"}`, `{"hasMore":true,"nextCursor":""}`,
+				`{"hasMore":true,"nextCursor":"a/b"}`, `{"hasMore":true,"nextCursor":"\u017f\u212a"}`,
+				`{"hasMore":true,"nextCursor":""}`,
 				`{"hasMore":true,"nextCursor":"` + strings.Repeat("a", 513) + `"}`,
 			},
 		},
 		{
 			0, `"req-1"`,
 			[]string{`"a"`, `"A.b_c:d-1"`},
-			[]string{`""`, `"-a"`, `"a b"`, `"<b>"`, `"` + strings.Repeat("a", 129) + `"`},
+			[]string{`""`, `"-a"`, `"a b"`, `"a\u017f"`, `"a\u212a"`, `"<b>"`, `"` + strings.Repeat("a", 129) + `"`},
 		},
 		{1, `"AVAILABLE"`, []string{`"PAUSED"`, `"SOLD_OUT"`, `"CANCELLED"`}, []string{`"DELETED"`, `""`}},
 		{1, `7`, []string{`0`, `1000000`}, []string{`-1`, `1000001`, `1.5`, `"7"`, `null`}},
@@ -178,7 +181,7 @@ func TestValues(t *testing.T) {
 			},
 		},
 		{1, `"NGN"`, nil, []string{`"USD"`, `"ngn"`, `null`}},
-		{2, `"quantity":1`, []string{`"quantity":50`}, []string{`"quantity":0`, `"quantity":51`, `"quantity":"1"`}},
+		{2, `"quantity":1`, nil, []string{`"quantity":0`, `"quantity":51`, `"quantity":"1"`}},
 		{2, `"availableAtPrice":7`, []string{`"availableAtPrice":1000000`}, []string{`"availableAtPrice":0`}},
 		{2, `"currency":"NGN",
 `, nil, []string{`"currency":"USD",
@@ -219,6 +222,75 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// A quote is of the tickets that were asked for, and its sums are right. An order is of the event that was asked for.
+func TestAnswerOfTheQuestion(t *testing.T) {
+	t.Parallel()
+	p := newSite(t, sitePage{frame: callingFrame}).open(t)
+	f := calling(p)
+	other := strings.Replace(eventID, "0d", "1d", 1)
+	second := `,{"tier":"VIP","quantity":3,"unitPrice":{"amount":"0.10","currency":"NGN"},
+		"subtotal":{"amount":"0.30","currency":"NGN"},"availableAtPrice":7}],"total":{"amount":"5000.30","currency":"NGN"}`
+	two := strings.Replace(quoteOf, `],"total":`+someMoney, second, 1)
+	askedTwo := strings.Replace(operations[2].payload, `}]`, `},{"tier":"VIP","quantity":3}]`, 1)
+	for _, test := range []struct{ operation, payload, envelope, path string }{
+		{"pricing.quote", operations[2].payload, quoteOf, ""},
+		{"pricing.quote", askedTwo, two, ""},
+		{"pricing.quote", askedTwo, quoteOf, "data.lines"},
+		{"pricing.quote", operations[2].payload, two, "data.lines"},
+		{"pricing.quote", operations[2].payload, strings.Replace(quoteOf, eventID, other, 1), "data.eventId"},
+		{"pricing.quote", strings.Replace(operations[2].payload, "GENERAL", "VIP", 1), quoteOf, "data.lines"},
+		{"pricing.quote", strings.Replace(operations[2].payload, `y":1`, `y":2`, 1), quoteOf, "data.lines"},
+		{"pricing.quote", askedTwo, strings.Replace(two, `"0.30"`, `"0.31"`, 1), "data.lines[1].subtotal"},
+		{"pricing.quote", askedTwo, strings.Replace(two, `"5000.30"`, `"5000.29"`, 1), "data.total"},
+		{"checkout.create", operations[3].payload, orderOf, ""},
+		{
+			"checkout.create", operations[3].payload,
+			strings.Replace(orderOf, `"eventId":"`+eventID, `"eventId":"`+other, 1), "data.eventId",
+		},
+	} {
+		got := answers(t, p, f, test.operation, test.payload, []string{test.envelope})[0]
+		want := ""
+		if test.path != "" {
+			want = "ServiceEmbedsV1: " + test.path + " does not match"
+		}
+		if got.Value.Message != want {
+			t.Errorf("%s for %s: %q, not %q", test.envelope, test.payload, got.Value.Message, want)
+		}
+	}
+}
+
+// The console has the name of a member that was refused, with the request id, and never its value (section 4.12, rule
+// 10).
+func TestRefusalInConsole(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newSite(t, sitePage{frame: callingFrame}).open(t)
+	f := calling(p)
+	private := strings.Replace(orderOf, `"gross"`, `"floatDebited":{"amount":"4321.00","currency":"NGN"},"gross"`, 1)
+	answers(t, p, f, "checkout.create", operations[3].payload, []string{private, orderOf})
+	is.Equal(p.Text(`JSON.stringify(logged)`), `["ServiceEmbedsV1: data.floatDebited is not expected req-4"]`)
+}
+
+// The widget shows the largest that the proxy lets through.
+func TestMaxima(t *testing.T) {
+	t.Parallel()
+	p := newSite(t, sitePage{frame: callingFrame}).open(t)
+	f := calling(p)
+	x := func(n int) string { return strings.Repeat("🎫", n) }
+	link := "https://img.example/" + strings.Repeat("a", 2000-len("https://img.example/"))
+	largest := strings.NewReplacer(
+		`"Ọ̀ṣun Night"`, `"`+x(200)+`"`, `"Drums"`, `"`+x(5000)+`"`, `"Africa/Lagos"`, `"`+x(100)+`"`,
+		`"Lagos"`, `"`+x(500)+`"`,
+		`"Hall 1"`, `"`+x(500)+`"`, `"Adire"`, `"`+x(200)+`"`, `"Music"`, `"`+x(1000)+`"`, `"music"`, `"`+x(1000)+`"`,
+		`"GENERAL_ADMISSION"`, strings.Repeat(`"`+x(60)+`",`, 49)+`"`+x(60)+`"`, `https://img.example/a.png?w=2`, link,
+		`abc_-1`, strings.Repeat("a", 512), `req-1`, strings.Repeat("a", 128),
+	).Replace(eventsOf)
+	for _, got := range answers(t, p, f, "events.list", `{}`, []string{largest}) {
+		is.New(t).Equal(got.Value.Message, "")
+		is.New(t).Equal(got.Type, "result")
+	}
+}
+
 // What a host's transport rejects with keeps its status, code, message, request id and wait; what is no such error
 // counts as a lost connection. Nothing else crosses.
 func TestErrors(t *testing.T) {
@@ -244,6 +316,10 @@ func TestErrors(t *testing.T) {
 		},
 		{`null`, `{"status":0,"code":"REQUEST_FAILED","message":"","requestId":null,"retryAfter":null}`},
 		{`undefined`, `{"status":0,"code":"REQUEST_FAILED","message":"","requestId":null,"retryAfter":null}`},
+		{
+			`{ get status() { throw 0 }, message: "m" }`,
+			`{"status":0,"code":"REQUEST_FAILED","message":"","requestId":null,"retryAfter":null}`,
+		},
 		{`"svc"`, `{"status":0,"code":"REQUEST_FAILED","message":"","requestId":null,"retryAfter":null}`},
 		{
 			`{status: 99999, code: "A", message: "m", retryAfter: 1e9}`,
@@ -265,7 +341,8 @@ func TestErrors(t *testing.T) {
 
 // calling mounts a frame with the document of callingFrame, whose calls the page's function answer answers.
 func calling(p *browsertest.Page) browsertest.Frame {
-	p.Text(`(window.answer = () => null, window.asked = [], window.mounted = ServiceEmbedsV1.mountIframe({
+	p.Text(`(window.answer = () => null, window.asked = [], window.logged = [],
+		console.error = (...words) => { logged.push(words.join(" ")) }, window.mounted = ServiceEmbedsV1.mountIframe({
 		target: "#tickets", embedUrl: document.scripts[0].src.replace("embeds/v1/service.js", "embed/v1/events"),
 		transport: async (...call) => (asked.push(call), answer(...call)),
 	}), "")`)

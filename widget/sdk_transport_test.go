@@ -61,8 +61,8 @@ func TestProxyTransport(t *testing.T) {
 	const json = "application/json"
 	soon := http.Header{"Retry-After": {time.Now().Add(50 * time.Second).UTC().Format(http.TimeFormat)}}
 	const (
-		noJSON = `"PROXY_RESPONSE_NOT_JSON","The answer of the shop is not JSON.",`
-		lost   = `["ServiceError",0,"REQUEST_FAILED","The shop did not answer.",null,null]`
+		noJSON = `"PROXY_RESPONSE_NOT_JSON","The shop didn't answer JSON.",`
+		lost   = `["ServiceError",0,"REQUEST_FAILED","The shop didn't answer.",null,null]`
 		slow   = `{"error":{"code":"RATE_LIMITED","message":"Slow"}}`
 	)
 	page := http.Header{"X-Request-Id": {"req-3"}, "Content-Type": {"text/html"}}
@@ -161,7 +161,7 @@ func TestProxyTimeout(t *testing.T) {
 	p.Wait(`window.patience`)
 	is.Equal(p.Text(`patience`), "30000")
 	p.Text(`(control.abort(new DOMException("late", "TimeoutError")), "")`)
-	is.Equal(p.Text(`await done`), `["ServiceError",0,"REQUEST_FAILED","The shop did not answer.",null,null]`)
+	is.Equal(p.Text(`await done`), `["ServiceError",0,"REQUEST_FAILED","The shop didn't answer.",null,null]`)
 }
 
 // The path is one of the page's own origin, and holds no credential.

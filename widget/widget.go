@@ -23,15 +23,19 @@ const (
 	FramePath  = "/embed/v1/events"
 )
 
+// framedPath is the script of the frame's document. Only that document loads it.
+const framedPath = "/embeds/v1/framed.js"
+
 // Config configures [New].
 type Config struct {
 	// Other serves all other paths. Defaults to 404.
 	Other http.Handler
 }
 
-// New returns a handler of the SDK's four paths. They need no credential and are never rate limited.
+// New returns a handler of the SDK's four paths, and of the script of the frame's document, /embeds/v1/framed.js. They
+// need no credential and are never rate limited.
 //
-// The three files may be loaded by any site and be cached for five minutes. After that a cache asks again with their
+// The files may be loaded by any site and be cached for five minutes. After that a cache asks again with their
 // entity tag. The frame's document takes the query origin=ORIGIN alone: the origin of the page around it, which has to
 // be https. Only that page may frame it. A cache may keep it for five minutes, too, since it depends on its URL alone.
 func New(config *Config) http.Handler {
@@ -47,6 +51,7 @@ func New(config *Config) http.Handler {
 		TypesPath:  asset("service.d.ts", "application/typescript; charset=utf-8"),
 		StylePath:  asset("widget.css", "text/css; charset=utf-8"),
 		FramePath:  frame,
+		framedPath: asset("framed.js", "text/javascript; charset=utf-8"),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serve, found := served[r.URL.Path]

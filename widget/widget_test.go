@@ -15,11 +15,13 @@ import (
 	"github.com/floatgate/ticketing/widget"
 )
 
-// paths are those of section 4.13, with their types and, for the files, their names in the folder of assets.
+// paths are those of section 4.13 and the script of the frame, with their types and, for the files, their names in the
+// folder of assets.
 var paths = []struct{ path, file, contentType string }{
 	{"/embeds/v1/service.js", "service.js", "text/javascript; charset=utf-8"},
 	{"/embeds/v1/service.d.ts", "service.d.ts", "application/typescript; charset=utf-8"},
 	{"/embeds/v1/widget.css", "widget.css", "text/css; charset=utf-8"},
+	{"/embeds/v1/framed.js", "framed.js", "text/javascript; charset=utf-8"},
 	{"/embed/v1/events?origin=https://shop.example", "", "text/html; charset=utf-8"},
 }
 
@@ -43,7 +45,7 @@ func request(t *testing.T, handler http.Handler, method, path string, header htt
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	handler := widget.New(nil)
-	for _, test := range paths[:3] {
+	for _, test := range paths[:4] {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
@@ -95,7 +97,9 @@ func TestFiles(t *testing.T) {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	handler := widget.New(nil)
-	for path, limit := range map[string]int{widget.ScriptPath: 15_000, widget.StylePath: 5_000} {
+	for path, limit := range map[string]int{
+		widget.ScriptPath: 15_000, "/embeds/v1/framed.js": 15_000, widget.StylePath: 5_000,
+	} {
 		response := request(t, handler, "GET", path, http.Header{"Accept-Encoding": {"gzip"}})
 		size := len(response.body)
 		t.Logf("%s: %d bytes", path, size)

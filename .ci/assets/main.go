@@ -1,5 +1,5 @@
-// Command assets makes the files of the embed SDK from their sources: service.js of TypeScript, bundled and minified,
-// widget.css minified, and service.d.ts, which is public.d.ts.
+// Command assets makes the files of the embed SDK from their sources: service.js and framed.js of TypeScript, bundled
+// and minified, widget.css minified, and service.d.ts, which is public.d.ts.
 //
 //	go -C .ci/assets run . ../../widget/src ../../widget/assets
 //
@@ -35,17 +35,19 @@ func run(args []string) error {
 		return err
 	}
 	result := api.Build(api.BuildOptions{
-		EntryPoints:       []string{filepath.Join(source, "service.ts"), filepath.Join(source, "widget.css")},
+		EntryPoints: []string{filepath.Join(source, "service.ts"), filepath.Join(source, "framed.ts"),
+			filepath.Join(source, "widget.css")},
 		Outdir:            target,
 		Bundle:            true,
 		Write:             true,
 		Format:            api.FormatIIFE,
-		Target:            api.ES2020,
+		Target:            api.ES2022,
 		Charset:           api.CharsetUTF8,
 		LegalComments:     api.LegalCommentsNone,
 		MinifyWhitespace:  true,
 		MinifyIdentifiers: true,
 		MinifySyntax:      true,
+		MangleProps:       `^(openList|openEvent|openDetails|openPurchase|openSuccess|purchases|focused|turns)$`, // of App
 		LogLevel:          api.LogLevelWarning,
 	})
 	if len(result.Errors) > 0 {

@@ -8,8 +8,8 @@ export const requestIdForm = /^[a-z\d][\w.:-]{0,127}$/i
 /** Makes a ServiceError. What is malformed is left out. */
 export function serviceError(
   status: number,
-  code: unknown,
-  message: unknown,
+  code?: unknown,
+  message?: unknown,
   requestId?: unknown,
   retryAfter?: unknown,
 ): ServiceError {
@@ -24,8 +24,12 @@ export function serviceError(
 
 /** Makes a ServiceError of what a transport rejected with. Without a status it is a lost connection. */
 export function asServiceError(thrown: unknown): ServiceError {
-  const { status, code, message, requestId, retryAfter } = (thrown ?? {}) as Partial<ServiceError>
-  return status! > 99 && status! < 600 && Number.isInteger(status)
-    ? serviceError(status!, code, message, requestId, retryAfter)
-    : serviceError(0, '', message, requestId)
+  try {
+    const { status, code, message, requestId, retryAfter } = thrown as ServiceError
+    return status > 99 && status < 600 && Number.isInteger(status)
+      ? serviceError(status, code, message, requestId, retryAfter)
+      : serviceError(0, '', message, requestId)
+  } catch {
+    return serviceError(0) // It has no members, or one that throws.
+  }
 }

@@ -13,24 +13,39 @@ export function matches(pattern: RegExp, value: unknown): value is string {
   return typeof value == 'string' && pattern.test(value)
 }
 
-export const is =
-  <T>(holds: (value: unknown) => unknown, reason?: string): Form<T> =>
-  (value, path) =>
-    holds(value) ? (value as T) : refuse(path, reason)
+/** The form of what can be made of a value: of one for which it throws, or makes undefined, nothing can. */
+export const from =
+  <T>(make: (value: never) => T | undefined, reason?: string): Form<T> =>
+  (value, path) => {
+    let made: T | undefined
+    try {
+      made = make(value as never)
+    } catch {}
+    return made === undefined ? refuse(path, reason) : made
+  }
 
-export const pattern = (expression: string | RegExp, reason?: string): Form<string> => {
-  const compiled = new RegExp(expression, 'iu') // With "u" it counts code points, as the contract does.
-  return is((value) => matches(compiled, value), reason)
-}
+export const is = <T>(holds: (value: unknown) => unknown, reason?: string): Form<T> =>
+  from((value: T) => (holds(value) ? value : undefined), reason)
 
-export const text = (limit: number): Form<string> => pattern(`^[^]{0,${limit}}$`)
+export const pattern = (expression: RegExp, reason?: string): Form<string> => is((value) => matches(expression, value), reason)
+
+/** A text that an expression describes. It counts code points, as the contract does. */
+const whole = (expression: string, reason?: string): Form<string> => pattern(RegExp(`^${expression}$`, 'u'), reason)
+
+export const text = (limit: number): Form<string> => whole(`[^]{0,${limit}}`)
+
+/** One line of text: not blank, without control characters. */
+export const line = (limit: number): Form<string> =>
+  whole(`(?=.*\\S)[^\\0-\\x1f\\x7f-\\x9f]{1,${limit}}`, `must be one line of 1 to ${limit} characters`)
 
 /** An absolute HTTPS URL with a host, without credentials and fragment. */
 export const webURL = (limit: number): Form<string> =>
-  pattern(
-    `^(?=[^]{0,${limit}}$)https://[^\\s/?#\\\\@]+([/?][^\\s#\\\\]*)?$`,
+  whole(
+    `(?=[^]{0,${limit}}$)[Hh][Tt][Tt][Pp][Ss]://[^\\s/?#\\\\@]+([/?][^\\s#\\\\]*)?`,
     'must be an HTTPS URL without credentials and fragment',
   )
+
+export const color = pattern(/^#[\da-f]{6}$/i, 'must be # and six hexadecimal digits')
 
 export const one = <T>(...values: T[]): Form<T> => is((value) => values.includes(value as T))
 
@@ -40,15 +55,14 @@ export const integer = (least: number, most: number): Form<number> =>
     `must be an integer from ${least} to ${most}`,
   )
 
-export const nullable =
-  <T>(form: Form<T>): Form<T | null> =>
+const or =
+  <N extends null | undefined>(none: N) =>
+  <T>(form: Form<T>): Form<T | N> =>
   (value, path) =>
-    value === null ? value : form(value, path)
+    value === none ? none : form(value, path)
 
-export const optional =
-  <T>(form: Form<T>): Form<T | undefined> =>
-  (value, path) =>
-    value === undefined ? value : form(value, path)
+export const nullable = or(null)
+export const optional = or(undefined)
 
 export const list =
   <T>(item: Form<T>, least: number, most: number): Form<T[]> =>
@@ -64,7 +78,7 @@ export const object =
     if (typeof value != 'object' || !value || Array.isArray(value)) refuse(path || 'the value')
     const copy: Record<string, unknown> = {}
     for (const key of Reflect.ownKeys(value)) {
-      if (!Object.hasOwnProperty.call(members, key)) refuse(join(path, key), 'is not expected')
+      if (!Object.hasOwn(members, key)) refuse(join(path, key), 'is not expected')
     }
     for (const name in members) {
       const at = join(path, name)

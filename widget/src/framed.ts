@@ -1,30 +1,33 @@
-// The widget in the frame's document: it asks the page for everything, and reaches no network itself.
+// The entry of framed.js, the script of the frame's document: the widget there asks the page for everything, and
+// reaches no network itself. The script element has the origin of the page around it in its attribute data-frame.
 
 import { connectForm, openChannel, type Channel, type Message } from './channel.js'
 import { asServiceError } from './error.js'
-import { conforms, integer, object } from './form.js'
-import { assets, render } from './mount.js'
+import { conforms, object, one, text } from './form.js'
+import { render } from './host.js'
 import { brand, initialQuery } from './options.js'
+import { assets, script } from './script.js'
 import type { Brand, Mounted, Transport } from './types.js'
 
-const startForm = object({ brand, initialQuery, scope: integer(0, 1e9) })
+const style = object({ colorScheme: text(99), direction: one('ltr', 'rtl'), fontFamily: text(9999) })
+const startForm = object({ brand, initialQuery, scope: text(9999), style })
 
 interface Start {
   brand: Brand
   initialQuery: { limit?: number }
-  scope: number
+  scope: string
+  /** Of the target in the page. */
+  style: { colorScheme: string; direction: string; fontFamily: string }
 }
 
-/** Waits for the page at an origin, which embeds this document, and renders what it asks for. */
-export function runFramed(origin: string): void {
+const origin = script?.dataset['frame']
+if (origin && parent != window) {
   const nonce = crypto.randomUUID()
-  const connect = ({ source, origin: from, data, ports }: MessageEvent): void => {
-    const [port] = ports
+  const connect = ({ source, origin: from, data, ports: [port] }: MessageEvent): void => {
     if (source != parent || from != origin || !port || !conforms(connectForm(nonce), data)) return
     removeEventListener('message', connect)
     serve(port, origin)
   }
-  if (parent == window) return
   addEventListener('message', connect)
   parent.postMessage({ type: 'ServiceEmbedsV1.ready', nonce }, origin)
 }
@@ -50,10 +53,11 @@ function serve(port: MessagePort, origin: string): void {
   const channel = openChannel(port, receive)
 }
 
-function start(channel: Channel, transport: Transport, { brand, initialQuery, scope }: Start, origin: string): Mounted {
+function start(channel: Channel, transport: Transport, { brand, initialQuery, scope, style }: Start, origin: string): Mounted {
   const host = document.createElement('div')
   document.body.style.margin = '0'
-  document.documentElement.style.overflowY = 'hidden' // The frame is as high as its content.
+  // The frame is as high as its content, so it needs no scroll bar, except where the page makes it lower.
+  Object.assign(document.documentElement.style, style, { scrollbarWidth: 'none' })
   document.body.append(host)
   const follow = new ResizeObserver(() => {
     const height = Math.ceil(host.getBoundingClientRect().height)

@@ -1,10 +1,10 @@
 // The browser schemas, as public.d.ts has them, and a transport that holds what it carries to them.
 
 import { asServiceError, requestIdForm, serviceError } from './error.js'
-import { integer, is, list, matches, nullable, object, one, pattern, text, webURL, type Form } from './form.js'
-import type { Envelopes, Operation, Payloads, Transport } from './types.js'
+import { color, integer, is, list, matches, nullable, object, one, pattern, refuse, text, webURL, type Form } from './form.js'
+import type { Envelopes, Money, Operation, Payloads, PricingQuote, Transport } from './types.js'
 
-const id = pattern(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
+const id = pattern(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i)
 const tier = text(60)
 const name = nullable(text(500))
 const currency = one('NGN')
@@ -12,7 +12,6 @@ const amount = pattern(/^(0|[1-9]\d{0,14})\.\d\d$/)
 const money = object({ amount, currency })
 const dateTime = is((value) => matches(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/, value) && !isNaN(Date.parse(value)))
 const clock = nullable(pattern(/^([01]\d|2[0-3]):[0-5]\d$/))
-const color = pattern(/^#[\da-f]{6}$/)
 const cursor = pattern(/^[\w-]{1,512}$/)
 const requestId = pattern(requestIdForm)
 const meta = object({ requestId })
@@ -34,7 +33,7 @@ const event = object({
   location: object({ name, venue: name }),
   imageUrl: webURL(2000),
   organizerName: nullable(text(200)),
-  category: nullable(object({ id, name: text(500), slug: text(500) })),
+  category: nullable(object({ id, name: text(1000), slug: text(1000) })),
   ticketCategories: list(tier, 0, 50),
 })
 
@@ -90,9 +89,30 @@ const envelopes: Record<Operation, Form> = {
 /** The form of a call that comes through a channel. The proxy checks the payload. */
 export const callForm = object({ operation: one(...Object.keys(envelopes)), payload: is((value) => typeof value == 'object' && value) })
 
+const kobo = ({ amount }: Money): bigint => BigInt(amount.replace('.', ''))
+const chosen = (lines: { tier: string; quantity: number }[]): string =>
+  JSON.stringify(lines.map(({ tier, quantity }) => [tier, quantity]).sort())
+
+/** Refuses a quote or an order of something else than what was asked for, and a quote whose sums are wrong. */
+function check(data: object, asked: object): void {
+  const wrong = (member: string): never => refuse('data.' + member, 'does not match')
+  const { eventId, quotedAt, lines, total } = data as PricingQuote
+  const { eventId: event, lines: wanted } = asked as Payloads['pricing.quote']
+  if (eventId && eventId != event) wrong('eventId')
+  if (!quotedAt) return
+  if (chosen(lines) != chosen(wanted)) wrong('lines')
+  let sum = 0n
+  lines.forEach(({ quantity, unitPrice, subtotal }, i) => {
+    const due = kobo(unitPrice) * BigInt(quantity)
+    if (due != kobo(subtotal)) wrong(`lines[${i}].subtotal`)
+    sum += due
+  })
+  if (sum != kobo(total)) wrong('total')
+}
+
 /**
  * Returns a transport that rejects what is not of the browser schema, by the name of the member, and with nothing but
- * ServiceErrors. A rejected answer has the status 502, as after a failure between proxy and API: if it was of a checkout,
+ * ServiceErrors. The console has the name, too, and the request id. A rejected answer has the status 502, as after a failure between proxy and API: if it was of a checkout,
  * an order may have been made.
  */
 export function checked(transport: Transport): Transport {
@@ -104,10 +124,14 @@ export function checked(transport: Transport): Transport {
       throw asServiceError(thrown)
     }
     try {
-      return envelopes[operation](answer, '') as Envelopes[O]
+      const envelope = envelopes[operation](answer, '') as Envelopes[O]
+      check(envelope.data, payload)
+      return envelope
     } catch (thrown) {
       const id = (answer as Partial<Envelopes[O]> | null)?.meta?.requestId
-      throw serviceError(502, 'INVALID_UPSTREAM_RESPONSE', (thrown as Error).message, id)
+      const error = serviceError(502, 'INVALID_UPSTREAM_RESPONSE', (thrown as Error).message, id)
+      console.error(error.message, error.requestId)
+      throw error
     }
   }
 }

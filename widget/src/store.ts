@@ -6,24 +6,22 @@ const memory = new Map<string, string>()
 
 /** Returns the store of a scope. What is kept there outlives a reload, and a widget that is destroyed and mounted again. */
 export function openStore(scope: string): Store {
-  const prefix = `ServiceEmbedsV1:${scope}:`
   // Each access may throw: storage may be blocked, full, or be blocked later.
-  const attempt = <T>(access: (storage: Storage) => T): T | undefined => {
+  const attempt = <T>(access: (storage: Storage) => T): T | void => {
     try {
       return access(sessionStorage)
-    } catch {
-      return
-    }
+    } catch {}
   }
+  const at = (name: string): string => `ServiceEmbedsV1:${scope}:` + name
   return {
-    get: (name) => memory.get(prefix + name) ?? attempt((storage) => storage.getItem(prefix + name)) ?? null,
+    get: (name) => memory.get(at(name)) ?? attempt((storage) => storage.getItem(at(name))) ?? null,
     set: (name, value) => {
-      memory.set(prefix + name, value)
-      attempt((storage) => storage.setItem(prefix + name, value))
+      memory.set(at(name), value)
+      attempt((storage) => storage.setItem(at(name), value))
     },
     remove: (name) => {
-      memory.delete(prefix + name)
-      attempt((storage) => storage.removeItem(prefix + name))
+      memory.delete(at(name))
+      attempt((storage) => storage.removeItem(at(name)))
     },
   }
 }

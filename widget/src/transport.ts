@@ -6,11 +6,16 @@ import type { Envelopes, Operation, Payloads, ServiceError, Transport } from './
 
 const patience = 30_000 // ms, for a whole answer
 
+/** The URLs of the proxies of transports. */
+export const shops = new WeakMap<Transport, string>()
+
 export function proxyTransport(path: string): Transport {
   const url = matches(/^\/(?![/\\])[^\s#\\]*$/, path) && !credentialValue.test(path) && new URL(path, location.origin)
   if (!url || url.origin != location.origin) refuse('path', 'must be a path of this origin')
-  return <O extends Operation>(operation: O, payload: Payloads[O]) =>
+  const transport: Transport = <O extends Operation>(operation: O, payload: Payloads[O]) =>
     post(url.href, { operation, payload }) as Promise<Envelopes[O]>
+  shops.set(transport, url.href)
+  return transport
 }
 
 async function post(url: string, call: unknown): Promise<unknown> {
@@ -28,7 +33,7 @@ async function post(url: string, call: unknown): Promise<unknown> {
     })
     body = await response.text()
   } catch {
-    throw serviceError(0, '', 'The shop did not answer.')
+    throw serviceError(0, '', "The shop didn't answer.")
   }
   const { status, headers, ok } = response
   const wait = headers.get('Retry-After') ?? ''
@@ -38,7 +43,7 @@ async function post(url: string, call: unknown): Promise<unknown> {
   try {
     answer = JSON.parse(body)
   } catch {
-    throw serviceError(status, 'PROXY_RESPONSE_NOT_JSON', 'The answer of the shop is not JSON.', requestId, retryAfter)
+    throw serviceError(status, 'PROXY_RESPONSE_NOT_JSON', "The shop didn't answer JSON.", requestId, retryAfter)
   }
   if (ok) return answer
   throw asServiceError({ ...answer?.error, status, requestId: answer?.meta?.requestId ?? requestId, retryAfter })
