@@ -94,6 +94,10 @@ func mostTickets(t *testing.T, browser browsertest.Browser) {
 	p.Text(`enter("[aria-label='Quantity: VIP']", 9)`)
 	is.Equal(p.Text(inputs), "0,0,7")
 	is.Equal(p.Text(`$("[role=status]").textContent`), "Only 7 left")
+	const described = `$("#" + $("[aria-label='Quantity: VIP']").getAttribute("aria-describedby")).innerText`
+	is.Equal(p.Text(described), "Only 7 left")
+	p.Text(`enter("[aria-label='Quantity: VIP']", 7)`)
+	is.Equal(p.Text(described), "")
 	p.Text(`enter("[aria-label='Quantity: General admission']", 44)`)
 	is.Equal(p.Text(inputs), "43,0,7")
 	is.Equal(p.Text(`$("[role=status]").textContent`), "At most 50 tickets in an order.")

@@ -2,6 +2,7 @@ package widget_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -61,9 +62,12 @@ type shop struct {
 
 // page is how the shop's page is made.
 type page struct {
-	Dir   string         `json:"-"`
+	Dir string `json:"-"`
+	// Speed is how much faster time passes for the widget. Defaults to 25.
 	Speed int            `json:"speed"`
 	Mount map[string]any `json:"mount"`
+	// Offline makes the browser believe that it has no connection.
+	Offline bool `json:"offline"`
 }
 
 // newShop serves a shop. A reply without an envelope, status and loss is replaced by what a shop that sells answers.
@@ -76,6 +80,7 @@ func newShop(t testing.TB, about page, reply func(c call, n int) answer) *shop {
 	mux.HandleFunc("/page.js", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/page.js") })
 	mux.HandleFunc("/script", s.serve)
 	mux.HandleFunc("/empty", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	about.Speed = cmp.Or(about.Speed, 25)
 	options, err := json.Marshal(about)
 	is.New(t).NoErr(err)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {

@@ -40,7 +40,7 @@ func testHostile(t *testing.T, browser browsertest.Browser) {
 			about["checkoutFooter"] = other
 			refused := refuse(403, "MEMBERS_ONLY")
 			refused.Message = text
-			s := newShop(t, page{Speed: 25, Mount: object{"brand": about}}, func(c call, n int) answer {
+			s := newShop(t, page{Mount: object{"brand": about}}, func(c call, n int) answer {
 				switch {
 				case c.Operation == "events.list":
 					return answer{Envelope: eventPage(nil, event)}

@@ -2,6 +2,7 @@ package widget_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -18,6 +19,9 @@ func testList(t *testing.T, browser browsertest.Browser) {
 		"fails":             failingList,
 		"waits":             busyList,
 		"is offline":        offlineList,
+		"needs no network":  offlineShop,
+		"keeps the focus":   refreshedFocus,
+		"waits long":        longWait,
 		"is refreshed":      refreshedList,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +88,7 @@ func emptyList(t *testing.T, browser browsertest.Browser) {
 func failingList(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
 	failed := refuse(502, "INVALID_UPSTREAM_RESPONSE")
-	s := newShop(t, page{Speed: 20}, script{"events.list": {lost(), failed, failed, {}}}.reply)
+	s := newShop(t, page{}, script{"events.list": {lost(), failed, failed, {}}}.reply)
 	p := s.open(t, browser, browsertest.Phone)
 	wait(p, "The events couldn't be loaded")
 	wait(p, "The shop didn't answer.")
@@ -99,30 +103,77 @@ func busyList(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
 	busy := refuse(429, "RATE_LIMITED")
 	busy.RetryAfter = new(20)
-	s := newShop(t, page{Speed: 20}, script{"events.list": {busy}}.reply)
+	s := newShop(t, page{}, script{"events.list": {busy}}.reply)
 	p := s.open(t, browser, browsertest.Phone)
-	p.Text(`window.asked = Date.now()`)
+	p.Text(`window.asked = performance.now()`)
 	p.Text(`await until(() => /Trying again in \d+ s/.test(seen()))`)
 	is.Equal(len(s.sent("events.list")), 1)
 	wait(p, "Lagos Jazz Night")
 	is.Equal(len(s.sent("events.list")), 2)
-	is.Equal(p.Text(`Date.now() - asked > 17000`), "true")
+	is.Equal(p.Text(`performance.now() - asked > 17000`), "true")
 }
 
-// Without a connection the widget says so and sends nothing. It goes on when the connection is back.
+// whileOffline answers nothing while the shop cannot be reached.
+func whileOffline(offline *atomic.Bool) func(call, int) answer {
+	return func(call, int) answer { return answer{Lost: offline.Load()} }
+}
+
+// Without a connection the widget says so, at its head, and goes on by itself when the connection is back.
 func offlineList(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
-	s := newShop(t, page{Speed: 20}, nil)
+	var offline atomic.Bool
+	s := newShop(t, page{}, whileOffline(&offline))
 	p := s.open(t, browser, browsertest.Phone)
 	wait(p, "Lagos Jazz Night")
+	offline.Store(true)
 	online(p, false)
 	wait(p, "You're offline.")
 	press(p, "Lagos Jazz Night")
 	p.Picture("offline")
-	is.Equal(len(s.sent("events.inventory")), 0)
+	is.Equal(p.Text(`$(".offline").getBoundingClientRect().bottom <= $(".view").getBoundingClientRect().top`), "true")
+	offline.Store(false)
 	online(p, true)
 	wait(p, "General admission")
 	is.Equal(strings.Contains(p.Text(`seen()`), "offline"), false)
+}
+
+// A shop on the same machine answers a browser that has no connection. All works there, up to the order.
+func offlineShop(t *testing.T, browser browsertest.Browser) {
+	is := is.New(t)
+	s := newShop(t, page{Offline: true}, nil)
+	p := s.openDetails(t, browser, browsertest.Phone)
+	is.Equal(strings.Contains(p.Text(`seen()`), "offline"), false)
+	press(p, "Buy for")
+	wait(p, "Your order is confirmed")
+	is.Equal(len(s.sent("checkout.create")), 1)
+	clean(t, p)
+}
+
+// After a refresh the focus is where it was: on the card of the same event, or at the title if that has gone.
+func refreshedFocus(t *testing.T, browser browsertest.Browser) {
+	is := is.New(t)
+	other := eventPage(nil, event(jazz, "Another Night"))
+	s := newShop(t, page{}, script{"events.list": {{}, {}, {Envelope: other}}}.reply)
+	p := s.open(t, browser, browsertest.Phone)
+	wait(p, "Comedy at the Marina")
+	p.Text(`named("Comedy at the Marina").focus()`)
+	for _, focused := range []string{"Comedy at the Marina", "Events"} {
+		p.Text(`await mounted.refresh()`)
+		is.Equal(p.Text(`tree().activeElement?.innerText`), focused)
+	}
+}
+
+// A wait that is too long to watch is said in words, and the button is there at once.
+func longWait(t *testing.T, browser browsertest.Browser) {
+	is := is.New(t)
+	s := newShop(t, page{}, script{"events.list": {busyFor(61), busyFor(9000), {}}}.reply)
+	p := s.open(t, browser, browsertest.Phone)
+	wait(p, "The shop is busy. Please try again in 2 minutes.")
+	press(p, "Try again")
+	wait(p, "The shop is busy. Please try again in 3 hours.")
+	is.Equal(len(s.sent("events.list")), 2)
+	press(p, "Try again")
+	wait(p, "Lagos Jazz Night")
 }
 
 // online makes the browser believe in its connection, or not.

@@ -41,7 +41,6 @@ func doubtful() map[string]answer {
 		"no answer":       lost(),
 		"another order":   {Envelope: envelope(with(one, "eventId", "4f2b1c9a-5d4e-4f6a-8b7c-9d0e1f2a3b4c"))},
 		"a private field": {Envelope: envelope(with(one, "floatDebited", naira(1)))},
-		"not confirmed":   {Envelope: envelope(with(one, "status", "CANCELLED"))},
 		"500":             refuse(500, "INTERNAL_ERROR"),
 		"502":             refuse(502, "INVALID_UPSTREAM_RESPONSE"),
 		"not JSON":        refuse(403, "PROXY_RESPONSE_NOT_JSON"),
@@ -99,7 +98,7 @@ func testPurchase(t *testing.T, browser browsertest.Browser) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			s := newShop(t, page{Speed: 25}, script{"checkout.create": test.checkout}.reply)
+			s := newShop(t, page{}, script{"checkout.create": test.checkout}.reply)
 			p := s.openDetails(t, browser, browsertest.Phone)
 			p.Text(`(b => (b.click(), b.click(), b.form && b.form.requestSubmit()))(named("Buy for"))`)
 			test.act(p, s)
@@ -126,7 +125,7 @@ func doubt(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
 	answers := doubtful()
 	names := slices.Sorted(maps.Keys(answers))
-	s := newShop(t, page{Speed: 25}, func(c call, n int) answer {
+	s := newShop(t, page{}, func(c call, n int) answer {
 		if c.Operation == "checkout.create" && n%2 == 0 {
 			return answers[names[n/2]]
 		}
@@ -166,7 +165,7 @@ func storedFirst(t *testing.T, browser browsertest.Browser) {
 	stored := make(chan string, 2)
 	var p *browsertest.Page
 	held := make(chan struct{})
-	s := newShop(t, page{Speed: 25}, func(c call, n int) answer {
+	s := newShop(t, page{}, func(c call, n int) answer {
 		if c.Operation == "checkout.create" && n == 0 {
 			stored <- string(c.Payload)
 			<-held
@@ -208,7 +207,7 @@ func copyTab(t *testing.T, browser browsertest.Browser, s *shop, p *browsertest.
 // The same basket for the same buyer in a tab and its copy is one order.
 func twoTabs(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
-	s := newShop(t, page{Speed: 25}, nil)
+	s := newShop(t, page{}, nil)
 	p := s.openDetails(t, browser, browsertest.Phone)
 	other := copyTab(t, browser, s, p)
 	press(other, "Continue")
@@ -224,7 +223,7 @@ func twoTabs(t *testing.T, browser browsertest.Browser) {
 
 func twoTabsInDoubt(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
-	s := newShop(t, page{Speed: 25}, script{"checkout.create": {lost()}}.reply)
+	s := newShop(t, page{}, script{"checkout.create": {lost()}}.reply)
 	p := s.openDetails(t, browser, browsertest.Phone)
 	press(p, "Buy for")
 	wait(p, "We don't know yet")
@@ -240,7 +239,7 @@ func twoTabsInDoubt(t *testing.T, browser browsertest.Browser) {
 // The way back to the page after the order sends nothing.
 func back(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
-	s := newShop(t, page{Speed: 25}, nil)
+	s := newShop(t, page{}, nil)
 	p := s.openDetails(t, browser, browsertest.Phone)
 	press(p, "Buy for")
 	wait(p, "Your order is confirmed")
@@ -253,13 +252,16 @@ func back(t *testing.T, browser browsertest.Browser) {
 // Without a connection nothing is sent, so nothing is in doubt.
 func offlinePurchase(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
-	s := newShop(t, page{Speed: 25}, nil)
+	var offline atomic.Bool
+	s := newShop(t, page{}, whileOffline(&offline))
 	p := s.openDetails(t, browser, browsertest.Phone)
+	offline.Store(true)
 	online(p, false)
 	press(p, "Buy for")
 	wait(p, "You're offline.")
 	is.Equal(p.Text(`$("#svc-email").value`), buyer)
 	is.Equal(len(s.sent("checkout.create")), 0)
+	offline.Store(false)
 	online(p, true)
 	press(p, "Buy for")
 	wait(p, "Your order is confirmed")
@@ -283,7 +285,7 @@ func refusals(t *testing.T, browser browsertest.Browser) {
 		code, text string
 	}{
 		{401, "AUTHENTICATION_FAILED", "Your session has ended."},
-		{402, "PAYMENT_REQUIRED", "The payment is not complete."},
+		{402, "PAYMENT_REQUIRED", "The upstream's own words."}, // which are the hook's,
 		{403, "PERMISSION_DENIED", "This page isn't allowed to do that."},
 		{404, "NOT_FOUND", "This event is no longer on sale."},
 		{409, "INSUFFICIENT_FLOAT", later},
@@ -292,7 +294,7 @@ func refusals(t *testing.T, browser browsertest.Browser) {
 		{401, "AUTHENTICATION_FAILED", "Your session has ended."},
 		{409, "COMMISSION_RATE_UNAVAILABLE", later},
 	}
-	s := newShop(t, page{Speed: 25}, func(c call, n int) answer {
+	s := newShop(t, page{}, func(c call, n int) answer {
 		if c.Operation == "checkout.create" && n < len(tests) {
 			return refuse(tests[n].status, tests[n].code)
 		}
@@ -316,18 +318,26 @@ func refusals(t *testing.T, browser browsertest.Browser) {
 // Without the company's verification buying is off, and the basket stays. It is on again after a refresh.
 func salesPaused(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
-	s := newShop(t, page{Speed: 25}, script{"checkout.create": {refuse(409, "COMPANY_VERIFICATION_REQUIRED")}}.reply)
+	s := newShop(t, page{}, script{"checkout.create": {refuse(409, "COMPANY_VERIFICATION_REQUIRED")}}.reply)
 	p := s.openDetails(t, browser, browsertest.Phone)
 	press(p, "Buy for")
-	wait(p, "Sales are paused for a short time.")
+	const paused = "Sales are paused for a short time."
+	wait(p, paused)
+	wait(p, "Nothing was bought.")
 	p.FullPicture("paused")
 	is.Equal(p.Text(`named("Buy") === undefined`), "true")
 	press(p, "Change tickets")
 	wait(p, "₦30,000.50")
+	wait(p, paused)
 	press(p, "Continue")
 	wait(p, "Your details")
+	wait(p, paused)
 	is.Equal(p.Text(`named("Buy") === undefined`), "true")
+	press(p, "Change tickets")
+	wait(p, paused)
 	p.Text(`await mounted.refresh()`)
+	is.Equal(p.Text(`seen().includes("paused")`), "false")
+	press(p, "Continue")
 	press(p, "Buy for")
 	wait(p, "Your order is confirmed")
 }
@@ -337,7 +347,7 @@ func priceChanged(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
 	dearer := map[string]int{"GENERAL_ADMISSION": 500000, "VIP": 3000000}
 	var refused atomic.Bool
-	s := newShop(t, page{Speed: 25}, func(c call, n int) answer {
+	s := newShop(t, page{}, func(c call, n int) answer {
 		switch {
 		case c.Operation == "checkout.create" && n == 0:
 			refused.Store(true)
@@ -366,7 +376,7 @@ func priceChanged(t *testing.T, browser browsertest.Browser) {
 func soldInDoubt(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
 	var sold atomic.Bool
-	s := newShop(t, page{Speed: 25}, func(c call, n int) answer {
+	s := newShop(t, page{}, func(c call, n int) answer {
 		switch {
 		case c.Operation == "checkout.create" && n == 0:
 			return lost()
@@ -393,7 +403,7 @@ func detailsRefused(t *testing.T, browser browsertest.Browser) {
 	is := is.New(t)
 	refused := refuse(400, "INVALID_REQUEST")
 	refused.Message = "payload.buyer.email: must be one address"
-	s := newShop(t, page{Speed: 25}, script{"checkout.create": {refused}}.reply)
+	s := newShop(t, page{}, script{"checkout.create": {refused}}.reply)
 	p := s.openDetails(t, browser, browsertest.Phone)
 	press(p, "Buy for")
 	wait(p, "The shop didn't accept these details.")

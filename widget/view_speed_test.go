@@ -49,7 +49,7 @@ func BenchmarkView(b *testing.B) {
 	for b.Loop() {
 		is := is.New(b)
 		data := make(chan struct{})
-		s := newShop(b, page{Mount: object{"brand": brand()}}, func(c call, _ int) answer {
+		s := newShop(b, page{Speed: 1, Mount: object{"brand": brand()}}, func(c call, _ int) answer {
 			if c.Operation == "events.list" {
 				<-data
 				return answer{Envelope: eventPage(nil, events...)}

@@ -11,7 +11,8 @@ func TestView(t *testing.T) {
 	t.Parallel()
 	browser := browsertest.New(t)
 	for name, test := range map[string]func(*testing.T, browsertest.Browser){
-		"access": testAccess, "codes": testCodes, "details": testDetails, "event": testEvent, "hostile": testHostile,
+		"access": testAccess, "codes": testCodes, "details": testDetails, "doubt": testDoubt, "entries": testEntries,
+		"event": testEvent, "hostile": testHostile,
 		"keyboard": testKeyboard, "list": testList, "purchase": testPurchase, "refusals": testRefusals,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,7 @@
 // What a buyer has chosen: tickets of one event. It is kept in the store, so that a reload does not lose it.
 
+import { type Form, integer, list, object, pattern, text } from './form.js'
+import { event } from './schema.js'
 import type { Event, Store } from './types.js'
 
 /** The largest number of tickets in an order. */
@@ -8,58 +10,57 @@ export const mostTickets = 50
 const name = 'basket'
 
 export interface Basket {
-  /** A random text. The idempotency key of a purchase is made of it and of what is bought. */
+  /** Random digits. The idempotency key of a purchase is made of it and of what is bought. */
   seed: string
   event: Event
-  /** How many tickets of each tier, all above zero. */
-  quantities: [tier: string, quantity: number][]
+  /** The tiers of which there are any, by their names. */
+  lines: { tier: string; quantity: number }[]
 }
 
+const line = object({ tier: text(60), quantity: integer(1, mostTickets) })
+const form = object({ seed: pattern(/^\d+$/), event, lines: list(line, 1, mostTickets) })
+
 export function newBasket(event: Event): Basket {
-  return { seed: randomText(), event, quantities: [] }
+  return { seed: randomDigits(), event, lines: [] }
 }
 
 export function quantityOf(basket: Basket, tier: string): number {
-  return basket.quantities.find(([name]) => name === tier)?.[1] ?? 0
+  return basket.lines.find((line) => line.tier === tier)?.quantity ?? 0
 }
 
 export function countOf(basket: Basket): number {
-  return basket.quantities.reduce((sum, [, quantity]) => sum + quantity, 0)
+  return basket.lines.reduce((sum, { quantity }) => sum + quantity, 0)
 }
 
 /** Sets how many tickets of a tier a basket has. */
 export function setQuantity(basket: Basket, tier: string, quantity: number): void {
-  const others = basket.quantities.filter(([name]) => name !== tier)
-  if (quantity > 0) others.push([tier, quantity])
-  basket.quantities = others.sort(([a], [b]) => (a < b ? -1 : 1))
-}
-
-export function linesOf(basket: Basket): { tier: string; quantity: number }[] {
-  return basket.quantities.map(([tier, quantity]) => ({ tier, quantity }))
+  const lines = basket.lines.filter((line) => line.tier !== tier)
+  if (quantity > 0) lines.push({ tier, quantity })
+  basket.lines = lines.sort((a, b) => (a.tier < b.tier ? -1 : 1))
 }
 
 /** Returns the basket that the store has, or null. */
 export function loadBasket(store: Store): Basket | null {
-  const kept = parse<Basket>(store.get(name))
-  return kept && kept.seed && kept.event?.id && kept.event.schedule && kept.quantities?.length ? kept : null
+  return load(store, name, form)
 }
 
 /** Keeps a basket. An empty one is removed, and so is none. */
 export function saveBasket(store: Store, basket: Basket | null): void {
-  if (basket?.quantities.length) store.set(name, JSON.stringify(basket))
+  if (basket?.lines.length) store.set(name, JSON.stringify(basket))
   else store.remove(name)
 }
 
-/** Returns what a stored text means, or null if it is not what this version has written. */
-export function parse<T>(stored: string | null): T | null {
+/** Returns what is stored by a name, or null. What is not of the form is removed. */
+export function load<T>(store: Store, name: string, form: Form): T | null {
   try {
-    return stored ? (JSON.parse(stored) as T | null) : null
+    return form(JSON.parse(store.get(name)!), '') as T
   } catch {
+    store.remove(name)
     return null
   }
 }
 
-/** Returns a random text of 128 bits. crypto.randomUUID is missing on pages without HTTPS. */
-function randomText(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+/** Returns random digits, which nobody can guess. crypto.randomUUID is missing on pages without HTTPS. */
+function randomDigits(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('')
 }

@@ -14,21 +14,21 @@ export function el<K extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(name)
   set(element, typeof properties === 'string' ? { class: properties } : (properties ?? {}))
-  fill(element, children)
+  fill(element, ...children)
   return element
 }
 
-/** Sets attributes: true is an empty one, and false, null and undefined remove it. */
+/** Sets attributes: true is an empty one, and false, null, undefined and an empty text remove it. */
 export function set(element: Element, properties: Record<string, Property>): void {
   for (const [name, value] of Object.entries(properties)) {
     if (typeof value === 'function') element.addEventListener(name, value)
-    else if (value === false || value == null) element.removeAttribute(name)
+    else if (!value && value !== 0) element.removeAttribute(name)
     else element.setAttribute(name, value === true ? '' : String(value))
   }
 }
 
 /** Replaces what is in an element. */
-export function fill(element: Element, children: Child[]): void {
+export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...(children.filter((child) => child) as (Node | string)[]))
 }
 

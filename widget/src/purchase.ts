@@ -2,10 +2,12 @@
 //
 // A purchase is stored with its key before it is sent, and removed when an answer is final. An attempt is in doubt when
 // nothing proves what became of it. From then on only the order itself, or the proof that the API had not sold under
-// the key, ends the doubt. The same key and body are sent until then.
+// the key, ends the doubt. The same key and body are sent until then, or until the buyer leaves the purchase.
 
-import { type Basket, parse } from './basket.js'
+import { type Basket, load, saveBasket } from './basket.js'
+import { integer, list, object, one, optional, text } from './form.js'
 import { sleep } from './read.js'
+import { quote } from './schema.js'
 import type { Order, Payloads, PricingQuote, ServiceError, Store, Transport } from './types.js'
 
 const name = 'purchase'
@@ -19,37 +21,42 @@ export interface Purchase {
   quote: PricingQuote
 }
 
-/**
- * What an attempt has shown. After a refusal nothing was bought, and the purchase has ended. After "wait" the purchase is
- * to be sent again later, and "doubt" says if an earlier attempt may have bought.
- */
-export type Outcome =
-  | { kind: 'sold'; order: Order }
-  | { kind: 'refused'; error: ServiceError }
-  | { kind: 'unknown'; error: ServiceError }
-  | { kind: 'wait'; error: ServiceError; doubt: boolean }
+const short = text(999)
+const line = object({ tier: text(60), quantity: integer(1, 50), expectedUnitPrice: short, currency: one('NGN') })
+const payload = object({
+  eventId: short,
+  buyer: object({ email: short, fullname: optional(short), phone: optional(short) }),
+  lines: list(line, 1, 50),
+  idempotencyKey: short,
+})
+const form = object({ payload, quote })
+
+/** What an attempt has shown: the order, whatever became of it since, or an error. */
+export type Outcome = { order: Order; error?: never } | { order?: never; error: ServiceError }
 
 export interface Purchases {
-  /** The purchase that has no final answer, or null. */
+  /** The purchase that has no final answer, or null. An error without one is a refusal: nothing was bought. */
   open: Purchase | null
+  /** An attempt may have bought. */
+  doubt: boolean
   /** Begins a purchase, and stores it. */
   begin(basket: Basket, buyer: Buyer, quote: PricingQuote): void
   /** Sends the open purchase. While an attempt is on its way, it is the one attempt. */
   send(): Promise<Outcome>
-  /** Ends a purchase that was refused for now and is not in doubt. */
-  cancel(): void
+  /** Ends the open purchase. */
+  end(): void
 }
 
-/** Waits between attempts after CONFLICT, which is the answer while the first attempt is in progress. */
-const conflictWaits = [1, 2, 4, 8]
+/** How often a purchase is sent again after CONFLICT, which is the answer while the first attempt is in progress. */
+const repeats = 4
 
 /** Makes the purchases of a widget. A purchase that the store has may have been sent, so it is in doubt. */
 export function createPurchases(store: Store, transport: Transport, signal: AbortSignal): Purchases {
   let attempt: Promise<Outcome> | null = null
-  let doubt = false
-  const stored = parse<Purchase>(store.get(name))
+  const open = load<Purchase>(store, name, form)
   const purchases: Purchases = {
-    open: stored?.payload?.idempotencyKey && stored.quote?.total ? stored : null,
+    open,
+    doubt: open !== null,
     begin(basket, buyer, quote) {
       const body = {
         eventId: basket.event.id,
@@ -65,45 +72,46 @@ export function createPurchases(store: Store, transport: Transport, signal: Abor
       attempt ??= run(purchases.open!).finally(() => (attempt = null))
       return attempt
     },
-    cancel() {
-      if (!doubt && !attempt) end()
+    end() {
+      purchases.open = null
+      purchases.doubt = false
+      store.remove(name)
     },
   }
-  doubt = purchases.open !== null
   return purchases
-
-  function end(): void {
-    purchases.open = null
-    doubt = false
-    store.remove(name)
-  }
 
   async function run({ payload }: Purchase): Promise<Outcome> {
     for (let turn = 0; ; turn++) {
-      let error: ServiceError
+      let error = { status: 0, requestId: null } as ServiceError // It is not what was sent for.
       try {
         const order = (await transport('checkout.create', payload)).data
-        if (order.status === 'CONFIRMED' && order.eventId === payload.eventId) {
-          end()
-          return { kind: 'sold', order }
+        if (order.eventId === payload.eventId) {
+          // Nobody sees the order after the signal: the purchase stays for the next widget.
+          if (!signal.aborted) {
+            saveBasket(store, null)
+            purchases.end()
+          }
+          return { order }
         }
-        error = { status: 0, requestId: null } as ServiceError // It is not what was sent for.
       } catch (failure) {
         error = failure as ServiceError
       }
-      if (error.code === 'INVENTORY_UNAVAILABLE' || (isRefusal(error) && !doubt)) {
-        end()
-        return { kind: 'refused', error }
-      }
-      if (error.status === 429) return { kind: 'wait', error, doubt }
-      if (!isRefusal(error)) doubt = true
-      const wait = conflictWaits[turn]
-      if (error.code === 'CONFLICT' && wait) await sleep(wait, signal)
-      else return { kind: 'unknown', error }
-      if (signal.aborted) return { kind: 'unknown', error }
+      if (signal.aborted) return { error }
+      if (isRefusal(error)) {
+        if (!purchases.doubt || unsold.test(error.code)) {
+          purchases.end()
+          return { error }
+        }
+      } else if (error.status !== 429) purchases.doubt = true
+      if (error.code !== 'CONFLICT' || turn === repeats) return { error }
+      await sleep(2 ** turn, signal)
+      if (signal.aborted) return { error }
     }
   }
 }
+
+/** The codes that the API gives only after it has looked for an order of the key, and found none. */
+const unsold = /^((INVENTORY|COMMISSION_RATE|CHECKOUT)_UNAVAILABLE|INSUFFICIENT_FLOAT)$/
 
 /** Reports whether an answer proves that its own attempt bought nothing. A 429 is a refusal for now. */
 export function isRefusal({ status, code }: ServiceError): boolean {
@@ -111,6 +119,11 @@ export function isRefusal({ status, code }: ServiceError): boolean {
     status >= 400 && status < 500 && status !== 408 && status !== 429 &&
     !/^(PROXY_RESPONSE_NOT_JSON|REQUEST_FAILED|INVALID_UPSTREAM_RESPONSE|CONFLICT)$/.test(code)
   )
+}
+
+/** Reports whether tickets are to be priced again after an answer. */
+export function isOutdated({ code }: ServiceError): boolean {
+  return /^(PRICING|INVENTORY)_UNAVAILABLE$/.test(code)
 }
 
 /**

@@ -36,16 +36,11 @@ function longDay(at: Date): string {
   return `${days[at.getUTCDay()]}, ${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`
 }
 
-const zones: Record<string, Intl.DateTimeFormat> = {}
-
-/**
- * Returns the name of a zone at a time. A zone that the browser does not know has its own name. The first call for a zone
- * takes a browser long.
- */
+/** Returns the name of a zone at a time. A zone that the browser does not know has its own name. The first call takes long. */
 export function zoneName(at: Date, timezone: string | null): string {
   if (!timezone) return ''
   try {
-    const format = (zones[timezone] ||= new Intl.DateTimeFormat('en-GB', { timeZone: timezone, timeZoneName: 'long' }))
+    const format = new Intl.DateTimeFormat('en-GB', { timeZone: timezone, timeZoneName: 'long' })
     return format.formatToParts(at).find(({ type }) => type === 'timeZoneName')!.value
   } catch {
     return timezone

@@ -18,7 +18,7 @@ const meta = object({ requestId })
 const stock = integer(0, 1e6)
 const quantity = integer(1, 50)
 
-const event = object({
+export const event = object({
   id,
   object: one('event'),
   title: text(200),
@@ -47,7 +47,7 @@ const inventoryTier = object({
 })
 
 const quoteLine = object({ tier, quantity, unitPrice: money, subtotal: money, availableAtPrice: integer(1, 1e6) })
-const quote = object({
+export const quote = object({
   object: one('pricing_quote'),
   eventId: id,
   currency,

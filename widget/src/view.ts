@@ -1,11 +1,12 @@
 // What the views of the widget have in common.
 
 import type { Basket } from './basket.js'
-import { el, type Child, icon } from './dom.js'
+import { el, type Child, fill, icon } from './dom.js'
 import type { Buyer, Purchases } from './purchase.js'
 import type { OnTick } from './read.js'
 import * as text from './text.js'
-import type { Brand, Envelopes, Event, Operation, Order, Payloads, PricingQuote, ServiceError, WidgetParts } from './types.js'
+import { Words } from './text.js'
+import type { Brand, Envelopes, Event, Operation, Order, Payloads, PricingQuote, ServiceError, Transport, WidgetParts } from './types.js'
 
 /** One screen of the widget. */
 export interface View {
@@ -15,7 +16,7 @@ export interface View {
   /** Loads what the view shows once more. */
   refresh?(): Promise<void>
   /** The brand of an order, in place of the page's. */
-  brand?: Brand
+  brand?: Brand | Order['branding']
 }
 
 /** What a view can do. */
@@ -25,26 +26,31 @@ export interface App {
   basket: Basket | null
   /** What the buyer last entered. */
   buyer: Buyer
-  /** Buying is off until the page is loaded or refreshed: the company has no current verification. */
-  paused: boolean
+  /** Why buying is off until the page is loaded or refreshed: the company has no current verification. */
+  paused: ServiceError | null
+  /** Carries one operation, once. */
+  transport: Transport
   read<O extends Operation>(
     operation: O, payload: Payloads[O], signal: AbortSignal, onTick?: OnTick,
   ): Promise<Envelopes[O] | null>
+  /** Reads what the basket costs now. */
+  price(signal: AbortSignal, onTick?: OnTick): Promise<PricingQuote | undefined>
   /** Returns a function that ends what its last call began, and returns the signal of what begins now. */
   turns(signal: AbortSignal): () => AbortSignal
   /** The element of the widget that has the focus, or null. */
   focused(): Element | null
   /** Says a text to who uses a screen reader. */
   say(text: string): void
-  openList(): void
-  openEvent(event: Event): void
+  openList(reason?: Reason): void
+  openEvent(event: Event, reason?: Reason): void
   openDetails(quote: PricingQuote, reason?: Reason): void
   openPurchase(): void
   openSuccess(order: Order, email: string, event: Event | null): void
 }
 
-/** Why the details are shown again. */
+/** Why a view is shown again. */
 export interface Reason {
+  /** Nothing was bought because of it. */
   error: ServiceError | null
   /** What the buyer had agreed to, if prices have changed since. */
   before?: PricingQuote
@@ -56,7 +62,7 @@ export function heading(...children: Child[]): HTMLHeadingElement {
 }
 
 export function button(kind: 'main' | 'plain' | 'link' | '', label: Child, onClick: () => void): HTMLButtonElement {
-  return el('button', { type: 'button', class: kind, click: onClick }, label)
+  return el('button', { type: 'button', class: kind, click: () => onClick() }, label)
 }
 
 /** The way back to another view. */
@@ -83,21 +89,34 @@ export function notice(
       'div', null,
       el('p', 'strong', title),
       ...hints.map((hint) => hint && el('p', null, hint)),
-      error?.requestId && el('p', 'support', text.support, el('bdi', 'mono', error.requestId)),
+      error?.requestId && el('p', 'support', Words.support, el('bdi', 'mono', error.requestId)),
       actions.length > 0 && el('p', 'actions', ...actions),
     ),
   )
 }
 
-/** The message of a failed read. */
-export function failure(title: string, error: ServiceError, retry: () => void): HTMLElement {
-  return notice('bad', title, [text.explain(error)], error, button('plain', text.retry, retry))
+/** Shows the message of a failed read. Its button leads the focus elsewhere, since it leaves with the message. */
+export function showFailure(
+  app: App, place: Element, title: string, error: ServiceError, focus: HTMLElement, retry: () => void,
+): void {
+  fill(place, notice('bad', title, [text.explain(error)], error, button('plain', Words.retry, () => {
+    focus.focus()
+    retry()
+  })))
+  app.say(title)
+}
+
+/** The message of why a view is shown again, or of why nothing can be bought. */
+export function reasonNotice({ paused }: App, { error, before }: Reason): HTMLElement | null {
+  if (paused) return notice('info', Words.paused, [error && Words.failed + '.', text.explain(paused)], paused)
+  if (before) return notice('info', Words.changed, [Words.changedHint], error)
+  return error ? notice('bad', Words.failed, [text.explain(error)], error) : null
 }
 
 /** A picture that keeps its place where it is blocked or missing. The text beside it says the same. */
 export function picture(url: string): HTMLElement {
   const image = el('img', {
-    alt: '', loading: 'lazy', referrerpolicy: 'no-referrer', error: () => image.remove(), src: url,
+    alt: true, loading: 'lazy', referrerpolicy: 'no-referrer', error: () => image.remove(), src: url,
   })
   return el('div', 'picture', icon('ticket'), image)
 }

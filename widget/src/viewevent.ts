@@ -1,13 +1,15 @@
 // An event: what it is, its tickets, and what the chosen ones cost.
 
-import { countOf, linesOf, mostTickets, newBasket, quantityOf, saveBasket, setQuantity } from './basket.js'
-import { el, fill, icon, user } from './dom.js'
+import { countOf, mostTickets, newBasket, quantityOf, saveBasket, setQuantity } from './basket.js'
+import { el, fill, icon, set, user } from './dom.js'
 import { formatMoney } from './money.js'
+import { isOutdated } from './purchase.js'
 import { sleep } from './read.js'
 import { longSchedule } from './schedule.js'
 import * as text from './text.js'
+import { Words } from './text.js'
 import type { Event, InventoryTier, PricingQuote, ServiceError } from './types.js'
-import { type App, back, button, failure, heading, notice, picture, placeOf, skeleton, type View, waiting } from './view.js'
+import { type App, back, button, heading, notice, picture, placeOf, showFailure, skeleton, type View, waiting } from './view.js'
 import { summary } from './viewsummary.js'
 
 /** How long the quantities must rest before they are priced, in seconds. */
@@ -24,13 +26,13 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
   const message = el('div') // what was sold meanwhile
   const trouble = el('div') // why there is no price
   const wait = waiting('')
-  const proceed = button('main', text.proceed, next)
-  const order = el('section', 'order', el('h3', null, text.summary), lines, proceed, wait.element, message, trouble)
-  const side = el('div', 'side', el('section', null, el('h3', null, text.choose), offer))
-  const about = event.description && el('section', 'about', el('h3', null, text.about), el('p', null, event.description))
+  const proceed = button('main', Words.proceed, next)
+  const order = el('section', 'order', el('h3', null, Words.summary), lines, proceed, wait.element, message, trouble)
+  const side = el('div', 'side', el('section', null, el('h3', null, Words.choose), offer))
+  const about = event.description && el('section', 'about', el('h3', null, Words.about), el('p', null, event.description))
   const element = el(
     'article', 'view event',
-    el('div', null, back(text.allEvents, app.openList), picture(event.imageUrl), title, facts(event)),
+    el('div', null, back(Words.allEvents, () => app.openList()), picture(event.imageUrl), title, facts(event)),
     side,
   )
   const turns = app.turns(signal)
@@ -42,21 +44,17 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
 
   async function load(): Promise<void> {
     const busy = waiting('')
-    element.setAttribute('aria-busy', 'true')
-    if (!updates.length) fill(offer, [skeleton('tier', 3), busy.element])
+    set(element, { 'aria-busy': 'true' })
+    if (!updates.length) fill(offer, skeleton('tier', 3), busy.element)
     try {
       const stock = await inventory(busy.tick)
       if (stock) render(stock)
     } catch (e) {
       updates = []
-      fill(offer, [failure(text.tiersFailed, e as ServiceError, () => {
-        title.focus()
-        void load()
-      })])
       order.remove()
-      app.say(text.tiersFailed)
+      showFailure(app, offer, Words.tiersFailed, e as ServiceError, title, () => void load())
     }
-    element.removeAttribute('aria-busy')
+    set(element, { 'aria-busy': false })
   }
 
   async function inventory(tick: (left: number) => void): Promise<InventoryTier[] | undefined> {
@@ -67,24 +65,25 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
   function render(stock: InventoryTier[]): void {
     const focused = app.focused()?.id
     const reduced = []
-    for (const { tier, quantity } of linesOf(basket)) {
-      const left = Math.min(quantity, available(stock.find((row) => row.tier === tier)))
-      if (left < quantity) reduced.push(el('span', null, user(text.tierName(tier)), `: ${text.was}${quantity}, ${text.now}${left}`))
+    for (const { tier, quantity } of basket.lines) {
+      const left = Math.min(quantity, leftOf(stock, tier))
+      if (left < quantity) reduced.push(el('span', null, user(text.tierName(tier)), `: ${Words.was}${quantity}, ${Words.now}${left}`))
       setQuantity(basket, tier, left)
     }
     updates = []
-    fill(offer, [
-      !stock.length ? notice('info', text.noTiers, [text.later])
-      : stock.every(({ status }) => status === 'SOLD_OUT') && notice('info', text.allSold, []),
+    fill(
+      offer,
+      !stock.length ? notice('info', Words.noTiers, [Words.later])
+      : stock.every(({ status }) => status === 'SOLD_OUT') && notice('info', Words.allSold, []),
       el('ul', 'tiers', ...stock.map(row)),
-    ])
+    )
     if (stock.some(available)) side.append(order)
     else order.remove()
     if (about) element.append(about)
     if (focused) side.querySelector<HTMLElement>('#' + focused)?.focus()
     if (reduced.length) {
-      fill(message, [notice('info', text.reduced, reduced)])
-      app.say(text.reduced)
+      fill(message, notice('info', Words.reduced, reduced))
+      app.say(Words.reduced)
     }
     changed(0)
   }
@@ -92,16 +91,18 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
   function row(tier: InventoryTier, at: number): HTMLElement {
     const name = text.tierName(tier.tier)
     const stock = available(tier)
+    const hint = el('p', { class: 'hint', id: `svc-h${at}` })
     const input = el('input', {
       type: 'number', inputmode: 'numeric', min: 0, max: Math.min(stock, mostTickets), id: `svc-n${at}`,
-      'aria-label': text.quantity + name, change: () => choose(parseInt(input.value, 10) || 0), focus: () => input.select(),
+      'aria-label': Words.quantity + name, 'aria-describedby': hint.id,
+      change: () => choose(parseInt(input.value, 10) || 0), focus: () => input.select(),
     })
     const step = (by: number, label: string) =>
       el('button', {
         type: 'button', 'aria-label': label + name, id: `svc${by}-${at}`, click: () => choose(quantity() + by),
       }, by < 0 ? '−' : '+')
-    const less = step(-1, text.remove)
-    const more = step(1, text.add)
+    const less = step(-1, Words.remove)
+    const more = step(1, Words.add)
     const element = el(
       'li', 'tier',
       el('div', 'text',
@@ -110,21 +111,24 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
         stock > 0 && stock < plenty && el('p', 'badge', text.left(stock))),
       stock ? el('div', 'stepper', less, input, more)
       : el('p', 'badge', text.offSale(tier.status)),
+      hint,
     )
     const quantity = () => quantityOf(basket, tier.tier)
     const most = () => Math.min(stock, mostTickets - countOf(basket) + quantity())
     const update = () => {
-      input.value = String(quantity())
-      less.setAttribute('aria-disabled', String(!quantity()))
-      more.setAttribute('aria-disabled', String(quantity() >= most()))
+      input.value = '' + quantity()
+      set(less, { 'aria-disabled': '' + !quantity() })
+      set(more, { 'aria-disabled': '' + (quantity() >= most()) })
       element.classList.toggle('chosen', quantity() > 0)
     }
     const choose = (n: number) => {
       const to = Math.max(0, Math.min(n, most()))
-      if (n > to && to === most()) app.say(stock > to ? text.limit(mostTickets) : text.left(stock))
+      const limit = n > to && (stock > to ? text.limit(mostTickets) : text.left(stock))
+      fill(hint, limit)
+      if (limit) app.say(limit)
       if (to === quantity()) return update()
       setQuantity(basket, tier.tier, to)
-      fill(message, [])
+      fill(message)
       changed(quoteDelay)
     }
     updates.push(update)
@@ -141,8 +145,8 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
     updates.forEach((update) => update())
     show(null)
     wanted = false
-    fill(trouble, [])
-    proceed.setAttribute('aria-disabled', String(!count))
+    fill(trouble)
+    set(proceed, { 'aria-disabled': '' + !count })
     const turn = turns()
     wait.tick(0)
     if (count) void price(delay, turn)
@@ -150,32 +154,26 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
 
   function show(priced: PricingQuote | null): void {
     quote = priced
-    fill(lines, [countOf(basket) ? summary(linesOf(basket), quote) : el('p', 'muted', text.nothing)])
+    fill(lines, countOf(basket) ? summary(basket.lines, quote) : el('p', 'muted', Words.nothing))
   }
 
   async function price(delay: number, turn: AbortSignal): Promise<void> {
     if (delay) await sleep(delay, turn)
     try {
-      const envelope = await app.read('pricing.quote', { eventId: event.id, lines: linesOf(basket) }, turn, wait.tick)
-      if (!envelope) return
-      show(envelope.data)
-      app.say(`${text.total}: ${formatMoney(envelope.data.total.amount)}`)
+      const priced = await app.price(turn, wait.tick)
+      if (!priced) return
+      show(priced)
+      app.say(`${Words.total}: ${formatMoney(priced.total.amount)}`)
       if (wanted) next()
     } catch (e) {
       const error = e as ServiceError
-      if (/^(PRICING|INVENTORY)_UNAVAILABLE$/.test(error.code)) {
+      if (isOutdated(error)) {
         const stock = await inventory(wait.tick).catch(() => undefined)
         if (turn.aborted) return
-        const lacks = ({ tier, quantity }: { tier: string; quantity: number }) =>
-          quantity > available(stock!.find((row) => row.tier === tier))
-        if (stock && linesOf(basket).some(lacks)) return render(stock)
+        if (stock && basket.lines.some(({ tier, quantity }) => quantity > leftOf(stock, tier))) return render(stock)
       }
       wanted = false
-      fill(trouble, [failure(text.explain(error), error, () => {
-        proceed.focus()
-        changed(0)
-      })])
-      app.say(text.explain(error))
+      showFailure(app, trouble, Words.priceFailed, error, proceed, () => changed(0))
     }
   }
 
@@ -185,8 +183,12 @@ export function eventView(app: App, signal: AbortSignal, event: Event): View {
   }
 }
 
+function leftOf(stock: InventoryTier[], name: string): number {
+  return available(stock.find(({ tier }) => tier === name))
+}
+
 /** Returns how many tickets of a tier can be bought now. */
-function available(tier: InventoryTier | undefined): number {
+function available(tier?: InventoryTier): number {
   return tier?.status === 'AVAILABLE' && tier.unitPrice ? tier.availableQuantity : 0
 }
 
@@ -196,5 +198,5 @@ function facts(event: Event): HTMLElement {
   return el('ul', 'facts',
     fact('date', longSchedule(event.schedule)),
     fact('place', placeOf(event)),
-    event.organizerName && fact('ticket', [el('span', null, text.by, user(event.organizerName))]))
+    event.organizerName && fact('ticket', [el('span', null, Words.by, user(event.organizerName))]))
 }

@@ -1,11 +1,12 @@
 // The list of events.
 
-import { el, fill, icon } from './dom.js'
+import { el, fill, icon, set } from './dom.js'
 import { sleep } from './read.js'
 import { shortSchedule, zoneName } from './schedule.js'
 import * as text from './text.js'
+import { Words } from './text.js'
 import type { Event, ServiceError } from './types.js'
-import { type App, button, failure, heading, picture, placeOf, skeleton, type View, waiting } from './view.js'
+import { type App, button, heading, picture, placeOf, showFailure, skeleton, type View, waiting } from './view.js'
 
 /** How many events are rendered at once. */
 const atOnce = 4
@@ -13,7 +14,7 @@ const atOnce = 4
 export function listView(app: App, signal: AbortSignal): View {
   const list = el('ul', 'cards')
   const foot = el('div', 'after')
-  const title = heading(text.events)
+  const title = heading(Words.events)
   const element = el('div', 'view', title, list, foot)
   const view: View = { element, focus: title, refresh: () => load(null) }
   const shown = new Set<string>()
@@ -27,35 +28,33 @@ export function listView(app: App, signal: AbortSignal): View {
     const { limit } = app.parts.initialQuery
     const first = !cursor
     const focused = app.focused()
-    const wait = waiting(first ? '' : text.loading)
-    element.setAttribute('aria-busy', 'true')
-    if (!first || !shown.size) fill(foot, [first && skeleton('card', Math.min(limit ?? atOnce, atOnce)), wait.element])
+    const wait = waiting(first ? '' : Words.loading)
+    set(element, { 'aria-busy': 'true' })
+    if (!first || !shown.size) fill(foot, first && skeleton('card', Math.min(limit ?? atOnce, atOnce)), wait.element)
     try {
       const payload = { ...(limit && { limit }), ...(cursor && { cursor }) }
       const envelope = await app.read('events.list', payload, turn, wait.tick)
-      if (envelope) await render(envelope.data, envelope.meta.page.nextCursor, first, focused !== null, turn)
+      if (envelope) {
+        await render(envelope.data, envelope.meta.page.nextCursor, first, first ? app.focused() : focused, turn)
+      }
     } catch (e) {
       const error = e as ServiceError
       if (cursor && error.code === 'INVALID_CURSOR') return load(null)
-      element.removeAttribute('aria-busy')
-      fill(foot, [failure(text.eventsFailed, error, () => {
-        title.focus()
-        void load(cursor)
-      })])
-      app.say(text.eventsFailed)
+      set(element, { 'aria-busy': false })
+      showFailure(app, foot, Words.eventsFailed, error, title, () => void load(cursor))
     }
   }
 
   /** Shows events: at first those that a window may show, and the others between what else the browser has to do. */
   async function render(
-    events: Event[], next: string | null, first: boolean, focused: boolean, turn: AbortSignal,
+    events: Event[], next: string | null, first: boolean, focused: Element | null, turn: AbortSignal,
   ): Promise<void> {
     if (first) {
       shown.clear()
-      fill(list, [])
+      fill(list)
       view.focus = title
     }
-    fill(foot, [])
+    fill(foot)
     const fresh = events.filter(({ id }) => !shown.has(id) && shown.add(id))
     for (let at = 0; at < fresh.length; at += atOnce) {
       if (at) await sleep(0.02, turn)
@@ -64,11 +63,15 @@ export function listView(app: App, signal: AbortSignal): View {
       list.append(...cards)
       if (!at && !first && focused) cards[0]?.querySelector('button')?.focus()
     }
-    fill(foot, [
-      next && button('plain', text.more, () => void load(next)),
-      !shown.size && el('div', 'empty', icon('ticket'), el('p', 'strong', text.noEvents), el('p', null, text.later)),
-    ])
-    element.removeAttribute('aria-busy')
+    fill(
+      foot,
+      next && button('plain', Words.more, () => void load(next)),
+      !shown.size && el('div', 'empty', icon('ticket'), el('p', 'strong', Words.noEvents), el('p', null, Words.later)),
+    )
+    if (first && focused && !focused.isConnected) {
+      ;([...list.querySelectorAll('button')].find(({ id }) => id === focused.id) ?? title).focus()
+    }
+    set(element, { 'aria-busy': false })
     if (!first) app.say(text.moreLoaded(fresh.length))
     await sleep(0.05, turn)
     if (fresh[0]) zoneName(new Date(), fresh[0].schedule.timezone) // Now, so that no input waits for it.
@@ -79,6 +82,7 @@ export function listView(app: App, signal: AbortSignal): View {
       view.focus = open
       app.openEvent(event)
     })
+    open.id = 'svc-' + event.id
     const when = shortSchedule(event.schedule)
     const where = placeOf(event).join(', ')
     return el(

@@ -3,6 +3,7 @@
 import { el, user } from './dom.js'
 import { formatMoney } from './money.js'
 import * as text from './text.js'
+import { Words } from './text.js'
 import type { Money, PricingQuote } from './types.js'
 
 /**
@@ -24,14 +25,14 @@ export function summary(
         price(line?.subtotal, find(before)?.subtotal),
       )
     }),
-    el('div', 'total', el('dt', null, text.total), price(quote?.total, before?.total)),
+    el('div', 'total', el('dt', null, Words.total), price(quote?.total, before?.total)),
   )
 }
 
 function price(now?: Money, before?: Money): HTMLElement {
   const changed = now && before && now.amount !== before.amount
   return el('dd', null,
-    changed && el('s', 'muted', el('span', 'hidden', text.was), formatMoney(before.amount)), ' ',
+    changed && el('s', 'muted', el('span', 'hidden', Words.was), formatMoney(before.amount)), ' ',
     now ? formatMoney(now.amount) : '…')
 }
 

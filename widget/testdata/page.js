@@ -1,14 +1,16 @@
 // The page of a shop whose transport asks the test for each answer. Every answer has status 200, so that the console stays
 // clean; a refusal and a lost answer become errors here.
 
-const native = { setTimeout: window.setTimeout.bind(window), now: Date.now.bind(Date), begin: Date.now() }
+const native = { setTimeout: window.setTimeout.bind(window), now: performance.now.bind(performance) }
 const options = JSON.parse(document.currentScript.dataset.options)
 
 // Time passes faster for the widget, so that no test waits for a real second.
 if (options.speed > 1) {
   window.setTimeout = (f, ms, ...rest) => native.setTimeout(f, ms / options.speed, ...rest)
-  Date.now = () => native.begin + (native.now() - native.begin) * options.speed
+  performance.now = () => native.now() * options.speed
 }
+
+if (options.offline) Object.defineProperty(navigator, 'onLine', { value: false })
 
 async function transport(operation, payload) {
   const sent = JSON.stringify({ operation, payload })
@@ -50,4 +52,5 @@ const enter = (selector, value) => {
   input.dispatchEvent(new Event('change', { bubbles: true }))
 }
 
-const mounted = window.ServiceEmbedsV1.mount({ target: document.querySelector('#shop'), transport, ...options.mount })
+const mount = () => window.ServiceEmbedsV1.mount({ target: document.querySelector('#shop'), transport, ...options.mount })
+let mounted = mount()
