@@ -40,9 +40,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), p.config.Timeout)
 	defer cancel()
 	done, err := x.serve(ctx)
+	reporting := context.WithoutCancel(r.Context()) // The browser may be gone by then.
 	if err == nil {
 		x.send(done, "")
-		x.report(Answer{Status: done.status, RequestID: done.requestID})
+		x.report(reporting, Answer{Status: done.status, RequestID: done.requestID})
 		return
 	}
 	shown := x.failure(r.Context(), err)
@@ -52,7 +53,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Error: failureError{Code: shown.code, Message: shown.message}, Meta: meta{RequestID: shown.requestID},
 		}),
 	}, shown.retryAfter)
-	x.report(Answer{Status: shown.status, Code: shown.code, RequestID: shown.requestID})
+	x.report(reporting, Answer{Status: shown.status, Code: shown.code, RequestID: shown.requestID})
 }
 
 // requestID returns the browser's id if it is sent once and well-formed, else a new one.

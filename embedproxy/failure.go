@@ -124,11 +124,10 @@ func (o *onceAMinute) due(now time.Time) bool {
 }
 
 // report calls OnAnswer. It logs a panic of it, since the answer was sent.
-func (x *exchange) report(a Answer) {
+func (x *exchange) report(ctx context.Context, a Answer) {
 	if x.config.OnAnswer == nil {
 		return
 	}
-	ctx := context.WithoutCancel(x.r.Context()) // The browser may be gone.
 	defer func() {
 		if v := recover(); v != nil {
 			x.config.Logger.LogAttrs(ctx, slog.LevelError, "OnAnswer failed", slog.String("requestId", a.RequestID),

@@ -45,16 +45,18 @@ func TestRun(t *testing.T) {
 		secure bool // browsers reach it over HTTPS
 		fails  string
 	}{
-		"plain":       {scheme: "http://"},
-		"TLS":         {change: map[string]string{"SHOP_TLS_CERT": cert, "SHOP_TLS_KEY": certKey}, scheme: "https://", secure: true},
+		"plain": {scheme: "http://"},
+		"TLS": {
+			change: map[string]string{"SHOP_TLS_CERT": cert, "SHOP_TLS_KEY": certKey}, scheme: "https://", secure: true,
+		},
 		"behind a load balancer": {
 			change: map[string]string{"SHOP_SECURE": "1", "SHOP_TRUSTED_PROXIES": "10.0.0.0/8, 127.0.0.1"}, scheme: "http://",
 			secure: true,
 		},
 		"no answer to secure": {change: map[string]string{"SHOP_SECURE": "maybe"}, fails: "SHOP_SECURE"},
 		"malformed proxies":   {change: map[string]string{"SHOP_TRUSTED_PROXIES": "lb"}, fails: "SHOP_TRUSTED_PROXIES"},
-		"half of TLS": {change: map[string]string{"SHOP_TLS_CERT": cert}, fails: "SHOP_TLS_KEY"},
-		"no key":      {change: map[string]string{"TICKETING_API_KEY": ""}, fails: "TICKETING_API_KEY"},
+		"half of TLS":         {change: map[string]string{"SHOP_TLS_CERT": cert}, fails: "SHOP_TLS_KEY"},
+		"no key":              {change: map[string]string{"TICKETING_API_KEY": ""}, fails: "TICKETING_API_KEY"},
 		"a key with every grant": {
 			change: map[string]string{"TICKETING_API_KEY": company.APIKey}, fails: "COMPANY:event:manage",
 		},

@@ -23,8 +23,9 @@ import (
 //
 // One payment buys at most one order:
 //
-//   - A payment is bound to the idempotency key of a purchase, and to its event, lines and prices. The browser repeats a
-//     checkout whose answer was lost with the same key: that needs no second payment, and cannot become another basket.
+//   - A payment is bound to the idempotency key of a purchase, and to its event, lines and prices. The browser repeats
+//     a checkout whose answer was lost with the same key: that needs no second payment, and cannot become another
+//     basket.
 //   - One checkout of a payment is on its way at a time. So its answer says what became of the payment.
 //   - A payment that may have bought an order stays with its key and its buyer.
 //

@@ -385,4 +385,3 @@ func TestRefusalsAreJSON(t *testing.T) {
 		is.True(strings.Contains(answer.Body.String(), `"code":"PERMISSION_DENIED"`))
 	}
 }
-

@@ -29,14 +29,14 @@ type website struct {
 	handler http.Handler
 	cookie  *http.Cookie
 
-	alerts  chan error // the state of an alert's context, for each
+	alerts chan error // the state of an alert's context, for each
 }
 
 // open opens a website. Faults are between the proxy and the API.
 func open(t *testing.T, config shop.Config, faults func(http.Handler) http.Handler) *website {
 	t.Helper()
 	is := is.New(t)
-	w := &website{company: ticketingtest.New(t, nil), alerts: make(chan error, 1)}
+	w := &website{company: ticketingtest.New(t, nil), alerts: make(chan error)}
 	w.event = w.company.Event(t).ID
 	w.company.Inventory(t, w.event, "VIP", 5_000_00, 4)
 	api := contracttest.New(t.Error, w.company.Service, &httpapi.Config{
@@ -243,7 +243,11 @@ func TestAlert(t *testing.T) {
 			is.NoErr(<-w.alerts)
 		}
 	}
-	is.Equal(len(w.alerts), 0)
+	select {
+	case <-w.alerts:
+		t.Error("there was one more alert")
+	default:
+	}
 }
 
 // Neither page allows a script or a style within it, another origin but the SDK's, or a frame around it. The frame is
@@ -280,8 +284,8 @@ func TestOtherSites(t *testing.T) {
 	post := func(header, value string) int {
 		t.Helper()
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://shop.example/pay", io.NopCloser(
-			strings.NewReader(`{"idempotencyKey":"purchase-a","eventId":"`+w.event.String()+`","lines":[{"tier":"VIP","quantity":1,`+
-				`"expectedUnitPrice":"5000.00","currency":"NGN"}],"agreed":true}`)))
+			strings.NewReader(`{"idempotencyKey":"purchase-a","eventId":"`+w.event.String()+`","lines":[{"tier":"VIP",`+
+				`"quantity":1,"expectedUnitPrice":"5000.00","currency":"NGN"}],"agreed":true}`)))
 		request.Header.Set("Content-Type", "application/json")
 		request.AddCookie(w.cookie)
 		request.Header.Set(header, value)
