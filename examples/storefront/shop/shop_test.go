@@ -244,8 +244,8 @@ func TestAlert(t *testing.T) {
 		}
 	}
 	select {
-	case <-w.alerts:
-		t.Error("there was one more alert")
+	case err := <-w.alerts:
+		t.Error("there was one more alert", err)
 	default:
 	}
 }
