@@ -103,8 +103,8 @@ func (s *demoShop) closeListener() {
 func (s *demoShop) sells() bool { return s.listener != nil && s.why == "" }
 
 // serve serves the shop until stop is called, which drains it: first the website, whose requests call the API, and then
-// the API. It calls the API over HTTP, as a website elsewhere would. It uses a listener of its own for that, so that its
-// buyers do not count against the rate limit of the demo's user.
+// the API. It calls the API over HTTP, as a website elsewhere would. It uses a listener of its own for that, so that
+// its buyers do not count against the rate limit of the demo's user.
 func (s *demoShop) serve(
 	ctx context.Context, c *demoCommand, r *running, key string,
 ) (stop func() error, err error) {

@@ -89,8 +89,8 @@ func (c *embedSnippetCommand) Run(p *program) error {
 		return badValue("--web-origin: must be an origin as a browser writes it, such as https://tickets.example")
 	}
 	if placeholder {
-		fmt.Fprintln(p.stderr, placeholderOrigin+" stands for the origin that serves the SDK: set yours with --web-origin or "+
-			"TICKETING_WEB_ORIGIN")
+		fmt.Fprintln(p.stderr, placeholderOrigin+" stands for the origin that serves the SDK: set yours with --web-origin "+
+			"or TICKETING_WEB_ORIGIN")
 	}
 	made := c.snippet()
 	if p.JSON {
@@ -100,8 +100,8 @@ func (c *embedSnippetCommand) Run(p *program) error {
 		"since a strict policy allows no script within a page:\n\n%s\nInto the Content-Security-Policy of the page:\n\n%s\n",
 		made.HTML, made.ScriptPath, made.Script, made.CSP)
 	if err == nil && c.Frame {
-		_, err = fmt.Fprintln(p.stdout, "\nThe page needs no img-src for the tickets: the pictures in the frame are under the "+
-			"frame's own policy.")
+		_, err = fmt.Fprintln(p.stdout, "\nThe page needs no img-src for the tickets: the pictures in the frame are under "+
+			"the frame's own policy.")
 	}
 	return outputError(err)
 }
