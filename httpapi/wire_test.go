@@ -288,5 +288,6 @@ func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 		"httpapi/openapi_probe_test.go": 1,
 		"httpapi/crowd_test.go":         1,
 		"embedproxy/bench_test.go":      1, "embedproxy/example_test.go": 1, "examples/readme_test.go": 1,
+		"examples/embed_test.go": 1,
 	})
 }

@@ -47,11 +47,12 @@ func TestMain(m *testing.M) {
 
 // TestOnPostgres runs the tests of SQLite again on PostgreSQL. It leaves out tests about files: those of the database
 // or of the secret key beside it, which PostgreSQL does not have. It also leaves out the benches, which use a database
-// of each kind anyway.
+// of each kind anyway, and what has no database or is about browsers and certificates.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
 	but := "^(TestBench|TestSecretKey|TestDatabaseThatCannotBeUsed$|TestMistypedPath|TestNoDatabaseInItsPlace|" +
-		"TestEveryCommandDecides|TestFinalCommandsAreRefused|TestServerEndsWithItsContext$)"
+		"TestEveryCommandDecides|TestFinalCommandsAreRefused|TestServerEndsWithItsContext$|" +
+		"TestDemoShop$|TestDemoShopAddress$|TestEmbed|TestProxy|TestServeOverTLS$|TestBadCertificates$)"
 	only := ""
 	if race.Enabled { // The sequential commands have run on SQLite.
 		but += "|^TestKilled"

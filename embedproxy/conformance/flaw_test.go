@@ -49,7 +49,7 @@ func TestReference(t *testing.T) {
 func TestFlaws(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that are sent one after the other")
-	n := 4
+	n := 12
 	if testing.Short() {
 		n = 20
 	}
