@@ -14,6 +14,7 @@ import (
 	"github.com/floatgate/ticketing/embedproxy"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/browsertest"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 	"github.com/floatgate/ticketing/widget"
@@ -89,7 +90,7 @@ func documented(t *testing.T, document, section, language string) string {
 // companyProxy returns the proxy of a company's shop, at which every visitor is one session and has paid.
 func companyProxy(t *testing.T, company *ticketingtest.Shop) http.Handler {
 	t.Helper()
-	api := httpapi.New(company.Service, &httpapi.Config{
+	api := contracttest.New(t.Error, company.Service, &httpapi.Config{
 		RateLimit: -1,
 		Caller: func(*http.Request) (ticketing.Caller, error) {
 			return company.With(embedproxy.Grants()...), nil
