@@ -26,7 +26,7 @@ type buyerAt struct {
 func (d demoAt) visit(t *testing.T) buyerAt {
 	t.Helper()
 	is := is.New(t)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.ShopURL+"/", http.NoBody)
+	request, err := http.NewRequestWithContext(soon(t), http.MethodGet, d.ShopURL+"/", http.NoBody)
 	is.NoErr(err)
 	response, err := http.DefaultTransport.RoundTrip(request)
 	is.NoErr(err)

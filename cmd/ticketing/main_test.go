@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,8 +82,12 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// patience bounds how long a test waits. The awaited events take milliseconds.
-const patience = 60 * time.Second
+// patience bounds how long a test waits. The awaited events take milliseconds. A process that lives longer than
+// lifetime is stuck: the slowest takes seconds.
+const (
+	patience = 60 * time.Second
+	lifetime = 4 * time.Minute
+)
 
 // shell runs commands on a separate database. It confirms all questions, as --yes does.
 type shell struct {
@@ -250,7 +255,8 @@ func leftOut(t *testing.T) {
 	}
 }
 
-// start starts a command as a process. If it still runs at the end of the test, it is killed.
+// start starts a command as a process. If it still runs at the end of the test, it is killed. After its lifetime it
+// ends with a dump of its goroutines, so a test that reads its output is never stuck with it.
 func (s *shell) start(args ...string) *process {
 	s.t.Helper()
 	leftOut(s.t)
@@ -276,7 +282,13 @@ func (s *shell) start(args ...string) *process {
 		errorLines: make(chan string, 1000),
 	}
 	go p.readErrors(stderr)
+	stuck := time.AfterFunc(lifetime, func() {
+		if cmd.Process.Signal(syscall.SIGQUIT) != nil {
+			_ = cmd.Process.Kill()
+		}
+	})
 	s.t.Cleanup(func() {
+		stuck.Stop()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if s.t.Failed() {
@@ -378,7 +390,7 @@ func get(t *testing.T, url string) (status int, body string) {
 func send(t *testing.T, method, url, key, idempotencyKey, body string) (status int, answer string) {
 	t.Helper()
 	is := is.New(t)
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(soon(t), method, url, strings.NewReader(body))
 	is.NoErr(err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")

@@ -190,11 +190,23 @@ func TestListenSendsWhatADeliveryHas(t *testing.T) {
 	sh := newShell(t)
 	company := sh.openShop().companyID
 	headers := make(chan http.Header, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case headers <- r.Header:
+		default:
+			t.Error("more than one event is relayed")
+		}
+	}))
 	t.Cleanup(server.Close)
 	p := sh.listen(company, "--forward-to", server.URL)
 	sh.object("webhook", "trigger", company, "balance.low")
-	names := slices.Sorted(maps.Keys(<-headers))
+	var names []string
+	select {
+	case header := <-headers:
+		names = slices.Sorted(maps.Keys(header))
+	case <-soon(t).Done():
+		t.Fatal("nothing is relayed")
+	}
 	is.Equal(names, []string{
 		"Content-Length", "Content-Type", "User-Agent", "X-Service-Delivery-Id", "X-Service-Event", "X-Service-Event-Id",
 		"X-Service-Signature",
