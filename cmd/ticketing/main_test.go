@@ -82,7 +82,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// patience bounds how long a test waits. The awaited events take milliseconds. A process that lives longer than
+// patience bounds how long a test waits. The awaited events take milliseconds. A command that lives longer than
 // lifetime is stuck: the slowest takes seconds.
 const (
 	patience = 60 * time.Second
@@ -148,9 +148,11 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// run runs a command within the test's process.
+// run runs a command within the test's process. After its lifetime it is interrupted.
 func (s *shell) run(args ...string) outcome {
-	return s.runWith(s.t.Context(), args...)
+	ctx, cancel := context.WithTimeout(s.t.Context(), lifetime)
+	defer cancel()
+	return s.runWith(ctx, args...)
 }
 
 func (s *shell) runWith(ctx context.Context, args ...string) outcome {
