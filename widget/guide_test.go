@@ -24,8 +24,8 @@ import (
 // proxy at the path that they name. Only the web origin is another.
 func TestDocumentedPageSells(t *testing.T) {
 	t.Parallel()
-	authority := browsertest.NewAuthority(t)
-	browser := browsertest.New(t, authority.Root)
+	authority := browsertest.Trusted(t)
+	browser := browsertest.New(t)
 	sdk := authority.Server(t, widget.New(nil))
 	for name, test := range map[string]struct{ document, section, script string }{
 		"guide":    {"../httpapi/guide/guide.md", "\n## From a browser\n", "/shop.js"},

@@ -186,7 +186,7 @@ func TestHostileReady(t *testing.T) {
 // hostOfFrame makes the page the host of a real frame, by hand: what the frame posts to it is in ready, and what it
 // sends through the channel in received.
 const hostOfFrame = `(window.ready = [], window.received = [], window.frame = document.createElement("iframe"),
-	addEventListener("message", event => ready.push([event.origin, event.source === frame.contentWindow, event.data])),
+	window.onmessage = event => ready.push([event.origin, event.source === frame.contentWindow, event.data]),
 	frame.src = WEB + "/embed/v1/events?origin=" + encodeURIComponent(location.origin),
 	document.querySelector("#tickets").append(frame),
 	window.connect = (nonce, ports = 1, type = "ServiceEmbedsV1.connect", more = {}) => {
@@ -254,6 +254,7 @@ func TestHostileHost(t *testing.T) {
 func TestStartOfFrame(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sitePage{})
+	p := s.open(t)
 	for _, value := range []string{
 		`{}`, `null`, `{ brand: {}, initialQuery: {} }`,
 		strings.Replace(`{ brand: {}, initialQuery: {}, `+placeOf+` }`, `"0/"`, `7`, 1),
@@ -264,8 +265,6 @@ func TestStartOfFrame(t *testing.T) {
 		`{ brand: {}, initialQuery: { limit: 0 }, ` + placeOf + ` }`,
 		`{ brand: {}, initialQuery: {}, ` + placeOf + `, token: 1 }`,
 	} {
-		is := is.New(t)
-		p := s.open(t)
 		p.Text(strings.ReplaceAll(hostOfFrame, "WEB", `"`+s.web+`"`))
 		p.Wait(`ready.length === 1`)
 		p.Text(fmt.Sprintf(`(window.port = connect(ready[0][2].nonce),
@@ -273,7 +272,10 @@ func TestStartOfFrame(t *testing.T) {
 			port.postMessage({ number: 2, type: "start", re: 0,
 				value: { brand: {}, initialQuery: { limit: 9 }, `+placeOf+` } }), "")`, value))
 		p.Wait(`received.some(message => message.type === "call")`)
-		is.Equal(p.Text(`received.find(message => message.type === "call").value.payload.limit`), "9")
+		got := p.Text(`(frame.remove(), received.find(message => message.type === "call").value.payload.limit)`)
+		if got != "9" {
+			t.Errorf("the frame starts with %s", value)
+		}
 	}
 }
 
@@ -281,6 +283,7 @@ func TestStartOfFrame(t *testing.T) {
 func TestFrameAncestors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sitePage{})
+	p := s.open(t)
 	other := strings.Replace(s.host, "localhost", "other.localhost", 1)
 	for origin, shown := range map[string]bool{
 		s.host:                true,
@@ -291,15 +294,14 @@ func TestFrameAncestors(t *testing.T) {
 		"https://*.localhost": false,
 		"null":                false,
 	} {
-		p := s.open(t)
 		p.Text(`(window.posted = [], onmessage = event => posted.push(event.data.type), "")`)
 		p.Text(`await new Promise(loaded => {
-			const frame = document.createElement("iframe")
+			window.frame = document.createElement("iframe")
 			frame.src = "` + s.web + `/embed/v1/events?` + query(origin) + `"
 			frame.onload = loaded
 			document.body.append(frame)
 		}).then(() => new Promise(turn => setTimeout(turn)))`)
-		got := p.Text(`posted`)
+		got := p.Text(`(frame.remove(), posted)`)
 		if (got == "ServiceEmbedsV1.ready") != shown || !shown && got != "" {
 			t.Errorf("with origin=%s the frame posts %q", origin, got)
 		}

@@ -36,8 +36,8 @@ type sitePage struct {
 // newSite serves a page with an empty element #tickets, and the SDK.
 func newSite(t *testing.T, about sitePage) *site {
 	t.Helper()
-	authority := browsertest.NewAuthority(t)
-	s := &site{browser: browsertest.New(t, authority.Root)}
+	authority := browsertest.Trusted(t)
+	s := &site{browser: browsertest.New(t)}
 	s.web = authority.Server(t, fakeFrame(about.frame, widget.New(nil)))
 	s.host = authority.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

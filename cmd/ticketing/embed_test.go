@@ -82,8 +82,8 @@ script-src 'self' https://tickets.example; style-src 'self' https://tickets.exam
 // The printed lines work as they are pasted, under no more than the printed policy: in the page and in a frame.
 func TestEmbedSnippetIsPasted(t *testing.T) {
 	t.Parallel()
-	authority := browsertest.NewAuthority(t)
-	browser := browsertest.New(t, authority.Root)
+	authority := browsertest.Trusted(t)
+	browser := browsertest.New(t)
 	sdk := authority.Server(t, widget.New(nil))
 	sh := newEmptyShell(t)
 	for name, args := range map[string][]string{"page": nil, "frame": {"--frame"}} {

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 )
 
 // Authority issues the certificates of a test's servers. Nothing trusts it but what the test gives it to: a browser, by
-// [New], or a client in Go, by its Pool.
+// [New], or a client in Go, by its Pool. The browsers of [New] trust the one of [Trusted] by themselves.
 type Authority struct {
 	// Root is its own certificate.
 	Root *x509.Certificate
@@ -36,35 +37,45 @@ type Authority struct {
 // NewAuthority makes an authority with a key of its own.
 func NewAuthority(tb testing.TB) *Authority {
 	tb.Helper()
-	key := newKey(tb)
+	authority, err := makeAuthority()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return authority
+}
+
+// Trusted returns the authority that the shared Chromium of [New] trusts. All tests of a package have the same one.
+func Trusted(tb testing.TB) *Authority {
+	tb.Helper()
+	authority, err := theTrusted()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return authority
+}
+
+var theTrusted = sync.OnceValues(makeAuthority)
+
+func makeAuthority() (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Authority of a test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	return &Authority{Root: sign(tb, template, template, key, key), key: key}
+	root, err := sign(template, template, key, key)
+	return &Authority{Root: root, key: key}, err
 }
 
-func newKey(tb testing.TB) *ecdsa.PrivateKey {
-	tb.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return key
-}
-
-func sign(tb testing.TB, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) *x509.Certificate {
-	tb.Helper()
+func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return cert
+	return x509.ParseCertificate(der)
 }
 
 // Pool returns the roots of a client that trusts this authority alone.
@@ -81,7 +92,10 @@ func (a *Authority) Certificate(tb testing.TB, names ...string) tls.Certificate 
 	if len(names) == 0 {
 		names = []string{"localhost", "*.localhost", "127.0.0.1"}
 	}
-	key := newKey(tb)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: names[0]},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
@@ -94,7 +108,10 @@ func (a *Authority) Certificate(tb testing.TB, names ...string) tls.Certificate 
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	leaf := sign(tb, template, a.Root, key, a.key)
+	leaf, err := sign(template, a.Root, key, a.key)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	return tls.Certificate{Certificate: [][]byte{leaf.Raw, a.Root.Raw}, PrivateKey: key, Leaf: leaf}
 }
 

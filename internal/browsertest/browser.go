@@ -1,5 +1,6 @@
 // Package browsertest opens pages in a real browser, for tests of what the project serves, mails and prints. It starts
-// the Chromium that is installed, once for each test that asks for one.
+// the Chromium that is installed, once for the tests of a package that run at the same time. Each page has cookies and
+// storage of its own.
 //
 //	browser := browsertest.New(t)
 //	p := browser.Open(t, server.URL+"/guide", browsertest.Phone)
@@ -14,10 +15,12 @@ package browsertest
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +29,7 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// Browser is a Chromium of one test.
+// Browser is a Chromium.
 type Browser struct{ ctx context.Context } //nolint:containedctx // chromedp keeps its browser in a context.
 
 // Size is the size of a window, in CSS pixels. A window narrower than 600 is that of a phone, with touch and without
@@ -39,9 +42,13 @@ var (
 	Phone   = Size{360, 740}
 )
 
-// New starts a Chromium, which ends with the test. Over TLS it trusts servers of the authorities with these roots, such
-// as those of an [Authority], and no other. The test is skipped with -short, under the race detector, and where no
-// Chromium is installed; .ci/run installs one and counts that skip as a failure.
+// New returns a Chromium, which trusts servers of the authority [Trusted] over TLS, and no other. It ends with the last
+// of the tests that share it.
+//
+// With the roots of other authorities it is a Chromium of this test alone, and trusts servers of these authorities.
+//
+// The test is skipped with -short, under the race detector, and where no Chromium is installed. .ci/run installs one,
+// and counts that skip as a failure.
 func New(tb testing.TB, roots ...*x509.Certificate) Browser {
 	tb.Helper()
 	if testing.Short() {
@@ -58,32 +65,81 @@ func New(tb testing.TB, roots ...*x509.Certificate) Browser {
 	if program == "" {
 		tb.Skip("no Chromium is installed: apt-get install chromium, or the like")
 	}
+	if len(roots) == 0 {
+		return theShared().use(tb, program)
+	}
+	browser, end, err := start(program, roots)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(end)
+	return browser
+}
+
+// shared is the Chromium of the tests that run now.
+type shared struct {
+	mu      sync.Mutex
+	users   int // the tests that have it
+	browser Browser
+	end     func()
+}
+
+var theShared = sync.OnceValue(func() *shared { return &shared{} })
+
+// use returns the shared Chromium until the test ends. It starts one if there is none, or if that has crashed.
+func (s *shared) use(tb testing.TB, program string) Browser {
+	tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users > 0 && s.browser.ctx.Err() != nil {
+		s.end()
+		s.end = nil
+	}
+	if s.end == nil {
+		browser, end, err := start(program, []*x509.Certificate{Trusted(tb).Root})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.browser, s.end = browser, end
+	}
+	s.users++
+	tb.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.users--; s.users == 0 {
+			s.end()
+			s.end = nil
+		}
+	})
+	return s.browser
+}
+
+// start starts a Chromium that trusts servers of the authorities with these roots, and runs until end is called.
+func start(program string, roots []*x509.Certificate) (_ Browser, end func(), err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.UserDataDir(tb.TempDir()), chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.ExecPath(program), chromedp.DisableGPU, chromedp.WSURLReadTimeout(time.Minute),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost"),
 		// Frames of other sites run in the process of the page. So their requests, messages and violations are seen
 		// together with those of the page, from the first one on.
 		chromedp.Flag("disable-site-isolation-trials", true),
-		chromedp.Flag("disable-features", "Translate,IsolateOrigins,site-per-process,IsolateSandboxedIframes"))
-	if len(roots) > 0 {
-		options = append(options, trust(roots))
-	}
+		chromedp.Flag("disable-features", "Translate,IsolateOrigins,site-per-process,IsolateSandboxedIframes"),
+		trust(roots))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Its sandbox refuses root.
 	}
-	ctx, end := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
+	ctx, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	silent := func(string, ...any) {} // It logs events that it does not know.
 	ctx, endBrowser := chromedp.NewContext(ctx, chromedp.WithErrorf(silent), chromedp.WithLogf(silent))
-	tb.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // It waits until the browser has ended and no longer writes to its folder.
+	end = func() {
+		_ = chromedp.Cancel(ctx) // It waits until the browser has ended and its folder is removed.
 		endBrowser()
-		end()
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		tb.Fatalf("the browser did not start: %v", err)
+		endAllocator()
 	}
-	return Browser{ctx}
+	if err := chromedp.Do(ctx); err != nil {
+		end()
+		return Browser{}, nil, fmt.Errorf("the browser did not start: %w", err)
+	}
+	return Browser{ctx}, end, nil
 }
 
 // Open opens the page at a URL in a window of its own, without cookies or anything else stored, and waits until it has

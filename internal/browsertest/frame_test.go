@@ -70,9 +70,9 @@ const inner = `<!doctype html><html lang="en"><title>Tickets</title><main><h1>Ti
 // typed into and reached by keyboard.
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	authority := browsertest.NewAuthority(t)
+	authority := browsertest.Trusted(t)
 	frame := authority.Server(t, html(inner, ""))
-	browser := browsertest.New(t, authority.Root)
+	browser := browsertest.New(t)
 	for name, test := range map[string]struct {
 		size browsertest.Size
 		site string
@@ -116,10 +116,10 @@ func TestFrames(t *testing.T) {
 func TestPolicyViolations(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	authority := browsertest.NewAuthority(t)
+	authority := browsertest.Trusted(t)
 	frame := strings.Replace(authority.Server(t, html(inner, "script-src 'none'")), "localhost", "tickets.localhost", 1)
 	host := authority.Server(t, html(strings.ReplaceAll(framed, "FRAME", frame), "style-src 'none'"))
-	p := browsertest.New(t, authority.Root).Open(t, host, browsertest.Desktop)
+	p := browsertest.New(t).Open(t, host, browsertest.Desktop)
 	p.Frame.Frame(`document.querySelector("#frames").shadowRoot.querySelector("iframe")`).Role("button", "Send")
 	p.Wait(`true`)
 	found := strings.Join(p.PolicyViolations(), "\n")

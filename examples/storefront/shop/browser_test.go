@@ -135,8 +135,8 @@ func (s *inBrowser) reload() {
 // Whatever a buyer does and however often, and whatever becomes of the answers, a purchase is one order.
 func TestOneOrder(t *testing.T) {
 	t.Parallel()
-	authority := browsertest.NewAuthority(t)
-	browser := browsertest.New(t, authority.Root)
+	authority := browsertest.Trusted(t)
+	browser := browsertest.New(t)
 	const doubt, check = "^We don't know yet", "^Check again$"
 	for name, test := range map[string]struct {
 		faults []fault
