@@ -160,6 +160,7 @@ func TestInterruptAtTheQuestion(t *testing.T) {
 // A question names its subject. A command whose subject does not exist asks nothing.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	sh := newShell(t).with("TICKETING_YES", "")
 	shop := sh.openShop()
 	company := `the company "Lagos Live (demo)" (` + shop.companyID + ")"

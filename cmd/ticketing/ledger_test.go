@@ -183,6 +183,7 @@ func TestLedgerExportLeavesNoPart(t *testing.T) {
 
 func TestLedgerStatement(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.funded(2)

@@ -233,6 +233,7 @@ func TestNotificationResendRefusesHalfAQuestion(t *testing.T) {
 // a whole, and a name that says none of these is refused before anything is read.
 func TestNotificationPreview(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()

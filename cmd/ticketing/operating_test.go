@@ -160,6 +160,7 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 // A list is complete, beyond the size of one page, and lists the oldest first.
 func TestCompanyListIsWhole(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	const companies = 102 // A page holds 100.
@@ -183,6 +184,7 @@ func TestCompanyListIsWhole(t *testing.T) {
 // An operator ends a published event at once, and the command prints the event as in the contract.
 func TestEventEnd(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -197,6 +199,7 @@ func TestEventEnd(t *testing.T) {
 // A buyer of the demo can be shown and erased. What remains names nobody, and a second erasure finds nothing to erase.
 func TestBuyerIsErased(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -223,6 +226,7 @@ func TestBuyerIsErased(t *testing.T) {
 // A changed ledger is reported, with the problems and exit status 1.
 func TestLedgerVerifyFindsAChange(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -254,6 +258,7 @@ func TestLedgerVerifyFindsAChange(t *testing.T) {
 // Without --json, commands print tables and lines.
 func TestOutputForPeople(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	did := sh.run("company", "create", "--name", "Lagos Live")

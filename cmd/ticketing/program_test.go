@@ -290,6 +290,7 @@ func TestExitStatus(t *testing.T) {
 // Without a command, the help is printed on standard error, with the exit status of a usage error.
 func TestHelp(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	did := sh.run()
@@ -337,6 +338,7 @@ func TestHelp(t *testing.T) {
 // unset.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	did := sh.with("TICKETING_NAME", "From Afar", "TICKETING_JSON", "1").run("company", "create")
@@ -379,6 +381,7 @@ func TestValueWithHyphen(t *testing.T) {
 // The usage names arguments as in the examples, and shows which flags exclude each other.
 func TestUsage(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	sh := newShell(t)
 	for _, test := range []struct{ args, want string }{
 		{"company show --help", "Usage: ticketing company show COMPANY"},
