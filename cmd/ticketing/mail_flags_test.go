@@ -82,7 +82,7 @@ func TestServerThatStopsFinishesItsMails(t *testing.T) {
 	server := newMailServer(t)
 	server.stall()
 	p, origin := sh.serve("--smtp", server.url, "--rate-limit", "0")
-	const orders = 40
+	const orders = 12
 	sold := shop.sells(t, origin, orders)
 	server.stalled()
 	eventually(t, "all notifications are made", func() bool {
