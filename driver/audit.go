@@ -23,13 +23,18 @@ type AuditEntry struct {
 // AuditQuery selects a part of the audit log, newest first.
 type AuditQuery struct {
 	CompanyID uuid.UUID // zero: actions about any company, and about none
+	Actor     string    // empty: of every actor
+	Action    string    // empty: every action
+	Since     time.Time // then or later; zero: from the beginning
+	Until     time.Time // before; zero: to the end
 	After     Position  // zero: from the newest
 	Limit     int
 }
 
 // AuditReader reads the audit log.
 type AuditReader interface {
-	// ListAudit returns actions of the audit log, newest first; actions of one time are ordered by id, highest first.
+	// ListAudit returns actions of the audit log, newest first; actions of one time are ordered by id, highest first. It
+	// reads no more actions than it returns, whatever the query selects by.
 	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
 }
 

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -35,6 +36,26 @@ type SubjectQuery struct {
 type KeySubject struct {
 	Key     string
 	Subject uuid.UUID
+}
+
+// BookCheck is the last verification of a company's books.
+type BookCheck struct {
+	CompanyID  uuid.UUID
+	VerifiedAt time.Time // when it began
+	Entries    int64     // the movements that were verified
+	Problems   int64     // 0: the books are right
+}
+
+// BookCheckReader finds when books were verified.
+type BookCheckReader interface {
+	// BookChecks returns the last verification of the books of companies by their ids.
+	BookChecks(ctx context.Context, companies []uuid.UUID) ([]BookCheck, error)
+}
+
+// BookCheckWriter keeps when books were verified. No gate guards it.
+type BookCheckWriter interface {
+	// PutBookChecks keeps verifications, one of a company. One that began before the kept one changes nothing.
+	PutBookChecks(ctx context.Context, checks []BookCheck) error
 }
 
 // BookReader finds what the verification of a company's books reads. It reads all of it in order, so some of these

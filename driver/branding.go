@@ -27,3 +27,10 @@ type BrandingRef struct {
 	CompanyID uuid.UUID
 	Version   int64
 }
+
+// BrandingQuery selects versions of a company's branding, highest first.
+type BrandingQuery struct {
+	CompanyID uuid.UUID
+	After     int64 // the version before the first result in the list; zero: from the highest
+	Limit     int
+}

@@ -1,8 +1,12 @@
 package driver
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -29,16 +33,93 @@ type Company struct {
 	UpdatedAt        time.Time
 }
 
+// CompanyOrder is the order of a list of companies.
+type CompanyOrder string
+
+// The orders of a list of companies. Companies that are equal in it follow by id, in the same direction.
+const (
+	CompaniesNewest CompanyOrder = "NEWEST" // by creation, newest first
+	CompaniesOldest CompanyOrder = "OLDEST" // by creation, oldest first
+	CompaniesByName CompanyOrder = "NAME"   // by [FoldedName]
+	// CompaniesByExpiry is by the end of the approval, earliest first. It leaves out companies without one.
+	CompaniesByExpiry CompanyOrder = "EXPIRY"
+)
+
+// FoldedNameLength is the most characters of a [FoldedName].
+const FoldedNameLength = 60
+
+// FoldedName returns what a company's name is listed and looked up by: its first 60 characters (code points), with the
+// letters A to Z as lower-case ones. Every other letter stays as it is, since databases disagree about it.
+func FoldedName(name string) string {
+	folded := []byte(name)
+	characters := 0
+	for i, b := range folded {
+		if utf8.RuneStart(b) {
+			if characters == FoldedNameLength {
+				return string(folded[:i])
+			}
+			characters++
+		}
+		if 'A' <= b && b <= 'Z' {
+			folded[i] = b + 'a' - 'A'
+		}
+	}
+	return string(folded)
+}
+
+// CompanyPlace is the place of a company in a list. It has the id and what the order of the list compares: the time of
+// creation, the folded name or the end of the approval. The zero CompanyPlace is the beginning.
+type CompanyPlace struct {
+	At   time.Time
+	Name string
+	ID   uuid.UUID
+}
+
+// Compare compares places of one list in ascending order.
+func (p CompanyPlace) Compare(other CompanyPlace) int {
+	return cmp.Or(p.At.Compare(other.At), strings.Compare(p.Name, other.Name), bytes.Compare(p.ID[:], other.ID[:]))
+}
+
+// PlaceOf returns the place of a company in a list of this order.
+func (o CompanyOrder) PlaceOf(company Company) CompanyPlace {
+	switch o {
+	case CompaniesByName:
+		return CompanyPlace{Name: FoldedName(company.Name), ID: company.ID}
+	case CompaniesByExpiry:
+		return CompanyPlace{At: company.Verification.ApprovalExpiresAt, ID: company.ID}
+	case CompaniesNewest, CompaniesOldest:
+	}
+	return CompanyPlace{At: company.CreatedAt, ID: company.ID}
+}
+
+// CompanyQuery selects companies. A zero field selects all; a company is selected if it meets each of them.
+type CompanyQuery struct {
+	Prefix        string // of the folded name, folded itself
+	Status        CompanyStatus
+	Verification  VerificationStatus // the standing of the company, not of its cases
+	ExpiresBefore time.Time          // only those with an approval that ends before then, or has ended
+	Order         CompanyOrder
+	After         CompanyPlace // only those after this place, in the order of the list
+	Limit         int
+}
+
 // CompanyReader finds companies with their branding, their verification and their commission.
 type CompanyReader interface {
 	// Companies returns companies by their ids.
 	Companies(ctx context.Context, ids []uuid.UUID) ([]Company, error)
 	// ListCompanies returns the companies after a position, oldest first.
 	ListCompanies(ctx context.Context, after Position, limit int) ([]Company, error)
+	// SearchCompanies returns the companies that a query selects, in its order.
+	SearchCompanies(ctx context.Context, query CompanyQuery) ([]Company, error)
 	// Brandings returns versions of branding by their references.
 	Brandings(ctx context.Context, refs []BrandingRef) ([]Branding, error)
+	// ListBrandings returns versions of a company's branding, highest first.
+	ListBrandings(ctx context.Context, query BrandingQuery) ([]Branding, error)
 	// ListVerificationCases returns a company's verification cases, highest number first.
 	ListVerificationCases(ctx context.Context, companyID uuid.UUID, limit int) ([]VerificationCase, error)
+	// ListSubmittedCases returns the cases of all companies that are SUBMITTED, after a position, longest waiting first:
+	// by SubmittedAt, then by the company's id. A company has at most one.
+	ListSubmittedCases(ctx context.Context, after Position, limit int) ([]VerificationCase, error)
 	// Rates returns entries of commission schedules by their references.
 	Rates(ctx context.Context, refs []RateRef) ([]Rate, error)
 	// EffectiveRates returns, for each company, the entry with the latest EffectiveFrom at or before a time. Of several

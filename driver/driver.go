@@ -77,12 +77,14 @@ type ReadTx interface {
 	CompanyReader
 	KeyReader
 	PeopleReader
+	AccountReader
 	EventReader
 	InventoryReader
 	OrderReader
 	WalletReader
 	SettlementReader
 	BookReader
+	BookCheckReader
 	FactReader
 	WebhookEndpointReader
 	MessageReader
@@ -100,11 +102,13 @@ type Tx interface {
 	CompanyWriter
 	KeyWriter
 	PeopleWriter
+	AccountWriter
 	EventWriter
 	InventoryWriter
 	OrderWriter
 	WalletWriter
 	SettlementWriter
+	BookCheckWriter
 	FactWriter
 	WebhookEndpointWriter
 	MessageWriter
@@ -138,10 +142,10 @@ type Gate interface {
 // BeginOptions says which gates and claims an Update begins with.
 type BeginOptions struct {
 	// Shared are the companies whose guarded state the update only reads. Their gates are held shared. A company is in
-	// Shared or in Exclusive. A store takes gates by company, the exclusive ones first.
+	// Shared or in Exclusive. A store takes all gates in one order, those of both lists together.
 	//
-	// The zero company is the gate of what belongs to no company: categories, users, the names of secrets. A company
-	// may be named before it exists, by the update that creates it.
+	// The zero company is the gate of what belongs to no company: categories, users and what they sign in with, staff,
+	// the names of secrets. A company may be named before it exists, by the update that creates it.
 	Shared []uuid.UUID
 	// Exclusive are the companies whose guarded state the update changes. Their gates are held exclusively.
 	Exclusive []uuid.UUID

@@ -53,6 +53,9 @@ type PeopleReader interface {
 	Members(ctx context.Context, refs []MemberRef) ([]Member, error)
 	// ListMembers returns a company's members by the ids of their users, without those who were removed.
 	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]Member, error)
+	// ListMemberships returns what a user is in companies, by the ids of the companies, without those that the user was
+	// removed from.
+	ListMemberships(ctx context.Context, userID uuid.UUID, limit int) ([]Member, error)
 }
 
 // PeopleWriter keeps users and members of companies.

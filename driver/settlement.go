@@ -57,6 +57,9 @@ type SettlementReader interface {
 	// OpenSettlement returns the company's settlement that is PENDING, PROCESSING or APPROVED; the zero record where
 	// there is none. There is never more than one.
 	OpenSettlement(ctx context.Context, companyID uuid.UUID) (Settlement, error)
+	// ListOpenSettlements returns the open settlements of all companies after a position, oldest first: by RequestedAt,
+	// then by the company's id.
+	ListOpenSettlements(ctx context.Context, after Position, limit int) ([]Settlement, error)
 	// ListSettlements returns settlements by number, in the direction of the query.
 	ListSettlements(ctx context.Context, query SettlementQuery) ([]Settlement, error)
 	// BankAccounts returns versions of bank accounts by their references.

@@ -88,6 +88,9 @@ type LedgerQuery struct {
 type WalletReader interface {
 	// Wallets returns wallets by company and kind.
 	Wallets(ctx context.Context, refs []WalletRef) ([]Wallet, error)
+	// LowestFloats returns the FLOAT wallets of all companies with the lowest balances, lowest first, then by the
+	// company's id. It reads all wallets: an index of balances would cost every sale.
+	LowestFloats(ctx context.Context, limit int) ([]Wallet, error)
 	// ListEntries returns ledger entries by sequence, lowest first.
 	ListEntries(ctx context.Context, query LedgerQuery) ([]ledger.Entry, error)
 	// FloatCredits finds a company's fundings by their references.

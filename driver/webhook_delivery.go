@@ -104,6 +104,28 @@ type DeliveryClaim struct {
 	Limit     int
 }
 
+// DeadLetters is how many deliveries of a company failed.
+type DeadLetters struct {
+	CompanyID uuid.UUID
+	Count     int
+}
+
+// EndpointHealthQuery selects what the health of a company's endpoints is counted from.
+type EndpointHealthQuery struct {
+	CompanyID uuid.UUID
+	Since     time.Time // failures that ended then or later
+	Most      int       // where every count stops
+}
+
+// EndpointHealth is what the deliveries to an endpoint say of it. Each count stops at EndpointHealthQuery.Most.
+type EndpointHealth struct {
+	Endpoint      int64
+	LastSuccessAt time.Time // the latest FinishedAt of a delivery that SUCCEEDED; zero: none is kept
+	Failed        int       // deliveries that FAILED, and ended at EndpointHealthQuery.Since or later
+	Pending       int
+	Retrying      int // of the pending deliveries that are due first, those with an attempt
+}
+
 // DeliveryReader finds deliveries.
 type DeliveryReader interface {
 	// FindDelivery finds a delivery by its id alone. It returns the zero record where there is none.
@@ -112,6 +134,14 @@ type DeliveryReader interface {
 	ListDeliveries(ctx context.Context, query DeliveryQuery) ([]Delivery, error)
 	// CountDeliveries counts the deliveries that ListDeliveries would return from the beginning without a limit.
 	CountDeliveries(ctx context.Context, query DeliveryQuery) (int, error)
+	// CountDeadLetters returns how many deliveries of each company FAILED at a time or later, by the company's id. It
+	// counts at most limit of them in all: those that failed last.
+	CountDeadLetters(ctx context.Context, since time.Time, limit int) ([]DeadLetters, error)
+	// ListMessageDeliveries returns the deliveries of a message by time of creation, then id: newest first.
+	ListMessageDeliveries(ctx context.Context, companyID, messageID uuid.UUID, limit int) ([]Delivery, error)
+	// EndpointHealth returns the health of each endpoint that a company has, by number. What it reads does not grow with
+	// the number of deliveries.
+	EndpointHealth(ctx context.Context, query EndpointHealthQuery) ([]EndpointHealth, error)
 	// DeliversUnder reports whether a pending delivery is signed with a secret.
 	DeliversUnder(ctx context.Context, secret WebhookSecretRef) (bool, error)
 }

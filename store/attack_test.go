@@ -71,7 +71,12 @@ INSERT INTO ticketing_webhook_deliveries VALUES
 	({1}, 1, {3}, 1, {2}, 1, {9}, 'order.created', 'https://example.com', 1, NULL, 'PENDING', {no}, '[]', 1, NULL, NULL);
 INSERT INTO ticketing_notifications VALUES ({1}, 1, 1, {5}, {2}, '', 'PENDING', '', '[]', 1, NULL, NULL, 1);
 INSERT INTO ticketing_notification_prunes VALUES ({1}, 1);
+INSERT INTO ticketing_book_checks VALUES ({1}, 1, 9, 0);
 INSERT INTO ticketing_mail_senders VALUES (1, 'tickets@example.com', 'Tickets', '', 1);
+INSERT INTO ticketing_sessions VALUES ({4}, {5}, 'd1', 'PASSKEY', 'Firefox', '192.0.2.1', 1, 1, 1);
+INSERT INTO ticketing_sign_in_tokens VALUES ({4}, {6}, 'CODE', 'd2', 'd3', NULL, 0, 1, 2, NULL);
+INSERT INTO ticketing_passkeys VALUES ({4}, 'k1', 'Phone', '{}', 0, 1, NULL);
+INSERT INTO ticketing_staff VALUES ({4}, 'Ada', 'SUPPORT', 1, 1);
 `
 
 // attacks returns the attacks for both dialects. Each breaks one constraint and no other, so that the order of checks
@@ -369,6 +374,9 @@ func attacks() []attack {
 			"INSERT INTO ticketing_notification_prunes SELECT * FROM ticketing_notification_prunes",
 			"notification_prunes_pkey",
 		},
+		{"movements of a book check", "UPDATE ticketing_book_checks SET entries = -1", "book_checks_entries_check"},
+		{"problems of a book check", "UPDATE ticketing_book_checks SET problems = -1", "book_checks_problems_check"},
+		{"book check twice", "INSERT INTO ticketing_book_checks SELECT * FROM ticketing_book_checks", "book_checks_pkey"},
 		{
 			"sender from 1",
 			"INSERT INTO ticketing_mail_senders SELECT 0, address, name, bounces, 1 FROM ticketing_mail_senders",
@@ -377,6 +385,16 @@ func attacks() []attack {
 		{"sender twice", "INSERT INTO ticketing_mail_senders SELECT * FROM ticketing_mail_senders", "mail_senders_pkey"},
 		{"sender changed", "UPDATE ticketing_mail_senders SET name = 'x'", "mail_senders_append_only"},
 		{"sender removed", "DELETE FROM ticketing_mail_senders", "mail_senders_append_only"},
+
+		{"method of a session", "UPDATE ticketing_sessions SET method = 'PASSWORD'", "sessions_method_check"},
+		{"session twice", "INSERT INTO ticketing_sessions SELECT * FROM ticketing_sessions", "sessions_pkey"},
+		{"kind of a token", "UPDATE ticketing_sign_in_tokens SET kind = 'PASSKEY'", "sign_in_tokens_kind_check"},
+		{"tries below none", "UPDATE ticketing_sign_in_tokens SET tries = -1", "sign_in_tokens_tries_check"},
+		{"token twice", "INSERT INTO ticketing_sign_in_tokens SELECT * FROM ticketing_sign_in_tokens", "sign_in_tokens_pkey"},
+		{"counter below zero", "UPDATE ticketing_passkeys SET counter = -1", "passkeys_counter_check"},
+		{"passkey twice", "INSERT INTO ticketing_passkeys SELECT * FROM ticketing_passkeys", "passkeys_pkey"},
+		{"role of staff", "UPDATE ticketing_staff SET role = 'OWNER'", "staff_role_check"},
+		{"staff twice", "INSERT INTO ticketing_staff SELECT * FROM ticketing_staff", "staff_pkey"},
 	}
 }
 

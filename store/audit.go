@@ -31,13 +31,34 @@ func (m auditModel) record() driver.AuditEntry { return driver.AuditEntry(m.audi
 // ListAudit returns audit records, latest first, those of one time by descending id.
 func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]driver.AuditEntry, error) {
 	query := s.newSelect().Apply(page("at DESC, id DESC", ask.Limit))
+	// Every filter has an index in the order of the list, of a company and of all.
+	index := "ticketing_audit_entries"
 	if ask.CompanyID != uuid.Nil {
 		query.Where("company_id = ?", id(ask.CompanyID))
-	}
-	if ask.After == (driver.Position{}) {
-		query.Where("(at, id) < (?, ?)", integer(math.MaxInt64), id(uuid.Max))
 	} else {
-		query.Where("(at, id) < (?, ?)", integer(ask.After.At.UnixMilli()), id(ask.After.ID))
+		index += "_all"
+	}
+	if ask.Actor != "" {
+		query.Where("actor = ?", ask.Actor)
+		index += "_actor"
+	}
+	if ask.Action != "" {
+		query.Where("action = ?", ask.Action)
+		index += "_action"
+	}
+	if ask.Actor != "" || ask.Action != "" {
+		query.ModelTableExpr("ticketing_audit_entries AS a" + s.store.engine.traits().useIndex(index))
+	}
+	end := driver.Position{At: time.UnixMilli(math.MaxInt64), ID: uuid.Max}
+	if !ask.Until.IsZero() {
+		end = driver.Position{At: ask.Until}
+	}
+	if ask.After != (driver.Position{}) && ask.After.At.Before(end.At) {
+		end = ask.After
+	}
+	query.Where("(at, id) < (?, ?)", integer(end.At.UnixMilli()), id(end.ID))
+	if !ask.Since.IsZero() {
+		query.Where("at >= ?", integer(ask.Since.UnixMilli()))
 	}
 	return find(ctx, s, "ListAudit", auditModel.record, query)
 }

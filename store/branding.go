@@ -54,6 +54,17 @@ func (s *session) Brandings(
 		})
 }
 
+func (m brandingModel) record() driver.Branding { return driver.Branding(m.brandingFields) }
+
+// ListBrandings returns a page of the versions of a company's branding, highest first.
+func (s *session) ListBrandings(ctx context.Context, ask driver.BrandingQuery) ([]driver.Branding, error) {
+	query := s.newSelect().Apply(page("version DESC", ask.Limit)).Where("company_id = ?", id(ask.CompanyID))
+	if ask.After != 0 {
+		query.Where("version < ?", integer(ask.After))
+	}
+	return find(ctx, s, "ListBrandings", brandingModel.record, query)
+}
+
 // AppendBranding inserts a version of branding.
 func (tx *transaction) AppendBranding(ctx context.Context, b driver.Branding) error {
 	return tx.create(ctx, "AppendBranding", &brandingModel{brandingFields: brandingFields(b)})

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,10 @@ import (
 
 // Citus distributes tables over nodes. All rows of a company are on one node, since every table of a company is
 // distributed by company and colocated with ticketing_companies. So a transaction of one company runs on one node, and
-// foreign keys between its tables hold there. So does every unique key, since each contains the company. Tables that
-// belong to no company, and the directory that finds one, are reference tables, of which each node has a copy: they are
-// small, and are read far more often than written.
+// foreign keys between its tables hold there. So does every unique key, since each contains the company. What a user
+// signs in with is distributed by user, all of one on one node. Other tables that belong to no company, and the
+// directory that finds one, are reference tables, of which each node has a copy: they are small, and are read far more
+// often than written.
 //
 // The catalogue, the functions and the settings are those of Citus 11.0 to 14.0. They are in the schema pg_catalog,
 // which the statements name.
@@ -23,8 +25,10 @@ var ErrNotDistributable = errors.New("ticketing/store: the database cannot be di
 // placement is how the rows of a table are placed on a cluster.
 type placement struct {
 	table string
-	// column is the column of the company; empty for a reference table.
+	// column is the column of the company or of the user; empty for a reference table.
 	column string
+	// with is the table with which it is colocated; empty for the first one of those that are.
+	with string
 }
 
 // placements returns all tables, each after those that its foreign keys reference: Citus creates the foreign keys of
@@ -37,6 +41,7 @@ func placements() []placement {
 		{table: "ticketing_api_key_directory"},
 		{table: "ticketing_users"},
 		{table: "ticketing_mail_senders"},
+		{table: "ticketing_staff"},
 		{table: anchor, column: "id"},
 	}
 	for _, table := range []string{
@@ -47,28 +52,32 @@ func placements() []placement {
 		"ticketing_verification_cases", "ticketing_bank_accounts", "ticketing_settlements", "ticketing_order_endings",
 		"ticketing_webhook_endpoints", "ticketing_webhook_secrets", "ticketing_webhook_messages",
 		"ticketing_webhook_deliveries", "ticketing_notifications", "ticketing_notification_prunes",
+		"ticketing_book_checks",
 	} {
-		tables = append(tables, placement{table: table, column: "company_id"})
+		tables = append(tables, placement{table: table, column: "company_id", with: anchor})
 	}
-	return tables
+	return append(tables,
+		placement{table: userAnchor, column: "user_id"},
+		placement{table: "ticketing_sign_in_tokens", column: "user_id", with: userAnchor},
+		placement{table: "ticketing_passkeys", column: "user_id", with: userAnchor},
+	)
 }
 
-// anchor is the table with which those of companies are colocated.
-const anchor = "ticketing_companies"
+const (
+	// anchor is the table with which those of companies are colocated.
+	anchor = "ticketing_companies"
+	// userAnchor is the table with which those of users are colocated.
+	userAnchor = "ticketing_sessions"
+)
 
 // statement returns the statement that distributes the table. colocate_with is explicit: by default Citus colocates all
 // tables that are distributed by columns of one type, including a host's tables that are distributed by a UUID.
 func (p placement) statement() string {
-	switch {
-	case p.column == "":
+	if p.column == "" {
 		return fmt.Sprintf("SELECT pg_catalog.create_reference_table('%s')", p.table)
-	case p.table == anchor:
-		return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => 'none')",
-			p.table, p.column)
-	default:
-		return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => '%s')",
-			p.table, p.column, anchor)
 	}
+	return fmt.Sprintf("SELECT pg_catalog.create_distributed_table('%s', '%s', colocate_with => '%s')",
+		p.table, p.column, cmp.Or(p.with, "none"))
 }
 
 // clusterSettings apply in a transaction that changes tables of a cluster. By default Citus sends such changes to the
@@ -78,11 +87,11 @@ func (p placement) statement() string {
 const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; " +
 	"SET LOCAL citus.enable_unsafe_triggers TO on; "
 
-// Distribute distributes the tables over a Citus cluster by company, in one transaction. It skips tables that are
-// distributed already, so it is safe to repeat. From then on [Store.Migrate] distributes the tables that a migration
-// adds. Existing rows are copied to their nodes while writers wait, and the local copies stay on the disk until an
-// operator removes them: Distribute is meant for tables that are empty or small. A database without the extension is
-// [ErrNotDistributable].
+// Distribute distributes the tables over a Citus cluster by company or user, in one transaction. It skips tables that
+// are distributed already, so it is safe to repeat. From then on [Store.Migrate] distributes the tables that a
+// migration adds. Existing rows are copied to their nodes while writers wait, and the local copies stay on the disk
+// until an operator removes them: Distribute is meant for tables that are empty or small. A database without the
+// extension is [ErrNotDistributable].
 //
 // It must run on the coordinator, after the database was migrated.
 func (s *Store) Distribute(ctx context.Context) error {

@@ -20,7 +20,7 @@ import (
 )
 
 // TestPlacementsCoverTheSchema checks that every table of the schema is placed once on a cluster: tables of companies
-// by company, the others as reference tables.
+// by company, those of users by user, the others as reference tables.
 func TestPlacementsCoverTheSchema(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -142,6 +142,7 @@ func TestDistribute(t *testing.T) {
 		"reference ticketing_api_key_directory",
 		"reference ticketing_users",
 		"reference ticketing_mail_senders",
+		"reference ticketing_staff",
 		"distributed ticketing_companies by id with none",
 		"distributed ticketing_brandings by company_id with ticketing_companies",
 		"distributed ticketing_commission_rates by company_id with ticketing_companies",
@@ -169,6 +170,10 @@ func TestDistribute(t *testing.T) {
 		"distributed ticketing_webhook_deliveries by company_id with ticketing_companies",
 		"distributed ticketing_notifications by company_id with ticketing_companies",
 		"distributed ticketing_notification_prunes by company_id with ticketing_companies",
+		"distributed ticketing_book_checks by company_id with ticketing_companies",
+		"distributed ticketing_sessions by user_id with none",
+		"distributed ticketing_sign_in_tokens by user_id with ticketing_sessions",
+		"distributed ticketing_passkeys by user_id with ticketing_sessions",
 	}
 	is.Equal(calls(), want)
 
@@ -178,7 +183,7 @@ func TestDistribute(t *testing.T) {
 
 	// As if the last table came with the next migration.
 	_, err = db.ExecContext(t.Context(), `DELETE FROM pg_dist_partition
-		WHERE logicalrelid = 'ticketing_notification_prunes'::regclass`)
+		WHERE logicalrelid = 'ticketing_passkeys'::regclass`)
 	is.NoErr(err)
 	is.NoErr(s.ApplyMigration(t.Context(), "SELECT 1"))
 	is.Equal(calls()[len(want):], want[len(want)-1:])
@@ -262,6 +267,11 @@ func TestDistributedUpgrade(t *testing.T) {
 		"reference ticketing_mail_senders",
 		"distributed ticketing_notifications by company_id with ticketing_companies",
 		"distributed ticketing_notification_prunes by company_id with ticketing_companies",
+		"reference ticketing_staff",
+		"distributed ticketing_sessions by user_id with none",
+		"distributed ticketing_sign_in_tokens by user_id with ticketing_sessions",
+		"distributed ticketing_passkeys by user_id with ticketing_sessions",
+		"distributed ticketing_book_checks by company_id with ticketing_companies",
 	})
 
 	// A foreign key may be added later.

@@ -59,6 +59,9 @@ type traits struct {
 	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same,
 	// but passes over rows that are locked already. Both are empty where there are no row locks.
 	rowLock, skipLocked string
+	// foldedName is the expression of a company's folded name, by which an index orders companies. See
+	// [driver.FoldedName].
+	foldedName string
 }
 
 // useIndex returns the clause after a table's name that makes the planner use this index instead of the primary key.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
 // Transient returns a transient error.
@@ -83,7 +85,7 @@ func (s *Store) sqlite() *sqliteEngine {
 	return s.engine.(*sqliteEngine)
 }
 
-// Placements returns the tables and, for distributed ones, the column of the company.
+// Placements returns the tables and, for distributed ones, the column of the company or of the user.
 func Placements() map[string]string {
 	columns := make(map[string]string)
 	for _, p := range placements() {
@@ -211,3 +213,9 @@ func (s *Store) Classify(err error) error { return s.engine.(*postgresEngine).cl
 
 // ByIndex is the settings under which every statement of PostgreSQL is planned.
 const ByIndex = byIndex
+
+// LockStatement returns the statement by which a transaction of PostgreSQL takes its locks.
+func LockStatement(in driver.BeginOptions) string {
+	text, _ := (&postgresEngine{}).lockStatement(in)
+	return text
+}

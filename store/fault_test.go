@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/driver/pgdriver"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/faultproxy"
 	"github.com/floatgate/ticketing/internal/pgtest"
@@ -169,14 +171,19 @@ func TestConnectionThatIsSlowToMake(t *testing.T) {
 	is.NoErr(enter(0))
 }
 
-// TestReadOnlyStandby checks that a standby serves reads, and that a write on it finds the database unavailable. Once
-// it is promoted, the same store writes.
+// TestReadOnlyStandby checks that a standby serves reads, among them a verification of the books, and that a write on
+// it finds the database unavailable. Once it is promoted, the same store writes.
 func TestReadOnlyStandby(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	primary := pgtest.Start(t)
 	first := testdb.Open(t, primary.DSN("postgres"), nil)
 	is.NoErr(first.Migrate(t.Context()))
+	keys := &ticketing.Config{SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}}
+	svc, err := ticketing.New(first, keys)
+	is.NoErr(err)
+	sells, err := svc.As(ticketing.Staff("primary")).CreateCompany(t.Context(), "Lagos Live")
+	is.NoErr(err)
 	standby := primary.Standby(t)
 	s := testdb.Open(t, standby.DSN("postgres"), nil)
 	for range 3 {
@@ -184,6 +191,11 @@ func TestReadOnlyStandby(t *testing.T) {
 		is.True(errors.Is(err, driver.ErrUnavailable))
 		is.Equal(len(names(t, s)), 0)
 	}
+	svc, err = ticketing.New(s, keys)
+	is.NoErr(err)
+	report, err := svc.As(ticketing.Staff("standby")).VerifyLedger(t.Context(), sells.ID)
+	is.NoErr(err)
+	is.True(report.OK)
 	primary.Kill()
 	standby.Promote()
 	is.NoErr(named(s, "kept")(t.Context()))

@@ -78,6 +78,15 @@ func (s *session) ListMembers(
 		Apply(page("user_id", limit)))
 }
 
+// ListMemberships returns what a user is in companies, by the ids of the companies, without those that removed them.
+func (s *session) ListMemberships(
+	ctx context.Context, userID uuid.UUID, limit int,
+) ([]driver.Member, error) {
+	return find(ctx, s, "ListMemberships", memberModel.record, s.newSelect().
+		Where("user_id = ?", id(userID)).Where("role <> ''").
+		Apply(page("company_id", limit)))
+}
+
 // CreateUser inserts a user.
 func (tx *transaction) CreateUser(ctx context.Context, u driver.User) error {
 	return tx.create(ctx, "CreateUser", &userModel{userFields: userFields(u)})

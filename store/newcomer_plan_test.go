@@ -25,7 +25,8 @@ import (
 )
 
 // filling creates a function that gives a company orders, admissions and everything that comes with them. Of the tables
-// in which a company has few rows, it inserts a given number. The ids of the rows of one company follow its base.
+// in which a company has few rows, it inserts a given number. The ids of the rows of one company follow its base. The
+// id of the company is that of a user, too, who has as many rows.
 const filling = `
 CREATE FUNCTION u(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT lpad(to_hex(n), 32, '0')::uuid $$;
 CREATE FUNCTION t(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 1772600000000 + n * 1000 $$;
@@ -92,6 +93,15 @@ CREATE FUNCTION fill(c uuid, base bigint, orders int, few int) RETURNS void LANG
 		FROM generate_series(1, orders) n, LATERAL (SELECT CASE WHEN n % 5 = 0 THEN 'PENDING' WHEN n % 70 = 1 THEN 'FAILED'
 			WHEN n % 110 = 1 THEN 'CANCELLED' ELSE 'SENT' END AS s) x;
 	INSERT INTO ticketing_notification_prunes VALUES (c, 900) ON CONFLICT DO NOTHING;
+	INSERT INTO ticketing_book_checks VALUES (c, t(1), 9, 0) ON CONFLICT DO NOTHING;
+	INSERT INTO ticketing_members SELECT u(base + n), c, 'Ada', 'VIEWER', 1, 1 FROM generate_series(1, few) n;
+	INSERT INTO ticketing_sessions SELECT c, u(base + n), 'd1', 'PASSKEY', 'Firefox', '192.0.2.1', t(n), t(n), t(n)
+		FROM generate_series(1, few) n;
+	INSERT INTO ticketing_sign_in_tokens SELECT c, u(base + n), 'CODE', 'd2', 'd3', NULL, 0, t(n), t(n), NULL
+		FROM generate_series(1, few) n;
+	INSERT INTO ticketing_passkeys SELECT c, 'k' || n, 'Phone', '{}', 0, t(n), NULL FROM generate_series(1, few) n;
+	INSERT INTO ticketing_staff SELECT u(base + n), 'Obi', CASE WHEN n % 2 = 0 THEN 'SUPPORT' ELSE '' END, 1, 1
+		FROM generate_series(1, few) n;
 $$;
 SET session_replication_role TO replica;
 `
@@ -196,7 +206,7 @@ func askMany(tb testing.TB, s driver.Store) {
 		is.NoErr(err)
 		tiers, err := tx.LockTiers(ctx, events[0], nil)
 		is.NoErr(err)
-		return tx.UpdateTiers(ctx, tiers)
+		return errors.Join(tx.UpdateTiers(ctx, tiers), manyAccounts(ctx, tx))
 	}))
 	is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		_, err := tx.Orders(ctx, orders)
@@ -352,6 +362,7 @@ func askRest(tb testing.TB, s driver.Store) {
 			tx.PutVerificationCase(ctx, driver.VerificationCase{
 				CompanyID: company, Number: 900, Status: driver.VerificationUnverified, CreatedAt: minute(1), UpdatedAt: minute(1),
 			}),
+			tx.PutBookChecks(ctx, []driver.BookCheck{{CompanyID: company, VerifiedAt: minute(1)}}),
 			tx.PutBuyers(ctx, []driver.Buyer{buyer}),
 			tx.ReplaceBuyer(ctx, driver.BuyerRef{CompanyID: company, Email: "new@example.com"}, buyer),
 			tx.UpdateOrderBuyers(ctx, orders), tx.UpdateAPIKey(ctx, key), tx.UpdateCompany(ctx, newCompany(company)),
@@ -380,6 +391,7 @@ func askRest(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error { _, err := tx.StockTotals(ctx, company); return err },
+			func() error { _, err := tx.LowestFloats(ctx, limit); return err },
 			func() error { _, err := tx.OrphanCompanies(ctx, limit); return err },
 		} {
 			is.NoErr(call())
@@ -397,6 +409,8 @@ var lookThrough = regexp.MustCompile(strings.Join([]string{
 	`substr\((digest|number|secret),`,     // what a master secret has encrypted, in all companies
 	`SELECT DISTINCT company_id FROM `,    // the companies of all records of a table
 	`AS restocked`,                        // everything that a company has sold
+	`w\.wallet = 'FLOAT'\s+ORDER BY`,      // the wallets of all companies
+	`SELECT id FROM ticketing_companies`,  // companies in one order, until those that the filter leaves fill a page
 	`AS part UNION|AS part ORDER`,         // a list of a status and an event: of the whole company if the table is small
 }, "|"))
 

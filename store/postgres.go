@@ -246,7 +246,7 @@ func (e *postgresEngine) traits() traits {
 	return traits{
 		migrations: "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
 		multiStatement: e.multiResult, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
-		skipLocked: rowLock + " SKIP LOCKED",
+		skipLocked: rowLock + " SKIP LOCKED", foldedName: `substr(lower(name COLLATE "C"), 1, 60)`,
 	}
 }
 

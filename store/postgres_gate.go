@@ -159,11 +159,26 @@ func (e *postgresEngine) lockStatement(in driver.BeginOptions) (text string, ret
 			parts = append(parts, "SELECT "+function+"(n)::text FROM unnest('{"+joinNumbers(numbers)+"}'::bigint[]) AS n")
 		}
 	}
-	// A caller that shares some gates and takes others exclusively would take them in this order, one kind after the
-	// other. No caller does so today. Two that did so the opposite way round would deadlock, and the lock timeout would
-	// end that.
-	take("pg_advisory_xact_lock", e.gates(in.Exclusive))
-	take("pg_advisory_xact_lock_shared", e.gates(in.Shared))
+	// All transactions take their gates in one order, whether they share a gate or not. Otherwise one that holds a
+	// company exclusively and waits to share the zero company would wait for one that takes both exclusively.
+	exclusive := e.gates(in.Exclusive)
+	isShared := func(gate int64) bool {
+		_, found := slices.BinarySearch(exclusive, gate)
+		return !found
+	}
+	gates := slices.Sorted(slices.Values(slices.Concat(exclusive, e.gates(in.Shared))))
+	for len(gates) > 0 {
+		function, first := "pg_advisory_xact_lock", isShared(gates[0])
+		if first {
+			function += "_shared"
+		}
+		n := 1
+		for n < len(gates) && isShared(gates[n]) == first {
+			n++
+		}
+		take(function, gates[:n])
+		gates = gates[n:]
+	}
 	take("pg_try_advisory_xact_lock", e.claims(in.Keys))
 	return strings.Join(parts, " UNION ALL "), len(parts) > 0
 }

@@ -71,7 +71,9 @@ INSERT INTO ticketing_float_credits SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(
 	`n, 1, n
 	FROM generate_series(1, 4000) n;
 INSERT INTO ticketing_audit_entries SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, t(n),
-	u(40000000 + n), 'Obi', 'float.credit', 'company', '{}' FROM generate_series(1, 20000) n;
+	u(40000000 + n), (ARRAY['Obi', 'Ada', 'Ngozi'])[n % 3 + 1],
+	(ARRAY['float.credit', 'kyb.approve', 'kyb.grace', 'company.rename', 'key.issue'])[n % 5 + 1], 'company', '{}'
+	FROM generate_series(1, 20000) n;
 INSERT INTO ticketing_users SELECT u(50000000 + n), n || '@example.com', 1 FROM generate_series(1, 4000) n;
 INSERT INTO ticketing_members SELECT CASE WHEN n % 2 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, id, 'Ada', ` +
 	`'VIEWER', 1, 1
@@ -103,7 +105,17 @@ INSERT INTO ticketing_notifications SELECT company_id, number, v, id, event_id, 
 	LATERAL (SELECT CASE WHEN number % 30 = 0 THEN 'PENDING' WHEN number % 70 = 0 THEN 'FAILED'
 		WHEN number % 110 = 0 THEN 'CANCELLED' ELSE 'SENT' END AS s) x;
 INSERT INTO ticketing_notification_prunes SELECT u(100000 + n), n FROM generate_series(1, 2000) n;
+INSERT INTO ticketing_book_checks SELECT u(100000 + n), t(n), n, 0 FROM generate_series(1, 2000) n;
 INSERT INTO ticketing_mail_senders SELECT v, 'tickets@example.com', 'Tickets', '', t(v) FROM generate_series(1, 20) v;
+INSERT INTO ticketing_members SELECT u(100000 + n), u(1), 'Ada', CASE WHEN n % 4 = 0 THEN '' ELSE 'VIEWER' END, 1, 1
+	FROM generate_series(1, 2000) n;
+INSERT INTO ticketing_sessions SELECT c, u(70000000 + n), 'd1', 'PASSKEY', 'Firefox', '192.0.2.1', t(n), t(n), t(n)
+	FROM (SELECT n, CASE WHEN n % 4 = 0 THEN u(1) ELSE u(50000000 + n) END AS c FROM generate_series(1, 8000) n) x;
+INSERT INTO ticketing_sign_in_tokens SELECT user_id, id, 'CODE', 'd2', 'd3', NULL, 0, created_at, created_at, NULL
+	FROM ticketing_sessions;
+INSERT INTO ticketing_passkeys SELECT user_id, 'k' || id, 'Phone', '{}', 0, created_at, NULL FROM ticketing_sessions;
+INSERT INTO ticketing_staff SELECT id, 'Obi', CASE WHEN n % 4 = 0 THEN 'SUPPORT' ELSE '' END, 1, 1
+	FROM (SELECT id, row_number() OVER () AS n FROM ticketing_users WHERE id > u(50000000)) x;
 ANALYZE;`
 
 // TestPostgresFactPlans checks that facts and deliveries are claimed in the order of their queue and changed one by
@@ -208,7 +220,8 @@ func TestPostgresQueryPlans(t *testing.T) {
 			list, _, _ = strings.Cut(plan, "->  Nested Loop")
 		}
 		sorted := strings.Contains(list, "Sort") && page.MatchString(statement) &&
-			!strings.Contains(statement, "UNION ALL") && !pendingPage.MatchString(statement)
+			!strings.Contains(statement, "UNION ALL") && !sortedPage.MatchString(statement) &&
+			!messageList.MatchString(statement)
 		if sorted || strings.Contains(plan, "Seq Scan on ticketing_") {
 			t.Errorf("%s\n%s", statement, plan)
 		}
@@ -218,11 +231,17 @@ func TestPostgresQueryPlans(t *testing.T) {
 		"ticketing_events_list", "ticketing_events_list_status", "ticketing_events_due",
 		"ticketing_inventory_batches_stock", "ticketing_orders_event", "ticketing_orders_status_list",
 		"ticketing_orders_event_status", "ticketing_outbox_undispatched", "ticketing_outbox_untold",
-		"ticketing_audit_entries_list", "ticketing_webhook_deliveries_pending", "ticketing_webhook_deliveries_failed",
+		"ticketing_audit_entries_list", "ticketing_audit_entries_actor", "ticketing_audit_entries_action",
+		"ticketing_audit_entries_actor_action", "ticketing_audit_entries_all_actor", "ticketing_audit_entries_all_action",
+		"ticketing_audit_entries_all_actor_action", "ticketing_webhook_deliveries_final",
+		"ticketing_webhook_deliveries_pending", "ticketing_webhook_deliveries_failed",
 		"ticketing_webhook_deliveries_cancelled",
 		"ticketing_webhook_deliveries_message", "ticketing_notifications_due", "ticketing_notifications_failed",
 		"ticketing_notifications_cancelled", "ticketing_notifications_final",
-		"ticketing_settlements_company_id_idx",
+		"ticketing_settlements_company_id_idx", "ticketing_companies_name", "ticketing_companies_expiry",
+		"ticketing_verification_cases_submitted", "ticketing_settlements_open", "ticketing_webhook_deliveries_dead",
+		"ticketing_sessions_created", "ticketing_sign_in_tokens_created", "ticketing_passkeys_created",
+		"ticketing_staff_current", "ticketing_members_of_user",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

@@ -98,3 +98,54 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCompanies shows that any page of a list of companies is quick among ten thousand, also one for which the
+// filter leaves out nearly all of them.
+func BenchmarkCompanies(b *testing.B) {
+	const companies, page = 10_000, 100
+	s := isOpen(b, nil)
+	written(b, s, func(ctx context.Context, tx driver.Tx) error {
+		for i := range companies {
+			one := newCompany(number(1_000_000 + i))
+			one.Name, one.CreatedAt = fmt.Sprintf("Company %d", i*7919%companies), second(i)
+			one.Verification.Status, one.Verification.ApprovalExpiresAt = driver.VerificationApproved, second(i*31%companies)
+			if i == companies/2 {
+				one.Status, one.Verification = driver.CompanySuspended, driver.Verification{Status: driver.VerificationRevoked}
+			}
+			if err := tx.CreateCompany(ctx, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, order := range []driver.CompanyOrder{
+		driver.CompaniesNewest, driver.CompaniesByName, driver.CompaniesByExpiry,
+	} {
+		for _, filter := range []struct {
+			name  string
+			query driver.CompanyQuery
+		}{
+			{"any", driver.CompanyQuery{}},
+			{"deep", driver.CompanyQuery{After: driver.CompanyPlace{At: second(companies / 2), Name: "company 5"}}},
+			{"prefix", driver.CompanyQuery{Prefix: "company 77"}},
+			{"no prefix", driver.CompanyQuery{Prefix: "none"}},
+			{"suspended", driver.CompanyQuery{Status: driver.CompanySuspended}},
+			{"revoked", driver.CompanyQuery{Verification: driver.VerificationRevoked}},
+			{"expires", driver.CompanyQuery{ExpiresBefore: second(10)}},
+		} {
+			b.Run(string(order)+"/"+filter.name, func(b *testing.B) {
+				b.ReportAllocs()
+				query := filter.query
+				query.Order, query.Limit = order, page
+				for b.Loop() {
+					if err := s.View(b.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+						_, err := tx.SearchCompanies(ctx, query)
+						return err
+					}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -106,7 +106,8 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 		"ticketing_api_keys.last_used_at", "ticketing_api_keys.revoked_at", "ticketing_companies.approval_expires_at",
 		"ticketing_companies.grace_until", "ticketing_events.category_id", "ticketing_events.ends_on",
 		"ticketing_idempotency_keys.body", "ticketing_notifications.leased_until", "ticketing_notifications.finished_at",
-		"ticketing_outbox.leased_until", "ticketing_settlements.decided_at",
+		"ticketing_outbox.leased_until", "ticketing_passkeys.last_used_at", "ticketing_settlements.decided_at",
+		"ticketing_sign_in_tokens.company_id", "ticketing_sign_in_tokens.used_at",
 		"ticketing_verification_cases.submitted_at", "ticketing_verification_cases.decided_at", "ticketing_wallets.last_at",
 		"ticketing_webhook_deliveries.replay_of", "ticketing_webhook_deliveries.leased_until",
 		"ticketing_webhook_deliveries.finished_at",
@@ -130,8 +131,8 @@ func TestPostgresSortsByCodePoint(t *testing.T) {
 		WHERE indrelid::regclass::text LIKE 'ticketing%' AND collname <> 'C'`)), 0)
 }
 
-// TestPostgresUpdatesInPlace checks that PostgreSQL updates in place (HOT) what a sale and a validation change: no
-// index contains those columns.
+// TestPostgresUpdatesInPlace checks that PostgreSQL updates in place (HOT) what a sale, a validation and the use of a
+// session change: no index contains those columns.
 func TestPostgresUpdatesInPlace(t *testing.T) {
 	t.Parallel()
 	db := postgres(t, strings.Clone)
@@ -145,6 +146,7 @@ func TestPostgresUpdatesInPlace(t *testing.T) {
 		{"ticketing_admissions", "validation_id = {9}, validated_at = 2, location = 'Gate 1'"},
 		{"ticketing_inventory_tiers", "batches = 3, total = 2001"},
 		{"ticketing_api_keys", "last_used_at = 2"},
+		{"ticketing_sessions", "seen_at = 2"},
 	} {
 		t.Run(test.table, func(t *testing.T) {
 			t.Parallel()

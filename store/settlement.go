@@ -60,6 +60,17 @@ func (s *session) OpenSettlement(ctx context.Context, companyID uuid.UUID) (driv
 		Where("company_id = ?", id(companyID)).Where("status IN ('PENDING', 'PROCESSING', 'APPROVED')").Limit(1)))
 }
 
+// ListOpenSettlements returns the open settlements of all companies after a position, oldest first.
+func (s *session) ListOpenSettlements(
+	ctx context.Context, after driver.Position, limit int,
+) ([]driver.Settlement, error) {
+	return find(ctx, s, "ListOpenSettlements", settlementModel.record, s.newSelect().
+		ModelTableExpr("ticketing_settlements AS s"+s.store.engine.traits().useIndex("ticketing_settlements_open")).
+		Where("status IN ('PENDING', 'PROCESSING', 'APPROVED')").
+		Where("(requested_at, company_id) > (?, ?)", integer(after.At.UnixMilli()), id(after.ID)).
+		Apply(page("requested_at, company_id", limit)))
+}
+
 // ListSettlements returns a page of a company's settlements, highest or lowest number first.
 func (s *session) ListSettlements(
 	ctx context.Context, ask driver.SettlementQuery,

@@ -212,7 +212,7 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 func (e *sqliteEngine) traits() traits {
 	return traits{
 		migrations: "sqlite", grouping: driver.Grouping{Lanes: 1}, bindsValues: true, locksBeside: true,
-		namesCompany: true, indexedBy: true,
+		namesCompany: true, indexedBy: true, foldedName: "substr(lower(name), 1, 60)",
 	}
 }
 

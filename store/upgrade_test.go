@@ -45,6 +45,8 @@ func released() map[string]map[string]string {
 			"0005_webhooks":      "35ec4aec08041caf6c43de51c90e295f22396ff4adbec4bf4912ae152dd1a13d",
 			"0006_statistics":    "0188bf3afdb03063b4bb162dd178b933464d557eea0929933f4873322de18136",
 			"0007_notifications": "cfecd8c64ef41bd510a544c01ac6cc9818df802f002c53fc7f155b15e1d583e2",
+			"0008_accounts":      "2018140aa09258da0dcd6e9093e518c69e1949cb68f8a3b816931cdaa4ee4e5b",
+			"0009_console_reads": "83bcb848b2537e4ec659d0e0e476624b8fac8ed62686103b8190fa67028cd4f9",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -54,6 +56,8 @@ func released() map[string]map[string]string {
 			"0005_webhooks":      "2c6ed28539a1bc43faf6fa83f7b839d6e7faffcd0ee3d1746b33f963fb146622",
 			"0006_statistics":    "c02a859c5163456ed135ad2bb6ad853ee8f7ddc29ac7b78a6e16b2f01b54e859",
 			"0007_notifications": "11a43359fa3f87c06488a8b030e73c290b32952a8649a9b6995388d82287db1e",
+			"0008_accounts":      "cedc80d197e46d64616e03895cf61d20aa0ca87482e36201422d6f9f5a1f2959",
+			"0009_console_reads": "5409a067899cefa44e30ae6568038efac84960553d02636e2c872941ce2144f0",
 		},
 	}
 }
@@ -303,6 +307,7 @@ func (u upgrader) fill(t *testing.T, file string) {
 	is.NoErr(err)
 	hooked(t, s, shop.Company.ID, order.ID)
 	mailed(t, s, order.ID)
+	signedIn(t, s, shop.Company.ID)
 	p.Answers = p.answers(t, shop.Service, caller)
 
 	is.NoErr(os.MkdirAll(filepath.Dir(file), 0o755))
@@ -355,6 +360,7 @@ func hooked(t *testing.T, s driver.Store, companyID, orderID uuid.UUID) {
 			tx.AppendWebhookSecret(ctx, driver.WebhookSecret{
 				CompanyID: companyID, Endpoint: 1, Version: 1, Secret: sealed, CreatedAt: minute(1),
 			}),
+			tx.PutBookChecks(ctx, []driver.BookCheck{{CompanyID: companyID, VerifiedAt: minute(1), Entries: 9}}),
 			tx.AppendMessages(ctx, []driver.Message{message}),
 			tx.AppendDeliveries(ctx, []driver.Delivery{failed, waiting}),
 		)
@@ -395,6 +401,32 @@ func mailed(t *testing.T, s driver.Store, orderID uuid.UUID) {
 		return errors.Join(err, tx.AppendMailSender(ctx, driver.MailSender{
 			Version: 1, Address: "tickets@example.com", Name: "Àdìrẹ 'Tickets'", CreatedAt: minute(1),
 		}))
+	}))
+}
+
+// signedIn inserts a member of the staff with a session, a code that was not used, a link that was, and a passkey.
+func signedIn(t *testing.T, s driver.Store, companyID uuid.UUID) {
+	t.Helper()
+	is := is.New(t)
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{{}}}); err != nil {
+			return err
+		}
+		users, err := tx.FindUsers(ctx, []string{"ada@example.com"})
+		if err != nil {
+			return err
+		}
+		user := users[0].ID
+		member, session, passkey := newStaffMember(), newSession(), newPasskey()
+		code, link := newSignInToken(1), newSignInToken(2)
+		member.UserID, session.UserID, code.UserID, link.UserID, passkey.UserID = user, user, user, user, user
+		code.CompanyID = uuid.Nil
+		link.Kind, link.Browser, link.CompanyID, link.Tries = driver.SignInLink, "", companyID, 0
+		link.UsedAt = minute(3)
+		return errors.Join(
+			tx.PutStaffMember(ctx, member), tx.PutSession(ctx, session), tx.PutSignInToken(ctx, code),
+			tx.PutSignInToken(ctx, link), tx.PutPasskey(ctx, passkey),
+		)
 	}))
 }
 

@@ -37,6 +37,18 @@ func (s *session) ListVerificationCases(
 		Where("company_id = ?", id(companyID)).Apply(page("number DESC", limit)))
 }
 
+// ListSubmittedCases returns the submitted cases of all companies after a position, longest waiting first.
+func (s *session) ListSubmittedCases(
+	ctx context.Context, after driver.Position, limit int,
+) ([]driver.VerificationCase, error) {
+	return find(ctx, s, "ListSubmittedCases", caseModel.record, s.newSelect().
+		ModelTableExpr("ticketing_verification_cases AS c"+
+			s.store.engine.traits().useIndex("ticketing_verification_cases_submitted")).
+		Where("status = 'SUBMITTED'").
+		Where("(submitted_at, company_id) > (?, ?)", integer(after.At.UnixMilli()), id(after.ID)).
+		Apply(page("submitted_at, company_id", limit)))
+}
+
 // PutVerificationCase inserts or updates a case. The time of creation of an existing one stays.
 func (tx *transaction) PutVerificationCase(ctx context.Context, c driver.VerificationCase) error {
 	insertion := tx.insertion(&caseModel{caseFields: caseFields(c)}).On("CONFLICT (company_id, number) DO UPDATE")

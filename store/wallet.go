@@ -67,6 +67,13 @@ func (s *session) Wallets(ctx context.Context, refs []driver.WalletRef) ([]drive
 	})
 }
 
+// LowestFloats sorts the FLOAT wallets of all companies.
+func (s *session) LowestFloats(ctx context.Context, limit int) ([]driver.Wallet, error) {
+	return query(ctx, s, "LowestFloats", scanWallet,
+		"SELECT "+walletColumns+` FROM ticketing_wallets w WHERE w.wallet = 'FLOAT'
+		ORDER BY w.balance, w.company_id LIMIT ?`, max(limit, 0))
+}
+
 // ListEntries returns a page of a wallet's ledger, oldest first.
 func (s *session) ListEntries(ctx context.Context, ask driver.LedgerQuery) ([]ledger.Entry, error) {
 	scan := func(row *sql.Rows, e *ledger.Entry) error {

@@ -19,6 +19,8 @@ const (
 	pendingDeliveries   = "ticketing_webhook_deliveries_pending"
 	failedDeliveries    = "ticketing_webhook_deliveries_failed"
 	cancelledDeliveries = "ticketing_webhook_deliveries_cancelled"
+	finalDeliveries     = "ticketing_webhook_deliveries_final"
+	messageDeliveries   = "ticketing_webhook_deliveries_message"
 )
 
 func scanDelivery(row *sql.Rows, d *driver.Delivery) error {
@@ -109,6 +111,51 @@ func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery)
 	}
 	return firstRow(query(ctx, s, "CountDeliveries", scan,
 		"SELECT count(*) FROM ticketing_webhook_deliveries"+index+where, args...))
+}
+
+// CountDeadLetters counts the deliveries that failed last, by company.
+func (s *session) CountDeadLetters(ctx context.Context, since time.Time, limit int) ([]driver.DeadLetters, error) {
+	scan := func(row *sql.Rows, d *driver.DeadLetters) error { return row.Scan((*id)(&d.CompanyID), &d.Count) }
+	return query(ctx, s, "CountDeadLetters", scan,
+		`SELECT company_id, count(*) FROM (SELECT company_id FROM ticketing_webhook_deliveries`+
+			s.store.engine.traits().useIndex("ticketing_webhook_deliveries_dead")+`
+			WHERE status = 'FAILED' AND finished_at >= ? ORDER BY finished_at DESC, company_id DESC LIMIT ?) AS dead
+		GROUP BY company_id ORDER BY company_id`, since.UnixMilli(), max(limit, 0))
+}
+
+// ListMessageDeliveries returns deliveries of a message, newest first. They are few, and are sorted after all of them
+// were found: the planner of PostgreSQL might choose to walk through all deliveries of the company in their order.
+func (s *session) ListMessageDeliveries(
+	ctx context.Context, companyID, messageID uuid.UUID, limit int,
+) ([]driver.Delivery, error) {
+	return query(ctx, s, "ListMessageDeliveries", scanDelivery,
+		"WITH found AS MATERIALIZED (SELECT "+deliveryColumns+" FROM ticketing_webhook_deliveries"+
+			s.store.engine.traits().useIndex(messageDeliveries)+" WHERE company_id = ? AND message_id = ?) "+
+			"SELECT "+deliveryColumns+" FROM found ORDER BY created_at DESC, id DESC LIMIT ?",
+		companyID, messageID, max(limit, 0))
+}
+
+// EndpointHealth returns the health of the endpoints of a company.
+func (s *session) EndpointHealth(
+	ctx context.Context, ask driver.EndpointHealthQuery,
+) ([]driver.EndpointHealth, error) {
+	scan := func(row *sql.Rows, h *driver.EndpointHealth) error {
+		return row.Scan(&h.Endpoint, (*moment)(&h.LastSuccessAt), &h.Failed, &h.Pending, &h.Retrying)
+	}
+	of := func(index string) string {
+		return " FROM ticketing_webhook_deliveries d" + s.store.engine.traits().useIndex(index) +
+			" WHERE d.company_id = ? AND d.endpoint = e.number AND d.status = "
+	}
+	most := max(ask.Most, 0)
+	return query(ctx, s, "EndpointHealth", scan, `SELECT e.number,
+		(SELECT d.finished_at`+of(finalDeliveries)+`'SUCCEEDED' AND d.finished_at IS NOT NULL
+			ORDER BY d.finished_at DESC LIMIT 1),
+		(SELECT count(*) FROM (SELECT 1`+of(finalDeliveries)+`'FAILED' AND d.finished_at >= ? LIMIT ?) failed),
+		(SELECT count(*) FROM (SELECT 1`+of(pendingDeliveries)+`'PENDING' LIMIT ?) pending),
+		(SELECT count(*) FROM (SELECT d.attempts`+of(pendingDeliveries)+`'PENDING' ORDER BY d.due_at LIMIT ?) retrying
+			WHERE attempts <> '[]')
+		FROM ticketing_webhook_endpoints e WHERE e.company_id = ? ORDER BY e.number`,
+		ask.CompanyID, ask.CompanyID, ask.Since.UnixMilli(), most, ask.CompanyID, most, ask.CompanyID, most, ask.CompanyID)
 }
 
 // DeliversUnder reports whether a pending delivery of the endpoint uses this version of its secret. It scans the

@@ -146,6 +146,11 @@ func hookReads(ctx context.Context, tx driver.ReadTx) []func() error {
 		},
 		func() error { _, err := tx.FindDelivery(ctx, number(8001)); return err },
 		func() error { _, err := tx.DeliversUnder(ctx, secret); return err },
+		func() error { _, err := tx.ListMessageDeliveries(ctx, company, number(9001), limit); return err },
+		func() error {
+			_, err := tx.EndpointHealth(ctx, driver.EndpointHealthQuery{CompanyID: company, Since: minute(1), Most: limit})
+			return err
+		},
 		func() error { _, err := tx.DueWork(ctx, dueWork(minute(20))); return err },
 	}
 	for _, status := range []driver.DeliveryStatus{

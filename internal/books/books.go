@@ -96,6 +96,9 @@ func (b *Check) Report() Report {
 	return b.report
 }
 
+// Counts returns how many movements were verified and how many problems were found so far.
+func (b *Check) Counts() (entries, problems int64) { return b.report.Entries, int64(b.found) }
+
 // problem adds a problem to the report. It counts every problem and keeps only the first ones, so that broken books do
 // not fill the memory.
 func (b *Check) problem(text string) {

@@ -27,8 +27,13 @@ const (
 func Shared() []string {
 	return []string{
 		"ticketing_migrations", "ticketing_secrets", "ticketing_categories", "ticketing_api_key_directory",
-		"ticketing_users", "ticketing_mail_senders",
+		"ticketing_users", "ticketing_mail_senders", "ticketing_staff",
 	}
+}
+
+// ofUsers returns the tables that belong to users. A distributed engine keeps all of a user on one node.
+func ofUsers() []string {
+	return []string{"ticketing_sessions", "ticketing_sign_in_tokens", "ticketing_passkeys"}
 }
 
 // Confined is a store whose groups hold one company each, as on an engine that keeps companies on different nodes.
@@ -41,7 +46,7 @@ func (c Confined) Grouping() driver.Grouping {
 	return best
 }
 
-// Partitioned opens a database whose tables are hash-partitioned by the company.
+// Partitioned opens a database whose tables are hash-partitioned by the company or the user.
 func Partitioned(tb testing.TB) Confined {
 	tb.Helper()
 	return Confined{pgtest.ReuseOpen(tb, "partitioned in few", partition(few), empty, openFew, endStore)}
@@ -77,8 +82,9 @@ func partition(parts int) func(tb testing.TB, dsn string) {
 }
 
 // Partition converts a migration for PostgreSQL to one where the tables of companies are hash-partitioned by the
-// company. PostgreSQL refuses it if a key does not contain the company, which is the rule of a distributed engine. The
-// partitions are in separate schemas and have the names of their tables, so that every constraint keeps its name.
+// company, and those of users by the user. PostgreSQL refuses it if a key does not contain the column, which is the
+// rule of a distributed engine. The partitions are in separate schemas and have the names of their tables, so that
+// every constraint keeps its name.
 func Partition(migration string) string { return partitionInto(Partitions, migration) }
 
 func partitionInto(parts int, migration string) string {
@@ -94,8 +100,11 @@ func partitionInto(parts int, migration string) string {
 			return create
 		}
 		by := "company_id"
-		if name == "ticketing_companies" {
+		switch {
+		case name == "ticketing_companies":
 			by = "id"
+		case slices.Contains(ofUsers(), name):
+			by = "user_id"
 		}
 		var made strings.Builder
 		fmt.Fprintf(&made, "%s PARTITION BY HASH (%s);\n", strings.TrimSuffix(create, options+";\n"), by)

@@ -3,17 +3,24 @@ package memory
 import (
 	"cmp"
 	"context"
+	"iter"
+	"maps"
 
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
-// audit keeps the audit records by time, for each company and for all together.
+// audit keeps the audit records by time, in a list for each of what they may be filtered by.
 type audit struct {
-	byPlace   map[auditPlace]driver.AuditEntry
-	all       *index[auditPlace]
-	byCompany map[uuid.UUID]*index[auditPlace]
+	byPlace map[auditPlace]driver.AuditEntry
+	lists   map[auditFilter]*index[auditPlace]
+}
+
+// auditFilter is what a list of audit records has in common. A zero field stands for all.
+type auditFilter struct {
+	companyID     uuid.UUID
+	actor, action string
 }
 
 type auditPlace struct {
@@ -23,30 +30,33 @@ type auditPlace struct {
 
 func newAudit() audit {
 	return audit{
-		byPlace: make(map[auditPlace]driver.AuditEntry), all: newAuditIndex(),
-		byCompany: make(map[uuid.UUID]*index[auditPlace]),
+		byPlace: make(map[auditPlace]driver.AuditEntry), lists: make(map[auditFilter]*index[auditPlace]),
 	}
 }
 
-func newAuditIndex() *index[auditPlace] {
-	return newIndex(func(a, b auditPlace) int {
-		return cmp.Or(comparePositions(a.position, b.position), compareIDs(a.companyID, b.companyID))
-	})
+func compareAuditPlaces(a, b auditPlace) int {
+	return cmp.Or(comparePositions(a.position, b.position), compareIDs(a.companyID, b.companyID))
 }
+
+func newAuditIndex() *index[auditPlace] { return newIndex(compareAuditPlaces) }
 
 func (r reading) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {
 	return ask(ctx, r, func(s *state) []driver.AuditEntry {
-		of := s.audit.all
-		if query.CompanyID != uuid.Nil {
-			var ok bool
-			if of, ok = s.audit.byCompany[query.CompanyID]; !ok {
-				return nil
-			}
+		of, ok := s.audit.lists[auditFilter{query.CompanyID, query.Actor, query.Action}]
+		if !ok {
+			return nil
 		}
-		places := of.keys
+		to, from := len(of.keys), 0
+		if !query.Until.IsZero() {
+			to = len(of.below(auditPlace{position: driver.Position{At: moment(query.Until)}}))
+		}
 		if query.After != (driver.Position{}) {
-			places = of.below(auditPlace{position: query.After})
+			to = min(to, len(of.below(auditPlace{position: query.After})))
 		}
+		if !query.Since.IsZero() {
+			from = len(of.below(auditPlace{position: driver.Position{At: moment(query.Since)}}))
+		}
+		places := of.keys[min(from, to):to]
 		return each(last([][]auditPlace{places}, query.Limit, of.compare), func(at auditPlace) driver.AuditEntry {
 			return s.audit.byPlace[at]
 		})
@@ -61,9 +71,23 @@ func (tx *updating) AppendAudit(ctx context.Context, acts []driver.AuditEntry) e
 			if err := create(u, s.audit.byPlace, place, act, "audit_entries_pkey"); err != nil {
 				return err
 			}
-			s.audit.all.add(u, place)
-			need(s.audit.byCompany, act.CompanyID, newAuditIndex).add(u, place)
+			for filter := range auditFilters(act) {
+				need(s.audit.lists, filter, newAuditIndex).add(u, place)
+			}
 		}
 		return nil
 	})
+}
+
+// auditFilters yields every list that an audit record is in, each once.
+func auditFilters(act driver.AuditEntry) iter.Seq[auditFilter] {
+	lists := make(map[auditFilter]bool)
+	for _, companyID := range []uuid.UUID{uuid.Nil, act.CompanyID} {
+		for _, actor := range []string{"", act.Actor} {
+			for _, action := range []string{"", act.Action} {
+				lists[auditFilter{companyID, actor, action}] = true
+			}
+		}
+	}
+	return maps.Keys(lists)
 }

@@ -2,6 +2,9 @@ package memory
 
 import (
 	"context"
+	"iter"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -9,12 +12,80 @@ import (
 )
 
 type companies struct {
-	byID  map[uuid.UUID]driver.Company
-	byAge *index[driver.Position]
+	byID     map[uuid.UUID]driver.Company
+	byAge    *index[driver.CompanyPlace]
+	byName   *index[driver.CompanyPlace]
+	byExpiry *index[driver.CompanyPlace] // only those whose approval ends
 }
 
 func newCompanies() companies {
-	return companies{byID: make(map[uuid.UUID]driver.Company), byAge: newIndex(comparePositions)}
+	return companies{
+		byID:  make(map[uuid.UUID]driver.Company),
+		byAge: newIndex(driver.CompanyPlace.Compare), byName: newIndex(driver.CompanyPlace.Compare),
+		byExpiry: newIndex(driver.CompanyPlace.Compare),
+	}
+}
+
+// move moves a company in the lists that its name and its approval order. The zero company is in none.
+func (c *companies) move(u *undo, from, to driver.Company) {
+	for _, list := range []struct {
+		index *index[driver.CompanyPlace]
+		order driver.CompanyOrder
+		has   func(driver.Company) bool
+	}{
+		{c.byName, driver.CompaniesByName, func(c driver.Company) bool { return c.ID != uuid.Nil }},
+		{c.byExpiry, driver.CompaniesByExpiry, func(c driver.Company) bool {
+			return !c.Verification.ApprovalExpiresAt.IsZero()
+		}},
+	} {
+		old, place := list.order.PlaceOf(from), list.order.PlaceOf(to)
+		if list.has(from) && list.has(to) && old.Compare(place) == 0 {
+			continue
+		}
+		if list.has(from) {
+			list.index.drop(u, old)
+		}
+		if list.has(to) {
+			list.index.add(u, place)
+		}
+	}
+}
+
+// search walks through the list of an order until the page is full.
+func (c *companies) search(query driver.CompanyQuery) []driver.Company {
+	var places iter.Seq2[int, driver.CompanyPlace]
+	begins := query.After == driver.CompanyPlace{}
+	switch {
+	case query.Order == driver.CompaniesByName:
+		places = slices.All(c.byName.after(query.After, len(c.byName.keys)))
+	case query.Order == driver.CompaniesByExpiry:
+		places = slices.All(c.byExpiry.after(query.After, len(c.byExpiry.keys)))
+	case query.Order == driver.CompaniesOldest:
+		places = slices.All(c.byAge.after(query.After, len(c.byAge.keys)))
+	case begins:
+		places = slices.Backward(c.byAge.keys)
+	default:
+		places = slices.Backward(c.byAge.below(query.After))
+	}
+	var found []driver.Company
+	for _, place := range places {
+		if len(found) >= query.Limit {
+			break
+		}
+		if company := c.byID[place.ID]; picks(query, company) {
+			found = append(found, company)
+		}
+	}
+	return found
+}
+
+// picks reports whether a query selects a company.
+func picks(query driver.CompanyQuery, company driver.Company) bool {
+	expires := company.Verification.ApprovalExpiresAt
+	return strings.HasPrefix(driver.FoldedName(company.Name), query.Prefix) &&
+		(query.Status == "" || company.Status == query.Status) &&
+		(query.Verification == "" || company.Verification.Status == query.Verification) &&
+		(query.ExpiresBefore.IsZero() || !expires.IsZero() && expires.Before(query.ExpiresBefore))
 }
 
 func (r reading) Companies(ctx context.Context, ids []uuid.UUID) ([]driver.Company, error) {
@@ -27,10 +98,15 @@ func (r reading) ListCompanies(
 	ctx context.Context, after driver.Position, limit int,
 ) ([]driver.Company, error) {
 	return ask(ctx, r, func(s *state) []driver.Company {
-		return each(s.companies.byAge.after(after, limit), func(p driver.Position) driver.Company {
+		place := driver.CompanyPlace{At: after.At, ID: after.ID}
+		return each(s.companies.byAge.after(place, limit), func(p driver.CompanyPlace) driver.Company {
 			return s.companies.byID[p.ID]
 		})
 	})
+}
+
+func (r reading) SearchCompanies(ctx context.Context, query driver.CompanyQuery) ([]driver.Company, error) {
+	return ask(ctx, r, func(s *state) []driver.Company { return s.companies.search(query) })
 }
 
 func (tx *updating) CreateCompany(ctx context.Context, company driver.Company) error {
@@ -39,7 +115,8 @@ func (tx *updating) CreateCompany(ctx context.Context, company driver.Company) e
 		if err := create(u, s.companies.byID, company.ID, company, "companies_pkey"); err != nil {
 			return err
 		}
-		s.companies.byAge.add(u, driver.Position{At: company.CreatedAt, ID: company.ID})
+		s.companies.byAge.add(u, driver.CompaniesOldest.PlaceOf(company))
+		s.companies.move(u, driver.Company{}, company)
 		return nil
 	})
 }
@@ -53,6 +130,7 @@ func (tx *updating) UpdateCompany(ctx context.Context, company driver.Company) e
 		company = keptCompany(company)
 		company.CreatedAt = old.CreatedAt
 		put(u, s.companies.byID, company.ID, company)
+		s.companies.move(u, old, company)
 		return nil
 	})
 }

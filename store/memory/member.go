@@ -14,6 +14,7 @@ type people struct {
 	byEmail   map[string]uuid.UUID
 	members   map[driver.MemberRef]driver.Member
 	ofCompany map[uuid.UUID]*index[uuid.UUID] // without removed members
+	companies map[uuid.UUID]*index[uuid.UUID] // of a user, without those that removed them
 }
 
 func newPeople() people {
@@ -22,10 +23,11 @@ func newPeople() people {
 		byEmail:   make(map[string]uuid.UUID),
 		members:   make(map[driver.MemberRef]driver.Member),
 		ofCompany: make(map[uuid.UUID]*index[uuid.UUID]),
+		companies: make(map[uuid.UUID]*index[uuid.UUID]),
 	}
 }
 
-func newMembers() *index[uuid.UUID] { return newIndex(compareIDs) }
+func newIDs() *index[uuid.UUID] { return newIndex(compareIDs) }
 
 func (r reading) Users(ctx context.Context, ids []uuid.UUID) ([]driver.User, error) {
 	return ask(ctx, r, func(s *state) []driver.User {
@@ -59,6 +61,20 @@ func (r reading) ListMembers(
 	})
 }
 
+func (r reading) ListMemberships(
+	ctx context.Context, userID uuid.UUID, limit int,
+) ([]driver.Member, error) {
+	return ask(ctx, r, func(s *state) []driver.Member {
+		of, ok := s.people.companies[userID]
+		if !ok {
+			return nil
+		}
+		return each(of.first(limit), func(companyID uuid.UUID) driver.Member {
+			return s.people.members[driver.MemberRef{CompanyID: companyID, UserID: userID}]
+		})
+	})
+}
+
 func (tx *updating) CreateUser(ctx context.Context, user driver.User) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		user.CreatedAt = moment(user.CreatedAt)
@@ -78,12 +94,15 @@ func (tx *updating) PutMember(ctx context.Context, member driver.Member) error {
 			member.CreatedAt = old.CreatedAt
 		}
 		put(u, s.people.members, ref, member)
-		listed := need(s.people.ofCompany, member.CompanyID, newMembers)
+		listed := need(s.people.ofCompany, member.CompanyID, newIDs)
+		companies := need(s.people.companies, member.UserID, newIDs)
 		switch {
 		case old.Role == "" && member.Role != "":
 			listed.add(u, member.UserID)
+			companies.add(u, member.CompanyID)
 		case old.Role != "" && member.Role == "":
 			listed.drop(u, member.UserID)
+			companies.drop(u, member.CompanyID)
 		}
 		return nil
 	})

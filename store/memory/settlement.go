@@ -12,6 +12,7 @@ import (
 type settlements struct {
 	byID      map[uuid.UUID]driver.Settlement
 	ofCompany map[uuid.UUID]*settlementList
+	open      *index[driver.Position] // the open ones of all companies, by the time of request and the company
 }
 
 // settlementList holds a company's settlements by number, and the open one.
@@ -25,6 +26,7 @@ func newSettlements() settlements {
 	return settlements{
 		byID:      make(map[uuid.UUID]driver.Settlement),
 		ofCompany: make(map[uuid.UUID]*settlementList),
+		open:      newIndex(comparePositions),
 	}
 }
 
@@ -91,6 +93,16 @@ func (r reading) ListSettlements(
 	return ask(ctx, r, func(s *state) []driver.Settlement { return s.settlements.list(query) })
 }
 
+func (r reading) ListOpenSettlements(
+	ctx context.Context, after driver.Position, limit int,
+) ([]driver.Settlement, error) {
+	return ask(ctx, r, func(s *state) []driver.Settlement {
+		return each(s.settlements.open.after(after, limit), func(place driver.Position) driver.Settlement {
+			return s.settlements.byID[s.settlements.ofCompany[place.ID].open]
+		})
+	})
+}
+
 func (tx *updating) CreateSettlement(ctx context.Context, settlement driver.Settlement) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		settlement.RequestedAt, settlement.DecidedAt = moment(settlement.RequestedAt), moment(settlement.DecidedAt)
@@ -102,12 +114,13 @@ func (tx *updating) CreateSettlement(ctx context.Context, settlement driver.Sett
 		if err := create(u, s.settlements.byID, settlement.ID, settlement, "settlements_id_key"); err != nil {
 			return err
 		}
-		return of.follow(u, settlement)
+		return of.follow(u, settlement, s.settlements.open)
 	})
 }
 
-// follow checks a settlement and updates which one is open. At most one may be open.
-func (l *settlementList) follow(u *undo, settlement driver.Settlement) error {
+// follow checks a settlement and updates which one is open, also in the list of all companies. At most one may be open.
+func (l *settlementList) follow(u *undo, settlement driver.Settlement, all *index[driver.Position]) error {
+	place := driver.Position{At: settlement.RequestedAt, ID: settlement.CompanyID}
 	refunded := settlement.Status == driver.SettlementRejected || settlement.Status == driver.SettlementFailed
 	given := refunded && settlement.RefundSequence > settlement.Number
 	if err := check(settlement.RefundSequence == 0 || given, "settlements_refund_check"); err != nil {
@@ -119,10 +132,12 @@ func (l *settlementList) follow(u *undo, settlement driver.Settlement) error {
 	switch open := openSettlement(settlement.Status); {
 	case open && l.open == uuid.Nil:
 		set(u, &l.open, settlement.ID)
+		all.add(u, place)
 	case open && l.open != settlement.ID:
 		return broken("settlements_company_id_key")
 	case !open && l.open == settlement.ID:
 		set(u, &l.open, uuid.Nil)
+		all.drop(u, place)
 	}
 	return nil
 }
@@ -143,6 +158,6 @@ func (tx *updating) UpdateSettlement(ctx context.Context, settlement driver.Sett
 		kept.Status, kept.Reason, kept.DecidedAt = settlement.Status, settlement.Reason, moment(settlement.DecidedAt)
 		kept.RefundSequence = settlement.RefundSequence
 		put(u, s.settlements.byID, kept.ID, kept)
-		return s.settlements.ofCompany[kept.CompanyID].follow(u, kept)
+		return s.settlements.ofCompany[kept.CompanyID].follow(u, kept, s.settlements.open)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
 // state holds all records.
@@ -19,6 +21,7 @@ type state struct {
 	orders        orders
 	endings       endings
 	wallets       wallets
+	bookChecks    map[uuid.UUID]driver.BookCheck
 	accounts      accounts
 	settlements   settlements
 	outbox        outbox
@@ -30,7 +33,9 @@ type state struct {
 	results       results
 	audit         audit
 	people        people
+	signIns       signIns
 	cases         map[uuid.UUID]*cases
+	waitingCases  *waitingCases
 }
 
 func newState() *state {
@@ -46,6 +51,7 @@ func newState() *state {
 		orders:        newOrders(),
 		endings:       newEndings(),
 		wallets:       newWallets(),
+		bookChecks:    make(map[uuid.UUID]driver.BookCheck),
 		accounts:      newAccounts(),
 		settlements:   newSettlements(),
 		outbox:        newOutbox(),
@@ -57,7 +63,9 @@ func newState() *state {
 		results:       newResults(),
 		audit:         newAudit(),
 		people:        newPeople(),
+		signIns:       newSignIns(),
 		cases:         make(map[uuid.UUID]*cases),
+		waitingCases:  newIndex(comparePositions),
 	}
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -77,6 +78,22 @@ func (w *wallets) append(u *undo, entry ledger.Entry) error {
 
 func (r reading) Wallets(ctx context.Context, refs []driver.WalletRef) ([]driver.Wallet, error) {
 	return ask(ctx, r, func(s *state) []driver.Wallet { return each(refs, s.wallets.find) })
+}
+
+// LowestFloats sorts all wallets, as a database does.
+func (r reading) LowestFloats(ctx context.Context, limit int) ([]driver.Wallet, error) {
+	return ask(ctx, r, func(s *state) []driver.Wallet {
+		var floats []driver.Wallet
+		for ref, wallet := range s.wallets.byRef {
+			if ref.Wallet == ledger.Float {
+				floats = append(floats, wallet)
+			}
+		}
+		slices.SortFunc(floats, func(a, b driver.Wallet) int {
+			return cmp.Or(cmp.Compare(a.Balance, b.Balance), compareIDs(a.CompanyID, b.CompanyID))
+		})
+		return floats[:min(max(limit, 0), len(floats))]
+	})
 }
 
 func (r reading) ListEntries(ctx context.Context, query driver.LedgerQuery) ([]ledger.Entry, error) {

@@ -19,6 +19,20 @@ type deliveries struct {
 	pending map[driver.WebhookEndpointRef]*index[dueDelivery]
 	waiting *index[driver.WebhookEndpointRef] // the endpoints that have pending deliveries
 	of      map[messageOf]int                 // the number of deliveries of a message
+	dead    *index[deadDelivery]              // those of all companies that failed
+}
+
+type deadDelivery struct {
+	at          time.Time // when it failed
+	company, id uuid.UUID
+}
+
+func compareDead(a, b deadDelivery) int {
+	return cmp.Or(a.at.Compare(b.at), compareIDs(a.company, b.company), compareIDs(a.id, b.id))
+}
+
+func deadOf(delivery driver.Delivery) deadDelivery {
+	return deadDelivery{delivery.FinishedAt, delivery.CompanyID, delivery.ID}
 }
 
 type deliveryLists = lists[driver.Position, driver.DeliveryStatus]
@@ -38,6 +52,7 @@ func newDeliveries() deliveries {
 		pending:   make(map[driver.WebhookEndpointRef]*index[dueDelivery]),
 		waiting:   newIndex(compareEndpoints),
 		of:        make(map[messageOf]int),
+		dead:      newIndex(compareDead),
 	}
 }
 
@@ -101,8 +116,11 @@ func (d *deliveries) refersTo(companyID, message uuid.UUID) bool {
 	return d.of[messageOf{companyID, message}] > 0
 }
 
-// wait adds a pending delivery to the list of its endpoint, and rest removes it.
+// wait adds a pending delivery to the list of its endpoint, and one that failed to the list of those. rest removes it.
 func (d *deliveries) wait(u *undo, delivery driver.Delivery) {
+	if delivery.Status == driver.DeliveryFailed {
+		d.dead.add(u, deadOf(delivery))
+	}
 	if delivery.Status != driver.DeliveryPending {
 		return
 	}
@@ -114,6 +132,9 @@ func (d *deliveries) wait(u *undo, delivery driver.Delivery) {
 }
 
 func (d *deliveries) rest(u *undo, delivery driver.Delivery) {
+	if delivery.Status == driver.DeliveryFailed {
+		d.dead.drop(u, deadOf(delivery))
+	}
 	if delivery.Status != driver.DeliveryPending {
 		return
 	}
@@ -211,6 +232,90 @@ func (r reading) CountDeliveries(ctx context.Context, query driver.DeliveryQuery
 		query.After, query.Limit = driver.Position{}, len(s.deliveries.byRef)
 		return len(s.deliveries.list(query))
 	})
+}
+
+func (r reading) CountDeadLetters(
+	ctx context.Context, since time.Time, limit int,
+) ([]driver.DeadLetters, error) {
+	return ask(ctx, r, func(s *state) []driver.DeadLetters {
+		counts := make(map[uuid.UUID]int)
+		for _, dead := range last([][]deadDelivery{s.deliveries.dead.keys}, limit, compareDead) {
+			if dead.at.Before(since) {
+				break
+			}
+			counts[dead.company]++
+		}
+		var found []driver.DeadLetters
+		for company, count := range counts {
+			found = append(found, driver.DeadLetters{CompanyID: company, Count: count})
+		}
+		slices.SortFunc(found, func(a, b driver.DeadLetters) int { return compareIDs(a.CompanyID, b.CompanyID) })
+		return found
+	})
+}
+
+// ListMessageDeliveries looks at the deliveries of the company one by one.
+func (r reading) ListMessageDeliveries(
+	ctx context.Context, companyID, messageID uuid.UUID, limit int,
+) ([]driver.Delivery, error) {
+	return ask(ctx, r, func(s *state) []driver.Delivery {
+		of, ok := s.deliveries.ofCompany[companyID]
+		if !ok {
+			return nil
+		}
+		var found []driver.Delivery
+		for _, place := range slices.Backward(of.all.keys) {
+			if len(found) >= limit {
+				break
+			}
+			if delivery := s.deliveries.at(companyID, place); delivery.MessageID == messageID {
+				found = append(found, delivery)
+			}
+		}
+		return found
+	})
+}
+
+// EndpointHealth looks at the deliveries of the company one by one.
+func (r reading) EndpointHealth(
+	ctx context.Context, query driver.EndpointHealthQuery,
+) ([]driver.EndpointHealth, error) {
+	return ask(ctx, r, func(s *state) []driver.EndpointHealth {
+		var all []driver.EndpointHealth
+		if of, ok := s.endpoints.ofCompany[query.CompanyID]; ok {
+			for _, number := range of.keys {
+				all = append(all, s.deliveries.health(query, number))
+			}
+		}
+		return all
+	})
+}
+
+func (d *deliveries) health(query driver.EndpointHealthQuery, endpoint int64) driver.EndpointHealth {
+	health := driver.EndpointHealth{Endpoint: endpoint}
+	if of, ok := d.ofCompany[query.CompanyID]; ok {
+		for _, place := range of.part(driver.DeliverySucceeded).keys {
+			success := d.at(query.CompanyID, place)
+			if success.Endpoint == endpoint && success.FinishedAt.After(health.LastSuccessAt) {
+				health.LastSuccessAt = success.FinishedAt
+			}
+		}
+		for _, place := range of.part(driver.DeliveryFailed).keys {
+			failure := d.at(query.CompanyID, place)
+			if failure.Endpoint == endpoint && !failure.FinishedAt.Before(moment(query.Since)) && health.Failed < query.Most {
+				health.Failed++
+			}
+		}
+	}
+	if of, ok := d.pending[driver.WebhookEndpointRef{CompanyID: query.CompanyID, Number: endpoint}]; ok {
+		for _, due := range of.first(query.Most) {
+			health.Pending++
+			if len(d.at(query.CompanyID, due.place).Attempts) > 0 {
+				health.Retrying++
+			}
+		}
+	}
+	return health
 }
 
 func (r reading) DeliversUnder(ctx context.Context, secret driver.WebhookSecretRef) (bool, error) {
@@ -338,6 +443,7 @@ func (tx *updating) PruneDeliveries(
 }
 
 func (d *deliveries) remove(u *undo, delivery driver.Delivery) {
+	d.rest(u, delivery)
 	of := d.ofCompany[delivery.CompanyID]
 	of.all.drop(u, deliveryPlace(delivery))
 	of.part(delivery.Status).drop(u, deliveryPlace(delivery))

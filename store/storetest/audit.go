@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,6 +43,7 @@ func auditKinds() []record {
 func auditChecks() []Check {
 	return []Check{
 		{"audit/list is in order and in pages", grounded(auditListed)},
+		{"audit/list is in order and in pages under every filter", grounded(auditFiltered)},
 		{"audit/times are kept in UTC with milliseconds", grounded(auditTimed)},
 	}
 }
@@ -89,6 +91,72 @@ func auditListed(ctx context.Context, s driver.Store) error {
 			}
 		}
 		return want("none", []driver.AuditEntry(nil)).from(tx.ListAudit(ctx, driver.AuditQuery{}))
+	})
+}
+
+// auditFiltered appends actions of two companies, three actors and three kinds, several of them at one time. The name
+// of one actor begins with that of another, and so does one action.
+func auditFiltered(ctx context.Context, s driver.Store) error {
+	actors := []string{"Obi", "Obi \u1ecc", awkward}
+	actions := []string{"kyb.approve", "kyb", "float.credit"}
+	var acts []driver.AuditEntry
+	for i := range 24 {
+		act := newAuditEntry([]uuid.UUID{companyA, companyA, companyB}[i%3], 60-i, at(100*(8-i/3)))
+		act.Actor, act.Action = actors[i%4%3], actions[i%5%3]
+		acts = append(acts, act)
+	}
+	shuffled := slices.Clone(acts)
+	slices.SortFunc(shuffled, func(a, b driver.AuditEntry) int {
+		return cmp.Or(compareText(a.Action, b.Action), compareText(a.Actor, b.Actor))
+	})
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendAudit(ctx, shuffled) })
+	if err != nil {
+		return fmt.Errorf("append: %w", err)
+	}
+	var queries []driver.AuditQuery
+	for _, company := range []uuid.UUID{{}, companyA, id(99)} {
+		for _, actor := range []string{"", actors[0], actors[2], "obi", "Ob"} {
+			for _, action := range []string{"", actions[1], "KYB"} {
+				queries = append(queries, driver.AuditQuery{CompanyID: company, Actor: actor, Action: action})
+			}
+		}
+	}
+	spans := []driver.AuditQuery{
+		{},
+		{Since: at(300)},
+		{Until: at(600)},
+		{Since: at(300), Until: at(600)},
+		{Since: at(600), Until: at(300)},
+		{Since: at(301), Until: at(599)},
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		for i, query := range queries {
+			span := spans[i%len(spans)]
+			query.Since, query.Until = span.Since, span.Until
+			var order []driver.AuditEntry
+			for _, act := range acts {
+				if (query.CompanyID == uuid.Nil || act.CompanyID == query.CompanyID) &&
+					(query.Actor == "" || act.Actor == query.Actor) && (query.Action == "" || act.Action == query.Action) &&
+					!act.At.Before(query.Since) && (query.Until.IsZero() || act.At.Before(query.Until)) {
+					order = append(order, act)
+				}
+			}
+			err := pages(order, func(after *driver.AuditEntry, limit int) ([]driver.AuditEntry, error) {
+				query.Limit, query.After = limit, driver.Position{}
+				if after != nil {
+					query.After = driver.Position{At: after.At, ID: after.ID}
+				}
+				return tx.ListAudit(ctx, query)
+			})
+			if err != nil {
+				return fmt.Errorf("of %s by %q, action %q, since %v, until %v: %w", query.CompanyID, query.Actor, query.Action,
+					query.Since, query.Until, err)
+			}
+		}
+		// A position after the span does not widen it.
+		return want("from a position after the span", acts[9:10]).from(tx.ListAudit(ctx, driver.AuditQuery{
+			Until: at(600), After: driver.Position{At: at(800), ID: id(1)}, Limit: 1,
+		}))
 	})
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -11,7 +12,14 @@ func brandingKinds() []record {
 	refs := []driver.BrandingRef{{CompanyID: companyA, Version: 2}}
 	holds := func(found driver.Branding) reads {
 		return func(ctx context.Context, tx driver.ReadTx) error {
-			return want("Brandings", []driver.Branding{found}).from(tx.Brandings(ctx, refs))
+			listed := []driver.Branding{newBranding(companyA, 1)}
+			if found.Version != 0 {
+				listed = []driver.Branding{found, listed[0]}
+			}
+			return errors.Join(
+				want("Brandings", []driver.Branding{found}).from(tx.Brandings(ctx, refs)),
+				want("ListBrandings", listed).from(tx.ListBrandings(ctx, driver.BrandingQuery{CompanyID: companyA, Limit: 9})),
+			)
 		}
 	}
 	create := func(ctx context.Context, tx driver.Tx) error { return tx.AppendBranding(ctx, branding) }
@@ -22,7 +30,10 @@ func brandingKinds() []record {
 }
 
 func brandingChecks() []Check {
-	return []Check{{"brandings/answers are aligned and of their company", grounded(brandingsAligned)}}
+	return []Check{
+		{"brandings/answers are aligned and of their company", grounded(brandingsAligned)},
+		{"brandings/list is in order and in pages", grounded(brandingsListed)},
+	}
 }
 
 func brandingsAligned(ctx context.Context, s driver.Store) error {
@@ -42,5 +53,38 @@ func brandingsAligned(ctx context.Context, s driver.Store) error {
 			{CompanyID: companyA, Version: 1},
 			{CompanyID: companyB, Version: 1},
 		}))
+	})
+}
+
+func brandingsListed(ctx context.Context, s driver.Store) error {
+	var order []driver.Branding
+	for version := int64(12); version >= 1; version-- {
+		order = append(order, newBranding(companyA, version))
+	}
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		for i := len(order) - 2; i >= 0; i-- {
+			if err := tx.AppendBranding(ctx, order[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		err := pages(order, func(after *driver.Branding, limit int) ([]driver.Branding, error) {
+			query := driver.BrandingQuery{CompanyID: companyA, Limit: limit}
+			if after != nil {
+				query.After = after.Version
+			}
+			return tx.ListBrandings(ctx, query)
+		})
+		return errors.Join(err,
+			want("of another company", []driver.Branding{newBranding(companyB, 1)}).
+				from(tx.ListBrandings(ctx, driver.BrandingQuery{CompanyID: companyB, Limit: 9})),
+			want("of nobody", []driver.Branding(nil)).
+				from(tx.ListBrandings(ctx, driver.BrandingQuery{CompanyID: id(99), Limit: 9})),
+		)
 	})
 }

@@ -54,6 +54,22 @@ func brokenHooks() []broken {
 			"counts a page", "deliveries/list is in order and in pages under every filter",
 			func(tx driver.ReadTx) driver.ReadTx { return countsPage{tx} },
 		),
+		reads(
+			"lists the deliveries of every message", "deliveries/those of a message are listed",
+			func(tx driver.ReadTx) driver.ReadTx { return anyMessage{tx} },
+		),
+		reads(
+			"takes what was made last for the last success", "deliveries/show the health of endpoints",
+			func(tx driver.ReadTx) driver.ReadTx { return lastMade{tx} },
+		),
+		reads(
+			"counts failures of all times", "deliveries/show the health of endpoints",
+			func(tx driver.ReadTx) driver.ReadTx { return unforgiving{tx} },
+		),
+		reads(
+			"counts without an end", "deliveries/show the health of endpoints",
+			func(tx driver.ReadTx) driver.ReadTx { return endless{tx} },
+		),
 		reads("needs no secret", "deliveries/a secret is needed while one is pending", func(tx driver.ReadTx) driver.ReadTx {
 			return needless{tx}
 		}),
@@ -227,6 +243,52 @@ type anyType struct{ driver.ReadTx }
 func (a anyType) ListDeliveries(ctx context.Context, query driver.DeliveryQuery) ([]driver.Delivery, error) {
 	query.Type = ""
 	return a.ReadTx.ListDeliveries(ctx, query)
+}
+
+type anyMessage struct{ driver.ReadTx }
+
+func (a anyMessage) ListMessageDeliveries(
+	ctx context.Context, companyID, _ uuid.UUID, limit int,
+) ([]driver.Delivery, error) {
+	return a.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: companyID, Limit: limit})
+}
+
+type lastMade struct{ driver.ReadTx }
+
+func (l lastMade) EndpointHealth(
+	ctx context.Context, query driver.EndpointHealthQuery,
+) ([]driver.EndpointHealth, error) {
+	health, err := l.ReadTx.EndpointHealth(ctx, query)
+	for i := range health {
+		last, err := l.ListDeliveries(ctx, driver.DeliveryQuery{
+			CompanyID: query.CompanyID, Endpoint: health[i].Endpoint, Status: driver.DeliverySucceeded, Limit: 1,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, delivery := range last {
+			health[i].LastSuccessAt = delivery.FinishedAt
+		}
+	}
+	return health, err
+}
+
+type unforgiving struct{ driver.ReadTx }
+
+func (u unforgiving) EndpointHealth(
+	ctx context.Context, query driver.EndpointHealthQuery,
+) ([]driver.EndpointHealth, error) {
+	query.Since = time.Time{}
+	return u.ReadTx.EndpointHealth(ctx, query)
+}
+
+type endless struct{ driver.ReadTx }
+
+func (e endless) EndpointHealth(
+	ctx context.Context, query driver.EndpointHealthQuery,
+) ([]driver.EndpointHealth, error) {
+	query.Most = 1000
+	return e.ReadTx.EndpointHealth(ctx, query)
 }
 
 type countsPage struct{ driver.ReadTx }

@@ -94,6 +94,34 @@ func brokenReads() []broken {
 			return byTimeAlone{tx}
 		})},
 		{
+			"lists the acts of every actor", "audit/list is in order and in pages under every filter",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return anyActor{tx} }),
+		},
+		{
+			"lists acts of every kind", "audit/list is in order and in pages under every filter",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return anyAction{tx} }),
+		},
+		{
+			"lists acts before the span", "audit/list is in order and in pages under every filter",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return sinceEver{tx} }),
+		},
+		{
+			"lists acts at the end of the span", "audit/list is in order and in pages under every filter",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return untilAfter{tx} }),
+		},
+		{
+			"forgets the span on a later page", "audit/list is in order and in pages under every filter",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return afterAlone{tx} }),
+		},
+		{
+			"lists the first version first", "brandings/list is in order and in pages",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return firstVersions{tx} }),
+		},
+		{
+			"begins a page with the last version", "brandings/list is in order and in pages",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return versionTwice{tx} }),
+		},
+		{
 			"begins a page with the last order of the one before", "books/sold orders are in order and in pages",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return sellingTwice{tx} }),
 		},
@@ -348,6 +376,63 @@ func (b byTimeAlone) ListAudit(ctx context.Context, query driver.AuditQuery) ([]
 		query.After = driver.Position{At: query.After.At.Add(time.Millisecond)}
 	}
 	return b.ReadTx.ListAudit(ctx, query)
+}
+
+type anyActor struct{ driver.ReadTx }
+
+func (a anyActor) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {
+	query.Actor = ""
+	return a.ReadTx.ListAudit(ctx, query)
+}
+
+type anyAction struct{ driver.ReadTx }
+
+func (a anyAction) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {
+	query.Action = ""
+	return a.ReadTx.ListAudit(ctx, query)
+}
+
+type sinceEver struct{ driver.ReadTx }
+
+func (s sinceEver) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {
+	query.Since = time.Time{}
+	return s.ReadTx.ListAudit(ctx, query)
+}
+
+type untilAfter struct{ driver.ReadTx }
+
+func (u untilAfter) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {
+	if !query.Until.IsZero() {
+		query.Until = query.Until.Add(time.Millisecond)
+	}
+	return u.ReadTx.ListAudit(ctx, query)
+}
+
+// afterAlone takes the position for the end of the span.
+type afterAlone struct{ driver.ReadTx }
+
+func (a afterAlone) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {
+	if query.After != (driver.Position{}) {
+		query.Until = time.Time{}
+	}
+	return a.ReadTx.ListAudit(ctx, query)
+}
+
+type firstVersions struct{ driver.ReadTx }
+
+func (f firstVersions) ListBrandings(ctx context.Context, query driver.BrandingQuery) ([]driver.Branding, error) {
+	found, err := f.ReadTx.ListBrandings(ctx, query)
+	slices.Reverse(found)
+	return found, err
+}
+
+type versionTwice struct{ driver.ReadTx }
+
+func (v versionTwice) ListBrandings(ctx context.Context, query driver.BrandingQuery) ([]driver.Branding, error) {
+	if query.After != 0 {
+		query.After++
+	}
+	return v.ReadTx.ListBrandings(ctx, query)
 }
 
 type hastyTerms struct{ driver.ReadTx }

@@ -17,7 +17,8 @@ type broken struct {
 }
 
 func brokenStores() []broken {
-	return slices.Concat(brokenTransactions(), brokenReads(), brokenWrites(), brokenHooks(), brokenMail())
+	return slices.Concat(brokenTransactions(), brokenReads(), brokenWrites(), brokenHooks(), brokenMail(),
+		brokenAccounts(), brokenPlatform())
 }
 
 type (

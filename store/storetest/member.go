@@ -50,6 +50,7 @@ func memberKinds() []record {
 				want("Members", []driver.Member{found}).
 					from(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyA, UserID: member.UserID}})),
 				want("ListMembers", listed).from(tx.ListMembers(ctx, companyA, 9)),
+				want("ListMemberships", listed).from(tx.ListMemberships(ctx, member.UserID, 9)),
 			)
 		}
 	}
@@ -65,6 +66,7 @@ func memberChecks() []Check {
 		{"members/roles change, and a member who was removed is listed no more", grounded(membersChanged)},
 		{"members/answers are aligned and of their company", grounded(membersAligned)},
 		{"members/list is in order", grounded(membersListed)},
+		{"members/memberships are in order and of their user", grounded(membershipsListed)},
 	}
 }
 
@@ -117,6 +119,7 @@ func membersChanged(ctx context.Context, s driver.Store) error {
 			return errors.Join(
 				want("member", []driver.Member{kept}).from(tx.Members(ctx, refs)),
 				want("list", listed).from(tx.ListMembers(ctx, companyA, 9)),
+				want("memberships", listed).from(tx.ListMemberships(ctx, joined.UserID, 9)),
 			)
 		})
 	}
@@ -180,6 +183,35 @@ func membersListed(ctx context.Context, s driver.Store) error {
 		return errors.Join(
 			want("all", all).from(tx.ListMembers(ctx, companyA, 4)),
 			want("three", all[:3]).from(tx.ListMembers(ctx, companyA, 3)),
+		)
+	})
+}
+
+// membershipsListed has memberships of one user in several companies, of which one was removed.
+func membershipsListed(ctx context.Context, s driver.Store) error {
+	var all []driver.Member
+	for _, company := range []int{30, 31, 32, 33} {
+		all = append(all, newMember(id(company), 10, driver.RoleViewer))
+	}
+	gone := newMember(companyA, 10, "")
+	if err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		for _, member := range all {
+			err := errors.Join(
+				tx.CreateCompany(ctx, newCompany(member.CompanyID)), tx.AppendBranding(ctx, newBranding(member.CompanyID, 1)),
+			)
+			if err != nil {
+				return err
+			}
+		}
+		return putMembers(all[2], all[0], gone, all[3], newMember(companyB, 11, driver.RoleOwner), all[1])(ctx, tx)
+	}); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("all", all).from(tx.ListMemberships(ctx, id(10), 4)),
+			want("three", all[:3]).from(tx.ListMemberships(ctx, id(10), 3)),
+			want("of none", []driver.Member(nil)).from(tx.ListMemberships(ctx, id(90), 9)),
 		)
 	})
 }

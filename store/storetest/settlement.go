@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -80,6 +81,7 @@ func settlementChecks() []Check {
 		{"settlements/EARNINGS gets back what it gave before", grounded(settlementsGivenBack)},
 		{"settlements/list is in order and in pages", grounded(settlementsListed)},
 		{"settlements/are decided once", grounded(settlementsDecided)},
+		{"settlements/open ones of all companies, oldest first", settlementsWaiting},
 	}
 }
 
@@ -284,4 +286,77 @@ func settlementsDecided(ctx context.Context, s driver.Store) error {
 		}
 	}
 	return that(decided == 1, "%d of %d found the settlement pending", decided, deciders)
+}
+
+func settlementsWaiting(ctx context.Context, s driver.Store) error {
+	// Three share a time, and the ids do not ascend with the times.
+	order := []place{{4, 10}, {3, 20}, {5, 20}, {6, 20}, {1, 30}, {2, 40}}
+	statuses := []driver.SettlementStatus{
+		driver.SettlementPending, driver.SettlementProcessing, driver.SettlementApproved,
+		driver.SettlementCompleted, driver.SettlementRejected, driver.SettlementFailed,
+	}
+	var open, all []driver.Settlement
+	for i, place := range order {
+		for j, status := range statuses {
+			if j < 3 && j != i%3 {
+				continue
+			}
+			settlement := newSettlement(id(place.id), int64(j+1), status)
+			settlement.ID, settlement.RequestedAt = id(1000+10*i+j), at(place.ms)
+			if j < 3 {
+				open = append(open, settlement)
+			}
+			all = append(all, settlement)
+		}
+	}
+	create := func(ctx context.Context, tx driver.Tx) error {
+		for _, place := range order {
+			if err := tx.CreateCompany(ctx, newCompany(id(place.id))); err != nil {
+				return err
+			}
+			if err := tx.AppendBankAccount(ctx, newBankAccount(id(place.id), 1)); err != nil {
+				return err
+			}
+		}
+		for _, settlement := range all {
+			if err := tx.CreateSettlement(ctx, settlement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	lists := func(order []place) func() error {
+		return func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+				return pages(order, func(after *place, limit int) ([]place, error) {
+					var from driver.Position
+					if after != nil {
+						from = after.position()
+					}
+					found, err := tx.ListOpenSettlements(ctx, from, limit)
+					return placesOf(found, err, func(s driver.Settlement) (time.Time, uuid.UUID) {
+						return s.RequestedAt, s.CompanyID
+					})
+				})
+			})
+		}
+	}
+	paid := open[1]
+	paid.Status, paid.DecidedAt = driver.SettlementCompleted, at(50)
+	pay := func(ctx context.Context, tx driver.Tx) error { return tx.UpdateSettlement(ctx, paid) }
+	return steps(
+		func() error { return failing(ctx, s, create) },
+		lists(nil),
+		func() error { return update(ctx, s, create) },
+		lists(order),
+		func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+				return want("the settlements", open).from(tx.ListOpenSettlements(ctx, driver.Position{}, 9))
+			})
+		},
+		func() error { return failing(ctx, s, pay) },
+		lists(order),
+		func() error { return update(ctx, s, pay) },
+		lists(slices.Concat(order[:1], order[2:])),
+	)
 }

@@ -30,11 +30,12 @@ type Check struct {
 func Checks() []Check {
 	return slices.Concat(
 		transactionChecks(), endingChecks(), isolationChecks(), claimChecks(), gateChecks(), recordChecks(),
-		textChecks(), copyChecks(), companyChecks(), brandingChecks(), commissionChecks(), apiKeyChecks(),
-		secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(), orderChecks(),
-		admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(), settlementChecks(),
-		bookChecks(), outboxChecks(), endpointChecks(), messageChecks(), deliveryChecks(),
+		textChecks(), copyChecks(), companyChecks(), companySearchChecks(), brandingChecks(), commissionChecks(),
+		apiKeyChecks(), secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(),
+		orderChecks(), admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(),
+		settlementChecks(),
+		bookChecks(), verifiedBookChecks(), outboxChecks(), endpointChecks(), messageChecks(), deliveryChecks(),
 		notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(), auditChecks(),
-		memberChecks(), caseChecks(), buyerChecks(),
+		memberChecks(), caseChecks(), buyerChecks(), accountChecks(),
 	)
 }

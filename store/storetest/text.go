@@ -134,6 +134,7 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 		mail   driver.Notification // final
 		leased driver.Notification
 		sender driver.MailSender
+		signIn signIns
 	}
 	made := func(when time.Time) times {
 		all := times{
@@ -141,7 +142,7 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 			newOrder(eventA, 1), newBuyer(companyA, "a@example.com"), newFact(companyA, 10, when),
 			newRate(companyA, 20, 1, when), newResult(companyA, "key-1"),
 			over(newNotification(companyA, 4, 1, when), driver.NotificationSent, when), newNotification(companyA, 5, 1, when),
-			newMailSender(1),
+			newMailSender(1), newSignIns(when),
 		}
 		all.event.EndsOn, all.event.CreatedAt, all.event.UpdatedAt = when, when, when
 		all.batch.CreatedAt, all.rate.CreatedAt, all.result.CreatedAt = when, when, when
@@ -161,6 +162,7 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 			tx.PutBuyers(ctx, []driver.Buyer{put.buyer}), tx.AppendFacts(ctx, []driver.Fact{put.fact}),
 			tx.AppendRate(ctx, put.rate), tx.AppendResults(ctx, []driver.IdempotencyResult{put.result}),
 			tx.AppendNotifications(ctx, []driver.Notification{put.mail, put.leased}), tx.AppendMailSender(ctx, put.sender),
+			put.signIn.keep(ctx, tx),
 		)
 	})
 	if err != nil {
@@ -181,6 +183,7 @@ func timesOfRecords(ctx context.Context, s driver.Store) error {
 			want("notifications", []driver.Notification{found.leased, found.mail}).
 				from(tx.ListNotifications(ctx, driver.NotificationQuery{CompanyID: companyA, Limit: 9})),
 			want("mail sender", found.sender).from(tx.MailSender(ctx)),
+			found.signIn.holds(ctx, tx),
 		)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -38,6 +40,7 @@ func caseChecks() []Check {
 	return []Check{
 		{"verification cases/a case is put again", grounded(casePutAgain)},
 		{"verification cases/list is in order and of its company", grounded(casesListed)},
+		{"verification cases/submitted ones of all companies, longest waiting first", grounded(casesWaiting)},
 	}
 }
 
@@ -92,4 +95,63 @@ func casesListed(ctx context.Context, s driver.Store) error {
 			want("of none", []driver.VerificationCase(nil)).from(tx.ListVerificationCases(ctx, id(90), 9)),
 		)
 	})
+}
+
+func casesWaiting(ctx context.Context, s driver.Store) error {
+	// Three share a time, and the ids do not ascend with the times.
+	order := []place{{4, 10}, {3, 20}, {5, 20}, {6, 20}, {1, 30}, {2, 40}}
+	put := func(cases ...driver.VerificationCase) writes {
+		return func(ctx context.Context, tx driver.Tx) error {
+			for _, record := range cases {
+				if err := tx.PutVerificationCase(ctx, record); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	var waiting []driver.VerificationCase
+	for i, place := range order {
+		decided, submitted := newCase(id(place.id), int64(i+1)), newCase(id(place.id), int64(i+2))
+		decided.Status, decided.SubmittedAt, decided.DecidedAt = driver.VerificationApproved, at(1), at(2)
+		submitted.Status, submitted.SubmittedAt = driver.VerificationSubmitted, at(place.ms)
+		waiting = append(waiting, decided, submitted)
+	}
+	draft := newCase(id(7), 1)
+	lists := func(order []place) func() error {
+		return func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+				return pages(order, func(after *place, limit int) ([]place, error) {
+					var from driver.Position
+					if after != nil {
+						from = after.position()
+					}
+					found, err := tx.ListSubmittedCases(ctx, from, limit)
+					return placesOf(found, err, func(c driver.VerificationCase) (time.Time, uuid.UUID) {
+						return c.SubmittedAt, c.CompanyID
+					})
+				})
+			})
+		}
+	}
+	rejected := waiting[3]
+	rejected.Status, rejected.DecidedAt = driver.VerificationRejected, at(50)
+	again := waiting[1]
+	again.SubmittedAt = at(60)
+	return steps(
+		func() error { return failing(ctx, s, put(waiting...)) },
+		lists(nil),
+		func() error { return update(ctx, s, put(append(waiting, draft)...)) },
+		lists(order),
+		func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+				return want("the case", []driver.VerificationCase{waiting[1]}).
+					from(tx.ListSubmittedCases(ctx, driver.Position{}, 1))
+			})
+		},
+		func() error { return failing(ctx, s, put(rejected)) },
+		lists(order),
+		func() error { return update(ctx, s, put(rejected, again)) },
+		lists(append(slices.Clone(order[2:]), place{4, 60})),
+	)
 }

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
@@ -40,6 +42,7 @@ func walletChecks() []Check {
 		{"wallets/locked with their last entries", grounded(walletsLocked)},
 		{"wallets/a balance is never below zero", grounded(balanceBounded)},
 		{"wallets/no movement is lost", grounded(noMovementLost)},
+		{"wallets/the lowest FLOAT of all companies", lowestFloats},
 	}
 }
 
@@ -191,4 +194,39 @@ func moves(ref driver.WalletRef, amount money.Amount) writes {
 			tx.AppendEntries(ctx, []ledger.Entry{entry}), tx.UpdateWallets(ctx, []driver.Wallet{wallet}),
 		)
 	}
+}
+
+func lowestFloats(ctx context.Context, s driver.Store) error {
+	var floats []driver.Wallet
+	for n, balance := range map[int]money.Amount{4: 0, 2: 5, 3: 5, 1: 700, 5: money.MaxBalance} {
+		wallet := newWallet(id(n), ledger.Float)
+		wallet.Balance = balance
+		floats = append(floats, wallet)
+	}
+	slices.SortFunc(floats, func(a, b driver.Wallet) int {
+		return cmp.Or(cmp.Compare(a.Balance, b.Balance), slices.Compare(a.CompanyID[:], b.CompanyID[:]))
+	})
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		for _, float := range floats {
+			earnings := newWallet(float.CompanyID, ledger.Earnings)
+			earnings.Balance = 1
+			if err := tx.CreateCompany(ctx, newCompany(float.CompanyID)); err != nil {
+				return err
+			}
+			if err := tx.CreateWallets(ctx, []driver.Wallet{float, earnings}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("all", floats).from(tx.LowestFloats(ctx, 9)),
+			want("three", floats[:3]).from(tx.LowestFloats(ctx, 3)),
+			want("none", []driver.Wallet(nil)).from(tx.LowestFloats(ctx, 0)),
+		)
+	})
 }

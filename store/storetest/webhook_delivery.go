@@ -85,7 +85,10 @@ func deliveryChecks() []Check {
 		{"deliveries/locks are aligned and of their company", grounded(deliveriesLocked)},
 		{"deliveries/those that are pending are locked", grounded(pendingLocked)},
 		{"deliveries/a secret is needed while one is pending", grounded(deliveriesUnder)},
+		{"deliveries/those of a message are listed", grounded(deliveriesOfMessage)},
+		{"deliveries/show the health of endpoints", grounded(endpointHealth)},
 		{"deliveries/old ones that are final are removed", grounded(deliveriesPruned)},
+		{"deliveries/those of all companies that failed are counted", grounded(deadLettersCounted)},
 	}
 }
 

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// companySearch is what the orders of a list of companies differ in.
+type companySearch struct {
+	index   string
+	column  string // what the index begins with; the id follows it
+	present string // the condition of a partial index
+	descend bool
+}
+
+func (s *session) companySearch(order driver.CompanyOrder) companySearch {
+	switch order {
+	case driver.CompaniesByName:
+		return companySearch{index: "ticketing_companies_name", column: s.store.engine.traits().foldedName}
+	case driver.CompaniesByExpiry:
+		return companySearch{
+			index: "ticketing_companies_expiry", column: "approval_expires_at",
+			present: " AND approval_expires_at IS NOT NULL",
+		}
+	case driver.CompaniesNewest, driver.CompaniesOldest:
+	}
+	return companySearch{
+		index: "ticketing_companies_list", column: "created_at", descend: order != driver.CompaniesOldest,
+	}
+}
+
+// SearchCompanies returns a page of the companies that a query selects. The index of the order is read from the place
+// after which the page begins, until the page is full: every other condition is checked on the way.
+func (s *session) SearchCompanies(ctx context.Context, ask driver.CompanyQuery) ([]driver.Company, error) {
+	search := s.companySearch(ask.Order)
+	folded := s.store.engine.traits().foldedName
+	behind, order := ">", ""
+	after := []any{ask.After.At.UnixMilli(), ask.After.ID}
+	if search.descend {
+		behind, order = "<", " DESC"
+		if ask.After == (driver.CompanyPlace{}) {
+			after = []any{int64(math.MaxInt64), uuid.Max}
+		}
+	}
+	where, args := "("+search.column+", id) "+behind+" (?, ?)"+search.present, after
+	if ask.Order == driver.CompaniesByName {
+		// SQLite begins an index of an expression at a value, but not at a pair of values.
+		where = folded + " >= ? AND (" + folded + " > ? OR id > ?)"
+		args = []any{max(ask.After.Name, ask.Prefix), ask.After.Name, ask.After.ID}
+	}
+	condition := func(text string, values ...any) {
+		where += " AND " + text
+		args = append(args, values...)
+	}
+	if ask.Prefix != "" {
+		if ask.Order != driver.CompaniesByName {
+			condition(folded+" >= ?", ask.Prefix)
+		}
+		if end := afterPrefix(ask.Prefix); end != "" {
+			condition(folded+" < ?", end)
+		}
+	}
+	if ask.Status != "" {
+		condition("status = ?", string(ask.Status))
+	}
+	if ask.Verification != "" {
+		condition("verification = ?", string(ask.Verification))
+	}
+	if !ask.ExpiresBefore.IsZero() {
+		condition("approval_expires_at < ?", ask.ExpiresBefore.UnixMilli())
+	}
+	// The page is selected by its ids first, in the index alone where the index has all that it takes.
+	found, err := query(ctx, s, "SearchCompanies", scanCompany,
+		"SELECT "+companyColumns+" FROM ticketing_companies WHERE id IN (SELECT id FROM ticketing_companies"+
+			s.store.engine.traits().useIndex(search.index)+" WHERE "+where+
+			" ORDER BY "+search.column+order+", id"+order+" LIMIT ?)", append(args, max(ask.Limit, 0))...)
+	slices.SortFunc(found, func(a, b driver.Company) int {
+		ordered := ask.Order.PlaceOf(a).Compare(ask.Order.PlaceOf(b))
+		if search.descend {
+			return -ordered
+		}
+		return ordered
+	})
+	return found, err
+}
+
+// afterPrefix returns the first text, by code point, that comes after all texts with a prefix. It is empty if there is
+// none.
+func afterPrefix(prefix string) string {
+	for prefix != "" {
+		last, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		switch last {
+		case utf8.MaxRune:
+			continue
+		case surrogates - 1:
+			last = afterSurrogates
+		default:
+			last++
+		}
+		return prefix + string(last)
+	}
+	return ""
+}
+
+// The code points from surrogates up to afterSurrogates are in no text.
+const (
+	surrogates      = 0xD800
+	afterSurrogates = 0xE000
+)
