@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -145,22 +146,60 @@ func showAuditEntry(r driver.AuditEntry) AuditEntry {
 	return entry
 }
 
+// maxAction is the limit of the name of an action in a filter, in characters. No action has a longer name.
+const maxAction = 100
+
+// AuditFilter selects a page of the audit log. A zero field selects all. Fields are combined: an action is selected if
+// it meets each of them. Whatever they select, a page reads no more of the log than it returns.
+type AuditFilter struct {
+	PageParams
+
+	// Actor is the whole name of the actor as the log has it, at most 200 characters.
+	Actor string
+	// Action is the whole name of the action, such as "float.credit", at most 100 characters. An unknown one selects
+	// nothing.
+	Action string
+	Since  time.Time // done then or later
+	Until  time.Time // done before
+}
+
+// check checks the filter. It returns it with trimmed texts, and with times in milliseconds, as actions are kept.
+func (f AuditFilter) check(v *violations) AuditFilter {
+	f.Actor = trimmedText(v, "actor", f.Actor, maxActorName, false)
+	f.Action = trimmedText(v, "action", f.Action, maxAction, false)
+	checkPeriod(v, &f.Since, &f.Until)
+	return f
+}
+
+// scope returns what a cursor of this listing is bound to: the company and every field of the filter.
+func (f AuditFilter) scope(companyID uuid.UUID) []string {
+	return []string{
+		"audit", companyID.String(), f.Actor, f.Action, strconv.FormatInt(f.Since.UnixMilli(), 10),
+		strconv.FormatInt(f.Until.UnixMilli(), 10),
+	}
+}
+
 // ListAudit returns a page of what was done to a company, newest first. For the zero id these are the actions about
-// every company and about the platform itself. It needs COMPANY:audit:read for a company, and tenant:manage for all.
+// every company and about the platform itself. It needs COMPANY:audit:read for a company, and tenant:read for all.
+//
+// It is INVALID_REQUEST for a text that is too long and for an Until that is not after Since, NOT_FOUND for an unknown
+// company, and INVALID_CURSOR for a cursor of another company or filter.
 func (o Operator) ListAudit(
-	ctx context.Context, companyID uuid.UUID, params PageParams,
+	ctx context.Context, companyID uuid.UUID, filter AuditFilter,
 ) (Page[AuditEntry], error) {
 	// The log of all companies also holds what staff did to the platform, so an administrator never reads it.
 	permission := PermissionAuditRead
 	if companyID == uuid.Nil {
-		permission = PermissionManage
+		permission = o.heldOf(PermissionTenantRead, PermissionManage)
 	}
 	if err := o.allow(permission, companyID); err != nil {
 		return Page[AuditEntry]{}, err
 	}
+	var v violations
+	filter = filter.check(&v)
 	list, err := openListing(byTime(func(r driver.AuditEntry) driver.Position {
 		return driver.Position{At: r.At, ID: r.ID}
-	}), params, nil, "audit", companyID.String())
+	}), filter.PageParams, v, filter.scope(companyID)...)
 	if err != nil {
 		return Page[AuditEntry]{}, err
 	}
@@ -172,7 +211,10 @@ func (o Operator) ListAudit(
 				return err
 			}
 		}
-		records, err = tx.ListAudit(ctx, driver.AuditQuery{CompanyID: companyID, After: list.after, Limit: list.limit})
+		records, err = tx.ListAudit(ctx, driver.AuditQuery{
+			CompanyID: companyID, Actor: filter.Actor, Action: filter.Action, Since: filter.Since, Until: filter.Until,
+			After: list.after, Limit: list.limit,
+		})
 		return err
 	})
 	if err != nil {

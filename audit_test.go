@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +21,17 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
+// auditPage selects the first page of an audit log.
+func auditPage(limit int) ticketing.AuditFilter {
+	return ticketing.AuditFilter{PageParams: ticketing.PageParams{Limit: limit}}
+}
+
 // acts returns the audit log of a company, or with the zero id the log of all companies, latest act first.
 func (e *env) acts(t *testing.T, companyID uuid.UUID) []ticketing.AuditEntry {
 	t.Helper()
 	var acts []ticketing.AuditEntry
 	for params := (ticketing.PageParams{Limit: ticketing.MaxPageLimit}); ; {
-		page, err := e.staff.ListAudit(t.Context(), companyID, params)
+		page, err := e.staff.ListAudit(t.Context(), companyID, ticketing.AuditFilter{PageParams: params})
 		is.New(t).NoErr(err)
 		acts = append(acts, page.Items...)
 		if params.Cursor = page.NextCursor; !page.HasMore {
@@ -68,8 +74,8 @@ func TestEveryOperatorWriteIsAudited(t *testing.T) {
 					is.True(json.Valid(act.Changes) && act.Changes[0] == '{')
 					if act.Action == right.action {
 						found++
-						ofPlatform := strings.HasPrefix(act.Action, "category.") || strings.HasPrefix(act.Action, "mail_sender.")
-						is.Equal(act.CompanyID == nil, ofPlatform)
+						subject, _, _ := strings.Cut(act.Action, ".")
+						is.Equal(act.CompanyID == nil, slices.Contains([]string{"category", "mail_sender", "staff"}, subject))
 						is.True(act.CompanyID == nil || right.platform || *act.CompanyID == own.company)
 					}
 				}
@@ -95,7 +101,7 @@ func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
 				if right.before != nil {
 					is.NoErr(right.before(t.Context(), e.staff, own))
 				}
-				companies, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{})
+				companies, err := e.staff.ListCompanies(t.Context(), ticketing.CompanyFilter{})
 				is.NoErr(err)
 				before := e.books(t, own)
 				deaf, err := ticketing.New(deafStore{e.store}, &ticketing.Config{
@@ -105,7 +111,7 @@ func TestAnActIsDoneAndAuditedOrNeither(t *testing.T) {
 				err = right.call(t.Context(), deaf.As(ticketing.Staff("test")), own)
 				is.True(errors.Is(err, errDeaf))
 				is.Equal(e.books(t, own), before)
-				after, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{})
+				after, err := e.staff.ListCompanies(t.Context(), ticketing.CompanyFilter{})
 				is.NoErr(err)
 				is.Equal(after, companies)
 			})
@@ -184,12 +190,12 @@ func TestAnActOnTheWire(t *testing.T) {
 
 		// The company's own actor reads the same entries, but neither another company's log nor the log of all
 		// companies.
-		page, err := administrator.ListAudit(t.Context(), company, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+		page, err := administrator.ListAudit(t.Context(), company, auditPage(ticketing.MaxPageLimit))
 		is.NoErr(err)
 		is.Equal(page.Items, acts)
-		_, err = administrator.ListAudit(t.Context(), e.unverified(t), ticketing.PageParams{})
+		_, err = administrator.ListAudit(t.Context(), e.unverified(t), ticketing.AuditFilter{})
 		is.Equal(code(err), ticketing.CodeNotFound)
-		_, err = administrator.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		_, err = administrator.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{})
 		is.Equal(code(err), ticketing.CodePermissionDenied)
 	})
 }
@@ -351,7 +357,7 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 			for limit := 1; limit <= want; limit++ {
 				var acts []ticketing.AuditEntry
 				for params := (ticketing.PageParams{Limit: limit}); ; {
-					page, err := e.staff.ListAudit(t.Context(), id, params)
+					page, err := e.staff.ListAudit(t.Context(), id, ticketing.AuditFilter{PageParams: params})
 					is.NoErr(err)
 					is.True(len(page.Items) <= limit)
 					acts = append(acts, page.Items...)
@@ -362,16 +368,18 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 				is.Equal(acts, whole)
 			}
 		}
-		page, err := e.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: 1})
+		page, err := e.staff.ListAudit(t.Context(), company, auditPage(1))
 		is.NoErr(err)
 		for _, id := range []uuid.UUID{other, uuid.Nil} {
-			_, err = e.staff.ListAudit(t.Context(), id, ticketing.PageParams{Cursor: page.NextCursor})
+			_, err = e.staff.ListAudit(t.Context(), id, ticketing.AuditFilter{
+				PageParams: ticketing.PageParams{Cursor: page.NextCursor},
+			})
 			is.Equal(code(err), ticketing.CodeInvalidCursor)
 		}
 		for limit, want := range map[int]ticketing.Code{
 			-1: ticketing.CodeInvalidRequest, 1: "", 100: "", 101: ticketing.CodeInvalidRequest,
 		} {
-			_, err := e.staff.ListAudit(t.Context(), company, ticketing.PageParams{Limit: limit})
+			_, err := e.staff.ListAudit(t.Context(), company, auditPage(limit))
 			is.Equal(code(err), want)
 		}
 	})
@@ -448,6 +456,107 @@ func TestNothingPrivateIsShown(t *testing.T) {
 			if text == "" || strings.Contains(told.String(), text) {
 				t.Errorf("%q is told", text)
 			}
+		}
+	})
+}
+
+// TestTheAuditLogIsFiltered checks that the log is filtered by actor, action and time, of a company and of all, and
+// that a cursor is of one filter.
+func TestTheAuditLogIsFiltered(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		company, other := e.unverified(t), e.unverified(t)
+		for n := range 12 {
+			e.clock.advance(time.Second)
+			o := e.As(ticketing.Staff([]string{"Ada", "Obi", "Ada Obi"}[n%3]))
+			id := []uuid.UUID{company, other}[n%4/2]
+			var err error
+			if n%2 == 0 {
+				_, err = o.RenameCompany(t.Context(), id, fmt.Sprint("Adire ", n))
+			} else {
+				_, err = o.GrantGrace(t.Context(), id, opening.Add(time.Duration(n)*time.Hour))
+			}
+			is.NoErr(err)
+		}
+		at := func(n int) time.Time { return opening.Add(time.Duration(n) * time.Second) }
+		nobody := func(ticketing.AuditEntry) bool { return false }
+		for _, test := range []struct {
+			name   string
+			filter ticketing.AuditFilter
+			means  func(a ticketing.AuditEntry) bool
+			some   bool
+		}{
+			{"an actor", ticketing.AuditFilter{Actor: " Ada "}, func(a ticketing.AuditEntry) bool {
+				return a.Actor == "Ada"
+			}, true},
+			{"an actor in other letters", ticketing.AuditFilter{Actor: "ada"}, nobody, false},
+			{"an action", ticketing.AuditFilter{Action: "kyb.grace"}, func(a ticketing.AuditEntry) bool {
+				return a.Action == "kyb.grace"
+			}, true},
+			{"an unknown action", ticketing.AuditFilter{Action: "kyb"}, nobody, false},
+			{"a time", ticketing.AuditFilter{Since: at(4), Until: at(9)}, func(a ticketing.AuditEntry) bool {
+				return !a.At.Before(at(4)) && a.At.Before(at(9))
+			}, true},
+			{
+				"between milliseconds",
+				ticketing.AuditFilter{Since: at(4).Add(1), Until: at(9).Add(1)},
+				func(a ticketing.AuditEntry) bool { return a.At.After(at(4)) && !a.At.After(at(9)) }, true,
+			},
+			{
+				"all of it",
+				ticketing.AuditFilter{Actor: "Obi", Action: "kyb.grace", Since: at(2), Until: at(12)},
+				func(a ticketing.AuditEntry) bool {
+					return a.Actor == "Obi" && a.Action == "kyb.grace" && !a.At.Before(at(2)) && a.At.Before(at(12))
+				}, true,
+			},
+		} {
+			for _, id := range []uuid.UUID{company, {}} {
+				var want []ticketing.AuditEntry
+				for _, act := range e.acts(t, id) {
+					if test.means(act) {
+						want = append(want, act)
+					}
+				}
+				is.True(!test.some || len(want) > 0)
+				for limit := 1; limit <= 3; limit++ {
+					filter := test.filter
+					var found []ticketing.AuditEntry
+					for filter.Limit = limit; ; {
+						page, err := e.staff.ListAudit(t.Context(), id, filter)
+						is.NoErr(err)
+						found = append(found, page.Items...)
+						if filter.Cursor = page.NextCursor; !page.HasMore {
+							break
+						}
+					}
+					if !slices.EqualFunc(found, want, func(a, b ticketing.AuditEntry) bool { return a.ID == b.ID }) {
+						t.Errorf("%s: got %v, want %v", test.name, found, want)
+					}
+				}
+			}
+		}
+		page, err := e.staff.ListAudit(t.Context(), company, auditPage(1))
+		is.NoErr(err)
+		for _, filter := range []ticketing.AuditFilter{
+			{Actor: "Ada"}, {Action: "Ada"}, {Since: at(1)}, {Until: at(1)}, {Since: at(2)},
+		} {
+			filter.Cursor = page.NextCursor
+			_, err := e.staff.ListAudit(t.Context(), company, filter)
+			is.Equal(code(err), ticketing.CodeInvalidCursor)
+		}
+		for _, filter := range []ticketing.AuditFilter{
+			{Actor: strings.Repeat("a", 201)},
+			{Actor: "two\nlines"},
+			{Action: strings.Repeat("a", 101)},
+			{Action: "a\x00b"},
+			{Actor: "\xff"},
+			{Since: at(2), Until: at(2)},
+			{Since: at(3), Until: at(2)},
+			{Since: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		} {
+			_, err := e.staff.ListAudit(t.Context(), company, filter)
+			is.Equal(code(err), ticketing.CodeInvalidRequest)
 		}
 	})
 }

@@ -230,7 +230,7 @@ func (o Operator) ReencryptBankAccounts(ctx context.Context) (BankAccountReencry
 			})
 		},
 		func(ctx context.Context, stale driver.BankAccount) (bool, error) {
-			return o.s.reencryptBankAccount(ctx, stale.CompanyID)
+			return o.reencryptBankAccount(ctx, stale.CompanyID)
 		})
 	return BankAccountReencryption{Reencrypted: reencrypted, Left: left}, err
 }
@@ -238,11 +238,13 @@ func (o Operator) ReencryptBankAccounts(ctx context.Context) (BankAccountReencry
 // reencryptBankAccount encrypts a company's bank account under the first secret key, and reports whether it did. It
 // returns false where that was not necessary or not possible. The shared gate keeps the account from being set
 // meanwhile. Another process may encrypt the same account at the same time: either result decrypts.
-func (s *Service) reencryptBankAccount(ctx context.Context, companyID uuid.UUID) (reencrypted bool, err error) {
+func (o Operator) reencryptBankAccount(ctx context.Context, companyID uuid.UUID) (reencrypted bool, err error) {
+	s := o.s
 	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		// The outcome is assigned afresh, since the transaction may run again.
 		reencrypted = false
-		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{companyID}}); err != nil {
+		in := driver.BeginOptions{Shared: []uuid.UUID{companyID}}
+		if err := o.begin(ctx, tx, in, PermissionManage, uuid.Nil); err != nil {
 			return err
 		}
 		account, err := tx.CurrentBankAccount(ctx, companyID)

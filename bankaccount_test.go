@@ -198,7 +198,7 @@ func TestAccountNumbersLeaveNowhere(t *testing.T) {
 		requested, err := e.staff.RequestSettlement(t.Context(), company)
 		told("request", requested, err)
 		is.Equal(code(err), ticketing.CodeConflict)
-		audit, err := e.staff.ListAudit(t.Context(), company, ticketing.PageParams{})
+		audit, err := e.staff.ListAudit(t.Context(), company, ticketing.AuditFilter{})
 		is.NoErr(err)
 		told("audit", audit, nil)
 		is.True(strings.Contains(show(t, audit), `"bankAccountLast4":{"before":null,"after":"2653"}`))
@@ -268,7 +268,7 @@ func TestBankAccountsAreReencrypted(t *testing.T) {
 			return done
 		}
 		is.Equal(show(t, reencrypt(secretKey('a'))), `{"resealed":0,"left":0}`)
-		acts, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		acts, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{})
 		is.NoErr(err)
 
 		alone := func() error { return e.service(t, secretKey('b')).Ready(t.Context()) }
@@ -286,7 +286,7 @@ func TestBankAccountsAreReencrypted(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(same.BankAccountLast4, "2653")
 		}
-		now, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		now, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{})
 		is.NoErr(err)
 		is.Equal(now, acts) // The accounts did not change.
 

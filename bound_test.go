@@ -251,7 +251,7 @@ func TestEverythingWorksInTheHostsTransaction(t *testing.T) {
 			h.reads(ctx, t, staff, order)
 		}
 		companies := func() int {
-			listed, err := h.Staff.ListCompanies(t.Context(), ticketing.PageParams{})
+			listed, err := h.Staff.ListCompanies(t.Context(), ticketing.CompanyFilter{})
 			is.NoErr(err)
 			return len(listed.Items)
 		}
@@ -324,7 +324,7 @@ func audited(
 	ctx context.Context, t *testing.T, staff ticketing.Operator, company uuid.UUID,
 ) []ticketing.AuditEntry {
 	t.Helper()
-	page, err := staff.ListAudit(ctx, company, ticketing.PageParams{Limit: 100})
+	page, err := staff.ListAudit(ctx, company, auditPage(100))
 	is.New(t).NoErr(err)
 	return page.Items
 }

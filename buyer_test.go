@@ -150,7 +150,7 @@ func TestABuyerIsErased(t *testing.T) {
 		is.Equal(erasure, ticketing.BuyerErasure{Erased: true, Orders: 1})
 
 		// The audit log has the erasures, but not the buyer.
-		page, err := shop.Staff.ListAudit(ctx, shop.Company.ID, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+		page, err := shop.Staff.ListAudit(ctx, shop.Company.ID, auditPage(ticketing.MaxPageLimit))
 		is.NoErr(err)
 		erasures := 0
 		for _, act := range page.Items {

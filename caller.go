@@ -33,13 +33,15 @@ func AllGrants() []Grant {
 }
 
 // Caller acts on the data plane, for one company and with its grants. [Service.Authenticate] returns one for an API
-// key. [TrustedCaller] returns one for a host that authenticates by itself. The zero Caller may do nothing.
+// key. [TrustedCaller] returns one for a host that authenticates by itself, and [Accounts.Caller] one for a member of a
+// company. The zero Caller may do nothing.
 //
-// A Caller is what was true when it was made. Every write checks the company, the key and the grant again in its
-// transaction (section 5, rule 5).
+// A Caller is what was true when it was made. Every write checks the company, the key or the member, and the grant
+// again in its transaction (section 5, rule 5).
 type Caller struct {
 	companyID uuid.UUID
 	keyID     uuid.UUID
+	userID    uuid.UUID // the member that [Accounts.Caller] made it for; zero: none
 	grants    []Grant
 }
 
@@ -52,7 +54,7 @@ func TrustedCaller(companyID uuid.UUID, grants ...Grant) Caller {
 // CompanyID returns the id of the company that the caller acts for.
 func (c Caller) CompanyID() uuid.UUID { return c.companyID }
 
-// KeyID returns the id of the caller's API key, or the zero id for a trusted caller.
+// KeyID returns the id of the caller's API key, or the zero id for a caller without one.
 func (c Caller) KeyID() uuid.UUID { return c.keyID }
 
 // Require returns nil if the caller carries exactly this grant, and else PERMISSION_DENIED. For the zero Caller it
@@ -83,25 +85,32 @@ var (
 	}
 )
 
-// authority is what a caller's right to act depends on: the company and the API key. A write reads it under the
-// company's gate, so that it holds until the transaction ends. A revocation needs the gate exclusively, and waits for
-// it. An authority is read for each transaction and never remembered: a cached one would outlive a revocation.
+// authority is what a caller's right to act depends on: the company, and the API key or the member. A write reads it
+// under the company's gate, so that it holds until the transaction ends. A revocation needs the gate exclusively, and
+// waits for it. An authority is read for each transaction and never remembered: a cached one would outlive a
+// revocation.
 type authority struct {
-	// company is the caller's company, and key is its API key. key is zero for a trusted caller.
+	// company is the caller's company, and key is its API key. key is zero for a caller without one, and member for one
+	// that is no member.
 	company driver.Company
 	key     driver.APIKey
+	member  driver.Member
 }
 
 // authorities returns the authority of each caller, in their order. A write calls it after [driver.Gate.Begin], in a
 // statement of its own: what was read before the lock may be out of date. Repeated companies and keys are read once. A
-// trusted caller has no key, and its key record is zero.
+// caller without a key has the zero record of one. Members are read only if a caller is one.
 func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]authority, error) {
 	ids := make([]uuid.UUID, 0, len(callers))
 	refs := make([]driver.APIKeyRef, 0, len(callers))
+	var people []driver.MemberRef
 	for _, c := range callers {
 		ids = append(ids, c.companyID)
 		if c.keyID != uuid.Nil {
 			refs = append(refs, driver.APIKeyRef{CompanyID: c.companyID, ID: c.keyID})
+		}
+		if c.userID != uuid.Nil {
+			people = append(people, c.memberRef())
 		}
 	}
 	ids, refs = distinct(ids), distinct(refs)
@@ -115,6 +124,13 @@ func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]aut
 			return nil, err
 		}
 	}
+	var members []driver.Member
+	if len(people) > 0 {
+		people = distinct(people)
+		if members, err = tx.Members(ctx, people); err != nil {
+			return nil, err
+		}
+	}
 	// The store returns records in the order of the references, and the zero record for what does not exist.
 	held := make([]authority, len(callers))
 	for i, c := range callers {
@@ -122,13 +138,16 @@ func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]aut
 		if c.keyID != uuid.Nil {
 			held[i].key = keys[slices.Index(refs, driver.APIKeyRef{CompanyID: c.companyID, ID: c.keyID})]
 		}
+		if c.userID != uuid.Nil {
+			held[i].member = members[slices.Index(people, c.memberRef())]
+		}
 	}
 	return held, nil
 }
 
 // check returns nil if the caller may still write, and else PERMISSION_DENIED (section 5, rule 5). The company must be
-// active. A caller with an API key needs an active key with the exact grant. A revocation that committed before the
-// gate was entered therefore stops every later write.
+// active. A caller with an API key needs an active key with the exact grant, and a member a role that has it. A
+// revocation that committed before the gate was entered therefore stops every later write, and so does a removal.
 func (a authority) check(c Caller, grant Grant) error {
 	// The zero record of an unknown company has no status, so it is refused like a suspended one.
 	if a.company.Status != CompanyActive {
@@ -137,7 +156,16 @@ func (a authority) check(c Caller, grant Grant) error {
 	if c.keyID != uuid.Nil && (a.key.Status != APIKeyActive || !slices.Contains(a.key.Grants, grant)) {
 		return errPermissionDenied
 	}
+	// A removed member has no role, and so no grant.
+	if c.userID != uuid.Nil && !slices.Contains(grantsOf(a.member.Role), grant) {
+		return errPermissionDenied
+	}
 	return nil
+}
+
+// memberRef names the member that the caller acts as.
+func (c Caller) memberRef() driver.MemberRef {
+	return driver.MemberRef{CompanyID: c.companyID, UserID: c.userID}
 }
 
 // write runs fn in a transaction, after it has checked the caller's authority under the gate. It is the first half of

@@ -106,7 +106,7 @@ func TestACategoryChangesOnceAtOnce(t *testing.T) {
 			wg.Wait()
 			is.NoErr(errors.Join(errs...))
 		}
-		page, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{Limit: ticketing.MaxPageLimit})
+		page, err := e.staff.ListAudit(t.Context(), uuid.Nil, auditPage(ticketing.MaxPageLimit))
 		is.NoErr(err)
 		told := map[string]int{}
 		for _, act := range page.Items {

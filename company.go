@@ -71,7 +71,8 @@ func (o Operator) CreateCompany(ctx context.Context, name string) (Company, erro
 	}
 	err := o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		// Every Update begins with Begin. Nobody else can hold the gate of a new company.
-		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company.ID}}); err != nil {
+		in := driver.BeginOptions{Exclusive: []uuid.UUID{company.ID}}
+		if err := o.begin(ctx, tx, in, PermissionManage, uuid.Nil); err != nil {
 			return err
 		}
 		if err := tx.CreateCompany(ctx, company); err != nil {
@@ -103,34 +104,6 @@ func (o Operator) GetCompany(ctx context.Context, id uuid.UUID) (Company, error)
 		return nil
 	})
 	return found, err
-}
-
-// ListCompanies returns a page of all companies, oldest first. It needs tenant:manage.
-func (o Operator) ListCompanies(ctx context.Context, params PageParams) (Page[Company], error) {
-	if err := o.allow(PermissionManage, uuid.Nil); err != nil {
-		return Page[Company]{}, err
-	}
-	list, err := openListing(byTime(func(c driver.Company) driver.Position {
-		return driver.Position{At: c.CreatedAt, ID: c.ID}
-	}), params, nil, "companies")
-	if err != nil {
-		return Page[Company]{}, err
-	}
-	var records []driver.Company
-	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		records, err = tx.ListCompanies(ctx, list.after, list.limit)
-		return err
-	})
-	if err != nil {
-		return Page[Company]{}, err
-	}
-	var page Page[Company]
-	records, page.HasMore, page.NextCursor = list.cut(records)
-	page.Items = make([]Company, len(records))
-	for i, record := range records {
-		page.Items[i] = showCompany(record)
-	}
-	return page, nil
 }
 
 // RenameCompany changes a company's name, of 2 to 120 characters. Its branding keeps the brand name. It needs

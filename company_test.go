@@ -162,7 +162,10 @@ func TestCompaniesAreListedOldestFirstInPages(t *testing.T) {
 			e.clock.advance(time.Millisecond)
 		}
 		var got []uuid.UUID
-		for params := (ticketing.PageParams{Limit: 2}); ; {
+		params := ticketing.CompanyFilter{
+			PageParams: ticketing.PageParams{Limit: 2}, Order: ticketing.CompaniesOldest,
+		}
+		for {
 			page, err := e.staff.ListCompanies(t.Context(), params)
 			is.NoErr(err)
 			for _, company := range page.Items {
@@ -175,12 +178,13 @@ func TestCompaniesAreListedOldestFirstInPages(t *testing.T) {
 		}
 		is.Equal(got, want)
 
-		_, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{Cursor: "bm9uZQ"})
+		none := ticketing.PageParams{Cursor: "bm9uZQ"}
+		_, err := e.staff.ListCompanies(t.Context(), ticketing.CompanyFilter{PageParams: none})
 		is.Equal(code(err), ticketing.CodeInvalidCursor)
 		for limit, want := range map[int]ticketing.Code{
 			-1: ticketing.CodeInvalidRequest, 1: "", 100: "", 101: ticketing.CodeInvalidRequest,
 		} {
-			_, err := e.staff.ListCompanies(t.Context(), ticketing.PageParams{Limit: limit})
+			_, err := e.staff.ListCompanies(t.Context(), ticketing.CompanyFilter{PageParams: ticketing.PageParams{Limit: limit}})
 			is.Equal(code(err), want)
 		}
 	})

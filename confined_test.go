@@ -362,6 +362,10 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 					return tx.UpdateDeliveries(ctx, deliveries)
 				},
 				func() error { return read(tx.DeliversUnder(ctx, secret)) },
+				func() error { return read(tx.ListMessageDeliveries(ctx, company, messages[0].ID, 9)) },
+				func() error {
+					return read(tx.EndpointHealth(ctx, driver.EndpointHealthQuery{CompanyID: company, Since: at, Most: 9}))
+				},
 				func() error {
 					return read(tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: company, Limit: 9}))
 				},

@@ -34,6 +34,14 @@ const (
 	CodeInternal               Code = "INTERNAL_ERROR"
 )
 
+// The codes of signing in. The public API has none of them: they are for surfaces that people sign in to.
+const (
+	// CodeSignInRequired says that nobody is signed in, or that what was to sign in does not.
+	CodeSignInRequired Code = "SIGN_IN_REQUIRED"
+	// CodeConfirmRequired says that the user has to prove who they are once more, see [ConfirmFor].
+	CodeConfirmRequired Code = "CONFIRM_REQUIRED"
+)
+
 // Codes returns all codes of section 7, in its order.
 func Codes() []Code {
 	return []Code{

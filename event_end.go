@@ -53,7 +53,10 @@ func (s *Service) EndEvents(ctx context.Context) (int, error) {
 // the lock, because DueEvents read without one. Its transaction has the purpose of background work, so that many due
 // events do not take the connections of requests.
 func (s *Service) endDueEvent(ctx context.Context, ref driver.EventRef, at time.Time) (ended bool, err error) {
-	err = endEvent(ctx, s.background, ref, at, func(e driver.Event) error {
+	err = endEvent(ctx, s.background, ref, at, func(ctx context.Context, tx driver.Tx, in driver.BeginOptions) error {
+		_, err := tx.Begin(ctx, in)
+		return err
+	}, func(e driver.Event) error {
 		ended = e.Status == EventPublished && !e.EndsOn.IsZero() && !e.EndsOn.After(at)
 		if !ended {
 			return errNothingToKeep
@@ -92,7 +95,10 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 	var ended Event
 	at := o.s.now()
 	// The status was read without a lock, so the rule is checked again on the locked event.
-	err = endEvent(ctx, o.s.store, found.Ref(), at, func(e driver.Event) error {
+	begin := func(ctx context.Context, tx driver.Tx, in driver.BeginOptions) error {
+		return o.begin(ctx, tx, in, PermissionManage, uuid.Nil)
+	}
+	err = endEvent(ctx, o.s.store, found.Ref(), at, begin, func(e driver.Event) error {
 		if e.Status != EventPublished {
 			return conflict("Only a published event can be ended; this one is %s.", e.Status)
 		}
@@ -112,14 +118,16 @@ func (o Operator) EndEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 	return ended, nil
 }
 
-// endEvent ends an event if check returns nil. check gets the event under its lock. follow, if it is not nil, writes
-// what else belongs to the same transaction. The gate is held exclusively, because a checkout reads the status.
+// endEvent ends an event if check returns nil. begin begins the transaction, and refuses an actor who may not end it
+// any more. check gets the event under its lock. follow, if it is not nil, writes what else belongs to the same
+// transaction. The gate is held exclusively, because a checkout reads the status.
 func endEvent(
-	ctx context.Context, store driver.Store, ref driver.EventRef, at time.Time, check func(driver.Event) error,
+	ctx context.Context, store driver.Store, ref driver.EventRef, at time.Time,
+	begin func(context.Context, driver.Tx, driver.BeginOptions) error, check func(driver.Event) error,
 	follow func(ctx context.Context, tx driver.Tx, event driver.Event) error,
 ) error {
 	return store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {
+		if err := begin(ctx, tx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {
 			return err
 		}
 		// The store updates only what was locked, although the exclusive gate keeps other writers out already.

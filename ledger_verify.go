@@ -46,6 +46,10 @@ type LedgerReport struct {
 // At most one progress function may be given. It is called now and then with the number of movements read so far and
 // with their total. It must be quick and must not call the service. Its count starts again if the reading is retried.
 //
+// It keeps when the books of each company were verified and with what result, for [Operator.ListBookChecks]. Where that
+// cannot be written, as on a standby, it returns the report all the same, and [Config.Logger] gets a warning. A service
+// from [Service.WithStore] does not keep it.
+//
 // It needs COMPANY:wallet:read.
 func (o Operator) VerifyLedger(
 	ctx context.Context, companyID uuid.UUID, progress ...func(done, total int64),
@@ -62,8 +66,9 @@ func (o Operator) VerifyLedger(
 	if len(progress) > 0 {
 		config.Progress = progress[0]
 	}
+	var checks []driver.BookCheck
 	err := o.s.wholeSnapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		config.Tx = tx
+		config.Tx, checks = tx, nil
 		// The snapshot may be read again after a failure, so each reading starts a check of its own.
 		check = books.New(config)
 		if config.Progress != nil {
@@ -73,9 +78,15 @@ func (o Operator) VerifyLedger(
 		}
 		err := eachCompany(ctx, tx, companyID, func(ctx context.Context, companies []driver.Company) error {
 			for _, company := range companies {
+				entries, problems := check.Counts()
 				if err := check.Company(ctx, company); err != nil {
 					return err
 				}
+				allEntries, allProblems := check.Counts()
+				checks = append(checks, driver.BookCheck{
+					CompanyID: company.ID, VerifiedAt: config.Now, Entries: allEntries - entries,
+					Problems: allProblems - problems,
+				})
 			}
 			return nil
 		})
@@ -88,6 +99,7 @@ func (o Operator) VerifyLedger(
 	if err != nil {
 		return LedgerReport{}, err
 	}
+	o.s.keepBookChecks(ctx, checks)
 	return LedgerReport(check.Report()), nil
 }
 

@@ -70,102 +70,210 @@ func showMember(m driver.Member, user driver.User) Member {
 // Call it for each request. A change checks the role that the user has at the time of the change. A read uses the role
 // at the time of this call. It takes no gate: a change by the actor reads the role again under it.
 func (s *Service) Member(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
-	var member driver.Member
-	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		var err error
-		member, err = firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: userID}}))
-		return err
-	})
+	member, err := s.findMember(ctx, companyID, userID)
 	if err != nil {
 		return Actor{}, err
-	}
-	// A removed member has no role.
-	if member.Role == "" {
-		return Actor{}, errNoCompany
 	}
 	return Actor{
 		Name: about("user", userID), CompanyID: companyID, Permissions: permissionsOf(member.Role), userID: userID,
 	}, nil
 }
 
-// stillHolds checks that an actor who is a member still has the permission by their current role. It runs in the
-// transaction that needs it. Roles change only under the company's gate, held exclusively, so the role stays as it is
-// until the transaction ends.
+// findMember returns a member of a company. A user who is not one is errNoCompany.
+func (s *Service) findMember(ctx context.Context, companyID, userID uuid.UUID) (driver.Member, error) {
+	var member driver.Member
+	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		var err error
+		member, err = firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: userID}}))
+		return err
+	})
+	// A removed member has no role.
+	if err == nil && member.Role == "" {
+		err = errNoCompany
+	}
+	return member, err
+}
+
+// isStaffUser reports whether the actor is a member of staff, whose role is looked at again in each write.
+func (o Operator) isStaffUser() bool {
+	return o.actor.userID != uuid.Nil && o.actor.CompanyID == uuid.Nil
+}
+
+// stillHolds checks that an actor who is a user still has the permission by their current role: as a member of the
+// company, or as a member of staff. It runs in the transaction that needs it. Roles change only under the company's
+// gate, and those of staff under the gate of the zero company, held exclusively. So the role stays as it is until the
+// transaction ends.
 func (o Operator) stillHolds(
-	ctx context.Context, tx driver.PeopleReader, permission Permission, companyID uuid.UUID,
+	ctx context.Context, tx driver.ReadTx, permission Permission, companyID uuid.UUID,
 ) error {
-	if o.actor.userID == uuid.Nil {
+	var held []Permission
+	switch {
+	case o.actor.userID == uuid.Nil:
 		return nil
+	case o.isStaffUser():
+		staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{o.actor.userID}))
+		if err != nil {
+			return err
+		}
+		held = staffPermissions(staff.Role)
+	default:
+		member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: o.actor.userID}}))
+		if err != nil {
+			return err
+		}
+		held = permissionsOf(member.Role)
 	}
-	member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: o.actor.userID}}))
-	if err == nil && !slices.Contains(permissionsOf(member.Role), permission) {
-		err = errMissing(permission)
+	if !slices.Contains(held, permission) {
+		return errMissing(permission)
 	}
-	return err
+	return nil
 }
 
 // AddMember makes a user a member of a company. It creates the user if there is none with the email. The name is this
 // company's own: the name that another company uses is not shown. It needs COMPANY:member:manage.
 //
 // A member who already has the role stays as they are. A member with another role is CONFLICT, and so is a company with
-// a thousand members.
+// a thousand members. [Operator.InviteMember] also makes a link for a new user to sign in with.
 func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params AddMemberParams) (Member, error) {
-	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
+	var added Member
+	err := o.addMember(ctx, companyID, params,
+		func(_ context.Context, _ driver.Tx, _ time.Time, member Member, _ driver.User) error {
+			added = member
+			return nil
+		})
+	if err != nil {
 		return Member{}, err
+	}
+	return added, nil
+}
+
+// Invitation is a member with what to hand to them.
+type Invitation struct {
+	Member Member `json:"member"`
+	// Link signs the member in once. It is nil for a user who has signed in before, is a member of another company or
+	// has a staff role: with a link the inviting company could sign in as them. They sign in as they do elsewhere. For
+	// the same reason the link counts only as long as it would be made, and what was set up by it ends with the first
+	// role elsewhere, and with the first sign-in by which the user shows who they are: sessions and passkeys.
+	Link *Link `json:"link"`
+}
+
+// InviteMember is [Operator.AddMember] with a link for the member to sign in with, where nobody else relies on the
+// user. Another call makes another link, as long as the member has not signed in. It needs COMPANY:member:manage.
+func (o Operator) InviteMember(
+	ctx context.Context, companyID uuid.UUID, params AddMemberParams,
+) (Invitation, error) {
+	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
+		return Invitation{}, err
+	}
+	fresh, err := o.s.Accounts().newLink()
+	if err != nil {
+		return Invitation{}, err
+	}
+	var invited Invitation
+	err = o.addMember(ctx, companyID, params,
+		func(ctx context.Context, tx driver.Tx, at time.Time, member Member, user driver.User) error {
+			invited = Invitation{Member: member}
+			known, err := isKnownElsewhere(ctx, tx, companyID, user.ID)
+			if err != nil || known {
+				return err
+			}
+			record := fresh.record(driver.SignInInvitation, at, user.ID, companyID)
+			link, err := o.createLink(ctx, tx, at, record, companyID, fresh)
+			invited.Link = &link
+			return err
+		})
+	if err != nil {
+		return Invitation{}, err
+	}
+	return invited, nil
+}
+
+// isKnownElsewhere reports whether a user is more than a member of the company who never signed in.
+func isKnownElsewhere(ctx context.Context, tx driver.ReadTx, companyID, userID uuid.UUID) (bool, error) {
+	members, err := tx.ListMemberships(ctx, userID, 2)
+	if err != nil || slices.ContainsFunc(members, func(m driver.Member) bool { return m.CompanyID != companyID }) {
+		return true, err
+	}
+	staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{userID}))
+	if err != nil || staff.Role != "" {
+		return true, err
+	}
+	return hasSignedIn(ctx, tx, userID)
+}
+
+// addMember makes a user a member of a company and runs follow with both, in the same transaction.
+func (o Operator) addMember(
+	ctx context.Context, companyID uuid.UUID, params AddMemberParams,
+	follow func(ctx context.Context, tx driver.Tx, at time.Time, member Member, user driver.User) error,
+) error {
+	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
+		return err
 	}
 	var v violations
 	params.Email = requiredEmail(&v, "email", params.Email, maxUserEmail)
 	params.Name = requiredText(&v, "name", params.Name, 1, maxMemberName)
 	checkRole(&v, params.Role)
 	if err := v.err(); err != nil {
-		return Member{}, err
+		return err
 	}
 	id := o.s.newID()
-	var added Member
-	// The gate of the zero company keeps two calls from creating a user with one email.
-	in := driver.BeginOptions{Exclusive: []uuid.UUID{companyID, uuid.Nil}}
-	err := o.update(ctx, PermissionMemberManage, companyID, in,
+	return o.changeAccess(ctx, companyID,
 		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			user, err := findOrCreateUser(ctx, tx, driver.User{ID: id, Email: params.Email, CreatedAt: at})
 			if err != nil {
 				return err
 			}
-			member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: user.ID}}))
+			member, err := o.join(ctx, tx, at, companyID, user.ID, params)
 			if err != nil {
 				return err
 			}
-			// A member keeps the role that they have: another one is a change that UpdateMember audits.
-			switch member.Role {
-			case params.Role:
-				added = showMember(member, user)
-				return nil
-			// A user without a role is no member, or was removed.
-			case "":
-			default:
-				return conflict("The user is a member already, with the role %s.", member.Role)
-			}
-			// The exclusive gate makes the limit exact.
-			members, err := tx.ListMembers(ctx, companyID, maxMembers)
-			if err != nil {
-				return err
-			}
-			if len(members) >= maxMembers {
-				return conflict("A company has at most %d members.", maxMembers)
-			}
-			joined := driver.Member{
-				CompanyID: companyID, UserID: user.ID, Name: params.Name, Role: params.Role, CreatedAt: at, UpdatedAt: at,
-			}
-			// A former member keeps the first time of creation.
-			if !member.CreatedAt.IsZero() {
-				joined.CreatedAt, joined.UpdatedAt = member.CreatedAt, notBefore(at, member.UpdatedAt)
-			}
-			added = showMember(joined, user)
-			return o.putMember(ctx, tx, at, "member.add", "", joined)
+			return follow(ctx, tx, at, showMember(member, user), user)
 		})
+}
+
+// changeAccess runs a rule by which a membership begins or ends. It holds the gate of the zero company, too: it keeps
+// two calls from creating a user with one email, and guards whether a user may sign in at all.
+func (o Operator) changeAccess(ctx context.Context, companyID uuid.UUID, rule operatorRule) error {
+	in := driver.BeginOptions{Exclusive: []uuid.UUID{companyID, uuid.Nil}}
+	return o.update(ctx, PermissionMemberManage, companyID, in, rule)
+}
+
+// join gives a user a role in a company.
+func (o Operator) join(
+	ctx context.Context, tx driver.Tx, at time.Time, companyID, userID uuid.UUID, params AddMemberParams,
+) (driver.Member, error) {
+	member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: userID}}))
 	if err != nil {
-		return Member{}, err
+		return driver.Member{}, err
 	}
-	return added, nil
+	// A member keeps the role that they have: another one is a change that UpdateMember audits.
+	switch member.Role {
+	case params.Role:
+		return member, nil
+	// A user without a role is no member, or was removed.
+	case "":
+	default:
+		return driver.Member{}, conflict("The user is a member already, with the role %s.", member.Role)
+	}
+	// The exclusive gate makes the limit exact.
+	members, err := tx.ListMembers(ctx, companyID, maxMembers)
+	if err != nil {
+		return driver.Member{}, err
+	}
+	if len(members) >= maxMembers {
+		return driver.Member{}, conflict("A company has at most %d members.", maxMembers)
+	}
+	joined := driver.Member{
+		CompanyID: companyID, UserID: userID, Name: params.Name, Role: params.Role, CreatedAt: at, UpdatedAt: at,
+	}
+	// A former member keeps the first time of creation.
+	if !member.CreatedAt.IsZero() {
+		joined.CreatedAt, joined.UpdatedAt = member.CreatedAt, notBefore(at, member.UpdatedAt)
+	}
+	if err := o.dropInvited(ctx, tx, at, userID, companyID); err != nil {
+		return driver.Member{}, err
+	}
+	return joined, o.putMember(ctx, tx, at, "member.add", "", joined)
 }
 
 // findOrCreateUser returns the user with the email, or creates one. The caller holds the gate of the zero company
@@ -196,7 +304,8 @@ func (o Operator) UpdateMember(ctx context.Context, companyID, userID uuid.UUID,
 }
 
 // RemoveMember ends a membership and returns what it was. The last owner cannot be removed, else CONFLICT. The user and
-// their other memberships stay. It needs COMPANY:member:manage.
+// their other memberships stay. With the last membership of a user without a staff role all their sessions end. It
+// needs COMPANY:member:manage.
 func (o Operator) RemoveMember(ctx context.Context, companyID, userID uuid.UUID) (Member, error) {
 	return o.changeMember(ctx, "member.remove", companyID, userID, "")
 }
@@ -206,7 +315,13 @@ func (o Operator) changeMember(
 	ctx context.Context, action string, companyID, userID uuid.UUID, role Role,
 ) (Member, error) {
 	var changed Member
-	err := o.changeExclusive(ctx, PermissionMemberManage, companyID,
+	change := func(ctx context.Context, rule operatorRule) error {
+		return o.changeExclusive(ctx, PermissionMemberManage, companyID, rule)
+	}
+	if role == "" {
+		change = func(ctx context.Context, rule operatorRule) error { return o.changeAccess(ctx, companyID, rule) }
+	}
+	err := change(ctx,
 		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: userID}}))
 			if err != nil {
@@ -236,7 +351,10 @@ func (o Operator) changeMember(
 			if role != "" {
 				changed.Role = role
 			}
-			return o.putMember(ctx, tx, at, action, before, member)
+			if err := o.putMember(ctx, tx, at, action, before, member); err != nil || role != "" {
+				return err
+			}
+			return endAccess(ctx, tx, user)
 		})
 	if err != nil {
 		return Member{}, err

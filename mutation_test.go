@@ -64,7 +64,7 @@ func mutations() []mutation {
 				return err
 			},
 			made: func(ctx context.Context, f fixture, n int) (bool, error) {
-				companies, err := f.staff.ListCompanies(ctx, ticketing.PageParams{Limit: 100})
+				companies, err := f.staff.ListCompanies(ctx, ticketing.CompanyFilter{PageParams: ticketing.PageParams{Limit: 100}})
 				for _, company := range companies.Items {
 					if company.Name == fmt.Sprintf("Company %d", n) {
 						_, unbranded := f.staff.GetBranding(ctx, company.ID)

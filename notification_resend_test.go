@@ -54,7 +54,7 @@ func TestMailIsSentAgain(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(found.Buyer, order.Buyer) // The order keeps its address.
 
-		log, err := shop.Staff.ListAudit(t.Context(), shop.Company.ID, ticketing.PageParams{Limit: 3})
+		log, err := shop.Staff.ListAudit(t.Context(), shop.Company.ID, auditPage(3))
 		is.NoErr(err)
 		for i, want := range []string{
 			`{"copy":{"before":null,"after":4},"elsewhere":{"before":null,"after":false}}`,

@@ -385,7 +385,7 @@ func TestExtraSenderVersionChangesNothing(t *testing.T) {
 		_, err = e.staff.SampleTicketMail(t.Context(), uuid.Nil)
 		is.True(errors.Is(err, ticketing.CodeNotFound))
 
-		log, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.PageParams{})
+		log, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{})
 		is.NoErr(err)
 		is.Equal(len(log.Items), 2) // The repetition is not audited.
 		is.Equal(log.Items[0].Action, "mail_sender.remove")

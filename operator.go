@@ -22,7 +22,9 @@ type Actor struct {
 	// company.
 	Permissions []Permission
 
-	userID uuid.UUID // the member that [Service.Member] made it for; zero: none
+	// userID is the member that [Service.Member] made it for, or the member of staff that [Accounts.Staff] did; zero:
+	// none.
+	userID uuid.UUID
 }
 
 // Staff returns a platform actor with every permission, for a host or a command line that trusts itself.
@@ -73,6 +75,28 @@ func (o Operator) allow(permission Permission, companyID uuid.UUID) error {
 	return nil
 }
 
+// heldOf returns the first of the permissions that the actor holds, and the first of all if they hold none. It is for a
+// method that each of them lets in.
+func (o Operator) heldOf(permissions ...Permission) Permission {
+	for _, permission := range permissions {
+		if o.holds(permission) == nil {
+			return permission
+		}
+	}
+	return permissions[0]
+}
+
+// allowPlatformRead is allow for a method that only reads what belongs to the platform. Who manages it may read it,
+// too.
+func (o Operator) allowPlatformRead(companyID uuid.UUID) error {
+	return o.allow(o.heldOf(PermissionTenantRead, PermissionManage), companyID)
+}
+
+// readsOrders returns the permission by which the actor reads orders: as staff, or as somebody of a company.
+func (o Operator) readsOrders() Permission {
+	return o.heldOf(PermissionOrderRead, PermissionCompanyOrderRead)
+}
+
 // allowWrite is allow for a method that changes something: the actor must also have a name for the audit log. Without
 // one it is INVALID_REQUEST.
 func (o Operator) allowWrite(permission Permission, companyID uuid.UUID) error {
@@ -116,8 +140,39 @@ func platformAlone() driver.BeginOptions {
 	return driver.BeginOptions{Exclusive: []uuid.UUID{uuid.Nil}}
 }
 
+// begin begins the transaction of a write and checks that the actor still has the permission. Every write of an
+// operator begins with it. One by a member of staff also holds the gate of the zero company, which guards their role.
+func (o Operator) begin(
+	ctx context.Context, tx driver.Tx, in driver.BeginOptions, permission Permission, companyID uuid.UUID,
+) error {
+	if o.isStaffUser() && !slices.Contains(in.Exclusive, uuid.Nil) {
+		in.Shared = append(slices.Clone(in.Shared), uuid.Nil)
+	}
+	if _, err := tx.Begin(ctx, in); err != nil {
+		return err
+	}
+	return o.stillHolds(ctx, tx, permission, companyID)
+}
+
+// updatePlatform runs a rule that changes what belongs to no company, as update does. It holds the gate of the zero
+// company exclusively.
+func (o Operator) updatePlatform(
+	ctx context.Context, permission Permission, rule func(ctx context.Context, tx driver.Tx, at time.Time) error,
+) error {
+	if err := o.allowWrite(permission, uuid.Nil); err != nil {
+		return err
+	}
+	at := o.s.now()
+	return o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if err := o.begin(ctx, tx, platformAlone(), permission, uuid.Nil); err != nil {
+			return err
+		}
+		return rule(ctx, tx, at)
+	})
+}
+
 // update runs a rule in a transaction. The permission is checked twice: before the transaction, from the actor as
-// given, and within it for a member of a company, whose role may have changed (see stillHolds).
+// given, and within it for a user, whose role may have changed (see stillHolds).
 func (o Operator) update(
 	ctx context.Context, permission Permission, companyID uuid.UUID, in driver.BeginOptions, rule operatorRule,
 ) error {
@@ -127,16 +182,13 @@ func (o Operator) update(
 	// The clock is read before the transaction, which may run again: all its runs have one time.
 	at := o.s.now()
 	return o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if _, err := tx.Begin(ctx, in); err != nil {
+		// The role of a user is read again under the gate, which also guards it, so a role that was removed no longer
+		// counts.
+		if err := o.begin(ctx, tx, in, permission, companyID); err != nil {
 			return err
 		}
 		company, err := findCompany(ctx, tx, companyID)
 		if err != nil {
-			return err
-		}
-		// The role of a member is read again under the gate, which also guards it, so a role that was removed no longer
-		// counts.
-		if err := o.stillHolds(ctx, tx, permission, companyID); err != nil {
 			return err
 		}
 		return rule(ctx, tx, at, &company)

@@ -15,7 +15,8 @@ import (
 func (e *env) hookFor(t *testing.T, own *subject) {
 	t.Helper()
 	own.endpoint = e.hook(t, own.company).ID
-	own.delivery = e.delivered(t, own.endpoint, 1, failed)[0].ID
+	delivery := e.delivered(t, own.endpoint, 1, failed)[0]
+	own.delivery, own.message = delivery.ID, delivery.MessageID
 }
 
 // hooks returns everything about a company's webhooks that an operator could have changed.
@@ -134,6 +135,20 @@ func webhookRights() []right {
 			method: "CountDeliveries", permission: read,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.CountDeliveries(ctx, own.company, ticketing.DeliveryFilter{EndpointID: own.endpoint})
+				return err
+			},
+		},
+		{
+			method: "EndpointHealth", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.EndpointHealth(ctx, own.company)
+				return err
+			},
+		},
+		{
+			method: "GetMessage", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.GetMessage(ctx, own.company, own.message)
 				return err
 			},
 		},

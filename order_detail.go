@@ -57,9 +57,9 @@ func (o Operator) findOrder(ctx context.Context, tx driver.ReadTx, id uuid.UUID)
 
 // GetOrder returns an order of any company, when and where each of its admissions was validated, and what ended it. All
 // of it is as of one moment, so a refund is never seen with admissions that still admit. An unknown order is NOT_FOUND.
-// It needs tenant_order:read.
+// It needs tenant_order:read or COMPANY:order:read.
 func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, error) {
-	if err := o.holds(PermissionOrderRead); err != nil {
+	if err := o.holds(o.readsOrders()); err != nil {
 		return OrderDetail{}, err
 	}
 	var shown OrderDetail
@@ -77,7 +77,8 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 	return shown, nil
 }
 
-// ListOrders returns a page of a company's orders, newest first, as of one moment. It needs tenant_order:read.
+// ListOrders returns a page of a company's orders, newest first, as of one moment. It needs tenant_order:read or
+// COMPANY:order:read.
 //
 // With an email it searches all orders of the company, which takes about a second for a million. It does not search if
 // the company never had a buyer of that email. The cursor is bound to the company and to every filter, so a cursor of
@@ -85,7 +86,8 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 func (o Operator) ListOrders(
 	ctx context.Context, companyID uuid.UUID, search OrderSearch,
 ) (Page[OrderDetail], error) {
-	if err := o.allow(PermissionOrderRead, companyID); err != nil {
+	permission := o.readsOrders()
+	if err := o.allow(permission, companyID); err != nil {
 		return Page[OrderDetail]{}, err
 	}
 	var v violations
@@ -98,7 +100,7 @@ func (o Operator) ListOrders(
 		return Page[OrderDetail]{}, err
 	}
 	var page Page[OrderDetail]
-	err = o.snapshot(ctx, PermissionOrderRead, companyID,
+	err = o.snapshot(ctx, permission, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			// The search and the rendering share the snapshot, so a page never mixes two moments.
 			records, err := searchOrders(ctx, tx, driver.OrderQuery{

@@ -7,7 +7,7 @@ import (
 )
 
 // Permission is one right on the operator plane. None of them can be placed on a public API key: those carry a [Grant]
-// (section 5).
+// (section 5). COMPANY:order:read is also the name of a grant, which a key uses on the data plane alone.
 type Permission string
 
 // The permissions of a company's administrators, for their own company. The names are those of the contract where it
@@ -31,6 +31,7 @@ const (
 	PermissionBuyerRead         Permission = "COMPANY:buyer:read"
 	PermissionBuyerErase        Permission = "COMPANY:buyer:erase" // remove a buyer's personal data
 	PermissionAuditRead         Permission = "COMPANY:audit:read"
+	PermissionCompanyOrderRead  Permission = "COMPANY:order:read"
 	PermissionNotificationRead  Permission = "COMPANY:notification:read"
 	// PermissionNotificationResend sends ticket mails again.
 	PermissionNotificationResend Permission = "COMPANY:notification:resend"
@@ -44,6 +45,8 @@ const (
 	PermissionSettlementDecide   Permission = "tenant_settlement:decide"   // approve or reject a payout (section 3.6)
 	PermissionOrderRead          Permission = "tenant_order:read"
 	PermissionOrderRefund        Permission = "tenant_order:refund" // refund or cancel an order
+	PermissionStaffManage        Permission = "tenant_staff:manage" // who works for the platform, and as what
+	PermissionTenantRead         Permission = "tenant:read"         // what belongs to no company, and all companies
 	PermissionManage             Permission = "tenant:manage"       // everything else of the platform
 )
 
@@ -69,7 +72,10 @@ type PermissionRule struct {
 	Staff bool
 	// Roles are the roles in a company that hold the permission; none for a permission of staff.
 	Roles []Role
-	// Methods are the methods of [Operator] that require the permission.
+	// StaffRoles are the roles on the platform that hold the permission, for every company.
+	StaffRoles []StaffRole
+	// Methods are the methods of [Operator] that require the permission. A method of two permissions requires one of
+	// them; ListAudit requires COMPANY:audit:read for a company, and one of the others for all.
 	Methods []string
 }
 
@@ -77,92 +83,146 @@ type PermissionRule struct {
 // that assigns permissions to roles and to the methods of [Operator]. The caller may change the result.
 //
 // Only owners manage members and request payouts. Funding, commission, decisions and refunds are for staff: no company
-// credential can fund its own FLOAT or set its own rate (section 1, item 4).
+// credential can fund its own FLOAT or set its own rate (section 1, item 4). Only administrators of the platform fund
+// FLOAT (section 2.9, item 2), touch keys, webhooks, bank accounts and personal data of a company, and manage staff.
 func PermissionRules() []PermissionRule {
 	viewers := []Role{RoleOwner, RoleAdministrator, RoleViewer}
 	administrators := []Role{RoleOwner, RoleAdministrator}
 	owners := []Role{RoleOwner}
+	everybody := []StaffRole{StaffAdministrator, StaffFinance, StaffOnboarding, StaffSupport, StaffAuditor}
+	platform := []StaffRole{StaffAdministrator}
+	finance := []StaffRole{StaffAdministrator, StaffFinance}
+	onboarding := []StaffRole{StaffAdministrator, StaffOnboarding}
+	support := []StaffRole{StaffAdministrator, StaffSupport}
+	commission := []StaffRole{StaffAdministrator, StaffFinance, StaffOnboarding}
+	refund := []StaffRole{StaffAdministrator, StaffFinance, StaffSupport}
 	return []PermissionRule{
-		{Permission: PermissionKYBRead, Roles: viewers, Methods: []string{"GetCompany", "GetVerification"}},
-		{Permission: PermissionKYBManage, Roles: administrators, Methods: []string{"UpdateVerification"}},
-		{Permission: PermissionKYBSubmit, Roles: administrators, Methods: []string{"SubmitVerification"}},
-		{Permission: PermissionAPIKeyRead, Roles: viewers, Methods: []string{"GetAPIKey", "ListAPIKeys"}},
 		{
-			Permission: PermissionAPIKeyManage, Roles: administrators,
+			Permission: PermissionKYBRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"GetCompany", "GetVerification", "Readiness"},
+		},
+		{
+			Permission: PermissionKYBManage, Roles: administrators, StaffRoles: onboarding,
+			Methods: []string{"UpdateVerification"},
+		},
+		{
+			Permission: PermissionKYBSubmit, Roles: administrators, StaffRoles: onboarding,
+			Methods: []string{"SubmitVerification"},
+		},
+		{
+			Permission: PermissionAPIKeyRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"GetAPIKey", "ListAPIKeys"},
+		},
+		{
+			Permission: PermissionAPIKeyManage, Roles: administrators, StaffRoles: platform,
 			Methods: []string{"IssueAPIKey", "RotateAPIKey", "RevokeAPIKey"},
 		},
-		{Permission: PermissionBrandingRead, Roles: viewers, Methods: []string{"GetBranding"}},
-		{Permission: PermissionBrandingManage, Roles: administrators, Methods: []string{"UpdateBranding"}},
 		{
-			Permission: PermissionWebhookRead, Roles: viewers,
+			Permission: PermissionBrandingRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"GetBranding", "ListBrandings"},
+		},
+		{
+			Permission: PermissionBrandingManage, Roles: administrators, StaffRoles: onboarding,
+			Methods: []string{"UpdateBranding"},
+		},
+		{
+			Permission: PermissionWebhookRead, Roles: viewers, StaffRoles: everybody,
 			Methods: []string{
 				"GetWebhookEndpoint", "ListWebhookEndpoints", "GetDelivery", "ListDeliveries", "CountDeliveries",
-				"TailWebhooks",
+				"TailWebhooks", "GetMessage", "EndpointHealth",
 			},
 		},
 		{
-			Permission: PermissionWebhookManage, Roles: administrators,
+			Permission: PermissionWebhookManage, Roles: administrators, StaffRoles: platform,
 			Methods: []string{
 				"CreateWebhookEndpoint", "UpdateWebhookEndpoint", "EnableWebhookEndpoint", "DisableWebhookEndpoint",
 				"DeleteWebhookEndpoint", "PrepareWebhookSecret", "ActivateWebhookSecret", "TriggerWebhook",
 			},
 		},
 		{
-			Permission: PermissionWebhookReplay, Roles: administrators,
+			Permission: PermissionWebhookReplay, Roles: administrators, StaffRoles: support,
 			Methods: []string{"ReplayDelivery", "ReplayDeliveries"},
 		},
 		{
-			Permission: PermissionWalletRead, Roles: viewers,
+			Permission: PermissionWalletRead, Roles: viewers, StaffRoles: everybody,
 			Methods: []string{
-				"GetWallets", "Dashboard", "ListCommissionRates", "Ledger", "Statement", "VerifyLedger", "ExportLedger",
+				"GetWallets", "Dashboard", "ListCommissionRates", "Ledger", "Statement", "VerifyLedger",
+				"ExportLedger", "ListBookChecks",
 			},
 		},
 		{
-			Permission: PermissionSettlementRead, Roles: viewers,
-			Methods: []string{"GetBankAccount", "GetSettlement", "ListSettlements"},
+			Permission: PermissionSettlementRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"GetBankAccount", "GetSettlement", "ListSettlements", "ListOpenSettlements"},
 		},
 		{
-			Permission: PermissionSettlementRequest, Roles: owners,
+			Permission: PermissionSettlementRequest, Roles: owners, StaffRoles: platform,
 			Methods: []string{"SetBankAccount", "RequestSettlement"},
 		},
-		{Permission: PermissionMemberRead, Roles: viewers, Methods: []string{"ListMembers"}},
+		{Permission: PermissionMemberRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"ListMembers"}},
 		{
-			Permission: PermissionMemberManage, Roles: owners,
-			Methods: []string{"AddMember", "UpdateMember", "RemoveMember"},
+			Permission: PermissionMemberManage, Roles: owners, StaffRoles: onboarding,
+			Methods: []string{"AddMember", "InviteMember", "UpdateMember", "RemoveMember"},
 		},
-		{Permission: PermissionBuyerRead, Roles: viewers, Methods: []string{"GetBuyer"}},
-		{Permission: PermissionBuyerErase, Roles: administrators, Methods: []string{"EraseBuyer"}},
-		{Permission: PermissionAuditRead, Roles: viewers, Methods: []string{"ListAudit"}},
+		{Permission: PermissionBuyerRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"GetBuyer"}},
 		{
-			Permission: PermissionNotificationRead, Roles: viewers,
+			Permission: PermissionBuyerErase, Roles: administrators, StaffRoles: platform,
+			Methods: []string{"EraseBuyer"},
+		},
+		{Permission: PermissionAuditRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"ListAudit"}},
+		{
+			Permission: PermissionCompanyOrderRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"GetOrder", "ListOrders"},
+		},
+		{
+			Permission: PermissionNotificationRead, Roles: viewers, StaffRoles: everybody,
 			Methods: []string{"GetNotifications", "ListNotifications", "PreviewNotification"},
 		},
 		{
-			Permission: PermissionNotificationResend, Roles: administrators,
+			Permission: PermissionNotificationResend, Roles: administrators, StaffRoles: support,
 			Methods: []string{"ResendNotification", "ResendNotifications", "CountResends"},
 		},
 
-		{Permission: PermissionFloatCredit, Staff: true, Methods: []string{"CreditFloat"}},
-		{Permission: PermissionCommissionSchedule, Staff: true, Methods: []string{"ScheduleCommission"}},
+		{Permission: PermissionFloatCredit, Staff: true, StaffRoles: platform, Methods: []string{"CreditFloat"}},
 		{
-			Permission: PermissionKYBDecide, Staff: true,
+			Permission: PermissionCommissionSchedule, Staff: true, StaffRoles: commission,
+			Methods: []string{"ScheduleCommission"},
+		},
+		{
+			Permission: PermissionKYBDecide, Staff: true, StaffRoles: onboarding,
 			Methods: []string{
 				"ApproveVerification", "RejectVerification", "GrantGrace", "EndGrace", "RevokeVerification",
 			},
 		},
 		{
-			Permission: PermissionSettlementDecide, Staff: true,
+			Permission: PermissionSettlementDecide, Staff: true, StaffRoles: finance,
 			Methods: []string{"ApproveSettlement", "RejectSettlement"},
 		},
-		{Permission: PermissionOrderRead, Staff: true, Methods: []string{"GetOrder", "ListOrders"}},
-		{Permission: PermissionOrderRefund, Staff: true, Methods: []string{"RefundOrder", "CancelOrder"}},
 		{
-			Permission: PermissionManage, Staff: true,
+			Permission: PermissionOrderRead, Staff: true, StaffRoles: everybody,
+			Methods: []string{"GetOrder", "ListOrders"},
+		},
+		{
+			Permission: PermissionOrderRefund, Staff: true, StaffRoles: refund,
+			Methods: []string{"RefundOrder", "CancelOrder"},
+		},
+		{
+			Permission: PermissionStaffManage, Staff: true, StaffRoles: platform,
+			Methods: []string{"AddStaff", "UpdateStaff", "RemoveStaff"},
+		},
+		{
+			Permission: PermissionTenantRead, Staff: true, StaffRoles: everybody,
 			Methods: []string{
-				"CreateCompany", "ListCompanies", "RenameCompany", "SuspendCompany", "ActivateCompany",
-				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory", "EndEvent",
-				"ListAudit", "ReencryptBankAccounts", "ReencryptWebhookSecrets", "SetMailSender", "GetMailSender",
-				"RemoveMailSender", "SampleTicketMail",
+				"ListCompanies", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
+				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog",
+			},
+		},
+		{
+			Permission: PermissionManage, Staff: true, StaffRoles: onboarding,
+			Methods: []string{
+				"CreateCompany", "RenameCompany", "SuspendCompany", "ActivateCompany",
+				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory",
+				"EndEvent", "ListAudit", "ReencryptBankAccounts", "ReencryptWebhookSecrets", "SetMailSender",
+				"GetMailSender", "RemoveMailSender", "SampleTicketMail", "ListStaff",
 			},
 		},
 	}

@@ -120,8 +120,11 @@ func reencryptAll[R any](
 		for {
 			var page []R
 			err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-				var err error
-				page, err = find(ctx, tx, after)
+				// Who may not encrypt learns it even where nothing is left to do.
+				err := o.stillHolds(ctx, tx, PermissionManage, uuid.Nil)
+				if err == nil {
+					page, err = find(ctx, tx, after)
+				}
 				return err
 			})
 			if err != nil {

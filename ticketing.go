@@ -91,11 +91,13 @@ type Service struct {
 	slots       *companySlots
 	unknownKeys *unknownKeys
 	rates       rateCache
+	floats      lowFloatCache
 	refusals    refusals
 
 	onQueueFull func(operation string)
 	secrets     secretCheck
-	lastUse     lastUseThrottle
+	lastUse     lastUseThrottle // of API keys
+	sessionUse  lastUseThrottle
 	wake        chan struct{} // nil on a bound service: nothing runs in the background
 	published   publishedParts
 	checkouts   *operation[CheckoutParams, Order]
@@ -125,6 +127,7 @@ type choices struct {
 	webhookRetention time.Duration
 	factRetention    time.Duration
 	privateHooks     bool
+	sessions         SessionLimits
 
 	mailer          Mailer
 	mailRenderer    MailRenderer
@@ -215,9 +218,12 @@ type Config struct {
 	// OnSlotsFull is called with the operation of every call that got no slot. It must return quickly; a panic of it is
 	// logged and stops nothing. Defaults to none.
 	OnSlotsFull func(operation string)
-	// Rand is the source of the secrets of API keys and webhooks, and of the nonces of encryption. Defaults to
-	// crypto/rand.
+	// Rand is the source of the secrets of API keys, webhooks and people who sign in, and of the nonces of encryption.
+	// Defaults to crypto/rand.
 	Rand io.Reader
+	// Sessions say when the sessions of people who sign in end by themselves, see [Service.Accounts]. Every zero field
+	// means its default.
+	Sessions SessionLimits
 	// AllowPrivateWebhooks allows webhook endpoints on localhost, addresses and local names. It is only for
 	// development, and the sender needs the same setting. Defaults to the public URLs of section 6.2.
 	AllowPrivateWebhooks bool
@@ -227,7 +233,8 @@ type Config struct {
 //
 // It fails if a secret key is too short, if two are equal, and if the store is durable and there is no key. It also
 // fails if [Config.CompanySlots], [Config.MailConcurrency] or a number of [Config.Grouping] is negative or exceeds its
-// limit, and if there is a [Config.Mailer] and nothing that renders its mails.
+// limit, if a limit of [Config.Sessions] is negative, and if there is a [Config.Mailer] and nothing that renders its
+// mails.
 func New(store driver.Store, config *Config) (*Service, error) {
 	if store == nil {
 		return nil, errors.New("ticketing: a service needs a store")
@@ -290,6 +297,9 @@ func New(store driver.Store, config *Config) (*Service, error) {
 		return nil, fmt.Errorf("ticketing: Config.CompanySlots is %d; it must be from 0, for the default, to %d",
 			c.CompanySlots, maxCompanySlots)
 	}
+	if err := c.Sessions.check(); err != nil {
+		return nil, err
+	}
 	renderer, err := c.renderer()
 	if err != nil {
 		return nil, err
@@ -300,6 +310,7 @@ func New(store driver.Store, config *Config) (*Service, error) {
 		webhookRetention: c.WebhookRetention, factRetention: c.FactRetention, privateHooks: c.AllowPrivateWebhooks,
 		onSlotsFull: c.OnSlotsFull, mailer: c.Mailer, mailRenderer: renderer, mailRetention: c.MailRetention,
 		mailConcurrency: cmp.Or(c.MailConcurrency, defaultMailConcurrency), onMailFailed: c.OnMailFailed,
+		sessions: c.Sessions.orDefaults(),
 	}}
 	s.use(store)
 	s.refusals.log = c.Logger
@@ -367,6 +378,7 @@ func (p purposeStore) Update(ctx context.Context, fn func(ctx context.Context, t
 // own: that is the default of a transaction.
 func (s *Service) use(store driver.Store) {
 	s.store = store
+	s.floats = newLowFloatCache()
 	s.groups = purposeStore{store, driver.PurposeGroup}
 	s.background = purposeStore{store, driver.PurposeBackground}
 }

@@ -238,7 +238,7 @@ func (o Operator) ReencryptWebhookSecrets(ctx context.Context) (WebhookSecretRee
 			})
 		},
 		func(ctx context.Context, stale driver.WebhookSecret) (bool, error) {
-			return o.s.reencryptWebhookSecret(ctx, stale.Ref())
+			return o.reencryptWebhookSecret(ctx, stale.Ref())
 		})
 	return WebhookSecretReencryption{Reencrypted: reencrypted, Left: left}, err
 }
@@ -246,12 +246,14 @@ func (o Operator) ReencryptWebhookSecrets(ctx context.Context) (WebhookSecretRee
 // reencryptWebhookSecret encrypts a signing secret with the first secret key, and reports whether it did. It does
 // nothing if the secret is gone, is current, or cannot be decrypted. The exclusive gate keeps others from removing the
 // secret meanwhile.
-func (s *Service) reencryptWebhookSecret(
+func (o Operator) reencryptWebhookSecret(
 	ctx context.Context, ref driver.WebhookSecretRef,
 ) (reencrypted bool, err error) {
+	s := o.s
 	err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		reencrypted = false
-		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}); err != nil {
+		in := driver.BeginOptions{Exclusive: []uuid.UUID{ref.CompanyID}}
+		if err := o.begin(ctx, tx, in, PermissionManage, uuid.Nil); err != nil {
 			return err
 		}
 		record, err := firstRecord(tx.WebhookSecrets(ctx, []driver.WebhookSecretRef{ref}))

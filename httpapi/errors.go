@@ -27,7 +27,7 @@ func statusOf(code ticketing.Code) int {
 		return http.StatusConflict
 	case ticketing.CodeRateLimited:
 		return http.StatusTooManyRequests
-	case ticketing.CodeInternal:
+	case ticketing.CodeInternal, ticketing.CodeSignInRequired, ticketing.CodeConfirmRequired: // The last two are not v1's.
 	}
 	return http.StatusInternalServerError
 }

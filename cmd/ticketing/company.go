@@ -175,9 +175,11 @@ func (*companyList) Run(ctx context.Context, p *program) error {
 
 // eachCompany calls yield for all companies, oldest first.
 func eachCompany(ctx context.Context, op ticketing.Operator, yield func(ticketing.Company) error) error {
-	params := ticketing.PageParams{Limit: ticketing.MaxPageLimit}
+	filter := ticketing.CompanyFilter{
+		PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}, Order: ticketing.CompaniesOldest,
+	}
 	for {
-		page, err := op.ListCompanies(ctx, params)
+		page, err := op.ListCompanies(ctx, filter)
 		if err != nil {
 			return err
 		}
@@ -189,6 +191,6 @@ func eachCompany(ctx context.Context, op ticketing.Operator, yield func(ticketin
 		if !page.HasMore {
 			return nil
 		}
-		params.Cursor = page.NextCursor
+		filter.Cursor = page.NextCursor
 	}
 }

@@ -60,11 +60,12 @@ func setUp(ctx context.Context, svc *ticketing.Service) (shop, error) {
 	return shop{companyID: company.ID, eventID: event.ID}, err
 }
 
-// findOrCreate searches every page before it creates a company. A host that has its own table keeps the id there.
+// findOrCreate searches the companies whose names begin alike before it creates one. A host that has its own table
+// keeps the id there.
 func findOrCreate(ctx context.Context, op ticketing.Operator) (ticketing.Company, error) {
-	var params ticketing.PageParams
+	filter := ticketing.CompanyFilter{Prefix: companyName}
 	for {
-		companies, err := op.ListCompanies(ctx, params)
+		companies, err := op.ListCompanies(ctx, filter)
 		if err != nil {
 			return ticketing.Company{}, err
 		}
@@ -76,6 +77,6 @@ func findOrCreate(ctx context.Context, op ticketing.Operator) (ticketing.Company
 		if !companies.HasMore {
 			return op.CreateCompany(ctx, companyName)
 		}
-		params.Cursor = companies.NextCursor
+		filter.Cursor = companies.NextCursor
 	}
 }

@@ -133,7 +133,7 @@ func beside(t *testing.T, database string) ticketing.Operator {
 func onlyCompany(t *testing.T, op ticketing.Operator) ticketing.Company {
 	t.Helper()
 	is := is.New(t)
-	companies, err := op.ListCompanies(t.Context(), ticketing.PageParams{})
+	companies, err := op.ListCompanies(t.Context(), ticketing.CompanyFilter{})
 	is.NoErr(err)
 	is.Equal(len(companies.Items), 1) // a second start creates no second company
 	return companies.Items[0]
@@ -418,7 +418,7 @@ func TestCompanyIsFoundAmongMany(t *testing.T) {
 	for range 2 {
 		is.NoErr(start(t, database).stop())
 	}
-	companies, err := op.ListCompanies(t.Context(), ticketing.PageParams{Limit: 100})
+	companies, err := op.ListCompanies(t.Context(), ticketing.CompanyFilter{PageParams: ticketing.PageParams{Limit: 100}})
 	is.NoErr(err)
 	is.Equal(len(companies.Items), neighbours+1)
 }

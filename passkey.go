@@ -1,0 +1,232 @@
+package ticketing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// Passkey is a credential of a user's device. What its Credential means is up to the caller, who verifies it.
+type Passkey struct {
+	ID         string    `json:"id"` // of the credential, in unpadded base64url
+	UserID     uuid.UUID `json:"userId"`
+	Name       string    `json:"name"`
+	Credential string    `json:"-"` // JSON, as it was last given
+	Counter    int64     `json:"-"` // how often the device has used it; 0: the device does not count
+	CreatedAt  Time      `json:"createdAt"`
+	LastUsedAt *Time     `json:"lastUsedAt"` // nil: never
+}
+
+// PasskeyParams describe a new passkey.
+type PasskeyParams struct {
+	ID         string // of the credential: 1 to 1,400 characters of unpadded base64url
+	Name       string // 1 to 100 characters
+	Credential string // JSON of at most 20,000 bytes
+	Counter    int64  // as the device sent it; not negative
+}
+
+const (
+	maxPasskeys       = 20 // per user
+	maxPasskeyID      = 1400
+	maxPasskeyName    = 100
+	maxCredentialSize = 20_000
+)
+
+var (
+	errNoPasskey      = notFound("The passkey")
+	errPasskeyRefused = &Error{
+		Code: CodeSignInRequired, Message: "This passkey was not accepted. Sign in another way.",
+	}
+)
+
+// showPasskey returns the passkey as its user sees it.
+func showPasskey(p driver.Passkey) Passkey {
+	return Passkey{
+		ID: p.ID, UserID: p.UserID, Name: p.Name, Credential: p.Credential, Counter: p.Counter,
+		CreatedAt: Time{Time: p.CreatedAt}, LastUsedAt: optionalTime(p.LastUsedAt),
+	}
+}
+
+// checkCredential checks what a device sent.
+func checkCredential(v *violations, credential string, counter int64) {
+	if len(credential) > maxCredentialSize || !json.Valid([]byte(credential)) {
+		v.add("credential", fmt.Sprintf("must be JSON of at most %d bytes", maxCredentialSize))
+	}
+	if counter < 0 {
+		v.add("counter", "must not be negative")
+	}
+}
+
+// ListPasskeys returns a user's passkeys, oldest first.
+func (a Accounts) ListPasskeys(ctx context.Context, userID uuid.UUID) ([]Passkey, error) {
+	var passkeys []Passkey
+	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		records, err := tx.ListPasskeys(ctx, userID, maxPasskeys)
+		passkeys = make([]Passkey, len(records))
+		for i, record := range records {
+			passkeys[i] = showPasskey(record)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return passkeys, nil
+}
+
+// AddPasskey adds a passkey that the caller has verified. A user has at most twenty: one more is CONFLICT, and so is
+// one that the user has already. An unknown user is NOT_FOUND.
+func (a Accounts) AddPasskey(ctx context.Context, userID uuid.UUID, params PasskeyParams) (Passkey, error) {
+	var v violations
+	// The id is compared as text, so it must have one spelling.
+	raw, err := secretEncoding.DecodeString(params.ID)
+	if err != nil || len(raw) == 0 || len(params.ID) > maxPasskeyID || secretEncoding.EncodeToString(raw) != params.ID {
+		v.add("id", fmt.Sprintf("must be 1 to %d characters of unpadded base64url", maxPasskeyID))
+	}
+	params.Name = requiredText(&v, "name", params.Name, 1, maxPasskeyName)
+	checkCredential(&v, params.Credential, params.Counter)
+	if err := v.err(); err != nil {
+		return Passkey{}, err
+	}
+	var added driver.Passkey
+	err = a.update(ctx, func(ctx context.Context, tx driver.Tx, at time.Time) error {
+		user, err := firstRecord(tx.Users(ctx, []uuid.UUID{userID}))
+		if err != nil {
+			return err
+		}
+		if user.ID == uuid.Nil {
+			return errNoUser
+		}
+		held, err := tx.ListPasskeys(ctx, userID, maxPasskeys)
+		if err != nil {
+			return err
+		}
+		for _, passkey := range held {
+			if passkey.ID == params.ID {
+				return conflict("This passkey has been added already.")
+			}
+		}
+		// The exclusive gate makes the limit exact.
+		if len(held) >= maxPasskeys {
+			return conflict("A user has at most %d passkeys. Remove one first.", maxPasskeys)
+		}
+		added = driver.Passkey{
+			UserID: userID, ID: params.ID, Name: params.Name, Credential: params.Credential, Counter: params.Counter,
+			CreatedAt: at,
+		}
+		if err := tx.PutPasskey(ctx, added); err != nil {
+			return err
+		}
+		return a.auditPasskey(ctx, tx, at, "passkey.add", userID, driver.Passkey{}, added)
+	})
+	if err != nil {
+		return Passkey{}, err
+	}
+	return showPasskey(added), nil
+}
+
+// RenamePasskey gives a passkey another name, of 1 to 100 characters. An unknown passkey is NOT_FOUND.
+func (a Accounts) RenamePasskey(ctx context.Context, userID uuid.UUID, id, name string) (Passkey, error) {
+	var v violations
+	name = requiredText(&v, "name", name, 1, maxPasskeyName)
+	if err := v.err(); err != nil {
+		return Passkey{}, err
+	}
+	var renamed driver.Passkey
+	err := a.changePasskey(ctx, userID, id, errNoPasskey,
+		func(ctx context.Context, tx driver.Tx, at time.Time, passkey driver.Passkey) error {
+			before := passkey
+			passkey.Name = name
+			// A name that it has already is not written.
+			if renamed = passkey; passkey == before {
+				return nil
+			}
+			if err := tx.PutPasskey(ctx, passkey); err != nil {
+				return err
+			}
+			return a.auditPasskey(ctx, tx, at, "passkey.rename", userID, before, passkey)
+		})
+	if err != nil {
+		return Passkey{}, err
+	}
+	return showPasskey(renamed), nil
+}
+
+// RemovePasskey removes a passkey. The sessions that began with it go on. An unknown passkey is NOT_FOUND.
+func (a Accounts) RemovePasskey(ctx context.Context, userID uuid.UUID, id string) error {
+	return a.changePasskey(ctx, userID, id, errNoPasskey,
+		func(ctx context.Context, tx driver.Tx, at time.Time, passkey driver.Passkey) error {
+			if err := tx.DeletePasskeys(ctx, userID, []string{id}); err != nil {
+				return err
+			}
+			return a.auditPasskey(ctx, tx, at, "passkey.remove", userID, passkey, driver.Passkey{})
+		})
+}
+
+// UsePasskey keeps that a passkey was used, with what the device sent. The caller has verified the signature, and calls
+// [Accounts.SignIn] or [Accounts.Confirm] afterwards.
+//
+// It is SIGN_IN_REQUIRED for an unknown passkey, and for a counter that did not grow, unless both counters are 0: a
+// counter that went back is a sign of a copied passkey, or of a response that was replayed.
+func (a Accounts) UsePasskey(
+	ctx context.Context, userID uuid.UUID, id, credential string, counter int64,
+) error {
+	var v violations
+	checkCredential(&v, credential, counter)
+	if err := v.err(); err != nil {
+		return err
+	}
+	return a.changePasskey(ctx, userID, id, errPasskeyRefused,
+		func(ctx context.Context, tx driver.Tx, at time.Time, passkey driver.Passkey) error {
+			if counter <= passkey.Counter && (counter != 0 || passkey.Counter != 0) {
+				return errPasskeyRefused
+			}
+			passkey.Credential, passkey.Counter = credential, counter
+			passkey.LastUsedAt = notBefore(at, passkey.LastUsedAt)
+			return tx.PutPasskey(ctx, passkey)
+		})
+}
+
+// update runs a rule in a transaction that holds the gate of the zero company exclusively.
+func (a Accounts) update(
+	ctx context.Context, rule func(ctx context.Context, tx driver.Tx, at time.Time) error,
+) error {
+	at := a.s.now()
+	return a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		return rule(ctx, tx, at)
+	})
+}
+
+// changePasskey runs a rule on a passkey; missing is the error for an unknown one.
+func (a Accounts) changePasskey(
+	ctx context.Context, userID uuid.UUID, id string, missing error,
+	rule func(ctx context.Context, tx driver.Tx, at time.Time, passkey driver.Passkey) error,
+) error {
+	return a.update(ctx, func(ctx context.Context, tx driver.Tx, at time.Time) error {
+		passkey, err := firstRecord(tx.Passkeys(ctx, []driver.PasskeyRef{{UserID: userID, ID: id}}))
+		if err != nil {
+			return err
+		}
+		if passkey.ID == "" {
+			return missing
+		}
+		return rule(ctx, tx, at, passkey)
+	})
+}
+
+// auditPasskey audits a change of a passkey by its name. The credential is nobody else's business.
+func (a Accounts) auditPasskey(
+	ctx context.Context, tx driver.Tx, at time.Time, action string, userID uuid.UUID, before, after driver.Passkey,
+) error {
+	return a.as(userID).audit(ctx, tx, at, action, uuid.Nil, about("user", userID), changes{
+		map[string]any{"passkey": optional(before.Name)}, map[string]any{"passkey": optional(after.Name)},
+	})
+}

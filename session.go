@@ -1,0 +1,509 @@
+package ticketing
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// SignInMethod is how a user signed in.
+type SignInMethod = driver.SignInMethod
+
+// The methods of signing in.
+const (
+	SignInPasskey = driver.SignInPasskey
+	SignInLink    = driver.SignInLink // a link that somebody made, or that was mailed
+	SignInCode    = driver.SignInCode // a code that was mailed
+	SignInOIDC    = driver.SignInOIDC // a provider of OpenID Connect
+)
+
+// ConfirmFor is how long a user counts as having proved who they are, after a sign-in or a confirmation.
+const ConfirmFor = 10 * time.Minute
+
+// Client is the request that signs in, as the user sees it in the list of their sessions. Control characters are
+// removed.
+type Client struct {
+	Browser string // the User-Agent; shortened to 200 characters
+	Address string // of the client; shortened to 64 characters
+	// ProvedAt is when the user proved who they are, where that was before the sign-in, as at an issuer of OpenID Connect.
+	// It is the ConfirmedAt of the session. Defaults to the time of the sign-in, which is also the latest.
+	ProvedAt time.Time
+}
+
+// Session is a signed-in browser.
+type Session struct {
+	ID     uuid.UUID    `json:"id"`
+	UserID uuid.UUID    `json:"userId"`
+	Method SignInMethod `json:"method"` // of the sign-in, and not of a later confirmation
+	// Browser and Address are those of the sign-in.
+	Browser   string `json:"browser"`
+	Address   string `json:"address"`
+	CreatedAt Time   `json:"createdAt"`
+	// ConfirmedAt is when the user last proved who they are.
+	ConfirmedAt Time `json:"confirmedAt"`
+	// SeenAt is when the session was last used, to the minute.
+	SeenAt Time `json:"seenAt"`
+	// ExpiresAt is when the session ends if it is not used again.
+	ExpiresAt Time `json:"expiresAt"`
+}
+
+// Confirmed reports whether the user proved who they are within [ConfirmFor] before now.
+func (s Session) Confirmed(now time.Time) bool { return now.Before(s.ConfirmedAt.Add(ConfirmFor)) }
+
+// SignedIn is a session that has just begun or was confirmed.
+type SignedIn struct {
+	Session Session
+	// Secret is the value of the cookie: opaque text of at most 100 characters, each of them allowed in a cookie. The
+	// store has only a digest of it, so it cannot be shown again.
+	Secret string
+	// CompanyID is where the link leads to. It is zero if it leads nowhere in particular.
+	CompanyID uuid.UUID
+}
+
+// SessionLimits say when a session ends by itself. Every zero field means its default.
+type SessionLimits struct {
+	// Idle is how long a session goes on without being used. Defaults to 12 hours.
+	Idle time.Duration
+	// Life is how long a session goes on at all. Defaults to 7 days.
+	Life time.Duration
+	// StaffIdle is Idle for a user with a staff role. Defaults to 1 hour.
+	StaffIdle time.Duration
+	// StaffLife is Life for a user with a staff role. Defaults to 12 hours.
+	StaffLife time.Duration
+}
+
+// maxSessions is how many sessions a user has at most: the oldest ends for one more.
+const maxSessions = 100
+
+const (
+	maxBrowser = 200
+	maxAddress = 64
+)
+
+// The refusals of sign-in. Each is the same for all causes, so that nobody learns which sessions, links and users
+// exist.
+var (
+	errSignInRequired = &Error{Code: CodeSignInRequired, Message: "You are not signed in, or your session has ended."}
+	errNoAccess       = &Error{
+		Code: CodeSignInRequired, Message: "This account is a member of no company and has no role on the platform.",
+	}
+)
+
+// check fails for a limit that is negative.
+func (l SessionLimits) check() error {
+	if min(l.Idle, l.Life, l.StaffIdle, l.StaffLife) < 0 {
+		return errors.New("ticketing: a limit of Config.Sessions is negative")
+	}
+	return nil
+}
+
+// orDefaults returns the limits with the defaults for those that are zero.
+func (l SessionLimits) orDefaults() SessionLimits {
+	for _, limit := range []struct {
+		of       *time.Duration
+		standard time.Duration
+	}{
+		{&l.Idle, 12 * time.Hour}, {&l.Life, 7 * 24 * time.Hour}, {&l.StaffIdle, time.Hour}, {&l.StaffLife, 12 * time.Hour},
+	} {
+		if *limit.of == 0 {
+			*limit.of = limit.standard
+		}
+	}
+	return l
+}
+
+// expiry returns when a session ends if it is not used again. The limits of staff hold as soon as the user has a staff
+// role, whenever the session began.
+func (l SessionLimits) expiry(r driver.Session, staff bool) time.Time {
+	idle, life := l.Idle, l.Life
+	if staff {
+		idle, life = l.StaffIdle, l.StaffLife
+	}
+	at := r.SeenAt.Add(idle)
+	if end := r.CreatedAt.Add(life); end.Before(at) {
+		at = end
+	}
+	return at
+}
+
+// showSession returns the session as its user sees it.
+func (a Accounts) showSession(r driver.Session, staff bool) Session {
+	return Session{
+		ID: r.ID, UserID: r.UserID, Method: r.Method, Browser: r.Browser, Address: r.Address,
+		CreatedAt: Time{Time: r.CreatedAt}, ConfirmedAt: Time{Time: r.ConfirmedAt}, SeenAt: Time{Time: r.SeenAt},
+		ExpiresAt: Time{Time: a.s.sessions.expiry(r, staff)},
+	}
+}
+
+// shortened returns a text of a client as the store keeps it: valid, on one line and of at most limit characters.
+func shortened(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	for i := range s {
+		if limit == 0 {
+			return s[:i]
+		}
+		limit--
+	}
+	return s
+}
+
+// checkMethod accepts the methods of signing in.
+func checkMethod(v *violations, method SignInMethod) {
+	switch method {
+	case SignInPasskey, SignInLink, SignInCode, SignInOIDC:
+	default:
+		v.add("method", "must be PASSKEY, LINK, CODE or OIDC")
+	}
+}
+
+// freshSession is what a session needs beside its user. It is made before the transaction, which may run again.
+type freshSession struct {
+	id     uuid.UUID
+	secret accountSecret
+	method SignInMethod
+	client Client
+}
+
+// newSession makes the id and the secret of a session.
+func (a Accounts) newSession(method SignInMethod, client Client) (freshSession, error) {
+	secret, err := newAccountSecret(a.s.rand)
+	return freshSession{id: a.s.newID(), secret: secret, method: method, client: client}, err
+}
+
+// SignIn begins a session for a user whom the caller has verified: by a passkey, see [Accounts.UsePasskey], or by an
+// identity token. A user who is a member of no company and has no staff role is SIGN_IN_REQUIRED.
+//
+// A user has at most 100 sessions: one more ends the oldest.
+func (a Accounts) SignIn(
+	ctx context.Context, userID uuid.UUID, method SignInMethod, client Client,
+) (SignedIn, error) {
+	var v violations
+	if checkMethod(&v, method); v.err() != nil {
+		return SignedIn{}, v.err()
+	}
+	fresh, err := a.newSession(method, client)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	at := a.s.now()
+	var begun SignedIn
+	err = a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		user, err := firstRecord(tx.Users(ctx, []uuid.UUID{userID}))
+		if err != nil {
+			return err
+		}
+		// A passkey may be one that the inviting company has added.
+		if method != SignInPasskey {
+			if err := a.as(user.ID).dropInvited(ctx, tx, at, user.ID, uuid.Nil); err != nil {
+				return err
+			}
+		}
+		begun, err = a.signIn(ctx, tx, at, user, fresh)
+		return err
+	})
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return begun, nil
+}
+
+// signIn begins a session in a transaction that holds the gate of the zero company exclusively. It is errNoAccess for a
+// user who may not sign in.
+func (a Accounts) signIn(
+	ctx context.Context, tx driver.Tx, at time.Time, user driver.User, fresh freshSession,
+) (SignedIn, error) {
+	held, err := findAccess(ctx, tx, user)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	if !held.allowed() {
+		return SignedIn{}, errNoAccess
+	}
+	if err := a.trimSessions(ctx, tx, at, held); err != nil {
+		return SignedIn{}, err
+	}
+	if err := markSignedIn(ctx, tx, at, user.ID, fresh); err != nil {
+		return SignedIn{}, err
+	}
+	session := driver.Session{
+		UserID: user.ID, ID: fresh.id, Digest: fresh.secret.digest(), Method: fresh.method,
+		Browser: shortened(fresh.client.Browser, maxBrowser), Address: shortened(fresh.client.Address, maxAddress),
+		CreatedAt: at, ConfirmedAt: at, SeenAt: at,
+	}
+	if proved := fresh.client.ProvedAt; !proved.IsZero() && proved.Before(at) {
+		session.ConfirmedAt = proved.UTC().Truncate(time.Millisecond)
+	}
+	if err := tx.PutSession(ctx, session); err != nil {
+		return SignedIn{}, err
+	}
+	err = a.as(user.ID).audit(ctx, tx, at, "sign_in", uuid.Nil, about("session", fresh.id),
+		changes{after: map[string]any{"method": fresh.method}})
+	return SignedIn{
+		Session: a.showSession(session, held.staff), Secret: fresh.secret.format(sessionPrefix, user.ID, fresh.id),
+	}, err
+}
+
+// trimSessions deletes a user's sessions that have ended by themselves, and the oldest if there is no place for another
+// one.
+func (a Accounts) trimSessions(ctx context.Context, tx driver.Tx, at time.Time, held access) error {
+	sessions, err := tx.ListSessions(ctx, held.user.ID, 2*maxSessions)
+	if err != nil {
+		return err
+	}
+	var over []uuid.UUID
+	for i, session := range sessions {
+		if i >= maxSessions-1 || !at.Before(a.s.sessions.expiry(session, held.staff)) {
+			over = append(over, session.ID)
+		}
+	}
+	if len(over) == 0 {
+		return nil
+	}
+	return tx.DeleteSessions(ctx, held.user.ID, over)
+}
+
+// findSession returns the session of a secret, and whether its user is staff. It is SIGN_IN_REQUIRED where the session
+// has ended or the secret is not its own.
+func (a Accounts) findSession(
+	ctx context.Context, tx driver.ReadTx, at time.Time, ref driver.SessionRef, secret accountSecret,
+) (driver.Session, bool, error) {
+	session, err := firstRecord(tx.Sessions(ctx, []driver.SessionRef{ref}))
+	if err != nil {
+		return driver.Session{}, false, err
+	}
+	if session.ID == uuid.Nil || !secret.matches(session.Digest) {
+		return driver.Session{}, false, errSignInRequired
+	}
+	staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{ref.UserID}))
+	if err != nil {
+		return driver.Session{}, false, err
+	}
+	if !at.Before(a.s.sessions.expiry(session, staff.Role != "")) {
+		return driver.Session{}, false, errSignInRequired
+	}
+	return session, staff.Role != "", nil
+}
+
+// Session returns the session of a secret. It is SIGN_IN_REQUIRED for one that has ended or never was. Every call reads
+// the store, so a session that was ended elsewhere has ended from the commit on.
+//
+// It keeps the time at which the session was last used, to the minute. A failure of that is only logged.
+func (a Accounts) Session(ctx context.Context, secret string) (Session, error) {
+	userID, id, given, ok := parseAccountSecret(sessionPrefix, secret)
+	if !ok {
+		return Session{}, errSignInRequired
+	}
+	ref := driver.SessionRef{UserID: userID, ID: id}
+	at := a.s.now()
+	var session driver.Session
+	var staff bool
+	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		var err error
+		session, staff, err = a.findSession(ctx, tx, at, ref, given)
+		return err
+	})
+	if err != nil {
+		return Session{}, err
+	}
+	// A bound service writes nothing into the host's transaction that the host did not ask for.
+	if !a.s.bound && at.Sub(session.SeenAt) >= lastUseInterval && a.touch(ctx, ref, at) {
+		session.SeenAt = at
+	}
+	return a.showSession(session, staff), nil
+}
+
+// touch keeps when a session was last used, unless another call does, and reports whether it did. It waits no longer
+// than lastUsePatience: a page must not become slow with a busy database.
+func (a Accounts) touch(ctx context.Context, ref driver.SessionRef, at time.Time) (kept bool) {
+	if !a.s.sessionUse.begin(ref.ID, at) {
+		return false
+	}
+	defer func() { a.s.sessionUse.end(ref.ID, at, kept) }()
+	ctx, cancel := context.WithTimeout(ctx, lastUsePatience)
+	defer cancel()
+	err := a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{uuid.Nil}}); err != nil {
+			return err
+		}
+		return tx.TouchSession(ctx, ref, at)
+	})
+	if kept = err == nil; !kept {
+		a.s.log.LogAttrs(ctx, slog.LevelWarn, "the last use of a session was not kept",
+			slog.String("sessionId", ref.ID.String()), slog.Any("error", err))
+	}
+	return kept
+}
+
+// Confirm keeps that the user of a session has just proved who they are once more, and gives the session a new secret.
+// The former secret no longer counts. The end of the session stays as far as its life limits it. It is SIGN_IN_REQUIRED
+// where the session has ended.
+func (a Accounts) Confirm(ctx context.Context, secret string, method SignInMethod) (SignedIn, error) {
+	var v violations
+	if checkMethod(&v, method); v.err() != nil {
+		return SignedIn{}, v.err()
+	}
+	userID, id, given, ok := parseAccountSecret(sessionPrefix, secret)
+	if !ok {
+		return SignedIn{}, errSignInRequired
+	}
+	next, err := newAccountSecret(a.s.rand)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	at := a.s.now()
+	var confirmed SignedIn
+	err = a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		session, staff, err := a.findSession(ctx, tx, at, driver.SessionRef{UserID: userID, ID: id}, given)
+		if err != nil {
+			return err
+		}
+		session.Digest = next.digest()
+		session.ConfirmedAt, session.SeenAt = notBefore(at, session.ConfirmedAt), notBefore(at, session.SeenAt)
+		if err := tx.PutSession(ctx, session); err != nil {
+			return err
+		}
+		confirmed = SignedIn{
+			Session: a.showSession(session, staff), Secret: next.format(sessionPrefix, userID, id),
+		}
+		return a.as(userID).audit(ctx, tx, at, "sign_in.confirm", uuid.Nil, about("session", id),
+			changes{after: map[string]any{"method": method}})
+	})
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return confirmed, nil
+}
+
+// ListSessions returns a user's sessions that have not ended, newest first.
+func (a Accounts) ListSessions(ctx context.Context, userID uuid.UUID) ([]Session, error) {
+	var sessions []Session
+	at := a.s.now()
+	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		records, err := tx.ListSessions(ctx, userID, maxSessions)
+		if err != nil {
+			return err
+		}
+		staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{userID}))
+		sessions = make([]Session, 0, len(records))
+		for _, record := range records {
+			if shown := a.showSession(record, staff.Role != ""); at.Before(shown.ExpiresAt.Time) {
+				sessions = append(sessions, shown)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sessions, nil
+}
+
+// EndSession ends a session of a user, who has signed out. One that has ended already is no error.
+func (a Accounts) EndSession(ctx context.Context, userID, sessionID uuid.UUID) error {
+	_, err := a.as(userID).endSessions(ctx, userID, about("session", sessionID),
+		func(ctx context.Context, tx driver.ReadTx, _ time.Time) (ended signInRecords, err error) {
+			ended.sessions, err = tx.Sessions(ctx, []driver.SessionRef{{UserID: userID, ID: sessionID}})
+			if err == nil && ended.sessions[0].ID == uuid.Nil {
+				ended.sessions = nil
+			}
+			return ended, err
+		})
+	return err
+}
+
+// EndSessions ends all sessions of a user, who has signed out everywhere, and returns how many there were. Links and
+// codes of theirs that were not used no longer count.
+func (a Accounts) EndSessions(ctx context.Context, userID uuid.UUID) (n int, err error) {
+	return a.as(userID).endAllSessions(ctx, userID)
+}
+
+// EndSessionsAs is [Accounts.EndSessions] by somebody else than the user. The audit log keeps them as [Actor.Name].
+func (a Accounts) EndSessionsAs(ctx context.Context, userID uuid.UUID, actor string) (n int, err error) {
+	var v violations
+	actor = requiredText(&v, "actor", actor, 1, maxActorName)
+	if err := v.err(); err != nil {
+		return 0, err
+	}
+	return a.s.As(Actor{Name: actor}).endAllSessions(ctx, userID)
+}
+
+// endSessions ends what find finds, and counts the sessions. It is in the name of the operator, for the audit log.
+func (o Operator) endSessions(
+	ctx context.Context, userID uuid.UUID, subject string,
+	find func(context.Context, driver.ReadTx, time.Time) (signInRecords, error),
+) (n int, err error) {
+	at := o.s.now()
+	err = o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		n = 0
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		found, err := find(ctx, tx, at)
+		if err != nil || len(found.sessions)+len(found.tokens) == 0 {
+			return err
+		}
+		if n, err = len(found.sessions), deleteSessions(ctx, tx, userID, found.sessions); err != nil {
+			return err
+		}
+		before := map[string]any{"sessions": n}
+		if len(found.tokens) > 0 {
+			before["linksAndCodes"] = len(found.tokens)
+		}
+		// They stay, without a try left: they count towards the limit of codes, and nobody has signed in with them.
+		for _, token := range found.tokens {
+			token.Tries = maxTries
+			if err := tx.PutSignInToken(ctx, token); err != nil {
+				return err
+			}
+		}
+		return o.audit(ctx, tx, at, "sign_out", uuid.Nil, subject, changes{before: before})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// deleteSessions deletes sessions of a user.
+func deleteSessions(ctx context.Context, tx driver.Tx, userID uuid.UUID, sessions []driver.Session) error {
+	if len(sessions) == 0 {
+		return nil
+	}
+	ids := make([]uuid.UUID, len(sessions))
+	for i, session := range sessions {
+		ids[i] = session.ID
+	}
+	return tx.DeleteSessions(ctx, userID, ids)
+}
+
+// endAccess ends the sessions of a user who has just lost a membership or the staff role, if that was the last reason
+// to sign in. The caller holds the gate of the zero company exclusively.
+func endAccess(ctx context.Context, tx driver.Tx, user driver.User) error {
+	held, err := findAccess(ctx, tx, user)
+	if err != nil || held.allowed() {
+		return err
+	}
+	sessions, err := tx.ListSessions(ctx, user.ID, 2*maxSessions)
+	if err != nil {
+		return err
+	}
+	return deleteSessions(ctx, tx, user.ID, sessions)
+}

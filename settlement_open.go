@@ -1,0 +1,60 @@
+package ticketing
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// OpenSettlement is a settlement that waits to be paid or decided, and its company.
+type OpenSettlement struct {
+	Settlement
+
+	CompanyName string `json:"companyName"`
+}
+
+// ListOpenSettlements returns a page of the settlements of all companies that are PENDING, PROCESSING or APPROVED
+// (section 3.6), oldest first. A limit outside 1 to 100 is INVALID_REQUEST, a cursor of another listing INVALID_CURSOR.
+// It needs COMPANY:settlement:read, and is for staff: for an administrator of a company it is NOT_FOUND.
+func (o Operator) ListOpenSettlements(ctx context.Context, params PageParams) (Page[OpenSettlement], error) {
+	if err := o.allow(PermissionSettlementRead, uuid.Nil); err != nil {
+		return Page[OpenSettlement]{}, err
+	}
+	list, err := openListing(byTime(func(s driver.Settlement) driver.Position {
+		return driver.Position{At: s.RequestedAt, ID: s.CompanyID}
+	}), params, nil, "open settlements")
+	if err != nil {
+		return Page[OpenSettlement]{}, err
+	}
+	var page Page[OpenSettlement]
+	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		records, err := tx.ListOpenSettlements(ctx, list.after, list.limit)
+		if err != nil {
+			return err
+		}
+		records, page.HasMore, page.NextCursor = list.cut(records)
+		shown, err := showSettlements(ctx, tx, records)
+		if err != nil {
+			return err
+		}
+		ids := make([]uuid.UUID, len(records))
+		for i, record := range records {
+			ids[i] = record.CompanyID
+		}
+		names, err := companyNames(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		page.Items = make([]OpenSettlement, len(records))
+		for i := range records {
+			page.Items[i] = OpenSettlement{Settlement: shown[i], CompanyName: names[i]}
+		}
+		return nil
+	})
+	if err != nil {
+		return Page[OpenSettlement]{}, err
+	}
+	return page, nil
+}

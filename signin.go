@@ -1,0 +1,502 @@
+package ticketing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+const (
+	// signInFor is how long a link or a code can be used.
+	signInFor = 30 * time.Minute
+	// codeWindow and maxCodes limit the codes of a user.
+	codeWindow = 15 * time.Minute
+	maxCodes   = 5
+	// maxTries is how many wrong codes one code survives.
+	maxTries = 5
+	// maxTokens is how many links and codes of a user are kept: the oldest goes for one more.
+	maxTokens = 100
+
+	codeLength = 8
+	// codeAlphabet has no characters that look like another: no 0 and O, no 1, I and L, no 2 and Z, no 5 and S, no 8
+	// and B, no U and V. Eight of its 24 characters are 36 bits.
+	codeAlphabet = "34679ACDEFGHJKMNPQRTUWXY"
+	// minBrowserSecret and maxBrowserSecret are the bytes of a browser's secret: at least 16 random bytes in base64.
+	minBrowserSecret, maxBrowserSecret = 22, 200
+)
+
+// LinkParams say for whom a link is, and where it leads.
+type LinkParams struct {
+	// UserID or Email names the user: exactly one of them.
+	UserID uuid.UUID
+	Email  string
+	// CompanyID is the company that the link leads to. The user is a member of it, or staff. Zero means nowhere in
+	// particular.
+	CompanyID uuid.UUID
+	// Actor is who makes the link, as [Actor.Name] is: the audit log keeps it.
+	Actor string
+}
+
+// Link signs a user in once.
+type Link struct {
+	UserID uuid.UUID `json:"userId"`
+	// Token is what [Accounts.OpenLink] takes: opaque text of at most 100 characters, each of them allowed in a URL. Put
+	// it behind "#", where no log and no referrer sees it.
+	Token     string `json:"token"`
+	ExpiresAt Time   `json:"expiresAt"`
+}
+
+// CodeRequest is the result of [Accounts.RequestCode]: what to mail, and to whom.
+type CodeRequest struct {
+	// User is who gets the mail. Nil: nobody does, since no user with the address may sign in, or since they have asked
+	// too often. Show the same page in both cases.
+	User *User
+	// Code is the code in two halves, such as "K7MP-4XQD"; empty without a User.
+	Code string
+	// LinkToken is the token of a link for the same mail, as [Link.Token] is; empty without a User.
+	LinkToken string
+	ExpiresAt Time
+}
+
+var (
+	errLinkUsed = &Error{
+		Code: CodeSignInRequired, Message: "This link has been used or has expired. Ask for a new one.",
+	}
+	errCodeRefused = &Error{
+		Code:    CodeSignInRequired,
+		Message: "This code is not right, has been used or has expired. Check it, or ask for a new one.",
+	}
+)
+
+// CreateLink makes a link that signs a user in once, within 30 minutes. Anybody who opens it is signed in as that user,
+// so hand it to nobody else.
+//
+// Errors: NOT_FOUND for an unknown user and for a company that the link cannot lead to, CONFLICT for a user who is a
+// member of no company and has no staff role, INVALID_REQUEST.
+func (a Accounts) CreateLink(ctx context.Context, params LinkParams) (Link, error) {
+	var v violations
+	params.Actor = requiredText(&v, "actor", params.Actor, 1, maxActorName)
+	switch {
+	case params.UserID == uuid.Nil:
+		params.Email = requiredEmail(&v, "email", params.Email, maxUserEmail)
+	case params.Email != "":
+		v.add("email", "must be empty if there is a userId")
+	}
+	if err := v.err(); err != nil {
+		return Link{}, err
+	}
+	fresh, err := a.newLink()
+	if err != nil {
+		return Link{}, err
+	}
+	at := a.s.now()
+	var link Link
+	err = a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		user, err := params.find(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := checkAccess(ctx, tx, user, params.CompanyID); err != nil {
+			return err
+		}
+		record := fresh.record(SignInLink, at, user.ID, params.CompanyID)
+		link, err = a.s.As(Actor{Name: params.Actor}).createLink(ctx, tx, at, record, uuid.Nil, fresh)
+		return err
+	})
+	if err != nil {
+		return Link{}, err
+	}
+	return link, nil
+}
+
+// find returns the user that the params name.
+func (p LinkParams) find(ctx context.Context, tx driver.ReadTx) (driver.User, error) {
+	find := func() ([]driver.User, error) { return tx.Users(ctx, []uuid.UUID{p.UserID}) }
+	if p.UserID == uuid.Nil {
+		find = func() ([]driver.User, error) { return tx.FindUsers(ctx, []string{p.Email}) }
+	}
+	user, err := firstRecord(find())
+	if err == nil && user.ID == uuid.Nil {
+		err = errNoUser
+	}
+	return user, err
+}
+
+// checkAccess checks that a user may sign in, and that the company is one that they may see there.
+func checkAccess(ctx context.Context, tx driver.ReadTx, user driver.User, companyID uuid.UUID) error {
+	held, err := findAccess(ctx, tx, user)
+	if err != nil {
+		return err
+	}
+	if !held.allowed() {
+		return conflict("The user is a member of no company and has no role on the platform.")
+	}
+	if companyID == uuid.Nil {
+		return nil
+	}
+	if held.staff {
+		_, err := findCompany(ctx, tx, companyID)
+		return err
+	}
+	member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: user.ID}}))
+	if err == nil && member.Role == "" {
+		err = errNoCompany
+	}
+	return err
+}
+
+// freshToken is what a link or a code needs beside its user. It is made before the transaction, which may run again.
+type freshToken struct {
+	id     uuid.UUID
+	secret accountSecret // of a link
+}
+
+// newLink makes the id and the secret of a link.
+func (a Accounts) newLink() (freshToken, error) {
+	secret, err := newAccountSecret(a.s.rand)
+	return freshToken{a.s.newID(), secret}, err
+}
+
+// record returns the link as the store keeps it.
+func (f freshToken) record(kind SignInMethod, at time.Time, userID, companyID uuid.UUID) driver.SignInToken {
+	return driver.SignInToken{
+		UserID: userID, ID: f.id, Kind: kind, Digest: f.secret.digest(), CompanyID: companyID,
+		CreatedAt: at, ExpiresAt: at.Add(signInFor),
+	}
+}
+
+// createLink keeps and audits a link. auditedFor is the company whose audit log has the entry; zero: none. The caller
+// holds the gate of the zero company exclusively.
+func (o Operator) createLink(
+	ctx context.Context, tx driver.Tx, at time.Time, record driver.SignInToken, auditedFor uuid.UUID, fresh freshToken,
+) (Link, error) {
+	tokens, err := tx.ListSignInTokens(ctx, record.UserID, 2*maxTokens)
+	if err != nil {
+		return Link{}, err
+	}
+	if err := putTokens(ctx, tx, at, tokens, record); err != nil {
+		return Link{}, err
+	}
+	link := Link{
+		UserID: record.UserID, Token: fresh.secret.format(linkPrefix, record.UserID, fresh.id),
+		ExpiresAt: Time{Time: record.ExpiresAt},
+	}
+	after := map[string]any{"expiresAt": link.ExpiresAt}
+	if record.CompanyID != uuid.Nil {
+		after["companyId"] = record.CompanyID
+	}
+	return link, o.audit(ctx, tx, at, "link.create", auditedFor, about("user", record.UserID), changes{after: after})
+}
+
+// putTokens keeps new tokens of a user, and deletes those that expired and the oldest beyond the limit. held are the
+// user's tokens, newest first. The last invitation that was used stays, and so does the last other token: they show how
+// the user has signed in, see signInsOf.
+func putTokens(
+	ctx context.Context, tx driver.Tx, at time.Time, held []driver.SignInToken, fresh ...driver.SignInToken,
+) error {
+	var over []uuid.UUID
+	var used signIns
+	for i, token := range held {
+		mark := used.add(token)
+		if !mark && (i+len(fresh) >= maxTokens || !at.Before(token.ExpiresAt)) {
+			over = append(over, token.ID)
+		}
+	}
+	if len(over) > 0 {
+		if err := tx.DeleteSignInTokens(ctx, held[0].UserID, over); err != nil {
+			return err
+		}
+	}
+	for _, token := range fresh {
+		if err := tx.PutSignInToken(ctx, token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OpenLink signs in the user of a link and uses the link up. Call it for a button that a person pressed and not for the
+// address itself: mail scanners open addresses.
+//
+// A link that was used, has expired or never was is SIGN_IN_REQUIRED, and so is that of a user who may not sign in any
+// more, and that of an invitation whose user has signed in or has a role elsewhere by now. Of two calls at the same
+// time one succeeds.
+func (a Accounts) OpenLink(ctx context.Context, token string, client Client) (SignedIn, error) {
+	userID, id, secret, ok := parseAccountSecret(linkPrefix, token)
+	if !ok {
+		return SignedIn{}, errLinkUsed
+	}
+	return a.useToken(ctx, SignInLink, client, errLinkUsed,
+		func(ctx context.Context, tx driver.Tx, at time.Time) (driver.User, driver.SignInToken, error) {
+			token, err := firstRecord(tx.SignInTokens(ctx, []driver.SignInTokenRef{{UserID: userID, ID: id}}))
+			if err != nil || token.Kind == SignInCode || !secret.matches(token.Digest) || !usable(token, at) {
+				return driver.User{}, driver.SignInToken{}, err
+			}
+			if refused, err := isStaleInvitation(ctx, tx, token); err != nil || refused {
+				return driver.User{}, driver.SignInToken{}, err
+			}
+			user, err := firstRecord(tx.Users(ctx, []uuid.UUID{userID}))
+			return user, token, err
+		})
+}
+
+// usable reports whether a token can still be used.
+func usable(t driver.SignInToken, at time.Time) bool {
+	return t.ID != uuid.Nil && t.UsedAt.IsZero() && at.Before(t.ExpiresAt) && t.Tries < maxTries
+}
+
+// useToken signs in the user of the token that find returns, and uses the token up. The zero token is refused. What
+// find writes is kept even then.
+func (a Accounts) useToken(
+	ctx context.Context, method SignInMethod, client Client, refusal error,
+	find func(context.Context, driver.Tx, time.Time) (driver.User, driver.SignInToken, error),
+) (SignedIn, error) {
+	fresh, err := a.newSession(method, client)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	at := a.s.now()
+	var begun SignedIn
+	refused := false
+	err = a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		begun, refused = SignedIn{}, false
+		// The exclusive gate serialises all uses of a token.
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		user, token, err := find(ctx, tx, at)
+		if err != nil {
+			return err
+		}
+		if refused = token.ID == uuid.Nil; refused {
+			return nil
+		}
+		if token.Kind != driver.SignInInvitation {
+			if err := a.as(user.ID).dropInvited(ctx, tx, at, user.ID, uuid.Nil); err != nil {
+				return err
+			}
+		}
+		if err := useUp(ctx, tx, at, token); err != nil {
+			return err
+		}
+		begun, err = a.signIn(ctx, tx, at, user, fresh)
+		begun.CompanyID = token.CompanyID
+		return err
+	})
+	// A user who may not sign in gets the refusal of every other cause. No other cause has this code here.
+	if refused || errors.Is(err, CodeSignInRequired) {
+		err = refusal
+	}
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return begun, nil
+}
+
+// useUp uses up a token, and with it the other half of a request for a code: the code of a link and the link of a code
+// were made at the same moment.
+func useUp(ctx context.Context, tx driver.Tx, at time.Time, token driver.SignInToken) error {
+	tokens, err := tx.ListSignInTokens(ctx, token.UserID, 2*maxTokens)
+	if err != nil {
+		return err
+	}
+	for _, other := range tokens {
+		half := other.Kind != token.Kind && other.CreatedAt.Equal(token.CreatedAt) && other.CompanyID == token.CompanyID
+		if other.ID != token.ID && (!half || !other.UsedAt.IsZero()) {
+			continue
+		}
+		other.UsedAt = at
+		if err := tx.PutSignInToken(ctx, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RequestCode makes a code, and a link for the same mail, for the user with an email. Both sign in once, within 30
+// minutes. The code counts only with the secret of the browser that asked, which has 22 to 200 characters: keep a
+// random one in a cookie.
+//
+// For an address that nobody may sign in with it returns no error and no User, and so it does after five codes in 15
+// minutes for a user. The caller mails the result, shows the same page in all cases and limits how often an address and
+// a client may ask. It answers before it calls RequestCode, which takes longer where there is a user. The audit log
+// does not have it: anybody may ask.
+func (a Accounts) RequestCode(ctx context.Context, address, browserSecret string) (CodeRequest, error) {
+	var v violations
+	address = requiredEmail(&v, "email", address, maxUserEmail)
+	if len(browserSecret) < minBrowserSecret || len(browserSecret) > maxBrowserSecret {
+		v.add("browserSecret", fmt.Sprintf("must be %d to %d characters", minBrowserSecret, maxBrowserSecret))
+	}
+	if err := v.err(); err != nil {
+		return CodeRequest{}, err
+	}
+	code, err := newCode(a.s.rand)
+	if err != nil {
+		return CodeRequest{}, err
+	}
+	link, err := a.newLink()
+	if err != nil {
+		return CodeRequest{}, err
+	}
+	codeID, browser := a.s.newID(), hexDigest([]byte(browserSecret))
+	at := a.s.now()
+	none := CodeRequest{ExpiresAt: Time{Time: at.Add(signInFor)}}
+	var asked CodeRequest
+	err = a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		asked = none
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		user, err := firstRecord(tx.FindUsers(ctx, []string{address}))
+		if err != nil {
+			return err
+		}
+		// An unknown user has the zero id, and the same statements find nothing for it.
+		held, err := findAccess(ctx, tx, user)
+		if err != nil {
+			return err
+		}
+		tokens, err := tx.ListSignInTokens(ctx, user.ID, 2*maxTokens)
+		if err != nil || !held.allowed() || recentCodes(tokens, at) >= maxCodes {
+			return err
+		}
+		if err := supersedeCodes(ctx, tx, tokens, browser); err != nil {
+			return err
+		}
+		err = putTokens(ctx, tx, at, tokens, driver.SignInToken{
+			UserID: user.ID, ID: codeID, Kind: SignInCode, Digest: codeDigest(browserSecret, code), Browser: browser,
+			CreatedAt: at, ExpiresAt: at.Add(signInFor),
+		}, link.record(SignInLink, at, user.ID, uuid.Nil))
+		asked.User = new(showUser(user))
+		asked.Code = code[:codeLength/2] + "-" + code[codeLength/2:]
+		asked.LinkToken = link.secret.format(linkPrefix, user.ID, link.id)
+		return err
+	})
+	if err != nil {
+		return CodeRequest{}, err
+	}
+	return asked, nil
+}
+
+// supersedeCodes takes the tries that are left from the codes that a browser asked for earlier.
+func supersedeCodes(ctx context.Context, tx driver.Tx, tokens []driver.SignInToken, browser string) error {
+	for _, token := range tokens {
+		if token.Kind != SignInCode || !equalDigests(token.Browser, browser) || token.Tries >= maxTries {
+			continue
+		}
+		token.Tries = maxTries
+		if err := tx.PutSignInToken(ctx, token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recentCodes returns how many of the tokens are codes of the window of the limit.
+func recentCodes(tokens []driver.SignInToken, at time.Time) int {
+	n := 0
+	for _, token := range tokens {
+		if token.Kind == SignInCode && at.Sub(token.CreatedAt) < codeWindow {
+			n++
+		}
+	}
+	return n
+}
+
+// UseCode signs in the user with an email by the code that they were mailed, and uses it up. The code is read in either
+// case, with hyphens and white space anywhere. Only the last code that the browser asked for counts, for five tries:
+// after five wrong codes the right one is refused, too.
+//
+// Every refusal is the same SIGN_IN_REQUIRED: a wrong code, one of another browser, a used or expired one, an unknown
+// address.
+func (a Accounts) UseCode(
+	ctx context.Context, address, browserSecret, code string, client Client,
+) (SignedIn, error) {
+	var v violations
+	address = requiredEmail(&v, "email", address, maxUserEmail)
+	if v.err() != nil || len(browserSecret) < minBrowserSecret || len(browserSecret) > maxBrowserSecret {
+		return SignedIn{}, errCodeRefused
+	}
+	given := codeDigest(browserSecret, normaliseCode(code))
+	browser := hexDigest([]byte(browserSecret))
+	decoy := a.s.newID()
+	return a.useToken(ctx, SignInCode, client, errCodeRefused,
+		func(ctx context.Context, tx driver.Tx, at time.Time) (user driver.User, none driver.SignInToken, err error) {
+			if user, err = firstRecord(tx.FindUsers(ctx, []string{address})); err != nil {
+				return user, none, err
+			}
+			tokens, err := tx.ListSignInTokens(ctx, user.ID, 2*maxTokens)
+			if err != nil {
+				return user, none, err
+			}
+			last := slices.IndexFunc(tokens, func(t driver.SignInToken) bool {
+				return t.Kind == SignInCode && equalDigests(t.Browser, browser) && usable(t, at)
+			})
+			if last < 0 {
+				return user, none, pretendTry(ctx, tx, at, decoy)
+			}
+			token := tokens[last]
+			if equalDigests(token.Digest, given) {
+				return user, token, nil
+			}
+			// The wrong try is kept although the sign-in is refused.
+			token.Tries++
+			return user, none, tx.PutSignInToken(ctx, token)
+		})
+}
+
+// pretendTry writes as a wrong code does, and leaves nothing: a refusal takes as long where there is no code.
+func pretendTry(ctx context.Context, tx driver.Tx, at time.Time, id uuid.UUID) error {
+	err := tx.PutSignInToken(ctx, driver.SignInToken{ID: id, Kind: SignInCode, CreatedAt: at, ExpiresAt: at})
+	if err != nil {
+		return err
+	}
+	return tx.DeleteSignInTokens(ctx, uuid.Nil, []uuid.UUID{id})
+}
+
+// newCode makes a code of eight characters of the alphabet, each equally likely.
+func newCode(rand io.Reader) (string, error) {
+	code := make([]byte, 0, codeLength)
+	// A byte beyond the last multiple of the alphabet's length would favour its first characters.
+	const limit = 256 - 256%len(codeAlphabet)
+	for buffer := make([]byte, 4*codeLength); len(code) < codeLength; {
+		if _, err := io.ReadFull(rand, buffer); err != nil {
+			return "", fmt.Errorf("ticketing: make a code: %w", err)
+		}
+		for _, b := range buffer {
+			if int(b) < limit && len(code) < codeLength {
+				code = append(code, codeAlphabet[int(b)%len(codeAlphabet)])
+			}
+		}
+	}
+	return string(code), nil
+}
+
+// normaliseCode returns a code as newCode writes it: in upper case, without what people put between its characters. A
+// text that is too long for a code stays wrong and is cut.
+func normaliseCode(code string) string {
+	code = code[:min(len(code), 8*codeLength)]
+	return strings.ToUpper(strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' || r == '\t' || r == '\u00a0' || r == '\u2010' || r == '\u2011' || r == '\u2013' {
+			return -1
+		}
+		return r
+	}, code))
+}
+
+// codeDigest returns what the store keeps of a code. A code alone has few enough values to be found from a digest, so
+// the digest is also over the browser's secret, of which the store has only a digest.
+func codeDigest(browserSecret, code string) string {
+	return hexDigest([]byte("code\x00" + code + "\x00" + browserSecret))
+}
