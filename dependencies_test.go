@@ -42,7 +42,7 @@ func TestWhatAHostLinks(t *testing.T) {
 	}
 	is.Equal(packages, []string{
 		"./", "./store", "./store/memory", "./httpapi", "./client", "./embedproxy",
-		"./widget", "./delivery", "./mail",
+		"./widget", "./console", "./delivery", "./mail",
 	})
 	root = documented["./"]
 	for _, name := range packages {

@@ -367,7 +367,7 @@ func TestDocumentsLinkToFiles(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{
 		"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/ledger-format.md", "docs/operating.md",
-		"docs/embed.md", "docs/webhooks.md",
+		"docs/embed.md", "docs/webhooks.md", "docs/console.md",
 	} {
 		dir := "../" + document[:strings.LastIndex(document, "/")+1]
 		var prose strings.Builder

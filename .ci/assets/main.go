@@ -1,7 +1,9 @@
-// Command assets makes the files of the embed SDK from their sources: service.js and framed.js of TypeScript, bundled
-// and minified, widget.css minified, and service.d.ts, which is public.d.ts.
+// Command assets makes the files of browsers from their sources. Of the embed SDK these are service.js and framed.js of
+// TypeScript, bundled and minified, widget.css minified, and service.d.ts, which is public.d.ts. Of the console these
+// are console.js and console.css.
 //
 //	go -C .ci/assets run . ../../widget/src ../../widget/assets
+//	go -C .ci/assets run . ../../console/src ../../console/assets
 //
 // It is a module of its own, so that nobody who imports the library depends on the bundler. It needs no Node.
 package main
@@ -34,9 +36,14 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	var entries []string
+	for _, name := range []string{"service.ts", "framed.ts", "widget.css", "console.ts", "console.css"} {
+		if entry := filepath.Join(source, name); exists(entry) {
+			entries = append(entries, entry)
+		}
+	}
 	result := api.Build(api.BuildOptions{
-		EntryPoints: []string{filepath.Join(source, "service.ts"), filepath.Join(source, "framed.ts"),
-			filepath.Join(source, "widget.css")},
+		EntryPoints:       entries,
 		Outdir:            target,
 		Bundle:            true,
 		Write:             true,
@@ -53,9 +60,19 @@ func run(args []string) error {
 	if len(result.Errors) > 0 {
 		return errors.New("the bundler failed")
 	}
-	types, err := os.ReadFile(filepath.Join(source, "public.d.ts"))
+	public := filepath.Join(source, "public.d.ts")
+	if !exists(public) {
+		return nil
+	}
+	types, err := os.ReadFile(public)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(target, "service.d.ts"), types, 0o644)
+}
+
+// exists reports whether there is a file.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 type benchCommand struct {
-	Op         benchOp   `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), order (one), orders (a page), dispatch (facts), webhook (deliveries), or mail (ticket mails)." placeholder:"OPERATION"`
+	Op         benchOp   `default:"checkout" help:"What is measured: checkout, validate, quote, read (orders and events, mixed), order (one), orders (a page), dispatch (facts), webhook (deliveries), mail (ticket mails), or pages (of the console)." placeholder:"OPERATION"`
 	Clients    count     `default:"64" help:"Callers in all; each waits for its answer before it calls again." placeholder:"N"`
 	Companies  count     `default:"1" help:"Companies, which take turns call by call." placeholder:"N"`
 	Qty        count     `default:"2" help:"Admissions of a checkout or a quote, 1 to 50." placeholder:"N"`
@@ -27,7 +27,8 @@ type benchCommand struct {
 	Preload    count     `default:"1000" help:"Orders of two admissions that are there before anything is measured." placeholder:"N"`
 	Processes  count     `default:"1" help:"Server processes that share the clients." placeholder:"N"`
 	Endpoints  count     `default:"1" help:"With webhook: endpoints of each company, 1 to 10." placeholder:"N"`
-	Rate       benchRate `help:"Events a second with webhook, or sales with mail, while latencies are measured. Defaults to 200 events, or 50 sales." placeholder:"N"`
+	Rate       benchRate `help:"Events a second with webhook, sales with mail, or pages with pages, while latencies are measured. Defaults to 200 events, 50 sales, or 10 pages." placeholder:"N"`
+	Sales      count     `help:"With pages: checkouts a second beside them, 0 to 10000." placeholder:"N"`
 	Background bool      `help:"Beside it, do the background work that a server does, in one of the processes."`
 	Mails      bool      `help:"With --background: compare checkouts without mails, while mails are sent, and while the mail server is away."`
 	MailRate   benchRate `default:"50" help:"With --mails: mails a second at most." placeholder:"N"`
@@ -59,6 +60,10 @@ With --op mail one process sells, renders, sends and receives: first it renders 
 		`sends what was sold before to a mail server on this machine, as fast as it can, then what is sold at --rate, ` +
 		`from the commit to the acceptance. At the end each sale has to have its mail once.
 
+With --op pages one process serves the console and asks for each of its pages in turn, at --rate, at a company with ` +
+		`--preload orders and two deliveries for each, at most 100,000. The figures are the server's time. With --sales it ` +
+		`sells beside it.
+
 With --background --mails the three kinds of background work take turns, each with the same clients.
 
 With --op dispatch one caller marks facts, 20 a call, as a server does for a company.
@@ -69,6 +74,7 @@ With --stale it sells to one company, analyses the tables, sells as much to anot
     ticketing bench --database postgres://ticketing@localhost/ticketing --clients 64
     ticketing bench --database postgres://ticketing@localhost/ticketing --stale --op validate
     ticketing bench --op validate --clients 256 --http --runs 5 --json
+    ticketing bench --op pages --preload 1000000 --sales 500 --duration 60s
     ticketing bench --background --mails --duration 30s`
 }
 
@@ -149,6 +155,7 @@ func (c *benchCommand) check(p *program) error {
 		{"--processes", c.Processes, 1, maxBenchProcesses},
 		{"--endpoints", c.Endpoints, 1, ticketing.MaxWebhookEndpoints},
 		{"--mail-queue", c.MailQueue, 0, maxBenchPreload},
+		{"--sales", c.Sales, 0, maxBenchRate},
 	} {
 		if int(flag.value) < flag.least || int(flag.value) > flag.most {
 			return badValue("%s: must be from %d to %d", flag.name, flag.least, flag.most)
@@ -167,6 +174,10 @@ func (c *benchCommand) check(p *program) error {
 		return badValue("--op: webhook is measured in one process: without --processes, --http, --background and --ceiling")
 	case op == bench.OpMail && (c.Processes > 1 || c.HTTP || c.Ceiling || c.Background):
 		return badValue("--op: mail is measured in one process: without --processes, --http, --background and --ceiling")
+	case op == bench.OpPages && (c.Processes > 1 || c.HTTP || c.Ceiling):
+		return badValue("--op: pages are measured in one process: without --processes, --http and --ceiling")
+	case op != bench.OpPages && c.Sales > 0:
+		return badValue("--sales: go on beside --op pages alone")
 	case c.Mails && (op != bench.OpCheckout || !c.Background || c.Stale || c.Neighbour.Flood != "" || c.Ceiling):
 		return badValue("--mails: is measured with checkouts beside --background: without --op, --stale, --neighbour " +
 			"and --ceiling")
@@ -187,8 +198,8 @@ func (c *benchCommand) checkStale(p *program) error {
 	switch {
 	case p.Database == inMemory:
 		return badValue("--stale: memory has no statistics: name a database")
-	case c.Op.Op == bench.OpWebhook || c.Op.Op == bench.OpMail:
-		return badValue("--stale: cannot measure webhook and mail")
+	case c.Op.Op == bench.OpWebhook || c.Op.Op == bench.OpMail || c.Op.Op == bench.OpPages:
+		return badValue("--stale: cannot measure webhook, mail and pages")
 	case c.Companies > 1 || c.Processes > 1 || c.Ceiling || c.Background:
 		return badValue("--stale: measures two companies in one process: " +
 			"without --companies, --processes, --ceiling and --background")
@@ -201,20 +212,24 @@ func (c *benchCommand) config(p *program) *bench.Config {
 	return &bench.Config{
 		Database: p.Database, Op: c.Op.Op, Clients: int(c.Clients), Companies: int(c.Companies), Qty: int(c.Qty),
 		Duration: c.Duration.Duration, Runs: int(c.Runs), HTTP: c.HTTP, Preload: int(c.Preload),
-		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: c.rate(), Background: c.Background,
-		Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
+		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: c.rate(), Sales: int(c.Sales),
+		Background: c.Background, Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
 		Neighbour: c.Neighbour.Flood, NoCompare: c.NoCompare, Stale: c.Stale, Ceiling: c.Ceiling,
 		Connections: int(c.Connections), Grouping: c.grouping(), CompanySlots: int(c.CompanySlots),
 	}
 }
 
-// rate returns how many events or sales there are a second.
+// rate returns how many events, sales or pages there are a second.
 func (c *benchCommand) rate() int {
-	const events, sales = 200, 50
-	if c.Op.Op == bench.OpMail {
+	const events, sales, pages = 200, 50, 10
+	switch c.Op.Op {
+	case bench.OpMail:
 		return cmp.Or(int(c.Rate), sales)
+	case bench.OpPages:
+		return cmp.Or(int(c.Rate), pages)
+	default:
+		return cmp.Or(int(c.Rate), events)
 	}
-	return cmp.Or(int(c.Rate), events)
 }
 
 // benchServer returns a server like that of "ticketing serve", except for the log.
@@ -250,10 +265,10 @@ type benchOp struct{ bench.Op }
 func (v *benchOp) UnmarshalText(text []byte) error {
 	switch v.Op = bench.Op(text); v.Op {
 	case bench.OpCheckout, bench.OpValidate, bench.OpQuote, bench.OpRead, bench.OpOrder, bench.OpOrders,
-		bench.OpDispatch, bench.OpWebhook, bench.OpMail:
+		bench.OpDispatch, bench.OpWebhook, bench.OpMail, bench.OpPages:
 		return nil
 	default:
-		return badValue("must be checkout, validate, quote, read, order, orders, dispatch, webhook or mail")
+		return badValue("must be checkout, validate, quote, read, order, orders, dispatch, webhook, mail or pages")
 	}
 }
 

@@ -173,6 +173,7 @@ func TestQuestions(t *testing.T) {
 	endpoint := sh.object("webhook", "create", shop.companyID, "--url", hooks, "--events", "order.created")["id"].(string)
 	about := "the endpoint " + hooks + ` of the company "Lagos Live (demo)" (` + shop.companyID + `)`
 	order1 := "the order " + order + " of NGN 5000.00, 1 tickets, 0 of them scanned, of " + company
+	staff := sh.array("staff", "list")[0]["userId"].(string)
 	final := " This cannot be undone."
 	questions := map[string]struct{ id, want string }{
 		"company suspend": {
@@ -196,6 +197,8 @@ func TestQuestions(t *testing.T) {
 			`End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?` + final,
 		},
 		"key revoke":          {key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?` + final},
+		"staff remove":        {staff, "Take the role of administrator@example.com on the platform away?"},
+		"user sign-out":       {staff, "End all sessions of administrator@example.com?"},
 		"category deactivate": {category, `Deactivate the category "Live music" (` + category + ")?" + final},
 		"buyer erase":         {shop.companyID, `Erase the buyer "ada@example.com" of ` + company + "?" + final},
 		"webhook disable":     {endpoint, "Disable " + about + " and cancel what waits for it?" + final},

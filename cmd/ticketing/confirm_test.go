@@ -47,7 +47,9 @@ var asks = map[string]string{
 	"order list": never, "order show": never, "order refund": always, "order cancel": always,
 	"category create": never, "category list": never, "category deactivate": always,
 	"buyer show": never, "buyer erase": always,
-	"event end":     always,
+	"event end": always,
+	"staff add": never, "staff list": never, "staff update": never, "staff remove": always,
+	"user link": never, "user show": never, "user sign-out": always,
 	"audit list":    never,
 	"embed snippet": never, "proxy check": never,
 }
@@ -60,6 +62,7 @@ var finalArgs = map[string]string{
 	"mail-sender remove": "", "notification resend": "--missing --company",
 	"settlement approve": "", "settlement reject": "--reason r",
 	"order refund": "--reason r", "order cancel": "--reason r",
+	"staff remove": "", "user sign-out": "",
 	"category deactivate": "", "buyer erase": "--email ada@example.com", "event end": "",
 }
 

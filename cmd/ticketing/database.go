@@ -70,8 +70,11 @@ func (p *program) operateIn(
 
 // operator returns an Operator that acts in the name of the command line.
 func (p *program) operator(svc *ticketing.Service) ticketing.Operator {
-	return svc.As(ticketing.Staff(actorName(systemUser(os.Getuid()), hostName(), p.Actor.text)))
+	return svc.As(ticketing.Staff(p.actor()))
 }
+
+// actor returns the name of the command line in the audit log.
+func (p *program) actor() string { return actorName(systemUser(os.Getuid()), hostName(), p.Actor.text) }
 
 // database is an open database with its secret keys.
 type database struct {

@@ -40,6 +40,9 @@ At a second address it serves a shop: a website that sells through the API, with
 		`and an embed key. Buy a ticket there. With --tls the shop has a second page, with the widget in a frame, which ` +
 		`browsers show over HTTPS alone; make your browser trust the authority whose file is printed.
 
+It also makes an owner of the company and an administrator of the platform, and prints a link for each: open them to ` +
+		`see the console.
+
     ticketing demo
     ticketing demo --tls
     ticketing demo --once --database memory: --addr 127.0.0.1:0`
@@ -109,7 +112,11 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 				err = errDrainTimeout
 			}
 		}()
-		if err := p.showDemo(r, set, shop, order, mailed); err != nil || c.Once {
+		links, err := c.signInLinks(ctx, p, r, set)
+		if err != nil {
+			return err
+		}
+		if err := p.showDemo(r, set, shop, order, mailed, links); err != nil || c.Once {
 			return err
 		}
 		if !p.JSON {
@@ -197,6 +204,9 @@ func setStage(
 		}
 	}
 	if err := setDemoSender(ctx, op); err != nil {
+		return stage{}, err
+	}
+	if err := addDemoPeople(ctx, op, company.ID); err != nil {
 		return stage{}, err
 	}
 	key, err := issueDemoKey(ctx, op, company.ID, shop)
@@ -359,25 +369,28 @@ func demoCheckout(eventID uuid.UUID) checkoutRequest {
 
 // demoed is the demo's output with --json.
 type demoed struct {
-	BaseURL   string          `json:"baseUrl"`
-	WebOrigin string          `json:"webOrigin"`
-	CompanyID uuid.UUID       `json:"companyId"`
-	APIKey    string          `json:"apiKey"`
-	EventID   uuid.UUID       `json:"eventId"`
-	ShopURL   *string         `json:"shopUrl"`       // nil: there is no shop
-	Authority string          `json:"authorityFile"` // of the certificate that --tls made, or empty
-	Order     ticketing.Order `json:"order"`
-	Mail      *string         `json:"mail"` // the file with the order's mail; nil: it is not there
+	BaseURL     string          `json:"baseUrl"`
+	WebOrigin   string          `json:"webOrigin"`
+	CompanyID   uuid.UUID       `json:"companyId"`
+	APIKey      string          `json:"apiKey"`
+	EventID     uuid.UUID       `json:"eventId"`
+	ShopURL     *string         `json:"shopUrl"`    // nil: there is no shop
+	ConsoleURL  *string         `json:"consoleUrl"` // signs the owner of the company in; nil: there is no console
+	PlatformURL *string         `json:"platformUrl"`
+	Authority   string          `json:"authorityFile"` // of the certificate that --tls made, or empty
+	Order       ticketing.Order `json:"order"`
+	Mail        *string         `json:"mail"` // the file with the order's mail; nil: it is not there
 }
 
 // showDemo prints the sale, and how to make the next one.
 func (p *program) showDemo(
-	r *running, set stage, shop *demoShop, order ticketing.Order, mailed *string,
+	r *running, set stage, shop *demoShop, order ticketing.Order, mailed *string, links demoLinks,
 ) error {
 	if p.JSON {
 		shown := demoed{
 			BaseURL: r.baseURL, WebOrigin: r.webOrigin, CompanyID: set.companyID, APIKey: set.key,
 			EventID: set.eventID, Authority: shop.authority, Order: order, Mail: mailed,
+			ConsoleURL: links.owner, PlatformURL: links.administrator,
 		}
 		if shop.sells() {
 			shown.ShopURL = &shop.origin
@@ -394,7 +407,7 @@ func (p *program) showDemo(
 	fmt.Fprintf(&text, "\nIts mail  %s\n", orDash(mailed))
 	fmt.Fprintf(&text, "\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
 		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
-	text.WriteString("\n" + shop.String())
+	text.WriteString("\n" + shop.String() + links.String())
 	text.WriteString("\nAsk for a quote:\n\n")
 	text.WriteString(curl(shop.authority, r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))
 	text.WriteString("\nBuy a ticket (the same Idempotency-Key never buys a second one; change it to buy again):\n\n")

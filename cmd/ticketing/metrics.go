@@ -26,6 +26,7 @@ type metrics struct {
 	slots    *prometheus.CounterVec
 	webhooks *webhookMetrics
 	mails    *mailMetrics
+	console  *consoleMetrics
 }
 
 // groupedOperations returns the operations whose calls share transactions. Their counters start at zero, so that the
@@ -100,6 +101,7 @@ func newMetrics() *metrics {
 		m.requests, m.duration, m.groups, m.runs, m.failed, m.full, m.slots, build,
 	)
 	m.webhooks, m.mails = newWebhookMetrics(m.registry), newMailMetrics(m.registry)
+	m.console = newConsoleMetrics(m.registry)
 	return m
 }
 

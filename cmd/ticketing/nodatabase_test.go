@@ -57,6 +57,9 @@ var calls = map[string]string{
 	"buyer show": nobody + " --email ada@example.com", "buyer erase": nobody + " --email ada@example.com",
 	"event end":  nobody,
 	"audit list": nobody,
+	"staff add":  "--email ada@example.com --name Ada --role AUDITOR", "staff list": "",
+	"staff update": "ada@example.com --role AUDITOR", "staff remove": "ada@example.com",
+	"user link": "ada@example.com", "user show": "ada@example.com", "user sign-out": "ada@example.com",
 }
 
 // A mistyped path is reported. Only the commands in makers create a database there, or a file beside it. A new command

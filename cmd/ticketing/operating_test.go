@@ -151,6 +151,13 @@ func TestOperatingCommandsPrintTheirMembers(t *testing.T) {
 	own := sh.array("audit", "list", id)
 	is.Equal(len(own), len(acts)-2)
 	is.Equal(own[len(own)-1]["action"], "company.create")
+	is.Equal(sh.array("audit", "list", "--action", "category.create"), acts[1:2])
+	is.Equal(sh.array("audit", "list", id, "--by", acts[0]["actor"].(string), "--action", "company.create",
+		"--since", "2020-01-01"), own[len(own)-1:])
+	is.Equal(len(sh.array("audit", "list", "--by", "nobody")), 0)
+	is.Equal(len(sh.array("audit", "list", "--until", "2020-01-01")), 0)
+	code, _ = sh.refusal("audit", "list", "--since", "2026-12-02", "--until", "2026-12-01")
+	is.Equal(code, "INVALID_REQUEST")
 	text := fmt.Sprint(acts)
 	for _, issued := range []map[string]any{key, next} {
 		is.True(!strings.Contains(text, issued["key"].(string)[len("svc_live."):]))

@@ -66,6 +66,8 @@ type commands struct {
 	Buyer        buyerCommands        `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
 	Event        eventCommands        `cmd:"" group:"operate" help:"End events."`
 	Proxy        proxyCommands        `cmd:"" group:"operate" help:"Check the proxy of a shop in a browser."`
+	Staff        staffCommands        `cmd:"" group:"operate" help:"Run who works for the platform, and as what."`
+	User         userCommands         `cmd:"" group:"operate" help:"Let people sign in to the console, see them, and sign them out."`
 	Audit        auditCommands        `cmd:"" group:"operate" help:"List what operators did."`
 }
 
@@ -189,7 +191,9 @@ func joinNegativeValues(program *kong.Node, args []string) []string {
 }
 
 // placeholder matches an argument as the parser prints it.
-var placeholder = regexp.MustCompile("<(company|key|event|category|settlement|order|user|endpoint|delivery|type)>")
+var placeholder = regexp.MustCompile(
+	"<(company|key|event|category|settlement|order|user|email|endpoint|delivery|type)>",
+)
 
 // strayWord matches the parser's error about an unexpected word with digits. The word may be a bank account number, in
 // any spelling, and must not be repeated.

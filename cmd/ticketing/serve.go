@@ -35,6 +35,10 @@ func (*serveCommand) Help() string {
 		`the public at your proxy, or give them a listener of their own with --operator-addr. Beside serving it delivers ` +
 		`the webhooks that are due, and sends the ticket mails if --smtp names a mail server.
 
+The console for companies and staff lies under /business and /platform, at the host of --web-origin alone; without ` +
+		`the flag at localhost. It needs HTTPS, except on localhost. "ticketing staff add" prints the first link to ` +
+		`sign in with.
+
 SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole ` +
 		`within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the ` +
 		`process at once.
@@ -61,10 +65,12 @@ type serving struct {
 	MaxConnections maxConnections `default:"4096" help:"Clients that are connected at a time, at most; more wait. 0 is any number." placeholder:"N"`
 	WebOrigin      webOrigin      `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
 	RateLimit      count          `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
+	NoConsole      bool           `help:"Serve the API alone, without the console for companies and staff." name:"no-console"`
 	TrustedProxies prefixes       `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
 	LogFormat      logFormat      `default:"text" help:"text or json." placeholder:"FORMAT"`
 	LogLevel       logLevel       `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
 
+	issuerFlags
 	tlsFlags
 	webhookFlags
 	sharing
@@ -126,6 +132,9 @@ type running struct {
 	transport transport
 	clients   *connections
 	operator  net.Listener // for health and metrics; if nil, the API's listener serves them
+
+	console       http.Handler // nil: there is none
+	consoleOrigin string       // at which browsers use it; empty: there is none
 }
 
 // serve prepares the database and serves the public API while meanwhile runs. With mustExist, the database must exist.
@@ -206,6 +215,9 @@ func (p *program) serve(
 		svc: svc, metrics: m, logger: logger, baseURL: local + httpapi.DefaultPrefix,
 		webOrigin: cmp.Or(s.WebOrigin.origin, local), transport: speaks, clients: clients, operator: operator,
 	}
+	if err := s.openConsole(r, cfg.Mailer, listener.Addr()); err != nil {
+		return err
+	}
 	return p.work(ctx, s, r, speaks.listener(clients.listener(listener)), meanwhile)
 }
 
@@ -218,7 +230,7 @@ func (p *program) work(
 	logger := r.logger
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	health, handler := newHealth(ctx, r.svc, r.metrics, logger), s.handler(r.svc, r.metrics, logger)
+	health, handler := newHealth(ctx, r.svc, r.metrics, logger), r.withConsole(s.handler(r.svc, r.metrics, logger))
 	if r.operator == nil {
 		handler = health.before(handler)
 	}
@@ -232,6 +244,7 @@ func (p *program) work(
 		fmt.Fprintln(p.stderr, "health and metrics on http://"+r.operator.Addr().String())
 	}
 	fmt.Fprintln(p.stderr, "listening on "+r.transport.scheme()+"://"+listener.Addr().String())
+	s.logConsole(ctx, r)
 	if s.WebhookAllowPrivate {
 		logger.WarnContext(ctx, privateWarning)
 	}

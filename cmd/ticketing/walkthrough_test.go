@@ -25,7 +25,7 @@ func TestAuditorsWalkThrough(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
-	output := newShell(t).walk(t.TempDir(), "<!-- smoke books -->")
+	output := newShell(t).walk("operating.md", t.TempDir(), "<!-- smoke books -->")
 	for _, said := range []string{"the kobo was found", "the cut was found"} {
 		is.True(strings.Contains(output, said))
 	}
@@ -55,8 +55,8 @@ func TestWebhooksWalkThrough(t *testing.T) {
 	}))
 	t.Cleanup(developers.Close)
 
-	newShell(t).walk(folder, "<!-- smoke hooks -->", "https://127.0.0.1:8443", receiver.URL, "http://127.0.0.1:3000",
-		developers.URL)
+	newShell(t).walk("operating.md", folder, "<!-- smoke hooks -->", "https://127.0.0.1:8443", receiver.URL,
+		"http://127.0.0.1:3000", developers.URL)
 	is.Equal(<-local, "commission.accrued")
 	close(accepted)
 	types, runs := map[string]int{}, map[string]bool{}
@@ -76,7 +76,7 @@ func TestMailWalkThrough(t *testing.T) {
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	folder, server := t.TempDir(), newMailServer(t)
-	newShell(t).walk(folder, "<!-- smoke mail -->", "smtp://127.0.0.1:1025", server.url)
+	newShell(t).walk("operating.md", folder, "<!-- smoke mail -->", "smtp://127.0.0.1:1025", server.url)
 	var to []string
 	for _, arrived := range server.all() {
 		is.Equal(arrived.from, "tickets@lagos.example")
@@ -91,9 +91,20 @@ func TestMailWalkThrough(t *testing.T) {
 	is.True(strings.Contains(string(preview), "Highlife Night"))
 }
 
-// walk runs the blocks of docs/operating.md under a mark in a separate shell, in a folder, with the program on the
+// The first sign-in of docs/console.md works as it is written, and so does its use of /api/v2.
+func TestConsoleWalkThrough(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
+	is := is.New(t)
+	output := newShell(t).walk("console.md", t.TempDir(), "<!-- smoke console -->")
+	is.True(strings.Contains(output, `"role":"ADMINISTRATOR"`))
+	is.True(strings.Contains(output, `{"data":{"email":"ada@example.com"`))
+	is.True(strings.Contains(output, `"code":"SIGN_IN_REQUIRED"`))
+}
+
+// walk runs the blocks of a document in docs under a mark in a separate shell, in a folder, with the program on the
 // path. It applies the replacements first, and returns what the blocks print.
-func (s *shell) walk(folder, mark string, replacements ...string) string {
+func (s *shell) walk(document, folder, mark string, replacements ...string) string {
 	s.t.Helper()
 	leftOut(s.t)
 	t, is := s.t, is.New(s.t)
@@ -108,8 +119,8 @@ func (s *shell) walk(folder, mark string, replacements ...string) string {
 	program := "#!/bin/sh\n" + asProgram + "=1 exec '" + self + "' \"$@\"\n"
 	is.NoErr(os.WriteFile(filepath.Join(bin, "ticketing"), []byte(program), 0o700))
 
-	text := marked(t, "../../docs/operating.md", mark)
-	is.True(strings.Count(text, "\n") > 30)
+	text := marked(t, "../../docs/"+document, mark)
+	is.True(strings.Count(text, "\n") > 10)
 	// The server listens on a free port, and ends with the shell.
 	begin := `set -euo pipefail
 trap 'kill $(jobs -p); wait' EXIT

@@ -18,6 +18,11 @@
 //	APP_SMTP            the mail server, smtps://user:password@host; without it mails are written to embedded.db.mail
 //	APP_MAIL_FROM       the address that they come from
 //
+// The company's owner, ada@freedompark.example, signs in at /login and goes on to the console, at localhost:
+//
+//	APP_PASSWORD        the owner's password; without it there is no console
+//	APP_CONSOLE         "links": the console has sessions of its own, see console.go
+//
 // What is worth copying:
 //
 //   - main.go opens the store, makes the service, mounts the API before http.ServeMux, runs the background work, and
@@ -27,6 +32,7 @@
 //   - facts.go handles the facts that the service publishes, after the commit and at least once.
 //   - hooks.go makes the sender of webhooks, and registers the company's endpoint.
 //   - mails.go makes the sender of ticket mails, and sets from whom they come.
+//   - console.go mounts the console, and lets the host's own users in: by the host's sign-in, or by a link.
 //   - company.go creates the company, its rate, its float and its event; each step may run again.
 package main
 
@@ -115,6 +121,11 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) (err
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "Tickets are sold here.\n")
 	})
+	if password := getenv("APP_PASSWORD"); password != "" {
+		if err := mountConsole(ctx, mux, svc, shop, password, getenv("APP_CONSOLE") == "links", logger); err != nil {
+			return err
+		}
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", orDefault(getenv("APP_ADDR"), "127.0.0.1:8082"))
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@
 //   - calls for a company that the database has no statistics of, and for one that it has;
 //   - the checkouts of a company while another company floods the server;
 //   - the deliveries of webhooks, from the sale to the receiver;
+//   - the pages of the console, in the server, with checkouts beside them or without;
 //   - ticket mails, from the sale to the mail server, and how fast they are rendered;
 //   - checkouts beside the background work without mails, while mails are sent, and while the mail server is away.
 package bench
@@ -42,7 +43,8 @@ type Config struct {
 	Preload    int   // orders of two admissions that exist before the measurement
 	Processes  int   // which share the clients
 	Endpoints  int   // of each company, for OpWebhook
-	Rate       int   // events or sales a second while latencies are measured, for OpWebhook and OpMail
+	Rate       int   // events, sales or pages a second while latencies are measured, for OpWebhook, OpMail and OpPages
+	Sales      int   // checkouts a second beside the pages, for OpPages
 	Background bool  // the background work of a server is done, too
 	Mails      bool  // compares checkouts beside background work with and without mails
 	MailRate   int   // mails a second at most, with Mails

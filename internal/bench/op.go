@@ -14,10 +14,11 @@ const (
 	OpDispatch Op = "dispatch" // of facts
 	OpWebhook  Op = "webhook"  // deliveries
 	OpMail     Op = "mail"     // ticket mails
+	OpPages    Op = "pages"    // of the console
 )
 
 // reads reports whether the operation reads orders.
-func (v Op) reads() bool { return v == OpRead || v == OpOrder || v == OpOrders }
+func (v Op) reads() bool { return v == OpRead || v == OpOrder || v == OpOrders || v == OpPages }
 
 // grouping returns the operation whose groups are counted, as [ticketing.GroupRun] names it, or "" if nothing is
 // grouped.

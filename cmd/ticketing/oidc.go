@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/floatgate/ticketing/console"
+)
+
+// issuerFlags name the issuer of OpenID Connect at which people sign in to the console.
+type issuerFlags struct {
+	OIDCIssuer       string `help:"Issuer of OpenID Connect whose verified addresses sign in to the console, such as https://accounts.example.com. The redirect address to register is /sign-in/oidc at the web origin." name:"oidc-issuer" placeholder:"URL"`
+	OIDCClientID     string `help:"Id of the console at the issuer." name:"oidc-client-id" placeholder:"ID"`
+	OIDCClientSecret string `help:"Secret for the id. Give it as TICKETING_OIDC_CLIENT_SECRET: others can see a command line." name:"oidc-client-secret" placeholder:"SECRET"`
+}
+
+// oidc returns the issuer that the flags name, and nil if they name none. It refuses flags that mean nothing without
+// another.
+func (f *issuerFlags) oidc() (*console.OIDC, error) {
+	for _, flag := range []struct {
+		name, needs    string
+		given, fulfils bool
+	}{
+		{"--oidc-issuer", "--oidc-client-id", f.OIDCIssuer != "", f.OIDCClientID != ""},
+		{"--oidc-client-id", "--oidc-issuer", f.OIDCClientID != "", f.OIDCIssuer != ""},
+		{"--oidc-client-secret", "--oidc-issuer", f.OIDCClientSecret != "", f.OIDCIssuer != ""},
+	} {
+		if flag.given && !flag.fulfils {
+			return nil, &usageError{text: flag.name + " needs " + flag.needs + ", which is missing"}
+		}
+	}
+	if f.OIDCIssuer == "" {
+		return nil, nil //nolint:nilnil // No issuer is one of the two choices.
+	}
+	return &console.OIDC{
+		Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID, ClientSecret: f.OIDCClientSecret,
+	}, nil
+}
+
+// badConsole returns the error for a flag that package console refuses.
+func badConsole(err error) error {
+	text := strings.TrimPrefix(err.Error(), "console: ")
+	if rest, ok := strings.CutPrefix(text, "OIDC.Issuer "); ok {
+		return badValue("--oidc-issuer: %s", rest)
+	}
+	return badValue("--web-origin: %s", text)
+}

@@ -1,0 +1,151 @@
+package console_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// The file of htmx, as its README says where it is from.
+const (
+	htmxVersion = "4.0.1"
+	htmxSum     = "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130"
+)
+
+// TestAssetsOfOthersAreUnchanged checks the vendored file and that its licence is beside it.
+func TestAssetsOfOthersAreUnchanged(t *testing.T) {
+	t.Parallel()
+	ok := is.New(t)
+	text, err := os.ReadFile("assets/htmx/htmx.min.js")
+	ok.NoErr(err)
+	sum := sha256.Sum256(text)
+	ok.Equal(hex.EncodeToString(sum[:]), htmxSum)
+	ok.True(bytes.Contains(text, []byte(htmxVersion)))
+	readme, err := os.ReadFile("assets/htmx/README.md")
+	ok.NoErr(err)
+	ok.True(bytes.Contains(readme, []byte("`htmx.org` "+htmxVersion)))
+	license, err := os.ReadFile("assets/htmx/LICENSE")
+	ok.NoErr(err)
+	ok.True(bytes.HasPrefix(license, []byte("Zero-Clause BSD")))
+}
+
+// transferred returns how many bytes an answer has on the wire, without its headers.
+func (s *site) transferred(t *testing.T, who, path string) int {
+	t.Helper()
+	r := s.request(t, http.MethodGet, path, nil)
+	r.Header.Set("Accept-Encoding", "gzip")
+	got := s.do(t, who, r)
+	is.New(t).Equal(got.StatusCode, http.StatusOK)
+	return len(got.text)
+}
+
+// loaded finds what a page loads.
+var loaded = regexp.MustCompile(`(?:src|href)="(/console/[^"]+)"`)
+
+// TestAssetsAreSmall holds what the pages of a company may transfer: 70 KB at a first visit, and 15 KB later.
+func TestAssetsAreSmall(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	s.submit(t, "Adire Concerts Limited")
+	text := s.get(t, owner, "/business/{companyId}").text
+	files := loaded.FindAllStringSubmatch(text, -1)
+	ok.True(len(files) >= 4)
+	assets := 0
+	for _, file := range files {
+		assets += s.transferred(t, owner, file[1])
+	}
+	for who, paths := range map[string][]string{
+		owner: {
+			"/business/{companyId}", "/business/{companyId}/branding", "/business/{companyId}/api-keys",
+			"/business/{companyId}/audit", "/account",
+		},
+		chief: {"/platform", "/platform/companies", "/platform/audit", "/platform/companies/{companyId}/verification"},
+	} {
+		for _, path := range paths {
+			size := s.transferred(t, who, path)
+			if size > 15<<10 || size+assets > 70<<10 {
+				t.Errorf("%s is %d bytes, and %d with what it loads", path, size, size+assets)
+			}
+		}
+	}
+	script, err := os.ReadFile("assets/console.js")
+	ok.NoErr(err)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err = io.Copy(w, bytes.NewReader(script))
+	ok.NoErr(err)
+	ok.NoErr(w.Close())
+	ok.True(packed.Len() <= 8<<10)
+}
+
+// TestFilterChangesTheListInPlace filters a list with script: the page stays, with what has the focus, and its address
+// is that of the filtered list. Nothing in the page moves while it loads.
+func TestFilterChangesTheListInPlace(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("needs a browser")
+	}
+	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
+	_, err := s.staff.SuspendCompany(t.Context(), s.other)
+	ok.NoErr(err)
+	for _, size := range sizes() {
+		p := s.open(t, browser, chief, "/platform/companies", size)
+		p.Wait(`typeof htmx === "object" && document.readyState === "complete"`)
+		p.Text(`window.stays = "stays"`)
+		ok.True(strings.Contains(p.Text(`document.querySelector("tbody").textContent`), "Adire Concerts"))
+		p.Text(`(() => { const s = document.querySelector("[name=status]"); s.focus(); s.value = "SUSPENDED";
+			s.dispatchEvent(new Event("change", { bubbles: true })) })()`)
+		p.Wait(`!document.querySelector("tbody").textContent.includes("Adire Concerts")`)
+		ok.True(strings.Contains(p.Text(`document.querySelector("tbody").textContent`), "Oja Nights"))
+		p.Wait(`location.search.includes("status=SUSPENDED")`)
+		ok.Equal(p.Text(`window.stays`), "stays")
+		ok.Equal(p.Text(`document.activeElement.name`), "status")
+		p.Text(`history.back()`)
+		p.Wait(`location.search === "" && document.querySelector("tbody").textContent.includes("Adire Concerts") &&
+			window.stays === undefined && typeof htmx === "object" && document.readyState === "complete"`)
+		p.IsClean()
+		// A session that ended leads to a page of its own.
+		_, err := s.Accounts().EndSessions(t.Context(), s.users[chief])
+		ok.NoErr(err)
+		p.Text(`(() => { const s = document.querySelector("[name=status]"); s.value = "ACTIVE";
+			s.dispatchEvent(new Event("change", { bubbles: true })) })()`)
+		p.Wait(`location.pathname === "/sign-in"`)
+	}
+}
+
+// TestPagesDoNotShift sums the layout shifts of pages while they load.
+func TestPagesDoNotShift(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("needs a browser")
+	}
+	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
+	for _, size := range sizes() {
+		p := s.open(t, browser, owner, "/business/{companyId}", size)
+		for _, path := range []string{"/account", "/business/{companyId}/branding", "/business/{companyId}"} {
+			path = strings.ReplaceAll(path, "{companyId}", s.company.String())
+			p.Text(`location.assign("` + path + `")`)
+			p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
+			p.Text(`(() => {
+				window.shift = 0
+				new PerformanceObserver(list => list.getEntries().forEach(e => window.shift += e.value))
+					.observe({ type: "layout-shift", buffered: true })
+				requestAnimationFrame(() => requestAnimationFrame(() => window.seen = true))
+			})()`)
+			p.Wait(`window.seen === true`)
+			ok.Equal(p.Text(`location.pathname + " " + window.shift`), path+" 0")
+		}
+		p.IsClean()
+	}
+}

@@ -1,0 +1,84 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/console"
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// sizes are those that pages are looked at in.
+func sizes() []browsertest.Size {
+	return []browsertest.Size{{Width: 360, Height: 800}, {Width: 1280, Height: 900}}
+}
+
+// open opens a path in a window of a person who signs in there by a link, as they would.
+func (s *site) open(
+	t *testing.T, browser browsertest.Browser, who, path string, size browsertest.Size,
+) *browsertest.Page {
+	t.Helper()
+	link, err := s.Accounts().CreateLink(t.Context(), ticketing.LinkParams{UserID: s.users[who], Actor: "test"})
+	is.New(t).NoErr(err)
+	p := browser.Open(t, s.localhost()+"/sign-in/link#"+link.Token, size)
+	p.Wait(`location.hash === "" && document.querySelector("#token").value.length > 20`)
+	p.Element(`document.querySelector("#link button")`).Click()
+	p.Wait(`location.pathname.startsWith("/business") || location.pathname.startsWith("/platform")`)
+	p.Text(`location.assign("` + strings.ReplaceAll(path, "{companyId}", s.company.String()) + `")`)
+	p.Wait(`location.pathname === "` + strings.ReplaceAll(path, "{companyId}", s.company.String()) +
+		`" && document.readyState === "complete"`)
+	return p
+}
+
+// localhost returns the address of the site by the name that may have passkeys.
+func (s *site) localhost() string { return strings.Replace(s.server.URL, "127.0.0.1", "localhost", 1) }
+
+// TestPagesAreAccessible looks at every page without a variable but that of the company, in both color schemes and at
+// two widths, and saves a picture of each.
+func TestPagesAreAccessible(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("needs a browser")
+	}
+	s, browser := newSite(t), browsertest.New(t)
+	for _, size := range sizes() {
+		for who, wants := range map[string]func(console.Route) bool{
+			owner: func(r console.Route) bool { return !r.Platform }, chief: func(r console.Route) bool { return r.Platform },
+		} {
+			p := s.open(t, browser, who, "/account", size)
+			for _, route := range console.Pages() {
+				path := strings.ReplaceAll(route.Path, "{companyId}", s.company.String())
+				if !wants(route) || strings.Contains(path, "{") {
+					continue
+				}
+				p.Text(`location.assign("` + path + `")`)
+				p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
+				look(t, p, "console"+strings.ReplaceAll(strings.ReplaceAll(route.Path, "/", "-"), "{companyId}", "id"), size)
+			}
+			p.IsClean()
+		}
+		for _, path := range []string{"/sign-in", "/sign-in/link"} {
+			p := browser.Open(t, s.localhost()+path, size)
+			look(t, p, "console"+strings.ReplaceAll(path, "/", "-"), size)
+			p.IsClean()
+			p.KeepsNothing()
+		}
+	}
+}
+
+// look checks a page as it is, in both color schemes.
+func look(t *testing.T, p *browsertest.Page, name string, size browsertest.Size) {
+	t.Helper()
+	p.Fits()
+	if size.Width < 600 {
+		name += "-phone"
+	}
+	for _, dark := range []bool{true, false} {
+		p.Media(browsertest.Media{Dark: dark})
+		p.FullPicture(name + map[bool]string{false: "-light", true: "-dark"}[dark])
+		browsertest.Axe(t, p)
+	}
+}

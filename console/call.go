@@ -1,0 +1,90 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// call is one request for a page or of an act, after it was found who it is from and what they may do.
+type call struct {
+	console   *console
+	exchange  *exchange
+	r         *http.Request
+	visitor   *visitor
+	companyID uuid.UUID // of the path; zero elsewhere
+	// company is the company of the path. It is zero where the person may not read companies.
+	company  ticketing.Company
+	actor    ticketing.Actor
+	operator ticketing.Operator // of the actor; unusable in the scope of the person alone
+	ids      map[string]uuid.UUID
+	now      time.Time
+	values   map[string]string // of the query
+}
+
+// pathID returns a path variable whose name ends in "Id".
+func (c *call) pathID(name string) uuid.UUID { return c.ids[name] }
+
+// path returns a path variable.
+func (c *call) path(name string) string { return c.r.PathValue(name) }
+
+// query returns a member of the query that the page names. It is empty if it was not sent.
+func (c *call) query(name string) string { return c.values[name] }
+
+// paging reads the members limit and cursor of the query.
+func (c *call) paging() ticketing.PageParams {
+	params := ticketing.PageParams{Cursor: c.query("cursor")}
+	if text := c.query("limit"); text != "" {
+		limit, err := strconv.Atoi(text)
+		if err != nil {
+			limit = -1 // The service refuses it.
+		}
+		params.Limit = cmp.Or(limit, -1)
+	}
+	return params
+}
+
+// queryID reads a member of the query that is a UUID, and the zero id if it was not sent.
+func (c *call) queryID(name string) (uuid.UUID, error) {
+	text := c.query(name)
+	if text == "" {
+		return uuid.Nil, nil
+	}
+	id, err := ticketing.ParseID(text)
+	if err != nil {
+		return uuid.Nil, ticketing.Invalid(ticketing.Violation{Message: name + ": " + err.Error()})
+	}
+	return id, nil
+}
+
+// queryTime reads a member of the query that is a date or a time, and the zero time if it was not sent.
+func (c *call) queryTime(name string) (time.Time, error) {
+	text := c.query(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at, err = parseLocal(text)
+	}
+	if err != nil {
+		return time.Time{}, ticketing.Invalid(ticketing.Violation{Message: name + ": " + err.Error()})
+	}
+	return at.UTC(), nil
+}
+
+// may reports whether the person may do an act here. The service checks it again.
+func (c *call) may(a *act) bool {
+	return a.scope == scopeSelf || holds(c.actor, a.permission)
+}
+
+// holds reports whether an actor has a permission.
+func holds(actor ticketing.Actor, permission ticketing.Permission) bool {
+	return slices.Contains(actor.Permissions, permission)
+}

@@ -1,0 +1,136 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
+
+// confirmation is what the page shows that asks a person to prove again who they are. It holds the form that they sent,
+// which is sent again with the proof.
+type confirmation struct {
+	Action   string
+	Fields   []hiddenField
+	CanMail  bool
+	Sent     bool // a code was mailed
+	Passkeys bool
+	Issuer   string // of OpenID Connect; empty: none
+}
+
+type hiddenField struct{ Name, Value string }
+
+// confirm asks a person to prove who they are before an act, by a code or by a passkey. It reports whether they just
+// did, and else returns the page that asks.
+func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values) (answer, bool, error) {
+	p := x.pages[a.page]
+	asked := confirmation{Action: x.r.URL.Path, Issuer: x.issuerName()}
+	after := &refused{template: "confirm.html"}
+	ask := func(refusal *ticketing.Error, status int) (answer, bool, error) {
+		for _, name := range sortedNames(form) {
+			if strings.HasPrefix(name, "_") && name != "_next" {
+				continue
+			}
+			for _, value := range form[name] {
+				asked.Fields = append(asked.Fields, hiddenField{name, value})
+			}
+		}
+		after.refusal = refusal
+		shown, err := x.render(ctx, c, p, view{title: "Confirm that it is you", data: asked}, after)
+		shown.status, shown.once, shown.code = status, true, errConfirm.Code
+		return shown, false, err
+	}
+	if x.config.Identify != nil {
+		return answer{}, false, errConfirm
+	}
+	passkeys, err := x.accounts.ListPasskeys(ctx, x.visitor.userID)
+	if err != nil {
+		return answer{}, false, err
+	}
+	asked.Passkeys = len(passkeys) > 0
+	if asked.CanMail, err = x.canMail(ctx); err != nil {
+		return answer{}, false, err
+	}
+	switch {
+	case form.Has("_code"):
+		asked.Sent = true
+		err := asConfirm(x.confirmByCode(ctx, form.Get("_code")))
+		if err == nil {
+			return answer{}, true, nil
+		}
+		if refusal := refusalOf(err); refusal != nil {
+			return ask(refusal, statusOf(refusal.Code))
+		}
+		return answer{}, false, err
+	case form.Get("_confirm") == "mail" && asked.CanMail:
+		if err := limited(x.codes.take(x.visitor.email, x.began)); err != nil {
+			return ask(refusalOf(err), http.StatusTooManyRequests)
+		}
+		x.mailCode(ctx, x.visitor.email, x.bindBrowser(x.visitor.email))
+		asked.Sent = true
+	}
+	return ask(nil, http.StatusForbidden)
+}
+
+// confirmByCode uses a code up and gives the browser a new session in place of the one that it has.
+func (x *exchange) confirmByCode(ctx context.Context, code string) error {
+	if err := x.try(); err != nil {
+		return err
+	}
+	secret, email := x.browserSecret()
+	if !strings.EqualFold(email, x.visitor.email) {
+		return &ticketing.Error{Code: ticketing.CodeConfirmRequired, Message: "Ask for a code first, in this browser."}
+	}
+	in, err := x.accounts.UseCode(ctx, x.visitor.email, secret, plainCode(code), x.client())
+	if err != nil {
+		return err
+	}
+	x.removeCookie(browserCookie)
+	if _, err := x.begin(ctx, in, "/account"); err != nil {
+		return err
+	}
+	x.visitor.secret, x.visitor.sessionID = in.Secret, in.Session.ID
+	x.visitor.provedAt = in.Session.ConfirmedAt.Time
+	return nil
+}
+
+// confirmActs are for programs, which get CONFIRM_REQUIRED where a browser gets a page that asks.
+func confirmActs() []act {
+	return []act{
+		newAct(act{
+			name: "confirm.mail", scope: scopeSelf, path: "/account/confirm/mail", page: "/account",
+			done: "We have mailed you a code.",
+		}, noMembers, func(ctx context.Context, c *call, _ none) (outcome, error) {
+			x := c.exchange
+			if canMail, err := x.canMail(ctx); err != nil || !canMail || x.config.Identify != nil {
+				return outcome{}, cmp.Or(err, error(errNoMail))
+			}
+			if err := limited(x.codes.take(x.visitor.email, x.began)); err != nil {
+				return outcome{}, err
+			}
+			x.mailCode(ctx, x.visitor.email, x.bindBrowser(x.visitor.email))
+			return outcome{data: struct{}{}}, nil
+		}),
+		newAct(act{
+			name: "confirm.code", scope: scopeSelf, path: "/account/confirm/code", page: "/account",
+			done: "You have confirmed that it is you.",
+		}, func(m *members) string { return m.text("code") }, func(
+			ctx context.Context, c *call, code string,
+		) (outcome, error) {
+			return outcome{data: struct{}{}}, asConfirm(c.exchange.confirmByCode(ctx, code))
+		}),
+	}
+}
+
+func sortedNames(form url.Values) []string {
+	names := make([]string, 0, len(form))
+	for name := range form {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

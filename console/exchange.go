@@ -1,0 +1,311 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/slot"
+)
+
+const (
+	apiPrefix  = "/api/v2"
+	accentPath = "/console/accent/"
+	htmlType   = "text/html; charset=utf-8"
+	jsonType   = "application/json"
+)
+
+// exchange is one request and the state of its handling.
+type exchange struct {
+	*console
+
+	w       http.ResponseWriter
+	r       *http.Request
+	id      string
+	began   time.Time
+	route   *route // nil: no page or act has the path
+	api     bool   // the answer is JSON
+	visitor *visitor
+	cookies []*http.Cookie
+}
+
+// answer is what is sent. It is made whole before a byte of it is sent, so that any failure can still be reported.
+type answer struct {
+	status      int
+	code        ticketing.Code
+	contentType string
+	body        []byte
+	location    string
+	images      []string
+	download    string // the name of a file
+	allow       string
+	retryAfter  int // seconds
+	public      bool
+	once        bool // holds a secret: it is not compressed
+}
+
+// step makes the answer of a route that is no page and no act.
+type step func(context.Context, *exchange) (answer, error)
+
+// ServeHTTP serves a request.
+func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{
+		console: c, w: w, r: r, id: requestID(r), began: c.config.Clock(),
+		api: r.URL.Path == apiPrefix || strings.HasPrefix(r.URL.Path, apiPrefix+"/"),
+	}
+	a := x.answer(r.Context())
+	if x.route == nil || !x.route.asset || a.status != 0 {
+		x.send(a)
+	} else {
+		a.status = x.sendAsset()
+	}
+	x.report(r.Context(), a)
+}
+
+// answer runs the request. A panic becomes an error.
+func (x *exchange) answer(ctx context.Context) (a answer) {
+	var err error
+	func() {
+		defer func() {
+			switch v := recover(); v {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(v)
+			default:
+				err = &panicError{text: panicText(v), stack: string(debug.Stack())}
+			}
+		}()
+		ctx, done := slot.Hold(ctx)
+		defer done()
+		a, err = x.run(ctx)
+	}()
+	if err == nil {
+		return a
+	}
+	// What failed changed nothing that the browser should know, but for a session that was replaced before.
+	x.cookies = slices.DeleteFunc(x.cookies, func(cookie *http.Cookie) bool {
+		return cookie.Name != x.cookieName(sessionCookie)
+	})
+	return x.failure(ctx, err)
+}
+
+// find sets the route, and gives the request the variables of its path.
+func (x *exchange) find() {
+	f := &finder{header: http.Header{}}
+	x.mux.ServeHTTP(f, x.r)
+	x.route = f.route
+}
+
+// run makes the checks in their order: host, path, method, origin, person.
+func (x *exchange) run(ctx context.Context) (answer, error) {
+	if !x.servesHost(x.r) {
+		return answer{}, errHost
+	}
+	x.find()
+	if x.route == nil {
+		return answer{}, errNoPage
+	}
+	t := x.route
+	x.api = x.api || t.api
+	read := t.page != nil || t.get != nil || t.asset
+	write := t.act != nil || t.post != nil
+	switch {
+	case isSafe(x.r.Method) && read:
+	case x.r.Method == http.MethodPost && write:
+	default:
+		return answer{}, &methodError{read: read, write: write}
+	}
+	if err := x.checkOrigin(x.r); err != nil {
+		return answer{}, err
+	}
+	switch {
+	case t.asset:
+		return answer{}, nil
+	case t.get != nil && isSafe(x.r.Method):
+		return t.get(ctx, x)
+	case t.post != nil:
+		return t.post(ctx, x)
+	}
+	if err := x.identify(ctx); err != nil {
+		return answer{}, err
+	}
+	if t.act != nil {
+		return x.runAct(ctx, t.act)
+	}
+	return x.showPage(ctx, t.page)
+}
+
+// showPage answers a GET of a page.
+func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
+	c, err := x.enter(ctx, p.scope)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.permit(p); err != nil {
+		return answer{}, err
+	}
+	if err := c.readQuery(p.query); err != nil {
+		return answer{}, err
+	}
+	shown, err := p.load(ctx, c)
+	if err != nil {
+		return answer{}, err
+	}
+	switch {
+	case shown.file != nil:
+		return answer{
+			status: http.StatusOK, contentType: shown.file.contentType, body: shown.file.text, download: shown.file.name,
+		}, nil
+	case x.api:
+		return encodeData(shown)
+	}
+	return x.render(ctx, c, p, shown, nil)
+}
+
+// permit checks the permissions of a page.
+func (c *call) permit(p *page) error {
+	for _, permission := range p.permissions {
+		if !holds(c.actor, permission) {
+			return errMissing(permission)
+		}
+	}
+	return nil
+}
+
+// readQuery reads the query, and refuses what the page does not name.
+func (c *call) readQuery(names []string) error {
+	sent, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return invalid("query: is malformed")
+	}
+	c.values = map[string]string{}
+	if slices.Contains(names, "cursor") {
+		names = append([]string{"limit"}, names...)
+	}
+	for _, name := range names {
+		if len(sent[name]) > 1 {
+			return invalid(name + ": must be sent once")
+		}
+		c.values[name] = sent.Get(name)
+		delete(sent, name)
+	}
+	for name := range sent {
+		return invalid(shortened(name) + ": is not a known query parameter")
+	}
+	return nil
+}
+
+// compressAt is the size from which an answer is compressed, in bytes.
+const compressAt = 1 << 10
+
+// send writes the answer.
+func (x *exchange) send(a answer) {
+	x.setPolicies(a.images)
+	header := x.w.Header()
+	for _, cookie := range x.cookies {
+		http.SetCookie(x.w, cookie)
+	}
+	header.Set("Cache-Control", "no-store")
+	if a.public {
+		header.Set("Cache-Control", "public, max-age=86400")
+	}
+	if a.location != "" {
+		header.Set("Location", a.location)
+	}
+	if a.allow != "" {
+		header.Set("Allow", a.allow)
+	}
+	if a.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(a.retryAfter))
+	}
+	if a.contentType != "" {
+		header.Set("Content-Type", a.contentType)
+	}
+	if a.download != "" {
+		header.Set("Content-Disposition", `attachment; filename="`+a.download+`"`)
+	}
+	body := a.body
+	if len(body) >= compressAt && !a.once {
+		header.Set("Vary", "Accept-Encoding")
+		if strings.Contains(x.r.Header.Get("Accept-Encoding"), "gzip") {
+			body = compressed(body)
+			header.Set("Content-Encoding", "gzip")
+		}
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(cmp.Or(a.status, http.StatusOK))
+	_, _ = x.w.Write(body) // A browser that went away has no use for an error.
+}
+
+func compressed(text []byte) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // The level is valid, and a buffer accepts everything.
+	_, _ = w.Write(text)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// report logs the request and calls OnRequest. The log has no path, which may hold what a person typed.
+func (x *exchange) report(ctx context.Context, a answer) {
+	sent := Answer{
+		Method: knownMethod(x.r.Method), Status: a.status, Code: a.code, Duration: x.config.Clock().Sub(x.began),
+	}
+	if x.route != nil {
+		sent.Route = x.route.pattern
+	}
+	attrs := []slog.Attr{
+		slog.String("requestId", x.id), slog.String("method", sent.Method), slog.String("route", sent.Route),
+		slog.Int("status", sent.Status), slog.Duration("duration", sent.Duration),
+	}
+	if sent.Code != "" {
+		attrs = append(attrs, slog.String("code", string(sent.Code)))
+	}
+	x.config.Logger.LogAttrs(ctx, slog.LevelInfo, "console request", attrs...)
+	if x.config.OnRequest != nil {
+		x.config.OnRequest(ctx, sent)
+	}
+}
+
+// knownMethod keeps method names that a client invents out of the log.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// redirect returns the answer that leads a browser to a path of ours.
+func redirect(path string) answer { return answer{status: http.StatusSeeOther, location: path} }
+
+// ownPath returns a path of ours that somebody sent, and "" for anything else: another host, a scheme, a path that a
+// browser would read as one of these.
+func ownPath(text string) string {
+	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || len(text) > 2000 ||
+		strings.ContainsFunc(text, func(r rune) bool { return r == '\\' || r < ' ' || r == 0x7f }) {
+		return ""
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Host != "" || parsed.Scheme != "" || path.Clean(parsed.Path) != parsed.Path ||
+		strings.Contains(parsed.Path, "\\") {
+		return ""
+	}
+	for _, begin := range []string{"/business", "/platform", "/account"} {
+		if parsed.Path == begin || strings.HasPrefix(parsed.Path, begin+"/") {
+			return parsed.RequestURI()
+		}
+	}
+	return ""
+}

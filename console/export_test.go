@@ -1,0 +1,60 @@
+package console
+
+import (
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
+
+// Route is a row of a table, for tests that walk over it.
+type Route struct {
+	Name        string // of an act
+	Path        string
+	Company     bool // in the scope of a company
+	Platform    bool // in that of the platform
+	Permissions []ticketing.Permission
+	Recent      bool
+}
+
+// Acts returns the table of acts.
+func Acts() []Route {
+	var all []Route
+	for _, a := range acts() {
+		r := Route{
+			Name: a.name, Path: a.path, Company: a.scope == scopeCompany, Platform: a.scope == scopePlatform, Recent: a.recent,
+		}
+		if a.permission != "" {
+			r.Permissions = []ticketing.Permission{a.permission}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// Pages returns the table of pages.
+func Pages() []Route {
+	var all []Route
+	for _, p := range pages() {
+		all = append(all, Route{
+			Path: p.path, Company: p.scope == scopeCompany, Platform: p.scope == scopePlatform, Permissions: p.permissions,
+		})
+	}
+	return all
+}
+
+// CSV returns the text of a download of rows.
+func CSV(rows [][]string) string { return string(csvFile("rows.csv", rows).text) }
+
+// OwnPath returns a path of the console that somebody sent, and "" for anything else.
+func OwnPath(text string) string { return ownPath(text) }
+
+// Template renders a template of fields with a form that was refused.
+func Template(name string, data any) (string, error) {
+	all, err := parseTemplates()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = all["layout.html"].ExecuteTemplate(&b, name, data)
+	return b.String(), err
+}

@@ -1,0 +1,67 @@
+package console
+
+import (
+	"time"
+
+	"github.com/floatgate/ticketing"
+)
+
+// itemList is a list that a page shows together with other things. Its JSON is that of the items alone.
+type itemList[T any] struct{ Items []T }
+
+// MarshalJSON writes the items.
+func (l itemList[T]) MarshalJSON() ([]byte, error) {
+	if l.Items == nil {
+		return []byte("[]"), nil
+	}
+	return encode(l.Items)
+}
+
+// period reads the members since and until of the query. A day as until is included.
+func (c *call) period() (since, until time.Time, err error) {
+	if since, err = c.queryTime("since"); err != nil {
+		return since, until, err
+	}
+	until, err = c.queryTime("until")
+	if err == nil && len(c.query("until")) == len(time.DateOnly) {
+		until = until.AddDate(0, 0, 1)
+	}
+	return since, until, err
+}
+
+// chosenFilter returns a filter of a list with the choices of a member of the query. The first one is no filter.
+func chosenFilter(c *call, name, label string, options ...option) field {
+	chosen := c.query(name)
+	for i := range options {
+		options[i].Chosen = options[i].Value == chosen
+	}
+	return field{Name: name, Label: label, ID: "filter-" + name, Value: chosen, Options: options}
+}
+
+// typedFilter returns a filter of a list for a member of the query that is typed.
+func typedFilter(c *call, name, label, kind string) field {
+	return field{
+		Name: name, Label: label, ID: "filter-" + name, Type: kind, Value: c.query(name), Autocomplete: "off",
+		Required: false, Max: "320",
+	}
+}
+
+// isFiltered reports whether the query has one of the members.
+func isFiltered(c *call, names ...string) bool {
+	for _, name := range names {
+		if c.query(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// conflicted returns a refusal for what changed meanwhile.
+func conflicted(message string) error {
+	return &ticketing.Error{Code: ticketing.CodeConflict, Message: message}
+}
+
+// missing returns a NOT_FOUND, such as for "The delivery".
+func missing(what string) error {
+	return &ticketing.Error{Code: ticketing.CodeNotFound, Message: what + " was not found."}
+}

@@ -1,0 +1,159 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
+
+// frame is what a template has as its dot.
+type frame struct {
+	*call
+
+	Title     string
+	Email     string // of the person
+	Company   string // its name; empty outside a company
+	Suspended bool   // the company
+	Nav       []navItem
+	Here      string // the path of the page
+	Next      string // the cursor of the next page of a list
+	Data      any
+	Done      string           // what was just done
+	Offer     bool             // the page offers to add a passkey
+	Refusal   *ticketing.Error // why an act was refused
+	RequestID string
+	Accent    string // six hexadecimal digits; empty: the console's own
+	Plain     bool   // without navigation
+	IsStaff   bool   // the person may go to the platform
+	Self      bool   // a page about the person alone
+	Sessions  bool   // the console has sessions of its own
+
+	refused *refused
+}
+
+// navItem is a link of the navigation.
+type navItem struct {
+	Name, Icon, Path string
+	Current          bool
+}
+
+// navigation returns the pages of the scope that the person may see.
+func (c *call) navigation(current *page) []navItem {
+	var items []navItem
+	for _, p := range c.console.nav {
+		if p.scope != current.scope || c.permit(p) != nil {
+			continue
+		}
+		items = append(items, navItem{
+			Name: p.nav, Icon: p.icon, Path: c.expand(p.path),
+			Current: p.path == current.path || len(current.path) > len(p.path) && current.nav == "" &&
+				strings.HasPrefix(current.path, p.path+"/") && strings.Count(p.path, "/") > strings.Count(rootOf(p.scope), "/"),
+		})
+	}
+	return items
+}
+
+// rootOf returns the first page of a scope, which every other page of it begins with.
+func rootOf(s scope) string {
+	switch s {
+	case scopeCompany:
+		return "/business/{companyId}"
+	case scopePlatform:
+		return "/platform"
+	case scopeSelf:
+	}
+	return "/account"
+}
+
+func (f *frame) nameCompany() {
+	f.Company = f.company.Name
+	f.Suspended = f.company.Status == ticketing.CompanySuspended
+}
+
+// isStaff reports whether the person is staff, for a link alone: a fault hides the link.
+func (x *exchange) isStaff(ctx context.Context) bool {
+	_, err := x.accounts.Staff(ctx, x.visitor.userID)
+	return err == nil
+}
+
+// CompanyID returns the id of the company as a text.
+func (f *frame) CompanyID() string { return f.companyID.String() }
+
+// May reports whether the person may do an act here.
+func (f *frame) May(name string) bool {
+	a := f.console.acts[name]
+	return a != nil && f.may(a)
+}
+
+// Can reports whether the person has a permission here.
+func (f *frame) Can(permission string) bool {
+	return holds(f.actor, ticketing.Permission(permission))
+}
+
+// Path returns the path of a page by its pattern, with the variables of the pair list and of this page.
+func (f *frame) Path(pattern string, pairs ...any) string { return f.fill(pattern, pairs) }
+
+// Query returns a member of this page's query.
+func (f *frame) Query(name string) string { return f.values[name] }
+
+// With returns this page's path with its query, where the pairs replace members and an empty value removes one. It
+// starts the list again.
+func (f *frame) With(pairs ...any) string {
+	query := url.Values{}
+	for name, value := range f.values {
+		if value != "" && name != "cursor" {
+			query.Set(name, value)
+		}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if value := textOf(pairs[i+1]); value != "" {
+			query.Set(textOf(pairs[i]), value)
+		} else {
+			query.Del(textOf(pairs[i]))
+		}
+	}
+	if len(query) == 0 {
+		return f.Here
+	}
+	return f.Here + "?" + query.Encode()
+}
+
+// NextPage returns the address of the next page of the list.
+func (f *frame) NextPage() string { return f.With("cursor", f.Next) }
+
+// Form returns the form of an act, and nil if the person may not do it. The pairs are variables of its path.
+func (f *frame) Form(name string, pairs ...any) *form {
+	a := f.console.acts[name]
+	if a == nil {
+		panic("console: a template names the unknown act " + name)
+	}
+	if !f.may(a) {
+		return nil
+	}
+	shown := &form{Action: f.fill(a.path, pairs), Recent: a.recent && !f.visitor.confirmed(f.now)}
+	if f.refused != nil && f.refused.action == shown.Action {
+		shown.refused = f.refused
+	}
+	return shown
+}
+
+// fill returns a pattern with the variables of the pairs and of the request's path.
+func (c *call) fill(pattern string, pairs []any) string {
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(part, "}"), "{")
+		if !ok {
+			continue
+		}
+		value := c.r.PathValue(name)
+		for j := 0; j+1 < len(pairs); j += 2 {
+			if pairs[j] == name {
+				value = textOf(pairs[j+1])
+			}
+		}
+		parts[i] = url.PathEscape(value)
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,108 @@
+package console
+
+import (
+	"context"
+	"html"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// invitePatience bounds the handing over of an invitation to the mail server.
+const invitePatience = 15 * time.Second
+
+// invitation are the members of an invitation.
+type invitation struct {
+	ticketing.AddMemberParams
+
+	by string // "link" or "mail"
+}
+
+func readInvitation(m *members) invitation {
+	p := invitation{
+		AddMemberParams: ticketing.AddMemberParams{
+			Email: m.text("email"), Name: m.text("name"), Role: enum[ticketing.Role](m, "role"),
+		},
+		by: m.optionalText("by"),
+	}
+	if p.by != "" && p.by != "link" && p.by != "mail" {
+		m.reader.Refuse("by", "must be link or mail")
+	}
+	return p
+}
+
+// invited is what an invitation did. The link is shown once.
+type invited struct {
+	Member    ticketing.Member `json:"member"`
+	Link      string           `json:"link,omitempty"` // empty: it was mailed, or they have signed in before
+	ExpiresAt *ticketing.Time  `json:"expiresAt,omitempty"`
+	Mailed    bool             `json:"mailed"`
+
+	SignIn string `json:"-"` // the address of the sign-in page
+	Failed bool   `json:"-"` // the mail could not be sent
+}
+
+func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
+	if p.by == "mail" {
+		can, err := c.console.canMail(ctx)
+		if err != nil {
+			return outcome{}, err
+		}
+		if !can {
+			return outcome{}, conflicted("This service sends no mail. Make a link instead, and send it yourself.")
+		}
+	}
+	made, err := c.operator.InviteMember(ctx, c.companyID, p.AddMemberParams)
+	if err != nil {
+		return outcome{}, err
+	}
+	origin := c.console.originOf(c.r)
+	shown := invited{Member: made.Member, SignIn: origin + "/sign-in"}
+	address := shown.SignIn
+	// Where the host signs people in, a link of ours opens nothing.
+	if made.Link != nil && c.console.config.Identify == nil {
+		address = origin + "/sign-in/link#" + made.Link.Token
+		shown.Link, shown.ExpiresAt = address, &made.Link.ExpiresAt
+	}
+	if p.by != "mail" {
+		return outcome{data: shown, show: "invited.html"}, nil
+	}
+	if err := c.mailInvitation(ctx, made.Member.Email, address, shown.Link != ""); err != nil {
+		// The membership exists by now, so the person gets the link to send by another way.
+		c.console.config.Logger.LogAttrs(ctx, slog.LevelError, "invitation not sent",
+			slog.String("requestId", c.exchange.id), slog.String("error", safeText(err)))
+		shown.Failed = true
+		return outcome{data: shown, show: "invited.html"}, nil
+	}
+	shown.Mailed, shown.Link, shown.ExpiresAt = true, "", nil
+	return outcome{data: shown, done: "The invitation was mailed to " + made.Member.Email + "."}, nil
+}
+
+// mailInvitation mails the address at which a new member signs in.
+func (c *call) mailInvitation(ctx context.Context, to, address string, once bool) error {
+	sender, err := c.console.staff().GetMailSender(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, invitePatience)
+	defer cancel()
+	company := c.company.Name
+	if company == "" {
+		company = "a company"
+	}
+	note := "Sign in there with this address."
+	if once {
+		note = "The link works once, within 30 minutes. After that, sign in with this address."
+	}
+	return c.console.config.Mailer.Mail(ctx, ticketing.Mail{
+		FromName: sender.Name, FromAddress: sender.Address, To: to, Subject: "You can now work with " + company,
+		MessageID: "<" + uuid.NewString() + "@" + hostName(c.console.originOf(c.r)) + ">", Date: c.now,
+		Text: "You have been invited to work with " + company + ". Open\n\n" + address + "\n\n" + note + "\n",
+		HTML: `<!doctype html><html lang="en"><body style="font:16px/1.5 system-ui,sans-serif;color:#1c1f26">` +
+			`<p>You have been invited to work with <strong>` + html.EscapeString(company) + `</strong>.</p><p><a href="` +
+			html.EscapeString(address) + `">Sign in</a></p><p>` + note + `</p></body></html>`,
+	})
+}

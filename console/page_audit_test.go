@@ -1,0 +1,90 @@
+package console_test
+
+import (
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+const auditLog = "/business/{companyId}/audit"
+
+func TestAuditShowsWhoDidWhat(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	s.post(t, owner, members+"/"+s.users[viewer].String()+"/role", "role", "ADMINISTRATOR")
+	_, err := s.As(ticketing.Staff("=1+1 <b>")).RenameCompany(t.Context(), s.company, "Adire <i>Live</i>")
+	ok.NoErr(err)
+	page := s.get(t, viewer, auditLog)
+	ok.Equal(page.StatusCode, http.StatusOK)
+	ok.True(page.has("<bdi>owner@example.com</bdi>"))
+	ok.True(page.has("member.update"))
+	ok.True(page.has("<td>role</td><td><bdi>VIEWER</bdi></td><td><bdi>ADMINISTRATOR</bdi></td>"))
+	ok.True(page.has("=1&#43;1 &lt;b&gt;"))
+	ok.True(page.has("Adire &lt;i&gt;Live&lt;/i&gt;"))
+
+	mine := s.get(t, viewer, auditLog+"?actor="+url.QueryEscape("Owner@example.com"))
+	ok.True(mine.has("member.update"))
+	ok.True(!mine.has("company.rename"))
+	ok.True(!s.get(t, viewer, auditLog+"?action=company.rename").has("member.update"))
+	ok.True(s.get(t, viewer, auditLog+"?actor=nobody@example.org").has("Nothing matches."))
+	ok.True(s.get(t, viewer, auditLog+"?until=2020-01-01").has("Nothing matches."))
+	ok.Equal(s.get(t, viewer, auditLog+"?since=2026-11-22&until=2026-11-20").StatusCode, http.StatusBadRequest)
+	ok.Equal(s.get(t, stranger, auditLog).StatusCode, http.StatusNotFound)
+
+	var entries []struct {
+		Action string `json:"action"`
+		Person *struct {
+			Name, Email string
+		} `json:"person"`
+	}
+	s.get(t, viewer, "/api/v2"+auditLog+"?action=member.update").data(t, &entries)
+	ok.Equal(len(entries), 1)
+	ok.Equal(entries[0].Person.Name, owner)
+	ok.Equal(entries[0].Person.Email, address(owner))
+}
+
+func TestAuditIsDownloadedWithoutFormulas(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, name := range []string{"=1+1", "+1", "-1", "@sum", "plain, \"quoted\""} {
+		_, err := s.As(ticketing.Staff(name)).RenameCompany(t.Context(), s.company, "Company of "+name)
+		ok.NoErr(err)
+	}
+	file := s.get(t, viewer, auditLog+"?format=csv&action=company.rename")
+	ok.Equal(file.Header.Get("Content-Type"), "text/csv; charset=utf-8")
+	ok.Equal(file.Header.Get("Content-Disposition"), `attachment; filename="audit.csv"`)
+	rows, err := csv.NewReader(strings.NewReader(file.text)).ReadAll()
+	ok.NoErr(err)
+	ok.Equal(len(rows), 6)
+	var actors []string
+	for _, row := range rows[1:] {
+		actors = append(actors, row[1])
+	}
+	ok.Equal(len(actors), 5)
+	for _, want := range []string{"'=1+1", "'+1", "'-1", "'@sum", "plain, \"quoted\""} {
+		ok.True(strings.Contains(strings.Join(actors, "\n"), want)) // want
+	}
+	ok.True(s.get(t, viewer, auditLog+"?action=company.rename").has("/audit?action=company.rename&amp;format=csv"))
+}
+
+func TestAuditHasPages(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, name := range []string{"Adire One", "Adire Two", "Adire Three"} {
+		_, err := s.staff.RenameCompany(t.Context(), s.company, name)
+		ok.NoErr(err)
+		s.clock.advance(1e9)
+	}
+	page := s.get(t, viewer, auditLog+"?limit=2&action=company.rename")
+	ok.Equal(strings.Count(page.text, "company.rename</code>"), 2)
+	ok.True(page.has("Next page"))
+	file := s.get(t, viewer, auditLog+"?format=csv")
+	ok.True(strings.Contains(file.text, "Adire One")) // the whole log
+	ok.Equal(s.get(t, viewer, auditLog+"?format=pdf").StatusCode, http.StatusBadRequest)
+}

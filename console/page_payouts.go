@@ -1,0 +1,132 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const payoutsPath = "/platform/settlements"
+
+// payoutPages returns the page of the settlements of all companies.
+func payoutPages() []page {
+	return []page{{
+		path: payoutsPath, scope: scopePlatform, title: "Settlements", nav: "Settlements", icon: "bank",
+		permissions: []ticketing.Permission{ticketing.PermissionTenantRead, ticketing.PermissionSettlementRead},
+		template:    "platform-settlements.html", query: []string{"cursor"}, load: loadPayouts,
+	}}
+}
+
+// payoutActs returns the decisions about settlements.
+func payoutActs() []act {
+	of := func(verb string) act {
+		return act{
+			name: "settlement." + verb, scope: scopePlatform, path: payoutsPath + "/{settlementId}/" + verb, page: payoutsPath,
+			permission: ticketing.PermissionSettlementDecide, recent: true,
+		}
+	}
+	return []act{
+		newAct(of("approve"), noMembers, func(ctx context.Context, c *call, _ none) (outcome, error) {
+			decided, err := c.operator.ApproveSettlement(ctx, c.pathID("settlementId"))
+			return outcome{data: decided, done: "The settlement of " + formatMoney(decided.Amount) + " is completed."}, err
+		}),
+		newAct(of("reject"), func(m *members) string { return m.text("reason") },
+			func(ctx context.Context, c *call, reason string) (outcome, error) {
+				decided, err := c.operator.RejectSettlement(ctx, c.pathID("settlementId"), reason)
+				return outcome{
+					data: decided, done: "The settlement is rejected: " + formatMoney(decided.Amount) +
+						" went back to the company's earnings.",
+				}, err
+			}),
+	}
+}
+
+// decidedShown is how many settlements that were decided follow the open ones.
+const decidedShown = 10
+
+// payoutList is a page of open settlements, with the latest that were decided.
+type payoutList struct {
+	itemList[ticketing.OpenSettlement]
+
+	Decided []decidedSettlement
+	First   bool // it is the first page
+}
+
+// decidedSettlement is a settlement that was decided, and by whom.
+type decidedSettlement struct {
+	ticketing.OpenSettlement
+
+	By shownAct
+}
+
+func loadPayouts(ctx context.Context, c *call) (view, error) {
+	found, err := c.operator.ListOpenSettlements(ctx, c.paging())
+	if err != nil {
+		return view{}, err
+	}
+	shown := payoutList{First: c.query("cursor") == ""}
+	shown.Items = found.Items
+	if shown.First && !c.exchange.api {
+		shown.Decided, err = decidedSettlements(ctx, c)
+	}
+	return view{data: shown, paged: true, next: found.NextCursor}, err
+}
+
+// decidedSettlements returns the settlements that were decided last, by the audit log of all companies.
+func decidedSettlements(ctx context.Context, c *call) ([]decidedSettlement, error) {
+	var entries []ticketing.AuditEntry
+	for _, action := range []string{"settlement.approve", "settlement.reject"} {
+		some, err := c.operator.ListAudit(ctx, uuid.Nil,
+			ticketing.AuditFilter{PageParams: ticketing.PageParams{Limit: decidedShown}, Action: action})
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, some.Items...)
+	}
+	slices.SortStableFunc(entries, func(a, b ticketing.AuditEntry) int { return b.At.Compare(a.At.Time) })
+	acts, err := nameActs(ctx, c, entries[:min(decidedShown, len(entries))], nil)
+	if err != nil {
+		return nil, err
+	}
+	names, err := c.companyNames(ctx, acts)
+	if err != nil {
+		return nil, err
+	}
+	var decided []decidedSettlement
+	for _, one := range acts {
+		text, _ := strings.CutPrefix(one.Subject, "settlement ")
+		id, err := ticketing.ParseID(text)
+		if err != nil {
+			continue // It names no settlement, so nothing can be shown of it.
+		}
+		settlement, err := c.operator.GetSettlement(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		decided = append(decided, decidedSettlement{
+			ticketing.OpenSettlement{Settlement: settlement, CompanyName: names[settlement.CompanyID]}, one,
+		})
+	}
+	return decided, nil
+}
+
+// companyNames returns the names of the companies that actions were about. A page of actions is of few companies.
+func (c *call) companyNames(ctx context.Context, acts []shownAct) (map[uuid.UUID]string, error) {
+	names := map[uuid.UUID]string{}
+	for _, one := range acts {
+		if one.CompanyID == nil || names[*one.CompanyID] != "" {
+			continue
+		}
+		company, err := c.operator.GetCompany(ctx, *one.CompanyID)
+		if err != nil {
+			return nil, err
+		}
+		names[company.ID] = cmp.Or(company.Name, "–")
+	}
+	return names, nil
+}

@@ -1,0 +1,76 @@
+package console
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// platformAuditPages returns the page of all that was done.
+func platformAuditPages() []page {
+	return []page{{
+		path: "/platform/audit", scope: scopePlatform, title: "Audit log", nav: "Audit", icon: "list",
+		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-audit.html",
+		query: []string{"cursor", "actor", "action", "since", "until"}, load: loadPlatformAudit,
+	}}
+}
+
+// platformAct is an action of the log with its company.
+type platformAct struct {
+	shownAct
+
+	CompanyName string `json:"companyName,omitempty"` // empty: it was about no company
+}
+
+// platformAuditList is a page of the log with its filters.
+type platformAuditList struct {
+	itemList[platformAct]
+
+	Filters  []field
+	Filtered bool
+}
+
+func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
+	filter, err := auditFilter(ctx, c)
+	if err != nil {
+		return view{}, err
+	}
+	filter.PageParams = c.paging()
+	found, err := c.operator.ListAudit(ctx, uuid.Nil, filter)
+	if err != nil {
+		return view{}, err
+	}
+	staff, err := c.operator.ListStaff(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	people := make(map[uuid.UUID]string, len(staff))
+	for _, member := range staff {
+		people[member.UserID] = member.Name
+	}
+	acts, err := nameActs(ctx, c, found.Items, people)
+	if err != nil {
+		return view{}, err
+	}
+	companies, err := c.companyNames(ctx, acts)
+	if err != nil {
+		return view{}, err
+	}
+	shown := platformAuditList{
+		Filtered: isFiltered(c, "actor", "action", "since", "until"),
+		Filters: []field{
+			typedFilter(c, "actor", "Who (email)", "text"), typedFilter(c, "action", "What (such as float.credit)", "text"),
+			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
+		},
+	}
+	for _, one := range acts {
+		act := platformAct{shownAct: one}
+		if one.CompanyID != nil {
+			act.CompanyName = companies[*one.CompanyID]
+		}
+		shown.Items = append(shown.Items, act)
+	}
+	return view{data: shown, paged: true, next: found.NextCursor}, nil
+}

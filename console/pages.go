@@ -1,0 +1,50 @@
+package console
+
+import (
+	"context"
+	"slices"
+
+	"github.com/floatgate/ticketing"
+)
+
+// page is what a person can look at. It is a GET at path for a browser, and at /api/v2 and path for a program.
+type page struct {
+	path  string
+	scope scope
+	title string
+	nav   string // its name in the navigation; empty: it is not there
+	icon  string // of the navigation: the id of a symbol in templates/icons.html
+	// permissions are what the person has to hold, all of them.
+	permissions []ticketing.Permission
+	template    string   // a file of templates
+	query       []string // the members of the query; any other is refused
+	load        func(context.Context, *call) (view, error)
+}
+
+// view is what a page shows.
+type view struct {
+	title  string // defaults to that of the page
+	data   any    // the data of the JSON, and .Data of the template
+	paged  bool   // it is one page of a list, which goes on at next unless that is empty
+	next   string
+	accent string   // a colour such as "#2563EB" for the page; ignored where its contrast is too low
+	images []string // the origins of pictures that the person asked to see, such as "https://cdn.example.com"
+	file   *file    // sent instead of a page
+}
+
+// file is a download.
+type file struct {
+	name        string // such as "ledger.csv"
+	contentType string
+	text        []byte
+}
+
+// listed returns the view of a page of a list.
+func listed[T any](items ticketing.Page[T], err error) (view, error) {
+	return view{data: items.Items, paged: true, next: items.NextCursor}, err
+}
+
+// pages returns the one table of pages. Those of a scope are in the order of the navigation.
+func pages() []page {
+	return slices.Concat(accountPages(), companyPages(), platformPages())
+}

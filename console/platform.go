@@ -1,0 +1,15 @@
+package console
+
+import "slices"
+
+// platformPages returns the pages of the platform, in the order of the navigation. Each is in the file of its subject.
+func platformPages() []page {
+	return slices.Concat(queuePages(), companiesPages(), decisionPages(), floatPages(), schedulePages(), payoutPages(),
+		categoryPages(), mailSenderPages(), staffPages(), platformAuditPages(), bookPages())
+}
+
+// platformActs returns the acts of staff.
+func platformActs() []act {
+	return slices.Concat(companiesActs(), decisionActs(), floatActs(), scheduleActs(), payoutActs(), categoryActs(),
+		mailSenderActs(), staffActs(), bookActs())
+}

@@ -1,0 +1,241 @@
+package console_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/console"
+)
+
+// people are all of a site with what they are.
+func people() map[string]struct {
+	member ticketing.Role
+	staff  ticketing.StaffRole
+} {
+	type person = struct {
+		member ticketing.Role
+		staff  ticketing.StaffRole
+	}
+	return map[string]person{
+		owner: {member: ticketing.RoleOwner}, administrator: {member: ticketing.RoleAdministrator},
+		viewer: {member: ticketing.RoleViewer}, stranger: {},
+		chief: {staff: ticketing.StaffAdministrator}, finance: {staff: ticketing.StaffFinance},
+		onboarding: {staff: ticketing.StaffOnboarding}, support: {staff: ticketing.StaffSupport},
+		auditor: {staff: ticketing.StaffAuditor},
+	}
+}
+
+// expected returns the status that a person has to get at a route, and 0 where they may use it.
+func expected(route console.Route, who string) int {
+	p := people()[who]
+	switch {
+	case route.Company && p.member == "" && p.staff == "":
+		return http.StatusNotFound
+	case route.Platform && p.staff == "":
+		return http.StatusForbidden
+	}
+	for _, rule := range ticketing.PermissionRules() {
+		if !slices.Contains(route.Permissions, rule.Permission) {
+			continue
+		}
+		if !slices.Contains(rule.Roles, p.member) && !slices.Contains(rule.StaffRoles, p.staff) {
+			return http.StatusForbidden
+		}
+	}
+	return 0
+}
+
+var variable = regexp.MustCompile(`\{[^}]+\}`)
+
+// filled returns the path of a route for the company of a site, with ids of nothing elsewhere.
+func (s *site) filled(path string) string {
+	path = strings.ReplaceAll(path, "{companyId}", s.company.String())
+	return variable.ReplaceAllStringFunc(path, func(string) string { return uuid.NewString() })
+}
+
+func TestPageIsForThoseWhoHoldItsPermissions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, route := range console.Pages() {
+		ok, path := is.New(t), s.filled(route.Path)
+		anybody := s.get(t, nobody, path)
+		ok.Equal(anybody.StatusCode, http.StatusSeeOther) // route.Path
+		ok.True(strings.HasPrefix(anybody.Header.Get("Location"), "/sign-in?next="))
+		ok.Equal(s.get(t, nobody, "/api/v2"+path).StatusCode, http.StatusUnauthorized)
+		for who := range people() {
+			for _, prefix := range []string{"", "/api/v2"} {
+				got, want := s.get(t, who, prefix+path), expected(route, who)
+				found := got.StatusCode == http.StatusOK || strings.Contains(variable.ReplaceAllString(route.Path, "{"), "/{/") &&
+					got.StatusCode == http.StatusNotFound
+				if want == 0 && !found && got.StatusCode != http.StatusNotFound || want != 0 && got.StatusCode != want {
+					t.Errorf("%s gets %d at %s%s, want %d\n%s", who, got.StatusCode, prefix, route.Path, want, got.text)
+				}
+				checkPolicies(t, got)
+			}
+		}
+	}
+}
+
+func TestActIsForThoseWhoHoldItsPermission(t *testing.T) {
+	t.Parallel()
+	for _, route := range console.Acts() {
+		t.Run(route.Name, func(t *testing.T) {
+			t.Parallel()
+			ok, s := is.New(t), newSite(t)
+			path := s.filled(route.Path)
+			ok.Equal(s.postJSON(t, nobody, path, "{}").code(t), "SIGN_IN_REQUIRED")
+			ok.True(strings.HasPrefix(s.post(t, nobody, path).Header.Get("Location"), "/sign-in"))
+			for who := range people() {
+				want := expected(route, who)
+				got := s.postJSON(t, who, path, "{}")
+				if want == 0 && (got.StatusCode == http.StatusForbidden || got.StatusCode >= 500) ||
+					want != 0 && got.StatusCode != want {
+					t.Errorf("%s gets %d, want %d\n%s", who, got.StatusCode, want, got.text)
+				}
+				checkPolicies(t, got)
+			}
+			for who := range people() {
+				if want := expected(route, who); want != 0 {
+					ok.Equal(s.post(t, who, path).StatusCode, want) // as a form
+				}
+			}
+		})
+	}
+}
+
+func TestActNeedsARequestOfThisSite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, tt := range []struct {
+		name   string
+		change func(*http.Request)
+		status int
+	}{
+		{"cross-site", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		{"same-site", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403},
+		{"null", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
+		{"null of the same origin", func(r *http.Request) {
+			r.Header.Set("Origin", "null")
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+		}, 403},
+		{"another scheme", func(r *http.Request) { r.Header.Set("Origin", "https://"+r.URL.Host) }, 403},
+		{"another host", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},
+		{"another port", func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") }, 403},
+		{"a rebound name", func(r *http.Request) { r.Host = "evil.example" }, 421},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, route := range console.Acts() {
+				for _, prefix := range []string{"", "/api/v2"} {
+					r := s.request(t, http.MethodPost, prefix+s.filled(route.Path), strings.NewReader("{}"))
+					r.Header.Set("Content-Type", "application/json")
+					tt.change(r)
+					is.New(t).Equal(s.do(t, owner, r).StatusCode, tt.status) // route.Name
+				}
+			}
+			r := s.request(t, http.MethodPost, "/sign-in", strings.NewReader("email=owner@example.com"))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			tt.change(r)
+			is.New(t).Equal(s.do(t, nobody, r).StatusCode, tt.status)
+		})
+	}
+}
+
+func TestReboundNameGetsNothing(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, path := range []string{"/business", "/sign-in", "/console/console.js", "/api/v2/account"} {
+		r := s.request(t, http.MethodGet, path, nil)
+		r.Host = "evil.example"
+		ok.Equal(s.do(t, owner, r).StatusCode, http.StatusMisdirectedRequest)
+	}
+	r := s.request(t, http.MethodGet, "/sign-in", nil)
+	r.Host = "localhost:1234"
+	ok.Equal(s.do(t, nobody, r).StatusCode, http.StatusOK)
+}
+
+func TestAPIKeyOpensNothing(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	_, err := s.staff.ApproveVerification(t.Context(), s.company, opening.AddDate(1, 0, 0))
+	ok.NoErr(err)
+	key, err := s.staff.IssueAPIKey(t.Context(), s.company, "gate", ticketing.AllGrants())
+	ok.NoErr(err)
+	for _, route := range slices.Concat(console.Pages(), console.Acts()) {
+		method := http.MethodGet
+		if route.Name != "" {
+			method = http.MethodPost
+		}
+		r := s.request(t, method, "/api/v2"+s.filled(route.Path), nil)
+		r.Header.Set("Authorization", "Bearer "+key.Key)
+		got := s.do(t, nobody, r)
+		ok.Equal(got.StatusCode, http.StatusUnauthorized)
+		ok.Equal(got.code(t), "SIGN_IN_REQUIRED")
+	}
+}
+
+func TestNoGetDoesAnAct(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, route := range console.Acts() {
+		for _, prefix := range []string{"", "/api/v2"} {
+			got := s.get(t, owner, prefix+s.filled(route.Path))
+			ok.Equal(got.StatusCode, http.StatusMethodNotAllowed)
+			ok.Equal(got.Header.Get("Allow"), "POST")
+		}
+	}
+	r := s.request(t, http.MethodDelete, "/business", nil)
+	ok.Equal(s.do(t, owner, r).Header.Get("Allow"), "GET, HEAD")
+}
+
+func TestUnknownMemberOfTheQueryIsRefused(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, route := range console.Pages() {
+		got := s.get(t, chief, "/api/v2"+s.filled(route.Path)+"?bogus=1")
+		ok.Equal(got.StatusCode, http.StatusBadRequest)
+		ok.True(got.has("bogus: is not a known query parameter"))
+	}
+}
+
+func TestErrorsArePagesOfOurs(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for path, status := range map[string]int{
+		"/business/" + s.other.String(): 404, "/business/x": 404, "/platform/nothing": 404, "/platform": 403,
+		"/account?x=1": 400,
+	} {
+		got := s.get(t, owner, path)
+		ok.Equal(got.StatusCode, status) // path
+		ok.True(got.has("<h1>"))
+		ok.True(got.has(got.Header.Get("X-Request-Id")))
+		checkPolicies(t, got)
+		ok.Equal(s.get(t, owner, "/api/v2"+path).StatusCode, status)
+	}
+	// Another company is as one that does not exist.
+	ok.Equal(s.get(t, owner, "/api/v2/business/"+s.other.String()).text,
+		s.get(t, owner, "/api/v2/business/"+uuid.NewString()).text)
+}
+
+// checkPolicies checks the headers that every answer has.
+func checkPolicies(t *testing.T, p page) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+			"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+		"Strict-Transport-Security": "",
+	} {
+		if got := p.Header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// identify finds who the request is from, by the cookie of the session or by the host.
+func (x *exchange) identify(ctx context.Context) error {
+	if x.config.Identify != nil {
+		return x.identifyByHost(ctx)
+	}
+	secret := x.cookie(sessionCookie)
+	if secret == "" {
+		return errSignIn
+	}
+	session, err := x.accounts.Session(ctx, secret)
+	if err != nil {
+		return err
+	}
+	user, err := x.accounts.GetUser(ctx, session.UserID)
+	if err != nil {
+		return err
+	}
+	x.visitor = &visitor{
+		userID: user.ID, email: user.Email, sessionID: session.ID, secret: secret, provedAt: session.ConfirmedAt.Time,
+	}
+	return nil
+}
+
+func (x *exchange) identifyByHost(ctx context.Context) error {
+	person, err := x.config.Identify(x.r)
+	if errors.Is(err, ErrNobody) {
+		return errSignIn
+	}
+	if err != nil {
+		return err
+	}
+	var user ticketing.User
+	if person.UserID != uuid.Nil {
+		user, err = x.accounts.GetUser(ctx, person.UserID)
+	} else {
+		user, err = x.accounts.FindUser(ctx, person.Email)
+	}
+	if errors.Is(err, ticketing.CodeNotFound) {
+		return errSignIn // The host knows somebody who is nobody here.
+	}
+	if err != nil {
+		return err
+	}
+	x.visitor = &visitor{userID: user.ID, email: user.Email, provedAt: person.ProvedAt}
+	return nil
+}
+
+// enter returns the call of the person in a scope: what they may do there, by the role that they have now. A company of
+// others is NOT_FOUND as one that does not exist.
+func (x *exchange) enter(ctx context.Context, in scope) (*call, error) {
+	c := &call{console: x.console, exchange: x, r: x.r, visitor: x.visitor, now: x.began, ids: map[string]uuid.UUID{}}
+	for name := range strings.SplitSeq(x.route.pattern, "/") {
+		name, isVariable := strings.CutPrefix(strings.TrimSuffix(name, "}"), "{")
+		if !isVariable || !strings.HasSuffix(name, "Id") {
+			continue
+		}
+		id, err := ticketing.ParseID(x.r.PathValue(name))
+		if err != nil {
+			return nil, errNoPage
+		}
+		c.ids[name] = id
+	}
+	var err error
+	switch in {
+	case scopeSelf:
+		return c, nil
+	case scopePlatform:
+		c.actor, err = x.accounts.Staff(ctx, x.visitor.userID)
+		if errors.Is(err, ticketing.CodeNotFound) || errors.Is(err, ticketing.CodePermissionDenied) {
+			err = errNotStaff
+		}
+	case scopeCompany:
+		c.companyID = c.ids["companyId"]
+		c.actor, err = x.accounts.Member(ctx, c.companyID, x.visitor.userID)
+		if errors.Is(err, ticketing.CodeNotFound) {
+			c.actor, err = x.accounts.Staff(ctx, x.visitor.userID)
+		}
+		if errors.Is(err, ticketing.CodeNotFound) || errors.Is(err, ticketing.CodePermissionDenied) {
+			err = errNoCompany
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.operator = x.svc.As(c.actor)
+	if in == scopeCompany && holds(c.actor, ticketing.PermissionKYBRead) {
+		c.company, err = c.operator.GetCompany(ctx, c.companyID)
+	}
+	return c, err
+}
+
+// runAct answers the POST of an act.
+func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
+	c, err := x.enter(ctx, a.scope)
+	if err != nil {
+		return answer{}, err
+	}
+	if !c.may(a) {
+		return answer{}, errMissing(a.permission)
+	}
+	if err := c.readQuery(nil); err != nil {
+		return answer{}, err
+	}
+	var form url.Values
+	m := (*members)(nil)
+	if x.api {
+		m = jsonMembers(x.w, x.r)
+	} else {
+		if form, err = x.readForm(); err != nil {
+			return answer{}, err
+		}
+		m = formMembers(form)
+	}
+	do := a.prepare(c, m)
+	if violations := m.violations(); len(violations) > 0 {
+		return x.refuse(ctx, c, a, form, ticketing.Invalid(violations...))
+	}
+	if a.recent && !x.visitor.confirmed(x.began) {
+		if x.api {
+			return answer{}, errConfirm
+		}
+		if a, done, err := x.confirm(ctx, c, a, form); !done || err != nil {
+			return a, err
+		}
+	}
+	done, err := do(ctx)
+	if err != nil {
+		return x.refuse(ctx, c, a, form, err)
+	}
+	if done.signedIn != nil {
+		x.setCookie(sessionCookie, done.signedIn.secret, done.signedIn.expires)
+	}
+	if done.signedOut {
+		x.removeCookie(sessionCookie)
+	}
+	switch {
+	case x.api:
+		return encodeOutcome(done)
+	case done.show != "":
+		shown, err := x.render(ctx, c, x.pages[a.page], view{data: done.data}, &refused{template: done.show})
+		shown.once = true
+		return shown, err
+	}
+	x.sayDone(cmp.Or(done.done, a.done))
+	return redirect(cmp.Or(done.next, ownPath(form.Get("_next")), c.expand(a.page))), nil
+}
+
+// readForm reads the fields of a form.
+func (x *exchange) readForm() (url.Values, error) {
+	media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
+	if x.r.ContentLength != 0 && (err != nil || media != "application/x-www-form-urlencoded") {
+		return nil, invalid("body: must be a form")
+	}
+	x.r.Body = http.MaxBytesReader(x.w, x.r.Body, maxBody)
+	if err := x.r.ParseForm(); err != nil {
+		return nil, invalid("body: is malformed or too large")
+	}
+	return x.r.PostForm, nil
+}
+
+// refuse shows a refused act: as an error to a program, and to a person as the page with the form and what was typed.
+func (x *exchange) refuse(ctx context.Context, c *call, a *act, form url.Values, err error) (answer, error) {
+	shown := refusalOf(err)
+	p := x.pages[a.page]
+	if x.api || shown == nil || shown.Code == ticketing.CodeSignInRequired || c.permit(p) != nil {
+		return answer{}, err
+	}
+	loaded, loadErr := p.load(ctx, c)
+	if loadErr != nil {
+		return answer{}, err // The page itself cannot be shown, and the first error says why.
+	}
+	page, renderErr := x.render(ctx, c, p, loaded, newRefused(x.r.URL.Path, form, shown))
+	page.status, page.code = statusOf(shown.Code), shown.Code
+	return page, renderErr
+}
+
+// expand returns a pattern with the variables of the request's path.
+func (c *call) expand(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(part, "}"), "{"); ok {
+			parts[i] = url.PathEscape(c.r.PathValue(name))
+		}
+	}
+	return strings.Join(parts, "/")
+}

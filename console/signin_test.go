@@ -1,0 +1,144 @@
+package console_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+var (
+	linkInMail = regexp.MustCompile(`http://[^/]+/sign-in/link#(\S+)`)
+	codeInMail = regexp.MustCompile(`    ([0-9A-Z]{4}-[0-9A-Z]{4})`)
+)
+
+// askForCode makes a new browser ask for a code and returns the mail.
+func (s *site) askForCode(t *testing.T, who, email, next string) ticketing.Mail {
+	t.Helper()
+	s.clients[who] = s.newClient(t)
+	asked := s.post(t, who, "/sign-in", "email", email, "next", next)
+	is.New(t).Equal(asked.StatusCode, http.StatusSeeOther)
+	return s.mail(t)
+}
+
+func TestPersonSignsInByTheLinkOfAMail(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	mail := s.askForCode(t, "somebody", "Owner@Example.com ", "")
+	ok.Equal(mail.To, address(owner))
+	token := linkInMail.FindStringSubmatch(mail.Text)[1]
+
+	ok.True(s.get(t, "somebody", "/sign-in/link").has(`action="/sign-in/link"`))
+	in := s.post(t, "somebody", "/sign-in/link", "token", token)
+	ok.True(s.follow(t, "somebody", in).has("Overview"))
+
+	again := s.post(t, nobody, "/sign-in/link", "token", token)
+	ok.Equal(again.StatusCode, http.StatusUnauthorized)
+	ok.True(again.has("has been used or has expired"))
+}
+
+func TestPersonSignsInByCodeAndComesToThePageThatTheyWanted(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	s.clients["somebody"] = s.newClient(t)
+	wanted := "/account"
+	sent := s.get(t, "somebody", wanted)
+	ok.Equal(sent.StatusCode, http.StatusSeeOther)
+	ok.Equal(sent.Header.Get("Location"), "/sign-in?next=%2Faccount")
+
+	mail := s.askForCode(t, "somebody", address(viewer), wanted)
+	code := codeInMail.FindStringSubmatch(mail.Text)[1]
+	ok.True(s.get(t, "somebody", "/sign-in/code").has(address(viewer)))
+	in := s.post(t, "somebody", "/sign-in/code", "code", strings.ToLower(code), "next", wanted)
+	ok.Equal(in.Header.Get("Location"), wanted)
+	ok.True(s.follow(t, "somebody", in).has(address(viewer)))
+}
+
+func TestCodeCountsOnlyInTheBrowserThatAskedForIt(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	first := s.askForCode(t, "first", address(owner), "")
+	s.askForCode(t, "second", address(owner), "")
+	code := codeInMail.FindStringSubmatch(first.Text)[1]
+	ok.Equal(s.post(t, "second", "/sign-in/code", "code", code).StatusCode, http.StatusUnauthorized)
+	ok.Equal(s.post(t, nobody, "/sign-in/code", "code", code).Header.Get("Location"), "/sign-in")
+	ok.Equal(s.post(t, "first", "/sign-in/code", "code", code).StatusCode, http.StatusSeeOther)
+}
+
+func TestUnknownAddressGetsTheSameAnswerAndNoMail(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	known := s.post(t, nobody, "/sign-in", "email", address(owner))
+	s.mail(t)
+	unknown := s.post(t, nobody, "/sign-in", "email", "nobody@example.com")
+	ok.Equal(unknown.StatusCode, known.StatusCode)
+	ok.Equal(unknown.Header.Get("Location"), known.Header.Get("Location"))
+	s.post(t, nobody, "/sign-in", "email", address(viewer))
+	ok.Equal(s.mail(t).To, address(viewer)) // and none before it
+}
+
+func TestAddressGetsFiveCodesInAQuarterOfAnHour(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, email := range []string{address(owner), "nobody@example.com"} {
+		for range 5 {
+			ok.Equal(s.post(t, nobody, "/sign-in", "email", email).StatusCode, http.StatusSeeOther)
+		}
+		over := s.post(t, nobody, "/sign-in", "email", email)
+		ok.Equal(over.StatusCode, http.StatusTooManyRequests)
+		ok.True(over.has("Too many tries"))
+		ok.Equal(over.Header.Get("Retry-After"), "901")
+	}
+	s.clock.advance(16 * time.Minute)
+	ok.Equal(s.post(t, nobody, "/sign-in", "email", address(owner)).StatusCode, http.StatusSeeOther)
+}
+
+func TestClientHasTwentyTriesAnHour(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for range 20 {
+		ok.Equal(s.post(t, nobody, "/sign-in/link", "token", "wrong").StatusCode, http.StatusUnauthorized)
+	}
+	ok.Equal(s.post(t, nobody, "/sign-in/link", "token", "wrong").StatusCode, http.StatusTooManyRequests)
+	s.clock.advance(time.Hour + time.Minute)
+	ok.Equal(s.post(t, nobody, "/sign-in/link", "token", "wrong").StatusCode, http.StatusUnauthorized)
+}
+
+func TestSignedOutCookieIsWorthNothing(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	stolen := s.clients[owner].Jar.Cookies(s.address(t))
+	out := s.post(t, owner, "/account/sign-out")
+	ok.Equal(out.Header.Get("Location"), "/sign-in")
+	ok.True(s.follow(t, owner, out).has("You are signed out."))
+	s.clients["thief"] = s.newClient(t)
+	s.clients["thief"].Jar.SetCookies(s.address(t), stolen)
+	ok.Equal(s.get(t, "thief", "/business/{companyId}").StatusCode, http.StatusSeeOther)
+	ok.Equal(s.get(t, "thief", "/api/v2/business/{companyId}").code(t), "SIGN_IN_REQUIRED")
+}
+
+func TestSignInLeadsToPathsOfTheConsoleAlone(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, next := range []string{
+		"//evil.example", "/\\evil.example", "https://evil.example/business", "/business//evil.example",
+		"javascript:alert(1)",
+		"/business\r\nX: y", "/elsewhere", "/business/../../elsewhere", "business",
+	} {
+		in, err := s.Accounts().CreateLink(t.Context(), ticketing.LinkParams{UserID: s.users[owner], Actor: "test"})
+		ok.NoErr(err)
+		s.clients["somebody"] = s.newClient(t)
+		ok.Equal(s.post(t, "somebody", "/sign-in/link", "token", in.Token).StatusCode, http.StatusSeeOther)
+		r := s.request(t, http.MethodGet, "/sign-in", nil)
+		q := r.URL.Query()
+		q.Set("next", next)
+		r.URL.RawQuery = q.Encode()
+		ok.Equal(s.do(t, "somebody", r).Header.Get("Location"), "/business/"+s.company.String()) // next
+		s.clock.advance(4 * time.Minute)
+	}
+}

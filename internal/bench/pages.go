@@ -1,0 +1,271 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/console"
+)
+
+// pagesBench measures the pages of the console: one process serves them, asks for them and sells.
+type pagesBench struct {
+	*bench
+
+	svc       *ticketing.Service
+	server    *http.Server
+	origin    string
+	cookie    string // of a person who is the owner of the measured company and an administrator of the platform
+	variables *strings.Replacer
+	answered  map[string]*pageAnswers // by route
+	mu        sync.Mutex
+	run       *histogram // of all pages of the run; nil: nothing is measured
+}
+
+// pageAnswers are the answers of one page.
+type pageAnswers struct {
+	took   histogram // in the server
+	failed map[string]int64
+	bytes  int // of the largest body, as it was transferred
+}
+
+// pageRoutes returns the routes of the pages. What the variables stand for is the first of each kind.
+func pageRoutes() []string {
+	return []string{
+		"/account",
+		"/business",
+		"/business/{companyId}",
+		"/business/{companyId}/verification",
+		"/business/{companyId}/branding",
+		"/business/{companyId}/api-keys",
+		"/business/{companyId}/commission",
+		"/business/{companyId}/webhooks",
+		"/business/{companyId}/webhooks/{endpointId}",
+		"/business/{companyId}/webhooks/deliveries",
+		"/business/{companyId}/webhooks/deliveries/{deliveryId}",
+		"/business/{companyId}/webhooks/replay",
+		"/business/{companyId}/settlements",
+		"/business/{companyId}/members",
+		"/business/{companyId}/mail",
+		"/business/{companyId}/mail/resend",
+		"/business/{companyId}/mail/{orderId}",
+		"/business/{companyId}/audit",
+		"/platform",
+		"/platform/cases",
+		"/platform/companies",
+		"/platform/companies/{companyId}",
+		"/platform/companies/{companyId}/verification",
+		"/platform/companies/{companyId}/float",
+		"/platform/companies/{companyId}/commission",
+		"/platform/settlements",
+		"/platform/categories",
+		"/platform/mail-sender",
+		"/platform/staff",
+		"/platform/audit",
+		"/platform/books",
+	}
+}
+
+const (
+	// sessionCookie is the name of the console's cookie on plain loopback.
+	sessionCookie = "ticketing"
+	// The person who asks for the pages.
+	pagesEmail, pagesName = "ada@bench.example", "Ada Bench"
+)
+
+// measurePages measures how long the server takes for each page of the console.
+func (b *bench) measurePages(ctx context.Context) (Report, error) {
+	m, err := b.newPagesBench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := &pagesReport{
+		Op: b.Op, Store: b.db.store(), Companies: len(b.shops), Qty: b.Qty, Connections: b.Connections,
+		Seconds: b.Duration.Seconds(), Rate: b.Rate, Sales: b.Sales, Background: b.Background,
+		Deliveries: b.pageDeliveries(), Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
+	}
+	if b.Background {
+		b.ends = append(b.ends, background(ctx, m.svc))
+	}
+	b.Progress("warming up", "")
+	for _, route := range pageRoutes() {
+		m.visit(ctx, route)
+	}
+	m.mu.Lock()
+	m.answered = map[string]*pageAnswers{}
+	m.mu.Unlock()
+	for i := range b.Runs {
+		b.Progress(fmt.Sprintf("run %d of %d", i+1, b.Runs), "")
+		run, err := m.pace(ctx)
+		if err != nil {
+			return nil, err
+		}
+		report.Runs = append(report.Runs, run)
+	}
+	if err := m.server.Shutdown(ctx); err != nil { // An answer is recorded a moment after it was sent.
+		return nil, err
+	}
+	report.summarise(m.answered)
+	if report.Books, err = b.verify(ctx); err != nil {
+		return nil, err
+	}
+	return report, report.failure()
+}
+
+// newPagesBench makes what the pages show, signs a person in and serves the console.
+func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
+	m := &pagesBench{bench: b, answered: map[string]*pageAnswers{}}
+	var err error
+	if m.svc, err = ticketing.New(b.store, &ticketing.Config{
+		SecretKeys: [][]byte{b.secret}, Grouping: b.Grouping, CompanySlots: b.CompanySlots,
+	}); err != nil {
+		return nil, err
+	}
+	b.ends = append(b.ends, drained(m.svc))
+	if err := b.setMailSender(ctx, true); err != nil {
+		return nil, err
+	}
+	shown, err := b.makeDeliveries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.variables = strings.NewReplacer("{companyId}", b.shops[0].Company.String(), "{orderId}",
+		b.shops[0].Orders[0].String(), "{endpointId}", shown.EndpointID.String(), "{deliveryId}", shown.ID.String())
+	if err := m.signIn(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.db.analyze(ctx); err != nil {
+		return nil, err
+	}
+	return m, m.serve(ctx)
+}
+
+// signIn begins the session of a person who sees every page.
+func (m *pagesBench) signIn(ctx context.Context) error {
+	op := m.svc.As(ticketing.Staff("bench"))
+	staff, err := op.AddStaff(ctx, ticketing.AddStaffParams{
+		Email: pagesEmail, Name: pagesName, Role: ticketing.StaffAdministrator,
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := op.AddMember(ctx, m.shops[0].Company, ticketing.AddMemberParams{
+		Email: pagesEmail, Name: pagesName, Role: ticketing.RoleOwner,
+	}); err != nil {
+		return err
+	}
+	begun, err := m.svc.Accounts().SignIn(ctx, staff.UserID, ticketing.SignInPasskey, ticketing.Client{Browser: "bench"})
+	m.cookie = begun.Secret
+	return err
+}
+
+// serve serves the console on this machine.
+func (m *pagesBench) serve(ctx context.Context) error {
+	handler, err := console.New(m.svc, &console.Config{OnRequest: m.record})
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	m.origin = "http://" + listener.Addr().String()
+	m.server = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
+	go func() { _ = m.server.Serve(listener) }()
+	m.ends = append(m.ends, func(context.Context) error { return m.server.Close() })
+	return nil
+}
+
+// of returns the answers of a route. The caller holds the lock.
+func (m *pagesBench) of(route string) *pageAnswers {
+	if m.answered[route] == nil {
+		m.answered[route] = &pageAnswers{failed: map[string]int64{}}
+	}
+	return m.answered[route]
+}
+
+// record records how long the server took for an answer.
+func (m *pagesBench) record(_ context.Context, sent console.Answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if sent.Status != http.StatusOK {
+		m.of(sent.Route).failed[fmt.Sprint(sent.Status, " ", sent.Code)]++
+		return
+	}
+	m.of(sent.Route).took.record(sent.Duration)
+	if m.run != nil {
+		m.run.record(sent.Duration)
+	}
+}
+
+// visit asks for a page as a browser does. An answer that does not come counts as a failure of the page.
+func (m *pagesBench) visit(ctx context.Context, route string) {
+	size, err := m.read(ctx, m.origin+m.variables.Replace(route))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		m.of(route).failed["CONNECTION"]++
+	}
+	m.of(route).bytes = max(m.of(route).bytes, size)
+}
+
+// read returns the bytes of the body of an answer, as it was transferred.
+func (m *pagesBench) read(ctx context.Context, address string) (size int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Accept-Encoding", "gzip")
+	request.AddCookie(&http.Cookie{Name: sessionCookie, Value: m.cookie}) //nolint:gosec // It is sent to this machine.
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	return len(body), err
+}
+
+// pace asks for the pages in turn, at the rate for the duration, however long one takes. Beside it, it sells.
+func (m *pagesBench) pace(ctx context.Context) (pagesRun, error) {
+	if err := m.restock(ctx, nil); err != nil {
+		return pagesRun{}, err
+	}
+	latencies := new(histogram)
+	m.mu.Lock()
+	m.run = latencies
+	m.mu.Unlock()
+	var (
+		all       sync.WaitGroup
+		committed map[uuid.UUID]time.Time
+		failed    error
+	)
+	began := time.Now()
+	if m.Sales > 0 {
+		all.Go(func() {
+			committed, failed = m.sellEvenly(ctx, m.svc, time.Second/time.Duration(m.Sales), m.Qty)
+		})
+	}
+	interval := time.Second / time.Duration(m.Rate)
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	routes := pageRoutes()
+	visits := max(int(m.Duration/interval), len(routes)) // each at least once
+	for i := range visits {
+		all.Go(func() { m.visit(ctx, routes[i%len(routes)]) })
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+	all.Wait()
+	return newPagesRun(latencies, float64(len(committed))/time.Since(began).Seconds()), failed
+}
