@@ -16,6 +16,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/internal/browsertest"
+	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
 // traveler is a person at a browser of their own. They know what the pages show them and nothing else.
@@ -232,7 +233,7 @@ type backend struct {
 
 func (s *site) backend(t *testing.T, key string) backend {
 	t.Helper()
-	return backend{t, httpapi.New(s.Service, nil), key}
+	return backend{t, contracttest.New(t.Error, s.Service, nil), key}
 }
 
 // call calls an operation, and returns the status and the text of the answer.

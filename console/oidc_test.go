@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestPersonSignsInAtAnIssuer(t *testing.T) {
 	ok.True(s.follow(t, "somebody", in).has("Members"))
 	sessions, err := s.Accounts().ListSessions(t.Context(), s.users[owner])
 	ok.NoErr(err)
-	ok.Equal(sessions[0].Method, ticketing.SignInOIDC)
+	ok.True(slices.ContainsFunc(sessions, func(s ticketing.Session) bool { return s.Method == ticketing.SignInOIDC }))
 	ok.True(!strings.Contains(s.log.String(), "@example.com"))
 
 	// The browser keeps nothing of it, so the address is worth nothing any more.

@@ -80,7 +80,7 @@ func TestDemoSignsItsPeopleIn(t *testing.T) {
 	status, path, text := owner.signIn(demo.ConsoleURL)
 	ok.Equal(status, http.StatusOK)
 	ok.Equal(path, "/business/"+demo.CompanyID)
-	ok.True(strings.Contains(text, "<h1>Overview</h1>"))
+	ok.True(strings.Contains(text, "<title>Overview"))
 	ok.True(strings.Contains(text, "owner@example.com"))
 	ok.True(strings.Contains(text, "995,000.00")) // the float after the demo's sale
 	status, _, _ = owner.visit(origin + "/platform")

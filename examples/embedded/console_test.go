@@ -77,7 +77,7 @@ func TestConsoleKnowsTheHostsUser(t *testing.T) {
 	ok.Equal(status, http.StatusSeeOther)
 	status, _, text := ada.visit(company, nil)
 	ok.Equal(status, http.StatusOK)
-	ok.True(strings.Contains(text, "<h1>Overview</h1>"))
+	ok.True(strings.Contains(text, "<title>Overview"))
 	ok.True(strings.Contains(text, "Freedom Park"))
 	// There is no other way in.
 	status, _, _ = ada.visit("/sign-in", nil)
@@ -104,7 +104,7 @@ func TestHostRedirectsToALink(t *testing.T) {
 	ok.Equal(status, http.StatusSeeOther)
 	status, _, text := ada.visit(company, nil)
 	ok.Equal(status, http.StatusOK)
-	ok.True(strings.Contains(text, "<h1>Overview</h1>"))
+	ok.True(strings.Contains(text, "<title>Overview"))
 	status, _, _ = stranger.visit(page, url.Values{"token": {token}})
 	ok.Equal(status, http.StatusUnauthorized)
 }
