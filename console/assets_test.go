@@ -94,7 +94,7 @@ func TestAssetsAreSmall(t *testing.T) {
 func TestFilterChangesTheListInPlace(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
 	_, err := s.staff.SuspendCompany(t.Context(), s.other)
@@ -128,7 +128,7 @@ func TestFilterChangesTheListInPlace(t *testing.T) {
 func TestPagesDoNotShift(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
 	for _, size := range sizes() {

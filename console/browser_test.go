@@ -41,7 +41,7 @@ func (s *site) localhost() string { return strings.Replace(s.server.URL, "127.0.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	s, browser := newSite(t), browsertest.New(t)
 	for _, size := range sizes() {

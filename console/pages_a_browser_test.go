@@ -15,7 +15,7 @@ import (
 func TestFullPagesOfACompanyAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
 	key := s.openShop(t, 500_00)

@@ -34,7 +34,7 @@ func addAuthenticator(t *testing.T, p *browsertest.Page) {
 func TestPersonAddsAPasskeyAndSignsInWithIt(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	ok, s := is.New(t), newSite(t)
 	p := s.open(t, browsertest.New(t), owner, "/account", browsertest.Size{Width: 1100, Height: 800})
@@ -78,7 +78,7 @@ func TestPersonAddsAPasskeyAndSignsInWithIt(t *testing.T) {
 func TestPasskeyOfAnotherMomentPurposeOrHostIsRefused(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	ok, s := is.New(t), newSite(t)
 	p := s.open(t, browsertest.New(t), owner, "/account", browsertest.Size{Width: 1100, Height: 800})

@@ -15,7 +15,7 @@ import (
 func TestFilledPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	ok, s, browser := is.New(t), newShop(t), browsertest.New(t)
 	endpoint := s.endpoint(t)

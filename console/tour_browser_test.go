@@ -80,7 +80,7 @@ func (s *shop) fillShop(t *testing.T) (endpointID, deliveryID, orderID string) {
 func TestFilledPagesOfThePlatformAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("-short leaves the browser out")
 	}
 	s, browser := newShop(t), browsertest.New(t)
 	endpointID, deliveryID, orderID := s.fillShop(t)
