@@ -36,49 +36,64 @@ func (s *site) open(
 // localhost returns the address of the site by the name that may have passkeys.
 func (s *site) localhost() string { return strings.Replace(s.server.URL, "127.0.0.1", "localhost", 1) }
 
-// TestPagesAreAccessible looks at every page without a variable but that of the company, in both color schemes and at
-// two widths, and saves a picture of each.
+// TestPagesAreAccessible looks at every page without a variable but that of the company: dark on a phone, and light at a
+// desk. The filled pages are looked at in both schemes at both widths.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short leaves the browser out")
 	}
 	s, browser := newSite(t), browsertest.New(t)
-	for _, size := range sizes() {
-		for who, wants := range map[string]func(console.Route) bool{
-			owner: func(r console.Route) bool { return !r.Platform }, chief: func(r console.Route) bool { return r.Platform },
-		} {
-			p := s.open(t, browser, who, "/account", size)
-			for _, route := range console.Pages() {
-				path := strings.ReplaceAll(route.Path, "{companyId}", s.company.String())
-				if !wants(route) || strings.Contains(path, "{") {
-					continue
-				}
-				p.Text(`location.assign("` + path + `")`)
-				p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
-				look(t, p, "console"+strings.ReplaceAll(strings.ReplaceAll(route.Path, "/", "-"), "{companyId}", "id"), size)
+	for who, wants := range map[string]func(console.Route) bool{
+		owner: func(r console.Route) bool { return !r.Platform }, chief: func(r console.Route) bool { return r.Platform },
+	} {
+		p := s.open(t, browser, who, "/account", browsertest.Desktop)
+		for _, route := range console.Pages() {
+			path := strings.ReplaceAll(route.Path, "{companyId}", s.company.String())
+			if !wants(route) || strings.Contains(path, "{") {
+				continue
 			}
-			p.IsClean()
+			p.Text(`location.assign("` + path + `")`)
+			p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
+			lookOnce(t, p, "console"+strings.ReplaceAll(strings.ReplaceAll(route.Path, "/", "-"), "{companyId}", "id"))
 		}
-		for _, path := range []string{"/sign-in", "/sign-in/link"} {
-			p := browser.Open(t, s.localhost()+path, size)
-			look(t, p, "console"+strings.ReplaceAll(path, "/", "-"), size)
-			p.IsClean()
-			p.KeepsNothing()
-		}
+		p.IsClean()
+	}
+	for _, path := range []string{"/sign-in", "/sign-in/link"} {
+		p := browser.Open(t, s.localhost()+path, browsertest.Desktop)
+		look(t, p, "console"+strings.ReplaceAll(path, "/", "-"))
+		p.IsClean()
+		p.KeepsNothing()
 	}
 }
 
-// look checks a page as it is, in both color schemes.
-func look(t *testing.T, p *browsertest.Page, name string, size browsertest.Size) {
+// look checks a page as it is, at two widths and in both color schemes, and saves a picture of each.
+func look(t *testing.T, p *browsertest.Page, name string) {
 	t.Helper()
-	p.Fits()
+	for _, size := range sizes() {
+		p.Resize(size)
+		p.Fits()
+		lookIn(t, p, name, size, true)
+		lookIn(t, p, name, size, false)
+	}
+}
+
+// lookOnce is look with one color scheme for each width.
+func lookOnce(t *testing.T, p *browsertest.Page, name string) {
+	t.Helper()
+	for _, size := range sizes() {
+		p.Resize(size)
+		p.Fits()
+		lookIn(t, p, name, size, size.Width < 600)
+	}
+}
+
+func lookIn(t *testing.T, p *browsertest.Page, name string, size browsertest.Size, dark bool) {
+	t.Helper()
 	if size.Width < 600 {
 		name += "-phone"
 	}
-	for _, dark := range []bool{true, false} {
-		p.Media(browsertest.Media{Dark: dark})
-		p.FullPicture(name + map[bool]string{false: "-light", true: "-dark"}[dark])
-		browsertest.Axe(t, p)
-	}
+	p.Media(browsertest.Media{Dark: dark})
+	p.FullPicture(name + map[bool]string{false: "-light", true: "-dark"}[dark])
+	browsertest.Axe(t, p)
 }
