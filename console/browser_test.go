@@ -36,8 +36,8 @@ func (s *site) open(
 // localhost returns the address of the site by the name that may have passkeys.
 func (s *site) localhost() string { return strings.Replace(s.server.URL, "127.0.0.1", "localhost", 1) }
 
-// TestPagesAreAccessible looks at every page without a variable but that of the company: dark on a phone, and light at a
-// desk. The filled pages are looked at in both schemes at both widths.
+// TestPagesAreAccessible looks at every page without a variable but that of the company: dark on a phone, and light at
+// a desk. The filled pages are looked at in both schemes at both widths.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

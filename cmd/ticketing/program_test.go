@@ -129,7 +129,8 @@ func TestExitStatus(t *testing.T) {
 		{"memory has no yesterday", "company list --database memory:", 1, "INVALID_REQUEST", "demo, serve and bench only"},
 		{
 			"unknown operation", "bench --op sell",
-			1, "INVALID_REQUEST", "--op: must be checkout, validate, quote, read, order, orders, dispatch, webhook, mail or pages",
+			1, "INVALID_REQUEST",
+			"--op: must be checkout, validate, quote, read, order, orders, dispatch, webhook, mail or pages",
 		},
 		{"bench without clients", "bench --clients 0", 1, "INVALID_REQUEST", "--clients: must be from 1 to 10000"},
 		{
