@@ -67,7 +67,7 @@ func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values
 		}
 		return answer{}, false, err
 	case form.Get("_confirm") == "mail" && asked.CanMail:
-		if err := limited(x.codes.take(x.visitor.email, x.began)); err != nil {
+		if err := limited(ctx, x.codes, x.visitor.email, x.began); err != nil {
 			return ask(refusalOf(err), http.StatusTooManyRequests)
 		}
 		x.mailCode(ctx, x.visitor.email, x.bindBrowser(x.visitor.email))
@@ -78,7 +78,7 @@ func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values
 
 // confirmByCode uses a code up and gives the browser a new session in place of the one that it has.
 func (x *exchange) confirmByCode(ctx context.Context, code string) error {
-	if err := x.try(); err != nil {
+	if err := x.try(ctx); err != nil {
 		return err
 	}
 	secret, email := x.browserSecret()
@@ -109,7 +109,7 @@ func confirmActs() []act {
 			if canMail, err := x.canMail(ctx); err != nil || !canMail || x.config.Identify != nil {
 				return outcome{}, cmp.Or(err, error(errNoMail))
 			}
-			if err := limited(x.codes.take(x.visitor.email, x.began)); err != nil {
+			if err := limited(ctx, x.codes, x.visitor.email, x.began); err != nil {
 				return outcome{}, err
 			}
 			x.mailCode(ctx, x.visitor.email, x.bindBrowser(x.visitor.email))

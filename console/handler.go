@@ -15,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/clientaddr"
+	"github.com/floatgate/ticketing/internal/ratewindow"
 )
 
 // console is the handler.
@@ -32,9 +33,9 @@ type console struct {
 	nav        []*page          // those of the navigation, in its order
 	templates  map[string]*template.Template
 	assets     map[string]asset
-	codes      *window // of the codes that an address is sent
-	tries      *window // of the tries of a client to sign in
-	used       *window // of the challenges of passkeys that were used
+	codes      ratewindow.Limit // of the codes that an address is sent
+	tries      ratewindow.Limit // of the tries of a client to sign in
+	used       ratewindow.Limit // of the challenges of passkeys that were used
 	mails      chan struct{}
 	books      bookVerifier
 }
@@ -48,6 +49,11 @@ const (
 	mailsAtOnce    = 16
 )
 
+// newLimit returns a limit for each key, counted in this process.
+func newLimit(requests int, window time.Duration) ratewindow.Limit {
+	return ratewindow.Limit{Counter: ratewindow.NewMemory(window), Requests: requests}
+}
+
 // New returns the console of a service. It starts nothing. It fails if the web origin is not an origin, or is one of
 // plain HTTP that is not on loopback: over plain HTTP anybody on the way could take a session.
 func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
@@ -56,8 +62,8 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	}
 	c := &console{
 		svc: svc, accounts: svc.Accounts(), mux: http.NewServeMux(), protection: http.NewCrossOriginProtection(),
-		codes: newWindow(codesPerWindow, codeWindow), tries: newWindow(triesPerWindow, tryWindow),
-		used:  newWindow(1, usedWindow),
+		codes: newLimit(codesPerWindow, codeWindow), tries: newLimit(triesPerWindow, tryWindow),
+		used:  newLimit(1, usedWindow),
 		mails: make(chan struct{}, mailsAtOnce), acts: map[string]*act{}, pages: map[string]*page{},
 	}
 	if config != nil {

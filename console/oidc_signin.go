@@ -155,7 +155,7 @@ func (x *exchange) leadToIssuer(p *provider, kept oidcState, options ...oauth2.A
 
 // takeOIDC returns what the browser kept, once, and when it began. The state is refused if it is not the one of this
 // browser, is too old or was used.
-func (x *exchange) takeOIDC(query url.Values) (oidcState, time.Time, error) {
+func (x *exchange) takeOIDC(ctx context.Context, query url.Values) (oidcState, time.Time, error) {
 	for _, name := range []string{"state", "code", "error", "iss"} {
 		if len(query[name]) > 1 {
 			return oidcState{}, time.Time{}, errOIDC
@@ -171,7 +171,7 @@ func (x *exchange) takeOIDC(query url.Values) (oidcState, time.Time, error) {
 		return oidcState{}, time.Time{}, errOIDC
 	}
 	x.removeCookie(oidcCookie)
-	if x.used.take(purposeOIDC+query.Get("state"), x.began) > 0 {
+	if x.wasUsed(ctx, purposeOIDC+query.Get("state")) {
 		return oidcState{}, time.Time{}, errOIDC
 	}
 	var kept oidcState
@@ -191,10 +191,10 @@ func finishOIDC(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, invalid("query: is malformed")
 	}
-	if err := x.try(); err != nil {
+	if err := x.try(ctx); err != nil {
 		return x.refuseOIDC(ctx, "", err)
 	}
-	kept, madeAt, err := x.takeOIDC(query)
+	kept, madeAt, err := x.takeOIDC(ctx, query)
 	if err != nil {
 		return x.refuseOIDC(ctx, "", err)
 	}

@@ -113,7 +113,7 @@ func usePasskey(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := x.try(); err != nil {
+	if err := x.try(ctx); err != nil {
 		return answer{}, err
 	}
 	userID, err := x.verify(ctx, purposeSignIn, uuid.Nil)
@@ -190,7 +190,7 @@ func (x *exchange) verify(ctx context.Context, purpose string, only uuid.UUID) (
 		return uuid.Nil, errPasskey
 	}
 	// The response may be sent twice within one millisecond.
-	if x.used.take(sent, x.began) > 0 {
+	if x.wasUsed(ctx, sent) {
 		return uuid.Nil, errPasskey
 	}
 	// The verifier keeps the counter that it has if the sent one went back, so the sent one is what the service checks.
@@ -334,7 +334,7 @@ func beginConfirming(ctx context.Context, x *exchange) (answer, error) {
 
 // confirmByPasskey makes the sign-in of the session recent, with a new secret.
 func confirmByPasskey(ctx context.Context, x *exchange) (answer, error) {
-	if err := x.try(); err != nil {
+	if err := x.try(ctx); err != nil {
 		return answer{}, err
 	}
 	_, err := x.verify(ctx, purposeConfirm+x.visitor.sessionID.String(), x.visitor.userID)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/ratewindow"
 )
 
 // signInRoutes are the pages of those who are not signed in. A console whose host identifies people has none.
@@ -125,18 +126,25 @@ func (x *exchange) goOn(ctx context.Context, userID uuid.UUID, next string) (ans
 }
 
 // try counts a try of the client to sign in.
-func (x *exchange) try() error {
+func (x *exchange) try(ctx context.Context) error {
 	client, _ := x.proxies.Keys(x.r)
-	return limited(x.tries.take(client, x.began))
+	return limited(ctx, x.tries, client, x.began)
 }
 
-func limited(wait time.Duration) error {
-	if wait <= 0 {
-		return nil
+func limited(ctx context.Context, limit ratewindow.Limit, key string, now time.Time) error {
+	wait, err := limit.Take(ctx, key, "", now)
+	if wait == 0 || err != nil {
+		return err
 	}
 	return &limitError{&ticketing.Error{
 		Code: ticketing.CodeRateLimited, Message: "Too many tries. Try again later.",
-	}, int(wait/time.Second) + 1}
+	}, wait}
+}
+
+// wasUsed reports whether this process has seen a challenge before, and remembers it.
+func (x *exchange) wasUsed(ctx context.Context, challenge string) bool {
+	wait, err := x.used.Take(ctx, challenge, "", x.began)
+	return wait > 0 || err != nil
 }
 
 // client returns what a session keeps of the request that began it.
@@ -193,10 +201,10 @@ func requestCode(ctx context.Context, x *exchange) (answer, error) {
 	if canMail, err := x.canMail(ctx); err != nil || !canMail {
 		return again(cmp.Or(err, error(errNoMail)))
 	}
-	if err := x.try(); err != nil {
+	if err := x.try(ctx); err != nil {
 		return again(err)
 	}
-	if err := limited(x.codes.take(email, x.began)); err != nil {
+	if err := limited(ctx, x.codes, email, x.began); err != nil {
 		return again(err)
 	}
 	x.mailCode(ctx, email, x.bindBrowser(email))
@@ -248,7 +256,7 @@ func useCode(ctx context.Context, x *exchange) (answer, error) {
 		return redirect("/sign-in" + nextQuery(next)), nil
 	}
 	var in ticketing.SignedIn
-	if err = x.try(); err == nil {
+	if err = x.try(ctx); err == nil {
 		in, err = x.accounts.UseCode(ctx, email, secret, plainCode(form.Get("code")), x.client())
 	}
 	if err != nil {
@@ -282,7 +290,7 @@ func openLink(ctx context.Context, x *exchange) (answer, error) {
 		token = after // The person has pasted the whole address.
 	}
 	var in ticketing.SignedIn
-	if err = x.try(); err == nil {
+	if err = x.try(ctx); err == nil {
 		in, err = x.accounts.OpenLink(ctx, token, x.client())
 	}
 	if err != nil {

@@ -230,7 +230,7 @@ type limits struct {
 func newLimits(kind string, c *Config) limits {
 	var counter ratewindow.Counter = c.Counter
 	if c.Counter == nil {
-		counter = ratewindow.NewMemory()
+		counter = ratewindow.NewMemory(ratewindow.Window)
 	}
 	return limits{
 		kind:      kind,

@@ -146,7 +146,7 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 		c.RateLimit = DefaultRateLimit
 	}
 	if c.Counter == nil {
-		c.Counter = ratewindow.NewMemory()
+		c.Counter = ratewindow.NewMemory(ratewindow.Window)
 	}
 	if c.MaxBodyBytes <= 0 {
 		c.MaxBodyBytes = DefaultMaxBodyBytes

@@ -16,6 +16,7 @@ const maxClients = 1 << 16
 type Memory struct {
 	mu      sync.Mutex
 	max     int
+	length  time.Duration
 	windows map[string]*window
 	oldest  *window
 	newest  *window
@@ -28,9 +29,9 @@ type window struct {
 	next     *window
 }
 
-// NewMemory returns a counter without clients.
-func NewMemory() *Memory {
-	return &Memory{max: maxClients, windows: map[string]*window{}}
+// NewMemory returns a counter without clients, whose windows have a length, such as [Window].
+func NewMemory(length time.Duration) *Memory {
+	return &Memory{max: maxClients, length: length, windows: map[string]*window{}}
 }
 
 // Count drops the windows that are over, and the oldest if there would be too many.
@@ -45,7 +46,7 @@ func (c *Memory) Count(_ context.Context, client string, now time.Time) (int, ti
 		if len(c.windows) >= c.max {
 			c.forgetOldest()
 		}
-		w = &window{client: client, ends: now.Add(Window)}
+		w = &window{client: client, ends: now.Add(c.length)}
 		c.windows[client] = w
 		if c.oldest == nil {
 			c.oldest = w

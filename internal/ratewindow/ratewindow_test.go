@@ -18,7 +18,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	limit := ratewindow.Limit{Counter: ratewindow.NewMemory(), Requests: 2}
+	limit := ratewindow.Limit{Counter: ratewindow.NewMemory(ratewindow.Window), Requests: 2}
 	take := func(after time.Duration, client string) int {
 		retryAfter, err := limit.Take(t.Context(), client, "", start.Add(after))
 		is.NoErr(err)
@@ -37,7 +37,7 @@ func TestWindow(t *testing.T) {
 func TestWiderNetwork(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	counter := ratewindow.NewMemory()
+	counter := ratewindow.NewMemory(ratewindow.Window)
 	limit := ratewindow.Limit{Counter: counter, Requests: 1}
 	for i := range 9 {
 		retryAfter, err := limit.Take(t.Context(), string(rune('a'+i)), "wide", start)

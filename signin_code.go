@@ -1,0 +1,191 @@
+package ticketing
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// RequestCode makes a code, and a link for the same mail, for the user with an email. Both sign in once, within 30
+// minutes. The code counts only with the secret of the browser that asked, which has 22 to 200 characters: keep a
+// random one in a cookie.
+//
+// For an address that nobody may sign in with it returns no error and no User, and so it does after five codes in 15
+// minutes for a user. The caller mails the result, shows the same page in all cases and limits how often an address and
+// a client may ask. It answers before it calls RequestCode, which takes longer where there is a user. The audit log
+// does not have it: anybody may ask.
+func (a Accounts) RequestCode(ctx context.Context, address, browserSecret string) (CodeRequest, error) {
+	var v violations
+	address = requiredEmail(&v, "email", address, maxUserEmail)
+	if len(browserSecret) < minBrowserSecret || len(browserSecret) > maxBrowserSecret {
+		v.add("browserSecret", fmt.Sprintf("must be %d to %d characters", minBrowserSecret, maxBrowserSecret))
+	}
+	if err := v.err(); err != nil {
+		return CodeRequest{}, err
+	}
+	code, err := newCode(a.s.rand)
+	if err != nil {
+		return CodeRequest{}, err
+	}
+	link, err := a.newLink()
+	if err != nil {
+		return CodeRequest{}, err
+	}
+	codeID, browser := a.s.newID(), hexDigest([]byte(browserSecret))
+	at := a.s.now()
+	none := CodeRequest{ExpiresAt: Time{Time: at.Add(signInFor)}}
+	var asked CodeRequest
+	err = a.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		asked = none
+		if _, err := tx.Begin(ctx, platformAlone()); err != nil {
+			return err
+		}
+		user, err := firstRecord(tx.FindUsers(ctx, []string{address}))
+		if err != nil {
+			return err
+		}
+		// An unknown user has the zero id, and the same statements find nothing for it.
+		held, err := findAccess(ctx, tx, user)
+		if err != nil {
+			return err
+		}
+		tokens, err := tx.ListSignInTokens(ctx, user.ID, 2*maxTokens)
+		if err != nil || !held.allowed() || recentCodes(tokens, at) >= maxCodes {
+			return err
+		}
+		if err := supersedeCodes(ctx, tx, tokens, browser); err != nil {
+			return err
+		}
+		err = putTokens(ctx, tx, at, tokens, driver.SignInToken{
+			UserID: user.ID, ID: codeID, Kind: SignInCode, Digest: codeDigest(browserSecret, code), Browser: browser,
+			CreatedAt: at, ExpiresAt: at.Add(signInFor),
+		}, link.record(SignInLink, at, user.ID, uuid.Nil))
+		asked.User = new(showUser(user))
+		asked.Code = code[:codeLength/2] + "-" + code[codeLength/2:]
+		asked.LinkToken = link.secret.format(linkPrefix, user.ID, link.id)
+		return err
+	})
+	if err != nil {
+		return CodeRequest{}, err
+	}
+	return asked, nil
+}
+
+// supersedeCodes takes the tries that are left from the codes that a browser asked for earlier.
+func supersedeCodes(ctx context.Context, tx driver.Tx, tokens []driver.SignInToken, browser string) error {
+	for _, token := range tokens {
+		if token.Kind != SignInCode || !equalDigests(token.Browser, browser) || token.Tries >= maxTries {
+			continue
+		}
+		token.Tries = maxTries
+		if err := tx.PutSignInToken(ctx, token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recentCodes returns how many of the tokens are codes of the window of the limit.
+func recentCodes(tokens []driver.SignInToken, at time.Time) int {
+	n := 0
+	for _, token := range tokens {
+		if token.Kind == SignInCode && at.Sub(token.CreatedAt) < codeWindow {
+			n++
+		}
+	}
+	return n
+}
+
+// UseCode signs in the user with an email by the code that they were mailed, and uses it up. The code is read in either
+// case, with hyphens and white space anywhere. Only the last code that the browser asked for counts, for five tries:
+// after five wrong codes the right one is refused, too.
+//
+// Every refusal is the same SIGN_IN_REQUIRED: a wrong code, one of another browser, a used or expired one, an unknown
+// address.
+func (a Accounts) UseCode(
+	ctx context.Context, address, browserSecret, code string, client Client,
+) (SignedIn, error) {
+	var v violations
+	address = requiredEmail(&v, "email", address, maxUserEmail)
+	if v.err() != nil || len(browserSecret) < minBrowserSecret || len(browserSecret) > maxBrowserSecret {
+		return SignedIn{}, errCodeRefused
+	}
+	given := codeDigest(browserSecret, normaliseCode(code))
+	browser := hexDigest([]byte(browserSecret))
+	decoy := a.s.newID()
+	return a.useToken(ctx, SignInCode, client, errCodeRefused,
+		func(ctx context.Context, tx driver.Tx, at time.Time) (user driver.User, none driver.SignInToken, err error) {
+			if user, err = firstRecord(tx.FindUsers(ctx, []string{address})); err != nil {
+				return user, none, err
+			}
+			tokens, err := tx.ListSignInTokens(ctx, user.ID, 2*maxTokens)
+			if err != nil {
+				return user, none, err
+			}
+			last := slices.IndexFunc(tokens, func(t driver.SignInToken) bool {
+				return t.Kind == SignInCode && equalDigests(t.Browser, browser) && usable(t, at)
+			})
+			if last < 0 {
+				return user, none, pretendTry(ctx, tx, at, decoy)
+			}
+			token := tokens[last]
+			if equalDigests(token.Digest, given) {
+				return user, token, nil
+			}
+			// The wrong try is kept although the sign-in is refused.
+			token.Tries++
+			return user, none, tx.PutSignInToken(ctx, token)
+		})
+}
+
+// pretendTry writes as a wrong code does, and leaves nothing: a refusal takes as long where there is no code.
+func pretendTry(ctx context.Context, tx driver.Tx, at time.Time, id uuid.UUID) error {
+	err := tx.PutSignInToken(ctx, driver.SignInToken{ID: id, Kind: SignInCode, CreatedAt: at, ExpiresAt: at})
+	if err != nil {
+		return err
+	}
+	return tx.DeleteSignInTokens(ctx, uuid.Nil, []uuid.UUID{id})
+}
+
+// newCode makes a code of eight characters of the alphabet, each equally likely.
+func newCode(rand io.Reader) (string, error) {
+	code := make([]byte, 0, codeLength)
+	// A byte beyond the last multiple of the alphabet's length would favour its first characters.
+	const limit = 256 - 256%len(codeAlphabet)
+	for buffer := make([]byte, 4*codeLength); len(code) < codeLength; {
+		if _, err := io.ReadFull(rand, buffer); err != nil {
+			return "", fmt.Errorf("ticketing: make a code: %w", err)
+		}
+		for _, b := range buffer {
+			if int(b) < limit && len(code) < codeLength {
+				code = append(code, codeAlphabet[int(b)%len(codeAlphabet)])
+			}
+		}
+	}
+	return string(code), nil
+}
+
+// normaliseCode returns a code as newCode writes it: in upper case, without what people put between its characters. A
+// text that is too long for a code stays wrong and is cut.
+func normaliseCode(code string) string {
+	code = code[:min(len(code), 8*codeLength)]
+	return strings.ToUpper(strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' || r == '\t' || r == '\u00a0' || r == '\u2010' || r == '\u2011' || r == '\u2013' {
+			return -1
+		}
+		return r
+	}, code))
+}
+
+// codeDigest returns what the store keeps of a code. A code alone has few enough values to be found from a digest, so
+// the digest is also over the browser's secret, of which the store has only a digest.
+func codeDigest(browserSecret, code string) string {
+	return hexDigest([]byte("code\x00" + code + "\x00" + browserSecret))
+}
