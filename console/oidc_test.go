@@ -367,7 +367,7 @@ func TestTriesAtAnIssuerAreLimited(t *testing.T) {
 	}
 	over := s.comeBack(t, nobody, "code", "state")
 	ok.Equal(over.StatusCode, http.StatusTooManyRequests)
-	ok.Equal(over.Header.Get("Retry-After"), "3601")
+	ok.Equal(over.Header.Get("Retry-After"), "3600")
 }
 
 func TestConsoleChecksItsIssuer(t *testing.T) {
