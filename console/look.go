@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/contrast"
 )
-
-// leastContrast is what text needs to stand out from its ground, by the Web Content Accessibility Guidelines (AA).
-const leastContrast = 4.5
 
 // lookPath begins the paths of the stylesheets with the colours of a branding.
 const lookPath = "/console/look/"
@@ -34,20 +31,9 @@ func accentOf(look ticketing.Branding) string {
 	return look.PrimaryColor
 }
 
-// luminanceOf returns the light of a colour such as "#2563EB", from 0 to 1. Anything else is black.
-func luminanceOf(color string) float64 {
-	n, err := strconv.ParseUint(strings.TrimPrefix(color, "#"), 16, 32)
-	if err != nil {
-		return 0
-	}
-	return 0.2126*linear(n>>16) + 0.7152*linear(n>>8) + 0.0722*linear(n)
-}
-
-// contrastOf returns the contrast of two colours, from 1 to 21.
+// contrastOf returns the contrast of two colours such as "#2563EB", from 1 to 21. Any other text is black.
 func contrastOf(a, b string) float64 {
-	const offset = 0.05
-	x, y := luminanceOf(a), luminanceOf(b)
-	return (max(x, y) + offset) / (min(x, y) + offset)
+	return contrast.Ratio(contrast.Parse(a, contrast.Color{}), contrast.Parse(b, contrast.Color{}))
 }
 
 // The colours of text and cards in the ticket mail, light and dark.
@@ -59,10 +45,10 @@ const (
 
 // textOn returns white or black, the one that stands out more from a ground.
 func textOn(ground string) (color, word string) {
-	if contrastOf(white, ground) >= contrastOf(black, ground) {
-		return white, "white"
+	if contrast.TextOn(contrast.Parse(ground, contrast.Color{})).String() == black {
+		return black, "black"
 	}
-	return black, "black"
+	return white, "white"
 }
 
 // ratioText returns a contrast, rounded down so that it never seems to be enough: "4.4 to 1".
@@ -89,7 +75,7 @@ func contrastsOf(look ticketing.Branding) []contrastNote {
 	}
 	as := func(use, ground, instead string) contrastNote {
 		ratio := contrastOf(look.AccentColor, ground)
-		note := contrastNote{Use: use, Ratio: ratio, OK: ratio >= leastContrast}
+		note := contrastNote{Use: use, Ratio: ratio, OK: ratio >= contrast.Least}
 		note.Text = "It stands out at " + ratioText(ratio) + "."
 		if !note.OK {
 			note.Text = "It stands out at " + ratioText(ratio) + ", and text needs 4.5 to 1. " + instead
@@ -104,7 +90,7 @@ func contrastsOf(look ticketing.Branding) []contrastNote {
 	}
 	color := accentOf(look)
 	ratio := contrastOf(color, white)
-	pages := contrastNote{Use: "These pages", Ratio: ratio, OK: ratio >= leastContrast}
+	pages := contrastNote{Use: "These pages", Ratio: ratio, OK: ratio >= contrast.Least}
 	switch {
 	case !pages.OK:
 		pages.Text = "Both colours are too pale for buttons with white text, so these pages keep their own."
@@ -128,7 +114,7 @@ func lookStep(_ context.Context, x *exchange) (answer, error) {
 	onPrimary, _ := textOn(primary)
 	onAccent, _ := textOn(accent)
 	text := accent
-	if contrastOf(accent, white) < leastContrast {
+	if contrastOf(accent, white) < contrast.Least {
 		text = ink
 	}
 	return answer{

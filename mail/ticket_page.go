@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/contrast"
 )
 
 // ticketPage is what the templates show. All texts are clean, and none is escaped yet.
@@ -193,18 +194,20 @@ type pageStyle struct {
 
 // The colours of a card and of its text. The templates have the same.
 var (
-	cardLight, textLight = color{0xFF, 0xFF, 0xFF}, color{0x11, 0x18, 0x27} //nolint:gochecknoglobals // Never assigned.
-	cardDark, textDark   = color{0x1A, 0x21, 0x2C}, color{0xF3, 0xF5, 0xF8} //nolint:gochecknoglobals // Never assigned.
+	cardLight = contrast.Color{R: 0xFF, G: 0xFF, B: 0xFF} //nolint:gochecknoglobals // Never assigned.
+	textLight = contrast.Color{R: 0x11, G: 0x18, B: 0x27} //nolint:gochecknoglobals // Never assigned.
+	cardDark  = contrast.Color{R: 0x1A, G: 0x21, B: 0x2C} //nolint:gochecknoglobals // Never assigned.
+	textDark  = contrast.Color{R: 0xF3, G: 0xF5, B: 0xF8} //nolint:gochecknoglobals // Never assigned.
 )
 
 // styleOf returns the colours of a branding. A colour that is none falls back to that of a new company.
 func styleOf(brand ticketing.Branding) pageStyle {
-	primary := parseColor(brand.PrimaryColor, color{0x11, 0x18, 0x27})
-	accent := parseColor(brand.AccentColor, color{0x25, 0x63, 0xEB})
+	primary := contrast.Parse(brand.PrimaryColor, contrast.Color{R: 0x11, G: 0x18, B: 0x27})
+	accent := contrast.Parse(brand.AccentColor, contrast.Color{R: 0x25, G: 0x63, B: 0xEB})
 	return pageStyle{
-		Bar: primary.String(), OnBar: textOn(primary).String(),
-		Accent: accent.String(), OnAccent: textOn(accent).String(),
-		AccentText:     readable(accent, cardLight, textLight).String(),
-		AccentTextDark: readable(accent, cardDark, textDark).String(),
+		Bar: primary.String(), OnBar: contrast.TextOn(primary).String(),
+		Accent: accent.String(), OnAccent: contrast.TextOn(accent).String(),
+		AccentText:     contrast.Readable(accent, cardLight, textLight).String(),
+		AccentTextDark: contrast.Readable(accent, cardDark, textDark).String(),
 	}
 }
