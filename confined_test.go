@@ -369,7 +369,7 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 				func() error {
 					return read(tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: company, Limit: 9}))
 				},
-				func() error { return read(tx.CountDeliveries(ctx, driver.DeliveryQuery{CompanyID: company})) },
+				func() error { return read(tx.CountDeliveries(ctx, driver.DeliveryQuery{CompanyID: company}, 0)) },
 				func() error { return tx.UpdateMessages(ctx, messages) },
 				func() error { return tx.ForgetMessages(ctx, orders) },
 				func() error {

@@ -139,6 +139,13 @@ func webhookRights() []right {
 			},
 		},
 		{
+			method: "CountDeliveriesTo", permission: read,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.CountDeliveriesTo(ctx, own.company, ticketing.DeliveryFilter{EndpointID: own.endpoint}, 9)
+				return err
+			},
+		},
+		{
 			method: "EndpointHealth", permission: read,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.EndpointHealth(ctx, own.company)

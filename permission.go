@@ -129,6 +129,7 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionWebhookRead, Roles: viewers, StaffRoles: everybody,
 			Methods: []string{
 				"GetWebhookEndpoint", "ListWebhookEndpoints", "GetDelivery", "ListDeliveries", "CountDeliveries",
+				"CountDeliveriesTo",
 				"TailWebhooks", "GetMessage", "EndpointHealth",
 			},
 		},

@@ -135,6 +135,29 @@ func (o Operator) ListDeliveries(
 // CountDeliveries returns how many of a company's deliveries a filter selects. Its errors are those of
 // [Operator.ListDeliveries], save that there is no cursor. It needs COMPANY:webhook:read.
 func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filter DeliveryFilter) (int, error) {
+	return o.countDeliveries(ctx, companyID, filter, 0)
+}
+
+// CountDeliveriesTo is CountDeliveries, but it stops at most, so that it is as quick however many there are. A most
+// that is not positive is INVALID_REQUEST.
+func (o Operator) CountDeliveriesTo(
+	ctx context.Context, companyID uuid.UUID, filter DeliveryFilter, most int,
+) (int, error) {
+	if err := o.allow(PermissionWebhookRead, companyID); err != nil {
+		return 0, err
+	}
+	if most <= 0 {
+		var v violations
+		v.add("most", "must be positive")
+		return 0, v.err()
+	}
+	return o.countDeliveries(ctx, companyID, filter, most)
+}
+
+// countDeliveries counts at most most deliveries, or all if that is zero.
+func (o Operator) countDeliveries(
+	ctx context.Context, companyID uuid.UUID, filter DeliveryFilter, most int,
+) (int, error) {
 	if err := o.allow(PermissionWebhookRead, companyID); err != nil {
 		return 0, err
 	}
@@ -150,7 +173,7 @@ func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filt
 			if err != nil {
 				return err
 			}
-			number, err = tx.CountDeliveries(ctx, query)
+			number, err = tx.CountDeliveries(ctx, query, most)
 			return err
 		})
 	if err != nil {

@@ -99,8 +99,14 @@ func TestDeliveriesAreListed(t *testing.T) {
 				count, err := e.staff.CountDeliveries(t.Context(), company, test.filter)
 				is.NoErr(err)
 				is.Equal(count, len(want))
+				count, err = e.staff.CountDeliveriesTo(t.Context(), company, test.filter, 2)
+				is.NoErr(err)
+				is.Equal(count, min(2, len(want)))
 			})
 		}
+
+		_, err := e.staff.CountDeliveriesTo(t.Context(), company, ticketing.DeliveryFilter{}, 0)
+		is.Equal(said(err), "most: must be positive")
 
 		// A cursor is valid only for its filter and company.
 		page, err := e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 1})

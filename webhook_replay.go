@@ -195,7 +195,7 @@ func (r *replayer) begin(ctx context.Context, companyID uuid.UUID) error {
 			}
 			query.OldestFirst = true
 			r.query = query
-			r.total, err = tx.CountDeliveries(ctx, query)
+			r.total, err = tx.CountDeliveries(ctx, query, 0)
 			return err
 		})
 }

@@ -16,7 +16,7 @@ const (
 
 // replayCount is what a replay of many deliveries would replay.
 type replayCount struct {
-	Count  int        `json:"count"`
+	Count  int        `json:"count"` // at most one more than Most
 	Most   int        `json:"most"`
 	Filter replayForm `json:"filter"`
 
@@ -48,7 +48,7 @@ func loadReplay(ctx context.Context, c *call) (view, error) {
 		filter.Until = c.now
 	}
 	shown := replayCount{Most: maxReplayed}
-	if shown.Count, err = c.operator.CountDeliveries(ctx, c.companyID, filter); err != nil {
+	if shown.Count, err = c.operator.CountDeliveriesTo(ctx, c.companyID, filter, maxReplayed+1); err != nil {
 		return view{}, err
 	}
 	shown.Filter = replayForm{
@@ -82,13 +82,13 @@ func readReplay(m *members) ticketing.DeliveryFilter {
 }
 
 func replayDeliveries(ctx context.Context, c *call, filter ticketing.DeliveryFilter) (outcome, error) {
-	count, err := c.operator.CountDeliveries(ctx, c.companyID, filter)
+	count, err := c.operator.CountDeliveriesTo(ctx, c.companyID, filter, maxReplayed+1)
 	if err != nil {
 		return outcome{}, err
 	}
 	if count > maxReplayed {
-		return outcome{}, conflicted(fmt.Sprintf("These are %d deliveries, and at most %d are replayed at once. "+
-			"Choose a shorter time, or one endpoint.", count, maxReplayed))
+		return outcome{}, conflicted(fmt.Sprintf("At most %d deliveries are replayed at once, and these are more. "+
+			"Choose a shorter time, or one endpoint.", maxReplayed))
 	}
 	result, err := c.operator.ReplayDeliveries(ctx, c.companyID,
 		ticketing.ReplayParams{DeliveryFilter: filter, Rate: replayRate})

@@ -249,3 +249,21 @@ func TestDeliveriesHavePagesAndFilters(t *testing.T) {
 		ok.Equal(s.get(t, viewer, webhooks+"/deliveries?"+query).StatusCode, http.StatusBadRequest) // query
 	}
 }
+
+// TestMoreDeliveriesThanOneReplayMay checks that a page counts no further than it has to, and that the act refuses.
+func TestMoreDeliveriesThanOneReplayMay(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.endpoint(t)
+	const most = 1000
+	for range most + 50 {
+		_, err := s.staff.TriggerWebhook(t.Context(), s.company, ticketing.FactOrderCreated)
+		ok.NoErr(err)
+	}
+	s.sendAll(t)
+	page := s.get(t, administrator, webhooks+"/replay")
+	ok.True(page.has("More than 1000 deliveries selected") && page.has("At most 1000 are replayed at once."))
+	refused := s.post(t, administrator, webhooks+"/replay/start", "until", "2030-01-01T00:00:00Z")
+	ok.Equal(refused.StatusCode, http.StatusConflict)
+	ok.True(refused.has("At most 1000 deliveries are replayed at once, and these are more."))
+}

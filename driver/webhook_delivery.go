@@ -132,8 +132,9 @@ type DeliveryReader interface {
 	FindDelivery(ctx context.Context, id uuid.UUID) (Delivery, error)
 	// ListDeliveries returns deliveries by time of creation, then id: newest first, or oldest first.
 	ListDeliveries(ctx context.Context, query DeliveryQuery) ([]Delivery, error)
-	// CountDeliveries counts the deliveries that ListDeliveries would return from the beginning without a limit.
-	CountDeliveries(ctx context.Context, query DeliveryQuery) (int, error)
+	// CountDeliveries counts the deliveries that ListDeliveries would return from the beginning without a limit: at most
+	// most of them, or all if that is zero.
+	CountDeliveries(ctx context.Context, query DeliveryQuery, most int) (int, error)
 	// CountDeadLetters returns how many deliveries of each company FAILED at a time or later, by the company's id. It
 	// counts at most limit of them in all: those that failed last.
 	CountDeadLetters(ctx context.Context, since time.Time, limit int) ([]DeadLetters, error)

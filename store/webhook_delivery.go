@@ -102,15 +102,19 @@ func (s *session) ListDeliveries(
 			" ORDER BY created_at"+order+", id"+order+" LIMIT (SELECT ?)", append(args, max(ask.Limit, 0))...)
 }
 
-// CountDeliveries counts all deliveries that match the query.
-func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery) (int, error) {
+// CountDeliveries counts the deliveries that match the query.
+func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery, most int) (int, error) {
 	scan := func(row *sql.Rows, count *int) error { return row.Scan(count) }
 	where, index, args := deliveriesOf(ask)
 	if index != "" {
 		index = s.store.engine.traits().useIndex(index)
 	}
-	return firstRow(query(ctx, s, "CountDeliveries", scan,
-		"SELECT count(*) FROM ticketing_webhook_deliveries"+index+where, args...))
+	from := "ticketing_webhook_deliveries" + index + where
+	if most > 0 {
+		from = "(SELECT 1 FROM " + from + " LIMIT ?) AS bounded"
+		args = append(args, most)
+	}
+	return firstRow(query(ctx, s, "CountDeliveries", scan, "SELECT count(*) FROM "+from, args...))
 }
 
 // CountDeadLetters counts the deliveries that failed last, by company.

@@ -165,9 +165,10 @@ func hookReads(ctx context.Context, tx driver.ReadTx) []func() error {
 				func() error { _, err := tx.ListDeliveries(ctx, query); return err },
 				func() error {
 					query.Until = minute(30)
-					_, err := tx.CountDeliveries(ctx, query)
+					_, err := tx.CountDeliveries(ctx, query, 0)
 					return err
-				})
+				},
+				func() error { _, err := tx.CountDeliveries(ctx, query, limit); return err })
 		}
 	}
 	return calls

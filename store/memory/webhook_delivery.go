@@ -227,9 +227,12 @@ func (r reading) ListDeliveries(
 	})
 }
 
-func (r reading) CountDeliveries(ctx context.Context, query driver.DeliveryQuery) (int, error) {
+func (r reading) CountDeliveries(ctx context.Context, query driver.DeliveryQuery, most int) (int, error) {
 	return ask(ctx, r, func(s *state) int {
 		query.After, query.Limit = driver.Position{}, len(s.deliveries.byRef)
+		if most > 0 {
+			query.Limit = min(most, query.Limit)
+		}
 		return len(s.deliveries.list(query))
 	})
 }

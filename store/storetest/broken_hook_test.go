@@ -55,6 +55,10 @@ func brokenHooks() []broken {
 			func(tx driver.ReadTx) driver.ReadTx { return countsPage{tx} },
 		),
 		reads(
+			"counts on after the most", "deliveries/list is in order and in pages under every filter",
+			func(tx driver.ReadTx) driver.ReadTx { return countsOn{tx} },
+		),
+		reads(
 			"lists the deliveries of every message", "deliveries/those of a message are listed",
 			func(tx driver.ReadTx) driver.ReadTx { return anyMessage{tx} },
 		),
@@ -293,9 +297,15 @@ func (e endless) EndpointHealth(
 
 type countsPage struct{ driver.ReadTx }
 
-func (c countsPage) CountDeliveries(ctx context.Context, query driver.DeliveryQuery) (int, error) {
+func (c countsPage) CountDeliveries(ctx context.Context, query driver.DeliveryQuery, _ int) (int, error) {
 	page, err := c.ListDeliveries(ctx, query)
 	return len(page), err
+}
+
+type countsOn struct{ driver.ReadTx }
+
+func (c countsOn) CountDeliveries(ctx context.Context, query driver.DeliveryQuery, _ int) (int, error) {
+	return c.ReadTx.CountDeliveries(ctx, query, 0)
 }
 
 type needless struct{ driver.ReadTx }

@@ -51,7 +51,7 @@ func deliveryKinds() []record {
 				want("FindDelivery", found).from(tx.FindDelivery(ctx, kept.ID)),
 				want("ListDeliveries", listed).from(tx.ListDeliveries(ctx, query)),
 				want("ListDeliveries, oldest first", listed).from(tx.ListDeliveries(ctx, oldest)),
-				want("CountDeliveries", len(listed)).from(tx.CountDeliveries(ctx, query)),
+				want("CountDeliveries", len(listed)).from(tx.CountDeliveries(ctx, query, 0)),
 			)
 		}
 	}
@@ -202,7 +202,11 @@ func deliveriesFiltered(query driver.DeliveryQuery, all []driver.Delivery) reads
 		}
 		// Neither a position nor a limit bounds the count.
 		query.After, query.Limit = driver.Position{At: at(5), ID: id(50)}, 1
-		return want("count", len(order)).from(tx.CountDeliveries(ctx, query))
+		return errors.Join(
+			want("count", len(order)).from(tx.CountDeliveries(ctx, query, 0)),
+			want("count of at most one", min(1, len(order))).from(tx.CountDeliveries(ctx, query, 1)),
+			want("count of more than there are", len(order)).from(tx.CountDeliveries(ctx, query, len(order)+1)),
+		)
 	}
 }
 
