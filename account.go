@@ -3,6 +3,7 @@ package ticketing
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -152,6 +153,31 @@ func (a Accounts) Companies(ctx context.Context, userID uuid.UUID) ([]Membership
 // Member returns the actor for a user in a company: see [Service.Member].
 func (a Accounts) Member(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
 	return a.s.Member(ctx, companyID, userID)
+}
+
+// Actor returns the actor for a user on the pages of one company, by everything that they hold there: the role of a
+// member, the role of staff, or both. Who has both may do what either role gives, for this company alone. A user who has
+// neither is NOT_FOUND, as for a company that does not exist.
+//
+// Call it for each request, as [Accounts.Member] and [Accounts.Staff].
+func (a Accounts) Actor(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
+	staff, err := a.Staff(ctx, userID)
+	isStaff := err == nil
+	if err != nil && !errors.Is(err, CodeNotFound) {
+		return Actor{}, err
+	}
+	member, err := a.Member(ctx, companyID, userID)
+	switch {
+	case err == nil && isStaff:
+		// The order of the table of permissions stays.
+		held := slices.Concat(member.Permissions, staff.Permissions)
+		member.staff, member.Permissions = true, slices.DeleteFunc(AllPermissions(), func(p Permission) bool {
+			return !slices.Contains(held, p)
+		})
+	case errors.Is(err, CodeNotFound) && isStaff:
+		return staff, nil
+	}
+	return member, err
 }
 
 // Staff returns the platform actor for a user with a staff role. It has the permissions of that role, and "user" with

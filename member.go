@@ -34,7 +34,11 @@ const (
 )
 
 var (
-	errNoMember  = notFound("The member")
+	errNoMember      = notFound("The member")
+	errOwnMembership = &Error{
+		Code:    CodePermissionDenied,
+		Message: "Staff do not decide about their own membership of a company. Ask an administrator of the platform.",
+	}
 	errLastOwner = conflict("A company that has an owner keeps one. Make somebody else an owner first.")
 )
 
@@ -95,9 +99,7 @@ func (s *Service) findMember(ctx context.Context, companyID, userID uuid.UUID) (
 }
 
 // isStaffUser reports whether the actor is a member of staff, whose role is looked at again in each write.
-func (o Operator) isStaffUser() bool {
-	return o.actor.userID != uuid.Nil && o.actor.CompanyID == uuid.Nil
-}
+func (o Operator) isStaffUser() bool { return o.actor.userID != uuid.Nil && o.actor.isStaff() }
 
 // stillHolds checks that an actor who is a user still has the permission by their current role: as a member of the
 // company, or as a member of staff. It runs in the transaction that needs it. Roles change only under the company's
@@ -106,27 +108,62 @@ func (o Operator) isStaffUser() bool {
 func (o Operator) stillHolds(
 	ctx context.Context, tx driver.ReadTx, permission Permission, companyID uuid.UUID,
 ) error {
-	var held []Permission
-	switch {
-	case o.actor.userID == uuid.Nil:
+	if o.actor.userID == uuid.Nil {
 		return nil
-	case o.isStaffUser():
-		staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{o.actor.userID}))
-		if err != nil {
-			return err
-		}
-		held = staffPermissions(staff.Role)
-	default:
-		member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: o.actor.userID}}))
-		if err != nil {
-			return err
-		}
-		held = permissionsOf(member.Role)
 	}
-	if !slices.Contains(held, permission) {
+	role, staffRole, err := o.rolesOf(ctx, tx, companyID)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(permissionsOf(role), permission) && !slices.Contains(staffPermissions(staffRole), permission) {
 		return errMissing(permission)
 	}
 	return nil
+}
+
+// rolesOf returns the roles that an actor who is a user acts by: that of a member of the company, that of a member of
+// staff, or both. The role that the actor does not act by is empty.
+func (o Operator) rolesOf(
+	ctx context.Context, tx driver.ReadTx, companyID uuid.UUID,
+) (role Role, staffRole StaffRole, err error) {
+	if o.isStaffUser() {
+		staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{o.actor.userID}))
+		if err != nil {
+			return "", "", err
+		}
+		staffRole = staff.Role
+	}
+	if o.actor.CompanyID != uuid.Nil {
+		member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{{CompanyID: companyID, UserID: o.actor.userID}}))
+		if err != nil {
+			return "", "", err
+		}
+		role = member.Role
+	}
+	return role, staffRole, nil
+}
+
+// admitsAnybody reports whether the actor may decide about every membership of the company, and be handed the link of a
+// new member. Staff who are no administrators may not: a membership of their own would give them what their role on the
+// platform does not, such as keys and payouts. An owner may, whatever their role on the platform is.
+func (o Operator) admitsAnybody(ctx context.Context, tx driver.ReadTx, companyID uuid.UUID) (bool, error) {
+	if !o.isStaffUser() {
+		return true, nil
+	}
+	role, staffRole, err := o.rolesOf(ctx, tx, companyID)
+	return role == RoleOwner || staffRole == StaffAdministrator, err
+}
+
+// checkNotOwn refuses a change of the actor's own membership, unless the actor decides about every one.
+func (o Operator) checkNotOwn(ctx context.Context, tx driver.ReadTx, companyID, userID uuid.UUID) error {
+	if userID != o.actor.userID {
+		return nil
+	}
+	anybody, err := o.admitsAnybody(ctx, tx, companyID)
+	if err == nil && !anybody {
+		err = errOwnMembership
+	}
+	return err
 }
 
 // AddMember makes a user a member of a company. It creates the user if there is none with the email. The name is this
@@ -151,16 +188,35 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 type Invitation struct {
 	Member Member `json:"member"`
 	// Link signs the member in once. It is nil for a user who has signed in before, is a member of another company or
-	// has a staff role: with a link the inviting company could sign in as them. They sign in as they do elsewhere. For
-	// the same reason the link counts only as long as it would be made, and what was set up by it ends with the first
+	// has a staff role: with a link the inviting company could sign in as them. It is also nil for an actor who may not
+	// be handed one, see [Operator.InviteMember]. They sign in as they do elsewhere. For
+	// the same reason a link that was not mailed counts only as long as it would be made, and what was set up by it ends with the first
 	// role elsewhere, and with the first sign-in by which the user shows who they are: sessions and passkeys.
 	Link *Link `json:"link"`
 }
 
 // InviteMember is [Operator.AddMember] with a link for the member to sign in with, where nobody else relies on the
 // user. Another call makes another link, as long as the member has not signed in. It needs COMPANY:member:manage.
+//
+// Staff who are no administrators get no link: they could open it themselves. See [Operator.InviteMemberByMail].
 func (o Operator) InviteMember(
 	ctx context.Context, companyID uuid.UUID, params AddMemberParams,
+) (Invitation, error) {
+	return o.invite(ctx, companyID, params, driver.SignInInvitation)
+}
+
+// InviteMemberByMail is [Operator.InviteMember] for a caller that mails the link to the member's address and shows it to
+// nobody. Who opens the link has shown that the address is theirs, so what they set up stays when they get a role
+// elsewhere. Every actor gets a link, also staff who are no administrators. It needs COMPANY:member:manage.
+func (o Operator) InviteMemberByMail(
+	ctx context.Context, companyID uuid.UUID, params AddMemberParams,
+) (Invitation, error) {
+	return o.invite(ctx, companyID, params, SignInLink)
+}
+
+// invite makes a user a member, with a link of a kind.
+func (o Operator) invite(
+	ctx context.Context, companyID uuid.UUID, params AddMemberParams, kind SignInMethod,
 ) (Invitation, error) {
 	if err := o.allowWrite(PermissionMemberManage, companyID); err != nil {
 		return Invitation{}, err
@@ -177,7 +233,12 @@ func (o Operator) InviteMember(
 			if err != nil || known {
 				return err
 			}
-			record := fresh.record(driver.SignInInvitation, at, user.ID, companyID)
+			if kind == driver.SignInInvitation {
+				if handed, err := o.admitsAnybody(ctx, tx, companyID); err != nil || !handed {
+					return err
+				}
+			}
+			record := fresh.record(kind, at, user.ID, companyID)
 			link, err := o.createLink(ctx, tx, at, record, companyID, fresh)
 			invited.Link = &link
 			return err
@@ -221,6 +282,9 @@ func (o Operator) addMember(
 		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			user, err := findOrCreateUser(ctx, tx, driver.User{ID: id, Email: params.Email, CreatedAt: at})
 			if err != nil {
+				return err
+			}
+			if err := o.checkNotOwn(ctx, tx, companyID, user.ID); err != nil {
 				return err
 			}
 			member, err := o.join(ctx, tx, at, companyID, user.ID, params)
@@ -329,6 +393,9 @@ func (o Operator) changeMember(
 			}
 			if member.Role == "" {
 				return errNoMember
+			}
+			if err := o.checkNotOwn(ctx, tx, companyID, userID); err != nil {
+				return err
 			}
 			// The result shows the email, which belongs to the user and not to the membership.
 			user, err := firstRecord(tx.Users(ctx, []uuid.UUID{userID}))

@@ -25,7 +25,12 @@ type Actor struct {
 	// userID is the member that [Service.Member] made it for, or the member of staff that [Accounts.Staff] did; zero:
 	// none.
 	userID uuid.UUID
+	// staff is set for a member of CompanyID who is also a member of staff, see [Accounts.Actor].
+	staff bool
 }
+
+// isStaff reports whether the actor is platform staff, whether or not they are also a member of a company.
+func (a Actor) isStaff() bool { return a.CompanyID == uuid.Nil || a.staff }
 
 // Staff returns a platform actor with every permission, for a host or a command line that trusts itself.
 func Staff(name string) Actor { return Actor{Name: name, Permissions: AllPermissions()} }
@@ -46,8 +51,7 @@ func (s *Service) As(actor Actor) Operator { return Operator{s: s, actor: actor}
 // actor that belongs to a company, even if the host listed it. A method that names a record by its id alone calls it
 // before the look-up, which finds the company.
 func (o Operator) holds(permission Permission) error {
-	staff := o.actor.CompanyID == uuid.Nil
-	if !slices.Contains(o.actor.Permissions, permission) || (permission.forStaff() && !staff) {
+	if !slices.Contains(o.actor.Permissions, permission) || (permission.forStaff() && !o.actor.isStaff()) {
 		return errMissing(permission)
 	}
 	return nil

@@ -95,7 +95,6 @@ func PermissionRules() []PermissionRule {
 	onboarding := []StaffRole{StaffAdministrator, StaffOnboarding}
 	support := []StaffRole{StaffAdministrator, StaffSupport}
 	commission := []StaffRole{StaffAdministrator, StaffFinance, StaffOnboarding}
-	refund := []StaffRole{StaffAdministrator, StaffFinance, StaffSupport}
 	return []PermissionRule{
 		{
 			Permission: PermissionKYBRead, Roles: viewers, StaffRoles: everybody,
@@ -162,7 +161,7 @@ func PermissionRules() []PermissionRule {
 		{Permission: PermissionMemberRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"ListMembers"}},
 		{
 			Permission: PermissionMemberManage, Roles: owners, StaffRoles: onboarding,
-			Methods: []string{"AddMember", "InviteMember", "UpdateMember", "RemoveMember"},
+			Methods: []string{"AddMember", "InviteMember", "InviteMemberByMail", "UpdateMember", "RemoveMember"},
 		},
 		{Permission: PermissionBuyerRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"GetBuyer"}},
 		{
@@ -203,7 +202,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{"GetOrder", "ListOrders"},
 		},
 		{
-			Permission: PermissionOrderRefund, Staff: true, StaffRoles: refund,
+			Permission: PermissionOrderRefund, Staff: true, StaffRoles: finance,
 			Methods: []string{"RefundOrder", "CancelOrder"},
 		},
 		{

@@ -23,8 +23,8 @@ const (
 	PreconditionBranding PreconditionName = "BRANDING"
 	// PreconditionCommission: "An explicit commission rate is effective at the transaction time".
 	PreconditionCommission PreconditionName = "COMMISSION_RATE"
-	// PreconditionFloat: "FLOAT has been credited", and the company's wallets may move. A FLOAT that was spent to 0.00 is
-	// missing again, since it pays for no ticket that has a price.
+	// PreconditionFloat: "FLOAT has been credited", and the company's wallets may move. A FLOAT of 0.00 is
+	// missing, since it pays for no ticket that has a price: it was spent, or only free tickets were sold.
 	PreconditionFloat PreconditionName = "FLOAT"
 	// PreconditionAPIKey: "The API key carries the exact needed grants". One active key with COMPANY:checkout:create
 	// meets it, because a checkout needs no other grant.
@@ -195,7 +195,7 @@ func floatPrecondition(wallets []driver.Wallet) Precondition {
 		case wallet.Kind == ledger.Float && wallet.Sequence == 0:
 			p.Missing = "FLOAT was never credited. Platform staff credit what the company has paid in."
 		case wallet.Kind == ledger.Float && wallet.Balance <= 0:
-			p.Missing = "FLOAT is spent. Platform staff credit what the company has paid in."
+			p.Missing = "FLOAT is empty. Platform staff credit what the company has paid in."
 		}
 	}
 	return p

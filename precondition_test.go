@@ -162,6 +162,21 @@ func TestReadinessSeesASpentFloat(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", shop.Wallets(t).Float, 1)
 		shop.Sell(t, event.ID, "VIP", 1)
-		is.Equal(readiness().Missing, "FLOAT is spent. Platform staff credit what the company has paid in.")
+		is.Equal(readiness().Missing, "FLOAT is empty. Platform staff credit what the company has paid in.")
+	})
+}
+
+// TestReadinessDoesNotCallAnUncreditedFloatSpent checks that free tickets, which write ledger rows of 0.00, do not make
+// a FLOAT look as if it had been credited and spent.
+func TestReadinessDoesNotCallAnUncreditedFloatSpent(t *testing.T) {
+	t.Parallel()
+	onShops(t, &ticketingtest.Config{Float: ticketingtest.NoFloat}, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 0, 1)
+		shop.Sell(t, event.ID, "VIP", 1)
+		shown, err := shop.Staff.Readiness(t.Context(), shop.Company.ID)
+		is.NoErr(err)
+		is.Equal(shown.Preconditions[3].Missing, "FLOAT is empty. Platform staff credit what the company has paid in.")
 	})
 }

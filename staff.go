@@ -23,7 +23,7 @@ const (
 	StaffFinance = driver.StaffFinance
 	// StaffOnboarding manages companies with their verification, commission, members and branding.
 	StaffOnboarding = driver.StaffOnboarding
-	// StaffSupport refunds and cancels orders, and sends mails and webhooks again.
+	// StaffSupport reads orders, and sends mails and webhooks again. It refunds nothing: that is for StaffFinance.
 	StaffSupport = driver.StaffSupport
 	// StaffAuditor reads everything, verifies the books and changes nothing.
 	StaffAuditor = driver.StaffAuditor

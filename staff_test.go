@@ -238,7 +238,7 @@ func TestTheRolesOfStaffFollowFromTheTable(t *testing.T) {
 			ticketing.PermissionManage,
 		},
 		ticketing.StaffSupport: {
-			ticketing.PermissionWebhookReplay, ticketing.PermissionNotificationResend, ticketing.PermissionOrderRefund,
+			ticketing.PermissionWebhookReplay, ticketing.PermissionNotificationResend,
 		},
 	})
 }

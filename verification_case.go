@@ -91,7 +91,7 @@ func (o Operator) GetVerification(ctx context.Context, companyID uuid.UUID) (Com
 			Cases: make([]VerificationCase, len(cases)),
 		}
 		for i, record := range cases {
-			found.Cases[i] = showCase(record, o.actor.CompanyID == uuid.Nil)
+			found.Cases[i] = showCase(record, o.actor.isStaff())
 		}
 		return err
 	}
@@ -144,7 +144,7 @@ func (o Operator) UpdateVerification(
 	if err != nil {
 		return VerificationCase{}, err
 	}
-	return showCase(edited, o.actor.CompanyID == uuid.Nil), nil
+	return showCase(edited, o.actor.isStaff()), nil
 }
 
 // SubmitVerification submits a company's draft, which has all facts, to staff. If the last case was decided and there
@@ -195,7 +195,7 @@ func (o Operator) SubmitVerification(ctx context.Context, companyID uuid.UUID) (
 	if err != nil {
 		return VerificationCase{}, err
 	}
-	return showCase(submitted, o.actor.CompanyID == uuid.Nil), nil
+	return showCase(submitted, o.actor.isStaff()), nil
 }
 
 // closeCase gives the submitted case of a company, if there is one, the status and reason that staff decided. It

@@ -87,10 +87,7 @@ func (x *exchange) enter(ctx context.Context, in scope) (*call, error) {
 		}
 	case scopeCompany:
 		c.companyID = c.ids["companyId"]
-		c.actor, err = x.accounts.Member(ctx, c.companyID, x.visitor.userID)
-		if errors.Is(err, ticketing.CodeNotFound) {
-			c.actor, err = x.accounts.Staff(ctx, x.visitor.userID)
-		}
+		c.actor, err = x.accounts.Actor(ctx, c.companyID, x.visitor.userID)
 		if errors.Is(err, ticketing.CodeNotFound) || errors.Is(err, ticketing.CodePermissionDenied) {
 			err = errNoCompany
 		}
