@@ -33,8 +33,8 @@ func (a Accounts) NewChallenge(purpose string) ([]byte, error) {
 }
 
 // CheckChallenge returns when a challenge was made. It is SIGN_IN_REQUIRED for one that was made for another purpose,
-// more than five minutes ago or by somebody else. It does not know whether the challenge was used before: the caller
-// refuses one that was made before the last use of the passkey.
+// more than five minutes ago or by somebody else. It does not know whether the challenge was used before:
+// [Accounts.UsePasskey] refuses one that is not newer than the last use of the passkey.
 func (a Accounts) CheckChallenge(purpose string, challenge []byte) (time.Time, error) {
 	if len(challenge) < challengeHead {
 		return time.Time{}, errChallenge

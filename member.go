@@ -193,6 +193,8 @@ type Invitation struct {
 	// the same reason a link that was not mailed counts only as long as it would be made, and what was set up by it ends with the first
 	// role elsewhere, and with the first sign-in by which the user shows who they are: sessions and passkeys.
 	Link *Link `json:"link"`
+	// Withheld reports that there is no link because the actor may not be handed one.
+	Withheld bool `json:"-"`
 }
 
 // InviteMember is [Operator.AddMember] with a link for the member to sign in with, where nobody else relies on the
@@ -234,7 +236,8 @@ func (o Operator) invite(
 				return err
 			}
 			if kind == driver.SignInInvitation {
-				if handed, err := o.admitsAnybody(ctx, tx, companyID); err != nil || !handed {
+				handed, err := o.admitsAnybody(ctx, tx, companyID)
+				if invited.Withheld = !handed; err != nil || !handed {
 					return err
 				}
 			}

@@ -28,6 +28,9 @@ type PasskeyParams struct {
 	Name       string // 1 to 100 characters
 	Credential string // JSON of at most 20,000 bytes
 	Counter    int64  // as the device sent it; not negative
+	// SessionID is the session that adds it: one that has ended meanwhile adds none. The zero id is for a caller that has
+	// no sessions of this service.
+	SessionID uuid.UUID
 }
 
 const (
@@ -80,7 +83,7 @@ func (a Accounts) ListPasskeys(ctx context.Context, userID uuid.UUID) ([]Passkey
 }
 
 // AddPasskey adds a passkey that the caller has verified. A user has at most twenty: one more is CONFLICT, and so is
-// one that the user has already. An unknown user is NOT_FOUND.
+// one that the user has already. An unknown user is NOT_FOUND, and a session that has ended is SIGN_IN_REQUIRED.
 func (a Accounts) AddPasskey(ctx context.Context, userID uuid.UUID, params PasskeyParams) (Passkey, error) {
 	var v violations
 	// The id is compared as text, so it must have one spelling.
@@ -101,6 +104,9 @@ func (a Accounts) AddPasskey(ctx context.Context, userID uuid.UUID, params Passk
 		}
 		if user.ID == uuid.Nil {
 			return errNoUser
+		}
+		if err := hasSession(ctx, tx, userID, params.SessionID); err != nil {
+			return err
 		}
 		held, err := tx.ListPasskeys(ctx, userID, maxPasskeys)
 		if err != nil {
@@ -128,6 +134,18 @@ func (a Accounts) AddPasskey(ctx context.Context, userID uuid.UUID, params Passk
 		return Passkey{}, err
 	}
 	return showPasskey(added), nil
+}
+
+// hasSession refuses a session of a user that was ended. The zero id is none, and is not refused.
+func hasSession(ctx context.Context, tx driver.ReadTx, userID, sessionID uuid.UUID) error {
+	if sessionID == uuid.Nil {
+		return nil
+	}
+	session, err := firstRecord(tx.Sessions(ctx, []driver.SessionRef{{UserID: userID, ID: sessionID}}))
+	if err == nil && session.ID == uuid.Nil {
+		err = errSignInRequired
+	}
+	return err
 }
 
 // RenamePasskey gives a passkey another name, of 1 to 100 characters. An unknown passkey is NOT_FOUND.
@@ -168,28 +186,82 @@ func (a Accounts) RemovePasskey(ctx context.Context, userID uuid.UUID, id string
 		})
 }
 
-// UsePasskey keeps that a passkey was used, with what the device sent. The caller has verified the signature, and calls
-// [Accounts.SignIn] or [Accounts.Confirm] afterwards.
+// PasskeyUse is what a device has signed. The caller has verified the signature.
+type PasskeyUse struct {
+	ID         string // of the credential
+	Credential string // JSON of at most 20,000 bytes
+	Counter    int64  // as the device sent it; not negative
+	// ChallengedAt is when the challenge was made that the device signed, as [Accounts.CheckChallenge] returns it.
+	ChallengedAt time.Time
+}
+
+// UsePasskey keeps that a passkey was used. To sign in with it, call [Accounts.SignInByPasskey] instead; to confirm a
+// session, call [Accounts.Confirm] afterwards.
 //
-// It is SIGN_IN_REQUIRED for an unknown passkey, and for a counter that did not grow, unless both counters are 0: a
-// counter that went back is a sign of a copied passkey, or of a response that was replayed.
-func (a Accounts) UsePasskey(
-	ctx context.Context, userID uuid.UUID, id, credential string, counter int64,
-) error {
-	var v violations
-	checkCredential(&v, credential, counter)
-	if err := v.err(); err != nil {
+// It is SIGN_IN_REQUIRED for an unknown passkey, and for a use that may be a repeated one. That is one of a challenge
+// that is not newer than the last use, and one whose counter did not grow, unless both counters are 0: a counter that
+// went back is a sign of a copied passkey. Of two uses of one challenge at the same time one succeeds, in any process.
+func (a Accounts) UsePasskey(ctx context.Context, userID uuid.UUID, use PasskeyUse) error {
+	if err := use.check(); err != nil {
 		return err
 	}
-	return a.changePasskey(ctx, userID, id, errPasskeyRefused,
-		func(ctx context.Context, tx driver.Tx, at time.Time, passkey driver.Passkey) error {
-			if counter <= passkey.Counter && (counter != 0 || passkey.Counter != 0) {
-				return errPasskeyRefused
-			}
-			passkey.Credential, passkey.Counter = credential, counter
-			passkey.LastUsedAt = notBefore(at, passkey.LastUsedAt)
-			return tx.PutPasskey(ctx, passkey)
-		})
+	return a.update(ctx, func(ctx context.Context, tx driver.Tx, at time.Time) error {
+		return use.keep(ctx, tx, at, userID)
+	})
+}
+
+// SignInByPasskey is [Accounts.UsePasskey] and [Accounts.SignIn] in one transaction: a passkey that is removed meanwhile
+// begins no session.
+func (a Accounts) SignInByPasskey(
+	ctx context.Context, userID uuid.UUID, use PasskeyUse, client Client,
+) (SignedIn, error) {
+	if err := use.check(); err != nil {
+		return SignedIn{}, err
+	}
+	fresh, err := a.newSession(SignInPasskey, client)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	var begun SignedIn
+	err = a.update(ctx, func(ctx context.Context, tx driver.Tx, at time.Time) error {
+		if err := use.keep(ctx, tx, at, userID); err != nil {
+			return err
+		}
+		user, err := firstRecord(tx.Users(ctx, []uuid.UUID{userID}))
+		if err != nil {
+			return err
+		}
+		begun, err = a.signIn(ctx, tx, at, user, fresh)
+		return err
+	})
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return begun, nil
+}
+
+// check checks the form of what the device sent.
+func (u PasskeyUse) check() error {
+	var v violations
+	checkCredential(&v, u.Credential, u.Counter)
+	return v.err()
+}
+
+// keep refuses a repeated use, and keeps another one. The caller holds the gate of the zero company exclusively.
+func (u PasskeyUse) keep(ctx context.Context, tx driver.Tx, at time.Time, userID uuid.UUID) error {
+	passkey, err := firstRecord(tx.Passkeys(ctx, []driver.PasskeyRef{{UserID: userID, ID: u.ID}}))
+	if err != nil {
+		return err
+	}
+	challengedAt := u.ChallengedAt.UTC().Truncate(time.Millisecond)
+	if passkey.ID == "" || !passkey.LastUsedAt.IsZero() && !challengedAt.After(passkey.LastUsedAt) ||
+		u.Counter <= passkey.Counter && (u.Counter != 0 || passkey.Counter != 0) {
+		return errPasskeyRefused
+	}
+	passkey.Credential, passkey.Counter = u.Credential, u.Counter
+	// The clock of the process that made the challenge may be ahead of this one.
+	passkey.LastUsedAt = notBefore(notBefore(at, challengedAt), passkey.LastUsedAt)
+	return tx.PutPasskey(ctx, passkey)
 }
 
 // update runs a rule in a transaction that holds the gate of the zero company exclusively.

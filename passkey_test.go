@@ -20,6 +20,61 @@ func phoneKey(id string) ticketing.PasskeyParams {
 	return ticketing.PasskeyParams{ID: id, Name: " Phone ", Credential: `{"publicKey":"cG4"}`, Counter: 5}
 }
 
+// use returns a use of a passkey whose challenge was made just now.
+func (e *env) use(id, credential string, counter int64) ticketing.PasskeyUse {
+	return ticketing.PasskeyUse{ID: id, Credential: credential, Counter: counter, ChallengedAt: e.clock.now()}
+}
+
+// TestARepeatedUseOfAPasskeyIsRefused checks, for a device that does not count, that of several uses of one challenge
+// one counts, and that a challenge from before the last use is refused.
+func TestARepeatedUseOfAPasskeyIsRefused(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		ada := e.join(t, e.unverified(t), "ada@adire.ng", ticketing.RoleOwner).UserID
+		params := phoneKey("cGhvbmU")
+		params.Counter = 0
+		is.NoErr(second(e.Accounts().AddPasskey(t.Context(), ada, params)))
+		early := e.use("cGhvbmU", "{}", 0)
+		e.clock.advance(time.Minute)
+		use := e.use("cGhvbmU", "{}", 0)
+		// A clock that goes back, or that of another process, does not make the use a new one.
+		e.clock.advance(-time.Second)
+		errs := make([]error, 3)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { errs[i] = second(e.Accounts().SignInByPasskey(t.Context(), ada, use, laptop)) })
+		}
+		wg.Wait()
+		is.Equal(len(slices.DeleteFunc(errs, func(err error) bool { return err != nil })), 1)
+		for _, again := range []ticketing.PasskeyUse{use, early, {ID: "cGhvbmU", Credential: "{}"}} {
+			is.Equal(code(e.Accounts().UsePasskey(t.Context(), ada, again)), ticketing.CodeSignInRequired)
+		}
+		sessions, err := e.Accounts().ListSessions(t.Context(), ada)
+		is.NoErr(err)
+		is.Equal(len(sessions), 1)
+		e.clock.advance(time.Minute)
+		is.NoErr(e.Accounts().UsePasskey(t.Context(), ada, e.use("cGhvbmU", "{}", 0)))
+	})
+}
+
+// TestAnEndedSessionAddsNoPasskey checks that the end of a session, as after the loss of a device, also stops a passkey
+// that was about to be added in it.
+func TestAnEndedSessionAddsNoPasskey(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		ada := e.join(t, e.unverified(t), "ada@adire.ng", ticketing.RoleOwner).UserID
+		params := phoneKey("cGhvbmU")
+		params.SessionID = e.signIn(t, ada).Session.ID
+		is.NoErr(second(e.Accounts().AddPasskey(t.Context(), ada, params)))
+		is.NoErr(second(e.Accounts().EndSessions(t.Context(), ada)))
+		params.ID = "c2Vjb25k"
+		is.Equal(code(second(e.Accounts().AddPasskey(t.Context(), ada, params))), ticketing.CodeSignInRequired)
+		is.Equal(e.passkeys(t, ada), 1)
+	})
+}
+
 func TestPasskeysAreAddedNamedUsedAndRemoved(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
@@ -41,7 +96,7 @@ func TestPasskeysAreAddedNamedUsedAndRemoved(t *testing.T) {
 		is.NoErr(err)
 		second2.Name = "Laptop"
 		is.Equal(renamed, second2)
-		is.NoErr(accounts.UsePasskey(t.Context(), ada, "cGhvbmU", `{"publicKey":"cG4","n":6}`, 6))
+		is.NoErr(accounts.UsePasskey(t.Context(), ada, e.use("cGhvbmU", `{"publicKey":"cG4","n":6}`, 6)))
 		listed, err := accounts.ListPasskeys(t.Context(), ada)
 		is.NoErr(err)
 		is.Equal(len(listed), 2)
@@ -57,9 +112,9 @@ func TestPasskeysAreAddedNamedUsedAndRemoved(t *testing.T) {
 		} {
 			is.Equal(said(err), "The passkey was not found.")
 		}
-		is.Equal(code(accounts.UsePasskey(t.Context(), bisi, "cGhvbmU", "{}", 9)), ticketing.CodeSignInRequired)
+		is.Equal(code(accounts.UsePasskey(t.Context(), bisi, e.use("cGhvbmU", "{}", 9))), ticketing.CodeSignInRequired)
 		is.NoErr(accounts.RemovePasskey(t.Context(), ada, "cGhvbmU"))
-		is.Equal(code(accounts.UsePasskey(t.Context(), ada, "cGhvbmU", "{}", 9)), ticketing.CodeSignInRequired)
+		is.Equal(code(accounts.UsePasskey(t.Context(), ada, e.use("cGhvbmU", "{}", 9))), ticketing.CodeSignInRequired)
 		listed, err = accounts.ListPasskeys(t.Context(), ada)
 		is.NoErr(err)
 		is.Equal(listed, []ticketing.Passkey{renamed})
@@ -93,7 +148,8 @@ func TestACounterNeverGoesBack(t *testing.T) {
 			is.NoErr(second(accounts.AddPasskey(t.Context(), ada, params)))
 		}
 		use := func(id string, counter int64) string {
-			return said(accounts.UsePasskey(t.Context(), ada, id, "{}", counter))
+			e.clock.advance(time.Millisecond)
+			return said(accounts.UsePasskey(t.Context(), ada, e.use(id, "{}", counter)))
 		}
 		const refused = "This passkey was not accepted. Sign in another way."
 		add("cGhvbmU", 5)
@@ -109,10 +165,11 @@ func TestACounterNeverGoesBack(t *testing.T) {
 		is.Equal(use("bm9uZQ", 0), refused)
 		is.Equal(use("bm9uZQ", -1), "counter: must not be negative")
 		// Of two uses with one counter at the same time one counts.
+		e.clock.advance(time.Millisecond)
 		errs := make([]error, 2)
 		var wg sync.WaitGroup
 		for i := range errs {
-			wg.Go(func() { errs[i] = accounts.UsePasskey(t.Context(), ada, "cGhvbmU", "{}", 9) })
+			wg.Go(func() { errs[i] = accounts.UsePasskey(t.Context(), ada, e.use("cGhvbmU", "{}", 9)) })
 		}
 		wg.Wait()
 		is.True((errs[0] == nil) != (errs[1] == nil))

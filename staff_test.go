@@ -75,6 +75,21 @@ func staffRights() []right {
 				return err
 			},
 		},
+		{
+			method: "InviteMemberByMail", action: "member.add", permission: ticketing.PermissionMemberManage,
+			before: func(ctx context.Context, o ticketing.Operator, _ subject) error {
+				_, err := o.AddStaff(ctx, ticketing.AddStaffParams{
+					Email: "ngozi@platform.ng", Name: "Ngozi", Role: ticketing.StaffAuditor,
+				})
+				return err
+			},
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.InviteMemberByMail(ctx, own.company, ticketing.AddMemberParams{
+					Email: "ngozi@platform.ng", Name: "Ngozi", Role: ticketing.RoleViewer,
+				})
+				return err
+			},
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -129,6 +130,9 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 	if err := x.checkOrigin(x.r); err != nil {
 		return answer{}, err
 	}
+	if err := x.bufferBody(); err != nil {
+		return answer{}, err
+	}
 	switch {
 	case t.asset:
 		return answer{}, nil
@@ -144,6 +148,20 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 		return x.runAct(ctx, t.act)
 	}
 	return x.showPage(ctx, t.page)
+}
+
+// bufferBody reads the body before it is found who the request is from. Otherwise a body that arrives slowly would act by
+// a session that was ended meanwhile. One byte more than allowed is read, so that the body still is too large.
+func (x *exchange) bufferBody() error {
+	if isSafe(x.r.Method) {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
+	if err != nil {
+		return invalid("body: could not be read to its end")
+	}
+	x.r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
 }
 
 // showPage answers a GET of a page.

@@ -41,8 +41,9 @@ type invited struct {
 	ExpiresAt *ticketing.Time  `json:"expiresAt,omitempty"`
 	Mailed    bool             `json:"mailed"`
 
-	SignIn string `json:"-"` // the address of the sign-in page
-	Failed bool   `json:"-"` // the mail could not be sent
+	SignIn   string `json:"-"` // the address of the sign-in page
+	Withheld bool   `json:"-"` // the person who invites may not have a link
+	Failed   bool   `json:"-"` // the mail could not be sent
 }
 
 func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
@@ -55,30 +56,48 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 			return outcome{}, conflicted("This service sends no mail. Make a link instead, and send it yourself.")
 		}
 	}
+	if p.by != "mail" {
+		return c.handInvitation(ctx, p, false)
+	}
+	made, err := c.operator.InviteMemberByMail(ctx, c.companyID, p.AddMemberParams)
+	if err != nil {
+		return outcome{}, err
+	}
+	address, once := c.invitationAddress(made.Link)
+	if err := c.mailInvitation(ctx, made.Member.Email, address, once); err != nil {
+		c.console.config.Logger.LogAttrs(ctx, slog.LevelError, "invitation not sent",
+			slog.String("requestId", c.exchange.id), slog.String("error", safeText(err)))
+		// The membership exists by now, so the person gets a link to send by another way: not the mailed one, whose opening
+		// shows that somebody has the mail.
+		return c.handInvitation(ctx, p, true)
+	}
+	shown := invited{Member: made.Member, Mailed: true}
+	return outcome{data: shown, done: "The invitation was mailed to " + made.Member.Email + "."}, nil
+}
+
+// invitationAddress returns where a new member signs in, and whether that works once.
+func (c *call) invitationAddress(link *ticketing.Link) (address string, once bool) {
+	origin := c.console.originOf(c.r)
+	// Where the host signs people in, a link of ours opens nothing.
+	if link == nil || c.console.config.Identify != nil {
+		return origin + "/sign-in", false
+	}
+	return LinkURL(origin, link.Token), true
+}
+
+// handInvitation invites somebody and shows the link to the person who invites.
+func (c *call) handInvitation(ctx context.Context, p invitation, failed bool) (outcome, error) {
 	made, err := c.operator.InviteMember(ctx, c.companyID, p.AddMemberParams)
 	if err != nil {
 		return outcome{}, err
 	}
-	origin := c.console.originOf(c.r)
-	shown := invited{Member: made.Member, SignIn: origin + "/sign-in"}
-	address := shown.SignIn
-	// Where the host signs people in, a link of ours opens nothing.
-	if made.Link != nil && c.console.config.Identify == nil {
-		address = origin + "/sign-in/link#" + made.Link.Token
+	shown := invited{
+		Member: made.Member, SignIn: c.console.originOf(c.r) + "/sign-in", Withheld: made.Withheld, Failed: failed,
+	}
+	if address, once := c.invitationAddress(made.Link); once {
 		shown.Link, shown.ExpiresAt = address, &made.Link.ExpiresAt
 	}
-	if p.by != "mail" {
-		return outcome{data: shown, show: "invited.html"}, nil
-	}
-	if err := c.mailInvitation(ctx, made.Member.Email, address, shown.Link != ""); err != nil {
-		// The membership exists by now, so the person gets the link to send by another way.
-		c.console.config.Logger.LogAttrs(ctx, slog.LevelError, "invitation not sent",
-			slog.String("requestId", c.exchange.id), slog.String("error", safeText(err)))
-		shown.Failed = true
-		return outcome{data: shown, show: "invited.html"}, nil
-	}
-	shown.Mailed, shown.Link, shown.ExpiresAt = true, "", nil
-	return outcome{data: shown, done: "The invitation was mailed to " + made.Member.Email + "."}, nil
+	return outcome{data: shown, show: "invited.html"}, nil
 }
 
 // mailInvitation mails the address at which a new member signs in.

@@ -209,7 +209,7 @@ func loadLook(ctx context.Context, c *call, shown *overview) error {
 // see it.
 func (c *call) Reach(pattern string) string {
 	p := c.console.pages[pattern]
-	if p == nil || c.permit(p) != nil || p.scope == scopePlatform && c.actor.CompanyID == c.companyID {
+	if p == nil || c.permit(p) != nil || p.scope == scopePlatform && !holds(c.actor, ticketing.PermissionTenantRead) {
 		return ""
 	}
 	return c.expand(pattern)

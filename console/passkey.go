@@ -68,20 +68,20 @@ func (k *keyHolder) WebAuthnCredentials() []webauthn.Credential { return k.crede
 // keyHolder returns a user with their passkeys.
 func (c *console) keyHolder(
 	ctx context.Context, userID uuid.UUID, email string,
-) (*keyHolder, []ticketing.Passkey, error) {
+) (*keyHolder, error) {
 	keys, err := c.accounts.ListPasskeys(ctx, userID)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	holder := &keyHolder{id: userID, email: email}
 	for _, key := range keys {
 		var credential webauthn.Credential
 		if err := json.Unmarshal([]byte(key.Credential), &credential); err != nil {
-			return nil, nil, fmt.Errorf("console: the credential of a passkey cannot be read: %w", err)
+			return nil, fmt.Errorf("console: the credential of a passkey cannot be read: %w", err)
 		}
 		holder.credentials = append(holder.credentials, credential)
 	}
-	return holder, keys, nil
+	return holder, nil
 }
 
 // beginPasskey returns what a browser needs to ask for a passkey, with which anybody may sign in.
@@ -116,11 +116,11 @@ func usePasskey(ctx context.Context, x *exchange) (answer, error) {
 	if err := x.try(ctx); err != nil {
 		return answer{}, err
 	}
-	userID, err := x.verify(ctx, purposeSignIn, uuid.Nil)
+	userID, use, err := x.verify(ctx, purposeSignIn, uuid.Nil)
 	if err != nil {
 		return answer{}, err
 	}
-	in, err := x.accounts.SignIn(ctx, userID, ticketing.SignInPasskey, x.client())
+	in, err := x.accounts.SignInByPasskey(ctx, userID, use, x.client())
 	if err != nil {
 		return answer{}, err
 	}
@@ -140,66 +140,60 @@ func (x *exchange) readCredential() ([]byte, error) {
 	return body, nil
 }
 
-// verify verifies the response in the body, uses up its challenge and returns its user. Every refusal is the same.
-func (x *exchange) verify(ctx context.Context, purpose string, only uuid.UUID) (uuid.UUID, error) {
+// verify verifies the response in the body and returns its user and what the device signed. Every refusal is the same.
+// The service refuses a response that was sent before.
+func (x *exchange) verify(
+	ctx context.Context, purpose string, only uuid.UUID,
+) (userID uuid.UUID, use ticketing.PasskeyUse, err error) {
 	body, err := x.readCredential()
 	if err != nil {
-		return uuid.Nil, err
+		return uuid.Nil, use, err
 	}
 	response, err := protocol.ParseCredentialRequestResponseBytes(body)
 	if err != nil {
-		return uuid.Nil, errPasskey
+		return uuid.Nil, use, errPasskey
 	}
 	sent := response.Response.CollectedClientData.Challenge
 	challenge, err := base64.RawURLEncoding.DecodeString(sent)
 	if err != nil {
-		return uuid.Nil, errPasskey
+		return uuid.Nil, use, errPasskey
 	}
 	madeAt, err := x.accounts.CheckChallenge(purpose, challenge)
 	if err != nil {
-		return uuid.Nil, err
+		return uuid.Nil, use, err
 	}
-	userID := only
+	userID = only
 	// A device may leave the user out where the browser named the passkeys that it may use.
 	if handle := response.Response.UserHandle; len(handle) > 0 || only == uuid.Nil {
 		userID, err = uuid.FromBytes(handle)
 		if err != nil || only != uuid.Nil && userID != only {
-			return uuid.Nil, errPasskey
+			return uuid.Nil, use, errPasskey
 		}
 	}
-	holder, keys, err := x.keyHolder(ctx, userID, "")
+	holder, err := x.keyHolder(ctx, userID, "")
 	if err != nil {
-		return uuid.Nil, err
-	}
-	id := base64.RawURLEncoding.EncodeToString(response.RawID)
-	for _, key := range keys {
-		// A response that was sent before is older than the last use.
-		if key.ID == id && key.LastUsedAt != nil && madeAt.Before(key.LastUsedAt.Time) {
-			return uuid.Nil, errPasskey
-		}
+		return uuid.Nil, use, err
 	}
 	verifier, err := x.passkeys()
 	if err != nil {
-		return uuid.Nil, err
+		return uuid.Nil, use, err
 	}
 	credential, err := verifier.ValidateLogin(holder, webauthn.SessionData{
 		Challenge: sent, RelyingPartyID: hostName(x.originOf(x.r)), UserVerification: protocol.VerificationRequired,
 		UserID: userID[:],
 	}, response)
 	if err != nil {
-		return uuid.Nil, errPasskey
-	}
-	// The response may be sent twice within one millisecond.
-	if x.wasUsed(ctx, sent) {
-		return uuid.Nil, errPasskey
+		return uuid.Nil, use, errPasskey
 	}
 	// The verifier keeps the counter that it has if the sent one went back, so the sent one is what the service checks.
 	text, err := json.Marshal(credential)
 	if err != nil {
-		return uuid.Nil, err
+		return uuid.Nil, use, err
 	}
-	counter := int64(response.Response.AuthenticatorData.Counter)
-	return userID, x.accounts.UsePasskey(ctx, userID, id, string(text), counter)
+	return userID, ticketing.PasskeyUse{
+		ID: base64.RawURLEncoding.EncodeToString(response.RawID), Credential: string(text),
+		Counter: int64(response.Response.AuthenticatorData.Counter), ChallengedAt: madeAt,
+	}, nil
 }
 
 // passkeyActs are those of a person about their own passkeys. The bodies of adding and confirming are the responses of
@@ -253,7 +247,7 @@ func beginAdding(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	holder, _, err := x.keyHolder(ctx, x.visitor.userID, x.visitor.email)
+	holder, err := x.keyHolder(ctx, x.visitor.userID, x.visitor.email)
 	if err != nil {
 		return answer{}, err
 	}
@@ -310,6 +304,7 @@ func addPasskey(ctx context.Context, x *exchange) (answer, error) {
 	key, err := x.accounts.AddPasskey(ctx, x.visitor.userID, ticketing.PasskeyParams{
 		ID: base64.RawURLEncoding.EncodeToString(credential.ID), Name: formatBrowser(x.client().Browser),
 		Credential: string(text), Counter: int64(credential.Authenticator.SignCount),
+		SessionID: x.visitor.sessionID,
 	})
 	if err != nil {
 		return answer{}, err
@@ -324,7 +319,7 @@ var errPasskeyForm = &ticketing.Error{
 
 // beginConfirming returns the options of navigator.credentials.get for the person's own passkeys.
 func beginConfirming(ctx context.Context, x *exchange) (answer, error) {
-	holder, _, err := x.keyHolder(ctx, x.visitor.userID, "")
+	holder, err := x.keyHolder(ctx, x.visitor.userID, "")
 	if err != nil {
 		return answer{}, err
 	}
@@ -337,7 +332,10 @@ func confirmByPasskey(ctx context.Context, x *exchange) (answer, error) {
 	if err := x.try(ctx); err != nil {
 		return answer{}, err
 	}
-	_, err := x.verify(ctx, purposeConfirm+x.visitor.sessionID.String(), x.visitor.userID)
+	userID, use, err := x.verify(ctx, purposeConfirm+x.visitor.sessionID.String(), x.visitor.userID)
+	if err == nil {
+		err = x.accounts.UsePasskey(ctx, userID, use)
+	}
 	if err != nil {
 		return answer{}, asConfirm(err)
 	}

@@ -133,6 +133,8 @@ func TestPasskeyOfAnotherMomentPurposeOrHostIsRefused(t *testing.T) {
 	fresh := sign()
 	keys, err := s.Accounts().ListPasskeys(t.Context(), s.users[owner])
 	ok.NoErr(err)
-	ok.NoErr(s.Accounts().UsePasskey(t.Context(), s.users[owner], keys[0].ID, keys[0].Credential, keys[0].Counter+100))
+	ok.NoErr(s.Accounts().UsePasskey(t.Context(), s.users[owner], ticketing.PasskeyUse{
+		ID: keys[0].ID, Credential: keys[0].Credential, Counter: keys[0].Counter + 100, ChallengedAt: s.clock.now(),
+	}))
 	ok.Equal(send(s.handler, here, "/sign-in/passkey", fresh), http.StatusUnauthorized)
 }
