@@ -10,7 +10,8 @@ import (
 	"github.com/floatgate/ticketing/ledger"
 )
 
-// CompanyStatus is the status of a company. A company that is not active cannot act at all.
+// CompanyStatus is the status of a company. A company that is not active can neither sell nor request a
+// settlement. Its people still manage what is theirs, such as keys and webhooks.
 type CompanyStatus = driver.CompanyStatus
 
 // The statuses of a company. The keys of a suspended company give the same error as unknown ones (section 5, rule 3).
