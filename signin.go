@@ -308,7 +308,9 @@ func useUp(ctx context.Context, tx driver.Tx, at time.Time, token driver.SignInT
 		return err
 	}
 	for _, other := range tokens {
-		half := other.Kind != token.Kind && other.CreatedAt.Equal(token.CreatedAt) && other.CompanyID == token.CompanyID
+		// An invitation is no half: using it up shows nothing about a link that was mailed at the same moment.
+		half := other.Kind != token.Kind && token.Kind != driver.SignInInvitation &&
+			other.Kind != driver.SignInInvitation && other.CreatedAt.Equal(token.CreatedAt) && other.CompanyID == token.CompanyID
 		if other.ID != token.ID && (!half || !other.UsedAt.IsZero()) {
 			continue
 		}
