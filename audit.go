@@ -179,6 +179,15 @@ func (f AuditFilter) scope(companyID uuid.UUID) []string {
 	}
 }
 
+// readsAudit returns the permission by which the actor reads the log of a company, or with the zero id that of all. The
+// log of all companies also holds what staff did to the platform, so an administrator never reads it.
+func (o Operator) readsAudit(companyID uuid.UUID) Permission {
+	if companyID == uuid.Nil {
+		return o.heldOf(PermissionTenantRead, PermissionManage)
+	}
+	return PermissionAuditRead
+}
+
 // ListAudit returns a page of what was done to a company, newest first. For the zero id these are the actions about
 // every company and about the platform itself. It needs COMPANY:audit:read for a company, and tenant:read for all.
 //
@@ -187,12 +196,7 @@ func (f AuditFilter) scope(companyID uuid.UUID) []string {
 func (o Operator) ListAudit(
 	ctx context.Context, companyID uuid.UUID, filter AuditFilter,
 ) (Page[AuditEntry], error) {
-	// The log of all companies also holds what staff did to the platform, so an administrator never reads it.
-	permission := PermissionAuditRead
-	if companyID == uuid.Nil {
-		permission = o.heldOf(PermissionTenantRead, PermissionManage)
-	}
-	if err := o.allow(permission, companyID); err != nil {
+	if err := o.allow(o.readsAudit(companyID), companyID); err != nil {
 		return Page[AuditEntry]{}, err
 	}
 	var v violations

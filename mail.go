@@ -2,7 +2,9 @@ package ticketing
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -95,6 +97,17 @@ type Mail struct {
 	Inline []MailFile
 	// Attached are the files that the reader may save, such as the calendar entry.
 	Attached []MailFile
+}
+
+// Page returns the HTML with its pictures as data, so that a browser shows them without the mail.
+func (m Mail) Page() string {
+	var replacements []string
+	for _, picture := range m.Inline {
+		data := "data:" + picture.ContentType + ";base64," + base64.StdEncoding.EncodeToString(picture.Data)
+		// With the quote, one content id cannot be taken for the beginning of another.
+		replacements = append(replacements, `"cid:`+picture.ContentID+`"`, `"`+data+`"`)
+	}
+	return strings.NewReplacer(replacements...).Replace(m.HTML)
 }
 
 // MailFile is a file in a mail.

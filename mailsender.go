@@ -160,7 +160,20 @@ func (o Operator) SampleTicketMail(ctx context.Context, companyID uuid.UUID) (Ti
 	if err := o.allowPlatformRead(companyID); err != nil {
 		return TicketMail{}, err
 	}
-	at := o.s.now()
+	tickets, sender, err := o.sampleMail(ctx, companyID)
+	if err == nil && sender.Address == "" {
+		err = errNoMailSender
+	}
+	if err != nil {
+		return TicketMail{}, err
+	}
+	tickets.Sender = showMailSender(sender)
+	return tickets, nil
+}
+
+// sampleMail returns what a sample mail is made of, without its sender, and the platform's sender, which is zero where
+// none is set.
+func (o Operator) sampleMail(ctx context.Context, companyID uuid.UUID) (TicketMail, driver.MailSender, error) {
 	look := defaultBranding(driver.Company{Name: "Sample Company"})
 	var sender driver.MailSender
 	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
@@ -175,15 +188,28 @@ func (o Operator) SampleTicketMail(ctx context.Context, companyID uuid.UUID) (Ti
 		look, err = currentBranding(ctx, tx, company)
 		return err
 	})
-	if err == nil && sender.Address == "" {
-		err = errNoMailSender
-	}
 	if err != nil {
-		return TicketMail{}, err
+		return TicketMail{}, driver.MailSender{}, err
 	}
-	tickets := sampleTickets(at, showBranding(look))
-	tickets.Sender = showMailSender(sender)
-	return tickets, nil
+	return sampleTickets(o.s.now(), showBranding(look)), sender, nil
+}
+
+// PreviewTicketMail returns a sample of a company's ticket mail: that of SampleTicketMail in the current branding. It
+// comes from the platform's sender, or from a made-up one where none is set, and goes to an address that does not
+// exist. It needs COMPANY:branding:read, and is CONFLICT for a service without [Config.MailRenderer].
+func (o Operator) PreviewTicketMail(ctx context.Context, companyID uuid.UUID) (Mail, error) {
+	if err := o.allow(PermissionBrandingRead, companyID); err != nil {
+		return Mail{}, err
+	}
+	tickets, sender, err := o.sampleMail(ctx, companyID)
+	if err != nil {
+		return Mail{}, err
+	}
+	tickets.To = "buyer@example.com"
+	if sender.Address != "" {
+		tickets.Sender = showMailSender(sender)
+	}
+	return o.s.renderPreview(ctx, tickets)
 }
 
 // sampleTickets returns a made-up order for a made-up event. The ids are random, so no sample can be taken for an

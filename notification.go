@@ -362,11 +362,12 @@ func (o Operator) orderReached(ctx context.Context, permission Permission, id uu
 }
 
 // errNoMailRenderer is the error of a preview on a service that cannot make one.
-var errNoMailRenderer = errors.New("ticketing: there is no Config.MailRenderer")
+var errNoMailRenderer = conflict("This server makes no ticket mails: it has no Config.MailRenderer.")
 
 // PreviewNotification returns the mail of an order as it would be sent now. It sends nothing and keeps nothing. The
 // mail goes to the buyer, from the platform's sender, or from a made-up one where none is set. An order that was
-// refunded or cancelled has a preview, too, although its mail is not sent. It needs COMPANY:notification:read.
+// refunded or cancelled has a preview, too, although its mail is not sent. It needs COMPANY:notification:read, and is
+// CONFLICT for a service without [Config.MailRenderer].
 func (o Operator) PreviewNotification(ctx context.Context, orderID uuid.UUID) (Mail, error) {
 	order, err := o.orderReached(ctx, PermissionNotificationRead, orderID)
 	if err != nil {

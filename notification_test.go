@@ -12,6 +12,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/mail"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -310,7 +311,7 @@ func TestPreviewSendsNothing(t *testing.T) {
 		is.Equal(len(copies(t, shop, order.ID)), 0)
 		is.Equal(len(server.accepted()), 0)
 		_, err = shop.Staff.PreviewNotification(t.Context(), order.ID)
-		is.True(err != nil) // The shop's own service renders nothing.
+		is.True(errors.Is(err, ticketing.CodeConflict)) // The shop's own service renders nothing.
 	})
 }
 
@@ -402,6 +403,36 @@ func TestExtraSenderVersionChangesNothing(t *testing.T) {
 			_, err := e.staff.SetMailSender(t.Context(), row)
 			is.True(errors.Is(err, ticketing.CodeInvalidRequest))
 		}
+	})
+}
+
+// TestPreviewOfTheTicketMailIsInTheBrandingOfNow checks that a company's people see a sample in their branding, whether
+// the platform has a mail sender or not.
+func TestPreviewOfTheTicketMailIsInTheBrandingOfNow(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		svc := mailing(t, shop, nil, func(c *ticketing.Config) { c.Mailer, c.MailRenderer = nil, mail.NewRenderer() })
+		reader := svc.As(ticketing.Actor{
+			Name: "ada", CompanyID: shop.Company.ID, Permissions: []ticketing.Permission{ticketing.PermissionBrandingRead},
+		})
+		_, err := shop.Staff.UpdateBranding(t.Context(), shop.Company.ID, ticketing.UpdateBrandingParams{
+			BrandName: new("Bogolan Nights"),
+		})
+		is.NoErr(err)
+		made, err := reader.PreviewTicketMail(t.Context(), shop.Company.ID)
+		is.NoErr(err)
+		is.True(strings.Contains(made.HTML, "Bogolan Nights"))
+		is.Equal(made.FromAddress, "tickets@example.com")
+		is.Equal(made.To, "buyer@example.com")
+		is.Equal(len(made.Inline), 2)
+		_, err = shop.Staff.SetMailSender(t.Context(), ticketing.MailSenderParams{Address: "hall@example.org", Name: "Hall"})
+		is.NoErr(err)
+		made, err = reader.PreviewTicketMail(t.Context(), shop.Company.ID)
+		is.NoErr(err)
+		is.Equal(made.FromAddress, "hall@example.org")
+		_, err = shop.Staff.PreviewTicketMail(t.Context(), shop.Company.ID)
+		is.True(errors.Is(err, ticketing.CodeConflict)) // The shop's own service renders nothing.
 	})
 }
 

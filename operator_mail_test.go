@@ -44,6 +44,13 @@ func mailRights() []right {
 			},
 		},
 		{
+			method: "PreviewTicketMail", permission: ticketing.PermissionBrandingRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.PreviewTicketMail(ctx, own.company)
+				return err
+			},
+		},
+		{
 			method: "ResendNotification", action: "notification.resend", permission: resend, sells: true,
 			before: setMailSender,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {

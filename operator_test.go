@@ -85,7 +85,7 @@ func (r right) subject(t *testing.T, e *env) subject {
 // rights returns every method with each of the permissions that let it in.
 func rights() []right {
 	all := slices.Concat(companyRights(), moneyRights(), webhookRights(), staffRights(), platformRights())
-	reads := []string{"ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff"}
+	reads := []string{"ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff", "RecordAuditExport"}
 	for _, r := range all {
 		switch {
 		case r.permission == ticketing.PermissionOrderRead:
@@ -441,6 +441,18 @@ func companyRights() []right {
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
 				_, err := o.ListAudit(ctx, uuid.Nil, ticketing.AuditFilter{})
 				return err
+			},
+		},
+		{
+			method: "RecordAuditExport", action: "audit.export", permission: ticketing.PermissionAuditRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				return o.RecordAuditExport(ctx, own.company, ticketing.AuditFilter{})
+			},
+		},
+		{
+			method: "RecordAuditExport", action: "audit.export", permission: ticketing.PermissionManage, platform: true,
+			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
+				return o.RecordAuditExport(ctx, uuid.Nil, ticketing.AuditFilter{})
 			},
 		},
 		{

@@ -75,7 +75,7 @@ type PermissionRule struct {
 	// StaffRoles are the roles on the platform that hold the permission, for every company.
 	StaffRoles []StaffRole
 	// Methods are the methods of [Operator] that require the permission. A method of two permissions requires one of
-	// them; ListAudit requires COMPANY:audit:read for a company, and one of the others for all.
+	// them; ListAudit and RecordAuditExport require COMPANY:audit:read for a company, and one of the others for all.
 	Methods []string
 }
 
@@ -118,7 +118,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionBrandingRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetBranding", "ListBrandings"},
+			Methods: []string{"GetBranding", "ListBrandings", "PreviewTicketMail"},
 		},
 		{
 			Permission: PermissionBrandingManage, Roles: administrators, StaffRoles: onboarding,
@@ -168,7 +168,10 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionBuyerErase, Roles: administrators, StaffRoles: platform,
 			Methods: []string{"EraseBuyer"},
 		},
-		{Permission: PermissionAuditRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"ListAudit"}},
+		{
+			Permission: PermissionAuditRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"ListAudit", "RecordAuditExport"},
+		},
 		{
 			Permission: PermissionCompanyOrderRead, Roles: viewers, StaffRoles: everybody,
 			Methods: []string{"GetOrder", "ListOrders"},
@@ -213,7 +216,7 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionTenantRead, Staff: true, StaffRoles: everybody,
 			Methods: []string{
 				"ListCompanies", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
-				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog",
+				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog", "RecordAuditExport",
 			},
 		},
 		{
@@ -222,7 +225,7 @@ func PermissionRules() []PermissionRule {
 				"CreateCompany", "RenameCompany", "SuspendCompany", "ActivateCompany",
 				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory",
 				"EndEvent", "ListAudit", "ReencryptBankAccounts", "ReencryptWebhookSecrets", "SetMailSender",
-				"GetMailSender", "RemoveMailSender", "SampleTicketMail", "ListStaff",
+				"GetMailSender", "RemoveMailSender", "SampleTicketMail", "ListStaff", "RecordAuditExport",
 			},
 		},
 	}

@@ -37,6 +37,8 @@ type outcome struct {
 	next string // the path that the redirect leads to; defaults to the page of the act
 	show string // a template that is the answer instead of a redirect, such as for a secret that is shown once
 
+	download *download // a file that is the answer, to a program, too
+
 	signedIn  *signedIn // a new secret for the cookie
 	signedOut bool      // removes the cookie
 }

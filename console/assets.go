@@ -40,7 +40,7 @@ func assets() map[string]asset {
 
 // sendAsset sends the file, or 304 if the browser has it. Assets hold nothing of anybody, so a browser may keep them.
 func (x *exchange) sendAsset() (status int) {
-	x.setPolicies(nil)
+	x.setPolicies(answer{})
 	x.w.Header().Set("Cache-Control", "public, no-cache")
 	found := x.assets[x.route.pattern]
 	return found.made().Serve(x.w, x.r, found.contentType)

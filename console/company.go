@@ -5,12 +5,12 @@ import "slices"
 // companyPages returns the pages of a company, in the order of the navigation. Each is in the file of its subject.
 func companyPages() []page {
 	return slices.Concat([]page{
-		overviewPage(), verificationPage(), brandingPage(), apiKeysPage(), commissionPage(),
+		overviewPage(), verificationPage(), brandingPage(), brandingMailPage(), apiKeysPage(), commissionPage(),
 	}, webhookPages(), settlementPages(), memberPages(), mailPages(), auditPages())
 }
 
 // companyActs returns the acts about a company.
 func companyActs() []act {
 	return slices.Concat(verificationActs(), brandingActs(), apiKeyActs(), webhookActs(), settlementActs(), memberActs(),
-		mailActs())
+		mailActs(), auditActs(scopeCompany))
 }

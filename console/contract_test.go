@@ -41,6 +41,7 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 			kybRead, ticketing.PermissionKYBManage, ticketing.PermissionKYBSubmit,
 		),
 		company + "/branding":                         all(ticketing.PermissionBrandingRead),
+		company + "/branding/mail":                    all(ticketing.PermissionBrandingRead),
 		company + "/api-keys":                         all(ticketing.PermissionAPIKeyRead),
 		company + "/commission":                       all(walletRead),
 		company + "/webhooks":                         all(webhookRead),
@@ -109,7 +110,9 @@ func needsOfActs() map[string]need {
 		"member.remove":              {memberManage, recent},
 		"notification.resend":        {mailResend, false},
 		"notification.resend_failed": {mailResend, false},
+		"audit.export":               {ticketing.PermissionAuditRead, false},
 
+		"platform_audit.export":  {tenantRead, false},
 		"company.create":         {tenantManage, false},
 		"company.rename":         {tenantManage, false},
 		"company.suspend":        {tenantManage, recent},

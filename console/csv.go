@@ -1,24 +1,32 @@
 package console
 
 import (
-	"bytes"
 	"encoding/csv"
+	"fmt"
+	"io"
 	"strings"
 )
 
-// csvFile returns a download of rows. A cell that a program of tables would take for a formula is quoted as text.
-func csvFile(name string, rows [][]string) *file {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
+// csvWriter writes rows of comma-separated values. A cell that a program of tables would take for a formula is quoted
+// as text.
+type csvWriter struct{ out *csv.Writer }
+
+func newCSVWriter(w io.Writer) *csvWriter { return &csvWriter{csv.NewWriter(w)} }
+
+// write writes rows to a buffer. Its errors are those of flush.
+func (w *csvWriter) write(rows [][]string) {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = csvCell(cell)
 		}
-		_ = w.Write(cells) // A buffer accepts everything.
+		_ = w.out.Write(cells)
 	}
-	w.Flush()
-	return &file{name: name, contentType: "text/csv; charset=utf-8", text: b.Bytes()}
+}
+
+func (w *csvWriter) flush() error {
+	w.out.Flush()
+	return w.out.Error()
 }
 
 // csvCell returns a cell that no program of tables takes for a formula.
@@ -27,4 +35,12 @@ func csvCell(text string) string {
 		return "'" + text
 	}
 	return text
+}
+
+// cutOff returns the last row of a file that is not whole. It has as many cells as any other, so that programs read the
+// file.
+func cutOff(rows, columns int) []string {
+	row := make([]string, columns)
+	row[0] = fmt.Sprintf("CUT OFF after %d rows: the list goes on. Export it again, or a shorter time of it.", rows)
+	return row
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -25,6 +26,7 @@ const (
 	accentPath = "/console/accent/"
 	htmlType   = "text/html; charset=utf-8"
 	jsonType   = "application/json"
+	csvType    = "text/csv; charset=utf-8"
 )
 
 // exchange is one request and the state of its handling.
@@ -41,7 +43,8 @@ type exchange struct {
 	cookies []*http.Cookie
 }
 
-// answer is what is sent. It is made whole before a byte of it is sent, so that any failure can still be reported.
+// answer is what is sent. It is made whole before a byte of it is sent, so that any failure can still be reported. Only a
+// download is made while it is sent.
 type answer struct {
 	status      int
 	code        ticketing.Code
@@ -49,7 +52,8 @@ type answer struct {
 	body        []byte
 	location    string
 	images      []string
-	download    string // the name of a file
+	download    *download // sent instead of the body
+	document    bool      // a document of its own, under documentPolicy
 	allow       string
 	retryAfter  int // seconds
 	public      bool
@@ -67,6 +71,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a := x.answer(r.Context())
 	if x.route == nil || !x.route.asset || a.status != 0 {
+		a.status = cmp.Or(a.status, http.StatusOK)
 		x.send(a)
 	} else {
 		a.status = x.sendAsset()
@@ -181,12 +186,10 @@ func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
 		return answer{}, err
 	}
 	switch {
-	case shown.file != nil:
-		return answer{
-			status: http.StatusOK, contentType: shown.file.contentType, body: shown.file.text, download: shown.file.name,
-		}, nil
 	case x.api:
 		return encodeData(shown)
+	case p.document:
+		return answer{contentType: htmlType, body: []byte(shown.document), document: true}, nil
 	}
 	return x.render(ctx, c, p, shown, nil)
 }
@@ -229,7 +232,7 @@ const compressAt = 1 << 10
 
 // send writes the answer.
 func (x *exchange) send(a answer) {
-	x.setPolicies(a.images)
+	x.setPolicies(a)
 	header := x.w.Header()
 	for _, cookie := range x.cookies {
 		http.SetCookie(x.w, cookie)
@@ -250,8 +253,9 @@ func (x *exchange) send(a answer) {
 	if a.contentType != "" {
 		header.Set("Content-Type", a.contentType)
 	}
-	if a.download != "" {
-		header.Set("Content-Disposition", `attachment; filename="`+a.download+`"`)
+	if a.download != nil {
+		x.sendFile(a.download)
+		return
 	}
 	body := a.body
 	if len(body) >= compressAt && !a.once {
@@ -262,8 +266,25 @@ func (x *exchange) send(a answer) {
 		}
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	x.w.WriteHeader(cmp.Or(a.status, http.StatusOK))
+	x.w.WriteHeader(a.status)
 	_, _ = x.w.Write(body) // A browser that went away has no use for an error.
+}
+
+// pageWait is how long a browser may take to receive a page of a download.
+const pageWait = time.Minute
+
+// sendFile sends a download. The time that the server gives to a whole answer counts for each of its pages.
+func (x *exchange) sendFile(d *download) {
+	x.w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
+	control := http.NewResponseController(x.w)
+	err := d.write(x.r.Context(), x.w, func() {
+		// A writer that has no deadline needs none, and one that cannot flush sends when it wants to.
+		_ = control.Flush()
+		_ = control.SetWriteDeadline(time.Now().Add(pageWait))
+	})
+	if err != nil {
+		x.logFault(x.r.Context(), fmt.Errorf("console: the download %s was cut off: %w", d.name, err))
+	}
 }
 
 func compressed(text []byte) []byte {

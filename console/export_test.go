@@ -14,6 +14,7 @@ type Route struct {
 	Platform    bool // in that of the platform
 	Permissions []ticketing.Permission
 	Recent      bool
+	Document    bool // a page that is a document of its own
 }
 
 // Acts returns the table of acts.
@@ -37,13 +38,20 @@ func Pages() []Route {
 	for _, p := range pages() {
 		all = append(all, Route{
 			Path: p.path, Company: p.scope == scopeCompany, Platform: p.scope == scopePlatform, Permissions: p.permissions,
+			Document: p.document,
 		})
 	}
 	return all
 }
 
-// CSV returns the text of a download of rows.
-func CSV(rows [][]string) string { return string(csvFile("rows.csv", rows).text) }
+// CSV returns the text of rows in a download.
+func CSV(rows [][]string) string {
+	var b strings.Builder
+	w := newCSVWriter(&b)
+	w.write(rows)
+	_ = w.flush() // A builder accepts everything.
+	return b.String()
+}
 
 // OwnPath returns a path of the console that somebody sent, and "" for anything else.
 func OwnPath(text string) string { return ownPath(text) }

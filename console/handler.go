@@ -125,7 +125,7 @@ func (c *console) register() error {
 	all := pages()
 	for i := range all {
 		p := &all[i]
-		if c.templates[p.template] == nil {
+		if !p.document && c.templates[p.template] == nil {
 			return fmt.Errorf("console: the page %s has no template %q", p.path, p.template)
 		}
 		c.pages[p.path] = p

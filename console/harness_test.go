@@ -21,6 +21,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/console"
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/mail"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
@@ -104,6 +105,7 @@ func newSite(t *testing.T, change ...func(*console.Config)) *site {
 	s.store = memory.New()
 	svc, err := ticketing.New(s.store, &ticketing.Config{
 		SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Clock: s.clock.now, Logger: logger,
+		MailRenderer: mail.NewRenderer(),
 	})
 	ok.NoErr(err)
 	s.Service, s.staff = svc, svc.As(ticketing.Staff("test"))

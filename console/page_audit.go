@@ -14,12 +14,12 @@ import (
 
 const auditPath = "/business/{companyId}/audit"
 
-// auditPages returns the page of what was done to a company. With format=csv it is a file.
+// auditPages returns the page of what was done to a company.
 func auditPages() []page {
 	return []page{{
 		path: auditPath, scope: scopeCompany, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionAuditRead}, template: "audit.html",
-		query: []string{"cursor", "actor", "action", "since", "until", "format"}, load: loadAudit,
+		query: append([]string{"cursor"}, auditFilters()...), load: loadAudit,
 	}}
 }
 
@@ -108,13 +108,6 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	switch c.query("format") {
-	case "":
-	case "csv":
-		return auditFile(ctx, c, filter)
-	default:
-		return view{}, invalid("format: must be csv")
-	}
 	filter.PageParams = c.paging()
 	found, err := c.operator.ListAudit(ctx, c.companyID, filter)
 	if err != nil {
@@ -125,7 +118,7 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 		return view{}, err
 	}
 	shown := auditList{
-		Filtered: isFiltered(c, "actor", "action", "since", "until"),
+		Filtered: isFiltered(c, auditFilters()...),
 		Filters: []field{
 			typedFilter(c, "actor", "Who (email)", "text"), typedFilter(c, "action", "What (such as key.issue)", "text"),
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),

@@ -8,12 +8,14 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
+const platformAuditPath = "/platform/audit"
+
 // platformAuditPages returns the page of all that was done.
 func platformAuditPages() []page {
 	return []page{{
-		path: "/platform/audit", scope: scopePlatform, title: "Audit log", nav: "Audit", icon: "list",
+		path: platformAuditPath, scope: scopePlatform, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-audit.html",
-		query: []string{"cursor", "actor", "action", "since", "until"}, load: loadPlatformAudit,
+		query: append([]string{"cursor"}, auditFilters()...), load: loadPlatformAudit,
 	}}
 }
 
@@ -42,13 +44,9 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	staff, err := c.operator.ListStaff(ctx)
+	people, err := staffNames(ctx, c)
 	if err != nil {
 		return view{}, err
-	}
-	people := make(map[uuid.UUID]string, len(staff))
-	for _, member := range staff {
-		people[member.UserID] = member.Name
 	}
 	acts, err := nameActs(ctx, c, found.Items, people)
 	if err != nil {
@@ -59,7 +57,7 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 		return view{}, err
 	}
 	shown := platformAuditList{
-		Filtered: isFiltered(c, "actor", "action", "since", "until"),
+		Filtered: isFiltered(c, auditFilters()...),
 		Filters: []field{
 			typedFilter(c, "actor", "Who (email)", "text"), typedFilter(c, "action", "What (such as float.credit)", "text"),
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
@@ -73,4 +71,14 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 		shown.Items = append(shown.Items, act)
 	}
 	return view{data: shown, paged: true, next: found.NextCursor}, nil
+}
+
+// staffNames returns the names of staff.
+func staffNames(ctx context.Context, c *call) (map[uuid.UUID]string, error) {
+	staff, err := c.operator.ListStaff(ctx)
+	names := make(map[uuid.UUID]string, len(staff))
+	for _, member := range staff {
+		names[member.UserID] = member.Name
+	}
+	return names, err
 }

@@ -16,7 +16,8 @@ type page struct {
 	icon  string // of the navigation: the id of a symbol in templates/icons.html
 	// permissions are what the person has to hold, all of them.
 	permissions []ticketing.Permission
-	template    string   // a file of templates
+	template    string   // a file of templates; empty for a document
+	document    bool     // its views are whole documents, under a policy of their own
 	query       []string // the members of the query; any other is refused
 	load        func(context.Context, *call) (view, error)
 }
@@ -29,14 +30,8 @@ type view struct {
 	next   string
 	accent string   // a colour such as "#2563EB" for the page; ignored where its contrast is too low
 	images []string // the origins of pictures that the person asked to see, such as "https://cdn.example.com"
-	file   *file    // sent instead of a page
-}
-
-// file is a download.
-type file struct {
-	name        string // such as "ledger.csv"
-	contentType string
-	text        []byte
+	// document is the HTML of a page that is a document. It runs no script, is in no frame, and loads nothing.
+	document string
 }
 
 // listed returns the view of a page of a list.

@@ -11,5 +11,5 @@ func platformPages() []page {
 // platformActs returns the acts of staff.
 func platformActs() []act {
 	return slices.Concat(companiesActs(), decisionActs(), floatActs(), scheduleActs(), payoutActs(), categoryActs(),
-		mailSenderActs(), staffActs(), bookActs())
+		mailSenderActs(), staffActs(), auditActs(scopePlatform), bookActs())
 }

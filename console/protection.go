@@ -16,6 +16,10 @@ const (
 	policyAfter  = "; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
+// documentPolicy is that of a document which is no page of ours, such as a mail.
+const documentPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
 // servesHost reports whether the request is for the console's host. Without an origin these are localhost and
 // 127.0.0.1, so that a name that somebody rebinds to this machine gets nothing.
 func (c *console) servesHost(r *http.Request) bool {
@@ -85,9 +89,12 @@ func (c *console) checkOrigin(r *http.Request) error {
 func isSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // setPolicies sets the headers that every answer has.
-func (x *exchange) setPolicies(images []string) {
+func (x *exchange) setPolicies(a answer) {
 	header := x.w.Header()
-	policy := strings.Join(append([]string{policyBefore}, images...), " ") + policyAfter
+	policy := strings.Join(append([]string{policyBefore}, a.images...), " ") + policyAfter
+	if a.document {
+		policy = documentPolicy
+	}
 	header.Set("Content-Security-Policy", policy)
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")

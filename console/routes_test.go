@@ -77,7 +77,11 @@ func TestPageIsForThoseWhoHoldItsPermissions(t *testing.T) {
 				if want == 0 && !found && got.StatusCode != http.StatusNotFound || want != 0 && got.StatusCode != want {
 					t.Errorf("%s gets %d at %s%s, want %d\n%s", who, got.StatusCode, prefix, route.Path, want, got.text)
 				}
-				checkPolicies(t, got)
+				if route.Document && prefix == "" && got.StatusCode == http.StatusOK {
+					checkDocument(t, got)
+				} else {
+					checkPolicies(t, got)
+				}
 			}
 		}
 	}
@@ -224,12 +228,30 @@ func TestErrorsArePagesOfOurs(t *testing.T) {
 		s.get(t, owner, "/api/v2/business/"+uuid.NewString()).text)
 }
 
+// The policies of a page, and of a document that is none of ours.
+const (
+	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	documentPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
+		"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+
 // checkPolicies checks the headers that every answer has.
 func checkPolicies(t *testing.T, p page) {
 	t.Helper()
+	checkHeaders(t, p, pagePolicy)
+}
+
+// checkDocument checks the headers of a document that is no page of ours.
+func checkDocument(t *testing.T, p page) {
+	t.Helper()
+	checkHeaders(t, p, documentPolicy)
+}
+
+func checkHeaders(t *testing.T, p page, policy string) {
+	t.Helper()
 	for name, want := range map[string]string{
-		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-			"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy":    policy,
 		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
 		"Strict-Transport-Security": "",

@@ -147,6 +147,8 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 		x.removeCookie(sessionCookie)
 	}
 	switch {
+	case done.download != nil:
+		return answer{contentType: csvType, download: done.download}, nil
 	case x.api:
 		return encodeOutcome(done)
 	case done.show != "":

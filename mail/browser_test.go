@@ -2,12 +2,10 @@ package mail_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"image"
 	"image/png"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -53,7 +51,7 @@ func TestMailsInABrowser(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
 				document := browsertest.HTML{
-					Text:   withPictures(render(is, renderer, tickets)),
+					Text:   render(is, renderer, tickets).Page(),
 					Remote: map[string][]byte{sampleLogo: logo},
 				}
 				p := browser.Show(t, document, browsertest.Phone)
@@ -97,16 +95,6 @@ func looksGood(t *testing.T, p *browsertest.Page, name string, everywhere bool) 
 	if everywhere {
 		p.Readable(name)
 	}
-}
-
-// withPictures returns the HTML of a mail with the pictures of its codes within, as a mail program shows it.
-func withPictures(made ticketing.Mail) string {
-	text := made.HTML
-	for _, file := range made.Inline {
-		picture := "data:" + file.ContentType + ";base64," + base64.StdEncoding.EncodeToString(file.Data)
-		text = strings.ReplaceAll(text, `"cid:`+file.ContentID+`"`, `"`+picture+`"`)
-	}
-	return text
 }
 
 // plainPicture returns a PNG of one color.

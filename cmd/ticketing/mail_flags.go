@@ -104,8 +104,12 @@ func (f *mailFlags) check() error {
 func (f *mailFlags) configure(cfg *ticketing.Config, m *mailMetrics) (func(), error) {
 	cfg.MailRetention = cmp.Or(f.MailRetention.Duration, longestRetention)
 	sender, closeMailer, err := f.open(int(f.MailRate))
-	if err != nil || sender == nil {
+	if err != nil {
 		return closeMailer, err
+	}
+	if sender == nil {
+		cfg.MailRenderer = mail.NewRenderer() // The console shows a sample of the mail.
+		return closeMailer, nil
 	}
 	cfg.Mailer = sender
 	m.sends()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"io"
 	"path/filepath"
 	"strings"
@@ -63,7 +62,7 @@ func (v *previewFile) UnmarshalText(text []byte) error {
 	v.path = string(text)
 	switch strings.ToLower(filepath.Ext(v.path)) {
 	case ".html":
-		v.format = func(m ticketing.Mail) ([]byte, error) { return []byte(withPictures(m)), nil }
+		v.format = func(m ticketing.Mail) ([]byte, error) { return []byte(m.Page()), nil }
 	case ".txt":
 		v.format = func(m ticketing.Mail) ([]byte, error) { return []byte(m.Text), nil }
 	case ".eml":
@@ -72,15 +71,4 @@ func (v *previewFile) UnmarshalText(text []byte) error {
 		return badValue("must end in .html, .txt or .eml")
 	}
 	return nil
-}
-
-// withPictures returns the HTML of a mail with its pictures as data, so that a browser shows them without the mail.
-func withPictures(m ticketing.Mail) string {
-	var replacements []string
-	for _, picture := range m.Inline {
-		data := "data:" + picture.ContentType + ";base64," + base64.StdEncoding.EncodeToString(picture.Data)
-		// With the quote, one content id cannot be taken for the beginning of another.
-		replacements = append(replacements, `"cid:`+picture.ContentID+`"`, `"`+data+`"`)
-	}
-	return strings.NewReplacer(replacements...).Replace(m.HTML)
 }

@@ -10,10 +10,10 @@ if (token && location.hash.length > 1) {
   document.querySelector("#link-field")?.setAttribute("hidden", "");
 }
 
-// A form is sent once, however often its button is pressed.
+// A form is sent once, however often its button is pressed. A download leaves its page as it is, so it may be sent again.
 document.addEventListener("submit", (event) => {
   const form = event.target as HTMLFormElement;
-  if (form.method === "get") {
+  if (form.method === "get" || "download" in form.dataset) {
     return;
   }
   if (form.dataset.sent) {

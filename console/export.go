@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"io"
+
+	"github.com/floatgate/ticketing"
+)
+
+// export is a list that a person takes away as a file of comma-separated values. It is the act "export" of its page:
+// the form has the filter of the page in hidden fields, and /api/v2 has it as members.
+type export struct {
+	name       string // of the act, such as "audit.export"
+	scope      scope
+	page       string // the path of the page with the list
+	permission ticketing.Permission
+	recent     bool   // needs a sign-in within the last ten minutes
+	file       string // such as "audit.csv"
+	columns    []string
+	filter     []string // the members of the page's query that select rows
+	// open reads the filter, which it finds in the query of the call, and returns a function that returns the rows of a
+	// page and the cursor of the next one, which is empty at the end.
+	open func(context.Context, *call) (rowPages, error)
+	// record keeps in the audit log that the person takes the list away. It is called once, before the first byte is
+	// sent.
+	record func(context.Context, *call) error
+}
+
+// rowPages returns the rows of the page at a cursor, and the cursor of the next page. The empty cursor is that of the
+// first page, and after the last one there is an empty one.
+type rowPages func(ctx context.Context, cursor string) (rows [][]string, next string, err error)
+
+// download is a file that is written while it is sent, so that its size does not matter.
+type download struct {
+	name    string
+	columns []string
+	first   [][]string // the first page, which was read before anything was sent
+	next    string
+	pages   rowPages
+}
+
+// act returns the act of an export.
+func (e export) act() act {
+	return newAct(act{
+		name: e.name, scope: e.scope, path: e.page + "/export", page: e.page, permission: e.permission, recent: e.recent,
+	}, func(m *members) map[string]string {
+		values := make(map[string]string, len(e.filter))
+		for _, name := range e.filter {
+			values[name] = m.optionalText(name)
+		}
+		return values
+	}, func(ctx context.Context, c *call, values map[string]string) (outcome, error) {
+		c.values = values
+		pages, err := e.open(ctx, c)
+		if err != nil {
+			return outcome{}, err
+		}
+		// A refused filter and an absent database are found here, while they can be shown, and leave no entry.
+		first, next, err := pages(ctx, "")
+		if err != nil {
+			return outcome{}, err
+		}
+		if err := e.record(ctx, c); err != nil {
+			return outcome{}, err
+		}
+		return outcome{download: &download{e.file, e.columns, first, next, pages}}, nil
+	})
+}
+
+// write writes the file page by page, and calls sent after each of them. Where a page fails, the last line says that
+// the file is cut off, since its status was sent long before. It returns why.
+func (d *download) write(ctx context.Context, w io.Writer, sent func()) error {
+	out := newCSVWriter(w)
+	out.write([][]string{d.columns})
+	rows, next, written := d.first, d.next, 0
+	for {
+		out.write(rows)
+		written += len(rows)
+		if out.flush() != nil || next == "" {
+			return nil // A browser that went away has no use for an error.
+		}
+		sent()
+		var err error
+		if rows, next, err = d.readPage(ctx, next); err != nil {
+			out.write([][]string{cutOff(written, len(d.columns))})
+			_ = out.flush()
+			return err
+		}
+	}
+}
+
+// readPage reads a page. A panic becomes an error, since the file still needs its last line.
+func (d *download) readPage(ctx context.Context, cursor string) (rows [][]string, next string, err error) {
+	err = guarded(func() error {
+		var err error
+		rows, next, err = d.pages(ctx, cursor)
+		return err
+	})
+	return rows, next, err
+}
