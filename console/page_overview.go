@@ -110,7 +110,7 @@ func openSettlements() []ticketing.SettlementStatus {
 	}
 }
 
-// loadOverview reads each part that the person may see.
+// loadOverview reads each part that the person may see, all of them at the same time. Each sets members of its own.
 func loadOverview(ctx context.Context, c *call) (view, error) {
 	var shown overview
 	parts := []struct {
@@ -119,18 +119,20 @@ func loadOverview(ctx context.Context, c *call) (view, error) {
 	}{
 		{ticketing.PermissionKYBRead, loadReadiness},
 		{ticketing.PermissionWalletRead, loadMoney},
+		{ticketing.PermissionWalletRead, loadRate},
 		{ticketing.PermissionSettlementRead, loadOpenSettlement},
 		{ticketing.PermissionWebhookRead, loadDeadLetters},
 		{ticketing.PermissionNotificationRead, loadFailedMails},
 		{ticketing.PermissionBrandingRead, loadLook},
 	}
+	var loads []func(context.Context) error
 	for _, part := range parts {
-		if !holds(c.actor, part.permission) {
-			continue
+		if holds(c.actor, part.permission) {
+			loads = append(loads, func(ctx context.Context) error { return part.load(ctx, c, &shown) })
 		}
-		if err := part.load(ctx, c, &shown); err != nil {
-			return view{}, err
-		}
+	}
+	if err := together(ctx, loads...); err != nil {
+		return view{}, err
 	}
 	loaded := view{data: shown}
 	if shown.Branding != nil {
@@ -163,6 +165,10 @@ func loadMoney(ctx context.Context, c *call, shown *overview) error {
 	const movements = 6
 	dashboard.Movements = dashboard.Movements[:min(movements, len(dashboard.Movements))]
 	shown.Dashboard = &dashboard
+	return nil
+}
+
+func loadRate(ctx context.Context, c *call, shown *overview) error {
 	rates, err := c.operator.ListCommissionRates(ctx, c.companyID)
 	if err != nil {
 		return err

@@ -65,22 +65,27 @@ func loadSettlements(ctx context.Context, c *call) (view, error) {
 	if data.First && len(data.Items) > 0 && isOpen(data.Items[0].Status) {
 		data.Open = &data.Items[0]
 	}
-	if data.Account, err = bankAccount(ctx, c); err != nil {
-		return view{}, err
-	}
+	loads := []func(context.Context) error{func(ctx context.Context) error {
+		var err error
+		data.Account, err = bankAccount(ctx, c)
+		return err
+	}}
 	if holds(c.actor, ticketing.PermissionWalletRead) {
-		wallets, err := c.operator.GetWallets(ctx, c.companyID)
-		if err != nil {
-			return view{}, err
-		}
-		data.Earnings = &wallets.Earnings
+		loads = append(loads, func(ctx context.Context) error {
+			wallets, err := c.operator.GetWallets(ctx, c.companyID)
+			data.Earnings = &wallets.Earnings
+			return err
+		})
 	}
 	if holds(c.actor, ticketing.PermissionKYBRead) {
-		verification, err := c.operator.GetVerification(ctx, c.companyID)
-		if err != nil {
-			return view{}, err
-		}
-		data.Verified = verification.Current
+		loads = append(loads, func(ctx context.Context) error {
+			verification, err := c.operator.GetVerification(ctx, c.companyID)
+			data.Verified = verification.Current
+			return err
+		})
+	}
+	if err := together(ctx, loads...); err != nil {
+		return view{}, err
 	}
 	shown.data = data
 	return shown, nil
