@@ -30,6 +30,19 @@ func newFloatCredit(applied bool, entry ledger.Entry) FloatCredit {
 	}
 }
 
+// CheckFloatCredit returns the error that [Operator.CreditFloat] has for a malformed amount or reference, so that a form
+// is refused before anybody is asked to confirm it. It reads no data.
+func CheckFloatCredit(amount money.Amount, reference string) error {
+	var v violations
+	if amount <= 0 || amount > money.MaxInput {
+		v.add("amount", "must be above 0.00 and at most "+money.MaxInput.String())
+	}
+	if !safename.Valid(reference, 8, 128) {
+		v.add("reference", "must be 8 to 128 characters of A-Z a-z 0-9 . _ : - that begin with a letter or digit")
+	}
+	return v.err()
+}
+
 // CreditFloat funds a company's FLOAT, once for each provider reference (section 2.9, items 2 and 3). The amount is
 // above 0.00 and at most [money.MaxInput]. The reference has 8 to 128 characters of A-Z a-z 0-9 . _ : - and begins with
 // a letter or digit. It needs tenant_float:credit.
@@ -44,14 +57,7 @@ func (o Operator) CreditFloat(
 	if err := o.allowWrite(PermissionFloatCredit, companyID); err != nil {
 		return FloatCredit{}, err
 	}
-	var v violations
-	if amount <= 0 || amount > money.MaxInput {
-		v.add("amount", "must be above 0.00 and at most "+money.MaxInput.String())
-	}
-	if !safename.Valid(reference, 8, 128) {
-		v.add("reference", "must be 8 to 128 characters of A-Z a-z 0-9 . _ : - that begin with a letter or digit")
-	}
-	if err := v.err(); err != nil {
+	if err := CheckFloatCredit(amount, reference); err != nil {
 		return FloatCredit{}, err
 	}
 	var credit FloatCredit

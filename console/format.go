@@ -98,6 +98,9 @@ func formatLocal(value any) string {
 
 // formatWords returns the words of a name such as "RATE_LIMITED": "Rate limited".
 func formatWords(value any) string {
+	if value == ticketing.SignInOIDC {
+		return "OpenID Connect"
+	}
 	text := strings.ToLower(strings.NewReplacer("_", " ", ".", " ").Replace(textOf(value)))
 	if text == "" {
 		return "–"

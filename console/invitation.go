@@ -43,21 +43,20 @@ type invited struct {
 
 	SignIn   string `json:"-"` // the address of the sign-in page
 	Withheld bool   `json:"-"` // the person who invites may not have a link
+	Mails    bool   `json:"-"` // the service can mail a code to sign in with
 	Failed   bool   `json:"-"` // the mail could not be sent
 }
 
 func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
-	if p.by == "mail" {
-		can, err := c.console.canMail(ctx)
-		if err != nil {
-			return outcome{}, err
-		}
-		if !can {
-			return outcome{}, conflicted("This service sends no mail. Make a link instead, and send it yourself.")
-		}
+	mails, err := c.console.canMail(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	if p.by == "mail" && !mails {
+		return outcome{}, conflicted("This service sends no mail. Make a link instead, and send it yourself.")
 	}
 	if p.by != "mail" {
-		return c.handInvitation(ctx, p, false)
+		return c.handInvitation(ctx, p, mails, false)
 	}
 	made, err := c.operator.InviteMemberByMail(ctx, c.companyID, p.AddMemberParams)
 	if err != nil {
@@ -69,7 +68,7 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 			slog.String("requestId", c.exchange.id), slog.String("error", safeText(err)))
 		// The membership exists by now, so the person gets a link to send by another way: not the mailed one, whose opening
 		// shows that somebody has the mail.
-		return c.handInvitation(ctx, p, true)
+		return c.handInvitation(ctx, p, mails, true)
 	}
 	shown := invited{Member: made.Member, Mailed: true}
 	return outcome{data: shown, done: "The invitation was mailed to " + made.Member.Email + "."}, nil
@@ -86,13 +85,14 @@ func (c *call) invitationAddress(link *ticketing.Link) (address string, once boo
 }
 
 // handInvitation invites somebody and shows the link to the person who invites.
-func (c *call) handInvitation(ctx context.Context, p invitation, failed bool) (outcome, error) {
+func (c *call) handInvitation(ctx context.Context, p invitation, mails, failed bool) (outcome, error) {
 	made, err := c.operator.InviteMember(ctx, c.companyID, p.AddMemberParams)
 	if err != nil {
 		return outcome{}, err
 	}
 	shown := invited{
-		Member: made.Member, SignIn: c.console.originOf(c.r) + "/sign-in", Withheld: made.Withheld, Failed: failed,
+		Member: made.Member, SignIn: c.console.originOf(c.r) + "/sign-in", Withheld: made.Withheld, Mails: mails,
+		Failed: failed,
 	}
 	if address, once := c.invitationAddress(made.Link); once {
 		shown.Link, shown.ExpiresAt = address, &made.Link.ExpiresAt

@@ -32,6 +32,7 @@ type issuer struct {
 
 	mu       sync.Mutex
 	key      *ecdsa.PrivateKey
+	keys     []any               // those published; none: the key
 	sign     func(claims) string // makes an ID token
 	codes    map[string]grant
 	userInfo claims
@@ -65,12 +66,16 @@ func newIssuer(t *testing.T) *issuer {
 		writeJSON(t, w, http.StatusOK, says)
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
-		point, err := i.key.PublicKey.Bytes()
-		ok.NoErr(err)
-		writeJSON(t, w, http.StatusOK, map[string]any{"keys": []any{map[string]string{
-			"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": "1",
-			"x": encode(point[1:33]), "y": encode(point[33:]),
-		}}})
+		keys := i.keys
+		if keys == nil {
+			point, err := i.key.PublicKey.Bytes()
+			ok.NoErr(err)
+			keys = []any{map[string]string{
+				"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": "1",
+				"x": encode(point[1:33]), "y": encode(point[33:]),
+			}}
+		}
+		writeJSON(t, w, http.StatusOK, map[string]any{"keys": keys})
 	})
 	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, r *http.Request) {
 		ok.Equal(r.Header.Get("Authorization"), "Bearer access")
@@ -104,14 +109,41 @@ func (i *issuer) answerToken(t *testing.T, w http.ResponseWriter, r *http.Reques
 		})
 		return
 	}
+	if r.PostFormValue("grant_type") != "authorization_code" {
+		writeJSON(t, w, http.StatusBadRequest, map[string]string{"error": "unsupported_grant_type"})
+		return
+	}
 	if !found || r.PostFormValue("redirect_uri") != given.asked.Get("redirect_uri") ||
-		given.asked.Get("code_challenge_method") != "S256" || given.asked.Get("code_challenge") != encode(challenge[:]) {
+		given.asked.Get("code_challenge") != encode(challenge[:]) {
 		writeJSON(t, w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 		return
 	}
 	writeJSON(t, w, http.StatusOK, map[string]any{
-		"access_token": "access", "token_type": "Bearer", "expires_in": 60, "id_token": i.sign(given.claims),
+		"access_token": "access", "token_type": "Bearer", "expires_in": 299, "id_token": i.sign(given.claims),
+		"scope": given.asked.Get("scope"),
 	})
+}
+
+// accept checks the query of a browser as the providers do that the console was tried with: they refuse another client,
+// another redirect address and another response type, and say nothing of an address that they are not asked for.
+func (i *issuer) accept(t *testing.T, s *site, asked url.Values) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"client_id": clientID, "response_type": "code", "redirect_uri": s.server.URL + "/sign-in/oidc",
+		"scope": "openid email", "code_challenge_method": "S256",
+	} {
+		if got := asked.Get(name); got != want {
+			t.Errorf("the issuer refuses the %s %q", name, got)
+		}
+	}
+	for name, values := range asked {
+		if len(values) != 1 || values[0] == "" {
+			t.Errorf("the issuer refuses the query: %s is %q", name, values)
+		}
+	}
+	if len(asked.Get("code_challenge")) != 43 || asked.Get("state") == "" || asked.Get("nonce") == "" {
+		t.Errorf("the issuer refuses the query: %v", asked)
+	}
 }
 
 // set changes the issuer while it serves.
@@ -180,6 +212,7 @@ func (s *site) lead(t *testing.T, i *issuer, who, path string) url.Values {
 	ok.True(strings.HasPrefix(led.Header.Get("Location"), i.URL+"/authorize?"))
 	to, err := url.Parse(led.Header.Get("Location"))
 	ok.NoErr(err)
+	i.accept(t, s, to.Query())
 	return to.Query()
 }
 
@@ -187,8 +220,8 @@ func (s *site) lead(t *testing.T, i *issuer, who, path string) url.Values {
 func (s *site) claimsOf(i *issuer, asked url.Values, who string) claims {
 	now := s.clock.now()
 	return claims{
-		"iss": i.URL, "sub": "sub-" + who, "aud": clientID, "nonce": asked.Get("nonce"), "iat": now.Unix(),
-		"exp": now.Unix() + 300, "auth_time": now.Unix(), "email": address(who), "email_verified": true,
+		"iss": i.URL, "sub": "sub-" + who, "aud": []string{clientID}, "azp": clientID, "nonce": asked.Get("nonce"),
+		"iat": now.Unix(), "exp": now.Unix() + 300, "auth_time": now.Unix(), "email": address(who), "email_verified": true,
 	}
 }
 

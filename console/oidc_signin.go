@@ -31,6 +31,8 @@ const (
 	maxOIDCNext = 1500
 	// issuerSkew is how far the clock of an issuer may be behind.
 	issuerSkew = time.Minute
+	// reasonNobody is the reason in the log for a verified address of nobody who may sign in.
+	reasonNobody = "nobody who may sign in has the address"
 )
 
 var (
@@ -225,6 +227,7 @@ func finishOIDC(ctx context.Context, x *exchange) (answer, error) {
 	}
 	in, err := x.accounts.SignIn(ctx, user.ID, ticketing.SignInOIDC, client)
 	if errors.Is(err, ticketing.CodeSignInRequired) {
+		x.logOIDC(ctx, reasonNobody)
 		err = errOIDCNobody
 	}
 	if err != nil {
@@ -252,10 +255,12 @@ func (x *exchange) askIssuer(ctx context.Context, query url.Values, kept oidcSta
 // findKnown returns the user with the verified address of an identity.
 func (x *exchange) findKnown(ctx context.Context, known identity) (ticketing.User, error) {
 	if known.email == "" {
+		x.logOIDC(ctx, "the issuer sent no verified address")
 		return ticketing.User{}, errOIDCNobody
 	}
 	user, err := x.accounts.FindUser(ctx, known.email)
 	if refusalOf(err) != nil {
+		x.logOIDC(ctx, reasonNobody)
 		err = errOIDCNobody
 	}
 	return user, err
@@ -270,6 +275,9 @@ func (x *exchange) confirmKnown(ctx context.Context, kept oidcState, known ident
 	user, err := x.findKnown(ctx, known)
 	if err != nil && refusalOf(err) == nil {
 		return err
+	}
+	if err == nil && known.provedAt.IsZero() {
+		x.logOIDC(ctx, "the issuer sent no auth_time, so it cannot confirm")
 	}
 	if err != nil || user.ID != x.visitor.userID || kept.Session != x.visitor.sessionID ||
 		known.provedAt.Before(madeAt.Add(-issuerSkew)) {
@@ -290,12 +298,17 @@ func (x *exchange) shownRefusal(ctx context.Context, err error) *ticketing.Error
 	if !ok {
 		return refusalOf(err)
 	}
-	x.config.Logger.LogAttrs(ctx, slog.LevelWarn, "sign-in by OpenID Connect failed",
-		slog.String("requestId", x.id), slog.String("reason", failed.reason))
+	x.logOIDC(ctx, failed.reason)
 	if failed.away {
 		return errIssuerAway
 	}
 	return errOIDC
+}
+
+// logOIDC logs why a sign-in at the issuer failed, without the address: the person sees less.
+func (x *exchange) logOIDC(ctx context.Context, reason string) {
+	x.config.Logger.LogAttrs(ctx, slog.LevelWarn, "sign-in by OpenID Connect failed",
+		slog.String("requestId", x.id), slog.String("reason", reason))
 }
 
 // refuseOIDC shows the sign-in page with what went wrong.

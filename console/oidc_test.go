@@ -87,7 +87,10 @@ func TestPersonWhomTheIssuerDoesNotProveIsRefused(t *testing.T) {
 	}{
 		{"wrong issuer", func(_ *testing.T, _ *issuer, c claims) { c["iss"] = "https://evil.example" }, notAccepted},
 		{"wrong audience", func(_ *testing.T, _ *issuer, c claims) { c["aud"] = "other" }, notAccepted},
-		{"two audiences", func(_ *testing.T, _ *issuer, c claims) { c["aud"] = []string{clientID, "b"} }, notAccepted},
+		{"two audiences", func(_ *testing.T, _ *issuer, c claims) {
+			c["aud"] = []string{clientID, "b"}
+			delete(c, "azp")
+		}, notAccepted},
 		{"for another party", func(_ *testing.T, _ *issuer, c claims) { c["azp"] = "other" }, notAccepted},
 		{"wrong nonce", func(_ *testing.T, _ *issuer, c claims) { c["nonce"] = "other" }, notAccepted},
 		{"no nonce", func(_ *testing.T, _ *issuer, c claims) { delete(c, "nonce") }, notAccepted},
@@ -145,6 +148,13 @@ func TestPersonWhomTheIssuerDoesNotProveIsRefused(t *testing.T) {
 			checkPolicies(t, refused)
 			s.isOut(t, "somebody")
 			ok.True(!strings.Contains(s.log.String(), "@example.com"))
+			if tt.text == noAccount { // The person is not shown which of the two it is.
+				reason := "the issuer sent no verified address"
+				if tt.name == "unknown" || tt.name == "malformed address" {
+					reason = "nobody who may sign in has the address"
+				}
+				ok.True(strings.Contains(s.log.String(), reason))
+			}
 		})
 	}
 }
@@ -165,6 +175,7 @@ func TestPersonWhoLostTheirAccessIsRefusedAsAnUnknownOne(t *testing.T) {
 		s.isOut(t, who)
 	}
 	ok.Equal(texts[viewer], texts["unknown"])
+	ok.Equal(strings.Count(s.log.String(), "nobody who may sign in has the address"), 2)
 }
 
 func TestAddressMayBeAtTheUserInfoEndpointAlone(t *testing.T) {

@@ -60,7 +60,10 @@ func (q creditQuestion) After() money.Amount { return q.Before + q.Amount }
 
 func creditFloat(ctx context.Context, c *call, p credit) (outcome, error) {
 	companyID := c.pathID("companyId")
-	if p.asked && p.amount > 0 && p.amount <= money.MaxInput {
+	if p.asked {
+		if err := ticketing.CheckFloatCredit(p.amount, p.reference); err != nil {
+			return outcome{}, err
+		}
 		company, err := c.companyOfPath(ctx)
 		if err != nil {
 			return outcome{}, err

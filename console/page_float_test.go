@@ -35,12 +35,14 @@ func TestFloatIsCreditedOnce(t *testing.T) {
 		http.StatusConflict)
 	for _, fields := range [][]string{
 		{"amount", "-5", "reference", "bank-0002"},
+		{"amount", "5", "reference", "TRF/2026/11 1"}, // refused before the question
 		{"amount", "5", "reference", "x", "confirmed", "true"},
 		{"amount", "0", "reference", "bank-0002"},
 	} {
 		refused := s.post(t, chief, path+"/credit", fields...)
 		ok.Equal(refused.StatusCode, http.StatusBadRequest)
 		ok.True(refused.has("aria-invalid"))
+		ok.True(refused.has("Credit float")) // the form, and no question
 	}
 	var made struct {
 		Applied      bool

@@ -113,6 +113,7 @@ type staffAdded struct {
 	ExpiresAt *ticketing.Time       `json:"expiresAt,omitempty"`
 
 	SignIn string `json:"-"` // the address of the sign-in page
+	Mails  bool   `json:"-"` // the service can mail a code to sign in with
 }
 
 // addStaff adds somebody and makes their first link. Who can sign in already gets none: it would let another
@@ -122,12 +123,16 @@ func addStaff(ctx context.Context, c *call, params ticketing.AddStaffParams) (ou
 	if err != nil {
 		return outcome{}, err
 	}
+	mails, err := c.console.canMail(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
 	member, err := c.operator.AddStaff(ctx, params)
 	if err != nil {
 		return outcome{}, err
 	}
 	origin := c.console.originOf(c.r)
-	shown := staffAdded{Member: member, SignIn: origin + "/sign-in"}
+	shown := staffAdded{Member: member, SignIn: origin + "/sign-in", Mails: mails}
 	// Where the host signs people in, a link of ours opens nothing.
 	if !known && c.console.config.Identify == nil {
 		link, err := c.console.accounts.CreateLink(ctx, ticketing.LinkParams{UserID: member.UserID, Actor: c.actor.Name})

@@ -72,6 +72,12 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 	name := p.template
 	if after == nil {
 		f.Done, f.Offer = x.takeDone(), x.takeOffer() && p.path != accountPath
+		if f.Offer {
+			var err error
+			if f.Mails, err = x.canMail(ctx); err != nil {
+				return answer{}, err
+			}
+		}
 	} else {
 		name, f.Refusal = cmp.Or(after.template, p.template), after.refusal
 	}
