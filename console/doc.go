@@ -24,6 +24,7 @@
 // a template templates/NOUN.html that defines "content":
 //
 //	page{
+//		group: groupIntegrations, bar: true,
 //		path: "/business/{companyId}/api-keys", scope: scopeCompany, title: "API keys", nav: "API keys", icon: "key",
 //		permissions: []ticketing.Permission{ticketing.PermissionAPIKeyRead}, template: "api-keys.html",
 //		query: []string{"cursor"}, load: loadAPIKeys,
@@ -33,6 +34,9 @@
 //		keys, err := c.operator.ListAPIKeys(ctx, c.companyID)
 //		return view{data: keys}, err
 //	}
+//
+// The group is the heading in the navigation, see navigation.go; bar is for the few pages that the bar of a phone has.
+// A template shows a time that was with "ago" and one that is to come with "moment", and an id with the template "id".
 //
 // A path variable whose name ends in "Id" is a UUID, which c.pathID returns; a malformed one is a 404 before anything
 // is read. Other variables are texts, which c.path returns. The query has only the listed members, which c.query

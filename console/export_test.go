@@ -2,6 +2,7 @@ package console
 
 import (
 	"strings"
+	"time"
 
 	"github.com/floatgate/ticketing"
 )
@@ -53,12 +54,15 @@ func CSV(rows [][]string) string {
 	return b.String()
 }
 
+// FormatAgo returns how long before now a time was.
+func FormatAgo(at, now time.Time) string { return formatAgo(at, now) }
+
 // OwnPath returns a path of the console that somebody sent, and "" for anything else.
 func OwnPath(text string) string { return ownPath(text) }
 
 // Template renders a template of fields with a form that was refused.
 func Template(name string, data any) (string, error) {
-	all, err := parseTemplates()
+	all, err := parseTemplates(time.Now)
 	if err != nil {
 		return "", err
 	}

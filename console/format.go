@@ -11,11 +11,11 @@ import (
 )
 
 // functions are those of the templates.
-func functions() template.FuncMap {
+func functions(clock func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"money": formatMoney, "date": formatDate, "moment": formatMoment, "badge": newBadge, "words": formatWords,
 		"short": formatShort, "plural": formatPlural, "local": formatLocal, "dict": dict, "percent": formatRate,
-		"json": formatJSON, "browser": formatBrowser,
+		"json": formatJSON, "browser": formatBrowser, "ago": agoFunc(clock),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/floatgate/ticketing"
 )
@@ -16,7 +17,7 @@ type frame struct {
 	Email     string // of the person
 	Company   string // its name; empty outside a company
 	Suspended bool   // the company
-	Nav       []navItem
+	Nav       []navGroup
 	Here      string // the path of the page
 	Next      string // the cursor of the next page of a list
 	Data      any
@@ -29,43 +30,11 @@ type frame struct {
 	Plain     bool   // without navigation
 	IsStaff   bool   // the person may go to the platform
 	Self      bool   // a page about the person alone
-	Sessions  bool   // the console has sessions of its own
+	// OnPlatform is set on the pages of the platform.
+	OnPlatform bool
+	Sessions   bool // the console has sessions of its own
 
 	refused *refused
-}
-
-// navItem is a link of the navigation.
-type navItem struct {
-	Name, Icon, Path string
-	Current          bool
-}
-
-// navigation returns the pages of the scope that the person may see.
-func (c *call) navigation(current *page) []navItem {
-	var items []navItem
-	for _, p := range c.console.nav {
-		if p.scope != current.scope || c.permit(p) != nil {
-			continue
-		}
-		items = append(items, navItem{
-			Name: p.nav, Icon: p.icon, Path: c.expand(p.path),
-			Current: p.path == current.path || len(current.path) > len(p.path) && current.nav == "" &&
-				strings.HasPrefix(current.path, p.path+"/") && strings.Count(p.path, "/") > strings.Count(rootOf(p.scope), "/"),
-		})
-	}
-	return items
-}
-
-// rootOf returns the first page of a scope, which every other page of it begins with.
-func rootOf(s scope) string {
-	switch s {
-	case scopeCompany:
-		return "/business/{companyId}"
-	case scopePlatform:
-		return "/platform"
-	case scopeSelf:
-	}
-	return "/account"
 }
 
 func (f *frame) nameCompany() {
@@ -78,6 +47,9 @@ func (x *exchange) isStaff(ctx context.Context) bool {
 	_, err := x.accounts.Staff(ctx, x.visitor.userID)
 	return err == nil
 }
+
+// Now returns the time of the request, by which the script knows how long ago something was.
+func (f *frame) Now() string { return f.now.UTC().Format(time.RFC3339) }
 
 // CompanyID returns the id of the company as a text.
 func (f *frame) CompanyID() string { return f.companyID.String() }

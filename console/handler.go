@@ -83,7 +83,7 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	if c.origin, err = parseOrigin(c.config.WebOrigin); err != nil {
 		return nil, err
 	}
-	if c.templates, err = parseTemplates(); err != nil {
+	if c.templates, err = parseTemplates(c.config.Clock); err != nil {
 		return nil, fmt.Errorf("console: templates: %w", err)
 	}
 	c.assets = assets()

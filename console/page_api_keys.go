@@ -12,6 +12,7 @@ import (
 // apiKeysPage is where a company issues, rotates and revokes its keys (section 5.1).
 func apiKeysPage() page {
 	return page{
+		group: groupIntegrations, bar: true,
 		path: "/business/{companyId}/api-keys", scope: scopeCompany, title: "API keys", nav: "API keys", icon: "key",
 		permissions: []ticketing.Permission{ticketing.PermissionAPIKeyRead}, template: "api-keys.html",
 		load: loadAPIKeys,

@@ -17,7 +17,8 @@ const auditPath = "/business/{companyId}/audit"
 // auditPages returns the page of what was done to a company.
 func auditPages() []page {
 	return []page{{
-		path: auditPath, scope: scopeCompany, title: "Audit log", nav: "Audit", icon: "list",
+		group: groupCompany,
+		path:  auditPath, scope: scopeCompany, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionAuditRead}, template: "audit.html",
 		query: append([]string{"cursor"}, auditFilters()...), load: loadAudit,
 	}}
@@ -29,6 +30,7 @@ type shownAct struct {
 
 	Person        *shownPerson `json:"person"`        // nil: the actor is no user, or was removed
 	SubjectPerson *shownPerson `json:"subjectPerson"` // nil: it was done to nobody
+	About         subject      `json:"-"`             // for the pages of the log alone
 }
 
 // shownPerson is a user of the log.
@@ -124,8 +126,10 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
 		},
 	}
-	shown.Items, err = nameActs(ctx, c, found.Items, names)
-	return view{data: shown, paged: true, next: found.NextCursor}, err
+	if shown.Items, err = nameActs(ctx, c, found.Items, names); err != nil {
+		return view{}, err
+	}
+	return view{data: shown, paged: true, next: found.NextCursor}, c.nameSubjects(ctx, shown.Items)
 }
 
 // memberNames returns the names of the company's members, and none to somebody who may not see them.

@@ -11,7 +11,8 @@ const booksPath = "/platform/books"
 // bookPages returns the page of what the platform keeps books of, and of the work that waits.
 func bookPages() []page {
 	return []page{{
-		path: booksPath, scope: scopePlatform, title: "Books", nav: "Books", icon: "book",
+		group: groupRecords,
+		path:  booksPath, scope: scopePlatform, title: "Books", nav: "Books", icon: "book",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead, ticketing.PermissionWalletRead},
 		template:    "books.html", query: []string{"cursor"}, load: loadBooks,
 	}}

@@ -11,7 +11,8 @@ import (
 // brandingPage is where a company sets how it looks to its buyers (section 2.7).
 func brandingPage() page {
 	return page{
-		path: "/business/{companyId}/branding", scope: scopeCompany, title: "Branding", nav: "Branding", icon: "palette",
+		group: groupSelling,
+		path:  "/business/{companyId}/branding", scope: scopeCompany, title: "Branding", nav: "Branding", icon: "palette",
 		permissions: []ticketing.Permission{ticketing.PermissionBrandingRead}, template: "branding.html",
 		query: []string{"cursor", "pictures"}, load: loadBranding,
 	}

@@ -11,7 +11,8 @@ const categoriesPath = "/platform/categories"
 // categoryPages returns the page of the kinds of events.
 func categoryPages() []page {
 	return []page{{
-		path: categoriesPath, scope: scopePlatform, title: "Categories", nav: "Categories", icon: "tag",
+		group: groupSettings,
+		path:  categoriesPath, scope: scopePlatform, title: "Categories", nav: "Categories", icon: "tag",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "categories.html",
 		load: func(ctx context.Context, c *call) (view, error) {
 			found, err := c.operator.ListCategories(ctx)

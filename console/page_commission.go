@@ -16,7 +16,8 @@ const exampleGross = money.Amount(10_000_00)
 // commissionPage shows what the platform pays a company of each sale.
 func commissionPage() page {
 	return page{
-		path: "/business/{companyId}/commission", scope: scopeCompany, title: "Commission", nav: "Commission",
+		group: groupMoney,
+		path:  "/business/{companyId}/commission", scope: scopeCompany, title: "Commission", nav: "Commission",
 		icon: "percent", permissions: []ticketing.Permission{ticketing.PermissionWalletRead}, template: "commission.html",
 		load: loadCommission,
 	}

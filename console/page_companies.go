@@ -21,6 +21,7 @@ const (
 func companiesPages() []page {
 	return []page{
 		{
+			bar:  true,
 			path: companiesPath, scope: scopePlatform, title: "Companies", nav: "Companies", icon: "building",
 			permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-companies.html",
 			query: []string{"cursor", "prefix", "status", "verification", "expires", "order"}, load: loadAllCompanies,

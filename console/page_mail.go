@@ -22,7 +22,8 @@ func mailPages() []page {
 	read := []ticketing.Permission{ticketing.PermissionNotificationRead}
 	return []page{
 		{
-			path: mailPath, scope: scopeCompany, title: "Ticket mails", nav: "Mail", icon: "mail", permissions: read,
+			group: groupSelling,
+			path:  mailPath, scope: scopeCompany, title: "Ticket mails", nav: "Mail", icon: "mail", permissions: read,
 			template: "mail.html", query: []string{"cursor", "status", "since", "until"}, load: loadMail,
 		},
 		{

@@ -15,7 +15,8 @@ const mailSenderPath = "/platform/mail-sender"
 // mailSenderPages returns the page of whom all mails come from.
 func mailSenderPages() []page {
 	return []page{{
-		path: mailSenderPath, scope: scopePlatform, title: "Mail sender", nav: "Mail sender", icon: "mail",
+		group: groupSettings,
+		path:  mailSenderPath, scope: scopePlatform, title: "Mail sender", nav: "Mail sender", icon: "mail",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "mail-sender.html",
 		load: loadMailSender,
 	}}

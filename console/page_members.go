@@ -17,7 +17,8 @@ const membersPath = "/business/{companyId}/members"
 // memberPages returns the page of a company's people.
 func memberPages() []page {
 	return []page{{
-		path: membersPath, scope: scopeCompany, title: "Members", nav: "Members", icon: "people",
+		group: groupCompany,
+		path:  membersPath, scope: scopeCompany, title: "Members", nav: "Members", icon: "people",
 		permissions: []ticketing.Permission{ticketing.PermissionMemberRead}, template: "members.html",
 		query: []string{"cursor"}, load: loadMembers,
 	}}

@@ -12,6 +12,7 @@ import (
 // overviewPage is the first page of a company. It needs no permission: each part of it needs its own.
 func overviewPage() page {
 	return page{
+		bar:  true,
 		path: "/business/{companyId}", scope: scopeCompany, title: "Overview", nav: "Overview", icon: "home",
 		template: "overview.html", load: loadOverview,
 	}

@@ -16,6 +16,7 @@ const payoutsPath = "/platform/settlements"
 // payoutPages returns the page of the settlements of all companies.
 func payoutPages() []page {
 	return []page{{
+		group: groupMoney, bar: true,
 		path: payoutsPath, scope: scopePlatform, title: "Settlements", nav: "Settlements", icon: "bank",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead, ticketing.PermissionSettlementRead},
 		template:    "platform-settlements.html", query: []string{"cursor"}, load: loadPayouts,

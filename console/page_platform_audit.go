@@ -13,6 +13,7 @@ const platformAuditPath = "/platform/audit"
 // platformAuditPages returns the page of all that was done.
 func platformAuditPages() []page {
 	return []page{{
+		group: groupRecords, bar: true,
 		path: platformAuditPath, scope: scopePlatform, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-audit.html",
 		query: append([]string{"cursor"}, auditFilters()...), load: loadPlatformAudit,
@@ -50,6 +51,9 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 	}
 	acts, err := nameActs(ctx, c, found.Items, people)
 	if err != nil {
+		return view{}, err
+	}
+	if err := c.nameSubjects(ctx, acts); err != nil {
 		return view{}, err
 	}
 	companies, err := c.companyNames(ctx, acts)

@@ -24,6 +24,7 @@ func queuePages() []page {
 	read := []ticketing.Permission{ticketing.PermissionTenantRead}
 	return []page{
 		{
+			bar:  true,
 			path: queuesPath, scope: scopePlatform, title: "To do", nav: "To do", icon: "inbox", permissions: read,
 			template: "queues.html", load: loadQueues,
 		},

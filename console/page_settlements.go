@@ -13,6 +13,7 @@ const settlementsPath = "/business/{companyId}/settlements"
 // settlementPages returns the page of a company's payouts.
 func settlementPages() []page {
 	return []page{{
+		group: groupMoney, bar: true,
 		path: settlementsPath, scope: scopeCompany, title: "Settlements", nav: "Settlements", icon: "bank",
 		permissions: []ticketing.Permission{ticketing.PermissionSettlementRead}, template: "settlements.html",
 		query: []string{"cursor"}, load: loadSettlements,

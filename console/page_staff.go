@@ -17,7 +17,8 @@ const staffPath = "/platform/staff"
 // staffPages returns the page of who works for the platform.
 func staffPages() []page {
 	return []page{{
-		path: staffPath, scope: scopePlatform, title: "Staff", nav: "Staff", icon: "people",
+		group: groupSettings,
+		path:  staffPath, scope: scopePlatform, title: "Staff", nav: "Staff", icon: "people",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "staff.html",
 		query: []string{"cursor"}, load: loadStaff,
 	}}

@@ -11,7 +11,8 @@ import (
 // that section 1 names: somebody without them sees the state on the overview.
 func verificationPage() page {
 	return page{
-		path: "/business/{companyId}/verification", scope: scopeCompany, title: "Verification", nav: "Verification",
+		group: groupCompany,
+		path:  "/business/{companyId}/verification", scope: scopeCompany, title: "Verification", nav: "Verification",
 		icon: "verified", permissions: []ticketing.Permission{
 			ticketing.PermissionKYBRead, ticketing.PermissionKYBManage, ticketing.PermissionKYBSubmit,
 		}, template: "verification.html", load: loadVerification,

@@ -22,6 +22,7 @@ func webhookPages() []page {
 	filter := []string{"status", "type", "endpointId", "since", "until"}
 	return []page{
 		{
+			group: groupIntegrations, bar: true,
 			path: webhooksPath, scope: scopeCompany, title: "Webhooks", nav: "Webhooks", icon: "hook", permissions: read,
 			template: "webhooks.html", load: loadWebhooks,
 		},

@@ -14,6 +14,8 @@ type page struct {
 	title string
 	nav   string // its name in the navigation; empty: it is not there
 	icon  string // of the navigation: the id of a symbol in templates/icons.html
+	group string // its heading in the navigation; empty: it comes first, without one
+	bar   bool   // it is one of the four on the bar of a phone
 	// permissions are what the person has to hold, all of them.
 	permissions []ticketing.Permission
 	template    string   // a file of templates; empty for a document

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -22,9 +23,10 @@ var templateFiles embed.FS
 // shared are the templates that every page has.
 const shared = "templates/layout.html"
 
-// parseTemplates parses each page with the shared templates, by the name of its file.
-func parseTemplates() (map[string]*template.Template, error) {
-	base, err := template.New("layout.html").Funcs(functions()).ParseFS(templateFiles,
+// parseTemplates parses each page with the shared templates, by the name of its file. The clock says how long ago
+// something was.
+func parseTemplates(clock func() time.Time) (map[string]*template.Template, error) {
+	base, err := template.New("layout.html").Funcs(functions(clock)).ParseFS(templateFiles,
 		shared, "templates/parts.html", "templates/icons.html", "templates/platform.html",
 		"templates/passkey-offer.html")
 	if err != nil {
@@ -52,6 +54,7 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 	f := &frame{
 		call: c, Title: p.title, Email: x.visitor.email, Data: shown.data, RequestID: x.id, refused: after,
 		Here: x.r.URL.Path, Next: shown.next, Sessions: x.config.Identify == nil, Self: p.scope == scopeSelf,
+		OnPlatform: p.scope == scopePlatform,
 	}
 	if after != nil {
 		f.Here = c.expand(p.path)

@@ -33,6 +33,59 @@ document.addEventListener("change", (event) => {
     event.target.form.requestSubmit();
   }
 });
+// A button copies an id, or the secret before it.
+const said = document.querySelector("#said");
+document.addEventListener("click", async (event) => {
+  const button = (event.target as Element).closest<HTMLElement>("[data-copy]");
+  if (!button) {
+    return;
+  }
+  await navigator.clipboard.writeText(button.dataset.copy || (button.previousElementSibling?.textContent ?? ""));
+  button.classList.add("copied");
+  if (said) {
+    said.textContent = "Copied";
+  }
+  setTimeout(() => {
+    button.classList.remove("copied");
+    if (said) {
+      said.textContent = "";
+    }
+  }, 2000);
+});
+
+// The calendar beside a day fills it in. What one types is the same in every language.
+document.addEventListener("change", (event) => {
+  const picker = event.target as HTMLInputElement;
+  const day = picker.previousElementSibling;
+  if (picker.matches(".picker") && day instanceof HTMLInputElement) {
+    day.value = picker.value;
+  }
+});
+
+// "3 min ago" stays true while the page is open, by the clock of the server.
+const behind = Date.now() - Date.parse(document.body.dataset.now ?? "");
+const ago = (seconds: number): string => {
+  const count = (n: number, unit: string) => `${n} ${unit}${n === 1 ? "" : "s"} ago`;
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  if (minutes < 1) {
+    return "Just now";
+  }
+  if (hours < 1) {
+    return `${minutes} min ago`;
+  }
+  return hours < 24 ? count(hours, "hour") : count(Math.floor(hours / 24), "day");
+};
+const refresh = () =>
+  document.querySelectorAll<HTMLElement>("[data-ago]").forEach((shown) => {
+    const past = (Date.now() - behind - Date.parse(shown.dataset.ago ?? "")) / 1000;
+    if (past >= 0) {
+      shown.textContent = ago(past);
+    }
+  });
+setInterval(refresh, 30_000);
+document.addEventListener("visibilitychange", refresh);
+
 // A refusal and a page elsewhere, such as that to sign in, are pages of their own.
 document.addEventListener("htmx:before:response", (event) => {
   const { response, request } = (event as CustomEvent<Exchange>).detail.ctx;

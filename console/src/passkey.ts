@@ -153,6 +153,11 @@ const signIn = async (into: HTMLElement, start: HTMLButtonElement) => {
 export const begin = async (): Promise<void> => {
   // An address of numbers may not have passkeys.
   if (!("PublicKeyCredential" in window) || !navigator.credentials || /^[\d.]+$|:/.test(location.hostname)) {
+    // The place of the button says so, in the same room.
+    document.querySelectorAll<HTMLElement>(".kept").forEach((place) => {
+      place.classList.add("lacks");
+      place.hidden = false;
+    });
     return;
   }
   const add = button("#passkey-add");

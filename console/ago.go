@@ -1,0 +1,40 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"time"
+)
+
+// agoFunc returns the function of the templates that shows how long ago something was, with the moment beneath. What is
+// to come, and what was a week ago or more, has the moment alone.
+func agoFunc(clock func() time.Time) func(any) template.HTML {
+	return func(value any) template.HTML {
+		at := timeOf(value)
+		words := formatAgo(at, clock())
+		if words == "" {
+			return formatMoment(value)
+		}
+		//nolint:gosec // The words hold no markup.
+		return template.HTML(fmt.Sprintf(`<span class="when"><span data-ago="%s">%s</span> <span class="fine">%s</span></span>`,
+			at.UTC().Format(time.RFC3339), words, formatMoment(value)))
+	}
+}
+
+// formatAgo returns how long before now a time was, such as "3 min ago", and "" where the moment says more. The script
+// of the pages has the same rule, and keeps the words true while a page is open.
+func formatAgo(at, now time.Time) string {
+	const day = 24 * time.Hour
+	switch past := now.Sub(at); {
+	case at.IsZero(), past < 0, past >= 7*day:
+		return ""
+	case past < time.Minute:
+		return "Just now"
+	case past < time.Hour:
+		return fmt.Sprintf("%d min ago", past/time.Minute)
+	case past < day:
+		return formatPlural(int(past/time.Hour), "hour", "hours") + " ago"
+	default:
+		return formatPlural(int(past/day), "day", "days") + " ago"
+	}
+}
