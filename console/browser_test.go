@@ -67,14 +67,18 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// look checks a page as it is, at two widths and in both color schemes, and saves a picture of each.
+// look checks a page as it is, at two widths and in both color schemes, and saves a picture of each. The styles of a
+// scheme are colors alone, so axe, which takes most of the time, sees each width and each scheme once, and the contrast
+// is checked in all four.
 func look(t *testing.T, p *browsertest.Page, name string) {
 	t.Helper()
 	for _, size := range sizes() {
 		p.Resize(size)
 		p.Fits()
-		lookIn(t, p, name, size, true)
-		lookIn(t, p, name, size, false)
+		phone := size.Width < 600
+		p.Contrast(show(p, name, size, !phone))
+		show(p, name, size, phone)
+		browsertest.Axe(t, p)
 	}
 }
 
@@ -84,16 +88,18 @@ func lookOnce(t *testing.T, p *browsertest.Page, name string) {
 	for _, size := range sizes() {
 		p.Resize(size)
 		p.Fits()
-		lookIn(t, p, name, size, size.Width < 600)
+		show(p, name, size, size.Width < 600)
+		browsertest.Axe(t, p)
 	}
 }
 
-func lookIn(t *testing.T, p *browsertest.Page, name string, size browsertest.Size, dark bool) {
-	t.Helper()
+// show shows a page in a color scheme, whose name it returns, and saves a picture.
+func show(p *browsertest.Page, name string, size browsertest.Size, dark bool) (scheme string) {
 	if size.Width < 600 {
 		name += "-phone"
 	}
+	scheme = map[bool]string{false: "light", true: "dark"}[dark]
 	p.Media(browsertest.Media{Dark: dark})
-	p.FullPicture(name + map[bool]string{false: "-light", true: "-dark"}[dark])
-	browsertest.Axe(t, p)
+	p.FullPicture(name + "-" + scheme)
+	return scheme
 }

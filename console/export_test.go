@@ -62,11 +62,15 @@ func OwnPath(text string) string { return ownPath(text) }
 
 // Template renders a template of fields with a form that was refused.
 func Template(name string, data any) (string, error) {
-	all, err := parseTemplates(time.Now)
+	all, err := newTemplates(time.Now)
+	if err != nil {
+		return "", err
+	}
+	layout, err := all.get("layout.html")
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	err = all["layout.html"].ExecuteTemplate(&b, name, data)
+	err = layout.ExecuteTemplate(&b, name, data)
 	return b.String(), err
 }

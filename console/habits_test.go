@@ -96,8 +96,9 @@ func TestPhoneHasABarAndASheet(t *testing.T) {
 	for _, name := range []string{"Branding", "Mail", "Commission", "Verification", "Members", "Audit", "Sign out"} {
 		ok.True(strings.Contains(p.Text(seen), name)) // name
 	}
-	lookIn(t, p, "sheet", browsertest.Phone, true)
-	lookIn(t, p, "sheet", browsertest.Phone, false)
+	p.Contrast(show(p, "sheet", browsertest.Phone, true))
+	show(p, "sheet", browsertest.Phone, false)
+	browsertest.Axe(t, p)
 	p.Press("\x1b")
 	p.Wait(`!document.querySelector("#menu").matches(":popover-open")`)
 	p.Resize(browsertest.Desktop)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -31,7 +30,7 @@ type console struct {
 	acts       map[string]*act  // by name
 	pages      map[string]*page // by path
 	nav        []*page          // those of the navigation, in its order
-	templates  map[string]*template.Template
+	templates  *templates
 	assets     map[string]asset
 	codes      ratewindow.Limit // of the codes that an address is sent
 	tries      ratewindow.Limit // of the tries of a client to sign in
@@ -83,7 +82,7 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	if c.origin, err = parseOrigin(c.config.WebOrigin); err != nil {
 		return nil, err
 	}
-	if c.templates, err = parseTemplates(c.config.Clock); err != nil {
+	if c.templates, err = newTemplates(c.config.Clock); err != nil {
 		return nil, fmt.Errorf("console: templates: %w", err)
 	}
 	c.assets = assets()
@@ -125,7 +124,7 @@ func (c *console) register() error {
 	all := pages()
 	for i := range all {
 		p := &all[i]
-		if !p.document && c.templates[p.template] == nil {
+		if !p.document && !c.templates.has(p.template) {
 			return fmt.Errorf("console: the page %s has no template %q", p.path, p.template)
 		}
 		c.pages[p.path] = p

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,10 +24,13 @@ var templateFiles embed.FS
 // shared are the templates that every page has.
 const shared = "templates/layout.html"
 
-// parseTemplates parses each page with the shared templates, by the name of its file. The clock says how long ago
-// something was.
-func parseTemplates(clock func() time.Time) (map[string]*template.Template, error) {
-	base, err := template.New("layout.html").Funcs(functions(clock)).ParseFS(templateFiles,
+// parsedTemplates holds what parseTemplates returns. The consoles of a process share it, since parsing takes most of the time that
+// making one does. Nobody executes these templates: each console has clones with its own clock.
+var parsedTemplates = sync.OnceValues(parseTemplates)
+
+// parseTemplates parses each page with the shared templates, by the name of its file.
+func parseTemplates() (map[string]*template.Template, error) {
+	base, err := template.New("layout.html").Funcs(functions(time.Now)).ParseFS(templateFiles,
 		shared, "templates/parts.html", "templates/icons.html", "templates/platform.html",
 		"templates/passkey-offer.html")
 	if err != nil {
@@ -47,6 +51,38 @@ func parseTemplates(clock func() time.Time) (map[string]*template.Template, erro
 		}
 	}
 	return all, nil
+}
+
+// templates are the templates of one console. It is safe for concurrent use.
+type templates struct {
+	all   map[string]*template.Template
+	clock func() time.Time // says how long ago something was
+
+	mu    sync.Mutex
+	bound map[string]*template.Template
+}
+
+func newTemplates(clock func() time.Time) (*templates, error) {
+	all, err := parsedTemplates()
+	return &templates{all: all, clock: clock, bound: map[string]*template.Template{}}, err
+}
+
+// has reports whether there is a template of a file.
+func (t *templates) has(name string) bool { return t.all[name] != nil }
+
+// get returns the template of a file. A template is bound to the clock when it is first asked for.
+func (t *templates) get(name string) (*template.Template, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.bound[name]; one != nil {
+		return one, nil
+	}
+	one, err := t.all[name].Clone()
+	if err != nil {
+		return nil, err
+	}
+	t.bound[name] = one.Funcs(functions(t.clock))
+	return t.bound[name], nil
 }
 
 // render returns a page as HTML. The outcome of an act that was posted to it may be nil.
@@ -94,7 +130,10 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 // execute runs a template whole, so that an error of it never leaves half a page.
 func (c *console) execute(name string, data any) ([]byte, error) {
 	var b bytes.Buffer
-	err := c.templates[name].ExecuteTemplate(&b, "layout.html", data)
+	one, err := c.templates.get(name)
+	if err == nil {
+		err = one.ExecuteTemplate(&b, "layout.html", data)
+	}
 	return b.Bytes(), err
 }
 
