@@ -13,9 +13,9 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/faultproxy"
-	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/search"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -112,7 +112,7 @@ func onCuts(t *testing.T, test func(t *testing.T, s *scissors, at cut, shop *tic
 		at.number = number
 		t.Run(at.name, func(t *testing.T) {
 			t.Parallel()
-			s, dsn := wire(t, pgtest.Database(t))
+			s, dsn := wire(t, testdb.FreshDSN(t))
 			test(t, s, at, newShop(t, postgres(t, dsn, nil)))
 		})
 	}

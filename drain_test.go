@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
-	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestDrainWaitsForGroupWhoseCallerLeft(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dsn := pgtest.Database(t)
+	dsn := testdb.FreshDSN(t)
 	db := postgres(t, dsn, nil)
 	shop := newShop(t, db)
 	event := shop.Event(t)
@@ -73,7 +73,7 @@ func TestTimeEndsAtTheGate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			dsn := pgtest.Database(t)
+			dsn := testdb.FreshDSN(t)
 			db := postgres(t, dsn, nil)
 			shop := newShop(t, db)
 			event := shop.Event(t)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -91,7 +91,7 @@ func TestHeldLockStopsNobodyElse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			dsn := pgtest.Database(t)
+			dsn := testdb.FreshDSN(t)
 			const busy = 2 * time.Second
 			db := postgres(t, dsn, &store.Config{BusyTimeout: busy})
 			shop := newShop(t, db)
@@ -157,7 +157,7 @@ func TestHeldLockStopsNobodyElse(t *testing.T) {
 func TestFullPoolLetsOthersIn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dsn := pgtest.Database(t)
+	dsn := testdb.FreshDSN(t)
 	const connections, reservedOfThree = 3, 2
 	db := postgres(t, dsn, &store.Config{BusyTimeout: time.Second, Connections: connections})
 	shop := newShop(t, db)

@@ -36,14 +36,11 @@ func TestServiceAgreesWithTheModel(t *testing.T) {
 	}
 }
 
-// someRuns limits the runs on a store that writes to a disk, where each takes half a second. In memory rapid makes as
-// many runs as it is configured for. If tests search everywhere, only the time limits them. A failure is shrunk on any
-// store.
+// someRuns makes one run on a store that is not in memory, where each takes half a second and more. In memory rapid
+// makes as many runs as it is configured for. If tests search everywhere, only the time limits them. A failure is
+// shrunk on any store.
 func someRuns(store testdb.Store, property func(*rapid.T)) func(*rapid.T) {
-	left, failed := 3, false
-	if store.Name == "partitioned" {
-		left = 1 // Its statements are those of PostgreSQL, but each reads eight tables.
-	}
+	left, failed := 1, false
 	return func(r *rapid.T) {
 		switch {
 		case failed:

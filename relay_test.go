@@ -18,7 +18,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -336,7 +336,7 @@ func (s *failingStore) Update(ctx context.Context, fn func(context.Context, driv
 func TestHeldGateKeepsNoOtherFactsBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dsn := pgtest.Database(t)
+	dsn := testdb.FreshDSN(t)
 	db := postgres(t, dsn, &store.Config{BusyTimeout: 500 * time.Millisecond})
 	shop := newShop(t, db)
 	shops := []*ticketingtest.Shop{shop, shop.Neighbour(t), shop.Neighbour(t)}

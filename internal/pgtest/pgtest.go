@@ -2,9 +2,9 @@
 // of a database that was filled once, and separate servers to kill, restart and promote.
 //
 // The servers are throw-away. They are started from installed binaries, as an unprivileged user if the test runs as
-// root, in a separate folder under the system's folder for temporary files. They end with the process that started
-// them, however it ends. TICKETING_TEST_POSTGRES names a server to use for databases instead: the URL of a database on
-// it, with a role that may create databases. If there is neither, and with -short, tests are skipped.
+// root, in a separate folder within [scratch.Folder]. They end with the process that started them, however it ends.
+// TICKETING_TEST_POSTGRES names a server to use for databases instead: the URL of a database on it, with a role that
+// may create databases. If there is neither, and with -short, tests are skipped.
 package pgtest
 
 import (
@@ -22,6 +22,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/floatgate/ticketing/internal/scratch"
 )
 
 const (
@@ -221,7 +223,7 @@ var theShared = sync.OnceValues(func() (*shared, error) {
 		if !ok {
 			return nil, errNoServer
 		}
-		server, err := launch(binaries, os.TempDir(), []string{
+		server, err := launch(binaries, scratch.Folder(), []string{
 			"fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0",
 			"max_connections=300", "shared_buffers=128MB",
 			// It would visit each of hundreds of databases, and make plans a matter of luck.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/floatgate/ticketing/internal/scratch"
 )
 
 // Server is a PostgreSQL server of a test. It listens on 127.0.0.1 only and trusts every client there. Its role
@@ -33,7 +35,7 @@ type Server struct {
 // ends. Without installed binaries the test is skipped.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	return StartIn(tb, os.TempDir(), settings...)
+	return StartIn(tb, scratch.Folder(), settings...)
 }
 
 // StartIn is like Start, with the data in a folder, such as a small disk. All users must be able to enter the folder
@@ -265,7 +267,7 @@ func (s *Server) Restart() {
 // primary's synchronous_standby_names says otherwise. It has the primary's settings and the given ones.
 func (s *Server) Standby(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	standby, err := prepare(s.binaries, os.TempDir(), settings, "clone", s.DSN("postgres"))
+	standby, err := prepare(s.binaries, scratch.Folder(), settings, "clone", s.DSN("postgres"))
 	return standby.of(tb, err)
 }
 

@@ -62,9 +62,9 @@ func Hosts() []Host {
 		}},
 		{Name: "schema", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
 			tb.Helper()
-			dsn := pgtest.Database(tb)
-			s := migrated(tb, Open(tb, dsn, &store.Config{Schema: "tickets", Connections: connections}))
-			return s, bun.NewDB(Pool(tb, dsn), pgdialect.New())
+			dsn := pgtest.Reuse(tb, "in a schema", migrateSchema, empty)
+			return Open(tb, dsn, &store.Config{Schema: schema, Connections: connections}),
+				bun.NewDB(Pool(tb, dsn), pgdialect.New())
 		}},
 		{Name: "row gates", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
 			tb.Helper()
@@ -92,10 +92,10 @@ func Pool(tb testing.TB, dsn string) *sql.DB {
 	return pool
 }
 
-func migrated(tb testing.TB, s *store.Store) *store.Store {
+// schema is the one that holds the tables of a host which keeps its own in another.
+const schema = "tickets"
+
+func migrateSchema(tb testing.TB, dsn string) {
 	tb.Helper()
-	if err := s.Migrate(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	migrateWith(tb, dsn, &store.Config{Schema: schema})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/scratch"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -53,7 +54,16 @@ func SQLiteDSN(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	path := filepath.Join(tb.TempDir(), "ticketing.db")
+	folder, err := os.MkdirTemp(scratch.Folder(), "ticketing-sqlite-") //nolint:usetesting // It may be in memory.
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			tb.Error(err)
+		}
+	})
+	path := filepath.Join(folder, "ticketing.db")
 	if err := os.WriteFile(path, file, ownersAlone); err != nil {
 		tb.Fatal(err)
 	}
@@ -64,7 +74,7 @@ const ownersAlone = 0o600
 
 // theSQLite returns the content of such a file, which is migrated once and copied.
 var theSQLite = sync.OnceValues(func() (file []byte, err error) {
-	folder, err := os.MkdirTemp("", "ticketing-sqlite-")
+	folder, err := os.MkdirTemp(scratch.Folder(), "ticketing-sqlite-")
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +127,12 @@ func FreshDSN(tb testing.TB) string {
 
 func migrate(tb testing.TB, dsn string) {
 	tb.Helper()
-	s, err := store.Open(tb.Context(), dsn, nil)
+	migrateWith(tb, dsn, nil)
+}
+
+func migrateWith(tb testing.TB, dsn string, cfg *store.Config) {
+	tb.Helper()
+	s, err := store.Open(tb.Context(), dsn, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -129,9 +144,9 @@ func migrate(tb testing.TB, dsn string) {
 
 // empty removes all rows, bypassing the triggers that refuse it.
 const empty = `SET session_replication_role TO replica; SET lock_timeout TO '5s';
-DO $$ DECLARE name text; BEGIN
-	FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
-		AND relname <> 'ticketing_migrations'
+DO $$ DECLARE name regclass; BEGIN
+	FOR name IN SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+		WHERE nspname IN ('public', '` + schema + `') AND relkind IN ('r', 'p') AND relname <> 'ticketing_migrations'
 	LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
 END $$`
 
