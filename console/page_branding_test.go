@@ -25,7 +25,7 @@ func TestBrandingIsSavedAndShown(t *testing.T) {
 	ok.True(page.has("The branding is saved. Sales from now on use it."))
 	text := words(page)
 	for _, want := range []string{
-		"Checkout Adire Sample event", "Buy 2 tickets No refunds Ticket mail Adire",
+		"Checkout Adire Sample event", "Buy 2 tickets No refunds Ticket mail See the ticket mail Adire",
 		"Regular Bring an id Questions? Write to help@adire.ng. Adire Ltd. Sent by the platform on behalf of Adire",
 		// Section 2.7 has colours in upper case. Contrasts are rounded down.
 		"2 21 Nov 2026, 10:31 Current Adire #3B0764 #FACC15 name, primary colour, accent colour, checkout footer, " +
