@@ -50,7 +50,8 @@ func TestPagesAreAccessible(t *testing.T) {
 		p := s.open(t, browser, who, "/account", browsertest.Desktop)
 		for _, route := range console.Pages() {
 			path := strings.ReplaceAll(route.Path, "{companyId}", s.company.String())
-			if !wants(route) || strings.Contains(path, "{") {
+			// A document runs no script, so axe cannot look at it. The ticket mail has tests of its own.
+			if !wants(route) || strings.Contains(path, "{") || route.Document {
 				continue
 			}
 			p.Text(`location.assign("` + path + `")`)

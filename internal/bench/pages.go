@@ -14,6 +14,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/console"
+	"github.com/floatgate/ticketing/mail"
 )
 
 // pagesBench measures the pages of the console: one process serves them, asks for them and sells.
@@ -45,6 +46,7 @@ func pageRoutes() []string {
 		"/business/{companyId}",
 		"/business/{companyId}/verification",
 		"/business/{companyId}/branding",
+		"/business/{companyId}/branding/mail",
 		"/business/{companyId}/api-keys",
 		"/business/{companyId}/commission",
 		"/business/{companyId}/webhooks",
@@ -126,6 +128,7 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	var err error
 	if m.svc, err = ticketing.New(b.store, &ticketing.Config{
 		SecretKeys: [][]byte{b.secret}, Grouping: b.Grouping, CompanySlots: b.CompanySlots,
+		MailRenderer: mail.NewRenderer(),
 	}); err != nil {
 		return nil, err
 	}
