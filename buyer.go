@@ -184,11 +184,21 @@ func (e *eraser) erase(ctx context.Context, page []driver.Order) (done bool, err
 					found = append(found, late...)
 				}
 			}
+			gone, entries := make([]int64, len(found)), make([]driver.BuyerOrder, len(found))
 			for i := range found {
+				gone[i] = found[i].Number
 				found[i].BuyerEmail, found[i].BuyerFullname, found[i].BuyerPhone = erasedEmail(found[i].ID), "", ""
+				entries[i] = buyerOrder(found[i])
 			}
 			// Each order gets an email of its own, so that the orders of one erased person cannot be linked by it.
 			if err := tx.UpdateOrderBuyers(ctx, found); err != nil {
+				return err
+			}
+			// An entry for each order, also for one that had none yet, which its dispatch would add anyhow.
+			if err := tx.DeleteBuyerOrders(ctx, e.ref, gone); err != nil {
+				return err
+			}
+			if err := tx.PutBuyerOrders(ctx, entries); err != nil {
 				return err
 			}
 			// The bodies of webhook events that were rendered with the buyer are removed as well.

@@ -39,6 +39,8 @@ type LedgerReport struct {
 //   - Every order and every validated admission has its facts in the outbox once, and there are no others. An order
 //     that took FLOAT below [LowBalance] has balance.low among them. [Config.FactRetention] removes the oldest facts
 //     first. So the facts of what is older than both the oldest remaining fact and half an hour are not expected.
+//   - The sums of sales equal what the orders, refunds and validations add up to, except what is not counted yet. They
+//     are not compared for a company whose books are wrong otherwise.
 //   - For the zero id, no record belongs to a company that does not exist.
 //
 // A problem is a line of the report and not an error. VerifyLedger uses the same memory for books of any length.

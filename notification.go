@@ -113,63 +113,30 @@ func addNotificationAttempt(n driver.Notification, attempt NotificationAttempt) 
 	return n
 }
 
-// knownOrders is a transaction that has read some orders already. It reads them no second time, so a dispatch that
-// makes both mails and webhooks reads each order once.
-type knownOrders struct {
-	driver.ReadTx
-
-	orders map[driver.OrderRef]driver.Order
-}
-
-// Orders returns the orders that were read before, and reads all if one was not.
-func (k knownOrders) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
-	found := make([]driver.Order, len(refs))
-	for i, ref := range refs {
-		order, known := k.orders[ref]
-		if !known {
-			return k.ReadTx.Orders(ctx, refs)
-		}
-		found[i] = order
-	}
-	return found, nil
-}
-
 // notifyBuyers returns the notifications of the sales among the facts: one for each, where the platform has a mail
-// sender at this moment, and none where it has not. It also returns the orders that it read. Nothing of this is part of
-// a sale's own transaction: the dispatch of the sale's fact makes the notification, so there is one for every sale even
-// if a process dies.
+// sender at this moment, and none where it has not. Nothing of this is part of a sale's own transaction: the dispatch
+// of the sale's fact makes the notification, so there is one for every sale even if a process dies.
 //
 // The sender is read without the gate of the zero company. A dispatch that runs while the sender is set or removed may
 // see either.
 func notifyBuyers(
-	ctx context.Context, tx driver.ReadTx, at time.Time, facts []driver.Fact,
-) (made []driver.Notification, orders map[driver.OrderRef]driver.Order, err error) {
-	var refs []driver.OrderRef
-	for _, f := range facts {
-		if f.Type == driver.FactSale || f.Type == driver.FactSaleLow {
-			refs = append(refs, driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject})
-		}
-	}
-	if len(refs) == 0 {
-		return nil, nil, nil
+	ctx context.Context, tx driver.ReadTx, at time.Time, facts []driver.Fact, of factSubjects,
+) ([]driver.Notification, error) {
+	if len(of.orders) == 0 {
+		return nil, nil
 	}
 	sender, err := tx.MailSender(ctx)
 	if err != nil || sender.Address == "" {
-		return nil, nil, err
+		return nil, err
 	}
-	found, err := tx.Orders(ctx, refs)
-	if err != nil {
-		return nil, nil, err
-	}
-	orders = make(map[driver.OrderRef]driver.Order, len(refs))
-	for i, order := range found {
-		orders[refs[i]] = order
-		// The zero record stands for an order that does not exist.
-		if order.ID != uuid.Nil {
+	var made []driver.Notification
+	for _, f := range facts {
+		if order, sold := of.orders[driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject}]; sold && (f.Type == driver.FactSale ||
+			f.Type == driver.FactSaleLow) {
 			made = append(made, newNotification(at, order, 1, ""))
 		}
 	}
-	return made, orders, nil
+	return made, nil
 }
 
 // cancelNotifications cancels what was not sent of the orders, for a reason. With forget it also removes the addresses

@@ -470,6 +470,13 @@ func companyRights() []right {
 			},
 		},
 		{
+			method: "RebuildSales", action: "sales.rebuild", permission: ticketing.PermissionManage,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.RebuildSales(ctx, own.company)
+				return err
+			},
+		},
+		{
 			method: "ReencryptBankAccounts", permission: ticketing.PermissionManage, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
 				_, err := o.ReencryptBankAccounts(ctx)

@@ -2,7 +2,6 @@ package ticketing
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -42,11 +41,6 @@ type OrderSearch struct {
 	Email string // of the buyer, in any case; empty: of any buyer
 }
 
-// searchWindow is how many order numbers of a company one statement searches for the orders of a buyer. No index leads
-// from a buyer to the orders, because every checkout would pay for it. A search of a million orders takes about a
-// second; the window keeps each of its statements short.
-const searchWindow = 200_000
-
 // findOrder finds an order by its id alone, for an actor that may see it. An order of a company that the actor does not
 // reach is NOT_FOUND, like one that does not exist.
 func (o Operator) findOrder(ctx context.Context, tx driver.ReadTx, id uuid.UUID) (driver.Order, error) {
@@ -80,9 +74,10 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 // ListOrders returns a page of a company's orders, newest first, as of one moment. It needs tenant_order:read or
 // COMPANY:order:read.
 //
-// With an email it searches all orders of the company, which takes about a second for a million. It does not search if
-// the company never had a buyer of that email. The cursor is bound to the company and to every filter, so a cursor of
-// another search is INVALID_CURSOR. A malformed email, limit or status is INVALID_REQUEST.
+// With an email it finds the orders in an index, and searches those that the index lacks: orders whose facts are not
+// dispatched, and orders from before an upgrade until [Service.Run] has indexed them. The cursor is bound to the
+// company and to every filter, so a cursor of another search is INVALID_CURSOR. A malformed email, limit or status is
+// INVALID_REQUEST.
 func (o Operator) ListOrders(
 	ctx context.Context, companyID uuid.UUID, search OrderSearch,
 ) (Page[OrderDetail], error) {
@@ -118,43 +113,6 @@ func (o Operator) ListOrders(
 		return Page[OrderDetail]{}, err
 	}
 	return page, nil
-}
-
-// searchOrders returns the orders of a query, and one buyer's orders window by window from the newest. It must run in a
-// snapshot: the windows of one search have to see the same orders. The search ends at the first full page, so a buyer
-// of recent orders is found quickly however many orders there are.
-func searchOrders(ctx context.Context, tx driver.ReadTx, query driver.OrderQuery) ([]driver.Order, error) {
-	if query.BuyerEmail == "" {
-		return tx.ListOrders(ctx, query)
-	}
-	// The orders of an erased buyer keep a made-up email that has no buyer record, so its absence proves nothing.
-	if !strings.HasSuffix(query.BuyerEmail, erasedDomain) {
-		buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{{CompanyID: query.CompanyID, Email: query.BuyerEmail}}))
-		if err != nil || buyer.Email == "" {
-			return nil, err
-		}
-	}
-	// An order's number is the sequence of its FLOAT entry, so the wallet's sequence is an upper limit for all of them.
-	if query.After == 0 {
-		float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(query.CompanyID)[:1]))
-		if err != nil {
-			return nil, err
-		}
-		query.After = float.Sequence + 1
-	}
-	var found []driver.Order
-	// Each window ends where the previous one began, and the search stops when the page is full.
-	for oldest := query.AboveNumber; query.After > oldest+1 && query.Limit > 0; {
-		query.AboveNumber = max(query.After-1-searchWindow, oldest)
-		part, err := tx.ListOrders(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		// A window may have no order of the buyer; the search goes on with the next one.
-		found = append(found, part...)
-		query.After, query.Limit = query.AboveNumber+1, query.Limit-len(part)
-	}
-	return found, nil
 }
 
 // showDetails renders records as an operator sees them. The number of statements does not depend on that of the

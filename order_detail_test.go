@@ -163,6 +163,10 @@ func TestOrdersOfABuyerLieFarApart(t *testing.T) {
 				return err
 			}
 			locked[0].Sequence = 1_000_000
+			// They are from before the index of buyers.
+			if err := tx.PutSalesProgress(ctx, uncounted(company)); err != nil {
+				return err
+			}
 			return tx.UpdateWallets(ctx, []driver.Wallet{locked[0].Wallet})
 		})
 		for email, want := range map[string]int{"": 8, "ada@example.com": 4, "bob@example.com": 4} {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/sales"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
@@ -171,7 +172,12 @@ func writeEnding(
 	if err := cancelNotifications(ctx, tx, ending.At, number, reason, false); err != nil {
 		return err
 	}
+	var uncounted int64
 	if ending.Status == OrderRefunded {
+		var err error
+		if uncounted, err = uncountedOf(ctx, tx, order.CompanyID); err != nil {
+			return err
+		}
 		if err := refund(ctx, tx, order, &ending); err != nil {
 			return err
 		}
@@ -185,7 +191,16 @@ func writeEnding(
 	if err := tx.UpdateOrderStatus(ctx, order.NumberRef(), ending.Status); err != nil {
 		return err
 	}
-	return tx.AppendOrderEnding(ctx, ending)
+	if err := tx.AppendOrderEnding(ctx, ending); err != nil {
+		return err
+	}
+	// The refund of an order that is not in the sums yet is counted with the order.
+	if ending.Status != OrderRefunded || order.Number <= uncounted {
+		return nil
+	}
+	tally := sales.Tally{}
+	sales.Refunded(&order, lines, ending.At, tally.Add)
+	return tx.AddSales(ctx, tally.Sums())
 }
 
 // refund moves the money of an order back and sets both sequences and the time of ending. The two ledger entries have

@@ -226,6 +226,7 @@ func PermissionRules() []PermissionRule {
 				"SuspendWallet", "ActivateWallet", "CreateCategory", "ListCategories", "DeactivateCategory",
 				"EndEvent", "ListAudit", "ReencryptBankAccounts", "ReencryptWebhookSecrets", "SetMailSender",
 				"GetMailSender", "RemoveMailSender", "SampleTicketMail", "ListStaff", "RecordAuditExport",
+				"RebuildSales",
 			},
 		},
 	}

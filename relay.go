@@ -59,6 +59,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var works sync.WaitGroup
 	works.Go(func() { s.repeat(ctx, endInterval, "end events", s.endDue) })
 	works.Go(func() { s.repeat(ctx, pruneInterval, "prune", s.prune) })
+	works.Go(func() { s.repeat(ctx, countInterval, "count orders", s.countDue) })
 	works.Go(func() { w.watch(ctx) })
 	// Several loops each, so that a company whose gate is held exclusively does not stop the others.
 	for range dispatchers {

@@ -28,9 +28,9 @@ type dispatched struct {
 	enabled       map[int64]driver.WebhookEndpoint
 }
 
-// dispatchCompany takes a company's oldest facts that are not dispatched, creates their deliveries and notifications
-// and marks them, in one transaction. So a fact is dispatched exactly once. The facts are locked, and the shared gate
-// keeps the endpoints as they are meanwhile.
+// dispatchCompany takes a company's oldest facts that are not dispatched, creates their deliveries and notifications,
+// counts them in the sums of sales and marks them, in one transaction. So a fact is dispatched exactly once. The facts
+// are locked, and the shared gate keeps the endpoints as they are meanwhile.
 //
 // Deliveries for which the deliverer has room are leased to it from the beginning. That saves the database a claim:
 // such a delivery costs an insert and an update. The others wait in the store. Without a deliverer, all of them do.
@@ -66,12 +66,21 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, d *d
 		}
 		// The notification of a sale is made with its deliveries. So it does not depend on which process publishes the
 		// fact to its host, and none is lost.
-		notifications, orders, err := notifyBuyers(ctx, tx, at, taken)
+		subjects, err := readSubjects(ctx, tx, taken)
+		if err != nil {
+			return err
+		}
+		notifications, err := notifyBuyers(ctx, tx, at, taken, subjects)
 		if err != nil {
 			return err
 		}
 		done.notifications = len(notifications)
-		if err := s.fanOut(ctx, knownOrders{tx, orders}, at, taken, &done); err != nil {
+		if err := s.fanOut(ctx, knownSubjects{tx, subjects}, at, taken, &done); err != nil {
+			return err
+		}
+		// The progress of the sums is locked here, after every other lock.
+		sums, entries, err := countFacts(ctx, tx, companyID, taken, subjects)
+		if err != nil {
 			return err
 		}
 		if d != nil {
@@ -80,7 +89,8 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, d *d
 				return err
 			}
 		}
-		// The writes come last, so that the store can send them in one message.
+		// The writes come last, so that the store can send them in one message. The sums are the last of them: all
+		// dispatches of the company meet there.
 		if err := tx.AppendNotifications(ctx, notifications); err != nil {
 			return err
 		}
@@ -91,7 +101,13 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, d *d
 			return err
 		}
 		// Without OnFact nobody is to get the facts, so they are handled as well.
-		return tx.DispatchFacts(ctx, taken, s.onFact == nil)
+		if err := tx.DispatchFacts(ctx, taken, s.onFact == nil); err != nil {
+			return err
+		}
+		if err := tx.PutBuyerOrders(ctx, entries); err != nil {
+			return err
+		}
+		return tx.AddSales(ctx, sums)
 	})
 	if err != nil {
 		return dispatched{}, err

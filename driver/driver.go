@@ -59,9 +59,10 @@ import (
 // # Lock order
 //
 // The gate comes first, then claims of idempotency keys, the event (for those who change it), tiers, batches,
-// admissions, settlements, deliveries and notifications. Wallets come last. Locks of one kind are taken by key. Every
-// writer keeps this order, so two of them never wait for each other. A decision rests only on data that is locked or
-// guarded by the gate, and that was read by a statement that began after the lock was granted.
+// admissions, settlements, deliveries, notifications and the progress of sums. Wallets come after those, and sums last,
+// with the other writes. Locks of one kind are taken by key. Every writer keeps this order, so two of them never wait
+// for each other. A decision rests only on data that is locked or guarded by the gate, and that was read by a statement
+// that began after the lock was granted.
 type Store interface {
 	// View runs fn for reading. Each call sees what is committed when it runs.
 	View(ctx context.Context, fn func(ctx context.Context, tx ReadTx) error) error
@@ -85,6 +86,7 @@ type ReadTx interface {
 	SettlementReader
 	BookReader
 	BookCheckReader
+	SalesReader
 	FactReader
 	WebhookEndpointReader
 	MessageReader
@@ -109,6 +111,7 @@ type Tx interface {
 	WalletWriter
 	SettlementWriter
 	BookCheckWriter
+	SalesWriter
 	FactWriter
 	WebhookEndpointWriter
 	MessageWriter

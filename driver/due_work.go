@@ -18,6 +18,7 @@ const (
 	WorkPruneFacts                     // facts to remove that are dispatched and handled
 	WorkMail                           // notifications to send
 	WorkPruneMail                      // final notifications to remove
+	WorkCount                          // orders to count in the sums of sales, see [SalesProgress]
 )
 
 // DueWork is work that waits: of a company, and for WorkDeliver of one endpoint.
@@ -27,7 +28,7 @@ type DueWork struct {
 	Endpoint  int64 // its number; zero for the other kinds
 	// Since is the time of the item that has been due longest: the DueAt of a delivery or notification to send, the
 	// CreatedAt of a delivery to remove, the FinishedAt of a notification to remove, the At of a fact. A query ignores
-	// it.
+	// it. It is zero for WorkCount.
 	Since time.Time
 }
 

@@ -73,6 +73,8 @@ func (f Fact) Facts() []Fact {
 type FactReader interface {
 	// ListFacts returns a company's facts after a position, handled or not, by time, then id.
 	ListFacts(ctx context.Context, companyID uuid.UUID, after Position, limit int) ([]Fact, error)
+	// UndispatchedFacts returns a company's facts after a position that are not dispatched, by time, then id.
+	UndispatchedFacts(ctx context.Context, companyID uuid.UUID, after Position, limit int) ([]Fact, error)
 	// DueWork returns, for each wanted kind, the first companies or endpoints that have work of it, by kind, company
 	// and endpoint. It is one query to the database, whatever is wanted, because an idle service asks again and again.
 	// A long queue of one company makes it no slower than a short one.
@@ -80,7 +82,7 @@ type FactReader interface {
 	// Facts are due for dispatch from their commit on. They are due for publishing when they are dispatched, and at the
 	// given time neither handled nor leased. A delivery or notification is due when it is pending and its DueAt has
 	// come. Due for removal is what is from before the given time: deliveries that were created before it,
-	// notifications that were finished before it, and facts.
+	// notifications that were finished before it, and facts. Orders are due to be counted while Uncounted is above zero.
 	DueWork(ctx context.Context, query WorkQuery) ([]DueWork, error)
 }
 

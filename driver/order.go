@@ -96,6 +96,17 @@ type OrderQuery struct {
 	After       int64         // only lower numbers; zero: from the newest
 	AboveNumber int64         // only higher numbers
 	Limit       int
+	// Indexed selects only orders that have an entry of BuyerEmail in the index of buyers, see [BuyerOrder]. So it finds a
+	// few among many at once.
+	Indexed bool
+}
+
+// BuyerQuery selects buyers of a company, by email.
+type BuyerQuery struct {
+	CompanyID uuid.UUID
+	Prefix    string // of the email; empty: any
+	After     string // only higher emails
+	Limit     int
 }
 
 // Buyer is a buyer of a company, with the name and phone of the latest checkout. It is per company and email, so
@@ -123,7 +134,7 @@ type OrderReader interface {
 	// none.
 	FindOrder(ctx context.Context, id uuid.UUID) (Order, error)
 	// ListOrders returns orders, highest number first. For one buyer it may take time in proportion to the orders that
-	// it searches: an index on the buyer would slow down every sale.
+	// it searches, unless the query is Indexed: an index that every sale writes would slow it down.
 	ListOrders(ctx context.Context, query OrderQuery) ([]Order, error)
 	// OrderLines returns the admissions of the orders, by company, number and line.
 	OrderLines(ctx context.Context, orders []OrderNumber) ([]Admission, error)
@@ -133,6 +144,8 @@ type OrderReader interface {
 	Admissions(ctx context.Context, refs []AdmissionRef) ([]Admission, error)
 	// Buyers returns buyers by email.
 	Buyers(ctx context.Context, refs []BuyerRef) ([]Buyer, error)
+	// ListBuyers returns buyers by email, by code point.
+	ListBuyers(ctx context.Context, query BuyerQuery) ([]Buyer, error)
 }
 
 // OrderWriter keeps orders with their admissions, their endings and their buyers. The caller locks all admissions of an

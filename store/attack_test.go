@@ -72,6 +72,9 @@ INSERT INTO ticketing_webhook_deliveries VALUES
 INSERT INTO ticketing_notifications VALUES ({1}, 1, 1, {5}, {2}, '', 'PENDING', '', '[]', 1, NULL, NULL, 1);
 INSERT INTO ticketing_notification_prunes VALUES ({1}, 1);
 INSERT INTO ticketing_book_checks VALUES ({1}, 1, 9, 0);
+INSERT INTO ticketing_sales_sums VALUES ({1}, {2}, 'Regular', 900000, 1, 2, 1000, 20, 1000, 20, 1);
+INSERT INTO ticketing_sales_progress VALUES ({1}, 1);
+INSERT INTO ticketing_buyer_orders VALUES ({1}, 'ada@example.com', 1);
 INSERT INTO ticketing_mail_senders VALUES (1, 'tickets@example.com', 'Tickets', '', 1);
 INSERT INTO ticketing_sessions VALUES ({4}, {5}, 'd1', 'PASSKEY', 'Firefox', '192.0.2.1', 1, 1, 1);
 INSERT INTO ticketing_sign_in_tokens VALUES ({4}, {6}, 'CODE', 'd2', 'd3', NULL, 0, 1, 2, NULL);
@@ -377,6 +380,18 @@ func attacks() []attack {
 		{"movements of a book check", "UPDATE ticketing_book_checks SET entries = -1", "book_checks_entries_check"},
 		{"problems of a book check", "UPDATE ticketing_book_checks SET problems = -1", "book_checks_problems_check"},
 		{"book check twice", "INSERT INTO ticketing_book_checks SELECT * FROM ticketing_book_checks", "book_checks_pkey"},
+		{"time of a sum", "UPDATE ticketing_sales_sums SET at = 900001", "sales_sums_at_check"},
+		{"amount of a sum", "UPDATE ticketing_sales_sums SET refunded = -1", "sales_sums_amounts_check"},
+		{"sum twice", "INSERT INTO ticketing_sales_sums SELECT * FROM ticketing_sales_sums", "sales_sums_pkey"},
+		{"progress below none", "UPDATE ticketing_sales_progress SET uncounted = -1", "sales_progress_uncounted_check"},
+		{
+			"progress twice", "INSERT INTO ticketing_sales_progress SELECT * FROM ticketing_sales_progress",
+			"sales_progress_pkey",
+		},
+		{
+			"buyer's order twice", "INSERT INTO ticketing_buyer_orders SELECT * FROM ticketing_buyer_orders",
+			"buyer_orders_pkey",
+		},
 		{
 			"sender from 1",
 			"INSERT INTO ticketing_mail_senders SELECT 0, address, name, bounces, 1 FROM ticketing_mail_senders",

@@ -52,7 +52,7 @@ func placements() []placement {
 		"ticketing_verification_cases", "ticketing_bank_accounts", "ticketing_settlements", "ticketing_order_endings",
 		"ticketing_webhook_endpoints", "ticketing_webhook_secrets", "ticketing_webhook_messages",
 		"ticketing_webhook_deliveries", "ticketing_notifications", "ticketing_notification_prunes",
-		"ticketing_book_checks",
+		"ticketing_book_checks", "ticketing_sales_sums", "ticketing_sales_progress", "ticketing_buyer_orders",
 	} {
 		tables = append(tables, placement{table: table, column: "company_id", with: anchor})
 	}

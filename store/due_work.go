@@ -59,6 +59,10 @@ func workScansFor(after driver.DueWork, at time.Time) []workScan {
 		w.name, w.table, w.index = "prune_mail", "ticketing_notifications", finalNotifications
 		w.open = "status <> 'PENDING'"
 		w.due, w.args, w.order = "finished_at < ?", []any{at.UnixMilli()}, "finished_at, number, copy"
+	case driver.WorkCount:
+		// It has no time; DueWork leaves out the number that takes its place.
+		w.name, w.table, w.index, w.open = "count", "ticketing_sales_progress", openProgress, "uncounted > 0"
+		w.order = "uncounted"
 	default:
 		return nil
 	}
@@ -168,7 +172,11 @@ func (w workScan) outputColumns() string {
 // cannot step across its nodes, so it gets the plain query.
 func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.DueWork, error) {
 	scan := func(row *sql.Rows, d *driver.DueWork) error {
-		return row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint, (*moment)(&d.Since))
+		err := row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint, (*moment)(&d.Since))
+		if d.Kind == driver.WorkCount {
+			d.Since = time.Time{}
+		}
+		return err
 	}
 	var with, parts []string
 	var withArgs, partArgs []any

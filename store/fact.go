@@ -37,6 +37,16 @@ func (s *session) ListFacts(
 		companyID, after.At.UnixMilli(), after.ID, max(limit, 0))
 }
 
+// UndispatchedFacts returns a company's facts after a position that are not dispatched.
+func (s *session) UndispatchedFacts(
+	ctx context.Context, companyID uuid.UUID, after driver.Position, limit int,
+) ([]driver.Fact, error) {
+	return query(ctx, s, "UndispatchedFacts", scanFact,
+		"SELECT "+factColumns+" FROM ticketing_outbox"+s.store.engine.traits().useIndex(undispatched)+`
+		WHERE company_id = ? AND NOT dispatched AND (at, id) > (?, ?) ORDER BY at, id LIMIT (SELECT ?)`,
+		companyID, after.At.UnixMilli(), after.ID, max(limit, 0))
+}
+
 // AppendFacts inserts facts.
 func (tx *transaction) AppendFacts(ctx context.Context, facts []driver.Fact) error {
 	return inParts(facts, func(facts []driver.Fact) error {

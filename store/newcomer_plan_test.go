@@ -94,6 +94,12 @@ CREATE FUNCTION fill(c uuid, base bigint, orders int, few int) RETURNS void LANG
 			WHEN n % 110 = 1 THEN 'CANCELLED' ELSE 'SENT' END AS s) x;
 	INSERT INTO ticketing_notification_prunes VALUES (c, 900) ON CONFLICT DO NOTHING;
 	INSERT INTO ticketing_book_checks VALUES (c, t(1), 9, 0) ON CONFLICT DO NOTHING;
+	INSERT INTO ticketing_sales_sums SELECT c, e, tier, 900000::BIGINT * n, 1, 1, 1, 1, 1, 1, 1
+		FROM generate_series(1, orders) n, unnest(array[u(0), u(base + 1), u(base + 2)]) e, unnest('{"",VIP}'::text[]) tier;
+	INSERT INTO ticketing_sales_progress VALUES (c, orders) ON CONFLICT DO NOTHING;
+	INSERT INTO ticketing_buyer_orders
+		SELECT c, CASE WHEN n % 9 = 0 THEN 'ada' ELSE 'u' || n END || '@example.com', 1000 + n
+		FROM generate_series(1, orders) n;
 	INSERT INTO ticketing_members SELECT u(base + n), c, 'Ada', 'VIEWER', 1, 1 FROM generate_series(1, few) n;
 	INSERT INTO ticketing_sessions SELECT c, u(base + n), 'd1', 'PASSKEY', 'Firefox', '192.0.2.1', t(n), t(n), t(n)
 		FROM generate_series(1, few) n;
@@ -363,7 +369,7 @@ func askRest(tb testing.TB, s driver.Store) {
 				CompanyID: company, Number: 900, Status: driver.VerificationUnverified, CreatedAt: minute(1), UpdatedAt: minute(1),
 			}),
 			tx.PutBookChecks(ctx, []driver.BookCheck{{CompanyID: company, VerifiedAt: minute(1)}}),
-			tx.PutBuyers(ctx, []driver.Buyer{buyer}),
+			salesWrites(ctx, tx), tx.PutBuyers(ctx, []driver.Buyer{buyer}),
 			tx.ReplaceBuyer(ctx, driver.BuyerRef{CompanyID: company, Email: "new@example.com"}, buyer),
 			tx.UpdateOrderBuyers(ctx, orders), tx.UpdateAPIKey(ctx, key), tx.UpdateCompany(ctx, newCompany(company)),
 			tx.UpdateEvent(ctx, newEvent(event)),
@@ -393,6 +399,7 @@ func askRest(tb testing.TB, s driver.Store) {
 			func() error { _, err := tx.StockTotals(ctx, company); return err },
 			func() error { _, err := tx.LowestFloats(ctx, limit); return err },
 			func() error { _, err := tx.OrphanCompanies(ctx, limit); return err },
+			func() error { return salesReads(ctx, tx) },
 		} {
 			is.NoErr(call())
 		}

@@ -47,6 +47,9 @@ func (s *session) ListOrders(
 	ctx context.Context, ask driver.OrderQuery,
 ) ([]driver.Order, error) {
 	statuses := slices.Compact(slices.Sorted(slices.Values(ask.Statuses)))
+	if ask.Indexed {
+		return s.indexedOrders(ctx, ask)
+	}
 	if len(statuses) == 0 {
 		text, args := s.orderPart(ask, "")
 		return query(ctx, s, "ListOrders", scanOrder, text, args...)
@@ -104,18 +107,68 @@ func (s *session) orderPart(ask driver.OrderQuery, status driver.OrderStatus) (s
 		append(args, max(ask.Limit, 0))
 }
 
+// indexedOrders returns a page of a buyer's orders. It reads entries of the index from the newest, and looks up the
+// order of each by its number, until the page is full: few orders of a buyer are left out by the other conditions.
+func (s *session) indexedOrders(ctx context.Context, ask driver.OrderQuery) ([]driver.Order, error) {
+	scan := func(row *sql.Rows, number *int64) error { return row.Scan(number) }
+	var found []driver.Order
+	for after, step := upTo(ask.After), max(ask.Limit, 0); len(found) < ask.Limit; step = maxRows {
+		numbers, err := query(ctx, s, "ListOrders", scan,
+			`SELECT number FROM ticketing_buyer_orders WHERE company_id = ? AND email = ? AND number > ? AND number < ?
+			ORDER BY number DESC LIMIT ?`, ask.CompanyID, ask.BuyerEmail, ask.AboveNumber, after, step)
+		if err != nil || len(numbers) == 0 {
+			return found, err
+		}
+		orders, err := findByRefs(numbers, func(o driver.Order) int64 { return o.Number },
+			func(numbers []int64) ([]driver.Order, error) {
+				return query(ctx, s, "ListOrders", scanOrder, "SELECT "+orderColumns+" FROM ?",
+					keyedRows{table: "ticketing_orders o", set: newSet("company_id, number", numbers, func(n int64) []any {
+						return []any{ask.CompanyID, n}
+					})})
+			})
+		if err != nil {
+			return nil, err
+		}
+		for _, order := range orders {
+			if len(found) < ask.Limit && order.BuyerEmail == ask.BuyerEmail &&
+				(ask.EventID == uuid.Nil || order.EventID == ask.EventID) &&
+				(len(ask.Statuses) == 0 || slices.Contains(ask.Statuses, order.Status)) {
+				found = append(found, order)
+			}
+		}
+		if len(numbers) < step {
+			break
+		}
+		after = numbers[len(numbers)-1]
+	}
+	return found, nil
+}
+
+func scanBuyer(row *sql.Rows, b *driver.Buyer) error {
+	return row.Scan((*id)(&b.CompanyID), &b.Email, &b.Fullname, &b.Phone, (*moment)(&b.CreatedAt),
+		(*moment)(&b.UpdatedAt))
+}
+
+// ListBuyers returns a page of a company's buyers, by email.
+func (s *session) ListBuyers(ctx context.Context, ask driver.BuyerQuery) ([]driver.Buyer, error) {
+	where, args := "company_id = ? AND email >= ? AND email > ?",
+		[]any{ask.CompanyID, max(ask.Prefix, ask.After), ask.After}
+	if end := afterPrefix(ask.Prefix); end != "" {
+		where += " AND email < ?"
+		args = append(args, end)
+	}
+	return query(ctx, s, "ListBuyers", scanBuyer, `SELECT company_id, email, fullname, phone, created_at, updated_at
+		FROM ticketing_buyers WHERE `+where+" ORDER BY email LIMIT ?", append(args, max(ask.Limit, 0))...)
+}
+
 // Buyers finds buyers by their emails.
 func (s *session) Buyers(ctx context.Context, refs []driver.BuyerRef) ([]driver.Buyer, error) {
-	scan := func(row *sql.Rows, b *driver.Buyer) error {
-		return row.Scan((*id)(&b.CompanyID), &b.Email, &b.Fullname, &b.Phone, (*moment)(&b.CreatedAt),
-			(*moment)(&b.UpdatedAt))
-	}
 	return findByRefs(refs,
 		func(b driver.Buyer) driver.BuyerRef {
 			return driver.BuyerRef{CompanyID: b.CompanyID, Email: b.Email}
 		},
 		func(refs []driver.BuyerRef) ([]driver.Buyer, error) {
-			return query(ctx, s, "Buyers", scan,
+			return query(ctx, s, "Buyers", scanBuyer,
 				`SELECT company_id, email, fullname, phone, created_at, updated_at FROM ?`,
 				keyedRows{table: "ticketing_buyers b", set: newSet("company_id, email", refs, func(r driver.BuyerRef) []any {
 					return []any{r.CompanyID, r.Email}

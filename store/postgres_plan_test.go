@@ -106,6 +106,10 @@ INSERT INTO ticketing_notifications SELECT company_id, number, v, id, event_id, 
 		WHEN number % 110 = 0 THEN 'CANCELLED' ELSE 'SENT' END AS s) x;
 INSERT INTO ticketing_notification_prunes SELECT u(100000 + n), n FROM generate_series(1, 2000) n;
 INSERT INTO ticketing_book_checks SELECT u(100000 + n), t(n), n, 0 FROM generate_series(1, 2000) n;
+INSERT INTO ticketing_sales_sums SELECT company_id, event_id, 'VIP', 900000 * number, 1, 1, 1, 1, 1, 1, 1
+	FROM ticketing_orders ON CONFLICT DO NOTHING;
+INSERT INTO ticketing_sales_progress SELECT u(100000 + n), n FROM generate_series(1, 2000) n;
+INSERT INTO ticketing_buyer_orders SELECT company_id, buyer_email, number FROM ticketing_orders;
 INSERT INTO ticketing_mail_senders SELECT v, 'tickets@example.com', 'Tickets', '', t(v) FROM generate_series(1, 20) v;
 INSERT INTO ticketing_members SELECT u(100000 + n), u(1), 'Ada', CASE WHEN n % 4 = 0 THEN '' ELSE 'VIEWER' END, 1, 1
 	FROM generate_series(1, 2000) n;

@@ -47,6 +47,7 @@ func released() map[string]map[string]string {
 			"0007_notifications": "cfecd8c64ef41bd510a544c01ac6cc9818df802f002c53fc7f155b15e1d583e2",
 			"0008_accounts":      "2018140aa09258da0dcd6e9093e518c69e1949cb68f8a3b816931cdaa4ee4e5b",
 			"0009_console_reads": "83bcb848b2537e4ec659d0e0e476624b8fac8ed62686103b8190fa67028cd4f9",
+			"0010_sales":         "16e1553d844c5b6f3a65577959d25eb629b11ef9b54cb36f1217148ff6b43148",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -58,6 +59,7 @@ func released() map[string]map[string]string {
 			"0007_notifications": "11a43359fa3f87c06488a8b030e73c290b32952a8649a9b6995388d82287db1e",
 			"0008_accounts":      "cedc80d197e46d64616e03895cf61d20aa0ca87482e36201422d6f9f5a1f2959",
 			"0009_console_reads": "5409a067899cefa44e30ae6568038efac84960553d02636e2c872941ce2144f0",
+			"0010_sales":         "380c1935027f457d967b67d2d15b821bc7549b486ba98087d2c2ea66d902eb24",
 		},
 	}
 }
@@ -361,6 +363,8 @@ func hooked(t *testing.T, s driver.Store, companyID, orderID uuid.UUID) {
 				CompanyID: companyID, Endpoint: 1, Version: 1, Secret: sealed, CreatedAt: minute(1),
 			}),
 			tx.PutBookChecks(ctx, []driver.BookCheck{{CompanyID: companyID, VerifiedAt: minute(1), Entries: 9}}),
+			tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: companyID}),
+			tx.PutBuyerOrders(ctx, []driver.BuyerOrder{{CompanyID: companyID, Email: "ada@example.com", Number: 2}}),
 			tx.AppendMessages(ctx, []driver.Message{message}),
 			tx.AppendDeliveries(ctx, []driver.Delivery{failed, waiting}),
 		)

@@ -68,6 +68,7 @@ type commands struct {
 	Proxy        proxyCommands        `cmd:"" group:"operate" help:"Check the proxy of a shop in a browser."`
 	Staff        staffCommands        `cmd:"" group:"operate" help:"Run who works for the platform, and as what."`
 	User         userCommands         `cmd:"" group:"operate" help:"Let people sign in to the console, see them, and sign them out."`
+	Stats        statsCommands        `cmd:"" group:"operate" help:"Compute the sums of sales from the orders."`
 	Audit        auditCommands        `cmd:"" group:"operate" help:"List what operators did."`
 }
 

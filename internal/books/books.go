@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
@@ -138,6 +140,11 @@ func (b *Check) Company(ctx context.Context, company driver.Company) error {
 		return err
 	}
 	of.accounts = account.Version
+	progress, err := b.Tx.SalesProgress(ctx, []uuid.UUID{company.ID})
+	if err != nil {
+		return err
+	}
+	of.counted.uncounted = progress[0].Uncounted
 	if err := of.findFacts(ctx, b.Now); err != nil {
 		return err
 	}
@@ -145,7 +152,7 @@ func (b *Check) Company(ctx context.Context, company driver.Company) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts,
+		of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts, of.matchSums,
 	} {
 		if err := check(ctx); err != nil {
 			return err

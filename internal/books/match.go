@@ -50,6 +50,9 @@ type companyBooks struct {
 	sales     idDigest // of all orders
 	validated idDigest // of the admissions that are validated
 	facts     factCheck
+	counted   sumCheck
+	// foundBefore is how many problems were found in the books of other companies.
+	foundBefore int
 	// passFacts takes a page of facts, and reports whether there was one.
 	passFacts func() bool
 }
@@ -79,7 +82,7 @@ func newCompanyBooks(b *Check, company driver.Company, wallets []driver.Wallet) 
 	of := &companyBooks{
 		Check: b, record: company, chains: ledger.NewVerifier(), rates: make(map[uuid.UUID]driver.Rate),
 		shares: make(map[share]money.Amount), sales: newIDDigest(), validated: newIDDigest(),
-		facts: newFactCheck(b.CrossesLowBalance),
+		facts: newFactCheck(b.CrossesLowBalance), counted: newSumCheck(), foundBefore: b.found,
 	}
 	of.float.stream = feedStream(&of.feed, of.readMovements(wallets[0]))
 	orders := feedStream(&of.feed, of.readOrders(wallets[0].Sequence))
@@ -348,6 +351,11 @@ func (b *companyBooks) sold(order *driver.Order) {
 		b.problemf("order %s: it was ended, and there is no order %d", ending.OrderID, ending.Number)
 		b.endings.pass()
 	}
+	if ending != nil && ending.Number == order.Number {
+		b.counted.sold(order, ending)
+	} else {
+		b.counted.sold(order, nil)
+	}
 	switch {
 	case ending == nil || ending.Number != order.Number:
 		if order.Status != driver.OrderConfirmed {
@@ -405,6 +413,7 @@ func (b *companyBooks) lines(order *driver.Order) {
 	count, foreign, wrong := 0, 0, 0
 	numbered := true
 	void := order.Status != driver.OrderConfirmed
+	b.counted.lines = b.counted.lines[:0]
 	line := b.admissions.peek()
 	for ; line != nil && line.OrderNumber <= order.Number; line = b.admissions.peek() {
 		// This admission lies before the order and after the one before it, so it has no order.
@@ -427,6 +436,7 @@ func (b *companyBooks) lines(order *driver.Order) {
 			b.validated.add(line.ID)
 			b.facts.validated(line)
 		}
+		b.counted.lines = append(b.counted.lines, *line)
 		b.admissions.pass()
 	}
 	if count == 0 || !numbered {

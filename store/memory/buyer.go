@@ -2,6 +2,9 @@ package memory
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -31,5 +34,19 @@ func (tx *updating) UpdateOrderBuyers(ctx context.Context, orders []driver.Order
 			put(u, s.orders.byNumber, number, kept)
 		}
 		return nil
+	})
+}
+
+// ListBuyers sorts the buyers of the company.
+func (r reading) ListBuyers(ctx context.Context, query driver.BuyerQuery) ([]driver.Buyer, error) {
+	return ask(ctx, r, func(s *state) []driver.Buyer {
+		emails := slices.DeleteFunc(slices.Collect(maps.Keys(s.orders.buyers)), func(ref driver.BuyerRef) bool {
+			return ref.CompanyID != query.CompanyID || !strings.HasPrefix(ref.Email, query.Prefix) ||
+				ref.Email <= query.After
+		})
+		slices.SortFunc(emails, func(a, b driver.BuyerRef) int { return strings.Compare(a.Email, b.Email) })
+		return each(emails[:min(max(query.Limit, 0), len(emails))], func(ref driver.BuyerRef) driver.Buyer {
+			return s.orders.buyers[ref]
+		})
 	})
 }

@@ -44,6 +44,9 @@ func (r reading) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.
 			case driver.WorkPruneMail:
 				due = append(due, some(s.notifications.final.companies, after, query.Limit, ofCompany,
 					func(id uuid.UUID) []driver.Position { return s.notifications.prunable(id, query.At) })...)
+			case driver.WorkCount:
+				due = append(due, some(s.sales.uncounted, after, query.Limit, ofCompany,
+					func(uuid.UUID) []driver.Position { return []driver.Position{{}} })...)
 			}
 		}
 		return due

@@ -127,6 +127,18 @@ func (r reading) ListFacts(
 	})
 }
 
+func (r reading) UndispatchedFacts(
+	ctx context.Context, companyID uuid.UUID, after driver.Position, limit int,
+) ([]driver.Fact, error) {
+	return ask(ctx, r, func(s *state) []driver.Fact {
+		of, ok := s.outbox.byCompany[companyID]
+		if !ok {
+			return nil
+		}
+		return of.records(of.undispatched.after(after, limit))
+	})
+}
+
 func (tx *updating) AppendFacts(ctx context.Context, records []driver.Fact) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, record := range records {

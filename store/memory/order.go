@@ -54,8 +54,8 @@ func newLines() *index[line] {
 	return newIndex(func(a, b line) int { return cmp.Compare(a.number, b.number) })
 }
 
-// list returns the numbers of a page.
-func (o *orders) list(query driver.OrderQuery) []int64 {
+// list returns the numbers of a page. Of those of one buyer, indexed holds the ones in the index of buyers.
+func (o *orders) list(query driver.OrderQuery, indexed *index[int64]) []int64 {
 	of, ok := o.ofCompany[query.CompanyID]
 	if query.EventID != uuid.Nil {
 		of, ok = o.ofEvent[driver.EventRef{CompanyID: query.CompanyID, ID: query.EventID}]
@@ -83,6 +83,11 @@ func (o *orders) list(query driver.OrderQuery) []int64 {
 		if query.BuyerEmail != "" {
 			keys = slices.DeleteFunc(slices.Clone(keys), func(number int64) bool {
 				order := o.byNumber[driver.OrderNumber{CompanyID: query.CompanyID, Number: number}]
+				if query.Indexed {
+					if _, known := indexed.search(number); !known {
+						return true
+					}
+				}
 				return order.BuyerEmail != query.BuyerEmail
 			})
 		}
@@ -117,7 +122,11 @@ func (r reading) FindOrder(ctx context.Context, id uuid.UUID) (driver.Order, err
 
 func (r reading) ListOrders(ctx context.Context, query driver.OrderQuery) ([]driver.Order, error) {
 	return ask(ctx, r, func(s *state) []driver.Order {
-		return each(s.orders.list(query), func(number int64) driver.Order {
+		indexed, ok := s.sales.ofBuyer[driver.BuyerRef{CompanyID: query.CompanyID, Email: query.BuyerEmail}]
+		if query.Indexed && !ok {
+			return nil
+		}
+		return each(s.orders.list(query, indexed), func(number int64) driver.Order {
 			return s.orders.byNumber[driver.OrderNumber{CompanyID: query.CompanyID, Number: number}]
 		})
 	})

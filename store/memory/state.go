@@ -22,6 +22,7 @@ type state struct {
 	endings       endings
 	wallets       wallets
 	bookChecks    map[uuid.UUID]driver.BookCheck
+	sales         sales
 	accounts      accounts
 	settlements   settlements
 	outbox        outbox
@@ -52,6 +53,7 @@ func newState() *state {
 		endings:       newEndings(),
 		wallets:       newWallets(),
 		bookChecks:    make(map[uuid.UUID]driver.BookCheck),
+		sales:         newSales(),
 		accounts:      newAccounts(),
 		settlements:   newSettlements(),
 		outbox:        newOutbox(),

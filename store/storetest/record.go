@@ -29,7 +29,7 @@ func records() []record {
 		inventoryKinds(), orderKinds(), admissionKinds(), orderEndingKinds(), walletKinds(), ledgerKinds(),
 		bankAccountKinds(), settlementKinds(), outboxKinds(), endpointKinds(), signingSecretKinds(),
 		messageKinds(), deliveryKinds(), notificationKinds(), mailSenderKinds(), auditKinds(),
-		userKinds(), memberKinds(), caseKinds(), bookCheckKinds(), accountKinds(),
+		userKinds(), memberKinds(), caseKinds(), bookCheckKinds(), salesKinds(), accountKinds(),
 	)
 }
 

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+const (
+	salesColumns = `company_id, event_id, tier, at, orders, admissions, gross, commission, refunded, reversed,
+	admitted`
+	openProgress = "ticketing_sales_progress_open"
+)
+
+func scanSales(row *sql.Rows, s *driver.SalesSum) error {
+	return row.Scan((*id)(&s.CompanyID), (*id)(&s.EventID), &s.Tier, (*moment)(&s.At), &s.Orders, &s.Admissions,
+		(*int64)(&s.Gross), (*int64)(&s.Commission), (*int64)(&s.Refunded), (*int64)(&s.Reversed), &s.Admitted)
+}
+
+// until returns the end of a period in milliseconds, and the end of time for the zero time.
+func until(to time.Time) int64 {
+	if to.IsZero() {
+		return math.MaxInt64
+	}
+	return to.UnixMilli()
+}
+
+// SalesSums returns the sums of a period.
+func (s *session) SalesSums(ctx context.Context, ask driver.SalesSumQuery) ([]driver.SalesSum, error) {
+	tier := "tier = ''"
+	if ask.Tiers {
+		tier = "tier > ''"
+	}
+	return query(ctx, s, "SalesSums", scanSales,
+		"SELECT "+salesColumns+" FROM ticketing_sales_sums WHERE company_id = ? AND event_id = ? AND "+tier+`
+		AND at >= ? AND at < ? ORDER BY tier, at`,
+		ask.CompanyID, ask.EventID, ask.From.UnixMilli(), until(ask.To))
+}
+
+// SalesTotals adds the sums of each event. Each is read on its own, in the range of its period: for a list of events
+// PostgreSQL would read the sums of all time.
+func (s *session) SalesTotals(
+	ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time,
+) ([]driver.SalesSum, error) {
+	return findByRefs(events, func(t driver.SalesSum) uuid.UUID { return t.EventID },
+		func(events []uuid.UUID) (all []driver.SalesSum, err error) {
+			for some := range slices.Chunk(events, maxTotals) {
+				part := strings.Repeat(" UNION ALL "+totalOfEvent, len(some))[len(" UNION ALL "):]
+				var args []any
+				for _, event := range some {
+					args = append(args, companyID, event, from.UnixMilli(), until(to))
+				}
+				found, err := query(ctx, s, "SalesTotals", scanSales, part, args...)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, found...)
+			}
+			return all, nil
+		})
+}
+
+const (
+	// maxTotals is how many events one statement reads: SQLite joins at most 500 queries.
+	maxTotals    = 100
+	totalOfEvent = `SELECT company_id, event_id, '', CAST(NULL AS BIGINT), CAST(sum(orders) AS BIGINT),
+		CAST(sum(admissions) AS BIGINT), CAST(sum(gross) AS BIGINT), CAST(sum(commission) AS BIGINT),
+		CAST(sum(refunded) AS BIGINT), CAST(sum(reversed) AS BIGINT), CAST(sum(admitted) AS BIGINT)
+		FROM ticketing_sales_sums WHERE company_id = ? AND event_id = ? AND tier = '' AND at >= ? AND at < ?
+		GROUP BY company_id, event_id`
+)
+
+// ListSalesSums returns a page of a company's sums, by their keys.
+func (s *session) ListSalesSums(
+	ctx context.Context, after driver.SalesSumRef, limit int,
+) ([]driver.SalesSum, error) {
+	return query(ctx, s, "ListSalesSums", scanSales,
+		"SELECT "+salesColumns+` FROM ticketing_sales_sums WHERE company_id = ? AND (event_id, tier, at) > (?, ?, ?)
+		ORDER BY event_id, tier, at LIMIT ?`,
+		after.CompanyID, after.EventID, after.Tier, after.At.UnixMilli(), max(limit, 0))
+}
+
+func scanProgress(row *sql.Rows, p *driver.SalesProgress) error {
+	return row.Scan((*id)(&p.CompanyID), &p.Uncounted)
+}
+
+func progressOf(p driver.SalesProgress) uuid.UUID { return p.CompanyID }
+
+// SalesProgress finds how far the sums of companies are complete.
+func (s *session) SalesProgress(ctx context.Context, companies []uuid.UUID) ([]driver.SalesProgress, error) {
+	return findByRefs(companies, progressOf, func(companies []uuid.UUID) ([]driver.SalesProgress, error) {
+		return query(ctx, s, "SalesProgress", scanProgress,
+			"SELECT company_id, uncounted FROM ticketing_sales_progress WHERE ?", inIDs("company_id", companies))
+	})
+}
+
+// LockSalesProgress reads the progress of a company and locks it against other writers.
+func (tx *transaction) LockSalesProgress(ctx context.Context, companyID uuid.UUID) (driver.SalesProgress, error) {
+	return firstRow(query(ctx, &tx.session, "LockSalesProgress", scanProgress, "SELECT company_id, uncounted FROM ?",
+		keyedRows{table: "ticketing_sales_progress p", lock: true, set: set{
+			columns: []string{"company_id"}, rows: columnOf([]uuid.UUID{companyID}),
+		}}))
+}
+
+// PutSalesProgress inserts or updates the progress of a company.
+func (tx *transaction) PutSalesProgress(ctx context.Context, p driver.SalesProgress) error {
+	return tx.put(ctx, "PutSalesProgress", "ticketing_sales_progress",
+		newSet("company_id, uncounted", []driver.SalesProgress{p}, func(p driver.SalesProgress) []any {
+			return []any{p.CompanyID, p.Uncounted}
+		}), " ON CONFLICT (company_id) DO UPDATE SET uncounted = excluded.uncounted")
+}
+
+// AddSales inserts sums, or adds to those that exist.
+func (tx *transaction) AddSales(ctx context.Context, sums []driver.SalesSum) error {
+	return inParts(sums, func(sums []driver.SalesSum) error {
+		return tx.put(ctx, "AddSales", "ticketing_sales_sums", newSet(salesColumns, sums, func(s driver.SalesSum) []any {
+			return []any{
+				s.CompanyID, s.EventID, s.Tier, s.At.UnixMilli(), s.Orders, s.Admissions, int64(s.Gross),
+				int64(s.Commission), int64(s.Refunded), int64(s.Reversed), s.Admitted,
+			}
+		}), ` ON CONFLICT (company_id, event_id, tier, at) DO UPDATE SET
+			orders = ticketing_sales_sums.orders + excluded.orders,
+			admissions = ticketing_sales_sums.admissions + excluded.admissions,
+			gross = ticketing_sales_sums.gross + excluded.gross,
+			commission = ticketing_sales_sums.commission + excluded.commission,
+			refunded = ticketing_sales_sums.refunded + excluded.refunded,
+			reversed = ticketing_sales_sums.reversed + excluded.reversed,
+			admitted = ticketing_sales_sums.admitted + excluded.admitted`)
+	})
+}
+
+// DeleteSalesSums deletes the sums of a company.
+func (tx *transaction) DeleteSalesSums(ctx context.Context, companyID uuid.UUID) error {
+	return tx.exec(ctx, "DeleteSalesSums", "DELETE FROM ticketing_sales_sums WHERE company_id = ?", companyID)
+}
+
+// PutBuyerOrders inserts entries of the index of buyers that do not exist yet.
+func (tx *transaction) PutBuyerOrders(ctx context.Context, entries []driver.BuyerOrder) error {
+	return inParts(entries, func(entries []driver.BuyerOrder) error {
+		return tx.put(ctx, "PutBuyerOrders", "ticketing_buyer_orders",
+			newSet("company_id, email, number", entries, func(e driver.BuyerOrder) []any {
+				return []any{e.CompanyID, e.Email, e.Number}
+			}), " ON CONFLICT (company_id, email, number) DO NOTHING")
+	})
+}
+
+// DeleteBuyerOrders deletes entries of a buyer.
+func (tx *transaction) DeleteBuyerOrders(ctx context.Context, buyer driver.BuyerRef, numbers []int64) error {
+	return inParts(numbers, func(numbers []int64) error {
+		return tx.exec(ctx, "DeleteBuyerOrders",
+			"DELETE FROM ticketing_buyer_orders WHERE company_id = ? AND email = ? AND ?",
+			buyer.CompanyID, buyer.Email, inRows(set{columns: []string{"number"}, rows: columnOf(numbers)}))
+	})
+}

@@ -1,0 +1,381 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/money"
+)
+
+// quarter returns the beginning of the n-th quarter of an hour.
+func quarter(n int) time.Time {
+	return at(0).Truncate(driver.SalesInterval).Add(time.Duration(n) * driver.SalesInterval)
+}
+
+// newSum returns a sum of which every member differs.
+func newSum(companyID, eventID uuid.UUID, tier string, n int) driver.SalesSum {
+	return driver.SalesSum{
+		SalesSumRef: driver.SalesSumRef{CompanyID: companyID, EventID: eventID, Tier: tier, At: quarter(n)},
+		Orders:      1, Admissions: 1 << 40, Gross: 1 << 50, Commission: 3, Refunded: 4, Reversed: 5, Admitted: 6,
+	}
+}
+
+func addSales(sums ...driver.SalesSum) writes {
+	return func(ctx context.Context, tx driver.Tx) error { return tx.AddSales(ctx, sums) }
+}
+
+func putProgress(progress driver.SalesProgress) writes {
+	return func(ctx context.Context, tx driver.Tx) error { return tx.PutSalesProgress(ctx, progress) }
+}
+
+func salesKinds() []record {
+	sum := newSum(companyA, eventA.ID, awkward, 1)
+	sums := func(listed ...driver.SalesSum) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
+			return errors.Join(
+				want("SalesSums", listed).from(tx.SalesSums(ctx, driver.SalesSumQuery{
+					CompanyID: companyA, EventID: eventA.ID, Tiers: true,
+				})),
+				want("ListSalesSums", listed).from(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: companyA}, 9)),
+			)
+		}
+	}
+	progress := driver.SalesProgress{CompanyID: companyA, Uncounted: 1 << 40}
+	holds := func(found driver.SalesProgress) reads {
+		return func(ctx context.Context, tx driver.ReadTx) error {
+			var due []driver.DueWork
+			if found.Uncounted > 0 {
+				due = []driver.DueWork{{Kind: driver.WorkCount, CompanyID: companyA}}
+			}
+			return errors.Join(
+				want("SalesProgress", []driver.SalesProgress{{}, found}).
+					from(tx.SalesProgress(ctx, []uuid.UUID{companyB, companyA})),
+				want("DueWork", due).from(tx.DueWork(ctx, driver.WorkQuery{
+					At: at(0), After: []driver.DueWork{{Kind: driver.WorkCount}}, Limit: 9,
+				})),
+			)
+		}
+	}
+	return []record{
+		{name: "sums of sales", create: addSales(sum), created: sums(sum), absent: sums()},
+		{
+			name: "progress of sums", create: putProgress(progress), created: holds(progress),
+			absent: holds(driver.SalesProgress{}),
+		},
+	}
+}
+
+func salesChecks() []Check {
+	return []Check{
+		{"sums of sales/are added to", grounded(salesAdded)},
+		{"sums of sales/list is in order, in pages and of its period", grounded(salesListed)},
+		{"sums of sales/totals of events are aligned", grounded(salesTotals)},
+		{"sums of sales/a wrong one is refused", grounded(salesRefused)},
+		{"sums of sales/those of a company are removed", grounded(salesRemoved)},
+		{"progress of sums/is locked and replaced", grounded(progressReplaced)},
+		{"progress of sums/companies with orders to count", grounded(countDue)},
+		{"facts/those that are not dispatched are listed", grounded(undispatchedListed)},
+		{"buyers/their orders are found by the index alone", grounded(buyerOrdersIndexed)},
+		{"buyers/list is in order, in pages and of its prefix", grounded(buyersListed)},
+	}
+}
+
+func salesAdded(ctx context.Context, s driver.Store) error {
+	of, other := newSum(companyA, eventA.ID, "VIP", 1), newSum(companyA, uuid.Nil, "", 1)
+	sum := driver.SalesSum{
+		SalesSumRef: of.SalesSumRef, Orders: 11, Admissions: of.Admissions + 20, Gross: of.Gross + 30, Commission: 43,
+		Refunded: 54, Reversed: 65, Admitted: 76,
+	}
+	more := driver.SalesSum{
+		SalesSumRef: of.SalesSumRef, Orders: 10, Admissions: 20, Gross: 30, Commission: 40, Refunded: 50, Reversed: 60,
+		Admitted: 70,
+	}
+	lists := func(sums ...driver.SalesSum) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+			return want("sums", sums).from(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: companyA}, 9))
+		})
+	}
+	return steps(
+		func() error { return update(ctx, s, addSales(of)) },
+		func() error { return lists(of) },
+		func() error { return failing(ctx, s, addSales(other, more)) },
+		func() error { return lists(of) },
+		func() error { return update(ctx, s, addSales(other, more)) },
+		func() error { return lists(other, sum) },
+		func() error { return update(ctx, s, addSales()) },
+		func() error { return lists(other, sum) },
+	)
+}
+
+func salesListed(ctx context.Context, s driver.Store) error {
+	second := id(70)
+	sums := []driver.SalesSum{
+		newSum(companyA, uuid.Nil, "", 1), newSum(companyA, uuid.Nil, "", 2), newSum(companyA, uuid.Nil, "", 9),
+		newSum(companyA, eventA.ID, "", 2), newSum(companyA, eventA.ID, "", 3),
+		newSum(companyA, eventA.ID, "B", 1), newSum(companyA, eventA.ID, "B", 3), newSum(companyA, eventA.ID, "a", 2),
+		newSum(companyA, second, "", 2),
+	}
+	order := []int{8, 2, 5, 0, 7, 3, 1, 6, 4}
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		for _, i := range order {
+			if err := tx.AddSales(ctx, []driver.SalesSum{sums[i]}); err != nil {
+				return err
+			}
+		}
+		return tx.AddSales(ctx, []driver.SalesSum{newSum(companyB, eventA.ID, "", 2)})
+	})
+	if err != nil {
+		return err
+	}
+	query := driver.SalesSumQuery{CompanyID: companyA, EventID: eventA.ID}
+	of := func(from, to int, tiers bool, eventID uuid.UUID) driver.SalesSumQuery {
+		asked := query
+		asked.From, asked.To, asked.Tiers, asked.EventID = quarter(from), quarter(to), tiers, eventID
+		return asked
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		refs := make([]driver.SalesSumRef, len(sums))
+		for i, sum := range sums {
+			refs[i] = sum.SalesSumRef
+		}
+		return errors.Join(
+			want("the event", sums[3:5]).from(tx.SalesSums(ctx, query)),
+			want("from and to", sums[1:2]).from(tx.SalesSums(ctx, of(2, 9, false, uuid.Nil))),
+			want("the tiers", sums[5:8]).from(tx.SalesSums(ctx, of(1, 4, true, eventA.ID))),
+			want("the tiers of an interval", sums[7:8]).from(tx.SalesSums(ctx, of(2, 3, true, eventA.ID))),
+			want("no event", []driver.SalesSum(nil)).from(tx.SalesSums(ctx, of(0, 99, false, id(90)))),
+			pages(refs, func(after *driver.SalesSumRef, limit int) ([]driver.SalesSumRef, error) {
+				from := driver.SalesSumRef{CompanyID: companyA}
+				if after != nil {
+					from = *after
+				}
+				found, err := tx.ListSalesSums(ctx, from, limit)
+				listed := make([]driver.SalesSumRef, len(found))
+				for i, sum := range found {
+					listed[i] = sum.SalesSumRef
+				}
+				return listed, err
+			}),
+		)
+	})
+}
+
+func salesTotals(ctx context.Context, s driver.Store) error {
+	of := newSum(companyA, eventA.ID, "", 1)
+	err := update(ctx, s, addSales(newSum(companyA, uuid.Nil, "", 1), of, newSum(companyA, eventA.ID, "", 2),
+		newSum(companyA, eventA.ID, "", 3), newSum(companyA, eventA.ID, "VIP", 1)))
+	if err != nil {
+		return err
+	}
+	total := func(event uuid.UUID, n int64) driver.SalesSum {
+		amount := money.Amount(n)
+		return driver.SalesSum{
+			SalesSumRef: driver.SalesSumRef{CompanyID: companyA, EventID: event},
+			Orders:      n, Admissions: n * of.Admissions, Gross: of.Gross * amount, Commission: 3 * amount,
+			Refunded: 4 * amount, Reversed: 5 * amount, Admitted: 6 * n,
+		}
+	}
+	events := []uuid.UUID{eventA.ID, id(90), uuid.Nil, eventA.ID}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("of all time", []driver.SalesSum{total(eventA.ID, 3), {}, total(uuid.Nil, 1), total(eventA.ID, 3)}).
+				from(tx.SalesTotals(ctx, companyA, events, time.Time{}, time.Time{})),
+			want("of a period", []driver.SalesSum{total(eventA.ID, 2)}).
+				from(tx.SalesTotals(ctx, companyA, events[:1], quarter(1), quarter(3))),
+			want("of nothing", []driver.SalesSum(nil)).
+				from(tx.SalesTotals(ctx, companyA, nil, time.Time{}, time.Time{})),
+		)
+	})
+}
+
+func salesRefused(ctx context.Context, s driver.Store) error {
+	late, negative := newSum(companyA, uuid.Nil, "", 1), newSum(companyA, uuid.Nil, "", 1)
+	late.At = late.At.Add(time.Minute)
+	negative.Reversed = -1
+	return errors.Join(
+		refuses("a minute that begins no interval", update(ctx, s, addSales(late))),
+		refuses("an amount below zero", update(ctx, s, addSales(negative))),
+		refuses("progress below zero",
+			update(ctx, s, putProgress(driver.SalesProgress{CompanyID: companyA, Uncounted: -1}))),
+	)
+}
+
+func salesRemoved(ctx context.Context, s driver.Store) error {
+	kept := newSum(companyB, uuid.Nil, "", 1)
+	gone := []driver.SalesSum{newSum(companyA, uuid.Nil, "", 1), newSum(companyA, eventA.ID, "VIP", 2)}
+	remove := func(ctx context.Context, tx driver.Tx) error { return tx.DeleteSalesSums(ctx, companyA) }
+	lists := func(company uuid.UUID, sums ...driver.SalesSum) error {
+		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+			return want("sums", sums).from(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: company}, 9))
+		})
+	}
+	return steps(
+		func() error { return update(ctx, s, addSales(append(gone, kept)...)) },
+		func() error { return failing(ctx, s, remove) },
+		func() error { return lists(companyA, gone...) },
+		func() error { return update(ctx, s, remove) },
+		func() error { return lists(companyA) },
+		func() error { return lists(companyB, kept) },
+		func() error { return update(ctx, s, remove) },
+		func() error { return update(ctx, s, addSales(gone...)) },
+		func() error { return lists(companyA, gone...) },
+	)
+}
+
+func progressReplaced(ctx context.Context, s driver.Store) error {
+	locks := func(found driver.SalesProgress) error {
+		return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+			return want("LockSalesProgress", found).from(tx.LockSalesProgress(ctx, companyA))
+		})
+	}
+	first, second := driver.SalesProgress{CompanyID: companyA, Uncounted: 9}, driver.SalesProgress{CompanyID: companyA}
+	return steps(
+		func() error { return locks(driver.SalesProgress{}) },
+		func() error { return update(ctx, s, putProgress(first)) },
+		func() error { return locks(first) },
+		func() error { return failing(ctx, s, putProgress(second)) },
+		func() error { return locks(first) },
+		func() error { return update(ctx, s, putProgress(second)) },
+		func() error { return locks(second) },
+		func() error { return update(ctx, s, putProgress(first)) },
+		func() error { return locks(first) },
+	)
+}
+
+func countDue(ctx context.Context, s driver.Store) error {
+	work := func(company uuid.UUID) driver.DueWork {
+		return driver.DueWork{Kind: driver.WorkCount, CompanyID: company}
+	}
+	is := func(what string, limit int, after driver.DueWork, wanted ...driver.DueWork) error {
+		return want(what, wanted).from(read(ctx, s, due(at(0), limit, after)))
+	}
+	put := func(company uuid.UUID, uncounted int64) func() error {
+		return func() error {
+			return update(ctx, s, putProgress(driver.SalesProgress{CompanyID: company, Uncounted: uncounted}))
+		}
+	}
+	a, b, all := work(companyA), work(companyB), driver.DueWork{Kind: driver.WorkCount}
+	return steps(
+		put(companyB, 7), put(companyA, 1),
+		func() error { return is("both", 9, all, a, b) },
+		func() error { return is("the first", 1, all, a) },
+		func() error { return is("after the first", 9, a, b) },
+		put(companyA, 0), put(companyB, 6),
+		func() error { return is("the one that is left", 9, all, b) },
+		put(companyB, 0),
+		func() error { return is("none", 9, all) },
+	)
+}
+
+func undispatchedListed(ctx context.Context, s driver.Store) error {
+	waiting := []driver.Fact{newFact(companyA, 11, at(1)), newFact(companyA, 10, at(2)), newFact(companyA, 12, at(2))}
+	err := errors.Join(
+		appendFacts(ctx, s, newFact(companyA, 20, at(0)), newFact(companyA, 21, at(2))),
+		share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+			return tx.AppendFacts(ctx, []driver.Fact{waiting[2], newFact(companyB, 13, at(1)), waiting[0], waiting[1]})
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return pages(waiting, func(after *driver.Fact, limit int) ([]driver.Fact, error) {
+			var from driver.Position
+			if after != nil {
+				from = after.Position()
+			}
+			return tx.UndispatchedFacts(ctx, companyA, from, limit)
+		})
+	})
+}
+
+func buyerOrdersIndexed(ctx context.Context, s driver.Store) error {
+	orders, err := boughtBy(ctx, s, emailOfAda, emailOfBob, emailOfAda, emailOfAda, emailOfAda)
+	if err != nil {
+		return err
+	}
+	entry := func(email string, number int64) driver.BuyerOrder {
+		return driver.BuyerOrder{CompanyID: companyA, Email: email, Number: number}
+	}
+	put := func(entries ...driver.BuyerOrder) writes {
+		return func(ctx context.Context, tx driver.Tx) error { return tx.PutBuyerOrders(ctx, entries) }
+	}
+	remove := func(email string, numbers ...int64) writes {
+		return func(ctx context.Context, tx driver.Tx) error {
+			return tx.DeleteBuyerOrders(ctx, driver.BuyerRef{CompanyID: companyA, Email: email}, numbers)
+		}
+	}
+	ada := driver.OrderQuery{CompanyID: companyA, BuyerEmail: emailOfAda, Indexed: true, Limit: 9}
+	lists := func(what string, query driver.OrderQuery, listed ...driver.Order) func() error {
+		return func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+				return want(what, listed).from(tx.ListOrders(ctx, query))
+			})
+		}
+	}
+	first, above, limited, ofEvent, ofStatus := ada, ada, ada, ada, ada
+	first.After, above.AboveNumber, limited.Limit, ofEvent.EventID = 4, 1, 1, id(90)
+	ofStatus.Statuses = []driver.OrderStatus{driver.OrderRefunded, driver.OrderConfirmed}
+	return steps(
+		lists("before there is an entry", ada),
+		func() error { return failing(ctx, s, put(entry(emailOfAda, 1))) },
+		lists("after an Update that failed", ada),
+		func() error {
+			return update(ctx, s, put(entry(emailOfAda, 4), entry(emailOfBob, 2), entry(emailOfAda, 1), entry(emailOfAda, 3)))
+		},
+		// One that is there stays, and one of an order that is not the buyer's is passed over.
+		func() error { return update(ctx, s, put(entry(emailOfAda, 4), entry(emailOfAda, 2))) },
+		lists("with entries", ada, orders[3], orders[2], orders[0]),
+		lists("lower numbers", first, orders[2], orders[0]),
+		lists("higher numbers", above, orders[3], orders[2]),
+		lists("the first", limited, orders[3]),
+		lists("of another event", ofEvent),
+		lists("of statuses", ofStatus, orders[3], orders[2], orders[0]),
+		func() error { return failing(ctx, s, remove(emailOfAda, 4)) },
+		lists("after a removal that failed", ada, orders[3], orders[2], orders[0]),
+		func() error { return update(ctx, s, remove(emailOfAda, 4, 9, 3)) },
+		func() error { return update(ctx, s, remove("nobody@example.com", 1)) },
+		func() error { return update(ctx, s, remove(emailOfAda)) },
+		lists("after a removal", ada, orders[0]),
+	)
+}
+
+func buyersListed(ctx context.Context, s driver.Store) error {
+	emails := []string{
+		"B@example.com", "ada@example.com", "ada_@example.com", "adb@example.com", "é@example.com", "\uFFFD", "😀",
+	}
+	buyers := make([]driver.Buyer, len(emails))
+	for i, email := range emails {
+		buyers[i] = newBuyer(companyA, email)
+	}
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.PutBuyers(ctx, []driver.Buyer{
+			buyers[3], buyers[6], buyers[0], newBuyer(companyB, "ada@example.org"), buyers[5], buyers[1], buyers[4], buyers[2],
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		for prefix, order := range map[string][]driver.Buyer{
+			"": buyers, "ada": buyers[1:3], "ad": buyers[1:4], "ada_": buyers[2:3], "z": nil, "é": buyers[4:5], "%": nil,
+		} {
+			err := pages(order, func(after *driver.Buyer, limit int) ([]driver.Buyer, error) {
+				query := driver.BuyerQuery{CompanyID: companyA, Prefix: prefix, Limit: limit}
+				if after != nil {
+					query.After = after.Email
+				}
+				return tx.ListBuyers(ctx, query)
+			})
+			if err != nil {
+				return fmt.Errorf("that begin with %q: %w", prefix, err)
+			}
+		}
+		return nil
+	})
+}
