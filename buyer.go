@@ -59,18 +59,8 @@ func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email strin
 		if buyer.CompanyID == uuid.Nil {
 			return notFound("The buyer")
 		}
-		user, err := firstRecord(tx.FindUsers(ctx, []string{ref.Email}))
-		if err != nil {
-			return err
-		}
-		found = CompanyBuyer{
-			Email: buyer.Email, Fullname: optional(buyer.Fullname), Phone: optional(buyer.Phone),
-			CreatedAt: Time{Time: buyer.CreatedAt}, UpdatedAt: Time{Time: buyer.UpdatedAt},
-		}
-		if user.ID != uuid.Nil {
-			found.UserID = &user.ID
-		}
-		return nil
+		found, err = firstRecord(showBuyers(ctx, tx, []driver.Buyer{buyer}))
+		return err
 	})
 	if err != nil {
 		return CompanyBuyer{}, err

@@ -2,8 +2,6 @@ package ticketing
 
 import (
 	"context"
-	"fmt"
-	"sort"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,19 +88,20 @@ func (o Operator) walletStatement(
 	ctx context.Context, wallet driver.Wallet, from, to time.Time, yield func(StatementLine) error,
 ) error {
 	// Both ends are found before the first line, so an error there comes before any line of the wallet.
-	first, opening, err := o.standing(ctx, wallet, from)
+	var ends []ledgerPlace
+	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		var err error
+		ends, err = ledgerPlaces(ctx, tx, wallet, []time.Time{from, to})
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	last, closing, err := o.standing(ctx, wallet, to)
-	if err != nil {
-		return err
-	}
-	line := StatementLine{Type: StatementOpening, Wallet: wallet.Kind, At: Time{Time: from}, Balance: opening}
+	line := StatementLine{Type: StatementOpening, Wallet: wallet.Kind, At: Time{Time: from}, Balance: ends[0].balance}
 	if err := yield(line); err != nil {
 		return err
 	}
-	err = o.entries(ctx, wallet.Ref(), first, last, func(entries []ledger.Entry) error {
+	err = o.entries(ctx, wallet.Ref(), ends[0].sequence, ends[1].sequence, func(entries []ledger.Entry) error {
 		for _, e := range entries {
 			err := yield(StatementLine{
 				Type: StatementMovement, Wallet: e.Wallet, At: Time{Time: e.At}, Sequence: &e.Sequence, Kind: &e.Kind,
@@ -118,42 +117,6 @@ func (o Operator) walletStatement(
 		return err
 	}
 	// The closing balance is that of the last movement, or the opening one of a period without any.
-	line.Type, line.At, line.Balance = StatementClosing, Time{Time: to}, closing
+	line.Type, line.At, line.Balance = StatementClosing, Time{Time: to}, ends[1].balance
 	return yield(line)
-}
-
-// standing returns the sequence and the balance of a wallet just before a time. Times along a chain never decrease, so
-// a binary search finds them with about 20 reads for a million entries. A gap in the chain is [ErrLedgerBroken]. The
-// time may lie in the middle of the chain, where only entries know the balance. The wallet knows that of its end.
-func (o Operator) standing(ctx context.Context, wallet driver.Wallet, at time.Time) (int64, money.Amount, error) {
-	// The whole chain is before the time: this is the usual case for a period that ends now.
-	if wallet.Sequence == 0 || wallet.LastAt.Before(at) {
-		return wallet.Sequence, wallet.Balance, nil
-	}
-	// Each step reads one entry by its sequence, in a transaction of its own: entries never change, so the steps agree.
-	var balance money.Amount
-	var failed error
-	// The result is the number of entries before the first entry that is not before the time.
-	before := sort.Search(int(wallet.Sequence), func(i int) bool {
-		if failed != nil {
-			return true
-		}
-		var entry ledger.Entry
-		failed = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-			var err error
-			entry, err = firstRecord(tx.ListEntries(ctx, driver.LedgerQuery{WalletRef: wallet.Ref(), After: int64(i), Limit: 1}))
-			return err
-		})
-		// Sequences have no gaps, so the entry after the first i has the sequence i+1.
-		if failed == nil && entry.Sequence != int64(i)+1 {
-			failed = fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, wallet.Kind, i+1)
-		}
-		if later := !entry.At.Before(at); later {
-			// The search ends on the first such entry: each one that it finds comes before those that it found earlier.
-			balance = entry.Before
-			return true
-		}
-		return false
-	})
-	return int64(before), balance, failed
 }

@@ -374,6 +374,41 @@ func companyRights() []right {
 			},
 		},
 		{
+			method: "Sales", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.Sales(ctx, own.company, ticketing.SalesFilter{From: opening})
+				return err
+			},
+		},
+		{
+			method: "EventSales", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.EventSales(ctx, own.company, []uuid.UUID{own.event}, time.Time{}, time.Time{})
+				return err
+			},
+		},
+		{
+			method: "ListBuyers", permission: ticketing.PermissionBuyerRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ListBuyers(ctx, own.company, ticketing.BuyerFilter{})
+				return err
+			},
+		},
+		{
+			method: "ListMovements", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ListMovements(ctx, own.company, ticketing.MovementFilter{Wallet: ledger.Float})
+				return err
+			},
+		},
+		{
+			method: "Balances", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.Balances(ctx, own.company, ledger.Float, []time.Time{opening})
+				return err
+			},
+		},
+		{
 			method: "ExportLedger", permission: ticketing.PermissionWalletRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ExportLedger(ctx, own.company, io.Discard)

@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -39,6 +40,8 @@ type OrderSearch struct {
 	OrderFilter
 
 	Email string // of the buyer, in any case; empty: of any buyer
+	// From and To are a period: orders that were confirmed at or after From and before To. A zero time is no end.
+	From, To time.Time
 }
 
 // findOrder finds an order by its id alone, for an actor that may see it. An order of a company that the actor does not
@@ -75,9 +78,11 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 // COMPANY:order:read.
 //
 // With an email it finds the orders in an index, and searches those that the index lacks: orders whose facts are not
-// dispatched, and orders from before an upgrade until [Service.Run] has indexed them. The cursor is bound to the
-// company and to every filter, so a cursor of another search is INVALID_CURSOR. A malformed email, limit or status is
-// INVALID_REQUEST.
+// dispatched, and orders from before an upgrade until [Service.Run] has indexed them. The cursor is bound to the company
+// and to every filter, so a cursor of another search is INVALID_CURSOR. A malformed email, limit or status is
+// INVALID_REQUEST, and so is a To that is not later than From.
+//
+// The orders of a period are found by the times of the FLOAT entries, with a few reads however many orders there are.
 func (o Operator) ListOrders(
 	ctx context.Context, companyID uuid.UUID, search OrderSearch,
 ) (Page[OrderDetail], error) {
@@ -88,9 +93,11 @@ func (o Operator) ListOrders(
 	var v violations
 	statuses := search.statuses(&v)
 	search.Email = email(&v, "email", search.Email, maxBuyerEmail)
+	checkNamedPeriod(&v, "from", &search.From, "to", &search.To)
 	// The scope differs from that of the public listing: a cursor of one is invalid in the other.
 	list, err := openListing(byNumber(func(o driver.Order) int64 { return o.Number }), search.PageParams, v,
-		"company-orders", companyID.String(), search.EventID.String(), joined(statuses), search.Email)
+		"company-orders", companyID.String(), search.EventID.String(), joined(statuses), search.Email,
+		periodScope(search.From, search.To))
 	if err != nil {
 		return Page[OrderDetail]{}, err
 	}
@@ -98,10 +105,14 @@ func (o Operator) ListOrders(
 	err = o.snapshot(ctx, permission, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			// The search and the rendering share the snapshot, so a page never mixes two moments.
-			records, err := searchOrders(ctx, tx, driver.OrderQuery{
+			query := driver.OrderQuery{
 				CompanyID: companyID, EventID: search.EventID, Statuses: statuses, BuyerEmail: search.Email,
 				After: list.after, Limit: list.limit,
-			})
+			}
+			if err := search.bound(ctx, tx, &query); err != nil {
+				return err
+			}
+			records, err := searchOrders(ctx, tx, query)
 			if err != nil {
 				return err
 			}

@@ -147,7 +147,7 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionWalletRead, Roles: viewers, StaffRoles: everybody,
 			Methods: []string{
 				"GetWallets", "Dashboard", "ListCommissionRates", "Ledger", "Statement", "VerifyLedger",
-				"ExportLedger", "ListBookChecks",
+				"ExportLedger", "ListBookChecks", "ListMovements", "Balances", "Sales", "EventSales",
 			},
 		},
 		{
@@ -163,7 +163,7 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionMemberManage, Roles: owners, StaffRoles: onboarding,
 			Methods: []string{"AddMember", "InviteMember", "InviteMemberByMail", "UpdateMember", "RemoveMember"},
 		},
-		{Permission: PermissionBuyerRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"GetBuyer"}},
+		{Permission: PermissionBuyerRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"GetBuyer", "ListBuyers"}},
 		{
 			Permission: PermissionBuyerErase, Roles: administrators, StaffRoles: platform,
 			Methods: []string{"EraseBuyer"},

@@ -38,20 +38,25 @@ func (f DeliveryFilter) check(v *violations) DeliveryFilter {
 	return f
 }
 
-// checkPeriod checks the times of a filter and rounds them to milliseconds, as records are kept. A zero time is no
-// bound.
+// checkPeriod checks the times Since and Until of a filter and rounds them to milliseconds, as records are kept. A zero
+// time is no bound.
 func checkPeriod(v *violations, since, until *time.Time) {
+	checkNamedPeriod(v, "since", since, "until", until)
+}
+
+// checkNamedPeriod is checkPeriod for times of other names.
+func checkNamedPeriod(v *violations, beginName string, begin *time.Time, endName string, end *time.Time) {
 	for _, bound := range []struct {
 		path string
 		at   *time.Time
-	}{{"since", since}, {"until", until}} {
+	}{{beginName, begin}, {endName, end}} {
 		if !bound.at.IsZero() {
 			checkYear(v, bound.path, *bound.at)
 			*bound.at = upwards(*bound.at)
 		}
 	}
-	if !since.IsZero() && !until.IsZero() && !since.Before(*until) {
-		v.add("until", "must be later than since")
+	if !begin.IsZero() && !end.IsZero() && !begin.Before(*end) {
+		v.add(endName, "must be later than "+beginName)
 	}
 }
 

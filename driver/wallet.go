@@ -84,6 +84,23 @@ type LedgerQuery struct {
 	Limit int
 }
 
+// EntryRef identifies an entry of a wallet's ledger.
+type EntryRef struct {
+	WalletRef
+
+	Sequence int64
+}
+
+// EntryQuery selects entries of a wallet's ledger by their kinds, newest first.
+type EntryQuery struct {
+	WalletRef
+
+	Kinds  []ledger.Kind // empty: any
+	Before int64         // only entries with a lower sequence
+	Above  int64         // only entries with a higher sequence
+	Limit  int
+}
+
 // WalletReader finds wallets, their entries and fundings.
 type WalletReader interface {
 	// Wallets returns wallets by company and kind.
@@ -93,6 +110,11 @@ type WalletReader interface {
 	LowestFloats(ctx context.Context, limit int) ([]Wallet, error)
 	// ListEntries returns ledger entries by sequence, lowest first.
 	ListEntries(ctx context.Context, query LedgerQuery) ([]ledger.Entry, error)
+	// Entries returns ledger entries by wallet and sequence.
+	Entries(ctx context.Context, refs []EntryRef) ([]ledger.Entry, error)
+	// SearchEntries returns ledger entries of some kinds by sequence, highest first. It may read all entries between
+	// Above and Before: an index of the kinds would cost every sale.
+	SearchEntries(ctx context.Context, query EntryQuery) ([]ledger.Entry, error)
 	// FloatCredits finds a company's fundings by their references.
 	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCredit, error)
 }

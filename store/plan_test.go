@@ -224,6 +224,22 @@ func askAll(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error {
+				float := driver.WalletRef{CompanyID: company, Wallet: ledger.Float}
+				_, one := tx.Entries(ctx, []driver.EntryRef{{WalletRef: float, Sequence: 3}})
+				_, two := tx.Entries(ctx, []driver.EntryRef{{WalletRef: float, Sequence: 3}, {WalletRef: float, Sequence: 9}})
+				asked := errors.Join(one, two)
+				for _, kinds := range [][]ledger.Kind{
+					nil, {ledger.CheckoutDebit}, {ledger.CheckoutDebit, ledger.FloatCredit}, {ledger.FloatCredit},
+					{ledger.FloatCredit, ledger.CheckoutRefund},
+				} {
+					_, err := tx.SearchEntries(ctx, driver.EntryQuery{
+						WalletRef: float, Kinds: kinds, Above: 900, Before: 1200, Limit: limit,
+					})
+					asked = errors.Join(asked, err)
+				}
+				return asked
+			},
+			func() error {
 				_, err := tx.ListSoldOrders(ctx, driver.SoldQuery{
 					CompanyID: company, After: driver.SoldPlace{Number: 1}, Last: 9, Limit: limit,
 				})
@@ -372,7 +388,7 @@ func TestQueryPlans(t *testing.T) {
 		"ticketing_sessions_created", "ticketing_sign_in_tokens_created", "ticketing_passkeys_created",
 		"ticketing_staff_current", "ticketing_members_of_user",
 		"ticketing_companies_name", "ticketing_companies_expiry", "ticketing_verification_cases_submitted",
-		"ticketing_settlements_open", "ticketing_webhook_deliveries_dead",
+		"ticketing_settlements_open", "ticketing_webhook_deliveries_dead", "ticketing_ledger_entries_rare",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

@@ -48,6 +48,7 @@ func released() map[string]map[string]string {
 			"0008_accounts":      "2018140aa09258da0dcd6e9093e518c69e1949cb68f8a3b816931cdaa4ee4e5b",
 			"0009_console_reads": "83bcb848b2537e4ec659d0e0e476624b8fac8ed62686103b8190fa67028cd4f9",
 			"0010_sales":         "16e1553d844c5b6f3a65577959d25eb629b11ef9b54cb36f1217148ff6b43148",
+			"0011_search":        "f161b95465a359f3fd8ec4a7400d618e7a912fa1e50a87fab3d56fd90cd3df7a",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -60,6 +61,7 @@ func released() map[string]map[string]string {
 			"0008_accounts":      "cedc80d197e46d64616e03895cf61d20aa0ca87482e36201422d6f9f5a1f2959",
 			"0009_console_reads": "5409a067899cefa44e30ae6568038efac84960553d02636e2c872941ce2144f0",
 			"0010_sales":         "380c1935027f457d967b67d2d15b821bc7549b486ba98087d2c2ea66d902eb24",
+			"0011_search":        "f161b95465a359f3fd8ec4a7400d618e7a912fa1e50a87fab3d56fd90cd3df7a",
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -74,18 +75,84 @@ func (s *session) LowestFloats(ctx context.Context, limit int) ([]driver.Wallet,
 		ORDER BY w.balance, w.company_id LIMIT ?`, max(limit, 0))
 }
 
-// ListEntries returns a page of a wallet's ledger, oldest first.
-func (s *session) ListEntries(ctx context.Context, ask driver.LedgerQuery) ([]ledger.Entry, error) {
-	scan := func(row *sql.Rows, e *ledger.Entry) error {
-		e.CompanyID, e.Wallet = ask.CompanyID, ask.Wallet
+// scanEntryOf reads an entry of a wallet that the statement names.
+func scanEntryOf(of driver.WalletRef) func(row *sql.Rows, e *ledger.Entry) error {
+	return func(row *sql.Rows, e *ledger.Entry) error {
+		e.CompanyID, e.Wallet = of.CompanyID, of.Wallet
 		return row.Scan(&e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount), (*int64)(&e.Before), (*int64)(&e.After),
 			&e.Reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))
 	}
-	return query(ctx, s, "ListEntries", scan,
-		`SELECT sequence, kind, amount, balance_before, balance_after, reference, at, previous, hash
-		FROM ticketing_ledger_entries
+}
+
+// entryOfColumns are the columns that scanEntryOf reads.
+const entryOfColumns = "sequence, kind, amount, balance_before, balance_after, reference, at, previous, hash"
+
+// ListEntries returns a page of a wallet's ledger, oldest first.
+func (s *session) ListEntries(ctx context.Context, ask driver.LedgerQuery) ([]ledger.Entry, error) {
+	return query(ctx, s, "ListEntries", scanEntryOf(ask.WalletRef),
+		"SELECT "+entryOfColumns+` FROM ticketing_ledger_entries
 		WHERE company_id = ? AND wallet = ? AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`,
 		ask.CompanyID, string(ask.Wallet), ask.After, upTo(ask.Last), max(ask.Limit, 0))
+}
+
+// SearchEntries returns entries of some kinds of a wallet's ledger, newest first.
+func (s *session) SearchEntries(ctx context.Context, ask driver.EntryQuery) ([]ledger.Entry, error) {
+	kinds := slices.Compact(slices.Sorted(slices.Values(ask.Kinds)))
+	if len(kinds) == 0 || slices.ContainsFunc(kinds, ofSales) {
+		return s.searchKinds(ctx, ask, kinds)
+	}
+	// A subquery for each kind, so that each reads its index in order and stops after one page.
+	parts := make([]string, len(kinds))
+	var all []any
+	index := s.store.engine.traits().useIndex("ticketing_ledger_entries_rare")
+	for i, kind := range kinds {
+		// The index is partial, so the query repeats its condition.
+		parts[i] = "SELECT * FROM (SELECT " + entryOfColumns + " FROM ticketing_ledger_entries" + index +
+			` WHERE company_id = ? AND wallet = ? AND kind = ? AND kind NOT IN ('CHECKOUT_DEBIT', 'COMMISSION_ACCRUAL')
+			AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?) AS part`
+		all = append(all, ask.CompanyID, string(ask.Wallet), string(kind), ask.Above, ask.Before, max(ask.Limit, 0))
+	}
+	return query(ctx, s, "SearchEntries", scanEntryOf(ask.WalletRef),
+		strings.Join(parts, " UNION ALL ")+" ORDER BY sequence DESC LIMIT ?", append(all, max(ask.Limit, 0))...)
+}
+
+// ofSales reports whether every sale makes an entry of a kind. These kinds have no index.
+func ofSales(kind ledger.Kind) bool {
+	return kind == ledger.CheckoutDebit || kind == ledger.CommissionAccrual
+}
+
+// searchKinds reads the primary key backwards. It leaves out entries of other kinds than these, if there are any kinds.
+func (s *session) searchKinds(
+	ctx context.Context, ask driver.EntryQuery, kinds []ledger.Kind,
+) ([]ledger.Entry, error) {
+	where := "company_id = ? AND wallet = ? AND sequence > ? AND sequence < ?"
+	args := []any{ask.CompanyID, string(ask.Wallet), ask.Above, ask.Before}
+	if len(kinds) > 0 {
+		where += " AND ?"
+		args = append(args, inRows(newSet("kind", kinds, func(k ledger.Kind) []any { return []any{string(k)} })))
+	}
+	return query(ctx, s, "SearchEntries", scanEntryOf(ask.WalletRef),
+		"SELECT "+entryOfColumns+" FROM ticketing_ledger_entries WHERE "+where+" ORDER BY sequence DESC LIMIT ?",
+		append(args, max(ask.Limit, 0))...)
+}
+
+// Entries finds entries by their wallets and sequences.
+func (s *session) Entries(ctx context.Context, refs []driver.EntryRef) ([]ledger.Entry, error) {
+	scan := func(row *sql.Rows, e *ledger.Entry) error {
+		return row.Scan((*id)(&e.CompanyID), (*string)(&e.Wallet), &e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount),
+			(*int64)(&e.Before), (*int64)(&e.After), &e.Reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))
+	}
+	return findByRefs(refs,
+		func(e ledger.Entry) driver.EntryRef {
+			return driver.EntryRef{
+				WalletRef: driver.WalletRef{CompanyID: e.CompanyID, Wallet: e.Wallet}, Sequence: e.Sequence,
+			}
+		},
+		func(refs []driver.EntryRef) ([]ledger.Entry, error) {
+			return query(ctx, s, "Entries", scan, "SELECT "+entryColumns+" FROM ?",
+				keyedRows{table: "ticketing_ledger_entries e", set: newSet("company_id, wallet, sequence", refs,
+					func(r driver.EntryRef) []any { return []any{r.CompanyID, string(r.Wallet), r.Sequence} })})
+		})
 }
 
 // FloatCredits finds a company's float credits by their references.

@@ -54,6 +54,29 @@ func (w *wallets) list(query driver.LedgerQuery) []ledger.Entry {
 	return slices.Clone(behind[:min(max(query.Limit, 0), len(behind))])
 }
 
+func (w *wallets) entry(ref driver.EntryRef) ledger.Entry {
+	entries, ok := w.entries[ref.WalletRef]
+	if !ok || ref.Sequence < 1 || ref.Sequence > int64(len(*entries)) {
+		return ledger.Entry{}
+	}
+	return (*entries)[ref.Sequence-1]
+}
+
+func (w *wallets) search(query driver.EntryQuery) []ledger.Entry {
+	entries, ok := w.entries[query.WalletRef]
+	if !ok {
+		return nil
+	}
+	last := min(query.Before-1, int64(len(*entries)))
+	var found []ledger.Entry
+	for n := last; n > max(query.Above, 0) && len(found) < query.Limit; n-- {
+		if entry := (*entries)[n-1]; len(query.Kinds) == 0 || slices.Contains(query.Kinds, entry.Kind) {
+			found = append(found, entry)
+		}
+	}
+	return found
+}
+
 func (w *wallets) append(u *undo, entry ledger.Entry) error {
 	ref := driver.WalletRef{CompanyID: entry.CompanyID, Wallet: entry.Wallet}
 	entries := need(w.entries, ref, func() *[]ledger.Entry { return new([]ledger.Entry) })
@@ -98,6 +121,14 @@ func (r reading) LowestFloats(ctx context.Context, limit int) ([]driver.Wallet, 
 
 func (r reading) ListEntries(ctx context.Context, query driver.LedgerQuery) ([]ledger.Entry, error) {
 	return ask(ctx, r, func(s *state) []ledger.Entry { return s.wallets.list(query) })
+}
+
+func (r reading) Entries(ctx context.Context, refs []driver.EntryRef) ([]ledger.Entry, error) {
+	return ask(ctx, r, func(s *state) []ledger.Entry { return each(refs, s.wallets.entry) })
+}
+
+func (r reading) SearchEntries(ctx context.Context, query driver.EntryQuery) ([]ledger.Entry, error) {
+	return ask(ctx, r, func(s *state) []ledger.Entry { return s.wallets.search(query) })
 }
 
 func (r reading) FloatCredits(

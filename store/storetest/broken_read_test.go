@@ -63,6 +63,14 @@ func brokenReads() []broken {
 			return repeating{tx}
 		})},
 		{
+			"leaves gaps out of entries", "ledger/entries are found by sequence",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return gaplessEntries{tx} }),
+		},
+		{
+			"filters entries after cutting the page", "ledger/entries of some kinds are newest first and in pages",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return cutKinds{tx} }),
+		},
+		{
 			"filters by the first status alone", "orders/list is in order and in pages under every filter",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return firstStatus{tx} }),
 		},
@@ -277,6 +285,24 @@ type repeating struct{ driver.ReadTx }
 func (r repeating) ListEntries(ctx context.Context, query driver.LedgerQuery) ([]ledger.Entry, error) {
 	query.After--
 	return r.ReadTx.ListEntries(ctx, query)
+}
+
+type gaplessEntries struct{ driver.ReadTx }
+
+func (g gaplessEntries) Entries(ctx context.Context, refs []driver.EntryRef) ([]ledger.Entry, error) {
+	found, err := g.ReadTx.Entries(ctx, refs)
+	return slices.DeleteFunc(found, func(e ledger.Entry) bool { return e.Sequence == 0 }), err
+}
+
+type cutKinds struct{ driver.ReadTx }
+
+func (c cutKinds) SearchEntries(ctx context.Context, query driver.EntryQuery) ([]ledger.Entry, error) {
+	kinds := query.Kinds
+	query.Kinds = nil
+	found, err := c.ReadTx.SearchEntries(ctx, query)
+	return slices.DeleteFunc(found, func(e ledger.Entry) bool {
+		return len(kinds) > 0 && !slices.Contains(kinds, e.Kind)
+	}), err
 }
 
 type firstStatus struct{ driver.ReadTx }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/floatgate/ticketing/driver"
@@ -70,6 +71,8 @@ func ledgerChecks() []Check {
 	return []Check{
 		{"ledger/list is in order and in pages", grounded(entriesListed)},
 		{"ledger/the balance after is the one before and the amount", grounded(entryAddsUp)},
+		{"ledger/entries are found by sequence", grounded(entriesFound)},
+		{"ledger/entries of some kinds are newest first and in pages", grounded(entriesSearched)},
 	}
 }
 
@@ -149,5 +152,79 @@ func entryAddsUp(ctx context.Context, s driver.Store) error {
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		query := driver.LedgerQuery{WalletRef: driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}, Limit: 9}
 		return want("entries", moved).from(tx.ListEntries(ctx, query))
+	})
+}
+
+func entriesFound(ctx context.Context, s driver.Store) error {
+	float, earnings := entries(companyA, ledger.Float, 3), entries(companyA, ledger.Earnings, 2)
+	other := entries(companyB, ledger.Float, 1)
+	for _, moved := range [][]ledger.Entry{float, earnings, other} {
+		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendEntries(ctx, moved) })
+		if err != nil {
+			return fmt.Errorf("append entries: %w", err)
+		}
+	}
+	ref := func(of ledger.Entry, sequence int64) driver.EntryRef {
+		return driver.EntryRef{WalletRef: driver.WalletRef{CompanyID: of.CompanyID, Wallet: of.Wallet}, Sequence: sequence}
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		found, err := tx.Entries(ctx, []driver.EntryRef{
+			ref(float[0], 3), ref(earnings[0], 1), ref(other[0], 2), ref(float[0], 1), ref(other[0], 1), ref(float[0], 0),
+			ref(earnings[0], 3), ref(float[0], 3),
+		})
+		return errors.Join(
+			want("entries", []ledger.Entry{float[2], earnings[0], {}, float[0], other[0], {}, {}, float[2]}).from(found, err),
+			want("one", float[1:2]).from(tx.Entries(ctx, []driver.EntryRef{ref(float[0], 2)})),
+			want("none", []ledger.Entry{}).from(tx.Entries(ctx, nil)),
+		)
+	})
+}
+
+func entriesSearched(ctx context.Context, s driver.Store) error {
+	kinds := []ledger.Kind{
+		ledger.FloatCredit, ledger.CheckoutDebit, ledger.CheckoutRefund, ledger.SettlementRefund, ledger.CommissionAccrual,
+	}
+	ref := driver.WalletRef{CompanyID: companyA, Wallet: ledger.Float}
+	head := ledger.Genesis(companyA, ledger.Float)
+	var moved []ledger.Entry
+	for i := range 13 {
+		entry, next, err := head.Append(kinds[i*i%len(kinds)], 1, fmt.Sprint("~REF-", i), at(i))
+		if err != nil {
+			return err
+		}
+		moved, head = append(moved, entry), next
+	}
+	others := append(entries(companyB, ledger.Float, 3), entries(companyA, ledger.Earnings, 3)...)
+	for _, part := range [][]ledger.Entry{moved, others} {
+		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendEntries(ctx, part) })
+		if err != nil {
+			return fmt.Errorf("append entries: %w", err)
+		}
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		for _, wanted := range [][]ledger.Kind{
+			nil, kinds[:1], kinds[1:2], kinds[:2], {ledger.CheckoutRefund, ledger.FloatCredit}, kinds[2:4], kinds[3:4], kinds,
+			{ledger.FloatCredit, ledger.FloatCredit}, {ledger.SettlementDebit},
+		} {
+			for _, above := range []int64{0, 4} {
+				var chosen []ledger.Entry
+				for _, entry := range slices.Backward(moved) {
+					if entry.Sequence > above && (wanted == nil || slices.Contains(wanted, entry.Kind)) {
+						chosen = append(chosen, entry)
+					}
+				}
+				err := pages(chosen, func(after *ledger.Entry, limit int) ([]ledger.Entry, error) {
+					query := driver.EntryQuery{WalletRef: ref, Kinds: wanted, Before: math.MaxInt64, Above: above, Limit: limit}
+					if after != nil {
+						query.Before = after.Sequence
+					}
+					return tx.SearchEntries(ctx, query)
+				})
+				if err != nil {
+					return fmt.Errorf("%v above %d: %w", wanted, above, err)
+				}
+			}
+		}
+		return nil
 	})
 }
