@@ -229,7 +229,10 @@ func askAll(tb testing.TB, s driver.Store) {
 				_, two := tx.Entries(ctx, []driver.EntryRef{{WalletRef: float, Sequence: 3}, {WalletRef: float, Sequence: 9}})
 				asked := errors.Join(one, two)
 				for _, kinds := range [][]ledger.Kind{
-					nil, {ledger.CheckoutDebit}, {ledger.CheckoutDebit, ledger.FloatCredit}, {ledger.FloatCredit},
+					nil,
+					{ledger.CheckoutDebit},
+					{ledger.CheckoutDebit, ledger.FloatCredit},
+					{ledger.FloatCredit},
 					{ledger.FloatCredit, ledger.CheckoutRefund},
 				} {
 					_, err := tx.SearchEntries(ctx, driver.EntryQuery{

@@ -203,8 +203,11 @@ func entriesSearched(ctx context.Context, s driver.Store) error {
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		for _, wanted := range [][]ledger.Kind{
-			nil, kinds[:1], kinds[1:2], kinds[:2], {ledger.CheckoutRefund, ledger.FloatCredit}, kinds[2:4], kinds[3:4], kinds,
-			{ledger.FloatCredit, ledger.FloatCredit}, {ledger.SettlementDebit},
+			nil, kinds[:1], kinds[1:2], kinds[:2],
+			{ledger.CheckoutRefund, ledger.FloatCredit},
+			kinds[2:4], kinds[3:4], kinds,
+			{ledger.FloatCredit, ledger.FloatCredit},
+			{ledger.SettlementDebit},
 		} {
 			for _, above := range []int64{0, 4} {
 				var chosen []ledger.Entry
