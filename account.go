@@ -202,18 +202,41 @@ func (a Accounts) Staff(ctx context.Context, userID uuid.UUID) (Actor, error) {
 }
 
 // Caller returns the caller on the data plane for a user in a company. An owner and an administrator have all seven
-// grants, a viewer has the three that read. A user who is not a member is NOT_FOUND, as for a company that does not
-// exist.
+// grants, a viewer has the three that read. Staff read every company, so a member of staff who is no member has the
+// three that read, too. Any other user is NOT_FOUND, as for a company that does not exist.
 //
 // Call it for each request. Every write reads the role again in its transaction, as it does an API key: a member who
-// was removed or whose role no longer has the grant gets PERMISSION_DENIED.
+// was removed or whose role no longer has the grant gets PERMISSION_DENIED. A role on the platform writes nothing.
 func (a Accounts) Caller(ctx context.Context, companyID, userID uuid.UUID) (Caller, error) {
-	member, err := a.s.findMember(ctx, companyID, userID)
+	caller := Caller{companyID: companyID, userID: userID}
+	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{caller.memberRef()}))
+		caller.grants = grantsOf(member.Role)
+		if err != nil || member.Role != "" {
+			return err
+		}
+		staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{userID}))
+		if err != nil || staff.Role == "" {
+			return err
+		}
+		// Staff may name a company that does not exist.
+		company, err := firstRecord(tx.Companies(ctx, []uuid.UUID{companyID}))
+		if company.ID != uuid.Nil && company.Status != "" {
+			caller.grants = readingGrants()
+		}
+		return err
+	})
+	if err == nil && len(caller.grants) == 0 {
+		err = errNoCompany
+	}
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{companyID: companyID, userID: userID, grants: grantsOf(member.Role)}, nil
+	return caller, nil
 }
+
+// readingGrants returns the grants that read.
+func readingGrants() []Grant { return []Grant{GrantEventRead, GrantInventoryRead, GrantOrderRead} }
 
 // grantsOf returns the grants of a role on the data plane, and none for no role.
 func grantsOf(r Role) []Grant {
@@ -221,7 +244,7 @@ func grantsOf(r Role) []Grant {
 	case RoleOwner, RoleAdministrator:
 		return AllGrants()
 	case RoleViewer:
-		return []Grant{GrantEventRead, GrantInventoryRead, GrantOrderRead}
+		return readingGrants()
 	}
 	return nil
 }

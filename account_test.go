@@ -151,6 +151,36 @@ func TestACallerHasTheGrantsOfTheirRole(t *testing.T) {
 	})
 }
 
+// TestStaffReadTheEventsOfEachCompany checks that staff who are no members read on the data plane, and write nothing
+// there, whatever their role.
+func TestStaffReadTheEventsOfEachCompany(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		own := e.subject(t)
+		chi := e.employ(t, "chi@platform.ng", ticketing.StaffAdministrator).UserID
+		caller, err := e.Accounts().Caller(t.Context(), own.company, chi)
+		is.NoErr(err)
+		for _, grant := range ticketing.AllGrants() {
+			reads := grant == ticketing.GrantEventRead || grant == ticketing.GrantInventoryRead ||
+				grant == ticketing.GrantOrderRead
+			is.Equal(caller.Require(grant) == nil, reads) // grant
+		}
+		found, err := e.GetEvent(t.Context(), caller, own.event)
+		is.NoErr(err)
+		is.Equal(found.ID, own.event)
+		is.Equal(code(second(e.CancelEvent(t.Context(), caller, own.event))), ticketing.CodePermissionDenied)
+		_, err = e.Accounts().Caller(t.Context(), uuid.New(), chi) // no such company
+		is.Equal(code(err), ticketing.CodeNotFound)
+		is.NoErr(second(e.staff.AddMember(t.Context(), own.company, ticketing.AddMemberParams{
+			Email: "chi@platform.ng", Name: "Chi", Role: ticketing.RoleOwner,
+		})))
+		both, err := e.Accounts().Caller(t.Context(), own.company, chi)
+		is.NoErr(err)
+		is.NoErr(both.Require(ticketing.GrantEventManage))
+	})
+}
+
 // TestAnInvitationHasALinkForSomebodyNew checks that a company gets a link only for a user whom nobody else relies on:
 // a link for anybody else would let the company sign in as them.
 func TestAnInvitationHasALinkForSomebodyNew(t *testing.T) {

@@ -248,6 +248,8 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		is.NoErr(err)
 		_, err = service.ListEvents(ctx, own.Caller, ticketing.EventFilter{})
 		is.NoErr(err)
+		_, err = service.ListStock(ctx, own.Caller, events[i][0].ID)
+		is.NoErr(err)
 		_, err = service.ListInventory(ctx, own.Caller, events[i][0].ID)
 		is.NoErr(err)
 	}

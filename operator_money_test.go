@@ -118,6 +118,19 @@ func moneyRights() []right {
 			},
 		},
 		{
+			method: "FindOrder", permission: ticketing.PermissionOrderRead, sells: true,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.FindOrder(ctx, own.company, own.order.String())
+				return err
+			},
+		},
+		{
+			method: "RecordOrderExport", action: "order.export", permission: ticketing.PermissionOrderRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				return o.RecordOrderExport(ctx, own.company, ticketing.OrderSearch{})
+			},
+		},
+		{
 			method: "ListOrders", permission: ticketing.PermissionOrderRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ListOrders(ctx, own.company, ticketing.OrderSearch{})

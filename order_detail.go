@@ -14,9 +14,10 @@ import (
 type OrderDetail struct {
 	Order
 
-	CompanyID uuid.UUID         `json:"companyId"`
-	Lines     []OrderDetailLine `json:"lines"`  // replaces that of Order in the JSON
-	Ending    *OrderEnding      `json:"ending"` // why and when it was refunded or cancelled; nil: it is CONFIRMED
+	CompanyID  uuid.UUID         `json:"companyId"`
+	EventTitle string            `json:"eventTitle"` // the current one
+	Lines      []OrderDetailLine `json:"lines"`      // replaces that of Order in the JSON
+	Ending     *OrderEnding      `json:"ending"`     // why and when it was refunded or cancelled; nil: it is CONFIRMED
 }
 
 // OrderDetailLine is one admission of an order, and whether its holder was admitted.
@@ -91,12 +92,10 @@ func (o Operator) ListOrders(
 		return Page[OrderDetail]{}, err
 	}
 	var v violations
-	statuses := search.statuses(&v)
-	search.Email = email(&v, "email", search.Email, maxBuyerEmail)
-	checkNamedPeriod(&v, "from", &search.From, "to", &search.To)
+	search.check(&v)
 	// The scope differs from that of the public listing: a cursor of one is invalid in the other.
 	list, err := openListing(byNumber(func(o driver.Order) int64 { return o.Number }), search.PageParams, v,
-		"company-orders", companyID.String(), search.EventID.String(), joined(statuses), search.Email,
+		"company-orders", companyID.String(), search.EventID.String(), joined(search.Statuses), search.Email,
 		periodScope(search.From, search.To))
 	if err != nil {
 		return Page[OrderDetail]{}, err
@@ -106,7 +105,7 @@ func (o Operator) ListOrders(
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			// The search and the rendering share the snapshot, so a page never mixes two moments.
 			query := driver.OrderQuery{
-				CompanyID: companyID, EventID: search.EventID, Statuses: statuses, BuyerEmail: search.Email,
+				CompanyID: companyID, EventID: search.EventID, Statuses: search.Statuses, BuyerEmail: search.Email,
 				After: list.after, Limit: list.limit,
 			}
 			if err := search.bound(ctx, tx, &query); err != nil {
@@ -156,13 +155,32 @@ func showDetails(ctx context.Context, tx driver.ReadTx, records []driver.Order) 
 		of := driver.OrderNumber{CompanyID: a.CompanyID, Number: a.OrderNumber}
 		lines[of] = append(lines[of], showDetailLine(a))
 	}
+	titles, err := eventTitles(ctx, tx, records)
+	if err != nil {
+		return nil, err
+	}
 	details := make([]OrderDetail, len(records))
 	for i, record := range records {
 		details[i] = OrderDetail{
-			Order: orders[i], CompanyID: record.CompanyID, Lines: lines[numbers[i]], Ending: showEnding(endings[i]),
+			Order: orders[i], CompanyID: record.CompanyID, EventTitle: titles[record.EventID], Lines: lines[numbers[i]],
+			Ending: showEnding(endings[i]),
 		}
 	}
 	return details, nil
+}
+
+// eventTitles returns the current titles of the events of orders.
+func eventTitles(ctx context.Context, tx driver.ReadTx, records []driver.Order) (map[uuid.UUID]string, error) {
+	refs := make([]driver.EventRef, len(records))
+	for i, record := range records {
+		refs[i] = driver.EventRef{CompanyID: record.CompanyID, ID: record.EventID}
+	}
+	events, err := tx.Events(ctx, distinct(refs))
+	titles := make(map[uuid.UUID]string, len(events))
+	for _, event := range events {
+		titles[event.ID] = event.Title
+	}
+	return titles, err
 }
 
 // showDetailLine returns the line of an admission as an operator sees it. The validation stays visible after the order

@@ -174,7 +174,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionCompanyOrderRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetOrder", "ListOrders"},
+			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "RecordOrderExport"},
 		},
 		{
 			Permission: PermissionNotificationRead, Roles: viewers, StaffRoles: everybody,
@@ -202,7 +202,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionOrderRead, Staff: true, StaffRoles: everybody,
-			Methods: []string{"GetOrder", "ListOrders"},
+			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "RecordOrderExport"},
 		},
 		{
 			Permission: PermissionOrderRefund, Staff: true, StaffRoles: finance,

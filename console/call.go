@@ -23,6 +23,7 @@ type call struct {
 	company  ticketing.Company
 	actor    ticketing.Actor
 	operator ticketing.Operator // of the actor; unusable in the scope of the person alone
+	caller   ticketing.Caller   // on the data plane of the company; the zero one has no grant
 	ids      map[string]uuid.UUID
 	now      time.Time
 	values   map[string]string // of the query
@@ -80,8 +81,27 @@ func (c *call) queryTime(name string) (time.Time, error) {
 }
 
 // may reports whether the person may do an act here. The service checks it again.
-func (c *call) may(a *act) bool {
-	return a.scope == scopeSelf || holds(c.actor, a.permission)
+func (c *call) may(a *act) bool { return c.allow(a) == nil }
+
+// allow returns what the person lacks for an act.
+func (c *call) allow(a *act) error {
+	switch {
+	case a.scope == scopeSelf:
+		return nil
+	case a.grant != "":
+		return c.require(a.grant)
+	case !holds(c.actor, a.permission):
+		return errMissing(a.permission)
+	}
+	return nil
+}
+
+// require checks a grant on the data plane.
+func (c *call) require(grant ticketing.Grant) error {
+	if c.caller.Require(grant) != nil {
+		return errMissing(grant)
+	}
+	return nil
 }
 
 // holds reports whether an actor has a permission.

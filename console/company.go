@@ -5,12 +5,14 @@ import "slices"
 // companyPages returns the pages of a company, in the order of the navigation. Each is in the file of its subject.
 func companyPages() []page {
 	return slices.Concat([]page{
-		overviewPage(), verificationPage(), brandingPage(), brandingMailPage(), apiKeysPage(), commissionPage(),
+		overviewPage(),
+	}, eventPages(), orderPages(), buyerPages(), []page{
+		verificationPage(), brandingPage(), brandingMailPage(), apiKeysPage(), commissionPage(),
 	}, webhookPages(), settlementPages(), memberPages(), mailPages(), auditPages())
 }
 
 // companyActs returns the acts about a company.
 func companyActs() []act {
-	return slices.Concat(verificationActs(), brandingActs(), apiKeyActs(), webhookActs(), settlementActs(), memberActs(),
-		mailActs(), auditActs(scopeCompany))
+	return slices.Concat(verificationActs(), brandingActs(), apiKeyActs(), eventActs(), tierActs(), orderActs(),
+		buyerActs(), webhookActs(), settlementActs(), memberActs(), mailActs(), auditActs(scopeCompany))
 }

@@ -28,7 +28,7 @@ type hiddenField struct{ Name, Value string }
 // did, and else returns the page that asks.
 func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values) (answer, bool, error) {
 	p := x.pages[a.page]
-	asked := confirmation{Action: x.r.URL.Path, Issuer: x.issuerName()}
+	asked := confirmation{Action: c.expand(a.path), Issuer: x.issuerName()}
 	after := &refused{template: "confirm.html"}
 	ask := func(refusal *ticketing.Error, status int) (answer, bool, error) {
 		for _, name := range sortedNames(form) {

@@ -27,6 +27,12 @@ const (
 	tenantManage  = ticketing.PermissionManage
 	decide        = ticketing.PermissionKYBDecide
 	staffManage   = ticketing.PermissionStaffManage
+
+	// Those of the data plane are grants.
+	eventRead       = ticketing.Permission(ticketing.GrantEventRead)
+	eventManage     = ticketing.Permission(ticketing.GrantEventManage)
+	inventoryRead   = ticketing.Permission(ticketing.GrantInventoryRead)
+	inventoryManage = ticketing.Permission(ticketing.GrantInventoryManage)
 )
 
 // permissionsOfPages are what a person has to hold for each page. The table of the console is compared with it, so that
@@ -40,6 +46,10 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 		company + "/verification": all(
 			kybRead, ticketing.PermissionKYBManage, ticketing.PermissionKYBSubmit,
 		),
+		company + "/events":                           all(eventRead),
+		company + "/events/new":                       all(eventRead, eventManage),
+		company + "/events/{eventId}":                 all(eventRead, inventoryRead),
+		company + "/events/{eventId}/edit":            all(eventRead, eventManage),
 		company + "/branding":                         all(ticketing.PermissionBrandingRead),
 		company + "/branding/mail":                    all(ticketing.PermissionBrandingRead),
 		company + "/api-keys":                         all(ticketing.PermissionAPIKeyRead),
@@ -51,15 +61,21 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 		company + "/webhooks/replay":                  all(webhookRead, webhookReplay),
 		company + "/settlements":                      all(ticketing.PermissionSettlementRead),
 		company + "/members":                          all(ticketing.PermissionMemberRead),
-		company + "/mail":                             all(mailRead),
-		company + "/mail/{orderId}":                   all(mailRead),
-		company + "/mail/resend":                      all(mailRead, mailResend),
-		company + "/audit":                            all(ticketing.PermissionAuditRead),
-		"/platform":                                   all(tenantRead),
-		"/platform/cases":                             all(tenantRead),
-		"/platform/companies":                         all(tenantRead),
-		platform:                                      all(tenantRead, kybRead, walletRead),
-		platform + "/verification":                    all(tenantRead, kybRead),
+		company + "/orders":                           all(ticketing.PermissionCompanyOrderRead),
+		company + "/orders/{orderId}":                 all(ticketing.PermissionCompanyOrderRead),
+		company + "/buyers":                           all(ticketing.PermissionBuyerRead),
+		company + "/buyers/erase": all(
+			ticketing.PermissionBuyerRead, ticketing.PermissionBuyerErase, ticketing.PermissionCompanyOrderRead,
+		),
+		company + "/mail":           all(mailRead),
+		company + "/mail/{orderId}": all(mailRead),
+		company + "/mail/resend":    all(mailRead, mailResend),
+		company + "/audit":          all(ticketing.PermissionAuditRead),
+		"/platform":                 all(tenantRead),
+		"/platform/cases":           all(tenantRead),
+		"/platform/companies":       all(tenantRead),
+		platform:                    all(tenantRead, kybRead, walletRead),
+		platform + "/verification":  all(tenantRead, kybRead),
 		platform + "/float": all(
 			tenantRead, kybRead, walletRead, ticketing.PermissionAuditRead,
 		),
@@ -75,8 +91,8 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 
 // need is what an act asks of a person.
 type need struct {
-	permission ticketing.Permission
-	recent     bool // a sign-in within the last ten minutes
+	permission ticketing.Permission // or a grant of the data plane
+	recent     bool                 // a sign-in within the last ten minutes
 }
 
 // needsOfActs are what each act asks of a person.
@@ -103,6 +119,18 @@ func needsOfActs() map[string]need {
 		"webhook.replay":          {webhookReplay, false},
 		"webhook.replay_many":     {webhookReplay, false},
 
+		"event.create":     {eventManage, false},
+		"event.update":     {eventManage, false},
+		"event.publish":    {eventManage, false},
+		"event.unpublish":  {eventManage, false},
+		"event.cancel":     {eventManage, false},
+		"event.end":        {tenantManage, false},
+		"inventory.create": {inventoryManage, false},
+		"inventory.price":  {inventoryManage, false},
+		"inventory.pause":  {inventoryManage, false},
+		"inventory.resume": {inventoryManage, false},
+		"inventory.cancel": {inventoryManage, false},
+
 		"bank_account.set":           {ticketing.PermissionSettlementRequest, recent},
 		"settlement.request":         {ticketing.PermissionSettlementRequest, recent},
 		"member.invite":              {memberManage, recent},
@@ -110,6 +138,10 @@ func needsOfActs() map[string]need {
 		"member.remove":              {memberManage, recent},
 		"notification.resend":        {mailResend, false},
 		"notification.resend_failed": {mailResend, false},
+		"order.refund":               {ticketing.PermissionOrderRefund, recent},
+		"order.cancel":               {ticketing.PermissionOrderRefund, recent},
+		"order.export":               {ticketing.PermissionCompanyOrderRead, recent},
+		"buyer.erase":                {ticketing.PermissionBuyerErase, recent},
 		"audit.export":               {ticketing.PermissionAuditRead, false},
 
 		"platform_audit.export":  {tenantRead, false},
@@ -147,6 +179,9 @@ func TestPagesAndActsNeedWhatIsWrittenDown(t *testing.T) {
 	pages := map[string][]ticketing.Permission{}
 	for _, page := range console.Pages() {
 		pages[page.Path] = page.Permissions
+		for _, grant := range page.Grants {
+			pages[page.Path] = append(pages[page.Path], ticketing.Permission(grant))
+		}
 	}
 	ok.Equal(pages, permissionsOfPages())
 	acts := map[string]need{}
@@ -154,6 +189,9 @@ func TestPagesAndActsNeedWhatIsWrittenDown(t *testing.T) {
 		asked := need{recent: act.Recent}
 		if len(act.Permissions) > 0 {
 			asked.permission = act.Permissions[0]
+		}
+		if len(act.Grants) > 0 {
+			asked.permission = ticketing.Permission(act.Grants[0])
 		}
 		acts[act.Name] = asked
 	}
@@ -176,6 +214,9 @@ func bodies() map[string]string {
 		"float.credit":        `{"amount":"1.00","reference":"ref-00000001"}`,
 		"commission.schedule": `{"value":"2.5","unit":"PERCENT"}`,
 		"settlement.reject":   `{"reason":"No such account"}`,
+		"order.refund":        `{"reason":"The buyer is ill"}`,
+		"order.cancel":        `{"reason":"A stolen card"}`,
+		"buyer.erase":         `{"email":"ada@example.com"}`,
 	}
 }
 

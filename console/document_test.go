@@ -87,6 +87,9 @@ func routeTable(method string, routes []console.Route) string {
 		for _, permission := range route.Permissions {
 			needs = append(needs, "`"+string(permission)+"`")
 		}
+		for _, grant := range route.Grants {
+			needs = append(needs, "`"+string(grant)+"`")
+		}
 		if route.Recent {
 			needs = append(needs, "a recent sign-in")
 		}

@@ -188,17 +188,24 @@ func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
 	switch {
 	case x.api:
 		return encodeData(shown)
+	case shown.location != "":
+		return redirect(shown.location), nil
 	case p.document:
 		return answer{contentType: htmlType, body: []byte(shown.document), document: true}, nil
 	}
 	return x.render(ctx, c, p, shown, nil)
 }
 
-// permit checks the permissions of a page.
+// permit checks the permissions and the grants of a page.
 func (c *call) permit(p *page) error {
 	for _, permission := range p.permissions {
 		if !holds(c.actor, permission) {
 			return errMissing(permission)
+		}
+	}
+	for _, grant := range p.grants {
+		if err := c.require(grant); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -43,6 +43,7 @@ type download struct {
 func (e export) act() act {
 	return newAct(act{
 		name: e.name, scope: e.scope, path: e.page + "/export", page: e.page, permission: e.permission, recent: e.recent,
+		file: true,
 	}, func(m *members) map[string]string {
 		values := make(map[string]string, len(e.filter))
 		for _, name := range e.filter {

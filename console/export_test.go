@@ -14,6 +14,7 @@ type Route struct {
 	Company     bool // in the scope of a company
 	Platform    bool // in that of the platform
 	Permissions []ticketing.Permission
+	Grants      []ticketing.Grant
 	Recent      bool
 	Document    bool // a page that is a document of its own
 }
@@ -28,6 +29,9 @@ func Acts() []Route {
 		if a.permission != "" {
 			r.Permissions = []ticketing.Permission{a.permission}
 		}
+		if a.grant != "" {
+			r.Grants = []ticketing.Grant{a.grant}
+		}
 		all = append(all, r)
 	}
 	return all
@@ -39,7 +43,7 @@ func Pages() []Route {
 	for _, p := range pages() {
 		all = append(all, Route{
 			Path: p.path, Company: p.scope == scopeCompany, Platform: p.scope == scopePlatform, Permissions: p.permissions,
-			Document: p.document,
+			Grants: p.grants, Document: p.document,
 		})
 	}
 	return all

@@ -44,9 +44,10 @@ var (
 	}
 )
 
-func errMissing(permission ticketing.Permission) error {
+// errMissing returns the refusal of a person who lacks a permission, or a grant of the data plane.
+func errMissing[T ticketing.Permission | ticketing.Grant](right T) error {
 	return &ticketing.Error{
-		Code: ticketing.CodePermissionDenied, Message: "The permission " + string(permission) + " is required.",
+		Code: ticketing.CodePermissionDenied, Message: "The permission " + string(right) + " is required.",
 	}
 }
 

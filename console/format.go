@@ -16,6 +16,7 @@ func functions(clock func() time.Time) template.FuncMap {
 		"money": formatMoney, "date": formatDate, "moment": formatMoment, "badge": newBadge, "words": formatWords,
 		"short": formatShort, "plural": formatPlural, "local": formatLocal, "dict": dict, "percent": formatRate,
 		"json": formatJSON, "browser": formatBrowser, "ago": agoFunc(clock),
+		"schedule": formatSchedule, "count": formatCount,
 	}
 }
 
@@ -140,9 +141,9 @@ func newBadge(value any) badge {
 	tone := "quiet"
 	switch state {
 	case "ACTIVE", "APPROVED", "ENABLED", "COMPLETED", "DELIVERED", "SENT", "SUCCEEDED", "CONFIRMED", "PUBLISHED",
-		"OK", "DONE":
+		"OK", "DONE", "AVAILABLE":
 		tone = "good"
-	case "PENDING", "SUBMITTED", "PROCESSING", "QUEUED", "DRAFT", "RETRYING", "LOW":
+	case "PAUSED", "PENDING", "SUBMITTED", "PROCESSING", "QUEUED", "DRAFT", "RETRYING", "LOW":
 		tone = "wait"
 	case "REJECTED", "REVOKED", "FAILED", "SUSPENDED", "EXHAUSTED", "DEAD", "DEAD_LETTER", "EXPIRED", "MISSING":
 		tone = "bad"

@@ -140,8 +140,8 @@ func (c *console) register() error {
 		if c.pages[a.page] == nil || c.acts[a.name] != nil {
 			return fmt.Errorf("console: the act %s has no page, or is there twice", a.name)
 		}
-		if a.permission == "" && a.scope != scopeSelf {
-			return fmt.Errorf("console: the act %s has no permission", a.name)
+		if a.permission == "" && a.grant == "" && a.scope != scopeSelf {
+			return fmt.Errorf("console: the act %s needs neither a permission nor a grant", a.name)
 		}
 		c.acts[a.name] = a
 		add(&route{pattern: a.path, act: a})

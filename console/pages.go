@@ -18,9 +18,10 @@ type page struct {
 	bar   bool   // it is one of the four on the bar of a phone
 	// permissions are what the person has to hold, all of them.
 	permissions []ticketing.Permission
-	template    string   // a file of templates; empty for a document
-	document    bool     // its views are whole documents, under a policy of their own
-	query       []string // the members of the query; any other is refused
+	grants      []ticketing.Grant // on the data plane, all of them, too
+	template    string            // a file of templates; empty for a document
+	document    bool              // its views are whole documents, under a policy of their own
+	query       []string          // the members of the query; any other is refused
 	load        func(context.Context, *call) (view, error)
 }
 
@@ -32,6 +33,8 @@ type view struct {
 	next   string
 	accent string   // a colour such as "#2563EB" for the page; ignored where its contrast is too low
 	images []string // the origins of pictures that the person asked to see, such as "https://cdn.example.com"
+	// location is the path that a browser is sent to instead, such as that of the only thing that was found.
+	location string
 	// document is the HTML of a page that is a document. It runs no script, is in no frame, and loads nothing.
 	document string
 }

@@ -96,8 +96,21 @@ func (x *exchange) enter(ctx context.Context, in scope) (*call, error) {
 		return nil, err
 	}
 	c.operator = x.svc.As(c.actor)
-	if in == scopeCompany && holds(c.actor, ticketing.PermissionKYBRead) {
-		c.company, err = c.operator.GetCompany(ctx, c.companyID)
+	if in != scopeCompany {
+		return c, nil
+	}
+	reads := []func(context.Context) error{func(ctx context.Context) (err error) {
+		c.caller, err = x.accounts.Caller(ctx, c.companyID, x.visitor.userID)
+		return err
+	}}
+	if holds(c.actor, ticketing.PermissionKYBRead) {
+		reads = append(reads, func(ctx context.Context) (err error) {
+			c.company, err = c.operator.GetCompany(ctx, c.companyID)
+			return err
+		})
+	}
+	if err = together(ctx, reads...); errors.Is(err, ticketing.CodeNotFound) {
+		err = errNoCompany
 	}
 	return c, err
 }
@@ -108,8 +121,8 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if !c.may(a) {
-		return answer{}, errMissing(a.permission)
+	if err := c.allow(a); err != nil {
+		return answer{}, err
 	}
 	if err := c.readQuery(nil); err != nil {
 		return answer{}, err
@@ -135,6 +148,9 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 		if a, done, err := x.confirm(ctx, c, a, form); !done || err != nil {
 			return a, err
 		}
+	}
+	if a.file && form.Has("_asked") {
+		return x.askAgain(c, a, form), nil
 	}
 	done, err := do(ctx)
 	if err != nil {
@@ -184,7 +200,7 @@ func (x *exchange) refuse(ctx context.Context, c *call, a *act, form url.Values,
 	if loadErr != nil {
 		return answer{}, err // The page itself cannot be shown, and the first error says why.
 	}
-	page, renderErr := x.render(ctx, c, p, loaded, newRefused(x.r.URL.Path, form, shown))
+	page, renderErr := x.render(ctx, c, p, loaded, newRefused(c.expand(a.path), form, shown))
 	page.status, page.code = statusOf(shown.Code), shown.Code
 	return page, renderErr
 }
@@ -198,4 +214,21 @@ func (c *call) expand(pattern string) string {
 		}
 	}
 	return strings.Join(parts, "/")
+}
+
+// askAgain leads a person who has just confirmed who they are back to the list that they wanted as a file. A file would
+// leave the browser at the page that asked them.
+func (x *exchange) askAgain(c *call, a *act, form url.Values) answer {
+	x.sayDone("You have confirmed that it is you. Download the list now.")
+	query := url.Values{}
+	for name, values := range form {
+		if !strings.HasPrefix(name, "_") && values[0] != "" {
+			query[name] = values
+		}
+	}
+	path := c.expand(a.page)
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return redirect(path)
 }

@@ -87,8 +87,10 @@ func (c *call) pathOf(about subject) string {
 		}
 	case "Delivery":
 		pattern, variable = deliveryPath, "deliveryId"
+	case "Event":
+		pattern, variable = eventPath, "eventId"
 	case "Order":
-		pattern, variable = mailPath+"/{orderId}", "orderId"
+		pattern, variable = orderPath, "orderId"
 	case "Key":
 		pattern = "/business/{companyId}/api-keys"
 	case "Settlement":

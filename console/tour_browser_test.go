@@ -88,20 +88,23 @@ func TestFilledPagesOfThePlatformAreAccessible(t *testing.T) {
 	company, one := "/business/"+s.company.String(), "/platform/companies/"+s.company.String()
 	tours := map[string][]string{
 		owner: {
-			company, company + "/verification", company + "/branding", company + "/api-keys", company + "/commission",
+			company, company + "/events", company + "/events/new", company + "/events/" + s.event.ID.String(),
+			company + "/events/" + s.event.ID.String() + "/edit", company + "/verification", company + "/branding", company + "/api-keys", company + "/commission",
 			company + "/webhooks", company + "/webhooks/" + endpointID, company + "/webhooks/deliveries",
 			company + "/webhooks/deliveries/" + deliveryID, company + "/webhooks/replay?status=FAILED",
 			company + "/settlements", company + "/members", company + "/mail", company + "/mail/" + orderID,
+			company + "/orders", company + "/orders?q=nothing", company + "/orders?status=REFUNDED",
+			company + "/orders/" + orderID, company + "/buyers", company + "/buyers/erase?email=ada@example.com",
 			company + "/audit", "/account", "/business",
 		},
 		chief: {
 			"/platform", "/platform/cases", "/platform/companies", one, one + "/verification", one + "/float",
 			one + "/commission", "/platform/settlements", "/platform/categories", "/platform/mail-sender",
-			"/platform/staff", "/platform/audit", "/platform/books",
+			"/platform/staff", "/platform/audit", "/platform/books", company + "/orders/" + orderID,
 		},
 	}
 	names := strings.NewReplacer(company, "company", one, "platform-company", endpointID, "endpoint", deliveryID, "one",
-		orderID, "order", "/", "-", "?", "-", "=", "-")
+		s.event.ID.String(), "event", orderID, "order", "/", "-", "?", "-", "=", "-")
 	for who, paths := range tours {
 		p := s.open(t, browser, who, "/account", browsertest.Desktop)
 		for _, path := range paths {

@@ -112,6 +112,9 @@ type InventoryReader interface {
 	// CountTiers returns the named tiers of an event, or all for nil, in lexicographic order by code point. Its cost
 	// depends on the open batches alone, not on how many admissions were ever sold.
 	CountTiers(ctx context.Context, event EventRef, tiers []string) ([]TierCount, error)
+	// ListBatches returns the batches of an event, open or not, by tier in the order of CountTiers, then position: at
+	// most limit.
+	ListBatches(ctx context.Context, event EventRef, limit int) ([]Batch, error)
 	// PriceList returns the status of an event, empty if there is none, and what is on sale in the named tiers, by
 	// tier, then price. Both are of one moment.
 	PriceList(ctx context.Context, event EventRef, tiers []string) (PriceList, error)

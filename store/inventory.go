@@ -49,6 +49,14 @@ func (s *session) CountTiers(
 		GROUP BY t.company_id, t.event_id, t.tier ORDER BY t.tier`, args...)
 }
 
+// ListBatches returns the batches of an event, by tier, then position.
+func (s *session) ListBatches(ctx context.Context, event driver.EventRef, limit int) ([]driver.Batch, error) {
+	return query(ctx, s, "ListBatches", scanBatch,
+		"SELECT "+batchColumns+` FROM ticketing_inventory_batches b
+		WHERE b.company_id = ? AND b.event_id = ? ORDER BY b.tier, b.position LIMIT ?`,
+		event.CompanyID, event.ID, max(limit, 0))
+}
+
 // PriceList returns the status of an event and the prices on sale, by tier, then price.
 func (s *session) PriceList(
 	ctx context.Context, event driver.EventRef, tiers []string,

@@ -177,6 +177,7 @@ func askAll(tb testing.TB, s driver.Store) {
 				return err
 			},
 			func() error { _, err := tx.CountTiers(ctx, event, nil); return err },
+			func() error { _, err := tx.ListBatches(ctx, event, limit); return err },
 			func() error { _, err := tx.CountTiers(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error { _, err := tx.PriceList(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error {

@@ -44,9 +44,16 @@ func pageRoutes() []string {
 		"/account",
 		"/business",
 		"/business/{companyId}",
+		"/business/{companyId}/events",
+		"/business/{companyId}/events/new",
+		"/business/{companyId}/events/{eventId}",
+		"/business/{companyId}/events/{eventId}/edit",
 		"/business/{companyId}/verification",
 		"/business/{companyId}/branding",
 		"/business/{companyId}/branding/mail",
+		"/business/{companyId}/orders",
+		"/business/{companyId}/orders/{orderId}",
+		"/business/{companyId}/buyers",
 		"/business/{companyId}/api-keys",
 		"/business/{companyId}/commission",
 		"/business/{companyId}/webhooks",
@@ -92,7 +99,7 @@ func (b *bench) measurePages(ctx context.Context) (Report, error) {
 	report := &pagesReport{
 		Op: b.Op, Store: b.db.store(), Companies: len(b.shops), Qty: b.Qty, Connections: b.Connections,
 		Seconds: b.Duration.Seconds(), Rate: b.Rate, Sales: b.Sales, Background: b.Background,
-		Deliveries: b.pageDeliveries(), Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
+		Events: pageEvents, Deliveries: b.pageDeliveries(), Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
 	}
 	if b.Background {
 		b.ends = append(b.ends, background(ctx, m.svc))
@@ -140,7 +147,10 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.variables = strings.NewReplacer("{companyId}", b.shops[0].Company.String(), "{orderId}",
+	if err := b.makeEvents(ctx); err != nil {
+		return nil, err
+	}
+	m.variables = strings.NewReplacer("{eventId}", b.shops[0].Event.String(), "{companyId}", b.shops[0].Company.String(), "{orderId}",
 		b.shops[0].Orders[0].String(), "{endpointId}", shown.EndpointID.String(), "{deliveryId}", shown.ID.String())
 	if err := m.signIn(ctx); err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ type pagesReport struct {
 	Rate        int     `json:"rate"`       // pages a second
 	Sales       int     `json:"sales"`      // checkouts a second that are begun beside it
 	Background  bool    `json:"background"` // work of a server beside it
-	Deliveries  int     `json:"deliveries"` // of the company whose pages they are
+	Events      int     `json:"events"`     // of the company whose pages they are
+	Deliveries  int     `json:"deliveries"` // of that company
 	Preload     preload `json:"preload"`
 
 	pagesRun

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -145,6 +146,21 @@ func (r reading) CountTiers(
 ) ([]driver.TierCount, error) {
 	return ask(ctx, r, func(s *state) []driver.TierCount {
 		return each(s.inventory.named(event, tiers), (*tier).count)
+	})
+}
+
+func (r reading) ListBatches(ctx context.Context, event driver.EventRef, limit int) ([]driver.Batch, error) {
+	return ask(ctx, r, func(s *state) []driver.Batch {
+		var found []driver.Batch
+		for _, tier := range s.inventory.named(event, nil) {
+			for _, position := range slices.Sorted(maps.Keys(tier.batches)) {
+				if len(found) >= limit {
+					return found
+				}
+				found = append(found, tier.batches[position])
+			}
+		}
+		return found
 	})
 }
 

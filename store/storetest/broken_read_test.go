@@ -53,6 +53,10 @@ func brokenReads() []broken {
 			reading(func(tx driver.ReadTx) driver.ReadTx { return caseless{tx} }),
 		},
 		{
+			"lists no batch that is sold out", "inventory/all batches in order",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return openOnly{tx} }),
+		},
+		{
 			"takes no tiers for all", "inventory/tiers are in order and of their event",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return allTiers{tx} }),
 		},
@@ -270,6 +274,13 @@ func (a allTiers) CountTiers(
 		tiers = nil
 	}
 	return a.ReadTx.CountTiers(ctx, event, tiers)
+}
+
+type openOnly struct{ driver.ReadTx }
+
+func (o openOnly) ListBatches(ctx context.Context, event driver.EventRef, limit int) ([]driver.Batch, error) {
+	found, err := o.ReadTx.ListBatches(ctx, event, limit)
+	return slices.DeleteFunc(found, func(b driver.Batch) bool { return b.Sold == b.Quantity }), err
 }
 
 type oldestFirst struct{ driver.ReadTx }

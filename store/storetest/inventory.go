@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -67,6 +68,7 @@ func inventoryChecks() []Check {
 	return []Check{
 		{"inventory/counts add up open batches", grounded(tiersCounted)},
 		{"inventory/tiers are in order and of their event", grounded(tiersOrdered)},
+		{"inventory/all batches in order", grounded(batchesListed)},
 		{"inventory/prices on sale", grounded(priceBands)},
 		{"inventory/totals add up all", grounded(stockTotals)},
 		{"inventory/a tier is missed", grounded(tierMissed)},
@@ -220,6 +222,31 @@ func tiersOrdered(ctx context.Context, s driver.Store) error {
 			want("lock all", order).from(locked(tx.LockTiers(ctx, eventA, nil))),
 			want("lock some", []string{"9", "A", "a", "é"}).from(locked(tx.LockTiers(ctx, eventA, some))),
 			want("lock none of", []string(nil)).from(locked(tx.LockTiers(ctx, eventA, []string{}))),
+		)
+	})
+}
+
+func batchesListed(ctx context.Context, s driver.Store) error {
+	all := lots(
+		eventA,
+		lot{"B", 1, 100, cancelled, 5, 1}, lot{"a", 1, 900, onSale, 3, 3}, lot{"a", 2, 50, paused, 7, 0},
+		lot{"b", 1, 0, onSale, 10, 4},
+	)
+	for i := 3; i <= 11; i++ { // By number: 10 comes after 9.
+		all = slices.Insert(all, i, lot{"a", i, 10, onSale, 1, 0}.batch(eventA))
+	}
+	foreign := lot{"a", 1, 1, onSale, 1, 0}.batch(eventB)
+	if err := stocked(ctx, s, append(slices.Clone(all), foreign)...); err != nil {
+		return err
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("all", all).from(tx.ListBatches(ctx, eventA, 100)),
+			want("the first", all[:4]).from(tx.ListBatches(ctx, eventA, 4)),
+			want("none", []driver.Batch(nil)).from(tx.ListBatches(ctx, eventA, 0)),
+			want("of another event", []driver.Batch{foreign}).from(tx.ListBatches(ctx, eventB, 100)),
+			want("of another company", []driver.Batch(nil)).
+				from(tx.ListBatches(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, 100)),
 		)
 	})
 }

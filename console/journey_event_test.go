@@ -1,0 +1,93 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// TestEventGoesFromNothingToSoldOut goes from a company's list of events to one that is sold out and then cancelled, by
+// what the pages say alone. The tickets are bought by the API.
+func TestEventGoesFromNothingToSoldOut(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	t.Run("by mouse", func(t *testing.T) {
+		t.Parallel()
+		goToSoldOut(t, means{})
+	})
+	t.Run("by keyboard and without script", func(t *testing.T) {
+		t.Parallel()
+		goToSoldOut(t, means{keyboard: true, noScript: true})
+	})
+}
+
+func goToSoldOut(t *testing.T, by means) {
+	t.Helper()
+	browser := browsertest.New(t)
+	ok, s := is.New(t), newShop(t)
+	v := s.travelAs(t, browser, owner, by)
+	v.follow("Events", "New event")
+	for _, field := range [][2]string{
+		{"Title", "Night of Fuji"},
+		{"Day", "2027-10-31"},
+		{"Starts at", "20:00"},
+		{"Ends at", "25:00"},
+		{"Venue", "Columbiahalle"},
+		{"Address of the picture", "https://img.example.com/fuji.jpg"},
+		{"Time zone", "Europe/Berlin"},
+		{"More ticket categories", "Balcony"},
+	} {
+		v.fill(field[0], field[1])
+	}
+	v.press("button", "^Create the event")
+	v.sees("must be a time of day from 00:00 to 23:59, HH:mm")
+	v.FullPicture("journey-event-refused")
+	v.fill("Ends at", "01:00")
+	v.press("button", "^Create the event")
+	v.sees("The event was created. Add tickets next.", "Sun 31 Oct 2027, 20:00 to 01:00 the next day, Europe/Berlin",
+		"No tickets yet.", "Nothing is on sale yet")
+	id := v.Text(`location.pathname.split("/").pop()`)
+
+	v.choose("Category", "Balcony")
+	v.fill("Title", "Balcony, free seating")
+	v.fill("Price in naira", "12,500.00")
+	v.fill("Number of tickets", "2")
+	v.press("button", "^Add the tickets")
+	v.sees("The tickets were added.", "Balcony Paused ₦12,500.00 0 0 2 2")
+	v.unfold("Change the price")
+	v.fill("Price in naira", "15000")
+	v.press("button", "^Change the price")
+	v.sees("The price of the unsold tickets was changed.", "Balcony Paused ₦15,000.00 0 0 2 2")
+	v.press("button", "^Publish the event")
+	v.sees("The event is published, and all its unsold tickets are on sale.", "Balcony Available ₦15,000.00 0 2 0 2")
+	v.FullPicture("journey-event-published")
+
+	key, err := s.staff.IssueAPIKey(t.Context(), s.company, "Shop", ticketing.AllGrants())
+	ok.NoErr(err)
+	shop := s.backend(t, key.Key)
+	order := fmt.Sprintf(`{"eventId":%q,"buyer":{"email":"ada@example.com"},"lines":[{"tier":"Balcony","quantity":1,`+
+		`"expectedUnitPrice":"15000.00","currency":"NGN"}]}`, id)
+	shop.create("/checkouts", order)
+	v.follow("Events", "Night of Fuji")
+	v.sees("Balcony Available ₦15,000.00 1 1 0 2")
+	shop.create("/checkouts", order)
+	status, _ := shop.call(http.MethodPost, "/checkouts", order)
+	ok.Equal(status, http.StatusConflict)
+	v.follow("Events", "Night of Fuji")
+	v.sees("Balcony Sold out – 2 0 0 2")
+	v.FullPicture("journey-event-sold-out")
+
+	v.unfold("Cancel the event")
+	v.tick("I know that this is final")
+	v.press("button", "^Cancel Night of Fuji")
+	v.sees("The event is cancelled. Its orders stay as they are.")
+	v.seesNo("Add tickets")
+	v.staysHere()
+}

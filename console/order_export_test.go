@@ -1,0 +1,74 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+func TestOrdersAreExportedWithTheirFilter(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	order := s.sellTo(t, "=ngozi@example.com", 2)
+	s.books.Scan(t, order.EventID, order.Lines[0].AdmissionID)
+	cancelled := s.sell(t)
+	_, err := s.staff.CancelOrder(t.Context(), cancelled.ID, "A stolen card")
+	ok.NoErr(err)
+	ok.True(s.get(t, viewer, orders).has("Download as CSV"))
+	rows := readCSV(t, s.post(t, viewer, orders+"/export"))
+	ok.Equal(len(rows), 3)
+	ok.Equal(rows[0][:3], []string{"id", "status", "confirmedAt"})
+	ok.Equal(rows[1][0], cancelled.ID.String()) // the newest first
+	ok.Equal(rows[1][14:], []string{"A stolen card", "false"})
+	ok.Equal(rows[2][5:13], []string{
+		"'=ngozi@example.com", "Ngozi <b>Obi</b>", "", "2", "VIP 2", "1", "300.00", "7.50",
+	})
+	ok.Equal(rows[2][13:], []string{"", "", ""})
+
+	rows = readCSV(t, s.postJSON(t, owner, orders+"/export", `{"email":"ada@example.com","status":"CANCELLED"}`))
+	ok.Equal(len(rows), 2)
+	ok.Equal(s.postJSON(t, owner, orders+"/export", `{"status":"SOLD"}`).StatusCode, http.StatusBadRequest)
+	ok.Equal(s.postJSON(t, owner, orders+"/export", `{"q":"x"}`).StatusCode, http.StatusBadRequest)
+	log := s.get(t, chief, "/api/v2"+auditLog+"?action=order.export").text
+	ok.Equal(strings.Count(log, `"action":"order.export"`), 2) // Refused exports left nothing.
+	ok.True(strings.Contains(log, "an address") && strings.Contains(log, "CANCELLED") && !strings.Contains(log, "ada@ex"))
+}
+
+// TestExportOfManyOrdersIsWhole checks that each order is once in a file of several pages.
+func TestExportOfManyOrdersIsWhole(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.books.Inventory(t, s.event.ID, "VIP", 150_00, 200)
+	for range 230 {
+		s.sell(t)
+	}
+	seen := map[string]bool{}
+	for _, row := range readCSV(t, s.post(t, viewer, orders+"/export"))[1:] {
+		seen[row[0]] = true
+	}
+	ok.Equal(len(seen), 230)
+}
+
+// TestFileIsAskedForAgainAfterAConfirmation checks that a person who had to confirm who they are comes back to the
+// filtered list, where the download works at once.
+func TestFileIsAskedForAgainAfterAConfirmation(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.sell(t)
+	s.books.Clock.Advance(11 * time.Minute)
+	asked := s.post(t, viewer, orders+"/export", "status", "CONFIRMED")
+	ok.Equal(asked.StatusCode, http.StatusForbidden)
+	ok.True(asked.has(`name="status" value="CONFIRMED"`) && asked.has(`name="_asked"`))
+	s.post(t, viewer, orders+"/export", "status", "CONFIRMED", "_asked", "true", "_confirm", "mail")
+	code := mailedCode(t, s.mail(t))
+	back := s.post(t, viewer, orders+"/export", "status", "CONFIRMED", "_asked", "true", "_code", code)
+	to, err := url.Parse(back.Header.Get("Location"))
+	ok.NoErr(err)
+	ok.Equal(to.RawQuery, "status=CONFIRMED")
+	ok.True(s.follow(t, viewer, back).has("Download the list now."))
+	ok.Equal(len(readCSV(t, s.post(t, viewer, orders+"/export", "status", "CONFIRMED"))), 2)
+}

@@ -1,0 +1,114 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
+
+const (
+	buyersPath = "/business/{companyId}/buyers"
+	erasePath  = buyersPath + "/erase"
+)
+
+// buyerPages returns the pages of a company's buyers. An email is a member of the query and never part of a path, which
+// the log of a proxy would keep.
+func buyerPages() []page {
+	return []page{
+		{
+			group: groupSelling,
+			path:  buyersPath, scope: scopeCompany, title: "Buyers", nav: "Buyers", icon: "people",
+			permissions: []ticketing.Permission{ticketing.PermissionBuyerRead}, template: "buyers.html",
+			query: []string{"cursor", "email"}, load: loadBuyers,
+		},
+		{
+			path: erasePath, scope: scopeCompany, title: "Erase a buyer",
+			permissions: []ticketing.Permission{
+				ticketing.PermissionBuyerRead, ticketing.PermissionBuyerErase, ticketing.PermissionCompanyOrderRead,
+			},
+			template: "buyer-erase.html", query: []string{"email"}, load: loadErasure,
+		},
+	}
+}
+
+// buyerActs returns the erasure of a buyer.
+func buyerActs() []act {
+	return []act{newAct(act{
+		name: "buyer.erase", scope: scopeCompany, path: erasePath + "/start", page: erasePath,
+		permission: ticketing.PermissionBuyerErase, recent: true,
+	}, func(m *members) string { return m.text("email") }, eraseBuyer)}
+}
+
+// shownBuyer is a buyer as the page shows them.
+type shownBuyer struct{ ticketing.CompanyBuyer }
+
+// Erased reports whether the buyer was erased.
+func (b shownBuyer) Erased() bool { return isErased(b.Email) }
+
+// isErased reports whether an email is one that an erasure has made up.
+func isErased(email string) bool { return strings.HasSuffix(email, "@erased.invalid") }
+
+// buyerList is a page of buyers with its filter.
+type buyerList struct {
+	itemList[shownBuyer]
+
+	Filters  []field
+	Filtered bool
+}
+
+func loadBuyers(ctx context.Context, c *call) (view, error) {
+	found, err := c.operator.ListBuyers(ctx, c.companyID, ticketing.BuyerFilter{
+		PageParams: c.paging(), Prefix: c.query("email"),
+	})
+	if err != nil {
+		return view{}, err
+	}
+	list := buyerList{
+		Filtered: isFiltered(c, "email"), Filters: []field{typedFilter(c, "email", "Beginning of the email", "text")},
+	}
+	for _, buyer := range found.Items {
+		list.Items = append(list.Items, shownBuyer{buyer})
+	}
+	return view{data: list, paged: true, next: found.NextCursor}, nil
+}
+
+// erasure is what the page shows that asks before a buyer is erased.
+type erasure struct {
+	Email  string                  `json:"email"`
+	Buyer  *ticketing.CompanyBuyer `json:"buyer"`  // nil: nobody has this email
+	Orders int                     `json:"orders"` // at most ticketing.MaxPageLimit are counted
+	More   bool                    `json:"more"`   // there are more orders than these
+}
+
+func loadErasure(ctx context.Context, c *call) (view, error) {
+	shown := erasure{Email: strings.TrimSpace(c.query("email"))}
+	if shown.Email == "" {
+		return view{data: shown}, nil
+	}
+	buyer, err := c.operator.GetBuyer(ctx, c.companyID, shown.Email)
+	if errors.Is(err, ticketing.CodeNotFound) {
+		return view{data: shown}, nil
+	}
+	if err != nil {
+		return view{}, err
+	}
+	orders, err := c.operator.ListOrders(ctx, c.companyID, ticketing.OrderSearch{
+		OrderFilter: ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}},
+		Email:       shown.Email,
+	})
+	shown.Buyer, shown.Orders, shown.More = &buyer, len(orders.Items), orders.HasMore
+	return view{data: shown}, err
+}
+
+func eraseBuyer(ctx context.Context, c *call, email string) (outcome, error) {
+	c.values["email"] = email // A refused erasure shows its page again.
+	erased, err := c.operator.EraseBuyer(ctx, c.companyID, email)
+	done := fmt.Sprintf("The buyer was erased, with %s.", formatPlural(erased.Orders, "order", "orders"))
+	if !erased.Erased {
+		done = "Nobody was erased: no buyer has this email any more."
+	}
+	return outcome{data: erased, done: done, next: c.expand(buyersPath)}, err
+}

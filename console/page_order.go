@@ -1,0 +1,138 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/money"
+)
+
+// orderActs returns what staff do to an order, and the export of orders.
+func orderActs() []act {
+	const refund = ticketing.PermissionOrderRefund
+	return []act{
+		newAct(act{
+			name: "order.refund", scope: scopeCompany, path: orderPath + "/refund", page: orderPath, permission: refund,
+			recent: true,
+		}, func(m *members) ticketing.RefundParams {
+			return ticketing.RefundParams{Reason: m.text("reason"), Restock: m.boolean("restock")}
+		}, refundOrder),
+		newAct(act{
+			name: "order.cancel", scope: scopeCompany, path: orderPath + "/cancel", page: orderPath, permission: refund,
+			recent: true,
+		}, func(m *members) string { return m.text("reason") }, cancelOrder),
+		orderExport().act(),
+	}
+}
+
+// orderDetail is what the page of an order shows.
+type orderDetail struct {
+	Order shownOrder               `json:"order"`
+	Mails []ticketing.Notification `json:"mails"` // the newest copy first
+	// Movements are those of the sale and of its refund, oldest first.
+	Movements []ticketing.Movement `json:"movements"`
+
+	// Earnings is what EARNINGS holds now. It is nil for a person who cannot refund the order.
+	Earnings *money.Amount `json:"-"`
+}
+
+// Unrefundable reports whether the commission was paid out, so that a refund would be refused.
+func (d orderDetail) Unrefundable() bool {
+	return d.Earnings != nil && *d.Earnings < d.Order.Commission.Amount
+}
+
+// Rate returns the rate of the order's commission, such as "2.5 %".
+func (d orderDetail) Rate() string {
+	rate := d.Order.Commission.Rate
+	switch rate.Unit {
+	case money.Percent:
+		return rate.Value + " %"
+	case money.BasisPoints:
+		return rate.Value + " basis points"
+	case money.Fraction:
+	}
+	return rate.Value + " of the price"
+}
+
+func loadOrder(ctx context.Context, c *call) (view, error) {
+	order, err := ownOrderDetail(ctx, c)
+	if err != nil {
+		return view{}, err
+	}
+	shown := orderDetail{
+		Order: shownOrder{order}, Mails: []ticketing.Notification{}, Movements: []ticketing.Movement{},
+	}
+	var loads []func(context.Context) error
+	if holds(c.actor, ticketing.PermissionNotificationRead) {
+		loads = append(loads, func(ctx context.Context) error {
+			mails, err := c.operator.ListNotifications(ctx, c.companyID,
+				ticketing.NotificationFilter{OrderID: order.ID}, ticketing.PageParams{})
+			shown.Mails = mails.Items
+			return err
+		})
+	}
+	if holds(c.actor, ticketing.PermissionWalletRead) {
+		loads = append(loads, func(ctx context.Context) error {
+			var err error
+			shown.Movements, err = orderMovements(ctx, c, order)
+			return err
+		})
+		if shown.Order.Confirmed() && c.may(c.console.acts["order.refund"]) {
+			loads = append(loads, func(ctx context.Context) error {
+				wallets, err := c.operator.GetWallets(ctx, c.companyID)
+				shown.Earnings = &wallets.Earnings
+				return err
+			})
+		}
+	}
+	err = together(ctx, loads...)
+	return view{title: "Order " + formatShort(order.ID), data: shown}, err
+}
+
+// orderMovements returns the movements of an order in both wallets, oldest first.
+func orderMovements(
+	ctx context.Context, c *call, order ticketing.OrderDetail,
+) ([]ticketing.Movement, error) {
+	all := []ticketing.Movement{}
+	for _, wallet := range []ledger.Wallet{ledger.Float, ledger.Earnings} {
+		found, err := c.operator.ListMovements(ctx, c.companyID, ticketing.MovementFilter{
+			Wallet: wallet, Reference: order.ID.String(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		slices.Reverse(found.Items)
+		all = append(all, found.Items...)
+	}
+	slices.SortStableFunc(all, func(a, b ticketing.Movement) int {
+		return a.CreatedAt.Compare(b.CreatedAt.Time)
+	})
+	return all, nil
+}
+
+func refundOrder(ctx context.Context, c *call, params ticketing.RefundParams) (outcome, error) {
+	if _, err := ownOrderDetail(ctx, c); err != nil {
+		return outcome{}, err
+	}
+	order, err := c.operator.RefundOrder(ctx, c.pathID("orderId"), params)
+	if err != nil {
+		return outcome{}, err
+	}
+	done := fmt.Sprintf("%s went back to FLOAT, and %s of commission was taken from EARNINGS.",
+		formatMoney(order.Gross), formatMoney(order.Commission.Amount))
+	if order.Ending.Restocked {
+		done += " Its tickets can be sold again."
+	}
+	return outcome{data: order, done: done}, nil
+}
+
+func cancelOrder(ctx context.Context, c *call, reason string) (outcome, error) {
+	if _, err := ownOrderDetail(ctx, c); err != nil {
+		return outcome{}, err
+	}
+	order, err := c.operator.CancelOrder(ctx, c.pathID("orderId"), reason)
+	return outcome{data: order, done: "The order is cancelled. Its tickets admit nobody any more."}, err
+}

@@ -1,0 +1,162 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const (
+	ordersPath = "/business/{companyId}/orders"
+	orderPath  = ordersPath + "/{orderId}"
+)
+
+// orderPages returns the pages of a company's orders.
+func orderPages() []page {
+	read := []ticketing.Permission{ticketing.PermissionCompanyOrderRead}
+	return []page{
+		{
+			group: groupSelling,
+			path:  ordersPath, scope: scopeCompany, title: "Orders", nav: "Orders", icon: "ticket", permissions: read,
+			template: "orders.html", query: append([]string{"cursor", "q"}, orderFilters()...), load: loadOrders,
+		},
+		{
+			path: orderPath, scope: scopeCompany, title: "An order", permissions: read, template: "order.html",
+			load: loadOrder,
+		},
+	}
+}
+
+// orderFilters returns the members of the query that select orders.
+func orderFilters() []string { return []string{"event", "status", "email", "since", "until"} }
+
+// shownOrder is an order as the pages show it.
+type shownOrder struct{ ticketing.OrderDetail }
+
+// Erased reports whether the buyer was erased, so that the order has an address that is made up.
+func (o shownOrder) Erased() bool { return isErased(o.Buyer.Email) }
+
+// Admitted returns how many of the order's admissions were validated.
+func (o shownOrder) Admitted() int {
+	count := 0
+	for _, line := range o.Lines {
+		if line.Validation != nil {
+			count++
+		}
+	}
+	return count
+}
+
+// Confirmed reports whether the order can still be refunded or cancelled.
+func (o shownOrder) Confirmed() bool { return o.Status == ticketing.OrderConfirmed }
+
+// orderList is a page of orders with its filters.
+type orderList struct {
+	itemList[shownOrder]
+
+	Filters  []field
+	Filtered bool
+	Search   field
+	Missing  bool // nothing has the id or the code that was searched for
+}
+
+// orderSearch reads the query of the list.
+func orderSearch(c *call) (search ticketing.OrderSearch, err error) {
+	search.Email = strings.TrimSpace(c.query("email"))
+	if status := c.query("status"); status != "" {
+		search.Statuses = []ticketing.OrderStatus{ticketing.OrderStatus(status)}
+	}
+	if search.EventID, err = c.queryID("event"); err != nil {
+		return search, err
+	}
+	search.From, search.To, err = c.period()
+	return search, err
+}
+
+func loadOrders(ctx context.Context, c *call) (view, error) {
+	if text := strings.TrimSpace(c.query("q")); text != "" {
+		return findOrder(ctx, c, text)
+	}
+	search, err := orderSearch(c)
+	if err != nil {
+		return view{}, err
+	}
+	search.PageParams = c.paging()
+	found, err := c.operator.ListOrders(ctx, c.companyID, search)
+	if err != nil {
+		return view{}, err
+	}
+	return view{data: newOrderList(c, found.Items), paged: true, next: found.NextCursor}, nil
+}
+
+// findOrder returns the list of the one order that an id or a code names, and leads a browser to its page.
+func findOrder(ctx context.Context, c *call, text string) (view, error) {
+	found, err := c.operator.FindOrder(ctx, c.companyID, text)
+	switch {
+	case err == nil:
+		return view{
+			data: newOrderList(c, []ticketing.OrderDetail{found}), paged: true,
+			location: c.fill(orderPath, []any{"orderId", found.ID}),
+		}, nil
+	case errors.Is(err, ticketing.CodeNotFound):
+		list := newOrderList(c, nil)
+		list.Missing = true
+		return view{data: list, paged: true}, nil
+	case errors.Is(err, ticketing.CodeInvalidRequest) && !c.exchange.api:
+		list := newOrderList(c, nil)
+		list.Search.Violation = "Type or scan the whole id of an order or a ticket, or the code of a ticket."
+		return view{data: list, paged: true}, nil
+	}
+	return view{}, err
+}
+
+// newOrderList returns a page of the list with its filters.
+func newOrderList(c *call, items []ticketing.OrderDetail) orderList {
+	events := []option{{Label: "All events"}}
+	if id := c.query("event"); id != "" {
+		title := "Event " + formatShort(id)
+		if len(items) > 0 {
+			title = items[0].EventTitle
+		}
+		events = append(events, option{Value: id, Label: cut(title, 60)})
+	}
+	list := orderList{
+		Filtered: isFiltered(c, orderFilters()...),
+		Filters: []field{
+			chosenFilter(c, "event", "Event", events...),
+			chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "CONFIRMED", Label: "Confirmed"},
+				option{Value: "REFUNDED", Label: "Refunded"}, option{Value: "CANCELLED", Label: "Cancelled"}),
+			typedFilter(c, "email", "Buyer (whole email)", "text"),
+			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
+		},
+		Search: typedFilter(c, "q", "Id of an order or a ticket, or the code of a ticket", "text"),
+	}
+	list.Items = showOrders(items)
+	return list
+}
+
+func showOrders(items []ticketing.OrderDetail) []shownOrder {
+	shown := make([]shownOrder, len(items))
+	for i, item := range items {
+		shown[i] = shownOrder{item}
+	}
+	return shown
+}
+
+// ownOrderDetail returns the order of the path, which has to be one of the company in the path.
+func ownOrderDetail(ctx context.Context, c *call) (ticketing.OrderDetail, error) {
+	order, err := c.operator.GetOrder(ctx, c.pathID("orderId"))
+	if err == nil && order.CompanyID != c.companyID {
+		order, err = ticketing.OrderDetail{}, missing("The order")
+	}
+	return order, err
+}
+
+// EventOrders returns the address of the list of an event's orders.
+func (f *frame) EventOrders(eventID uuid.UUID) string {
+	return f.Path(ordersPath) + "?event=" + eventID.String()
+}

@@ -1,0 +1,116 @@
+package ticketing
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/money"
+)
+
+// TierStock is a tier as those who manage it see it: what was sold of it, what is paused, and its batches.
+//
+// SoldQuantity and CancelledQuantity are nil if the tier has batches that are not listed.
+type TierStock struct {
+	InventoryTier
+
+	PausedQuantity    int64            `json:"pausedQuantity"`    // unsold and not on sale now
+	SoldQuantity      *int64           `json:"soldQuantity"`      // those that were put on sale again do not count
+	CancelledQuantity *int64           `json:"cancelledQuantity"` // unsold when they were cancelled
+	Batches           []InventoryBatch `json:"batches"`           // the oldest first
+}
+
+// InventoryBatch is a batch of admissions that are alike. The oldest is sold first.
+type InventoryBatch struct {
+	Number      int             `json:"number"` // 1, 2, 3 … in the tier
+	Title       string          `json:"title"`
+	Description *string         `json:"description"`
+	UnitPrice   money.Amount    `json:"unitPrice"` // of its unsold admissions; sold ones keep theirs
+	Status      InventoryStatus `json:"status"`    // AVAILABLE, PAUSED or CANCELLED; of its unsold admissions
+	Quantity    int64           `json:"quantity"`
+	Sold        int64           `json:"sold"`
+	CreatedAt   Time            `json:"createdAt"`
+}
+
+// MaxListedBatches is how many batches [Service.ListStock] lists for an event.
+const MaxListedBatches = 1000
+
+// ListStock returns the tiers of an event with their batches, by tier in lexicographic order, and at most
+// [MaxListedBatches] batches. It needs COMPANY:inventory:read. An event of another company is NOT_FOUND.
+//
+// It is for the people of a company. A shop needs [Service.ListInventory] alone, whose cost does not grow with what was
+// sold out before.
+func (s *Service) ListStock(ctx context.Context, caller Caller, eventID uuid.UUID) ([]TierStock, error) {
+	if err := caller.Require(GrantInventoryRead); err != nil {
+		return nil, err
+	}
+	var tiers []TierStock
+	err := s.read(ctx, "inventory.stock", caller, func(ctx context.Context, tx driver.ReadTx) error {
+		event, err := findEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: eventID})
+		if err != nil {
+			return err
+		}
+		counts, err := tx.CountTiers(ctx, event.Ref(), nil)
+		if err != nil {
+			return err
+		}
+		batches, err := tx.ListBatches(ctx, event.Ref(), MaxListedBatches)
+		of := make(map[string][]driver.Batch, len(counts))
+		for _, batch := range batches {
+			of[batch.Tier] = append(of[batch.Tier], batch)
+		}
+		tiers = make([]TierStock, len(counts))
+		for i, count := range counts {
+			tiers[i] = showStock(count, of[count.Name])
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tiers, nil
+}
+
+// showStock returns a tier with its batches. The counters and the batches are read one after the other, so sales may
+// come between. If all batches are there, the quantities are therefore those of the batches, which are of one moment.
+func showStock(count driver.TierCount, batches []driver.Batch) TierStock {
+	whole := len(batches) >= count.Batches
+	if whole {
+		count.Total, count.Available, count.Paused = 0, 0, 0
+	}
+	var sold, cancelled int64
+	shown := make([]InventoryBatch, len(batches))
+	for i, batch := range batches {
+		shown[i] = InventoryBatch{
+			Number: batch.Position, Title: batch.Title, Description: optional(batch.Description),
+			UnitPrice: batch.UnitPrice, Status: batch.Status, Quantity: batch.Quantity, Sold: batch.Sold,
+			CreatedAt: Time{Time: batch.CreatedAt},
+		}
+		if !whole {
+			continue
+		}
+		unsold := batch.Quantity - batch.Sold
+		count.Total += batch.Quantity
+		sold += batch.Sold
+		switch batch.Status {
+		case InventoryAvailable, InventoryPaused:
+			if unsold > 0 && (count.Available+count.Paused == 0 || batch.UnitPrice < count.LowestPrice) {
+				count.LowestPrice = batch.UnitPrice
+			}
+			if batch.Status == InventoryPaused {
+				count.Paused += unsold
+			} else {
+				count.Available += unsold
+			}
+		case InventoryCancelled:
+			cancelled += unsold
+		case InventorySoldOut: // never of a batch
+		}
+	}
+	stock := TierStock{InventoryTier: showTier(count), PausedQuantity: count.Paused, Batches: shown}
+	if whole {
+		stock.SoldQuantity, stock.CancelledQuantity = &sold, &cancelled
+	}
+	return stock
+}
