@@ -167,12 +167,21 @@ func (o Operator) updatePlatform(
 		return err
 	}
 	at := o.s.now()
-	return o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+	return o.commit(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if err := o.begin(ctx, tx, platformAlone(), permission, uuid.Nil); err != nil {
 			return err
 		}
 		return rule(ctx, tx, at)
 	})
+}
+
+// commit runs a transaction, and signals its commit to those who watch.
+func (o Operator) commit(ctx context.Context, change func(context.Context, driver.Tx) error) error {
+	err := o.s.store.Update(ctx, change)
+	if err == nil {
+		o.s.commits.send()
+	}
+	return err
 }
 
 // update runs a rule in a transaction. The permission is checked twice: before the transaction, from the actor as
@@ -185,7 +194,7 @@ func (o Operator) update(
 	}
 	// The clock is read before the transaction, which may run again: all its runs have one time.
 	at := o.s.now()
-	return o.s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+	return o.commit(ctx, func(ctx context.Context, tx driver.Tx) error {
 		// The role of a user is read again under the gate, which also guards it, so a role that was removed no longer
 		// counts.
 		if err := o.begin(ctx, tx, in, permission, companyID); err != nil {

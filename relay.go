@@ -142,6 +142,7 @@ func (s *Service) report(ctx context.Context, what string, err error) {
 // [Config.PollInterval]. It never blocks. The channel has room for one signal, which stands for all commits until the
 // worker looks.
 func (s *Service) Wake() {
+	s.commits.send()
 	select {
 	case s.wake <- struct{}{}:
 	default:

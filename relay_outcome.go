@@ -102,7 +102,7 @@ func (s *Service) writeOutcomes(ctx context.Context, patience time.Duration, out
 		refs[i] = o.delivery.Ref()
 	}
 	refs = distinct(refs)
-	return s.background.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+	err := s.background.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if _, err := tx.Begin(ctx, driver.BeginOptions{LockTimeout: patience}); err != nil {
 			return err
 		}
@@ -138,6 +138,10 @@ func (s *Service) writeOutcomes(ctx context.Context, patience time.Duration, out
 		}
 		return tx.UpdateDeliveries(ctx, records)
 	})
+	if err == nil {
+		s.commits.send()
+	}
+	return err
 }
 
 // writeGroup writes a group of outcomes. After a large group it waits for outcomePause: the wait costs a delivery

@@ -92,6 +92,7 @@ type Service struct {
 	unknownKeys *unknownKeys
 	rates       rateCache
 	floats      lowFloatCache
+	commits     commitSignal
 	refusals    refusals
 
 	onQueueFull func(operation string)

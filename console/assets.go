@@ -7,8 +7,8 @@ import (
 	"github.com/floatgate/ticketing/internal/webfile"
 )
 
-// The files that pages load. console.js and console.css are made by .ci/assets from src. htmx.min.js is
-// as its npm package has it: see assets/htmx/README.md.
+// The files that pages load. console.js and console.css are made by .ci/assets from src. htmx.min.js and
+// its extension are as their npm package has them: see assets/htmx/README.md.
 var (
 	//go:embed assets/console.css
 	styleText []byte
@@ -16,6 +16,8 @@ var (
 	scriptText []byte
 	//go:embed assets/htmx/htmx.min.js
 	htmxText []byte
+	//go:embed assets/htmx/hx-sse.min.js
+	streamText []byte
 	//go:embed assets/icon.svg
 	iconText []byte
 )
@@ -34,6 +36,7 @@ func assets() map[string]asset {
 		"/console/console.css": file("text/css; charset=utf-8", styleText),
 		"/console/console.js":  file("text/javascript; charset=utf-8", scriptText),
 		"/console/htmx.js":     file("text/javascript; charset=utf-8", htmxText),
+		"/console/hx-sse.js":   file("text/javascript; charset=utf-8", streamText),
 		"/console/icon.svg":    file("image/svg+xml", iconText),
 	}
 }

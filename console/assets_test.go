@@ -17,21 +17,23 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// The file of htmx, as its README says where it is from.
-const (
-	htmxVersion = "4.0.1"
-	htmxSum     = "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130"
-)
+// The version of htmx, whose README says where the files are from.
+const htmxVersion = "4.0.1"
 
-// TestAssetsOfOthersAreUnchanged checks the vendored file and that its licence is beside it.
+// TestAssetsOfOthersAreUnchanged checks the vendored files and that their licence is beside them.
 func TestAssetsOfOthersAreUnchanged(t *testing.T) {
 	t.Parallel()
 	ok := is.New(t)
-	text, err := os.ReadFile("assets/htmx/htmx.min.js")
-	ok.NoErr(err)
-	sum := sha256.Sum256(text)
-	ok.Equal(hex.EncodeToString(sum[:]), htmxSum)
-	ok.True(bytes.Contains(text, []byte(htmxVersion)))
+	for name, want := range map[string]string{
+		"htmx.min.js":   "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
+		"hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
+	} {
+		text, err := os.ReadFile("assets/htmx/" + name)
+		ok.NoErr(err)
+		sum := sha256.Sum256(text)
+		ok.Equal(hex.EncodeToString(sum[:]), want) // name
+		ok.Equal(bytes.Contains(text, []byte(htmxVersion)), name == "htmx.min.js")
+	}
 	readme, err := os.ReadFile("assets/htmx/README.md")
 	ok.NoErr(err)
 	ok.True(bytes.Contains(readme, []byte("`htmx.org` "+htmxVersion)))

@@ -55,7 +55,8 @@ type answer struct {
 	download    *download // sent instead of the body
 	document    bool      // a document of its own, under documentPolicy
 	allow       string
-	retryAfter  int // seconds
+	stream      *stream // sent instead of the body
+	retryAfter  int     // seconds
 	public      bool
 	once        bool // holds a secret: it is not compressed
 }
@@ -69,7 +70,15 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		console: c, w: w, r: r, id: requestID(r), began: c.config.Clock(),
 		api: r.URL.Path == apiPrefix || strings.HasPrefix(r.URL.Path, apiPrefix+"/"),
 	}
+	c.live.draining(r) // A server that shuts down has to be known before.
 	a := x.answer(r.Context())
+	if a.stream != nil {
+		defer a.stream.close()
+		a.status = http.StatusOK
+		x.report(r.Context(), a) // It began, and it lasts as long as its page is looked at.
+		x.send(a)
+		return
+	}
 	if x.route == nil || !x.route.asset || a.status != 0 {
 		a.status = cmp.Or(a.status, http.StatusOK)
 		x.send(a)
@@ -151,6 +160,9 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 	}
 	if t.act != nil {
 		return x.runAct(ctx, t.act)
+	}
+	if t.live {
+		return x.openStream(ctx, t.page)
 	}
 	return x.showPage(ctx, t.page)
 }
@@ -259,6 +271,10 @@ func (x *exchange) send(a answer) {
 	}
 	if a.contentType != "" {
 		header.Set("Content-Type", a.contentType)
+	}
+	if a.stream != nil {
+		x.sendStream(a.stream)
+		return
 	}
 	if a.download != nil {
 		x.sendFile(a.download)

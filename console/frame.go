@@ -32,7 +32,8 @@ type frame struct {
 	Self      bool   // a page about the person alone
 	// OnPlatform is set on the pages of the platform.
 	OnPlatform bool
-	Sessions   bool // the console has sessions of its own
+	Sessions   bool   // the console has sessions of its own
+	Live       string // the path of the page's stream; empty: the page does not update by itself
 
 	refused *refused
 }

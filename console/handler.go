@@ -30,6 +30,7 @@ type console struct {
 	acts       map[string]*act  // by name
 	pages      map[string]*page // by path
 	nav        []*page          // those of the navigation, in its order
+	keys       map[*page]string // the letters of those
 	templates  *templates
 	assets     map[string]asset
 	codes      ratewindow.Limit // of the codes that an address is sent
@@ -37,6 +38,7 @@ type console struct {
 	used       ratewindow.Limit // of the challenges of passkeys that were used
 	mails      chan struct{}
 	books      bookVerifier
+	live       *live
 }
 
 // The limits of the sign-in page.
@@ -86,6 +88,7 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 		return nil, fmt.Errorf("console: templates: %w", err)
 	}
 	c.assets = assets()
+	c.live = newLive(svc, c.config.Logger)
 	if err := c.register(); err != nil {
 		return nil, err
 	}
@@ -101,6 +104,7 @@ type route struct {
 	post    step
 	asset   bool
 	api     bool
+	live    bool // it is the stream of the page
 }
 
 // finder is the writer that the mux gets: a route sets itself, and what the mux itself writes is dropped.
@@ -133,7 +137,12 @@ func (c *console) register() error {
 		}
 		add(&route{pattern: p.path, page: p})
 		add(&route{pattern: apiPrefix + p.path, page: p, api: true})
+		if len(p.live) > 0 {
+			// A refusal is JSON: a stream cannot be led to the sign-in page.
+			add(&route{pattern: p.path + streamPath, page: p, api: true, live: true})
+		}
 	}
+	c.keys = keysOf(c.nav)
 	done := acts()
 	for i := range done {
 		a := &done[i]

@@ -9,6 +9,7 @@ import (
 type navItem struct {
 	Name, Icon, Path string
 	Short            string // its name on the bar of a phone
+	Key              string // the letter that leads to it after "g"; empty: there is none
 	Current          bool
 
 	bar bool
@@ -48,6 +49,7 @@ func (c *call) navigation(current *page) []navGroup {
 			}
 			group.Items = append(group.Items, navItem{
 				Name: p.nav, Icon: p.icon, Path: c.expand(p.path), Short: p.nav, bar: p.bar, Current: isCurrent(p, current),
+				Key: c.console.keys[p],
 			})
 		}
 		if len(group.Items) > 0 {
@@ -55,6 +57,25 @@ func (c *call) navigation(current *page) []navGroup {
 		}
 	}
 	return groups
+}
+
+// keysOf returns the letter of each page of the navigation: the first of its name that no page before has in its scope.
+// It does not depend on what a person may see, so colleagues have the same.
+func keysOf(nav []*page) map[*page]string {
+	type place struct {
+		scope  scope
+		letter rune
+	}
+	taken, keys := map[place]bool{}, map[*page]string{}
+	for _, p := range nav {
+		for _, letter := range strings.ToLower(p.nav) {
+			if letter >= 'a' && letter <= 'z' && !taken[place{p.scope, letter}] {
+				taken[place{p.scope, letter}], keys[p] = true, string(letter)
+				break
+			}
+		}
+	}
+	return keys
 }
 
 // isCurrent reports whether a page of the navigation is the current one, or the nearest above it.

@@ -15,6 +15,7 @@ func overviewPage() page {
 		bar:  true,
 		path: "/business/{companyId}", scope: scopeCompany, title: "Overview", nav: "Overview", icon: "home",
 		template: "overview.html", load: loadOverview,
+		live: []ticketing.WatchTopic{ticketing.WatchMoney, ticketing.WatchDeliveries},
 	}
 }
 

@@ -26,7 +26,7 @@ func queuePages() []page {
 		{
 			bar:  true,
 			path: queuesPath, scope: scopePlatform, title: "To do", nav: "To do", icon: "inbox", permissions: read,
-			template: "queues.html", load: loadQueues,
+			template: "queues.html", load: loadQueues, live: []ticketing.WatchTopic{ticketing.WatchQueues},
 		},
 		{
 			path: casesPath, scope: scopePlatform, title: "Cases to decide", permissions: read, template: "cases.html",

@@ -33,6 +33,7 @@ func webhookPages() []page {
 		{
 			path: deliveriesPath, scope: scopeCompany, title: "Deliveries", permissions: read, template: "deliveries.html",
 			query: append([]string{"cursor"}, filter...), load: loadDeliveries,
+			live: []ticketing.WatchTopic{ticketing.WatchDeliveries},
 		},
 		{
 			path: deliveryPath, scope: scopeCompany, title: "Delivery", permissions: read, template: "delivery.html",

@@ -23,6 +23,9 @@ type page struct {
 	document    bool              // its views are whole documents, under a policy of their own
 	query       []string          // the members of the query; any other is refused
 	load        func(context.Context, *call) (view, error)
+	// live is what the page shows that changes while it is looked at. Its template has that within an element with the id
+	// "live", which is fetched again after a change. Empty: the page stays as it is.
+	live []ticketing.WatchTopic
 }
 
 // view is what a page shows.

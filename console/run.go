@@ -23,7 +23,11 @@ func (x *exchange) identify(ctx context.Context) error {
 	if secret == "" {
 		return errSignIn
 	}
-	session, err := x.accounts.Session(ctx, secret)
+	find := x.accounts.Session
+	if x.r.Header.Get(refreshHeader) != "" || x.route.live {
+		find = x.peek
+	}
+	session, err := find(ctx, secret)
 	if err != nil {
 		return err
 	}

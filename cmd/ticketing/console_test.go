@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 )
@@ -239,4 +240,30 @@ func TestServeMailsLinks(t *testing.T) {
 	code, _, _ := strings.Cut(rest, "\r\n")
 	_, path, _ := ada.do(http.MethodPost, origin+"/sign-in/code", url.Values{"code": {code}})
 	ok.Equal(path, "/platform")
+}
+
+// A server that shuts down does not wait for pages that update by themselves.
+func TestServerDrainsDespiteAnOpenStream(t *testing.T) {
+	t.Parallel()
+	ok := is.New(t)
+	sh := newShell(t)
+	sh.object("migrate")
+	added := sh.object("staff", "add", "--email", "ada@example.com", "--name", "Ada Obi", "--role", "ADMINISTRATOR")
+	_, token, _ := strings.Cut(added["link"].(string), "#")
+	p, origin := sh.serve()
+	ada := newVisitor(t)
+	status, _, _ := ada.signIn(origin + "/sign-in/link#" + token)
+	ok.Equal(status, http.StatusOK)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, origin+"/platform/live", nil)
+	ok.NoErr(err)
+	response, err := ada.client.Do(r)
+	ok.NoErr(err)
+	defer func() { _ = response.Body.Close() }()
+	ok.Equal(response.StatusCode, http.StatusOK)
+	begun := time.Now()
+	p.signal(syscall.SIGTERM)
+	ok.Equal(p.wait(), 0)
+	ok.True(time.Since(begun) < 15*time.Second)
+	_, err = io.Copy(io.Discard, response.Body)
+	ok.NoErr(err) // The stream ended, and was not cut off.
 }

@@ -1,5 +1,6 @@
 // The script of the console. Every page works without it, and without htmx, except passkeys.
 
+import { begin as beginKeys } from "./keys";
 import { begin as beginPasskeys } from "./passkey";
 
 // The link page: the secret is after the # of the address. It goes into the form, and out of the address.
@@ -86,18 +87,50 @@ const refresh = () =>
 setInterval(refresh, 30_000);
 document.addEventListener("visibilitychange", refresh);
 
-// A refusal and a page elsewhere, such as that to sign in, are pages of their own.
+// A refusal and a page elsewhere, such as that to sign in, are pages of their own. A page that cannot be fetched again
+// for now stays as it is, and so does one that gets no stream.
 document.addEventListener("htmx:before:response", (event) => {
-  const { response, request } = (event as CustomEvent<Exchange>).detail.ctx;
-  if (!response.raw.ok || response.raw.redirected) {
-    event.preventDefault();
+  const { response, request, sourceElement } = (event as CustomEvent<Exchange>).detail.ctx;
+  const { ok, redirected, status } = response.raw;
+  if (ok && !redirected) {
+    return;
+  }
+  event.preventDefault();
+  if (sourceElement.id !== "stream" && (sourceElement.id !== "live" || status < 500)) {
     location.assign(request.action);
   }
 });
 
 // Exchange is what htmx says of a request.
 interface Exchange {
-  ctx: { request: { action: string }; response: { raw: Response } };
+  ctx: { request: { action: string }; response: { raw: Response }; sourceElement: Element };
 }
 
+// The stream of a page says that something changed. The page then fetches its live part again, one time at a time.
+let fetching = false;
+let stale = false;
+document.addEventListener("live", async () => {
+  stale = true;
+  if (fetching) {
+    return;
+  }
+  fetching = true;
+  while (stale && !document.hidden) {
+    stale = false;
+    const here = location.pathname + location.search;
+    try {
+      await htmx.ajax("GET", here, {
+        source: "#live", target: "#live", select: "#live", swap: "outerMorph", headers: { "X-Console-Live": "1" },
+      });
+      refresh();
+    } catch {
+      // The next change is another chance.
+    }
+  }
+  fetching = false;
+});
+
+declare const htmx: { ajax(verb: string, path: string, options: Record<string, unknown>): Promise<void> };
+
+beginKeys();
 void beginPasskeys();

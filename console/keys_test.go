@@ -1,0 +1,61 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// TestKeysLeadAround goes through pages by keys alone, lists the keys, and turns them off.
+func TestKeysLeadAround(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s := is.New(t), newSite(t)
+	p := s.open(t, browsertest.New(t), chief, "/platform", browsertest.Desktop)
+	// at waits until the page at a path is there, which a key has led to.
+	at := func(path string) {
+		t.Helper()
+		p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
+	}
+	p.Press("g")
+	p.Press("c")
+	at("/platform/companies")
+	p.Press("/")
+	ok.True(strings.Contains(p.Text(`document.activeElement.closest("form").id`), "filters"))
+	p.Text(`document.activeElement.value = ""`) // A key of a test is typed although the page prevents it.
+	p.Press("g/?")                              // In a field they are what somebody types.
+	ok.Equal(p.Text(`document.activeElement.value`), "g/?")
+	ok.Equal(p.Text(`document.querySelectorAll("#keys").length + ""`), "0")
+	p.Text(`document.activeElement.blur()`)
+	p.Press("?")
+	p.Wait(`document.querySelector("#keys")?.open === true`)
+	list := p.Text(`document.querySelector("#keys").innerText.replace(/\s+/g, " ")`)
+	for _, want := range []string{"/ Search", "? This list", "g c Companies", "Use these keys"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list has no %q: %s", want, list)
+		}
+	}
+	look(t, p, "console-keys")
+	p.Press("g") // The list takes no keys but its own.
+	p.Press("t")
+	p.Press("\x1b")
+	p.Wait(`!document.querySelector("#keys").open`)
+	ok.Equal(p.Text(`location.pathname`), "/platform/companies")
+	p.Press("x") // Nothing follows from a letter alone, nor from one that leads nowhere.
+	p.Press("c")
+	ok.Equal(p.Text(`location.pathname`), "/platform/companies")
+
+	p.Press("?")
+	p.Element(`document.querySelector("#keys input")`).Click()
+	p.Element(`document.querySelector("#keys button")`).Click()
+	p.Press("?")
+	ok.Equal(p.Text(`document.querySelector("#keys").open + ""`), "false")
+	p.Element(`document.querySelector("#list-keys")`).Click() // The button is there all the same.
+	p.Wait(`document.querySelector("#keys").open && !document.querySelector("#keys input").checked`)
+	p.IsClean()
+}

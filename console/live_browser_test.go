@@ -1,0 +1,61 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// TestSaleAppearsOnTheOverview sells while an owner looks at the overview: it shows the sale without being loaded again,
+// and what has the focus or was opened stays so. When the session ends, the page leads to the sign-in page.
+func TestSaleAppearsOnTheOverview(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
+	key := s.openShop(t, 500_00)
+	s.clock.advance(time.Hour)
+	p := s.open(t, browser, owner, overviewPath, browsertest.Desktop)
+	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+	ok.True(strings.Contains(p.Text(`document.querySelector("#money").textContent`), "₦500.00"))
+	p.Text(`(() => {
+		window.stays = "stays"
+		document.querySelector("details").open = true
+		document.querySelector("#live a[href$=settlements]").focus()
+	})()`)
+	s.clock.advance(time.Minute)
+	s.sell(t, key, 120_00)
+	p.Wait(`document.querySelector("#money").textContent.includes("₦380.00")`)
+	p.Wait(`document.querySelector("#live tbody").textContent.includes("-₦120.00") ||
+		document.querySelector("#live tbody").textContent.includes("−₦120.00")`)
+	ok.Equal(p.Text(`window.stays`), "stays")
+	ok.Equal(p.Text(`document.activeElement.getAttribute("href").split("/").pop()`), "settlements")
+	ok.Equal(p.Text(`document.querySelector("details").open + ""`), "true")
+	ok.Equal(p.Text(`document.querySelectorAll("#live").length + ""`), "1")
+	p.IsClean()
+	_, err := s.Accounts().EndSessions(t.Context(), s.users[owner])
+	ok.NoErr(err)
+	p.Wait(`location.pathname === "/sign-in"`)
+	p.IsClean()
+}
+
+// TestQueueCountsUp submits a case while staff look at what there is to do.
+func TestQueueCountsUp(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	s, browser := newSite(t), browsertest.New(t)
+	p := s.open(t, browser, chief, "/platform", browsertest.Phone)
+	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+	p.Text(`window.stays = "stays"`)
+	s.submit(t, "Adire Concerts Limited")
+	p.Wait(`document.querySelector("#cases")?.closest("section").textContent.includes("Adire Concerts")`)
+	is.New(t).Equal(p.Text(`window.stays`), "stays")
+	p.IsClean()
+}

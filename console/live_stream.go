@@ -1,0 +1,168 @@
+package console
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+const (
+	streamType = "text/event-stream"
+	streamPath = "/live" // after the path of the page
+	// refreshHeader marks a request of a page for itself, which is no use of the session.
+	refreshHeader = "X-Console-Live"
+
+	// streamBeat is how often a stream that is silent sends something, so that no proxy takes it for dead.
+	streamBeat = 15 * time.Second
+	// streamWait is how long a browser may take to receive what is sent.
+	streamWait = 10 * time.Second
+	// streamLife is how long a stream goes on. The browser then opens another one, for which it is checked again what the
+	// person may do. Where the host identifies people, nothing else says that a session has ended.
+	streamLife     = 5 * time.Minute
+	hostStreamLife = time.Minute
+	// retryStream is when a browser may try again, in seconds.
+	retryStream = 30
+)
+
+// What is sent. The browser repeats the id when it opens the stream again, which says that it may have missed events.
+const (
+	streamOpened  = "id: 1\n\n"
+	streamChanged = "event: live\ndata:\n\n"
+	streamOver    = "event: over\ndata:\n\n"
+	streamIdle    = ":\n\n"
+)
+
+var errTooManyStreams = &ticketing.Error{
+	Code: ticketing.CodeRateLimited, Message: "Too many pages are open that update by themselves.",
+}
+
+// watched returns what a page shows that changes, of what the person may see.
+func (c *call) watched(p *page) []ticketing.Watched {
+	var all []ticketing.Watched
+	for _, topic := range p.live {
+		one, needs := ticketing.Watched{Topic: topic, CompanyID: c.companyID}, ticketing.PermissionWalletRead
+		switch topic {
+		case ticketing.WatchMoney:
+		case ticketing.WatchDeliveries:
+			needs = ticketing.PermissionWebhookRead
+		case ticketing.WatchQueues:
+			one.CompanyID, needs = uuid.Nil, ticketing.PermissionTenantRead
+		}
+		if holds(c.actor, needs) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// streamOf returns the path of the stream of a page, and "" for a page that does not update by itself.
+func (c *call) streamOf(p *page) string {
+	if len(c.watched(p)) == 0 {
+		return ""
+	}
+	return c.expand(p.path) + streamPath + "?since=" + strconv.FormatInt(c.now.UnixMilli(), 10)
+}
+
+// openStream answers a GET of the stream of a page, for those who may see the page.
+func (x *exchange) openStream(ctx context.Context, p *page) (answer, error) {
+	c, err := x.enter(ctx, p.scope)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.permit(p); err != nil {
+		return answer{}, err
+	}
+	if err := c.readQuery([]string{"since"}); err != nil {
+		return answer{}, err
+	}
+	s := &stream{user: x.visitor.userID, secret: x.visitor.secret, watched: c.watched(p)}
+	if len(s.watched) == 0 {
+		return answer{}, errNoPage
+	}
+	if text := c.query("since"); text != "" {
+		since, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return answer{}, invalid("since: must be a number of milliseconds")
+		}
+		s.since = time.UnixMilli(since)
+	}
+	if x.r.Header.Get("Last-Event-ID") != "" {
+		s.since = time.Time{}
+	}
+	a := answer{contentType: streamType}
+	if x.r.Method == http.MethodHead {
+		return a, nil
+	}
+	full := answer{
+		status: http.StatusServiceUnavailable, code: errTooManyStreams.Code, contentType: jsonType,
+		body: encodeRefusal(errTooManyStreams), retryAfter: retryStream,
+	}
+	select {
+	case <-x.live.draining(x.r):
+		return full, nil
+	default:
+	}
+	if !x.live.open(s) { //nolint:contextcheck // What is asked is for all streams, and goes on after this one.
+		return full, nil
+	}
+	a.stream = s
+	return a, nil
+}
+
+// sendStream sends a stream to its end: when the browser leaves the page, the session ends, the server shuts down, or
+// after the life of a stream. Each text has its own time to be sent, since that of the server is for a whole answer.
+func (x *exchange) sendStream(s *stream) {
+	control := http.NewResponseController(x.w)
+	// The time to read a request is over long before. A writer that has no deadline needs none.
+	_ = control.SetReadDeadline(time.Time{})
+	send := func(text string) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(streamWait))
+		_, err := io.WriteString(x.w, text)
+		return err == nil && control.Flush() == nil
+	}
+	life := streamLife
+	if s.secret == "" {
+		life = hostStreamLife
+	}
+	ends := time.NewTimer(life)
+	defer ends.Stop()
+	beat := time.NewTicker(streamBeat)
+	defer beat.Stop()
+	drain := x.live.draining(x.r)
+	for going := send(streamOpened); going; {
+		select {
+		case <-s.changed:
+			going = send(streamChanged)
+		case <-beat.C:
+			going = send(streamIdle)
+		case <-s.over:
+			// The page asks for itself once more, and gets to the sign-in page.
+			send(streamChanged + streamOver)
+			return
+		case <-ends.C:
+			return
+		case <-drain:
+			return
+		case <-x.r.Context().Done():
+			return
+		}
+	}
+}
+
+// peek returns the session of a request that a page makes for itself.
+func (x *exchange) peek(ctx context.Context, secret string) (ticketing.Session, error) {
+	sessions, err := x.accounts.Sessions(ctx, []string{secret})
+	if err != nil {
+		return ticketing.Session{}, err
+	}
+	if sessions[0].ID == uuid.Nil {
+		return ticketing.Session{}, errSignIn
+	}
+	return sessions[0], nil
+}

@@ -1,0 +1,271 @@
+package ticketing
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+// WatchTopic is something that a page shows and that changes while it is looked at.
+type WatchTopic string
+
+// The topics. WatchQueues is of the platform, and the others are of a company.
+const (
+	// WatchMoney is what moves money: sales, refunds, fundings and settlements. So it is also the orders.
+	WatchMoney WatchTopic = "MONEY"
+	// WatchDeliveries is webhook deliveries that are made, accepted or given up.
+	WatchDeliveries WatchTopic = "DELIVERIES"
+	// WatchQueues is what waits for staff: cases, settlements, dead letters and companies that are low on FLOAT.
+	WatchQueues WatchTopic = "QUEUES"
+)
+
+// Watched is a topic of a company. The CompanyID of WatchQueues is zero.
+type Watched struct {
+	CompanyID uuid.UUID
+	Topic     WatchTopic
+}
+
+// WatchedState identifies the state of what is watched.
+type WatchedState struct {
+	// Version is another one after each change. Versions are compared for equality alone.
+	Version uint64
+	// ChangedAt is the time of a change. It is zero where there was none, and the latest change may be a later one that
+	// has no time.
+	ChangedAt time.Time
+}
+
+// The first page of staff shows this many of each queue at most.
+const watchedQueue = 11
+
+// Watch returns the state of each topic, in the order of watched. It is for trusted surfaces whose pages update while
+// they are looked at: it checks no permission, and says only that something changed. It reads in one transaction, and
+// for all WatchMoney in one query. A company that does not exist has the state of one that has never sold.
+func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
+	for _, one := range watched {
+		if one.Topic != WatchMoney && one.Topic != WatchDeliveries && one.Topic != WatchQueues {
+			return nil, fmt.Errorf("ticketing: %q is no topic to watch", one.Topic)
+		}
+	}
+	var states []WatchedState
+	// The balances of all companies are read and kept apart from the transaction.
+	var floats LowFloats
+	for _, one := range watched {
+		if one.Topic == WatchQueues {
+			var err error
+			if floats, err = s.lowFloats(ctx); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	at := s.now()
+	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		states = make([]WatchedState, len(watched))
+		w := watcher{tx: tx, at: at, floats: floats}
+		if err := w.money(ctx, watched, states); err != nil {
+			return err
+		}
+		for i, one := range watched {
+			var err error
+			switch one.Topic {
+			case WatchMoney:
+			case WatchDeliveries:
+				states[i], err = w.deliveries(ctx, one.CompanyID)
+			case WatchQueues:
+				states[i], err = w.queues(ctx)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return states, nil
+}
+
+// watcher is one call of Watch.
+type watcher struct {
+	tx     driver.ReadTx
+	at     time.Time
+	floats LowFloats
+}
+
+// money sets the states of WatchMoney: every movement appends an entry to a wallet.
+func (w watcher) money(ctx context.Context, watched []Watched, states []WatchedState) error {
+	var refs []driver.WalletRef
+	var of []int
+	for i, one := range watched {
+		if one.Topic == WatchMoney {
+			of = append(of, i)
+			refs = append(refs, driver.WalletRef{CompanyID: one.CompanyID, Wallet: ledger.Float},
+				driver.WalletRef{CompanyID: one.CompanyID, Wallet: ledger.Earnings})
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	wallets, err := w.tx.Wallets(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for n, i := range of {
+		float, earnings := wallets[2*n], wallets[2*n+1]
+		states[i] = WatchedState{
+			Version:   digestOf(float.Sequence, float.Status, earnings.Sequence, earnings.Status),
+			ChangedAt: laterOf(float.LastAt, earnings.LastAt),
+		}
+	}
+	return nil
+}
+
+// deliveries returns the state of a company's deliveries. What it reads does not grow with their number.
+func (w watcher) deliveries(ctx context.Context, companyID uuid.UUID) (WatchedState, error) {
+	newest, err := w.tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: companyID, Limit: 1})
+	if err != nil {
+		return WatchedState{}, err
+	}
+	health, err := w.tx.EndpointHealth(ctx, driver.EndpointHealthQuery{
+		CompanyID: companyID, Since: w.at.Add(-endpointHealthPeriod), Most: MaxEndpointCount,
+	})
+	if err != nil {
+		return WatchedState{}, err
+	}
+	state := WatchedState{}
+	parts := []any{len(newest)}
+	for _, delivery := range newest {
+		parts, state.ChangedAt = append(parts, delivery.ID), delivery.CreatedAt
+	}
+	for _, one := range health {
+		parts = append(parts, one)
+		state.ChangedAt = laterOf(state.ChangedAt, one.LastSuccessAt)
+	}
+	state.Version = digestOf(parts...)
+	return state, nil
+}
+
+// queues returns the state of what waits for staff.
+func (w watcher) queues(ctx context.Context) (WatchedState, error) {
+	cases, err := w.tx.ListSubmittedCases(ctx, driver.Position{}, watchedQueue)
+	if err != nil {
+		return WatchedState{}, err
+	}
+	open, err := w.tx.ListOpenSettlements(ctx, driver.Position{}, watchedQueue)
+	if err != nil {
+		return WatchedState{}, err
+	}
+	dead, err := w.tx.CountDeadLetters(ctx, w.at.Add(-deadLettersOf), MaxDeadLetters)
+	if err != nil {
+		return WatchedState{}, err
+	}
+	state := WatchedState{}
+	parts := []any{len(cases), len(open)}
+	for _, one := range cases {
+		parts = append(parts, one.CompanyID, one.Number)
+		state.ChangedAt = laterOf(state.ChangedAt, one.SubmittedAt)
+	}
+	for _, one := range open {
+		parts = append(parts, one.CompanyID, one.Number, one.Status)
+		state.ChangedAt = laterOf(state.ChangedAt, one.RequestedAt)
+	}
+	for _, one := range dead {
+		parts = append(parts, one)
+	}
+	for _, one := range w.floats.Companies[:min(watchedQueue, len(w.floats.Companies))] {
+		parts = append(parts, one)
+	}
+	state.Version = digestOf(parts...)
+	return state, nil
+}
+
+// digestOf returns a digest of values by how they are printed.
+func digestOf(values ...any) uint64 {
+	h := fnv.New64a()
+	for _, value := range values {
+		_, _ = fmt.Fprintf(h, "%v\x00", value) // A hash accepts everything.
+	}
+	return h.Sum64()
+}
+
+// laterOf returns the later of two times.
+func laterOf(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Commits returns a channel that is closed when this process commits something that [Service.Watch] may show: so a
+// surface asks soon after it, and only now and then for what other processes commit. It may be closed for a commit of
+// no interest. Each call returns the channel of the next commit.
+func (s *Service) Commits() <-chan struct{} { return s.commits.wait() }
+
+// commitSignal signals those who wait at the time.
+type commitSignal struct {
+	mu   sync.Mutex
+	next chan struct{} // nil: nobody waits
+}
+
+func (c *commitSignal) wait() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next == nil {
+		c.next = make(chan struct{})
+	}
+	return c.next
+}
+
+func (c *commitSignal) send() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next != nil {
+		close(c.next)
+		c.next = nil
+	}
+}
+
+// Sessions returns the sessions of secrets in their order, and the zero Session for one that has ended or never was.
+// Unlike [Accounts.Session] it is no use of them: a session ends in time although a page of it updates by itself.
+func (a Accounts) Sessions(ctx context.Context, secrets []string) ([]Session, error) {
+	at := a.s.now()
+	var sessions []Session
+	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		sessions = make([]Session, len(secrets))
+		refs := make([]driver.SessionRef, len(secrets))
+		users := make([]uuid.UUID, len(secrets))
+		given := make([]accountSecret, len(secrets))
+		for i, secret := range secrets {
+			if userID, id, parsed, ok := parseAccountSecret(sessionPrefix, secret); ok {
+				refs[i], users[i], given[i] = driver.SessionRef{UserID: userID, ID: id}, userID, parsed
+			}
+		}
+		found, err := tx.Sessions(ctx, refs)
+		if err != nil {
+			return err
+		}
+		staff, err := tx.StaffMembers(ctx, users)
+		if err != nil {
+			return err
+		}
+		for i, session := range found {
+			isStaff := staff[i].Role != ""
+			if session.ID != uuid.Nil && given[i].matches(session.Digest) && at.Before(a.s.sessions.expiry(session, isStaff)) {
+				sessions[i] = a.showSession(session, isStaff)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sessions, nil
+}

@@ -1,0 +1,168 @@
+package ticketing_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store/memory"
+)
+
+// watch returns the state of a topic.
+func (e *env) watch(t *testing.T, companyID uuid.UUID, topic ticketing.WatchTopic) ticketing.WatchedState {
+	t.Helper()
+	states, err := e.Watch(t.Context(), []ticketing.Watched{{CompanyID: companyID, Topic: topic}})
+	is.New(t).NoErr(err)
+	return states[0]
+}
+
+// accepting is a sender whose receiver accepts everything.
+type accepting struct{}
+
+func (accepting) Post(context.Context, ticketing.WebhookRequest) (int, error) { return http.StatusOK, nil }
+
+// TestWatchSaysWhatChanged changes one topic after another: it has another version, and the others have not.
+func TestWatchSaysWhatChanged(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		ctx, companyID, other := t.Context(), e.verified(t), e.verified(t)
+		_, err := e.staff.CreateWebhookEndpoint(ctx, companyID, ticketing.WebhookEndpointParams{
+			URL: "https://hooks.example.com/", Events: ticketing.WebhookEventTypes(),
+		})
+		is.NoErr(err)
+		watched := []ticketing.Watched{
+			{CompanyID: other, Topic: ticketing.WatchMoney}, {CompanyID: companyID, Topic: ticketing.WatchMoney},
+			{CompanyID: companyID, Topic: ticketing.WatchDeliveries}, {Topic: ticketing.WatchQueues},
+			{CompanyID: uuid.New(), Topic: ticketing.WatchMoney},
+		}
+		before, err := e.Watch(ctx, watched)
+		is.NoErr(err)
+		for _, step := range []struct {
+			name    string
+			change  func() error
+			changed int // of watched
+			dated   bool
+		}{
+			{"a funding", func() error {
+				_, err := e.staff.CreditFloat(ctx, companyID, 2000_00, "bank-0001")
+				return err
+			}, 1, true},
+			{"a suspended wallet", func() error {
+				_, err := e.staff.SuspendWallet(ctx, companyID, "EARNINGS")
+				return err
+			}, 1, false},
+			{"a case", func() error {
+				if _, err := e.staff.UpdateVerification(ctx, other, facts()); err != nil {
+					return err
+				}
+				_, err := e.staff.SubmitVerification(ctx, other)
+				return err
+			}, 3, true},
+			{"a delivery", func() error {
+				if _, err := e.staff.TriggerWebhook(ctx, companyID, ticketing.WebhookEventTypes()[0]); err != nil {
+					return err
+				}
+				sending, err := ticketing.New(e.store, &ticketing.Config{
+					SecretKeys: [][]byte{secretKey('a')}, Clock: e.clock.now, Sender: accepting{},
+				})
+				if err != nil {
+					return err
+				}
+				_, err = sending.SendWebhooks(ctx)
+				return err
+			}, 2, true},
+		} {
+			e.clock.advance(time.Minute)
+			// Money makes a company leave the list of those that are low, which is read every ten seconds.
+			queues := e.watch(t, uuid.Nil, ticketing.WatchQueues)
+			before[3] = queues
+			commits := e.Commits()
+			is.NoErr(step.change())
+			select {
+			case <-commits:
+			default:
+				t.Errorf("%s signals no commit", step.name)
+			}
+			after, err := e.Watch(ctx, watched)
+			is.NoErr(err)
+			for i := range watched {
+				if changed := after[i].Version != before[i].Version; changed != (i == step.changed) {
+					t.Errorf("%s: %v changed: %v", step.name, watched[i], changed)
+				}
+			}
+			if step.dated {
+				is.Equal(after[step.changed].ChangedAt, e.clock.now()) // step.name
+			}
+			before = after
+		}
+		_, err = e.Watch(ctx, []ticketing.Watched{{CompanyID: companyID, Topic: "WEATHER"}})
+		is.True(err != nil)
+		none, err := e.Watch(ctx, nil)
+		is.NoErr(err)
+		is.Equal(len(none), 0)
+	})
+}
+
+// TestCommitsSignalsOnce checks that a refused change and a read signal nothing, and that each signal is of one commit.
+func TestCommitsSignalsOnce(t *testing.T) {
+	t.Parallel()
+	is, e := is.New(t), newEnv(t, memory.New())
+	companyID := e.verified(t)
+	commits := e.Commits()
+	_, err := e.staff.CreditFloat(t.Context(), companyID, 0, "bank-0001")
+	is.True(err != nil)
+	_, err = e.staff.GetCompany(t.Context(), companyID)
+	is.NoErr(err)
+	select {
+	case <-commits:
+		t.Error("nothing was committed")
+	default:
+	}
+	e.credit(t, companyID, 1, "bank-0001")
+	<-commits
+	select {
+	case <-e.Commits():
+		t.Error("the next commit is not there yet")
+	default:
+	}
+}
+
+// TestSessionsAreNotUsedByLooking looks at sessions of every kind at once.
+func TestSessionsAreNotUsedByLooking(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		ada := e.join(t, e.unverified(t), "ada@adire.ng", ticketing.RoleOwner).UserID
+		first, second, ended := e.signIn(t, ada), e.signIn(t, ada), e.signIn(t, ada)
+		is.NoErr(e.Accounts().EndSession(t.Context(), ada, ended.Session.ID))
+		chief, err := e.staff.AddStaff(t.Context(), ticketing.AddStaffParams{
+			Email: "chief@example.com", Name: "Chief", Role: ticketing.StaffAdministrator,
+		})
+		is.NoErr(err)
+		staff := e.signIn(t, chief.UserID)
+		forged := first.Secret[:len(first.Secret)-4] + "AAAA"
+		secrets := []string{first.Secret, ended.Secret, "", forged, second.Secret, first.Secret, staff.Secret}
+		look := func(want ...ticketing.Session) {
+			t.Helper()
+			found, err := e.Accounts().Sessions(t.Context(), secrets)
+			is.NoErr(err)
+			is.Equal(found, want)
+		}
+		none := ticketing.Session{}
+		look(first.Session, none, none, none, second.Session, first.Session, staff.Session)
+		e.clock.advance(time.Hour) // A session of staff that is not used ends after an hour.
+		look(first.Session, none, none, none, second.Session, first.Session, none)
+		e.goesOn(t, second.Secret)
+		e.clock.advance(11 * time.Hour)
+		found, err := e.Accounts().Sessions(t.Context(), secrets)
+		is.NoErr(err)
+		is.Equal(found[0], none) // It was looked at, and not used.
+		is.Equal(found[4].ID, second.Session.ID)
+	})
+}
