@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -54,6 +55,24 @@ func (e *env) payouts(t *testing.T, own subject) []any {
 
 func moneyRights() []right {
 	return []right{
+		{
+			method: "RecordMovementExport", action: "movement.export", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				return o.RecordMovementExport(ctx, own.company, ticketing.MovementFilter{Wallet: ledger.Float})
+			},
+		},
+		{
+			method: "RecordStatementExport", action: "statement.export", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				return o.RecordStatementExport(ctx, own.company, time.Time{}, time.Time{})
+			},
+		},
+		{
+			method: "RecordLedgerExport", action: "ledger.export", permission: ticketing.PermissionWalletRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				return o.RecordLedgerExport(ctx, own.company)
+			},
+		},
 		{
 			method: "SetBankAccount", action: "bank-account.set", permission: ticketing.PermissionSettlementRequest,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {

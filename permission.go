@@ -148,6 +148,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"GetWallets", "Dashboard", "ListCommissionRates", "Ledger", "Statement", "VerifyLedger",
 				"ExportLedger", "ListBookChecks", "ListMovements", "Balances", "Sales", "EventSales",
+				"RecordMovementExport", "RecordStatementExport", "RecordLedgerExport",
 			},
 		},
 		{

@@ -24,7 +24,9 @@ func (e *env) watch(t *testing.T, companyID uuid.UUID, topic ticketing.WatchTopi
 // accepting is a sender whose receiver accepts everything.
 type accepting struct{}
 
-func (accepting) Post(context.Context, ticketing.WebhookRequest) (int, error) { return http.StatusOK, nil }
+func (accepting) Post(context.Context, ticketing.WebhookRequest) (int, error) {
+	return http.StatusOK, nil
+}
 
 // TestWatchSaysWhatChanged changes one topic after another: it has another version, and the others have not.
 func TestWatchSaysWhatChanged(t *testing.T) {

@@ -8,11 +8,11 @@ func companyPages() []page {
 		overviewPage(),
 	}, eventPages(), orderPages(), buyerPages(), []page{
 		verificationPage(), brandingPage(), brandingMailPage(), apiKeysPage(), commissionPage(),
-	}, webhookPages(), settlementPages(), memberPages(), mailPages(), auditPages())
+	}, webhookPages(), moneyPages(), settlementPages(), memberPages(), mailPages(), auditPages())
 }
 
 // companyActs returns the acts about a company.
 func companyActs() []act {
 	return slices.Concat(verificationActs(), brandingActs(), apiKeyActs(), eventActs(), tierActs(), orderActs(),
-		buyerActs(), webhookActs(), settlementActs(), memberActs(), mailActs(), auditActs(scopeCompany))
+		buyerActs(), webhookActs(), settlementActs(), memberActs(), mailActs(), auditActs(scopeCompany), ledgerActs())
 }

@@ -59,6 +59,8 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 		company + "/webhooks/deliveries":              all(webhookRead),
 		company + "/webhooks/deliveries/{deliveryId}": all(webhookRead),
 		company + "/webhooks/replay":                  all(webhookRead, webhookReplay),
+		company + "/ledger":                           all(walletRead),
+		company + "/reports":                          all(walletRead),
 		company + "/settlements":                      all(ticketing.PermissionSettlementRead),
 		company + "/members":                          all(ticketing.PermissionMemberRead),
 		company + "/orders":                           all(ticketing.PermissionCompanyOrderRead),
@@ -142,6 +144,9 @@ func needsOfActs() map[string]need {
 		"order.cancel":               {ticketing.PermissionOrderRefund, recent},
 		"order.export":               {ticketing.PermissionCompanyOrderRead, recent},
 		"buyer.erase":                {ticketing.PermissionBuyerErase, recent},
+		"movement.export":            {walletRead, recent},
+		"statement.export":           {walletRead, recent},
+		"ledger.export":              {walletRead, recent},
 		"audit.export":               {ticketing.PermissionAuditRead, false},
 
 		"platform_audit.export":  {tenantRead, false},

@@ -29,12 +29,18 @@ func (w *csvWriter) flush() error {
 	return w.out.Error()
 }
 
-// csvCell returns a cell that no program of tables takes for a formula.
+// csvCell returns a cell that no program of tables takes for a formula. A negative number is none.
 func csvCell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) && !isNegative(text) {
 		return "'" + text
 	}
 	return text
+}
+
+// isNegative reports whether a text is a negative number: a minus sign and nothing but digits and a point.
+func isNegative(text string) bool {
+	digits, isMinus := strings.CutPrefix(text, "-")
+	return isMinus && digits != "" && strings.Trim(digits, "0123456789.") == ""
 }
 
 // cutOff returns the last row of a file that is not whole. It has as many cells as any other, so that programs read the

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"io"
 
@@ -32,7 +34,10 @@ type rowPages func(ctx context.Context, cursor string) (rows [][]string, next st
 
 // download is a file that is written while it is sent, so that its size does not matter.
 type download struct {
-	name    string
+	name string
+	// body writes the file if it is no list of pages. Its media type is then media.
+	body    func(context.Context, io.Writer) error
+	media   string
 	columns []string
 	first   [][]string // the first page, which was read before anything was sent
 	next    string
@@ -64,13 +69,18 @@ func (e export) act() act {
 		if err := e.record(ctx, c); err != nil {
 			return outcome{}, err
 		}
-		return outcome{download: &download{e.file, e.columns, first, next, pages}}, nil
+		return outcome{
+			download: &download{name: e.file, columns: e.columns, first: first, next: next, pages: pages},
+		}, nil
 	})
 }
 
 // write writes the file page by page, and calls sent after each of them. Where a page fails, the last line says that
 // the file is cut off, since its status was sent long before. It returns why.
 func (d *download) write(ctx context.Context, w io.Writer, sent func()) error {
+	if d.body != nil {
+		return d.writeBody(ctx, w, sent)
+	}
 	out := newCSVWriter(w)
 	out.write([][]string{d.columns})
 	rows, next, written := d.first, d.next, 0
@@ -98,4 +108,35 @@ func (d *download) readPage(ctx context.Context, cursor string) (rows [][]string
 		return err
 	})
 	return rows, next, err
+}
+
+// mediaType returns the media type of the file.
+func (d *download) mediaType() string { return cmp.Or(d.media, csvType) }
+
+// bodyPart is how much of a file is sent together, in bytes.
+const bodyPart = 64 << 10
+
+// writeBody writes a file that is no list of pages.
+func (d *download) writeBody(ctx context.Context, w io.Writer, sent func()) error {
+	out := bufio.NewWriterSize(partWriter{w, sent}, bodyPart)
+	err := guarded(func() error { return d.body(ctx, out) })
+	if err != nil {
+		_, _ = out.WriteString("\nCUT OFF: the file is not complete. Download it again.\n")
+	}
+	if out.Flush() != nil {
+		return nil // A browser that went away has no use for an error.
+	}
+	return err
+}
+
+// partWriter calls sent after each write.
+type partWriter struct {
+	w    io.Writer
+	sent func()
+}
+
+func (p partWriter) Write(b []byte) (int, error) {
+	n, err := p.w.Write(b)
+	p.sent()
+	return n, err
 }

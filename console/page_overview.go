@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing"
 )
 
@@ -28,8 +30,12 @@ type overview struct {
 	Settlement   *overviewSettlement   `json:"settlement,omitempty"`
 	DeadLetters  *int                  `json:"deadLetters,omitempty"` // webhook deliveries that failed for good
 	FailedMails  *failedMails          `json:"failedMails,omitempty"`
-	Branding     *ticketing.Branding   `json:"-"`
-	steps        []preconditionStep
+	// Sales and Float are of the last 30 days, each as far as it is today.
+	Sales    *ticketing.SalesReport `json:"sales,omitempty"`
+	Float    []balanceAt            `json:"floatByDay,omitempty"`
+	Charts   []chart                `json:"-"`
+	Branding *ticketing.Branding    `json:"-"`
+	steps    []preconditionStep
 }
 
 // overviewVerification is the state of the verification, and for how long it lasts.
@@ -122,6 +128,7 @@ func loadOverview(ctx context.Context, c *call) (view, error) {
 		{ticketing.PermissionKYBRead, loadReadiness},
 		{ticketing.PermissionWalletRead, loadMoney},
 		{ticketing.PermissionWalletRead, loadRate},
+		{ticketing.PermissionWalletRead, loadMonth},
 		{ticketing.PermissionSettlementRead, loadOpenSettlement},
 		{ticketing.PermissionWebhookRead, loadDeadLetters},
 		{ticketing.PermissionNotificationRead, loadFailedMails},
@@ -169,6 +176,29 @@ func loadMoney(ctx context.Context, c *call, shown *overview) error {
 	shown.Dashboard = &dashboard
 	return nil
 }
+
+// loadMonth reads the sales and the float of the last 30 days.
+func loadMonth(ctx context.Context, c *call, shown *overview) error {
+	zone, err := time.LoadLocation(homeZone)
+	if err != nil {
+		return err
+	}
+	today := c.now.In(zone)
+	month := newPeriod(today.AddDate(0, 0, 1-reportDays), today, false)
+	sold, err := month.sales(ctx, c, uuid.Nil, false)
+	if err != nil {
+		return err
+	}
+	if shown.Float, err = month.floats(ctx, c); err != nil {
+		return err
+	}
+	shown.Sales = &sold
+	shown.Charts = []chart{month.salesChart(sold), month.floatChart(shown.Float)}
+	return nil
+}
+
+// Moved reports whether money has moved, so that there is something to draw.
+func (o overview) Moved() bool { return o.Dashboard != nil && len(o.Dashboard.Movements) > 0 }
 
 func loadRate(ctx context.Context, c *call, shown *overview) error {
 	rates, err := c.operator.ListCommissionRates(ctx, c.companyID)

@@ -168,7 +168,7 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 	}
 	switch {
 	case done.download != nil:
-		return answer{contentType: csvType, download: done.download}, nil
+		return answer{contentType: done.download.mediaType(), download: done.download}, nil
 	case x.api:
 		return encodeOutcome(done)
 	case done.show != "":

@@ -89,11 +89,12 @@ func TestFilledPagesOfThePlatformAreAccessible(t *testing.T) {
 	tours := map[string][]string{
 		owner: {
 			company, company + "/events", company + "/events/new", company + "/events/" + s.event.ID.String(),
-			company + "/events/" + s.event.ID.String() + "/edit", company + "/verification", company + "/branding", company + "/api-keys", company + "/commission",
+			company + "/events/" + s.event.ID.String() + "/edit", company + "/verification", company + "/branding",
+			company + "/api-keys", company + "/commission",
 			company + "/webhooks", company + "/webhooks/" + endpointID, company + "/webhooks/deliveries",
 			company + "/webhooks/deliveries/" + deliveryID, company + "/webhooks/replay?status=FAILED",
-			company + "/settlements", company + "/members", company + "/mail", company + "/mail/" + orderID,
-			company + "/orders", company + "/orders?q=nothing", company + "/orders?status=REFUNDED",
+			company + "/ledger", company + "/reports", company + "/settlements", company + "/members", company + "/mail",
+			company + "/mail/" + orderID, company + "/orders", company + "/orders?q=nothing", company + "/orders?status=REFUNDED",
 			company + "/orders/" + orderID, company + "/buyers", company + "/buyers/erase?email=ada@example.com",
 			company + "/audit", "/account", "/business",
 		},

@@ -1,0 +1,123 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/floatgate/ticketing"
+)
+
+// bundleType is the media type of a signed bundle, which is text.
+const bundleType = "text/plain; charset=utf-8"
+
+// ledgerActs returns what a person takes away from the ledger: the list, the statement, and the signed bundle.
+func ledgerActs() []act {
+	of := act{
+		scope: scopeCompany, page: ledgerPath, permission: ticketing.PermissionWalletRead, recent: true,
+	}
+	statement, bundle := of, of
+	statement.name, statement.path = "statement.export", ledgerPath+"/statement"
+	bundle.name, bundle.path = "ledger.export", ledgerPath+"/bundle"
+	return []act{
+		export{
+			name: "movement.export", scope: scopeCompany, page: ledgerPath, permission: ticketing.PermissionWalletRead,
+			recent: true, file: "movements.csv",
+			columns: []string{
+				"at", "wallet", "seq", "kind", "amount", "balanceBefore", "balanceAfter", "subject", "reference",
+			},
+			filter: ledgerFilters(), open: exportMovements, record: recordMovementExport,
+		}.act(),
+		newAct(statement, readStatement, exportStatement),
+		newAct(bundle, noMembers, exportBundle),
+	}
+}
+
+func exportMovements(_ context.Context, c *call) (rowPages, error) {
+	filter, err := movementFilter(c)
+	return func(ctx context.Context, cursor string) ([][]string, string, error) {
+		filter.PageParams = ticketing.PageParams{Cursor: cursor, Limit: exportPage}
+		found, err := c.operator.ListMovements(ctx, c.companyID, filter)
+		rows := make([][]string, len(found.Items))
+		for i, one := range found.Items {
+			rows[i] = []string{
+				one.CreatedAt.UTC().Format(timeFormat), string(one.Wallet), strconv.FormatInt(one.Sequence, 10),
+				string(one.Kind), one.Amount.String(), one.BalanceBefore.String(), one.BalanceAfter.String(),
+				string(one.Subject), one.Reference,
+			}
+		}
+		return rows, found.NextCursor, err
+	}, err
+}
+
+func recordMovementExport(ctx context.Context, c *call) error {
+	filter, err := movementFilter(c)
+	if err != nil {
+		return err
+	}
+	return c.operator.RecordMovementExport(ctx, c.companyID, filter)
+}
+
+// readStatement reads the period of a statement, as the query of a page has it.
+func readStatement(m *members) map[string]string {
+	return map[string]string{"since": m.optionalText("since"), "until": m.optionalText("until")}
+}
+
+// errRead ends a statement that is read for its first line alone.
+var errRead = errors.New("console: the first line was read")
+
+func exportStatement(ctx context.Context, c *call, period map[string]string) (outcome, error) {
+	c.values = period
+	from, to, err := c.period()
+	if err != nil {
+		return outcome{}, err
+	}
+	// A refused period and an absent database are found here, while they can be shown, and leave no entry.
+	err = c.operator.Statement(ctx, c.companyID, from, to, func(ticketing.StatementLine) error { return errRead })
+	if !errors.Is(err, errRead) {
+		return outcome{}, err
+	}
+	if err := c.operator.RecordStatementExport(ctx, c.companyID, from, to); err != nil {
+		return outcome{}, err
+	}
+	return outcome{download: &download{
+		name: "statement.csv",
+		body: func(ctx context.Context, w io.Writer) error { return c.writeStatement(ctx, w, from, to) },
+	}}, nil
+}
+
+// writeStatement writes a statement as comma-separated values.
+func (c *call) writeStatement(ctx context.Context, w io.Writer, from, to time.Time) error {
+	out := newCSVWriter(w)
+	out.write([][]string{
+		{"type", "wallet", "at", "seq", "kind", "amount", "balanceBefore", "balance", "reference"},
+	})
+	err := c.operator.Statement(ctx, c.companyID, from, to, func(line ticketing.StatementLine) error {
+		row := []string{
+			string(line.Type), string(line.Wallet), line.At.UTC().Format(timeFormat), "", "", "", "",
+			line.Balance.String(), "",
+		}
+		if line.Type == ticketing.StatementMovement {
+			row[3], row[4] = strconv.FormatInt(*line.Sequence, 10), string(*line.Kind)
+			row[5], row[6], row[8] = line.Amount.String(), line.BalanceBefore.String(), *line.Reference
+		}
+		out.write([][]string{row})
+		return out.out.Error()
+	})
+	return errors.Join(err, out.flush())
+}
+
+func exportBundle(ctx context.Context, c *call, _ none) (outcome, error) {
+	if err := c.operator.RecordLedgerExport(ctx, c.companyID); err != nil {
+		return outcome{}, err
+	}
+	return outcome{download: &download{
+		name: "ledger-" + c.companyID.String() + ".bundle", media: bundleType,
+		body: func(ctx context.Context, w io.Writer) error {
+			_, err := c.operator.ExportLedger(ctx, c.companyID, w)
+			return err
+		},
+	}}, nil
+}

@@ -1,0 +1,150 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
+)
+
+const reports = "/business/{companyId}/reports"
+
+// advanceTo sets the clock of a shop forward, and signs a person in again.
+func (s *shop) advanceTo(t *testing.T, at time.Time, who string) {
+	t.Helper()
+	s.books.Clock.Advance(at.Sub(s.books.Clock.Now()))
+	s.signIn(t, who)
+}
+
+// count has the dispatch count what was sold and admitted.
+func (s *shop) count(t *testing.T) {
+	t.Helper()
+	_, err := s.SendWebhooks(t.Context())
+	is.New(t).NoErr(err)
+}
+
+func TestReportShowsSalesByDay(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	empty := s.get(t, viewer, reports)
+	ok.True(empty.has("What you sell in this time appears here, by its gross amount."))
+	ok.True(empty.has("Each ticket that is scanned at a gate"))
+	s.sell(t)
+	s.sell(t)
+	s.count(t)
+	first := s.books.Clock.Now()
+	s.advanceTo(t, first.Add(24*time.Hour), viewer)
+	s.sell(t)
+	s.count(t)
+
+	got := s.get(t, viewer, reports)
+	ok.True(got.has(`<p class="sum">₦450.00</p>`))
+	ok.True(got.has("With 3 tickets"))
+	lagos := time.FixedZone("WAT", 60*60)
+	day := first.In(lagos).Format("2 Jan 2006")
+	ok.True(got.has("<title>" + day + ": ₦300.00</title>"))
+	ok.True(got.has("<tr><td>" + day + `</td><td class="number">2</td><td class="number">2</td>` +
+		`<td class="number">₦300.00</td><td class="number">₦0.00</td></tr>`))
+	ok.True(got.has("Float at the end of each day"))
+	// 30 days of each of the charts of sales and of the float; nobody was admitted.
+	ok.Equal(strings.Count(got.text, `<rect class="over"`), 60)
+
+	event := s.get(t, viewer, reports+"?interval=HOUR&event="+s.event.ID.String())
+	ok.True(event.has("<td>VIP</td>"))
+	ok.True(!event.has("Float at the end"))
+	ok.True(s.get(t, viewer, reports+"?event="+uuid.NewString()).has("Nothing to draw yet"))
+
+	var data struct {
+		Sales ticketing.SalesReport
+		Float []struct{ Balance money.Amount }
+	}
+	s.get(t, viewer, "/api/v2"+reports+"?since="+first.In(lagos).Format(time.DateOnly)).data(t, &data)
+	ok.Equal(len(data.Sales.Items), 2)
+	ok.Equal(len(data.Float), 2)
+	ok.Equal(data.Float[0].Balance-data.Float[1].Balance, money.Amount(150_00))
+	overview := s.get(t, viewer, "/business/{companyId}")
+	ok.True(overview.has(day + ": ₦300.00"))
+	ok.True(overview.has("Float at the end of each day"))
+}
+
+// TestReportHasTheDaysOfItsZone sells around the night in which the clocks of Berlin go forward: that day has 23 hours,
+// and a sale late in the evening in Lagos is of the next day in Kolkata.
+func TestReportHasTheDaysOfItsZone(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	now := s.books.Clock.Now()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	ok.NoErr(err)
+	forward := time.Date(now.Year()+1, time.March, 31, 12, 0, 0, 0, berlin)
+	for forward.Weekday() != time.Sunday {
+		forward = forward.AddDate(0, 0, -1)
+	}
+	day := forward.Format(time.DateOnly)
+	query := "?tz=Europe/Berlin&since=" + day + "&until=" + day
+	begin := time.Date(forward.Year(), forward.Month(), forward.Day(), 0, 0, 0, 0, berlin)
+	s.advanceTo(t, begin.Add(time.Minute), viewer)
+	s.sell(t)
+	s.advanceTo(t, begin.Add(23*time.Hour-time.Minute), viewer)
+	s.sell(t)
+	s.advanceTo(t, begin.Add(23*time.Hour+time.Minute), viewer)
+	s.sell(t) // of the next day
+	s.count(t)
+
+	daily := s.get(t, viewer, reports+query)
+	ok.True(daily.has(forward.Format("2 Jan 2006") + " (23 hours): ₦300.00"))
+	hourly := s.get(t, viewer, reports+query+"&interval=HOUR")
+	ok.Equal(strings.Count(hourly.text, `<rect class="over"`), 2*23) // of the sales and of the float
+	ok.True(hourly.has("00:00 CET: ₦150.00"))
+	ok.True(hourly.has("23:00 CEST: ₦150.00"))
+	ok.True(!hourly.has("02:00 CE")) // The clocks skip it.
+
+	// In Kolkata the second and third sale are of the day after.
+	kolkata := s.get(t, viewer, reports+"?tz=Asia/Kolkata&since="+day+"&until="+day)
+	ok.True(kolkata.has(forward.Format("2 Jan 2006") + ": ₦150.00"))
+}
+
+func TestReportRefusesPeriodsAndZones(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for query, want := range map[string]string{
+		"tz=Mars/Olympus":                   "tz: must be the name of a time zone",
+		"tz=Local":                          "tz: must be the name of a time zone",
+		"tz=../../etc/passwd":               "tz: must be the name of a time zone",
+		"since=yesterday":                   "since: must be a day",
+		"since=2026-02-30":                  "since: must be a day",
+		"since=0001-01-01&until=0001-01-02": "must be a day since 1900",
+		"since=2026-11-20&until=2026-11-18": "since: must not be later than until",
+		"since=2030-01-01":                  "since: must not be later than until",
+		"since=2020-01-01":                  "at most 400 days",
+		"since=2026-10-01&interval=HOUR":    "at most 400 days after since, or 400 hours",
+		"interval=MINUTE":                   "interval: must be HOUR or DAY",
+		"event=1":                           "event: ",
+	} {
+		got := s.get(t, viewer, reports+"?"+query)
+		ok.Equal(got.StatusCode, http.StatusBadRequest) // query
+		ok.True(got.has(want))                          // query
+	}
+	ok.Equal(s.get(t, viewer, reports+"?since=2025-12-01&until=2030-01-01").StatusCode, http.StatusOK)
+}
+
+// TestManyTiersShareAColour checks that a chart has at most five colours, however many tiers an event has.
+func TestManyTiersShareAColour(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	for _, tier := range []string{"A <i>", "B", "C", "D", "E", "F"} {
+		s.books.Inventory(t, s.event.ID, tier, 100_00, 10)
+		s.books.Sell(t, s.event.ID, tier, 1)
+	}
+	s.count(t)
+	got := s.get(t, viewer, reports+"?event="+s.event.ID.String())
+	ok.True(got.has("<bdi>A &lt;i&gt;</bdi>"))
+	ok.True(got.has("<bdi>Others</bdi>"))
+	ok.Equal(strings.Count(got.text, `<path class="s`), 5)
+	ok.True(got.has("₦600.00")) // all of them
+}

@@ -1,0 +1,63 @@
+package ticketing
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// RecordMovementExport appends to the audit log that the actor takes a list of movements away as a file. Its changes are
+// the filter. Call it before the first row leaves the server. It refuses what [Operator.ListMovements] refuses, and
+// needs the same permission.
+func (o Operator) RecordMovementExport(ctx context.Context, companyID uuid.UUID, filter MovementFilter) error {
+	if err := o.allow(PermissionWalletRead, companyID); err != nil {
+		return err
+	}
+	var v violations
+	filter = filter.check(&v)
+	if err := v.err(); err != nil {
+		return err
+	}
+	kept := exportedPeriod(filter.From, filter.To)
+	kept["wallet"] = filter.Wallet
+	if len(filter.Kinds) > 0 {
+		kept["kinds"] = filter.Kinds
+	}
+	if filter.Reference != "" {
+		kept["reference"] = filter.Reference
+	}
+	return o.recordExport(ctx, PermissionWalletRead, companyID, "movement", kept)
+}
+
+// RecordStatementExport appends to the audit log that the actor takes a statement away as a file, and of which period.
+// A zero time is no end, and a to that is not later than from is INVALID_REQUEST. Call it before the first line leaves
+// the server. It needs COMPANY:wallet:read.
+func (o Operator) RecordStatementExport(ctx context.Context, companyID uuid.UUID, from, to time.Time) error {
+	if err := o.allow(PermissionWalletRead, companyID); err != nil {
+		return err
+	}
+	var v violations
+	checkNamedPeriod(&v, "from", &from, "to", &to)
+	if err := v.err(); err != nil {
+		return err
+	}
+	return o.recordExport(ctx, PermissionWalletRead, companyID, "statement", exportedPeriod(from, to))
+}
+
+// RecordLedgerExport appends to the audit log that the actor takes the signed bundle of a ledger away. Call it before
+// [Operator.ExportLedger] writes to them. It needs COMPANY:wallet:read.
+func (o Operator) RecordLedgerExport(ctx context.Context, companyID uuid.UUID) error {
+	return o.recordExport(ctx, PermissionWalletRead, companyID, "ledger", map[string]any{})
+}
+
+// exportedPeriod returns a period as the entry of an export keeps it.
+func exportedPeriod(from, to time.Time) map[string]any {
+	kept := map[string]any{}
+	for name, at := range map[string]time.Time{"from": from, "to": to} {
+		if !at.IsZero() {
+			kept[name] = Time{Time: at}
+		}
+	}
+	return kept
+}
