@@ -15,7 +15,7 @@ func functions(clock func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"money": formatMoney, "date": formatDate, "moment": formatMoment, "badge": newBadge, "words": formatWords,
 		"short": formatShort, "plural": formatPlural, "local": formatLocal, "dict": dict, "percent": formatRate,
-		"json": formatJSON, "browser": formatBrowser, "ago": agoFunc(clock),
+		"json": formatJSON, "cut": cut, "browser": formatBrowser, "ago": agoFunc(clock),
 		"schedule": formatSchedule, "count": formatCount,
 	}
 }

@@ -94,14 +94,13 @@ func TestFilledPagesOfThePlatformAreAccessible(t *testing.T) {
 			company + "/webhooks", company + "/webhooks/" + endpointID, company + "/webhooks/deliveries",
 			company + "/webhooks/deliveries/" + deliveryID, company + "/webhooks/replay?status=FAILED",
 			company + "/ledger", company + "/reports", company + "/settlements", company + "/members", company + "/mail",
-			company + "/mail/" + orderID, company + "/orders", company + "/orders?q=nothing", company + "/orders?status=REFUNDED",
-			company + "/orders/" + orderID, company + "/buyers", company + "/buyers/erase?email=ada@example.com",
+			company + "/mail/" + orderID,
 			company + "/audit", "/account", "/business",
 		},
 		chief: {
 			"/platform", "/platform/cases", "/platform/companies", one, one + "/verification", one + "/float",
 			one + "/commission", "/platform/settlements", "/platform/categories", "/platform/mail-sender",
-			"/platform/staff", "/platform/audit", "/platform/books", company + "/orders/" + orderID,
+			"/platform/staff", "/platform/audit", "/platform/books",
 		},
 	}
 	names := strings.NewReplacer(company, "company", one, "platform-company", endpointID, "endpoint", deliveryID, "one",

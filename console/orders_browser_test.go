@@ -1,0 +1,47 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// TestFilledPagesOfOrdersAreAccessible looks at the pages of orders and buyers with something on each, as an owner and
+// as staff see them, with every box open.
+func TestFilledPagesOfOrdersAreAccessible(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s := is.New(t), newShop(t)
+	browser := browsertest.New(t)
+	_, _, failed := s.fillShop(t)
+	refunded := s.sellTo(t, strings.Repeat("n", 60)+"@example.com", 3)
+	s.books.Scan(t, refunded.EventID, refunded.Lines[0].AdmissionID)
+	_, err := s.staff.RefundOrder(t.Context(), refunded.ID, ticketing.RefundParams{Reason: longName, Restock: true})
+	ok.NoErr(err)
+	company := "/business/" + s.company.String()
+	names := strings.NewReplacer(company, "", failed, "one", refunded.ID.String(), "refunded", "/", "-", "?", "-", "=", "-",
+		"@example.com", "")
+	for who, paths := range map[string][]string{
+		owner: {
+			"/orders", "/orders?q=nothing", "/orders?status=CANCELLED", "/orders/" + refunded.ID.String(), "/buyers",
+			"/buyers/erase?email=ada@example.com",
+		},
+		chief: {"/orders/" + failed},
+	} {
+		p := s.open(t, browser, who, "/account", browsertest.Desktop)
+		for _, path := range paths {
+			path = company + path
+			p.Text(`location.assign("` + path + `")`)
+			p.Wait(`location.pathname + location.search === "` + path + `" && document.readyState === "complete"`)
+			p.Text(`document.querySelectorAll("details").forEach(d => d.open = true)`)
+			look(t, p, "filled-company"+names.Replace(path)+"-"+who)
+		}
+		p.IsClean()
+	}
+}
