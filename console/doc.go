@@ -35,6 +35,10 @@
 //		return view{data: keys}, err
 //	}
 //
+// A page of the data plane, such as one of events, has grants instead of permissions and calls c.console.svc as
+// c.caller; an act has a grant, and its function is wrapped by onDataPlane. A form that creates something there has the
+// hidden field idempotencyKey with the form's Key, see data_plane.go.
+//
 // The group is the heading in the navigation, see navigation.go; bar is for the few pages that the bar of a phone has.
 // A template shows a time that was with "ago" and one that is to come with "moment", and an id with the template "id".
 //

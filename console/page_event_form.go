@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
@@ -200,9 +199,7 @@ func readEventChange(m *members) ticketing.UpdateEventParams {
 // clearedText is changedText of a member that null clears.
 func (m *members) clearedText(name string) *string {
 	if m.object != nil {
-		return strictjson.Clearable(m.object, name, func(at strictjson.Place, value jsontext.Value) string {
-			return strictjson.Text(at, value)
-		})
+		return strictjson.Clearable(m.object, name, strictjson.Text)
 	}
 	return m.changedText(name)
 }

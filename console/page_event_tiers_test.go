@@ -111,7 +111,8 @@ func TestTierIsPricedPausedAndCancelled(t *testing.T) {
 	ok.Equal([]int64{*stock.SoldQuantity, *stock.CancelledQuantity}, []int64{1, 99})
 }
 
-// TestTierWithAnyNameHasItsActs checks that a form which was refused is found again, whatever is in the name of the tier.
+// TestTierWithAnyNameHasItsActs checks that a form which was refused is found again, whatever is in the name of the
+// tier.
 func TestTierWithAnyNameHasItsActs(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)

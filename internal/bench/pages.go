@@ -99,7 +99,8 @@ func (b *bench) measurePages(ctx context.Context) (Report, error) {
 	report := &pagesReport{
 		Op: b.Op, Store: b.db.store(), Companies: len(b.shops), Qty: b.Qty, Connections: b.Connections,
 		Seconds: b.Duration.Seconds(), Rate: b.Rate, Sales: b.Sales, Background: b.Background,
-		Events: pageEvents, Deliveries: b.pageDeliveries(), Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
+		Events: pageEvents, Deliveries: b.pageDeliveries(),
+		Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
 	}
 	if b.Background {
 		b.ends = append(b.ends, background(ctx, m.svc))
@@ -150,8 +151,8 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	if err := b.makeEvents(ctx); err != nil {
 		return nil, err
 	}
-	m.variables = strings.NewReplacer("{eventId}", b.shops[0].Event.String(), "{companyId}", b.shops[0].Company.String(), "{orderId}",
-		b.shops[0].Orders[0].String(), "{endpointId}", shown.EndpointID.String(), "{deliveryId}", shown.ID.String())
+	m.variables = strings.NewReplacer("{companyId}", b.shops[0].Company.String(), "{eventId}",
+		b.shops[0].Event.String(), "{orderId}", b.shops[0].Orders[0].String(), "{endpointId}", shown.EndpointID.String(), "{deliveryId}", shown.ID.String())
 	if err := m.signIn(ctx); err != nil {
 		return nil, err
 	}
