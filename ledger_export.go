@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// RecordMovementExport appends to the audit log that the actor takes a list of movements away as a file. Its changes are
-// the filter. Call it before the first row leaves the server. It refuses what [Operator.ListMovements] refuses, and
+// RecordMovementExport appends to the audit log that the actor takes a list of movements away as a file. Its changes
+// are the filter. Call it before the first row leaves the server. It refuses what [Operator.ListMovements] refuses, and
 // needs the same permission.
 func (o Operator) RecordMovementExport(ctx context.Context, companyID uuid.UUID, filter MovementFilter) error {
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
@@ -46,7 +46,7 @@ func (o Operator) RecordStatementExport(ctx context.Context, companyID uuid.UUID
 }
 
 // RecordLedgerExport appends to the audit log that the actor takes the signed bundle of a ledger away. Call it before
-// [Operator.ExportLedger] writes to them. It needs COMPANY:wallet:read.
+// [Operator.ExportLedger] writes it. It needs COMPANY:wallet:read.
 func (o Operator) RecordLedgerExport(ctx context.Context, companyID uuid.UUID) error {
 	return o.recordExport(ctx, PermissionWalletRead, companyID, "ledger", map[string]any{})
 }

@@ -39,8 +39,10 @@ func TestWatchSaysWhatChanged(t *testing.T) {
 		})
 		is.NoErr(err)
 		watched := []ticketing.Watched{
-			{CompanyID: other, Topic: ticketing.WatchMoney}, {CompanyID: companyID, Topic: ticketing.WatchMoney},
-			{CompanyID: companyID, Topic: ticketing.WatchDeliveries}, {Topic: ticketing.WatchQueues},
+			{CompanyID: other, Topic: ticketing.WatchMoney},
+			{CompanyID: companyID, Topic: ticketing.WatchMoney},
+			{CompanyID: companyID, Topic: ticketing.WatchDeliveries},
+			{Topic: ticketing.WatchQueues},
 			{CompanyID: uuid.New(), Topic: ticketing.WatchMoney},
 		}
 		before, err := e.Watch(ctx, watched)

@@ -17,6 +17,7 @@ type chart struct {
 	Width     int    // of the picture, in its own units
 	Top       string // the value of its highest line; the lowest is zero
 	Columns   []string
+	Names     int // how many of the first columns are no numbers
 	Rows      [][]string
 }
 

@@ -82,6 +82,7 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 			tenantRead, kybRead, walletRead, ticketing.PermissionAuditRead,
 		),
 		platform + "/commission": all(tenantRead, kybRead, walletRead),
+		"/platform/money":        all(tenantRead, kybRead, walletRead),
 		"/platform/settlements":  all(tenantRead, ticketing.PermissionSettlementRead),
 		"/platform/categories":   all(tenantRead),
 		"/platform/mail-sender":  all(tenantRead),

@@ -119,9 +119,8 @@ func (x *exchange) openStream(ctx context.Context, p *page) (answer, error) {
 // after the life of a stream. Each text has its own time to be sent, since that of the server is for a whole answer.
 func (x *exchange) sendStream(s *stream) {
 	control := http.NewResponseController(x.w)
-	// The time to read a request is over long before. A writer that has no deadline needs none.
-	_ = control.SetReadDeadline(time.Time{})
 	send := func(text string) bool {
+		// A writer that has no deadline needs none.
 		_ = control.SetWriteDeadline(time.Now().Add(streamWait))
 		_, err := io.WriteString(x.w, text)
 		return err == nil && control.Flush() == nil

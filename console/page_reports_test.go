@@ -137,14 +137,43 @@ func TestReportRefusesPeriodsAndZones(t *testing.T) {
 func TestManyTiersShareAColour(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
-	for _, tier := range []string{"A <i>", "B", "C", "D", "E", "F"} {
-		s.books.Inventory(t, s.event.ID, tier, 100_00, 10)
-		s.books.Sell(t, s.event.ID, tier, 1)
+	tiers := []string{"A & A", "B", "C", "D", "E", "F"}
+	event := s.books.Event(t, func(p *ticketing.CreateEventParams) { p.TicketCategories = tiers })
+	for _, tier := range tiers {
+		s.books.Inventory(t, event.ID, tier, 100_00, 10)
+		s.books.Sell(t, event.ID, tier, 1)
 	}
 	s.count(t)
-	got := s.get(t, viewer, reports+"?event="+s.event.ID.String())
-	ok.True(got.has("<bdi>A &lt;i&gt;</bdi>"))
+	got := s.get(t, viewer, reports+"?event="+event.ID.String())
+	ok.True(got.has("<bdi>A &amp; A</bdi>"))
 	ok.True(got.has("<bdi>Others</bdi>"))
 	ok.Equal(strings.Count(got.text, `<path class="s`), 5)
 	ok.True(got.has("₦600.00")) // all of them
+}
+
+// TestPlatformSeesTheMoneyOfAllCompanies checks the sums over companies, and that a part of them says so.
+func TestPlatformSeesTheMoneyOfAllCompanies(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.sell(t)
+	event := s.neighbor.Event(t)
+	s.neighbor.Inventory(t, event.ID, "VIP", 70_00, 5)
+	s.neighbor.Sell(t, event.ID, "VIP", 2)
+	s.count(t)
+
+	const money = "/platform/money"
+	got := s.get(t, support, money)
+	ok.True(got.has(`<p class="sum">₦290.00</p>`)) // of both companies
+	ok.True(got.has(": ₦290.00</title>"))
+	ok.True(got.has(`href="/business/` + s.other.String() + `/reports"`))
+	ok.True(!got.has("of the companies on this page"))
+	one := s.get(t, support, money+"?limit=1")
+	ok.True(one.has("of the companies on this page"))
+	ok.True(!one.has("₦290.00"))
+	ok.True(s.get(t, support, money+"?prefix=Nothing").has("No company matches."))
+	ok.Equal(s.get(t, support, "/business/"+s.other.String()+"/reports").StatusCode, http.StatusOK)
+
+	var data []struct{ Sales ticketing.SalesReport }
+	s.get(t, support, "/api/v2"+money).data(t, &data)
+	ok.Equal(len(data), 2)
 }

@@ -4,8 +4,9 @@ import "slices"
 
 // platformPages returns the pages of the platform, in the order of the navigation. Each is in the file of its subject.
 func platformPages() []page {
-	return slices.Concat(queuePages(), companiesPages(), decisionPages(), floatPages(), schedulePages(), payoutPages(),
-		categoryPages(), mailSenderPages(), staffPages(), platformAuditPages(), bookPages())
+	return slices.Concat(queuePages(), companiesPages(), decisionPages(), floatPages(), schedulePages(),
+		platformMoneyPages(), payoutPages(), categoryPages(), mailSenderPages(), staffPages(), platformAuditPages(),
+		bookPages())
 }
 
 // platformActs returns the acts of staff.

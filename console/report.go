@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -100,15 +101,22 @@ func (p period) summary(of string) string {
 	return fmt.Sprintf("%s by %s, from %s to %s.", of, strings.ToLower(p.unit()), p.label(0), p.label(len(p.starts)-1))
 }
 
-// sales asks for what was sold in the period by the company, or by an event and its tiers.
+// sales asks for what was sold in the period by the company of the page, or by an event and its tiers.
 func (p period) sales(ctx context.Context, c *call, eventID uuid.UUID, tiers bool) (ticketing.SalesReport, error) {
+	return p.salesOf(ctx, c, c.companyID, eventID, tiers)
+}
+
+// salesOf is sales for any company.
+func (p period) salesOf(
+	ctx context.Context, c *call, companyID, eventID uuid.UUID, tiers bool,
+) (ticketing.SalesReport, error) {
 	filter := ticketing.SalesFilter{
 		EventID: eventID, Tiers: tiers, From: p.from(), To: p.end, Interval: ticketing.SalesDaily, Zone: p.zone,
 	}
 	if p.hourly {
 		filter.Interval = ticketing.SalesHourly
 	}
-	return c.operator.Sales(ctx, c.companyID, filter)
+	return c.operator.Sales(ctx, companyID, filter)
 }
 
 // salesChart draws the gross of a report, and of each tier where the report has tiers.
@@ -133,9 +141,9 @@ func (p period) salesChart(report ticketing.SalesReport) chart {
 		lines[number].values[p.index(row.From.Time)] += int64(row.Gross)
 	}
 	drawn.draw(moneyUnit(), p.labels(), lines)
-	drawn.Columns = []string{p.unit()}
+	drawn.Columns, drawn.Names = []string{p.unit()}, 1
 	if tiers {
-		drawn.Columns = append(drawn.Columns, "Tier")
+		drawn.Columns, drawn.Names = append(drawn.Columns, "Tier"), 2
 	}
 	drawn.Columns = append(drawn.Columns, "Orders", "Tickets", "Gross", "Refunded")
 	for _, row := range report.Items {
@@ -154,7 +162,7 @@ func (p period) admissionsChart(report ticketing.SalesReport) chart {
 	drawn := chart{
 		ID: "admissions", Title: "Admissions by " + strings.ToLower(p.unit()), Summary: p.summary("Admissions"),
 		Empty:   "Each ticket that is scanned at a gate in this time is counted here.",
-		Columns: []string{p.unit(), "Admitted"},
+		Columns: []string{p.unit(), "Admitted"}, Names: 1,
 	}
 	admitted := make([]int64, len(p.starts))
 	for _, row := range report.Items {
@@ -195,7 +203,7 @@ func (p period) floatChart(balances []balanceAt) chart {
 	drawn := chart{
 		ID: "float", Title: "Float at the end of each " + unit, Summary: p.summary("Float"),
 		Empty:   "The float appears here once the platform has credited what you paid in.",
-		Columns: []string{p.unit(), "Float"},
+		Columns: []string{p.unit(), "Float"}, Names: 1,
 	}
 	values := make([]int64, len(balances))
 	for i, one := range balances {
@@ -204,4 +212,20 @@ func (p period) floatChart(balances []balanceAt) chart {
 	}
 	drawn.draw(moneyUnit(), p.labels(), []chartLine{{"Float", values}})
 	return drawn
+}
+
+// addFigures adds figures to others.
+func addFigures(to *ticketing.SalesFigures, more ticketing.SalesFigures) {
+	to.Orders += more.Orders
+	to.Admissions += more.Admissions
+	to.Gross += more.Gross
+	to.Commission += more.Commission
+	to.Refunded += more.Refunded
+	to.Reversed += more.Reversed
+	to.Admitted += more.Admitted
+}
+
+// sortRows sorts the rows of a report by their time.
+func sortRows(rows []ticketing.SalesRow) {
+	slices.SortFunc(rows, func(a, b ticketing.SalesRow) int { return a.From.Compare(b.From.Time) })
 }

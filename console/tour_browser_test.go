@@ -99,7 +99,7 @@ func TestFilledPagesOfThePlatformAreAccessible(t *testing.T) {
 		},
 		chief: {
 			"/platform", "/platform/cases", "/platform/companies", one, one + "/verification", one + "/float",
-			one + "/commission", "/platform/settlements", "/platform/categories", "/platform/mail-sender",
+			one + "/commission", "/platform/money", "/platform/settlements", "/platform/categories", "/platform/mail-sender",
 			"/platform/staff", "/platform/audit", "/platform/books",
 		},
 	}
