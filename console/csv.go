@@ -4,21 +4,29 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // csvWriter writes rows of comma-separated values. A cell that a program of tables would take for a formula is quoted
-// as text.
-type csvWriter struct{ out *csv.Writer }
+// as text. The cells of the column "amount" are not: nobody but the service writes them, and a negative one is a number.
+type csvWriter struct {
+	out    *csv.Writer
+	amount int // the index of that column; -1: there is none
+}
 
-func newCSVWriter(w io.Writer) *csvWriter { return &csvWriter{csv.NewWriter(w)} }
+func newCSVWriter(w io.Writer, columns []string) *csvWriter {
+	return &csvWriter{csv.NewWriter(w), slices.Index(columns, "amount")}
+}
 
 // write writes rows to a buffer. Its errors are those of flush.
 func (w *csvWriter) write(rows [][]string) {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = csvCell(cell)
+			if cells[i] = cell; i != w.amount {
+				cells[i] = csvCell(cell)
+			}
 		}
 		_ = w.out.Write(cells)
 	}
@@ -29,18 +37,12 @@ func (w *csvWriter) flush() error {
 	return w.out.Error()
 }
 
-// csvCell returns a cell that no program of tables takes for a formula. A negative number is none.
+// csvCell returns a cell that no program of tables takes for a formula.
 func csvCell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) && !isNegative(text) {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}
 	return text
-}
-
-// isNegative reports whether a text is a negative number: a minus sign and nothing but digits and a point.
-func isNegative(text string) bool {
-	digits, isMinus := strings.CutPrefix(text, "-")
-	return isMinus && digits != "" && strings.Trim(digits, "0123456789.") == ""
 }
 
 // cutOff returns the last row of a file that is not whole. It has as many cells as any other, so that programs read the

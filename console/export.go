@@ -81,7 +81,7 @@ func (d *download) write(ctx context.Context, w io.Writer, sent func()) error {
 	if d.body != nil {
 		return d.writeBody(ctx, w, sent)
 	}
-	out := newCSVWriter(w)
+	out := newCSVWriter(w, d.columns)
 	out.write([][]string{d.columns})
 	rows, next, written := d.first, d.next, 0
 	for {

@@ -52,7 +52,7 @@ func Pages() []Route {
 // CSV returns the text of rows in a download.
 func CSV(rows [][]string) string {
 	var b strings.Builder
-	w := newCSVWriter(&b)
+	w := newCSVWriter(&b, nil)
 	w.write(rows)
 	_ = w.flush() // A builder accepts everything.
 	return b.String()

@@ -90,10 +90,9 @@ func exportStatement(ctx context.Context, c *call, period map[string]string) (ou
 
 // writeStatement writes a statement as comma-separated values.
 func (c *call) writeStatement(ctx context.Context, w io.Writer, from, to time.Time) error {
-	out := newCSVWriter(w)
-	out.write([][]string{
-		{"type", "wallet", "at", "seq", "kind", "amount", "balanceBefore", "balance", "reference"},
-	})
+	columns := []string{"type", "wallet", "at", "seq", "kind", "amount", "balanceBefore", "balance", "reference"}
+	out := newCSVWriter(w, columns)
+	out.write([][]string{columns})
 	err := c.operator.Statement(ctx, c.companyID, from, to, func(line ticketing.StatementLine) error {
 		row := []string{
 			string(line.Type), string(line.Wallet), line.At.UTC().Format(timeFormat), "", "", "", "",
