@@ -156,8 +156,8 @@ func (a Accounts) Member(ctx context.Context, companyID, userID uuid.UUID) (Acto
 }
 
 // Actor returns the actor for a user on the pages of one company, by everything that they hold there: the role of a
-// member, the role of staff, or both. Who has both may do what either role gives, for this company alone. A user who has
-// neither is NOT_FOUND, as for a company that does not exist.
+// member, the role of staff, or both. Who has both may do what either role gives, for this company alone. A user who
+// has neither is NOT_FOUND, as for a company that does not exist.
 //
 // Call it for each request, as [Accounts.Member] and [Accounts.Staff].
 func (a Accounts) Actor(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {

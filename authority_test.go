@@ -10,7 +10,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-const ownMembership = "Staff do not decide about their own membership of a company. Ask an administrator of the platform."
+const ownMembership = "Staff do not decide about their own membership of a company. " +
+	"Ask an administrator of the platform."
 
 // actorOf returns the operator plane with everything that a user holds in a company.
 func (e *env) actorOf(t testing.TB, companyID, userID uuid.UUID) ticketing.Operator {

@@ -92,8 +92,8 @@ func (f MovementFilter) scope(companyID uuid.UUID) []string {
 // is neither FLOAT nor EARNINGS, a kind that the wallet has not or that is named twice, and a To that is not later than
 // From are INVALID_REQUEST. A cursor of another listing or filter is INVALID_CURSOR. It needs COMPANY:wallet:read.
 //
-// The list is placed by sequence. Entries never change, so a movement that is made during the paging appears on no later
-// page. A page takes a few reads of any ledger, whatever the filter.
+// The list is placed by sequence. Entries never change, so a movement that is made during the paging appears on no
+// later page. A page takes a few reads of any ledger, whatever the filter.
 func (o Operator) ListMovements(
 	ctx context.Context, companyID uuid.UUID, filter MovementFilter,
 ) (Page[Movement], error) {
@@ -200,10 +200,10 @@ func referredSequences(
 		}
 		sequences = append(sequences, credit.Sequence)
 	}
-	id, err := uuid.Parse(reference)
+	id, notAnID := uuid.Parse(reference)
 	// A reference has one spelling, where an id has several.
-	if err != nil || id.String() != reference {
-		return sequences, nil
+	if notAnID != nil || id.String() != reference {
+		return sequences, nil //nolint:nilerr // It is another reference.
 	}
 	if wallet.Wallet == ledger.Earnings {
 		settlement, err := firstRecord(tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: wallet.CompanyID, ID: id}}))

@@ -189,9 +189,9 @@ type Invitation struct {
 	Member Member `json:"member"`
 	// Link signs the member in once. It is nil for a user who has signed in before, is a member of another company or
 	// has a staff role: with a link the inviting company could sign in as them. It is also nil for an actor who may not
-	// be handed one, see [Operator.InviteMember]. They sign in as they do elsewhere. For
-	// the same reason a link that was not mailed counts only as long as it would be made, and what was set up by it ends with the first
-	// role elsewhere, and with the first sign-in by which the user shows who they are: sessions and passkeys.
+	// be handed one, see [Operator.InviteMember]. They sign in as they do elsewhere. For the same reason a link that was
+	// not mailed counts only as long as it would be made, and what was set up by it ends with the first role elsewhere,
+	// and with the first sign-in by which the user shows who they are: sessions and passkeys.
 	Link *Link `json:"link"`
 	// Withheld reports that there is no link because the actor may not be handed one.
 	Withheld bool `json:"-"`
@@ -207,8 +207,8 @@ func (o Operator) InviteMember(
 	return o.invite(ctx, companyID, params, driver.SignInInvitation)
 }
 
-// InviteMemberByMail is [Operator.InviteMember] for a caller that mails the link to the member's address and shows it to
-// nobody. Who opens the link has shown that the address is theirs, so what they set up stays when they get a role
+// InviteMemberByMail is [Operator.InviteMember] for a caller that mails the link to the member's address and shows it
+// to nobody. Who opens the link has shown that the address is theirs, so what they set up stays when they get a role
 // elsewhere. Every actor gets a link, also staff who are no administrators. It needs COMPANY:member:manage.
 func (o Operator) InviteMemberByMail(
 	ctx context.Context, companyID uuid.UUID, params AddMemberParams,

@@ -131,8 +131,7 @@ func notifyBuyers(
 	}
 	var made []driver.Notification
 	for _, f := range facts {
-		if order, sold := of.orders[driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject}]; sold && (f.Type == driver.FactSale ||
-			f.Type == driver.FactSaleLow) {
+		if order, sold := of.orders[driver.OrderRef{CompanyID: f.CompanyID, ID: f.Subject}]; sold && isSale(f) {
 			made = append(made, newNotification(at, order, 1, ""))
 		}
 	}

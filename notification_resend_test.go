@@ -258,8 +258,11 @@ func dropFacts(t testing.TB, shop *ticketingtest.Shop) {
 		var taken []driver.Fact
 		onCompany(t, shop, func(ctx context.Context, tx driver.Tx) error {
 			var err error
-			if taken, err = tx.TakeFacts(ctx, shop.Company.ID, 1000); err != nil || len(taken) == 0 {
+			if taken, err = tx.TakeFacts(ctx, shop.Company.ID, 1000); err != nil {
 				return err
+			}
+			if len(taken) == 0 {
+				return tx.PutSalesProgress(ctx, uncounted(shop.Company.ID))
 			}
 			return tx.DispatchFacts(ctx, taken, true)
 		})

@@ -79,8 +79,8 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 // COMPANY:order:read.
 //
 // With an email it finds the orders in an index, and searches those that the index lacks: orders whose facts are not
-// dispatched, and orders from before an upgrade until [Service.Run] has indexed them. The cursor is bound to the company
-// and to every filter, so a cursor of another search is INVALID_CURSOR. A malformed email, limit or status is
+// dispatched, and orders from before an upgrade until [Service.Run] has indexed them. The cursor is bound to the
+// company and to every filter, so a cursor of another search is INVALID_CURSOR. A malformed email, limit or status is
 // INVALID_REQUEST, and so is a To that is not later than From.
 //
 // The orders of a period are found by the times of the FLOAT entries, with a few reads however many orders there are.

@@ -210,8 +210,8 @@ func (a Accounts) UsePasskey(ctx context.Context, userID uuid.UUID, use PasskeyU
 	})
 }
 
-// SignInByPasskey is [Accounts.UsePasskey] and [Accounts.SignIn] in one transaction: a passkey that is removed meanwhile
-// begins no session.
+// SignInByPasskey is [Accounts.UsePasskey] and [Accounts.SignIn] in one transaction: a passkey that is removed
+// meanwhile begins no session.
 func (a Accounts) SignInByPasskey(
 	ctx context.Context, userID uuid.UUID, use PasskeyUse, client Client,
 ) (SignedIn, error) {

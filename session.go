@@ -183,7 +183,8 @@ func (a Accounts) newSession(method SignInMethod, client Client) (freshSession, 
 }
 
 // SignIn begins a session for a user whom the caller has verified: by an identity token, or by other means. With a
-// passkey of this service call [Accounts.SignInByPasskey]. A user who is a member of no company and has no staff role is SIGN_IN_REQUIRED.
+// passkey of this service call [Accounts.SignInByPasskey]. A user who is a member of no company and has no staff role
+// is SIGN_IN_REQUIRED.
 //
 // A user has at most 100 sessions: one more ends the oldest.
 func (a Accounts) SignIn(

@@ -15,9 +15,9 @@ func agoFunc(clock func() time.Time) func(any) template.HTML {
 		if words == "" {
 			return formatMoment(value)
 		}
+		const when = `<span class="when"><span data-ago="%s">%s</span> <span class="fine">%s</span></span>`
 		//nolint:gosec // The words hold no markup.
-		return template.HTML(fmt.Sprintf(`<span class="when"><span data-ago="%s">%s</span> <span class="fine">%s</span></span>`,
-			at.UTC().Format(time.RFC3339), words, formatMoment(value)))
+		return template.HTML(fmt.Sprintf(when, at.UTC().Format(time.RFC3339), words, formatMoment(value)))
 	}
 }
 

@@ -111,15 +111,15 @@ func (c *chart) draw(unit chartUnit, labels []string, lines []chartLine) {
 	}
 	c.Points = make([]chartPoint, len(labels))
 	for i, label := range labels {
-		title := label + ": " + unit.value(totals[i])
+		title := []string{label + ": " + unit.value(totals[i])}
 		if len(lines) > 1 {
 			for _, line := range lines {
 				if line.values[i] > 0 {
-					title += "\n" + line.name + ": " + unit.value(line.values[i])
+					title = append(title, line.name+": "+unit.value(line.values[i]))
 				}
 			}
 		}
-		c.Points[i] = chartPoint{X: i * slotWidth, Label: label, Title: title}
+		c.Points[i] = chartPoint{X: i * slotWidth, Label: label, Title: strings.Join(title, "\n")}
 	}
 }
 

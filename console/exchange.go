@@ -43,8 +43,8 @@ type exchange struct {
 	cookies []*http.Cookie
 }
 
-// answer is what is sent. It is made whole before a byte of it is sent, so that any failure can still be reported. Only a
-// download is made while it is sent.
+// answer is what is sent. It is made whole before a byte of it is sent, so that any failure can still be reported. Only
+// a download is made while it is sent.
 type answer struct {
 	status      int
 	code        ticketing.Code
@@ -76,12 +76,12 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer a.stream.close()
 		a.status = http.StatusOK
 		x.report(r.Context(), a) // It began, and it lasts as long as its page is looked at.
-		x.send(a)
+		x.send(r.Context(), a)
 		return
 	}
 	if x.route == nil || !x.route.asset || a.status != 0 {
 		a.status = cmp.Or(a.status, http.StatusOK)
-		x.send(a)
+		x.send(r.Context(), a)
 	} else {
 		a.status = x.sendAsset()
 	}
@@ -167,8 +167,8 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 	return x.showPage(ctx, t.page)
 }
 
-// bufferBody reads the body before it is found who the request is from. Otherwise a body that arrives slowly would act by
-// a session that was ended meanwhile. One byte more than allowed is read, so that the body still is too large.
+// bufferBody reads the body before it is found who the request is from. Otherwise a body that arrives slowly would act
+// by a session that was ended meanwhile. One byte more than allowed is read, so that the body still is too large.
 func (x *exchange) bufferBody() error {
 	if isSafe(x.r.Method) {
 		return nil
@@ -250,7 +250,7 @@ func (c *call) readQuery(names []string) error {
 const compressAt = 1 << 10
 
 // send writes the answer.
-func (x *exchange) send(a answer) {
+func (x *exchange) send(ctx context.Context, a answer) {
 	x.setPolicies(a)
 	header := x.w.Header()
 	for _, cookie := range x.cookies {
@@ -277,7 +277,7 @@ func (x *exchange) send(a answer) {
 		return
 	}
 	if a.download != nil {
-		x.sendFile(a.download)
+		x.sendFile(ctx, a.download)
 		return
 	}
 	body := a.body
@@ -297,16 +297,16 @@ func (x *exchange) send(a answer) {
 const pageWait = time.Minute
 
 // sendFile sends a download. The time that the server gives to a whole answer counts for each of its pages.
-func (x *exchange) sendFile(d *download) {
+func (x *exchange) sendFile(ctx context.Context, d *download) {
 	x.w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
 	control := http.NewResponseController(x.w)
-	err := d.write(x.r.Context(), x.w, func() {
+	err := d.write(ctx, x.w, func() {
 		// A writer that has no deadline needs none, and one that cannot flush sends when it wants to.
 		_ = control.Flush()
 		_ = control.SetWriteDeadline(time.Now().Add(pageWait))
 	})
 	if err != nil {
-		x.logFault(x.r.Context(), fmt.Errorf("console: the download %s was cut off: %w", d.name, err))
+		x.logFault(ctx, fmt.Errorf("console: the download %s was cut off: %w", d.name, err))
 	}
 }
 

@@ -87,8 +87,8 @@ func (d *download) write(ctx context.Context, w io.Writer, sent func()) error {
 	for {
 		out.write(rows)
 		written += len(rows)
-		if out.flush() != nil || next == "" {
-			return nil // A browser that went away has no use for an error.
+		if gone := out.flush(); gone != nil || next == "" {
+			return nil //nolint:nilerr // A browser that went away has no use for an error.
 		}
 		sent()
 		var err error
@@ -123,8 +123,8 @@ func (d *download) writeBody(ctx context.Context, w io.Writer, sent func()) erro
 	if err != nil {
 		_, _ = out.WriteString("\nCUT OFF: the file is not complete. Download it again.\n")
 	}
-	if out.Flush() != nil {
-		return nil // A browser that went away has no use for an error.
+	if gone := out.Flush(); gone != nil {
+		return nil //nolint:nilerr // A browser that went away has no use for an error.
 	}
 	return err
 }

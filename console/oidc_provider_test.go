@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/http"
 	"sync"
@@ -105,9 +106,7 @@ func TestAnswersOfProvidersSignIn(t *testing.T) {
 				"iss": i.URL, "sub": "sub-" + owner, "aud": []string{clientID}, "nonce": asked.Get("nonce"),
 				"iat": opening.Unix(), "exp": opening.Unix() + 3600,
 			}
-			for name, value := range tt.claims {
-				about[name] = value
-			}
+			maps.Copy(about, tt.claims)
 			in := s.comeBack(t, "somebody", i.issue(asked, about), asked.Get("state"))
 			ok.Equal(in.StatusCode, http.StatusSeeOther)
 			account := s.get(t, "somebody", "/account")

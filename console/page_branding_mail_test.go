@@ -65,7 +65,8 @@ func TestTicketMailIsSeenFromTheBranding(t *testing.T) {
 	link := p.Text(`[...document.links].find(link => link.textContent === "See the ticket mail").href`)
 	mail := p.Tab(link, browsertest.Desktop)
 	mail.Wait(`document.readyState === "complete"`)
-	ok.Equal(mail.Text(`[...document.images].filter(image => image.src.startsWith("data:") && image.naturalWidth > 0).length`),
+	ok.Equal(mail.Text(`[...document.images]
+		.filter(image => image.src.startsWith("data:") && image.naturalWidth > 0).length`),
 		"2")
 	ok.True(strings.Contains(mail.Text(`document.body.innerText`), "Adire Concerts"))
 	ok.Equal(mail.PolicyViolations(), []string{"img-src: kURLViolation https://cdn.adire.ng/logo.png"})

@@ -15,11 +15,11 @@ import (
 
 const reports = "/business/{companyId}/reports"
 
-// advanceTo sets the clock of a shop forward, and signs a person in again.
-func (s *shop) advanceTo(t *testing.T, at time.Time, who string) {
+// advanceTo sets the clock of a shop forward, and signs the viewer in again.
+func (s *shop) advanceTo(t *testing.T, at time.Time) {
 	t.Helper()
 	s.books.Clock.Advance(at.Sub(s.books.Clock.Now()))
-	s.signIn(t, who)
+	s.signIn(t, viewer)
 }
 
 // count has the dispatch count what was sold and admitted.
@@ -39,7 +39,7 @@ func TestReportShowsSalesByDay(t *testing.T) {
 	s.sell(t)
 	s.count(t)
 	first := s.books.Clock.Now()
-	s.advanceTo(t, first.Add(24*time.Hour), viewer)
+	s.advanceTo(t, first.Add(24*time.Hour))
 	s.sell(t)
 	s.count(t)
 
@@ -88,11 +88,11 @@ func TestReportHasTheDaysOfItsZone(t *testing.T) {
 	day := forward.Format(time.DateOnly)
 	query := "?tz=Europe/Berlin&since=" + day + "&until=" + day
 	begin := time.Date(forward.Year(), forward.Month(), forward.Day(), 0, 0, 0, 0, berlin)
-	s.advanceTo(t, begin.Add(time.Minute), viewer)
+	s.advanceTo(t, begin.Add(time.Minute))
 	s.sell(t)
-	s.advanceTo(t, begin.Add(23*time.Hour-time.Minute), viewer)
+	s.advanceTo(t, begin.Add(23*time.Hour-time.Minute))
 	s.sell(t)
-	s.advanceTo(t, begin.Add(23*time.Hour+time.Minute), viewer)
+	s.advanceTo(t, begin.Add(23*time.Hour+time.Minute))
 	s.sell(t) // of the next day
 	s.count(t)
 

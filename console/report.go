@@ -151,7 +151,7 @@ func (p period) salesChart(report ticketing.SalesReport) chart {
 		if tiers {
 			cells = append(cells, *row.Tier)
 		}
-		drawn.Rows = append(drawn.Rows, append(cells, fmt.Sprint(row.Orders), fmt.Sprint(row.Admissions),
+		drawn.Rows = append(drawn.Rows, append(cells, formatCount(row.Orders), formatCount(row.Admissions),
 			formatMoney(row.Gross), formatMoney(row.Refunded)))
 	}
 	return drawn
@@ -171,7 +171,7 @@ func (p period) admissionsChart(report ticketing.SalesReport) chart {
 	drawn.draw(countUnit(), p.labels(), []chartLine{{"Admitted", admitted}})
 	for i, number := range admitted {
 		if number > 0 {
-			drawn.Rows = append(drawn.Rows, []string{p.label(i), fmt.Sprint(number)})
+			drawn.Rows = append(drawn.Rows, []string{p.label(i), formatCount(number)})
 		}
 	}
 	return drawn

@@ -112,8 +112,8 @@ type WalletReader interface {
 	ListEntries(ctx context.Context, query LedgerQuery) ([]ledger.Entry, error)
 	// Entries returns ledger entries by wallet and sequence.
 	Entries(ctx context.Context, refs []EntryRef) ([]ledger.Entry, error)
-	// SearchEntries returns ledger entries of some kinds by sequence, highest first. It may read all entries between
-	// Above and Before: an index of the kinds would cost every sale.
+	// SearchEntries returns ledger entries of some kinds by sequence, highest first. It finds kinds that no sale makes at
+	// once. With any other it may read all entries between Above and Before: an index of those would cost every sale.
 	SearchEntries(ctx context.Context, query EntryQuery) ([]ledger.Entry, error)
 	// FloatCredits finds a company's fundings by their references.
 	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCredit, error)

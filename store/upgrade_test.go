@@ -200,6 +200,19 @@ func (u upgrader) upgrade(t *testing.T, steps []store.Migration, file string) {
 		is.Equal(asked+" "+string(now[asked]), asked+" "+compact.String())
 	}
 
+	before := filepath.Base(file) < "0010_sales"
+	// The version before dispatched the first fact. The others wait.
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{caller.CompanyID()}}); err != nil || !before {
+			return err
+		}
+		facts, err := tx.TakeFacts(ctx, caller.CompanyID(), 1)
+		if err != nil {
+			return err
+		}
+		return tx.DispatchFacts(ctx, facts, true)
+	}))
+	books()
 	order, err := svc.Checkout(t.Context(), caller, "after-0001", ticketingtest.Basket(then.Event, "VIP", 5000_00, 2))
 	is.NoErr(err)
 	is.Equal(order.Status, driver.OrderConfirmed)
@@ -208,6 +221,80 @@ func (u upgrader) upgrade(t *testing.T, steps []store.Migration, file string) {
 	is.NoErr(err)
 	is.Equal(scan.Outcome, ticketing.OutcomeAdmitted)
 	books()
+	sumsFill(t, s, caller, then.Event, order.ID, before, books)
+}
+
+// accepted is a transport with which every endpoint accepts what it receives.
+type accepted struct{}
+
+func (accepted) Post(context.Context, ticketing.WebhookRequest) (int, error) { return 200, nil }
+
+// sumsFill checks that orders from before are counted in the sums of sales while the company sells on, and that the
+// books verify after every step. before reports whether the database is from before there were sums: then the report
+// has none of the orders at first. sold is an order of this version.
+func sumsFill(
+	t *testing.T, s *store.Store, caller ticketing.Caller, event, sold uuid.UUID, before bool, books func(),
+) {
+	t.Helper()
+	is := is.New(t)
+	ctx, company := t.Context(), caller.CompanyID()
+	clock := ticketingtest.NewClock(time.Time{}).Now
+	svc, err := ticketing.New(s, &ticketing.Config{
+		SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Clock: clock, Sender: accepted{},
+	})
+	is.NoErr(err)
+	staff := svc.As(ticketing.Staff("upgrade"))
+	report := func() ticketing.SalesReport {
+		t.Helper()
+		found, err := staff.Sales(ctx, company, ticketing.SalesFilter{
+			From: clock().Add(-100 * 24 * time.Hour), To: clock().Add(100 * 24 * time.Hour),
+		})
+		is.NoErr(err)
+		return found
+	}
+	first := report()
+	is.Equal(first.CompleteFrom != nil, before)
+	is.True(!before || first.Total == ticketing.SalesFigures{})
+	_, err = staff.RefundOrder(ctx, sold, ticketing.RefundParams{Reason: "moved to another city"})
+	is.NoErr(err)
+	books()
+	for counted := -1; counted != 0; {
+		counted, err = svc.CountSales(ctx)
+		is.NoErr(err)
+		books()
+	}
+	order, err := svc.Checkout(ctx, caller, "after-0002", ticketingtest.Basket(event, "VIP", 5000_00, 1))
+	is.NoErr(err)
+	_, err = staff.RefundOrder(ctx, order.ID, ticketing.RefundParams{Reason: "bought twice"})
+	is.NoErr(err)
+	_, err = svc.SendWebhooks(ctx)
+	is.NoErr(err)
+	books()
+
+	var want ticketing.SalesFigures
+	page, err := staff.ListOrders(ctx, company, ticketing.OrderSearch{})
+	is.NoErr(err)
+	for _, order := range page.Items {
+		detail, err := staff.GetOrder(ctx, order.ID)
+		is.NoErr(err)
+		want.Orders++
+		want.Gross += detail.Gross
+		want.Commission += detail.Commission.Amount
+		if detail.Status == driver.OrderRefunded {
+			want.Refunded += detail.Gross
+			want.Reversed += detail.Commission.Amount
+		}
+		for _, line := range detail.Lines {
+			want.Admissions++
+			if line.Validation != nil {
+				want.Admitted++
+			}
+		}
+	}
+	last := report()
+	is.True(last.CompleteFrom == nil)
+	is.Equal(last.Total, want)
+	is.Equal(want.Admitted, int64(2)) // One was scanned before, and one after.
 }
 
 // answers repeats the requests of then, with the same idempotency keys, which change nothing.

@@ -155,7 +155,8 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 		return nil, err
 	}
 	m.variables = strings.NewReplacer("{companyId}", b.shops[0].Company.String(), "{eventId}",
-		b.shops[0].Event.String(), "{orderId}", b.shops[0].Orders[0].String(), "{endpointId}", shown.EndpointID.String(), "{deliveryId}", shown.ID.String())
+		b.shops[0].Event.String(), "{orderId}", b.shops[0].Orders[0].String(), "{endpointId}", shown.EndpointID.String(),
+		"{deliveryId}", shown.ID.String())
 	if err := m.signIn(ctx); err != nil {
 		return nil, err
 	}

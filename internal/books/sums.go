@@ -53,7 +53,7 @@ func (c *sumCheck) weigh(s *driver.SalesSum) uint64 {
 func (c *sumCheck) place(ref *driver.SalesSumRef, seed maphash.Seed) uint64 {
 	var buffer [64]byte
 	key := append(buffer[:0], ref.EventID[:]...)
-	key = binary.BigEndian.AppendUint64(key, uint64(ref.At.UnixMilli())) //nolint:gosec // Every bit counts.
+	key = binary.BigEndian.AppendUint64(key, uint64(ref.At.UnixMilli()))
 	return maphash.Bytes(seed, append(key, ref.Tier...))
 }
 
@@ -232,7 +232,7 @@ func (b *companyBooks) blameSums(ctx context.Context) error {
 	differing := make([]uint64, parts)
 	part := func(ref *driver.SalesSumRef) (hash uint64, part int) {
 		hash = b.counted.place(ref, b.counted.seeds[0])
-		return hash | 1, int(hash % parts) //nolint:gosec // It is below the number of parts.
+		return hash | 1, int(hash % parts)
 	}
 	weigh := func(sign uint64) func(driver.SalesSum) {
 		return func(sum driver.SalesSum) {

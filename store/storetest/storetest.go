@@ -33,9 +33,8 @@ func Checks() []Check {
 		textChecks(), copyChecks(), companyChecks(), companySearchChecks(), brandingChecks(), commissionChecks(),
 		apiKeyChecks(), secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(),
 		orderChecks(), admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(),
-		settlementChecks(),
-		bookChecks(), verifiedBookChecks(), salesChecks(), outboxChecks(), endpointChecks(), messageChecks(), deliveryChecks(),
-		notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(), auditChecks(),
+		settlementChecks(), bookChecks(), verifiedBookChecks(), salesChecks(), outboxChecks(), endpointChecks(),
+		messageChecks(), deliveryChecks(), notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(), auditChecks(),
 		memberChecks(), caseChecks(), buyerChecks(), accountChecks(),
 	)
 }
