@@ -114,7 +114,8 @@ func (w *worker) look(ctx context.Context) error {
 			case driver.WorkDeliver:
 				oldest = earlier(oldest, work.Since)
 				w.deliverer.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
-			case driver.WorkPrune, driver.WorkPruneFacts, driver.WorkPruneMail, driver.WorkCount: // They have loops of their own.
+			// They have loops of their own.
+			case driver.WorkPrune, driver.WorkPruneFacts, driver.WorkPruneMail, driver.WorkCount:
 			}
 		}
 		asked = asked[:0]

@@ -133,8 +133,8 @@ func TestVerificationFindsWrongSums(t *testing.T) {
 	})
 }
 
-// TestReportsSayFromWhenTheyAreWhole checks that while orders from before are being counted, a report has all sales from
-// CompleteFrom on and none from earlier, also of orders that are refunded meanwhile, and that Run counts the rest.
+// TestReportsSayFromWhenTheyAreWhole checks that while orders from before are being counted, a report has all sales
+// from CompleteFrom on and none from earlier, also of orders that are refunded meanwhile, and that Run counts the rest.
 func TestReportsSayFromWhenTheyAreWhole(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one goroutine does")

@@ -30,8 +30,8 @@ func newFloatCredit(applied bool, entry ledger.Entry) FloatCredit {
 	}
 }
 
-// CheckFloatCredit returns the error that [Operator.CreditFloat] has for a malformed amount or reference, so that a form
-// is refused before anybody is asked to confirm it. It reads no data.
+// CheckFloatCredit returns the error that [Operator.CreditFloat] has for a malformed amount or reference, so that a
+// form is refused before anybody is asked to confirm it. It reads no data.
 func CheckFloatCredit(amount money.Amount, reference string) error {
 	var v violations
 	if amount <= 0 || amount > money.MaxInput {

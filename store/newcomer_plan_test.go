@@ -418,6 +418,7 @@ var lookThrough = regexp.MustCompile(strings.Join([]string{
 	`substr\((digest|number|secret),`,     // what a master secret has encrypted, in all companies
 	`SELECT DISTINCT company_id FROM `,    // the companies of all records of a table
 	`AS restocked`,                        // everything that a company has sold
+	`sequence < '\d+'::bigint AND kind `,  // a part of a ledger, for the movements that each sale makes
 	`w\.wallet = 'FLOAT'\s+ORDER BY`,      // the wallets of all companies
 	`SELECT id FROM ticketing_companies`,  // companies in one order, until those that the filter leaves fill a page
 	`AS part UNION|AS part ORDER`,         // a list of a status and an event: of the whole company if the table is small

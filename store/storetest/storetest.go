@@ -34,7 +34,8 @@ func Checks() []Check {
 		apiKeyChecks(), secretChecks(), categoryChecks(), eventChecks(), termsChecks(), inventoryChecks(), stockChecks(),
 		orderChecks(), admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(),
 		settlementChecks(), bookChecks(), verifiedBookChecks(), salesChecks(), outboxChecks(), endpointChecks(),
-		messageChecks(), deliveryChecks(), notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(), auditChecks(),
+		messageChecks(), deliveryChecks(), notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(),
+		auditChecks(),
 		memberChecks(), caseChecks(), buyerChecks(), accountChecks(),
 	)
 }
