@@ -211,7 +211,9 @@ func TestReportsSayFromWhenTheyAreWhole(t *testing.T) {
 			is.Equal(from, []string{after(6), after(4), after(2)})
 			is.Equal(report().Total.Orders, int64(7))
 			is.Equal(report().Total.Refunded.String(), "10.00")
-			is.True(slices.IsSortedFunc(report().Items, func(a, b ticketing.SalesRow) int { return a.From.Compare(b.From.Time) }))
+			is.True(slices.IsSortedFunc(report().Items, func(a, b ticketing.SalesRow) int {
+				return a.From.Compare(b.From.Time)
+			}))
 		})
 	}
 }

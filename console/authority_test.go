@@ -10,8 +10,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// TestOnboardingInvitesByMailAlone checks that staff who are no administrators see no link of a member whom they invite,
-// and that they cannot add themselves.
+// TestOnboardingInvitesByMailAlone checks that staff who are no administrators see no link of a member whom they
+// invite, and that they cannot add themselves.
 func TestOnboardingInvitesByMailAlone(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

@@ -9,7 +9,8 @@ import (
 )
 
 // csvWriter writes rows of comma-separated values. A cell that a program of tables would take for a formula is quoted
-// as text. The cells of the column "amount" are not: nobody but the service writes them, and a negative one is a number.
+// as text. The cells of the column "amount" are not: nobody but the service writes them, and a negative one is a
+// number.
 type csvWriter struct {
 	out    *csv.Writer
 	amount int // the index of that column; -1: there is none

@@ -10,8 +10,8 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// TestSaleAppearsOnTheOverview sells while an owner looks at the overview: it shows the sale without being loaded again,
-// and what has the focus or was opened stays so. When the session ends, the page leads to the sign-in page.
+// TestSaleAppearsOnTheOverview sells while an owner looks at the overview: it shows the sale without being loaded
+// again, and what has the focus or was opened stays so. When the session ends, the page leads to the sign-in page.
 func TestSaleAppearsOnTheOverview(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -25,8 +25,8 @@ func TestFilledPagesOfOrdersAreAccessible(t *testing.T) {
 	_, err := s.staff.RefundOrder(t.Context(), refunded.ID, ticketing.RefundParams{Reason: longName, Restock: true})
 	ok.NoErr(err)
 	company := "/business/" + s.company.String()
-	names := strings.NewReplacer(company, "", failed, "one", refunded.ID.String(), "refunded", "/", "-", "?", "-", "=", "-",
-		"@example.com", "")
+	names := strings.NewReplacer(company, "", failed, "one", refunded.ID.String(), "refunded", "/", "-", "?", "-",
+		"=", "-", "@example.com", "")
 	for who, paths := range map[string][]string{
 		owner: {
 			"/orders", "/orders?q=nothing", "/orders?status=CANCELLED", "/orders/" + refunded.ID.String(), "/buyers",

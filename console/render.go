@@ -24,8 +24,8 @@ var templateFiles embed.FS
 // shared are the templates that every page has.
 const shared = "templates/layout.html"
 
-// parsedTemplates holds what parseTemplates returns. The consoles of a process share it, since parsing takes most of the
-// time that making one does. Nobody executes these templates: each console has clones with its own clock.
+// parsedTemplates holds what parseTemplates returns. The consoles of a process share it, since parsing takes most of
+// the time that making one does. Nobody executes these templates: each console has clones with its own clock.
 var parsedTemplates = sync.OnceValues(parseTemplates)
 
 // parseTemplates parses each page with the shared templates, by the name of its file.
