@@ -133,7 +133,7 @@ func (e *eraser) find(ctx context.Context) ([]driver.Order, error) {
 			head, before = float.Sequence, float.Sequence+1
 		}
 		var err error
-		orders, err = searchOrders(ctx, tx, driver.OrderQuery{
+		orders, err = searchEveryOrder(ctx, tx, driver.OrderQuery{
 			CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, AboveNumber: e.through, After: before, Limit: erasurePage,
 		})
 		e.head, e.before = head, before
@@ -247,7 +247,7 @@ func (e *eraser) present(ctx context.Context, tx driver.ReadTx, orders []driver.
 // late returns the buyer's orders that were made since the pass began, at most one more than a transaction writes. They
 // are read under the exclusive gate, so no checkout adds another one before the commit.
 func (e *eraser) late(ctx context.Context, tx driver.ReadTx) ([]driver.Order, error) {
-	return searchOrders(ctx, tx, driver.OrderQuery{
+	return searchEveryOrder(ctx, tx, driver.OrderQuery{
 		CompanyID: e.ref.CompanyID, BuyerEmail: e.ref.Email, AboveNumber: e.head, Limit: erasurePage + 1,
 	})
 }

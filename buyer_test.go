@@ -193,6 +193,29 @@ func TestABuyerOfManyOrdersIsErased(t *testing.T) {
 	}))
 }
 
+// TestErasureFindsOrdersThatTheIndexLacks checks that an erasure finds an order whose fact a process of an earlier
+// version dispatched: it adds nothing to the index of buyers.
+func TestErasureFindsOrdersThatTheIndexLacks(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 10_00, 100)
+		order := shop.Sell(t, event.ID, "VIP", 1)
+		onCompany(t, shop, func(ctx context.Context, tx driver.Tx) error {
+			facts, err := tx.TakeFacts(ctx, shop.Company.ID, 10)
+			return errors.Join(err, tx.DispatchFacts(ctx, facts, true))
+		})
+		erasure, err := shop.Staff.EraseBuyer(t.Context(), shop.Company.ID, order.Buyer.Email)
+		is.NoErr(err)
+		is.Equal(erasure, ticketing.BuyerErasure{Erased: true, Orders: 1})
+		// Nothing counted the sale, as the verification would say.
+		onCompany(t, shop, func(ctx context.Context, tx driver.Tx) error {
+			return tx.PutSalesProgress(ctx, uncounted(shop.Company.ID))
+		})
+	})
+}
+
 var errUnplugged = errors.New("unplugged")
 
 // heldStore is a store whose every update first calls a function. The update does not begin if that function fails.

@@ -144,11 +144,15 @@ func (o Operator) ListMovements(
 	return page, nil
 }
 
-// searchEntries returns the entries of a query window by window from the newest. The windows keep each statement short,
-// even where entries of other kinds are many.
+// searchEntries returns the entries of a query. Kinds that no sale makes have an index. The others are searched window
+// by window from the newest, which keeps each statement short, even where entries of other kinds are many.
 func searchEntries(
 	ctx context.Context, tx driver.WalletReader, query driver.EntryQuery,
 ) ([]ledger.Entry, error) {
+	madeBySales := func(kind ledger.Kind) bool { return kind == ledger.CheckoutDebit || kind == ledger.CommissionAccrual }
+	if len(query.Kinds) > 0 && !slices.ContainsFunc(query.Kinds, madeBySales) {
+		return tx.SearchEntries(ctx, query)
+	}
 	var found []ledger.Entry
 	for oldest := query.Above; query.Before > oldest+1 && query.Limit > 0; {
 		query.Above = max(query.Before-1-searchWindow, oldest)

@@ -3,8 +3,8 @@ package ticketing
 import (
 	"context"
 	"math"
-	"sort"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -25,6 +25,24 @@ func searchOrders(ctx context.Context, tx driver.ReadTx, query driver.OrderQuery
 	if query.BuyerEmail == "" {
 		return tx.ListOrders(ctx, query)
 	}
+	return searchOrdersOfBuyer(ctx, tx, query, indexedNumbers)
+}
+
+// searchEveryOrder is searchOrders for one buyer without the index. An erasure has to find every order, and the index
+// lacks those whose facts a process of an earlier version dispatched beside newer ones.
+func searchEveryOrder(ctx context.Context, tx driver.ReadTx, query driver.OrderQuery) ([]driver.Order, error) {
+	return searchOrdersOfBuyer(ctx, tx, query,
+		func(context.Context, driver.ReadTx, driver.Wallet) (lowest, highest int64, err error) {
+			return 1, 0, nil
+		})
+}
+
+// searchOrdersOfBuyer returns the orders of one buyer. The index has every order from the lowest to the highest number
+// that indexed returns.
+func searchOrdersOfBuyer(
+	ctx context.Context, tx driver.ReadTx, query driver.OrderQuery,
+	indexed func(context.Context, driver.ReadTx, driver.Wallet) (lowest, highest int64, err error),
+) ([]driver.Order, error) {
 	// The orders of an erased buyer keep a made-up email that has no buyer record, so its absence proves nothing.
 	if !strings.HasSuffix(query.BuyerEmail, erasedDomain) {
 		buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{{CompanyID: query.CompanyID, Email: query.BuyerEmail}}))
@@ -41,7 +59,7 @@ func searchOrders(ctx context.Context, tx driver.ReadTx, query driver.OrderQuery
 		query.After = float.Sequence + 1
 	}
 	// Both limits are read before the index, which only grows meanwhile.
-	lowest, highest, err := indexedNumbers(ctx, tx, float)
+	lowest, highest, err := indexed(ctx, tx, float)
 	if err != nil {
 		return nil, err
 	}
@@ -106,16 +124,9 @@ func indexedNumbers(ctx context.Context, tx driver.ReadTx, float driver.Wallet) 
 	if err != nil || waiting.ID == uuid.Nil {
 		return lowest, math.MaxInt64 - 1, err
 	}
-	var failed error
-	before := sort.Search(int(float.Sequence), func(i int) bool {
-		if failed != nil {
-			return true
-		}
-		entry, err := firstRecord(tx.ListEntries(ctx, driver.LedgerQuery{
-			WalletRef: float.Ref(), After: int64(i), Limit: 1,
-		}))
-		failed = err
-		return !entry.At.Before(waiting.At)
-	})
-	return lowest, int64(before), failed
+	places, err := ledgerPlaces(ctx, tx, float, []time.Time{waiting.At})
+	if err != nil {
+		return 0, 0, err
+	}
+	return lowest, places[0].sequence, nil
 }

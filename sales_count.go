@@ -117,6 +117,32 @@ func (k knownSubjects) Orders(ctx context.Context, refs []driver.OrderRef) ([]dr
 	return found, nil
 }
 
+// OrderLines returns the lines of orders that were read before, and reads all if one was not.
+func (k knownSubjects) OrderLines(ctx context.Context, orders []driver.OrderNumber) ([]driver.Admission, error) {
+	var found []driver.Admission
+	for _, order := range orders {
+		lines, known := k.lines[order]
+		if !known {
+			return k.ReadTx.OrderLines(ctx, orders)
+		}
+		found = append(found, lines...)
+	}
+	return found, nil
+}
+
+// Admissions returns the admissions that were read before, and reads all if one was not.
+func (k knownSubjects) Admissions(ctx context.Context, refs []driver.AdmissionRef) ([]driver.Admission, error) {
+	found := make([]driver.Admission, len(refs))
+	for i, ref := range refs {
+		admission, known := k.admissions[ref]
+		if !known {
+			return k.ReadTx.Admissions(ctx, refs)
+		}
+		found[i] = admission
+	}
+	return found, nil
+}
+
 // uncountedOf returns up to which number a company's orders are not in its sums yet, and keeps it so until the end of
 // the transaction. The caller holds the company's gate.
 //
@@ -155,7 +181,8 @@ func countFacts(
 				sales.Sold(&order, of.lines[order.NumberRef()], tally.Add)
 			}
 		}
-		if a, known := of.admissions[admissionOf(f)]; known && a.OrderNumber > uncounted {
+		a, known := of.admissions[admissionOf(f)]
+		if known && f.Type == driver.FactTicketValidated && a.OrderNumber > uncounted {
 			sales.Admitted(&a, tally.Add)
 		}
 	}

@@ -88,11 +88,11 @@ func TestPhoneHasABarAndASheet(t *testing.T) {
 	p := s.open(t, browsertest.New(t), owner, "/business/{companyId}/audit", browsertest.Phone)
 	const seen = `[...document.querySelectorAll(".side a, .side button")].filter((e) => e.checkVisibility())
 		.map((e) => e.innerText.trim()).filter((e) => e).join(",")`
-	ok.Equal(p.Text(seen), "Ticketing,Overview,Settlements,API keys,Webhooks,More")
+	ok.Equal(p.Text(seen), "Ticketing,Overview,Events,Settlements,API keys,More")
 	ok.Equal(p.Text(`(bar => bar.scrollWidth <= bar.clientWidth)(document.querySelector(".quick"))`), "true")
 	p.Role("button", "^More").Click()
 	p.Wait(`document.querySelector("#menu").matches(":popover-open")`)
-	for _, name := range []string{"Branding", "Mail", "Commission", "Verification", "Members", "Audit", "Sign out"} {
+	for _, name := range []string{"Branding", "Mail", "Webhooks", "Orders", "Commission", "Verification", "Members", "Audit", "Sign out"} {
 		ok.True(strings.Contains(p.Text(seen), name)) // name
 	}
 	p.Contrast(show(p, "sheet", browsertest.Phone, true))

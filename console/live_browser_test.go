@@ -31,8 +31,7 @@ func TestSaleAppearsOnTheOverview(t *testing.T) {
 	s.clock.advance(time.Minute)
 	s.sell(t, key, 120_00)
 	p.Wait(`document.querySelector("#money").textContent.includes("₦380.00")`)
-	p.Wait(`document.querySelector("#live tbody").textContent.includes("-₦120.00") ||
-		document.querySelector("#live tbody").textContent.includes("−₦120.00")`)
+	p.Wait(`/[-−]₦120\.00/.test(document.querySelector("#live table.stack tbody").textContent)`)
 	ok.Equal(p.Text(`window.stays`), "stays")
 	ok.Equal(p.Text(`document.activeElement.getAttribute("href").split("/").pop()`), "settlements")
 	ok.Equal(p.Text(`document.querySelector("details").open + ""`), "true")

@@ -62,6 +62,9 @@ type traits struct {
 	// foldedName is the expression of a company's folded name, by which an index orders companies. See
 	// [driver.FoldedName].
 	foldedName string
+	// byCodePoint follows a text column in a query that uses an index by code point, where the column itself has the
+	// order of the database's locale.
+	byCodePoint string
 }
 
 // useIndex returns the clause after a table's name that makes the planner use this index instead of the primary key.

@@ -247,6 +247,7 @@ func (e *postgresEngine) traits() traits {
 		migrations: "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
 		multiStatement: e.multiResult, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
 		skipLocked: rowLock + " SKIP LOCKED", foldedName: `substr(lower(name COLLATE "C"), 1, 60)`,
+		byCodePoint: ` COLLATE "C"`,
 	}
 }
 

@@ -48,7 +48,7 @@ func released() map[string]map[string]string {
 			"0008_accounts":      "2018140aa09258da0dcd6e9093e518c69e1949cb68f8a3b816931cdaa4ee4e5b",
 			"0009_console_reads": "83bcb848b2537e4ec659d0e0e476624b8fac8ed62686103b8190fa67028cd4f9",
 			"0010_sales":         "16e1553d844c5b6f3a65577959d25eb629b11ef9b54cb36f1217148ff6b43148",
-			"0011_search":        "f161b95465a359f3fd8ec4a7400d618e7a912fa1e50a87fab3d56fd90cd3df7a",
+			"0011_search":        "ecb2875f15495aa29d795ff30dfaab6b55517550deda8e0302adf13f625d876b",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",

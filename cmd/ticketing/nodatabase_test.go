@@ -56,8 +56,8 @@ var calls = map[string]string{
 	"category create": "--name ab --slug ab", "category list": "", "category deactivate": nobody,
 	"buyer show": nobody + " --email ada@example.com", "buyer erase": nobody + " --email ada@example.com",
 	"event end":  nobody,
-	"audit list": nobody,
-	"staff add":  "--email ada@example.com --name Ada --role AUDITOR", "staff list": "",
+	"audit list": nobody, "stats rebuild": "",
+	"staff add": "--email ada@example.com --name Ada --role AUDITOR", "staff list": "",
 	"staff update": "ada@example.com --role AUDITOR", "staff remove": "ada@example.com",
 	"user link": "ada@example.com", "user show": "ada@example.com", "user sign-out": "ada@example.com",
 }

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/driver/pgdriver"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/floatgate/ticketing/client"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
+	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -237,8 +240,8 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A server whose role owns nothing, and has only the grants of docs/operating.md, sells, delivers webhooks and removes
-// records past their retention.
+// A server whose role owns nothing, and has only the grants of docs/operating.md, sells, delivers webhooks, erases
+// buyers and removes records past their retention.
 func TestServerOfARoleThatOwnsNothing(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -291,6 +294,17 @@ func TestServerOfARoleThatOwnsNothing(t *testing.T) {
 		return kept == 0
 	})
 	is.True(!strings.Contains(p.errors(), "level=ERROR"))
+
+	// The pages of its console erase a buyer in the same role.
+	rows, err := store.Open(t.Context(), clerk.env["TICKETING_DATABASE"], nil)
+	is.NoErr(err)
+	defer func() { is.NoErr(rows.Close()) }()
+	svc, err := ticketing.New(rows, &ticketing.Config{SecretKeys: [][]byte{bytes.Repeat([]byte{0xab}, 32)}})
+	is.NoErr(err)
+	erased, err := svc.As(ticketing.Staff("test")).EraseBuyer(t.Context(), uuid.MustParse(shop.companyID),
+		shop.basket().Buyer.Email)
+	is.NoErr(err)
+	is.Equal(erased, ticketing.BuyerErasure{Erased: true, Orders: 2})
 }
 
 // held locks a company's FLOAT wallet, as another program would, until release is called.

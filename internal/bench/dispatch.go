@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +22,7 @@ const (
 var errNothingToDispatch = errors.New("there was no fact to dispatch")
 
 // dispatchSome marks some of a company's oldest facts as dispatched. It runs the statements that a server's worker runs
-// for a company without endpoints.
+// for a company without endpoints, but for those that count the sales. It leaves the sales uncounted instead.
 func dispatchSome(ctx context.Context, store driver.Store, company uuid.UUID) error {
 	return store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
@@ -35,6 +36,10 @@ func dispatchSome(ctx context.Context, store driver.Store, company uuid.UUID) er
 			return errNothingToDispatch
 		}
 		if _, err := tx.Companies(ctx, []uuid.UUID{company}); err != nil {
+			return err
+		}
+		left := driver.SalesProgress{CompanyID: company, Uncounted: math.MaxInt32}
+		if err := tx.PutSalesProgress(ctx, left); err != nil {
 			return err
 		}
 		return tx.DispatchFacts(ctx, facts, true)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type pagesBench struct {
 	origin    string
 	cookie    string // of a person who is the owner of the measured company and an administrator of the platform
 	variables *strings.Replacer
+	buyer     string                  // the email of the buyer who is looked at
 	answered  map[string]*pageAnswers // by route
 	mu        sync.Mutex
 	run       *histogram // of all pages of the run; nil: nothing is measured
@@ -54,6 +56,7 @@ func pageRoutes() []string {
 		"/business/{companyId}/orders",
 		"/business/{companyId}/orders/{orderId}",
 		"/business/{companyId}/buyers",
+		"/business/{companyId}/buyers/erase",
 		"/business/{companyId}/api-keys",
 		"/business/{companyId}/commission",
 		"/business/{companyId}/webhooks",
@@ -157,6 +160,11 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	m.variables = strings.NewReplacer("{companyId}", b.shops[0].Company.String(), "{eventId}",
 		b.shops[0].Event.String(), "{orderId}", b.shops[0].Orders[0].String(), "{endpointId}", shown.EndpointID.String(),
 		"{deliveryId}", shown.ID.String())
+	order, err := m.svc.As(ticketing.Staff("bench")).GetOrder(ctx, b.shops[0].Orders[0])
+	if err != nil {
+		return nil, err
+	}
+	m.buyer = order.Buyer.Email
 	if err := m.signIn(ctx); err != nil {
 		return nil, err
 	}
@@ -226,7 +234,11 @@ func (m *pagesBench) record(_ context.Context, sent console.Answer) {
 
 // visit asks for a page as a browser does. An answer that does not come counts as a failure of the page.
 func (m *pagesBench) visit(ctx context.Context, route string) {
-	size, err := m.read(ctx, m.origin+m.variables.Replace(route))
+	address := m.origin + m.variables.Replace(route)
+	if strings.HasSuffix(route, "/buyers/erase") {
+		address += "?email=" + url.QueryEscape(m.buyer)
+	}
+	size, err := m.read(ctx, address)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
