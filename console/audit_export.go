@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -43,6 +44,10 @@ func recordAuditExport(ctx context.Context, c *call) error {
 	filter, err := auditFilter(ctx, c)
 	if err != nil {
 		return err
+	}
+	// Whether somebody with an address is a user here is not for the log of a company.
+	if typed := c.query("actor"); strings.Contains(typed, "@") {
+		filter.Actor = typed
 	}
 	return c.operator.RecordAuditExport(ctx, c.companyID, filter)
 }

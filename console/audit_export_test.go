@@ -93,6 +93,20 @@ func TestPlatformAuditIsExportedWithItsCompanies(t *testing.T) {
 	ok.Equal(len(s.exports(t, auditLog)), 0) // That of the platform is about no company.
 }
 
+// TestExportSaysNothingOfAddresses exports by the address of somebody and by one that nobody has: the entries are
+// equal, so a company does not learn who is a user.
+func TestExportSaysNothingOfAddresses(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	for _, typed := range []string{address(auditor), "nobody@example.com"} {
+		readCSV(t, s.post(t, viewer, auditLog+"/export", "actor", typed))
+	}
+	entries := s.exports(t, auditLog)
+	ok.Equal(len(entries), 2)
+	ok.Equal(entries[0], entries[1])
+	ok.True(strings.Contains(entries[0], "an address"))
+}
+
 func TestRefusedExportLeavesNoEntry(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

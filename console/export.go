@@ -35,9 +35,11 @@ type rowPages func(ctx context.Context, cursor string) (rows [][]string, next st
 // download is a file that is written while it is sent, so that its size does not matter.
 type download struct {
 	name string
-	// body writes the file if it is no list of pages. Its media type is then media.
+	// body writes the file if it is no list of pages. Its media type is then media, and cut is what follows a body that
+	// failed.
 	body    func(context.Context, io.Writer) error
 	media   string
+	cut     string
 	columns []string
 	first   [][]string // the first page, which was read before anything was sent
 	next    string
@@ -121,7 +123,7 @@ func (d *download) writeBody(ctx context.Context, w io.Writer, sent func()) erro
 	out := bufio.NewWriterSize(partWriter{w, sent}, bodyPart)
 	err := guarded(func() error { return d.body(ctx, out) })
 	if err != nil {
-		_, _ = out.WriteString("\nCUT OFF: the file is not complete. Download it again.\n")
+		_, _ = out.WriteString(d.cut)
 	}
 	if gone := out.Flush(); gone != nil {
 		return nil //nolint:nilerr // A browser that went away has no use for an error.

@@ -69,8 +69,10 @@ func readStatement(m *members) map[string]string {
 var errRead = errors.New("console: the first line was read")
 
 func exportStatement(ctx context.Context, c *call, period map[string]string) (outcome, error) {
-	c.values = period
-	from, to, err := c.period()
+	// A refusal shows the page with the list that it had.
+	asked := *c
+	asked.values = period
+	from, to, err := asked.period()
 	if err != nil {
 		return outcome{}, err
 	}
@@ -93,7 +95,9 @@ func (c *call) writeStatement(ctx context.Context, w io.Writer, from, to time.Ti
 	columns := []string{"type", "wallet", "at", "seq", "kind", "amount", "balanceBefore", "balance", "reference"}
 	out := newCSVWriter(w, columns)
 	out.write([][]string{columns})
+	lines := 0
 	err := c.operator.Statement(ctx, c.companyID, from, to, func(line ticketing.StatementLine) error {
+		lines++
 		row := []string{
 			string(line.Type), string(line.Wallet), line.At.UTC().Format(timeFormat), "", "", "", "",
 			line.Balance.String(), "",
@@ -105,6 +109,9 @@ func (c *call) writeStatement(ctx context.Context, w io.Writer, from, to time.Ti
 		out.write([][]string{row})
 		return out.out.Error()
 	})
+	if err != nil {
+		out.write([][]string{cutOff(lines, len(columns))})
+	}
 	return errors.Join(err, out.flush())
 }
 
@@ -114,6 +121,7 @@ func exportBundle(ctx context.Context, c *call, _ none) (outcome, error) {
 	}
 	return outcome{download: &download{
 		name: "ledger-" + c.companyID.String() + ".bundle", media: bundleType,
+		cut: "\nCUT OFF: the file is not complete. Download it again.\n",
 		body: func(ctx context.Context, w io.Writer) error {
 			_, err := c.operator.ExportLedger(ctx, c.companyID, w)
 			return err

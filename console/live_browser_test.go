@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,27 @@ func TestSaleAppearsOnTheOverview(t *testing.T) {
 	ok.NoErr(err)
 	p.Wait(`location.pathname === "/sign-in"`)
 	p.IsClean()
+}
+
+// TestPageOfAnEndedSessionShowsNothingWhenItComesBack hides a page, ends its session and shows it again: it leads to
+// the sign-in page.
+func TestPageOfAnEndedSessionShowsNothingWhenItComesBack(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	s, browser := newSite(t), browsertest.New(t)
+	p := s.open(t, browser, owner, overviewPath, browsertest.Phone)
+	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+	const turn = `(() => {
+		Object.defineProperty(document, "hidden", { value: %t, configurable: true })
+		document.dispatchEvent(new Event("visibilitychange"))
+	})()`
+	p.Text(fmt.Sprintf(turn, true))
+	_, err := s.Accounts().EndSessions(t.Context(), s.users[owner])
+	is.New(t).NoErr(err)
+	p.Text(fmt.Sprintf(turn, false))
+	p.Wait(`location.pathname === "/sign-in"`)
 }
 
 // TestQueueCountsUp submits a case while staff look at what there is to do.

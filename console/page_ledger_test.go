@@ -91,6 +91,8 @@ func TestLedgerIsTakenAway(t *testing.T) {
 	}
 	refused := s.post(t, viewer, ledgerPage+"/statement", "since", "2026-11-20", "until", "2026-11-18")
 	ok.Equal(refused.StatusCode, http.StatusBadRequest)
+	ok.True(refused.has(`<h1>Ledger</h1>`)) // The page with the form, and what was typed.
+	ok.True(refused.has(`value="2026-11-20"`))
 	ok.Equal(s.post(t, viewer, ledgerPage+"/statement", "since", "yesterday").StatusCode, http.StatusBadRequest)
 	var entries []struct{ Subject string }
 	s.get(t, viewer, "/api/v2"+auditLog+"?action=statement.export").data(t, &entries)

@@ -101,6 +101,15 @@ document.addEventListener("htmx:before:response", (event) => {
   }
 });
 
+// A stream that is refused when its page comes back to the front has lost its session or its rights: the page says so,
+// and shows nothing any more.
+document.addEventListener("htmx:sse:error", (event) => {
+  const { status } = (event as CustomEvent<{ status?: number }>).detail;
+  if (status === 401 || status === 403 || status === 404) {
+    location.reload();
+  }
+});
+
 // Exchange is what htmx says of a request.
 interface Exchange {
   ctx: { request: { action: string }; response: { raw: Response }; sourceElement: Element };
