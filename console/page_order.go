@@ -114,12 +114,17 @@ func orderMovements(
 }
 
 func refundOrder(ctx context.Context, c *call, params ticketing.RefundParams) (outcome, error) {
-	if _, err := ownOrderDetail(ctx, c); err != nil {
+	before, err := ownOrderDetail(ctx, c)
+	if err != nil {
 		return outcome{}, err
 	}
 	order, err := c.operator.RefundOrder(ctx, c.pathID("orderId"), params)
 	if err != nil {
 		return outcome{}, err
+	}
+	// Somebody else was faster, with a reason of their own.
+	if before.Ending != nil {
+		return outcome{data: order, done: "The order was refunded before: nothing moved."}, nil
 	}
 	done := fmt.Sprintf("%s went back to FLOAT, and %s of commission was taken from EARNINGS.",
 		formatMoney(order.Gross), formatMoney(order.Commission.Amount))
@@ -130,9 +135,13 @@ func refundOrder(ctx context.Context, c *call, params ticketing.RefundParams) (o
 }
 
 func cancelOrder(ctx context.Context, c *call, reason string) (outcome, error) {
-	if _, err := ownOrderDetail(ctx, c); err != nil {
+	before, err := ownOrderDetail(ctx, c)
+	if err != nil {
 		return outcome{}, err
 	}
 	order, err := c.operator.CancelOrder(ctx, c.pathID("orderId"), reason)
+	if err == nil && before.Ending != nil {
+		return outcome{data: order, done: "The order was cancelled before: nothing changed."}, nil
+	}
 	return outcome{data: order, done: "The order is cancelled. Its tickets admit nobody any more."}, err
 }
