@@ -126,8 +126,9 @@ func TestPostgresSortsByCodePoint(t *testing.T) {
 	is := is.New(t)
 	db := postgres(t, strings.Clone)
 	is.Equal(len(texts(t, db, `SELECT DISTINCT a.attrelid::regclass || '.' || a.attname
-		FROM pg_index JOIN pg_attribute a ON attrelid = indrelid AND attnum = ANY (indkey)
-		JOIN pg_collation c ON c.oid = attcollation
+		FROM pg_index CROSS JOIN unnest(indkey::int2[], indcollation::oid[]) AS part (number, sorted)
+		JOIN pg_attribute a ON attrelid = indrelid AND attnum = part.number
+		JOIN pg_collation c ON c.oid = part.sorted
 		WHERE indrelid::regclass::text LIKE 'ticketing%' AND collname <> 'C'`)), 0)
 }
 
