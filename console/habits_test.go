@@ -92,7 +92,9 @@ func TestPhoneHasABarAndASheet(t *testing.T) {
 	ok.Equal(p.Text(`(bar => bar.scrollWidth <= bar.clientWidth)(document.querySelector(".quick"))`), "true")
 	p.Role("button", "^More").Click()
 	p.Wait(`document.querySelector("#menu").matches(":popover-open")`)
-	for _, name := range []string{"Branding", "Mail", "Webhooks", "Orders", "Commission", "Verification", "Members", "Audit", "Sign out"} {
+	for _, name := range []string{
+		"Branding", "Mail", "Webhooks", "Orders", "Commission", "Verification", "Members", "Audit", "Sign out",
+	} {
 		ok.True(strings.Contains(p.Text(seen), name)) // name
 	}
 	p.Contrast(show(p, "sheet", browsertest.Phone, true))

@@ -109,7 +109,8 @@ func (s *session) SearchEntries(ctx context.Context, ask driver.EntryQuery) ([]l
 	for i, kind := range kinds {
 		// The index is partial, so the query repeats its condition.
 		parts[i] = "SELECT * FROM (SELECT " + entryOfColumns + " FROM ticketing_ledger_entries" + index +
-			` WHERE company_id = ? AND wallet = ? AND kind` + traits.byCodePoint + ` = ? AND kind NOT IN ('CHECKOUT_DEBIT', 'COMMISSION_ACCRUAL')
+			` WHERE company_id = ? AND wallet = ? AND kind` + traits.byCodePoint + ` = ?
+			AND kind NOT IN ('CHECKOUT_DEBIT', 'COMMISSION_ACCRUAL')
 			AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?) AS part`
 		all = append(all, ask.CompanyID, string(ask.Wallet), string(kind), ask.Above, ask.Before, max(ask.Limit, 0))
 	}
