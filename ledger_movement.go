@@ -149,8 +149,7 @@ func (o Operator) ListMovements(
 func searchEntries(
 	ctx context.Context, tx driver.WalletReader, query driver.EntryQuery,
 ) ([]ledger.Entry, error) {
-	madeBySales := func(kind ledger.Kind) bool { return kind == ledger.CheckoutDebit || kind == ledger.CommissionAccrual }
-	if len(query.Kinds) > 0 && !slices.ContainsFunc(query.Kinds, madeBySales) {
+	if !query.WithSales() {
 		return tx.SearchEntries(ctx, query)
 	}
 	var found []ledger.Entry

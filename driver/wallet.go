@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,6 +100,13 @@ type EntryQuery struct {
 	Before int64         // only entries with a lower sequence
 	Above  int64         // only entries with a higher sequence
 	Limit  int
+}
+
+// WithSales reports whether the query is for entries that sales make. These have no index by kind, since every sale
+// would pay for it, so finding them means reading a range of the ledger.
+func (q EntryQuery) WithSales() bool {
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, ledger.CheckoutDebit) ||
+		slices.Contains(q.Kinds, ledger.CommissionAccrual)
 }
 
 // WalletReader finds wallets, their entries and fundings.

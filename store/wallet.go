@@ -98,7 +98,7 @@ func (s *session) ListEntries(ctx context.Context, ask driver.LedgerQuery) ([]le
 // SearchEntries returns entries of some kinds of a wallet's ledger, newest first.
 func (s *session) SearchEntries(ctx context.Context, ask driver.EntryQuery) ([]ledger.Entry, error) {
 	kinds := slices.Compact(slices.Sorted(slices.Values(ask.Kinds)))
-	if len(kinds) == 0 || slices.ContainsFunc(kinds, ofSales) {
+	if ask.WithSales() {
 		return s.searchKinds(ctx, ask, kinds)
 	}
 	// A subquery for each kind, so that each reads its index in order and stops after one page.
@@ -116,11 +116,6 @@ func (s *session) SearchEntries(ctx context.Context, ask driver.EntryQuery) ([]l
 	}
 	return query(ctx, s, "SearchEntries", scanEntryOf(ask.WalletRef),
 		strings.Join(parts, " UNION ALL ")+" ORDER BY sequence DESC LIMIT ?", append(all, max(ask.Limit, 0))...)
-}
-
-// ofSales reports whether every sale makes an entry of a kind. These kinds have no index.
-func ofSales(kind ledger.Kind) bool {
-	return kind == ledger.CheckoutDebit || kind == ledger.CommissionAccrual
 }
 
 // searchKinds reads the primary key backwards. It leaves out entries of other kinds than these, if there are any kinds.
