@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/console"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/mail"
 )
 
@@ -90,6 +92,8 @@ func pageRoutes() []string {
 }
 
 const (
+	// dispatchPoll is how often the bench looks whether all facts are dispatched.
+	dispatchPoll = 100 * time.Millisecond
 	// sessionCookie is the name of the console's cookie on plain loopback.
 	sessionCookie = "ticketing"
 	// The person who asks for the pages.
@@ -147,6 +151,9 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 		return nil, err
 	}
 	b.ends = append(b.ends, drained(m.svc))
+	if err := m.dispatchAll(ctx); err != nil {
+		return nil, err
+	}
 	if err := b.setMailSender(ctx, true); err != nil {
 		return nil, err
 	}
@@ -172,6 +179,35 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 		return nil, err
 	}
 	return m, m.serve(ctx)
+}
+
+// dispatchAll dispatches what was sold. So the sums of sales and the index of buyers have the orders, as on a server
+// that has run all the time.
+func (m *pagesBench) dispatchAll(ctx context.Context) error {
+	m.Progress("counting what was sold", "")
+	stop := background(ctx, m.svc)
+	for waits := true; waits; {
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), stop(ctx))
+		case <-time.After(dispatchPoll):
+		}
+		err := m.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+			waits = false
+			for _, shop := range m.shops {
+				facts, err := tx.UndispatchedFacts(ctx, shop.Company, driver.Position{}, 1)
+				if err != nil {
+					return err
+				}
+				waits = waits || len(facts) > 0
+			}
+			return nil
+		})
+		if err != nil {
+			return errors.Join(err, stop(ctx))
+		}
+	}
+	return stop(ctx)
 }
 
 // signIn begins the session of a person who sees every page.
