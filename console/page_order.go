@@ -57,30 +57,33 @@ func (d orderDetail) Rate() string {
 	return rate.Value + " of the price"
 }
 
+// loadOrder asks for all parts by the id alone, so that none waits for the order itself.
 func loadOrder(ctx context.Context, c *call) (view, error) {
-	order, err := ownOrderDetail(ctx, c)
-	if err != nil {
-		return view{}, err
-	}
-	shown := orderDetail{
-		Order: shownOrder{order}, Mails: []ticketing.Notification{}, Movements: []ticketing.Movement{},
-	}
-	var loads []func(context.Context) error
+	id := c.pathID("orderId")
+	shown := orderDetail{Mails: []ticketing.Notification{}}
+	loads := []func(context.Context) error{func(ctx context.Context) error {
+		order, err := ownOrderDetail(ctx, c)
+		shown.Order = shownOrder{order}
+		return err
+	}}
 	if holds(c.actor, ticketing.PermissionNotificationRead) {
 		loads = append(loads, func(ctx context.Context) error {
 			mails, err := c.operator.ListNotifications(ctx, c.companyID,
-				ticketing.NotificationFilter{OrderID: order.ID}, ticketing.PageParams{})
+				ticketing.NotificationFilter{OrderID: id}, ticketing.PageParams{})
 			shown.Mails = mails.Items
 			return err
 		})
 	}
+	var movements [2]ticketing.Page[ticketing.Movement]
 	if holds(c.actor, ticketing.PermissionWalletRead) {
-		loads = append(loads, func(ctx context.Context) error {
-			var err error
-			shown.Movements, err = orderMovements(ctx, c, order)
-			return err
-		})
-		if shown.Order.Confirmed() && c.may(c.console.acts["order.refund"]) {
+		for i, wallet := range []ledger.Wallet{ledger.Float, ledger.Earnings} {
+			loads = append(loads, func(ctx context.Context) (err error) {
+				movements[i], err = c.operator.ListMovements(ctx, c.companyID,
+					ticketing.MovementFilter{Wallet: wallet, Reference: id.String()})
+				return err
+			})
+		}
+		if c.may(c.console.acts["order.refund"]) {
 			loads = append(loads, func(ctx context.Context) error {
 				wallets, err := c.operator.GetWallets(ctx, c.companyID)
 				shown.Earnings = &wallets.Earnings
@@ -88,29 +91,22 @@ func loadOrder(ctx context.Context, c *call) (view, error) {
 			})
 		}
 	}
-	err = together(ctx, loads...)
-	return view{title: "Order " + formatShort(order.ID), data: shown}, err
-}
-
-// orderMovements returns the movements of an order in both wallets, oldest first.
-func orderMovements(
-	ctx context.Context, c *call, order ticketing.OrderDetail,
-) ([]ticketing.Movement, error) {
-	all := []ticketing.Movement{}
-	for _, wallet := range []ledger.Wallet{ledger.Float, ledger.Earnings} {
-		found, err := c.operator.ListMovements(ctx, c.companyID, ticketing.MovementFilter{
-			Wallet: wallet, Reference: order.ID.String(),
-		})
-		if err != nil {
-			return nil, err
-		}
-		slices.Reverse(found.Items)
-		all = append(all, found.Items...)
+	if err := together(ctx, loads...); err != nil {
+		return view{}, err
 	}
-	slices.SortStableFunc(all, func(a, b ticketing.Movement) int {
+	if !shown.Order.Confirmed() {
+		shown.Earnings = nil
+	}
+	// FLOAT comes first where both wallets moved at the same time.
+	shown.Movements = []ticketing.Movement{}
+	for _, of := range movements {
+		slices.Reverse(of.Items)
+		shown.Movements = append(shown.Movements, of.Items...)
+	}
+	slices.SortStableFunc(shown.Movements, func(a, b ticketing.Movement) int {
 		return a.CreatedAt.Compare(b.CreatedAt.Time)
 	})
-	return all, nil
+	return view{title: "Order " + formatShort(id), data: shown}, nil
 }
 
 func refundOrder(ctx context.Context, c *call, params ticketing.RefundParams) (outcome, error) {
