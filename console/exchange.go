@@ -284,7 +284,7 @@ func (x *exchange) send(ctx context.Context, a answer) {
 	if len(body) >= compressAt && !a.once {
 		header.Set("Vary", "Accept-Encoding")
 		if strings.Contains(x.r.Header.Get("Accept-Encoding"), "gzip") {
-			body = compressed(body)
+			body = x.compressed(body)
 			header.Set("Content-Encoding", "gzip")
 		}
 	}
@@ -310,11 +310,17 @@ func (x *exchange) sendFile(ctx context.Context, d *download) {
 	}
 }
 
-func compressed(text []byte) []byte {
+// compressed returns a text as gzip. A writer is used again: it has tables of 800 KB.
+func (c *console) compressed(text []byte) []byte {
+	w, used := c.zips.Get().(*gzip.Writer)
+	if !used {
+		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // The level is valid.
+	}
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // The level is valid, and a buffer accepts everything.
-	_, _ = w.Write(text)
+	w.Reset(&b)
+	_, _ = w.Write(text) // A buffer accepts everything.
 	_ = w.Close()
+	c.zips.Put(w)
 	return b.Bytes()
 }
 

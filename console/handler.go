@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,6 +40,7 @@ type console struct {
 	mails      chan struct{}
 	books      bookVerifier
 	live       *live
+	zips       sync.Pool // of *gzip.Writer
 }
 
 // The limits of the sign-in page.
