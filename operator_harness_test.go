@@ -50,20 +50,25 @@ type env struct {
 // storesFor returns the stores that a test runs on: memory, memory whose transactions all run again, SQLite and
 // PostgreSQL. One test in six also runs on the partitioned tables. A row of a table test runs in memory and on one of
 // the SQL stores, as its name chooses: four rows in eight on SQLite, three on PostgreSQL and one on partitioned tables.
-// If tests search everywhere, all run on all. Under the race detector a row runs in memory only, since nothing runs
-// concurrently with it: tests without rows cover concurrency in stores.
+// If tests search everywhere, all run on all.
+//
+// Under the race detector a row runs in memory only, since nothing runs concurrently with it. A test without rows runs
+// in memory and on one SQL store: many such tests run the same code of each store.
 func storesFor(t *testing.T) []testdb.Store {
 	t.Helper()
 	row := strings.Contains(t.Name(), "/")
+	tables := testdb.Stores()
+	chosen := []int{0, 0, 0, 0, 1, 1, 1, 2}[search.Turn(t.Name(), 8)]
+	table := tables[min(chosen, len(tables)-1)] // With -short there is SQLite only.
 	switch {
 	case search.Everywhere():
 		return stores()
 	case race.Enabled && row:
 		return stores()[:1]
+	case race.Enabled:
+		return append(stores()[:1:1], table)
 	case row:
-		tables := testdb.Stores()
-		turn := []int{0, 0, 0, 0, 1, 1, 1, 2}[search.Turn(t.Name(), 8)]
-		return append(inMemory(), tables[min(turn, len(tables)-1)]) // With -short there is SQLite only.
+		return append(inMemory(), table)
 	case search.Turn(t.Name(), 6) == 0:
 		return stores()
 	}
