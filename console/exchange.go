@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -78,6 +77,9 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.report(r.Context(), a) // It began, and it lasts as long as its page is looked at.
 		x.send(r.Context(), a)
 		return
+	}
+	if a.download != nil {
+		defer a.download.end()
 	}
 	if x.route == nil || !x.route.asset || a.status != 0 {
 		a.status = cmp.Or(a.status, http.StatusOK)
@@ -291,23 +293,6 @@ func (x *exchange) send(ctx context.Context, a answer) {
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(a.status)
 	_, _ = x.w.Write(body) // A browser that went away has no use for an error.
-}
-
-// pageWait is how long a browser may take to receive a page of a download.
-const pageWait = time.Minute
-
-// sendFile sends a download. The time that the server gives to a whole answer counts for each of its pages.
-func (x *exchange) sendFile(ctx context.Context, d *download) {
-	x.w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
-	control := http.NewResponseController(x.w)
-	err := d.write(ctx, x.w, func() {
-		// A writer that has no deadline needs none, and one that cannot flush sends when it wants to.
-		_ = control.Flush()
-		_ = control.SetWriteDeadline(time.Now().Add(pageWait))
-	})
-	if err != nil {
-		x.logFault(ctx, fmt.Errorf("console: the download %s was cut off: %w", d.name, err))
-	}
 }
 
 // compressed returns a text as gzip. A writer is used again: it has tables of 800 KB.

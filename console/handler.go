@@ -40,6 +40,7 @@ type console struct {
 	mails      chan struct{}
 	books      bookVerifier
 	live       *live
+	downloads  *downloads
 	zips       sync.Pool // of *gzip.Writer
 }
 
@@ -90,7 +91,7 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 		return nil, fmt.Errorf("console: templates: %w", err)
 	}
 	c.assets = assets()
-	c.live = newLive(svc, c.config.Logger)
+	c.live, c.downloads = newLive(svc, c.config.Logger), newDownloads()
 	if err := c.register(); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ const bundleType = "text/plain; charset=utf-8"
 // ledgerActs returns what a person takes away from the ledger: the list, the statement, and the signed bundle.
 func ledgerActs() []act {
 	of := act{
-		scope: scopeCompany, page: ledgerPath, permission: ticketing.PermissionWalletRead, recent: true,
+		scope: scopeCompany, page: ledgerPath, permission: ticketing.PermissionWalletRead, recent: true, file: true,
 	}
 	statement, bundle := of, of
 	statement.name, statement.path = "statement.export", ledgerPath+"/statement"
@@ -97,6 +97,9 @@ func (c *call) writeStatement(ctx context.Context, w io.Writer, from, to time.Ti
 	out.write([][]string{columns})
 	lines := 0
 	err := c.operator.Statement(ctx, c.companyID, from, to, func(line ticketing.StatementLine) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		lines++
 		row := []string{
 			string(line.Type), string(line.Wallet), line.At.UTC().Format(timeFormat), "", "", "", "",
@@ -123,7 +126,7 @@ func exportBundle(ctx context.Context, c *call, _ none) (outcome, error) {
 		name: "ledger-" + c.companyID.String() + ".bundle", media: bundleType,
 		cut: "\nCUT OFF: the file is not complete. Download it again.\n",
 		body: func(ctx context.Context, w io.Writer) error {
-			_, err := c.operator.ExportLedger(ctx, c.companyID, w)
+			_, err := c.operator.ExportLedger(ctx, c.companyID, endingWriter{ctx, w})
 			return err
 		},
 	}}, nil

@@ -165,7 +165,7 @@ func titleOf(status int) string {
 	case http.StatusServiceUnavailable:
 		return "Back in a moment"
 	case http.StatusTooManyRequests:
-		return "Too many tries"
+		return "Too much at once"
 	case http.StatusUnauthorized:
 		return "Sign in"
 	case http.StatusBadRequest:

@@ -41,13 +41,19 @@ func (x *exchange) identify(ctx context.Context) error {
 	return nil
 }
 
-func (x *exchange) identifyByHost(ctx context.Context) error {
+func (x *exchange) identifyByHost(ctx context.Context) (err error) {
+	x.visitor, err = x.hostVisitor(ctx)
+	return err
+}
+
+// hostVisitor returns who the request is from, as the host knows them now.
+func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 	person, err := x.config.Identify(x.r)
 	if errors.Is(err, ErrNobody) {
-		return errSignIn
+		return nil, errSignIn
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var user ticketing.User
 	if person.UserID != uuid.Nil {
@@ -56,13 +62,12 @@ func (x *exchange) identifyByHost(ctx context.Context) error {
 		user, err = x.accounts.FindUser(ctx, person.Email)
 	}
 	if errors.Is(err, ticketing.CodeNotFound) {
-		return errSignIn // The host knows somebody who is nobody here.
+		return nil, errSignIn // The host knows somebody who is nobody here.
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	x.visitor = &visitor{userID: user.ID, email: user.Email, provedAt: person.ProvedAt}
-	return nil
+	return &visitor{userID: user.ID, email: user.Email, provedAt: person.ProvedAt}, nil
 }
 
 // enter returns the call of the person in a scope: what they may do there, by the role that they have now. A company of
@@ -155,6 +160,14 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 	}
 	if a.file && form.Has("_asked") {
 		return x.askAgain(c, a, form), nil
+	}
+	if a.file {
+		// The refusal is a page of its own, since not every page with a download shows one.
+		end, err := x.downloads.begin(c.companyID, x.visitor.userID)
+		if err != nil {
+			return answer{}, err
+		}
+		do = x.asDownload(a, do, end)
 	}
 	done, err := do(ctx)
 	if err != nil {
