@@ -20,32 +20,45 @@ type confirmation struct {
 	Sent     bool // a code was mailed
 	Passkeys bool
 	Issuer   string // of OpenID Connect; empty: none
+	Host     bool   // people sign in at the host
 }
 
 type hiddenField struct{ Name, Value string }
 
-// confirm asks a person to prove who they are before an act, by a code or by a passkey. It reports whether they just
-// did, and else returns the page that asks.
+// hiddenFields returns the fields of a form for another one, without those of the console but for where it leads.
+func hiddenFields(form url.Values) []hiddenField {
+	var fields []hiddenField
+	for _, name := range sortedNames(form) {
+		if strings.HasPrefix(name, "_") && name != "_next" {
+			continue
+		}
+		for _, value := range form[name] {
+			fields = append(fields, hiddenField{name, value})
+		}
+	}
+	return fields
+}
+
+// confirm asks a person to prove who they are before an act, by a code or by a passkey, or at the host that identifies
+// people. It reports whether they just did, and else returns the page that asks. What they sent is in that page and is
+// kept nowhere else.
 func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values) (answer, bool, error) {
 	p := x.pages[a.page]
-	asked := confirmation{Action: c.expand(a.path), Issuer: x.issuerName()}
+	asked := confirmation{
+		Action: c.expand(a.path), Fields: hiddenFields(form), Issuer: x.issuerName(), Host: x.config.Identify != nil,
+	}
 	after := &refused{template: "confirm.html"}
 	ask := func(refusal *ticketing.Error, status int) (answer, bool, error) {
-		for _, name := range sortedNames(form) {
-			if strings.HasPrefix(name, "_") && name != "_next" {
-				continue
-			}
-			for _, value := range form[name] {
-				asked.Fields = append(asked.Fields, hiddenField{name, value})
-			}
-		}
 		after.refusal = refusal
 		shown, err := x.render(ctx, c, p, view{title: "Confirm that it is you", data: asked}, after)
 		shown.status, shown.once, shown.code = status, true, errConfirm.Code
 		return shown, false, err
 	}
-	if x.config.Identify != nil {
-		return answer{}, false, errConfirm
+	if asked.Host {
+		if form.Has("_asked") {
+			return ask(errConfirm, http.StatusForbidden) // They go on without having done it.
+		}
+		return ask(nil, http.StatusForbidden)
 	}
 	passkeys, err := x.accounts.ListPasskeys(ctx, x.visitor.userID)
 	if err != nil {
@@ -74,6 +87,14 @@ func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values
 		asked.Sent = true
 	}
 	return ask(nil, http.StatusForbidden)
+}
+
+// offerFile shows the button of a download to a person who has just confirmed who they are. If the answer were the
+// file, the browser would stay at the page that asked them. The fields stay out of the address, where histories and logs
+// would keep an email.
+func (x *exchange) offerFile(ctx context.Context, c *call, a *act, form url.Values) (answer, error) {
+	offered := confirmation{Action: c.expand(a.path), Fields: hiddenFields(form)}
+	return x.render(ctx, c, x.pages[a.page], view{title: "Download", data: offered}, &refused{template: "download.html"})
 }
 
 // confirmByCode uses a code up and gives the browser a new session in place of the one that it has.

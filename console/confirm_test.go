@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/console"
 )
 
 // addPasskey gives the owner a passkey that no device has.
@@ -128,4 +129,31 @@ func TestFormOfASessionThatEndedSaysThatNothingWasDone(t *testing.T) {
 	look, err := s.staff.GetBranding(t.Context(), s.company)
 	ok.NoErr(err)
 	ok.Equal(look.BrandName, "Adire Concerts")
+}
+
+// TestFormIsKeptUntilTheHostHasConfirmed posts an act with a star at a host that identifies people: what was typed comes
+// back in the page that asks, and the act is done once they have proved who they are there.
+func TestFormIsKeptUntilTheHostHasConfirmed(t *testing.T) {
+	t.Parallel()
+	ok := is.New(t)
+	var proved time.Time
+	s := newSite(t, func(c *console.Config) {
+		c.Identify = func(*http.Request) (console.Person, error) {
+			return console.Person{Email: address(owner), ProvedAt: proved}, nil
+		}
+	})
+	const invite = members + "/invite"
+	typed := []string{"name", "Ada <b>", "email", "ada@example.com", "role", "VIEWER", "by", "mail"}
+	asked := s.post(t, owner, invite, typed...)
+	ok.Equal(asked.StatusCode, http.StatusForbidden)
+	ok.True(asked.has("Sign in again where you have signed in") && asked.has(`action="`+s.filled(invite)+`"`))
+	ok.True(asked.has(`name="name" value="Ada &lt;b&gt;"`) && asked.has(`name="by" value="mail"`))
+	ok.True(!asked.has("ticketing user link"))
+	early := s.post(t, owner, invite, append(typed, "_asked", "true")...)
+	ok.Equal(early.StatusCode, http.StatusForbidden)
+	ok.True(early.has(`role="alert"`) && early.has(`value="Ada &lt;b&gt;"`))
+	ok.Equal(s.postJSON(t, owner, invite, bodies()["member.invite"]).code(t), "CONFIRM_REQUIRED")
+	proved = s.clock.now()
+	ok.Equal(s.post(t, owner, invite, append(typed, "_asked", "true")...).StatusCode, http.StatusSeeOther)
+	ok.Equal(s.mail(t).To, "ada@example.com")
 }

@@ -144,6 +144,7 @@ func needsOfActs() map[string]need {
 		"order.refund":               {ticketing.PermissionOrderRefund, recent},
 		"order.cancel":               {ticketing.PermissionOrderRefund, recent},
 		"order.export":               {ticketing.PermissionCompanyOrderRead, recent},
+		"buyer.ask_erase":            {ticketing.PermissionBuyerErase, false},
 		"buyer.erase":                {ticketing.PermissionBuyerErase, recent},
 		"movement.export":            {walletRead, recent},
 		"statement.export":           {walletRead, recent},

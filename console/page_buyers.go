@@ -14,8 +14,8 @@ const (
 	erasePath  = buyersPath + "/erase"
 )
 
-// buyerPages returns the pages of a company's buyers. An email is a member of the query and never part of a path, which
-// the log of a proxy would keep.
+// buyerPages returns the pages of a company's buyers. An email is never part of a path. The one of a buyer who is to be
+// erased is in the body of a form alone: histories and logs keep queries, too.
 func buyerPages() []page {
 	return []page{
 		{
@@ -29,17 +29,24 @@ func buyerPages() []page {
 			permissions: []ticketing.Permission{
 				ticketing.PermissionBuyerRead, ticketing.PermissionBuyerErase, ticketing.PermissionCompanyOrderRead,
 			},
-			template: "buyer-erase.html", query: []string{"email"}, load: loadErasure,
+			template: "buyer-erase.html", load: loadErasure,
 		},
 	}
 }
 
-// buyerActs returns the erasure of a buyer.
+// buyerActs returns the erasure of a buyer, and the question before it.
 func buyerActs() []act {
-	return []act{newAct(act{
-		name: "buyer.erase", scope: scopeCompany, path: erasePath + "/start", page: erasePath,
-		permission: ticketing.PermissionBuyerErase, recent: true,
-	}, func(m *members) string { return m.text("email") }, eraseBuyer)}
+	email := func(m *members) string { return m.text("email") }
+	return []act{
+		newAct(act{
+			name: "buyer.ask_erase", scope: scopeCompany, path: erasePath + "/ask", page: erasePath,
+			permission: ticketing.PermissionBuyerErase,
+		}, email, askErasure),
+		newAct(act{
+			name: "buyer.erase", scope: scopeCompany, path: erasePath + "/start", page: erasePath,
+			permission: ticketing.PermissionBuyerErase, recent: true,
+		}, email, eraseBuyer),
+	}
 }
 
 // shownBuyer is a buyer as the page shows them.
@@ -83,24 +90,29 @@ type erasure struct {
 	More   bool                    `json:"more"`   // there are more orders than these
 }
 
-func loadErasure(ctx context.Context, c *call) (view, error) {
-	shown := erasure{Email: strings.TrimSpace(c.query("email"))}
-	if shown.Email == "" {
-		return view{data: shown}, nil
-	}
+// loadErasure loads the page with the field for an email. A refused erasure shows it again with what was typed.
+func loadErasure(_ context.Context, c *call) (view, error) {
+	return view{data: erasure{Email: c.query("email")}}, nil
+}
+
+// askErasure shows what an erasure removes. It changes nothing.
+func askErasure(ctx context.Context, c *call, email string) (outcome, error) {
+	c.values["email"] = email
+	shown := erasure{Email: strings.TrimSpace(email)}
+	done := outcome{data: &shown, show: "buyer-erase.html"}
 	buyer, err := c.operator.GetBuyer(ctx, c.companyID, shown.Email)
 	if errors.Is(err, ticketing.CodeNotFound) {
-		return view{data: shown}, nil
+		return done, nil
 	}
 	if err != nil {
-		return view{}, err
+		return outcome{}, err
 	}
 	orders, err := c.operator.ListOrders(ctx, c.companyID, ticketing.OrderSearch{
 		OrderFilter: ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}},
 		Email:       shown.Email,
 	})
 	shown.Buyer, shown.Orders, shown.More = &buyer, len(orders.Items), orders.HasMore
-	return view{data: shown}, err
+	return done, err
 }
 
 func eraseBuyer(ctx context.Context, c *call, email string) (outcome, error) {

@@ -57,6 +57,19 @@ func TestLedgerShowsMovementsNewestFirst(t *testing.T) {
 	ok.Equal(movements[0].Amount, money.Amount(-150_00))
 }
 
+// TestStatementIsOfferedAfterAConfirmation checks that the period of a statement outlives the confirmation.
+func TestStatementIsOfferedAfterAConfirmation(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.books.Clock.Advance(11 * time.Minute)
+	fields := []string{"since", "2026-01-01", "until", "2099-11-20", "_asked", "true"}
+	s.post(t, viewer, ledgerPage+"/statement", append(fields, "_confirm", "mail")...)
+	code := mailedCode(t, s.mail(t))
+	offered := s.post(t, viewer, ledgerPage+"/statement", append(fields, "_code", code)...)
+	ok.Equal(offered.StatusCode, http.StatusOK)
+	ok.True(offered.has("Download the file now.") && offered.has(`name="since" value="2026-01-01"`))
+}
+
 // TestLedgerIsTakenAway checks the three files: what they hold, and that each is noted.
 func TestLedgerIsTakenAway(t *testing.T) {
 	t.Parallel()

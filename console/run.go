@@ -159,7 +159,7 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 		}
 	}
 	if a.file && form.Has("_asked") {
-		return x.askAgain(c, a, form), nil
+		return x.offerFile(ctx, c, a, form)
 	}
 	if a.file {
 		// The refusal is a page of its own, since not every page with a download shows one.
@@ -231,21 +231,4 @@ func (c *call) expand(pattern string) string {
 		}
 	}
 	return strings.Join(parts, "/")
-}
-
-// askAgain leads a person who has just confirmed who they are back to the list that they wanted as a file. A file would
-// leave the browser at the page that asked them.
-func (x *exchange) askAgain(c *call, a *act, form url.Values) answer {
-	x.sayDone("You have confirmed that it is you. Download the list now.")
-	query := url.Values{}
-	for name, values := range form {
-		if !strings.HasPrefix(name, "_") && values[0] != "" {
-			query[name] = values
-		}
-	}
-	path := c.expand(a.page)
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	return redirect(path)
 }

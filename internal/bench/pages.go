@@ -42,6 +42,9 @@ type pageAnswers struct {
 	bytes  int // of the largest body, as it was transferred
 }
 
+// askErase is the page that says what the erasure of a buyer removes. Its email is in the body of a form.
+const askErase = "/business/{companyId}/buyers/erase/ask"
+
 // pageRoutes returns the routes of the pages. What the variables stand for is the first of each kind.
 func pageRoutes() []string {
 	return []string{
@@ -59,6 +62,7 @@ func pageRoutes() []string {
 		"/business/{companyId}/orders/{orderId}",
 		"/business/{companyId}/buyers",
 		"/business/{companyId}/buyers/erase",
+		askErase,
 		"/business/{companyId}/api-keys",
 		"/business/{companyId}/commission",
 		"/business/{companyId}/webhooks",
@@ -271,10 +275,11 @@ func (m *pagesBench) record(_ context.Context, sent console.Answer) {
 // visit asks for a page as a browser does. An answer that does not come counts as a failure of the page.
 func (m *pagesBench) visit(ctx context.Context, route string) {
 	address := m.origin + m.variables.Replace(route)
-	if strings.HasSuffix(route, "/buyers/erase") {
-		address += "?email=" + url.QueryEscape(m.buyer)
+	form := url.Values{}
+	if route == askErase {
+		form.Set("email", m.buyer)
 	}
-	size, err := m.read(ctx, address)
+	size, err := m.read(ctx, address, form)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
@@ -283,12 +288,17 @@ func (m *pagesBench) visit(ctx context.Context, route string) {
 	m.of(route).bytes = max(m.of(route).bytes, size)
 }
 
-// read returns the bytes of the body of an answer, as it was transferred.
-func (m *pagesBench) read(ctx context.Context, address string) (size int, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+// read returns the bytes of the body of an answer, as it was transferred. It posts a form that is not empty.
+func (m *pagesBench) read(ctx context.Context, address string, form url.Values) (size int, err error) {
+	method := http.MethodGet
+	if len(form) > 0 {
+		method = http.MethodPost
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		return 0, err
 	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept-Encoding", "gzip")
 	request.AddCookie(&http.Cookie{Name: sessionCookie, Value: m.cookie}) //nolint:gosec // It is sent to this machine.
 	answer, err := http.DefaultClient.Do(request)
