@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strings"
 	"time"
 
 	"github.com/floatgate/ticketing"
@@ -27,6 +28,28 @@ func (c *call) period() (since, until time.Time, err error) {
 		until = until.AddDate(0, 0, 1)
 	}
 	return since, until, err
+}
+
+// asPeriod names the members of a refused period as the console has them: since and until, where the service says from
+// and to.
+func asPeriod(err error) error {
+	refused := refusalOf(err)
+	if refused == nil || len(refused.Violations) == 0 {
+		return err
+	}
+	named := *refused
+	named.Violations = nil
+	for _, violation := range refused.Violations {
+		name, text, _ := strings.Cut(violation.Message, ": ")
+		switch name {
+		case "from":
+			violation.Message = "since: " + text
+		case "to":
+			violation.Message = "until: " + strings.Replace(text, "later than from", "later than since", 1)
+		}
+		named.Violations = append(named.Violations, violation)
+	}
+	return &named
 }
 
 // chosenFilter returns a filter of a list with the choices of a member of the query. The first one is no filter.

@@ -48,7 +48,7 @@ func exportMovements(_ context.Context, c *call) (rowPages, error) {
 				string(one.Subject), one.Reference,
 			}
 		}
-		return rows, found.NextCursor, err
+		return rows, found.NextCursor, asPeriod(err)
 	}, err
 }
 
@@ -79,10 +79,10 @@ func exportStatement(ctx context.Context, c *call, period map[string]string) (ou
 	// A refused period and an absent database are found here, while they can be shown, and leave no entry.
 	err = c.operator.Statement(ctx, c.companyID, from, to, func(ticketing.StatementLine) error { return errRead })
 	if !errors.Is(err, errRead) {
-		return outcome{}, err
+		return outcome{}, asPeriod(err)
 	}
 	if err := c.operator.RecordStatementExport(ctx, c.companyID, from, to); err != nil {
-		return outcome{}, err
+		return outcome{}, asPeriod(err)
 	}
 	return outcome{download: &download{
 		name: "statement.csv",

@@ -35,7 +35,7 @@ func exportOrders(_ context.Context, c *call) (rowPages, error) {
 		search.PageParams = ticketing.PageParams{Cursor: cursor, Limit: exportPage}
 		found, err := c.operator.ListOrders(ctx, c.companyID, search)
 		if err != nil {
-			return nil, "", err
+			return nil, "", asPeriod(err)
 		}
 		rows := make([][]string, len(found.Items))
 		for i, order := range showOrders(found.Items) {

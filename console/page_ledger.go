@@ -82,7 +82,7 @@ func loadLedger(ctx context.Context, c *call) (view, error) {
 	filter.PageParams = c.paging()
 	found, err := c.operator.ListMovements(ctx, c.companyID, filter)
 	if err != nil {
-		return view{}, err
+		return view{}, asPeriod(err)
 	}
 	kinds := []option{{Value: "", Label: "Any"}}
 	for _, kind := range kindsOf(filter.Wallet) {

@@ -106,6 +106,13 @@ func TestLedgerIsTakenAway(t *testing.T) {
 	ok.Equal(refused.StatusCode, http.StatusBadRequest)
 	ok.True(refused.has(`<h1>Ledger</h1>`)) // The page with the form, and what was typed.
 	ok.True(refused.has(`value="2026-11-20"`))
+	ok.True(refused.has(`aria-invalid="true"`)) // The violation is beside its field.
+	for _, path := range []string{ledgerPage + "/statement", ledgerPage + "/export", orders + "/export"} {
+		named := s.postJSON(t, viewer, path, `{"since":"2026-11-20","until":"2026-11-18"}`)
+		ok.Equal(named.StatusCode, http.StatusBadRequest)                                // path
+		ok.True(named.has(`"since: `) || named.has(`"until: must be later than since"`)) // path
+		ok.True(!named.has(`"from`) && !named.has(`"to: `) && !named.has("than from"))
+	}
 	ok.Equal(s.post(t, viewer, ledgerPage+"/statement", "since", "yesterday").StatusCode, http.StatusBadRequest)
 	var entries []struct{ Subject string }
 	s.get(t, viewer, "/api/v2"+auditLog+"?action=statement.export").data(t, &entries)

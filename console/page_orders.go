@@ -88,7 +88,7 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 	search.PageParams = c.paging()
 	found, err := c.operator.ListOrders(ctx, c.companyID, search)
 	if err != nil {
-		return view{}, err
+		return view{}, asPeriod(err)
 	}
 	return view{data: newOrderList(c, found.Items), paged: true, next: found.NextCursor}, nil
 }
