@@ -15,9 +15,10 @@ import (
 )
 
 // openConsole makes the console of a server, unless a flag says that there is none, or it would be served over plain
-// HTTP to other machines. The mailer is nil if the server sends no mails.
-func (s *serving) openConsole(r *running, mailer ticketing.Mailer, listening net.Addr) error {
-	oidc, err := s.oidc()
+// HTTP to other machines. The secret is that of the console at its issuer. The mailer is nil if the server sends no
+// mails.
+func (s *serving) openConsole(r *running, secret string, mailer ticketing.Mailer, listening net.Addr) error {
+	oidc, err := s.oidc(secret)
 	if err != nil || s.NoConsole {
 		return err
 	}

@@ -8,21 +8,24 @@ import (
 
 // issuerFlags name the issuer of OpenID Connect at which people sign in to the console.
 type issuerFlags struct {
-	OIDCIssuer       string `help:"Issuer of OpenID Connect whose verified addresses sign in to the console, such as https://accounts.example.com. The redirect address to register is /sign-in/oidc at the web origin." name:"oidc-issuer" placeholder:"URL"`
-	OIDCClientID     string `help:"Id of the console at the issuer." name:"oidc-client-id" placeholder:"ID"`
-	OIDCClientSecret string `help:"Secret for the id. Give it as TICKETING_OIDC_CLIENT_SECRET: others can see a command line." name:"oidc-client-secret" placeholder:"SECRET"`
+	OIDCIssuer   string `help:"Issuer of OpenID Connect whose verified addresses sign in to the console, such as https://accounts.example.com. The redirect address to register is /sign-in/oidc at the web origin." name:"oidc-issuer" placeholder:"URL"`
+	OIDCClientID string `help:"Id of the console at the issuer. Its secret comes from TICKETING_OIDC_CLIENT_SECRET alone: others can see a command line." name:"oidc-client-id" placeholder:"ID"`
 }
 
-// oidc returns the issuer that the flags name, and nil if they name none. It refuses flags that mean nothing without
-// another.
-func (f *issuerFlags) oidc() (*console.OIDC, error) {
+// oidcSecret is the variable with the secret of the console at its issuer. No flag has it: everybody on the machine can
+// see a command line.
+const oidcSecret = "TICKETING_OIDC_CLIENT_SECRET"
+
+// oidc returns the issuer that the flags name, and nil if they name none. It refuses what means nothing without another
+// flag.
+func (f *issuerFlags) oidc(secret string) (*console.OIDC, error) {
 	for _, flag := range []struct {
 		name, needs    string
 		given, fulfils bool
 	}{
 		{"--oidc-issuer", "--oidc-client-id", f.OIDCIssuer != "", f.OIDCClientID != ""},
 		{"--oidc-client-id", "--oidc-issuer", f.OIDCClientID != "", f.OIDCIssuer != ""},
-		{"--oidc-client-secret", "--oidc-issuer", f.OIDCClientSecret != "", f.OIDCIssuer != ""},
+		{oidcSecret, "--oidc-issuer", secret != "", f.OIDCIssuer != ""},
 	} {
 		if flag.given && !flag.fulfils {
 			return nil, &usageError{text: flag.name + " needs " + flag.needs + ", which is missing"}
@@ -32,7 +35,7 @@ func (f *issuerFlags) oidc() (*console.OIDC, error) {
 		return nil, nil //nolint:nilnil // No issuer is one of the two choices.
 	}
 	return &console.OIDC{
-		Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID, ClientSecret: f.OIDCClientSecret,
+		Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID, ClientSecret: secret,
 	}, nil
 }
 

@@ -28,7 +28,7 @@ func TestIssuerFlagsThatAreRefused(t *testing.T) {
 		"serve --oidc-issuer https://a.example":    "--oidc-issuer needs --oidc-client-id, which is missing",
 		"serve --oidc-client-id console":           "--oidc-client-id needs --oidc-issuer, which is missing",
 		"serve --no-console --oidc-client-id c":    "--oidc-client-id needs --oidc-issuer, which is missing",
-		"serve --oidc-client-secret hush":          "--oidc-client-secret needs --oidc-issuer, which is missing",
+		"serve --oidc-client-secret hush":          "unknown flag --oidc-client-secret", // others can see it
 		"serve --oidc-issuer a --oidc-client-id c": "--oidc-issuer: must be an https address",
 	} {
 		sh := newShell(t).with("TICKETING_DATABASE", "memory:")
@@ -36,4 +36,7 @@ func TestIssuerFlagsThatAreRefused(t *testing.T) {
 		is.New(t).True(strings.Contains(did.stderr, want)) // args
 		is.New(t).True(!strings.Contains(did.stderr, "hush"))
 	}
+	sh := newShell(t).with("TICKETING_DATABASE", "memory:").with("TICKETING_OIDC_CLIENT_SECRET", "hush")
+	did := sh.run("serve", "--addr", "127.0.0.1:0")
+	is.New(t).True(strings.Contains(did.stderr, "TICKETING_OIDC_CLIENT_SECRET needs --oidc-issuer, which is missing"))
 }

@@ -215,7 +215,7 @@ func (p *program) serve(
 		svc: svc, metrics: m, logger: logger, baseURL: local + httpapi.DefaultPrefix,
 		webOrigin: cmp.Or(s.WebOrigin.origin, local), transport: speaks, clients: clients, operator: operator,
 	}
-	if err := s.openConsole(r, cfg.Mailer, listener.Addr()); err != nil {
+	if err := s.openConsole(r, p.getenv(oidcSecret), cfg.Mailer, listener.Addr()); err != nil {
 		return err
 	}
 	return p.work(ctx, s, r, speaks.listener(clients.listener(listener)), meanwhile)
