@@ -183,7 +183,9 @@ func TestDownloadsAreLimited(t *testing.T) {
 			ok.NoErr(err)
 		}
 	}
-	path := func(i int) string { return strings.ReplaceAll(auditLog, "{companyId}", companies[i].String()) + "/export" }
+	path := func(i int) string {
+		return strings.ReplaceAll(auditLog, "{companyId}", companies[i].String()) + "/export"
+	}
 	refused := func(who string, i int, text string) {
 		t.Helper()
 		got := s.post(t, who, path(i))

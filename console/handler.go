@@ -37,6 +37,8 @@ type console struct {
 	codes      ratewindow.Limit // of the codes that an address is sent
 	tries      ratewindow.Limit // of the tries of a client to sign in
 	used       ratewindow.Limit // of the challenges of passkeys that were used
+	invites    ratewindow.Limit // of the invitations that a company mails
+	invited    ratewindow.Limit // of those that an address gets
 	mails      chan struct{}
 	books      bookVerifier
 	live       *live
@@ -67,7 +69,8 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	c := &console{
 		svc: svc, accounts: svc.Accounts(), mux: http.NewServeMux(), protection: http.NewCrossOriginProtection(),
 		codes: newLimit(codesPerWindow, codeWindow), tries: newLimit(triesPerWindow, tryWindow),
-		used:  newLimit(1, usedWindow),
+		used:    newLimit(1, usedWindow),
+		invites: newLimit(invitesPerCompany, inviteWindow), invited: newLimit(invitesPerAddress, inviteWindow),
 		mails: make(chan struct{}, mailsAtOnce), acts: map[string]*act{}, pages: map[string]*page{},
 	}
 	if config != nil {

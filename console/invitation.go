@@ -2,13 +2,16 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/ratewindow"
 )
 
 // invitePatience bounds the handing over of an invitation to the mail server.
@@ -58,6 +61,9 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 	if p.by != "mail" {
 		return c.handInvitation(ctx, p, mails, false)
 	}
+	if err := c.limitInvitation(ctx, p.Email); err != nil {
+		return outcome{}, err
+	}
 	made, err := c.operator.InviteMemberByMail(ctx, c.companyID, p.AddMemberParams)
 	if err != nil {
 		return outcome{}, err
@@ -72,6 +78,35 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 	}
 	shown := invited{Member: made.Member, Mailed: true}
 	return outcome{data: shown, done: "The invitation was mailed to " + made.Member.Email + "."}, nil
+}
+
+// The limits of invitations by mail: a company could else send any number of mails to anybody.
+const (
+	invitesPerCompany = 30
+	invitesPerAddress = 5 // of all companies together
+	inviteWindow      = 24 * time.Hour
+)
+
+// limitInvitation counts a mail to an address. It is RATE_LIMITED over the limit of the company or of the address.
+func (c *call) limitInvitation(ctx context.Context, email string) error {
+	for _, one := range []struct {
+		limit ratewindow.Limit
+		key   string
+		text  string
+	}{
+		{c.console.invites, c.companyID.String(), "This company has mailed %d invitations within a day."},
+		{c.console.invited, strings.ToLower(strings.TrimSpace(email)), "%d invitations went to this address within a day."},
+	} {
+		wait, err := one.limit.Take(ctx, one.key, "", c.now)
+		if err != nil {
+			return err
+		}
+		if wait > 0 {
+			text := fmt.Sprintf(one.text, one.limit.Requests) + " Make a link instead, and send it yourself."
+			return &limitError{&ticketing.Error{Code: ticketing.CodeRateLimited, Message: text}, wait}
+		}
+	}
+	return nil
 }
 
 // invitationAddress returns where a new member signs in, and whether that works once.

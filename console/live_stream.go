@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -122,8 +123,15 @@ func (x *exchange) sendStream(s *stream) {
 	send := func(text string) bool {
 		// A writer that has no deadline needs none.
 		_ = control.SetWriteDeadline(time.Now().Add(streamWait))
-		_, err := io.WriteString(x.w, text)
-		return err == nil && control.Flush() == nil
+		if _, err := io.WriteString(x.w, text); err != nil {
+			return false
+		}
+		err := control.Flush()
+		if errors.Is(err, errors.ErrUnsupported) {
+			// The writer of the host sends all at the end. The page stays as it was loaded, and opens no other stream.
+			_, _ = io.WriteString(x.w, streamOver)
+		}
+		return err == nil
 	}
 	life := streamLife
 	if s.secret == "" {

@@ -299,6 +299,21 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	})
 }
 
+// unflushed is a writer that sends all at the end, such as that of a host that compresses.
+type unflushed struct{ http.ResponseWriter }
+
+// TestStreamThatCannotBeFlushedIsOver has a host whose writer cannot flush. A page would open the stream for ever.
+func TestStreamThatCannotBeFlushedIsOver(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handler.ServeHTTP(unflushed{w}, r)
+	})
+	f := s.listen(t, owner, liveOverview).opened(t)
+	ok.Equal(f.next(), sessionOver)
+	ok.Equal(f.next(), "")
+}
+
 // TestStreamIsNoUseOfASession keeps a page open for as long as a session goes on without being used.
 func TestStreamIsNoUseOfASession(t *testing.T) {
 	t.Parallel()

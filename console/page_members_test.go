@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -58,6 +59,36 @@ func TestMemberIsInvitedByMail(t *testing.T) {
 	ok.Equal(result.Link, "")
 	ok.Equal(s.postJSON(t, owner, members+"/invite",
 		`{"name":"Eve","email":"eve@example.com","role":"VIEWER","by":"post"}`).StatusCode, http.StatusBadRequest)
+}
+
+// TestInvitationsByMailAreLimited mails as many invitations as an address gets in a day, and as many as a company sends.
+func TestInvitationsByMailAreLimited(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	invite := func(who string, company uuid.UUID, email string) page {
+		path := strings.ReplaceAll(members, "{companyId}", company.String()) + "/invite"
+		return s.post(t, who, path, "name", "Ada", "email", email, "role", "VIEWER", "by", "mail")
+	}
+	for range 5 {
+		ok.Equal(invite(owner, s.company, "ada@example.com").StatusCode, http.StatusSeeOther)
+		s.mail(t)
+	}
+	refused := invite(owner, s.company, " ADA@example.com")
+	ok.Equal(refused.StatusCode, http.StatusTooManyRequests)
+	ok.Equal(refused.Header.Get("Retry-After"), "86400")
+	ok.True(refused.has("5 invitations went to this address within a day.") && refused.has(`value="Ada"`))
+	ok.Equal(invite(stranger, s.other, "ada@example.com").StatusCode, http.StatusTooManyRequests)
+	for n := range 30 - 6 {
+		ok.Equal(invite(owner, s.company, fmt.Sprintf("m%d@example.com", n)).StatusCode, http.StatusSeeOther)
+		s.mail(t)
+	}
+	ok.True(invite(owner, s.company, "eve@example.com").has("This company has mailed 30 invitations within a day."))
+	byLink := s.post(t, owner, members+"/invite", "name", "Eve", "email", "eve@example.com", "role", "VIEWER", "by", "link")
+	ok.Equal(byLink.StatusCode, http.StatusOK)
+	ok.Equal(invite(stranger, s.other, "eve@example.com").StatusCode, http.StatusSeeOther) // another company
+	s.clock.advance(24 * time.Hour)
+	s.signIn(t, owner)
+	ok.Equal(invite(owner, s.company, "ada@example.com").StatusCode, http.StatusSeeOther)
 }
 
 func TestInvitationOfSomebodyElsewhereHasNoLink(t *testing.T) {

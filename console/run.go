@@ -219,6 +219,9 @@ func (x *exchange) refuse(ctx context.Context, c *call, a *act, form url.Values,
 	}
 	page, renderErr := x.render(ctx, c, p, loaded, newRefused(c.expand(a.path), form, shown))
 	page.status, page.code = statusOf(shown.Code), shown.Code
+	if limited, ok := errors.AsType[*limitError](err); ok {
+		page.retryAfter = limited.seconds
+	}
 	return page, renderErr
 }
 
