@@ -1,9 +1,12 @@
 package console_test
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,6 +76,43 @@ func TestPersonAddsAPasskeyAndSignsInWithIt(t *testing.T) {
 	keys, err = s.Accounts().ListPasskeys(t.Context(), s.users[owner])
 	ok.NoErr(err)
 	ok.Equal(len(keys), 0)
+}
+
+// TestPageThatWasOpenForLongOffersThePasskeyAgain makes the first challenge of the sign-in page too old. The page says
+// so, and the browser's next offer has another one.
+func TestPageThatWasOpenForLongOffersThePasskeyAgain(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s := is.New(t), newSite(t)
+	late := sync.OnceFunc(func() { s.clock.advance(6 * time.Minute) })
+	var refused atomic.Bool
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/sign-in/passkey" {
+			s.handler.ServeHTTP(w, r)
+			if r.URL.Path == "/sign-in/passkey/begin" {
+				late()
+			}
+			return
+		}
+		seen := httptest.NewRecorder()
+		s.handler.ServeHTTP(seen, r)
+		if seen.Code != http.StatusOK {
+			refused.Store(true)
+		}
+		maps.Copy(w.Header(), seen.Header())
+		w.WriteHeader(seen.Code)
+		_, _ = w.Write(seen.Body.Bytes())
+	})
+	p := s.open(t, browsertest.New(t), owner, "/account", browsertest.Desktop)
+	addAuthenticator(t, p)
+	p.Wait(`!document.querySelector("#passkey-new").hidden`)
+	p.Element(`document.querySelector("#passkey-add")`).Click()
+	p.Wait(`document.body.innerText.includes("You can sign in with this passkey from now on.")`)
+	p.Element(`document.querySelector("form[action='/account/sign-out'] button")`).Click()
+	p.Wait(`location.pathname.startsWith("/business/")`)
+	ok.True(refused.Load())
 }
 
 func TestPasskeyOfAnotherMomentPurposeOrHostIsRefused(t *testing.T) {

@@ -94,24 +94,32 @@ const create = async (options: Options): Promise<unknown> => {
   };
 };
 
+// say shows why a passkey was not used.
+const say = (text: string) => {
+  const failed = document.querySelector<HTMLElement>("#passkey-failed");
+  if (failed) {
+    failed.textContent = text;
+    failed.removeAttribute("hidden");
+  }
+};
+
 // guard runs what a button does, and shows a failure. What a person cancels is none.
 const guard = (button: HTMLButtonElement, act: () => Promise<void>) => {
-  const failed = document.querySelector<HTMLElement>("#passkey-failed");
   button.addEventListener("click", async () => {
     button.disabled = true;
-    failed?.setAttribute("hidden", "");
+    document.querySelector("#passkey-failed")?.setAttribute("hidden", "");
     try {
       await act();
     } catch (error) {
       const name = (error as Error).name;
-      if (failed && name !== "NotAllowedError" && name !== "AbortError") {
-        failed.textContent =
+      if (name !== "NotAllowedError" && name !== "AbortError") {
+        say(
           error instanceof Refusal
             ? error.message
             : name === "InvalidStateError"
               ? "This device has a passkey for you already."
-              : "This browser could not use a passkey.";
-        failed.removeAttribute("hidden");
+              : "This browser could not use a passkey.",
+        );
       }
     } finally {
       button.disabled = false;
@@ -133,7 +141,7 @@ const signIn = async (into: HTMLElement, start: HTMLButtonElement) => {
     const { next: to } = await post<{ next: string }>("/sign-in/passkey" + next, response);
     location.assign(to);
   };
-  let offered = new AbortController();
+  const offered = new AbortController();
   guard(start, async () => {
     offered.abort();
     await finish(await get(await post<Options>("/sign-in/passkey/begin")));
@@ -141,11 +149,19 @@ const signIn = async (into: HTMLElement, start: HTMLButtonElement) => {
   if (!document.querySelector("#email") || !(await PublicKeyCredential.isConditionalMediationAvailable?.())) {
     return;
   }
-  try {
-    const options = await post<Options>("/sign-in/passkey/begin");
-    await finish(await get(options, { mediation: "conditional", signal: offered.signal }));
-  } catch {
-    // The person signs in another way, or the offer has expired: the button makes another.
+  for (let refused = true; refused; ) {
+    refused = false;
+    try {
+      const options = await post<Options>("/sign-in/passkey/begin");
+      const response = await get(options, { mediation: "conditional", signal: offered.signal });
+      await finish(response).catch((error: Error) => {
+        // A page that was open for long has an old challenge: the next offer has another one.
+        refused = error instanceof Refusal;
+        say(refused ? error.message : "This did not work. Load the page again.");
+      });
+    } catch {
+      // The person signs in another way: the button makes another offer.
+    }
   }
 };
 
