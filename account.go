@@ -29,10 +29,16 @@ type User struct {
 	CreatedAt Time      `json:"createdAt"`
 }
 
+// PersonRef names a user. With a company, the name asked for is the one that they have there.
+type PersonRef struct{ CompanyID, UserID uuid.UUID }
+
 // Person is a user as an audit page shows them beside "user" and their id.
 type Person struct {
 	ID    uuid.UUID `json:"id"`
 	Email string    `json:"email"`
+	// Name is that of the member of the company, or else that of the member of the staff, also after they were removed.
+	// It is empty for a user who was neither.
+	Name string `json:"name,omitempty"`
 }
 
 // Membership is a company that a user is a member of, with their role there.
@@ -93,18 +99,40 @@ func (a Accounts) findUser(
 	return showUser(user), nil
 }
 
-// People returns users by id, in the order of the ids. It leaves out an id that is no user's.
-func (a Accounts) People(ctx context.Context, userIDs []uuid.UUID) ([]Person, error) {
-	people := []Person{}
-	if len(userIDs) == 0 {
+// People returns users with their names, in the order of the references. It is the zero Person for an id that is no
+// user's. It takes three reads for any number of them.
+func (a Accounts) People(ctx context.Context, refs []PersonRef) ([]Person, error) {
+	people := make([]Person, len(refs))
+	if len(refs) == 0 {
 		return people, nil
 	}
+	ids := make([]uuid.UUID, len(refs))
+	members := make([]driver.MemberRef, len(refs))
+	for i, ref := range refs {
+		ids[i], members[i] = ref.UserID, driver.MemberRef(ref)
+	}
+	ids, members = distinct(ids), distinct(members)
 	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		users, err := tx.Users(ctx, distinct(userIDs))
-		people = make([]Person, 0, len(users))
-		for _, user := range users {
-			if user.ID != uuid.Nil {
-				people = append(people, Person{ID: user.ID, Email: user.Email})
+		users, err := tx.Users(ctx, ids)
+		if err != nil {
+			return err
+		}
+		staff, err := tx.StaffMembers(ctx, ids)
+		if err != nil {
+			return err
+		}
+		known := make(map[uuid.UUID]Person, len(ids))
+		for i, user := range users {
+			known[ids[i]] = Person{ID: user.ID, Email: user.Email, Name: staff[i].Name}
+		}
+		joined, err := tx.Members(ctx, members)
+		names := make(map[driver.MemberRef]string, len(joined))
+		for i, member := range joined {
+			names[members[i]] = member.Name
+		}
+		for i, ref := range refs {
+			if people[i] = known[ref.UserID]; people[i].ID != uuid.Nil {
+				people[i].Name = cmp.Or(names[driver.MemberRef(ref)], people[i].Name)
 			}
 		}
 		return err

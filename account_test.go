@@ -16,7 +16,8 @@ func TestUsersAreFoundByIDAndEmail(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		ada := e.join(t, e.unverified(t), "ada@adire.ng", ticketing.RoleOwner)
+		company := e.unverified(t)
+		ada := e.join(t, company, "ada@adire.ng", ticketing.RoleOwner)
 		byID, err := e.Accounts().GetUser(t.Context(), ada.UserID)
 		is.NoErr(err)
 		is.Equal(show(t, byID), `{"id":"`+ada.UserID.String()+`","email":"ada@adire.ng",`+
@@ -34,9 +35,14 @@ func TestUsersAreFoundByIDAndEmail(t *testing.T) {
 			"email: must be one email address, such as ada@example.com")
 
 		bisi := e.employ(t, "bisi@platform.ng", ticketing.StaffAuditor)
-		people, err := e.Accounts().People(t.Context(), []uuid.UUID{bisi.UserID, uuid.New(), ada.UserID, bisi.UserID})
+		people, err := e.Accounts().People(t.Context(), []ticketing.PersonRef{
+			{UserID: bisi.UserID}, {CompanyID: company, UserID: uuid.New()}, {CompanyID: company, UserID: ada.UserID},
+			{UserID: ada.UserID}, {CompanyID: company, UserID: bisi.UserID},
+		})
 		is.NoErr(err)
-		is.Equal(people, []ticketing.Person{{bisi.UserID, "bisi@platform.ng"}, {ada.UserID, "ada@adire.ng"}})
+		employed := ticketing.Person{ID: bisi.UserID, Email: "bisi@platform.ng", Name: bisi.Name}
+		member := ticketing.Person{ID: ada.UserID, Email: "ada@adire.ng", Name: ada.Name}
+		is.Equal(people, []ticketing.Person{employed, {}, member, {ID: ada.UserID, Email: "ada@adire.ng"}, employed})
 		none, err := e.Accounts().People(t.Context(), nil)
 		is.NoErr(err)
 		is.Equal(show(t, none), "[]")

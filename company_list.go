@@ -166,6 +166,20 @@ func (o Operator) ListCompanies(ctx context.Context, filter CompanyFilter) (Page
 	return page, nil
 }
 
+// CompanyNames returns the names of companies, in the order of the ids, and "" for one that does not exist. It takes one
+// read for any number of them. It needs tenant:read.
+func (o Operator) CompanyNames(ctx context.Context, ids []uuid.UUID) ([]string, error) {
+	if err := o.allow(PermissionTenantRead, uuid.Nil); err != nil {
+		return nil, err
+	}
+	var names []string
+	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
+		names, err = companyNames(ctx, tx, ids)
+		return err
+	})
+	return names, err
+}
+
 // companyNames returns the names of companies by their ids.
 func companyNames(ctx context.Context, tx driver.CompanyReader, ids []uuid.UUID) ([]string, error) {
 	companies, err := tx.Companies(ctx, ids)

@@ -50,6 +50,20 @@ func platformRights() []right {
 			}),
 		},
 		{
+			method: "GetSettlements", permission: ticketing.PermissionSettlementRead, platform: true,
+			call: read(func(ctx context.Context, o ticketing.Operator) error {
+				_, err := o.GetSettlements(ctx, nil)
+				return err
+			}),
+		},
+		{
+			method: "CompanyNames", permission: ticketing.PermissionTenantRead, platform: true,
+			call: read(func(ctx context.Context, o ticketing.Operator) error {
+				_, err := o.CompanyNames(ctx, nil)
+				return err
+			}),
+		},
+		{
 			method: "ListBookChecks", permission: ticketing.PermissionWalletRead, platform: true,
 			call: read(func(ctx context.Context, o ticketing.Operator) error {
 				_, err := o.ListBookChecks(ctx, ticketing.PageParams{})

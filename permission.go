@@ -153,7 +153,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionSettlementRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetBankAccount", "GetSettlement", "ListSettlements", "ListOpenSettlements"},
+			Methods: []string{"GetBankAccount", "GetSettlement", "GetSettlements", "ListSettlements", "ListOpenSettlements"},
 		},
 		{
 			Permission: PermissionSettlementRequest, Roles: owners, StaffRoles: platform,
@@ -218,6 +218,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"ListCompanies", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
 				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog", "RecordAuditExport",
+				"CompanyNames",
 			},
 		},
 		{

@@ -129,6 +129,20 @@ func TestOpenSettlementsWaitInOrder(t *testing.T) {
 		is.Equal(len(found), 1)
 		is.Equal(found[0].ID, owns[1].settlement)
 
+		named, err := e.staff.GetSettlements(ctx, []ticketing.SettlementRef{
+			{CompanyID: owns[2].company, ID: owns[2].settlement}, {CompanyID: owns[2].company, ID: owns[0].settlement},
+			{CompanyID: owns[0].company, ID: owns[0].settlement},
+		})
+		is.NoErr(err)
+		is.Equal(len(named), 2) // Each with its own company.
+		is.Equal(named[0].CompanyName, "Third")
+		is.Equal(*named[0].Reason, "no such account")
+		is.Equal(named[1].CompanyName, "First")
+		is.Equal(named[1].Status, ticketing.SettlementCompleted)
+		names, err := e.staff.CompanyNames(ctx, []uuid.UUID{owns[1].company, uuid.New(), owns[0].company})
+		is.NoErr(err)
+		is.Equal(names, []string{"Second", "", "First"})
+
 		own := ticketing.Actor{CompanyID: owns[1].company, Permissions: ticketing.AllPermissions()}
 		_, err = e.As(own).ListOpenSettlements(ctx, ticketing.PageParams{})
 		is.Equal(code(err), ticketing.CodeNotFound)

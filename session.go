@@ -393,6 +393,26 @@ func (a Accounts) Confirm(ctx context.Context, secret string, method SignInMetho
 	return confirmed, nil
 }
 
+// LastSeen returns when each user last used a session, in the order of the ids. It is nil for a user who has none left:
+// one that has ended by itself counts until their next sign-in.
+func (a Accounts) LastSeen(ctx context.Context, userIDs []uuid.UUID) ([]*Time, error) {
+	seen := make([]*Time, len(userIDs))
+	if len(userIDs) == 0 {
+		return seen, nil
+	}
+	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		times, err := tx.LastSeen(ctx, userIDs)
+		for i, at := range times {
+			seen[i] = optionalTime(at)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return seen, nil
+}
+
 // ListSessions returns a user's sessions that have not ended, newest first.
 func (a Accounts) ListSessions(ctx context.Context, userID uuid.UUID) ([]Session, error) {
 	var sessions []Session

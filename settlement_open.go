@@ -2,13 +2,14 @@ package ticketing
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
-// OpenSettlement is a settlement that waits to be paid or decided, and its company.
+// OpenSettlement is a settlement and the name of its company, such as one that waits to be paid or decided.
 type OpenSettlement struct {
 	Settlement
 
@@ -35,26 +36,60 @@ func (o Operator) ListOpenSettlements(ctx context.Context, params PageParams) (P
 			return err
 		}
 		records, page.HasMore, page.NextCursor = list.cut(records)
-		shown, err := showSettlements(ctx, tx, records)
-		if err != nil {
-			return err
-		}
-		ids := make([]uuid.UUID, len(records))
-		for i, record := range records {
-			ids[i] = record.CompanyID
-		}
-		names, err := companyNames(ctx, tx, ids)
-		if err != nil {
-			return err
-		}
-		page.Items = make([]OpenSettlement, len(records))
-		for i := range records {
-			page.Items[i] = OpenSettlement{Settlement: shown[i], CompanyName: names[i]}
-		}
-		return nil
+		page.Items, err = nameSettlements(ctx, tx, records)
+		return err
 	})
 	if err != nil {
 		return Page[OpenSettlement]{}, err
 	}
 	return page, nil
+}
+
+// nameSettlements renders settlements with the names of their companies, in two reads for any number of them.
+func nameSettlements(
+	ctx context.Context, tx driver.ReadTx, records []driver.Settlement,
+) ([]OpenSettlement, error) {
+	shown, err := showSettlements(ctx, tx, records)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]uuid.UUID, len(records))
+	for i, record := range records {
+		ids[i] = record.CompanyID
+	}
+	names, err := companyNames(ctx, tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	named := make([]OpenSettlement, len(records))
+	for i := range records {
+		named[i] = OpenSettlement{Settlement: shown[i], CompanyName: names[i]}
+	}
+	return named, nil
+}
+
+// SettlementRef names a settlement.
+type SettlementRef = driver.SettlementRef
+
+// GetSettlements returns settlements of any companies with the companies' names, in the order of the references. It
+// leaves out those that do not exist. It takes three reads for any number of them. It needs COMPANY:settlement:read, and
+// is for staff: for an administrator of a company it is NOT_FOUND.
+func (o Operator) GetSettlements(ctx context.Context, refs []SettlementRef) ([]OpenSettlement, error) {
+	if err := o.allow(PermissionSettlementRead, uuid.Nil); err != nil {
+		return nil, err
+	}
+	var found []OpenSettlement
+	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		records, err := tx.Settlements(ctx, refs)
+		if err != nil {
+			return err
+		}
+		records = slices.DeleteFunc(records, func(s driver.Settlement) bool { return s.ID == uuid.Nil })
+		found, err = nameSettlements(ctx, tx, records)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/floatgate/ticketing"
 )
 
@@ -57,15 +55,14 @@ func exportAudit(ctx context.Context, c *call) (rowPages, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := memberNames(ctx, c)
 	return func(ctx context.Context, cursor string) ([][]string, string, error) {
-		acts, next, err := c.auditPage(ctx, filter, cursor, names)
+		acts, next, err := c.auditPage(ctx, filter, cursor)
 		rows := make([][]string, len(acts))
 		for i, one := range acts {
 			rows[i] = one.row()
 		}
 		return rows, next, err
-	}, err
+	}, nil
 }
 
 func exportPlatformAudit(ctx context.Context, c *call) (rowPages, error) {
@@ -73,9 +70,8 @@ func exportPlatformAudit(ctx context.Context, c *call) (rowPages, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := staffNames(ctx, c)
 	return func(ctx context.Context, cursor string) ([][]string, string, error) {
-		acts, next, err := c.auditPage(ctx, filter, cursor, names)
+		acts, next, err := c.auditPage(ctx, filter, cursor)
 		if err != nil {
 			return nil, "", err
 		}
@@ -89,19 +85,19 @@ func exportPlatformAudit(ctx context.Context, c *call) (rowPages, error) {
 			rows[i] = append(cells, one.row()...)
 		}
 		return rows, next, err
-	}, err
+	}, nil
 }
 
 // auditPage returns a page of the log for an export, with its people.
 func (c *call) auditPage(
-	ctx context.Context, filter ticketing.AuditFilter, cursor string, names map[uuid.UUID]string,
+	ctx context.Context, filter ticketing.AuditFilter, cursor string,
 ) ([]shownAct, string, error) {
 	filter.PageParams = ticketing.PageParams{Cursor: cursor, Limit: exportPage}
 	found, err := c.operator.ListAudit(ctx, c.companyID, filter)
 	if err != nil {
 		return nil, "", err
 	}
-	acts, err := nameActs(ctx, c, found.Items, names)
+	acts, err := nameActs(ctx, c, found.Items)
 	return acts, found.NextCursor, err
 }
 

@@ -36,7 +36,7 @@ type shownAct struct {
 // shownPerson is a user of the log.
 type shownPerson struct {
 	ID    uuid.UUID `json:"id"`
-	Name  string    `json:"name,omitempty"` // that of the company; empty for who is no member of it
+	Name  string    `json:"name,omitempty"` // in the company, or else on the platform; empty: they were in neither
 	Email string    `json:"email"`
 }
 
@@ -115,10 +115,6 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	names, err := memberNames(ctx, c)
-	if err != nil {
-		return view{}, err
-	}
 	shown := auditList{
 		Filtered: isFiltered(c, auditFilters()...),
 		Filters: []field{
@@ -126,45 +122,41 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
 		},
 	}
-	if shown.Items, err = nameActs(ctx, c, found.Items, names); err != nil {
+	if shown.Items, err = nameActs(ctx, c, found.Items); err != nil {
 		return view{}, err
 	}
 	return view{data: shown, paged: true, next: found.NextCursor}, c.nameSubjects(ctx, shown.Items)
 }
 
-// memberNames returns the names of the company's members, and none to somebody who may not see them.
-func memberNames(ctx context.Context, c *call) (map[uuid.UUID]string, error) {
-	if !holds(c.actor, ticketing.PermissionMemberRead) {
-		return nil, nil
+// nameActs adds the people to a page of the log, with one question for all of them.
+func nameActs(ctx context.Context, c *call, entries []ticketing.AuditEntry) ([]shownAct, error) {
+	var refs []ticketing.PersonRef
+	ref := func(entry ticketing.AuditEntry, name string) ticketing.PersonRef {
+		one := ticketing.PersonRef{UserID: userID(name)}
+		if entry.CompanyID != nil {
+			one.CompanyID = *entry.CompanyID
+		}
+		return one
 	}
-	people, err := c.operator.ListMembers(ctx, c.companyID)
-	names := make(map[uuid.UUID]string, len(people))
-	for _, member := range people {
-		names[member.UserID] = member.Name
-	}
-	return names, err
-}
-
-// nameActs adds the people to a page of the log, with one read.
-func nameActs(
-	ctx context.Context, c *call, entries []ticketing.AuditEntry, names map[uuid.UUID]string,
-) ([]shownAct, error) {
-	var ids []uuid.UUID
 	for _, entry := range entries {
-		ids = append(ids, userID(entry.Actor), userID(entry.Subject))
+		refs = append(refs, ref(entry, entry.Actor), ref(entry, entry.Subject))
 	}
-	ids = slices.DeleteFunc(ids, func(id uuid.UUID) bool { return id == uuid.Nil })
-	people, err := c.console.accounts.People(ctx, ids)
+	refs = slices.DeleteFunc(refs, func(ref ticketing.PersonRef) bool { return ref.UserID == uuid.Nil })
+	people, err := c.console.accounts.People(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[uuid.UUID]*shownPerson, len(people))
-	for _, person := range people {
-		of[person.ID] = &shownPerson{ID: person.ID, Name: names[person.ID], Email: person.Email}
+	of := make(map[ticketing.PersonRef]*shownPerson, len(people))
+	for i, person := range people {
+		if person.ID != uuid.Nil {
+			of[refs[i]] = &shownPerson{ID: person.ID, Name: person.Name, Email: person.Email}
+		}
 	}
 	acts := make([]shownAct, len(entries))
 	for i, entry := range entries {
-		acts[i] = shownAct{AuditEntry: entry, Person: of[userID(entry.Actor)], SubjectPerson: of[userID(entry.Subject)]}
+		acts[i] = shownAct{
+			AuditEntry: entry, Person: of[ref(entry, entry.Actor)], SubjectPerson: of[ref(entry, entry.Subject)],
+		}
 	}
 	return acts, nil
 }

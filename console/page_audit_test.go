@@ -49,6 +49,28 @@ func TestAuditShowsWhoDidWhat(t *testing.T) {
 	ok.Equal(entries[0].Person.Email, address(owner))
 }
 
+// TestAuditNamesMembersAndStaff checks that each log has the name and the email of both, also of who was removed.
+func TestAuditNamesMembersAndStaff(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	s.post(t, owner, "/business/{companyId}/branding/save", "brandName", "Adire")
+	s.post(t, onboarding, "/business/{companyId}/branding/save", "brandName", "Adire Live")
+	s.post(t, chief, "/platform/categories/create", "name", "Comedy", "slug", "comedy")
+	s.post(t, chief, "/platform/staff/"+s.users[onboarding].String()+"/remove")
+	for _, path := range []string{auditLog, platformAudit} {
+		page := s.get(t, chief, path)
+		for _, who := range []string{owner, onboarding} {
+			ok.True(page.has("<bdi>" + who + "</bdi></a>"))      // path, who
+			ok.True(page.has("<bdi>" + address(who) + "</bdi>")) // path, who
+		}
+		file := s.post(t, chief, path+"/export").text
+		ok.True(strings.Contains(file, ","+owner+","+address(owner)+","))
+		ok.True(strings.Contains(file, ","+onboarding+","+address(onboarding)+","))
+	}
+	removed := s.get(t, chief, platformAudit+"?action=staff.remove")
+	ok.True(removed.has("<bdi>"+chief+"</bdi></a>") && removed.has("<bdi>"+onboarding+"</bdi> <bdi>"+address(onboarding)))
+}
+
 func TestAuditIsDownloadedWithoutFormulas(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

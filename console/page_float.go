@@ -128,7 +128,7 @@ func loadFloat(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	acts, err := nameActs(ctx, c, found.Items, nil)
+	acts, err := nameActs(ctx, c, found.Items)
 	if err != nil {
 		return view{}, err
 	}

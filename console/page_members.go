@@ -50,7 +50,7 @@ const membersShown = 25
 type shownMember struct {
 	ticketing.Member
 
-	// LastSeenAt is when their latest session was last used; nil: no session of them is left.
+	// LastSeenAt is when they last used a session; nil: they have signed out everywhere, or never signed in.
 	LastSeenAt *ticketing.Time `json:"lastSeenAt"`
 	You        bool            `json:"you"`
 }
@@ -85,14 +85,14 @@ func loadMembers(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	for _, member := range all {
-		one := shownMember{Member: member, You: member.UserID == c.visitor.userID}
-		if data.HasSeen {
-			if one.LastSeenAt, err = lastSeen(ctx, c, member.UserID); err != nil {
-				return view{}, err
-			}
-		}
-		data.Items = append(data.Items, one)
+	seen, err := lastSeen(ctx, c, all, func(m ticketing.Member) uuid.UUID { return m.UserID })
+	if err != nil {
+		return view{}, err
+	}
+	for i, member := range all {
+		data.Items = append(data.Items, shownMember{
+			Member: member, LastSeenAt: seen[i], You: member.UserID == c.visitor.userID,
+		})
 	}
 	if holds(c.actor, ticketing.PermissionMemberManage) {
 		if data.Mails, err = c.console.canMail(ctx); err != nil {
@@ -126,16 +126,17 @@ func pageOfPeople[T any](c *call, all []T, id func(T) uuid.UUID) (shown []T, nex
 	return all, next, nil
 }
 
-// lastSeen returns when a person was last seen, by the sessions that they still have.
-func lastSeen(ctx context.Context, c *call, userID uuid.UUID) (*ticketing.Time, error) {
-	sessions, err := c.console.accounts.ListSessions(ctx, userID)
-	var last *ticketing.Time
-	for _, session := range sessions {
-		if last == nil || session.SeenAt.After(last.Time) {
-			last = &session.SeenAt
-		}
+// lastSeen returns when each of the people was last seen, by the sessions that they still have. It is nil for all of
+// them where the host identifies people.
+func lastSeen[T any](ctx context.Context, c *call, people []T, id func(T) uuid.UUID) ([]*ticketing.Time, error) {
+	if c.console.config.Identify != nil {
+		return make([]*ticketing.Time, len(people)), nil
 	}
-	return last, err
+	ids := make([]uuid.UUID, len(people))
+	for i, one := range people {
+		ids[i] = id(one)
+	}
+	return c.console.accounts.LastSeen(ctx, ids)
 }
 
 func updateMember(ctx context.Context, c *call, role ticketing.Role) (outcome, error) {

@@ -90,44 +90,41 @@ func decidedSettlements(ctx context.Context, c *call) ([]decidedSettlement, erro
 		entries = append(entries, some.Items...)
 	}
 	slices.SortStableFunc(entries, func(a, b ticketing.AuditEntry) int { return b.At.Compare(a.At.Time) })
-	acts, err := nameActs(ctx, c, entries[:min(decidedShown, len(entries))], nil)
+	acts, err := nameActs(ctx, c, entries[:min(decidedShown, len(entries))])
 	if err != nil {
 		return nil, err
 	}
-	names, err := c.companyNames(ctx, acts)
-	if err != nil {
-		return nil, err
-	}
-	var decided []decidedSettlement
+	var refs []ticketing.SettlementRef
+	by := map[uuid.UUID]shownAct{}
 	for _, one := range acts {
 		text, _ := strings.CutPrefix(one.Subject, "settlement ")
 		id, err := ticketing.ParseID(text)
-		if err != nil {
+		if err != nil || one.CompanyID == nil {
 			continue // It names no settlement, so nothing can be shown of it.
 		}
-		settlement, err := c.operator.GetSettlement(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		decided = append(decided, decidedSettlement{
-			ticketing.OpenSettlement{Settlement: settlement, CompanyName: names[settlement.CompanyID]}, one,
-		})
+		refs = append(refs, ticketing.SettlementRef{CompanyID: *one.CompanyID, ID: id})
+		by[id] = one
 	}
-	return decided, nil
+	settlements, err := c.operator.GetSettlements(ctx, refs)
+	decided := make([]decidedSettlement, len(settlements))
+	for i, one := range settlements {
+		decided[i] = decidedSettlement{one, by[one.ID]}
+	}
+	return decided, err
 }
 
-// companyNames returns the names of the companies that actions were about. A page of actions is of few companies.
+// companyNames returns the names of the companies that actions were about, with one read.
 func (c *call) companyNames(ctx context.Context, acts []shownAct) (map[uuid.UUID]string, error) {
-	names := map[uuid.UUID]string{}
+	var ids []uuid.UUID
 	for _, one := range acts {
-		if one.CompanyID == nil || names[*one.CompanyID] != "" {
-			continue
+		if one.CompanyID != nil && !slices.Contains(ids, *one.CompanyID) {
+			ids = append(ids, *one.CompanyID)
 		}
-		company, err := c.operator.GetCompany(ctx, *one.CompanyID)
-		if err != nil {
-			return nil, err
-		}
-		names[company.ID] = cmp.Or(company.Name, "–")
 	}
-	return names, nil
+	found, err := c.operator.CompanyNames(ctx, ids)
+	names := make(map[uuid.UUID]string, len(found))
+	for i, name := range found {
+		names[ids[i]] = cmp.Or(name, "–")
+	}
+	return names, err
 }

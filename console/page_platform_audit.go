@@ -45,11 +45,7 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	people, err := staffNames(ctx, c)
-	if err != nil {
-		return view{}, err
-	}
-	acts, err := nameActs(ctx, c, found.Items, people)
+	acts, err := nameActs(ctx, c, found.Items)
 	if err != nil {
 		return view{}, err
 	}
@@ -75,14 +71,4 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 		shown.Items = append(shown.Items, act)
 	}
 	return view{data: shown, paged: true, next: found.NextCursor}, nil
-}
-
-// staffNames returns the names of staff.
-func staffNames(ctx context.Context, c *call) (map[uuid.UUID]string, error) {
-	staff, err := c.operator.ListStaff(ctx)
-	names := make(map[uuid.UUID]string, len(staff))
-	for _, member := range staff {
-		names[member.UserID] = member.Name
-	}
-	return names, err
 }

@@ -51,7 +51,7 @@ func staffActs() []act {
 type shownStaff struct {
 	ticketing.StaffMember
 
-	// LastSeenAt is when their latest session was last used; nil: no session of them is left.
+	// LastSeenAt is when they last used a session; nil: they have signed out everywhere, or never signed in.
 	LastSeenAt *ticketing.Time `json:"lastSeenAt"`
 	You        bool            `json:"you"`
 }
@@ -88,14 +88,14 @@ func loadStaff(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	for _, member := range all {
-		one := shownStaff{StaffMember: member, You: member.UserID == c.visitor.userID}
-		if data.HasSeen {
-			if one.LastSeenAt, err = lastSeen(ctx, c, member.UserID); err != nil {
-				return view{}, err
-			}
-		}
-		data.Items = append(data.Items, one)
+	seen, err := lastSeen(ctx, c, all, func(m ticketing.StaffMember) uuid.UUID { return m.UserID })
+	if err != nil {
+		return view{}, err
+	}
+	for i, member := range all {
+		data.Items = append(data.Items, shownStaff{
+			StaffMember: member, LastSeenAt: seen[i], You: member.UserID == c.visitor.userID,
+		})
 	}
 	shown.data = data
 	return shown, nil

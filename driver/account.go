@@ -127,6 +127,8 @@ type SessionReader interface {
 	Sessions(ctx context.Context, refs []SessionRef) ([]Session, error)
 	// ListSessions returns a user's sessions in the reverse order of time of creation and id.
 	ListSessions(ctx context.Context, userID uuid.UUID, limit int) ([]Session, error)
+	// LastSeen returns when each user last used a session that is kept, and the zero time for one without any.
+	LastSeen(ctx context.Context, userIDs []uuid.UUID) ([]time.Time, error)
 }
 
 // SessionWriter keeps sessions.

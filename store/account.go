@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,6 +83,36 @@ func (s *session) Sessions(ctx context.Context, refs []driver.SessionRef) ([]dri
 func (s *session) ListSessions(ctx context.Context, userID uuid.UUID, limit int) ([]driver.Session, error) {
 	return find(ctx, s, "ListSessions", sessionModel.record, s.newSelect().
 		Where("user_id = ?", id(userID)).Apply(page("created_at DESC, id DESC", limit)))
+}
+
+// seen is when a user last used one of their sessions.
+type seen struct {
+	user uuid.UUID
+	at   time.Time
+}
+
+// LastSeen finds when users last used a session. It reads all of their sessions, which are few: an index of the time
+// would cost each use of a session.
+func (s *session) LastSeen(ctx context.Context, users []uuid.UUID) ([]time.Time, error) {
+	scan := func(row *sql.Rows, used *seen) error { return row.Scan((*id)(&used.user), (*moment)(&used.at)) }
+	latest := make(map[uuid.UUID]time.Time, len(users))
+	for part := range slices.Chunk(users, maxRows) {
+		found, err := query(ctx, s, "LastSeen", scan,
+			"SELECT user_id, seen_at FROM ticketing_sessions WHERE ?", inIDs("user_id", part))
+		if err != nil {
+			return nil, err
+		}
+		for _, used := range found {
+			if used.at.After(latest[used.user]) {
+				latest[used.user] = used.at
+			}
+		}
+	}
+	times := make([]time.Time, len(users))
+	for i, user := range users {
+		times[i] = latest[user]
+	}
+	return times, nil
 }
 
 // SignInTokens finds sign-in tokens.

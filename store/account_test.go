@@ -83,6 +83,7 @@ func accountReads(ctx context.Context, tx driver.ReadTx) []func() error {
 		},
 		func() error { _, err := tx.StaffMembers(ctx, []uuid.UUID{newStaffMember().UserID}); return err },
 		func() error { _, err := tx.ListSessions(ctx, person, limit); return err },
+		func() error { _, err := tx.LastSeen(ctx, []uuid.UUID{person}); return err },
 		func() error { _, err := tx.ListSignInTokens(ctx, person, limit); return err },
 		func() error { _, err := tx.ListPasskeys(ctx, person, limit); return err },
 		func() error { _, err := tx.ListStaff(ctx, limit); return err },
@@ -107,6 +108,9 @@ func manyAccounts(ctx context.Context, tx driver.Tx) error {
 	}
 	_, err := tx.StaffMembers(ctx, ids)
 	if err != nil {
+		return err
+	}
+	if _, err = tx.LastSeen(ctx, append(ids, person)); err != nil {
 		return err
 	}
 	signedIn, err := tx.Sessions(ctx, sessions)

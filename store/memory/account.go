@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,19 @@ func (r reading) Sessions(ctx context.Context, refs []driver.SessionRef) ([]driv
 
 func (r reading) ListSessions(ctx context.Context, userID uuid.UUID, limit int) ([]driver.Session, error) {
 	return ask(ctx, r, func(s *state) []driver.Session { return s.signIns.sessions.list(userID, limit) })
+}
+
+func (r reading) LastSeen(ctx context.Context, userIDs []uuid.UUID) ([]time.Time, error) {
+	return ask(ctx, r, func(s *state) []time.Time {
+		return each(userIDs, func(userID uuid.UUID) (last time.Time) {
+			for _, session := range s.signIns.sessions.list(userID, math.MaxInt) {
+				if session.SeenAt.After(last) {
+					last = session.SeenAt
+				}
+			}
+			return last
+		})
+	})
 }
 
 func (r reading) SignInTokens(ctx context.Context, refs []driver.SignInTokenRef) ([]driver.SignInToken, error) {

@@ -179,6 +179,7 @@ func accountKinds() []record {
 func accountChecks() []Check {
 	return slices.Concat(ownedSessions().checks(), ownedTokens().checks(), ownedPasskeys().checks(), []Check{
 		{"sessions/the latest use is kept", grounded(sessionsTouched)},
+		{"sessions/their users were last seen", grounded(usersSeen)},
 		{"sessions/one that has ended stays ended", grounded(endedSessions)},
 		{"sessions/the latest of several uses at once is kept", grounded(sessionsTouchedAtOnce)},
 		{"sessions/are sound", grounded(sessionsSound)},

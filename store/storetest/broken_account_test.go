@@ -47,6 +47,10 @@ func brokenAccounts() []broken {
 		found("leaves gaps out of tokens", "sign-in tokens"+aligned, gapless),
 		found("leaves gaps out of passkeys", "passkeys"+aligned, gapless),
 		found("leaves gaps out of staff", "staff/answers are aligned", gapless),
+		found("leaves gaps out of when users were seen", "sessions/their users were last seen", findsOwned{
+			seen: compactZero[time.Time],
+		}),
+		found("sees users in their newest session", "sessions/their users were last seen", findsOwned{newest: true}),
 		found("finds sessions of anybody", "sessions"+aligned, findsOwned{anybody: true}),
 		found("finds tokens of anybody", "sign-in tokens"+aligned, findsOwned{anybody: true}),
 		found("finds passkeys of anybody", "passkeys"+aligned, findsOwned{anybody: true}),

@@ -21,6 +21,22 @@ type findsOwned struct {
 	tokens   func([]driver.SignInToken) []driver.SignInToken
 	passkeys func([]driver.Passkey) []driver.Passkey
 	staff    func([]driver.StaffMember) []driver.StaffMember
+	seen     func([]time.Time) []time.Time
+	newest   bool // users were last seen in their newest session
+}
+
+func (f findsOwned) LastSeen(ctx context.Context, users []uuid.UUID) ([]time.Time, error) {
+	all, err := foundOf(ctx, users, false, f.ReadTx.LastSeen, f.seen, nil)
+	for i, user := range users {
+		if err != nil || !f.newest {
+			break
+		}
+		var newest []driver.Session
+		if newest, err = f.ListSessions(ctx, user, 1); len(newest) > 0 {
+			all[i] = newest[0].SeenAt
+		}
+	}
+	return all, err
 }
 
 func (f findsOwned) Sessions(ctx context.Context, refs []driver.SessionRef) ([]driver.Session, error) {

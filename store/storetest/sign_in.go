@@ -158,6 +158,31 @@ func sessionsTouched(ctx context.Context, s driver.Store) error {
 	)
 }
 
+// usersSeen asks when users were last seen who have several sessions, one, and none.
+func usersSeen(ctx context.Context, s driver.Store) error {
+	newest, used, beside := newSession(userA, 1, 9), newSession(userA, 2, 3), newSession(userB, 1, 5)
+	holds := func(what string, times ...time.Time) func() error {
+		return func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+				return errors.Join(
+					want(what, times).from(tx.LastSeen(ctx, []uuid.UUID{userB, id(999), userA})),
+					want(what+", of one", times[2:]).from(tx.LastSeen(ctx, []uuid.UUID{userA})),
+				)
+			})
+		}
+	}
+	return steps(
+		func() error { return update(ctx, s, ownedSessions().puts(newest, used, beside)) },
+		holds("when made", beside.SeenAt, time.Time{}, newest.SeenAt),
+		func() error { return share(ctx, s, touches(used, at(30))) },
+		holds("when used", beside.SeenAt, time.Time{}, at(30)),
+		func() error { return update(ctx, s, ownedSessions().removes(userA, used)) },
+		holds("when one has ended", beside.SeenAt, time.Time{}, newest.SeenAt),
+		func() error { return update(ctx, s, ownedSessions().removes(userA, newest)) },
+		holds("when all have ended", beside.SeenAt, time.Time{}, time.Time{}),
+	)
+}
+
 func endedSessions(ctx context.Context, s driver.Store) error {
 	one := newSession(userA, 1, 3)
 	gone := func(ctx context.Context, tx driver.ReadTx) error {
