@@ -357,3 +357,27 @@ func FuzzSession(f *testing.F) {
 		}
 	})
 }
+
+func TestPeopleWereLastSeen(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		company := e.unverified(t)
+		ada := e.join(t, company, "ada@adire.ng", ticketing.RoleOwner)
+		bisi := e.join(t, company, "bisi@adire.ng", ticketing.RoleViewer)
+		for range 2 {
+			_, err := e.Accounts().SignIn(t.Context(), ada.UserID, ticketing.SignInPasskey, ticketing.Client{})
+			is.NoErr(err)
+			e.clock.advance(time.Minute)
+		}
+		ids := []uuid.UUID{bisi.UserID, ada.UserID, uuid.New()}
+		seen, err := e.Accounts().LastSeen(t.Context(), ids)
+		is.NoErr(err)
+		is.Equal(show(t, seen), `[null,"2026-11-21T09:31:00.000Z",null]`)
+		_, err = e.Accounts().EndSessions(t.Context(), ada.UserID)
+		is.NoErr(err)
+		seen, err = e.Accounts().LastSeen(t.Context(), ids)
+		is.NoErr(err)
+		is.Equal(seen, make([]*ticketing.Time, 3))
+	})
+}
