@@ -250,6 +250,8 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		is.NoErr(err)
 		_, err = service.ListStock(ctx, own.Caller, events[i][0].ID)
 		is.NoErr(err)
+		_, err = service.CountStock(ctx, own.Caller, []uuid.UUID{events[i][0].ID, events[i][1].ID})
+		is.NoErr(err)
 		_, err = service.ListInventory(ctx, own.Caller, events[i][0].ID)
 		is.NoErr(err)
 	}

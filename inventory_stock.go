@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -70,6 +71,44 @@ func (s *Service) ListStock(ctx context.Context, caller Caller, eventID uuid.UUI
 		return nil, err
 	}
 	return tiers, nil
+}
+
+// EventStock is what an event has sold and has left, over all its tiers.
+type EventStock struct {
+	Total     int64 `json:"total"`     // ever added, with those that were cancelled
+	Sold      int64 `json:"sold"`      // those that were put on sale again do not count
+	Available int64 `json:"available"` // unsold and on sale
+	Paused    int64 `json:"paused"`    // unsold and not on sale now
+}
+
+// MaxCountedEvents is how many events [Service.CountStock] counts.
+const MaxCountedEvents = 1000
+
+// CountStock returns what events have sold and have left, in the order of the events. It needs COMPANY:inventory:read.
+// An event without tickets has the zero EventStock, and so has one of another company. More than [MaxCountedEvents]
+// events are INVALID_REQUEST.
+func (s *Service) CountStock(ctx context.Context, caller Caller, events []uuid.UUID) ([]EventStock, error) {
+	if err := caller.Require(GrantInventoryRead); err != nil {
+		return nil, err
+	}
+	if len(events) > MaxCountedEvents {
+		return nil, Invalid(Violation{Message: fmt.Sprintf("events: must be at most %d", MaxCountedEvents)})
+	}
+	var stock []EventStock
+	err := s.read(ctx, "inventory.count", caller, func(ctx context.Context, tx driver.ReadTx) error {
+		counts, err := tx.CountEvents(ctx, caller.companyID, events)
+		stock = make([]EventStock, len(counts))
+		for i, count := range counts {
+			stock[i] = EventStock{
+				Total: count.Total, Sold: count.Sold, Available: count.Available, Paused: count.Paused,
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stock, nil
 }
 
 // showStock returns a tier with its batches. The counters and the batches are read one after the other, so sales may

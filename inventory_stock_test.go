@@ -47,6 +47,14 @@ func TestStockIsListedWithItsBatches(t *testing.T) {
 	is.NoErr(err)
 	is.Equal([]ticketing.InventoryTier{regular.InventoryTier, vip.InventoryTier}, shown)
 
+	counted, err := h.CountStock(t.Context(), h.Caller, []uuid.UUID{uuid.New(), event.ID})
+	is.NoErr(err)
+	is.Equal(counted, []ticketing.EventStock{{}, {Total: 11, Sold: 3, Paused: 5}})
+
+	_, err = h.CountStock(t.Context(), h.Caller, make([]uuid.UUID, ticketing.MaxCountedEvents+1))
+	is.Equal(code(err), ticketing.CodeInvalidRequest)
+	_, err = h.CountStock(t.Context(), h.With(ticketing.GrantEventRead), []uuid.UUID{event.ID})
+	is.Equal(code(err), ticketing.CodePermissionDenied)
 	_, err = h.ListStock(t.Context(), h.With(ticketing.GrantEventRead), event.ID)
 	is.Equal(code(err), ticketing.CodePermissionDenied)
 	_, err = h.ListStock(t.Context(), h.Caller, uuid.New())

@@ -69,6 +69,15 @@ type TierCount struct {
 	LowestPrice money.Amount
 }
 
+// EventCount holds the totals of an event's batches, open or not.
+type EventCount struct {
+	EventID   uuid.UUID
+	Total     int64
+	Sold      int64
+	Available int64 // unsold and on sale
+	Paused    int64 // unsold and paused
+}
+
 // PriceBand is how much of a tier is on sale at one price.
 //
 // A quote never mixes bands: it needs one exact price for each tier (section 4.6).
@@ -115,6 +124,9 @@ type InventoryReader interface {
 	// ListBatches returns the batches of an event, open or not, by tier in the order of CountTiers, then position: at
 	// most limit.
 	ListBatches(ctx context.Context, event EventRef, limit int) ([]Batch, error)
+	// CountEvents returns the totals of events of a company, in the order of the events, and the zero record for an event
+	// without batches. Its cost depends on their batches, not on how many admissions were ever sold.
+	CountEvents(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]EventCount, error)
 	// PriceList returns the status of an event, empty if there is none, and what is on sale in the named tiers, by
 	// tier, then price. Both are of one moment.
 	PriceList(ctx context.Context, event EventRef, tiers []string) (PriceList, error)

@@ -57,6 +57,24 @@ func (s *session) ListBatches(ctx context.Context, event driver.EventRef, limit 
 		event.CompanyID, event.ID, max(limit, 0))
 }
 
+// CountEvents adds the batches of each event, in one statement.
+func (s *session) CountEvents(
+	ctx context.Context, companyID uuid.UUID, events []uuid.UUID,
+) ([]driver.EventCount, error) {
+	scan := func(row *sql.Rows, c *driver.EventCount) error {
+		return row.Scan((*id)(&c.EventID), &c.Total, &c.Sold, &c.Available, &c.Paused)
+	}
+	return findByRefs(events, func(c driver.EventCount) uuid.UUID { return c.EventID },
+		func(events []uuid.UUID) ([]driver.EventCount, error) {
+			return query(ctx, s, "CountEvents", scan,
+				`SELECT event_id, CAST(SUM(quantity) AS BIGINT), CAST(SUM(sold) AS BIGINT),
+					CAST(COALESCE(SUM(CASE WHEN status = 'AVAILABLE' THEN quantity - sold END), 0) AS BIGINT),
+					CAST(COALESCE(SUM(CASE WHEN status = 'PAUSED' THEN quantity - sold END), 0) AS BIGINT)
+				FROM ticketing_inventory_batches WHERE company_id = ? AND ? GROUP BY event_id`,
+				companyID, inIDs("event_id", events))
+		})
+}
+
 // PriceList returns the status of an event and the prices on sale, by tier, then price.
 func (s *session) PriceList(
 	ctx context.Context, event driver.EventRef, tiers []string,

@@ -257,6 +257,8 @@ func askMany(tb testing.TB, s driver.Store) {
 		is.NoErr(err)
 		_, err = tx.ListBatches(ctx, events[0], 1000)
 		is.NoErr(err)
+		_, err = tx.CountEvents(ctx, company, []uuid.UUID{events[0].ID, events[1].ID})
+		is.NoErr(err)
 		_, err = tx.CountTiers(ctx, events[0], []string{"Regular", "VIP"})
 		is.NoErr(err)
 		_, err = tx.PriceList(ctx, events[0], []string{"Regular", "VIP"})

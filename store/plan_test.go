@@ -178,6 +178,8 @@ func askAll(tb testing.TB, s driver.Store) {
 			},
 			func() error { _, err := tx.CountTiers(ctx, event, nil); return err },
 			func() error { _, err := tx.ListBatches(ctx, event, limit); return err },
+			func() error { _, err := tx.CountEvents(ctx, company, []uuid.UUID{event.ID}); return err },
+			func() error { _, err := tx.CountEvents(ctx, company, []uuid.UUID{event.ID, number(9)}); return err },
 			func() error { _, err := tx.CountTiers(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error { _, err := tx.PriceList(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error {

@@ -164,6 +164,36 @@ func (r reading) ListBatches(ctx context.Context, event driver.EventRef, limit i
 	})
 }
 
+func (r reading) CountEvents(
+	ctx context.Context, companyID uuid.UUID, events []uuid.UUID,
+) ([]driver.EventCount, error) {
+	return ask(ctx, r, func(s *state) []driver.EventCount {
+		return each(events, func(id uuid.UUID) driver.EventCount {
+			return s.inventory.countEvent(driver.EventRef{CompanyID: companyID, ID: id})
+		})
+	})
+}
+
+// countEvent returns the totals of an event's batches.
+func (i *inventory) countEvent(event driver.EventRef) driver.EventCount {
+	var count driver.EventCount
+	for _, tier := range i.named(event, nil) {
+		for _, batch := range tier.batches {
+			count.EventID = event.ID
+			count.Total += batch.Quantity
+			count.Sold += batch.Sold
+			switch batch.Status {
+			case driver.InventoryAvailable:
+				count.Available += batch.Quantity - batch.Sold
+			case driver.InventoryPaused:
+				count.Paused += batch.Quantity - batch.Sold
+			case driver.InventoryCancelled, driver.InventorySoldOut:
+			}
+		}
+	}
+	return count
+}
+
 func (r reading) PriceList(
 	ctx context.Context, event driver.EventRef, tiers []string,
 ) (driver.PriceList, error) {

@@ -70,6 +70,7 @@ func inventoryChecks() []Check {
 		{"inventory/tiers are in order and of their event", grounded(tiersOrdered)},
 		{"inventory/all batches in order", grounded(batchesListed)},
 		{"inventory/prices on sale", grounded(priceBands)},
+		{"inventory/events are counted", grounded(eventsCounted)},
 		{"inventory/totals add up all", grounded(stockTotals)},
 		{"inventory/a tier is missed", grounded(tierMissed)},
 	}
@@ -247,6 +248,31 @@ func batchesListed(ctx context.Context, s driver.Store) error {
 			want("of another event", []driver.Batch{foreign}).from(tx.ListBatches(ctx, eventB, 100)),
 			want("of another company", []driver.Batch(nil)).
 				from(tx.ListBatches(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, 100)),
+		)
+	})
+}
+
+func eventsCounted(ctx context.Context, s driver.Store) error {
+	second, none := driver.EventRef{CompanyID: companyA, ID: id(80)}, driver.EventRef{CompanyID: companyA, ID: id(81)}
+	if err := createEvents(ctx, s, newEvent(second), newEvent(none)); err != nil {
+		return err
+	}
+	batches := lots(eventA, lot{"a", 1, 900, onSale, 3, 3}, lot{"a", 2, 50, paused, 7, 1}, lot{"b", 1, 0, onSale, 10, 4},
+		lot{"c", 1, 100, cancelled, 5, 1})
+	batches = append(batches, lot{"a", 1, 1, onSale, 2, 1}.batch(second), lot{"a", 1, 1, onSale, 9, 0}.batch(eventB))
+	if err := stocked(ctx, s, batches...); err != nil {
+		return err
+	}
+	first := driver.EventCount{EventID: eventA.ID, Total: 25, Sold: 9, Available: 6, Paused: 6}
+	other := driver.EventCount{EventID: second.ID, Total: 2, Sold: 1, Available: 1}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("in the order of the events", []driver.EventCount{other, {}, {}, first}).
+				from(tx.CountEvents(ctx, companyA, []uuid.UUID{second.ID, none.ID, eventB.ID, eventA.ID})),
+			want("one", []driver.EventCount{first}).from(tx.CountEvents(ctx, companyA, []uuid.UUID{eventA.ID})),
+			want("one of another company", []driver.EventCount{{}}).
+				from(tx.CountEvents(ctx, companyB, []uuid.UUID{eventA.ID})),
+			want("none", []driver.EventCount{}).from(tx.CountEvents(ctx, companyA, []uuid.UUID{})),
 		)
 	})
 }
