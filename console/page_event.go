@@ -13,6 +13,8 @@ import (
 type eventDetail struct {
 	Event ticketing.Event       `json:"event"`
 	Tiers []ticketing.TierStock `json:"tiers"`
+	// Sales are nil for somebody who may not see the money of the company.
+	Sales *eventSales `json:"sales,omitempty"`
 }
 
 func loadEvent(ctx context.Context, c *call) (view, error) {
@@ -25,6 +27,9 @@ func loadEvent(ctx context.Context, c *call) (view, error) {
 		shown.Tiers, err = c.console.svc.ListStock(ctx, c.caller, id)
 		return err
 	})
+	if err == nil && holds(c.actor, ticketing.PermissionWalletRead) {
+		shown.Sales, err = loadEventSales(ctx, c, shown.Event)
+	}
 	return view{title: shown.Event.Title, data: shown}, err
 }
 

@@ -32,7 +32,8 @@ func eventPages() []page {
 		{
 			path: eventPath, scope: scopeCompany, title: "Event",
 			grants:   []ticketing.Grant{ticketing.GrantEventRead, ticketing.GrantInventoryRead},
-			template: "event.html", load: loadEvent,
+			template: "event.html", query: []string{"tz"}, load: loadEvent,
+			live: []ticketing.WatchTopic{ticketing.WatchMoney},
 		},
 		{
 			path: eventEditPath, scope: scopeCompany, title: "Edit the event", grants: manage, template: "event-form.html",
@@ -70,23 +71,32 @@ func eventActs() []act {
 
 // eventList is a page of events with its filter.
 type eventList struct {
-	itemList[ticketing.Event]
+	itemList[shownEvent]
 
 	Filters  []field
 	Filtered bool
 }
 
+// HasStock reports whether the person may see what the events have sold and have left.
+func (l eventList) HasStock() bool { return len(l.Items) > 0 && l.Items[0].Stock != nil }
+
+// HasGross reports whether the person may see the gross of the events.
+func (l eventList) HasGross() bool { return len(l.Items) > 0 && l.Items[0].Gross != nil }
+
 func loadEvents(ctx context.Context, c *call) (view, error) {
 	found, err := c.console.svc.ListEvents(ctx, c.caller, ticketing.EventFilter{
 		PageParams: c.paging(), Status: ticketing.EventStatus(c.query("status")),
 	})
+	if err != nil {
+		return view{}, err
+	}
 	shown := eventList{
 		Filtered: isFiltered(c, "status"),
 		Filters: []field{chosenFilter(c, "status", "Status", option{Label: "All"},
 			option{Value: "DRAFT", Label: "Drafts"}, option{Value: "PUBLISHED", Label: "Published"},
 			option{Value: "ENDED", Label: "Ended"}, option{Value: "CANCELLED", Label: "Cancelled"})},
 	}
-	shown.Items = found.Items
+	shown.Items, err = showEvents(ctx, c, found.Items)
 	return view{data: shown, paged: true, next: found.NextCursor}, err
 }
 

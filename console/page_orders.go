@@ -23,6 +23,7 @@ func orderPages() []page {
 			group: groupSelling,
 			path:  ordersPath, scope: scopeCompany, title: "Orders", nav: "Orders", icon: "ticket", permissions: read,
 			template: "orders.html", query: append([]string{"cursor", "q"}, orderFilters()...), load: loadOrders,
+			live: []ticketing.WatchTopic{ticketing.WatchMoney},
 		},
 		{
 			path: orderPath, scope: scopeCompany, title: "An order", permissions: read, template: "order.html",
@@ -90,7 +91,10 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, asPeriod(err)
 	}
-	return view{data: newOrderList(c, found.Items), paged: true, next: found.NextCursor}, nil
+	// A later page does not change with new orders.
+	return view{
+		data: newOrderList(c, found.Items), paged: true, next: found.NextCursor, still: c.query("cursor") != "",
+	}, nil
 }
 
 // findOrder returns the list of the one order that an id or a code names, and leads a browser to its page.
@@ -105,11 +109,11 @@ func findOrder(ctx context.Context, c *call, text string) (view, error) {
 	case errors.Is(err, ticketing.CodeNotFound):
 		list := newOrderList(c, nil)
 		list.Missing = true
-		return view{data: list, paged: true}, nil
+		return view{data: list, paged: true, still: true}, nil
 	case errors.Is(err, ticketing.CodeInvalidRequest) && !c.exchange.api:
 		list := newOrderList(c, nil)
 		list.Search.Violation = "Type or scan the whole id of an order or a ticket, or the code of a ticket."
-		return view{data: list, paged: true}, nil
+		return view{data: list, paged: true, still: true}, nil
 	}
 	return view{}, err
 }

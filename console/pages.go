@@ -34,6 +34,7 @@ type view struct {
 	data   any    // the data of the JSON, and .Data of the template
 	paged  bool   // it is one page of a list, which goes on at next unless that is empty
 	next   string
+	still  bool     // it does not update by itself, although its page does: such as a later page of a list
 	accent string   // a colour such as "#2563EB" for the page; ignored where its contrast is too low
 	images []string // the origins of pictures that the person asked to see, such as "https://cdn.example.com"
 	// location is the path that a browser is sent to instead, such as that of the only thing that was found.

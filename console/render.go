@@ -92,7 +92,7 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 		Here: x.r.URL.Path, Next: shown.next, Sessions: x.config.Identify == nil, Self: p.scope == scopeSelf,
 		OnPlatform: p.scope == scopePlatform,
 	}
-	if after == nil {
+	if after == nil && !shown.still {
 		f.Live = c.streamOf(p)
 	}
 	if after != nil {
