@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -57,7 +59,8 @@ func (s *session) ListBatches(ctx context.Context, event driver.EventRef, limit 
 		event.CompanyID, event.ID, max(limit, 0))
 }
 
-// CountEvents adds the batches of each event, in one statement.
+// CountEvents adds the batches of each event. Each is read on its own: for a list of events PostgreSQL may read the
+// batches of all.
 func (s *session) CountEvents(
 	ctx context.Context, companyID uuid.UUID, events []uuid.UUID,
 ) ([]driver.EventCount, error) {
@@ -65,15 +68,27 @@ func (s *session) CountEvents(
 		return row.Scan((*id)(&c.EventID), &c.Total, &c.Sold, &c.Available, &c.Paused)
 	}
 	return findByRefs(events, func(c driver.EventCount) uuid.UUID { return c.EventID },
-		func(events []uuid.UUID) ([]driver.EventCount, error) {
-			return query(ctx, s, "CountEvents", scan,
-				`SELECT event_id, CAST(SUM(quantity) AS BIGINT), CAST(SUM(sold) AS BIGINT),
-					CAST(COALESCE(SUM(CASE WHEN status = 'AVAILABLE' THEN quantity - sold END), 0) AS BIGINT),
-					CAST(COALESCE(SUM(CASE WHEN status = 'PAUSED' THEN quantity - sold END), 0) AS BIGINT)
-				FROM ticketing_inventory_batches WHERE company_id = ? AND ? GROUP BY event_id`,
-				companyID, inIDs("event_id", events))
+		func(events []uuid.UUID) (all []driver.EventCount, err error) {
+			for some := range slices.Chunk(events, maxTotals) {
+				text := strings.Repeat(" UNION ALL "+countOfEvent, len(some))[len(" UNION ALL "):]
+				var args []any
+				for _, event := range some {
+					args = append(args, companyID, event)
+				}
+				found, err := query(ctx, s, "CountEvents", scan, text, args...)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, found...)
+			}
+			return all, nil
 		})
 }
+
+const countOfEvent = `SELECT event_id, CAST(SUM(quantity) AS BIGINT), CAST(SUM(sold) AS BIGINT),
+	CAST(COALESCE(SUM(CASE WHEN status = 'AVAILABLE' THEN quantity - sold END), 0) AS BIGINT),
+	CAST(COALESCE(SUM(CASE WHEN status = 'PAUSED' THEN quantity - sold END), 0) AS BIGINT)
+	FROM ticketing_inventory_batches WHERE company_id = ? AND event_id = ? GROUP BY event_id`
 
 // PriceList returns the status of an event and the prices on sale, by tier, then price.
 func (s *session) PriceList(
