@@ -150,6 +150,13 @@ func moneyRights() []right {
 			},
 		},
 		{
+			method: "ExportOrders", permission: ticketing.PermissionOrderRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.ExportOrders(ctx, own.company, ticketing.OrderSearch{})
+				return err
+			},
+		},
+		{
 			method: "ListOrders", permission: ticketing.PermissionOrderRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.ListOrders(ctx, own.company, ticketing.OrderSearch{})

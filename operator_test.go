@@ -31,6 +31,8 @@ type right struct {
 	sells bool
 	// hooks reports whether the subject needs a webhook endpoint and a failed delivery.
 	hooks bool
+	// list is what RecordListExport is called with: each list needs a permission of its own.
+	list ticketing.ExportedList
 	// before changes the subject so that the call has something to change.
 	before func(ctx context.Context, o ticketing.Operator, own subject) error
 	call   func(ctx context.Context, o ticketing.Operator, own subject) error
@@ -84,7 +86,8 @@ func (r right) subject(t *testing.T, e *env) subject {
 
 // rights returns every method with each of the permissions that let it in.
 func rights() []right {
-	all := slices.Concat(companyRights(), moneyRights(), webhookRights(), staffRights(), platformRights())
+	all := slices.Concat(companyRights(), moneyRights(), webhookRights(), staffRights(), platformRights(),
+		exportRights())
 	reads := []string{"ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff", "RecordAuditExport"}
 	for _, r := range all {
 		switch {
@@ -104,7 +107,7 @@ func rights() []right {
 func (r right) permissions() []ticketing.Permission {
 	var held []ticketing.Permission
 	for _, other := range rights() {
-		if other.method == r.method && other.platform == r.platform {
+		if other.method == r.method && other.platform == r.platform && other.list == r.list {
 			held = append(held, other.permission)
 		}
 	}

@@ -75,7 +75,8 @@ type PermissionRule struct {
 	// StaffRoles are the roles on the platform that hold the permission, for every company.
 	StaffRoles []StaffRole
 	// Methods are the methods of [Operator] that require the permission. A method of two permissions requires one of
-	// them; ListAudit and RecordAuditExport require COMPANY:audit:read for a company, and one of the others for all.
+	// them; ListAudit and RecordAuditExport require COMPANY:audit:read for a company, and one of the others for all, and
+	// RecordListExport requires the one of its list.
 	Methods []string
 }
 
@@ -110,7 +111,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionAPIKeyRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetAPIKey", "ListAPIKeys"},
+			Methods: []string{"GetAPIKey", "ListAPIKeys", "RecordListExport"},
 		},
 		{
 			Permission: PermissionAPIKeyManage, Roles: administrators, StaffRoles: platform,
@@ -129,7 +130,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"GetWebhookEndpoint", "ListWebhookEndpoints", "GetDelivery", "ListDeliveries", "CountDeliveries",
 				"CountDeliveriesTo",
-				"TailWebhooks", "GetMessage", "EndpointHealth",
+				"TailWebhooks", "GetMessage", "EndpointHealth", "RecordListExport",
 			},
 		},
 		{
@@ -148,23 +149,32 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"GetWallets", "Dashboard", "ListCommissionRates", "Ledger", "Statement", "VerifyLedger",
 				"ExportLedger", "ListBookChecks", "ListMovements", "Balances", "Sales", "EventSales",
-				"RecordMovementExport", "RecordStatementExport", "RecordLedgerExport",
+				"RecordMovementExport", "RecordStatementExport", "RecordLedgerExport", "RecordListExport",
 			},
 		},
 		{
 			Permission: PermissionSettlementRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetBankAccount", "GetSettlement", "GetSettlements", "ListSettlements", "ListOpenSettlements"},
+			Methods: []string{
+				"GetBankAccount", "GetSettlement", "GetSettlements", "ListSettlements", "ListOpenSettlements",
+				"RecordListExport",
+			},
 		},
 		{
 			Permission: PermissionSettlementRequest, Roles: owners, StaffRoles: platform,
 			Methods: []string{"SetBankAccount", "RequestSettlement"},
 		},
-		{Permission: PermissionMemberRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"ListMembers"}},
+		{
+			Permission: PermissionMemberRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"ListMembers", "RecordListExport"},
+		},
 		{
 			Permission: PermissionMemberManage, Roles: owners, StaffRoles: onboarding,
 			Methods: []string{"AddMember", "InviteMember", "InviteMemberByMail", "UpdateMember", "RemoveMember"},
 		},
-		{Permission: PermissionBuyerRead, Roles: viewers, StaffRoles: everybody, Methods: []string{"GetBuyer", "ListBuyers"}},
+		{
+			Permission: PermissionBuyerRead, Roles: viewers, StaffRoles: everybody,
+			Methods: []string{"GetBuyer", "ListBuyers", "RecordListExport"},
+		},
 		{
 			Permission: PermissionBuyerErase, Roles: administrators, StaffRoles: platform,
 			Methods: []string{"EraseBuyer"},
@@ -175,11 +185,11 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionCompanyOrderRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "RecordOrderExport"},
+			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "ExportOrders", "RecordOrderExport"},
 		},
 		{
 			Permission: PermissionNotificationRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetNotifications", "ListNotifications", "PreviewNotification"},
+			Methods: []string{"GetNotifications", "ListNotifications", "PreviewNotification", "RecordListExport"},
 		},
 		{
 			Permission: PermissionNotificationResend, Roles: administrators, StaffRoles: support,
@@ -203,7 +213,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionOrderRead, Staff: true, StaffRoles: everybody,
-			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "RecordOrderExport"},
+			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "ExportOrders", "RecordOrderExport"},
 		},
 		{
 			Permission: PermissionOrderRefund, Staff: true, StaffRoles: finance,
@@ -218,7 +228,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"ListCompanies", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
 				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog", "RecordAuditExport",
-				"CompanyNames",
+				"CompanyNames", "RecordListExport",
 			},
 		},
 		{
