@@ -14,5 +14,6 @@ func companyPages() []page {
 // companyActs returns the acts about a company.
 func companyActs() []act {
 	return slices.Concat(verificationActs(), brandingActs(), apiKeyActs(), eventActs(), tierActs(), orderActs(),
-		buyerActs(), webhookActs(), settlementActs(), memberActs(), mailActs(), auditActs(scopeCompany), ledgerActs())
+		buyerActs(), webhookActs(), settlementActs(), memberActs(), mailActs(), auditActs(scopeCompany), ledgerActs(),
+		listActs(scopeCompany))
 }

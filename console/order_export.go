@@ -32,45 +32,27 @@ func recordOrderExport(ctx context.Context, c *call) error {
 func exportOrders(_ context.Context, c *call) (rowPages, error) {
 	search, err := orderSearch(c)
 	return func(ctx context.Context, cursor string) ([][]string, string, error) {
-		search.PageParams = ticketing.PageParams{Cursor: cursor, Limit: exportPage}
-		found, err := c.operator.ListOrders(ctx, c.companyID, search)
-		if err != nil {
-			return nil, "", asPeriod(err)
-		}
-		rows := make([][]string, len(found.Items))
-		for i, order := range showOrders(found.Items) {
-			rows[i] = order.row()
-		}
-		return rows, found.NextCursor, nil
+		search.PageParams = ticketing.PageParams{Cursor: cursor}
+		found, err := c.operator.ExportOrders(ctx, c.companyID, search)
+		return rowsOfAll(found.Items, orderRow), found.NextCursor, asPeriod(err)
 	}, err
 }
 
-// row returns an order as a row of a file.
-func (o shownOrder) row() []string {
+// orderRow returns an order as a row of a file. The tiers are each with how many tickets of it there are: "Standard 1,
+// VIP 2".
+func orderRow(o ticketing.ExportedOrder) []string {
+	tickets, tiers := 0, make([]string, len(o.Tiers))
+	for i, tier := range o.Tiers {
+		tickets += tier.Tickets
+		tiers[i] = tier.Tier + " " + strconv.Itoa(tier.Tickets)
+	}
 	row := []string{
-		o.ID.String(), string(o.Status), o.ConfirmedAt.UTC().Format(timeFormat), o.EventID.String(), o.EventTitle,
-		o.Buyer.Email, textIn(o.Buyer.Fullname), textIn(o.Buyer.Phone), strconv.Itoa(len(o.Lines)), o.tiers(),
-		strconv.Itoa(o.Admitted()), o.Gross.String(), o.Commission.Amount.String(), "", "", "",
+		o.ID.String(), string(o.Status), cellAt(&o.ConfirmedAt), o.EventID.String(), o.EventTitle, o.Buyer.Email,
+		textIn(o.Buyer.Fullname), textIn(o.Buyer.Phone), strconv.Itoa(tickets), strings.Join(tiers, ", "),
+		strconv.Itoa(o.Admitted), o.Gross.String(), o.Commission.String(), "", "", "",
 	}
 	if ending := o.Ending; ending != nil {
-		copy(row[len(row)-3:], []string{
-			ending.At.UTC().Format(timeFormat), ending.Reason, strconv.FormatBool(ending.Restocked),
-		})
+		copy(row[len(row)-3:], []string{cellAt(&ending.At), ending.Reason, strconv.FormatBool(ending.Restocked)})
 	}
 	return row
-}
-
-// tiers returns the tiers of an order's tickets, each with how many there are: "Standard 1, VIP 2".
-func (o shownOrder) tiers() string {
-	var names []string
-	counts := map[string]int{}
-	for _, line := range o.Lines { // by tier
-		if counts[line.Tier]++; counts[line.Tier] == 1 {
-			names = append(names, line.Tier)
-		}
-	}
-	for i, name := range names {
-		names[i] = name + " " + strconv.Itoa(counts[name])
-	}
-	return strings.Join(names, ", ")
 }

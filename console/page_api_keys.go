@@ -9,11 +9,13 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
+const apiKeysPath = "/business/{companyId}/api-keys"
+
 // apiKeysPage is where a company issues, rotates and revokes its keys (section 5.1).
 func apiKeysPage() page {
 	return page{
 		group: groupIntegrations, bar: true,
-		path: "/business/{companyId}/api-keys", scope: scopeCompany, title: "API keys", nav: "API keys", icon: "key",
+		path: apiKeysPath, scope: scopeCompany, title: "API keys", nav: "API keys", icon: "key",
 		permissions: []ticketing.Permission{ticketing.PermissionAPIKeyRead}, template: "api-keys.html",
 		load: loadAPIKeys,
 	}
@@ -21,7 +23,7 @@ func apiKeysPage() page {
 
 // apiKeyActs returns the acts of the page.
 func apiKeyActs() []act {
-	const path = "/business/{companyId}/api-keys"
+	const path = apiKeysPath
 	return []act{
 		newAct(act{
 			name: "api_key.issue", scope: scopeCompany, path: path + "/issue", page: path, recent: true,

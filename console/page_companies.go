@@ -24,7 +24,7 @@ func companiesPages() []page {
 			bar:  true,
 			path: companiesPath, scope: scopePlatform, title: "Companies", nav: "Companies", icon: "building",
 			permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-companies.html",
-			query: []string{"cursor", "prefix", "status", "verification", "expires", "order"}, load: loadAllCompanies,
+			query: append([]string{"cursor"}, companyFilters()...), load: loadAllCompanies,
 		},
 		{
 			path: companyPath, scope: scopePlatform, title: "Company", permissions: companyReads(ticketing.PermissionWalletRead),
@@ -84,6 +84,29 @@ func companiesActs() []act {
 
 func readName(m *members) string { return m.text("name") }
 
+// companyFilters returns the members of the query that select companies, and their order.
+func companyFilters() []string {
+	return []string{"prefix", "status", "verification", "expires", "order"}
+}
+
+// companyFilter reads the query of the list.
+func companyFilter(c *call) (ticketing.CompanyFilter, error) {
+	filter := ticketing.CompanyFilter{
+		Prefix: c.query("prefix"), Status: ticketing.CompanyStatus(c.query("status")),
+		Verification: ticketing.VerificationStatus(c.query("verification")), Order: ticketing.CompanyOrder(c.query("order")),
+	}
+	switch c.query("expires") {
+	case "":
+	case "30":
+		// The day is cut, so that a cursor goes on with the same list.
+		const day = 24 * time.Hour
+		filter.ExpiresBefore = c.now.Truncate(day).Add(expirySoon + day)
+	default:
+		return filter, invalid("expires: must be 30")
+	}
+	return filter, nil
+}
+
 // companyList is a page of companies with its filters.
 type companyList struct {
 	itemList[ticketing.Company]
@@ -106,7 +129,7 @@ func (l companyList) MarshalJSON() ([]byte, error) {
 
 func loadAllCompanies(ctx context.Context, c *call) (view, error) {
 	shown := companyList{
-		Filtered: isFiltered(c, "prefix", "status", "verification", "expires", "order"),
+		Filtered: isFiltered(c, companyFilters()...),
 		Filters: []field{
 			typedFilter(c, "prefix", "Name begins with", "search"),
 			chosenFilter(c, "status", "Status", option{Value: "", Label: "Any"}, option{Value: "ACTIVE", Label: "Active"},
@@ -125,19 +148,11 @@ func loadAllCompanies(ctx context.Context, c *call) (view, error) {
 	if c.query("order") == byLowestFloat {
 		return loadLowestFloats(ctx, c, shown)
 	}
-	filter := ticketing.CompanyFilter{
-		PageParams: c.paging(), Prefix: c.query("prefix"), Status: ticketing.CompanyStatus(c.query("status")),
-		Verification: ticketing.VerificationStatus(c.query("verification")), Order: ticketing.CompanyOrder(c.query("order")),
+	filter, err := companyFilter(c)
+	if err != nil {
+		return view{}, err
 	}
-	switch c.query("expires") {
-	case "":
-	case "30":
-		// The day is cut, so that a cursor goes on with the same list.
-		const day = 24 * time.Hour
-		filter.ExpiresBefore = c.now.Truncate(day).Add(expirySoon + day)
-	default:
-		return view{}, invalid("expires: must be 30")
-	}
+	filter.PageParams = c.paging()
 	found, err := c.operator.ListCompanies(ctx, filter)
 	shown.Items = found.Items
 	return view{data: shown, paged: true, next: found.NextCursor}, err

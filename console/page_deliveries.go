@@ -17,6 +17,11 @@ type deliveryList struct {
 	Filtered bool
 }
 
+// deliveryFilterNames returns the members of the query that select deliveries.
+func deliveryFilterNames() []string {
+	return []string{"status", "type", "endpointId", "since", "until"}
+}
+
 // deliveryFilter reads the query of a list of deliveries.
 func deliveryFilter(c *call) (filter ticketing.DeliveryFilter, err error) {
 	filter.Status = ticketing.DeliveryStatus(c.query("status"))
@@ -37,7 +42,7 @@ func loadDeliveries(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	data := deliveryList{Filtered: isFiltered(c, "status", "type", "endpointId", "since", "until")}
+	data := deliveryList{Filtered: isFiltered(c, deliveryFilterNames()...)}
 	data.Items, _ = shown.data.([]ticketing.WebhookDelivery)
 	if data.Filters, err = deliveryFilters(ctx, c); err != nil {
 		return view{}, err

@@ -24,7 +24,7 @@ func mailPages() []page {
 		{
 			group: groupSelling,
 			path:  mailPath, scope: scopeCompany, title: "Ticket mails", nav: "Mail", icon: "mail", permissions: read,
-			template: "mail.html", query: []string{"cursor", "status", "since", "until"}, load: loadMail,
+			template: "mail.html", query: append([]string{"cursor"}, mailFilters()...), load: loadMail,
 		},
 		{
 			path: orderMailPath, scope: scopeCompany, title: "Mails of an order", permissions: read,
@@ -54,6 +54,17 @@ func mailActs() []act {
 	}
 }
 
+// mailFilters returns the members of the query that select mails.
+func mailFilters() []string { return []string{"status", "since", "until"} }
+
+// mailFilter reads the query of the list.
+func mailFilter(c *call) (ticketing.NotificationFilter, error) {
+	filter := ticketing.NotificationFilter{Status: ticketing.NotificationStatus(c.query("status"))}
+	var err error
+	filter.Since, filter.Until, err = c.period()
+	return filter, err
+}
+
 // mailList is a page of notifications with its filters.
 type mailList struct {
 	itemList[ticketing.Notification]
@@ -68,9 +79,8 @@ type mailList struct {
 const failedShown = 5
 
 func loadMail(ctx context.Context, c *call) (view, error) {
-	filter := ticketing.NotificationFilter{Status: ticketing.NotificationStatus(c.query("status"))}
-	var err error
-	if filter.Since, filter.Until, err = c.period(); err != nil {
+	filter, err := mailFilter(c)
+	if err != nil {
 		return view{}, err
 	}
 	shown, err := listed(c.operator.ListNotifications(ctx, c.companyID, filter, c.paging()))
@@ -78,7 +88,7 @@ func loadMail(ctx context.Context, c *call) (view, error) {
 		return view{}, err
 	}
 	data := mailList{
-		Filtered: isFiltered(c, "status", "since", "until"),
+		Filtered: isFiltered(c, mailFilters()...),
 		Filters: []field{
 			chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "FAILED", Label: "Failed"},
 				option{Value: "PENDING", Label: "Pending"}, option{Value: "SENT", Label: "Sent"},

@@ -25,9 +25,12 @@ func reportsPage() page {
 		group: groupMoney,
 		path:  reportsPath, scope: scopeCompany, title: "Reports", nav: "Reports", icon: "chart",
 		permissions: []ticketing.Permission{ticketing.PermissionWalletRead}, template: "reports.html",
-		query: []string{"interval", "event", "since", "until", "tz"}, load: loadReports,
+		query: reportFilters(), load: loadReports,
 	}
 }
+
+// reportFilters returns the members of the query of the page.
+func reportFilters() []string { return []string{"interval", "event", "since", "until", "tz"} }
 
 // report is what the page shows.
 type report struct {
@@ -65,7 +68,7 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 	}
 	shown := report{
 		Interval: ticketing.SalesDaily, Zone: zone.String(), From: period.from(),
-		Filtered: isFiltered(c, "interval", "event", "since", "until", "tz"),
+		Filtered: isFiltered(c, reportFilters()...),
 		Filters: []field{
 			chosenFilter(c, "interval", "By", option{Value: "", Label: "Day"}, option{Value: "HOUR", Label: "Hour"}),
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),

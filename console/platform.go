@@ -12,5 +12,6 @@ func platformPages() []page {
 // platformActs returns the acts of staff.
 func platformActs() []act {
 	return slices.Concat(companiesActs(), decisionActs(), floatActs(), scheduleActs(), payoutActs(), categoryActs(),
-		mailSenderActs(), staffActs(), auditActs(scopePlatform), bookActs())
+		mailSenderActs(), staffActs(), auditActs(scopePlatform), bookActs(),
+		listActs(scopePlatform))
 }

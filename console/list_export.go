@@ -1,0 +1,268 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/floatgate/ticketing"
+)
+
+// listExports returns the exports of the lists whose file has what their page shows. Those with people in them need a
+// recent sign-in.
+func listExports() []export {
+	const recent = true
+	of := func(list ticketing.ExportedList, page string, permission ticketing.Permission, recent bool) export {
+		return export{
+			name: string(list) + ".export", scope: scopeCompany, page: page, permission: permission, recent: recent,
+			file: strings.ReplaceAll(string(list), "_", "-") + ".csv",
+			record: func(ctx context.Context, c *call) error {
+				return c.operator.RecordListExport(ctx, c.companyID, list, c.values)
+			},
+		}
+	}
+	with := func(e export, open func(context.Context, *call) (rowPages, error), columns string, filter ...string) export {
+		e.open, e.columns, e.filter = open, strings.Fields(columns), filter
+		return e
+	}
+	ofPlatform := func(e export) export {
+		e.scope = scopePlatform
+		return e
+	}
+	payouts := of(ticketing.ExportedSettlements, payoutsPath, ticketing.PermissionSettlementRead, false)
+	payouts.name, payouts.file = "platform_settlement.export", "open-settlements.csv"
+	return []export{
+		with(of(ticketing.ExportedEvents, eventsPath, ticketing.PermissionWalletRead, false), exportEvents,
+			"id title status date startsAt endsAt timezone venue sold total onSale paused gross createdAt", "status"),
+		with(of(ticketing.ExportedBuyers, buyersPath, ticketing.PermissionBuyerRead, recent), exportBuyers,
+			"email fullname phone firstOrderAt changedAt", "email"),
+		with(of(ticketing.ExportedSales, reportsPath, ticketing.PermissionWalletRead, false), exportSales,
+			"from to tier orders tickets gross commission refunded reversed admitted", reportFilters()...),
+		with(of(ticketing.ExportedAPIKeys, apiKeysPath, ticketing.PermissionAPIKeyRead, false), exportAPIKeys,
+			"id name status grants predecessorId createdAt lastUsedAt revokedAt"),
+		with(of(ticketing.ExportedDeliveries, deliveriesPath, ticketing.PermissionWebhookRead, false), exportDeliveries,
+			"id event eventId endpointId url status attempts lastHttpStatus lastError createdAt nextAttemptAt finishedAt "+
+				"replayOf", deliveryFilterNames()...),
+		with(of(ticketing.ExportedSettlements, settlementsPath, ticketing.PermissionSettlementRead, false),
+			exportSettlements, "id amount status bankAccountLast4 requestedAt decidedAt reason"),
+		with(of(ticketing.ExportedMembers, membersPath, ticketing.PermissionMemberRead, recent), exportMembers,
+			"userId name email role createdAt"),
+		with(of(ticketing.ExportedMails, mailPath, ticketing.PermissionNotificationRead, false), exportMails,
+			"orderId copy kind status elsewhere attempts lastError createdAt nextAttemptAt sentAt", mailFilters()...),
+		ofPlatform(with(of(ticketing.ExportedCompanies, companiesPath, ticketing.PermissionTenantRead, false),
+			exportCompanies, "id name status verification approvalExpiresAt graceUntil createdAt", companyFilters()...)),
+		ofPlatform(with(payouts, exportPayouts,
+			"id companyId company amount status bankAccountLast4 requestedAt")),
+		ofPlatform(with(of(ticketing.ExportedStaff, staffPath, ticketing.PermissionTenantRead, recent), exportStaff,
+			"userId name email role createdAt")),
+	}
+}
+
+// listActs returns the acts of these exports in a scope.
+func listActs(of scope) []act {
+	var all []act
+	for _, one := range listExports() {
+		if one.scope == of {
+			all = append(all, one.act())
+		}
+	}
+	return all
+}
+
+// rowsOf returns the rows of a list that has pages.
+func rowsOf[T any](
+	list func(context.Context, ticketing.PageParams) (ticketing.Page[T], error), row func(T) []string,
+) rowPages {
+	return func(ctx context.Context, cursor string) ([][]string, string, error) {
+		found, err := list(ctx, ticketing.PageParams{Cursor: cursor, Limit: exportPage})
+		return rowsOfAll(found.Items, row), found.NextCursor, err
+	}
+}
+
+// rowsOfWhole returns the rows of a list that is read as a whole, since it is bounded.
+func rowsOfWhole[T any](list func(context.Context) ([]T, error), row func(T) []string) rowPages {
+	return func(ctx context.Context, _ string) ([][]string, string, error) {
+		found, err := list(ctx)
+		return rowsOfAll(found, row), "", err
+	}
+}
+
+func rowsOfAll[T any](items []T, row func(T) []string) [][]string {
+	rows := make([][]string, len(items))
+	for i, item := range items {
+		rows[i] = row(item)
+	}
+	return rows
+}
+
+func exportEvents(_ context.Context, c *call) (rowPages, error) {
+	filter := ticketing.EventFilter{Status: ticketing.EventStatus(c.query("status"))}
+	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[shownEvent], error) {
+		filter.PageParams = params
+		found, err := c.console.svc.ListEvents(ctx, c.caller, filter)
+		if err != nil {
+			return ticketing.Page[shownEvent]{}, err
+		}
+		shown, err := showEvents(ctx, c, found.Items)
+		return ticketing.Page[shownEvent]{Items: shown, NextCursor: found.NextCursor}, err
+	}, func(e shownEvent) []string {
+		stock, gross := make([]string, 4), ""
+		if e.Stock != nil {
+			for i, count := range []int64{e.Stock.Sold, e.Stock.Total, e.Stock.Available, e.Stock.Paused} {
+				stock[i] = cellOf(count)
+			}
+		}
+		if e.Gross != nil {
+			gross = e.Gross.String()
+		}
+		return []string{
+			e.ID.String(), e.Title, string(e.Status), textIn(e.Schedule.Date), textIn(e.Schedule.StartsAt),
+			textIn(e.Schedule.EndsAt), textIn(e.Schedule.Timezone), textIn(e.Location.Venue), stock[0], stock[1], stock[2],
+			stock[3], gross, cellAt(&e.CreatedAt),
+		}
+	}), nil
+}
+
+func exportBuyers(_ context.Context, c *call) (rowPages, error) {
+	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.CompanyBuyer], error) {
+		return c.operator.ListBuyers(ctx, c.companyID, ticketing.BuyerFilter{PageParams: params, Prefix: c.query("email")})
+	}, func(b ticketing.CompanyBuyer) []string {
+		return []string{b.Email, textIn(b.Fullname), textIn(b.Phone), cellAt(&b.CreatedAt), cellAt(&b.UpdatedAt)}
+	}), nil
+}
+
+func exportSales(_ context.Context, c *call) (rowPages, error) {
+	zone, err := c.queryZone()
+	if err != nil {
+		return nil, err
+	}
+	eventID, err := c.queryID("event")
+	if err != nil {
+		return nil, err
+	}
+	covered, err := c.reportPeriod(zone)
+	return rowsOfWhole(func(ctx context.Context) ([]ticketing.SalesRow, error) {
+		report, err := covered.sales(ctx, c, eventID, c.query("event") != "")
+		return report.Items, err
+	}, func(r ticketing.SalesRow) []string {
+		local := func(at ticketing.Time) string { return at.In(zone).Format(time.RFC3339) }
+		return []string{
+			local(r.From), local(r.To), textIn(r.Tier), cellOf(r.Orders), cellOf(r.Admissions), r.Gross.String(),
+			r.Commission.String(), r.Refunded.String(), r.Reversed.String(), cellOf(r.Admitted),
+		}
+	}), err
+}
+
+func exportAPIKeys(_ context.Context, c *call) (rowPages, error) {
+	return rowsOfWhole(func(ctx context.Context) ([]ticketing.APIKey, error) {
+		return c.operator.ListAPIKeys(ctx, c.companyID)
+	}, func(k ticketing.APIKey) []string {
+		grants, predecessor := make([]string, len(k.Grants)), ""
+		for i, grant := range k.Grants {
+			grants[i] = string(grant)
+		}
+		if k.PredecessorID != nil {
+			predecessor = k.PredecessorID.String()
+		}
+		return []string{
+			k.ID.String(), k.Name, string(k.Status), strings.Join(grants, " "), predecessor, cellAt(&k.CreatedAt),
+			cellAt(k.LastUsedAt), cellAt(k.RevokedAt),
+		}
+	}), nil
+}
+
+func exportDeliveries(_ context.Context, c *call) (rowPages, error) {
+	filter, err := deliveryFilter(c)
+	return rowsOf(func(
+		ctx context.Context, params ticketing.PageParams,
+	) (ticketing.Page[ticketing.WebhookDelivery], error) {
+		return c.operator.ListDeliveries(ctx, c.companyID, filter, params)
+	}, func(d ticketing.WebhookDelivery) []string {
+		status, replayOf := "", ""
+		if d.LastHTTPStatus != nil {
+			status = strconv.Itoa(*d.LastHTTPStatus)
+		}
+		if d.ReplayOf != nil {
+			replayOf = d.ReplayOf.String()
+		}
+		return []string{
+			d.ID.String(), string(d.EventType), d.EventID.String(), d.EndpointID.String(), d.URL, string(d.Status),
+			strconv.Itoa(d.Attempts), status, textIn(d.LastError), cellAt(&d.CreatedAt), cellAt(d.NextAttemptAt),
+			cellAt(d.FinishedAt), replayOf,
+		}
+	}), err
+}
+
+func exportSettlements(_ context.Context, c *call) (rowPages, error) {
+	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.Settlement], error) {
+		return c.operator.ListSettlements(ctx, c.companyID, params)
+	}, func(s ticketing.Settlement) []string {
+		return []string{
+			s.ID.String(), s.Amount.String(), string(s.Status), s.BankAccountLast4, cellAt(&s.RequestedAt),
+			cellAt(s.DecidedAt), textIn(s.Reason),
+		}
+	}), nil
+}
+
+func exportMembers(_ context.Context, c *call) (rowPages, error) {
+	return rowsOfWhole(func(ctx context.Context) ([]ticketing.Member, error) {
+		return c.operator.ListMembers(ctx, c.companyID)
+	}, func(m ticketing.Member) []string {
+		return []string{m.UserID.String(), m.Name, m.Email, string(m.Role), cellAt(&m.CreatedAt)}
+	}), nil
+}
+
+func exportMails(_ context.Context, c *call) (rowPages, error) {
+	filter, err := mailFilter(c)
+	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.Notification], error) {
+		return c.operator.ListNotifications(ctx, c.companyID, filter, params)
+	}, func(n ticketing.Notification) []string {
+		return []string{
+			n.OrderID.String(), strconv.Itoa(n.Copy), string(n.Kind), string(n.Status), strconv.FormatBool(n.Elsewhere),
+			strconv.Itoa(n.Attempts), textIn(n.LastError), cellAt(&n.CreatedAt), cellAt(n.NextAttemptAt), cellAt(n.SentAt),
+		}
+	}), err
+}
+
+func exportCompanies(_ context.Context, c *call) (rowPages, error) {
+	if c.query("order") == byLowestFloat {
+		return nil, invalid("order: the list by float has no file")
+	}
+	filter, err := companyFilter(c)
+	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.Company], error) {
+		filter.PageParams = params
+		return c.operator.ListCompanies(ctx, filter)
+	}, func(company ticketing.Company) []string {
+		verified := company.Verification
+		return []string{
+			company.ID.String(), company.Name, string(company.Status), string(verified.Status),
+			cellAt(verified.ApprovalExpiresAt), cellAt(verified.GraceUntil), cellAt(&company.CreatedAt),
+		}
+	}), err
+}
+
+func exportPayouts(_ context.Context, c *call) (rowPages, error) {
+	return rowsOf(c.operator.ListOpenSettlements, func(s ticketing.OpenSettlement) []string {
+		return []string{
+			s.ID.String(), s.CompanyID.String(), s.CompanyName, s.Amount.String(), string(s.Status), s.BankAccountLast4,
+			cellAt(&s.RequestedAt),
+		}
+	}), nil
+}
+
+func exportStaff(_ context.Context, c *call) (rowPages, error) {
+	return rowsOfWhole(c.operator.ListStaff, func(m ticketing.StaffMember) []string {
+		return []string{m.UserID.String(), m.Name, m.Email, string(m.Role), cellAt(&m.CreatedAt)}
+	}), nil
+}
+
+// cellAt returns a time as a file has it, and an empty cell for none.
+func cellAt(at *ticketing.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.UTC().Format(timeFormat)
+}
+
+func cellOf(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,125 @@
+package console_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+)
+
+// TestListsAreExported takes away every list whose file has what its page shows. Each file has what somebody typed as
+// text and no formula, and each export is in the audit log.
+func TestListsAreExported(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.sellTo(t, "=ngozi@example.com", 2)
+	s.sellTo(t, "ada@example.com", 1)
+	s.count(t)
+	_, err := s.staff.SetBankAccount(t.Context(), s.company, ticketing.BankAccountParams{
+		Bank: "First Bank", AccountNumber: "0123456789", AccountName: "Adire",
+	})
+	ok.NoErr(err)
+	_, err = s.staff.RequestSettlement(t.Context(), s.company)
+	ok.NoErr(err)
+	_, err = s.staff.CreateCompany(t.Context(), "=HYPERLINK(1)")
+	ok.NoErr(err)
+	for _, tt := range []struct {
+		name, who, path string
+		body            string // the filter
+		rows            int    // -1: as many as there are
+		cells           string // of the first row, that are in it in this order
+		action          string
+		kept            string // the filter as the log has it
+	}{
+		{
+			name: "events", who: viewer, path: events, body: `{"status":"PUBLISHED"}`, rows: 1,
+			cells: `3|100|97|0|450.00`, action: "event.export", kept: "PUBLISHED",
+		},
+		{name: "no events", who: viewer, path: events, body: `{"status":"CANCELLED"}`, action: "event.export"},
+		{
+			name: "buyers", who: viewer, path: "/business/{companyId}/buyers", rows: 2, cells: `'=ngozi@example.com`,
+			action: "buyer.export",
+		},
+		{
+			name: "some buyers", who: viewer, path: "/business/{companyId}/buyers", body: `{"email":"ada"}`, rows: 1,
+			cells: `ada@example.com`, action: "buyer.export", kept: "an address",
+		},
+		{
+			name: "sales", who: viewer, path: reports, body: `{"interval":"HOUR","tz":"Asia/Kolkata"}`, rows: 1,
+			cells: `+05:30||2|3|450.00|11.25|0.00`, action: "sales.export", kept: "Asia/Kolkata",
+		},
+		{
+			name: "keys", who: viewer, path: "/business/{companyId}/api-keys", rows: -1, cells: `ACTIVE|COMPANY:event:read`,
+			action: "api_key.export",
+		},
+		{name: "deliveries", who: viewer, path: webhooks + "/deliveries", rows: 0, action: "webhook.export"},
+		{
+			name: "settlements", who: viewer, path: "/business/{companyId}/settlements", rows: 1,
+			cells: `11.25|PENDING|6789`, action: "settlement.export",
+		},
+		{name: "members", who: viewer, path: members, rows: -1, cells: `@example.com|`, action: "member.export"},
+		{
+			name: "mails", who: viewer, path: "/business/{companyId}/mail", body: `{"status":"FAILED"}`,
+			action: "notification.export", kept: "FAILED",
+		},
+		{
+			name: "companies", who: chief, path: "/platform/companies", body: `{"prefix":"=H"}`, rows: 1,
+			cells: `'=HYPERLINK(1)|ACTIVE|UNVERIFIED`, action: "company.export", kept: "=H",
+		},
+		{
+			name: "open settlements", who: chief, path: "/platform/settlements", rows: 1, cells: `11.25|PENDING|6789`,
+			action: "settlement.export",
+		},
+		{name: "staff", who: chief, path: "/platform/staff", rows: -1, cells: `@example.com|`, action: "staff.export"},
+	} {
+		if tt.body == "" {
+			tt.body = "{}"
+		}
+		got := s.postJSON(t, tt.who, tt.path+"/export", tt.body)
+		if got.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %s", tt.name, got.StatusCode, got.text)
+			continue
+		}
+		rows := readCSV(t, got)
+		if tt.rows >= 0 && len(rows) != 1+tt.rows || tt.rows < 0 && len(rows) < 2 {
+			t.Errorf("%s has the rows %q", tt.name, rows)
+		}
+		if tt.cells != "" && !strings.Contains(strings.Join(rows[1], "|"), tt.cells) {
+			t.Errorf("%s has not %q but %q", tt.name, tt.cells, rows[1])
+		}
+		var log []struct {
+			Action  string
+			Changes json.RawMessage
+		}
+		s.get(t, chief, "/api/v2/platform/audit?limit=100&action="+tt.action).data(t, &log)
+		found := false
+		for _, one := range log {
+			found = found || strings.Contains(string(one.Changes), tt.kept)
+		}
+		if !found {
+			t.Errorf("%s: the log has not %q but %s", tt.name, tt.kept, log)
+		}
+		var fields []string
+		var filter map[string]string
+		ok.NoErr(json.Unmarshal([]byte(tt.body), &filter))
+		for name, value := range filter {
+			fields = append(fields, name, value)
+		}
+		ok.Equal(s.post(t, tt.who, tt.path+"/export", fields...).text, got.text) // the same by the form of the page
+	}
+	// A filter that the list refuses leaves no entry.
+	before := len(s.get(t, chief, "/api/v2/platform/audit?limit=100").text)
+	for path, body := range map[string]string{
+		"/platform/companies": `{"order":"FLOAT"}`, reports: `{"tz":"Nowhere"}`, webhooks + "/deliveries": `{"type":"x"}`,
+		events: `{"status":"SOLD"}`,
+	} {
+		ok.Equal(s.postJSON(t, chief, path+"/export", body).StatusCode, http.StatusBadRequest)
+	}
+	ok.Equal(len(s.get(t, chief, "/api/v2/platform/audit?limit=100").text), before)
+	ok.True(s.get(t, chief, "/platform/companies").has("Download as CSV"))
+	ok.True(!s.get(t, chief, "/platform/companies?order=FLOAT").has("Download as CSV"))
+}
