@@ -134,6 +134,10 @@ func (b *bench) measurePages(ctx context.Context) (Report, error) {
 		}
 		report.Runs = append(report.Runs, run)
 	}
+	b.Progress("exporting all orders", "")
+	if report.Export, err = m.exportOrders(ctx); err != nil {
+		return nil, err
+	}
 	if err := m.server.Shutdown(ctx); err != nil { // An answer is recorded a moment after it was sent.
 		return nil, err
 	}

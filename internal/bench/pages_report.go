@@ -27,9 +27,10 @@ type pagesReport struct {
 
 	pagesRun
 
-	Runs  []pagesRun    `json:"runs"`
-	Pages []pageFigures `json:"pages"`
-	Books booksVerified `json:"books"`
+	Runs   []pagesRun    `json:"runs"`
+	Pages  []pageFigures `json:"pages"`
+	Export exportFigures `json:"export"` // of all orders of the company, after the last run
+	Books  booksVerified `json:"books"`
 }
 
 // pagesRun is the result of one run, or the medians of all runs.
@@ -149,7 +150,11 @@ func (r *pagesReport) Summary() []Line {
 	if !r.Books.OK {
 		books = "NOT in order: " + r.Books.String()
 	}
-	lines := []Line{{"books", books}}
+	lines := []Line{
+		{"export of orders", fmt.Sprintf("%d in %s s, %s MB, the heap grew by %s MB", r.Export.Orders,
+			figure(r.Export.Seconds, 2), figure(float64(r.Export.Bytes)/1e6, 1), figure(float64(r.Export.HeapGrowth)/1e6, 1))},
+		{"books", books},
+	}
 	if r.Sales > 0 {
 		lines = append([]Line{{"checkouts a second", figure(r.SalesPerSecond, 0)}}, lines...)
 	}

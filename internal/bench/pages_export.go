@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+// exportRoute is the act that sends all orders of the measured company as a file.
+const exportRoute = "/business/{companyId}/orders/export"
+
+// heapEvery is how often the size of the heap is read during the export.
+const heapEvery = 20 * time.Millisecond
+
+// exportFigures are those of a file with all orders of the measured company.
+type exportFigures struct {
+	Orders  int     `json:"orders"`
+	Seconds float64 `json:"seconds"` // from the request to the last byte
+	Bytes   int64   `json:"bytes"`
+	// HeapGrowth is by how much the heap of the process grew at its peak, in bytes, with what was not yet collected. The
+	// reader of the file, and with SQLite or the store in memory the database, are in the same process.
+	HeapGrowth int64 `json:"heapGrowthBytes"`
+}
+
+// exportOrders downloads all orders as a person with a session does, and drops them. It checks that the file is
+// complete: its last line says so otherwise, since the status of the answer was sent before.
+func (m *pagesBench) exportOrders(ctx context.Context) (exportFigures, error) {
+	m.mu.Lock()
+	m.run = nil // It is no page of the last run.
+	m.mu.Unlock()
+	// The session is older than what a download of orders may have.
+	if err := m.signInAgain(ctx); err != nil {
+		return exportFigures{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.origin+m.variables.Replace(exportRoute), http.NoBody)
+	if err != nil {
+		return exportFigures{}, err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Origin", m.origin)
+	request.AddCookie(&http.Cookie{Name: sessionCookie, Value: m.cookie}) //nolint:gosec // It is sent to this machine.
+	peak := watchHeap()
+	began := time.Now()
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		peak()
+		return exportFigures{}, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var file exportedFile
+	_, err = io.Copy(&file, answer.Body)
+	figures := exportFigures{
+		Orders: file.lines - 1, Seconds: rounded(time.Since(began).Seconds()), Bytes: file.bytes, HeapGrowth: peak(),
+	}
+	switch {
+	case err != nil:
+		return exportFigures{}, err
+	case answer.StatusCode != http.StatusOK:
+		return exportFigures{}, &Error{Code: codeBenchFailed, Text: "the export of orders failed: " + answer.Status}
+	case strings.HasPrefix(string(file.last), "CUT OFF"):
+		return exportFigures{}, &Error{Code: codeBenchFailed, Text: "the export of orders was cut off"}
+	}
+	return figures, nil
+}
+
+// signInAgain begins another session of the same person.
+func (m *pagesBench) signInAgain(ctx context.Context) error {
+	user, err := m.svc.Accounts().FindUser(ctx, pagesEmail)
+	if err != nil || user.ID == uuid.Nil {
+		return fmt.Errorf("find the person of the pages: %w", err)
+	}
+	begun, err := m.svc.Accounts().SignIn(ctx, user.ID, ticketing.SignInPasskey, ticketing.Client{Browser: "bench"})
+	m.cookie = begun.Secret
+	return err
+}
+
+// exportedFile counts what is written to it, and keeps the beginning of the last line alone.
+type exportedFile struct {
+	lines int
+	bytes int64
+	last  []byte
+	ended bool // the last line
+}
+
+func (f *exportedFile) Write(b []byte) (int, error) {
+	const kept = 64
+	f.bytes += int64(len(b))
+	f.lines += bytes.Count(b, []byte("\n"))
+	for line := range bytes.Lines(b) {
+		if f.ended {
+			f.last = f.last[:0]
+		}
+		f.last = append(f.last, line[:min(len(line), kept-min(len(f.last), kept))]...)
+		f.ended = line[len(line)-1] == '\n'
+	}
+	return len(b), nil
+}
+
+// watchHeap collects the garbage and then watches how large the heap is, until the function that it returns is called.
+// That returns by how much it grew at most.
+func watchHeap() func() int64 {
+	runtime.GC()
+	before, peak := heapSize(), uint64(0)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		ticker := time.NewTicker(heapEvery)
+		defer ticker.Stop()
+		for {
+			peak = max(peak, heapSize())
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() int64 {
+		close(stop)
+		<-stopped
+		return int64(max(peak, before) - before) //nolint:gosec // No heap is that large.
+	}
+}
+
+// heapSize returns the bytes of objects in the heap, in use or not collected yet. Unlike [runtime.ReadMemStats], it
+// stops nothing.
+func heapSize() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
