@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/matryer/is"
@@ -12,15 +13,16 @@ import (
 )
 
 // TestEventGoesFromNothingToSoldOut goes from a company's list of events to one that is sold out and then cancelled, by
-// what the pages say alone. The tickets are bought by the API.
+// what the pages say alone. The tickets are bought by the API. With script the page of the event and the list of orders
+// count up while they are looked at, and keep what is being typed.
 func TestEventGoesFromNothingToSoldOut(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short leaves the browser out")
 	}
-	t.Run("by mouse", func(t *testing.T) {
+	t.Run("by keyboard", func(t *testing.T) {
 		t.Parallel()
-		goToSoldOut(t, means{})
+		goToSoldOut(t, means{keyboard: true})
 	})
 	t.Run("by keyboard and without script", func(t *testing.T) {
 		t.Parallel()
@@ -58,15 +60,15 @@ func goToSoldOut(t *testing.T, by means) {
 	v.choose("Category", "Balcony")
 	v.fill("Title", "Balcony, free seating")
 	v.fill("Price in naira", "12,500.00")
-	v.fill("Number of tickets", "2")
+	v.fill("Number of tickets", "3")
 	v.press("button", "^Add the tickets")
-	v.sees("The tickets were added.", "Balcony Paused ₦12,500.00 0 0 2 2")
+	v.sees("The tickets were added.", "Balcony Paused ₦12,500.00 0 0 3 3")
 	v.unfold("Change the price")
 	v.fill("Price in naira", "15000")
 	v.press("button", "^Change the price")
-	v.sees("The price of the unsold tickets was changed.", "Balcony Paused ₦15,000.00 0 0 2 2")
+	v.sees("The price of the unsold tickets was changed.", "Balcony Paused ₦15,000.00 0 0 3 3")
 	v.press("button", "^Publish the event")
-	v.sees("The event is published, and all its unsold tickets are on sale.", "Balcony Available ₦15,000.00 0 2 0 2")
+	v.sees("The event is published, and all its unsold tickets are on sale.", "Balcony Available ₦15,000.00 0 3 0 3")
 	v.FullPicture("journey-event-published")
 
 	key, err := s.staff.IssueAPIKey(t.Context(), s.company, "Shop", ticketing.AllGrants())
@@ -74,14 +76,22 @@ func goToSoldOut(t *testing.T, by means) {
 	shop := s.backend(t, key.Key)
 	order := fmt.Sprintf(`{"eventId":%q,"buyer":{"email":"ada@example.com"},"lines":[{"tier":"Balcony","quantity":1,`+
 		`"expectedUnitPrice":"15000.00","currency":"NGN"}]}`, id)
+	v.looks("Events", "Night of Fuji")
+	v.unfold("Change the price")
+	v.fill("Price in naira", "99")
 	shop.create("/checkouts", order)
-	v.follow("Events", "Night of Fuji")
-	v.sees("Balcony Available ₦15,000.00 1 1 0 2")
+	v.comes("Balcony Available ₦15,000.00 1 2 0 3", "Events", "Night of Fuji")
+	if !by.noScript {
+		ok.Equal(v.Text(`document.activeElement.name + " " + document.activeElement.value`), "unitPrice 99")
+	}
+	v.looks("Orders")
+	bought := shop.create("/checkouts", order)
+	v.comes(bought[:8], "Orders")
+	v.looks("Events", "Night of Fuji")
 	shop.create("/checkouts", order)
+	v.comes("Balcony Sold out – 3 0 0 3", "Events", "Night of Fuji")
 	status, _ := shop.call(http.MethodPost, "/checkouts", order)
 	ok.Equal(status, http.StatusConflict)
-	v.follow("Events", "Night of Fuji")
-	v.sees("Balcony Sold out – 2 0 0 2")
 	v.FullPicture("journey-event-sold-out")
 
 	v.unfold("Cancel the event")
@@ -90,4 +100,24 @@ func goToSoldOut(t *testing.T, by means) {
 	v.sees("The event is cancelled. Its orders stay as they are.")
 	v.seesNo("Add tickets")
 	v.staysHere()
+}
+
+// looks goes to a page by links, and with script waits until it updates by itself.
+func (v *traveler) looks(links ...string) {
+	v.t.Helper()
+	v.follow(links...)
+	if !v.means.noScript {
+		v.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+	}
+}
+
+// comes checks that the page shows a text: with script without being loaded again, and else after the same links.
+func (v *traveler) comes(text string, links ...string) {
+	v.t.Helper()
+	if v.means.noScript {
+		v.follow(links...)
+	} else {
+		v.Wait(`document.body.innerText.replace(/\s+/g, " ").includes(` + strconv.Quote(text) + `)`)
+	}
+	v.sees(text)
 }

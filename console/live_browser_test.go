@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/internal/browsertest"
+	"github.com/floatgate/ticketing/ledger"
 )
 
 // TestSaleAppearsOnTheOverview sells while an owner looks at the overview: it shows the sale without being loaded
@@ -38,7 +39,11 @@ func TestSaleAppearsOnTheOverview(t *testing.T) {
 	ok.Equal(p.Text(`document.querySelector("details").open + ""`), "true")
 	ok.Equal(p.Text(`document.querySelectorAll("#live").length + ""`), "1")
 	p.IsClean()
-	_, err := s.Accounts().EndSessions(t.Context(), s.users[owner])
+	_, err := s.staff.SuspendWallet(t.Context(), s.company, ledger.Float)
+	ok.NoErr(err)
+	p.Wait(`document.querySelector(".head").textContent.includes("Not ready to sell")`)
+	p.Wait(`document.querySelector("#readiness")?.closest("section").textContent.includes("Missing")`)
+	_, err = s.Accounts().EndSessions(t.Context(), s.users[owner])
 	ok.NoErr(err)
 	p.Wait(`location.pathname === "/sign-in"`)
 	p.IsClean()

@@ -152,7 +152,7 @@ func (r *pagesReport) Summary() []Line {
 	}
 	lines := []Line{
 		{"export of orders", fmt.Sprintf("%d in %s s, %s MB, the heap grew by %s MB", r.Export.Orders,
-			figure(r.Export.Seconds, 2), figure(float64(r.Export.Bytes)/1e6, 1), figure(float64(r.Export.HeapGrowth)/1e6, 1))},
+			figure(r.Export.Seconds, 2), figure(float64(r.Export.Bytes)/1e6, 1), figure(float64(r.Export.InUseGrowth)/1e6, 1))},
 		{"books", books},
 	}
 	if r.Sales > 0 {
