@@ -18,6 +18,7 @@ func moneyPages() []page {
 		path:  ledgerPath, scope: scopeCompany, title: "Ledger", nav: "Ledger", icon: "book",
 		permissions: []ticketing.Permission{ticketing.PermissionWalletRead}, template: "ledger.html",
 		query: append([]string{"cursor"}, ledgerFilters()...), load: loadLedger,
+		live: []ticketing.WatchTopic{ticketing.WatchMoney},
 	}}
 }
 
@@ -102,7 +103,7 @@ func loadLedger(ctx context.Context, c *call) (view, error) {
 	for i, movement := range found.Items {
 		shown.Items[i] = shownMovement{Movement: movement, Path: c.pathOfMovement(movement)}
 	}
-	return view{data: shown, paged: true, next: found.NextCursor}, nil
+	return view{data: shown, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, nil
 }
 
 // pathOfMovement returns the path of the page of the order or the settlement that a movement belongs to.

@@ -44,7 +44,8 @@ func (m *pagesBench) exportOrders(ctx context.Context) (exportFigures, error) {
 	if err := m.signInAgain(ctx); err != nil {
 		return exportFigures{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.origin+m.variables.Replace(exportRoute), http.NoBody)
+	address := m.origin + m.variables.Replace(exportRoute)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
 	if err != nil {
 		return exportFigures{}, err
 	}
@@ -144,5 +145,6 @@ type heap struct{ inUse, all int64 }
 func readHeap() heap {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(samples)
-	return heap{int64(samples[0].Value.Uint64()), int64(samples[1].Value.Uint64())} //nolint:gosec // No heap is that large.
+	size := func(i int) int64 { return int64(samples[i].Value.Uint64()) } //nolint:gosec // No heap is that large.
+	return heap{inUse: size(0), all: size(1)}
 }
