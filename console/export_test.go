@@ -37,6 +37,17 @@ func Acts() []Route {
 	return all
 }
 
+// Steps returns the paths of what is posted and is no act: sign-in, and what the script does with passkeys.
+func Steps() []string {
+	var all []string
+	for _, one := range new(console).signInRoutes() {
+		if one.post != nil {
+			all = append(all, one.pattern)
+		}
+	}
+	return all
+}
+
 // Pages returns the table of pages.
 func Pages() []Route {
 	var all []Route

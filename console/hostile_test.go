@@ -9,10 +9,36 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/console"
+	"github.com/floatgate/ticketing/ticketingtest"
 )
 
 // hostile is a text that turns what follows it around, looks like markup, and like a formula.
 const hostile = "=\u202e<script>alert(1)</script>\"'&"
+
+// checkIsolated checks that a page has a hostile text as text alone, and that each override in it ends with the element
+// around it, so that no word of ours is turned around.
+func checkIsolated(t *testing.T, path string, got page) {
+	t.Helper()
+	if got.has("<script>alert") {
+		t.Errorf("%s runs what somebody has typed", path)
+	}
+	for at := 0; ; at++ {
+		next := strings.Index(got.text[at:], "\u202e")
+		if next < 0 {
+			return
+		}
+		at += next
+		tag := got.text[strings.LastIndex(got.text[:at], "<"):at]
+		isolated := strings.Contains(tag, `dir="auto"`) || strings.Contains(tag, `="=`) ||
+			strings.Contains(tag, `title="`) || strings.Contains(tag, `class="sr"`)
+		for _, name := range []string{"<bdi", "<title", "<option", "<textarea", "<code>{"} { // The body of a delivery is a block.
+			isolated = isolated || strings.HasPrefix(tag, name)
+		}
+		if !isolated {
+			t.Errorf("%s shows an override within %q", path, tag)
+		}
+	}
+}
 
 // TestHostileTextsStayWithinTheirElements puts a text into all that a company and its people write, and looks at every
 // page that shows it.
@@ -49,27 +75,61 @@ func TestHostileTextsStayWithinTheirElements(t *testing.T) {
 			if got.StatusCode != http.StatusOK {
 				continue
 			}
-			ok.True(!got.has("<script>alert")) // path
-			// An override has to end with the element around it, so that no word of ours is turned around.
-			for rest := got.text; ; {
-				before, after, found := strings.Cut(rest, "\u202e")
-				if !found {
-					break
-				}
-				tag := before[max(0, strings.LastIndex(before, "<")):]
-				isolated := strings.HasPrefix(tag, "<bdi") || strings.Contains(tag, `dir="auto"`) ||
-					strings.Contains(tag, `="=`) || strings.Contains(tag, `title="`) || strings.HasPrefix(tag, "<title") ||
-					strings.HasPrefix(tag, "<option") || strings.Contains(tag, `class="sr"`)
-				if !isolated {
-					t.Errorf("%s shows an override within %q", path, tag)
-				}
-				rest = after
-			}
+			checkIsolated(t, path, got)
 		}
 	}
 	csv := s.post(t, owner, "/business/{companyId}/audit/export")
 	ok.Equal(csv.StatusCode, http.StatusOK)
 	ok.True(!strings.Contains(csv.text, "\n=") && !strings.Contains(csv.text, ",="))
+}
+
+// TestHostileTextsOnPagesOfOneThing does the same for the pages of one event, order, endpoint and delivery.
+func TestHostileTextsOnPagesOfOneThing(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.event = s.books.Event(t, func(p *ticketing.CreateEventParams) {
+		p.Title, p.Description, p.Location, p.Venue, p.OrganizerName = hostile, hostile, hostile, hostile, hostile
+		p.TicketCategories = []string{hostile}
+	})
+	s.books.Inventory(t, s.event.ID, hostile, 150_00, 10)
+	_, err := s.staff.RenameCompany(t.Context(), s.company, hostile)
+	ok.NoErr(err)
+	_, err = s.staff.UpdateBranding(t.Context(), s.company, ticketing.UpdateBrandingParams{BrandName: new(hostile)})
+	ok.NoErr(err)
+	endpoint := s.endpoint(t)
+	basket := ticketingtest.Basket(s.event.ID, hostile, 150_00, 2)
+	basket.Buyer = ticketing.BuyerParams{Email: "ngozi@example.com", Fullname: hostile, Phone: hostile}
+	order, err := s.Checkout(t.Context(), s.books.Caller, s.books.Key(), basket)
+	ok.NoErr(err)
+	s.sendAll(t)
+	s.sendMails(t)
+	_, err = s.staff.RefundOrder(t.Context(), order.ID, ticketing.RefundParams{Reason: hostile})
+	ok.NoErr(err)
+	deliveries, err := s.staff.ListDeliveries(t.Context(), s.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+	ok.NoErr(err)
+	names := strings.NewReplacer("{companyId}", s.company.String(), "{eventId}", s.event.ID.String(), "{orderId}",
+		order.ID.String(), "{endpointId}", endpoint.ID.String(), "{deliveryId}", deliveries.Items[0].ID.String())
+	seen := 0
+	look := func(who, path string) {
+		got := s.get(t, who, path)
+		if got.StatusCode == http.StatusOK {
+			checkIsolated(t, path, got)
+			seen++
+		}
+	}
+	for _, route := range console.Pages() {
+		if strings.Count(route.Path, "{") > 1 && !route.Document {
+			look(owner, names.Replace(route.Path))
+			look(chief, names.Replace(route.Path))
+		}
+	}
+	ok.True(seen > 8)
+	for _, path := range []string{"/orders", "/buyers", "/mail", "/reports?event={eventId}", "/orders?event={eventId}"} {
+		look(owner, names.Replace("/business/{companyId}"+path))
+	}
+	asked := s.post(t, owner, buyers+"/erase/ask", "email", "ngozi@example.com")
+	ok.Equal(asked.StatusCode, http.StatusOK)
+	checkIsolated(t, "erase", asked)
 }
 
 // TestLongTextsAreRefusedAndKept posts 10,000 characters in each field that takes a text.

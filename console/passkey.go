@@ -44,14 +44,21 @@ func passkeyRoutes() []*route {
 // passkeys returns the verifier for the origin of a request. Passkeys belong to the host of the web origin.
 func (x *exchange) passkeys() (*webauthn.WebAuthn, error) {
 	origin := x.originOf(x.r)
-	return webauthn.New(&webauthn.Config{
+	verifier, err := webauthn.New(&webauthn.Config{
 		RPID: hostName(origin), RPDisplayName: "Ticketing", RPOrigins: []string{origin},
 		AttestationPreference: protocol.PreferNoAttestation,
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
 			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
 		},
 	})
+	if err != nil {
+		return nil, errNoPasskeys // Nothing else of the configuration can be refused.
+	}
+	return verifier, nil
 }
+
+// errNoPasskeys refuses passkeys at an address of numbers.
+var errNoPasskeys = conflicted("This address cannot have passkeys: they need a name, such as localhost.")
 
 // keyHolder is a user as the verifier sees them.
 type keyHolder struct {

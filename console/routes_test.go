@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -28,8 +29,23 @@ func people() map[string]struct {
 		viewer: {member: ticketing.RoleViewer}, stranger: {},
 		chief: {staff: ticketing.StaffAdministrator}, finance: {staff: ticketing.StaffFinance},
 		onboarding: {staff: ticketing.StaffOnboarding}, support: {staff: ticketing.StaffSupport},
-		auditor: {staff: ticketing.StaffAuditor},
+		auditor: {staff: ticketing.StaffAuditor}, both: {member: ticketing.RoleViewer, staff: ticketing.StaffSupport},
 	}
+}
+
+// both is a person who works for the platform and for the company.
+const both = "both"
+
+// employ adds the person who has two roles.
+func (s *site) employ(t *testing.T) {
+	t.Helper()
+	s.addMember(t, s.company, both, ticketing.RoleViewer)
+	_, err := s.staff.AddStaff(t.Context(), ticketing.AddStaffParams{
+		Email: address(both), Name: both, Role: ticketing.StaffSupport,
+	})
+	is.New(t).NoErr(err)
+	s.clients[both] = s.newClient(t)
+	s.signIn(t, both)
 }
 
 // expected returns the status that a person has to get at a route, and 0 where they may use it.
@@ -69,6 +85,7 @@ func (s *site) filled(path string) string {
 func TestPageIsForThoseWhoHoldItsPermissions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.employ(t)
 	for _, route := range console.Pages() {
 		ok, path := is.New(t), s.filled(route.Path)
 		anybody := s.get(t, nobody, path)
@@ -99,6 +116,7 @@ func TestActIsForThoseWhoHoldItsPermission(t *testing.T) {
 		t.Run(route.Name, func(t *testing.T) {
 			t.Parallel()
 			ok, s := is.New(t), newSite(t)
+			s.employ(t)
 			path := s.filled(route.Path)
 			ok.Equal(s.postJSON(t, nobody, path, "{}").code(t), "SIGN_IN_REQUIRED")
 			ok.True(strings.HasPrefix(s.post(t, nobody, path).Header.Get("Location"), "/sign-in"))
@@ -150,11 +168,56 @@ func TestActNeedsARequestOfThisSite(t *testing.T) {
 					is.New(t).Equal(s.do(t, owner, r).StatusCode, tt.status) // route.Name
 				}
 			}
-			r := s.request(t, http.MethodPost, "/sign-in", strings.NewReader("email=owner@example.com"))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			tt.change(r)
-			is.New(t).Equal(s.do(t, nobody, r).StatusCode, tt.status)
+			for _, step := range console.Steps() {
+				for _, who := range []string{nobody, owner} {
+					r := s.request(t, http.MethodPost, step, strings.NewReader("email=owner@example.com"))
+					r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+					tt.change(r)
+					is.New(t).Equal(s.do(t, who, r).StatusCode, tt.status) // step, who
+				}
+			}
 		})
+	}
+}
+
+// TestStepIsForThoseWhoAreSignedIn posts the steps that are no acts. Those of a person are refused to nobody and to a
+// key, and those that make a new way in need a recent sign-in.
+func TestStepIsForThoseWhoAreSignedIn(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	s.employ(t)
+	ok.Equal(s.post(t, nobody, "/sign-in/passkey/begin").StatusCode, http.StatusConflict) // at an address of numbers
+	s.server.URL = s.localhost()
+	several := []string{owner, chief, both} // An address has 20 tries.
+	for _, who := range several {
+		s.signIn(t, who)
+	}
+	key := s.openShop(t, 100_00)
+	steps := map[string]int{ // what a person gets who sends nothing
+		"/sign-in": 400, "/sign-in/code": 303, "/sign-in/link": 401, "/sign-in/passkey/begin": 200, "/sign-in/passkey": 401,
+		"/account/passkeys/begin": 200, "/account/passkeys/add": 409, "/account/confirm/begin": 200, "/account/confirm": 403,
+	}
+	ok.Equal(len(console.Steps()), len(steps))
+	for _, step := range console.Steps() {
+		for _, who := range several {
+			got := s.post(t, who, step)
+			if got.StatusCode != steps[step] {
+				t.Errorf("%s gets %d at %s, want %d", who, got.StatusCode, step, steps[step])
+			}
+			checkPolicies(t, got)
+		}
+		if !strings.HasPrefix(step, "/account/") {
+			continue
+		}
+		ok.Equal(s.post(t, nobody, step).code(t), "SIGN_IN_REQUIRED") // step
+		r := s.request(t, http.MethodPost, step, nil)
+		r.Header.Set("Authorization", "Bearer "+key.Key)
+		ok.Equal(s.do(t, nobody, r).StatusCode, http.StatusUnauthorized)        // step
+		ok.Equal(s.get(t, owner, step).StatusCode, http.StatusMethodNotAllowed) // step
+	}
+	s.clock.advance(11 * time.Minute)
+	for _, step := range []string{"/account/passkeys/begin", "/account/passkeys/add"} {
+		ok.Equal(s.post(t, owner, step).code(t), "CONFIRM_REQUIRED") // step
 	}
 }
 
