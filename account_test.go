@@ -36,8 +36,11 @@ func TestUsersAreFoundByIDAndEmail(t *testing.T) {
 
 		bisi := e.employ(t, "bisi@platform.ng", ticketing.StaffAuditor)
 		people, err := e.Accounts().People(t.Context(), []ticketing.PersonRef{
-			{UserID: bisi.UserID}, {CompanyID: company, UserID: uuid.New()}, {CompanyID: company, UserID: ada.UserID},
-			{UserID: ada.UserID}, {CompanyID: company, UserID: bisi.UserID},
+			{UserID: bisi.UserID},
+			{CompanyID: company, UserID: uuid.New()},
+			{CompanyID: company, UserID: ada.UserID},
+			{UserID: ada.UserID},
+			{CompanyID: company, UserID: bisi.UserID},
 		})
 		is.NoErr(err)
 		employed := ticketing.Person{ID: bisi.UserID, Email: "bisi@platform.ng", Name: bisi.Name}

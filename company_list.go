@@ -166,8 +166,8 @@ func (o Operator) ListCompanies(ctx context.Context, filter CompanyFilter) (Page
 	return page, nil
 }
 
-// CompanyNames returns the names of companies, in the order of the ids, and "" for one that does not exist. It takes one
-// read for any number of them. It needs tenant:read.
+// CompanyNames returns the names of companies, in the order of the ids, and "" for one that does not exist. It takes
+// one read for any number of them. It needs tenant:read.
 func (o Operator) CompanyNames(ctx context.Context, ids []uuid.UUID) ([]string, error) {
 	if err := o.allow(PermissionTenantRead, uuid.Nil); err != nil {
 		return nil, err

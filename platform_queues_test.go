@@ -130,7 +130,8 @@ func TestOpenSettlementsWaitInOrder(t *testing.T) {
 		is.Equal(found[0].ID, owns[1].settlement)
 
 		named, err := e.staff.GetSettlements(ctx, []ticketing.SettlementRef{
-			{CompanyID: owns[2].company, ID: owns[2].settlement}, {CompanyID: owns[2].company, ID: owns[0].settlement},
+			{CompanyID: owns[2].company, ID: owns[2].settlement},
+			{CompanyID: owns[2].company, ID: owns[0].settlement},
 			{CompanyID: owns[0].company, ID: owns[0].settlement},
 		})
 		is.NoErr(err)

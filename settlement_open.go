@@ -72,8 +72,8 @@ func nameSettlements(
 type SettlementRef = driver.SettlementRef
 
 // GetSettlements returns settlements of any companies with the companies' names, in the order of the references. It
-// leaves out those that do not exist. It takes three reads for any number of them. It needs COMPANY:settlement:read, and
-// is for staff: for an administrator of a company it is NOT_FOUND.
+// leaves out those that do not exist. It takes three reads for any number of them. It needs COMPANY:settlement:read,
+// and is for staff: for an administrator of a company it is NOT_FOUND.
 func (o Operator) GetSettlements(ctx context.Context, refs []SettlementRef) ([]OpenSettlement, error) {
 	if err := o.allow(PermissionSettlementRead, uuid.Nil); err != nil {
 		return nil, err

@@ -90,8 +90,8 @@ func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values
 }
 
 // offerFile shows the button of a download to a person who has just confirmed who they are. If the answer were the
-// file, the browser would stay at the page that asked them. The fields stay out of the address, where histories and logs
-// would keep an email.
+// file, the browser would stay at the page that asked them. The fields stay out of the address, where histories and
+// logs would keep an email.
 func (x *exchange) offerFile(ctx context.Context, c *call, a *act, form url.Values) (answer, error) {
 	offered := confirmation{Action: c.expand(a.path), Fields: hiddenFields(form)}
 	return x.render(ctx, c, x.pages[a.page], view{title: "Download", data: offered}, &refused{template: "download.html"})

@@ -131,8 +131,8 @@ func TestFormOfASessionThatEndedSaysThatNothingWasDone(t *testing.T) {
 	ok.Equal(look.BrandName, "Adire Concerts")
 }
 
-// TestFormIsKeptUntilTheHostHasConfirmed posts an act with a star at a host that identifies people: what was typed comes
-// back in the page that asks, and the act is done once they have proved who they are there.
+// TestFormIsKeptUntilTheHostHasConfirmed posts an act with a star at a host that identifies people: what was typed
+// comes back in the page that asks, and the act is done once they have proved who they are there.
 func TestFormIsKeptUntilTheHostHasConfirmed(t *testing.T) {
 	t.Parallel()
 	ok := is.New(t)

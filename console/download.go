@@ -140,8 +140,8 @@ func (x *exchange) mayStill(ctx context.Context, a *act) error {
 	return c.allow(a)
 }
 
-// isStillIn checks the session of a request again, by its id: a confirmation meanwhile has changed its secret. Where the
-// host identifies people, it is asked again.
+// isStillIn checks the session of a request again, by its id: a confirmation meanwhile has changed its secret. Where
+// the host identifies people, it is asked again.
 func (x *exchange) isStillIn(ctx context.Context) error {
 	if x.config.Identify != nil {
 		again, err := x.hostVisitor(ctx)
@@ -151,7 +151,8 @@ func (x *exchange) isStillIn(ctx context.Context) error {
 		return err
 	}
 	sessions, err := x.accounts.ListSessions(ctx, x.visitor.userID)
-	if err == nil && !slices.ContainsFunc(sessions, func(s ticketing.Session) bool { return s.ID == x.visitor.sessionID }) {
+	own := func(s ticketing.Session) bool { return s.ID == x.visitor.sessionID }
+	if err == nil && !slices.ContainsFunc(sessions, own) {
 		err = errSignIn
 	}
 	return err

@@ -31,7 +31,8 @@ func checkIsolated(t *testing.T, path string, got page) {
 		tag := got.text[strings.LastIndex(got.text[:at], "<"):at]
 		isolated := strings.Contains(tag, `dir="auto"`) || strings.Contains(tag, `="=`) ||
 			strings.Contains(tag, `title="`) || strings.Contains(tag, `class="sr"`)
-		for _, name := range []string{"<bdi", "<title", "<option", "<textarea", "<code>{"} { // The body of a delivery is a block.
+		// The body of a delivery is a block.
+		for _, name := range []string{"<bdi", "<title", "<option", "<textarea", "<code>{"} {
 			isolated = isolated || strings.HasPrefix(tag, name)
 		}
 		if !isolated {

@@ -61,7 +61,8 @@ func TestMemberIsInvitedByMail(t *testing.T) {
 		`{"name":"Eve","email":"eve@example.com","role":"VIEWER","by":"post"}`).StatusCode, http.StatusBadRequest)
 }
 
-// TestInvitationsByMailAreLimited mails as many invitations as an address gets in a day, and as many as a company sends.
+// TestInvitationsByMailAreLimited mails as many invitations as an address gets in a day, and as many as a company
+// sends.
 func TestInvitationsByMailAreLimited(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -83,7 +84,7 @@ func TestInvitationsByMailAreLimited(t *testing.T) {
 		s.mail(t)
 	}
 	ok.True(invite(owner, s.company, "eve@example.com").has("This company has mailed 30 invitations within a day."))
-	byLink := s.post(t, owner, members+"/invite", "name", "Eve", "email", "eve@example.com", "role", "VIEWER", "by", "link")
+	byLink := s.post(t, owner, members+"/invite", "name", "Eve", "email", "eve@example.com", "role", "VIEWER")
 	ok.Equal(byLink.StatusCode, http.StatusOK)
 	ok.Equal(invite(stranger, s.other, "eve@example.com").StatusCode, http.StatusSeeOther) // another company
 	s.clock.advance(24 * time.Hour)
