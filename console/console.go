@@ -24,8 +24,8 @@ type Config struct {
 	// and 127.0.0.1, at any port.
 	WebOrigin string
 	// Identify returns who a request is from, for a host that has its users already. [ErrNobody] means that nobody is
-	// signed in. With Identify the console has no sessions and no sign-in pages of its own. Defaults to the sessions of
-	// the service.
+	// signed in. With Identify the console has no sessions and no sign-in pages of its own. It is called for each request,
+	// and again every few seconds while a download is sent. Defaults to the sessions of the service.
 	Identify func(*http.Request) (Person, error)
 	// OIDC lets people sign in at an issuer of OpenID Connect, too. [New] refuses it together with Identify. Defaults to
 	// none.
