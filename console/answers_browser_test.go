@@ -38,7 +38,7 @@ func submit(t *testing.T, p *browsertest.Page, path, text string, fields ...stri
 	p.Wait(`document.body.innerText.includes("` + text + `")`)
 }
 
-// TestAnswersOfActsAreAccessible looks at the pages that no address leads to: what an act answers with, what asks
+// TestAnswersOfActsAreAccessible looks at the pages that no address leads to: what an act returns, what asks
 // before one, and what refuses one.
 func TestAnswersOfActsAreAccessible(t *testing.T) {
 	t.Parallel()
