@@ -89,7 +89,7 @@ func (s *site) download(t *testing.T, who, path string) *feed {
 	t.Helper()
 	r := s.request(t, http.MethodPost, path, nil)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return s.send(t, who, r.WithContext(ctx))
 }
