@@ -48,8 +48,9 @@ const (
 // FoldedNameLength is the most characters of a [FoldedName].
 const FoldedNameLength = 60
 
-// FoldedName returns what a company's name is listed and looked up by: its first 60 characters (code points), with the
-// letters A to Z as lower-case ones. Every other letter stays as it is, since databases disagree about it.
+// FoldedName returns what a company's name and an event's title are listed and looked up by: the first 60 characters
+// (code points), with the letters A to Z as lower-case ones. Every other letter stays as it is, since databases
+// disagree about it.
 func FoldedName(name string) string {
 	folded := []byte(name)
 	characters := 0

@@ -94,6 +94,7 @@ type ReadTx interface {
 	NotificationReader
 	MailSenderReader
 	AuditReader
+	FindReader
 }
 
 // Tx is a transaction that reads and writes, with one small interface for each subject. A method whose name begins with

@@ -22,7 +22,7 @@ type companySearch struct {
 func (s *session) companySearch(order driver.CompanyOrder) companySearch {
 	switch order {
 	case driver.CompaniesByName:
-		return companySearch{index: "ticketing_companies_name", column: s.store.engine.traits().foldedName}
+		return companySearch{index: "ticketing_companies_name", column: s.store.engine.traits().folded("name")}
 	case driver.CompaniesByExpiry:
 		return companySearch{
 			index: "ticketing_companies_expiry", column: "approval_expires_at",
@@ -39,7 +39,7 @@ func (s *session) companySearch(order driver.CompanyOrder) companySearch {
 // after which the page begins, until the page is full: every other condition is checked on the way.
 func (s *session) SearchCompanies(ctx context.Context, ask driver.CompanyQuery) ([]driver.Company, error) {
 	search := s.companySearch(ask.Order)
-	folded := s.store.engine.traits().foldedName
+	folded := s.store.engine.traits().folded("name")
 	behind, order := ">", ""
 	after := []any{ask.After.At.UnixMilli(), ask.After.ID}
 	if search.descend {

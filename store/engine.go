@@ -59,9 +59,9 @@ type traits struct {
 	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same,
 	// but passes over rows that are locked already. Both are empty where there are no row locks.
 	rowLock, skipLocked string
-	// foldedName is the expression of a company's folded name, by which an index orders companies. See
+	// folded returns the expression of a column's folded name, by which an index orders companies and events. See
 	// [driver.FoldedName].
-	foldedName string
+	folded func(column string) string
 	// byCodePoint follows a text column in a query that uses an index by code point, where the column itself has the
 	// order of the database's locale.
 	byCodePoint string

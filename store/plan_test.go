@@ -307,7 +307,7 @@ func askAll(tb testing.TB, s driver.Store) {
 			}
 		}
 		return errors.Join(asked(companySearches(ctx, tx)), asked(hookReads(ctx, tx)), asked(mailReads(ctx, tx)),
-			asked(accountReads(ctx, tx)))
+			asked(accountReads(ctx, tx)), asked(findReads(ctx, tx)))
 	}))
 	is.NoErr(update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return errors.Join(asked(hookEnds(ctx, tx)), asked(mailEnds(ctx, tx)), asked(accountEnds(ctx, tx)))
@@ -395,6 +395,7 @@ func TestQueryPlans(t *testing.T) {
 		"ticketing_staff_current", "ticketing_members_of_user",
 		"ticketing_companies_name", "ticketing_companies_expiry", "ticketing_verification_cases_submitted",
 		"ticketing_settlements_open", "ticketing_webhook_deliveries_dead", "ticketing_ledger_entries_rare",
+		"ticketing_events_title", "ticketing_events_all_title", "ticketing_float_credits_reference",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

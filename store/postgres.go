@@ -246,8 +246,8 @@ func (e *postgresEngine) traits() traits {
 	return traits{
 		migrations: "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
 		multiStatement: e.multiResult, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
-		skipLocked: rowLock + " SKIP LOCKED", foldedName: `substr(lower(name COLLATE "C"), 1, 60)`,
-		byCodePoint: ` COLLATE "C"`,
+		skipLocked: rowLock + " SKIP LOCKED", byCodePoint: ` COLLATE "C"`,
+		folded: func(column string) string { return "substr(lower(" + column + ` COLLATE "C"), 1, 60)` },
 	}
 }
 

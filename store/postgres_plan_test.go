@@ -40,7 +40,7 @@ INSERT INTO ticketing_api_key_directory SELECT id, company_id FROM ticketing_api
 INSERT INTO ticketing_categories SELECT u(400000 + n), 'Music', 'music-' || n, 'ACTIVE', t(n) FROM ` +
 	`generate_series(1, 2000) n;
 INSERT INTO ticketing_events SELECT CASE WHEN n % 4 = 0 THEN u(1) ELSE u(100000 + n % 2000 + 1) END, u(500000 + n), ` +
-	`'Night', '',
+	`'Night ' || n, '',
 	(ARRAY['DRAFT', 'PUBLISHED', 'ENDED', 'CANCELLED'])[n % 4 + 1], '', '', '', '', '', '', '', '', NULL, '[]',
 	t(n + 1000000), t(n), t(n) FROM generate_series(1, 8000) n;
 INSERT INTO ticketing_inventory_tiers SELECT company_id, id, tier, 3, 3000, false
@@ -246,6 +246,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 		"ticketing_verification_cases_submitted", "ticketing_settlements_open", "ticketing_webhook_deliveries_dead",
 		"ticketing_sessions_created", "ticketing_sign_in_tokens_created", "ticketing_passkeys_created",
 		"ticketing_staff_current", "ticketing_members_of_user",
+		"ticketing_events_title", "ticketing_events_all_title", "ticketing_float_credits_reference",
 	} {
 		if !used[index] {
 			t.Errorf("no statement uses %s", index)

@@ -212,7 +212,8 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 func (e *sqliteEngine) traits() traits {
 	return traits{
 		migrations: "sqlite", grouping: driver.Grouping{Lanes: 1}, bindsValues: true, locksBeside: true,
-		namesCompany: true, indexedBy: true, foldedName: "substr(lower(name), 1, 60)",
+		namesCompany: true, indexedBy: true,
+		folded: func(column string) string { return "substr(lower(" + column + "), 1, 60)" },
 	}
 }
 

@@ -47,8 +47,8 @@ func released() map[string]map[string]string {
 			"0007_notifications": "cfecd8c64ef41bd510a544c01ac6cc9818df802f002c53fc7f155b15e1d583e2",
 			"0008_accounts":      "2018140aa09258da0dcd6e9093e518c69e1949cb68f8a3b816931cdaa4ee4e5b",
 			"0009_console_reads": "83bcb848b2537e4ec659d0e0e476624b8fac8ed62686103b8190fa67028cd4f9",
-			"0010_sales":         "16e1553d844c5b6f3a65577959d25eb629b11ef9b54cb36f1217148ff6b43148",
-			"0011_search":        "ecb2875f15495aa29d795ff30dfaab6b55517550deda8e0302adf13f625d876b",
+			"0010_sales":         "af5e4b0f21ed896852b5d6ea5f556e4d353f3730ca54b8e10160f667d334f0c9",
+			"0011_search":        "dcdffb3d4e79cc062c1c3b90e3027222ad334727963d8dc606713b3b35621452",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -60,8 +60,8 @@ func released() map[string]map[string]string {
 			"0007_notifications": "11a43359fa3f87c06488a8b030e73c290b32952a8649a9b6995388d82287db1e",
 			"0008_accounts":      "cedc80d197e46d64616e03895cf61d20aa0ca87482e36201422d6f9f5a1f2959",
 			"0009_console_reads": "5409a067899cefa44e30ae6568038efac84960553d02636e2c872941ce2144f0",
-			"0010_sales":         "380c1935027f457d967b67d2d15b821bc7549b486ba98087d2c2ea66d902eb24",
-			"0011_search":        "f161b95465a359f3fd8ec4a7400d618e7a912fa1e50a87fab3d56fd90cd3df7a",
+			"0010_sales":         "a6dac38f6c957eb39281dcf3e712cc3b46c7e6b55a12dd6a7816b1225b9aa46c",
+			"0011_search":        "aa515f2a040e451a87a39f3dc52e69950476106bb98a3300db2ea36682912135",
 		},
 	}
 }

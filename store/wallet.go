@@ -152,17 +152,18 @@ func (s *session) Entries(ctx context.Context, refs []driver.EntryRef) ([]ledger
 		})
 }
 
+func scanFloatCredit(row *sql.Rows, c *driver.FloatCredit) error {
+	return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
+}
+
 // FloatCredits finds a company's float credits by their references.
 func (s *session) FloatCredits(
 	ctx context.Context, companyID uuid.UUID, references []string,
 ) ([]driver.FloatCredit, error) {
-	scan := func(row *sql.Rows, c *driver.FloatCredit) error {
-		return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
-	}
 	return findByRefs(references,
 		func(c driver.FloatCredit) string { return c.Reference },
 		func(references []string) ([]driver.FloatCredit, error) {
-			return query(ctx, s, "FloatCredits", scan, "SELECT company_id, reference, amount, sequence FROM ?",
+			return query(ctx, s, "FloatCredits", scanFloatCredit, "SELECT company_id, reference, amount, sequence FROM ?",
 				keyedRows{table: "ticketing_float_credits c", set: newSet("company_id, reference", references,
 					func(r string) []any { return []any{companyID, r} })})
 		})

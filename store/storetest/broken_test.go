@@ -18,7 +18,7 @@ type broken struct {
 
 func brokenStores() []broken {
 	return slices.Concat(brokenTransactions(), brokenReads(), brokenWrites(), brokenHooks(), brokenMail(),
-		brokenAccounts(), brokenPlatform(), brokenSales())
+		brokenAccounts(), brokenPlatform(), brokenSales(), brokenFinds())
 }
 
 type (

@@ -28,10 +28,10 @@ CREATE INDEX ticketing_sales_progress_open ON ticketing_sales_progress (company_
 INSERT INTO ticketing_sales_progress
 	SELECT company_id, sequence FROM ticketing_wallets WHERE wallet = 'FLOAT' AND sequence > 0;
 
--- The orders of a buyer, which no index of the orders finds.
+-- The orders of a buyer, which no index of the orders finds. Staff look for an email in all companies, so it comes first.
 CREATE TABLE ticketing_buyer_orders (
 	company_id BLOB    NOT NULL,
 	email      TEXT    NOT NULL,
 	number     INTEGER NOT NULL,
-	PRIMARY KEY (company_id, email, number)
+	PRIMARY KEY (email, company_id, number)
 ) STRICT, WITHOUT ROWID;
