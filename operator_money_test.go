@@ -144,6 +144,13 @@ func moneyRights() []right {
 			},
 		},
 		{
+			method: "Find", permission: ticketing.PermissionOrderRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.Find(ctx, own.company, "Adire")
+				return err
+			},
+		},
+		{
 			method: "RecordOrderExport", action: "order.export", permission: ticketing.PermissionOrderRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				return o.RecordOrderExport(ctx, own.company, ticketing.OrderSearch{})

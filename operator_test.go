@@ -160,6 +160,13 @@ func companyRights() []right {
 			},
 		},
 		{
+			method: "Find", permission: ticketing.PermissionTenantRead, platform: true,
+			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
+				_, err := o.Find(ctx, uuid.Nil, "Adire")
+				return err
+			},
+		},
+		{
 			method: "RenameCompany", action: "company.rename", permission: ticketing.PermissionManage,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.RenameCompany(ctx, own.company, "Bogolan Nights")

@@ -76,7 +76,7 @@ type PermissionRule struct {
 	StaffRoles []StaffRole
 	// Methods are the methods of [Operator] that require the permission. A method of two permissions requires one of
 	// them; ListAudit and RecordAuditExport require COMPANY:audit:read for a company, and one of the others for all, and
-	// RecordListExport requires the one of its list.
+	// so does Find with those of orders and tenant:read. RecordListExport requires the one of its list.
 	Methods []string
 }
 
@@ -185,7 +185,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionCompanyOrderRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "ExportOrders", "RecordOrderExport"},
+			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "ExportOrders", "RecordOrderExport", "Find"},
 		},
 		{
 			Permission: PermissionNotificationRead, Roles: viewers, StaffRoles: everybody,
@@ -213,7 +213,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionOrderRead, Staff: true, StaffRoles: everybody,
-			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "ExportOrders", "RecordOrderExport"},
+			Methods: []string{"GetOrder", "FindOrder", "ListOrders", "ExportOrders", "RecordOrderExport", "Find"},
 		},
 		{
 			Permission: PermissionOrderRefund, Staff: true, StaffRoles: finance,
@@ -228,7 +228,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"ListCompanies", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
 				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog", "RecordAuditExport",
-				"CompanyNames", "RecordListExport",
+				"CompanyNames", "RecordListExport", "Find",
 			},
 		},
 		{

@@ -108,9 +108,9 @@ func (s *session) FindBuyerOrders(
 		after = driver.OrderNumber{CompanyID: uuid.Max, Number: math.MaxInt64}
 	}
 	found, err := query(ctx, s, "FindBuyerOrders", scanOrder, "SELECT "+orderColumns+
-		` FROM (SELECT company_id AS b_company, number AS b_number FROM ticketing_buyer_orders
-			WHERE email = ? AND (company_id, number) < (?, ?) ORDER BY company_id DESC, number DESC LIMIT ?) AS b
-		JOIN ticketing_orders ON company_id = b_company AND number = b_number AND buyer_email = ?`,
+		` FROM (SELECT company_id AS entry_company, number AS entry_number FROM ticketing_buyer_orders
+			WHERE email = ? AND (company_id, number) < (?, ?) ORDER BY company_id DESC, number DESC LIMIT ?) AS entries
+		JOIN ticketing_orders ON company_id = entry_company AND number = entry_number AND buyer_email = ?`,
 		email, after.CompanyID, after.Number, max(limit, 0), email)
 	slices.SortFunc(found, func(a, b driver.Order) int {
 		return cmp.Or(slices.Compare(b.CompanyID[:], a.CompanyID[:]), cmp.Compare(b.Number, a.Number))

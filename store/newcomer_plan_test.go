@@ -51,7 +51,8 @@ CREATE FUNCTION fill(c uuid, base bigint, orders int, few int) RETURNS void LANG
 		FROM generate_series(1, few) n, unnest('{Regular,VIP,Student}'::text[]) tier, generate_series(1, 3) p;
 	INSERT INTO ticketing_orders SELECT c, 1000 + n, u(base + n), u(base + 1 + n % least(few, 7)),
 		CASE WHEN n % 50 = 0 THEN 'REFUNDED' WHEN n % 70 = 0 THEN 'CANCELLED' ELSE 'CONFIRMED' END, 500, 1, u(3), 1, 0, 0,
-		n || '@example.com', '', '', t(n), t(n) FROM generate_series(1, orders) n;
+		CASE WHEN n % 9 = 0 THEN 'ada' ELSE 'u' || n END || '@example.com', '', '', t(n), t(n)
+		FROM generate_series(1, orders) n;
 	INSERT INTO ticketing_admissions SELECT c, 1000 + n, l, u(base + n * 2 + l - 2), u(base + n), u(base + n),
 		u(base + 1 + n % least(few, 7)), 'Regular', 1, 'Entry', 500, false, NULL, NULL, ''
 		FROM generate_series(1, orders) n, generate_series(1, 2) l;

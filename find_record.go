@@ -1,0 +1,368 @@
+package ticketing
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/ledger"
+)
+
+// add adds what belongs to a company, and returns it for what only some kinds have.
+func (f *finder) add(kind FoundKind, companyID, id uuid.UUID, title string, at time.Time) *Found {
+	one := Found{Kind: kind, Title: title, At: Time{Time: at}}
+	if companyID != uuid.Nil {
+		one.CompanyID = &companyID
+	}
+	if id != uuid.Nil {
+		one.ID = &id
+	}
+	f.found = append(f.found, one)
+	return &f.found[len(f.found)-1]
+}
+
+// byID finds the records with an id. What the actor may not see is not even looked for.
+func (f *finder) byID(ctx context.Context, id uuid.UUID) error {
+	var kinds []driver.RecordKind
+	for _, kind := range []driver.RecordKind{
+		driver.RecordCompany, driver.RecordEvent, driver.RecordOrder, driver.RecordAdmission, driver.RecordAPIKey,
+		driver.RecordWebhookEndpoint, driver.RecordDelivery, driver.RecordSettlement, driver.RecordMember,
+		driver.RecordStaff,
+	} {
+		if f.sees(FoundKind(kind)) {
+			kinds = append(kinds, kind)
+		}
+	}
+	records, err := f.tx.FindRecords(ctx, driver.RecordQuery{
+		ID: id, Kinds: kinds, CompanyID: f.companyID, Members: maxFound,
+	})
+	if err != nil {
+		return err
+	}
+	var members []driver.MemberRef
+	for _, record := range records {
+		if record.Kind == driver.RecordMember {
+			members = append(members, driver.MemberRef{CompanyID: record.CompanyID, UserID: id})
+			continue
+		}
+		if err := f.record(ctx, record, id); err != nil {
+			return err
+		}
+	}
+	return f.members(ctx, members)
+}
+
+// record adds one record, which FindRecords has found.
+func (f *finder) record(ctx context.Context, record driver.FoundRecord, id uuid.UUID) error {
+	companyID := record.CompanyID
+	switch record.Kind {
+	case driver.RecordCompany:
+		companies, err := f.tx.Companies(ctx, []uuid.UUID{id})
+		f.addCompanies(companies)
+		return err
+	case driver.RecordEvent:
+		events, err := f.tx.Events(ctx, []driver.EventRef{{CompanyID: companyID, ID: id}})
+		f.addEvents(events)
+		return err
+	case driver.RecordOrder:
+		orders, err := f.tx.Orders(ctx, []driver.OrderRef{{CompanyID: companyID, ID: id}})
+		if err != nil {
+			return err
+		}
+		return f.addOrders(ctx, orders)
+	case driver.RecordAdmission:
+		return f.admission(ctx, driver.AdmissionRef{CompanyID: companyID, ID: id}, uuid.Nil)
+	case driver.RecordAPIKey:
+		key, err := firstRecord(f.tx.APIKeys(ctx, []driver.APIKeyRef{{CompanyID: companyID, ID: id}}))
+		f.add(FoundAPIKey, companyID, id, key.Name, key.CreatedAt).Status = optional(string(key.Status))
+		return err
+	case driver.RecordWebhookEndpoint:
+		endpoint, err := f.tx.FindWebhookEndpoint(ctx, id)
+		f.add(FoundWebhookEndpoint, companyID, id, endpoint.URL, endpoint.CreatedAt).Status = optional(string(endpoint.Status))
+		return err
+	case driver.RecordDelivery:
+		delivery, err := f.tx.FindDelivery(ctx, id)
+		f.add(FoundDelivery, companyID, id, string(delivery.Type), delivery.CreatedAt).Status = optional(string(delivery.Status))
+		return err
+	case driver.RecordSettlement:
+		settlement, err := firstRecord(f.tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: companyID, ID: id}}))
+		one := f.add(FoundSettlement, companyID, id, "", settlement.RequestedAt)
+		one.Status, one.Amount = optional(string(settlement.Status)), &settlement.Amount
+		return err
+	case driver.RecordStaff:
+		return f.staff(ctx, id)
+	case driver.RecordMember:
+	}
+	return nil
+}
+
+// byCode finds the admission of a code, whose event has to be that of the admission.
+func (f *finder) byCode(ctx context.Context, eventID, id uuid.UUID) error {
+	if !f.sees(FoundAdmission) {
+		return nil
+	}
+	records, err := f.tx.FindRecords(ctx, driver.RecordQuery{
+		ID: id, Kinds: []driver.RecordKind{driver.RecordAdmission}, CompanyID: f.companyID,
+	})
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	return f.admission(ctx, driver.AdmissionRef{CompanyID: records[0].CompanyID, ID: id}, eventID)
+}
+
+// admission adds an admission, with the time of its sale. A zero event is any.
+func (f *finder) admission(ctx context.Context, ref driver.AdmissionRef, eventID uuid.UUID) error {
+	admission, err := firstRecord(f.tx.Admissions(ctx, []driver.AdmissionRef{ref}))
+	if err != nil || eventID != uuid.Nil && admission.EventID != eventID {
+		return err
+	}
+	order, err := firstRecord(f.tx.Orders(ctx, []driver.OrderRef{admission.OrderRef()}))
+	if err != nil {
+		return err
+	}
+	status := admissionValid
+	switch {
+	case admission.Voided:
+		status = admissionVoid
+	case admission.ValidationID != uuid.Nil:
+		status = admissionAdmitted
+	}
+	one := f.add(FoundAdmission, ref.CompanyID, ref.ID, admission.Title, order.ConfirmedAt)
+	one.Status, one.OrderID, one.Amount = &status, &order.ID, &admission.UnitPrice
+	return nil
+}
+
+// byEmail finds a buyer with their newest orders, and the members and the staff with the email.
+func (f *finder) byEmail(ctx context.Context, email string) error {
+	var buyers []driver.BuyerRef
+	if f.companyID != uuid.Nil {
+		buyers = append(buyers, driver.BuyerRef{CompanyID: f.companyID, Email: email})
+	}
+	if f.sees(FoundOrder) || f.companyID == uuid.Nil && f.sees(FoundBuyer) {
+		orders, err := f.ordersOf(ctx, email)
+		if err != nil {
+			return err
+		}
+		for _, order := range orders {
+			buyers = append(buyers, driver.BuyerRef{CompanyID: order.CompanyID, Email: email})
+		}
+		if f.sees(FoundOrder) {
+			if err := f.addOrders(ctx, orders[:min(maxFound, len(orders))]); err != nil {
+				return err
+			}
+		}
+	}
+	if f.sees(FoundBuyer) && len(buyers) > 0 {
+		records, err := f.tx.Buyers(ctx, distinct(buyers))
+		if err != nil {
+			return err
+		}
+		f.addBuyers(records[:min(maxFound, len(records))])
+	}
+	return f.people(ctx, email)
+}
+
+// ordersOf returns the newest orders of an email, newest first: of each company at least one, of at most ten companies.
+func (f *finder) ordersOf(ctx context.Context, email string) ([]driver.Order, error) {
+	if f.companyID != uuid.Nil {
+		return searchOrders(ctx, f.tx, driver.OrderQuery{CompanyID: f.companyID, BuyerEmail: email, Limit: maxFound})
+	}
+	var all []driver.Order
+	var after driver.OrderNumber
+	// Nearly everybody has fewer orders than one statement returns. Of somebody who has more, the next statement passes
+	// over the others of the last company.
+	for range maxFound {
+		orders, err := f.tx.FindBuyerOrders(ctx, email, after, maxFound)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, orders...)
+		if len(orders) < maxFound {
+			break
+		}
+		after = driver.OrderNumber{CompanyID: orders[len(orders)-1].CompanyID}
+	}
+	slices.SortStableFunc(all, func(a, b driver.Order) int {
+		return cmp.Or(b.ConfirmedAt.Compare(a.ConfirmedAt), cmp.Compare(b.Number, a.Number))
+	})
+	return all, nil
+}
+
+// people finds the user with an email as a member and as staff.
+func (f *finder) people(ctx context.Context, email string) error {
+	if !f.sees(FoundMember) && !f.sees(FoundStaff) {
+		return nil
+	}
+	user, err := firstRecord(f.tx.FindUsers(ctx, []string{email}))
+	if err != nil || user.ID == uuid.Nil {
+		return err
+	}
+	if f.sees(FoundMember) {
+		refs := []driver.MemberRef{{CompanyID: f.companyID, UserID: user.ID}}
+		if f.companyID == uuid.Nil {
+			joined, err := f.tx.ListMemberships(ctx, user.ID, maxFound)
+			if err != nil {
+				return err
+			}
+			refs = refs[:0]
+			for _, member := range joined {
+				refs = append(refs, driver.MemberRef{CompanyID: member.CompanyID, UserID: user.ID})
+			}
+		}
+		if err := f.members(ctx, refs); err != nil {
+			return err
+		}
+	}
+	if f.sees(FoundStaff) {
+		return f.staff(ctx, user.ID)
+	}
+	return nil
+}
+
+// members adds members of one user, without those who were removed.
+func (f *finder) members(ctx context.Context, refs []driver.MemberRef) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	members, err := f.tx.Members(ctx, refs)
+	if err != nil {
+		return err
+	}
+	user, err := firstRecord(f.tx.Users(ctx, []uuid.UUID{refs[0].UserID}))
+	if err != nil {
+		return err
+	}
+	for _, member := range members {
+		if member.Role == "" {
+			continue
+		}
+		one := f.add(FoundMember, member.CompanyID, member.UserID, member.Name, member.CreatedAt)
+		one.Status, one.Email = optional(string(member.Role)), &user.Email
+	}
+	return nil
+}
+
+// staff adds a user who is staff.
+func (f *finder) staff(ctx context.Context, userID uuid.UUID) error {
+	member, err := firstRecord(f.tx.StaffMembers(ctx, []uuid.UUID{userID}))
+	if err != nil || member.Role == "" {
+		return err
+	}
+	user, err := firstRecord(f.tx.Users(ctx, []uuid.UUID{userID}))
+	one := f.add(FoundStaff, uuid.Nil, userID, member.Name, member.CreatedAt)
+	one.Status, one.Email = optional(string(member.Role)), &user.Email
+	return err
+}
+
+// companies finds companies by the beginning of their names. At one company there is none but itself.
+func (f *finder) companies(ctx context.Context, text string) error {
+	if f.companyID != uuid.Nil || !f.sees(FoundCompany) {
+		return nil
+	}
+	companies, err := f.tx.SearchCompanies(ctx, driver.CompanyQuery{
+		Prefix: driver.FoldedName(text), Order: driver.CompaniesByName, Limit: maxFound,
+	})
+	f.addCompanies(companies)
+	return err
+}
+
+// events finds events by the beginning of their titles.
+func (f *finder) events(ctx context.Context, text string) error {
+	if !f.sees(FoundEvent) {
+		return nil
+	}
+	events, err := f.tx.SearchEvents(ctx, driver.EventSearch{
+		CompanyID: f.companyID, Prefix: driver.FoldedName(text), Limit: maxFound,
+	})
+	f.addEvents(events)
+	return err
+}
+
+// buyers finds the buyers of one company by the beginning of their emails.
+func (f *finder) buyers(ctx context.Context, text string) error {
+	if f.companyID == uuid.Nil || !f.sees(FoundBuyer) {
+		return nil
+	}
+	buyers, err := f.tx.ListBuyers(ctx, driver.BuyerQuery{
+		CompanyID: f.companyID, Prefix: strings.ToLower(text), Limit: maxFound,
+	})
+	f.addBuyers(buyers)
+	return err
+}
+
+// fundings finds fundings by their reference.
+func (f *finder) fundings(ctx context.Context, reference string) error {
+	if !f.sees(FoundFunding) {
+		return nil
+	}
+	find := func() ([]driver.FloatCredit, error) { return f.tx.FindFloatCredits(ctx, reference, maxFound) }
+	if f.companyID != uuid.Nil {
+		find = func() ([]driver.FloatCredit, error) {
+			return f.tx.FloatCredits(ctx, f.companyID, []string{reference})
+		}
+	}
+	credits, err := find()
+	if err != nil {
+		return err
+	}
+	credits = slices.DeleteFunc(credits, func(c driver.FloatCredit) bool { return c.Sequence == 0 })
+	if len(credits) == 0 {
+		return nil
+	}
+	refs := make([]driver.EntryRef, len(credits))
+	for i, credit := range credits {
+		refs[i] = driver.EntryRef{
+			WalletRef: driver.WalletRef{CompanyID: credit.CompanyID, Wallet: ledger.Float}, Sequence: credit.Sequence,
+		}
+	}
+	entries, err := f.tx.Entries(ctx, refs) // They have the times.
+	if err != nil {
+		return err
+	}
+	for i, credit := range credits {
+		f.add(FoundFunding, credit.CompanyID, uuid.Nil, credit.Reference, entries[i].At).Amount = &credit.Amount
+	}
+	return nil
+}
+
+func (f *finder) addCompanies(companies []driver.Company) {
+	for _, company := range companies {
+		f.add(FoundCompany, company.ID, company.ID, company.Name, company.CreatedAt).Status = optional(string(company.Status))
+	}
+}
+
+func (f *finder) addEvents(events []driver.Event) {
+	for _, event := range events {
+		f.add(FoundEvent, event.CompanyID, event.ID, event.Title, event.CreatedAt).Status = optional(string(event.Status))
+	}
+}
+
+// addOrders adds orders with the current titles of their events.
+func (f *finder) addOrders(ctx context.Context, orders []driver.Order) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	titles, err := eventTitles(ctx, f.tx, orders)
+	if err != nil {
+		return err
+	}
+	for _, order := range orders {
+		one := f.add(FoundOrder, order.CompanyID, order.ID, titles[order.EventID], order.ConfirmedAt)
+		one.Status, one.Email, one.Amount = optional(string(order.Status)), &order.BuyerEmail, &order.Gross
+	}
+	return nil
+}
+
+// addBuyers adds buyers. The zero record stands for somebody who is none.
+func (f *finder) addBuyers(buyers []driver.Buyer) {
+	for _, buyer := range buyers {
+		if buyer.Email != "" {
+			f.add(FoundBuyer, buyer.CompanyID, uuid.Nil, buyer.Fullname, buyer.CreatedAt).Email = &buyer.Email
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package ticketing_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// findable is a text of a subject, and what it finds.
+type findable struct {
+	text       string
+	kind       ticketing.FoundKind
+	permission ticketing.Permission // without which it is not found
+	id         uuid.UUID            // of what is found; zero: it has none
+}
+
+// findables returns a text for each kind that belongs to a company.
+func (own subject) findables(t *testing.T, e *env) []findable {
+	t.Helper()
+	order, err := e.staff.GetOrder(t.Context(), own.order)
+	is.New(t).NoErr(err)
+	admission := order.Lines[0].AdmissionID
+	code := ticketing.FormatAdmissionCode(own.event, admission)
+	const read = ticketing.PermissionCompanyOrderRead
+	reference := "PSK-of-" + own.company.String()
+	return []findable{
+		{own.company.String(), ticketing.FoundCompany, ticketing.PermissionKYBRead, own.company},
+		{own.event.String(), ticketing.FoundEvent, read, own.event},
+		{strings.ToUpper(own.order.String()), ticketing.FoundOrder, read, own.order},
+		{" " + admission.String() + "\r\n", ticketing.FoundAdmission, read, admission},
+		{code, ticketing.FoundAdmission, read, admission},
+		{strings.ToLower(code) + "\n", ticketing.FoundAdmission, read, admission},
+		{own.key.String(), ticketing.FoundAPIKey, ticketing.PermissionAPIKeyRead, own.key},
+		{own.endpoint.String(), ticketing.FoundWebhookEndpoint, ticketing.PermissionWebhookRead, own.endpoint},
+		{own.delivery.String(), ticketing.FoundDelivery, ticketing.PermissionWebhookRead, own.delivery},
+		{own.settlement.String(), ticketing.FoundSettlement, ticketing.PermissionSettlementRead, own.settlement},
+		{reference, ticketing.FoundFunding, ticketing.PermissionWalletRead, uuid.Nil},
+		{own.user.String(), ticketing.FoundMember, ticketing.PermissionMemberRead, own.user},
+	}
+}
+
+// without returns all permissions but some.
+func without(some ...ticketing.Permission) []ticketing.Permission {
+	return slices.DeleteFunc(ticketing.AllPermissions(), func(p ticketing.Permission) bool {
+		return slices.Contains(some, p)
+	})
+}
+
+// TestFindShowsWhatTheActorMaySee checks each kind by every sort of actor: who lacks its permission, and who belongs to
+// another company, learns nothing of it.
+func TestFindShowsWhatTheActorMaySee(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		own, other := e.subject(t), e.subject(t)
+		e.sellFor(t, &own)
+		e.hookFor(t, &own)
+		_, err := e.staff.RemoveMember(t.Context(), other.company, other.user) // A user in both is found in both.
+		is.NoErr(err)
+		_, err = e.staff.SuspendCompany(t.Context(), own.company) // Its people and staff still find everything.
+		is.NoErr(err)
+		company, err := e.staff.GetCompany(t.Context(), own.company)
+		is.NoErr(err)
+		for _, one := range own.findables(t, e) {
+			finds := func(actor ticketing.Actor, in uuid.UUID, want ...ticketing.FoundKind) {
+				t.Helper()
+				actor.Name = "Ada"
+				found, err := e.As(actor).Find(t.Context(), in, one.text)
+				is.NoErr(err)
+				kinds := []ticketing.FoundKind{}
+				for _, f := range found {
+					kinds = append(kinds, f.Kind)
+					is.Equal(*f.CompanyID, own.company)
+					is.Equal(*f.CompanyName, company.Name)
+					is.True(!f.At.IsZero())
+					is.True(f.ID == nil && one.id == uuid.Nil || *f.ID == one.id) // one.text
+				}
+				is.Equal(kinds, append([]ticketing.FoundKind{}, want...)) // one.text
+			}
+			refuses := func(actor ticketing.Actor, in uuid.UUID, want ticketing.Code) {
+				t.Helper()
+				found, err := e.As(actor).Find(t.Context(), in, one.text)
+				is.Equal(code(err), want)
+				is.Equal(len(found), 0)
+			}
+			all, orders := ticketing.AllPermissions(), ticketing.PermissionCompanyOrderRead
+			// Staff.
+			finds(ticketing.Actor{Permissions: all}, uuid.Nil, one.kind)
+			finds(ticketing.Actor{Permissions: all}, own.company, one.kind)
+			finds(ticketing.Actor{Permissions: all}, other.company)
+			refuses(ticketing.Actor{Permissions: all}, uuid.New(), ticketing.CodeNotFound)
+			refuses(ticketing.Actor{Permissions: without(ticketing.PermissionTenantRead)}, uuid.Nil,
+				ticketing.CodePermissionDenied)
+			exact := []ticketing.Permission{one.permission, orders}
+			finds(ticketing.Actor{Permissions: exact}, own.company, one.kind)
+			switch one.permission {
+			case orders:
+				lacking := without(orders, ticketing.PermissionOrderRead)
+				finds(ticketing.Actor{Permissions: lacking}, uuid.Nil)
+				refuses(ticketing.Actor{Permissions: lacking}, own.company, ticketing.CodePermissionDenied)
+			case ticketing.PermissionKYBRead: // All companies are listed by tenant:read.
+				finds(ticketing.Actor{Permissions: without(one.permission)}, uuid.Nil, one.kind)
+				finds(ticketing.Actor{Permissions: without(one.permission)}, own.company)
+			default:
+				finds(ticketing.Actor{Permissions: without(one.permission)}, uuid.Nil)
+				finds(ticketing.Actor{Permissions: without(one.permission)}, own.company)
+			}
+			// A company's people.
+			finds(ticketing.Actor{CompanyID: own.company, Permissions: all}, own.company, one.kind)
+			finds(ticketing.Actor{CompanyID: own.company, Permissions: exact}, own.company, one.kind)
+			if one.permission != orders {
+				finds(ticketing.Actor{CompanyID: own.company, Permissions: without(one.permission)}, own.company)
+			}
+			refuses(ticketing.Actor{CompanyID: own.company, Permissions: all}, uuid.Nil, ticketing.CodePermissionDenied)
+			// Those of another one.
+			finds(ticketing.Actor{CompanyID: other.company, Permissions: all}, other.company)
+			refuses(ticketing.Actor{CompanyID: other.company, Permissions: all}, own.company, ticketing.CodeNotFound)
+			refuses(ticketing.Actor{CompanyID: other.company, Permissions: all}, uuid.Nil, ticketing.CodePermissionDenied)
+		}
+		// The event of a code has to be that of the admission.
+		order, err := e.staff.GetOrder(t.Context(), own.order)
+		is.NoErr(err)
+		for _, text := range []string{
+			ticketing.FormatAdmissionCode(other.event, order.Lines[0].AdmissionID),
+			ticketing.FormatAdmissionCode(own.event, own.order),
+		} {
+			found, err := e.staff.Find(t.Context(), uuid.Nil, text)
+			is.NoErr(err)
+			is.Equal(len(found), 0)
+		}
+	})
+}
+
+// TestFindShowsHowThingsAre checks what is shown of each kind, before and after it has ended.
+func TestFindShowsHowThingsAre(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		own := e.subject(t)
+		e.sellFor(t, &own)
+		e.hookFor(t, &own)
+		statuses := func() map[ticketing.FoundKind]string {
+			shown := map[ticketing.FoundKind]string{}
+			for _, one := range own.findables(t, e) {
+				found, err := e.staff.Find(t.Context(), own.company, one.text)
+				is.NoErr(err)
+				is.Equal(len(found), 1)
+				text := found[0].Title
+				if found[0].Status != nil {
+					text += " " + *found[0].Status
+				}
+				if found[0].Email != nil {
+					text += " " + *found[0].Email
+				}
+				if found[0].Amount != nil {
+					text += " " + found[0].Amount.String()
+				}
+				if found[0].OrderID != nil {
+					is.Equal(*found[0].OrderID, own.order)
+				}
+				shown[one.kind] = text
+			}
+			return shown
+		}
+		endpoint, err := e.staff.GetWebhookEndpoint(t.Context(), own.endpoint)
+		is.NoErr(err)
+		want := map[ticketing.FoundKind]string{
+			ticketing.FoundCompany: "Adire Concerts ACTIVE", ticketing.FoundEvent: "Adire Live PUBLISHED",
+			ticketing.FoundOrder:           "Adire Live CONFIRMED ada@example.com 100.00",
+			ticketing.FoundAdmission:       "VIP VALID 100.00",
+			ticketing.FoundAPIKey:          "gate ACTIVE",
+			ticketing.FoundWebhookEndpoint: endpoint.URL + " ENABLED",
+			ticketing.FoundDelivery:        "order.created FAILED",
+			ticketing.FoundSettlement:      " PENDING 10.00",
+			ticketing.FoundFunding:         "PSK-of-" + own.company.String() + " 1000.00",
+			ticketing.FoundMember:          "Bisi VIEWER bisi@adire.ng",
+		}
+		is.Equal(statuses(), want)
+
+		order, err := e.staff.GetOrder(t.Context(), own.order)
+		is.NoErr(err)
+		_, err = e.ValidateTicket(t.Context(), ticketing.TrustedCaller(own.company, ticketing.GrantTicketValidate),
+			own.event, order.Lines[0].AdmissionID, "scan-0001", ticketing.ValidateTicketParams{})
+		is.NoErr(err)
+		want[ticketing.FoundAdmission] = "VIP ADMITTED 100.00"
+		is.Equal(statuses(), want)
+
+		_, err = e.staff.RevokeAPIKey(t.Context(), own.key)
+		is.NoErr(err)
+		_, err = e.staff.CancelOrder(t.Context(), own.order, "A stolen card")
+		is.NoErr(err)
+		_, err = e.staff.RejectSettlement(t.Context(), own.settlement, "No such account")
+		is.NoErr(err)
+		_, err = e.staff.EndEvent(t.Context(), own.event)
+		is.NoErr(err)
+		_, err = e.staff.SuspendCompany(t.Context(), own.company)
+		is.NoErr(err)
+		_, err = e.staff.DisableWebhookEndpoint(t.Context(), own.endpoint)
+		is.NoErr(err)
+		want[ticketing.FoundAdmission] = "VIP VOID 100.00"
+		want[ticketing.FoundAPIKey] = "gate REVOKED"
+		want[ticketing.FoundOrder] = "Adire Live CANCELLED ada@example.com 100.00"
+		want[ticketing.FoundSettlement] = " REJECTED 10.00"
+		want[ticketing.FoundEvent] = "Adire Live ENDED"
+		want[ticketing.FoundCompany] = "Adire Concerts SUSPENDED"
+		want[ticketing.FoundWebhookEndpoint] = endpoint.URL + " DISABLED"
+		is.Equal(statuses(), want)
+
+		// One who was removed, and an endpoint that was, are nobody and nothing any more.
+		_, err = e.staff.RemoveMember(t.Context(), own.company, own.user)
+		is.NoErr(err)
+		_, err = e.staff.DeleteWebhookEndpoint(t.Context(), own.endpoint)
+		is.NoErr(err)
+		for _, text := range []string{own.user.String(), own.endpoint.String(), "bisi@adire.ng"} {
+			for _, in := range []uuid.UUID{uuid.Nil, own.company} {
+				found, err := e.staff.Find(t.Context(), in, text)
+				is.NoErr(err)
+				is.Equal(len(found), 0) // text
+			}
+		}
+	})
+}
+
+// summary returns what was found, in short.
+func summary(found []ticketing.Found) []string {
+	texts := []string{}
+	for _, one := range found {
+		text := string(one.Kind)
+		if one.CompanyName != nil {
+			text += " of " + *one.CompanyName
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// TestAPersonIsFoundByTheirEmail checks that an email finds the orders of a buyer at once at their company, and in all
+// companies after the dispatch, with the members and the staff of that email, and nothing of somebody who was erased.
+func TestAPersonIsFoundByTheirEmail(t *testing.T) {
+	t.Parallel()
+	onShops(t, &ticketingtest.Config{Float: 5_000_00}, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		ctx := t.Context()
+		neighbour := shop.Neighbour(t)
+		first, second := shop.Company.Name, neighbour.Company.Name
+		is.True(first != second)
+		ids := map[uuid.UUID]int{}
+		for i, of := range []*ticketingtest.Shop{shop, neighbour, neighbour} {
+			event := of.Event(t)
+			of.Inventory(t, event.ID, "VIP", 10_00, 10)
+			sold, err := of.Checkout(ctx, of.Caller, of.Key(), basketOf(event.ID, "Ada@Example.com"))
+			is.NoErr(err)
+			ids[sold.ID] = i
+			shop.Clock.Advance(time.Minute)
+		}
+		finds := func(in uuid.UUID, text string, want ...string) []ticketing.Found {
+			t.Helper()
+			found, err := shop.Staff.Find(ctx, in, text)
+			is.NoErr(err)
+			is.Equal(summary(found), append([]string{}, want...))
+			return found
+		}
+		finds(shop.Company.ID, " ADA@example.com", "ORDER of "+first, "BUYER of "+first)
+		finds(neighbour.Company.ID, "ada@example.com", "ORDER of "+second, "ORDER of "+second, "BUYER of "+second)
+		finds(neighbour.Company.ID, "ADA@exam", "BUYER of "+second)
+
+		shop.Work(t)
+		_, err := shop.Facts.Wait(ctx, 3)
+		is.NoErr(err)
+		found := finds(uuid.Nil, "ada@example.com", "ORDER of "+second, "ORDER of "+second, "ORDER of "+first,
+			"BUYER of "+second, "BUYER of "+first)
+		is.Equal([]int{ids[*found[0].ID], ids[*found[1].ID], ids[*found[2].ID]}, []int{2, 1, 0}) // newest first
+		finds(uuid.Nil, "ada@exam")
+
+		_, err = shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
+			Email: "ada@example.com", Name: "Ada", Role: ticketing.RoleViewer,
+		})
+		is.NoErr(err)
+		_, err = shop.Staff.AddStaff(ctx, ticketing.AddStaffParams{
+			Email: "ada@example.com", Name: "Ada", Role: ticketing.StaffAuditor,
+		})
+		is.NoErr(err)
+		finds(shop.Company.ID, "ada@example.com", "ORDER of "+first, "BUYER of "+first, "MEMBER of "+first)
+		finds(neighbour.Company.ID, "ada@example.com", "ORDER of "+second, "ORDER of "+second, "BUYER of "+second)
+
+		for _, of := range []uuid.UUID{shop.Company.ID, neighbour.Company.ID} {
+			erased, err := shop.Staff.EraseBuyer(ctx, of, "ada@example.com")
+			is.NoErr(err)
+			is.True(erased.Erased)
+		}
+		found = finds(uuid.Nil, "ada@example.com", "MEMBER of "+first, "STAFF")
+		finds(uuid.Nil, found[1].ID.String(), "MEMBER of "+first, "STAFF")
+		finds(shop.Company.ID, found[1].ID.String(), "MEMBER of "+first)
+		finds(neighbour.Company.ID, "ada@exam")
+		for id := range ids {
+			is.True(strings.HasSuffix(*finds(uuid.Nil, id.String(), summary(finds(uuid.Nil, id.String(), "ORDER of "+
+				[]string{first, second, second}[ids[id]]))...)[0].Email, "@erased.invalid"))
+		}
+	})
+}
+
+// TestFindComparesBeginnings checks that titles and names are found by their beginning whatever the case of A to Z, at
+// most ten of each, and that a text means nothing but itself.
+func TestFindComparesBeginnings(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		long := strings.Repeat("é", 60)
+		event := func(company uuid.UUID, title string) {
+			_, err := e.CreateEvent(t.Context(), ticketing.TrustedCaller(company, ticketing.GrantEventManage),
+				"event-"+uuid.NewString(), ticketing.CreateEventParams{
+					Title: title, Date: "2026-12-24", StartsAt: "20:00", EndsAt: "23:00", Timezone: "Africa/Lagos",
+				})
+			is.NoErr(err)
+		}
+		own, other := e.unverified(t), e.unverified(t)
+		_, err := e.staff.RenameCompany(t.Context(), other, "JAZZ Ọjà")
+		is.NoErr(err)
+		for _, title := range []string{"Jazz Night", "jazz brunch", "_azz", "100%", long + "b", "\u202eJazz"} {
+			event(own, title)
+		}
+		for i := range 11 {
+			event(other, fmt.Sprint("Jazz ", i))
+		}
+		titles := func(in uuid.UUID, text string) []string {
+			t.Helper()
+			found, err := e.staff.Find(t.Context(), in, text)
+			is.NoErr(err)
+			shown := []string{}
+			for _, one := range found {
+				shown = append(shown, one.Title)
+			}
+			return shown
+		}
+		is.Equal(titles(own, " JAZZ "), []string{"jazz brunch", "Jazz Night"})
+		is.Equal(titles(own, "jazz n"), []string{"Jazz Night"})
+		is.Equal(titles(own, "azz"), []string{})
+		is.Equal(titles(own, "_azz"), []string{"_azz"})
+		is.Equal(titles(own, "%"), []string{})
+		is.Equal(titles(own, "100%"), []string{"100%"})
+		is.Equal(titles(own, "\u202ejazz"), []string{"\u202eJazz"})
+		is.Equal(titles(own, long+"a"), []string{long + "b"}) // 60 characters are compared.
+		is.Equal(titles(own, strings.Repeat("É", 60)), []string{})
+		is.Equal(titles(own, "Adire"), []string{}) // At a company there is no list of companies.
+		is.Equal(titles(uuid.Nil, "adire"), []string{"Adire Concerts"})
+		is.Equal(titles(uuid.Nil, "jazz ọ"), []string{"JAZZ Ọjà"})
+		is.Equal(len(titles(other, "jazz")), 10)
+		is.Equal(len(titles(uuid.Nil, "jazz")), 11)
+	})
+}
+
+// TestFindRefusesMalformedTexts checks texts that no store could look for.
+func TestFindRefusesMalformedTexts(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		company := e.unverified(t)
+		for _, test := range []struct{ text, want string }{
+			{"", "text: must not be empty"},
+			{" \t\r\n\u00a0", "text: must not be empty"},
+			{strings.Repeat("é", 320), ""},
+			{strings.Repeat("é", 321), "text: must be at most 320 characters"},
+			{strings.Repeat("x", 10_000), "text: must be at most 320 characters"},
+			{"a\x00b", "text: must not contain control characters"},
+			{"a\nb", "text: must not contain control characters"},
+			{"a\xffb", "text: must be valid UTF-8"},
+			{"'; DROP TABLE ticketing_events; --", ""},
+			{"\u202e\u2066 x", ""},
+			{"SVC1:" + uuid.NewString(), ""},
+			{uuid.Nil.String(), ""},
+		} {
+			for _, in := range []uuid.UUID{uuid.Nil, company} {
+				found, err := e.staff.Find(t.Context(), in, test.text)
+				is.New(t).Equal(said(err), test.want)
+				is.New(t).Equal(len(found), 0)
+			}
+		}
+	})
+}
