@@ -53,10 +53,11 @@ type Found struct {
 	Email *string `json:"email"` // of a person, and of the buyer of an ORDER; nil: it has none
 	// Status is the status of the record, or the role of a person. It is VALID, ADMITTED or VOID for an ADMISSION, and nil
 	// for what has no status.
-	Status  *string       `json:"status"`
-	OrderID *uuid.UUID    `json:"orderId"` // of an ADMISSION; else nil
-	Amount  *money.Amount `json:"amount"`  // the gross of an ORDER, a price, or what a FUNDING or a SETTLEMENT moved; else nil
-	At      Time          `json:"at"`      // when it was made: an ADMISSION when it was sold
+	Status  *string    `json:"status"`
+	OrderID *uuid.UUID `json:"orderId"` // of an ADMISSION; else nil
+	// Amount is the gross of an ORDER, the price of an ADMISSION, or what a FUNDING or a SETTLEMENT moved; else nil.
+	Amount *money.Amount `json:"amount"`
+	At     Time          `json:"at"` // when it was made: an ADMISSION when it was sold
 }
 
 // The statuses of an admission that was found.
@@ -76,8 +77,8 @@ const (
 // Find returns what a text names, at a company or, with the zero id, at all companies and on the platform. White space
 // around the text is ignored. It may be
 //
-//   - an id of a company, an event, an order, an admission, an API key, a webhook endpoint, a delivery, a settlement or a
-//     user who is a member or staff;
+//   - an id of a company, an event, an order, an admission, an API key, a webhook endpoint, a delivery, a settlement or
+//     a user who is a member or staff;
 //   - the code that a ticket shows, see [ParseAdmissionCode], with the event of the admission;
 //   - an email, in any case, of a buyer, a member or staff: their orders, newest first, are found, too;
 //   - the reference of a funding, compared exactly;

@@ -83,11 +83,13 @@ func (f *finder) record(ctx context.Context, record driver.FoundRecord, id uuid.
 		return err
 	case driver.RecordWebhookEndpoint:
 		endpoint, err := f.tx.FindWebhookEndpoint(ctx, id)
-		f.add(FoundWebhookEndpoint, companyID, id, endpoint.URL, endpoint.CreatedAt).Status = optional(string(endpoint.Status))
+		one := f.add(FoundWebhookEndpoint, companyID, id, endpoint.URL, endpoint.CreatedAt)
+		one.Status = optional(string(endpoint.Status))
 		return err
 	case driver.RecordDelivery:
 		delivery, err := f.tx.FindDelivery(ctx, id)
-		f.add(FoundDelivery, companyID, id, string(delivery.Type), delivery.CreatedAt).Status = optional(string(delivery.Status))
+		one := f.add(FoundDelivery, companyID, id, string(delivery.Type), delivery.CreatedAt)
+		one.Status = optional(string(delivery.Status))
 		return err
 	case driver.RecordSettlement:
 		settlement, err := firstRecord(f.tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: companyID, ID: id}}))

@@ -187,8 +187,8 @@ func TestFindShowsHowThingsAre(t *testing.T) {
 
 		order, err := e.staff.GetOrder(t.Context(), own.order)
 		is.NoErr(err)
-		_, err = e.ValidateTicket(t.Context(), ticketing.TrustedCaller(own.company, ticketing.GrantTicketValidate),
-			own.event, order.Lines[0].AdmissionID, "scan-0001", ticketing.ValidateTicketParams{})
+		_, err = e.ValidateAdmission(t.Context(), ticketing.TrustedCaller(own.company, ticketing.GrantTicketValidate),
+			own.event, order.Lines[0].AdmissionID, "scan-0001", ticketing.ValidateParams{})
 		is.NoErr(err)
 		want[ticketing.FoundAdmission] = "VIP ADMITTED 100.00"
 		is.Equal(statuses(), want)
@@ -217,8 +217,7 @@ func TestFindShowsHowThingsAre(t *testing.T) {
 		// One who was removed, and an endpoint that was, are nobody and nothing any more.
 		_, err = e.staff.RemoveMember(t.Context(), own.company, own.user)
 		is.NoErr(err)
-		_, err = e.staff.DeleteWebhookEndpoint(t.Context(), own.endpoint)
-		is.NoErr(err)
+		is.NoErr(e.staff.DeleteWebhookEndpoint(t.Context(), own.endpoint))
 		for _, text := range []string{own.user.String(), own.endpoint.String(), "bisi@adire.ng"} {
 			for _, in := range []uuid.UUID{uuid.Nil, own.company} {
 				found, err := e.staff.Find(t.Context(), in, text)
@@ -273,14 +272,16 @@ func TestAPersonIsFoundByTheirEmail(t *testing.T) {
 		finds(neighbour.Company.ID, "ADA@exam", "BUYER of "+second)
 
 		shop.Work(t)
-		_, err := shop.Facts.Wait(ctx, 3)
-		is.NoErr(err)
+		for n := 3; len(shop.Facts.Of(ticketing.FactOrderCreated)) < 3; n++ {
+			_, err := shop.Facts.Wait(ctx, n)
+			is.NoErr(err)
+		}
 		found := finds(uuid.Nil, "ada@example.com", "ORDER of "+second, "ORDER of "+second, "ORDER of "+first,
 			"BUYER of "+second, "BUYER of "+first)
 		is.Equal([]int{ids[*found[0].ID], ids[*found[1].ID], ids[*found[2].ID]}, []int{2, 1, 0}) // newest first
 		finds(uuid.Nil, "ada@exam")
 
-		_, err = shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
+		_, err := shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
 			Email: "ada@example.com", Name: "Ada", Role: ticketing.RoleViewer,
 		})
 		is.NoErr(err)
@@ -300,9 +301,10 @@ func TestAPersonIsFoundByTheirEmail(t *testing.T) {
 		finds(uuid.Nil, found[1].ID.String(), "MEMBER of "+first, "STAFF")
 		finds(shop.Company.ID, found[1].ID.String(), "MEMBER of "+first)
 		finds(neighbour.Company.ID, "ada@exam")
-		for id := range ids {
-			is.True(strings.HasSuffix(*finds(uuid.Nil, id.String(), summary(finds(uuid.Nil, id.String(), "ORDER of "+
-				[]string{first, second, second}[ids[id]]))...)[0].Email, "@erased.invalid"))
+		for id, of := range ids {
+			sold := finds(uuid.Nil, id.String(), "ORDER of "+[]string{first, second, second}[of])
+			is.True(strings.HasSuffix(*sold[0].Email, "@erased.invalid"))
+			finds(uuid.Nil, *sold[0].Email, summary(sold)...) // by the address that was made up
 		}
 	})
 }
@@ -318,6 +320,7 @@ func TestFindComparesBeginnings(t *testing.T) {
 			_, err := e.CreateEvent(t.Context(), ticketing.TrustedCaller(company, ticketing.GrantEventManage),
 				"event-"+uuid.NewString(), ticketing.CreateEventParams{
 					Title: title, Date: "2026-12-24", StartsAt: "20:00", EndsAt: "23:00", Timezone: "Africa/Lagos",
+					ImageURL: "https://cdn.adire.ng/live.jpg", Status: ticketing.EventDraft,
 				})
 			is.NoErr(err)
 		}
@@ -351,7 +354,8 @@ func TestFindComparesBeginnings(t *testing.T) {
 		is.Equal(titles(own, strings.Repeat("É", 60)), []string{})
 		is.Equal(titles(own, "Adire"), []string{}) // At a company there is no list of companies.
 		is.Equal(titles(uuid.Nil, "adire"), []string{"Adire Concerts"})
-		is.Equal(titles(uuid.Nil, "jazz ọ"), []string{"JAZZ Ọjà"})
+		is.Equal(titles(uuid.Nil, "jazz Ọ"), []string{"JAZZ Ọjà"})
+		is.Equal(titles(uuid.Nil, "jazz ọ"), []string{}) // Only A to Z have two cases.
 		is.Equal(len(titles(other, "jazz")), 10)
 		is.Equal(len(titles(uuid.Nil, "jazz")), 11)
 	})
