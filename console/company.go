@@ -8,7 +8,8 @@ func companyPages() []page {
 		overviewPage(),
 	}, eventPages(), orderPages(), buyerPages(), []page{
 		verificationPage(), brandingPage(), brandingMailPage(), apiKeysPage(), commissionPage(),
-	}, webhookPages(), moneyPages(), settlementPages(), memberPages(), mailPages(), auditPages())
+	}, webhookPages(), moneyPages(), settlementPages(), memberPages(), mailPages(), auditPages(),
+		findPages(scopeCompany))
 }
 
 // companyActs returns the acts about a company.

@@ -73,6 +73,7 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 		company + "/mail/{orderId}": all(mailRead),
 		company + "/mail/resend":    all(mailRead, mailResend),
 		company + "/audit":          all(ticketing.PermissionAuditRead),
+		company + "/find":           all(ticketing.PermissionCompanyOrderRead),
 		"/platform":                 all(tenantRead),
 		"/platform/cases":           all(tenantRead),
 		"/platform/companies":       all(tenantRead),
@@ -89,6 +90,7 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 		"/platform/staff":        all(tenantRead),
 		"/platform/audit":        all(tenantRead),
 		"/platform/books":        all(tenantRead, walletRead),
+		"/platform/find":         all(tenantRead),
 	}
 }
 

@@ -141,7 +141,7 @@ func newBadge(value any) badge {
 	tone := "quiet"
 	switch state {
 	case "ACTIVE", "APPROVED", "ENABLED", "COMPLETED", "DELIVERED", "SENT", "SUCCEEDED", "CONFIRMED", "PUBLISHED",
-		"OK", "DONE", "AVAILABLE":
+		"OK", "DONE", "AVAILABLE", "VALID", "ADMITTED":
 		tone = "good"
 	case "PAUSED", "PENDING", "SUBMITTED", "PROCESSING", "QUEUED", "DRAFT", "RETRYING", "LOW":
 		tone = "wait"

@@ -26,7 +26,7 @@ func TestKeysLeadAround(t *testing.T) {
 	p.Press("c")
 	at("/platform/companies")
 	p.Press("/")
-	ok.True(strings.Contains(p.Text(`document.activeElement.closest("form").id`), "filters"))
+	ok.Equal(p.Text(`document.activeElement.id`), "find")
 	p.Text(`document.activeElement.value = ""`) // A key of a test is typed although the page prevents it.
 	p.Press("g/?")                              // In a field they are what somebody types.
 	ok.Equal(p.Text(`document.activeElement.value`), "g/?")
@@ -35,7 +35,7 @@ func TestKeysLeadAround(t *testing.T) {
 	p.Press("?")
 	p.Wait(`document.querySelector("#keys")?.open === true`)
 	list := p.Text(`document.querySelector("#keys").innerText.replace(/\s+/g, " ")`)
-	for _, want := range []string{"/ Search", "? This list", "g c Companies", "Use these keys"} {
+	for _, want := range []string{"/ Find", "? This list", "g c Companies", "Use these keys"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list has no %q: %s", want, list)
 		}
@@ -57,5 +57,19 @@ func TestKeysLeadAround(t *testing.T) {
 	ok.Equal(p.Text(`document.querySelector("#keys").open + ""`), "false")
 	p.Element(`document.querySelector("#list-keys")`).Click() // The button is there all the same.
 	p.Wait(`document.querySelector("#keys").open && !document.querySelector("#keys input").checked`)
+	p.Element(`document.querySelector("#keys input")`).Click()
+	p.Press("\x1b")
+
+	// A company is found and looked at without a mouse.
+	p.Press("/")
+	p.Text(`document.activeElement.value = ""`)
+	p.Press("adire\r")
+	at("/platform/find")
+	ok.True(strings.Contains(p.Text(`document.querySelector("main").innerText`), "Adire Concerts"))
+	p.Press("/")
+	ok.Equal(p.Text(`document.activeElement.id`), "find") // the field of the page itself
+	p.Text(`document.activeElement.value = ""`)
+	p.Press(s.company.String() + "\r")
+	at("/platform/companies/" + s.company.String())
 	p.IsClean()
 }

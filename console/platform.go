@@ -6,7 +6,7 @@ import "slices"
 func platformPages() []page {
 	return slices.Concat(queuePages(), companiesPages(), decisionPages(), floatPages(), schedulePages(),
 		platformMoneyPages(), payoutPages(), categoryPages(), mailSenderPages(), staffPages(), platformAuditPages(),
-		bookPages())
+		bookPages(), findPages(scopePlatform))
 }
 
 // platformActs returns the acts of staff.

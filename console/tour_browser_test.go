@@ -95,12 +95,12 @@ func TestFilledPagesOfThePlatformAreAccessible(t *testing.T) {
 			company + "/webhooks/deliveries/" + deliveryID, company + "/webhooks/replay?status=FAILED",
 			company + "/ledger", company + "/reports", company + "/settlements", company + "/members", company + "/mail",
 			company + "/mail/" + orderID,
-			company + "/audit", "/account", "/business",
+			company + "/audit", company + "/find?q=ada@example.com", "/account", "/business",
 		},
 		chief: {
 			"/platform", "/platform/cases", "/platform/companies", one, one + "/verification", one + "/float",
 			one + "/commission", "/platform/money", "/platform/settlements", "/platform/categories", "/platform/mail-sender",
-			"/platform/staff", "/platform/audit", "/platform/books",
+			"/platform/staff", "/platform/audit", "/platform/books", "/platform/find?q=ada@example.com",
 		},
 	}
 	names := strings.NewReplacer(company, "company", one, "platform-company", endpointID, "endpoint", deliveryID, "one",

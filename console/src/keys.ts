@@ -39,7 +39,7 @@ const show = () => {
     element("li", {}, element("span", {}, ...keys.flatMap((key) => [element("kbd", {}, key), " "])), what);
   const rows = [row(["?"], "This list")];
   if (searchField()) {
-    rows.unshift(row(["/"], "Search"));
+    rows.unshift(row(["/"], "Find"));
   }
   links().forEach((link) => rows.push(row(["g", link.dataset.key ?? ""], link.textContent?.trim() ?? "")));
   const on = element("input", { type: "checkbox" }) as HTMLInputElement;

@@ -78,6 +78,7 @@ func pageRoutes() []string {
 		"/business/{companyId}/mail/resend",
 		"/business/{companyId}/mail/{orderId}",
 		"/business/{companyId}/audit",
+		"/business/{companyId}/find",
 		"/platform",
 		"/platform/cases",
 		"/platform/companies",
@@ -92,6 +93,7 @@ func pageRoutes() []string {
 		"/platform/staff",
 		"/platform/audit",
 		"/platform/books",
+		"/platform/find",
 	}
 }
 
@@ -280,8 +282,12 @@ func (m *pagesBench) record(_ context.Context, sent console.Answer) {
 func (m *pagesBench) visit(ctx context.Context, route string) {
 	address := m.origin + m.variables.Replace(route)
 	form := url.Values{}
-	if route == askErase {
+	switch {
+	case route == askErase:
 		form.Set("email", m.buyer)
+	case strings.HasSuffix(route, "/find"):
+		// An id would lead to its page. An email takes the most reads.
+		address += "?q=" + url.QueryEscape(m.buyer)
 	}
 	size, err := m.read(ctx, address, form)
 	m.mu.Lock()
