@@ -86,6 +86,15 @@ type foundKind struct {
 	More  bool // there may be more of them
 }
 
+// HasState reports whether things of this kind have a status.
+func (k foundKind) HasState() bool { return k.Items[0].Status != nil }
+
+// HasAmount reports whether things of this kind have an amount.
+func (k foundKind) HasAmount() bool { return k.Items[0].Amount != nil }
+
+// HasID reports whether things of this kind have an id.
+func (k foundKind) HasID() bool { return k.Items[0].ID != nil }
+
 // findList is what a text finds.
 type findList struct {
 	itemList[foundOne]
