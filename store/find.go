@@ -37,8 +37,8 @@ func recordParts() []recordPart {
 	}
 }
 
-// FindRecords asks all kinds in one statement. On a distributed engine it asks each in its own, which then goes to the
-// nodes of its table alone.
+// FindRecords asks all kinds in one statement. On a distributed engine it asks each in its own, since one statement
+// cannot read tables that are distributed in different ways.
 func (s *session) FindRecords(ctx context.Context, ask driver.RecordQuery) ([]driver.FoundRecord, error) {
 	scan := func(row *sql.Rows, r *driver.FoundRecord) error {
 		return row.Scan((*string)(&r.Kind), (*id)(&r.CompanyID))
