@@ -109,7 +109,7 @@ func TestBench(t *testing.T) {
 		t.Run(place.name, func(t *testing.T) {
 			t.Parallel()
 			sh, left := place.open(t)
-			for _, test := range []struct {
+			for i, test := range []struct {
 				args       string
 				ungrouped  bool // whether the bench also measures without group commit
 				groupsSeen bool
@@ -128,6 +128,9 @@ func TestBench(t *testing.T) {
 				{"--op dispatch", false, false},
 			} {
 				t.Run(test.args, func(t *testing.T) {
+					if i%3 != 1 {
+						race.Leave(t, "benches like others")
+					}
 					is := is.New(t)
 					own := *sh
 					own.t = t
