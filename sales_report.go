@@ -242,15 +242,22 @@ func salesCompleteFrom(ctx context.Context, tx driver.ReadTx, companyID uuid.UUI
 	return &Time{Time: entry.At.Add(time.Millisecond)}, nil
 }
 
+// EventSalesReport is what each of some events sold in a period.
+type EventSalesReport struct {
+	Items []SalesFigures `json:"items"` // in the order of the events that were asked for
+	// CompleteFrom is when the sales begin that are all counted, as in a [SalesReport].
+	CompleteFrom *Time `json:"completeFrom"`
+}
+
 // EventSales returns the figures of each of a company's events, in the order of the events. The zero event is the
 // company as a whole, and an event that it does not have has sold nothing. The period is widened to whole quarters of
 // an hour; a zero time is no end. More than [MaxSalesEvents] events, and a to that is not later than from, are
 // INVALID_REQUEST. It needs COMPANY:wallet:read.
 func (o Operator) EventSales(
 	ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time,
-) ([]SalesFigures, error) {
+) (EventSalesReport, error) {
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
-		return nil, err
+		return EventSalesReport{}, err
 	}
 	var v violations
 	if len(events) > MaxSalesEvents {
@@ -258,24 +265,29 @@ func (o Operator) EventSales(
 	}
 	checkNamedPeriod(&v, "from", &from, "to", &to)
 	if err := v.err(); err != nil {
-		return nil, err
+		return EventSalesReport{}, err
 	}
 	from = from.Truncate(driver.SalesInterval)
 	if !to.IsZero() {
 		to = to.Add(driver.SalesInterval - time.Millisecond).Truncate(driver.SalesInterval)
 	}
-	var figures []SalesFigures
-	err := o.view(ctx, PermissionWalletRead, companyID,
+	var report EventSalesReport
+	// Figures and progress are those of one moment, so that no order is counted between the two.
+	err := o.snapshot(ctx, PermissionWalletRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 			totals, err := tx.SalesTotals(ctx, companyID, events, from, to)
 			if err != nil {
 				return err
 			}
-			figures = make([]SalesFigures, len(totals))
+			report = EventSalesReport{Items: make([]SalesFigures, len(totals))}
 			for i, total := range totals {
-				figures[i].add(total)
+				report.Items[i].add(total)
 			}
-			return nil
+			report.CompleteFrom, err = salesCompleteFrom(ctx, tx, companyID)
+			return err
 		})
-	return figures, err
+	if err != nil {
+		return EventSalesReport{}, err
+	}
+	return report, nil
 }

@@ -120,7 +120,7 @@ func TestSalesAreReported(t *testing.T) {
 					is.True(report.CompleteFrom == nil)
 					figures, err := shop.Staff.EventSales(t.Context(), shop.Company.ID, []uuid.UUID{of}, from, to)
 					is.NoErr(err)
-					is.Equal(figures, []ticketing.SalesFigures{total})
+					is.Equal(figures, ticketing.EventSalesReport{Items: []ticketing.SalesFigures{total}})
 				}
 			}
 		}
