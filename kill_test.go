@@ -181,6 +181,43 @@ func mortal() []mutation {
 			},
 		},
 		mutation{
+			name: "rebuild the sums of sales",
+			ready: func(ctx context.Context, f fixture, n int) error {
+				_, err := f.svc.Checkout(ctx, f.caller, f.key(n), ticketingtest.Basket(f.event, "VIP", 100_00, 1))
+				if err != nil {
+					return err
+				}
+				svc, err := ticketing.New(f.store, &ticketing.Config{
+					SecretKeys: [][]byte{secretKey('k')}, Sender: new(everyOther),
+				})
+				if err != nil {
+					return err
+				}
+				if _, err := svc.SendWebhooks(ctx); err != nil {
+					return err
+				}
+				// Sums are left over, so the rebuild has some to remove.
+				return f.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+					if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{f.company}}); err != nil {
+						return err
+					}
+					return tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: f.company, Uncounted: driver.SalesReset})
+				})
+			},
+			do: func(ctx context.Context, f fixture, _ int) error {
+				_, err := f.svc.As(ticketing.Staff("test")).RebuildSales(ctx, f.company)
+				return err
+			},
+			made: func(ctx context.Context, f fixture, _ int) (made bool, err error) {
+				err = f.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+					progress, err := tx.SalesProgress(ctx, []uuid.UUID{f.company})
+					made = err == nil && progress[0].Uncounted == 0
+					return err
+				})
+				return made, err
+			},
+		},
+		mutation{
 			name: "validate",
 			ready: func(ctx context.Context, f fixture, n int) error {
 				_, err := f.svc.Checkout(ctx, f.caller, f.key(n), ticketingtest.Basket(f.event, "VIP", 100_00, 1))

@@ -17,6 +17,8 @@ type LedgerReport struct {
 	Entries int64 `json:"entries"`
 	// Problems lists at most a hundred problems. If there are more, one further line says how many.
 	Problems []string `json:"problems"`
+	// Notes says what was not verified, and why: sums of sales that are being rebuilt. It is no problem.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // VerifyLedger verifies one company's books, or for the zero id those of all companies, as they stood at one moment:
@@ -40,7 +42,9 @@ type LedgerReport struct {
 //     that took FLOAT below [LowBalance] has balance.low among them. [Config.FactRetention] removes the oldest facts
 //     first. So the facts of what is older than both the oldest remaining fact and half an hour are not expected.
 //   - The sums of sales equal what the orders, refunds and validations add up to, except what is not counted yet. They
-//     are not compared for a company whose books are wrong otherwise.
+//     are not compared for a company whose books are wrong otherwise, nor for one whose sums are being rebuilt, which
+//     has a note in the report.
+//   - The index of buyers has every order whose fact is dispatched and that is counted.
 //   - For the zero id, no record belongs to a company that does not exist.
 //
 // A problem is a line of the report and not an error. VerifyLedger uses the same memory for books of any length.

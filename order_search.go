@@ -119,7 +119,8 @@ func indexedNumbers(ctx context.Context, tx driver.ReadTx, float driver.Wallet) 
 	if err != nil {
 		return 0, 0, err
 	}
-	lowest = progress.Uncounted + 1
+	// Nothing is above SalesReset, so the orders of a company that is reset are all searched.
+	lowest = min(progress.Uncounted, driver.SalesReset-1) + 1
 	waiting, err := firstRecord(tx.UndispatchedFacts(ctx, float.CompanyID, driver.Position{}, 1))
 	if err != nil || waiting.ID == uuid.Nil {
 		return lowest, math.MaxInt64 - 1, err

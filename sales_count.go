@@ -17,8 +17,10 @@ const (
 	countBatch    = 500         // the most orders that one transaction counts
 	// maxWaitingFacts is how many facts of a company may wait for their dispatch while its orders are counted.
 	maxWaitingFacts = 1000
-	// countShare is how many times as long as a transaction took the next one waits, so that counting takes at most a
-	// tenth of the database.
+	// removeBatch is the most sums that one transaction removes. Dispatches and refunds of the company wait for it.
+	removeBatch = 5000
+	// countShare is how many times as long as a transaction took the next one waits. So counting keeps a connection of a
+	// process busy for at most a tenth of the time.
 	countShare = 9
 )
 
@@ -147,7 +149,7 @@ func (k knownSubjects) Admissions(ctx context.Context, refs []driver.AdmissionRe
 // the transaction. The caller holds the company's gate.
 //
 // Zero needs no lock: only a rebuild raises it, under the exclusive gate. So a company whose orders are all counted
-// pays for one read.
+// pays for one read. Any other number is locked, also [driver.SalesReset]: see countSales and removeSums.
 func uncountedOf(ctx context.Context, tx driver.Tx, companyID uuid.UUID) (int64, error) {
 	progress, err := firstRecord(tx.SalesProgress(ctx, []uuid.UUID{companyID}))
 	if err != nil || progress.Uncounted == 0 {
@@ -197,9 +199,14 @@ func buyerOrder(order driver.Order) driver.BuyerOrder {
 // counted is what one transaction of the background did.
 type counted struct {
 	orders int
-	left   int64 // up to this number no order is counted
+	// left is up to which number no order is counted. It is [driver.SalesReset] while there are sums to remove.
+	left int64
 	// waits reports whether too many facts wait for their dispatch. Then nothing was counted.
 	waits bool
+	// removed reports whether it looked for sums to remove instead of orders.
+	removed bool
+	// elsewhere reports whether another process has counted since. Then nothing was counted.
+	elsewhere bool
 }
 
 // countSales counts a company's next orders that are not in its sums, from the newest, and adds them to the index of
@@ -209,7 +216,12 @@ type counted struct {
 // The lock of the progress holds up every dispatch and refund that could count the same. So the orders are read after
 // it, and the facts after the orders: a fact that is dispatched by then was not counted by its dispatch, and what a
 // later fact stands for was not read.
-func (s *Service) countSales(ctx context.Context, companyID uuid.UUID) (counted, error) {
+//
+// Of a company that is reset it removes sums instead, see removeSums.
+//
+// expected is the number that the caller's last call left, or 0. If it is another one, a different process counts the
+// company, and this call does nothing. So of several processes that begin together one goes on: the last that counted.
+func (s *Service) countSales(ctx context.Context, companyID uuid.UUID, expected int64) (counted, error) {
 	var done counted
 	err := s.background.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		done = counted{}
@@ -219,6 +231,15 @@ func (s *Service) countSales(ctx context.Context, companyID uuid.UUID) (counted,
 		}
 		progress, err := tx.LockSalesProgress(ctx, companyID)
 		if err != nil || progress.Uncounted == 0 {
+			return err
+		}
+		if expected != 0 && progress.Uncounted != expected {
+			done = counted{left: progress.Uncounted, elsewhere: true}
+			return nil
+		}
+		if progress.Uncounted == driver.SalesReset {
+			done.removed = true
+			done.left, err = removeSums(ctx, tx, companyID)
 			return err
 		}
 		orders, err := tx.ListOrders(ctx, driver.OrderQuery{
@@ -257,6 +278,35 @@ func (s *Service) countSales(ctx context.Context, companyID uuid.UUID) (counted,
 		return counted{}, err
 	}
 	return done, nil
+}
+
+// removeSums removes some of the sums of a company that is reset, and returns up to which number no order is counted
+// then. The caller holds the gate shared and the lock of the progress. Once no sum is left, the number is the head of
+// FLOAT, which is the highest number that an order can have.
+//
+// No order is counted twice or not at all, although orders are sold, dispatched, refunded and validated meanwhile:
+//
+//   - While the company is reset nobody adds to its sums. A dispatch or a refund that reads the reset progress locks it,
+//     and no order has a number above [driver.SalesReset]. One that read zero before has committed, since the rebuild
+//     that reset the company held the gate exclusively. So no sum comes back after the last one is removed.
+//   - The head is read after the lock was granted. A dispatch or a refund that passed over its order because of the reset
+//     held the same lock, so it has committed by then, and so has its order before it. Its number is not above the head,
+//     and the background counts it.
+//   - The orders of a company commit in the order of their numbers, since each holds the lock of FLOAT until then. So an
+//     order that is not among those up to the head commits after the head was read. Its dispatch, its refund and its
+//     validations come later still. They wait for the lock, read the head, and count.
+func removeSums(ctx context.Context, tx driver.Tx, companyID uuid.UUID) (left int64, err error) {
+	removed, err := tx.DeleteSalesSums(ctx, companyID, removeBatch)
+	if err != nil || removed > 0 {
+		return driver.SalesReset, err
+	}
+	float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(companyID)[:1]))
+	if err != nil {
+		return 0, err
+	}
+	return float.Sequence, tx.PutSalesProgress(ctx, driver.SalesProgress{
+		CompanyID: companyID, Uncounted: float.Sequence,
+	})
 }
 
 // errFactsWait is the error of tallyOrders if too many facts wait for their dispatch.
@@ -313,15 +363,18 @@ func tallyOrders(
 
 // CountSales does once what [Service.Run] does all the time for the sums of sales, for a host that does not call Run.
 // Of each company with orders that are in no sum yet, from before an upgrade or after [Operator.RebuildSales], it
-// counts the newest five hundred. It returns how many it counted. It counts none of a company while more than a
-// thousand of its facts wait for their dispatch.
+// counts the newest five hundred; after a rebuild it first removes the sums from before. It returns how many it counted.
+// It counts none of a company while more than a thousand of its facts wait for their dispatch.
 func (s *Service) CountSales(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun
 	}
 	orders := 0
 	err := s.eachUncounted(ctx, func(ctx context.Context, companyID uuid.UUID) error {
-		done, err := s.countSales(ctx, companyID)
+		done, err := s.countSales(ctx, companyID, 0)
+		for err == nil && done.removed {
+			done, err = s.countSales(ctx, companyID, 0)
+		}
 		orders += done.orders
 		return err
 	})
@@ -353,20 +406,30 @@ func (s *Service) eachUncounted(ctx context.Context, count func(context.Context,
 	}
 }
 
-// countCompany counts a company's orders until none is left, its facts wait, or the context ends.
+// countCompany counts a company's orders until none is left, its facts wait, another process counts them, or the context
+// ends.
 func (s *Service) countCompany(ctx context.Context, companyID uuid.UUID) error {
-	for {
+	for expected := int64(0); ; {
 		began := s.now()
-		done, err := s.countSales(ctx, companyID)
-		if err != nil || done.left == 0 || done.waits {
+		done, err := s.countSales(ctx, companyID, expected)
+		if err != nil || done.left == 0 || done.waits || done.elsewhere {
 			return err
 		}
-		pause := time.NewTimer(countShare * s.now().Sub(began))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !pause(ctx, countShare*s.now().Sub(began)) {
 			return nil
 		}
+		expected = done.left
+	}
+}
+
+// pause waits for a time. It reports false if the context ended before.
+func pause(ctx context.Context, long time.Duration) bool {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

@@ -2,10 +2,12 @@ package ticketing_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,14 +21,27 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// smallSteps is a store with which a dispatch takes two facts, and a count two orders.
-type smallSteps struct{ driver.Store }
+// smallSteps is a store with which a dispatch takes two facts, and a count two orders or removes two sums.
+type smallSteps struct {
+	driver.Store
 
-func (s smallSteps) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
-	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return fn(ctx, smallStepsTx{tx}) })
+	// removals is how many more times sums are removed before it fails as a database that is gone; nil: it never fails.
+	removals *atomic.Int64
 }
 
-type smallStepsTx struct{ driver.Tx }
+var errRemovalEnded = errors.New("the removal of sums was interrupted")
+
+func (s smallSteps) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		return fn(ctx, smallStepsTx{tx, s.removals})
+	})
+}
+
+type smallStepsTx struct {
+	driver.Tx
+
+	removals *atomic.Int64
+}
 
 func (s smallStepsTx) TakeFacts(ctx context.Context, companyID uuid.UUID, limit int) ([]driver.Fact, error) {
 	return s.Tx.TakeFacts(ctx, companyID, min(limit, 2))
@@ -37,6 +52,13 @@ func (s smallStepsTx) ListOrders(ctx context.Context, query driver.OrderQuery) (
 		query.Limit = min(query.Limit, 2)
 	}
 	return s.Tx.ListOrders(ctx, query)
+}
+
+func (s smallStepsTx) DeleteSalesSums(ctx context.Context, companyID uuid.UUID, limit int) (int, error) {
+	if s.removals != nil && s.removals.Add(-1) < 0 {
+		return 0, errRemovalEnded
+	}
+	return s.Tx.DeleteSalesSums(ctx, companyID, min(limit, 2))
 }
 
 // salesOracle is what the sums of a company have to be, computed from its records.
@@ -163,12 +185,19 @@ func (o *salesOracle) count(
 // holds checks that the sums are those of the orders.
 func (o *salesOracle) holds(t testing.TB) {
 	t.Helper()
+	if !o.right() {
+		is.New(t).Equal(o.kept, o.sums)
+	}
+}
+
+// right reports whether the sums are those of the orders. Those of a company that is reset are of no orders.
+func (o *salesOracle) right() bool {
 	for ref, sum := range o.sums {
 		if sum == (driver.SalesSum{SalesSumRef: ref}) {
 			delete(o.sums, ref) // such as the refund of a free order
 		}
 	}
-	is.New(t).Equal(o.kept, o.sums)
+	return o.uncounted == driver.SalesReset || maps.Equal(o.kept, o.sums)
 }
 
 // box is the state of a random test of sums.
@@ -176,7 +205,8 @@ type box struct {
 	t       drawnTB
 	shop    *ticketingtest.Shop
 	mails   *ticketing.Service
-	store   driver.Store
+	store   smallSteps
+	kept    map[driver.SalesSumRef]driver.SalesSum // when it was checked last
 	events  []uuid.UUID
 	orders  []ticketing.Order
 	baskets map[string]ticketing.CheckoutParams // by idempotency key
@@ -191,7 +221,7 @@ func TestSumsOfSalesEqualTheOrders(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, someRuns(store, func(r *rapid.T) {
 				drawn := drawnTB{TB: t, r: r}
-				b := newBox(drawn, smallSteps{store.Open(t)})
+				b := newBox(drawn, smallSteps{store.Open(t), new(atomic.Int64)})
 				r.Repeat(map[string]func(*rapid.T){
 					"":         func(*rapid.T) { b.check() },
 					"sell":     b.sell,
@@ -200,7 +230,8 @@ func TestSumsOfSalesEqualTheOrders(t *testing.T) {
 					"end":      b.end,
 					"erase":    b.erase,
 					"dispatch": func(*rapid.T) { b.dispatch() },
-					"count":    func(*rapid.T) { b.count() },
+					"count":    func(*rapid.T) { b.count(1000) },
+					"remove":   func(r *rapid.T) { b.count(rapid.IntRange(0, 3).Draw(r, "removals")) },
 					"reset":    b.reset,
 					"wait":     b.wait,
 				})
@@ -210,7 +241,7 @@ func TestSumsOfSalesEqualTheOrders(t *testing.T) {
 	}
 }
 
-func newBox(t drawnTB, store driver.Store) *box {
+func newBox(t drawnTB, store smallSteps) *box {
 	b := &box{t: t, store: store, baskets: map[string]ticketing.CheckoutParams{}}
 	b.shop = ticketingtest.New(t, &ticketingtest.Config{Store: store, Float: 1_000_000_00})
 	setSender(t, b.shop)
@@ -309,19 +340,27 @@ func (b *box) dispatch() {
 	b.noErr(err)
 }
 
-func (b *box) count() int {
+// count counts some orders. It is interrupted after so many removals of sums.
+func (b *box) count(removals int) int {
+	b.store.removals.Store(int64(removals))
 	orders, err := b.mails.CountSales(b.ctx())
-	b.noErr(err)
+	if !errors.Is(err, errRemovalEnded) {
+		b.noErr(err)
+	}
 	return orders
 }
 
-// reset makes the sums as they are after a migration or a rebuild that was interrupted.
+// reset rebuilds the sums, perhaps not to the end, or makes them as they are after a migration.
 func (b *box) reset(r *rapid.T) {
-	if rapid.Bool().Draw(r, "whole") {
+	if rapid.Bool().Draw(r, "rebuild") {
+		b.store.removals.Store(rapid.SampledFrom([]int64{0, 1, 1000}).Draw(r, "removals"))
 		_, err := b.shop.Staff.RebuildSales(b.ctx(), b.shop.Company.ID)
-		b.noErr(err)
+		if !errors.Is(err, errRemovalEnded) {
+			b.noErr(err)
+		}
 		return
 	}
+	b.store.removals.Store(1000)
 	b.noErr(b.store.Update(b.ctx(), func(ctx context.Context, tx driver.Tx) error {
 		id := b.shop.Company.ID
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{id}}); err != nil {
@@ -331,16 +370,44 @@ func (b *box) reset(r *rapid.T) {
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteSalesSums(ctx, id); err != nil {
+		if err := removeAll(ctx, tx, id); err != nil {
 			return err
 		}
 		return tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: id, Uncounted: wallets[0].Sequence})
 	}))
 }
 
+// removeAll removes all sums of a company.
+func removeAll(ctx context.Context, tx driver.Tx, companyID uuid.UUID) error {
+	for {
+		if removed, err := tx.DeleteSalesSums(ctx, companyID, 1000); err != nil || removed == 0 {
+			return err
+		}
+	}
+}
+
 func (b *box) check() {
 	o := readSales(b.t, b.store, b.shop.Company.ID)
 	o.holds(b.t)
+	// Nothing is added to the sums of a company that is reset.
+	for ref, sum := range o.kept {
+		if o.uncounted == driver.SalesReset && sum != b.kept[ref] {
+			b.t.Fatalf("%v was changed to %v, although its company is reset", b.kept[ref], sum)
+		}
+	}
+	b.kept = o.kept
+	shown, err := b.shop.Staff.EventSales(b.ctx(), b.shop.Company.ID, []uuid.UUID{{}}, time.Time{}, time.Time{})
+	b.noErr(err)
+	counted := int64(0)
+	for ref, sum := range o.sums {
+		if ref.EventID == uuid.Nil {
+			counted += sum.Orders
+		}
+	}
+	if shown.Items[0].Orders != counted || (shown.CompleteFrom != nil) != (o.uncounted > 0) {
+		b.t.Fatalf("%d orders are reported, %d are counted, complete from %v", shown.Items[0].Orders, counted,
+			shown.CompleteFrom)
+	}
 	for _, email := range boxEmails {
 		want := []uuid.UUID{}
 		for _, order := range o.orders {
@@ -368,86 +435,98 @@ func (b *box) finish() {
 		b.dispatch()
 	}
 	for counted := 1; counted > 0; {
-		counted = b.count()
+		counted = b.count(1000)
 	}
 	o := readSales(b.t, b.store, b.shop.Company.ID)
 	is.New(b.t).Equal(o.uncounted, int64(0))
 	o.holds(b.t)
 }
 
-// TestSumsOfSalesAmongEverything checks that dispatches, counts, refunds, scans and sales at once, by two processes,
-// leave sums that equal the orders. It begins as an upgrade does: with orders that are in no sum.
+// TestSumsOfSalesAmongEverything checks that a rebuild that removes many batches of sums, dispatches, counts, refunds,
+// scans and sales at once, by two processes, leave sums that equal the orders at any moment.
 func TestSumsOfSalesAmongEverything(t *testing.T) {
 	t.Parallel()
-	onShops(t, &ticketingtest.Config{Float: 1_000_000_00}, func(t *testing.T, shop *ticketingtest.Shop) {
-		is := is.New(t)
-		ctx := t.Context()
-		setSender(t, shop)
-		event := shop.Event(t)
-		shop.Inventory(t, event.ID, "VIP", 10_00, 1000)
-		const earlier, later = 12, 12
-		var orders []ticketing.Order
-		for range earlier {
-			orders = append(orders, shop.Sell(t, event.ID, "VIP", 2))
-		}
-		is.NoErr(shop.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{shop.Company.ID}}); err != nil {
-				return err
-			}
-			wallets, err := tx.Wallets(ctx, driver.WalletRefs(shop.Company.ID)[:1])
-			if err != nil {
-				return err
-			}
-			return tx.PutSalesProgress(ctx, driver.SalesProgress{
-				CompanyID: shop.Company.ID, Uncounted: wallets[0].Sequence,
+	for _, store := range storesFor(t) {
+		t.Run(store.Name, func(t *testing.T) {
+			t.Parallel()
+			shop := ticketingtest.New(t, &ticketingtest.Config{
+				Store: smallSteps{Store: store.Open(t)}, Float: 1_000_000_00,
 			})
-		}))
-		var works sync.WaitGroup
-		fail := func(what string, err error) {
-			if err != nil {
-				t.Error(fmt.Errorf("%s: %w", what, err))
-			}
-		}
-		for range 2 {
-			svc := mailing(t, shop, newMailServer())
-			works.Go(func() {
-				for range 2 * earlier {
-					_, err := svc.SendMails(ctx)
-					fail("dispatch", err)
-				}
-			})
-			works.Go(func() {
-				for range earlier {
-					_, err := svc.CountSales(ctx)
-					fail("count", err)
-				}
-			})
-		}
-		works.Go(func() {
-			for _, order := range orders {
-				_, err := shop.Staff.RefundOrder(ctx, order.ID, ticketing.RefundParams{Reason: "ill", Restock: true})
-				fail("refund", err)
-			}
+			amongEverything(t, shop)
 		})
-		works.Go(func() {
-			for range later {
-				order := shop.Sell(t, event.ID, "VIP", 1)
-				shop.Scan(t, event.ID, order.Lines[0].AdmissionID)
-			}
-		})
-		works.Wait()
-		o := readSales(t, shop.Store, shop.Company.ID)
-		o.holds(t)
+	}
+}
+
+func amongEverything(t *testing.T, shop *ticketingtest.Shop) {
+	t.Helper()
+	is := is.New(t)
+	ctx, company := t.Context(), shop.Company.ID
+	setSender(t, shop)
+	event := shop.Event(t)
+	shop.Inventory(t, event.ID, "VIP", 10_00, 1000)
+	const earlier, later = 12, 12
+	var orders []ticketing.Order
+	for range earlier {
+		orders = append(orders, shop.Sell(t, event.ID, "VIP", 2))
+		shop.Clock.Advance(driver.SalesInterval)
+		dispatch(t, shop)
+	}
+	is.Equal(len(readSales(t, shop.Store, company).kept), 3*earlier) // Two of them are a batch.
+	var works sync.WaitGroup
+	fail := func(what string, err error) {
+		if err != nil {
+			t.Error(fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	for range 2 {
 		svc := mailing(t, shop, newMailServer())
+		works.Go(func() {
+			for range 2 * earlier {
+				_, err := svc.SendMails(ctx)
+				fail("dispatch", err)
+			}
+		})
+		works.Go(func() {
+			for range earlier {
+				_, err := svc.CountSales(ctx)
+				fail("count", err)
+				if o := readSales(t, shop.Store, company); !o.right() {
+					t.Errorf("up to %d nothing is counted: the sums are %v, the orders make %v", o.uncounted, o.kept, o.sums)
+				}
+			}
+		})
+	}
+	works.Go(func() {
+		_, err := shop.Staff.RebuildSales(ctx, company)
+		fail("rebuild", err)
+	})
+	works.Go(func() {
+		for _, order := range orders {
+			_, err := shop.Staff.RefundOrder(ctx, order.ID, ticketing.RefundParams{Reason: "ill", Restock: true})
+			fail("refund", err)
+		}
+	})
+	works.Go(func() {
+		for range later {
+			order := shop.Sell(t, event.ID, "VIP", 1)
+			shop.Scan(t, event.ID, order.Lines[0].AdmissionID)
+		}
+	})
+	works.Wait()
+	o := readSales(t, shop.Store, company)
+	o.holds(t)
+	svc := mailing(t, shop, newMailServer())
+	for left := o.waiting; left > 0; left = readSales(t, shop.Store, company).waiting {
 		_, err := svc.SendMails(ctx)
 		is.NoErr(err)
-		for more := 1; more > 0; {
-			more, err = svc.CountSales(ctx)
-			is.NoErr(err)
-		}
-		o = readSales(t, shop.Store, shop.Company.ID)
-		o.holds(t)
-		is.Equal(o.waiting, 0)
-		is.Equal(o.uncounted, int64(0))
-	})
+	}
+	for more := 1; more > 0; {
+		var err error
+		more, err = svc.CountSales(ctx)
+		is.NoErr(err)
+	}
+	o = readSales(t, shop.Store, company)
+	o.holds(t)
+	is.Equal(o.waiting, 0)
+	is.Equal(o.uncounted, int64(0))
 }

@@ -9,22 +9,27 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
+// rebuildPatience is how long a rebuild waits before it looks again at a company that another process counts.
+const rebuildPatience = 200 * time.Millisecond
+
 // SalesRebuild is the result of [Operator.RebuildSales].
 type SalesRebuild struct {
 	Companies int   `json:"companies"`
-	Orders    int64 `json:"orders"` // that were counted
+	Orders    int64 `json:"orders"` // that this call counted; a process that runs [Service.Run] may have counted others
 	// Waiting is how many companies have too many facts that wait for their dispatch. A process that runs [Service.Run]
 	// dispatches them, and counts the orders of these companies afterwards.
 	Waiting int `json:"waiting"`
 }
 
-// RebuildSales computes the sums of sales of a company, or with the zero id of all companies, from their orders.
-// Nothing but a process of an earlier version that ran beside newer ones makes it necessary: it sold, refunded or
-// admitted and counted nothing.
+// RebuildSales computes the sums of sales of a company, or with the zero id of all companies, from their orders, and
+// enters each order in the index of buyers. Nothing but a process of an earlier version that ran beside newer ones
+// makes it necessary: it sold, refunded or admitted, and counted and entered nothing.
 //
-// The sums of a company begin at zero, and the orders are counted from the newest in short transactions. Sales go on
-// meanwhile. A rebuild that is interrupted is completed by [Service.Run], or by the same call again. It has an entry in
-// the audit log for each company.
+// A short transaction resets the company, and only for that its sales wait. From then on reports say that no order is
+// counted, until the old sums are removed and the orders are counted from the newest, in short transactions with the
+// pauses of [Service.Run]. If such a process counts the company at the same time, one of the two goes on. A rebuild that
+// is interrupted is completed by [Service.Run], or by the same call again. It has an entry in the audit log for each
+// company.
 //
 // At most one progress function may be given. It is called with the number of the orders of a company that need no
 // counting any more and with the number of its movements. It must be quick and must not call the service.
@@ -51,49 +56,63 @@ func (o Operator) RebuildSales(
 	}
 	var rebuilt SalesRebuild
 	for _, id := range companies {
-		head, err := o.resetSales(ctx, id)
-		if err != nil {
+		if err := o.resetSales(ctx, id); err != nil {
 			return rebuilt, err
 		}
 		rebuilt.Companies++
-		for left := head; left > 0; {
-			done, err := o.s.countSales(ctx, id)
-			if err != nil {
-				return rebuilt, err
-			}
-			if done.waits {
-				rebuilt.Waiting++
-				break
-			}
-			rebuilt.Orders += int64(done.orders)
-			left = done.left
-			if len(progress) > 0 {
-				progress[0](head-left, head)
-			}
+		if err := o.s.recount(ctx, id, &rebuilt, progress); err != nil {
+			return rebuilt, err
 		}
 	}
 	return rebuilt, nil
 }
 
-// resetSales removes a company's sums, and returns the highest number that an order may have, up to which none is
-// counted then. The exclusive gate keeps out everything that counts: afterwards it sees that number.
-func (o Operator) resetSales(ctx context.Context, companyID uuid.UUID) (head int64, err error) {
-	err = o.changeExclusive(ctx, PermissionManage, companyID,
+// recount counts the orders of a company that was reset, until none is left or its facts wait. While another process
+// counts them, it waits for that.
+func (s *Service) recount(
+	ctx context.Context, companyID uuid.UUID, rebuilt *SalesRebuild, progress []func(done, total int64),
+) error {
+	for expected, head := int64(0), int64(0); ; {
+		began := s.now()
+		done, err := s.countSales(ctx, companyID, expected)
+		if err != nil {
+			return err
+		}
+		if done.waits {
+			rebuilt.Waiting++
+			return nil
+		}
+		rebuilt.Orders += int64(done.orders)
+		if done.left != driver.SalesReset {
+			head = max(head, done.left)
+			if len(progress) > 0 && head > 0 {
+				progress[0](head-done.left, head)
+			}
+		}
+		if done.left == 0 {
+			return nil
+		}
+		rest := countShare * s.now().Sub(began)
+		if done.elsewhere {
+			rest = max(rest, rebuildPatience)
+		}
+		if !pause(ctx, rest) {
+			return ctx.Err()
+		}
+		expected = done.left
+	}
+}
+
+// resetSales marks a company as one of which no order is counted. What it has is removed later, by countSales.
+//
+// The exclusive gate keeps out everything that counts: afterwards it sees the mark.
+func (o Operator) resetSales(ctx context.Context, companyID uuid.UUID) error {
+	return o.changeExclusive(ctx, PermissionManage, companyID,
 		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
-			float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(companyID)[:1]))
+			err := tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: companyID, Uncounted: driver.SalesReset})
 			if err != nil {
 				return err
 			}
-			head = float.Sequence
-			if err := tx.DeleteSalesSums(ctx, companyID); err != nil {
-				return err
-			}
-			err = tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: companyID, Uncounted: head})
-			if err != nil {
-				return err
-			}
-			return o.audit(ctx, tx, at, "sales.rebuild", companyID, about("company", companyID),
-				changes{after: map[string]any{"uncounted": head}})
+			return o.audit(ctx, tx, at, "sales.rebuild", companyID, about("company", companyID), changes{})
 		})
-	return head, err
 }

@@ -65,8 +65,9 @@ type SalesReport struct {
 	Items []SalesRow   `json:"items"` // by tier, then oldest first
 	Total SalesFigures `json:"total"` // of the company or the event as a whole: an order may have several tiers
 	// CompleteFrom is when the sales begin that are all counted. Nothing of an earlier order is counted yet, neither its
-	// sale nor a later refund. It is nil if every order is counted. The newest orders follow when their facts are
-	// dispatched, usually within a second.
+	// sale nor a later refund. It is nil if every order is counted. At the beginning of [Operator.RebuildSales] it is after
+	// the newest order, and the report is empty. The newest orders follow when their facts are dispatched, usually within a
+	// second.
 	CompleteFrom *Time `json:"completeFrom"`
 }
 
@@ -186,19 +187,20 @@ func (o Operator) Sales(ctx context.Context, companyID uuid.UUID, filter SalesFi
 	var report SalesReport
 	err := o.snapshot(ctx, PermissionWalletRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			complete, meaningful, err := salesCompleteFrom(ctx, tx, companyID)
+			report = SalesReport{Items: []SalesRow{}, CompleteFrom: complete}
+			if err != nil || !meaningful {
+				return err
+			}
 			sums, err := tx.SalesSums(ctx, driver.SalesSumQuery{
 				CompanyID: companyID, EventID: filter.EventID, Tiers: filter.Tiers, From: from, To: to,
 			})
 			if err != nil {
 				return err
 			}
-			report = SalesReport{Items: salesRows(sums, ends)}
+			report.Items = salesRows(sums, ends)
 			total, err := firstRecord(tx.SalesTotals(ctx, companyID, []uuid.UUID{filter.EventID}, from, to))
-			if err != nil {
-				return err
-			}
 			report.Total.add(total)
-			report.CompleteFrom, err = salesCompleteFrom(ctx, tx, companyID)
 			return err
 		})
 	if err != nil {
@@ -224,23 +226,37 @@ func salesRows(sums []driver.SalesSum, ends []time.Time) []SalesRow {
 	return rows
 }
 
-// salesCompleteFrom returns the time from which all sales of a company are in its sums, and nil if all ever are.
-func salesCompleteFrom(ctx context.Context, tx driver.ReadTx, companyID uuid.UUID) (*Time, error) {
+// salesCompleteFrom returns the time from which all sales of a company are in its sums, and nil if all ever are. It also
+// reports whether the sums mean something: those of a company that is reset do not, and stand for none.
+//
+// It must be read at the same moment as the sums.
+func salesCompleteFrom(
+	ctx context.Context, tx driver.ReadTx, companyID uuid.UUID,
+) (from *Time, meaningful bool, err error) {
 	progress, err := firstRecord(tx.SalesProgress(ctx, []uuid.UUID{companyID}))
 	if err != nil || progress.Uncounted == 0 {
-		return nil, err
+		return nil, true, err
 	}
-	float := driver.WalletRef{CompanyID: companyID, Wallet: ledger.Float}
-	entry, err := firstRecord(tx.Entries(ctx, []driver.EntryRef{{WalletRef: float, Sequence: progress.Uncounted}}))
+	ref := driver.WalletRef{CompanyID: companyID, Wallet: ledger.Float}
+	if progress.Uncounted == driver.SalesReset {
+		float, err := firstRecord(tx.Wallets(ctx, []driver.WalletRef{ref}))
+		if err != nil || float.Sequence == 0 {
+			return nil, false, err
+		}
+		return afterMoment(float.LastAt), false, nil
+	}
+	entry, err := firstRecord(tx.Entries(ctx, []driver.EntryRef{{WalletRef: ref, Sequence: progress.Uncounted}}))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if entry.Sequence == 0 {
-		return nil, fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, float.Wallet, progress.Uncounted)
+		return nil, false, fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, ref.Wallet, progress.Uncounted)
 	}
-	// Another order may have the same time and a higher number.
-	return &Time{Time: entry.At.Add(time.Millisecond)}, nil
+	return afterMoment(entry.At), true, nil
 }
+
+// afterMoment returns the millisecond after a time, since another order may have the same time and a higher number.
+func afterMoment(at time.Time) *Time { return &Time{Time: at.Add(time.Millisecond)} }
 
 // EventSalesReport is what each of some events sold in a period.
 type EventSalesReport struct {
@@ -275,15 +291,15 @@ func (o Operator) EventSales(
 	// Figures and progress are those of one moment, so that no order is counted between the two.
 	err := o.snapshot(ctx, PermissionWalletRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
-			totals, err := tx.SalesTotals(ctx, companyID, events, from, to)
-			if err != nil {
+			complete, meaningful, err := salesCompleteFrom(ctx, tx, companyID)
+			report = EventSalesReport{Items: make([]SalesFigures, len(events)), CompleteFrom: complete}
+			if err != nil || !meaningful {
 				return err
 			}
-			report = EventSalesReport{Items: make([]SalesFigures, len(totals))}
+			totals, err := tx.SalesTotals(ctx, companyID, events, from, to)
 			for i, total := range totals {
 				report.Items[i].add(total)
 			}
-			report.CompleteFrom, err = salesCompleteFrom(ctx, tx, companyID)
 			return err
 		})
 	if err != nil {

@@ -58,6 +58,14 @@ type BookCheckWriter interface {
 	PutBookChecks(ctx context.Context, checks []BookCheck) error
 }
 
+// UnindexedQuery selects orders of a company that the index of buyers lacks.
+type UnindexedQuery struct {
+	CompanyID uuid.UUID
+	// Above and Through limit the numbers of the orders: only those above the one, and up to the other.
+	Above, Through int64
+	Before         time.Time // only orders that were confirmed earlier; zero: no limit
+}
+
 // BookReader finds what the verification of a company's books reads. It reads all of it in order, so some of these
 // methods leave out members that it does not compare. Nothing else calls them.
 type BookReader interface {
@@ -73,6 +81,8 @@ type BookReader interface {
 	StockTotals(ctx context.Context, companyID uuid.UUID) ([]StockTotal, error)
 	// ListSubjects returns the spent keys of an operation with an outcome, and the subjects that they name, by key.
 	ListSubjects(ctx context.Context, query SubjectQuery) ([]KeySubject, error)
+	// UnindexedOrders returns the ids of orders that have no [BuyerOrder] of their buyer, by number.
+	UnindexedOrders(ctx context.Context, query UnindexedQuery) ([]uuid.UUID, error)
 	// OrphanCompanies returns ids, lowest first, that no company has although records name them as their company. The
 	// records are orders, admissions, movements and others of the books.
 	OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error)

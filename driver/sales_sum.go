@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,8 +53,12 @@ type SalesSumQuery struct {
 // is in the sums, except what a fact stands for that is not dispatched. Nothing that happened with the others is.
 type SalesProgress struct {
 	CompanyID uuid.UUID
-	Uncounted int64 // 0: every order is counted
+	Uncounted int64 // 0: every order is counted. See also [SalesReset]
 }
+
+// SalesReset is the Uncounted of a company whose sums are to be computed from its orders again. No order is counted, and
+// the sums that are kept are left over: they mean nothing, and are removed before the first order is counted.
+const SalesReset int64 = math.MaxInt64
 
 // BuyerOrder is an entry of the index that finds the orders of a buyer.
 type BuyerOrder struct {
@@ -86,8 +91,9 @@ type SalesWriter interface {
 	// AddSales adds to sums, new or known. No two of them have the same reference. They are sorted by their references,
 	// so that two transactions that add to the same sums do not wait for each other.
 	AddSales(ctx context.Context, sums []SalesSum) error
-	// DeleteSalesSums removes all sums of a company.
-	DeleteSalesSums(ctx context.Context, companyID uuid.UUID) error
+	// DeleteSalesSums removes the first sums of a company by event, tier and time, at most limit of them, and returns how
+	// many.
+	DeleteSalesSums(ctx context.Context, companyID uuid.UUID, limit int) (int, error)
 	// PutBuyerOrders keeps entries of the index of buyers. One that is kept already stays.
 	PutBuyerOrders(ctx context.Context, entries []BuyerOrder) error
 	// DeleteBuyerOrders removes entries of one buyer, by the numbers of the orders. It passes over those that are not

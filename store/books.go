@@ -63,6 +63,18 @@ func (s *session) ListSubjects(ctx context.Context, ask driver.SubjectQuery) ([]
 		ask.CompanyID, ask.Operation, ask.After, ask.Outcome, max(ask.Limit, 0))
 }
 
+// UnindexedOrders finds orders without an entry in the index of buyers. A subquery that returns a value is run for each
+// order, by the key of the entry. For NOT EXISTS the planner of PostgreSQL may read all entries of the company.
+func (s *session) UnindexedOrders(ctx context.Context, ask driver.UnindexedQuery) ([]uuid.UUID, error) {
+	scan := func(row *sql.Rows, order *uuid.UUID) error { return row.Scan((*id)(order)) }
+	return query(ctx, s, "UnindexedOrders", scan,
+		`SELECT o.id FROM ticketing_orders o
+		WHERE o.company_id = ? AND o.number > ? AND o.number <= ? AND o.confirmed_at < ? AND (
+			SELECT b.number FROM ticketing_buyer_orders b
+			WHERE b.company_id = ? AND b.email = o.buyer_email AND b.number = o.number) IS NULL
+		ORDER BY o.number`, ask.CompanyID, ask.Above, ask.Through, until(ask.Before), ask.CompanyID)
+}
+
 // booksTables returns the tables of the books. Tables that a sale appends to reference their company without a foreign
 // key.
 func booksTables() []string {

@@ -23,9 +23,9 @@ func salesWrites(ctx context.Context, tx driver.Tx) error {
 	}
 	buyer := driver.BuyerRef{CompanyID: company, Email: "u7@example.com"}
 	_, err := tx.LockSalesProgress(ctx, company)
-	return errors.Join(err, tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: company, Uncounted: 3}),
-		tx.PutBuyerOrders(ctx, entries), tx.DeleteBuyerOrders(ctx, buyer, []int64{1007, 1008}), tx.AddSales(ctx, sums),
-		tx.DeleteSalesSums(ctx, number(2)))
+	_, removing := tx.DeleteSalesSums(ctx, number(2), 5)
+	return errors.Join(err, removing, tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: company, Uncounted: 3}),
+		tx.PutBuyerOrders(ctx, entries), tx.DeleteBuyerOrders(ctx, buyer, []int64{1007, 1008}), tx.AddSales(ctx, sums))
 }
 
 // salesReads runs the statements that read them.
@@ -44,6 +44,7 @@ func salesReads(ctx context.Context, tx driver.ReadTx) error {
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 2)}, from, to))
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 1), number(base + 2)}, from, to))
 	asked(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: company, EventID: number(base + 1), At: from}, limit))
+	asked(tx.UnindexedOrders(ctx, driver.UnindexedQuery{CompanyID: company, Above: 1003, Through: 1900, Before: to}))
 	asked(tx.SalesProgress(ctx, []uuid.UUID{company}))
 	asked(tx.SalesProgress(ctx, []uuid.UUID{company, number(2)}))
 	asked(tx.DueWork(ctx, driver.WorkQuery{At: to, After: []driver.DueWork{{Kind: driver.WorkCount}}, Limit: limit}))

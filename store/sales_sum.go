@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -136,9 +137,10 @@ func (tx *transaction) AddSales(ctx context.Context, sums []driver.SalesSum) err
 	})
 }
 
-// DeleteSalesSums deletes the sums of a company.
-func (tx *transaction) DeleteSalesSums(ctx context.Context, companyID uuid.UUID) error {
-	return tx.exec(ctx, "DeleteSalesSums", "DELETE FROM ticketing_sales_sums WHERE company_id = ?", companyID)
+// DeleteSalesSums deletes the first sums of a company.
+func (tx *transaction) DeleteSalesSums(ctx context.Context, companyID uuid.UUID, limit int) (int, error) {
+	return tx.prune(ctx, "DeleteSalesSums", "ticketing_sales_sums", "event_id, tier, at", companyID, limit,
+		func(sums *bun.SelectQuery) *bun.SelectQuery { return sums })
 }
 
 // PutBuyerOrders inserts entries of the index of buyers that do not exist yet.

@@ -138,6 +138,9 @@ func (p *program) judge(report ticketing.LedgerReport) error {
 	for _, problem := range report.Problems {
 		fields = append(fields, field{"Problem", problem})
 	}
+	for _, note := range report.Notes {
+		fields = append(fields, field{"Note", note})
+	}
 	if err := p.show(report, fields...); err != nil {
 		return err
 	}

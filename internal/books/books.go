@@ -27,6 +27,7 @@ type Report struct {
 	Wallets  int
 	Entries  int64
 	Problems []string // at most a hundred, and then one line that counts the others
+	Notes    []string // what was not verified, and why; at most a hundred
 }
 
 // Check verifies the books of one company after another and collects the problems.
@@ -110,6 +111,13 @@ func (b *Check) problem(text string) {
 	}
 }
 
+// note says what was not verified. It is no problem.
+func (b *Check) note(text string) {
+	if len(b.report.Notes) < maxProblems {
+		b.report.Notes = append(b.report.Notes, text)
+	}
+}
+
 // progressed calls the progress function with the number of movements read so far.
 func (b *Check) progressed(movements int) {
 	b.read += int64(movements)
@@ -144,7 +152,7 @@ func (b *Check) Company(ctx context.Context, company driver.Company) error {
 	if err != nil {
 		return err
 	}
-	of.counted.uncounted = progress[0].Uncounted
+	of.counted.uncounted, of.head = progress[0].Uncounted, wallets[0].Sequence
 	if err := of.findFacts(ctx, b.Now); err != nil {
 		return err
 	}
@@ -152,7 +160,7 @@ func (b *Check) Company(ctx context.Context, company driver.Company) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts, of.matchSums,
+		of.counts, of.blame, of.wallets, of.stock, of.spent, of.matchFacts, of.matchSums, of.matchIndex,
 	} {
 		if err := check(ctx); err != nil {
 			return err

@@ -51,6 +51,7 @@ type companyBooks struct {
 	validated idDigest // of the admissions that are validated
 	facts     factCheck
 	counted   sumCheck
+	head      int64 // of FLOAT: the highest number that an order may have
 	// foundBefore is how many problems were found in the books of other companies.
 	foundBefore int
 	// passFacts takes a page of facts, and reports whether there was one.

@@ -79,6 +79,31 @@ func (r reading) ListSubjects(ctx context.Context, query driver.SubjectQuery) ([
 	})
 }
 
+func (r reading) UnindexedOrders(ctx context.Context, query driver.UnindexedQuery) ([]uuid.UUID, error) {
+	return ask(ctx, r, func(s *state) []uuid.UUID {
+		of, ok := s.orders.ofCompany[query.CompanyID]
+		if !ok {
+			return nil
+		}
+		var missing []uuid.UUID
+		for _, number := range of.all.keys {
+			order := s.orders.byNumber[driver.OrderNumber{CompanyID: query.CompanyID, Number: number}]
+			if number <= query.Above || number > query.Through ||
+				!query.Before.IsZero() && !order.ConfirmedAt.Before(moment(query.Before)) {
+				continue
+			}
+			entries, ok := s.sales.ofBuyer[driver.BuyerRef{CompanyID: order.CompanyID, Email: order.BuyerEmail}]
+			if ok {
+				_, ok = entries.search(number)
+			}
+			if !ok {
+				missing = append(missing, order.ID)
+			}
+		}
+		return missing
+	})
+}
+
 // OrphanCompanies reads every record: only the verification of the books calls it.
 func (r reading) OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
 	return ask(ctx, r, func(s *state) []uuid.UUID {

@@ -152,18 +152,20 @@ func (tx *updating) AddSales(ctx context.Context, sums []driver.SalesSum) error 
 	})
 }
 
-func (tx *updating) DeleteSalesSums(ctx context.Context, companyID uuid.UUID) error {
-	return tx.write(ctx, func(s *state, u *undo) error {
+func (tx *updating) DeleteSalesSums(ctx context.Context, companyID uuid.UUID, limit int) (removed int, err error) {
+	err = tx.write(ctx, func(s *state, u *undo) error {
 		of, ok := s.sales.ofCompany[companyID]
 		if !ok {
 			return nil
 		}
-		for _, ref := range slices.Backward(slices.Clone(of.keys)) {
+		removed = min(max(limit, 0), len(of.keys))
+		for _, ref := range slices.Backward(slices.Clone(of.keys[:removed])) {
 			of.drop(u, ref)
 			take(u, s.sales.byRef, ref)
 		}
 		return nil
 	})
+	return removed, err
 }
 
 func (tx *updating) PutBuyerOrders(ctx context.Context, entries []driver.BuyerOrder) error {

@@ -112,7 +112,9 @@ func (r roundingSums) AddSales(ctx context.Context, sums []driver.SalesSum) erro
 
 type keepsSums struct{ driver.Tx }
 
-func (keepsSums) DeleteSalesSums(context.Context, uuid.UUID) error { return nil }
+func (keepsSums) DeleteSalesSums(_ context.Context, _ uuid.UUID, limit int) (int, error) {
+	return limit, nil
+}
 
 type descending struct{ driver.Tx }
 

@@ -207,8 +207,14 @@ func salesRefused(ctx context.Context, s driver.Store) error {
 
 func salesRemoved(ctx context.Context, s driver.Store) error {
 	kept := newSum(companyB, uuid.Nil, "", 1)
-	gone := []driver.SalesSum{newSum(companyA, uuid.Nil, "", 1), newSum(companyA, eventA.ID, "VIP", 2)}
-	remove := func(ctx context.Context, tx driver.Tx) error { return tx.DeleteSalesSums(ctx, companyA) }
+	gone := []driver.SalesSum{
+		newSum(companyA, uuid.Nil, "", 1), newSum(companyA, eventA.ID, "", 3), newSum(companyA, eventA.ID, "VIP", 2),
+	}
+	remove := func(limit, removed int) writes {
+		return func(ctx context.Context, tx driver.Tx) error {
+			return want("DeleteSalesSums", removed).from(tx.DeleteSalesSums(ctx, companyA, limit))
+		}
+	}
 	lists := func(company uuid.UUID, sums ...driver.SalesSum) error {
 		return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 			return want("sums", sums).from(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: company}, 9))
@@ -216,12 +222,15 @@ func salesRemoved(ctx context.Context, s driver.Store) error {
 	}
 	return steps(
 		func() error { return update(ctx, s, addSales(append(gone, kept)...)) },
-		func() error { return failing(ctx, s, remove) },
+		func() error { return failing(ctx, s, remove(9, 3)) },
 		func() error { return lists(companyA, gone...) },
-		func() error { return update(ctx, s, remove) },
+		func() error { return update(ctx, s, remove(0, 0)) },
+		func() error { return update(ctx, s, remove(2, 2)) },
+		func() error { return lists(companyA, gone[2]) },
+		func() error { return update(ctx, s, remove(9, 1)) },
 		func() error { return lists(companyA) },
 		func() error { return lists(companyB, kept) },
-		func() error { return update(ctx, s, remove) },
+		func() error { return update(ctx, s, remove(9, 0)) },
 		func() error { return update(ctx, s, addSales(gone...)) },
 		func() error { return lists(companyA, gone...) },
 	)
