@@ -193,7 +193,7 @@ func (o Operator) Sales(ctx context.Context, companyID uuid.UUID, filter SalesFi
 				return err
 			}
 			sums, err := tx.SalesSums(ctx, driver.SalesSumQuery{
-				CompanyID: companyID, EventID: filter.EventID, Tiers: filter.Tiers, From: from, To: to,
+				CompanyID: companyID, EventID: filter.EventID, Tiers: filter.Tiers, Bounds: ends,
 			})
 			if err != nil {
 				return err
@@ -209,19 +209,15 @@ func (o Operator) Sales(ctx context.Context, companyID uuid.UUID, filter SalesFi
 	return report, nil
 }
 
-// salesRows returns the rows of sums, which come by tier and then by time.
-func salesRows(sums []driver.SalesSum, ends []time.Time) []SalesRow {
-	rows := []SalesRow{}
-	for _, sum := range sums {
-		// The sum is in the interval that ends first after its beginning.
-		i := sort.Search(len(ends), func(i int) bool { return ends[i].After(sum.At) })
-		from, to := Time{Time: ends[i-1].UTC()}, Time{Time: ends[i].UTC()}
-		last := len(rows) - 1
-		if last < 0 || !rows[last].From.Equal(from.Time) || (sum.Tier != "" && *rows[last].Tier != sum.Tier) {
-			rows = append(rows, SalesRow{Tier: optional(sum.Tier), From: from, To: to})
-			last++
+// salesRows returns the rows of totals, each of which begins with one of the intervals.
+func salesRows(totals []driver.SalesSum, ends []time.Time) []SalesRow {
+	rows := make([]SalesRow, len(totals))
+	for i, total := range totals {
+		next := sort.Search(len(ends), func(i int) bool { return ends[i].After(total.At) })
+		rows[i] = SalesRow{
+			Tier: optional(total.Tier), From: Time{Time: total.At.UTC()}, To: Time{Time: ends[next].UTC()},
 		}
-		rows[last].add(sum)
+		rows[i].add(total)
 	}
 	return rows
 }

@@ -41,12 +41,14 @@ type SalesSumRef struct {
 	At        time.Time // the beginning of the [SalesInterval]
 }
 
-// SalesSumQuery selects sums of a company.
+// SalesSumQuery selects sums of a company and adds them up by time.
 type SalesSumQuery struct {
 	CompanyID uuid.UUID
 	EventID   uuid.UUID // zero: the company as a whole
 	Tiers     bool      // those of each tier of the event instead of the event as a whole
-	From, To  time.Time // at or after, and before; zero: no limit
+	// Bounds are where the times begin and end: each lasts from one of them to the next. They ascend, and are multiples of
+	// [SalesInterval], at least two.
+	Bounds []time.Time
 }
 
 // SalesProgress is how far a company's sums are complete. What happened with an order whose number is above Uncounted
@@ -69,7 +71,8 @@ type BuyerOrder struct {
 
 // SalesReader finds sums of sales.
 type SalesReader interface {
-	// SalesSums returns sums by tier, then time.
+	// SalesSums returns the total of each tier and each time between two bounds of the query, by tier, then time. The At of
+	// a total is the beginning of its time. One of which nothing is kept is left out.
 	SalesSums(ctx context.Context, query SalesSumQuery) ([]SalesSum, error)
 	// SalesTotals returns the total of each event over the intervals at or after from and before to, in the order of the
 	// events. The zero event is the company as a whole. A zero time is no limit. A total has no Tier and no At, and is the

@@ -32,12 +32,13 @@ func salesWrites(ctx context.Context, tx driver.Tx) error {
 func salesReads(ctx context.Context, tx driver.ReadTx) error {
 	const limit = 10
 	from, to := minute(60), minute(600)
+	bounds := []time.Time{minute(0), minute(300), from.Add(24 * time.Hour), from.Add(48 * time.Hour)}
 	var all error
 	asked := func(_ any, err error) { all = errors.Join(all, err) }
 	for _, query := range []driver.SalesSumQuery{
-		{CompanyID: company, From: from, To: to},
-		{CompanyID: company, EventID: number(base + 2), From: from, To: to},
-		{CompanyID: company, EventID: number(base + 2), Tiers: true, From: from},
+		{CompanyID: company, Bounds: bounds[1:]},
+		{CompanyID: company, EventID: number(base + 2), Bounds: bounds},
+		{CompanyID: company, EventID: number(base + 2), Tiers: true, Bounds: bounds},
 	} {
 		asked(tx.SalesSums(ctx, query))
 	}

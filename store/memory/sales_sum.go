@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -65,10 +66,30 @@ func added(a, b driver.SalesSum) driver.SalesSum {
 
 func (r reading) SalesSums(ctx context.Context, query driver.SalesSumQuery) ([]driver.SalesSum, error) {
 	return ask(ctx, r, func(s *state) []driver.SalesSum {
-		return s.sales.within(query.CompanyID, query.From, query.To, func(ref driver.SalesSumRef) bool {
+		last := len(query.Bounds) - 1
+		if last < 1 {
+			return nil
+		}
+		sums := s.sales.within(query.CompanyID, query.Bounds[0], query.Bounds[last], func(ref driver.SalesSumRef) bool {
 			return ref.EventID == query.EventID && (ref.Tier != "") == query.Tiers
 		})
+		return totalsOf(sums, query.Bounds)
 	})
+}
+
+// totalsOf adds up sums by the bounds that they are between. The sums come by event, tier and time.
+func totalsOf(sums []driver.SalesSum, bounds []time.Time) []driver.SalesSum {
+	var totals []driver.SalesSum
+	for _, sum := range sums {
+		next := sort.Search(len(bounds), func(i int) bool { return bounds[i].After(sum.At) })
+		sum.At = moment(bounds[next-1])
+		if last := len(totals) - 1; last >= 0 && totals[last].SalesSumRef == sum.SalesSumRef {
+			totals[last] = added(totals[last], sum)
+			continue
+		}
+		totals = append(totals, sum)
+	}
+	return totals
 }
 
 func (r reading) SalesTotals(

@@ -61,8 +61,8 @@ type lastSum struct{ driver.Tx }
 func (l lastSum) AddSales(ctx context.Context, sums []driver.SalesSum) error {
 	for _, sum := range sums {
 		kept, err := l.SalesSums(ctx, driver.SalesSumQuery{
-			CompanyID: sum.CompanyID, EventID: sum.EventID, Tiers: sum.Tier != "", From: sum.At,
-			To: sum.At.Add(driver.SalesInterval),
+			CompanyID: sum.CompanyID, EventID: sum.EventID, Tiers: sum.Tier != "",
+			Bounds: []time.Time{sum.At, sum.At.Add(driver.SalesInterval)},
 		})
 		if err != nil || len(kept) > 0 {
 			return err
@@ -74,8 +74,9 @@ func (l lastSum) AddSales(ctx context.Context, sums []driver.SalesSum) error {
 type longPeriod struct{ driver.ReadTx }
 
 func (l longPeriod) SalesSums(ctx context.Context, query driver.SalesSumQuery) ([]driver.SalesSum, error) {
-	if !query.To.IsZero() {
-		query.To = query.To.Add(time.Millisecond)
+	if last := len(query.Bounds) - 1; last > 0 {
+		query.Bounds = slices.Clone(query.Bounds)
+		query.Bounds[last] = query.Bounds[last].Add(driver.SalesInterval)
 	}
 	return l.ReadTx.SalesSums(ctx, query)
 }
@@ -88,7 +89,8 @@ func (d doubleTotal) SalesTotals(
 	totals, err := d.ReadTx.SalesTotals(ctx, companyID, events, from, to)
 	for i := range totals {
 		tiers, failed := d.SalesSums(ctx, driver.SalesSumQuery{
-			CompanyID: companyID, EventID: totals[i].EventID, Tiers: true, From: from, To: to,
+			CompanyID: companyID, EventID: totals[i].EventID, Tiers: true,
+			Bounds: []time.Time{from.Truncate(driver.SalesInterval), time.UnixMilli(1 << 50).Truncate(driver.SalesInterval)},
 		})
 		if failed != nil {
 			return nil, failed

@@ -39,7 +39,7 @@ func salesKinds() []record {
 		return func(ctx context.Context, tx driver.ReadTx) error {
 			return errors.Join(
 				want("SalesSums", listed).from(tx.SalesSums(ctx, driver.SalesSumQuery{
-					CompanyID: companyA, EventID: eventA.ID, Tiers: true,
+					CompanyID: companyA, EventID: eventA.ID, Tiers: true, Bounds: []time.Time{quarter(1), quarter(2)},
 				})),
 				want("ListSalesSums", listed).from(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: companyA}, 9)),
 			)
@@ -132,11 +132,28 @@ func salesListed(ctx context.Context, s driver.Store) error {
 	if err != nil {
 		return err
 	}
-	query := driver.SalesSumQuery{CompanyID: companyA, EventID: eventA.ID}
-	of := func(from, to int, tiers bool, eventID uuid.UUID) driver.SalesSumQuery {
-		asked := query
-		asked.From, asked.To, asked.Tiers, asked.EventID = quarter(from), quarter(to), tiers, eventID
-		return asked
+	// of asks for the totals of times, of which it gets the bounds.
+	of := func(tiers bool, eventID uuid.UUID, bounds ...int) driver.SalesSumQuery {
+		query := driver.SalesSumQuery{CompanyID: companyA, EventID: eventID, Tiers: tiers}
+		for _, n := range bounds {
+			query.Bounds = append(query.Bounds, quarter(n))
+		}
+		return query
+	}
+	// total is the total of sums, at the bound where their time begins.
+	total := func(at int, of ...driver.SalesSum) driver.SalesSum {
+		sum := driver.SalesSum{SalesSumRef: of[0].SalesSumRef}
+		sum.At = quarter(at)
+		for _, one := range of {
+			sum.Orders += one.Orders
+			sum.Admissions += one.Admissions
+			sum.Gross += one.Gross
+			sum.Commission += one.Commission
+			sum.Refunded += one.Refunded
+			sum.Reversed += one.Reversed
+			sum.Admitted += one.Admitted
+		}
+		return sum
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		refs := make([]driver.SalesSumRef, len(sums))
@@ -144,11 +161,17 @@ func salesListed(ctx context.Context, s driver.Store) error {
 			refs[i] = sum.SalesSumRef
 		}
 		return errors.Join(
-			want("the event", sums[3:5]).from(tx.SalesSums(ctx, query)),
-			want("from and to", sums[1:2]).from(tx.SalesSums(ctx, of(2, 9, false, uuid.Nil))),
-			want("the tiers", sums[5:8]).from(tx.SalesSums(ctx, of(1, 4, true, eventA.ID))),
-			want("the tiers of an interval", sums[7:8]).from(tx.SalesSums(ctx, of(2, 3, true, eventA.ID))),
-			want("no event", []driver.SalesSum(nil)).from(tx.SalesSums(ctx, of(0, 99, false, id(90)))),
+			want("the event", sums[3:5]).from(tx.SalesSums(ctx, of(false, eventA.ID, 0, 1, 2, 3, 4))),
+			want("from and to", sums[1:2]).from(tx.SalesSums(ctx, of(false, uuid.Nil, 2, 9))),
+			want("times of several lengths", []driver.SalesSum{total(-7, sums[0]), total(2, sums[1]), total(8, sums[2])}).
+				from(tx.SalesSums(ctx, of(false, uuid.Nil, -7, 2, 5, 8, 11, 13))),
+			want("the total of a time", []driver.SalesSum{total(0, sums[0:2]...), total(8, sums[2])}).
+				from(tx.SalesSums(ctx, of(false, uuid.Nil, -4, 0, 4, 8, 12))),
+			want("the tiers", []driver.SalesSum{total(1, sums[5:7]...), total(1, sums[7])}).
+				from(tx.SalesSums(ctx, of(true, eventA.ID, 1, 4))),
+			want("the tiers of an interval", sums[7:8]).from(tx.SalesSums(ctx, of(true, eventA.ID, 2, 3))),
+			want("no event", []driver.SalesSum(nil)).from(tx.SalesSums(ctx, of(false, id(90), 0, 99))),
+			want("no time", []driver.SalesSum(nil)).from(tx.SalesSums(ctx, of(false, eventA.ID, 3))),
 			pages(refs, func(after *driver.SalesSumRef, limit int) ([]driver.SalesSumRef, error) {
 				from := driver.SalesSumRef{CompanyID: companyA}
 				if after != nil {

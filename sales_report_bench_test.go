@@ -1,0 +1,58 @@
+package ticketing_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/ticketingtest"
+)
+
+// BenchmarkSales measures a report by day of 400 days in which each of three tiers sold in every quarter of an hour.
+//
+//	go test -run '^$' -bench BenchmarkSales .
+func BenchmarkSales(b *testing.B) {
+	for _, store := range stores() {
+		if store.Name == "rerun" {
+			continue
+		}
+		b.Run(store.Name, func(b *testing.B) {
+			is := is.New(b)
+			shop := openShop(b, store, nil)
+			shop.BooksAreBroken()
+			event, tiers := uuid.New(), []string{"REGULAR", "VIP", "STUDENT"}
+			const days, quarters = ticketing.MaxSalesDays, 24 * 4
+			first := ticketingtest.Opening.Truncate(24 * time.Hour)
+			for _, tier := range tiers {
+				for day := range days {
+					sums := make([]driver.SalesSum, quarters)
+					for quarter := range quarters {
+						at := first.AddDate(0, 0, day).Add(time.Duration(quarter) * driver.SalesInterval)
+						sums[quarter] = driver.SalesSum{
+							SalesSumRef: driver.SalesSumRef{CompanyID: shop.Company.ID, EventID: event, Tier: tier, At: at},
+							Orders:      1, Admissions: 2, Gross: 3,
+						}
+					}
+					is.NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
+						if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
+							return err
+						}
+						return tx.AddSales(ctx, sums)
+					}))
+				}
+			}
+			for b.Loop() {
+				report, err := shop.Staff.Sales(b.Context(), shop.Company.ID, ticketing.SalesFilter{
+					EventID: event, Tiers: true, From: first, To: first.AddDate(0, 0, days),
+				})
+				is.NoErr(err)
+				is.Equal(len(report.Items), days*len(tiers))
+			}
+		})
+	}
+}
