@@ -22,6 +22,13 @@ func platformRights() []right {
 			}),
 		},
 		{
+			method: "PlatformSales", permission: ticketing.PermissionTenantRead, platform: true,
+			call: read(func(ctx context.Context, o ticketing.Operator) error {
+				_, err := o.PlatformSales(ctx, ticketing.SalesFilter{From: opening}, 0)
+				return err
+			}),
+		},
+		{
 			method: "LowFloats", permission: ticketing.PermissionTenantRead, platform: true,
 			call: read(func(ctx context.Context, o ticketing.Operator) error {
 				_, err := o.LowFloats(ctx, 0)

@@ -228,7 +228,7 @@ func PermissionRules() []PermissionRule {
 			Methods: []string{
 				"ListCompanies", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
 				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog", "RecordAuditExport",
-				"CompanyNames", "RecordListExport", "Find",
+				"CompanyNames", "RecordListExport", "Find", "PlatformSales",
 			},
 		},
 		{

@@ -46,7 +46,7 @@ const watchedQueue = 11
 
 // Watch returns the state of each topic, in the order of watched. It is for trusted surfaces whose pages update while
 // they are looked at: it checks no permission, and says only that something changed. It reads in one transaction, and
-// for all WatchMoney in one query. A company that does not exist has the state of one that has never sold.
+// for all companies in one query for WatchMoney and one for WatchDeliveries. A company that does not exist has the state of one that has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
 	for _, one := range watched {
 		if one.Topic != WatchMoney && one.Topic != WatchDeliveries && one.Topic != WatchQueues {
@@ -72,17 +72,15 @@ func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState,
 		if err := w.money(ctx, watched, states); err != nil {
 			return err
 		}
+		if err := w.deliveries(ctx, watched, states); err != nil {
+			return err
+		}
 		for i, one := range watched {
-			var err error
-			switch one.Topic {
-			case WatchMoney:
-			case WatchDeliveries:
-				states[i], err = w.deliveries(ctx, one.CompanyID)
-			case WatchQueues:
-				states[i], err = w.queues(ctx)
-			}
-			if err != nil {
-				return err
+			if one.Topic == WatchQueues {
+				var err error
+				if states[i], err = w.queues(ctx); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -128,29 +126,41 @@ func (w watcher) money(ctx context.Context, watched []Watched, states []WatchedS
 	return nil
 }
 
-// deliveries returns the state of a company's deliveries. What it reads does not grow with their number.
-func (w watcher) deliveries(ctx context.Context, companyID uuid.UUID) (WatchedState, error) {
-	newest, err := w.tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: companyID, Limit: 1})
-	if err != nil {
-		return WatchedState{}, err
+// deliveries sets the states of WatchDeliveries, for all companies in one query. What it reads does not grow with the
+// number of deliveries. A company without an endpoint has no new delivery.
+func (w watcher) deliveries(ctx context.Context, watched []Watched, states []WatchedState) error {
+	var companies []uuid.UUID
+	of := make(map[uuid.UUID][]driver.EndpointHealth)
+	for _, one := range watched {
+		if _, known := of[one.CompanyID]; one.Topic == WatchDeliveries && !known {
+			of[one.CompanyID] = nil
+			companies = append(companies, one.CompanyID)
+		}
 	}
-	health, err := w.tx.EndpointHealth(ctx, driver.EndpointHealthQuery{
-		CompanyID: companyID, Since: w.at.Add(-endpointHealthPeriod), Most: MaxEndpointCount,
+	if len(companies) == 0 {
+		return nil
+	}
+	found, err := w.tx.EndpointHealth(ctx, driver.EndpointHealthQuery{
+		Companies: companies, Since: w.at.Add(-endpointHealthPeriod), Most: MaxEndpointCount,
 	})
 	if err != nil {
-		return WatchedState{}, err
+		return err
 	}
-	state := WatchedState{}
-	parts := []any{len(newest)}
-	for _, delivery := range newest {
-		parts, state.ChangedAt = append(parts, delivery.ID), delivery.CreatedAt
+	for _, one := range found {
+		of[one.CompanyID] = append(of[one.CompanyID], one)
 	}
-	for _, one := range health {
-		parts = append(parts, one)
-		state.ChangedAt = laterOf(state.ChangedAt, one.LastSuccessAt)
+	for i, one := range watched {
+		if one.Topic != WatchDeliveries {
+			continue
+		}
+		var parts []any
+		for _, health := range of[one.CompanyID] {
+			parts = append(parts, health)
+			states[i].ChangedAt = laterOf(states[i].ChangedAt, laterOf(health.NewestAt, health.LastSuccessAt))
+		}
+		states[i].Version = digestOf(parts...)
 	}
-	state.Version = digestOf(parts...)
-	return state, nil
+	return nil
 }
 
 // queues returns the state of what waits for staff.

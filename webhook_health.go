@@ -47,7 +47,7 @@ func (o Operator) EndpointHealth(ctx context.Context, companyID uuid.UUID) ([]En
 				return err
 			}
 			records, err := tx.EndpointHealth(ctx, driver.EndpointHealthQuery{
-				CompanyID: companyID, Since: since, Most: MaxEndpointCount,
+				Companies: []uuid.UUID{companyID}, Since: since, Most: MaxEndpointCount,
 			})
 			if err != nil {
 				return err

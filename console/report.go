@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -101,22 +100,20 @@ func (p period) summary(of string) string {
 	return fmt.Sprintf("%s by %s, from %s to %s.", of, strings.ToLower(p.unit()), p.label(0), p.label(len(p.starts)-1))
 }
 
-// sales asks for what was sold in the period by the company of the page, or by an event and its tiers.
-func (p period) sales(ctx context.Context, c *call, eventID uuid.UUID, tiers bool) (ticketing.SalesReport, error) {
-	return p.salesOf(ctx, c, c.companyID, eventID, tiers)
-}
-
-// salesOf is sales for any company.
-func (p period) salesOf(
-	ctx context.Context, c *call, companyID, eventID uuid.UUID, tiers bool,
-) (ticketing.SalesReport, error) {
-	filter := ticketing.SalesFilter{
-		EventID: eventID, Tiers: tiers, From: p.from(), To: p.end, Interval: ticketing.SalesDaily, Zone: p.zone,
-	}
+// filter returns the filter of what was sold in the period.
+func (p period) filter() ticketing.SalesFilter {
+	filter := ticketing.SalesFilter{From: p.from(), To: p.end, Interval: ticketing.SalesDaily, Zone: p.zone}
 	if p.hourly {
 		filter.Interval = ticketing.SalesHourly
 	}
-	return c.operator.Sales(ctx, companyID, filter)
+	return filter
+}
+
+// sales asks for what was sold in the period by the company of the page, or by an event and its tiers.
+func (p period) sales(ctx context.Context, c *call, eventID uuid.UUID, tiers bool) (ticketing.SalesReport, error) {
+	filter := p.filter()
+	filter.EventID, filter.Tiers = eventID, tiers
+	return c.operator.Sales(ctx, c.companyID, filter)
 }
 
 // salesChart draws the gross of a report, and of each tier where the report has tiers.
@@ -212,20 +209,4 @@ func (p period) floatChart(balances []balanceAt) chart {
 	}
 	drawn.draw(moneyUnit(), p.labels(), []chartLine{{"Float", values}})
 	return drawn
-}
-
-// addFigures adds figures to others.
-func addFigures(to *ticketing.SalesFigures, more ticketing.SalesFigures) {
-	to.Orders += more.Orders
-	to.Admissions += more.Admissions
-	to.Gross += more.Gross
-	to.Commission += more.Commission
-	to.Refunded += more.Refunded
-	to.Reversed += more.Reversed
-	to.Admitted += more.Admitted
-}
-
-// sortRows sorts the rows of a report by their time.
-func sortRows(rows []ticketing.SalesRow) {
-	slices.SortFunc(rows, func(a, b ticketing.SalesRow) int { return a.From.Compare(b.From.Time) })
 }

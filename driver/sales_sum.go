@@ -78,6 +78,13 @@ type SalesReader interface {
 	// events. The zero event is the company as a whole. A zero time is no limit. A total has no Tier and no At, and is the
 	// zero record where nothing is kept.
 	SalesTotals(ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time) ([]SalesSum, error)
+	// PlatformSums returns the totals of all companies in each time between two bounds, as SalesSums does for one. A total
+	// has no reference but At. Companies whose progress is [SalesReset] are left out.
+	PlatformSums(ctx context.Context, bounds []time.Time) ([]SalesSum, error)
+	// LargestSellers returns the totals of the companies that sold something, or refunded or admitted, in the intervals at
+	// or after from and before to: by gross, the highest first, then by the company's id. A total has no reference but
+	// CompanyID. Companies whose progress is [SalesReset] are left out.
+	LargestSellers(ctx context.Context, from, to time.Time, limit int) ([]SalesSum, error)
 	// ListSalesSums returns a company's sums after one of them, by event, tier and time. The zero reference is the
 	// beginning.
 	ListSalesSums(ctx context.Context, after SalesSumRef, limit int) ([]SalesSum, error)

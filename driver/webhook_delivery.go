@@ -110,20 +110,25 @@ type DeadLetters struct {
 	Count     int
 }
 
-// EndpointHealthQuery selects what the health of a company's endpoints is counted from.
+// EndpointHealthQuery selects what the health of the endpoints of companies is counted from.
 type EndpointHealthQuery struct {
-	CompanyID uuid.UUID
-	Since     time.Time // failures that ended then or later
-	Most      int       // where every count stops
+	Companies []uuid.UUID // no two are equal
+	Since     time.Time   // failures that ended then or later
+	Most      int         // where every count stops
 }
 
 // EndpointHealth is what the deliveries to an endpoint say of it. Each count stops at EndpointHealthQuery.Most.
 type EndpointHealth struct {
+	CompanyID     uuid.UUID
 	Endpoint      int64
 	LastSuccessAt time.Time // the latest FinishedAt of a delivery that SUCCEEDED; zero: none is kept
 	Failed        int       // deliveries that FAILED, and ended at EndpointHealthQuery.Since or later
 	Pending       int
 	Retrying      int // of the pending deliveries that are due first, those with an attempt
+	// NewestID and NewestAt are of the company's delivery that was created last, to whichever endpoint. They are zero
+	// where there is none.
+	NewestID uuid.UUID
+	NewestAt time.Time
 }
 
 // DeliveryReader finds deliveries.
@@ -140,8 +145,8 @@ type DeliveryReader interface {
 	CountDeadLetters(ctx context.Context, since time.Time, limit int) ([]DeadLetters, error)
 	// ListMessageDeliveries returns the deliveries of a message by time of creation, then id: newest first.
 	ListMessageDeliveries(ctx context.Context, companyID, messageID uuid.UUID, limit int) ([]Delivery, error)
-	// EndpointHealth returns the health of each endpoint that a company has, by number. What it reads does not grow with
-	// the number of deliveries.
+	// EndpointHealth returns the health of each endpoint that companies have, by company, then number. What it reads does
+	// not grow with the number of deliveries.
 	EndpointHealth(ctx context.Context, query EndpointHealthQuery) ([]EndpointHealth, error)
 	// DeliversUnder reports whether a pending delivery is signed with a secret.
 	DeliversUnder(ctx context.Context, secret WebhookSecretRef) (bool, error)

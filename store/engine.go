@@ -65,7 +65,14 @@ type traits struct {
 	// byCodePoint follows a text column in a query that uses an index by code point, where the column itself has the
 	// order of the database's locale.
 	byCodePoint string
+	// companySums joins each company with its sums of a period, as FROM and WHERE. The values are the event, the beginning
+	// and the end of the period, and the progress of the companies that are left out.
+	companySums string
 }
+
+// notReset is the condition that the sums of a company mean something.
+const notReset = ` WHERE NOT EXISTS (
+	SELECT 1 FROM ticketing_sales_progress p WHERE p.company_id = c.id AND p.uncounted = ?)`
 
 // useIndex returns the clause after a table's name that makes the planner use this index instead of the primary key.
 // SQLite needs it for a table that is stored in its primary key: without statistics it considers that the cheaper

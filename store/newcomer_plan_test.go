@@ -423,6 +423,7 @@ var lookThrough = regexp.MustCompile(strings.Join([]string{
 	`AS restocked`,                        // everything that a company has sold
 	`sequence < '\d+'::bigint AND kind `,  // a part of a ledger, for the movements that each sale makes
 	`w\.wallet = 'FLOAT'\s+ORDER BY`,      // the wallets of all companies
+	`ticketing_companies c CROSS JOIN`,    // the sums of each company, by their key
 	`SELECT id FROM ticketing_companies`,  // companies in one order, until those that the filter leaves fill a page
 	`AS part UNION|AS part ORDER`,         // a list of a status and an event: of the whole company if the table is small
 }, "|"))

@@ -42,6 +42,8 @@ func salesReads(ctx context.Context, tx driver.ReadTx) error {
 	} {
 		asked(tx.SalesSums(ctx, query))
 	}
+	asked(tx.PlatformSums(ctx, bounds))
+	asked(tx.LargestSellers(ctx, from, to, limit))
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 2)}, from, to))
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 1), number(base + 2)}, from, to))
 	asked(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: company, EventID: number(base + 1), At: from}, limit))

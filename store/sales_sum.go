@@ -22,8 +22,16 @@ const (
 )
 
 func scanSales(row *sql.Rows, s *driver.SalesSum) error {
-	return row.Scan((*id)(&s.CompanyID), (*id)(&s.EventID), &s.Tier, (*moment)(&s.At), &s.Orders, &s.Admissions,
-		(*int64)(&s.Gross), (*int64)(&s.Commission), (*int64)(&s.Refunded), (*int64)(&s.Reversed), &s.Admitted)
+	ref := []any{(*id)(&s.CompanyID), (*id)(&s.EventID), &s.Tier, (*moment)(&s.At)}
+	return row.Scan(append(ref, figuresOf(s)...)...)
+}
+
+// figuresOf returns where the columns of a sum after its reference are scanned to.
+func figuresOf(s *driver.SalesSum) []any {
+	return []any{
+		&s.Orders, &s.Admissions, (*int64)(&s.Gross), (*int64)(&s.Commission), (*int64)(&s.Refunded),
+		(*int64)(&s.Reversed), &s.Admitted,
+	}
 }
 
 // until returns the end of a period in milliseconds, and the end of time for the zero time.
@@ -72,10 +80,14 @@ func (s *session) SalesSums(ctx context.Context, ask driver.SalesSumQuery) ([]dr
 	if ask.Tiers {
 		tier = "tier > ''"
 	}
-	return query(ctx, s, "SalesSums", scanSales,
-		"SELECT company_id, event_id, tier, ?, "+salesTotals+`
+	scan := func(row *sql.Rows, sum *driver.SalesSum) error {
+		sum.CompanyID, sum.EventID = ask.CompanyID, ask.EventID
+		return row.Scan(append([]any{&sum.Tier, (*moment)(&sum.At)}, figuresOf(sum)...)...)
+	}
+	return query(ctx, s, "SalesSums", scan,
+		"SELECT tier, ?, "+salesTotals+`
 		FROM ticketing_sales_sums WHERE company_id = ? AND event_id = ? AND `+tier+` AND at >= ? AND at < ?
-		GROUP BY 1, 2, 3, 4 ORDER BY 3, 4`,
+		GROUP BY 1, 2 ORDER BY 1, 2`,
 		timeOf(ask.Bounds), ask.CompanyID, ask.EventID, ask.Bounds[0].UnixMilli(),
 		ask.Bounds[len(ask.Bounds)-1].UnixMilli())
 }
@@ -110,6 +122,34 @@ const (
 		FROM ticketing_sales_sums WHERE company_id = ? AND event_id = ? AND tier = '' AND at >= ? AND at < ?
 		GROUP BY company_id, event_id`
 )
+
+// ofAll joins the companies with their sums of a period. The sums of a company that is reset are left out.
+func (s *session) ofAll(from, to time.Time) (text string, args []any) {
+	return s.store.engine.traits().companySums, []any{uuid.Nil, from.UnixMilli(), until(to), driver.SalesReset}
+}
+
+// PlatformSums adds up the sums of all companies.
+func (s *session) PlatformSums(ctx context.Context, bounds []time.Time) ([]driver.SalesSum, error) {
+	if len(bounds) < minBounds {
+		return nil, nil
+	}
+	scan := func(row *sql.Rows, sum *driver.SalesSum) error {
+		return row.Scan(append([]any{(*moment)(&sum.At)}, figuresOf(sum)...)...)
+	}
+	text, args := s.ofAll(bounds[0], bounds[len(bounds)-1])
+	return query(ctx, s, "PlatformSums", scan, "SELECT ?, "+salesTotals+text+" GROUP BY 1 ORDER BY 1",
+		append([]any{timeOf(bounds)}, args...)...)
+}
+
+// LargestSellers adds up the sums of each company and sorts the companies.
+func (s *session) LargestSellers(ctx context.Context, from, to time.Time, limit int) ([]driver.SalesSum, error) {
+	scan := func(row *sql.Rows, sum *driver.SalesSum) error {
+		return row.Scan(append([]any{(*id)(&sum.CompanyID)}, figuresOf(sum)...)...)
+	}
+	text, args := s.ofAll(from, to)
+	return query(ctx, s, "LargestSellers", scan,
+		"SELECT c.id, "+salesTotals+text+" GROUP BY 1 ORDER BY sum(gross) DESC, 1 LIMIT ?", append(args, max(limit, 0))...)
+}
 
 // ListSalesSums returns a page of a company's sums, by their keys.
 func (s *session) ListSalesSums(

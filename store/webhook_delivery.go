@@ -139,27 +139,58 @@ func (s *session) ListMessageDeliveries(
 		companyID, messageID, max(limit, 0))
 }
 
-// EndpointHealth returns the health of the endpoints of a company.
+// companyOf is the company of an endpoint e of some companies: its value if there is but one, so that a cluster asks the
+// node of that company alone.
+type companyOf []uuid.UUID
+
+func (c companyOf) appendTo(to *builder) {
+	if len(c) == 1 {
+		to.value(c[0])
+		return
+	}
+	to.add("e.company_id")
+}
+
+// EndpointHealth returns the health of the endpoints of companies. Each count is a subquery that reads the first rows of
+// an index.
 func (s *session) EndpointHealth(
 	ctx context.Context, ask driver.EndpointHealthQuery,
-) ([]driver.EndpointHealth, error) {
+) (all []driver.EndpointHealth, err error) {
 	scan := func(row *sql.Rows, h *driver.EndpointHealth) error {
-		return row.Scan(&h.Endpoint, (*moment)(&h.LastSuccessAt), &h.Failed, &h.Pending, &h.Retrying)
+		return row.Scan((*id)(&h.CompanyID), &h.Endpoint, (*moment)(&h.LastSuccessAt), &h.Failed, &h.Pending, &h.Retrying,
+			(*id)(&h.NewestID), (*moment)(&h.NewestAt))
 	}
-	of := func(index string) string {
+	to := func(index string) string {
 		return " FROM ticketing_webhook_deliveries d" + s.store.engine.traits().useIndex(index) +
 			" WHERE d.company_id = ? AND d.endpoint = e.number AND d.status = "
 	}
+	newest := func(column string) string {
+		return "(SELECT d." + column + ` FROM ticketing_webhook_deliveries d WHERE d.company_id = ?
+			ORDER BY d.created_at DESC, d.id DESC LIMIT 1)`
+	}
 	most := max(ask.Most, 0)
-	return query(ctx, s, "EndpointHealth", scan, `SELECT e.number,
-		(SELECT d.finished_at`+of(finalDeliveries)+`'SUCCEEDED' AND d.finished_at IS NOT NULL
-			ORDER BY d.finished_at DESC LIMIT 1),
-		(SELECT count(*) FROM (SELECT 1`+of(finalDeliveries)+`'FAILED' AND d.finished_at >= ? LIMIT ?) failed),
-		(SELECT count(*) FROM (SELECT 1`+of(pendingDeliveries)+`'PENDING' LIMIT ?) pending),
-		(SELECT count(*) FROM (SELECT d.attempts`+of(pendingDeliveries)+`'PENDING' ORDER BY d.due_at LIMIT ?) retrying
-			WHERE attempts <> '[]')
-		FROM ticketing_webhook_endpoints e WHERE e.company_id = ? ORDER BY e.number`,
-		ask.CompanyID, ask.CompanyID, ask.Since.UnixMilli(), most, ask.CompanyID, most, ask.CompanyID, most, ask.CompanyID)
+	companies := slices.SortedFunc(slices.Values(ask.Companies), func(a, b uuid.UUID) int {
+		return slices.Compare(a[:], b[:])
+	})
+	err = inParts(companies, func(companies []uuid.UUID) error {
+		of := companyOf(companies)
+		found, err := query(ctx, s, "EndpointHealth", scan, `SELECT e.company_id, e.number,
+			(SELECT d.finished_at`+to(finalDeliveries)+`'SUCCEEDED' AND d.finished_at IS NOT NULL
+				ORDER BY d.finished_at DESC LIMIT 1),
+			(SELECT count(*) FROM (SELECT 1`+to(finalDeliveries)+`'FAILED' AND d.finished_at >= ? LIMIT ?) failed),
+			(SELECT count(*) FROM (SELECT 1`+to(pendingDeliveries)+`'PENDING' LIMIT ?) pending),
+			(SELECT count(*) FROM (SELECT d.attempts`+to(pendingDeliveries)+`'PENDING' ORDER BY d.due_at LIMIT ?) retrying
+				WHERE attempts <> '[]'),
+			`+newest("id")+", "+newest("created_at")+`
+			FROM ticketing_webhook_endpoints e WHERE ? ORDER BY e.company_id, e.number`,
+			of, of, ask.Since.UnixMilli(), most, of, most, of, most, of, of, inIDs("e.company_id", companies))
+		all = append(all, found...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // DeliversUnder reports whether a pending delivery of the endpoint uses this version of its secret. It scans the

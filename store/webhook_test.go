@@ -148,7 +148,9 @@ func hookReads(ctx context.Context, tx driver.ReadTx) []func() error {
 		func() error { _, err := tx.DeliversUnder(ctx, secret); return err },
 		func() error { _, err := tx.ListMessageDeliveries(ctx, company, number(9001), limit); return err },
 		func() error {
-			_, err := tx.EndpointHealth(ctx, driver.EndpointHealthQuery{CompanyID: company, Since: minute(1), Most: limit})
+			_, err := tx.EndpointHealth(ctx, driver.EndpointHealthQuery{
+				Companies: []uuid.UUID{company, number(2)}, Since: minute(1), Most: limit,
+			})
 			return err
 		},
 		func() error { _, err := tx.DueWork(ctx, dueWork(minute(20))); return err },

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -106,6 +107,51 @@ func (r reading) SalesTotals(
 			}
 			return total
 		})
+	})
+}
+
+// ofAll returns the sums of companies as a whole in a period, by company and time.
+func (s *state) ofAll(from, to time.Time) []driver.SalesSum {
+	var found []driver.SalesSum
+	for _, company := range slices.SortedFunc(maps.Keys(s.sales.ofCompany), compareIDs) {
+		if s.sales.progress[company].Uncounted != driver.SalesReset {
+			found = append(found, s.sales.within(company, from, to, func(ref driver.SalesSumRef) bool {
+				return ref.EventID == uuid.Nil && ref.Tier == ""
+			})...)
+		}
+	}
+	return found
+}
+
+func (r reading) PlatformSums(ctx context.Context, bounds []time.Time) ([]driver.SalesSum, error) {
+	return ask(ctx, r, func(s *state) []driver.SalesSum {
+		if len(bounds) <= 1 {
+			return nil
+		}
+		sums := s.ofAll(bounds[0], bounds[len(bounds)-1])
+		for i := range sums {
+			sums[i].CompanyID = uuid.Nil
+		}
+		slices.SortStableFunc(sums, func(a, b driver.SalesSum) int { return a.At.Compare(b.At) })
+		return totalsOf(sums, bounds)
+	})
+}
+
+func (r reading) LargestSellers(ctx context.Context, from, to time.Time, limit int) ([]driver.SalesSum, error) {
+	return ask(ctx, r, func(s *state) []driver.SalesSum {
+		var totals []driver.SalesSum
+		for _, sum := range s.ofAll(from, to) {
+			sum.At = time.Time{}
+			if last := len(totals) - 1; last >= 0 && totals[last].CompanyID == sum.CompanyID {
+				totals[last] = added(totals[last], sum)
+				continue
+			}
+			totals = append(totals, sum)
+		}
+		slices.SortFunc(totals, func(a, b driver.SalesSum) int {
+			return cmp.Or(cmp.Compare(b.Gross, a.Gross), compareIDs(a.CompanyID, b.CompanyID))
+		})
+		return totals[:min(max(limit, 0), len(totals))]
 	})
 }
 

@@ -285,35 +285,41 @@ func (r reading) EndpointHealth(
 ) ([]driver.EndpointHealth, error) {
 	return ask(ctx, r, func(s *state) []driver.EndpointHealth {
 		var all []driver.EndpointHealth
-		if of, ok := s.endpoints.ofCompany[query.CompanyID]; ok {
-			for _, number := range of.keys {
-				all = append(all, s.deliveries.health(query, number))
+		for _, company := range slices.SortedFunc(slices.Values(query.Companies), compareIDs) {
+			if of, ok := s.endpoints.ofCompany[company]; ok {
+				for _, number := range of.keys {
+					all = append(all, s.deliveries.health(query, driver.WebhookEndpointRef{CompanyID: company, Number: number}))
+				}
 			}
 		}
 		return all
 	})
 }
 
-func (d *deliveries) health(query driver.EndpointHealthQuery, endpoint int64) driver.EndpointHealth {
-	health := driver.EndpointHealth{Endpoint: endpoint}
-	if of, ok := d.ofCompany[query.CompanyID]; ok {
+func (d *deliveries) health(query driver.EndpointHealthQuery, ref driver.WebhookEndpointRef) driver.EndpointHealth {
+	health := driver.EndpointHealth{CompanyID: ref.CompanyID, Endpoint: ref.Number}
+	if of, ok := d.ofCompany[ref.CompanyID]; ok {
+		if keys := of.all.keys; len(keys) > 0 {
+			newest := d.at(ref.CompanyID, keys[len(keys)-1])
+			health.NewestID, health.NewestAt = newest.ID, newest.CreatedAt
+		}
 		for _, place := range of.part(driver.DeliverySucceeded).keys {
-			success := d.at(query.CompanyID, place)
-			if success.Endpoint == endpoint && success.FinishedAt.After(health.LastSuccessAt) {
+			success := d.at(ref.CompanyID, place)
+			if success.Endpoint == ref.Number && success.FinishedAt.After(health.LastSuccessAt) {
 				health.LastSuccessAt = success.FinishedAt
 			}
 		}
 		for _, place := range of.part(driver.DeliveryFailed).keys {
-			failure := d.at(query.CompanyID, place)
-			if failure.Endpoint == endpoint && !failure.FinishedAt.Before(moment(query.Since)) && health.Failed < query.Most {
+			failure := d.at(ref.CompanyID, place)
+			if failure.Endpoint == ref.Number && !failure.FinishedAt.Before(moment(query.Since)) && health.Failed < query.Most {
 				health.Failed++
 			}
 		}
 	}
-	if of, ok := d.pending[driver.WebhookEndpointRef{CompanyID: query.CompanyID, Number: endpoint}]; ok {
+	if of, ok := d.pending[ref]; ok {
 		for _, due := range of.first(query.Most) {
 			health.Pending++
-			if len(d.at(query.CompanyID, due.place).Attempts) > 0 {
+			if len(d.at(ref.CompanyID, due.place).Attempts) > 0 {
 				health.Retrying++
 			}
 		}

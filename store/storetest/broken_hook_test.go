@@ -265,7 +265,7 @@ func (l lastMade) EndpointHealth(
 	health, err := l.ReadTx.EndpointHealth(ctx, query)
 	for i := range health {
 		last, err := l.ListDeliveries(ctx, driver.DeliveryQuery{
-			CompanyID: query.CompanyID, Endpoint: health[i].Endpoint, Status: driver.DeliverySucceeded, Limit: 1,
+			CompanyID: health[i].CompanyID, Endpoint: health[i].Endpoint, Status: driver.DeliverySucceeded, Limit: 1,
 		})
 		if err != nil {
 			return nil, err

@@ -25,6 +25,14 @@ func brokenSales() []broken {
 			reading(func(tx driver.ReadTx) driver.ReadTx { return doubleTotal{tx} }),
 		},
 		{
+			"adds up what a rebuild removes", "sums of sales/those of all companies are added up",
+			writing(func(tx driver.Tx) driver.Tx { return neverReset{tx} }),
+		},
+		{
+			"indexes all orders", "buyers/orders that the index lacks are found",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return indexesAll{tx} }),
+		},
+		{
 			"keeps wrong sums", "sums of sales/a wrong one is refused",
 			writing(func(tx driver.Tx) driver.Tx { return roundingSums{tx} }),
 		},
@@ -100,6 +108,19 @@ func (d doubleTotal) SalesTotals(
 		}
 	}
 	return totals, err
+}
+
+type neverReset struct{ driver.Tx }
+
+func (n neverReset) PutSalesProgress(ctx context.Context, progress driver.SalesProgress) error {
+	progress.Uncounted = min(progress.Uncounted, driver.SalesReset-1)
+	return n.Tx.PutSalesProgress(ctx, progress)
+}
+
+type indexesAll struct{ driver.ReadTx }
+
+func (indexesAll) UnindexedOrders(context.Context, driver.UnindexedQuery) ([]uuid.UUID, error) {
+	return nil, nil
 }
 
 type roundingSums struct{ driver.Tx }

@@ -75,6 +75,8 @@ func salesChecks() []Check {
 		{"sums of sales/are added to", grounded(salesAdded)},
 		{"sums of sales/list is in order, in pages and of its period", grounded(salesListed)},
 		{"sums of sales/totals of events are aligned", grounded(salesTotals)},
+		{"sums of sales/those of all companies are added up", grounded(platformSums)},
+		{"buyers/orders that the index lacks are found", grounded(ordersUnindexed)},
 		{"sums of sales/a wrong one is refused", grounded(salesRefused)},
 		{"sums of sales/those of a company are removed", grounded(salesRemoved)},
 		{"progress of sums/is locked and replaced", grounded(progressReplaced)},
@@ -212,6 +214,80 @@ func salesTotals(ctx context.Context, s driver.Store) error {
 				from(tx.SalesTotals(ctx, companyA, events[:1], quarter(1), quarter(3))),
 			want("of nothing", []driver.SalesSum(nil)).
 				from(tx.SalesTotals(ctx, companyA, nil, time.Time{}, time.Time{})),
+		)
+	})
+}
+
+func platformSums(ctx context.Context, s driver.Store) error {
+	of := newSum(companyB, uuid.Nil, "", 1)
+	rich := driver.SalesSum{SalesSumRef: driver.SalesSumRef{CompanyID: companyB, At: quarter(2)}, Gross: 1}
+	err := update(ctx, s, addSales(
+		newSum(companyA, uuid.Nil, "", 1), newSum(companyA, uuid.Nil, "", 3), newSum(companyA, uuid.Nil, "", 9),
+		newSum(companyA, eventA.ID, "", 1), newSum(companyA, eventA.ID, "VIP", 1),
+	))
+	if err != nil {
+		return err
+	}
+	if err := update(ctx, s, addSales(of, newSum(companyB, uuid.Nil, "", 3), rich)); err != nil {
+		return err
+	}
+	total := func(ref driver.SalesSumRef, n int64, more money.Amount) driver.SalesSum {
+		amount := money.Amount(n)
+		return driver.SalesSum{
+			SalesSumRef: ref, Orders: n, Admissions: n * of.Admissions, Gross: of.Gross*amount + more, Commission: 3 * amount,
+			Refunded: 4 * amount, Reversed: 5 * amount, Admitted: 6 * n,
+		}
+	}
+	when := func(n int) driver.SalesSumRef { return driver.SalesSumRef{At: quarter(n)} }
+	a, b := driver.SalesSumRef{CompanyID: companyA}, driver.SalesSumRef{CompanyID: companyB}
+	bounds := []time.Time{quarter(0), quarter(1), quarter(3), quarter(5)}
+	look := func(rows []driver.SalesSum, sellers ...driver.SalesSum) func() error {
+		return func() error {
+			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+				return errors.Join(
+					want("by time", rows).from(tx.PlatformSums(ctx, bounds)),
+					want("by no time", []driver.SalesSum(nil)).from(tx.PlatformSums(ctx, bounds[:1])),
+					want("by gross", sellers).from(tx.LargestSellers(ctx, bounds[0], bounds[3], 9)),
+					want("the first", sellers[:1]).from(tx.LargestSellers(ctx, bounds[0], bounds[3], 1)),
+					want("of no time", []driver.SalesSum(nil)).from(tx.LargestSellers(ctx, quarter(90), quarter(91), 9)),
+				)
+			})
+		}
+	}
+	return steps(
+		look([]driver.SalesSum{total(when(1), 2, 1), total(when(3), 2, 0)}, total(b, 2, 1), total(a, 2, 0)),
+		func() error {
+			return update(ctx, s, putProgress(driver.SalesProgress{CompanyID: companyB, Uncounted: driver.SalesReset}))
+		},
+		look([]driver.SalesSum{total(when(1), 1, 0), total(when(3), 1, 0)}, total(a, 2, 0)),
+	)
+}
+
+func ordersUnindexed(ctx context.Context, s driver.Store) error {
+	orders, err := boughtBy(ctx, s, emailOfAda, emailOfBob, emailOfAda, emailOfAda)
+	if err != nil {
+		return err
+	}
+	err = update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.PutBuyerOrders(ctx, []driver.BuyerOrder{
+			{CompanyID: companyA, Email: emailOfAda, Number: 1},
+			// Those of another buyer or company, and of no order, are not those of the order.
+			{CompanyID: companyA, Email: emailOfBob, Number: 3}, {CompanyID: companyB, Email: emailOfBob, Number: 2},
+			{CompanyID: companyA, Email: emailOfAda, Number: 90},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	query := driver.UnindexedQuery{CompanyID: companyA, Through: 99}
+	above, through, before := query, query, query
+	above.Above, through.Through, before.Before = 2, 3, orders[2].ConfirmedAt
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("all", []uuid.UUID{orders[1].ID, orders[2].ID, orders[3].ID}).from(tx.UnindexedOrders(ctx, query)),
+			want("above", []uuid.UUID{orders[2].ID, orders[3].ID}).from(tx.UnindexedOrders(ctx, above)),
+			want("through", []uuid.UUID{orders[1].ID, orders[2].ID}).from(tx.UnindexedOrders(ctx, through)),
+			want("before", []uuid.UUID{orders[1].ID}).from(tx.UnindexedOrders(ctx, before)),
 		)
 	})
 }

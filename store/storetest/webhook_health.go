@@ -63,11 +63,17 @@ func endpointHealth(ctx context.Context, s driver.Store) error {
 		to(2, driver.DeliveryFailed, 8000, 8), to(2, driver.DeliveryPending, 0, 0), to(2, driver.DeliveryPending, 0, 2),
 		to(2, driver.DeliveryPending, 0, 1), to(3, driver.DeliverySucceeded, 8000, 1),
 	}
+	// The newest of all is to an endpoint that was deleted.
+	kept = append(kept, to(3, driver.DeliveryPending, 0, 0))
+	newest := &kept[len(kept)-1]
+	newest.CreatedAt = at(2000)
 	foreign := newDelivery(companyB, 90, at(0))
 	foreign.Endpoint = 2
 	foreign = final(foreign, driver.DeliverySucceeded)
+	theirs := newEndpoint(companyB, 2)
+	theirs.ID = id(91)
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-		for _, endpoint := range []driver.WebhookEndpoint{newEndpoint(companyA, 2), newEndpoint(companyA, 1)} {
+		for _, endpoint := range []driver.WebhookEndpoint{newEndpoint(companyA, 2), newEndpoint(companyA, 1), theirs} {
 			if err := tx.CreateWebhookEndpoint(ctx, endpoint); err != nil {
 				return err
 			}
@@ -77,18 +83,31 @@ func endpointHealth(ctx context.Context, s driver.Store) error {
 	if err := errors.Join(err, keepDeliveries(ctx, s, append(kept, foreign)...)); err != nil {
 		return err
 	}
+	of := func(endpoint int64, health driver.EndpointHealth) driver.EndpointHealth {
+		health.CompanyID, health.Endpoint, health.NewestID, health.NewestAt = companyA, endpoint, newest.ID, at(2000)
+		return health
+	}
+	ofA := []driver.EndpointHealth{
+		of(1, driver.EndpointHealth{LastSuccessAt: at(7000), Failed: 2}),
+		of(2, driver.EndpointHealth{Failed: 1, Pending: 3, Retrying: 2}),
+	}
+	ofB := driver.EndpointHealth{
+		CompanyID: companyB, Endpoint: 2, LastSuccessAt: foreign.FinishedAt, NewestID: foreign.ID, NewestAt: at(0),
+	}
+	ask := func(most int, companies ...uuid.UUID) driver.EndpointHealthQuery {
+		return driver.EndpointHealthQuery{Companies: companies, Since: at(3000), Most: most}
+	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
-			want("all", []driver.EndpointHealth{
-				{Endpoint: 1, LastSuccessAt: at(7000), Failed: 2}, {Endpoint: 2, Failed: 1, Pending: 3, Retrying: 2},
-			}).from(tx.EndpointHealth(ctx, driver.EndpointHealthQuery{CompanyID: companyA, Since: at(3000), Most: 9})),
+			want("all", ofA).from(tx.EndpointHealth(ctx, ask(9, companyA))),
+			want("of both companies", append(ofA[:2:2], ofB)).from(tx.EndpointHealth(ctx, ask(9, companyB, id(99), companyA))),
 			want("at most one", []driver.EndpointHealth{
-				{Endpoint: 1, LastSuccessAt: at(7000), Failed: 1},
+				of(1, driver.EndpointHealth{LastSuccessAt: at(7000), Failed: 1}),
 				// The one that is due first, which was made last, had an attempt.
-				{Endpoint: 2, Failed: 1, Pending: 1, Retrying: 1},
-			}).from(tx.EndpointHealth(ctx, driver.EndpointHealthQuery{CompanyID: companyA, Since: at(3000), Most: 1})),
-			want("of no endpoints", []driver.EndpointHealth(nil)).
-				from(tx.EndpointHealth(ctx, driver.EndpointHealthQuery{CompanyID: companyB, Since: at(0), Most: 9})),
+				of(2, driver.EndpointHealth{Failed: 1, Pending: 1, Retrying: 1}),
+			}).from(tx.EndpointHealth(ctx, ask(1, companyA))),
+			want("of no endpoints", []driver.EndpointHealth(nil)).from(tx.EndpointHealth(ctx, ask(9, id(99)))),
+			want("of no companies", []driver.EndpointHealth(nil)).from(tx.EndpointHealth(ctx, ask(9))),
 		)
 	})
 }
