@@ -142,6 +142,7 @@ func TestBench(t *testing.T) {
 					is.Equal(grouped["errors"], map[string]any{})
 					is.Equal(grouped["meanGroupSize"] != nil, test.groupsSeen)
 					is.Equal(report["ungrouped"] != nil, test.ungrouped)
+					is.Equal(report["dispatchBehindMs"] != nil, strings.Contains(test.args, "--background"))
 					if test.ungrouped {
 						ungrouped := report["ungrouped"].(map[string]any)
 						is.True(ungrouped["calls"].(float64) > 0)

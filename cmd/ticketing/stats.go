@@ -17,8 +17,8 @@ type statsRebuild struct {
 
 func (*statsRebuild) Help() string {
 	return `Run it once after an upgrade during which processes of the version before went on: they sold and admitted, ` +
-		`and counted nothing. "ledger verify" says whether it is needed. Sales go on meanwhile. When it is interrupted, ` +
-		`the server completes it.`
+		`and counted nothing. "ledger verify" says whether it is needed. Sales go on meanwhile. It works for a tenth of ` +
+		`the time, as the server does. When it is interrupted, the server completes it.`
 }
 
 func (c *statsRebuild) Run(ctx context.Context, p *program) error {

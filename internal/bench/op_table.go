@@ -29,6 +29,9 @@ func (r *opReport) Summary() []Line {
 	if r.Ratio != nil {
 		lines = append(lines, Line{"grouped / ungrouped", figure(*r.Ratio, 2)})
 	}
+	if r.Behind != nil {
+		lines = append(lines, Line{"dispatch behind at the end", figure(*r.Behind, 1) + " ms"})
+	}
 	if r.CeilingRatio != nil {
 		lines = append(lines, Line{"grouped / SQL alone", figure(*r.CeilingRatio, 2)})
 	}

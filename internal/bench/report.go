@@ -44,6 +44,9 @@ type opRun struct {
 	// Ceiling is how many checkouts a second SQL alone writes. CeilingRatio is grouped divided by it.
 	Ceiling      *float64 `json:"ceiling"`
 	CeilingRatio *float64 `json:"ceilingRatio"`
+	// Behind is how long the oldest sale had waited for its dispatch at the end of a run, at most; in milliseconds. It is
+	// 0 if none waited, and nil without background work.
+	Behind *float64 `json:"dispatchBehindMs,omitempty"`
 }
 
 // figures is the result of one side of a run.
@@ -161,6 +164,11 @@ func (r *opReport) summarise() {
 	r.Ratio = medianOf(r.Runs, func(run opRun) *float64 { return run.Ratio })
 	r.Ceiling = medianOf(r.Runs, func(run opRun) *float64 { return run.Ceiling })
 	r.CeilingRatio = medianOf(r.Runs, func(run opRun) *float64 { return run.CeilingRatio })
+	for _, run := range r.Runs {
+		if run.Behind != nil && (r.Behind == nil || *run.Behind > *r.Behind) {
+			r.Behind = run.Behind
+		}
+	}
 }
 
 func medianSide[T any](runs []T, of func(T) *figures) figures {

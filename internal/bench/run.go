@@ -249,7 +249,13 @@ func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 		}
 		slices.Reverse(sides) // Neither side always runs after the other.
 	}
-	return newOpRun(b, grouped, ungrouped, sql), nil
+	measured := newOpRun(b, grouped, ungrouped, sql)
+	if !b.Background {
+		return measured, nil
+	}
+	behind, err := b.dispatchBehind(ctx)
+	measured.Behind = new(rounded(float64(behind) / float64(time.Millisecond)))
+	return measured, err
 }
 
 // sliceOf returns the length of the next slice: an equal part of the time left.
