@@ -25,6 +25,7 @@ type eventSales struct {
 
 	Charts  []chart `json:"-"`
 	Partial bool    `json:"-"` // sales of these days may not be counted yet
+	Whole   bool    `json:"-"` // all orders of the total are counted
 }
 
 // loadEventSales reads the sales of an event, all parts at the same time.
@@ -48,7 +49,8 @@ func loadEventSales(ctx context.Context, c *call, event ticketing.Event) (*event
 	reads := []func(context.Context) error{func(ctx context.Context) error {
 		totals, err := c.eventTotals(ctx, []uuid.UUID{event.ID})
 		if err == nil {
-			shown.Total = totals[0]
+			shown.Total = totals.Items[0]
+			shown.Whole = isWhole(event, totals)
 		}
 		return err
 	}, func(ctx context.Context) (err error) {
@@ -86,8 +88,13 @@ func (c *call) eventZone(schedule ticketing.Schedule) (*time.Location, error) {
 }
 
 // eventTotals returns what events of the company sold, in their order.
-func (c *call) eventTotals(ctx context.Context, events []uuid.UUID) ([]ticketing.SalesFigures, error) {
+func (c *call) eventTotals(ctx context.Context, events []uuid.UUID) (ticketing.EventSalesReport, error) {
 	return c.operator.EventSales(ctx, c.companyID, events, time.Time{}, time.Time{})
+}
+
+// isWhole reports whether all orders of an event are counted. Of an older event some may be missing.
+func isWhole(event ticketing.Event, totals ticketing.EventSalesReport) bool {
+	return totals.CompleteFrom == nil || event.CreatedAt.After(totals.CompleteFrom.Time)
 }
 
 // moments returns when the event begins and ends. Where clocks show a time twice, it begins at the earlier and ends at
@@ -133,7 +140,7 @@ type shownEvent struct {
 	ticketing.Event
 
 	Stock *ticketing.EventStock `json:"stock,omitempty"`
-	Gross *money.Amount         `json:"gross,omitempty"`
+	Gross *money.Amount         `json:"gross,omitempty"` // also nil while orders of the event are counted
 }
 
 // showEvents adds to the events of a list what they have sold, with one read of each kind.
@@ -155,8 +162,10 @@ func showEvents(ctx context.Context, c *call, events []ticketing.Event) ([]shown
 	if holds(c.actor, ticketing.PermissionWalletRead) {
 		reads = append(reads, func(ctx context.Context) error {
 			totals, err := c.eventTotals(ctx, ids)
-			for i := range totals {
-				shown[i].Gross = &totals[i].Gross
+			for i := range totals.Items {
+				if isWhole(shown[i].Event, totals) {
+					shown[i].Gross = &totals.Items[i].Gross
+				}
 			}
 			return err
 		})

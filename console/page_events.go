@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 
 	"github.com/floatgate/ticketing"
 )
@@ -80,8 +81,10 @@ type eventList struct {
 // HasStock reports whether the person may see what the events have sold and have left.
 func (l eventList) HasStock() bool { return len(l.Items) > 0 && l.Items[0].Stock != nil }
 
-// HasGross reports whether the person may see the gross of the events.
-func (l eventList) HasGross() bool { return len(l.Items) > 0 && l.Items[0].Gross != nil }
+// HasGross reports whether the list shows the gross of an event.
+func (l eventList) HasGross() bool {
+	return slices.ContainsFunc(l.Items, func(e shownEvent) bool { return e.Gross != nil })
+}
 
 func loadEvents(ctx context.Context, c *call) (view, error) {
 	found, err := c.console.svc.ListEvents(ctx, c.caller, ticketing.EventFilter{
