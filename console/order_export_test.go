@@ -37,21 +37,6 @@ func TestOrdersAreExportedWithTheirFilter(t *testing.T) {
 	ok.True(strings.Contains(log, "an address") && strings.Contains(log, "CANCELLED") && !strings.Contains(log, "ada@ex"))
 }
 
-// TestExportOfManyOrdersIsWhole checks that each order is once in a file of several pages.
-func TestExportOfManyOrdersIsWhole(t *testing.T) {
-	t.Parallel()
-	ok, s := is.New(t), newShop(t)
-	s.books.Inventory(t, s.event.ID, "VIP", 150_00, 200)
-	for range 230 {
-		s.sell(t)
-	}
-	seen := map[string]bool{}
-	for _, row := range readCSV(t, s.post(t, viewer, orders+"/export"))[1:] {
-		seen[row[0]] = true
-	}
-	ok.Equal(len(seen), 230)
-}
-
 // TestFileIsOfferedAfterAConfirmation checks that a person who had to confirm who they are gets a button that downloads
 // what they asked for, and that none of it is in an address.
 func TestFileIsOfferedAfterAConfirmation(t *testing.T) {

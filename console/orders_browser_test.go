@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// TestFilledPagesOfOrdersAreAccessible looks at the pages of orders and buyers with something on each, as an owner and
+// TestFilledPagesOfOrdersAreAccessible looks at the pages of orders, buyers and events with something on each, as an owner and
 // as staff see them, with every box open.
 func TestFilledPagesOfOrdersAreAccessible(t *testing.T) {
 	t.Parallel()
@@ -24,13 +24,15 @@ func TestFilledPagesOfOrdersAreAccessible(t *testing.T) {
 	s.books.Scan(t, refunded.EventID, refunded.Lines[0].AdmissionID)
 	_, err := s.staff.RefundOrder(t.Context(), refunded.ID, ticketing.RefundParams{Reason: longName, Restock: true})
 	ok.NoErr(err)
+	s.count(t)
 	company := "/business/" + s.company.String()
-	names := strings.NewReplacer(company, "", failed, "one", refunded.ID.String(), "refunded", "/", "-", "?", "-",
+	names := strings.NewReplacer(company, "", failed, "one", refunded.ID.String(), "refunded",
+		s.event.ID.String(), "sold", "/", "-", "?", "-",
 		"=", "-", "@example.com", "")
 	for who, paths := range map[string][]string{
 		owner: {
 			"/orders", "/orders?q=nothing", "/orders?status=CANCELLED", "/orders/" + refunded.ID.String(), "/buyers",
-			"/buyers/erase?email=ada@example.com",
+			"/buyers/erase?email=ada@example.com", "/events", "/events/" + s.event.ID.String(),
 		},
 		chief: {"/orders/" + failed},
 	} {
