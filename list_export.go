@@ -33,8 +33,8 @@ const (
 	maxExportFilter  = 500
 )
 
-// permission returns the permission to take a list away, and whether there is such a list of a company, or of the
-// platform.
+// permission returns the permission to take a list away, empty for an unknown one, and reports whether a company, or the
+// platform, has the list.
 func (l ExportedList) permission(platform bool) (Permission, bool) {
 	switch l {
 	case ExportedSales, ExportedEvents:
@@ -67,6 +67,11 @@ func (o Operator) RecordListExport(
 	ctx context.Context, companyID uuid.UUID, list ExportedList, filter map[string]string,
 ) error {
 	permission, known := list.permission(companyID == uuid.Nil)
+	if permission != "" {
+		if err := o.holds(permission); err != nil {
+			return err
+		}
+	}
 	if !known {
 		return Invalid(Violation{Message: "list: must be one that is taken away here"})
 	}

@@ -152,7 +152,8 @@ func TestOrganizerNeedsThePagesAndTheGateAlone(t *testing.T) {
 	// The company is verified, gets a rate and float, and issues its keys.
 	owner := newPerson(t, site.URL, invited.find(t, `(/sign-in/link#[^<"]+)`))
 	owner.post(company+"/verification/submit", "legalName", "Oba Nights Ltd", "registrationNumber", "RC 1",
-		"country", "NG", "address", "1 Marina", "contactName", "Ngozi", "contactEmail", "ngozi@example.com", "contactPhone", "+2348012345678")
+		"country", "NG", "address", "1 Marina", "contactName", "Ngozi", "contactEmail", "ngozi@example.com",
+		"contactPhone", "+2348012345678")
 	staff.post(ofPlatform+"/verification/approve", "expires", time.Now().AddDate(1, 0, 0).Format(time.DateOnly))
 	staff.post(ofPlatform+"/commission/schedule", "value", "2.5", "unit", "PERCENT", "effectiveFrom", "")
 	staff.post(ofPlatform+"/float/credit", "amount", "10,000,000.00", "reference", "GTB-2026-1", "confirmed", "true")
