@@ -32,7 +32,7 @@ func TestFilledPagesOfOrdersAreAccessible(t *testing.T) {
 	for who, paths := range map[string][]string{
 		owner: {
 			"/orders", "/orders?q=nothing", "/orders?status=CANCELLED", "/orders/" + refunded.ID.String(), "/buyers",
-			"/buyers/erase?email=ada@example.com", "/events", "/events/" + s.event.ID.String(),
+			"/buyers/erase", "/events", "/events/" + s.event.ID.String(),
 		},
 		chief: {"/orders/" + failed},
 	} {
