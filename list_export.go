@@ -33,8 +33,8 @@ const (
 	maxExportFilter  = 500
 )
 
-// permission returns the permission to take a list away, empty for an unknown one, and reports whether a company, or the
-// platform, has the list.
+// permission returns the permission to take a list away, empty for an unknown one, and reports whether a company, or
+// the platform, has the list.
 func (l ExportedList) permission(platform bool) (Permission, bool) {
 	switch l {
 	case ExportedSales, ExportedEvents:

@@ -36,7 +36,9 @@ func TestExportHasEachOrderOnce(t *testing.T) {
 		is.NoErr(err)
 
 		for _, search := range []ticketing.OrderSearch{
-			{}, {OrderFilter: ticketing.OrderFilter{EventID: event.ID}}, {Email: first.Buyer.Email},
+			{},
+			{OrderFilter: ticketing.OrderFilter{EventID: event.ID}},
+			{Email: first.Buyer.Email},
 			{From: first.ConfirmedAt.Add(time.Minute), To: first.ConfirmedAt.Add(4 * time.Minute)},
 			{OrderFilter: ticketing.OrderFilter{Statuses: []ticketing.OrderStatus{ticketing.OrderRefunded}}},
 		} {

@@ -10,8 +10,8 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// TestFilledPagesOfOrdersAreAccessible looks at the pages of orders, buyers and events with something on each, as an owner and
-// as staff see them, with every box open.
+// TestFilledPagesOfOrdersAreAccessible looks at the pages of orders, buyers and events with something on each, as an
+// owner and as staff see them, with every box open.
 func TestFilledPagesOfOrdersAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
