@@ -172,7 +172,7 @@ func (f *finder) byEmail(ctx context.Context, email string) error {
 // ordersOf returns the newest orders of an email, newest first: of each company at least one, of at most ten companies.
 func (f *finder) ordersOf(ctx context.Context, email string) ([]driver.Order, error) {
 	if f.companyID != uuid.Nil {
-		return searchOrders(ctx, f.tx, driver.OrderQuery{CompanyID: f.companyID, BuyerEmail: email, Limit: maxFound})
+		return findOrdersOfBuyer(ctx, f.tx, driver.OrderQuery{CompanyID: f.companyID, BuyerEmail: email, Limit: maxFound})
 	}
 	var all []driver.Order
 	var after driver.OrderNumber

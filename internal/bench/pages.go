@@ -286,7 +286,7 @@ func (m *pagesBench) visit(ctx context.Context, route string) {
 	case route == askErase:
 		form.Set("email", m.buyer)
 	case strings.HasSuffix(route, "/find"):
-		// An id would lead to its page. An email takes the most reads.
+		// An id would lead to its page, which is measured by itself. An email takes the most reads.
 		address += "?q=" + url.QueryEscape(m.buyer)
 	}
 	size, err := m.read(ctx, address, form)
