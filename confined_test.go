@@ -368,7 +368,9 @@ func TestWebhookStatementsAreConfinedToOneCompany(t *testing.T) {
 				func() error { return read(tx.DeliversUnder(ctx, secret)) },
 				func() error { return read(tx.ListMessageDeliveries(ctx, company, messages[0].ID, 9)) },
 				func() error {
-					return read(tx.EndpointHealth(ctx, driver.EndpointHealthQuery{Companies: []uuid.UUID{company}, Since: at, Most: 9}))
+					return read(tx.EndpointHealth(ctx, driver.EndpointHealthQuery{
+						Companies: []uuid.UUID{company}, Since: at, Most: 9,
+					}))
 				},
 				func() error {
 					return read(tx.ListDeliveries(ctx, driver.DeliveryQuery{CompanyID: company, Limit: 9}))

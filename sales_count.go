@@ -286,15 +286,15 @@ func (s *Service) countSales(ctx context.Context, companyID uuid.UUID, expected 
 //
 // No order is counted twice or not at all, although orders are sold, dispatched, refunded and validated meanwhile:
 //
-//   - While the company is reset nobody adds to its sums. A dispatch or a refund that reads the reset progress locks it,
-//     and no order has a number above [driver.SalesReset]. One that read zero before has committed, since the rebuild
-//     that reset the company held the gate exclusively. So no sum comes back after the last one is removed.
-//   - The head is read after the lock was granted. A dispatch or a refund that passed over its order because of the reset
-//     held the same lock, so it has committed by then, and so has its order before it. Its number is not above the head,
-//     and the background counts it.
-//   - The orders of a company commit in the order of their numbers, since each holds the lock of FLOAT until then. So an
-//     order that is not among those up to the head commits after the head was read. Its dispatch, its refund and its
-//     validations come later still. They wait for the lock, read the head, and count.
+//   - While the company is reset nobody adds to its sums. A dispatch or a refund that reads the reset progress locks
+//     it, and no order has a number above [driver.SalesReset]. One that read zero before has committed, since the
+//     rebuild that reset the company held the gate exclusively. So no sum comes back after the last one is removed.
+//   - The head is read after the lock was granted. A dispatch or a refund that passed over its order because of the
+//     reset held the same lock, so it has committed by then, and so has its order before it. Its number is not above
+//     the head, and the background counts it.
+//   - The orders of a company commit in the order of their numbers, since each holds the lock of FLOAT until then. So
+//     an order that is not among those up to the head commits after the head was read. Its dispatch, its refund and
+//     its validations come later still. They wait for the lock, read the head, and count.
 func removeSums(ctx context.Context, tx driver.Tx, companyID uuid.UUID) (left int64, err error) {
 	removed, err := tx.DeleteSalesSums(ctx, companyID, removeBatch)
 	if err != nil || removed > 0 {
@@ -363,8 +363,8 @@ func tallyOrders(
 
 // CountSales does once what [Service.Run] does all the time for the sums of sales, for a host that does not call Run.
 // Of each company with orders that are in no sum yet, from before an upgrade or after [Operator.RebuildSales], it
-// counts the newest five hundred; after a rebuild it first removes the sums from before. It returns how many it counted.
-// It counts none of a company while more than a thousand of its facts wait for their dispatch.
+// counts the newest five hundred; after a rebuild it first removes the sums from before. It returns how many it
+// counted. It counts none of a company while more than a thousand of its facts wait for their dispatch.
 func (s *Service) CountSales(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun
@@ -406,8 +406,8 @@ func (s *Service) eachUncounted(ctx context.Context, count func(context.Context,
 	}
 }
 
-// countCompany counts a company's orders until none is left, its facts wait, another process counts them, or the context
-// ends.
+// countCompany counts a company's orders until none is left, its facts wait, another process counts them, or the
+// context ends.
 func (s *Service) countCompany(ctx context.Context, companyID uuid.UUID) error {
 	for expected := int64(0); ; {
 		began := s.now()

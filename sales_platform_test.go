@@ -51,7 +51,8 @@ func TestManyCompaniesAreReadTogether(t *testing.T) {
 				}
 				if err := tx.CreateWebhookEndpoint(ctx, driver.WebhookEndpoint{
 					CompanyID: id, Number: 1, ID: uuid.New(), URL: "https://hooks.example.com/", Status: driver.WebhookEnabled,
-					Events: []driver.FactType{driver.FactOrderCreated}, CreatedAt: at, UpdatedAt: at,
+					Events: []driver.FactType{driver.FactOrderCreated}, ActiveSecret: 1, LastSecret: 1,
+					CreatedAt: at, UpdatedAt: at,
 				}); err != nil {
 					return err
 				}

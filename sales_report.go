@@ -64,10 +64,10 @@ type SalesRow struct {
 type SalesReport struct {
 	Items []SalesRow   `json:"items"` // by tier, then oldest first
 	Total SalesFigures `json:"total"` // of the company or the event as a whole: an order may have several tiers
-	// CompleteFrom is when the sales begin that are all counted. Nothing of an earlier order is counted yet, neither its
-	// sale nor a later refund. It is nil if every order is counted. At the beginning of [Operator.RebuildSales] it is after
-	// the newest order, and the report is empty. The newest orders follow when their facts are dispatched, usually within a
-	// second.
+	// CompleteFrom is when the sales begin that are all counted. Nothing of an earlier order is counted yet, neither
+	// its sale nor a later refund. It is nil if every order is counted. At the beginning of [Operator.RebuildSales] it
+	// is after the newest order, and the report is empty. The newest orders follow when their facts are dispatched,
+	// usually within a second.
 	CompleteFrom *Time `json:"completeFrom"`
 }
 
@@ -222,8 +222,8 @@ func salesRows(totals []driver.SalesSum, ends []time.Time) []SalesRow {
 	return rows
 }
 
-// salesCompleteFrom returns the time from which all sales of a company are in its sums, and nil if all ever are. It also
-// reports whether the sums mean something: those of a company that is reset do not, and stand for none.
+// salesCompleteFrom returns the time from which all sales of a company are in its sums, and nil if all ever are. It
+// also reports whether the sums mean something: those of a company that is reset do not, and stand for none.
 //
 // It must be read at the same moment as the sums.
 func salesCompleteFrom(

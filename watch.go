@@ -46,7 +46,8 @@ const watchedQueue = 11
 
 // Watch returns the state of each topic, in the order of watched. It is for trusted surfaces whose pages update while
 // they are looked at: it checks no permission, and says only that something changed. It reads in one transaction, and
-// for all companies in one query for WatchMoney and one for WatchDeliveries. A company that does not exist has the state of one that has never sold.
+// for all companies in one query for WatchMoney and one for WatchDeliveries. A company that does not exist has the
+// state of one that has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
 	for _, one := range watched {
 		if one.Topic != WatchMoney && one.Topic != WatchDeliveries && one.Topic != WatchQueues {

@@ -58,8 +58,8 @@ type SalesProgress struct {
 	Uncounted int64 // 0: every order is counted. See also [SalesReset]
 }
 
-// SalesReset is the Uncounted of a company whose sums are to be computed from its orders again. No order is counted, and
-// the sums that are kept are left over: they mean nothing, and are removed before the first order is counted.
+// SalesReset is the Uncounted of a company whose sums are to be computed from its orders again. No order is counted,
+// and the sums that are kept are left over: they mean nothing, and are removed before the first order is counted.
 const SalesReset int64 = math.MaxInt64
 
 // BuyerOrder is an entry of the index that finds the orders of a buyer.
@@ -71,8 +71,8 @@ type BuyerOrder struct {
 
 // SalesReader finds sums of sales.
 type SalesReader interface {
-	// SalesSums returns the total of each tier and each time between two bounds of the query, by tier, then time. The At of
-	// a total is the beginning of its time. One of which nothing is kept is left out.
+	// SalesSums returns the total of each tier and each time between two bounds of the query, by tier, then time. The
+	// At of a total is the beginning of its time. One of which nothing is kept is left out.
 	SalesSums(ctx context.Context, query SalesSumQuery) ([]SalesSum, error)
 	// SalesTotals returns the total of each event over the intervals at or after from and before to, in the order of the
 	// events. The zero event is the company as a whole. A zero time is no limit. A total has no Tier and no At, and is the

@@ -47,9 +47,9 @@ const salesTotals = `CAST(sum(orders) AS BIGINT), CAST(sum(admissions) AS BIGINT
 	CAST(sum(commission) AS BIGINT), CAST(sum(refunded) AS BIGINT), CAST(sum(reversed) AS BIGINT),
 	CAST(sum(admitted) AS BIGINT)`
 
-// timeOf is the expression that returns the beginning of the time that a sum belongs to, by the bounds of a query. Times
-// of one length that follow each other need a division. So a year of days needs a branch for each change of the clocks,
-// where a join with the bounds would look at the sums once for each day.
+// timeOf is the expression that returns the beginning of the time that a sum belongs to, by the bounds of a query.
+// Times of one length that follow each other need a division. So a year of days needs a branch for each change of the
+// clocks, where a join with the bounds would look at the sums once for each day.
 type timeOf []time.Time
 
 func (bounds timeOf) appendTo(to *builder) {

@@ -139,8 +139,8 @@ func (s *session) ListMessageDeliveries(
 		companyID, messageID, max(limit, 0))
 }
 
-// companyOf is the company of an endpoint e of some companies: its value if there is but one, so that a cluster asks the
-// node of that company alone.
+// companyOf is the company of an endpoint e of some companies: its value if there is but one, so that a cluster asks
+// the node of that company alone.
 type companyOf []uuid.UUID
 
 func (c companyOf) appendTo(to *builder) {
@@ -151,8 +151,8 @@ func (c companyOf) appendTo(to *builder) {
 	to.add("e.company_id")
 }
 
-// EndpointHealth returns the health of the endpoints of companies. Each count is a subquery that reads the first rows of
-// an index.
+// EndpointHealth returns the health of the endpoints of companies. Each count is a subquery that reads the first rows
+// of an index.
 func (s *session) EndpointHealth(
 	ctx context.Context, ask driver.EndpointHealthQuery,
 ) (all []driver.EndpointHealth, err error) {

@@ -272,7 +272,8 @@ func ordersUnindexed(ctx context.Context, s driver.Store) error {
 		return tx.PutBuyerOrders(ctx, []driver.BuyerOrder{
 			{CompanyID: companyA, Email: emailOfAda, Number: 1},
 			// Those of another buyer or company, and of no order, are not those of the order.
-			{CompanyID: companyA, Email: emailOfBob, Number: 3}, {CompanyID: companyB, Email: emailOfBob, Number: 2},
+			{CompanyID: companyA, Email: emailOfBob, Number: 3},
+			{CompanyID: companyB, Email: emailOfBob, Number: 2},
 			{CompanyID: companyA, Email: emailOfAda, Number: 90},
 		})
 	})
