@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	cdp "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/internal/browsertest"
@@ -84,4 +86,35 @@ func TestQueueCountsUp(t *testing.T) {
 	p.Wait(`document.querySelector("#cases")?.closest("section").textContent.includes("Adire Concerts")`)
 	is.New(t).Equal(p.Text(`window.stays`), "stays")
 	p.IsClean()
+}
+
+// TestPageWithoutAStreamOpensOneLater refuses a page its stream, since the person has too many, and ends the others: the
+// page tries again after a while, which the test makes short.
+func TestPageWithoutAStreamOpensOneLater(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
+	p := s.open(t, browser, owner, "/account", browsertest.Desktop)
+	var feeds []*feed
+	for range 20 {
+		feeds = append(feeds, s.listen(t, owner, liveOverview).opened(t))
+	}
+	_, err := chromedp.Call(p.Context(), cdp.AddScriptToEvaluateOnNewDocument,
+		cdp.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+			const slow = window.setTimeout
+			window.later = 0
+			window.setTimeout = (f, ms, ...rest) => {
+				window.later += ms === 30_000
+				return slow(f, ms === 30_000 ? 100 : ms, ...rest)
+			}
+		}`})
+	ok.NoErr(err)
+	p.Text(`location.assign("` + strings.ReplaceAll(overviewPath, "{companyId}", s.company.String()) + `")`)
+	p.Wait(`window.later > 0`)
+	for _, one := range feeds {
+		ok.NoErr(one.Body.Close())
+	}
+	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
 }

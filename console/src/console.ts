@@ -87,8 +87,24 @@ const refresh = () =>
 setInterval(refresh, 30_000);
 document.addEventListener("visibilitychange", refresh);
 
+// A first stream that did not come is opened again later: htmx does that only for one that it has had.
+const openLater = (stream: Element): void => {
+  setTimeout(() => {
+    const path = stream.getAttribute("hx-sse:connect");
+    if (path && stream.isConnected) {
+      htmx.ajax("GET", path, { source: stream }).catch(() => undefined);
+    }
+  }, 30_000);
+};
+document.addEventListener("htmx:error", (event) => {
+  const source = (event as CustomEvent<Partial<Exchange>>).detail.ctx?.sourceElement;
+  if (source?.id === "stream") {
+    openLater(source);
+  }
+});
+
 // A refusal and a page elsewhere, such as that to sign in, are pages of their own. A page that cannot be fetched again
-// for now stays as it is, and so does one that gets no stream.
+// for now stays as it is, and one that gets no stream for now tries again.
 document.addEventListener("htmx:before:response", (event) => {
   const { response, request, sourceElement } = (event as CustomEvent<Exchange>).detail.ctx;
   const { ok, redirected, status } = response.raw;
@@ -96,6 +112,9 @@ document.addEventListener("htmx:before:response", (event) => {
     return;
   }
   event.preventDefault();
+  if (sourceElement.id === "stream" && (status === 429 || status >= 500)) {
+    openLater(sourceElement);
+  }
   if (sourceElement.id !== "stream" && (sourceElement.id !== "live" || status < 500)) {
     location.assign(request.action);
   }
