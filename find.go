@@ -87,9 +87,9 @@ const (
 //   - the beginning of a buyer's email, at one company.
 //
 // It finds at most ten of each kind, in the order of the constants above, and nothing is no error. The order of a sale
-// is found by its buyer's email in all companies as soon as the sale's fact was dispatched. At one company it is found at
-// once, unless ten thousand newer orders wait for the dispatch. Orders from before an upgrade are found by an email when
-// [Service.Run] has indexed them; [Operator.ListOrders] finds them before.
+// is found by its buyer's email in all companies as soon as the sale's fact was dispatched. At one company it is found
+// at once, unless ten thousand newer orders wait for the dispatch. Orders from before an upgrade are found by an email
+// when [Service.Run] has indexed them; [Operator.ListOrders] finds them before.
 //
 // A text that is empty, longer than 320 characters, or has control characters or invalid UTF-8 is INVALID_REQUEST.
 //

@@ -37,12 +37,12 @@ func searchEveryOrder(ctx context.Context, tx driver.ReadTx, query driver.OrderQ
 		})
 }
 
-// findWindow is how many of the newest order numbers are searched where the index of buyers may lack them and the answer
-// has to come at once.
+// findWindow is how many of the newest order numbers are searched where the index of buyers may lack them and the
+// answer has to come at once.
 const findWindow = 10_000
 
-// findOrdersOfBuyer is searchOrders for one buyer in a bounded time. It misses orders from before the index that are not
-// indexed yet, and orders whose facts wait for the dispatch behind more than ten thousand newer orders.
+// findOrdersOfBuyer is searchOrders for one buyer in a bounded time. It misses orders from before the index that are
+// not indexed yet, and orders whose facts wait for the dispatch behind more than ten thousand newer orders.
 func findOrdersOfBuyer(ctx context.Context, tx driver.ReadTx, query driver.OrderQuery) ([]driver.Order, error) {
 	return searchOrdersOfBuyer(ctx, tx, query,
 		func(ctx context.Context, tx driver.ReadTx, float driver.Wallet) (lowest, highest int64, err error) {

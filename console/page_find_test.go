@@ -94,11 +94,14 @@ func TestFindListsWhatATextMayMean(t *testing.T) {
 		{chief, platformFind, "ngozi@ex", []string{"Nothing was found.", "What can be found"}, "Buyers</h2>"},
 		{viewer, find, strings.ToUpper(begin), []string{"Events</h2>", s.event.Title}, "Companies</h2>"},
 		{
-			chief, platformFind, "adire", []string{"Companies</h2>", "/platform/companies/" + s.company.String()},
+			chief, platformFind, "adire",
+			[]string{"Companies</h2>", "/platform/companies/" + s.company.String()},
 			"Orders</h2>",
 		},
 		{
-			viewer, find, "GTB-0091827", []string{"Credits of float</h2>", "₦250.00", "/ledger?reference=GTB-0091827"}, "Nothing",
+			viewer, find, "GTB-0091827",
+			[]string{"Credits of float</h2>", "₦250.00", "/ledger?reference=GTB-0091827"},
+			"Nothing",
 		},
 		{chief, platformFind, "GTB-0091827", []string{"Credits of float</h2>", "Adire Concerts"}, "Nothing"},
 		{chief, platformFind, "support@example.com", []string{"Staff</h2>", "/platform/staff"}, "Nothing"},
@@ -108,7 +111,8 @@ func TestFindListsWhatATextMayMean(t *testing.T) {
 		{viewer, find, " \t", []string{"What can be found"}, "Nothing was found."},
 		{viewer, find, hostile, []string{"Nothing was found."}, "<script>alert"},
 		{
-			viewer, find, strings.Repeat("ñ", 10_000), []string{"cannot be searched for", "aria-invalid"},
+			viewer, find, strings.Repeat("ñ", 10_000),
+			[]string{"cannot be searched for", "aria-invalid"},
 			"Nothing was found.",
 		},
 		{viewer, find, "a\x00b", []string{"cannot be searched for"}, "Nothing was found."},

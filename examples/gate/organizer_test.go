@@ -23,6 +23,7 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 	gate "github.com/floatgate/ticketing/examples/gate"
 	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/contracttest"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
@@ -133,7 +134,7 @@ func TestOrganizerNeedsThePagesAndTheGateAlone(t *testing.T) {
 	is.NoErr(err)
 	site := httptest.NewServer(pages)
 	t.Cleanup(site.Close)
-	api := httptest.NewServer(httpapi.New(svc, &httpapi.Config{RateLimit: -1}))
+	api := httptest.NewServer(contracttest.New(t.Error, svc, &httpapi.Config{RateLimit: -1}))
 	t.Cleanup(api.Close)
 
 	// The first link of the platform is printed by "ticketing staff add".
