@@ -88,8 +88,8 @@ func TestQueueCountsUp(t *testing.T) {
 	p.IsClean()
 }
 
-// TestPageWithoutAStreamOpensOneLater refuses a page its stream, since the person has too many, and ends the others: the
-// page tries again after a while, which the test makes short.
+// TestPageWithoutAStreamOpensOneLater refuses a page its stream, since the person has too many, and ends the others:
+// the page tries again after a while, which the test makes short.
 func TestPageWithoutAStreamOpensOneLater(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

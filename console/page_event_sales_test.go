@@ -42,7 +42,8 @@ func TestEventShowsItsSalesAndAdmissions(t *testing.T) {
 
 	got := s.get(t, viewer, at)
 	first := day.AddDate(0, 0, -2).Format("2 Jan 2006")
-	ok.True(got.has(`<tr><td><bdi>` + first + `</bdi></td><td><bdi>VIP</bdi></td><td class="number">1</td><td class="number">2</td>`))
+	ok.True(got.has(`<tr><td><bdi>` + first + `</bdi></td><td><bdi>VIP</bdi></td>` +
+		`<td class="number">1</td><td class="number">2</td>`))
 	ok.True(got.has(day.AddDate(0, 0, -1).Format("2 Jan 2006") + ": ₦50.00"))
 	ok.True(got.has("<bdi>Balcony</bdi></li>")) // in the legend
 	ok.True(got.has(`<p class="sum">₦350.00</p>`))
