@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/floatgate/ticketing"
-	"github.com/floatgate/ticketing/internal/slot"
 )
 
 const (
@@ -103,8 +102,6 @@ func (x *exchange) answer(ctx context.Context) (a answer) {
 				err = &panicError{text: panicText(v), stack: string(debug.Stack())}
 			}
 		}()
-		ctx, done := slot.Hold(ctx)
-		defer done()
 		a, err = x.run(ctx)
 	}()
 	if err == nil {

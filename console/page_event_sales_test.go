@@ -1,6 +1,9 @@
 package console_test
 
 import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/console"
 	"github.com/floatgate/ticketing/money"
 )
 
@@ -96,5 +100,30 @@ func TestEventsShowWhatTheyHaveSold(t *testing.T) {
 			ok.Equal(one.Stock.Total-one.Stock.Sold, one.Stock.Available)
 			ok.Equal(*one.Gross, money.Amount(300_00))
 		}
+	}
+}
+
+// TestPagesOfEventsNeedOneSlot checks that the calls of a page do not wait for one another: a company with one slot has
+// its pages.
+func TestPagesOfEventsNeedOneSlot(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.sell(t)
+	svc, err := ticketing.New(s.books.Store, &ticketing.Config{
+		SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Clock: s.books.Clock.Now, CompanySlots: 1,
+	})
+	ok.NoErr(err)
+	handler, err := console.New(svc, &console.Config{Clock: s.books.Clock.Now})
+	ok.NoErr(err)
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	for _, path := range []string{events, events + "/" + s.event.ID.String()} {
+		address := server.URL + strings.ReplaceAll(path, "{companyId}", s.company.String())
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+		ok.NoErr(err)
+		answer, err := s.clients[owner].Do(request)
+		ok.NoErr(err)
+		ok.NoErr(answer.Body.Close())
+		ok.Equal(answer.StatusCode, http.StatusOK)
 	}
 }
