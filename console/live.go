@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ func newLive(svc *ticketing.Service, log *slog.Logger) *live {
 type stream struct {
 	live    *live
 	user    uuid.UUID
+	session uuid.UUID
 	secret  string // of the session; empty where the host identifies people
 	watched []ticketing.Watched
 	since   time.Time     // when the page was made; the zero time: it has missed changes
@@ -57,8 +59,10 @@ type stream struct {
 	over    chan struct{} // closed when the session has ended
 	ended   bool          // over is closed; guarded by live.mu
 
-	// seen are the states that the page shows. Only the goroutine of live uses it.
-	seen []ticketing.WatchedState
+	// seen are the states that the page shows, and again reports whether the page is to be signalled once more. Only the
+	// goroutine of live uses them.
+	seen  []ticketing.WatchedState
+	again bool
 }
 
 // open adds a stream. It returns false if there are too many.
@@ -190,6 +194,8 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 			}
 			s.seen[i] = state
 		}
+		// The dispatch adds a sale to the sums some moments after its commit. So a page is signalled once more.
+		changed, s.again = changed || s.again, changed && slices.ContainsFunc(s.watched, isMoney)
 		if changed {
 			select {
 			case s.changed <- struct{}{}:
@@ -200,7 +206,8 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 	return nil
 }
 
-// checkSessions ends the streams of sessions that have ended: one question for all of them.
+// checkSessions ends the streams of sessions that have ended: one question for all of them, and one more for each person
+// whose session has ended or was confirmed.
 func (l *live) checkSessions(ctx context.Context, open []*stream) error {
 	var secrets []string
 	of := map[string]int{}
@@ -217,13 +224,32 @@ func (l *live) checkSessions(ctx context.Context, open []*stream) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	// A confirmation gives a session another secret. So a session is looked for by its id before its streams end.
+	still := map[uuid.UUID][]ticketing.Session{}
 	for _, s := range open {
-		if s.secret != "" && sessions[of[s.secret]].ID == uuid.Nil && !s.ended {
-			s.ended = true
-			close(s.over)
+		if s.secret == "" || sessions[of[s.secret]].ID != uuid.Nil {
+			continue
+		}
+		if _, asked := still[s.user]; !asked {
+			if still[s.user], err = l.svc.Accounts().ListSessions(ctx, s.user); err != nil {
+				return err
+			}
+		}
+		if !slices.ContainsFunc(still[s.user], func(one ticketing.Session) bool { return one.ID == s.session }) {
+			l.end(s)
 		}
 	}
 	return nil
 }
+
+// end ends a stream whose session has ended.
+func (l *live) end(s *stream) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !s.ended {
+		s.ended = true
+		close(s.over)
+	}
+}
+
+func isMoney(one ticketing.Watched) bool { return one.Topic == ticketing.WatchMoney }

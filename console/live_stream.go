@@ -82,7 +82,9 @@ func (x *exchange) openStream(ctx context.Context, p *page) (answer, error) {
 	if err := c.readQuery([]string{"since"}); err != nil {
 		return answer{}, err
 	}
-	s := &stream{user: x.visitor.userID, secret: x.visitor.secret, watched: c.watched(p)}
+	s := &stream{
+		user: x.visitor.userID, session: x.visitor.sessionID, secret: x.visitor.secret, watched: c.watched(p),
+	}
 	if len(s.watched) == 0 {
 		return answer{}, errNoPage
 	}

@@ -345,3 +345,22 @@ func TestStreamOutlivesTheTimesOfItsServer(t *testing.T) {
 		ok.Equal(f.next(), somethingChanged)
 	}
 }
+
+// TestStreamOutlivesAConfirmation confirms a session, which gives it another secret, beside one that ends.
+func TestStreamOutlivesAConfirmation(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	confirmed := s.listen(t, owner, liveOverview).opened(t)
+	ended := s.listen(t, viewer, liveOverview).opened(t)
+	for _, cookie := range s.clients[owner].Jar.Cookies(s.address(t)) {
+		_, err := s.Accounts().Confirm(t.Context(), cookie.Value, ticketing.SignInPasskey)
+		ok.NoErr(err)
+	}
+	_, err := s.Accounts().EndSessions(t.Context(), s.users[viewer])
+	ok.NoErr(err)
+	ok.Equal(ended.next(), somethingChanged)
+	ok.Equal(ended.next(), sessionOver)
+	s.credited(t, s.company)
+	ok.Equal(confirmed.next(), somethingChanged)
+	ok.Equal(confirmed.next(), somethingChanged) // once more, for the sums
+}

@@ -89,12 +89,15 @@ document.addEventListener("visibilitychange", refresh);
 
 // A first stream that did not come is opened again later: htmx does that only for one that it has had.
 const openLater = (stream: Element): void => {
-  setTimeout(() => {
+  const open = (): void => {
     const path = stream.getAttribute("hx-sse:connect");
-    if (path && stream.isConnected) {
+    if (document.hidden) {
+      document.addEventListener("visibilitychange", open, { once: true });
+    } else if (path && stream.isConnected) {
       htmx.ajax("GET", path, { source: stream }).catch(() => undefined);
     }
-  }, 30_000);
+  };
+  setTimeout(open, 30_000);
 };
 document.addEventListener("htmx:error", (event) => {
   const source = (event as CustomEvent<Partial<Exchange>>).detail.ctx?.sourceElement;
@@ -109,6 +112,11 @@ document.addEventListener("htmx:before:response", (event) => {
   const { response, request, sourceElement } = (event as CustomEvent<Exchange>).detail.ctx;
   const { ok, redirected, status } = response.raw;
   if (ok && !redirected) {
+    // The filter was changed meanwhile, and its answer was faster: this one is of another list.
+    if (sourceElement.id === "live" && new URL(request.action, location.href).search !== location.search) {
+      event.preventDefault();
+      stale = true;
+    }
     return;
   }
   event.preventDefault();
