@@ -2,6 +2,7 @@ package console
 
 import (
 	_ "embed" // The files of the pages are files of this folder.
+	"slices"
 	"sync"
 
 	"github.com/floatgate/ticketing/internal/webfile"
@@ -35,9 +36,9 @@ func assets() map[string]asset {
 	return map[string]asset{
 		"/console/console.css": file("text/css; charset=utf-8", styleText),
 		"/console/console.js":  file("text/javascript; charset=utf-8", scriptText),
-		"/console/htmx.js":     file("text/javascript; charset=utf-8", htmxText),
-		"/console/hx-sse.js":   file("text/javascript; charset=utf-8", streamText),
-		"/console/icon.svg":    file("image/svg+xml", iconText),
+		// The extension comes with htmx, which begins as soon as it is there: an extension that comes later opens no stream.
+		"/console/htmx.js":  file("text/javascript; charset=utf-8", slices.Concat(htmxText, []byte("\n"), streamText)),
+		"/console/icon.svg": file("image/svg+xml", iconText),
 	}
 }
 

@@ -151,3 +151,19 @@ func TestPagesDoNotShift(t *testing.T) {
 		p.IsClean()
 	}
 }
+
+// TestStreamsComeWithHtmx checks that one file has htmx and its extension for streams. htmx begins a moment after its
+// file, and where the network is slow an extension of its own would come too late: the page would open no stream.
+func TestStreamsComeWithHtmx(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	page := s.get(t, owner, "/business/{companyId}").text
+	ok.True(strings.Contains(page, `id="stream"`))
+	ok.Equal(strings.Count(page, "<script"), 2)
+	script := s.get(t, owner, "/console/htmx.js").text
+	for _, name := range []string{"htmx.min.js", "hx-sse.min.js"} {
+		text, err := os.ReadFile("assets/htmx/" + name)
+		ok.NoErr(err)
+		ok.True(strings.Contains(script, string(text))) // name
+	}
+}

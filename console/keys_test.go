@@ -22,8 +22,7 @@ func TestKeysLeadAround(t *testing.T) {
 		t.Helper()
 		p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
 	}
-	p.Press("g")
-	p.Press("c")
+	p.Press("gc")
 	at("/platform/companies")
 	p.Press("/")
 	ok.Equal(p.Text(`document.activeElement.id`), "find")
@@ -41,8 +40,7 @@ func TestKeysLeadAround(t *testing.T) {
 		}
 	}
 	look(t, p, "console-keys")
-	p.Press("g") // The list takes no keys but its own.
-	p.Press("t")
+	p.Press("gt") // The list takes no keys but its own.
 	p.Press("\x1b")
 	p.Wait(`!document.querySelector("#keys").open`)
 	ok.Equal(p.Text(`location.pathname`), "/platform/companies")
