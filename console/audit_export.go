@@ -13,15 +13,16 @@ const exportPage = ticketing.MaxPageLimit
 // auditFilters returns the members of the query that select actions of the log.
 func auditFilters() []string { return []string{"actor", "action", "since", "until"} }
 
-// auditExports returns the exports of the log: that of a company, and that of all.
+// auditExports returns the exports of the log: that of a company, and that of all. They have names and emails, so they
+// need a recent sign-in.
 func auditExports() []export {
 	columns := []string{"at", "actor", "name", "email", "action", "subject", "changes"}
 	return []export{{
 		name: "audit.export", scope: scopeCompany, page: auditPath, permission: ticketing.PermissionAuditRead,
-		file: "audit.csv", columns: columns, filter: auditFilters(), open: exportAudit, record: recordAuditExport,
+		recent: true, file: "audit.csv", columns: columns, filter: auditFilters(), open: exportAudit, record: recordAuditExport,
 	}, {
 		name: "platform_audit.export", scope: scopePlatform, page: platformAuditPath,
-		permission: ticketing.PermissionTenantRead, file: "platform-audit.csv",
+		permission: ticketing.PermissionTenantRead, recent: true, file: "platform-audit.csv",
 		columns: append([]string{"companyId", "company"}, columns...), filter: auditFilters(), open: exportPlatformAudit,
 		record: recordAuditExport,
 	}}

@@ -163,6 +163,7 @@ func (x *exchange) sendFile(ctx context.Context, d *download) {
 	x.w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
 	sending, stop := context.WithCancelCause(ctx)
 	deadline := &fileDeadline{control: http.NewResponseController(x.w)}
+	deadline.begin() // Without one, a browser that does not read would hold a first page that is large.
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		if err := x.watchFile(sending, d); err != nil {
@@ -221,6 +222,11 @@ type fileDeadline struct {
 // that cannot flush sends when it wants to.
 func (d *fileDeadline) extend() {
 	_ = d.control.Flush()
+	d.begin()
+}
+
+// begin begins the time of a page, also at a host whose server gives answers any time.
+func (d *fileDeadline) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.last {

@@ -133,7 +133,7 @@ func loadFind(ctx context.Context, c *call) (view, error) {
 		last.More = len(last.Items) == foundAtMost
 	}
 	shown := view{data: list, paged: true}
-	if len(list.Items) == 1 && namesOne(text) {
+	if len(list.Items) == 1 && namesOne(text) && hasPage(list.Items[0].Kind) {
 		shown.location = list.Items[0].Path
 	}
 	return shown, nil
@@ -144,6 +144,16 @@ func namesOne(text string) bool {
 	_, notAnID := ticketing.ParseID(text)
 	_, _, notACode := ticketing.ParseAdmissionCode(text)
 	return notAnID == nil || notACode == nil
+}
+
+// hasPage reports whether the page of a thing shows that thing. Those without a page of their own have the beginning of
+// a list, where they may not be.
+func hasPage(kind ticketing.FoundKind) bool {
+	switch kind {
+	case ticketing.FoundSettlement, ticketing.FoundAPIKey, ticketing.FoundMember, ticketing.FoundStaff:
+		return false
+	}
+	return true
 }
 
 // foundName returns the heading of a kind.

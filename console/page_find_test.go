@@ -38,9 +38,6 @@ func TestFindLeadsToWhatAnIDNames(t *testing.T) {
 		s.event.ID.String():               company + "/events/" + s.event.ID.String(),
 		endpointID:                        company + "/webhooks/" + endpointID,
 		deliveryID:                        company + "/webhooks/deliveries/" + deliveryID,
-		key.ID.String():                   company + "/api-keys",
-		settlement.Items[0].ID.String():   company + "/settlements",
-		s.users[administrator].String():   company + "/members",
 		" " + s.company.String() + "\n\t": company,
 	} {
 		query := "?q=" + url.QueryEscape(text)
@@ -61,7 +58,15 @@ func TestFindLeadsToWhatAnIDNames(t *testing.T) {
 	}
 	ok.Equal(s.get(t, stranger, find+"?q="+orderID).StatusCode, http.StatusNotFound)
 	ok.Equal(s.get(t, owner, platformFind+"?q="+orderID).StatusCode, http.StatusForbidden)
-	ok.Equal(s.get(t, chief, platformFind+"?q="+s.users[support].String()).Header.Get("Location"), "/platform/staff")
+	// These have no page of their own but a list, whose beginning may not show them.
+	for id, list := range map[string]string{
+		key.ID.String(): company + "/api-keys", settlement.Items[0].ID.String(): company + "/settlements",
+		s.users[administrator].String(): company + "/members", s.users[support].String(): "/platform/staff",
+	} {
+		found := s.get(t, chief, platformFind+"?q="+id)
+		ok.Equal(found.StatusCode, http.StatusOK)    // list
+		ok.True(found.has(`<a href="` + list + `"`)) // list
+	}
 	// Somebody who is staff and a member has two pages, so nobody is led to one of them.
 	s.addMember(t, s.company, support, ticketing.RoleViewer)
 	both := s.get(t, chief, platformFind+"?q="+s.users[support].String())
