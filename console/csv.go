@@ -53,3 +53,10 @@ func cutOff(rows, columns int) []string {
 	row[0] = fmt.Sprintf("CUT OFF after %d rows: the list goes on. Export it again, or a shorter time of it.", rows)
 	return row
 }
+
+// notComplete returns the last row of a report whose sums do not have everything yet.
+func notComplete(from string, columns []string) []string {
+	row := make([]string, len(columns))
+	row[0] = "NOT COMPLETE: orders before " + from + " are still being counted. Export it again later."
+	return row
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing"
 )
 
@@ -38,7 +40,7 @@ func listExports() []export {
 		with(of(ticketing.ExportedBuyers, buyersPath, ticketing.PermissionBuyerRead, recent), exportBuyers,
 			"email fullname phone firstOrderAt changedAt", "email"),
 		with(of(ticketing.ExportedSales, reportsPath, ticketing.PermissionWalletRead, false), exportSales,
-			"from to tier orders tickets gross commission refunded reversed admitted", reportFilters()...),
+			strings.Join(salesColumns(), " "), reportFilters()...),
 		with(of(ticketing.ExportedAPIKeys, apiKeysPath, ticketing.PermissionAPIKeyRead, false), exportAPIKeys,
 			"id name status grants predecessorId createdAt lastUsedAt revokedAt"),
 		with(of(ticketing.ExportedDeliveries, deliveriesPath, ticketing.PermissionWebhookRead, false), exportDeliveries,
@@ -47,7 +49,7 @@ func listExports() []export {
 		with(of(ticketing.ExportedSettlements, settlementsPath, ticketing.PermissionSettlementRead, false),
 			exportSettlements, "id amount status bankAccountLast4 requestedAt decidedAt reason"),
 		with(of(ticketing.ExportedMembers, membersPath, ticketing.PermissionMemberRead, recent), exportMembers,
-			"userId name email role createdAt"),
+			"userId name email role createdAt lastSeenAt"),
 		with(of(ticketing.ExportedMails, mailPath, ticketing.PermissionNotificationRead, false), exportMails,
 			"orderId copy kind status elsewhere attempts lastError createdAt nextAttemptAt sentAt", mailFilters()...),
 		ofPlatform(with(of(ticketing.ExportedCompanies, companiesPath, ticketing.PermissionTenantRead, false),
@@ -55,7 +57,7 @@ func listExports() []export {
 		ofPlatform(with(payouts, exportPayouts,
 			"id companyId company amount status bankAccountLast4 requestedAt")),
 		ofPlatform(with(of(ticketing.ExportedStaff, staffPath, ticketing.PermissionTenantRead, recent), exportStaff,
-			"userId name email role createdAt")),
+			"userId name email role createdAt lastSeenAt")),
 	}
 }
 
@@ -142,16 +144,28 @@ func exportSales(_ context.Context, c *call) (rowPages, error) {
 		return nil, err
 	}
 	covered, err := c.reportPeriod(zone)
-	return rowsOfWhole(func(ctx context.Context) ([]ticketing.SalesRow, error) {
-		report, err := covered.sales(ctx, c, eventID, c.query("event") != "")
-		return report.Items, err
-	}, func(r ticketing.SalesRow) []string {
-		local := func(at ticketing.Time) string { return at.In(zone).Format(time.RFC3339) }
-		return []string{
-			local(r.From), local(r.To), textIn(r.Tier), cellOf(r.Orders), cellOf(r.Admissions), r.Gross.String(),
-			r.Commission.String(), r.Refunded.String(), r.Reversed.String(), cellOf(r.Admitted),
+	if err != nil {
+		return nil, err
+	}
+	local := func(at ticketing.Time) string { return at.In(zone).Format(time.RFC3339) }
+	return func(ctx context.Context, _ string) ([][]string, string, error) {
+		sold, err := covered.sales(ctx, c, eventID, c.query("event") != "")
+		rows := rowsOfAll(sold.Items, func(r ticketing.SalesRow) []string {
+			return []string{
+				local(r.From), local(r.To), textIn(r.Tier), cellOf(r.Orders), cellOf(r.Admissions), r.Gross.String(),
+				r.Commission.String(), r.Refunded.String(), r.Reversed.String(), cellOf(r.Admitted),
+			}
+		})
+		if (report{Sales: sold, From: covered.from()}).Partial() {
+			rows = append(rows, notComplete(local(*sold.CompleteFrom), salesColumns()))
 		}
-	}), err
+		return rows, "", err
+	}, nil
+}
+
+// salesColumns returns the columns of the file of a report.
+func salesColumns() []string {
+	return strings.Fields("from to tier orders tickets gross commission refunded reversed admitted")
 }
 
 func exportAPIKeys(_ context.Context, c *call) (rowPages, error) {
@@ -206,11 +220,33 @@ func exportSettlements(_ context.Context, c *call) (rowPages, error) {
 }
 
 func exportMembers(_ context.Context, c *call) (rowPages, error) {
-	return rowsOfWhole(func(ctx context.Context) ([]ticketing.Member, error) {
+	return rowsOfPeople(c, func(ctx context.Context) ([]ticketing.Member, error) {
 		return c.operator.ListMembers(ctx, c.companyID)
-	}, func(m ticketing.Member) []string {
+	}, func(m ticketing.Member) uuid.UUID { return m.UserID }, func(m ticketing.Member) []string {
 		return []string{m.UserID.String(), m.Name, m.Email, string(m.Role), cellAt(&m.CreatedAt)}
 	}), nil
+}
+
+// rowsOfPeople is rowsOfWhole with when each was last seen in a further cell, which is empty where the page has no such
+// time.
+func rowsOfPeople[T any](
+	c *call, list func(context.Context) ([]T, error), id func(T) uuid.UUID, row func(T) []string,
+) rowPages {
+	return func(ctx context.Context, _ string) ([][]string, string, error) {
+		found, err := list(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		seen, err := lastSeen(ctx, c, found, id)
+		if err != nil {
+			return nil, "", err
+		}
+		rows := rowsOfAll(found, row)
+		for i := range rows {
+			rows[i] = append(rows[i], cellAt(seen[i]))
+		}
+		return rows, "", nil
+	}
 }
 
 func exportMails(_ context.Context, c *call) (rowPages, error) {
@@ -252,7 +288,8 @@ func exportPayouts(_ context.Context, c *call) (rowPages, error) {
 }
 
 func exportStaff(_ context.Context, c *call) (rowPages, error) {
-	return rowsOfWhole(c.operator.ListStaff, func(m ticketing.StaffMember) []string {
+	of := func(m ticketing.StaffMember) uuid.UUID { return m.UserID }
+	return rowsOfPeople(c, c.operator.ListStaff, of, func(m ticketing.StaffMember) []string {
 		return []string{m.UserID.String(), m.Name, m.Email, string(m.Role), cellAt(&m.CreatedAt)}
 	}), nil
 }

@@ -33,7 +33,7 @@ func TestReportShowsSalesByDay(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
 	empty := s.get(t, viewer, reports)
-	ok.True(empty.has("What you sell in this time appears here, by its gross amount."))
+	ok.True(empty.has("What is sold in this time appears here, by its gross amount."))
 	ok.True(empty.has("Each ticket that is scanned at a gate"))
 	s.sell(t)
 	s.sell(t)

@@ -120,7 +120,7 @@ func (p period) sales(ctx context.Context, c *call, eventID uuid.UUID, tiers boo
 func (p period) salesChart(report ticketing.SalesReport) chart {
 	drawn := chart{
 		ID: "sales", Title: "Sales by " + strings.ToLower(p.unit()), Summary: p.summary("Sales"),
-		Empty: "What you sell in this time appears here, by its gross amount.",
+		Empty: "What is sold in this time appears here, by its gross amount.",
 	}
 	var lines []chartLine
 	byName := map[string]int{}
@@ -140,7 +140,7 @@ func (p period) salesChart(report ticketing.SalesReport) chart {
 	drawn.draw(moneyUnit(), p.labels(), lines)
 	drawn.Columns, drawn.Names = []string{p.unit()}, 1
 	if tiers {
-		drawn.Columns, drawn.Names = append(drawn.Columns, "Tier"), 2
+		drawn.Columns, drawn.Names = append(drawn.Columns, "Category"), 2
 	}
 	drawn.Columns = append(drawn.Columns, "Orders", "Tickets", "Gross", "Refunded")
 	for _, row := range report.Items {
