@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
-	"github.com/floatgate/ticketing/internal/ratewindow"
 )
 
 // invitePatience bounds the handing over of an invitation to the mail server.
@@ -56,16 +55,17 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 		return outcome{}, err
 	}
 	if p.by == "mail" && !mails {
-		return outcome{}, conflicted("This service sends no mail. Make a link instead, and send it yourself.")
+		return outcome{}, conflicted("This service sends no mail." + c.otherwise())
 	}
 	if p.by != "mail" {
 		return c.handInvitation(ctx, p, mails, false)
 	}
-	if err := c.limitInvitation(ctx, p.Email); err != nil {
-		return outcome{}, err
-	}
 	made, err := c.operator.InviteMemberByMail(ctx, c.companyID, p.AddMemberParams)
 	if err != nil {
+		return outcome{}, err
+	}
+	// What the service refuses mails nothing, and must not use up what an address may get.
+	if err := c.limitInvitation(ctx, made.Member.Email); err != nil {
 		return outcome{}, err
 	}
 	address, once := c.invitationAddress(made.Link)
@@ -87,26 +87,33 @@ const (
 	inviteWindow      = 24 * time.Hour
 )
 
-// limitInvitation counts a mail to an address. It is RATE_LIMITED over the limit of the company or of the address.
+// limitInvitation counts a mail to an address, whose owner is a member by now. It is RATE_LIMITED over the limit of the
+// company or of the address. The latter does not tell what other companies do: neither that they invited the same
+// person nor when.
 func (c *call) limitInvitation(ctx context.Context, email string) error {
-	for _, one := range []struct {
-		limit ratewindow.Limit
-		key   string
-		text  string
-	}{
-		{c.console.invites, c.companyID.String(), "This company has mailed %d invitations within a day."},
-		{c.console.invited, strings.ToLower(strings.TrimSpace(email)), "%d invitations went to this address within a day."},
-	} {
-		wait, err := one.limit.Take(ctx, one.key, "", c.now)
-		if err != nil {
-			return err
-		}
+	text := fmt.Sprintf("this company has mailed %d invitations within a day.", c.console.invites.Requests)
+	wait, err := c.console.invites.Take(ctx, c.companyID.String(), "", c.now)
+	if wait == 0 && err == nil {
+		text = "no further invitation can be mailed to this address today."
+		wait, err = c.console.invited.Take(ctx, strings.ToLower(email), "", c.now)
 		if wait > 0 {
-			text := fmt.Sprintf(one.text, one.limit.Requests) + " Make a link instead, and send it yourself."
-			return &limitError{&ticketing.Error{Code: ticketing.CodeRateLimited, Message: text}, wait}
+			wait = int(inviteWindow.Seconds())
 		}
 	}
-	return nil
+	if err != nil || wait == 0 {
+		return err
+	}
+	text = "The person is a member now, but got no mail: " + text + c.otherwise()
+	return &limitError{&ticketing.Error{Code: ticketing.CodeRateLimited, Message: text}, wait}
+}
+
+// otherwise returns the advice to hand a link over, for those who are shown one. See [ticketing.Operator.InviteMember]:
+// of all who manage members these are owners and administrators of the platform, who also request settlements.
+func (c *call) otherwise() string {
+	if c.console.config.Identify != nil || !holds(c.actor, ticketing.PermissionSettlementRequest) {
+		return ""
+	}
+	return " Make a link instead, and send it yourself."
 }
 
 // invitationAddress returns where a new member signs in, and whether that works once.

@@ -1,14 +1,17 @@
 package console_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 )
 
 // TestListsAreExported takes away every list whose file has what its page shows. Each file has what somebody typed as
@@ -111,6 +114,15 @@ func TestListsAreExported(t *testing.T) {
 		}
 		ok.Equal(s.post(t, tt.who, tt.path+"/export", fields...).text, got.text) // the same by the form of the page
 	}
+	// While orders of the period are still being counted, the last line says so.
+	ok.NoErr(s.books.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{s.company}}); err != nil {
+			return err
+		}
+		return tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: s.company, Uncounted: driver.SalesReset})
+	}))
+	rows := readCSV(t, s.postJSON(t, viewer, reports+"/export", "{}"))
+	ok.True(strings.HasPrefix(rows[len(rows)-1][0], "NOT COMPLETE: orders before 2026-11-"))
 	// A filter that the list refuses leaves no entry.
 	before := len(s.get(t, chief, "/api/v2/platform/audit?limit=100").text)
 	for path, body := range map[string]string{

@@ -73,17 +73,24 @@ func TestInvitationsByMailAreLimited(t *testing.T) {
 	for range 5 {
 		ok.Equal(invite(owner, s.company, "ada@example.com").StatusCode, http.StatusSeeOther)
 		s.mail(t)
+		// What is refused, here since they have another role, is not counted.
+		ok.Equal(s.post(t, owner, members+"/invite", "name", "Ada", "email", "ada@example.com", "role", "OWNER",
+			"by", "mail").StatusCode, http.StatusConflict)
+		s.clock.advance(time.Second)
 	}
 	refused := invite(owner, s.company, " ADA@example.com")
 	ok.Equal(refused.StatusCode, http.StatusTooManyRequests)
 	ok.Equal(refused.Header.Get("Retry-After"), "86400")
-	ok.True(refused.has("5 invitations went to this address within a day.") && refused.has(`value="Ada"`))
+	ok.True(refused.has("no further invitation can be mailed to this address today. Make a link instead"))
+	ok.True(refused.has(`value="Ada"`))
 	ok.Equal(invite(stranger, s.other, "ada@example.com").StatusCode, http.StatusTooManyRequests)
 	for n := range 30 - 6 {
 		ok.Equal(invite(owner, s.company, fmt.Sprintf("m%d@example.com", n)).StatusCode, http.StatusSeeOther)
 		s.mail(t)
 	}
-	ok.True(invite(owner, s.company, "eve@example.com").has("This company has mailed 30 invitations within a day."))
+	ok.True(invite(owner, s.company, "eve@example.com").has("this company has mailed 30 invitations within a day. Make a"))
+	unlinked := invite(onboarding, s.company, "eve@example.com") // They are shown no link.
+	ok.True(unlinked.has("this company has mailed 30 invitations within a day.") && !unlinked.has("Make a link instead"))
 	byLink := s.post(t, owner, members+"/invite", "name", "Eve", "email", "eve@example.com", "role", "VIEWER")
 	ok.Equal(byLink.StatusCode, http.StatusOK)
 	ok.Equal(invite(stranger, s.other, "eve@example.com").StatusCode, http.StatusSeeOther) // another company
