@@ -19,7 +19,8 @@ func auditExports() []export {
 	columns := []string{"at", "actor", "name", "email", "action", "subject", "changes"}
 	return []export{{
 		name: "audit.export", scope: scopeCompany, page: auditPath, permission: ticketing.PermissionAuditRead,
-		recent: true, file: "audit.csv", columns: columns, filter: auditFilters(), open: exportAudit, record: recordAuditExport,
+		recent: true, file: "audit.csv", columns: columns, filter: auditFilters(), open: exportAudit,
+		record: recordAuditExport,
 	}, {
 		name: "platform_audit.export", scope: scopePlatform, page: platformAuditPath,
 		permission: ticketing.PermissionTenantRead, recent: true, file: "platform-audit.csv",

@@ -64,7 +64,10 @@ func TestListsAreExported(t *testing.T) {
 			name: "settlements", who: viewer, path: "/business/{companyId}/settlements", rows: 1,
 			cells: `11.25|PENDING|6789`, action: "settlement.export",
 		},
-		{name: "members", who: viewer, path: members, rows: -1, cells: `|2026-11-21T09:30:00.000Z|2026-11-21T`, action: "member.export"},
+		{
+			name: "members", who: viewer, path: members, rows: -1, cells: `|2026-11-21T09:30:00.000Z|2026-11-21T`,
+			action: "member.export",
+		},
 		{
 			name: "mails", who: viewer, path: "/business/{companyId}/mail", body: `{"status":"FAILED"}`,
 			action: "notification.export", kept: "FAILED",
@@ -77,7 +80,10 @@ func TestListsAreExported(t *testing.T) {
 			name: "open settlements", who: chief, path: "/platform/settlements", rows: 1, cells: `11.25|PENDING|6789`,
 			action: "settlement.export",
 		},
-		{name: "staff", who: chief, path: "/platform/staff", rows: -1, cells: `|2026-11-21T09:30:00.000Z|2026-11-21T`, action: "staff.export"},
+		{
+			name: "staff", who: chief, path: "/platform/staff", rows: -1, cells: `|2026-11-21T09:30:00.000Z|2026-11-21T`,
+			action: "staff.export",
+		},
 	} {
 		if tt.body == "" {
 			tt.body = "{}"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -149,11 +150,9 @@ func namesOne(text string) bool {
 // hasPage reports whether the page of a thing shows that thing. Those without a page of their own have the beginning of
 // a list, where they may not be.
 func hasPage(kind ticketing.FoundKind) bool {
-	switch kind {
-	case ticketing.FoundSettlement, ticketing.FoundAPIKey, ticketing.FoundMember, ticketing.FoundStaff:
-		return false
-	}
-	return true
+	return !slices.Contains([]ticketing.FoundKind{
+		ticketing.FoundSettlement, ticketing.FoundAPIKey, ticketing.FoundMember, ticketing.FoundStaff,
+	}, kind)
 }
 
 // foundName returns the heading of a kind.
