@@ -150,13 +150,19 @@ func (f *finder) find(ctx context.Context, text string) error {
 		if err := f.byID(ctx, id); err != nil {
 			return err
 		}
-		return f.fundings(ctx, text) // Providers use ids as references, too.
+		return f.fundings(ctx, text) // A provider may use any text as a reference.
 	}
 	if eventID, id, err := ParseAdmissionCode(text); err == nil {
-		return f.byCode(ctx, eventID, id)
+		if err := f.byCode(ctx, eventID, id); err != nil {
+			return err
+		}
+		return f.fundings(ctx, text)
 	}
 	if isEmail(text) {
-		return f.byEmail(ctx, strings.ToLower(text))
+		if err := f.byEmail(ctx, strings.ToLower(text)); err != nil {
+			return err
+		}
+		return f.fundings(ctx, text)
 	}
 	for _, search := range []func(context.Context, string) error{f.companies, f.events, f.buyers, f.fundings} {
 		if err := search(ctx, text); err != nil {

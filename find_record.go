@@ -141,10 +141,7 @@ func (f *finder) admission(ctx context.Context, ref driver.AdmissionRef, eventID
 
 // byEmail finds a buyer with their newest orders, and the members and the staff with the email.
 func (f *finder) byEmail(ctx context.Context, email string) error {
-	var buyers []driver.BuyerRef
-	if f.companyID != uuid.Nil {
-		buyers = append(buyers, driver.BuyerRef{CompanyID: f.companyID, Email: email})
-	}
+	var buyers []driver.BuyerRef // At one company the prefix finds them.
 	if f.sees(FoundOrder) || f.companyID == uuid.Nil && f.sees(FoundBuyer) {
 		orders, err := f.ordersOf(ctx, email)
 		if err != nil {
@@ -159,7 +156,11 @@ func (f *finder) byEmail(ctx context.Context, email string) error {
 			}
 		}
 	}
-	if f.sees(FoundBuyer) && len(buyers) > 0 {
+	if f.companyID != uuid.Nil {
+		if err := f.buyers(ctx, email); err != nil {
+			return err
+		}
+	} else if f.sees(FoundBuyer) && len(buyers) > 0 {
 		records, err := f.tx.Buyers(ctx, distinct(buyers))
 		if err != nil {
 			return err
@@ -169,25 +170,33 @@ func (f *finder) byEmail(ctx context.Context, email string) error {
 	return f.people(ctx, email)
 }
 
-// ordersOf returns the newest orders of an email, newest first: of each company at least one, of at most ten companies.
+// ordersOf returns orders of an email, newest first. At all companies it has the ten newest of each of at least ten
+// companies, those with the highest ids, and so the newest of all for nearly everybody.
 func (f *finder) ordersOf(ctx context.Context, email string) ([]driver.Order, error) {
 	if f.companyID != uuid.Nil {
 		return findOrdersOfBuyer(ctx, f.tx, driver.OrderQuery{CompanyID: f.companyID, BuyerEmail: email, Limit: maxFound})
 	}
 	var all []driver.Order
 	var after driver.OrderNumber
-	// Nearly everybody has fewer orders than one statement returns. Of somebody who has more, the next statement passes
-	// over the others of the last company.
-	for range maxFound {
+	read := make(map[uuid.UUID]int) // how many orders of each company
+	// A company takes fewer than two of the rounds. One that returns fewer orders than it may is not the last: an entry of
+	// the index whose order has another buyer by now returns none.
+	for range 2 * maxFound {
 		orders, err := f.tx.FindBuyerOrders(ctx, email, after, maxFound)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, orders...)
-		if len(orders) < maxFound {
+		if len(orders) == 0 {
 			break
 		}
-		after = driver.OrderNumber{CompanyID: orders[len(orders)-1].CompanyID}
+		all = append(all, orders...)
+		for _, order := range orders {
+			read[order.CompanyID]++
+		}
+		after = orders[len(orders)-1].NumberRef()
+		if read[after.CompanyID] >= maxFound {
+			after.Number = 0 // The other orders of this company are older.
+		}
 	}
 	slices.SortStableFunc(all, func(a, b driver.Order) int {
 		return cmp.Or(b.ConfirmedAt.Compare(a.ConfirmedAt), cmp.Compare(b.Number, a.Number))

@@ -14,6 +14,9 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
+// maxFound is how many of a kind are found.
+const maxFound = 10
+
 // findable is a text of a subject, and what it finds.
 type findable struct {
 	text       string
@@ -270,9 +273,32 @@ func TestAPersonIsFoundByTheirEmail(t *testing.T) {
 		finds(shop.Company.ID, " ADA@example.com", "ORDER of "+first, "BUYER of "+first)
 		finds(neighbour.Company.ID, "ada@example.com", "ORDER of "+second, "ORDER of "+second, "BUYER of "+second)
 		finds(neighbour.Company.ID, "ADA@exam", "BUYER of "+second)
+		finds(neighbour.Company.ID, "ada@example.co", "BUYER of "+second) // also where the beginning is an email itself
+
+		// The company with the lower id sold the newer orders.
+		lower, higher := shop, neighbour
+		if strings.Compare(lower.Company.ID.String(), higher.Company.ID.String()) > 0 {
+			lower, higher = higher, lower
+		}
+		var newest []uuid.UUID
+		for _, of := range []*ticketingtest.Shop{higher, lower} {
+			event := of.Event(t)
+			of.Inventory(t, event.ID, "VIP", 10_00, 20)
+			newest = newest[:0]
+			for range maxFound + 1 {
+				sold, err := of.Checkout(ctx, of.Caller, of.Key(), basketOf(event.ID, "bayo@example.com"))
+				is.NoErr(err)
+				newest = append([]uuid.UUID{sold.ID}, newest...)
+				shop.Clock.Advance(time.Minute)
+				if of == higher && len(newest) == maxFound/2 {
+					break
+				}
+			}
+		}
 
 		shop.Work(t)
-		for n := 3; len(shop.Facts.Of(ticketing.FactOrderCreated)) < 3; n++ {
+		all := 3 + maxFound/2 + maxFound + 1
+		for n := all; len(shop.Facts.Of(ticketing.FactOrderCreated)) < all; n++ {
 			_, err := shop.Facts.Wait(ctx, n)
 			is.NoErr(err)
 		}
@@ -280,8 +306,13 @@ func TestAPersonIsFoundByTheirEmail(t *testing.T) {
 			"BUYER of "+second, "BUYER of "+first)
 		is.Equal([]int{ids[*found[0].ID], ids[*found[1].ID], ids[*found[2].ID]}, []int{2, 1, 0}) // newest first
 		finds(uuid.Nil, "ada@exam")
+		found, err := shop.Staff.Find(ctx, uuid.Nil, "bayo@example.com")
+		is.NoErr(err)
+		for i, id := range newest[:maxFound] {
+			is.Equal(*found[i].ID, id)
+		}
 
-		_, err := shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
+		_, err = shop.Staff.AddMember(ctx, shop.Company.ID, ticketing.AddMemberParams{
 			Email: "ada@example.com", Name: "Ada", Role: ticketing.RoleViewer,
 		})
 		is.NoErr(err)

@@ -363,20 +363,26 @@ func tallyOrders(
 
 // CountSales does once what [Service.Run] does all the time for the sums of sales, for a host that does not call Run.
 // Of each company with orders that are in no sum yet, from before an upgrade or after [Operator.RebuildSales], it
-// counts the newest five hundred; after a rebuild it first removes the sums from before. It returns how many it
-// counted. It counts none of a company while more than a thousand of its facts wait for their dispatch.
+// counts the newest five hundred; after a rebuild it first removes the sums from before, in short transactions with
+// the pauses of Run, so that the company's sales go on. It returns how many it counted. It counts none of a company
+// while more than a thousand of its facts wait for their dispatch.
 func (s *Service) CountSales(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun
 	}
 	orders := 0
 	err := s.eachUncounted(ctx, func(ctx context.Context, companyID uuid.UUID) error {
-		done, err := s.countSales(ctx, companyID, 0)
-		for err == nil && done.removed {
-			done, err = s.countSales(ctx, companyID, 0)
+		for {
+			began := s.now()
+			done, err := s.countSales(ctx, companyID, 0)
+			orders += done.orders
+			if err != nil || !done.removed {
+				return err
+			}
+			if !pause(ctx, countShare*s.now().Sub(began)) {
+				return ctx.Err()
+			}
 		}
-		orders += done.orders
-		return err
 	})
 	return orders, err
 }
@@ -406,12 +412,15 @@ func (s *Service) eachUncounted(ctx context.Context, count func(context.Context,
 	}
 }
 
-// countCompany counts a company's orders until none is left, its facts wait, another process counts them, or the
-// context ends.
+// countCompany counts a company's orders until none is left, its facts wait, another process counts them, a lock is not
+// granted in time, or the context ends.
 func (s *Service) countCompany(ctx context.Context, companyID uuid.UUID) error {
 	for expected := int64(0); ; {
 		began := s.now()
 		done, err := s.countSales(ctx, companyID, expected)
+		if errors.Is(err, ErrBusy) {
+			return nil // Somebody holds a lock for long. The next round goes on.
+		}
 		if err != nil || done.left == 0 || done.waits || done.elsewhere {
 			return err
 		}

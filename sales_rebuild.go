@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,6 +76,13 @@ func (s *Service) recount(
 	for expected, head := int64(0), int64(0); ; {
 		began := s.now()
 		done, err := s.countSales(ctx, companyID, expected)
+		if errors.Is(err, ErrBusy) {
+			// Somebody holds a lock for long. Nothing was written, and the other companies need not be rebuilt again.
+			if !pause(ctx, rebuildPatience) {
+				return ctx.Err()
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
