@@ -172,7 +172,7 @@ func (f *finder) find(ctx context.Context, text string) error {
 	return nil
 }
 
-// sees reports whether the actor may see a kind. They may see the company itself, since they reach it.
+// sees reports whether the actor may see a kind. The company itself needs COMPANY:kyb:read, as in [Operator.GetCompany].
 func (f *finder) sees(kind FoundKind) bool {
 	permission := PermissionTenantRead
 	switch kind {

@@ -87,7 +87,8 @@ func (o Operator) RecordListExport(
 		case value == "":
 		case len(name)+len(value) > maxExportFilter || !utf8.ValidString(name+value):
 			return Invalid(Violation{Message: fmt.Sprintf("filter: must have at most %d bytes of text", maxExportFilter)})
-		case name == "email" || strings.Contains(value, "@"):
+		case name == "email" || strings.Contains(value, "@"),
+			list == ExportedBuyers && (name == "prefix" || name == "q"):
 			kept[name] = "an address"
 		default:
 			kept[name] = value

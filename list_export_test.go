@@ -38,10 +38,14 @@ func TestExportOfAListIsInTheLog(t *testing.T) {
 		is.Equal(len(e.acts(t, uuid.Nil)), before)
 
 		e.clock.advance(time.Second) // The entries of one millisecond have no order.
-		is.NoErr(e.staff.RecordListExport(t.Context(), company, ticketing.ExportedBuyers, map[string]string{"email": "ada"}))
+		is.NoErr(e.staff.RecordListExport(t.Context(), company, ticketing.ExportedBuyers, map[string]string{
+			"email": "ada", "prefix": "ada", "q": "ada", "sort": "name",
+		}))
 		latest := e.acts(t, company)[0]
 		is.Equal(latest.Action, "buyer.export")
-		is.Equal(exportFilter(t, latest), map[string]string{"email": "an address"})
+		is.Equal(exportFilter(t, latest), map[string]string{
+			"email": "an address", "prefix": "an address", "q": "an address", "sort": "name",
+		})
 
 		e.clock.advance(time.Second)
 		is.NoErr(e.staff.RecordListExport(t.Context(), uuid.Nil, ticketing.ExportedCompanies,

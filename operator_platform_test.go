@@ -23,6 +23,7 @@ func platformRights() []right {
 		},
 		{
 			method: "PlatformSales", permission: ticketing.PermissionTenantRead, platform: true,
+			also: ticketing.PermissionWalletRead,
 			call: read(func(ctx context.Context, o ticketing.Operator) error {
 				_, err := o.PlatformSales(ctx, ticketing.SalesFilter{From: opening}, 0)
 				return err

@@ -25,6 +25,8 @@ type right struct {
 	// action is the method's name in the audit log; empty for a method that changes nothing.
 	action     string
 	permission ticketing.Permission
+	// also is what the method needs beside the permission; empty for nearly all.
+	also ticketing.Permission
 	// platform reports whether the method is about no company, so an administrator may not call it.
 	platform bool
 	// sells reports whether the subject needs an order and a settlement.
@@ -565,6 +567,9 @@ func TestEveryOperatorMethodHasItsRight(t *testing.T) {
 	}
 	for _, right := range rights() {
 		tried[need{right.method, right.permission}] = true
+		if right.also != "" {
+			tried[need{right.method, right.also}] = true
+		}
 	}
 	is.Equal(tried, told)
 	for method := range reflect.TypeFor[ticketing.Operator]().Methods() {
@@ -636,7 +641,10 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 						others = append(others, permission)
 					}
 				}
-				exact := []ticketing.Permission{right.permission}
+				exact, alone := []ticketing.Permission{right.permission}, ticketing.Code("")
+				if right.also != "" {
+					exact, alone = append(exact, right.also), ticketing.CodePermissionDenied
+				}
 				own, changed, all := subject{}, false, ticketing.AllPermissions()
 
 				administrator := ticketing.Code("")
@@ -654,7 +662,8 @@ func TestOperatorsNeedTheExactPermission(t *testing.T) {
 				}{
 					{"staff with nothing", nil, func() uuid.UUID { return uuid.Nil }, ticketing.CodePermissionDenied},
 					{"staff with all others", others, func() uuid.UUID { return uuid.Nil }, ticketing.CodePermissionDenied},
-					{"staff with it alone", exact, func() uuid.UUID { return uuid.Nil }, ""},
+					{"staff with it alone", exact[:1], func() uuid.UUID { return uuid.Nil }, alone},
+					{"staff with what it needs", exact, func() uuid.UUID { return uuid.Nil }, ""},
 					{"administrator with all others", others, func() uuid.UUID { return own.company }, ticketing.CodePermissionDenied},
 					{"administrator with all", all, func() uuid.UUID { return own.company }, administrator},
 					{"administrator of another company with all", all, uuid.New, stranger},

@@ -76,7 +76,8 @@ type PermissionRule struct {
 	StaffRoles []StaffRole
 	// Methods are the methods of [Operator] that require the permission. A method of two permissions requires one of
 	// them; ListAudit and RecordAuditExport require COMPANY:audit:read for a company, and one of the others for all, and
-	// so does Find with those of orders and tenant:read. RecordListExport requires the one of its list.
+	// so does Find with those of orders and tenant:read. RecordListExport requires the one of its list. PlatformSales
+	// requires both of its own.
 	Methods []string
 }
 
@@ -148,7 +149,7 @@ func PermissionRules() []PermissionRule {
 			Permission: PermissionWalletRead, Roles: viewers, StaffRoles: everybody,
 			Methods: []string{
 				"GetWallets", "Dashboard", "ListCommissionRates", "Ledger", "Statement", "VerifyLedger",
-				"ExportLedger", "ListBookChecks", "ListMovements", "Balances", "Sales", "EventSales",
+				"ExportLedger", "ListBookChecks", "ListMovements", "Balances", "Sales", "EventSales", "PlatformSales",
 				"RecordMovementExport", "RecordStatementExport", "RecordLedgerExport", "RecordListExport",
 			},
 		},

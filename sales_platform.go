@@ -31,9 +31,13 @@ type CompanySales struct {
 
 // PlatformSales returns what all companies sold together, and the companies that sold most: at most limit of them, 1 to
 // 100; 0 means 25. The filter is that of [Operator.Sales] without an event. What it reads grows with the quarters of an
-// hour in which companies sold, and the number of its queries does not. It needs tenant:read.
+// hour in which companies sold, and the number of its queries does not. It needs tenant:read and, since it shows
+// balances, COMPANY:wallet:read.
 func (o Operator) PlatformSales(ctx context.Context, filter SalesFilter, limit int) (PlatformSales, error) {
 	if err := o.allow(PermissionTenantRead, uuid.Nil); err != nil {
+		return PlatformSales{}, err
+	}
+	if err := o.holds(PermissionWalletRead); err != nil {
 		return PlatformSales{}, err
 	}
 	var v violations

@@ -141,7 +141,16 @@ func TestVerificationFindsWrongSums(t *testing.T) {
 		is.NoErr(err)
 		is.True(report.OK)
 		is.Equal(report.Notes, []string{
-			fmt.Sprintf("company %s: its sums of sales are being rebuilt and were not compared", company),
+			fmt.Sprintf("company %s: its sums of sales and its index of buyers are being rebuilt and were not compared", company),
+		})
+		changeSums(t, shop, func(ctx context.Context, tx driver.Tx) error { return removeAll(ctx, tx, company) })
+		progress(1_000) // More than there are: none is counted.
+		report, err = shop.Staff.VerifyLedger(ctx, company)
+		is.NoErr(err)
+		is.Equal(report.Problems, []string{})
+		is.Equal(report.Notes, []string{
+			fmt.Sprintf("company %s: its orders up to number 1000 are not counted yet: the sums of sales and the index of "+
+				"buyers were compared without them", company),
 		})
 		progress(0)
 	})

@@ -18,7 +18,8 @@ type WatchTopic string
 
 // The topics. WatchQueues is of the platform, and the others are of a company.
 const (
-	// WatchMoney is what moves money: sales, refunds, fundings and settlements. So it is also the orders.
+	// WatchMoney is what moves money: sales, refunds, fundings and settlements. What moves none is not among it:
+	// cancellations and erasures, which change orders, scans, and changes of the stock.
 	WatchMoney WatchTopic = "MONEY"
 	// WatchDeliveries is webhook deliveries that are made, accepted or given up.
 	WatchDeliveries WatchTopic = "DELIVERIES"

@@ -27,7 +27,7 @@ type Report struct {
 	Wallets  int
 	Entries  int64
 	Problems []string // at most a hundred, and then one line that counts the others
-	Notes    []string // what was not verified, and why; at most a hundred
+	Notes    []string // what was not verified, and why; at most a hundred, and then one line that counts the others
 }
 
 // Check verifies the books of one company after another and collects the problems.
@@ -38,6 +38,7 @@ type Check struct {
 
 	report      Report
 	found       int
+	noted       int
 	read, total int64 // of movements
 }
 
@@ -90,13 +91,20 @@ func (b *Check) Orphans(ctx context.Context) error {
 	return err
 }
 
-// Report returns the report. A final line counts the problems that it does not list.
+// Report returns the report. A final line counts the problems, and another one the notes, that it does not list.
 func (b *Check) Report() Report {
 	b.report.OK = b.found == 0
-	if more := b.found - len(b.report.Problems); more > 0 {
-		b.report.Problems = append(b.report.Problems, fmt.Sprintf("and %d more", more))
-	}
+	b.report.Problems = withRest(b.report.Problems, b.found)
+	b.report.Notes = withRest(b.report.Notes, b.noted)
 	return b.report
+}
+
+// withRest returns the lines that are listed of all, and one more that counts the others if there are any.
+func withRest(listed []string, all int) []string {
+	if more := all - len(listed); more > 0 {
+		return append(listed, fmt.Sprintf("and %d more", more))
+	}
+	return listed
 }
 
 // Counts returns how many movements were verified and how many problems were found so far.
@@ -113,6 +121,7 @@ func (b *Check) problem(text string) {
 
 // note says what was not verified. It is no problem.
 func (b *Check) note(text string) {
+	b.noted++
 	if len(b.report.Notes) < maxProblems {
 		b.report.Notes = append(b.report.Notes, text)
 	}

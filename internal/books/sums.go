@@ -101,9 +101,14 @@ func addOrder(
 // sums. It does not compare where orders are wrong, which was reported: their sums would only repeat it. Nor does it
 // where the sums are left over from before a rebuild.
 func (b *companyBooks) matchSums(ctx context.Context) error {
-	if b.counted.uncounted == driver.SalesReset {
-		b.note(fmt.Sprintf("company %s: its sums of sales are being rebuilt and were not compared", b.record.ID))
+	switch {
+	case b.counted.uncounted == driver.SalesReset:
+		b.note(fmt.Sprintf("company %s: its sums of sales and its index of buyers are being rebuilt and were not compared",
+			b.record.ID))
 		return nil
+	case b.counted.uncounted > 0:
+		b.note(fmt.Sprintf("company %s: its orders up to number %d are not counted yet: the sums of sales and the index "+
+			"of buyers were compared without them", b.record.ID, b.counted.uncounted))
 	}
 	if b.found > b.foundBefore {
 		return nil
