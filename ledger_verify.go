@@ -17,7 +17,8 @@ type LedgerReport struct {
 	Entries int64 `json:"entries"`
 	// Problems lists at most a hundred problems. If there are more, one further line says how many.
 	Problems []string `json:"problems"`
-	// Notes says what was not verified, and why: sums of sales that are being rebuilt. It is no problem.
+	// Notes says what was not verified, and why: sums of sales and the index of buyers while orders are not
+	// counted yet. It is no problem.
 	Notes []string `json:"notes,omitempty"`
 }
 

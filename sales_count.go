@@ -289,9 +289,8 @@ func (s *Service) countSales(ctx context.Context, companyID uuid.UUID, expected 
 //   - While the company is reset nobody adds to its sums. A dispatch or a refund that reads the reset progress locks
 //     it, and no order has a number above [driver.SalesReset]. One that read zero before has committed, since the
 //     rebuild that reset the company held the gate exclusively. So no sum comes back after the last one is removed.
-//   - The head is read after the lock was granted. A dispatch or a refund that passed over its order because of the
-//     reset held the same lock, so it has committed by then, and so has its order before it. Its number is not above
-//     the head, and the background counts it.
+//   - The head is read after the lock was granted. A dispatch or refund that skipped an order because of the reset held
+//     the same lock, so that order has committed and its number is not above the head: the background counts it.
 //   - The orders of a company commit in the order of their numbers, since each holds the lock of FLOAT until then. So
 //     an order that is not among those up to the head commits after the head was read. Its dispatch, its refund and
 //     its validations come later still. They wait for the lock, read the head, and count.
