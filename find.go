@@ -172,7 +172,8 @@ func (f *finder) find(ctx context.Context, text string) error {
 	return nil
 }
 
-// sees reports whether the actor may see a kind. The company itself needs COMPANY:kyb:read, as in [Operator.GetCompany].
+// sees reports whether the actor may see a kind. The company itself needs COMPANY:kyb:read, as for
+// [Operator.GetCompany].
 func (f *finder) sees(kind FoundKind) bool {
 	permission := PermissionTenantRead
 	switch kind {

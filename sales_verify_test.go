@@ -141,7 +141,8 @@ func TestVerificationFindsWrongSums(t *testing.T) {
 		is.NoErr(err)
 		is.True(report.OK)
 		is.Equal(report.Notes, []string{
-			fmt.Sprintf("company %s: its sums of sales and its index of buyers are being rebuilt and were not compared", company),
+			fmt.Sprintf("company %s: its sums of sales and its index of buyers are being rebuilt and were not "+
+				"compared", company),
 		})
 		changeSums(t, shop, func(ctx context.Context, tx driver.Tx) error { return removeAll(ctx, tx, company) })
 		progress(1_000) // More than there are: none is counted.
