@@ -277,7 +277,7 @@ func TestAPersonIsFoundByTheirEmail(t *testing.T) {
 
 		// The company with the lower id sold the newer orders.
 		lower, higher := shop, neighbour
-		if strings.Compare(lower.Company.ID.String(), higher.Company.ID.String()) > 0 {
+		if lower.Company.ID.String() > higher.Company.ID.String() {
 			lower, higher = higher, lower
 		}
 		var newest []uuid.UUID

@@ -88,7 +88,7 @@ const (
 )
 
 // limitInvitation counts a mail to an address, whose owner is a member by now. It is RATE_LIMITED over the limit of the
-// company or of the address. The latter does not tell what other companies do: neither that they invited the same
+// company or of the address. The latter does not show what other companies do: neither that they invited the same
 // person nor when.
 func (c *call) limitInvitation(ctx context.Context, email string) error {
 	text := fmt.Sprintf("this company has mailed %d invitations within a day.", c.console.invites.Requests)

@@ -206,8 +206,8 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 	return nil
 }
 
-// checkSessions ends the streams of sessions that have ended: one question for all of them, and one more for each person
-// whose session has ended or was confirmed.
+// checkSessions ends the streams of sessions that have ended: one question for all of them, and one more for each
+// person whose session has ended or was confirmed.
 func (l *live) checkSessions(ctx context.Context, open []*stream) error {
 	var secrets []string
 	of := map[string]int{}

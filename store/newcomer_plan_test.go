@@ -426,7 +426,7 @@ var lookThrough = regexp.MustCompile(strings.Join([]string{
 	`ticketing_companies c CROSS JOIN`,       // the sums of each company, by their key
 	`SELECT o\.id FROM ticketing_orders o\s`, // a part of the orders, for those that the index of buyers lacks
 	`SELECT id FROM ticketing_companies`,     // companies in one order, until those that the filter leaves fill a page
-	`AS part UNION|AS part ORDER`,            // a list of a status and an event: of the whole company if the table is small
+	`AS part UNION|AS part ORDER`,            // a list of a status and an event: of the whole company in a small table
 }, "|"))
 
 // TestNewcomerPlans checks that each row of a company without statistics is found by the whole key, whatever PostgreSQL
