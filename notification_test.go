@@ -118,7 +118,12 @@ func TestEndedOrderIsNotMailed(t *testing.T) {
 				sent := shop.Sell(t, event, "VIP", 1)
 				is.Equal(sendMails(t, svc), 1)
 				dispatched := shop.Sell(t, event, "VIP", 1)
-				shop.Work(t)
+				work, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- shop.Run(work) }()
+				eventually(t, func() bool { return len(copies(t, shop, dispatched.ID)) == 1 })
+				stop()
+				is.NoErr(<-ended)
 				fresh := shop.Sell(t, event, "VIP", 1)
 				for _, order := range []ticketing.Order{sent, dispatched, fresh} {
 					is.NoErr(row.end(t, shop, order))

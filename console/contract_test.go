@@ -151,7 +151,7 @@ func needsOfActs() map[string]need {
 		"movement.export":            {walletRead, recent},
 		"statement.export":           {walletRead, recent},
 		"ledger.export":              {walletRead, recent},
-		"audit.export":               {ticketing.PermissionAuditRead, false},
+		"audit.export":               {ticketing.PermissionAuditRead, true},
 		"event.export":               {walletRead, false},
 		"sales.export":               {walletRead, false},
 		"buyer.export":               {ticketing.PermissionBuyerRead, recent},
@@ -161,7 +161,7 @@ func needsOfActs() map[string]need {
 		"settlement.export":          {ticketing.PermissionSettlementRead, false},
 		"notification.export":        {mailRead, false},
 
-		"platform_audit.export":      {tenantRead, false},
+		"platform_audit.export":      {tenantRead, true},
 		"company.export":             {tenantRead, false},
 		"staff.export":               {tenantRead, recent},
 		"company.create":             {tenantManage, false},
