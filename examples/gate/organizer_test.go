@@ -193,8 +193,8 @@ func TestOrganizerNeedsThePagesAndTheGateAlone(t *testing.T) {
 	for first := range 8 {
 		wait.Go(func() {
 			for i := first; i < sales; i += 8 {
-				orders[i], err = buy(t, api.URL, shop, event, i)
-				if err != nil {
+				var err error
+				if orders[i], err = buy(t, api.URL, shop, event, i); err != nil {
 					t.Error(err)
 				}
 			}
