@@ -79,6 +79,7 @@ const (
 //
 //   - an id of a company, an event, an order, an admission, an API key, a webhook endpoint, a delivery, a settlement or
 //     a user who is a member or staff;
+//   - at one company, the id of an event that webhooks carry: its deliveries are found, newest first;
 //   - the code that a ticket shows, see [ParseAdmissionCode], with the event of the admission;
 //   - an email, in any case, of a buyer, a member or staff: their orders, newest first, are found, too;
 //   - the reference of a funding, compared exactly;

@@ -54,7 +54,27 @@ func (f *finder) byID(ctx context.Context, id uuid.UUID) error {
 			return err
 		}
 	}
-	return f.members(ctx, members)
+	if err := f.members(ctx, members); err != nil {
+		return err
+	}
+	return f.deliveriesOf(ctx, id)
+}
+
+// deliveriesOf adds the deliveries of an event that webhooks carry. Their index begins with the company.
+func (f *finder) deliveriesOf(ctx context.Context, messageID uuid.UUID) error {
+	if f.companyID == uuid.Nil || !f.sees(FoundDelivery) {
+		return nil
+	}
+	deliveries, err := f.tx.ListMessageDeliveries(ctx, f.companyID, messageID, maxFound)
+	for _, delivery := range deliveries {
+		f.addDelivery(delivery)
+	}
+	return err
+}
+
+// addDelivery adds a delivery by its type.
+func (f *finder) addDelivery(d driver.Delivery) {
+	f.add(FoundDelivery, d.CompanyID, d.ID, string(d.Type), d.CreatedAt).Status = optional(string(d.Status))
 }
 
 // record adds one record, which FindRecords has found.
@@ -88,8 +108,9 @@ func (f *finder) record(ctx context.Context, record driver.FoundRecord, id uuid.
 		return err
 	case driver.RecordDelivery:
 		delivery, err := f.tx.FindDelivery(ctx, id)
-		one := f.add(FoundDelivery, companyID, id, string(delivery.Type), delivery.CreatedAt)
-		one.Status = optional(string(delivery.Status))
+		if err == nil {
+			f.addDelivery(delivery)
+		}
 		return err
 	case driver.RecordSettlement:
 		settlement, err := firstRecord(f.tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: companyID, ID: id}}))

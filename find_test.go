@@ -419,3 +419,33 @@ func TestFindRefusesMalformedTexts(t *testing.T) {
 		}
 	})
 }
+
+// TestFindOfAWebhookEvent checks that the id which a receiver knows leads to the deliveries of the event, for who may
+// see them, at the company alone.
+func TestFindOfAWebhookEvent(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		own, other := e.subject(t), e.subject(t)
+		e.sellFor(t, &own)
+		e.hookFor(t, &own)
+		for _, tt := range []struct {
+			in          uuid.UUID
+			permissions []ticketing.Permission
+			want        int
+		}{
+			{own.company, ticketing.AllPermissions(), 1},
+			{own.company, without(ticketing.PermissionWebhookRead), 0},
+			{other.company, ticketing.AllPermissions(), 0},
+			{uuid.Nil, ticketing.AllPermissions(), 0},
+		} {
+			actor := ticketing.Actor{Name: "Ada", Permissions: tt.permissions}
+			found, err := e.As(actor).Find(t.Context(), tt.in, own.message.String())
+			is.NoErr(err)
+			is.Equal(len(found), tt.want)
+			for _, one := range found {
+				is.Equal([]any{one.Kind, *one.ID, one.Title}, []any{ticketing.FoundDelivery, own.delivery, "order.created"})
+			}
+		}
+	})
+}

@@ -23,8 +23,14 @@ const (
 	ExportedDeliveries  ExportedList = "webhook"      // COMPANY:webhook:read
 	ExportedMails       ExportedList = "notification" // COMPANY:notification:read
 	ExportedSettlements ExportedList = "settlement"   // COMPANY:settlement:read
+	ExportedCommission  ExportedList = "commission"   // COMPANY:wallet:read
+	ExportedInventory   ExportedList = "inventory"    // COMPANY:wallet:read, as the list of events
+	ExportedEndpoints   ExportedList = "endpoint"     // COMPANY:webhook:read
+	ExportedFundings    ExportedList = "float"        // COMPANY:audit:read, since it is made of the audit log
 	ExportedCompanies   ExportedList = "company"      // tenant:read; of the platform
 	ExportedStaff       ExportedList = "staff"        // tenant:read; of the platform
+	ExportedCategories  ExportedList = "category"     // tenant:read; of the platform
+	ExportedMoney       ExportedList = "money"        // COMPANY:wallet:read; of the platform
 )
 
 // Limits of the filter of an export.
@@ -37,21 +43,25 @@ const (
 // the platform, has the list.
 func (l ExportedList) permission(platform bool) (Permission, bool) {
 	switch l {
-	case ExportedSales, ExportedEvents:
+	case ExportedSales, ExportedEvents, ExportedCommission, ExportedInventory:
 		return PermissionWalletRead, !platform
+	case ExportedMoney:
+		return PermissionWalletRead, platform
+	case ExportedFundings:
+		return PermissionAuditRead, !platform
 	case ExportedBuyers:
 		return PermissionBuyerRead, !platform
 	case ExportedMembers:
 		return PermissionMemberRead, !platform
 	case ExportedAPIKeys:
 		return PermissionAPIKeyRead, !platform
-	case ExportedDeliveries:
+	case ExportedDeliveries, ExportedEndpoints:
 		return PermissionWebhookRead, !platform
 	case ExportedMails:
 		return PermissionNotificationRead, !platform
 	case ExportedSettlements:
 		return PermissionSettlementRead, true
-	case ExportedCompanies, ExportedStaff:
+	case ExportedCompanies, ExportedStaff, ExportedCategories:
 		return PermissionTenantRead, platform
 	}
 	return "", false

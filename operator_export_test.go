@@ -2,6 +2,7 @@ package ticketing_test
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -20,8 +21,16 @@ func exportRights() []right {
 		ticketing.ExportedMails:       ticketing.PermissionNotificationRead,
 		ticketing.ExportedSettlements: ticketing.PermissionSettlementRead,
 		ticketing.ExportedCompanies:   ticketing.PermissionTenantRead,
+		ticketing.ExportedCommission:  ticketing.PermissionWalletRead,
+		ticketing.ExportedInventory:   ticketing.PermissionWalletRead,
+		ticketing.ExportedEndpoints:   ticketing.PermissionWebhookRead,
+		ticketing.ExportedFundings:    ticketing.PermissionAuditRead,
+		ticketing.ExportedCategories:  ticketing.PermissionTenantRead,
+		ticketing.ExportedMoney:       ticketing.PermissionWalletRead,
 	} {
-		platform := list == ticketing.ExportedCompanies
+		platform := slices.Contains([]ticketing.ExportedList{
+			ticketing.ExportedCompanies, ticketing.ExportedCategories, ticketing.ExportedMoney,
+		}, list)
 		rights = append(rights, right{
 			method: "RecordListExport", action: string(list) + ".export", permission: permission, platform: platform,
 			list: list,

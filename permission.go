@@ -182,7 +182,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionAuditRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"ListAudit", "RecordAuditExport"},
+			Methods: []string{"ListAudit", "RecordAuditExport", "RecordListExport"},
 		},
 		{
 			Permission: PermissionCompanyOrderRead, Roles: viewers, StaffRoles: everybody,

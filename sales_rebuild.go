@@ -57,7 +57,11 @@ func (o Operator) RebuildSales(
 	}
 	var rebuilt SalesRebuild
 	for _, id := range companies {
-		if err := o.resetSales(ctx, id); err != nil {
+		err := o.resetSales(ctx, id)
+		for errors.Is(err, ErrBusy) && pause(ctx, rebuildPatience) {
+			err = o.resetSales(ctx, id)
+		}
+		if err != nil {
 			return rebuilt, err
 		}
 		rebuilt.Companies++

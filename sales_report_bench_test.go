@@ -30,20 +30,7 @@ func BenchmarkSales(b *testing.B) {
 			first := ticketingtest.Opening.Truncate(24 * time.Hour)
 			for _, tier := range tiers {
 				for day := range days {
-					sums := make([]driver.SalesSum, quarters)
-					for quarter := range quarters {
-						at := first.AddDate(0, 0, day).Add(time.Duration(quarter) * driver.SalesInterval)
-						sums[quarter] = driver.SalesSum{
-							SalesSumRef: driver.SalesSumRef{CompanyID: shop.Company.ID, EventID: event, Tier: tier, At: at},
-							Orders:      1, Admissions: 2, Gross: 3,
-						}
-					}
-					is.NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
-						if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
-							return err
-						}
-						return tx.AddSales(ctx, sums)
-					}))
+					addSums(b, shop, event, tier, first.AddDate(0, 0, day), quarters)
 				}
 			}
 			for b.Loop() {
@@ -52,6 +39,51 @@ func BenchmarkSales(b *testing.B) {
 				})
 				is.NoErr(err)
 				is.Equal(len(report.Items), days*len(tiers))
+			}
+		})
+	}
+}
+
+// addSums adds the sums of a tier that sold in each of some quarters of an hour.
+func addSums(b *testing.B, shop *ticketingtest.Shop, event uuid.UUID, tier string, from time.Time, quarters int) {
+	b.Helper()
+	sums := make([]driver.SalesSum, quarters)
+	for quarter := range quarters {
+		at := from.Add(time.Duration(quarter) * driver.SalesInterval)
+		sums[quarter] = driver.SalesSum{
+			SalesSumRef: driver.SalesSumRef{CompanyID: shop.Company.ID, EventID: event, Tier: tier, At: at},
+			Orders:      1, Admissions: 2, Gross: 3,
+		}
+	}
+	is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
+			return err
+		}
+		return tx.AddSales(ctx, sums)
+	}))
+}
+
+// BenchmarkEventSales measures what the events of a page sold, each of which sold in a thousand quarters of an hour.
+//
+//	go test -run '^$' -bench BenchmarkEventSales .
+func BenchmarkEventSales(b *testing.B) {
+	for _, store := range stores() {
+		if store.Name == "rerun" {
+			continue
+		}
+		b.Run(store.Name, func(b *testing.B) {
+			is := is.New(b)
+			shop := openShop(b, store, nil)
+			shop.BooksAreBroken()
+			events := make([]uuid.UUID, ticketing.DefaultPageLimit)
+			for i := range events {
+				events[i] = uuid.New()
+				addSums(b, shop, events[i], "", ticketingtest.Opening, 1000) // Of all tiers together.
+			}
+			for b.Loop() {
+				report, err := shop.Staff.EventSales(b.Context(), shop.Company.ID, events, time.Time{}, time.Time{})
+				is.NoErr(err)
+				is.Equal(report.Items[0].Orders, int64(1000))
 			}
 		})
 	}

@@ -56,7 +56,12 @@ func cutOff(rows, columns int) []string {
 
 // notComplete returns the last row of a report whose sums do not have everything yet.
 func notComplete(from string, columns []string) []string {
+	return remark("NOT COMPLETE: orders before "+from+" are still being counted. Export it again later.", columns)
+}
+
+// remark returns a row that says something of the file.
+func remark(text string, columns []string) []string {
 	row := make([]string, len(columns))
-	row[0] = "NOT COMPLETE: orders before " + from + " are still being counted. Export it again later."
+	row[0] = text
 	return row
 }

@@ -138,7 +138,7 @@ func (c busyConsole) visit(b *testing.B, browser browsertest.Browser, path strin
 
 // BenchmarkFirstPaint measures pages of a company on a processor that is slowed four times: how long after the click
 // the first content is there, how much of the page shifts, and what is transferred. A cold visit is one with an empty
-// cache, a warm one comes after another page. The first page is one of a few words without a stylesheet, which says what
+// cache, a warm one comes after another page. The first page is one of a few words without a stylesheet: it says what
 // the browser itself takes. The lists have their 25 rows, the last one 100. The times say little on a machine that is
 // busy otherwise.
 func BenchmarkFirstPaint(b *testing.B) {

@@ -32,6 +32,17 @@ func listExports() []export {
 		e.scope = scopePlatform
 		return e
 	}
+	inventory := with(of(ticketing.ExportedInventory, eventPath, ticketing.PermissionWalletRead, false), exportInventory,
+		"tier batch title status unitPrice sold quantity createdAt")
+	inventory.record = func(ctx context.Context, c *call) error {
+		return c.operator.RecordListExport(ctx, c.companyID, ticketing.ExportedInventory,
+			map[string]string{"event": c.pathID("eventId").String()})
+	}
+	fundings := ofPlatform(with(of(ticketing.ExportedFundings, floatPath, ticketing.PermissionAuditRead, false),
+		exportFundings, "at reference actor amount balanceAfter"))
+	fundings.record = func(ctx context.Context, c *call) error {
+		return c.operator.RecordListExport(ctx, c.pathID("companyId"), ticketing.ExportedFundings, nil)
+	}
 	payouts := of(ticketing.ExportedSettlements, payoutsPath, ticketing.PermissionSettlementRead, false)
 	payouts.name, payouts.file = "platform_settlement.export", "open-settlements.csv"
 	return []export{
@@ -52,12 +63,22 @@ func listExports() []export {
 			"userId name email role createdAt lastSeenAt"),
 		with(of(ticketing.ExportedMails, mailPath, ticketing.PermissionNotificationRead, false), exportMails,
 			"orderId copy kind status elsewhere attempts lastError createdAt nextAttemptAt sentAt", mailFilters()...),
+		with(of(ticketing.ExportedCommission, commissionPath, ticketing.PermissionWalletRead, false), exportCommission,
+			"id effectiveFrom state value unit createdAt"),
+		inventory,
+		with(of(ticketing.ExportedEndpoints, webhooksPath, ticketing.PermissionWebhookRead, false), exportEndpoints,
+			"id url status events lastSuccessAt failures24h pending createdAt updatedAt"),
 		ofPlatform(with(of(ticketing.ExportedCompanies, companiesPath, ticketing.PermissionTenantRead, false),
 			exportCompanies, "id name status verification approvalExpiresAt graceUntil createdAt", companyFilters()...)),
 		ofPlatform(with(payouts, exportPayouts,
 			"id companyId company amount status bankAccountLast4 requestedAt")),
 		ofPlatform(with(of(ticketing.ExportedStaff, staffPath, ticketing.PermissionTenantRead, recent), exportStaff,
 			"userId name email role createdAt lastSeenAt")),
+		fundings,
+		ofPlatform(with(of(ticketing.ExportedCategories, categoriesPath, ticketing.PermissionTenantRead, false),
+			exportCategories, "id name slug status")),
+		ofPlatform(with(of(ticketing.ExportedMoney, platformMoneyPath, ticketing.PermissionWalletRead, false), exportMoney,
+			strings.Join(moneyColumns(), " "))),
 	}
 }
 
@@ -261,36 +282,44 @@ func exportMails(_ context.Context, c *call) (rowPages, error) {
 	}), err
 }
 
-func exportCompanies(_ context.Context, c *call) (rowPages, error) {
-	if c.query("order") == byLowestFloat {
-		return nil, invalid("order: the list by float has no file")
-	}
-	filter, err := companyFilter(c)
-	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.Company], error) {
-		filter.PageParams = params
-		return c.operator.ListCompanies(ctx, filter)
-	}, func(company ticketing.Company) []string {
-		verified := company.Verification
-		return []string{
-			company.ID.String(), company.Name, string(company.Status), string(verified.Status),
-			cellAt(verified.ApprovalExpiresAt), cellAt(verified.GraceUntil), cellAt(&company.CreatedAt),
-		}
-	}), err
-}
-
-func exportPayouts(_ context.Context, c *call) (rowPages, error) {
-	return rowsOf(c.operator.ListOpenSettlements, func(s ticketing.OpenSettlement) []string {
-		return []string{
-			s.ID.String(), s.CompanyID.String(), s.CompanyName, s.Amount.String(), string(s.Status), s.BankAccountLast4,
-			cellAt(&s.RequestedAt),
-		}
+func exportCommission(_ context.Context, c *call) (rowPages, error) {
+	return rowsOfWhole(func(ctx context.Context) ([]scheduledRate, error) {
+		rates, err := c.operator.ListCommissionRates(ctx, c.companyID)
+		return newCommission(rates, c.now).Rates, err
+	}, func(r scheduledRate) []string {
+		return []string{r.ID.String(), cellAt(&r.EffectiveFrom), r.State, r.Value, string(r.Unit), cellAt(&r.CreatedAt)}
 	}), nil
 }
 
-func exportStaff(_ context.Context, c *call) (rowPages, error) {
-	of := func(m ticketing.StaffMember) uuid.UUID { return m.UserID }
-	return rowsOfPeople(c, c.operator.ListStaff, of, func(m ticketing.StaffMember) []string {
-		return []string{m.UserID.String(), m.Name, m.Email, string(m.Role), cellAt(&m.CreatedAt)}
+// exportInventory returns the batches of an event, each with its tier.
+func exportInventory(_ context.Context, c *call) (rowPages, error) {
+	return func(ctx context.Context, _ string) ([][]string, string, error) {
+		tiers, err := c.console.svc.ListStock(ctx, c.caller, c.pathID("eventId"))
+		var rows [][]string
+		for _, tier := range tiers {
+			for _, b := range tier.Batches {
+				rows = append(rows, []string{
+					tier.Tier, strconv.Itoa(b.Number), b.Title, string(b.Status), b.UnitPrice.String(), cellOf(b.Sold),
+					cellOf(b.Quantity), cellAt(&b.CreatedAt),
+				})
+			}
+		}
+		return rows, "", err
+	}, nil
+}
+
+func exportEndpoints(_ context.Context, c *call) (rowPages, error) {
+	return rowsOfWhole(func(ctx context.Context) ([]shownEndpoint, error) {
+		return endpointsWithHealth(ctx, c)
+	}, func(e shownEndpoint) []string {
+		events := make([]string, len(e.Events))
+		for i, event := range e.Events {
+			events[i] = string(event)
+		}
+		return []string{
+			e.ID.String(), e.URL, string(e.Status), strings.Join(events, " "), cellAt(e.Health.LastSuccessAt),
+			strconv.Itoa(e.Health.Failures24h), strconv.Itoa(e.Health.Pending), cellAt(&e.CreatedAt), cellAt(&e.UpdatedAt),
+		}
 	}), nil
 }
 

@@ -30,6 +30,13 @@ func TestListsAreExported(t *testing.T) {
 	ok.NoErr(err)
 	_, err = s.staff.CreateCompany(t.Context(), "=HYPERLINK(1)")
 	ok.NoErr(err)
+	_, err = s.staff.CreateCategory(t.Context(), "=Music", "music")
+	ok.NoErr(err)
+	_, err = s.staff.CreateWebhookEndpoint(t.Context(), s.company, ticketing.WebhookEndpointParams{
+		URL:    "https://hooks.example.com/in",
+		Events: []ticketing.FactType{ticketing.FactOrderCreated, ticketing.FactTicketValidated},
+	})
+	ok.NoErr(err)
 	for _, tt := range []struct {
 		name, who, path string
 		body            string // the filter
@@ -71,6 +78,31 @@ func TestListsAreExported(t *testing.T) {
 		{
 			name: "mails", who: viewer, path: "/business/{companyId}/mail", body: `{"status":"FAILED"}`,
 			action: "notification.export", kept: "FAILED",
+		},
+		{
+			name: "commission", who: viewer, path: "/business/{companyId}/commission", rows: 1, cells: `|ACTIVE|2.5|PERCENT|`,
+			action: "commission.export",
+		},
+		{
+			name: "batches", who: viewer, path: "/business/{companyId}/events/" + s.event.ID.String(), rows: 1,
+			cells: `VIP|1|VIP|AVAILABLE|150.00|3|100|2026-11-21T`, action: "inventory.export", kept: s.event.ID.String(),
+		},
+		{
+			name: "endpoints", who: viewer, path: webhooks, rows: 1,
+			cells:  `https://hooks.example.com/in|ENABLED|order.created ticket.validated||0|0|2026-11-21T`,
+			action: "endpoint.export",
+		},
+		{
+			name: "fundings", who: chief, path: "/platform/companies/" + s.company.String() + "/float", rows: -1,
+			cells: `|ticketingtest-000001|ticketingtest|1000000.00|1000000.00`, action: "float.export",
+		},
+		{
+			name: "categories", who: chief, path: "/platform/categories", rows: 1, cells: `'=Music|music|ACTIVE`,
+			action: "category.export",
+		},
+		{
+			name: "money", who: chief, path: "/platform/money", rows: 1, cells: `|2|3|450.00|11.25|0.00|0.00|0|`,
+			action: "money.export",
 		},
 		{
 			name: "companies", who: chief, path: "/platform/companies", body: `{"prefix":"=H"}`, rows: 1,

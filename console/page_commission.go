@@ -10,6 +10,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
+const commissionPath = "/business/{companyId}/commission"
+
 // exampleGross is the sale that the page works out.
 const exampleGross = money.Amount(10_000_00)
 
@@ -17,7 +19,7 @@ const exampleGross = money.Amount(10_000_00)
 func commissionPage() page {
 	return page{
 		group: groupMoney,
-		path:  "/business/{companyId}/commission", scope: scopeCompany, title: "Commission", nav: "Commission",
+		path:  commissionPath, scope: scopeCompany, title: "Commission", nav: "Commission",
 		icon: "percent", permissions: []ticketing.Permission{ticketing.PermissionWalletRead}, template: "commission.html",
 		load: loadCommission,
 	}

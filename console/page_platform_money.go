@@ -28,12 +28,10 @@ type platformMoney struct {
 
 // loadPlatformMoney asks for all companies at once: the number of queries does not grow with theirs.
 func loadPlatformMoney(ctx context.Context, c *call) (view, error) {
-	zone, err := time.LoadLocation(homeZone)
+	month, err := moneyPeriod(c)
 	if err != nil {
 		return view{}, err
 	}
-	today := c.now.In(zone)
-	month := newPeriod(today.AddDate(0, 0, 1-reportDays), today, false)
 	sold, err := c.operator.PlatformSales(ctx, month.filter(), ticketing.MaxPageLimit)
 	if err != nil {
 		return view{}, err
@@ -42,4 +40,14 @@ func loadPlatformMoney(ctx context.Context, c *call) (view, error) {
 	shown.Chart = month.salesChart(ticketing.SalesReport{Items: sold.Items, Total: sold.Total})
 	shown.Chart.Empty = "What companies sell appears here, by its gross amount."
 	return view{data: shown}, nil
+}
+
+// moneyPeriod returns the last 30 days, with today.
+func moneyPeriod(c *call) (period, error) {
+	zone, err := time.LoadLocation(homeZone)
+	if err != nil {
+		return period{}, err
+	}
+	today := c.now.In(zone)
+	return newPeriod(today.AddDate(0, 0, 1-reportDays), today, false), nil
 }

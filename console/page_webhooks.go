@@ -110,19 +110,26 @@ type webhookList struct {
 }
 
 func loadWebhooks(ctx context.Context, c *call) (view, error) {
+	endpoints, err := endpointsWithHealth(ctx, c)
+	shown := webhookList{Most: ticketing.MaxWebhookEndpoints, Full: len(endpoints) >= ticketing.MaxWebhookEndpoints}
+	shown.Items = endpoints
+	return view{data: shown}, err
+}
+
+func endpointsWithHealth(ctx context.Context, c *call) ([]shownEndpoint, error) {
 	endpoints, err := c.operator.ListWebhookEndpoints(ctx, c.companyID)
 	if err != nil {
-		return view{}, err
+		return nil, err
 	}
 	health, err := healthByEndpoint(ctx, c)
 	if err != nil {
-		return view{}, err
+		return nil, err
 	}
-	shown := webhookList{Most: ticketing.MaxWebhookEndpoints, Full: len(endpoints) >= ticketing.MaxWebhookEndpoints}
+	var shown []shownEndpoint
 	for _, endpoint := range endpoints {
-		shown.Items = append(shown.Items, shownEndpoint{endpoint, health[endpoint.ID]})
+		shown = append(shown, shownEndpoint{endpoint, health[endpoint.ID]})
 	}
-	return view{data: shown}, nil
+	return shown, nil
 }
 
 func healthByEndpoint(ctx context.Context, c *call) (map[uuid.UUID]ticketing.EndpointHealth, error) {

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
+)
+
+func exportCompanies(_ context.Context, c *call) (rowPages, error) {
+	if c.query("order") == byLowestFloat {
+		return nil, invalid("order: the list by float has no file")
+	}
+	filter, err := companyFilter(c)
+	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.Company], error) {
+		filter.PageParams = params
+		return c.operator.ListCompanies(ctx, filter)
+	}, func(company ticketing.Company) []string {
+		verified := company.Verification
+		return []string{
+			company.ID.String(), company.Name, string(company.Status), string(verified.Status),
+			cellAt(verified.ApprovalExpiresAt), cellAt(verified.GraceUntil), cellAt(&company.CreatedAt),
+		}
+	}), err
+}
+
+func exportPayouts(_ context.Context, c *call) (rowPages, error) {
+	return rowsOf(c.operator.ListOpenSettlements, func(s ticketing.OpenSettlement) []string {
+		return []string{
+			s.ID.String(), s.CompanyID.String(), s.CompanyName, s.Amount.String(), string(s.Status), s.BankAccountLast4,
+			cellAt(&s.RequestedAt),
+		}
+	}), nil
+}
+
+func exportStaff(_ context.Context, c *call) (rowPages, error) {
+	of := func(m ticketing.StaffMember) uuid.UUID { return m.UserID }
+	return rowsOfPeople(c, c.operator.ListStaff, of, func(m ticketing.StaffMember) []string {
+		return []string{m.UserID.String(), m.Name, m.Email, string(m.Role), cellAt(&m.CreatedAt)}
+	}), nil
+}
+
+// exportFundings returns what the float of a company was funded with, from the audit log.
+func exportFundings(_ context.Context, c *call) (rowPages, error) {
+	return func(ctx context.Context, cursor string) ([][]string, string, error) {
+		found, err := c.operator.ListAudit(ctx, c.pathID("companyId"), ticketing.AuditFilter{
+			PageParams: ticketing.PageParams{Cursor: cursor, Limit: exportPage}, Action: creditAction,
+		})
+		if err != nil {
+			return nil, "", err
+		}
+		rows := make([][]string, len(found.Items))
+		for i, one := range found.Items {
+			made, err := newFunding(shownAct{AuditEntry: one})
+			if err != nil {
+				return nil, "", err
+			}
+			rows[i] = []string{
+				cellAt(&made.At), made.Reference, made.Actor, made.Amount.String(), made.Balance.String(),
+			}
+		}
+		return rows, found.NextCursor, nil
+	}, nil
+}
+
+func exportCategories(_ context.Context, c *call) (rowPages, error) {
+	return rowsOfWhole(c.operator.ListCategories, func(one ticketing.Category) []string {
+		return []string{one.ID.String(), one.Name, one.Slug, string(one.Status)}
+	}), nil
+}
+
+// exportMoney returns the companies that sold most, as their page has them. Its last line says where there are more.
+func exportMoney(_ context.Context, c *call) (rowPages, error) {
+	return func(ctx context.Context, _ string) ([][]string, string, error) {
+		month, err := moneyPeriod(c)
+		if err != nil {
+			return nil, "", err
+		}
+		sold, err := c.operator.PlatformSales(ctx, month.filter(), ticketing.MaxPageLimit)
+		rows := rowsOfAll(sold.Companies, func(one ticketing.CompanySales) []string {
+			return []string{
+				one.Company.ID.String(), one.Company.Name, cellOf(one.Sales.Orders), cellOf(one.Sales.Admissions),
+				one.Sales.Gross.String(), one.Sales.Commission.String(), one.Sales.Refunded.String(),
+				one.Sales.Reversed.String(), cellOf(one.Sales.Admitted), one.Wallets.Float.String(),
+				one.Wallets.Earnings.String(),
+			}
+		})
+		if sold.Counting {
+			rows = append(rows, remark("NOT COMPLETE: orders are still being counted. Export it again later.", moneyColumns()))
+		}
+		if sold.HasMore {
+			rows = append(rows, remark("AND MORE: further companies sold less than these.", moneyColumns()))
+		}
+		return rows, "", err
+	}, nil
+}
+
+// moneyColumns returns the columns of the file of what companies sold.
+func moneyColumns() []string {
+	return strings.Fields("companyId company orders tickets gross commission refunded reversed admitted float earnings")
+}
