@@ -3,6 +3,8 @@ package ticketing_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -344,6 +347,45 @@ func TestReportsSayFromWhenTheyAreWhole(t *testing.T) {
 			is.True(slices.IsSortedFunc(report().Items, func(a, b ticketing.SalesRow) int {
 				return a.From.Compare(b.From.Time)
 			}))
+		})
+	}
+}
+
+// TestManualRemovesEntriesOfErasedBuyers runs the statement of docs/operating.md that removes what the erasure of an
+// earlier version left in the index of buyers: what belongs to an order stays.
+func TestManualRemovesEntriesOfErasedBuyers(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("docs/operating.md")
+	is.New(t).NoErr(err)
+	statement := regexp.MustCompile(`DELETE FROM ticketing_buyer_orders[^;]*`).FindString(string(manual))
+	for name, dsn := range map[string]func(testing.TB) string{"sqlite": testdb.SQLiteDSN, "postgres": testdb.DSN} {
+		t.Run(name, func(t *testing.T) {
+			is, address := is.New(t), dsn(t)
+			shop := ticketingtest.New(t, &ticketingtest.Config{Store: testdb.Open(t, address, nil)})
+			event := shop.Event(t).ID
+			shop.Inventory(t, event, "VIP", 10_00, 99)
+			for range 3 {
+				shop.Sell(t, event, "VIP", 1)
+			}
+			dispatch(t, shop)
+			onCompany(t, shop, func(ctx context.Context, tx driver.Tx) error {
+				return tx.PutBuyerOrders(ctx, []driver.BuyerOrder{
+					{CompanyID: shop.Company.ID, Email: "old@example.com", Number: 1},
+					{CompanyID: shop.Company.ID, Email: "old@example.com", Number: 3},
+				})
+			})
+			pool := testdb.Pool(t, address)
+			left := func() (entries, old int) {
+				is.NoErr(pool.QueryRowContext(t.Context(), `SELECT count(*), count(CASE WHEN email = 'old@example.com' THEN 1 END)
+					FROM ticketing_buyer_orders`).Scan(&entries, &old))
+				return entries, old
+			}
+			entries, old := left()
+			is.Equal([]int{entries, old}, []int{5, 2})
+			_, err := pool.ExecContext(t.Context(), statement)
+			is.NoErr(err)
+			entries, old = left()
+			is.Equal([]int{entries, old}, []int{3, 0})
 		})
 	}
 }
