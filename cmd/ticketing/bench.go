@@ -29,6 +29,7 @@ type benchCommand struct {
 	Endpoints  count     `default:"1" help:"With webhook: endpoints of each company, 1 to 10." placeholder:"N"`
 	Rate       benchRate `help:"Events a second with webhook, sales with mail, or pages with pages, while latencies are measured. Defaults to 200 events, 50 sales, or 10 pages." placeholder:"N"`
 	Sales      count     `help:"With pages: checkouts a second beside them, 0 to 10000." placeholder:"N"`
+	Rush       bool      `help:"With pages: --clients callers sell as fast as they can, and the pages are asked for in half of the turns: the ratio is what pages cost a company."`
 	Background bool      `help:"Beside it, do the background work that a server does, in one of the processes."`
 	Mails      bool      `help:"With --background: compare checkouts without mails, while mails are sent, and while the mail server is away."`
 	MailRate   benchRate `default:"50" help:"With --mails: mails a second at most." placeholder:"N"`
@@ -62,7 +63,7 @@ With --op mail one process sells, renders, sends and receives: first it renders 
 
 With --op pages one process serves the console and asks for each of its pages in turn, at --rate, at a company with ` +
 		`--preload orders and two deliveries for each, at most 100,000. The figures are the server's time. With --sales it ` +
-		`sells beside it.
+		`sells beside it. With --rush it sells as fast as it can, beside the pages and without them in turns.
 
 With --background --mails the three kinds of background work take turns, each with the same clients.
 
@@ -75,6 +76,7 @@ With --stale it sells to one company, analyses the tables, sells as much to anot
     ticketing bench --database postgres://ticketing@localhost/ticketing --stale --op validate
     ticketing bench --op validate --clients 256 --http --runs 5 --json
     ticketing bench --op pages --preload 1000000 --sales 500 --duration 60s
+    ticketing bench --op pages --rush --background --duration 30s --runs 5
     ticketing bench --background --mails --duration 30s`
 }
 
@@ -178,6 +180,8 @@ func (c *benchCommand) check(p *program) error {
 		return badValue("--op: pages are measured in one process: without --processes, --http and --ceiling")
 	case op != bench.OpPages && c.Sales > 0:
 		return badValue("--sales: go on beside --op pages alone")
+	case c.Rush && (op != bench.OpPages || c.Sales > 0):
+		return badValue("--rush: is measured with --op pages, as fast as it goes: without --sales")
 	case c.Mails && (op != bench.OpCheckout || !c.Background || c.Stale || c.Neighbour.Flood != "" || c.Ceiling):
 		return badValue("--mails: is measured with checkouts beside --background: without --op, --stale, --neighbour " +
 			"and --ceiling")
@@ -213,7 +217,7 @@ func (c *benchCommand) config(p *program) *bench.Config {
 		Database: p.Database, Op: c.Op.Op, Clients: int(c.Clients), Companies: int(c.Companies), Qty: int(c.Qty),
 		Duration: c.Duration.Duration, Runs: int(c.Runs), HTTP: c.HTTP, Preload: int(c.Preload),
 		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: c.rate(), Sales: int(c.Sales),
-		Background: c.Background, Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
+		Rush: c.Rush, Background: c.Background, Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
 		Neighbour: c.Neighbour.Flood, NoCompare: c.NoCompare, Stale: c.Stale, Ceiling: c.Ceiling,
 		Connections: int(c.Connections), Grouping: c.grouping(), CompanySlots: int(c.CompanySlots),
 	}

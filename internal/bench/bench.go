@@ -15,6 +15,7 @@
 //   - the checkouts of a company while another company floods the server;
 //   - the deliveries of webhooks, from the sale to the receiver;
 //   - the pages of the console, in the server, with checkouts beside them or without;
+//   - checkouts at full speed, beside the pages of the console and without them;
 //   - ticket mails, from the sale to the mail server, and how fast they are rendered;
 //   - checkouts beside the background work without mails, while mails are sent, and while the mail server is away.
 package bench
@@ -45,6 +46,7 @@ type Config struct {
 	Endpoints  int   // of each company, for OpWebhook
 	Rate       int   // events, sales or pages a second while latencies are measured, for OpWebhook, OpMail and OpPages
 	Sales      int   // checkouts a second beside the pages, for OpPages
+	Rush       bool  // compares checkouts at full speed beside the pages and without them, for OpPages
 	Background bool  // the background work of a server is done, too
 	Mails      bool  // compares checkouts beside background work with and without mails
 	MailRate   int   // mails a second at most, with Mails

@@ -46,6 +46,17 @@ func JudgeNotifications(expected, notifications, failed int64) []string {
 	return v.Problems
 }
 
+// JudgeRush returns why a bench of checkouts beside pages fails whose answers of a page had the given codes.
+func JudgeRush(page string, codes map[string]int64, callsBeside int64) error {
+	took := new(histogram)
+	took.record(time.Millisecond)
+	run := rushRun{took: took}
+	run.Without.Calls, run.Beside.Calls = 1, callsBeside
+	r := rushReport{Runs: []rushRun{run}, Books: booksVerified{OK: true}}
+	r.summarise(map[string]*pageAnswers{page: {failed: codes}})
+	return r.failure()
+}
+
 // Slices returns the lengths of the slices of a run with the given median latency.
 func Slices(run, median time.Duration) (lengths []time.Duration) {
 	b := &bench{slowest: median}

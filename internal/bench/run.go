@@ -98,6 +98,8 @@ func Run(ctx context.Context, p *Program, c *Config) (report Report, err error) 
 		return b.measureWebhooks(ctx)
 	case c.Op == OpMail:
 		return b.measureMails(ctx)
+	case c.Op == OpPages && c.Rush:
+		return b.measureRush(ctx)
 	case c.Op == OpPages:
 		return b.measurePages(ctx)
 	case c.Mails:
