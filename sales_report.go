@@ -3,6 +3,7 @@ package ticketing
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -292,7 +293,7 @@ func (o Operator) EventSales(
 			if err != nil || !meaningful {
 				return err
 			}
-			totals, err := tx.SalesTotals(ctx, companyID, events, from, to)
+			totals, err := eventTotals(ctx, tx, companyID, events, from, to)
 			for i, total := range totals {
 				report.Items[i].add(total)
 			}
@@ -302,4 +303,14 @@ func (o Operator) EventSales(
 		return EventSalesReport{}, err
 	}
 	return report, nil
+}
+
+// eventTotals returns the total of each event in a period. Those of all time are kept, but for the company as a whole.
+func eventTotals(
+	ctx context.Context, tx driver.ReadTx, companyID uuid.UUID, events []uuid.UUID, from, to time.Time,
+) ([]driver.SalesSum, error) {
+	if !from.IsZero() || !to.IsZero() || slices.Contains(events, uuid.Nil) {
+		return tx.SalesTotals(ctx, companyID, events, from, to)
+	}
+	return tx.EventSums(ctx, companyID, events)
 }

@@ -14,7 +14,8 @@ import (
 // multiple of it, so the sums of a day are exact in each.
 const SalesInterval = 15 * time.Minute
 
-// SalesSum is what a company sold, paid back and admitted in a quarter of an hour.
+// SalesSum is what a company sold, paid back and admitted in a quarter of an hour. An event as a whole also has one of
+// all time, so that a list of events reads one for each.
 type SalesSum struct {
 	SalesSumRef
 
@@ -38,7 +39,7 @@ type SalesSumRef struct {
 	CompanyID uuid.UUID
 	EventID   uuid.UUID // zero: the company as a whole
 	Tier      string    // empty: the event as a whole
-	At        time.Time // the beginning of the [SalesInterval]
+	At        time.Time // the beginning of the [SalesInterval]; zero: all time
 }
 
 // SalesSumQuery selects sums of a company and adds them up by time.
@@ -78,6 +79,9 @@ type SalesReader interface {
 	// events. The zero event is the company as a whole. A zero time is no limit. A total has no Tier and no At, and is the
 	// zero record where nothing is kept.
 	SalesTotals(ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time) ([]SalesSum, error)
+	// EventSums returns the sum of all time of each event, in the order of the events, and the zero record where none is
+	// kept.
+	EventSums(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]SalesSum, error)
 	// PlatformSums returns the totals of all companies in each time between two bounds, as SalesSums does for one. A total
 	// has no reference but At. Companies whose progress is [SalesReset] are left out.
 	PlatformSums(ctx context.Context, bounds []time.Time) ([]SalesSum, error)

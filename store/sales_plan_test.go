@@ -46,6 +46,7 @@ func salesReads(ctx context.Context, tx driver.ReadTx) error {
 	asked(tx.LargestSellers(ctx, from, to, limit))
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 2)}, from, to))
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 1), number(base + 2)}, from, to))
+	asked(tx.EventSums(ctx, company, []uuid.UUID{number(base + 1), number(base + 2)}))
 	asked(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: company, EventID: number(base + 1), At: from}, limit))
 	asked(tx.UnindexedOrders(ctx, driver.UnindexedQuery{CompanyID: company, Above: 1003, Through: 1900, Before: to}))
 	asked(tx.SalesProgress(ctx, []uuid.UUID{company}))

@@ -34,6 +34,12 @@ func figuresOf(s *driver.SalesSum) []any {
 	}
 }
 
+// allTime is what is kept as the time of the sum of all time: it is before every interval.
+var allTime = time.Time{}.UnixMilli()
+
+// since returns the beginning of a period in milliseconds, and that of the first interval for the zero time.
+func since(from time.Time) int64 { return max(from.UnixMilli(), allTime+1) }
+
 // until returns the end of a period in milliseconds, and the end of time for the zero time.
 func until(to time.Time) int64 {
 	if to.IsZero() {
@@ -103,7 +109,7 @@ func (s *session) SalesTotals(
 				part := strings.Repeat(" UNION ALL "+totalOfEvent, len(some))[len(" UNION ALL "):]
 				var args []any
 				for _, event := range some {
-					args = append(args, companyID, event, from.UnixMilli(), until(to))
+					args = append(args, companyID, event, since(from), until(to))
 				}
 				found, err := query(ctx, s, "SalesTotals", scanSales, part, args...)
 				if err != nil {
@@ -112,6 +118,16 @@ func (s *session) SalesTotals(
 				all = append(all, found...)
 			}
 			return all, nil
+		})
+}
+
+// EventSums finds the sums of all time.
+func (s *session) EventSums(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]driver.SalesSum, error) {
+	return findByRefs(events, func(t driver.SalesSum) uuid.UUID { return t.EventID },
+		func(events []uuid.UUID) ([]driver.SalesSum, error) {
+			return query(ctx, s, "EventSums", scanSales, "SELECT "+salesColumns+" FROM ?",
+				keyedRows{table: "ticketing_sales_sums s", set: newSet("company_id, event_id, tier, at", events,
+					func(event uuid.UUID) []any { return []any{companyID, event, "", allTime} })})
 		})
 }
 
@@ -125,7 +141,7 @@ const (
 
 // ofAll joins the companies with their sums of a period. The sums of a company that is reset are left out.
 func (s *session) ofAll(from, to time.Time) (text string, args []any) {
-	return s.store.engine.traits().companySums, []any{uuid.Nil, from.UnixMilli(), until(to), driver.SalesReset}
+	return s.store.engine.traits().companySums, []any{uuid.Nil, since(from), until(to), driver.SalesReset}
 }
 
 // PlatformSums adds up the sums of all companies.

@@ -326,8 +326,11 @@ func (b *companyBooks) blameSum(got, want driver.SalesSum) {
 		{"admitted", got.Admitted, want.Admitted},
 	} {
 		if member.got != member.want {
-			b.problemf("sum of sales %s from %s: it has %d %s, the orders make %d", whose,
-				got.At.UTC().Format(time.RFC3339), member.got, member.name, member.want)
+			since := "of all time"
+			if !got.At.IsZero() {
+				since = "from " + got.At.UTC().Format(time.RFC3339)
+			}
+			b.problemf("sum of sales %s %s: it has %d %s, the orders make %d", whose, since, member.got, member.name, member.want)
 			return
 		}
 	}

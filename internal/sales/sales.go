@@ -1,5 +1,6 @@
 // Package sales computes what happened with orders as sums of sales. A sale, a refund and a validation each add to the
-// sums of the company, of the event and of the tiers, in the quarter of an hour in which they happened.
+// sums of the company, of the event and of the tiers, in the quarter of an hour in which they happened, and to the sum
+// of the event of all time.
 package sales
 
 import (
@@ -56,6 +57,8 @@ func both(companyID, eventID uuid.UUID, at time.Time, sum driver.SalesSum, add f
 		sum.SalesSumRef = ref(companyID, of, "", at)
 		add(sum)
 	}
+	sum.At = time.Time{} // of all time
+	add(sum)
 }
 
 // ref returns the reference of the sum that a time belongs to.

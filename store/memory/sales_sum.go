@@ -38,7 +38,7 @@ func newSalesRefs() *index[driver.SalesSumRef] {
 	})
 }
 
-// within returns the sums of a company that a condition holds for, by their keys.
+// within returns the sums of a company's intervals that a condition holds for, by their keys.
 func (s *sales) within(companyID uuid.UUID, from, to time.Time, holds func(driver.SalesSumRef) bool) []driver.SalesSum {
 	of, ok := s.ofCompany[companyID]
 	if !ok {
@@ -46,7 +46,7 @@ func (s *sales) within(companyID uuid.UUID, from, to time.Time, holds func(drive
 	}
 	var found []driver.SalesSum
 	for _, ref := range of.keys {
-		if !ref.At.Before(moment(from)) && (to.IsZero() || ref.At.Before(moment(to))) && holds(ref) {
+		if !ref.At.IsZero() && !ref.At.Before(moment(from)) && (to.IsZero() || ref.At.Before(moment(to))) && holds(ref) {
 			found = append(found, s.byRef[ref])
 		}
 	}
@@ -106,6 +106,14 @@ func (r reading) SalesTotals(
 				total = added(total, sum)
 			}
 			return total
+		})
+	})
+}
+
+func (r reading) EventSums(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]driver.SalesSum, error) {
+	return ask(ctx, r, func(s *state) []driver.SalesSum {
+		return each(events, func(event uuid.UUID) driver.SalesSum {
+			return s.sales.byRef[driver.SalesSumRef{CompanyID: companyID, EventID: event}]
 		})
 	})
 }

@@ -120,9 +120,10 @@ func salesListed(ctx context.Context, s driver.Store) error {
 		newSum(companyA, uuid.Nil, "", 1), newSum(companyA, uuid.Nil, "", 2), newSum(companyA, uuid.Nil, "", 9),
 		newSum(companyA, eventA.ID, "", 2), newSum(companyA, eventA.ID, "", 3),
 		newSum(companyA, eventA.ID, "B", 1), newSum(companyA, eventA.ID, "B", 3), newSum(companyA, eventA.ID, "a", 2),
+		{SalesSumRef: driver.SalesSumRef{CompanyID: companyA, EventID: second}, Orders: 1}, // of all time
 		newSum(companyA, second, "", 2),
 	}
-	order := []int{8, 2, 5, 0, 7, 3, 1, 6, 4}
+	order := []int{8, 2, 9, 5, 0, 7, 3, 1, 6, 4}
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		for _, i := range order {
 			if err := tx.AddSales(ctx, []driver.SalesSum{sums[i]}); err != nil {
@@ -206,14 +207,26 @@ func salesTotals(ctx context.Context, s driver.Store) error {
 		}
 	}
 	events := []uuid.UUID{eventA.ID, id(90), uuid.Nil, eventA.ID}
+	// The sum of all time is one of its own, which no total of intervals has.
+	ever := total(eventA.ID, 7)
+	if err := update(ctx, s, addSales(ever)); err != nil {
+		return err
+	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
 			want("of all time", []driver.SalesSum{total(eventA.ID, 3), {}, total(uuid.Nil, 1), total(eventA.ID, 3)}).
 				from(tx.SalesTotals(ctx, companyA, events, time.Time{}, time.Time{})),
 			want("of a period", []driver.SalesSum{total(eventA.ID, 2)}).
 				from(tx.SalesTotals(ctx, companyA, events[:1], quarter(1), quarter(3))),
+			want("to a time", []driver.SalesSum{total(eventA.ID, 2)}).
+				from(tx.SalesTotals(ctx, companyA, events[:1], time.Time{}, quarter(3))),
 			want("of nothing", []driver.SalesSum(nil)).
 				from(tx.SalesTotals(ctx, companyA, nil, time.Time{}, time.Time{})),
+			want("the sums of all time", []driver.SalesSum{ever, {}, {}, ever}).from(tx.EventSums(ctx, companyA, events)),
+			want("those of another company", []driver.SalesSum{{}}).from(tx.EventSums(ctx, companyB, events[:1])),
+			want("those of no events", []driver.SalesSum(nil)).from(tx.EventSums(ctx, companyA, nil)),
+			want("the totals of all companies", []driver.SalesSum{total(uuid.Nil, 1)}).
+				from(tx.LargestSellers(ctx, time.Time{}, time.Time{}, 9)),
 		)
 	})
 }
