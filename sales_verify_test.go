@@ -85,6 +85,11 @@ func TestVerificationFindsWrongSums(t *testing.T) {
 			said: `of event EVENT tier "VIP" from 2026-11-21T09:30:00Z: it has 2 admitted, the orders make 1`,
 		},
 		{
+			name: "sales of all time", add: sum{Admissions: 1},
+			of:   func(event uuid.UUID) driver.SalesSumRef { return driver.SalesSumRef{EventID: event} },
+			said: `of event EVENT of all time: it has 4 admissions, the orders make 3`,
+		},
+		{
 			name: "sales at another time", add: sum{Orders: 1},
 			of: func(uuid.UUID) driver.SalesSumRef {
 				return driver.SalesSumRef{At: at.Add(driver.SalesInterval)}
@@ -132,7 +137,7 @@ func TestVerificationFindsWrongSums(t *testing.T) {
 			})
 		}
 		changeSums(t, shop, func(ctx context.Context, tx driver.Tx) error { return removeAll(ctx, tx, company) })
-		is.Equal(len(problems()), 3) // That of the company, of the event and of the tier.
+		is.Equal(len(problems()), 4) // Of the company, of the event, also of all time, and of the tier.
 		// While a rebuild removes them, they are not compared. The test ends with the books broken.
 		progress := func(uncounted int64) {
 			changeSums(t, shop, func(ctx context.Context, tx driver.Tx) error {

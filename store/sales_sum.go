@@ -34,8 +34,8 @@ func figuresOf(s *driver.SalesSum) []any {
 	}
 }
 
-// allTime is what is kept as the time of the sum of all time: it is before every interval.
-var allTime = time.Time{}.UnixMilli()
+// allTime is what is kept as the time of the sum of all time, the zero time in milliseconds: it is before every interval.
+const allTime int64 = -62_135_596_800_000
 
 // since returns the beginning of a period in milliseconds, and that of the first interval for the zero time.
 func since(from time.Time) int64 { return max(from.UnixMilli(), allTime+1) }

@@ -330,7 +330,8 @@ func (b *companyBooks) blameSum(got, want driver.SalesSum) {
 			if !got.At.IsZero() {
 				since = "from " + got.At.UTC().Format(time.RFC3339)
 			}
-			b.problemf("sum of sales %s %s: it has %d %s, the orders make %d", whose, since, member.got, member.name, member.want)
+			b.problemf("sum of sales %s %s: it has %d %s, the orders make %d", whose, since, member.got, member.name,
+				member.want)
 			return
 		}
 	}
