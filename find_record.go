@@ -57,6 +57,9 @@ func (f *finder) byID(ctx context.Context, id uuid.UUID) error {
 	if err := f.members(ctx, members); err != nil {
 		return err
 	}
+	if len(records) > 0 {
+		return nil // An id names one thing.
+	}
 	return f.deliveriesOf(ctx, id)
 }
 

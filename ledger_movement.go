@@ -230,20 +230,37 @@ func referredSequences(
 	return append(sequences, accrual, ending.EarningsSequence), err
 }
 
+// Most sales append an entry to each wallet. So the EARNINGS entry of a sale is often among accrualsBefore entries
+// before the number of the order, which is the sequence of its FLOAT entry, and accrualsAfter after it.
+const accrualsBefore, accrualsAfter = 48, 16
+
 // accrualSequence returns the sequence of the EARNINGS entry of a sale; zero: there is none. The order does not keep
-// it. The entry has the time of the order, and only entries of that time are looked through.
+// it. It is looked for near the number of the order. If it is not there, only the entries of the time of the order, which
+// the entry has, are looked through.
 func accrualSequence(ctx context.Context, tx driver.WalletReader, order driver.Order) (int64, error) {
 	earnings, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(order.CompanyID)[1:]))
 	if err != nil {
 		return 0, err
 	}
-	above, last, err := entriesOf(ctx, tx, earnings, order.ConfirmedAt, order.ConfirmedAt.Add(time.Millisecond))
+	above, last := max(order.Number-accrualsBefore-1, 0), min(order.Number+accrualsAfter, earnings.Sequence)
+	if found, err := findAccrual(ctx, tx, earnings.Ref(), order, above, last); err != nil || found != 0 {
+		return found, err
+	}
+	above, last, err = entriesOf(ctx, tx, earnings, order.ConfirmedAt, order.ConfirmedAt.Add(time.Millisecond))
 	if err != nil {
 		return 0, err
 	}
+	return findAccrual(ctx, tx, earnings.Ref(), order, above, last)
+}
+
+// findAccrual looks for the EARNINGS entry of a sale among those above a sequence, up to the last one; zero: it is not
+// among them.
+func findAccrual(
+	ctx context.Context, tx driver.WalletReader, earnings driver.WalletRef, order driver.Order, above, last int64,
+) (int64, error) {
 	reference := order.ID.String()
 	for above < last {
-		query := driver.LedgerQuery{WalletRef: earnings.Ref(), After: above, Limit: ledgerPage}
+		query := driver.LedgerQuery{WalletRef: earnings, After: above, Limit: ledgerPage}
 		query.Last = min(above+ledgerPage, last)
 		entries, err := tx.ListEntries(ctx, query)
 		if err != nil {

@@ -363,3 +363,31 @@ func TestBalancesReadFewEntries(t *testing.T) {
 		is.True(counted.entries.Load() <= test.entries) // entries that they read
 	}
 }
+
+// TestAccrualsAreFoundByTheirOrder checks that the commission of an order is found by its reference wherever the two
+// wallets have come to: FLOAT may be far ahead of EARNINGS.
+func TestAccrualsAreFoundByTheirOrder(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 100_00, 100)
+		orders := []ticketing.Order{shop.Sell(t, event.ID, "VIP", 1)}
+		for n := range 80 {
+			_, err := shop.Staff.CreditFloat(t.Context(), shop.Company.ID, 1_00, fmt.Sprintf("transfer-%04d", n))
+			is.NoErr(err)
+			if n%20 == 0 {
+				orders = append(orders, shop.Sell(t, event.ID, "VIP", 1))
+			}
+		}
+		orders = append(orders, shop.Sell(t, event.ID, "VIP", 1), shop.Sell(t, event.ID, "VIP", 1))
+		for i, order := range orders {
+			found, err := shop.Staff.ListMovements(t.Context(), shop.Company.ID, ticketing.MovementFilter{
+				Wallet: ledger.Earnings, Reference: order.ID.String(),
+			})
+			is.NoErr(err)
+			is.Equal(len(found.Items), 1)
+			is.Equal(found.Items[0].Sequence, int64(i+1))
+		}
+	})
+}

@@ -30,6 +30,7 @@ const (
 	ExportedCompanies   ExportedList = "company"      // tenant:read; of the platform
 	ExportedStaff       ExportedList = "staff"        // tenant:read; of the platform
 	ExportedCategories  ExportedList = "category"     // tenant:read; of the platform
+	ExportedBooks       ExportedList = "books"        // COMPANY:wallet:read; of the platform
 	ExportedMoney       ExportedList = "money"        // COMPANY:wallet:read; of the platform
 )
 
@@ -45,7 +46,7 @@ func (l ExportedList) permission(platform bool) (Permission, bool) {
 	switch l {
 	case ExportedSales, ExportedEvents, ExportedCommission, ExportedInventory:
 		return PermissionWalletRead, !platform
-	case ExportedMoney:
+	case ExportedBooks, ExportedMoney:
 		return PermissionWalletRead, platform
 	case ExportedFundings:
 		return PermissionAuditRead, !platform

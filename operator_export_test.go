@@ -26,10 +26,11 @@ func exportRights() []right {
 		ticketing.ExportedEndpoints:   ticketing.PermissionWebhookRead,
 		ticketing.ExportedFundings:    ticketing.PermissionAuditRead,
 		ticketing.ExportedCategories:  ticketing.PermissionTenantRead,
+		ticketing.ExportedBooks:       ticketing.PermissionWalletRead,
 		ticketing.ExportedMoney:       ticketing.PermissionWalletRead,
 	} {
 		platform := slices.Contains([]ticketing.ExportedList{
-			ticketing.ExportedCompanies, ticketing.ExportedCategories, ticketing.ExportedMoney,
+			ticketing.ExportedCompanies, ticketing.ExportedCategories, ticketing.ExportedBooks, ticketing.ExportedMoney,
 		}, list)
 		rights = append(rights, right{
 			method: "RecordListExport", action: string(list) + ".export", permission: permission, platform: platform,

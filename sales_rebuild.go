@@ -29,8 +29,8 @@ type SalesRebuild struct {
 // A short transaction resets the company, and only for that its sales wait. From then on reports say that no order is
 // counted, until the old sums are removed and the orders are counted from the newest, in short transactions with the
 // pauses of [Service.Run]. Meanwhile a search of orders by email takes about a second for a million orders. If such a
-// process counts the company at the same time, one of the two goes on. A rebuild that is interrupted is completed by
-// [Service.Run], or by the same call again. It has an entry in the audit log for each company.
+// process counts the company at the same time, one of the two goes on. It waits for a company that somebody has locked,
+// until ctx ends. A rebuild that is interrupted is completed by [Service.Run], or by the same call again. It has an entry in the audit log for each company.
 //
 // At most one progress function may be given. It is called with the number of the orders of a company that need no
 // counting any more and with the number of its movements. It must be quick and must not call the service.
@@ -57,11 +57,7 @@ func (o Operator) RebuildSales(
 	}
 	var rebuilt SalesRebuild
 	for _, id := range companies {
-		err := o.resetSales(ctx, id)
-		for errors.Is(err, ErrBusy) && pause(ctx, rebuildPatience) {
-			err = o.resetSales(ctx, id)
-		}
-		if err != nil {
+		if err := untilFree(ctx, func() error { return o.resetSales(ctx, id) }); err != nil {
 			return rebuilt, err
 		}
 		rebuilt.Companies++
@@ -79,15 +75,11 @@ func (s *Service) recount(
 ) error {
 	for expected, head := int64(0), int64(0); ; {
 		began := s.now()
-		done, err := s.countSales(ctx, companyID, expected)
-		if errors.Is(err, ErrBusy) {
-			// Somebody holds a lock for long. Nothing was written, and the other companies need not be rebuilt again.
-			if !pause(ctx, rebuildPatience) {
-				return ctx.Err()
-			}
-			continue
-		}
-		if err != nil {
+		var done counted
+		if err := untilFree(ctx, func() (err error) {
+			done, err = s.countSales(ctx, companyID, expected)
+			return err
+		}); err != nil {
 			return err
 		}
 		if done.waits {
@@ -112,6 +104,20 @@ func (s *Service) recount(
 			return ctx.Err()
 		}
 		expected = done.left
+	}
+}
+
+// untilFree makes a change again while somebody holds a lock for long. Nothing was written by then, and the other
+// companies need not be rebuilt again.
+func untilFree(ctx context.Context, change func() error) error {
+	for {
+		err := change()
+		if !errors.Is(err, ErrBusy) {
+			return err
+		}
+		if !pause(ctx, rebuildPatience) {
+			return ctx.Err()
+		}
 	}
 }
 

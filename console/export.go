@@ -41,6 +41,10 @@ func (e export) act() act {
 		}
 		return values
 	}, func(ctx context.Context, c *call, values map[string]string) (outcome, error) {
+		// Who may not see the page with the list gets no file of it.
+		if err := c.permit(c.console.pages[e.page]); err != nil {
+			return outcome{}, err
+		}
 		c.values = values
 		pages, err := e.open(ctx, c)
 		if err != nil {

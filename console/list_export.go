@@ -33,12 +33,12 @@ func listExports() []export {
 		return e
 	}
 	inventory := with(of(ticketing.ExportedInventory, eventPath, ticketing.PermissionWalletRead, false), exportInventory,
-		"tier batch title status unitPrice sold quantity createdAt")
+		strings.Join(inventoryColumns(), " "))
 	inventory.record = func(ctx context.Context, c *call) error {
 		return c.operator.RecordListExport(ctx, c.companyID, ticketing.ExportedInventory,
 			map[string]string{"event": c.pathID("eventId").String()})
 	}
-	fundings := ofPlatform(with(of(ticketing.ExportedFundings, floatPath, ticketing.PermissionAuditRead, false),
+	fundings := ofPlatform(with(of(ticketing.ExportedFundings, floatPath, ticketing.PermissionAuditRead, recent),
 		exportFundings, "at reference actor amount balanceAfter"))
 	fundings.record = func(ctx context.Context, c *call) error {
 		return c.operator.RecordListExport(ctx, c.pathID("companyId"), ticketing.ExportedFundings, nil)
@@ -77,7 +77,9 @@ func listExports() []export {
 		fundings,
 		ofPlatform(with(of(ticketing.ExportedCategories, categoriesPath, ticketing.PermissionTenantRead, false),
 			exportCategories, "id name slug status")),
-		ofPlatform(with(of(ticketing.ExportedMoney, platformMoneyPath, ticketing.PermissionWalletRead, false), exportMoney,
+		ofPlatform(with(of(ticketing.ExportedBooks, booksPath, ticketing.PermissionWalletRead, false), exportBooks,
+			"companyId company verifiedAt ok problems")),
+		ofPlatform(with(of(ticketing.ExportedMoney, platformMoneyPath, ticketing.PermissionWalletRead, recent), exportMoney,
 			strings.Join(moneyColumns(), " "))),
 	}
 }
@@ -304,8 +306,16 @@ func exportInventory(_ context.Context, c *call) (rowPages, error) {
 				})
 			}
 		}
+		if (eventDetail{Tiers: tiers}).MoreBatches() {
+			rows = append(rows, remark("AND MORE: the event has further batches.", inventoryColumns()))
+		}
 		return rows, "", err
 	}, nil
+}
+
+// inventoryColumns returns the columns of the file of batches.
+func inventoryColumns() []string {
+	return strings.Fields("tier batch title status unitPrice sold quantity createdAt")
 }
 
 func exportEndpoints(_ context.Context, c *call) (rowPages, error) {

@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -71,20 +73,33 @@ func exportCategories(_ context.Context, c *call) (rowPages, error) {
 	}), nil
 }
 
-// exportMoney returns the companies that sold most, as their page has them. Its last line says where there are more.
+// exportBooks returns when the books of each company were verified.
+func exportBooks(_ context.Context, c *call) (rowPages, error) {
+	return rowsOf(c.operator.ListBookChecks, func(one ticketing.CompanyBooks) []string {
+		row := []string{one.CompanyID.String(), one.CompanyName, "", "", ""}
+		if check := one.LastCheck; check != nil {
+			row[2], row[3], row[4] = cellAt(&check.VerifiedAt), strconv.FormatBool(check.OK), cellOf(check.Problems)
+		}
+		return row
+	}), nil
+}
+
+// exportMoney returns the companies that sold most, as their page has them. Its last lines say what is not in it.
 func exportMoney(_ context.Context, c *call) (rowPages, error) {
 	return func(ctx context.Context, _ string) ([][]string, string, error) {
 		month, err := moneyPeriod(c)
 		if err != nil {
 			return nil, "", err
 		}
-		sold, err := c.operator.PlatformSales(ctx, month.filter(), ticketing.MaxPageLimit)
+		filter := month.filter()
+		sold, err := c.operator.PlatformSales(ctx, filter, ticketing.MaxPageLimit)
+		from, to := filter.From.Format(time.RFC3339), filter.To.Format(time.RFC3339)
 		rows := rowsOfAll(sold.Companies, func(one ticketing.CompanySales) []string {
 			return []string{
-				one.Company.ID.String(), one.Company.Name, cellOf(one.Sales.Orders), cellOf(one.Sales.Admissions),
+				from, to, one.Company.ID.String(), one.Company.Name, cellOf(one.Sales.Orders), cellOf(one.Sales.Admissions),
 				one.Sales.Gross.String(), one.Sales.Commission.String(), one.Sales.Refunded.String(),
 				one.Sales.Reversed.String(), cellOf(one.Sales.Admitted), one.Wallets.Float.String(),
-				one.Wallets.Earnings.String(),
+				one.Wallets.Earnings.String(), strconv.FormatBool(one.Counting),
 			}
 		})
 		if sold.Counting {
@@ -99,5 +114,6 @@ func exportMoney(_ context.Context, c *call) (rowPages, error) {
 
 // moneyColumns returns the columns of the file of what companies sold.
 func moneyColumns() []string {
-	return strings.Fields("companyId company orders tickets gross commission refunded reversed admitted float earnings")
+	return strings.Fields("from to companyId company orders tickets gross commission refunded reversed admitted " +
+		"float earnings counting")
 }

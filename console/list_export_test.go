@@ -101,8 +101,13 @@ func TestListsAreExported(t *testing.T) {
 			action: "category.export",
 		},
 		{
-			name: "money", who: chief, path: "/platform/money", rows: 1, cells: `|2|3|450.00|11.25|0.00|0.00|0|`,
+			name: "money", who: chief, path: "/platform/money", rows: 1,
+			cells:  `2026-10-23T00:00:00+01:00|2026-11-22T00:00:00+01:00|` + s.company.String(),
 			action: "money.export",
+		},
+		{
+			name: "books", who: chief, path: "/platform/books", rows: 3, cells: `|'=HYPERLINK(1)|||`,
+			action: "books.export",
 		},
 		{
 			name: "companies", who: chief, path: "/platform/companies", body: `{"prefix":"=H"}`, rows: 1,

@@ -100,19 +100,26 @@ func askErasure(ctx context.Context, c *call, email string) (outcome, error) {
 	c.values["email"] = email
 	shown := erasure{Email: strings.TrimSpace(email)}
 	done := outcome{data: &shown, show: "buyer-erase.html"}
-	buyer, err := c.operator.GetBuyer(ctx, c.companyID, shown.Email)
+	var buyer ticketing.CompanyBuyer
+	var orders ticketing.Page[ticketing.OrderDetail]
+	err := together(ctx, func(ctx context.Context) (err error) {
+		buyer, err = c.operator.GetBuyer(ctx, c.companyID, shown.Email)
+		return err
+	}, func(ctx context.Context) (err error) {
+		orders, err = c.operator.ListOrders(ctx, c.companyID, ticketing.OrderSearch{
+			OrderFilter: ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}},
+			Email:       shown.Email,
+		})
+		return err
+	})
 	if errors.Is(err, ticketing.CodeNotFound) {
 		return done, nil
 	}
 	if err != nil {
 		return outcome{}, err
 	}
-	orders, err := c.operator.ListOrders(ctx, c.companyID, ticketing.OrderSearch{
-		OrderFilter: ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}},
-		Email:       shown.Email,
-	})
 	shown.Buyer, shown.Orders, shown.More = &buyer, len(orders.Items), orders.HasMore
-	return done, err
+	return done, nil
 }
 
 func eraseBuyer(ctx context.Context, c *call, email string) (outcome, error) {

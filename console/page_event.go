@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,6 +74,11 @@ func (d eventDetail) Paused() string {
 		total += tier.PausedQuantity
 	}
 	return formatCount(total)
+}
+
+// MoreBatches reports whether the event has batches that are not listed.
+func (d eventDetail) MoreBatches() bool {
+	return slices.ContainsFunc(d.Tiers, func(tier ticketing.TierStock) bool { return tier.SoldQuantity == nil })
 }
 
 // formatCount returns a number such as "1,000,000". It is an int64 or a pointer to one.

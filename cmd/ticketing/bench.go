@@ -29,7 +29,7 @@ type benchCommand struct {
 	Endpoints  count     `default:"1" help:"With webhook: endpoints of each company, 1 to 10." placeholder:"N"`
 	Rate       benchRate `help:"Events a second with webhook, sales with mail, or pages with pages, while latencies are measured. Defaults to 200 events, 50 sales, or 10 pages." placeholder:"N"`
 	Sales      count     `help:"With pages: checkouts a second beside them, 0 to 10000." placeholder:"N"`
-	Rush       bool      `help:"With pages: --clients callers sell as fast as they can, and the pages are asked for in half of the turns: the ratio is what pages cost a company."`
+	Rush       bool      `help:"With pages: --clients callers sell as fast as they can, and the pages are asked for in half of the turns: the ratio is how many checkouts are left."`
 	Background bool      `help:"Beside it, do the background work that a server does, in one of the processes."`
 	Mails      bool      `help:"With --background: compare checkouts without mails, while mails are sent, and while the mail server is away."`
 	MailRate   benchRate `default:"50" help:"With --mails: mails a second at most." placeholder:"N"`

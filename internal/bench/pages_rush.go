@@ -25,7 +25,7 @@ func (b *bench) measureRush(ctx context.Context) (Report, error) {
 		return nil, err
 	}
 	report := &rushReport{
-		Store: b.db.store(), Clients: b.Clients, Companies: len(b.shops), Qty: b.Qty, Connections: b.Connections,
+		Op: b.Op, Store: b.db.store(), Clients: b.Clients, Companies: len(b.shops), Qty: b.Qty, Connections: b.Connections,
 		Seconds: b.Duration.Seconds(), Rate: b.Rate, Background: b.Background, Events: pageEvents,
 		Deliveries: b.pageDeliveries(), Preload: preload{Orders: int(b.sold), Seconds: rounded(b.preloading.Seconds())},
 	}

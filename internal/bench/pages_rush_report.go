@@ -12,6 +12,7 @@ import (
 
 // rushReport is the report of a bench of checkouts beside pages of the console.
 type rushReport struct {
+	Op          Op      `json:"op"`
 	Store       string  `json:"store"` // "postgres", "sqlite" or "memory"
 	Clients     int     `json:"clients"`
 	Companies   int     `json:"companies"`
