@@ -235,8 +235,8 @@ func referredSequences(
 const accrualsBefore, accrualsAfter = 48, 16
 
 // accrualSequence returns the sequence of the EARNINGS entry of a sale; zero: there is none. The order does not keep
-// it. It is looked for near the number of the order. If it is not there, only the entries of the time of the order, which
-// the entry has, are looked through.
+// it. It is looked for near the number of the order. If it is not there, only the entries of the time of the order are
+// looked through, which the entry has, too.
 func accrualSequence(ctx context.Context, tx driver.WalletReader, order driver.Order) (int64, error) {
 	earnings, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(order.CompanyID)[1:]))
 	if err != nil {

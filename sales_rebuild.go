@@ -29,8 +29,9 @@ type SalesRebuild struct {
 // A short transaction resets the company, and only for that its sales wait. From then on reports say that no order is
 // counted, until the old sums are removed and the orders are counted from the newest, in short transactions with the
 // pauses of [Service.Run]. Meanwhile a search of orders by email takes about a second for a million orders. If such a
-// process counts the company at the same time, one of the two goes on. It waits for a company that somebody has locked,
-// until ctx ends. A rebuild that is interrupted is completed by [Service.Run], or by the same call again. It has an entry in the audit log for each company.
+// process counts the company at the same time, one of the two goes on. It waits for a company that somebody has
+// locked, until ctx ends. A rebuild that is interrupted is completed by [Service.Run], or by the same call again. It
+// has an entry in the audit log for each company.
 //
 // At most one progress function may be given. It is called with the number of the orders of a company that need no
 // counting any more and with the number of its movements. It must be quick and must not call the service.

@@ -34,7 +34,7 @@ func figuresOf(s *driver.SalesSum) []any {
 	}
 }
 
-// allTime is what is kept as the time of the sum of all time, the zero time in milliseconds: it is before every interval.
+// allTime is what is kept as the time of the sum of all time: the zero time in milliseconds, before every interval.
 const allTime int64 = -62_135_596_800_000
 
 // since returns the beginning of a period in milliseconds, and that of the first interval for the zero time.
