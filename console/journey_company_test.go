@@ -14,9 +14,14 @@ import (
 // TestBrandingIsSavedAndSeenInATicketMail changes the branding and looks at the mail of the next sale.
 func TestBrandingIsSavedAndSeenInATicketMail(t *testing.T) {
 	t.Parallel()
+	bothWays(t, brandingIsSavedAndSeenInATicketMail)
+}
+
+func brandingIsSavedAndSeenInATicketMail(t *testing.T, by means) {
+	t.Helper()
 	browser := browsertest.New(t)
 	ok, s := is.New(t), newShop(t)
-	p := s.travelAs(t, browser, administrator, means{noScript: true})
+	p := s.travelAs(t, browser, administrator, by)
 	p.follow("Branding")
 	p.fill("Brand name", "Adire Live")
 	p.fill("Primary colour", "#3b0764")
@@ -37,10 +42,14 @@ func TestBrandingIsSavedAndSeenInATicketMail(t *testing.T) {
 	ok.True(strings.Contains(seen, "See you there"))
 }
 
-// TestKeyIsIssuedAndRotatedThroughItsSteps does so by keyboard alone. The steps tick themselves off as the keys are
-// used.
+// TestKeyIsIssuedAndRotatedThroughItsSteps does so. The steps tick themselves off as the keys are used.
 func TestKeyIsIssuedAndRotatedThroughItsSteps(t *testing.T) {
 	t.Parallel()
+	bothWays(t, keyIsIssuedAndRotatedThroughItsSteps)
+}
+
+func keyIsIssuedAndRotatedThroughItsSteps(t *testing.T, by means) {
+	t.Helper()
 	browser := browsertest.New(t)
 	ok, s := is.New(t), newSite(t)
 	s.approve(t, time.Time{})
@@ -48,7 +57,7 @@ func TestKeyIsIssuedAndRotatedThroughItsSteps(t *testing.T) {
 		status, _ := s.backend(t, key).call(http.MethodGet, "/events", "")
 		return status
 	}
-	p := s.travelAs(t, browser, administrator, means{keyboard: true})
+	p := s.travelAs(t, browser, administrator, by)
 	p.follow("API keys")
 	p.fill("Name", "Web shop")
 	p.tick("event:read")
@@ -88,9 +97,14 @@ func TestKeyIsIssuedAndRotatedThroughItsSteps(t *testing.T) {
 // up, and replays it.
 func TestDeadLetterIsFoundAndReplayedByAPerson(t *testing.T) {
 	t.Parallel()
+	bothWays(t, deadLetterIsFoundAndReplayedByAPerson)
+}
+
+func deadLetterIsFoundAndReplayedByAPerson(t *testing.T, by means) {
+	t.Helper()
 	browser := browsertest.New(t)
 	s := newShop(t)
-	p := s.travelAs(t, browser, administrator, means{noScript: true})
+	p := s.travelAs(t, browser, administrator, by)
 	p.follow("Webhooks")
 	p.fill("Address", "https://hooks.example.com/in")
 	p.tick("order.created")
@@ -116,13 +130,18 @@ func TestDeadLetterIsFoundAndReplayedByAPerson(t *testing.T) {
 	p.sees("Succeeded", "replay", "Failed")
 }
 
-// TestSettlementIsRejectedAndAnotherPaid goes between the owner and the platform by keyboard alone.
+// TestSettlementIsRejectedAndAnotherPaid goes between the owner and the platform.
 func TestSettlementIsRejectedAndAnotherPaid(t *testing.T) {
 	t.Parallel()
+	bothWays(t, settlementIsRejectedAndAnotherPaid)
+}
+
+func settlementIsRejectedAndAnotherPaid(t *testing.T, by means) {
+	t.Helper()
 	browser := browsertest.New(t)
 	s := newShop(t)
 	s.sell(t)
-	p := s.travelAs(t, browser, owner, means{keyboard: true})
+	p := s.travelAs(t, browser, owner, by)
 	p.follow("Settlements")
 	p.fill("Bank", "Zenith")
 	p.fill("Account number", "1234567890")
@@ -134,7 +153,7 @@ func TestSettlementIsRejectedAndAnotherPaid(t *testing.T) {
 	p.press("button", "^Request ₦3.75 to")
 	p.sees("₦3.75 was requested, to the account that ends in 7890.", "waits for the platform")
 
-	staff := s.travelAs(t, browser, chief, means{keyboard: true})
+	staff := s.travelAs(t, browser, chief, by)
 	staff.sees("Settlements to pay")
 	s.books.Clock.Advance(11 * time.Minute)
 	staff.follow("Decide them")

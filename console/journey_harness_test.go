@@ -34,6 +34,19 @@ type means struct {
 	noScript bool // the browser runs no script
 }
 
+// bothWays makes a journey by keyboard alone, with the script and without it.
+func bothWays(t *testing.T, journey func(t *testing.T, by means)) {
+	t.Helper()
+	for name, by := range map[string]means{
+		"by keyboard": {keyboard: true}, "by keyboard and without script": {keyboard: true, noScript: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journey(t, by)
+		})
+	}
+}
+
 // travel opens the address of a link to sign in, such as somebody has sent it.
 func (s *site) travel(t *testing.T, browser browsertest.Browser, link string, by means) *traveler {
 	t.Helper()
