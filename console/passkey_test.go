@@ -71,7 +71,7 @@ func TestPersonAddsAPasskeyAndSignsInWithIt(t *testing.T) {
 	p.Text(`document.querySelector("form[action$='/remove']").requestSubmit()`)
 	p.Wait(`document.querySelector("#passkey-confirm:not([hidden])")`)
 	browsertest.Axe(t, p)
-	p.Element(`document.querySelector("#passkey-confirm-button")`).Click()
+	(&traveler{Page: p, t: t, site: s, means: means{keyboard: true}}).activate("button", "^Use your passkey")
 	p.Wait(`document.body.innerText.includes("The passkey was removed.")`)
 	keys, err = s.Accounts().ListPasskeys(t.Context(), s.users[owner])
 	ok.NoErr(err)
