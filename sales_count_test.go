@@ -383,6 +383,27 @@ func (b *box) reset(r *rapid.T) {
 	}))
 }
 
+// checkEvents checks that what the events of the orders have sold in all time is what is counted.
+func (b *box) checkEvents(o *salesOracle) {
+	var events []uuid.UUID
+	for ref := range o.sums {
+		if ref.EventID != uuid.Nil && ref.At.IsZero() {
+			events = append(events, ref.EventID)
+		}
+	}
+	shown, err := b.shop.Staff.EventSales(b.ctx(), b.shop.Company.ID, events, time.Time{}, time.Time{})
+	b.noErr(err)
+	for i, event := range events {
+		want := o.sums[driver.SalesSumRef{CompanyID: b.shop.Company.ID, EventID: event}]
+		if o.uncounted == driver.SalesReset {
+			want = driver.SalesSum{}
+		}
+		if got := shown.Items[i]; got.Orders != want.Orders || got.Gross != want.Gross || got.Refunded != want.Refunded {
+			b.t.Fatalf("event %s has sold %v, %v are counted", event, got, want)
+		}
+	}
+}
+
 // removeAll removes all sums of a company.
 func removeAll(ctx context.Context, tx driver.Tx, companyID uuid.UUID) error {
 	for {
@@ -402,6 +423,7 @@ func (b *box) check() {
 		}
 	}
 	b.kept = o.kept
+	b.checkEvents(&o)
 	shown, err := b.shop.Staff.EventSales(b.ctx(), b.shop.Company.ID, []uuid.UUID{{}}, time.Time{}, time.Time{})
 	b.noErr(err)
 	counted := int64(0)

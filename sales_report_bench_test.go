@@ -55,12 +55,7 @@ func addSums(b *testing.B, shop *ticketingtest.Shop, event uuid.UUID, tier strin
 			Orders:      1, Admissions: 2, Gross: 3,
 		}
 	}
-	is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
-		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
-			return err
-		}
-		return tx.AddSales(ctx, sums)
-	}))
+	onCompany(b, shop, func(ctx context.Context, tx driver.Tx) error { return tx.AddSales(ctx, sums) })
 }
 
 // BenchmarkEventSales measures what the events of a page sold, each of which sold in a thousand quarters of an hour: in
@@ -80,13 +75,21 @@ func BenchmarkEventSales(b *testing.B) {
 			for i := range events {
 				events[i] = uuid.New()
 				addSums(b, shop, events[i], "", ticketingtest.Opening, 1000) // Of all tiers together.
+				onCompany(b, shop, func(ctx context.Context, tx driver.Tx) error {
+					return tx.AddSales(ctx, []driver.SalesSum{{
+						SalesSumRef: driver.SalesSumRef{CompanyID: shop.Company.ID, EventID: events[i]}, Orders: 1000,
+					}})
+				})
 			}
-			for name, from := range map[string]time.Time{"ever": {}, "period": ticketingtest.Opening} {
-				b.Run(name, func(b *testing.B) {
+			for _, period := range []struct {
+				name string
+				from time.Time
+			}{{"ever", time.Time{}}, {"period", ticketingtest.Opening}} {
+				b.Run(period.name, func(b *testing.B) {
 					for b.Loop() {
-						report, err := shop.Staff.EventSales(b.Context(), shop.Company.ID, events, from, time.Time{})
+						report, err := shop.Staff.EventSales(b.Context(), shop.Company.ID, events, period.from, time.Time{})
 						is.NoErr(err)
-						is.Equal(len(report.Items), len(events))
+						is.Equal(report.Items[0].Orders, int64(1000))
 					}
 				})
 			}

@@ -78,7 +78,7 @@ func listExports() []export {
 		ofPlatform(with(of(ticketing.ExportedCategories, categoriesPath, ticketing.PermissionTenantRead, false),
 			exportCategories, "id name slug status")),
 		ofPlatform(with(of(ticketing.ExportedBooks, booksPath, ticketing.PermissionWalletRead, false), exportBooks,
-			"companyId company verifiedAt ok problems")),
+			"companyId company verifiedAt ok problems movements")),
 		ofPlatform(with(of(ticketing.ExportedMoney, platformMoneyPath, ticketing.PermissionWalletRead, recent), exportMoney,
 			strings.Join(moneyColumns(), " "))),
 	}

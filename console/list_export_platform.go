@@ -76,11 +76,12 @@ func exportCategories(_ context.Context, c *call) (rowPages, error) {
 // exportBooks returns when the books of each company were verified.
 func exportBooks(_ context.Context, c *call) (rowPages, error) {
 	return rowsOf(c.operator.ListBookChecks, func(one ticketing.CompanyBooks) []string {
-		row := []string{one.CompanyID.String(), one.CompanyName, "", "", ""}
+		row := []string{one.CompanyID.String(), one.CompanyName}
 		if check := one.LastCheck; check != nil {
-			row[2], row[3], row[4] = cellAt(&check.VerifiedAt), strconv.FormatBool(check.OK), cellOf(check.Problems)
+			return append(row, cellAt(&check.VerifiedAt), strconv.FormatBool(check.OK), cellOf(check.Problems),
+				cellOf(check.Entries))
 		}
-		return row
+		return append(row, "", "", "", "")
 	}), nil
 }
 

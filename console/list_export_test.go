@@ -106,7 +106,7 @@ func TestListsAreExported(t *testing.T) {
 			action: "money.export",
 		},
 		{
-			name: "books", who: chief, path: "/platform/books", rows: 3, cells: `|'=HYPERLINK(1)|||`,
+			name: "books", who: chief, path: "/platform/books", rows: 3, cells: `|'=HYPERLINK(1)||||`,
 			action: "books.export",
 		},
 		{

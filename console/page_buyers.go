@@ -102,8 +102,12 @@ func askErasure(ctx context.Context, c *call, email string) (outcome, error) {
 	done := outcome{data: &shown, show: "buyer-erase.html"}
 	var buyer ticketing.CompanyBuyer
 	var orders ticketing.Page[ticketing.OrderDetail]
+	missing := false
 	err := together(ctx, func(ctx context.Context) (err error) {
 		buyer, err = c.operator.GetBuyer(ctx, c.companyID, shown.Email)
+		if missing = errors.Is(err, ticketing.CodeNotFound); missing {
+			return nil // The other reader goes on: ending a query may end its connection.
+		}
 		return err
 	}, func(ctx context.Context) (err error) {
 		orders, err = c.operator.ListOrders(ctx, c.companyID, ticketing.OrderSearch{
@@ -112,11 +116,11 @@ func askErasure(ctx context.Context, c *call, email string) (outcome, error) {
 		})
 		return err
 	})
-	if errors.Is(err, ticketing.CodeNotFound) {
-		return done, nil
-	}
 	if err != nil {
 		return outcome{}, err
+	}
+	if missing {
+		return done, nil
 	}
 	shown.Buyer, shown.Orders, shown.More = &buyer, len(orders.Items), orders.HasMore
 	return done, nil

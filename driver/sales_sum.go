@@ -73,7 +73,8 @@ type BuyerOrder struct {
 // SalesReader finds sums of sales.
 type SalesReader interface {
 	// SalesSums returns the total of each tier and each time between two bounds of the query, by tier, then time. The
-	// At of a total is the beginning of its time. One of which nothing is kept is left out.
+	// At of a total is the beginning of its time. One of which nothing is kept is left out. No total has the sum of all
+	// time in it, here or in the methods below.
 	SalesSums(ctx context.Context, query SalesSumQuery) ([]SalesSum, error)
 	// SalesTotals returns the total of each event over the intervals at or after from and before to, in the order of the
 	// events. The zero event is the company as a whole. A zero time is no limit. A total has no Tier and no At, and is the
@@ -102,7 +103,8 @@ type SalesWriter interface {
 	LockSalesProgress(ctx context.Context, companyID uuid.UUID) (SalesProgress, error)
 	// PutSalesProgress keeps the progress of a company.
 	PutSalesProgress(ctx context.Context, progress SalesProgress) error
-	// AddSales adds to sums, new or known. No two of them have the same reference. They are sorted by their references,
+	// AddSales adds to sums, new or known. One of all time is of an event without a tier. No two of them have the same
+	// reference. They are sorted by their references,
 	// so that two transactions that add to the same sums do not wait for each other.
 	AddSales(ctx context.Context, sums []SalesSum) error
 	// DeleteSalesSums removes the first sums of a company by event, tier and time, at most limit of them, and returns how

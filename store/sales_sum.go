@@ -94,7 +94,7 @@ func (s *session) SalesSums(ctx context.Context, ask driver.SalesSumQuery) ([]dr
 		"SELECT tier, ?, "+salesTotals+`
 		FROM ticketing_sales_sums WHERE company_id = ? AND event_id = ? AND `+tier+` AND at >= ? AND at < ?
 		GROUP BY 1, 2 ORDER BY 1, 2`,
-		timeOf(ask.Bounds), ask.CompanyID, ask.EventID, ask.Bounds[0].UnixMilli(),
+		timeOf(ask.Bounds), ask.CompanyID, ask.EventID, since(ask.Bounds[0]),
 		ask.Bounds[len(ask.Bounds)-1].UnixMilli())
 }
 

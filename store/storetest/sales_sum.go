@@ -223,6 +223,12 @@ func salesTotals(ctx context.Context, s driver.Store) error {
 			want("of nothing", []driver.SalesSum(nil)).
 				from(tx.SalesTotals(ctx, companyA, nil, time.Time{}, time.Time{})),
 			want("the sums of all time", []driver.SalesSum{ever, {}, {}, ever}).from(tx.EventSums(ctx, companyA, events)),
+			want("the intervals from the beginning", []driver.SalesSum{{
+				SalesSumRef: driver.SalesSumRef{CompanyID: companyA, EventID: eventA.ID}, Orders: 3,
+				Admissions: 3 * of.Admissions, Gross: 3 * of.Gross, Commission: 9, Refunded: 12, Reversed: 15, Admitted: 18,
+			}}).from(tx.SalesSums(ctx, driver.SalesSumQuery{
+				CompanyID: companyA, EventID: eventA.ID, Bounds: []time.Time{{}, quarter(9)},
+			})),
 			want("those of another company", []driver.SalesSum{{}}).from(tx.EventSums(ctx, companyB, events[:1])),
 			want("those of no events", []driver.SalesSum(nil)).from(tx.EventSums(ctx, companyA, nil)),
 			want("the totals of all companies", []driver.SalesSum{total(uuid.Nil, 1)}).

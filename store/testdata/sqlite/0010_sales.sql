@@ -122,7 +122,6 @@ INSERT INTO ticketing_notifications (company_id, number, copy, order_id, event_i
 INSERT INTO ticketing_notification_prunes (company_id, number) VALUES (X'FF4AE39F6BB44FB89A3D1E601C115A0B', 4);
 INSERT INTO ticketing_book_checks (company_id, verified_at, entries, problems) VALUES (X'FF4AE39F6BB44FB89A3D1E601C115A0B', 1772600467089, 9, 0);
 INSERT INTO ticketing_sales_sums (company_id, event_id, tier, at, orders, admissions, gross, commission, refunded, reversed, admitted) VALUES (X'FF4AE39F6BB44FB89A3D1E601C115A0B', X'00000000000000000000000000000000', '', 1795253400000, 0, 0, 0, 0, 500000, 12500, 0);
-INSERT INTO ticketing_sales_sums (company_id, event_id, tier, at, orders, admissions, gross, commission, refunded, reversed, admitted) VALUES (X'FF4AE39F6BB44FB89A3D1E601C115A0B', X'01D455E386D74CED9B7191243A55F048', '', -62135596800000, 0, 0, 0, 0, 500000, 12500, 0);
 INSERT INTO ticketing_sales_sums (company_id, event_id, tier, at, orders, admissions, gross, commission, refunded, reversed, admitted) VALUES (X'FF4AE39F6BB44FB89A3D1E601C115A0B', X'01D455E386D74CED9B7191243A55F048', '', 1795253400000, 0, 0, 0, 0, 500000, 12500, 0);
 INSERT INTO ticketing_sales_sums (company_id, event_id, tier, at, orders, admissions, gross, commission, refunded, reversed, admitted) VALUES (X'FF4AE39F6BB44FB89A3D1E601C115A0B', X'01D455E386D74CED9B7191243A55F048', 'VIP', 1795253400000, 0, 0, 0, 0, 500000, 0, 0);
 INSERT INTO ticketing_sales_progress (company_id, uncounted) VALUES (X'FF4AE39F6BB44FB89A3D1E601C115A0B', 0);
