@@ -72,8 +72,8 @@
 //	{{with $.Form "api_key.revoke" "keyId" .ID}}<form method="post" action="{{.Action}}">…</form>{{end}}
 //
 // Other parts are "area", "select", "badge", "icon", "empty", "refusal" and "next", see templates/parts.html; the
-// functions of templates are in format.go. The template of a page begins with its h1 and
-// {{template "refusal" .Refusal}}.
+// functions of templates are in format.go. The layout shows why an act was refused, before the content of the page; a
+// template that shows it elsewhere defines its own "refused".
 // Styles are in src, in layers: the policy allows no style in a page, and no script.
 //
 // A refused form comes back as its page with what was typed, and each violation beside its field. An act whose answer

@@ -189,6 +189,7 @@ func TestDownloadsAreLimited(t *testing.T) {
 		ok.Equal(got.StatusCode, http.StatusTooManyRequests)
 		ok.Equal(got.Header.Get("Retry-After"), "30")
 		ok.True(got.has(text))
+		ok.True(got.has("<h1>Audit log</h1>") && got.has(`role="alert"`)) // The page says why.
 		checkPolicies(t, got)
 	}
 	begun := s.download(t, owner, path(0))

@@ -68,14 +68,14 @@ func findAndRefund(t *testing.T, by means) {
 
 	// They read what a refund moves, long after their sign-in, and refund it.
 	staff.unfold("Refund this order")
-	staff.sees("₦300.00 goes back to FLOAT.", "₦7.50 of commission is taken back from EARNINGS, which holds ₦11.25.",
+	staff.sees("₦300.00 goes back to Float.", "₦7.50 of commission is taken back from Earnings, which holds ₦11.25.",
 		"2 tickets admit nobody any more. 1 holder was admitted already.")
 	staff.FullPicture("journey-refund")
 	staff.fill("Reason", "The buyer is ill")
 	staff.tick("Sell the 2 tickets again")
 	s.books.Clock.Advance(11 * time.Minute)
 	staff.prove("^Refund ₦300.00")
-	staff.sees("₦300.00 went back to FLOAT", "Its tickets can be sold again.", "Refunded", "The buyer is ill",
+	staff.sees("₦300.00 went back to Float", "Its tickets can be sold again.", "Refunded", "The buyer is ill",
 		"Checkout refund ₦300.00", "Commission reversal −₦7.50")
 	staff.seesNo("Refund this order")
 

@@ -29,11 +29,11 @@ func TestKeysLeadAround(t *testing.T) {
 	p.Text(`document.activeElement.value = ""`) // A key of a test is typed although the page prevents it.
 	p.Press("g/?")                              // In a field they are what somebody types.
 	ok.Equal(p.Text(`document.activeElement.value`), "g/?")
-	ok.Equal(p.Text(`document.querySelectorAll("#keys").length + ""`), "0")
+	ok.Equal(p.Text(`document.querySelectorAll("#shortcuts").length + ""`), "0")
 	p.Text(`document.activeElement.blur()`)
 	p.Press("?")
-	p.Wait(`document.querySelector("#keys")?.open === true`)
-	list := p.Text(`document.querySelector("#keys").innerText.replace(/\s+/g, " ")`)
+	p.Wait(`document.querySelector("#shortcuts")?.open === true`)
+	list := p.Text(`document.querySelector("#shortcuts").innerText.replace(/\s+/g, " ")`)
 	for _, want := range []string{"/ Find", "? This list", "g c Companies", "Use these keys"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list has no %q: %s", want, list)
@@ -42,20 +42,20 @@ func TestKeysLeadAround(t *testing.T) {
 	look(t, p, "console-keys")
 	p.Press("gt") // The list takes no keys but its own.
 	p.Press("\x1b")
-	p.Wait(`!document.querySelector("#keys").open`)
+	p.Wait(`!document.querySelector("#shortcuts").open`)
 	ok.Equal(p.Text(`location.pathname`), "/platform/companies")
 	p.Press("x") // Nothing follows from a letter alone, nor from one that leads nowhere.
 	p.Press("c")
 	ok.Equal(p.Text(`location.pathname`), "/platform/companies")
 
 	p.Press("?")
-	p.Element(`document.querySelector("#keys input")`).Click()
-	p.Element(`document.querySelector("#keys button")`).Click()
+	p.Element(`document.querySelector("#shortcuts input")`).Click()
+	p.Element(`document.querySelector("#shortcuts button")`).Click()
 	p.Press("?")
-	ok.Equal(p.Text(`document.querySelector("#keys").open + ""`), "false")
-	p.Element(`document.querySelector("#list-keys")`).Click() // The button is there all the same.
-	p.Wait(`document.querySelector("#keys").open && !document.querySelector("#keys input").checked`)
-	p.Element(`document.querySelector("#keys input")`).Click()
+	ok.Equal(p.Text(`document.querySelector("#shortcuts").open + ""`), "false")
+	p.Element(`document.querySelector("#list-shortcuts")`).Click() // The button is there all the same.
+	p.Wait(`document.querySelector("#shortcuts").open && !document.querySelector("#shortcuts input").checked`)
+	p.Element(`document.querySelector("#shortcuts input")`).Click()
 	p.Press("\x1b")
 
 	// A company is found and looked at without a mouse.
@@ -69,5 +69,11 @@ func TestKeysLeadAround(t *testing.T) {
 	p.Text(`document.activeElement.value = ""`)
 	p.Press(s.company.String() + "\r")
 	at("/platform/companies/" + s.company.String())
+	// The list takes nothing away from a page that has keys of another kind.
+	p.Text(`location.assign("/business/` + s.company.String() + `/api-keys")`)
+	at("/business/" + s.company.String() + "/api-keys")
+	p.Press("?")
+	p.Wait(`document.querySelector("#shortcuts")?.open === true`)
+	ok.Equal(p.Text(`document.querySelector("h2#keys").textContent`), "Active keys")
 	p.IsClean()
 }

@@ -66,7 +66,7 @@ func deliveryFilters(ctx context.Context, c *call) ([]field, error) {
 		types = append(types, option{Value: string(event), Label: string(event)})
 	}
 	return []field{
-		chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "FAILED", Label: "Failed (dead letters)"},
+		chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "FAILED", Label: "Failed"},
 			option{Value: "PENDING", Label: "Pending"}, option{Value: "SUCCEEDED", Label: "Succeeded"},
 			option{Value: "CANCELLED", Label: "Cancelled"}),
 		chosenFilter(c, "type", "Event", types...),

@@ -136,6 +136,37 @@ func TestRoleIsChangedAndMemberRemoved(t *testing.T) {
 	ok.Equal(left.Header.Get("Location"), "/business")
 }
 
+// TestRoleHasAButtonForEachOther reads the buttons that change a role: they leave out the role that the member has.
+func TestRoleHasAButtonForEachOther(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	// panel returns what changes a member, from the mark of its details on.
+	panel := func(shown page, who string) string {
+		before, form, found := strings.Cut(shown.text, `action="`+strings.ReplaceAll(members, "{companyId}",
+			s.company.String())+"/"+s.users[who].String()+`/role"`)
+		ok.True(found)
+		form, _, _ = strings.Cut(form, "</form>")
+		return before[strings.LastIndex(before, "<details"):] + form
+	}
+	shown := s.get(t, owner, members)
+	for who, roles := range map[string][]string{
+		viewer: {"ADMINISTRATOR", "OWNER"}, administrator: {"VIEWER", "OWNER"}, owner: {"VIEWER", "ADMINISTRATOR"},
+	} {
+		got := panel(shown, who)
+		ok.Equal(strings.Count(got, "<button"), len(roles))
+		for _, role := range roles {
+			ok.True(strings.Contains(got, `name="role" value="`+role+`"`))
+		}
+		ok.True(strings.HasPrefix(got, "<details><"))
+		ok.Equal(strings.Contains(got, "You lose what the new role may not do."), who == owner)
+	}
+	refused := s.post(t, owner, members+"/"+s.users[owner].String()+"/role", "role", "VIEWER")
+	ok.Equal(refused.StatusCode, http.StatusConflict)
+	ok.True(strings.HasPrefix(panel(refused, owner), "<details open><"))
+	ok.True(strings.HasPrefix(panel(refused, viewer), "<details><"))
+	ok.Equal(strings.Count(refused.text, "Make somebody else an owner first."), 1)
+}
+
 func TestMembersHavePagesAndWereSeen(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

@@ -122,7 +122,7 @@ func refundOrder(ctx context.Context, c *call, params ticketing.RefundParams) (o
 	if before.Ending != nil {
 		return outcome{data: order, done: "The order was refunded before: nothing moved."}, nil
 	}
-	done := fmt.Sprintf("%s went back to FLOAT, and %s of commission was taken from EARNINGS.",
+	done := fmt.Sprintf("%s went back to Float, and %s of commission was taken from Earnings.",
 		formatMoney(order.Gross), formatMoney(order.Commission.Amount))
 	if order.Ending.Restocked {
 		done += " Its tickets can be sold again."

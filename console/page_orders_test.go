@@ -153,8 +153,8 @@ func TestRefundSaysBeforeWhatItMoves(t *testing.T) {
 	path := orders + "/" + order.ID.String()
 	page := s.get(t, chief, path)
 	for _, text := range []string{
-		"<strong>₦300.00</strong> goes back to FLOAT.",
-		"<strong>₦7.50</strong> of commission is taken back from EARNINGS, which holds ₦7.50.",
+		"<strong>₦300.00</strong> goes back to Float.",
+		"<strong>₦7.50</strong> of commission is taken back from Earnings, which holds ₦7.50.",
 		"<strong>2 tickets admit</strong> nobody any more. 1 holder was admitted already.",
 		"Sell the 2 tickets again", "No money moves",
 	} {
@@ -167,7 +167,7 @@ func TestRefundSaysBeforeWhatItMoves(t *testing.T) {
 	ok.Equal(s.books.Wallets(t), before)
 
 	done := s.follow(t, chief, s.post(t, chief, path+"/refund", "reason", "The <i>buyer</i> is ill", "restock", "true"))
-	ok.True(done.has("₦300.00 went back to FLOAT, and ₦7.50 of commission was taken from EARNINGS. " +
+	ok.True(done.has("₦300.00 went back to Float, and ₦7.50 of commission was taken from Earnings. " +
 		"Its tickets can be sold again."))
 	for _, text := range []string{
 		"The &lt;i&gt;buyer&lt;/i&gt; is ill", "Refunded", "On sale again", "Checkout refund", "Commission reversal",
@@ -193,7 +193,7 @@ func TestRefundOfPaidOutCommissionIsRefused(t *testing.T) {
 		"accountName", "Adire")
 	s.post(t, owner, settlements+"/request")
 	path := orders + "/" + order.ID.String()
-	ok.True(s.get(t, chief, path).has("EARNINGS does not hold the commission any more"))
+	ok.True(s.get(t, chief, path).has("Earnings does not hold the commission any more"))
 	refused := s.post(t, chief, path+"/refund", "reason", "The buyer is ill")
 	ok.Equal(refused.StatusCode, http.StatusConflict)
 	ok.True(refused.has("EARNINGS does not hold the commission of the order any more."))

@@ -89,10 +89,10 @@ func TestOverviewOfANewCompanyShowsWhatIsMissing(t *testing.T) {
 		"Verification Missing The company is not verified. Fill in the verification and submit it. Verify",
 		"Branding Done Since 21 Nov 2026 . See branding",
 		"Commission rate Missing No commission rate is in force. Platform staff schedule it. See schedule",
-		"Float Missing FLOAT was never credited. Platform staff credit what the company has paid in. See balances",
+		"Float Missing Float was never credited. Platform staff credit what the company has paid in. See balances",
 		"API key Missing The company has no active API key. Issue one. API keys", "Test inbox Up to you",
 		"Float ₦0.00 Low", "Commission rate None", "Verification Unverified Not current", "Dead letters 0",
-		"Failed mails 0", "No money has moved yet",
+		"Failed mails 0", "No money has moved yet.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the overview lacks %q:\n%s", want, text)

@@ -1,6 +1,10 @@
 package console
 
-import "github.com/floatgate/ticketing"
+import (
+	"strings"
+
+	"github.com/floatgate/ticketing"
+)
 
 // preconditionStep is a precondition of the first sale with the page where it is settled.
 type preconditionStep struct {
@@ -61,6 +65,8 @@ func (c *call) newStep(p ticketing.Precondition) preconditionStep {
 	step := preconditionStep{Precondition: p}
 	var links []preconditionLink
 	step.Title, step.Who, links = preconditionPlaces(p.Name)
+	// The wallets have the names of the other pages.
+	step.Missing = strings.NewReplacer("FLOAT", "Float", "EARNINGS", "Earnings").Replace(p.Missing)
 	for _, link := range links {
 		if step.Path = c.Reach(link.pattern); step.Path == "" {
 			continue

@@ -162,10 +162,9 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 		return x.offerFile(ctx, c, a, form)
 	}
 	if a.file {
-		// The refusal is a page of its own, since not every page with a download shows one.
 		end, err := x.downloads.begin(c.companyID, x.visitor.userID)
 		if err != nil {
-			return answer{}, err
+			return x.refuse(ctx, c, a, form, err)
 		}
 		do = x.asDownload(a, do, end)
 	}

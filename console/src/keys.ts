@@ -34,7 +34,7 @@ const element = (name: string, attributes: Record<string, string>, ...inside: (N
 
 // show opens the list of keys.
 const show = () => {
-  document.querySelector("#keys")?.remove();
+  document.querySelector("#shortcuts")?.remove();
   const row = (keys: string[], what: string) =>
     element("li", {}, element("span", {}, ...keys.flatMap((key) => [element("kbd", {}, key), " "])), what);
   const rows = [row(["?"], "This list")];
@@ -46,8 +46,8 @@ const show = () => {
   on.checked = !isOff();
   on.addEventListener("change", () => keep(on.checked));
   const close = element("button", { type: "button", class: "button quiet" }, "Close");
-  const dialog = element("dialog", { id: "keys", "aria-labelledby": "keys-title", closedby: "any" },
-    element("h2", { id: "keys-title" }, "Keys"), element("ul", { role: "list" }, ...rows),
+  const dialog = element("dialog", { id: "shortcuts", "aria-labelledby": "shortcuts-title", closedby: "any" },
+    element("h2", { id: "shortcuts-title" }, "Shortcuts"), element("ul", { role: "list" }, ...rows),
     element("label", { class: "check" }, on, " ", element("span", {}, "Use these keys")), close) as HTMLDialogElement;
   close.addEventListener("click", () => dialog.close());
   document.body.append(dialog);
@@ -82,5 +82,5 @@ const press = (event: KeyboardEvent) => {
 // begin listens to keys, and to the button that lists them.
 export const begin = (): void => {
   document.addEventListener("keydown", press);
-  document.querySelector("#list-keys")?.addEventListener("click", show);
+  document.querySelector("#list-shortcuts")?.addEventListener("click", show);
 };
