@@ -32,8 +32,8 @@ func TestBrandingIsSavedAndShown(t *testing.T) {
 			"ticket footer, email footer, support email",
 		"1 21 Nov 2026, 10:30 Adire Concerts #111827 #2563EB as the company began",
 		"Marks in the accent colour Readable Text on it is black, at 13.7 to 1.",
-		"Accent colour as text on white Hard to read It stands out at 1.5 to 1, and text needs 4.5 to 1. The mail writes this " +
-			"text in dark grey instead.",
+		"Accent colour as text on white Hard to read It stands out at 1.5 to 1, and text needs 4.5 to 1. The mail " +
+			"writes this text in dark grey instead.",
 		"These pages Readable The accent colour is too pale for them, so they use the primary colour, at 14.9 to 1.",
 	} {
 		if !strings.Contains(text, want) {
