@@ -24,7 +24,8 @@ func TestAuditShowsWhoDidWhat(t *testing.T) {
 	ok.Equal(page.StatusCode, http.StatusOK)
 	ok.True(page.has("<bdi>owner@example.com</bdi>"))
 	ok.True(page.has("member.update"))
-	ok.True(page.has("<td>role</td><td><bdi>VIEWER</bdi></td><td><bdi>ADMINISTRATOR</bdi></td>"))
+	ok.True(page.has(`<td>role</td><td class="value"><bdi>VIEWER</bdi></td>` +
+		`<td class="value"><bdi>ADMINISTRATOR</bdi></td>`))
 	ok.True(page.has("=1&#43;1 &lt;b&gt;"))
 	ok.True(page.has("Adire &lt;i&gt;Live&lt;/i&gt;"))
 
