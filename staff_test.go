@@ -282,7 +282,7 @@ func TestStaffWriteByTheRoleOfNow(t *testing.T) {
 				if strings.HasSuffix(right.action, ".export") {
 					losses = losses[1:]
 					switch {
-					case right.platform:
+					case right.permission == ticketing.PermissionManage:
 						right.permission = ticketing.PermissionTenantRead
 					case right.method == "RecordOrderExport":
 						right.permission = ticketing.PermissionOrderRead
