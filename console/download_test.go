@@ -185,11 +185,13 @@ func TestDownloadsAreLimited(t *testing.T) {
 	}
 	refused := func(who string, i int, text string) {
 		t.Helper()
-		got := s.post(t, who, path(i))
+		got := s.post(t, who, path(i), "action", "company.rename")
 		ok.Equal(got.StatusCode, http.StatusTooManyRequests)
 		ok.Equal(got.Header.Get("Retry-After"), "30")
 		ok.True(got.has(text))
-		ok.True(got.has("<h1>Audit log</h1>") && got.has(`role="alert"`)) // The page says why.
+		ok.True(got.has("<h1>Audit log</h1>"))
+		ok.Equal(strings.Count(got.text, `role="alert"`), 1) // The page says why, once,
+		ok.True(got.has(`value="company.rename"`))           // and keeps its filter.
 		checkPolicies(t, got)
 	}
 	begun := s.download(t, owner, path(0))

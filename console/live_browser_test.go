@@ -35,7 +35,7 @@ func TestSaleAppearsOnTheOverview(t *testing.T) {
 	s.clock.advance(time.Minute)
 	s.sell(t, key, 120_00)
 	p.Wait(`document.querySelector("#money").textContent.includes("₦380.00")`)
-	p.Wait(`/[-−]₦120\.00/.test(document.querySelector("#live table.stack tbody").textContent)`)
+	p.Wait(`/[-−]₦120\.00/.test(document.querySelector("[aria-labelledby=movements] tbody").textContent)`)
 	ok.Equal(p.Text(`window.stays`), "stays")
 	ok.Equal(p.Text(`document.activeElement.getAttribute("href").split("/").pop()`), "settlements")
 	ok.Equal(p.Text(`document.querySelector("details").open + ""`), "true")

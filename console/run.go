@@ -164,6 +164,9 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 	if a.file {
 		end, err := x.downloads.begin(c.companyID, x.visitor.userID)
 		if err != nil {
+			for _, name := range x.pages[a.page].query { // The page comes back with the filter of the file.
+				c.values[name] = form.Get(name)
+			}
 			return x.refuse(ctx, c, a, form, err)
 		}
 		do = x.asDownload(a, do, end)
