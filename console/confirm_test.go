@@ -43,7 +43,7 @@ func TestActAsksForARecentSignInAndKeepsWhatWasTyped(t *testing.T) {
 	code := codeInMail.FindStringSubmatch(s.mail(t).Text)[1]
 	wrong := s.post(t, owner, remove, "_code", "AAAA-AAAA")
 	ok.Equal(wrong.StatusCode, http.StatusForbidden)
-	ok.Equal(strings.Count(wrong.text, `role="alert"`), 1)
+	ok.Equal(strings.Count(wrong.text, `<div class="note bad" role="alert">`), 1)
 	before := s.clients[owner].Jar.Cookies(s.address(t))
 
 	done := s.post(t, owner, remove, "_code", code)

@@ -16,7 +16,7 @@ func functions(clock func() time.Time) template.FuncMap {
 		"money": formatMoney, "date": formatDate, "moment": formatMoment, "badge": newBadge, "words": formatWords,
 		"short": formatShort, "plural": formatPlural, "local": formatLocal, "dict": dict, "percent": formatRate,
 		"json": formatJSON, "cut": cut, "browser": formatBrowser, "ago": agoFunc(clock),
-		"schedule": formatSchedule, "count": formatCount,
+		"schedule": formatSchedule, "count": formatCount, "wallets": formatWallets,
 	}
 }
 
@@ -27,6 +27,11 @@ func dict(pairs ...any) map[string]any {
 		all[textOf(pairs[i])] = pairs[i+1]
 	}
 	return all
+}
+
+// formatWallets returns a text of the service with the names that wallets have on pages.
+func formatWallets(text string) string {
+	return strings.NewReplacer("FLOAT", "Float", "EARNINGS", "Earnings").Replace(text)
 }
 
 // formatMoney returns an amount such as "₦1,234.50".

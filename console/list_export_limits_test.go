@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/money"
 )
 
@@ -52,4 +55,38 @@ func TestFilesOfListsAreWhole(t *testing.T) {
 	} {
 		ok.Equal(s.postJSON(t, chief, path+"/export", "{}").StatusCode, http.StatusNotFound) // path
 	}
+}
+
+// TestFileOfMoneySaysWhatItLacks checks that the file of the companies that sold most says which of them are not
+// counted yet, and that others sold less.
+func TestFileOfMoneySaysWhatItLacks(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	const path = "/platform/money/export"
+	ok.Equal(len(readCSV(t, s.postJSON(t, chief, path, "{}"))), 1)
+	for n := range ticketing.MaxPageLimit + 1 {
+		company, err := s.staff.CreateCompany(t.Context(), fmt.Sprintf("Company %03d", n))
+		ok.NoErr(err)
+		uncounted := int64(0)
+		if n == ticketing.MaxPageLimit {
+			uncounted = 1
+		}
+		ok.NoErr(s.books.Store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company.ID}})
+			return errors.Join(err, tx.AddSales(ctx, []driver.SalesSum{{
+				SalesSumRef: driver.SalesSumRef{
+					CompanyID: company.ID, At: s.books.Clock.Now().Truncate(driver.SalesInterval),
+				},
+				Orders: 1, Admissions: 1, Gross: money.Amount(1 + n),
+			}}), tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: company.ID, Uncounted: uncounted}))
+		}))
+	}
+	s.books.BooksAreBroken()
+	rows := readCSV(t, s.postJSON(t, chief, path, "{}"))
+	ok.Equal(len(rows), 1+ticketing.MaxPageLimit+2)
+	counting := len(rows[0]) - 1
+	ok.Equal([]string{rows[1][3], rows[1][counting]}, []string{"Company 100", "true"})
+	ok.Equal([]string{rows[100][3], rows[100][counting]}, []string{"Company 001", "false"})
+	ok.True(strings.HasPrefix(rows[101][0], "NOT COMPLETE"))
+	ok.True(strings.HasPrefix(rows[102][0], "AND MORE"))
 }

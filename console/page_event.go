@@ -81,6 +81,9 @@ func (d eventDetail) MoreBatches() bool {
 	return slices.ContainsFunc(d.Tiers, func(tier ticketing.TierStock) bool { return tier.SoldQuantity == nil })
 }
 
+// Listed returns how many batches are listed at most.
+func (d eventDetail) Listed() string { return formatCount(int64(ticketing.MaxListedBatches)) }
+
 // formatCount returns a number such as "1,000,000". It is an int64 or a pointer to one.
 func formatCount(value any) string {
 	n, isNumber := value.(int64)

@@ -196,7 +196,7 @@ func TestRefundOfPaidOutCommissionIsRefused(t *testing.T) {
 	ok.True(s.get(t, chief, path).has("Earnings does not hold the commission any more"))
 	refused := s.post(t, chief, path+"/refund", "reason", "The buyer is ill")
 	ok.Equal(refused.StatusCode, http.StatusConflict)
-	ok.True(refused.has("EARNINGS does not hold the commission of the order any more."))
+	ok.True(refused.has("Earnings does not hold the commission of the order any more."))
 	ok.True(refused.has("The buyer is ill")) // What was typed stays.
 }
 

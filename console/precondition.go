@@ -1,10 +1,6 @@
 package console
 
-import (
-	"strings"
-
-	"github.com/floatgate/ticketing"
-)
+import "github.com/floatgate/ticketing"
 
 // preconditionStep is a precondition of the first sale with the page where it is settled.
 type preconditionStep struct {
@@ -65,8 +61,6 @@ func (c *call) newStep(p ticketing.Precondition) preconditionStep {
 	step := preconditionStep{Precondition: p}
 	var links []preconditionLink
 	step.Title, step.Who, links = preconditionPlaces(p.Name)
-	// The wallets have the names of the other pages.
-	step.Missing = strings.NewReplacer("FLOAT", "Float", "EARNINGS", "Earnings").Replace(p.Missing)
 	for _, link := range links {
 		if step.Path = c.Reach(link.pattern); step.Path == "" {
 			continue

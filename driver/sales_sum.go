@@ -104,8 +104,8 @@ type SalesWriter interface {
 	// PutSalesProgress keeps the progress of a company.
 	PutSalesProgress(ctx context.Context, progress SalesProgress) error
 	// AddSales adds to sums, new or known. One of all time is of an event without a tier. No two of them have the same
-	// reference. They are sorted by their references,
-	// so that two transactions that add to the same sums do not wait for each other.
+	// reference. They are sorted by their references, so that two transactions that add to the same sums do not wait for
+	// each other.
 	AddSales(ctx context.Context, sums []SalesSum) error
 	// DeleteSalesSums removes the first sums of a company by event, tier and time, at most limit of them, and returns how
 	// many.

@@ -107,4 +107,13 @@ func (k *booksVerified) judge(acknowledged, failed int64) {
 	k.OK = len(k.Problems) == 0
 }
 
+// failure returns why a bench fails whose books are not in order.
+func (k *booksVerified) failure() error {
+	if k.OK {
+		return nil
+	}
+	text := fmt.Sprintf("the books are not in order (problems: %d)", len(k.Problems))
+	return &Error{Code: codeLedgerInvalid, Text: text}
+}
+
 func (k *booksVerified) String() string { return strings.Join(k.Problems, "; ") }

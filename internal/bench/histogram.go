@@ -40,13 +40,18 @@ func (h *histogram) add(other *histogram) {
 	h.max.Store(max(h.max.Load(), other.max.Load()))
 }
 
-// quantile returns the latency that the given part of all latencies did not exceed. It is at most one percent too high,
-// and 0 if nothing was recorded.
-func (h *histogram) quantile(part float64) time.Duration {
-	total := int64(0)
+// total returns how many latencies were recorded.
+func (h *histogram) total() (total int64) {
 	for i := range h.counts {
 		total += h.counts[i].Load()
 	}
+	return total
+}
+
+// quantile returns the latency that the given part of all latencies did not exceed. It is at most one percent too high,
+// and 0 if nothing was recorded.
+func (h *histogram) quantile(part float64) time.Duration {
+	total := h.total()
 	rank := int64(math.Ceil(part * float64(total)))
 	for i := range h.counts {
 		if rank -= h.counts[i].Load(); rank <= 0 && total > 0 {

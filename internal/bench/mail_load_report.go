@@ -83,11 +83,8 @@ func (r *mailLoadReport) failure() error {
 	switch {
 	case !r.Verified.OK:
 		return &Error{Code: codeMailsLost, Text: "the mails are not in order: " + strings.Join(r.Verified.Problems, "; ")}
-	case !r.Books.OK:
-		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &Error{Code: codeLedgerInvalid, Text: text}
 	default:
-		return nil
+		return r.Books.failure()
 	}
 }
 

@@ -105,9 +105,8 @@ func (r *neighbourReport) summarise() {
 
 // failure returns why a completed bench fails nevertheless.
 func (r *neighbourReport) failure() error {
-	if !r.Books.OK {
-		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &Error{Code: codeLedgerInvalid, Text: text}
+	if err := r.Books.failure(); err != nil {
+		return err
 	}
 	for _, level := range r.Levels {
 		for _, side := range []*figures{&level.Quiet, &level.Attacked} {

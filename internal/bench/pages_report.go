@@ -81,9 +81,7 @@ func (r *pagesReport) summarise(answered map[string]*pageAnswers) {
 		figures := pageFigures{
 			Page: route, P50: milliseconds(page.took.quantile(0.50)), P95: milliseconds(page.took.quantile(0.95)),
 			Max: milliseconds(time.Duration(page.took.max.Load())), Bytes: page.bytes, Errors: page.failed,
-		}
-		for i := range page.took.counts {
-			figures.Requests += page.took.counts[i].Load()
+			Requests: page.took.total(),
 		}
 		r.Pages = append(r.Pages, figures)
 	}
@@ -99,13 +97,15 @@ func (r *pagesReport) failure() error {
 	}
 	switch {
 	case len(failed) > 0:
-		return &Error{Code: codeBenchFailed, Text: "pages failed: " + strings.Join(failed, "; ")}
-	case !r.Books.OK:
-		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &Error{Code: codeLedgerInvalid, Text: text}
+		return pagesFailed(failed)
 	default:
-		return nil
+		return r.Books.failure()
 	}
+}
+
+// pagesFailed returns the error of a bench with pages that had another status than 200, each with its codes.
+func pagesFailed(pages []string) error {
+	return &Error{Code: codeBenchFailed, Text: "pages failed: " + strings.Join(pages, "; ")}
 }
 
 // WriteTable writes what was measured, and the figures as a table, the slowest page first.

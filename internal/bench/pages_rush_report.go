@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -71,14 +70,10 @@ func newRushRun(without, beside *tally, took *histogram) rushRun {
 func (r *rushRun) sides() []*rushFigures { return []*rushFigures{&r.Without, &r.Beside} }
 
 func newRushPages(took *histogram) rushPages {
-	pages := rushPages{
-		P50: milliseconds(took.quantile(0.50)), P95: milliseconds(took.quantile(0.95)),
+	return rushPages{
+		Requests: took.total(), P50: milliseconds(took.quantile(0.50)), P95: milliseconds(took.quantile(0.95)),
 		Max: milliseconds(time.Duration(took.max.Load())),
 	}
-	for i := range took.counts {
-		pages.Requests += took.counts[i].Load()
-	}
-	return pages
 }
 
 // summarise computes the medians of the runs. The largest latency is that of all runs. Requests are summed.
@@ -115,18 +110,14 @@ func (r *rushReport) failure() error {
 		failed = append(failed, page+": "+formatCounts(r.PageErrors[page]))
 	}
 	if len(failed) > 0 {
-		return &Error{Code: codeBenchFailed, Text: "pages failed: " + strings.Join(failed, "; ")}
+		return pagesFailed(failed)
 	}
 	for _, side := range r.sides() {
 		if side.Calls == 0 {
 			return &Error{Code: codeBenchFailed, Text: "no call succeeded: " + orNone(formatCounts(side.Errors))}
 		}
 	}
-	if !r.Books.OK {
-		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &Error{Code: codeLedgerInvalid, Text: text}
-	}
-	return nil
+	return r.Books.failure()
 }
 
 // WriteTable writes what was measured, and the figures as a table.

@@ -218,9 +218,8 @@ func medianOf[T any](runs []T, of func(T) *float64) *float64 {
 
 // failure returns why a completed bench fails nevertheless.
 func (r *opReport) failure() error {
-	if !r.Books.OK {
-		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &Error{Code: codeLedgerInvalid, Text: text}
+	if err := r.Books.failure(); err != nil {
+		return err
 	}
 	for _, side := range []*figures{&r.Grouped, r.Ungrouped} {
 		if side != nil && side.Calls == 0 {

@@ -66,11 +66,8 @@ func (r *webhookReport) failure() error {
 	case !r.Verified.OK:
 		return &Error{Code: codeDeliveriesLost, Text: "the deliveries are not in order: " +
 			strings.Join(r.Verified.Problems, "; ")}
-	case !r.Books.OK:
-		text := fmt.Sprintf("the books are not in order (problems: %d)", len(r.Books.Problems))
-		return &Error{Code: codeLedgerInvalid, Text: text}
 	default:
-		return nil
+		return r.Books.failure()
 	}
 }
 

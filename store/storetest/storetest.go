@@ -36,6 +36,6 @@ func Checks() []Check {
 		settlementChecks(), bookChecks(), verifiedBookChecks(), salesChecks(), outboxChecks(), endpointChecks(),
 		messageChecks(), deliveryChecks(), notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(),
 		auditChecks(),
-		memberChecks(), caseChecks(), buyerChecks(), accountChecks(), findChecks(),
+		memberChecks(), caseChecks(), buyerChecks(), buyerIndexChecks(), accountChecks(), findChecks(),
 	)
 }
