@@ -77,7 +77,7 @@ func OwnPath(text string) string { return ownPath(text) }
 
 // Template renders a template of fields with a form that was refused.
 func Template(name string, data any) (string, error) {
-	all, err := newTemplates(time.Now)
+	all, err := newTemplates(time.Now, "")
 	if err != nil {
 		return "", err
 	}

@@ -10,13 +10,14 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// functions are those of the templates.
-func functions(clock func() time.Time) template.FuncMap {
+// functions are those of the templates of a console.
+func functions(clock func() time.Time, title string) template.FuncMap {
 	return template.FuncMap{
 		"money": formatMoney, "date": formatDate, "moment": formatMoment, "badge": newBadge, "words": formatWords,
 		"short": formatShort, "plural": formatPlural, "local": formatLocal, "dict": dict, "percent": formatRate,
 		"json": formatJSON, "cut": cut, "browser": formatBrowser, "ago": agoFunc(clock),
 		"schedule": formatSchedule, "count": formatCount, "wallets": formatWallets,
+		"brand": func() string { return title },
 	}
 }
 

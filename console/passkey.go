@@ -45,7 +45,7 @@ func passkeyRoutes() []*route {
 func (x *exchange) passkeys() (*webauthn.WebAuthn, error) {
 	origin := x.originOf(x.r)
 	verifier, err := webauthn.New(&webauthn.Config{
-		RPID: hostName(origin), RPDisplayName: "Ticketing", RPOrigins: []string{origin},
+		RPID: hostName(origin), RPDisplayName: x.config.Title, RPOrigins: []string{origin},
 		AttestationPreference: protocol.PreferNoAttestation,
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
 			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,

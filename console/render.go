@@ -25,12 +25,12 @@ var templateFiles embed.FS
 const shared = "templates/layout.html"
 
 // parsedTemplates holds what parseTemplates returns. The consoles of a process share it, since parsing takes most of
-// the time that making one does. Nobody executes these templates: each console has clones with its own clock.
+// the time that making one does. Nobody executes these templates: each console has clones with its own clock and title.
 var parsedTemplates = sync.OnceValues(parseTemplates)
 
 // parseTemplates parses each page with the shared templates, by the name of its file.
 func parseTemplates() (map[string]*template.Template, error) {
-	base, err := template.New("layout.html").Funcs(functions(time.Now)).ParseFS(templateFiles,
+	base, err := template.New("layout.html").Funcs(functions(time.Now, "")).ParseFS(templateFiles,
 		shared, "templates/parts.html", "templates/icons.html", "templates/chart.html", "templates/platform.html",
 		"templates/passkey-offer.html")
 	if err != nil {
@@ -57,14 +57,15 @@ func parseTemplates() (map[string]*template.Template, error) {
 type templates struct {
 	all   map[string]*template.Template
 	clock func() time.Time // says how long ago something was
+	title string           // of the service
 
 	mu    sync.Mutex
 	bound map[string]*template.Template
 }
 
-func newTemplates(clock func() time.Time) (*templates, error) {
+func newTemplates(clock func() time.Time, title string) (*templates, error) {
 	all, err := parsedTemplates()
-	return &templates{all: all, clock: clock, bound: map[string]*template.Template{}}, err
+	return &templates{all: all, clock: clock, title: title, bound: map[string]*template.Template{}}, err
 }
 
 // has reports whether there is a template of a file.
@@ -81,7 +82,7 @@ func (t *templates) get(name string) (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.bound[name] = one.Funcs(functions(t.clock))
+	t.bound[name] = one.Funcs(functions(t.clock, t.title))
 	return t.bound[name], nil
 }
 
