@@ -31,7 +31,7 @@ func (c *buyerShow) Run(ctx context.Context, p *program) error {
 		if buyer.UserID != nil {
 			user = buyer.UserID.String()
 		}
-		return p.show(buyer,
+		return p.showRecord(buyer.Email, buyer,
 			field{"Email", buyer.Email},
 			field{"Name", orDash(buyer.Fullname)},
 			field{"Phone", orDash(buyer.Phone)},

@@ -85,7 +85,7 @@ func (c *categoryDeactivate) Run(ctx context.Context, p *program) error {
 }
 
 func (p *program) showCategory(category ticketing.Category) error {
-	return p.show(category,
+	return p.showRecord(category.ID.String(), category,
 		field{"ID", category.ID.String()},
 		field{"Name", category.Name},
 		field{"Slug", category.Slug},

@@ -39,7 +39,7 @@ func (c *commissionSchedule) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(rate,
+		return p.showRecord(rate.ID.String(), rate,
 			field{"ID", rate.ID.String()},
 			field{"Value", rate.Value},
 			field{"Unit", string(rate.Unit)},

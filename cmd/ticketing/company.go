@@ -145,7 +145,7 @@ func (p *program) company(
 }
 
 func (p *program) showCompany(company ticketing.Company) error {
-	return p.show(company,
+	return p.showRecord(company.ID.String(), company,
 		field{"ID", company.ID.String()},
 		field{"Name", company.Name},
 		field{"Status", string(company.Status)},

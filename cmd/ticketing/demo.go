@@ -116,10 +116,10 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		if err := p.showDemo(r, set, shop, order, mailed, links); err != nil || c.Once {
+		if err := c.show(p, r, set, shop, order, mailed, links); err != nil || c.Once {
 			return err
 		}
-		if !p.JSON {
+		if !p.JSON && !p.Quiet {
 			fmt.Fprintln(p.stdout, "The server runs until you press Ctrl-C.")
 		}
 		<-ctx.Done()
@@ -382,10 +382,13 @@ type demoed struct {
 	Mail        *string         `json:"mail"` // the file with the order's mail; nil: it is not there
 }
 
-// showDemo prints the sale, and how to make the next one.
-func (p *program) showDemo(
-	r *running, set stage, shop *demoShop, order ticketing.Order, mailed *string, links demoLinks,
+// show prints the sale, and how to make the next one while the server runs.
+func (c *demoCommand) show(
+	p *program, r *running, set stage, shop *demoShop, order ticketing.Order, mailed *string, links demoLinks,
 ) error {
+	if p.Quiet {
+		return p.printID(order.ID.String())
+	}
 	if p.JSON {
 		shown := demoed{
 			BaseURL: r.baseURL, WebOrigin: r.webOrigin, CompanyID: set.companyID, APIKey: set.key,
@@ -405,6 +408,11 @@ func (p *program) showDemo(
 		return fmt.Errorf("show the order: %w", err)
 	}
 	fmt.Fprintf(&text, "\nIts mail  %s\n", orDash(mailed))
+	if c.Once {
+		p.describeEnded(&text, set)
+		_, err := p.stdout.Write(text.Bytes())
+		return outputError(err)
+	}
 	fmt.Fprintf(&text, "\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
 		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
 	text.WriteString("\n" + shop.String() + links.String())
@@ -420,6 +428,17 @@ func (p *program) showDemo(
 	text.WriteString("\n")
 	_, err := p.stdout.Write(text.Bytes())
 	return outputError(err)
+}
+
+// describeEnded writes what stays after a demo that ended.
+func (p *program) describeEnded(text *bytes.Buffer, set stage) {
+	if p.Database == inMemory {
+		text.WriteString("\nThe demo has ended, and its database in memory is gone. Without --once it serves the API and a " +
+			"shop.\n")
+		return
+	}
+	fmt.Fprintf(text, "\nAPI key   %s\nCompany   %s\nEvent     %s\n", set.key, set.companyID, set.eventID)
+	text.WriteString("\nThe demo has ended. Without --once it serves this company and a shop.\n")
 }
 
 // listening returns a command that relays a company's webhooks. It contains no server's URL, which may contain a

@@ -50,6 +50,8 @@ func TestDemoOnce(t *testing.T) {
 	is.NoErr(err)
 	is.True(strings.Contains(string(text), "To: <ada@example.com>"))
 	is.True(strings.Contains(filepath.Base(path), order.ID))
+	is.True(!strings.Contains(did.stdout, "curl") && !strings.Contains(did.stdout, "http://")) // The server has ended.
+	is.True(strings.Contains(did.stdout, "The demo has ended."))
 
 	company := sh.array("company", "list")[0]
 	is.Equal(company["verification"].(map[string]any)["status"], "APPROVED")

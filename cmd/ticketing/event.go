@@ -46,7 +46,7 @@ func (c *eventEnd) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(event,
+		return p.showRecord(event.ID.String(), event,
 			field{"ID", event.ID.String()},
 			field{"Title", event.Title},
 			field{"Status", string(event.Status)},

@@ -38,7 +38,11 @@ func (*keyIssue) Help() string {
 ` + grants.String() + `
 A gate needs no more than the last one:
 
-    ticketing key issue COMPANY --name gate --grants COMPANY:ticket:validate`
+    ticketing key issue COMPANY --name gate --grants COMPANY:ticket:validate
+
+With --quiet the key is printed alone, for a script; its id is the part of it between the points:
+
+    KEY=$(ticketing key issue COMPANY --name storefront --all-grants --quiet)`
 }
 
 func (c *keyIssue) Run(ctx context.Context, p *program) error {
@@ -57,7 +61,8 @@ func (c *keyIssue) Run(ctx context.Context, p *program) error {
 type keyRotate struct{ keyArg }
 
 func (*keyRotate) Help() string {
-	return `Store the successor, deploy it everywhere, see its last use in the list of keys, then revoke the predecessor.`
+	return `Store the successor, deploy it everywhere, see its last use in the list of keys, then revoke the predecessor. ` +
+		`With --quiet the successor is printed alone.`
 }
 
 func (c *keyRotate) Run(ctx context.Context, p *program) error {
@@ -76,7 +81,7 @@ func (p *program) issued(
 		if err != nil {
 			return err
 		}
-		err = p.show(issued,
+		err = p.showRecord(issued.Key, issued,
 			field{"ID", issued.ID.String()},
 			field{"Key", issued.Key},
 			field{"Name", issued.Name},
@@ -112,7 +117,7 @@ func (c *keyRevoke) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(key,
+		return p.showRecord(key.ID.String(), key,
 			field{"ID", key.ID.String()},
 			field{"Name", key.Name},
 			field{"Grants", listed(key.Grants)},

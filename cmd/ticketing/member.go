@@ -94,7 +94,7 @@ func (p *program) member(
 		if err != nil {
 			return err
 		}
-		return p.show(member,
+		return p.showRecord(member.UserID.String(), member,
 			field{"User", member.UserID.String()},
 			field{"Email", member.Email},
 			field{"Name", member.Name},

@@ -87,6 +87,9 @@ func (c *notificationShow) Run(ctx context.Context, p *program) error {
 			}
 			return list.end()
 		}
+		if p.Quiet {
+			return p.printID(c.Order.String())
+		}
 		if err := p.printFields(field{"Order", c.Order.String()}, field{"Copies", strconv.Itoa(len(copies))}); err != nil {
 			return err
 		}
@@ -179,7 +182,7 @@ func (c *notificationResend) Run(ctx context.Context, p *program) error {
 			if err != nil {
 				return err
 			}
-			return p.show(loggedOf(made), append([]field{{"Order", made.OrderID.String()}}, notificationFields(made)...)...)
+			return p.showRecord(made.OrderID.String(), loggedOf(made), append([]field{{"Order", made.OrderID.String()}}, notificationFields(made)...)...)
 		})
 	case c.Company.UUID == uuid.Nil:
 		return wrongResend("give ORDER, or --company for many")

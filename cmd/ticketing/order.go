@@ -165,7 +165,7 @@ func (p *program) order(
 		for _, line := range order.Lines {
 			fields = append(fields, field{"Ticket", ticket(line)})
 		}
-		return p.show(order, fields...)
+		return p.showRecord(order.ID.String(), order, fields...)
 	})
 }
 

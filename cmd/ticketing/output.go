@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -218,12 +219,31 @@ func outputErrorAfter(err error, done string) error {
 // field is one line of the output about one thing.
 type field struct{ name, value string }
 
-// show prints one thing: value as JSON, or fields for a person.
+// show prints one thing that has no id: value as JSON, fields for a person, or nothing with --quiet.
 func (p *program) show(value any, fields ...field) error {
-	if p.JSON {
+	return p.showRecord("", value, fields...)
+}
+
+// showRecord prints one record: value as JSON, fields for a person, or its id with --quiet. A secret that is shown only
+// once takes the place of the id.
+func (p *program) showRecord(id string, value any, fields ...field) error {
+	switch {
+	case p.JSON:
 		return encode(p.stdout, value)
+	case p.Quiet:
+		return p.printID(id)
+	default:
+		return p.printFields(fields...)
 	}
-	return p.printFields(fields...)
+}
+
+// printID prints an id alone on a line, if there is one.
+func (p *program) printID(id string) error {
+	if id == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(p.stdout, escape(id))
+	return outputError(err)
 }
 
 func (p *program) printFields(fields ...field) error {
@@ -237,6 +257,8 @@ func (p *program) printFields(fields ...field) error {
 // list prints items one by one, so that it never holds all of them: as a JSON array, or as a table for a person.
 type list struct {
 	json  bool
+	quiet bool // print the first cell of each row
+	noID  bool // rows have no id
 	out   *bufio.Writer
 	table *tabwriter.Writer
 	rows  int
@@ -246,8 +268,9 @@ type list struct {
 const tableRows = 500
 
 func (p *program) list(columns ...string) *list {
-	l := &list{json: p.JSON, out: bufio.NewWriter(p.stdout)}
-	if !l.json {
+	l := &list{json: p.JSON, quiet: p.Quiet, out: bufio.NewWriter(p.stdout)}
+	l.noID = len(columns) == 0 || !slices.Contains([]string{"ID", "USER", "ORDER"}, columns[0])
+	if !l.json && !l.quiet {
 		l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
 		l.row(columns)
 	}
@@ -259,6 +282,13 @@ func (l *list) row(cells []string) { fmt.Fprintln(l.table, escape(strings.Join(c
 // add prints one item: value as JSON, or cells for a person.
 func (l *list) add(value any, cells ...string) error {
 	l.rows++
+	if l.quiet && l.noID {
+		return nil
+	}
+	if l.quiet {
+		_, err := fmt.Fprintln(l.out, escape(cells[0]))
+		return outputError(err)
+	}
 	if !l.json {
 		l.row(cells)
 		if l.rows%tableRows == 0 {
@@ -282,6 +312,7 @@ func (l *list) add(value any, cells ...string) error {
 // end completes the list. A list that failed earlier is left incomplete.
 func (l *list) end() error {
 	switch {
+	case l.quiet:
 	case !l.json:
 		_ = l.table.Flush()
 	case l.rows == 0:

@@ -33,7 +33,8 @@ type flags struct {
 	Database  string `default:"sqlite:ticketing.db" group:"all" help:"Where everything is kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory: (demo, serve and bench only), gone at exit. Give a URL with a password as TICKETING_DATABASE: others can see a command line." placeholder:"URL"`
 	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. Of several, separated by commas, the first makes digests and all verify them. With SQLite it is made on first use and kept in PATH.key; with PostgreSQL it must be given. Give it as TICKETING_SECRET_KEY: others can see a command line." placeholder:"KEY"`
 	Actor     claim  `group:"all" help:"Who you are, 1 to 64 characters. The audit log keeps it as a claim, beside the user of the operating system and the host." placeholder:"TEXT"`
-	JSON      bool   `group:"all" help:"Print exactly one JSON value." name:"json"`
+	JSON      bool   `group:"all" help:"Print exactly one JSON value." name:"json" xor:"output"`
+	Quiet     bool   `group:"all" help:"Print only ids, one on each line, and nothing about what has no id. Instead of the id, a new API key, signing secret or sign-in link is printed, since it is shown only once." short:"q" xor:"output"`
 }
 
 // commands is the grammar of the command line.

@@ -68,7 +68,7 @@ type serving struct {
 	NoConsole      bool           `help:"Serve the API alone, without the console for companies and staff." name:"no-console"`
 	TrustedProxies prefixes       `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
 	LogFormat      logFormat      `default:"text" help:"text or json." placeholder:"FORMAT"`
-	LogLevel       logLevel       `default:"${level=info}" help:"debug, info, warn or error." placeholder:"LEVEL"`
+	LogLevel       logLevel       `default:"${level=}" help:"debug, info, warn or error. Requests are logged at info. Defaults to info, or to warn where standard error is a terminal." placeholder:"LEVEL"`
 
 	issuerFlags
 	tlsFlags
@@ -328,7 +328,7 @@ func localOrigin(scheme string, listening net.Addr) string {
 
 // logger returns a logger that writes to w in the configured format and level.
 func (s *serving) logger(w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: s.LogLevel.Level}
+	options := &slog.HandlerOptions{Level: s.LogLevel.or(w)}
 	if s.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/x509"
+	"io"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -70,12 +71,30 @@ func (v *logFormat) UnmarshalText(text []byte) error {
 	}
 }
 
-type logLevel struct{ slog.Level }
+// logLevel is the least level that is logged.
+type logLevel struct {
+	slog.Level
+
+	given bool
+}
+
+// or returns the level for a log. Where none was given, a terminal gets no line for each request: it would be mixed
+// with what a person types there.
+func (v logLevel) or(log io.Writer) slog.Level {
+	if !v.given && onTerminal(log) {
+		return slog.LevelWarn
+	}
+	return v.Level
+}
 
 func (v *logLevel) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*v = logLevel{}
+		return nil
+	}
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
 		if strings.EqualFold(level.String(), string(text)) {
-			v.Level = level
+			*v = logLevel{Level: level, given: true}
 			return nil
 		}
 	}

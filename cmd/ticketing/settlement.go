@@ -88,7 +88,7 @@ func (p *program) settlement(
 		if err != nil {
 			return err
 		}
-		return p.show(settlement,
+		return p.showRecord(settlement.ID.String(), settlement,
 			field{"ID", settlement.ID.String()},
 			field{"Company", settlement.CompanyID.String()},
 			field{"Amount", naira(settlement.Amount)},

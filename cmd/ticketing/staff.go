@@ -77,7 +77,8 @@ func (*staffAdd) Help() string {
 		`ONBOARDING manages companies with their verification, commission, members and branding; SUPPORT refunds and ` +
 		`cancels orders and sends mails and webhooks again; AUDITOR changes nothing. All read every company.
 
-The link signs the user in once, within 30 minutes: hand it to nobody else. The same command again makes another link.
+The link signs the user in once, within 30 minutes: hand it to nobody else. The same command again makes another link. ` +
+		`With --quiet the link is printed alone.
 
     ticketing staff add --email ada@example.com --name 'Ada Obi' --role ADMINISTRATOR`
 }
@@ -100,7 +101,7 @@ func (c *staffAdd) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(addedStaff{StaffMember: member, Link: address, ExpiresAt: link.ExpiresAt},
+		return p.showRecord(address, addedStaff{StaffMember: member, Link: address, ExpiresAt: link.ExpiresAt},
 			append(staffFields(member), linkFields(address, link)...)...)
 	})
 }
@@ -156,7 +157,7 @@ func (c *staffUpdate) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(member, staffFields(member)...)
+		return p.showRecord(member.UserID.String(), member, staffFields(member)...)
 	})
 }
 
@@ -186,6 +187,6 @@ func (c *staffRemove) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(member, staffFields(member)...)
+		return p.showRecord(member.UserID.String(), member, staffFields(member)...)
 	})
 }

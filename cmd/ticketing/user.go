@@ -60,7 +60,7 @@ type userLink struct {
 
 func (*userLink) Help() string {
 	return `The link signs the user in once, within 30 minutes: hand it to nobody else. The user is staff or a member ` +
-		`of a company; see "ticketing staff add" and "ticketing member add".
+		`of a company; see "ticketing staff add" and "ticketing member add". With --quiet the link is printed alone.
 
     ticketing user link ada@lagos.example --web-origin https://tickets.example`
 }
@@ -88,7 +88,7 @@ func (c *userLink) Run(ctx context.Context, p *program) error {
 		if c.Company.UUID != uuid.Nil {
 			shown.CompanyID = &c.Company.UUID
 		}
-		return p.show(shown, append([]field{{"User", user.ID.String()}, {"Email", user.Email}},
+		return p.showRecord(address, shown, append([]field{{"User", user.ID.String()}, {"Email", user.Email}},
 			linkFields(address, link)...)...)
 	})
 }
@@ -133,7 +133,7 @@ func (c *userShow) Run(ctx context.Context, p *program) error {
 		for _, k := range shown.Passkeys {
 			fields = append(fields, field{"Passkey", k.Name})
 		}
-		return p.show(shown, append(fields, field{"Since", shown.CreatedAt.String()})...)
+		return p.showRecord(user.ID.String(), shown, append(fields, field{"Since", shown.CreatedAt.String()})...)
 	})
 }
 
@@ -194,7 +194,7 @@ func (c *userSignOut) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(signedOut{UserID: user.ID, Email: user.Email, Sessions: ended},
+		return p.showRecord(user.ID.String(), signedOut{UserID: user.ID, Email: user.Email, Sessions: ended},
 			field{"User", user.ID.String()}, field{"Email", user.Email}, field{"Sessions ended", strconv.Itoa(ended)})
 	})
 }

@@ -73,7 +73,9 @@ func (*webhookCreate) Help() string {
 	return `A company has at most 10 endpoints, disabled ones counted. The types are
 
 ` + webhookTypeList() + `
-What happens from now on is delivered, signed with the secret that is printed. A server that runs delivers it.
+What happens from now on is delivered, signed with the secret that is printed. A server that runs delivers it. With ` +
+		`--quiet only the id of the endpoint is printed; "ticketing webhook rotate" and "ticketing webhook activate" give ` +
+		`it a secret that you know.
 
     ticketing webhook create COMPANY --url https://lagos.example/hooks --events order.created,ticket.validated`
 }
@@ -108,8 +110,12 @@ func (c *webhookCreate) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		c.warn(ctx, p)
-		err = p.show(issued, slices.Insert(endpointFields(issued.WebhookEndpoint), 1,
+		err = p.showRecord(issued.ID.String(), issued, slices.Insert(endpointFields(issued.WebhookEndpoint), 1,
 			field{"Secret", string(issued.Secret)})...)
+		if err == nil && p.Quiet {
+			fmt.Fprintf(p.stderr, "The signing secret was not shown. To get one, run \"ticketing webhook rotate %s\" and then "+
+				"\"ticketing webhook activate %[1]s\".\n", issued.ID)
+		}
 		return outputErrorAfter(err,
 			"the endpoint "+issued.ID.String()+" was registered but its secret could not be shown: delete it")
 	})
@@ -259,7 +265,8 @@ func (c *webhookDelete) Run(ctx context.Context, p *program) error {
 type webhookRotate struct{ endpointArg }
 
 func (*webhookRotate) Help() string {
-	return `The secret that is active goes on signing. Let the receiver accept both, then
+	return `The secret that is active goes on signing. With --quiet the new one is printed alone. Let the receiver accept ` +
+		`both, then
 
     ticketing webhook activate ENDPOINT
 
@@ -273,7 +280,7 @@ func (c *webhookRotate) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		err = p.show(prepared,
+		err = p.showRecord(string(prepared.Secret), prepared,
 			field{"ID", prepared.ID.String()},
 			field{"Secret", string(prepared.Secret)},
 		)
@@ -312,7 +319,7 @@ func (p *program) endpoint(
 		if err != nil {
 			return err
 		}
-		return p.show(endpoint, endpointFields(endpoint)...)
+		return p.showRecord(endpoint.ID.String(), endpoint, endpointFields(endpoint)...)
 	})
 }
 

@@ -114,7 +114,7 @@ func (p *program) showDelivery(d ticketing.WebhookDelivery) error {
 			"Attempt " + strconv.Itoa(i+1), fmt.Sprintf("%s  %d ms  %s", a.At, a.DurationMS, outcome),
 		})
 	}
-	return p.show(d, fields...)
+	return p.showRecord(d.ID.String(), d, fields...)
 }
 
 type webhookReplay struct {

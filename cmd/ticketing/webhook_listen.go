@@ -201,7 +201,7 @@ func (c *webhookTrigger) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.show(event,
+		return p.showRecord(event.ID.String(), event,
 			field{"ID", event.ID.String()},
 			field{"Type", string(event.Type)},
 			field{"Body", string(event.Body)},
