@@ -32,6 +32,18 @@ type BuyerErasure struct {
 	Orders int `json:"orders"`
 }
 
+// ErasurePreview is what [Operator.EraseBuyer] would erase.
+type ErasurePreview struct {
+	// Email is the email that was asked for, without surrounding white space and in lower case.
+	Email string `json:"email"`
+	// Buyer is the record of the buyer; nil: nobody has this email.
+	Buyer *CompanyBuyer `json:"buyer"`
+	// Orders is the number of their orders, counted to at most a hundred.
+	Orders int `json:"orders"`
+	// More reports that there are more orders than were counted.
+	More bool `json:"more"`
+}
+
 // erasedDomain is the domain of the emails of erased buyers. It can never exist (RFC 2606).
 const erasedDomain = "@erased.invalid"
 
@@ -66,6 +78,44 @@ func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email strin
 		return CompanyBuyer{}, err
 	}
 	return found, nil
+}
+
+// PreviewErasure returns what [Operator.EraseBuyer] would erase, as of one moment, and changes nothing. It finds the
+// orders as [Operator.ListOrders] does. A buyer who does not exist, or who is erased already, is no error. It needs
+// COMPANY:buyer:erase and COMPANY:buyer:read.
+func (o Operator) PreviewErasure(ctx context.Context, companyID uuid.UUID, email string) (ErasurePreview, error) {
+	for _, permission := range []Permission{PermissionBuyerErase, PermissionBuyerRead} {
+		if err := o.allow(permission, companyID); err != nil {
+			return ErasurePreview{}, err
+		}
+	}
+	ref, err := buyerRef(companyID, email)
+	if err != nil {
+		return ErasurePreview{}, err
+	}
+	var preview ErasurePreview
+	err = o.snapshot(ctx, PermissionBuyerErase, companyID,
+		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+			preview = ErasurePreview{Email: ref.Email}
+			buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{ref}))
+			if err != nil || buyer.CompanyID == uuid.Nil {
+				return err
+			}
+			shown, err := firstRecord(showBuyers(ctx, tx, []driver.Buyer{buyer}))
+			if err != nil {
+				return err
+			}
+			orders, err := searchOrders(ctx, tx, driver.OrderQuery{
+				CompanyID: companyID, BuyerEmail: ref.Email, Limit: MaxPageLimit + 1,
+			})
+			preview.Buyer, preview.More = &shown, len(orders) > MaxPageLimit
+			preview.Orders = min(len(orders), MaxPageLimit)
+			return err
+		})
+	if err != nil {
+		return ErasurePreview{}, err
+	}
+	return preview, nil
 }
 
 // EraseBuyer erases a buyer from a company's records for good. The email in each of their orders becomes

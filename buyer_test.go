@@ -58,8 +58,54 @@ func TestABuyerIsLinkedToTheUserOfTheirEmail(t *testing.T) {
 		}
 		_, err = shop.Staff.GetBuyer(t.Context(), shop.Company.ID, "ada")
 		is.Equal(said(err), "email: must be one email address, such as ada@example.com")
-		_, err = shop.Staff.EraseBuyer(t.Context(), shop.Company.ID, "")
-		is.Equal(said(err), "email: must not be empty")
+		for _, erase := range []func(string) error{
+			func(email string) error {
+				_, err := shop.Staff.EraseBuyer(t.Context(), shop.Company.ID, email)
+				return err
+			},
+			func(email string) error {
+				_, err := shop.Staff.PreviewErasure(t.Context(), shop.Company.ID, email)
+				return err
+			},
+		} {
+			is.Equal(said(erase("")), "email: must not be empty")
+		}
+	})
+}
+
+// TestErasurePreview checks that a preview has what the erasure then removes, counts to a hundred orders, and changes
+// nothing.
+func TestErasurePreview(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 10_00, 300)
+		sell := func(orders int) {
+			for range orders {
+				_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basketOf(event.ID, "ada@example.com"))
+				is.NoErr(err)
+			}
+		}
+		preview := func(email string) string {
+			found, err := shop.Staff.PreviewErasure(t.Context(), shop.Company.ID, email)
+			is.NoErr(err)
+			return show(t, found)
+		}
+		const buyer = `"buyer":{"email":"ada@example.com","fullname":"Ada Obi","phone":"+234 800 1234567",` +
+			`"userId":null,"createdAt":"2026-11-21T09:30:00.000Z","updatedAt":"2026-11-21T09:30:00.000Z"}`
+		sell(2)
+		for range 2 {
+			is.Equal(preview(" Ada@Example.com "), `{"email":"ada@example.com",`+buyer+`,"orders":2,"more":false}`)
+		}
+		sell(ticketing.MaxPageLimit - 2)
+		is.Equal(preview("ada@example.com"), `{"email":"ada@example.com",`+buyer+`,"orders":100,"more":false}`)
+		sell(1)
+		is.Equal(preview("ada@example.com"), `{"email":"ada@example.com",`+buyer+`,"orders":100,"more":true}`)
+		done, err := shop.Staff.EraseBuyer(t.Context(), shop.Company.ID, "ada@example.com")
+		is.NoErr(err)
+		is.Equal(done.Orders, ticketing.MaxPageLimit+1)
+		is.Equal(preview("ada@example.com"), `{"email":"ada@example.com","buyer":null,"orders":0,"more":false}`)
 	})
 }
 

@@ -267,6 +267,13 @@ func companyRights() []right {
 			},
 		},
 		{
+			method: "PreviewErasure", permission: ticketing.PermissionBuyerErase, also: ticketing.PermissionBuyerRead,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.PreviewErasure(ctx, own.company, buyerOfSubject)
+				return err
+			},
+		},
+		{
 			method: "EraseBuyer", action: "buyer.erase", permission: ticketing.PermissionBuyerErase,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
 				_, err := o.EraseBuyer(ctx, own.company, buyerOfSubject)

@@ -178,7 +178,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionBuyerErase, Roles: administrators, StaffRoles: platform,
-			Methods: []string{"EraseBuyer"},
+			Methods: []string{"EraseBuyer", "PreviewErasure"},
 		},
 		{
 			Permission: PermissionAuditRead, Roles: viewers, StaffRoles: everybody,

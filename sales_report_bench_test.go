@@ -44,18 +44,63 @@ func BenchmarkSales(b *testing.B) {
 	}
 }
 
+// BenchmarkPlatformSales measures what all companies sold by day, where five hundred of them sold in every quarter of an
+// hour of a week.
+//
+//	go test -run '^$' -bench BenchmarkPlatformSales .
+func BenchmarkPlatformSales(b *testing.B) {
+	for _, store := range stores() {
+		if store.Name == "rerun" {
+			continue
+		}
+		b.Run(store.Name, func(b *testing.B) {
+			is := is.New(b)
+			shop := openShop(b, store, nil)
+			shop.BooksAreBroken()
+			const companies, days, quarters = 500, 7, 24 * 4
+			first := ticketingtest.Opening.Truncate(24 * time.Hour)
+			for range companies {
+				company, err := shop.Staff.CreateCompany(b.Context(), "Adire Concerts")
+				is.NoErr(err)
+				addSumsOf(b, shop, company.ID, uuid.New(), "", first, days*quarters)
+			}
+			for b.Loop() {
+				report, err := shop.Staff.PlatformSales(b.Context(), ticketing.SalesFilter{
+					From: first, To: first.AddDate(0, 0, days),
+				}, 0)
+				is.NoErr(err)
+				is.Equal(report.Total.Orders, int64(companies*days*quarters))
+				is.Equal(len(report.Companies), ticketing.DefaultPageLimit)
+			}
+		})
+	}
+}
+
 // addSums adds the sums of a tier that sold in each of some quarters of an hour.
 func addSums(b *testing.B, shop *ticketingtest.Shop, event uuid.UUID, tier string, from time.Time, quarters int) {
+	b.Helper()
+	addSumsOf(b, shop, shop.Company.ID, event, tier, from, quarters)
+}
+
+// addSumsOf is addSums for any company. The tier "" stands for all tiers of the event together.
+func addSumsOf(
+	b *testing.B, shop *ticketingtest.Shop, company, event uuid.UUID, tier string, from time.Time, quarters int,
+) {
 	b.Helper()
 	sums := make([]driver.SalesSum, quarters)
 	for quarter := range quarters {
 		at := from.Add(time.Duration(quarter) * driver.SalesInterval)
 		sums[quarter] = driver.SalesSum{
-			SalesSumRef: driver.SalesSumRef{CompanyID: shop.Company.ID, EventID: event, Tier: tier, At: at},
+			SalesSumRef: driver.SalesSumRef{CompanyID: company, EventID: event, Tier: tier, At: at},
 			Orders:      1, Admissions: 2, Gross: 3,
 		}
 	}
-	onCompany(b, shop, func(ctx context.Context, tx driver.Tx) error { return tx.AddSales(ctx, sums) })
+	is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
+			return err
+		}
+		return tx.AddSales(ctx, sums)
+	}))
 }
 
 // BenchmarkEventSales measures what the events of a page sold, each of which sold in a thousand quarters of an hour: in

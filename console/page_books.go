@@ -56,11 +56,15 @@ func (f *frame) Waited(since *ticketing.Time) string {
 }
 
 func loadBooks(ctx context.Context, c *call) (view, error) {
-	found, err := c.operator.ListBookChecks(ctx, c.paging())
-	if err != nil {
-		return view{}, err
-	}
-	shown := platformBooks{Verification: c.console.books.show(), Companies: found.Items}
-	shown.Backlog, err = c.operator.Backlog(ctx)
+	shown := platformBooks{Verification: c.console.books.show()}
+	var found ticketing.Page[ticketing.CompanyBooks]
+	err := together(ctx, func(ctx context.Context) (err error) {
+		found, err = c.operator.ListBookChecks(ctx, c.paging())
+		return err
+	}, func(ctx context.Context) (err error) {
+		shown.Backlog, err = c.operator.Backlog(ctx)
+		return err
+	})
+	shown.Companies = found.Items
 	return view{data: shown, paged: true, next: found.NextCursor}, err
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -82,48 +81,16 @@ func loadBuyers(ctx context.Context, c *call) (view, error) {
 	return view{data: list, paged: true, next: found.NextCursor}, nil
 }
 
-// erasure is what the page shows that asks before a buyer is erased.
-type erasure struct {
-	Email  string                  `json:"email"`
-	Buyer  *ticketing.CompanyBuyer `json:"buyer"`  // nil: nobody has this email
-	Orders int                     `json:"orders"` // at most ticketing.MaxPageLimit are counted
-	More   bool                    `json:"more"`   // there are more orders than these
-}
-
 // loadErasure loads the page with the field for an email. A refused erasure shows it again with what was typed.
 func loadErasure(_ context.Context, c *call) (view, error) {
-	return view{data: erasure{Email: c.query("email")}}, nil
+	return view{data: ticketing.ErasurePreview{Email: c.query("email")}}, nil
 }
 
 // askErasure shows what an erasure removes. It changes nothing.
 func askErasure(ctx context.Context, c *call, email string) (outcome, error) {
 	c.values["email"] = email
-	shown := erasure{Email: strings.TrimSpace(email)}
-	done := outcome{data: &shown, show: "buyer-erase.html"}
-	var buyer ticketing.CompanyBuyer
-	var orders ticketing.Page[ticketing.OrderDetail]
-	missing := false
-	err := together(ctx, func(ctx context.Context) (err error) {
-		buyer, err = c.operator.GetBuyer(ctx, c.companyID, shown.Email)
-		if missing = errors.Is(err, ticketing.CodeNotFound); missing {
-			return nil // The other reader goes on: ending a query may end its connection.
-		}
-		return err
-	}, func(ctx context.Context) (err error) {
-		orders, err = c.operator.ListOrders(ctx, c.companyID, ticketing.OrderSearch{
-			OrderFilter: ticketing.OrderFilter{PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}},
-			Email:       shown.Email,
-		})
-		return err
-	})
-	if err != nil {
-		return outcome{}, err
-	}
-	if missing {
-		return done, nil
-	}
-	shown.Buyer, shown.Orders, shown.More = &buyer, len(orders.Items), orders.HasMore
-	return done, nil
+	preview, err := c.operator.PreviewErasure(ctx, c.companyID, email)
+	return outcome{data: preview, show: "buyer-erase.html"}, err
 }
 
 func eraseBuyer(ctx context.Context, c *call, email string) (outcome, error) {
