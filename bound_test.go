@@ -71,7 +71,7 @@ func (h *host) within(
 	ctx context.Context, do func(ctx context.Context, tx bun.Tx, svc *ticketing.Service) error,
 ) error {
 	return h.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		bound, err := h.store.Bind(ctx, tx)
+		bound, err := h.kind.Bind(ctx, h.store, tx)
 		if err != nil {
 			return err
 		}

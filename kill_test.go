@@ -156,7 +156,7 @@ func mortal() []mutation {
 			name: "sell in the host's transaction",
 			do: func(ctx context.Context, f fixture, n int) error {
 				return f.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-					bound, err := f.store.Bind(ctx, tx)
+					bound, err := testdb.Host{WithoutBun: n%2 == 1}.Bind(ctx, f.store, tx)
 					if err != nil {
 						return err
 					}

@@ -536,7 +536,8 @@ func (a actor) read(ctx context.Context) error {
 // inTheHostsTransaction runs several operations in one transaction of the host, and commits it or rolls it back.
 func (a actor) inTheHostsTransaction(ctx context.Context, do operationOf) error {
 	err := a.hosts.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		bound, err := a.store.Bind(ctx, tx)
+		way := testdb.Host{WithoutBun: a.choose(2, "without Bun") == 1}
+		bound, err := way.Bind(ctx, a.store, tx)
 		if err != nil {
 			return err
 		}
@@ -582,9 +583,10 @@ func newTown(t testing.TB, shop *ticketingtest.Shop) *mix {
 	return m
 }
 
-// mixPlaces returns the stores of a mix, with the host's pool if there is one.
+// mixPlaces returns the stores of a mix, with the host's pool if there is one. The mix chooses whether to bind with Bun.
 func mixPlaces() []testdb.Host {
-	return append([]testdb.Host{{Name: "memory"}}, testdb.Hosts()...)
+	hosts := slices.DeleteFunc(testdb.Hosts(), func(h testdb.Host) bool { return h.WithoutBun })
+	return append([]testdb.Host{{Name: "memory"}}, hosts...)
 }
 
 func openTown(t testing.TB, place testdb.Host, newID func() uuid.UUID) *mix {

@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Bound is a store within one transaction of the host: [Store.Bind] creates it. The host begins and ends the
-// transaction, and what is done through a Bound is committed or rolled back with it.
+// Bound is a store within one transaction of the host: [Store.Bind] and [Store.BindSQL] create it. The host begins and
+// ends the transaction, and what is done through a Bound is committed or rolled back with it.
 //
 // An Update runs under a savepoint. If it fails, and so for every call that is refused, it rolls back its own writes
 // and locks and leaves the transaction as it was before. If it succeeds, it keeps its locks until the transaction ends,
@@ -34,8 +34,8 @@ type Bound struct {
 
 var _ driver.DurableStore = (*Bound)(nil)
 
-// ErrTransaction is returned by [Store.Bind] and by a [Bound] store if no sale is possible in the host's transaction.
-// The error that wraps it gives the reason.
+// ErrTransaction is returned by [Store.Bind], by [Store.BindSQL] and by a [Bound] store if no sale is possible in the
+// host's transaction. The error that wraps it gives the reason.
 var ErrTransaction = errors.New("ticketing/store: nothing can be done in the host's transaction")
 
 func refuseTx(why string) error { return fmt.Errorf("%w: %s", ErrTransaction, why) }
@@ -46,6 +46,9 @@ var (
 	errHostWrites = refuseTx("it may not write")
 	errElsewhere  = refuseTx("it is not of the store's database, or does not see the store's tables")
 	errMoments    = refuseTx("its statements do not see one moment: take a snapshot outside of it")
+	errNoTx       = refuseTx("there is none")
+	errNoPostgres = refuseTx("it is not one of PostgreSQL")
+	errNoSQLite   = refuseTx("it is not one of SQLite")
 )
 
 // Bind returns the store within a transaction of the host, on the same database, for ticketing.Service.WithStore.
@@ -89,18 +92,80 @@ var (
 // rolls back, and pgdriver reports no error. An Update that follows such a failure is [ErrTransaction].
 func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	if tx.Tx == nil {
-		return nil, refuseTx("there is none")
+		return nil, errNoTx
 	}
+	return s.bind(ctx, tx.NewRaw("").DB(), tx.Tx)
+}
+
+// BindSQL returns the store within a transaction of package database/sql, for a host that does not use Bun. It makes
+// the promises of [Store.Bind] and refuses the same transactions.
+//
+//	tx, err := db.BeginTx(ctx, nil) // *sql.DB
+//	if err != nil {
+//		return err
+//	}
+//	defer tx.Rollback()
+//	bound, err := st.BindSQL(ctx, tx)
+//	if err != nil {
+//		return err
+//	}
+//	// … the host's own rows, through tx …
+//	if _, err := svc.WithStore(bound).Checkout(ctx, caller, key, params); err != nil {
+//		return err
+//	}
+//	if err := tx.Commit(); err != nil {
+//		return err
+//	}
+//	svc.Wake()
+//
+// Other libraries have the transaction within their own:
+//
+//	queries.WithTx(tx)                           // sqlc, with sql_package "database/sql": tx itself
+//	st.BindSQL(ctx, tx.Tx)                       // sqlx: tx is a *sqlx.Tx
+//	st.BindSQL(ctx, tx.Statement.ConnPool.(*sql.Tx)) // GORM: tx is the *gorm.DB of db.Transaction
+//
+// With PrepareStmt of GORM, ConnPool is a *gorm.PreparedStmtTX, whose Tx is the *sql.Tx. GORM uses a pool of
+// [OpenPool], or of pgx, as Conn of the Config of its dialect.
+//
+// A transaction of a pgxpool.Pool is no *sql.Tx. Begin it through package stdlib of pgx, on the connections of the same
+// pool:
+//
+//	db := stdlib.OpenDBFromPool(pool) // once
+//	tx, err := db.BeginTx(ctx, nil)
+//
+// A *sql.Tx does not say which driver or which pool it is of. So with PostgreSQL a few more messages are sent than by
+// Bind with pgdriver. And after a restart of the server, the store compares the two once, on another connection. If the
+// transaction holds the only connection of their common pool, this fails with [driver.ErrBusy] until the store was used
+// outside of the transaction.
+func (s *Store) BindSQL(ctx context.Context, tx *sql.Tx) (*Bound, error) {
+	if tx == nil {
+		return nil, errNoTx
+	}
+	return s.bind(ctx, nil, tx)
+}
+
+func (s *Store) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (*Bound, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	bound, err := s.engine.bind(ctx, tx.NewRaw("").DB(), tx.Tx)
+	bound, err := s.engine.bind(ctx, pool, tx)
+	if errors.Is(err, driver.ErrBusy) {
+		s.migrated.Store(false) // The next use outside of the transaction identifies the server again.
+	}
 	if err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	b := &Bound{mu: s.txMutexes.get(tx.Tx), store: &Store{config: s.config, engine: bound, models: s.models, runs: 1}}
+	b := &Bound{mu: s.txMutexes.get(tx), store: &Store{config: s.config, engine: bound, models: s.models, runs: 1}}
 	b.store.migrated.Store(true)
 	return b, nil
+}
+
+// isSQLite reports whether a transaction is one of SQLite. The statement fails on neither database, and such a failure
+// would abort a transaction of PostgreSQL: there the text becomes a number, and for SQLite the two differ.
+func isSQLite(ctx context.Context, tx *sql.Tx) (bool, error) {
+	var equal bool
+	err := tx.QueryRowContext(ctx, "SELECT '1' = 1").Scan(&equal)
+	return !equal, err
 }
 
 // Durable returns true: what the host commits outlives the process.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"modernc.org/sqlite"
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/faultproxy"
@@ -27,8 +29,8 @@ import (
 type hosted struct {
 	*store.Store
 
-	db     *bun.DB
-	sqlite bool
+	kind testdb.Host
+	db   *bun.DB
 }
 
 func (h hosted) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
@@ -37,7 +39,7 @@ func (h hosted) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 
 // View reads in a host's transaction too, except with SQLite, where that would keep writers waiting.
 func (h hosted) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
-	if h.sqlite {
+	if h.kind.SQLite() {
 		return h.Store.View(ctx, fn)
 	}
 	return h.within(ctx, func(bound *store.Bound) error { return bound.View(ctx, fn) })
@@ -52,7 +54,7 @@ func (h hosted) within(ctx context.Context, do func(bound *store.Bound) error) e
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // Also after a panic.
-	bound, err := h.Bind(ctx, tx)
+	bound, err := h.kind.Bind(ctx, h.Store, tx)
 	if err != nil {
 		return err
 	}
@@ -68,9 +70,10 @@ func TestBoundStore(t *testing.T) {
 	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			suite := variant
+			suite, kind := variant, testdb.Host{Name: name}
 			if name == "pgx" {
 				suite = whole // No other test runs the whole suite with this driver.
+				kind.WithoutBun = true
 			}
 			suite(t, func(t *testing.T) driver.Store {
 				t.Helper()
@@ -78,20 +81,22 @@ func TestBoundStore(t *testing.T) {
 				pool := connect(t, dsn)
 				pool.SetMaxOpenConns(8)
 				t.Cleanup(func() { is.New(t).NoErr(pool.Close()) })
-				return hosted{Store: testdb.Open(t, dsn, nil), db: bun.NewDB(pool, pgdialect.New())}
+				return hosted{testdb.Open(t, dsn, nil), kind, bun.NewDB(pool, pgdialect.New())}
 			})
 		})
 	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		for _, check := range checksOfVariant() {
+		for i, check := range checksOfVariant() {
 			if strings.Contains(check.Name, "in flight") && strings.HasPrefix(check.Name, "claims/") {
 				continue // Hosts begin one after the other, so no claim of another host is in flight.
 			}
 			t.Run(check.Name, func(t *testing.T) {
 				t.Parallel()
-				s, db := testdb.Hosts()[0].Open(t)
-				is.New(t).NoErr(check.Run(t.Context(), hosted{Store: s, db: db, sqlite: true}))
+				kind := testdb.Hosts()[0]
+				kind.WithoutBun = i%2 == 1 // What differs is the way to it.
+				s, db := kind.Open(t)
+				is.New(t).NoErr(check.Run(t.Context(), hosted{s, kind, db}))
 			})
 		}
 	})
@@ -158,7 +163,7 @@ func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 			{why: "session_replication_role", set: "SET LOCAL session_replication_role TO replica"},
 		} {
 			is := is.New(t)
-			if test.why == "client_encoding" && kind.Name == "pgx" {
+			if test.why == "client_encoding" && strings.HasPrefix(kind.Name, "pgx") {
 				continue // The driver refuses it itself.
 			}
 			tx := openTx(t, db, test.options)
@@ -166,14 +171,14 @@ func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 				_, err := tx.ExecContext(t.Context(), test.set)
 				is.NoErr(err)
 			}
-			_, err := s.Bind(t.Context(), tx)
+			_, err := kind.Bind(t.Context(), s, tx)
 			refuses(t, err, test.why)
 			is.NoErr(tx.Rollback())
 		}
 		// A transaction that becomes unfit later is refused when it is used.
 		is := is.New(t)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		_, err = tx.ExecContext(t.Context(), "SET TRANSACTION READ ONLY")
 		is.NoErr(err)
@@ -191,7 +196,7 @@ func TestHostThatSwallowsAnError(t *testing.T) {
 	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		_, err = tx.ExecContext(t.Context(), "INSERT INTO nowhere VALUES (1)")
 		is.True(err != nil)
@@ -209,7 +214,7 @@ func TestHostThatSwallowsAnError(t *testing.T) {
 		tx = openTx(t, db, nil)
 		_, err = tx.ExecContext(t.Context(), "INSERT INTO nowhere VALUES (1)")
 		is.True(err != nil)
-		_, err = s.Bind(t.Context(), tx)
+		_, err = kind.Bind(t.Context(), s, tx)
 		refuses(t, err, "a statement of it failed")
 		is.Equal(len(names(t, s)), 0)
 	})
@@ -219,11 +224,11 @@ func TestHostThatSwallowsAnError(t *testing.T) {
 // transaction.
 func TestPartThatSwallowsAnError(t *testing.T) {
 	t.Parallel()
-	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		furnish(t, s)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		is.NoErr(bound.Update(t.Context(), appended("before")))
 		err = bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
@@ -257,7 +262,7 @@ func TestBoundAfterTheEnd(t *testing.T) {
 		}
 		for _, end := range ends {
 			tx := openTx(t, db, nil)
-			bound, err := s.Bind(t.Context(), tx)
+			bound, err := kind.Bind(t.Context(), s, tx)
 			is.NoErr(err)
 			is.NoErr(end(tx))
 			refuses(t, bound.Update(t.Context(), appended("late")), "it has ended")
@@ -265,11 +270,11 @@ func TestBoundAfterTheEnd(t *testing.T) {
 				_, err := tx.SecretNames(ctx)
 				return err
 			}), "it has ended")
-			_, err = s.Bind(t.Context(), tx)
+			_, err = kind.Bind(t.Context(), s, tx)
 			refuses(t, err, "it has ended")
 			is.Equal(len(names(t, s)), 0)
 		}
-		_, err := s.Bind(t.Context(), bun.Tx{})
+		_, err := kind.Bind(t.Context(), s, bun.Tx{}) // Of no *sql.Tx either.
 		refuses(t, err, "there is none")
 	})
 }
@@ -277,10 +282,10 @@ func TestBoundAfterTheEnd(t *testing.T) {
 // TestTransactionThatEndsWithinAPart checks that nothing is kept of an Update during which the transaction ended.
 func TestTransactionThatEndsWithinAPart(t *testing.T) {
 	t.Parallel()
-	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		refuses(t, bound.Update(t.Context(), func(ctx context.Context, part driver.Tx) error {
 			is.NoErr(appended("torn")(ctx, part))
@@ -295,28 +300,34 @@ func TestTransactionThatEndsWithinAPart(t *testing.T) {
 func TestTransactionOfAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	kinds := testdb.Hosts()
-	for i, kind := range kinds {
+	for _, kind := range kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			s, db := kind.Open(t)
-			_, other := kind.Open(t)
-			_, err := s.Bind(t.Context(), openTx(t, other, nil))
+			_, elsewhere := kind.Open(t)
+			_, err := kind.Bind(t.Context(), s, openTx(t, elsewhere, nil))
 			refuses(t, err, "not of the store's database")
-			_, foreign := kinds[1-min(i, 1)].Open(t)
-			_, err = s.Bind(t.Context(), openTx(t, foreign, nil))
+			other := kinds[0]
+			if kind.SQLite() {
+				other = kinds[1]
+			}
+			_, foreign := other.Open(t)
+			tx := openTx(t, foreign, nil)
+			_, err = kind.Bind(t.Context(), s, tx)
 			refuses(t, err, "it is not one of")
+			is.NoErr(tx.Rollback())                     // It was left open.
 			if kind.SQLite() || kind.Name == "schema" { // Its search path is the store's own.
 				return
 			}
-			tx := openTx(t, db, nil)
+			tx = openTx(t, db, nil)
 			_, err = tx.ExecContext(t.Context(), "SET LOCAL search_path TO pg_catalog")
 			is.NoErr(err)
-			_, err = s.Bind(t.Context(), tx)
+			_, err = kind.Bind(t.Context(), s, tx)
 			refuses(t, err, "does not see the store's tables")
 			_, err = tx.ExecContext(t.Context(), "SET LOCAL search_path TO public")
 			is.NoErr(err) // The refusal left the transaction as it was.
-			_, err = s.Bind(t.Context(), tx)
+			_, err = kind.Bind(t.Context(), s, tx)
 			is.NoErr(err)
 		})
 	}
@@ -367,27 +378,35 @@ func TestBindOnAPoolOfOne(t *testing.T) {
 	server := pgtest.Start(t)
 	db := bun.NewDB(testdb.Pool(t, server.DSN("postgres")), pgdialect.New())
 	db.SetMaxOpenConns(1)
-	s, err := store.OpenDB(t.Context(), db, nil)
+	s, err := store.OpenDB(t.Context(), db, &store.Config{BusyTimeout: time.Second})
 	is.NoErr(err)
 	is.NoErr(s.Migrate(t.Context()))
-	sell := func(name string) {
+	withoutBun := testdb.Host{WithoutBun: true}
+	sell := func(kind testdb.Host, name string) {
 		t.Helper()
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		is.NoErr(bound.Update(t.Context(), appended(name)))
 		is.NoErr(tx.Commit())
 	}
-	sell("before")
+	sell(testdb.Host{}, "before")
+	sell(withoutBun, "likewise")
 	server.Restart()
-	is.Equal(names(t, s), []string{"before"}) // This read replaces the dead connection.
-	sell("later")
-	is.Equal(names(t, s), []string{"before", "later"})
+	is.Equal(names(t, s), []string{"before", "likewise"}) // This read replaces the dead connection.
+	sell(testdb.Host{}, "later")
+	tx := openTx(t, db, nil)
+	_, err = s.BindSQL(t.Context(), tx.Tx)
+	is.True(errors.Is(err, driver.ErrBusy))
+	is.NoErr(tx.Rollback())
+	is.Equal(names(t, s), []string{"before", "later", "likewise"})
+	sell(withoutBun, "once more")
+	is.Equal(names(t, s), []string{"before", "later", "likewise", "once more"})
 
 	// A store that was not used before has to query first.
 	fresh, err := store.OpenDB(t.Context(), db, nil)
 	is.NoErr(err)
-	tx := openTx(t, db, nil)
+	tx = openTx(t, db, nil)
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	started := time.Now()
@@ -406,7 +425,7 @@ func TestPartReadsByIndexes(t *testing.T) {
 		}
 		is := is.New(t)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		is.NoErr(bound.Update(t.Context(), func(ctx context.Context, part driver.Tx) error {
 			_, err := part.Begin(ctx, driver.BeginOptions{})
@@ -428,53 +447,112 @@ func TestPartReadsByIndexes(t *testing.T) {
 // whether or not another connection is writing. So is a connection that checks no foreign keys.
 func TestTransactionsOfSQLiteThatAreRefused(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	path := filepath.Join(t.TempDir(), "ticketing.db")
-	s := testdb.Open(t, "sqlite:"+path, nil)
-	is.NoErr(s.Migrate(t.Context()))
-	pool := func(options string) *bun.DB {
-		db, err := sql.Open("sqlite", "file:"+path+"?"+options)
-		is.NoErr(err)
-		t.Cleanup(func() { _ = db.Close() })
-		return bun.NewDB(db, sqlitedialect.New())
+	for _, kind := range testdb.Hosts() {
+		if !kind.SQLite() {
+			continue
+		}
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			path := filepath.Join(t.TempDir(), "ticketing.db")
+			s := testdb.Open(t, "sqlite:"+path, nil)
+			is.NoErr(s.Migrate(t.Context()))
+			pool := func(options string) *bun.DB {
+				db, err := sql.Open("sqlite", "file:"+path+"?"+options)
+				is.NoErr(err)
+				t.Cleanup(func() { _ = db.Close() })
+				return bun.NewDB(db, sqlitedialect.New())
+			}
+			const why = "it was not begun IMMEDIATE"
+			deferred := pool("_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
+			_, err := kind.Bind(t.Context(), s, openTx(t, deferred, nil))
+			refuses(t, err, why)
+
+			reading := openTx(t, deferred, nil)
+			var kept int
+			is.NoErr(reading.NewRaw("SELECT count(*) FROM ticketing_secrets").Scan(t.Context(), &kept))
+			_, err = kind.Bind(t.Context(), s, reading)
+			refuses(t, err, why)
+
+			immediate := pool("_txlock=immediate&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
+			writing := openTx(t, immediate, nil)
+			started := time.Now()
+			// Another transaction is writing, not this one.
+			_, err = kind.Bind(t.Context(), s, openTx(t, deferred, nil))
+			refuses(t, err, why)
+			is.True(time.Since(started) < 2*time.Second) // Nor does Bind wait for the writer.
+			bound, err := kind.Bind(t.Context(), s, writing)
+			is.NoErr(err)
+			is.NoErr(bound.Update(t.Context(), appended("name")))
+			var timeout int
+			is.NoErr(writing.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &timeout))
+			is.Equal(timeout, 5000) // It was restored.
+			is.NoErr(writing.Commit())
+			is.Equal(names(t, s), []string{"name"})
+
+			unchecked := openTx(t, pool("_txlock=immediate"), nil)
+			_, err = kind.Bind(t.Context(), s, unchecked)
+			refuses(t, err, "foreign_keys is off")
+			is.NoErr(unchecked.Rollback())
+
+			held := openTx(t, immediate, nil)
+			_, err = held.ExecContext(t.Context(), "PRAGMA query_only = 1")
+			is.NoErr(err)
+			_, err = kind.Bind(t.Context(), s, held)
+			refuses(t, err, "it may not write")
+		})
 	}
-	const why = "it was not begun IMMEDIATE"
-	deferred := pool("_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
-	_, err := s.Bind(t.Context(), openTx(t, deferred, nil))
-	refuses(t, err, why)
+}
 
-	reading := openTx(t, deferred, nil)
-	var kept int
-	is.NoErr(reading.NewRaw("SELECT count(*) FROM ticketing_secrets").Scan(t.Context(), &kept))
-	_, err = s.Bind(t.Context(), reading)
-	refuses(t, err, why)
+// otherSQLite opens connections of another library of SQLite, to whom their errors belong.
+type otherSQLite struct {
+	sqldriver.Connector
+}
 
-	immediate := pool("_txlock=immediate&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
-	writing := openTx(t, immediate, nil)
-	started := time.Now()
-	// Another transaction is writing, not this one.
-	_, err = s.Bind(t.Context(), openTx(t, deferred, nil))
-	refuses(t, err, why)
-	is.True(time.Since(started) < 2*time.Second) // Nor does Bind wait for the writer.
-	bound, err := s.Bind(t.Context(), writing)
+type otherSQLiteConn struct {
+	sqldriver.Conn
+	sqldriver.ConnBeginTx
+	sqldriver.QueryerContext
+}
+
+func (o otherSQLite) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	conn, err := o.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return otherSQLiteConn{conn, conn.(sqldriver.ConnBeginTx), conn.(sqldriver.QueryerContext)}, nil
+}
+
+func (o otherSQLite) Driver() sqldriver.Driver { return nil }
+
+func (c otherSQLiteConn) ExecContext(
+	ctx context.Context, text string, args []sqldriver.NamedValue,
+) (sqldriver.Result, error) {
+	result, err := c.Conn.(sqldriver.ExecerContext).ExecContext(ctx, text, args)
+	if err != nil {
+		err = errors.New(err.Error())
+	}
+	return result, err
+}
+
+// TestAnotherLibraryOfSQLite checks that a transaction of another library is refused: the two would release each
+// other's locks of the file.
+func TestAnotherLibraryOfSQLite(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.SQLiteDSN(t)
+	s := testdb.Open(t, dsn, nil)
+	connector, err := sqlite.NewConnector("file:" + strings.TrimPrefix(dsn, "sqlite:") +
+		"?_txlock=immediate&_pragma=foreign_keys(1)")
 	is.NoErr(err)
-	is.NoErr(bound.Update(t.Context(), appended("name")))
-	var timeout int
-	is.NoErr(writing.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &timeout))
-	is.Equal(timeout, 5000) // It was restored.
-	is.NoErr(writing.Commit())
-	is.Equal(names(t, s), []string{"name"})
-
-	unchecked := openTx(t, pool("_txlock=immediate"), nil)
-	_, err = s.Bind(t.Context(), unchecked)
-	refuses(t, err, "foreign_keys is off")
-	is.NoErr(unchecked.Rollback())
-
-	held := openTx(t, immediate, nil)
-	_, err = held.ExecContext(t.Context(), "PRAGMA query_only = 1")
-	is.NoErr(err)
-	_, err = s.Bind(t.Context(), held)
-	refuses(t, err, "it may not write")
+	db := bun.NewDB(sql.OpenDB(otherSQLite{connector}), sqlitedialect.New())
+	defer db.Close()
+	for _, kind := range []testdb.Host{{}, {WithoutBun: true}} {
+		tx := openTx(t, db, nil)
+		_, err = kind.Bind(t.Context(), s, tx)
+		refuses(t, err, "not one of modernc.org/sqlite")
+		is.NoErr(tx.Rollback())
+	}
 }
 
 // TestPartThatWaits checks that an Update which gives up waiting leaves the transaction to the host, which may try
@@ -491,7 +569,7 @@ func TestPartThatWaits(t *testing.T) {
 		enter := func(ctx context.Context, tx driver.Tx) error { _, err := tx.Begin(ctx, soon); return err }
 
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		is.NoErr(s.Update(t.Context(), func(ctx context.Context, other driver.Tx) error {
 			if _, err := other.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
@@ -521,7 +599,7 @@ func TestPartThatFailsLetsGo(t *testing.T) {
 		in := driver.BeginOptions{Exclusive: []uuid.UUID{company}, Keys: claim("key")}
 		furnish(t, s)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		failed := errors.New("refused")
 		is.Equal(bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
@@ -542,10 +620,10 @@ func TestPartThatFailsLetsGo(t *testing.T) {
 // savepoint.
 func TestPartRunsOnce(t *testing.T) {
 	t.Parallel()
-	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		runs := 0
 		err = bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
@@ -564,12 +642,12 @@ func TestPartRunsOnce(t *testing.T) {
 // themselves.
 func TestBoundByTurns(t *testing.T) {
 	t.Parallel()
-	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		tx := openTx(t, db, nil)
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
-		other, err := s.Bind(t.Context(), tx)
+		other, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		both := []*store.Bound{bound, bound, other, other}
 		var all sync.WaitGroup
@@ -623,13 +701,13 @@ func TestPartWhoseConnectionIsLost(t *testing.T) {
 // data of buyers.
 func TestBoundSaysNothingToHooks(t *testing.T) {
 	t.Parallel()
-	onHosts(t, func(t *testing.T, _ testdb.Host, s *store.Store, db *bun.DB) {
+	onHosts(t, func(t *testing.T, kind testdb.Host, s *store.Store, db *bun.DB) {
 		is := is.New(t)
 		hook := &spy{}
 		db = db.WithQueryHook(hook)
 		tx := openTx(t, db, nil)
 		hook.queries = nil
-		bound, err := s.Bind(t.Context(), tx)
+		bound, err := kind.Bind(t.Context(), s, tx)
 		is.NoErr(err)
 		is.NoErr(bound.Update(t.Context(), appended("name")))
 		is.Equal(len(hook.queries), 0)

@@ -96,7 +96,8 @@ type connections interface {
 	// identify reads the identity of the store's tables, which bind uses to distinguish them from the tables of any
 	// other store.
 	identify(ctx context.Context) error
-	// bind returns the same engine within a host's transaction, which was begun on pool. Its begin sets a savepoint.
+	// bind returns the same engine within a host's transaction, which was begun on pool, nil if that is not known. Its
+	// begin sets a savepoint.
 	bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error)
 	// beginMigration begins a transaction after waiting until no other process migrates.
 	beginMigration(ctx context.Context) (conn bun.Conn, release func(), err error)

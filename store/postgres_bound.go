@@ -25,18 +25,24 @@ type boundPostgres struct {
 
 // bind refuses a transaction whose statements would find other tables than those of the store.
 func (e *postgresEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
-	if pool.Dialect().Name() != dialect.PG {
-		return nil, refuseTx("it is not one of PostgreSQL")
-	}
 	inside := *e
-	_, inside.multiResult = pool.Driver().(pgdriver.Driver)
+	inside.multiResult = false
+	if pool != nil {
+		if pool.Dialect().Name() != dialect.PG {
+			return nil, errNoPostgres
+		}
+		_, inside.multiResult = pool.Driver().(pgdriver.Driver)
+	}
 	b := &boundPostgres{&inside, tx}
 	found, err := b.identifyBound(context.WithoutCancel(ctx))
 	if err != nil {
+		if other, asked := isSQLite(context.WithoutCancel(ctx), tx); asked == nil && other {
+			return nil, errNoPostgres
+		}
 		return nil, err
 	}
 	known := e.known.Load()
-	if known != nil && pool.DB == e.db.DB {
+	if known != nil && pool != nil && pool.DB == e.db.DB {
 		// The transaction is on the same server as the store, even after a failover: only its search path may differ.
 		// No query runs outside of the transaction, since it may hold the only connection.
 		known = &identity{found.server, known.tables}

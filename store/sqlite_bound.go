@@ -35,15 +35,21 @@ func (e *sqliteEngine) identify(context.Context) error { return nil }
 
 // bind refuses a transaction that may not be able to write when it needs to.
 func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
-	if pool.Dialect().Name() != dialect.SQLite {
-		return nil, refuseTx("it is not one of SQLite")
-	}
-	if _, same := pool.Driver().(*sqlite.Driver); !same {
-		return nil, errOtherSQLite
-	}
 	// Cancelling a statement would abort the host's transaction.
 	ctx = context.WithoutCancel(ctx)
 	b := &boundSQLite{e, tx}
+	if pool != nil {
+		if pool.Dialect().Name() != dialect.SQLite {
+			return nil, errNoSQLite
+		}
+		if _, same := pool.Driver().(*sqlite.Driver); !same {
+			return nil, errOtherSQLite
+		}
+	} else if same, err := isSQLite(ctx, tx); err != nil {
+		return nil, b.classify(err)
+	} else if !same {
+		return nil, errNoSQLite
+	}
 	for _, check := range []func(context.Context) error{b.checkOpen, b.checkFile, b.checkKeys, b.checkLock} {
 		if err := check(ctx); err != nil {
 			return nil, b.classify(err)
@@ -53,7 +59,8 @@ func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engi
 }
 
 // checkOpen checks that the transaction is still open. SQLite ends one by itself on some errors, such as a full disk,
-// and the driver does not report that. Later statements would be committed one by one.
+// and the driver does not report that. Later statements would be committed one by one. The type of the error says
+// whether the driver is the store's.
 func (e *boundSQLite) checkOpen(ctx context.Context) error {
 	_, err := e.tx.ExecContext(ctx, "BEGIN")
 	if err == nil {
@@ -61,6 +68,9 @@ func (e *boundSQLite) checkOpen(ctx context.Context) error {
 		return errHostEnded
 	}
 	if strings.Contains(err.Error(), "within a transaction") {
+		if _, same := errors.AsType[*sqlite.Error](err); !same {
+			return errOtherSQLite
+		}
 		return nil
 	}
 	return err

@@ -1,10 +1,13 @@
 package testdb
 
 import (
+	"context"
 	"database/sql"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -20,14 +23,24 @@ type Host struct {
 	// Open opens an empty store, and the host's pool on its database. A table that the host creates still exists in the
 	// next test, without its rows.
 	Open func(tb testing.TB) (*store.Store, *bun.DB)
+	// WithoutBun is set for a host that binds the *sql.Tx of its transactions.
+	WithoutBun bool
 }
 
 // SQLite reports whether the host uses SQLite.
-func (h Host) SQLite() bool { return h.Name == "sqlite" }
+func (h Host) SQLite() bool { return strings.HasPrefix(h.Name, "sqlite") }
+
+// Bind binds a store to a transaction in the host's way.
+func (h Host) Bind(ctx context.Context, s *store.Store, tx bun.Tx) (*store.Bound, error) {
+	if h.WithoutBun {
+		return s.BindSQL(ctx, tx.Tx)
+	}
+	return s.Bind(ctx, tx)
+}
 
 // Hosts returns the hosts on SQLite and on PostgreSQL. Their pool is separate from the store's, with Bun's own driver
 // or another, or it is the store's. One has the tables in a schema that is not on the host's search path, one has row
-// locks as gates, and one has tables as a distributed engine requires them.
+// locks as gates, and one has tables as a distributed engine requires them. One of each database has no Bun.
 func Hosts() []Host {
 	return []Host{
 		{Name: "sqlite", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
@@ -76,6 +89,23 @@ func Hosts() []Host {
 			tb.Helper()
 			dsn := PartitionedDSN(tb)
 			return Open(tb, dsn, nil), bun.NewDB(Pool(tb, dsn), pgdialect.New())
+		}},
+		{Name: "sqlite without Bun", WithoutBun: true, Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			dsn := SQLiteDSN(tb)
+			return Open(tb, dsn, nil), bun.NewDB(Pool(tb, dsn), sqlitedialect.New())
+		}},
+		{Name: "pgxpool without Bun", WithoutBun: true, Open: func(tb testing.TB) (*store.Store, *bun.DB) {
+			tb.Helper()
+			dsn := DSN(tb)
+			pool, err := pgxpool.New(tb.Context(), dsn)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tb.Cleanup(pool.Close)
+			db := stdlib.OpenDBFromPool(pool)
+			tb.Cleanup(func() { _ = db.Close() })
+			return Open(tb, dsn, nil), bun.NewDB(db, pgdialect.New())
 		}},
 	}
 }
