@@ -123,7 +123,7 @@ func TestACallerHasTheGrantsOfTheirRole(t *testing.T) {
 				second(e.UpdateEvent(t.Context(), c, own.event, ticketing.UpdateEventParams{Title: &title})),
 				second(e.Checkout(t.Context(), c, uuid.NewString(), ticketing.CheckoutParams{
 					EventID: own.event, Buyer: ticketing.BuyerParams{Email: buyerOfSubject},
-					Lines: []ticketing.CheckoutLine{{Tier: tier, Quantity: 1, ExpectedUnitPrice: 10_00, Currency: "NGN"}},
+					Lines: []ticketing.CheckoutLineParams{{Tier: tier, Quantity: 1, ExpectedUnitPrice: 10_00, Currency: "NGN"}},
 				})),
 			}
 		}

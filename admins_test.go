@@ -111,7 +111,7 @@ func contests() []contest {
 			name: "credits of one reference (2.9, item 3)",
 			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.CreditFloat(ctx, a.Company.ID, 70_00, "transfer-0001")
+					return staff.CreditFloat(ctx, a.Company.ID, "transfer-0001", 70_00)
 				}
 			},
 			check: func(t *testing.T, a *admins, got []attempt) {
@@ -134,7 +134,7 @@ func contests() []contest {
 			won:  1,
 			ready: func(_ *testing.T, a *admins) act {
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
-					return staff.CreditFloat(ctx, a.Company.ID, money.Amount(70_00+n), "transfer-0001")
+					return staff.CreditFloat(ctx, a.Company.ID, "transfer-0001", money.Amount(70_00+n))
 				}
 			},
 			check: func(t *testing.T, a *admins, got []attempt) {
@@ -182,7 +182,9 @@ func contests() []contest {
 				_, err := a.Staff.RevokeVerification(t.Context(), a.Company.ID)
 				is.New(t).NoErr(err)
 				return func(ctx context.Context, staff ticketing.Operator, _ int) (any, error) {
-					return staff.ApproveVerification(ctx, a.Company.ID, ticketingtest.Opening.AddDate(1, 0, 0))
+					return staff.ApproveVerification(ctx, a.Company.ID, ticketing.ApprovalParams{
+						ExpiresAt: new(ticketingtest.Opening.AddDate(1, 0, 0)),
+					})
 				}
 			},
 			check: alike,
@@ -235,7 +237,9 @@ func contests() []contest {
 					rates[n] = rate
 				}
 				return func(ctx context.Context, staff ticketing.Operator, n int) (any, error) {
-					return staff.ScheduleCommission(ctx, a.Company.ID, rates[n], from)
+					return staff.ScheduleCommission(ctx, a.Company.ID, ticketing.CommissionParams{
+						Rate: rates[n], EffectiveFrom: &from,
+					})
 				}
 			},
 			check: func(t *testing.T, a *admins, got []attempt) {

@@ -18,7 +18,6 @@ import (
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/ledger"
-	"github.com/floatgate/ticketing/money"
 )
 
 // auditPage selects the first page of an audit log.
@@ -155,7 +154,9 @@ func TestAnActOnTheWire(t *testing.T) {
 
 		act("test", "kyb.approve", subject, `{"approvalExpiresAt":{"before":null,"after":"2026-11-21T10:30:00.000Z"},`+
 			`"verification":{"before":"UNVERIFIED","after":"APPROVED"}}`)
-		_, err := e.staff.ApproveVerification(t.Context(), company, opening.Add(time.Hour))
+		_, err := e.staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{
+			ExpiresAt: new(opening.Add(time.Hour)),
+		})
 		is.NoErr(err)
 		act("test", "kyb.reject", subject, `{"approvalExpiresAt":{"before":"2026-11-21T10:30:00.000Z","after":null},`+
 			`"verification":{"before":"APPROVED","after":"REJECTED"}}`) // The reason is for staff only.
@@ -239,12 +240,15 @@ func TestWhatChangesNothingIsNotAudited(t *testing.T) {
 			func() error { _, err := e.staff.ActivateCompany(ctx, own.company); return err },
 			func() error { _, err := e.staff.SuspendWallet(ctx, own.company, ledger.Earnings); return err },
 			func() error { _, err := e.staff.ActivateWallet(ctx, own.company, ledger.Earnings); return err },
-			func() error { _, err := e.staff.CreditFloat(ctx, own.company, 1, "PSK-00000001"); return err },
+			func() error { _, err := e.staff.CreditFloat(ctx, own.company, "PSK-00000001", 1); return err },
 			func() error { _, err := e.staff.RevokeAPIKey(ctx, own.key); return err },
 			func() error { _, err := e.staff.DeactivateCategory(ctx, category.ID); return err },
 			func() error { _, err := e.staff.GrantGrace(ctx, own.company, opening.Add(time.Hour)); return err },
 			func() error { _, err := e.staff.RejectVerification(ctx, own.company, "why"); return err },
-			func() error { _, err := e.staff.ApproveVerification(ctx, own.company, time.Time{}); return err },
+			func() error {
+				_, err := e.staff.ApproveVerification(ctx, own.company, ticketing.ApprovalParams{})
+				return err
+			},
 			func() error { _, err := e.staff.RevokeVerification(ctx, own.company); return err },
 			func() error {
 				_, err := e.staff.UpdateBranding(ctx, own.company, ticketing.UpdateBrandingParams{BrandName: of("New")})
@@ -263,8 +267,8 @@ func TestWhatChangesNothingIsNotAudited(t *testing.T) {
 
 		before := e.acts(t, uuid.Nil)
 		for _, act := range []func() error{
-			func() error { _, err := e.staff.CreditFloat(ctx, own.company, 2, "PSK-00000001"); return err },
-			func() error { _, err := e.staff.CreditFloat(ctx, own.company, 2, "PSK-00000002"); return err },
+			func() error { _, err := e.staff.CreditFloat(ctx, own.company, "PSK-00000001", 2); return err },
+			func() error { _, err := e.staff.CreditFloat(ctx, own.company, "PSK-00000002", 2); return err },
 			func() error {
 				_, err := e.staff.IssueAPIKey(ctx, own.company, "gate", ticketing.AllGrants())
 				return err
@@ -346,7 +350,7 @@ func TestTheAuditLogIsPaged(t *testing.T) {
 		for i := range 6 {
 			e.clock.advance(time.Millisecond * time.Duration(i%2)) // Two acts share a time.
 			for _, id := range []uuid.UUID{company, other} {
-				_, err := e.staff.ScheduleCommission(t.Context(), id, money.Rate{}, time.Time{})
+				_, err := e.staff.ScheduleCommission(t.Context(), id, ticketing.CommissionParams{})
 				is.NoErr(err)
 			}
 		}

@@ -157,7 +157,7 @@ func FuzzAuthenticate(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := staff.ApproveVerification(f.Context(), company.ID, time.Time{}); err != nil {
+	if _, err := staff.ApproveVerification(f.Context(), company.ID, ticketing.ApprovalParams{}); err != nil {
 		f.Fatal(err)
 	}
 	key, err := staff.IssueAPIKey(f.Context(), company.ID, "gate", ticketing.AllGrants())

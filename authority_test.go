@@ -96,7 +96,9 @@ func TestThePermissionsOfBothRolesAddUp(t *testing.T) {
 		rate, err := money.ParseRate("250", money.BasisPoints)
 		is.NoErr(err)
 		schedule := func(o ticketing.Operator, company uuid.UUID) error {
-			return second(o.ScheduleCommission(t.Context(), company, rate, e.clock.now()))
+			return second(o.ScheduleCommission(t.Context(), company, ticketing.CommissionParams{
+				Rate: rate, EffectiveFrom: new(e.clock.now()),
+			}))
 		}
 		both := e.actorOf(t, company, ada)
 		is.NoErr(issue(both, company))
@@ -176,7 +178,7 @@ func TestASuspendedCompanyLooksAfterItself(t *testing.T) {
 		e.hook(t, company)
 		is.NoErr(second(owner.UpdateVerification(t.Context(), company, ticketing.UpdateVerificationParams{})))
 		is.Equal(said(second(owner.RequestSettlement(t.Context(), company))), "The company is not active.")
-		is.Equal(code(second(e.staff.CreditFloat(t.Context(), company, 50_00, "PSK-00000001"))), ticketing.CodeConflict)
+		is.Equal(code(second(e.staff.CreditFloat(t.Context(), company, "PSK-00000001", 50_00))), ticketing.CodeConflict)
 		caller, err := e.Accounts().Caller(t.Context(), company, user)
 		is.NoErr(err)
 		_, err = e.CreateEvent(t.Context(), caller, "event-0001", ticketing.CreateEventParams{

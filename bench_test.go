@@ -174,7 +174,7 @@ func BenchmarkReadTier(b *testing.B) {
 func BenchmarkQuoteTier(b *testing.B) {
 	largeAndSmall(b, func(b *testing.B, shop *ticketingtest.Shop, eventID uuid.UUID) {
 		b.Helper()
-		params := ticketing.QuoteParams{EventID: eventID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}}}
+		params := ticketing.QuoteParams{EventID: eventID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}}}
 		for b.Loop() {
 			if _, err := shop.Quote(b.Context(), shop.Caller, params); err != nil {
 				b.Fatal(err)

@@ -160,7 +160,7 @@ func TestRefusalLeavesTheHostsTransaction(t *testing.T) {
 					is.Equal(code(err), ticketing.CodeInventoryUnavailable)
 					_, err = svc.GetOrder(ctx, h.Caller, uuid.New())
 					is.Equal(code(err), ticketing.CodeNotFound)
-					_, err = svc.As(ticketing.Staff("host")).CreditFloat(ctx, h.Company.ID, -1, "reference-1")
+					_, err = svc.As(ticketing.Staff("host")).CreditFloat(ctx, h.Company.ID, "reference-1", -1)
 					is.Equal(code(err), ticketing.CodeInvalidRequest)
 				}
 				is.NoErr(book(ctx, tx, "second"))
@@ -187,11 +187,11 @@ func TestEverythingWorksInTheHostsTransaction(t *testing.T) {
 			staff := svc.As(ticketing.Staff("host"))
 			company, err := staff.CreateCompany(ctx, "Highlife Concerts")
 			is.NoErr(err)
-			_, err = staff.ApproveVerification(ctx, company.ID, time.Time{})
+			_, err = staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{})
 			is.NoErr(err)
-			_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+			_, err = staff.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate})
 			is.NoErr(err)
-			credit, err := staff.CreditFloat(ctx, company.ID, 1000_00, "transfer-0001")
+			credit, err := staff.CreditFloat(ctx, company.ID, "transfer-0001", 1000_00)
 			is.NoErr(err)
 			is.True(credit.Applied)
 			_, err = staff.UpdateBranding(ctx, company.ID, ticketing.UpdateBrandingParams{BrandName: of("Highlife")})
@@ -217,7 +217,7 @@ func TestEverythingWorksInTheHostsTransaction(t *testing.T) {
 			})
 			is.NoErr(err)
 			quote, err := svc.Quote(ctx, caller, ticketing.QuoteParams{
-				EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+				EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}},
 			})
 			is.NoErr(err)
 			is.Equal(quote.Total, money.Amount(120_00))
@@ -298,7 +298,9 @@ func (h *host) reads(ctx context.Context, t *testing.T, staff ticketing.Operator
 	_, err = staff.GetVerification(ctx, company)
 	is.NoErr(err)
 	lines := 0
-	is.NoErr(staff.Statement(ctx, company, ticketingtest.Opening.AddDate(-1, 0, 0), ticketingtest.Opening.AddDate(1, 0, 0),
+	is.NoErr(staff.Statement(ctx, company, ticketing.Period{
+		From: ticketingtest.Opening.AddDate(-1, 0, 0), To: ticketingtest.Opening.AddDate(1, 0, 0),
+	},
 		func(ticketing.StatementLine) error {
 			lines++
 			return nil

@@ -61,7 +61,7 @@ func operations(shop *ticketingtest.Shop, event ticketing.Event, order ticketing
 		}},
 		{"quote", ticketing.GrantInventoryRead, false, func(ctx context.Context, c ticketing.Caller) error {
 			_, err := shop.Quote(ctx, c, ticketing.QuoteParams{
-				EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}},
+				EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 1}},
 			})
 			return err
 		}},
@@ -149,7 +149,7 @@ func TestAuthorityLostOnTheWayStopsTheWrite(t *testing.T) {
 				return ""
 			},
 			back: func(ctx context.Context, shop *ticketingtest.Shop) error {
-				_, err := shop.Staff.ApproveVerification(ctx, shop.Company.ID, time.Time{})
+				_, err := shop.Staff.ApproveVerification(ctx, shop.Company.ID, ticketing.ApprovalParams{})
 				return err
 			},
 		},
@@ -241,7 +241,7 @@ func TestCheckoutNeedsACurrentVerification(t *testing.T) {
 		is := is.New(t)
 		event, order := ready(t, shop)
 		end := ticketingtest.Opening.Add(time.Hour)
-		_, err := shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, end)
+		_, err := shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, ticketing.ApprovalParams{ExpiresAt: &end})
 		is.NoErr(err)
 		checkout := func() ticketing.Code {
 			_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 150_00, 1))

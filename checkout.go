@@ -17,7 +17,7 @@ const opCheckout = "checkouts.create"
 type CheckoutParams struct {
 	EventID uuid.UUID
 	Buyer   BuyerParams
-	Lines   []CheckoutLine // 1 to 50, each with a different tier, at most 50 admissions in all
+	Lines   []CheckoutLineParams // 1 to 50, each with a different tier, at most 50 admissions in all
 }
 
 // BuyerParams describe the buyer. The email is trimmed and lower-cased. The name and the phone are trimmed and may be
@@ -28,8 +28,8 @@ type BuyerParams struct {
 	Phone    string // at most 50
 }
 
-// CheckoutLine buys admissions of one tier at the price that was quoted. A line is never sold at another price.
-type CheckoutLine struct {
+// CheckoutLineParams buys admissions of one tier at the price that was quoted. A line is never sold at another price.
+type CheckoutLineParams struct {
 	Tier              string
 	Quantity          int
 	ExpectedUnitPrice money.Amount
@@ -84,7 +84,7 @@ func normaliseCheckout(v *violations, p CheckoutParams) CheckoutParams {
 	p.Buyer.Email = requiredEmail(v, "buyer.email", p.Buyer.Email, maxBuyerEmail)
 	p.Buyer.Fullname = trimmedText(v, "buyer.fullname", p.Buyer.Fullname, maxBuyerFullname, false)
 	p.Buyer.Phone = trimmedText(v, "buyer.phone", p.Buyer.Phone, maxBuyerPhone, false)
-	checkLines(v, p.Lines, func(l CheckoutLine) (string, int) { return l.Tier, l.Quantity })
+	checkLines(v, p.Lines, func(l CheckoutLineParams) (string, int) { return l.Tier, l.Quantity })
 	for i, line := range p.Lines {
 		if line.ExpectedUnitPrice < 0 || line.ExpectedUnitPrice > money.MaxInput {
 			v.add(indexed("lines", i)+".expectedUnitPrice", "must be from 0 to 999999999999.99")
@@ -93,7 +93,7 @@ func normaliseCheckout(v *violations, p CheckoutParams) CheckoutParams {
 	}
 	// Two requests that differ in the order of their lines are the same input.
 	p.Lines = slices.Clone(p.Lines)
-	slices.SortFunc(p.Lines, func(a, b CheckoutLine) int { return strings.Compare(a.Tier, b.Tier) })
+	slices.SortFunc(p.Lines, func(a, b CheckoutLineParams) int { return strings.Compare(a.Tier, b.Tier) })
 	return p
 }
 

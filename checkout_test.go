@@ -86,7 +86,7 @@ func TestCheckoutMembersHaveBounds(t *testing.T) {
 			p.Lines = nil
 			for _, l := range line.lines {
 				p.Lines = append(p.Lines,
-					ticketing.CheckoutLine{Tier: l.Tier, Quantity: l.Quantity, ExpectedUnitPrice: 1_00, Currency: "NGN"})
+					ticketing.CheckoutLineParams{Tier: l.Tier, Quantity: l.Quantity, ExpectedUnitPrice: 1_00, Currency: "NGN"})
 			}
 		}, line.want})
 	}
@@ -151,12 +151,15 @@ func faults() []fault {
 		{
 			code: ticketing.CodeCommissionUnavailable, says: "No commission rate is effective for the company.",
 			cause: func(t *testing.T, shop *ticketingtest.Shop, _ ticketing.Event) { // There is only a future rate.
-				_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, money.Rate{},
-					shop.Clock.Now().Add(time.Millisecond))
+				_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+					EffectiveFrom: new(shop.Clock.Now().Add(time.Millisecond)),
+				})
 				ok(t, err)
 			},
 			mend: func(t *testing.T, shop *ticketingtest.Shop, _ ticketing.Event) {
-				_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, money.Rate{}, shop.Clock.Now())
+				_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+					EffectiveFrom: new(shop.Clock.Now()),
+				})
 				ok(t, err)
 			},
 		},
@@ -252,7 +255,7 @@ func TestCheckoutTakesOnlyWhatWasQuoted(t *testing.T) {
 		// One line that cannot be filled refuses the whole checkout.
 		basket := ticketingtest.Basket(event.ID, "VIP", 100, 1)
 		basket.Lines = append(basket.Lines,
-			ticketing.CheckoutLine{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 100, Currency: "NGN"})
+			ticketing.CheckoutLineParams{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 100, Currency: "NGN"})
 		_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basket)
 		is.New(t).Equal(code(err), ticketing.CodeInventoryUnavailable)
 		is.New(t).Equal(tiers(t, shop, event.ID)["VIP"].AvailableQuantity, int64(4))
@@ -298,7 +301,9 @@ func TestFreeCheckout(t *testing.T) {
 			shop.Inventory(t, event.ID, "VIP", 0, 2)
 			_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 0, 1))
 			is.Equal(code(err), ticketing.CodeCommissionUnavailable)
-			_, err = shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, "100", money.Percent), time.Time{})
+			_, err = shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+				Rate: rateOf(t, "100", money.Percent),
+			})
 			is.NoErr(err)
 			order := shop.Sell(t, event.ID, "VIP", 2)
 			is.Equal([]money.Amount{order.Gross, order.FloatDebited, order.Commission.Amount}, []money.Amount{0, 0, 0})
@@ -318,8 +323,9 @@ func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 100)
 		schedule := func(value string, unit money.Unit, in time.Duration) {
-			_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, value, unit),
-				ticketingtest.Opening.Add(in))
+			_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+				Rate: rateOf(t, value, unit), EffectiveFrom: new(ticketingtest.Opening.Add(in)),
+			})
 			is.NoErr(err)
 		}
 		schedule("250", money.BasisPoints, -2*time.Hour)

@@ -29,30 +29,35 @@ func showRate(r driver.Rate) CommissionRate {
 	}
 }
 
-// ScheduleCommission adds an entry to a company's schedule (section 2.9, item 1). It takes effect at effectiveFrom,
-// past or future, or now for the zero time. Entries are never changed or removed, and orders keep the rate they were
-// sold under. It needs tenant_commission:schedule.
+// CommissionParams are a new entry of a company's commission schedule.
+type CommissionParams struct {
+	Rate          money.Rate // the zero Rate pays no commission
+	EffectiveFrom *time.Time // past or future; nil: the rate takes effect now
+}
+
+// ScheduleCommission adds an entry to a company's commission schedule (section 2.9, item 1). Entries are never changed
+// or removed, and an order keeps the rate it was sold under. An entry that begins in the past applies to sales from now
+// on and changes no earlier order. It needs tenant_commission:schedule.
 //
-// A company without an effective rate cannot sell: its checkouts are COMMISSION_RATE_UNAVAILABLE.
-//
-// An entry in the past holds for sales from now on. It changes no earlier order.
+// A company without an effective rate cannot sell: its checkouts fail with COMMISSION_RATE_UNAVAILABLE. An
+// EffectiveFrom outside the years 1 to 9999 is INVALID_REQUEST.
 func (o Operator) ScheduleCommission(
-	ctx context.Context, companyID uuid.UUID, rate money.Rate, effectiveFrom time.Time,
+	ctx context.Context, companyID uuid.UUID, params CommissionParams,
 ) (CommissionRate, error) {
 	if err := o.allowWrite(PermissionCommissionSchedule, companyID); err != nil {
 		return CommissionRate{}, err
 	}
-	fromNow := effectiveFrom.IsZero()
-	// Rates are kept in milliseconds, as the times of sales are, so that an entry holds exactly from its time on.
-	if effectiveFrom = storedTime(effectiveFrom); !fromNow {
+	scheduled := driver.Rate{CompanyID: companyID, ID: o.s.newID(), Rate: params.Rate}
+	if params.EffectiveFrom != nil {
+		// Rates are kept in milliseconds, as the times of sales are, so that an entry holds exactly from its time on.
+		scheduled.EffectiveFrom = storedTime(*params.EffectiveFrom)
 		var v violations
 		// A time on the wire has a year of four digits.
-		checkYear(&v, "effectiveFrom", effectiveFrom)
+		checkYear(&v, "effectiveFrom", scheduled.EffectiveFrom)
 		if err := v.err(); err != nil {
 			return CommissionRate{}, err
 		}
 	}
-	scheduled := driver.Rate{CompanyID: companyID, ID: o.s.newID(), Rate: rate, EffectiveFrom: effectiveFrom}
 	err := o.changeExclusive(ctx, PermissionCommissionSchedule, companyID,
 		func(ctx context.Context, tx driver.Tx, at time.Time, _ *driver.Company) error {
 			// The exclusive gate makes the position unique.
@@ -62,7 +67,7 @@ func (o Operator) ScheduleCommission(
 			}
 			// Of two entries with one time the higher position holds: the one that was added later.
 			scheduled.Position, scheduled.CreatedAt = newest.Position+1, at
-			if fromNow {
+			if params.EffectiveFrom == nil {
 				scheduled.EffectiveFrom = at
 			}
 			if err := tx.AppendRate(ctx, scheduled); err != nil {

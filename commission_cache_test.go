@@ -63,8 +63,9 @@ func TestOrdersReadAnEntryOfTheScheduleOnce(t *testing.T) {
 			is.Equal(show(t, page.Items[0]), show(t, sold))
 			is.Equal(counter.reads.Load(), int64(1))
 
-			rate, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, "7", money.Percent),
-				shop.Clock.Now())
+			rate, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+				Rate: rateOf(t, "7", money.Percent), EffectiveFrom: new(shop.Clock.Now()),
+			})
 			is.NoErr(err)
 			later := shop.Sell(t, event.ID, "VIP", 1)
 			is.Equal(later.Commission.Rate.ID, rate.ID)

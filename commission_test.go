@@ -45,9 +45,11 @@ func TestTheLatestEffectiveRateHolds(t *testing.T) {
 		hour := opening.Add(time.Hour)
 		for _, entry := range []struct {
 			value string
-			from  time.Time
-		}{{"1", time.Time{}}, {"2", hour}, {"3", hour.Add(time.Microsecond)}, {"4", opening.Add(-time.Hour)}} {
-			_, err := e.staff.ScheduleCommission(t.Context(), company, mustRate(t, entry.value, money.Percent), entry.from)
+			from  *time.Time
+		}{{"1", nil}, {"2", &hour}, {"3", new(hour.Add(time.Microsecond))}, {"4", new(opening.Add(-time.Hour))}} {
+			_, err := e.staff.ScheduleCommission(t.Context(), company, ticketing.CommissionParams{
+				Rate: mustRate(t, entry.value, money.Percent), EffectiveFrom: entry.from,
+			})
 			is.NoErr(err)
 		}
 		is.Equal(effective(opening.Add(-time.Hour-time.Millisecond)), "none")
@@ -70,10 +72,11 @@ func TestTheScheduleIsListedNewestFirst(t *testing.T) {
 		is.Equal(string(told), "[]")
 
 		zone := time.FixedZone("WAT", 3600)
-		first, err := e.staff.ScheduleCommission(t.Context(), company, mustRate(t, "2.50", money.Percent),
-			time.Date(2027, 1, 1, 1, 0, 0, 999_999, zone))
+		first, err := e.staff.ScheduleCommission(t.Context(), company, ticketing.CommissionParams{
+			Rate: mustRate(t, "2.50", money.Percent), EffectiveFrom: new(time.Date(2027, 1, 1, 1, 0, 0, 999_999, zone)),
+		})
 		is.NoErr(err)
-		second, err := e.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{})
+		second, err := e.staff.ScheduleCommission(t.Context(), company, ticketing.CommissionParams{})
 		is.NoErr(err)
 		rates, err = e.staff.ListCommissionRates(t.Context(), company)
 		is.NoErr(err)
@@ -85,10 +88,10 @@ func TestTheScheduleIsListedNewestFirst(t *testing.T) {
 			`{"id":"%s","value":"2.5","unit":"PERCENT",`+
 			`"effectiveFrom":"2027-01-01T00:00:00.000Z","createdAt":"2026-11-21T09:30:00.000Z"}]`, second.ID, first.ID))
 
-		_, err = e.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
-		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
-		_, err = e.staff.ScheduleCommission(t.Context(), company, money.Rate{}, time.Time{}.Add(time.Microsecond))
-		// A fraction of a millisecond is not taken for the zero time, which means now.
-		is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
+		// Neither the zero time nor a fraction of a millisecond after it means now.
+		for _, at := range []time.Time{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), {}, time.Time{}.Add(time.Microsecond)} {
+			_, err = e.staff.ScheduleCommission(t.Context(), company, ticketing.CommissionParams{EffectiveFrom: &at})
+			is.Equal(said(err), "effectiveFrom: must be in the years 1 to 9999")
+		}
 	})
 }

@@ -48,10 +48,11 @@ func TestCompaniesAreFound(t *testing.T) {
 		_, err = e.staff.SuspendCompany(ctx, made["ant Farm"])
 		is.NoErr(err)
 		now := e.clock.now()
-		for name, expires := range map[string]time.Time{
-			"bolt": now.Add(3 * time.Hour), "Zed Ltd": now.Add(time.Hour), "Ọjà": now.Add(2 * time.Hour), "ant Farm": {},
+		for name, expires := range map[string]*time.Time{
+			"bolt": new(now.Add(3 * time.Hour)), "Zed Ltd": new(now.Add(time.Hour)), "Ọjà": new(now.Add(2 * time.Hour)),
+			"ant Farm": nil,
 		} {
-			_, err = e.staff.ApproveVerification(ctx, made[name], expires)
+			_, err = e.staff.ApproveVerification(ctx, made[name], ticketing.ApprovalParams{ExpiresAt: expires})
 			is.NoErr(err)
 		}
 		_, err = e.staff.RejectVerification(ctx, made["Ọjà"], "no such company")
@@ -129,7 +130,9 @@ func TestCompanyFilterIsChecked(t *testing.T) {
 			is.Equal(said(err), test.want)
 		}
 		for range 3 {
-			_, err := e.staff.ApproveVerification(t.Context(), e.unverified(t), e.clock.now().Add(time.Hour))
+			_, err := e.staff.ApproveVerification(t.Context(), e.unverified(t), ticketing.ApprovalParams{
+				ExpiresAt: new(e.clock.now().Add(time.Hour)),
+			})
 			is.NoErr(err)
 		}
 		filters := []ticketing.CompanyFilter{

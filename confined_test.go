@@ -239,7 +239,7 @@ func TestStatementsAreConfinedToOneCompany(t *testing.T) {
 		is.True(err == nil || code(err) == ticketing.CodeConflict)
 		_, err = service.Quote(ctx, own.Caller, ticketing.QuoteParams{
 			EventID: events[i][0].ID,
-			Lines:   []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}, {Tier: "REGULAR", Quantity: 1}},
+			Lines:   []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 1}, {Tier: "REGULAR", Quantity: 1}},
 		})
 		is.NoErr(err)
 		_, err = service.ListOrders(ctx, own.Caller, ticketing.OrderFilter{})

@@ -438,7 +438,7 @@ func TestEventsOfOthersAreNotFound(t *testing.T) {
 				ticketing.UpdateInventoryParams{Status: of(ticketing.InventoryPaused)})
 			_, remove := shop.CancelInventory(ctx, shop.Caller, id, "VIP")
 			_, quote := shop.Quote(ctx, shop.Caller, ticketing.QuoteParams{
-				EventID: id, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}},
+				EventID: id, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 1}},
 			})
 			_, checkout := shop.Checkout(ctx, shop.Caller, shop.Key(), ticketingtest.Basket(id, "VIP", 1_00, 1))
 			for _, err := range []error{get, update, cancel, list, create, change, remove, quote, checkout} {

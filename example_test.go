@@ -32,17 +32,17 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := staff.ApproveVerification(ctx, company.ID, time.Time{}); err != nil {
+	if _, err := staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{}); err != nil {
 		panic(err)
 	}
 	rate, err := money.ParseRate("2.5", money.Percent)
 	if err != nil {
 		panic(err)
 	}
-	if _, err := staff.ScheduleCommission(ctx, company.ID, rate, time.Time{}); err != nil {
+	if _, err := staff.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate}); err != nil {
 		panic(err)
 	}
-	if _, err := staff.CreditFloat(ctx, company.ID, 1_000_000_00, "PSK-2026-0001"); err != nil {
+	if _, err := staff.CreditFloat(ctx, company.ID, "PSK-2026-0001", 1_000_000_00); err != nil {
 		panic(err)
 	}
 
@@ -65,7 +65,7 @@ func Example() {
 
 	// A sale takes a quote, and then checks out at the quoted price.
 	quote, err := svc.Quote(ctx, caller, ticketing.QuoteParams{
-		EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+		EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}},
 	})
 	if err != nil {
 		panic(err)
@@ -73,7 +73,7 @@ func Example() {
 	order, err := svc.Checkout(ctx, caller, "cart-1001", ticketing.CheckoutParams{
 		EventID: event.ID,
 		Buyer:   ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: money.Currency,
 		}},
 	})

@@ -33,7 +33,7 @@ func TestFactsOnTheWire(t *testing.T) {
 		shop.Clock.Advance(time.Second + 5*time.Millisecond)
 		order, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketing.CheckoutParams{
 			EventID: event.ID, Buyer: ticketing.BuyerParams{Email: "ada@example.com", Fullname: "Ada Obi"},
-			Lines: []ticketing.CheckoutLine{
+			Lines: []ticketing.CheckoutLineParams{
 				{Tier: "VIP", Quantity: 1, ExpectedUnitPrice: 150_05, Currency: "NGN"},
 				{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 0, Currency: "NGN"},
 			},
@@ -184,7 +184,9 @@ func TestFactsShowTheMomentOfTheSale(t *testing.T) {
 		_, err := shop.Staff.UpdateBranding(t.Context(), shop.Company.ID,
 			ticketing.UpdateBrandingParams{BrandName: of("New")})
 		is.NoErr(err)
-		_, err = shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rateOf(t, "1", money.Fraction), time.Time{})
+		_, err = shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+			Rate: rateOf(t, "1", money.Fraction),
+		})
 		is.NoErr(err)
 		_, err = shop.Staff.SuspendWallet(t.Context(), shop.Company.ID, ledger.Float)
 		is.NoErr(err)

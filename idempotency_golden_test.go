@@ -38,7 +38,7 @@ func TestKeptResultsStayAsTheyWereWritten(t *testing.T) {
 	order, err := shop.Checkout(ctx, caller, "cart-00001", ticketing.CheckoutParams{
 		EventID: event.ID,
 		Buyer:   ticketing.BuyerParams{Email: "ada@example.com", Fullname: "Ada Obi", Phone: "+2348012345678"},
-		Lines:   []ticketing.CheckoutLine{{Tier: "Balcony", Quantity: 2, ExpectedUnitPrice: 150_05, Currency: "NGN"}},
+		Lines:   []ticketing.CheckoutLineParams{{Tier: "Balcony", Quantity: 2, ExpectedUnitPrice: 150_05, Currency: "NGN"}},
 	})
 	is.NoErr(err)
 	_, err = shop.ValidateAdmission(ctx, caller, event.ID, order.Lines[0].AdmissionID, "scan-00001",

@@ -101,7 +101,9 @@ func TestReplayIsByteForByte(t *testing.T) {
 
 		_, err = shop.Staff.UpdateBranding(ctx, shop.Company.ID, ticketing.UpdateBrandingParams{BrandName: of("New")})
 		is.NoErr(err)
-		_, err = shop.Staff.ScheduleCommission(ctx, shop.Company.ID, rateOf(t, "100", money.Percent), time.Time{})
+		_, err = shop.Staff.ScheduleCommission(ctx, shop.Company.ID, ticketing.CommissionParams{
+			Rate: rateOf(t, "100", money.Percent),
+		})
 		is.NoErr(err)
 		replay("after branding and rate changed", shop.Service, shop.Caller)
 
@@ -298,7 +300,7 @@ func TestSameInputIsReplayedAndOtherInputConflicts(t *testing.T) {
 		basket := ticketingtest.Basket(on.ID, "VIP", 1_00, 2)
 		basket.Buyer.Fullname, basket.Buyer.Phone = "Ada Obi", "+1"
 		basket.Lines = append(basket.Lines,
-			ticketing.CheckoutLine{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 1_00, Currency: "NGN"})
+			ticketing.CheckoutLineParams{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 1_00, Currency: "NGN"})
 		for name, test := range map[string]struct {
 			change func(*checkout)
 			same   bool

@@ -31,18 +31,18 @@ func (o Operator) RecordMovementExport(ctx context.Context, companyID uuid.UUID,
 }
 
 // RecordStatementExport appends to the audit log that the actor takes a statement away as a file, and of which period.
-// A zero time is no end, and a to that is not later than from is INVALID_REQUEST. Call it before the first line leaves
+// A To that is not later than From is INVALID_REQUEST. Call it before the first line leaves
 // the server. It needs COMPANY:wallet:read.
-func (o Operator) RecordStatementExport(ctx context.Context, companyID uuid.UUID, from, to time.Time) error {
+func (o Operator) RecordStatementExport(ctx context.Context, companyID uuid.UUID, period Period) error {
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
 		return err
 	}
 	var v violations
-	checkNamedPeriod(&v, "from", &from, "to", &to)
+	checkNamedPeriod(&v, "from", &period.From, "to", &period.To)
 	if err := v.err(); err != nil {
 		return err
 	}
-	return o.recordExport(ctx, PermissionWalletRead, companyID, "statement", exportedPeriod(from, to))
+	return o.recordExport(ctx, PermissionWalletRead, companyID, "statement", exportedPeriod(period.From, period.To))
 }
 
 // RecordLedgerExport appends to the audit log that the actor takes the signed bundle of a ledger away. Call it before

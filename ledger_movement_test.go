@@ -374,7 +374,7 @@ func TestAccrualsAreFoundByTheirOrder(t *testing.T) {
 		shop.Inventory(t, event.ID, "VIP", 100_00, 100)
 		orders := []ticketing.Order{shop.Sell(t, event.ID, "VIP", 1)}
 		for n := range 80 {
-			_, err := shop.Staff.CreditFloat(t.Context(), shop.Company.ID, 1_00, fmt.Sprintf("transfer-%04d", n))
+			_, err := shop.Staff.CreditFloat(t.Context(), shop.Company.ID, fmt.Sprintf("transfer-%04d", n), 1_00)
 			is.NoErr(err)
 			if n%20 == 0 {
 				orders = append(orders, shop.Sell(t, event.ID, "VIP", 1))

@@ -36,14 +36,14 @@ type StatementLine struct {
 }
 
 // Statement calls yield with each line of a company's statement for a period. FLOAT comes first, then EARNINGS. For
-// each it has the balance at from, the movements at or after from and before to, oldest first, and the balance at to. A
-// zero from is the company's creation; a zero to is now.
+// each it has the balance at From, the movements of the period, oldest first, and the balance at To. Without a From the
+// period begins with the company's creation; without a To it includes the newest movement.
 //
 // Both wallets are as of one moment, although the entries are read in many transactions: entries are never changed, and
 // later ones are left out. The memory that it needs does not depend on the period. An error of yield ends the statement
-// and is returned. A from that is not before to is INVALID_REQUEST. It needs COMPANY:wallet:read.
+// and is returned. A From that is not before To is INVALID_REQUEST. It needs COMPANY:wallet:read.
 func (o Operator) Statement(
-	ctx context.Context, companyID uuid.UUID, from, to time.Time, yield func(StatementLine) error,
+	ctx context.Context, companyID uuid.UUID, period Period, yield func(StatementLine) error,
 ) error {
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
 		return err
@@ -53,6 +53,7 @@ func (o Operator) Statement(
 	if err != nil {
 		return err
 	}
+	from, to := period.From, period.To
 	begun := from.IsZero()
 	if begun {
 		from = company.CreatedAt

@@ -796,7 +796,9 @@ func TestStatementShowsAPeriod(t *testing.T) {
 		begun := ticketingtest.Opening
 		statement := func(from, to time.Time) []ticketing.StatementLine {
 			var lines []ticketing.StatementLine
-			is.NoErr(shop.Staff.Statement(t.Context(), h.company, from, to, func(line ticketing.StatementLine) error {
+			is.NoErr(shop.Staff.Statement(t.Context(), h.company, ticketing.Period{
+				From: from, To: to,
+			}, func(line ticketing.StatementLine) error {
 				lines = append(lines, line)
 				return nil
 			}))
@@ -859,12 +861,14 @@ func TestStatementShowsAPeriod(t *testing.T) {
 			`"balance":{"amount":"1000000.00","currency":"NGN"},"reference":"`+*all[1].Reference+`"}]`)
 		enough := errors.New("enough")
 		none := func(ticketing.StatementLine) error { return enough }
-		is.Equal(shop.Staff.Statement(t.Context(), h.company, time.Time{}, time.Time{}, none), enough)
-		err = shop.Staff.Statement(t.Context(), h.company, begun, begun, none)
+		is.Equal(shop.Staff.Statement(t.Context(), h.company, ticketing.Period{}, none), enough)
+		err = shop.Staff.Statement(t.Context(), h.company, ticketing.Period{From: begun, To: begun}, none)
 		is.Equal(said(err), "from: must be before the end of the period")
-		err = shop.Staff.Statement(t.Context(), h.company, time.Time{}, begun.Add(-time.Hour), none)
+		err = shop.Staff.Statement(t.Context(), h.company, ticketing.Period{To: begun.Add(-time.Hour)}, none)
 		is.Equal(said(err), "to: must be after the creation of the company")
-		is.Equal(code(shop.Staff.Statement(t.Context(), uuid.New(), begun, begun, none)), ticketing.CodeNotFound)
+		is.Equal(code(shop.Staff.Statement(t.Context(), uuid.New(), ticketing.Period{
+			From: begun, To: begun,
+		}, none)), ticketing.CodeNotFound)
 	})
 }
 

@@ -207,9 +207,11 @@ func (a actor) verification(ctx context.Context) error {
 	case 6:
 		_, err = a.staff.GrantGrace(ctx, id, a.shop.Clock.Now().Add(48*time.Hour))
 	case 5:
-		_, err = a.staff.ApproveVerification(ctx, id, a.shop.Clock.Now().Add(48*time.Hour))
+		_, err = a.staff.ApproveVerification(ctx, id, ticketing.ApprovalParams{
+			ExpiresAt: new(a.shop.Clock.Now().Add(48 * time.Hour)),
+		})
 	default:
-		_, err = a.staff.ApproveVerification(ctx, id, time.Time{})
+		_, err = a.staff.ApproveVerification(ctx, id, ticketing.ApprovalParams{})
 	}
 	return err
 }
@@ -227,14 +229,15 @@ func (a actor) commission(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.staff.ScheduleCommission(ctx, a.company(), rate,
-		a.shop.Clock.Now().Add(time.Duration(a.choose(3, "hours")-1)*time.Hour))
+	_, err = a.staff.ScheduleCommission(ctx, a.company(), ticketing.CommissionParams{
+		Rate: rate, EffectiveFrom: new(a.shop.Clock.Now().Add(time.Duration(a.choose(3, "hours")-1) * time.Hour)),
+	})
 	return err
 }
 
 func (a actor) credit(ctx context.Context) error {
 	amount := []money.Amount{2000_00, 1, 500_00}[a.choose(3, "amount")]
-	_, err := a.staff.CreditFloat(ctx, a.company(), amount, a.key())
+	_, err := a.staff.CreditFloat(ctx, a.company(), a.key(), amount)
 	return err
 }
 
@@ -366,7 +369,7 @@ func (a actor) cancelInventory(ctx context.Context) error {
 func (a actor) quote(ctx context.Context) error {
 	e, _ := pickFrom(a, "event", &a.events)
 	_, err := a.svc.Quote(ctx, a.caller(e.company), ticketing.QuoteParams{
-		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: a.tier(), Quantity: 1 + a.choose(4, "quantity")}},
+		EventID: e.id, Lines: []ticketing.QuoteLineParams{{Tier: a.tier(), Quantity: 1 + a.choose(4, "quantity")}},
 	})
 	return err
 }
@@ -375,7 +378,7 @@ func (a actor) checkout(ctx context.Context) error {
 	e, _ := pickFrom(a, "event", &a.events)
 	caller, tier, quantity := a.caller(e.company), a.tier(), 1+a.choose(3, "quantity")
 	asked, err := a.svc.Quote(ctx, caller, ticketing.QuoteParams{
-		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: tier, Quantity: quantity}},
+		EventID: e.id, Lines: []ticketing.QuoteLineParams{{Tier: tier, Quantity: quantity}},
 	})
 	if err != nil {
 		return err
@@ -406,7 +409,7 @@ func (a actor) checkouts(ctx context.Context) error {
 		return err
 	}
 	quote, err := a.svc.Quote(ctx, caller, ticketing.QuoteParams{
-		EventID: e.id, Lines: []ticketing.QuoteParamsLine{{Tier: tier, Quantity: 1}},
+		EventID: e.id, Lines: []ticketing.QuoteLineParams{{Tier: tier, Quantity: 1}},
 	})
 	if err != nil {
 		return err

@@ -551,14 +551,14 @@ func (t *modelTier) at(price money.Amount) []*modelAdmission {
 
 func (m *model) quote(r *rapid.T) {
 	event := m.drawEvent(r)
-	var lines []ticketing.QuoteParamsLine
+	var lines []ticketing.QuoteLineParams
 	var want []ticketing.QuoteLine
 	refused := ticketing.Code("")
 	if event.status != ticketing.EventPublished {
 		refused = ticketing.CodePricingUnavailable
 	}
 	for _, tier := range rapid.SampledFrom([][]string{{"VIP"}, {"REGULAR"}, {"VIP", "REGULAR"}}).Draw(r, "tiers") {
-		line := ticketing.QuoteParamsLine{Tier: tier, Quantity: rapid.IntRange(1, 6).Draw(r, "quantity")}
+		line := ticketing.QuoteLineParams{Tier: tier, Quantity: rapid.IntRange(1, 6).Draw(r, "quantity")}
 		lines = append(lines, line)
 		found := false
 		for _, price := range []money.Amount{0, 33_33, 500_00} {
@@ -596,7 +596,7 @@ func (m *model) checkout(r *rapid.T) {
 	var gross money.Amount
 	enough := true
 	for _, tier := range rapid.SampledFrom([][]string{{"VIP"}, {"REGULAR"}, {"REGULAR", "VIP"}}).Draw(r, "tiers") {
-		line := ticketing.CheckoutLine{
+		line := ticketing.CheckoutLineParams{
 			Tier: tier, Quantity: rapid.IntRange(1, 3).Draw(r, "quantity"), ExpectedUnitPrice: drawPrice(r), Currency: "NGN",
 		}
 		// Usually this is an existing price.
@@ -757,7 +757,7 @@ func (m *model) credit(r *rapid.T) {
 	if m.suspended || !m.verified || m.float.suspended {
 		want = ticketing.CodeConflict
 	}
-	_, err := m.shop.Staff.CreditFloat(m.ctx(), m.shop.Company.ID, amount, m.shop.Key())
+	_, err := m.shop.Staff.CreditFloat(m.ctx(), m.shop.Company.ID, m.shop.Key(), amount)
 	if !expect(r, "credit", err, want) {
 		return
 	}
@@ -774,7 +774,9 @@ func (m *model) schedule(r *rapid.T) {
 	if err != nil {
 		r.Fatalf("%v", err)
 	}
-	_, err = m.shop.Staff.ScheduleCommission(m.ctx(), m.shop.Company.ID, rate, from)
+	_, err = m.shop.Staff.ScheduleCommission(m.ctx(), m.shop.Company.ID, ticketing.CommissionParams{
+		Rate: rate, EffectiveFrom: &from,
+	})
 	expect(r, "schedule", err, "")
 	m.rates = append(m.rates, modelRate{from, points})
 }
@@ -788,7 +790,7 @@ func (m *model) authority(r *rapid.T) {
 		_, err = staff.ActivateCompany(m.ctx(), id)
 		m.suspended = false
 	case !m.verified:
-		_, err = staff.ApproveVerification(m.ctx(), id, time.Time{})
+		_, err = staff.ApproveVerification(m.ctx(), id, ticketing.ApprovalParams{})
 		m.verified = true
 	case take && rapid.Bool().Draw(r, "company"):
 		_, err = staff.SuspendCompany(m.ctx(), id)

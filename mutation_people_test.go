@@ -65,7 +65,9 @@ func peopleMutations() []mutation {
 				return latest.SubmittedAt != nil, err
 			},
 			after: func(ctx context.Context, f fixture, _ int) error {
-				_, err := f.staff.ApproveVerification(ctx, f.company, ticketingtest.Opening.AddDate(1, 0, 0))
+				_, err := f.staff.ApproveVerification(ctx, f.company, ticketing.ApprovalParams{
+					ExpiresAt: new(ticketingtest.Opening.AddDate(1, 0, 0)),
+				})
 				return err
 			},
 		},

@@ -93,7 +93,9 @@ func mutations() []mutation {
 		{
 			name: "approve a company",
 			do: func(ctx context.Context, f fixture, n int) error {
-				_, err := f.staff.ApproveVerification(ctx, f.company, ticketingtest.Opening.AddDate(1, 0, n))
+				_, err := f.staff.ApproveVerification(ctx, f.company, ticketing.ApprovalParams{
+					ExpiresAt: new(ticketingtest.Opening.AddDate(1, 0, n)),
+				})
 				return err
 			},
 			made: func(ctx context.Context, f fixture, n int) (bool, error) {
@@ -126,7 +128,9 @@ func mutations() []mutation {
 				if err != nil {
 					return err
 				}
-				_, err = f.staff.ScheduleCommission(ctx, f.company, rate, ticketingtest.Opening.AddDate(1, 0, 0))
+				_, err = f.staff.ScheduleCommission(ctx, f.company, ticketing.CommissionParams{
+					Rate: rate, EffectiveFrom: new(ticketingtest.Opening.AddDate(1, 0, 0)),
+				})
 				return err
 			},
 			made: func(ctx context.Context, f fixture, n int) (bool, error) {
@@ -139,7 +143,7 @@ func mutations() []mutation {
 		{
 			name: "credit FLOAT",
 			do: func(ctx context.Context, f fixture, n int) error {
-				_, err := f.staff.CreditFloat(ctx, f.company, 1_00, fmt.Sprintf("transfer-%d", n))
+				_, err := f.staff.CreditFloat(ctx, f.company, fmt.Sprintf("transfer-%d", n), 1_00)
 				return err
 			},
 			made: func(ctx context.Context, f fixture, n int) (bool, error) {

@@ -130,14 +130,14 @@ func (e *env) unverified(tb testing.TB) uuid.UUID {
 func (e *env) verified(tb testing.TB) uuid.UUID {
 	tb.Helper()
 	id := e.unverified(tb)
-	_, err := e.staff.ApproveVerification(tb.Context(), id, time.Time{})
+	_, err := e.staff.ApproveVerification(tb.Context(), id, ticketing.ApprovalParams{})
 	is.New(tb).NoErr(err)
 	return id
 }
 
 func (e *env) credit(tb testing.TB, companyID uuid.UUID, amount money.Amount, reference string) ticketing.FloatCredit {
 	tb.Helper()
-	credit, err := e.staff.CreditFloat(tb.Context(), companyID, amount, reference)
+	credit, err := e.staff.CreditFloat(tb.Context(), companyID, reference, amount)
 	is.New(tb).NoErr(err)
 	return credit
 }

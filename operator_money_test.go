@@ -19,7 +19,9 @@ func (e *env) sellFor(t *testing.T, own *subject) {
 	is := is.New(t)
 	rate, err := money.ParseRate("10", money.Percent)
 	is.NoErr(err)
-	_, err = e.staff.ScheduleCommission(t.Context(), own.company, rate, e.clock.now().Add(-time.Hour))
+	_, err = e.staff.ScheduleCommission(t.Context(), own.company, ticketing.CommissionParams{
+		Rate: rate, EffectiveFrom: new(e.clock.now().Add(-time.Hour)),
+	})
 	is.NoErr(err)
 	e.credit(t, own.company, 1000_00, "PSK-of-"+own.company.String())
 	_, err = e.staff.SetBankAccount(t.Context(), own.company, accountParams())
@@ -64,7 +66,7 @@ func moneyRights() []right {
 		{
 			method: "RecordStatementExport", action: "statement.export", permission: ticketing.PermissionWalletRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				return o.RecordStatementExport(ctx, own.company, time.Time{}, time.Time{})
+				return o.RecordStatementExport(ctx, own.company, ticketing.Period{})
 			},
 		},
 		{

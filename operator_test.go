@@ -15,7 +15,6 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
-	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
@@ -287,7 +286,7 @@ func companyRights() []right {
 				return err
 			},
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				_, err := o.ApproveVerification(ctx, own.company, time.Time{})
+				_, err := o.ApproveVerification(ctx, own.company, ticketing.ApprovalParams{})
 				return err
 			},
 		},
@@ -329,7 +328,7 @@ func companyRights() []right {
 		{
 			method: "ScheduleCommission", action: "commission.schedule", permission: ticketing.PermissionCommissionSchedule,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				_, err := o.ScheduleCommission(ctx, own.company, money.Rate{}, time.Time{})
+				_, err := o.ScheduleCommission(ctx, own.company, ticketing.CommissionParams{})
 				return err
 			},
 		},
@@ -343,7 +342,7 @@ func companyRights() []right {
 		{
 			method: "CreditFloat", action: "float.credit", permission: ticketing.PermissionFloatCredit,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				_, err := o.CreditFloat(ctx, own.company, 1, "PSK-"+uuid.NewString())
+				_, err := o.CreditFloat(ctx, own.company, "PSK-"+uuid.NewString(), 1)
 				return err
 			},
 		},
@@ -388,7 +387,7 @@ func companyRights() []right {
 		{
 			method: "Statement", permission: ticketing.PermissionWalletRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				return o.Statement(ctx, own.company, time.Time{}, time.Time{},
+				return o.Statement(ctx, own.company, ticketing.Period{},
 					func(ticketing.StatementLine) error { return nil })
 			},
 		},
@@ -402,7 +401,7 @@ func companyRights() []right {
 		{
 			method: "EventSales", permission: ticketing.PermissionWalletRead,
 			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
-				_, err := o.EventSales(ctx, own.company, []uuid.UUID{own.event}, time.Time{}, time.Time{})
+				_, err := o.EventSales(ctx, own.company, []uuid.UUID{own.event}, ticketing.Period{})
 				return err
 			},
 		},

@@ -216,7 +216,7 @@ func TestACancelledTierStaysCancelled(t *testing.T) {
 				publish(t, shop, event)
 				stays()
 				_, err := shop.Quote(t.Context(), shop.Caller, ticketing.QuoteParams{
-					EventID: event, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}},
+					EventID: event, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 1}},
 				})
 				is.Equal(code(err), ticketing.CodePricingUnavailable)
 
@@ -252,7 +252,7 @@ func TestRestockedAdmissionsAreSoldAgain(t *testing.T) {
 		shop.Inventory(t, event.ID, "REGULAR", 50_00, 3)
 		first, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketing.CheckoutParams{
 			EventID: event.ID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-			Lines: []ticketing.CheckoutLine{
+			Lines: []ticketing.CheckoutLineParams{
 				{Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 100_00, Currency: "NGN"},
 				{Tier: "REGULAR", Quantity: 3, ExpectedUnitPrice: 50_00, Currency: "NGN"},
 			},

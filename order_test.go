@@ -37,7 +37,7 @@ func TestOrderOnTheWire(t *testing.T) {
 		order, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketing.CheckoutParams{
 			EventID: event.ID,
 			Buyer:   ticketing.BuyerParams{Email: " Ada@Example.COM ", Fullname: " Ada Obi ", Phone: " +234 800 "},
-			Lines: []ticketing.CheckoutLine{
+			Lines: []ticketing.CheckoutLineParams{
 				{Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 150_00, Currency: "NGN"},
 				{Tier: "REGULAR", Quantity: 1, ExpectedUnitPrice: 33_33, Currency: "NGN"},
 			},
@@ -116,9 +116,13 @@ func TestTheTermsOfASaleAreThoseOfItsTime(t *testing.T) {
 		shop.Inventory(t, event.ID, "VIP", 100_00, 10)
 		rate, err := money.ParseRate("10", money.Percent)
 		is.NoErr(err)
-		later, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, rate, shop.Clock.Now().Add(time.Hour))
+		later, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+			Rate: rate, EffectiveFrom: new(shop.Clock.Now().Add(time.Hour)),
+		})
 		is.NoErr(err)
-		_, err = shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, shop.Clock.Now().Add(3*time.Hour))
+		_, err = shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, ticketing.ApprovalParams{
+			ExpiresAt: new(shop.Clock.Now().Add(3 * time.Hour)),
+		})
 		is.NoErr(err)
 		shop.Clock.Advance(2 * time.Hour)
 		first := shop.Sell(t, event.ID, "VIP", 1)
@@ -132,7 +136,9 @@ func TestTheTermsOfASaleAreThoseOfItsTime(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(scan.ValidatedAt, second.ConfirmedAt) // A validation is never before the sale.
 		shop.Clock.Advance(89 * time.Minute)
-		_, err = shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, shop.Clock.Now().Add(30*time.Second))
+		_, err = shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, ticketing.ApprovalParams{
+			ExpiresAt: new(shop.Clock.Now().Add(30 * time.Second)),
+		})
 		is.NoErr(err)
 		_, err = shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
 		is.Equal(code(err), ticketing.CodeVerificationRequired) // The approval ends before the time of the sale.

@@ -62,7 +62,7 @@ func TestSubmittedCasesWaitInOrder(t *testing.T) {
 		}
 		submit("Third")
 		submit("Renewal")
-		_, err := e.staff.ApproveVerification(ctx, ids["Renewal"], time.Time{})
+		_, err := e.staff.ApproveVerification(ctx, ids["Renewal"], ticketing.ApprovalParams{})
 		is.NoErr(err)
 		submit("Second")
 		submit("Renewal")
@@ -172,10 +172,10 @@ func TestLowFloats(t *testing.T) {
 		e.clock.advance(10 * time.Second)
 		for _, name := range []string{"Rich", "Edge", "Poor"} {
 			company := e.named(t, name)
-			_, err := e.staff.ApproveVerification(ctx, company, time.Time{})
+			_, err := e.staff.ApproveVerification(ctx, company, ticketing.ApprovalParams{})
 			is.NoErr(err)
 			amount := map[string]int64{"Rich": 2000_00, "Edge": 1000_00, "Poor": 999_99}[name]
-			_, err = e.staff.CreditFloat(ctx, company, money.Amount(amount), "PSK-of-"+name)
+			_, err = e.staff.CreditFloat(ctx, company, "PSK-of-"+name, money.Amount(amount))
 			is.NoErr(err)
 			if name == "Edge" {
 				_, err = e.staff.SuspendWallet(ctx, company, ledger.Float)
@@ -287,7 +287,7 @@ func TestBookChecksAreKept(t *testing.T) {
 			own, other = other, own
 		}
 		is.Equal(e.checked(t, e.Service), "Own never, Other never")
-		_, err := e.staff.ApproveVerification(ctx, own, time.Time{})
+		_, err := e.staff.ApproveVerification(ctx, own, ticketing.ApprovalParams{})
 		is.NoErr(err)
 		e.credit(t, own, 100_00, "PSK-0001")
 		e.clock.advance(time.Minute)

@@ -59,7 +59,9 @@ func TestReadinessShowsWhatASaleLacks(t *testing.T) {
 			`"missing":"The company is not verified. Fill in`))
 		is.Equal(shown.Preconditions[1].Since.Time, opening)
 
-		_, err := e.staff.ApproveVerification(t.Context(), company, opening.Add(48*time.Hour))
+		_, err := e.staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{
+			ExpiresAt: new(opening.Add(48 * time.Hour)),
+		})
 		is.NoErr(err)
 		e.credit(t, company, 50_00, "PSK-00000001")
 		e.issue(t, company)
@@ -73,7 +75,9 @@ func TestReadinessShowsWhatASaleLacks(t *testing.T) {
 		rate, err := money.ParseRate("250", money.BasisPoints)
 		is.NoErr(err)
 		from := e.clock.now().Add(time.Minute)
-		_, err = e.staff.ScheduleCommission(t.Context(), company, rate, from)
+		_, err = e.staff.ScheduleCommission(t.Context(), company, ticketing.CommissionParams{
+			Rate: rate, EffectiveFrom: &from,
+		})
 		is.NoErr(err)
 		_, lacks = e.lacks(t, company)
 		is.Equal(len(lacks), 1) // The rate is not in force yet.
@@ -123,15 +127,15 @@ func TestReadinessFollowsTheVerification(t *testing.T) {
 		_, err := e.staff.GrantGrace(t.Context(), company, at(2))
 		is.NoErr(err)
 		met(at(2))
-		_, err = e.staff.ApproveVerification(t.Context(), company, at(1))
+		_, err = e.staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{ExpiresAt: new(at(1))})
 		is.NoErr(err)
 		met(at(2)) // The grace goes on after the approval.
-		_, err = e.staff.ApproveVerification(t.Context(), company, at(3))
+		_, err = e.staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{ExpiresAt: new(at(3))})
 		is.NoErr(err)
 		met(at(3))
 		e.clock.advance(3 * time.Hour)
 		missing("expired")
-		_, err = e.staff.ApproveVerification(t.Context(), company, time.Time{})
+		_, err = e.staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{})
 		is.NoErr(err)
 		met(time.Time{})
 		_, err = e.staff.SuspendCompany(t.Context(), company)

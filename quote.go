@@ -39,11 +39,11 @@ type QuoteLine struct {
 // QuoteParams are the members of section 4.6.
 type QuoteParams struct {
 	EventID uuid.UUID
-	Lines   []QuoteParamsLine // 1 to 50, each of another tier, at most 50 admissions in total
+	Lines   []QuoteLineParams // 1 to 50, each of another tier, at most 50 admissions in total
 }
 
-// QuoteParamsLine requests admissions of one tier.
-type QuoteParamsLine struct {
+// QuoteLineParams requests admissions of one tier.
+type QuoteLineParams struct {
 	Tier     string
 	Quantity int
 }
@@ -61,12 +61,12 @@ func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) 
 	var v violations
 	lines := slices.Clone(params.Lines)
 	// The lines are a copy, because they are sorted below and the caller's slice must not change.
-	checkLines(&v, lines, func(l QuoteParamsLine) (string, int) { return l.Tier, l.Quantity })
+	checkLines(&v, lines, func(l QuoteLineParams) (string, int) { return l.Tier, l.Quantity })
 	if err := v.err(); err != nil {
 		return Quote{}, err
 	}
 	// Lines are returned in canonical order, not in that of the request (section 2.5).
-	slices.SortFunc(lines, func(a, b QuoteParamsLine) int { return strings.Compare(a.Tier, b.Tier) })
+	slices.SortFunc(lines, func(a, b QuoteLineParams) int { return strings.Compare(a.Tier, b.Tier) })
 	tiers := make([]string, len(lines))
 	for i, line := range lines {
 		tiers[i] = line.Tier
@@ -115,7 +115,7 @@ var errPricingUnavailable = &Error{
 //
 // A sale may take the admissions of a band before the checkout comes. The checkout is then refused, and the client
 // quotes again.
-func (l QuoteParamsLine) price(bands []driver.PriceBand) (QuoteLine, error) {
+func (l QuoteLineParams) price(bands []driver.PriceBand) (QuoteLine, error) {
 	for _, band := range bands {
 		if band.Tier == l.Tier && band.Available >= int64(l.Quantity) {
 			return QuoteLine{

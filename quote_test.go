@@ -16,7 +16,7 @@ import (
 
 // quoteOf requests a quote for lines.
 func quoteOf(
-	t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, lines ...ticketing.QuoteParamsLine,
+	t testing.TB, shop *ticketingtest.Shop, eventID uuid.UUID, lines ...ticketing.QuoteLineParams,
 ) (ticketing.Quote, error) {
 	t.Helper()
 	return shop.Quote(t.Context(), shop.Caller, ticketing.QuoteParams{EventID: eventID, Lines: lines})
@@ -33,8 +33,8 @@ func TestQuoteOnTheWire(t *testing.T) {
 		shop.Inventory(t, event.ID, "balcony", 0, 2)
 		shop.Inventory(t, event.ID, "REGULAR", 33_33, 3)
 		shop.Clock.Advance(time.Second + 1_999_999)
-		quote, err := quoteOf(t, shop, event.ID, ticketing.QuoteParamsLine{Tier: "balcony", Quantity: 1},
-			ticketing.QuoteParamsLine{Tier: "VIP", Quantity: 2}, ticketing.QuoteParamsLine{Tier: "REGULAR", Quantity: 3})
+		quote, err := quoteOf(t, shop, event.ID, ticketing.QuoteLineParams{Tier: "balcony", Quantity: 1},
+			ticketing.QuoteLineParams{Tier: "VIP", Quantity: 2}, ticketing.QuoteLineParams{Tier: "REGULAR", Quantity: 3})
 		is.NoErr(err)
 		amount := func(text string) string { return `{"amount":"` + text + `","currency":"NGN"}` }
 		is.Equal(show(t, quote), `{"object":"pricing_quote","eventId":"`+event.ID.String()+`","currency":"NGN","lines":[`+
@@ -68,7 +68,7 @@ func TestQuoteFindsOnePrice(t *testing.T) {
 			available int64
 		}{{1, 100, 3}, {3, 100, 3}, {4, 300, 10}, {10, 300, 10}, {11, 0, 0}, {16, 0, 0}} {
 			is := is.New(t)
-			quote, err := quoteOf(t, shop, event.ID, ticketing.QuoteParamsLine{Tier: "VIP", Quantity: test.quantity})
+			quote, err := quoteOf(t, shop, event.ID, ticketing.QuoteLineParams{Tier: "VIP", Quantity: test.quantity})
 			if test.price == 0 {
 				is.Equal(code(err), ticketing.CodePricingUnavailable)
 				continue
@@ -113,9 +113,9 @@ func TestQuoteWhereNothingIsOnSale(t *testing.T) {
 			"without admissions": {event.ID, []string{"VVIP"}}, "paused": {event.ID, []string{"REGULAR"}},
 			"sold out": {event.ID, []string{"STUDENT"}}, "one of two": {event.ID, []string{"VIP", "REGULAR"}},
 		} {
-			var lines []ticketing.QuoteParamsLine
+			var lines []ticketing.QuoteLineParams
 			for _, tier := range test.tiers {
-				lines = append(lines, ticketing.QuoteParamsLine{Tier: tier, Quantity: 1})
+				lines = append(lines, ticketing.QuoteLineParams{Tier: tier, Quantity: 1})
 			}
 			_, err := quoteOf(t, shop, test.event, lines...)
 			if code(err) != ticketing.CodePricingUnavailable {
@@ -128,22 +128,22 @@ func TestQuoteWhereNothingIsOnSale(t *testing.T) {
 // lineTest is a case of the lines of a quote or checkout, with the violations.
 type lineTest struct {
 	name  string
-	lines []ticketing.QuoteParamsLine
+	lines []ticketing.QuoteLineParams
 	want  string
 }
 
 // lineTests returns the limits of lines, on both sides (Sections 4.6, 4.7 and 8).
 func lineTests() []lineTest {
-	line := func(tier string, quantity int) ticketing.QuoteParamsLine {
-		return ticketing.QuoteParamsLine{Tier: tier, Quantity: quantity}
+	line := func(tier string, quantity int) ticketing.QuoteLineParams {
+		return ticketing.QuoteLineParams{Tier: tier, Quantity: quantity}
 	}
-	many := func(n int) (lines []ticketing.QuoteParamsLine) {
+	many := func(n int) (lines []ticketing.QuoteLineParams) {
 		for i := range n {
 			lines = append(lines, line(fmt.Sprintf("Row %02d", i), 1))
 		}
 		return lines
 	}
-	type lines = []ticketing.QuoteParamsLine
+	type lines = []ticketing.QuoteLineParams
 	const (
 		total = "lines: must be for at most 50 admissions in all"
 		count = "lines: must be 1 to 50 lines"
@@ -205,9 +205,9 @@ func TestQuoteLinesHaveBounds(t *testing.T) {
 			}
 		}
 		// This quotes every tier that an event can have.
-		var all []ticketing.QuoteParamsLine
+		var all []ticketing.QuoteLineParams
 		for _, tier := range event.TicketCategories {
-			all = append(all, ticketing.QuoteParamsLine{Tier: tier, Quantity: 1})
+			all = append(all, ticketing.QuoteLineParams{Tier: tier, Quantity: 1})
 		}
 		quote, err := quoteOf(t, shop, event.ID, all...)
 		is.New(t).NoErr(err)
@@ -222,7 +222,7 @@ func TestQuoteOfTheLargestTotal(t *testing.T) {
 		is := is.New(t)
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", money.MaxInput, 50)
-		quote, err := quoteOf(t, shop, event.ID, ticketing.QuoteParamsLine{Tier: "VIP", Quantity: 50})
+		quote, err := quoteOf(t, shop, event.ID, ticketing.QuoteLineParams{Tier: "VIP", Quantity: 50})
 		is.NoErr(err)
 		is.Equal(quote.Total.String(), "49999999999999.50")
 	})

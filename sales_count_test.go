@@ -279,10 +279,12 @@ func (b *box) sell(r *rapid.T) {
 	basket.Lines = nil
 	free, vip := rapid.IntRange(0, 2).Draw(r, "free"), rapid.IntRange(0, 3).Draw(r, "vip")
 	if free > 0 {
-		basket.Lines = append(basket.Lines, ticketing.CheckoutLine{Tier: "REGULAR", Quantity: free, Currency: money.Currency})
+		basket.Lines = append(basket.Lines, ticketing.CheckoutLineParams{
+			Tier: "REGULAR", Quantity: free, Currency: money.Currency,
+		})
 	}
 	if vip > 0 || free == 0 {
-		basket.Lines = append(basket.Lines, ticketing.CheckoutLine{
+		basket.Lines = append(basket.Lines, ticketing.CheckoutLineParams{
 			Tier: "VIP", Quantity: max(vip, 1), ExpectedUnitPrice: 10_01, Currency: money.Currency,
 		})
 	}
@@ -391,7 +393,7 @@ func (b *box) checkEvents(o *salesOracle) {
 			events = append(events, ref.EventID)
 		}
 	}
-	shown, err := b.shop.Staff.EventSales(b.ctx(), b.shop.Company.ID, events, time.Time{}, time.Time{})
+	shown, err := b.shop.Staff.EventSales(b.ctx(), b.shop.Company.ID, events, ticketing.Period{})
 	b.noErr(err)
 	for i, event := range events {
 		want := o.sums[driver.SalesSumRef{CompanyID: b.shop.Company.ID, EventID: event}]
@@ -424,7 +426,7 @@ func (b *box) check() {
 	}
 	b.kept = o.kept
 	b.checkEvents(&o)
-	shown, err := b.shop.Staff.EventSales(b.ctx(), b.shop.Company.ID, []uuid.UUID{{}}, time.Time{}, time.Time{})
+	shown, err := b.shop.Staff.EventSales(b.ctx(), b.shop.Company.ID, []uuid.UUID{{}}, ticketing.Period{})
 	b.noErr(err)
 	counted := int64(0)
 	for ref, sum := range o.sums {

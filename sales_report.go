@@ -264,10 +264,9 @@ type EventSalesReport struct {
 
 // EventSales returns the figures of each of a company's events, in the order of the events. The zero event is the
 // company as a whole, and an event that it does not have has sold nothing. The period is widened to whole quarters of
-// an hour; a zero time is no end. More than [MaxSalesEvents] events, and a to that is not later than from, are
-// INVALID_REQUEST. It needs COMPANY:wallet:read.
+// an hour. More than [MaxSalesEvents] events, and a To that is not later than From, are INVALID_REQUEST. It needs COMPANY:wallet:read.
 func (o Operator) EventSales(
-	ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time,
+	ctx context.Context, companyID uuid.UUID, events []uuid.UUID, period Period,
 ) (EventSalesReport, error) {
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
 		return EventSalesReport{}, err
@@ -276,11 +275,12 @@ func (o Operator) EventSales(
 	if len(events) > MaxSalesEvents {
 		v.add("events", fmt.Sprintf("must be at most %d", MaxSalesEvents))
 	}
-	checkNamedPeriod(&v, "from", &from, "to", &to)
+	checkNamedPeriod(&v, "from", &period.From, "to", &period.To)
 	if err := v.err(); err != nil {
 		return EventSalesReport{}, err
 	}
-	from = from.Truncate(driver.SalesInterval)
+	from := period.From.Truncate(driver.SalesInterval)
+	to := period.To
 	if !to.IsZero() {
 		to = to.Add(driver.SalesInterval - time.Millisecond).Truncate(driver.SalesInterval)
 	}

@@ -118,7 +118,9 @@ func TestSalesAreReported(t *testing.T) {
 					is.Equal(len(report.Items), len(want))
 					is.Equal(report.Total, total)
 					is.True(report.CompleteFrom == nil)
-					figures, err := shop.Staff.EventSales(t.Context(), shop.Company.ID, []uuid.UUID{of}, from, to)
+					figures, err := shop.Staff.EventSales(t.Context(), shop.Company.ID, []uuid.UUID{of}, ticketing.Period{
+						From: from, To: to,
+					})
 					is.NoErr(err)
 					is.Equal(figures, ticketing.EventSalesReport{Items: []ticketing.SalesFigures{total}})
 				}
@@ -161,7 +163,9 @@ func TestSalesAreReported(t *testing.T) {
 			_, err := shop.Staff.Sales(t.Context(), shop.Company.ID, test.filter)
 			is.Equal(said(err), test.said)
 		}
-		_, err = shop.Staff.EventSales(t.Context(), shop.Company.ID, make([]uuid.UUID, 1001), from, to)
+		_, err = shop.Staff.EventSales(t.Context(), shop.Company.ID, make([]uuid.UUID, 1001), ticketing.Period{
+			From: from, To: to,
+		})
 		is.Equal(said(err), "events: must be at most 1000")
 	})
 }

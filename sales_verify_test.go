@@ -328,7 +328,7 @@ func TestReportsSayFromWhenTheyAreWhole(t *testing.T) {
 				}
 				is.Equal(got, want)
 				is.Equal(found.Total.Refunded.String(), "0.00")
-				events, err := shop.Staff.EventSales(ctx, company, []uuid.UUID{event, {}}, time.Time{}, time.Time{})
+				events, err := shop.Staff.EventSales(ctx, company, []uuid.UUID{event, {}}, ticketing.Period{})
 				is.NoErr(err)
 				is.Equal(events.Items, []ticketing.SalesFigures{found.Total, found.Total})
 				is.Equal(events.CompleteFrom, found.CompleteFrom)

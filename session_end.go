@@ -50,7 +50,7 @@ func (a Accounts) EndSessions(ctx context.Context, userID uuid.UUID) (n int, err
 }
 
 // EndSessionsAs is [Accounts.EndSessions] by somebody else than the user. The audit log keeps them as [Actor.Name].
-func (a Accounts) EndSessionsAs(ctx context.Context, userID uuid.UUID, actor string) (n int, err error) {
+func (a Accounts) EndSessionsAs(ctx context.Context, actor string, userID uuid.UUID) (n int, err error) {
 	var v violations
 	actor = requiredText(&v, "actor", actor, 1, maxActorName)
 	if err := v.err(); err != nil {

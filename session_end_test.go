@@ -23,7 +23,7 @@ func TestLinksAndCodesEndWithAllSessions(t *testing.T) {
 		e.clock.advance(time.Second)
 		asked := e.ask(t, "ada@adire.ng", "laptop")
 
-		n, err := e.Accounts().EndSessionsAs(t.Context(), ada, "command line")
+		n, err := e.Accounts().EndSessionsAs(t.Context(), "command line", ada)
 		is.NoErr(err)
 		is.Equal(n, 0) // sessions
 		act := e.acts(t, uuid.Nil)[0]

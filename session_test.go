@@ -87,13 +87,13 @@ func TestASessionIsListedSeenAndEnded(t *testing.T) {
 		// Staff sign somebody out in their own name.
 		fourth := e.signIn(t, ada)
 		e.clock.advance(time.Second) // The list of acts is by time.
-		n, err = e.Accounts().EndSessionsAs(t.Context(), ada, "command line")
+		n, err = e.Accounts().EndSessionsAs(t.Context(), "command line", ada)
 		is.NoErr(err)
 		is.Equal(n, 1)
 		e.ends(t, fourth.Secret)
 		act := e.acts(t, uuid.Nil)[0]
 		is.Equal(act.Actor+" "+act.Action+" "+act.Subject, "command line sign_out user "+ada.String())
-		_, err = e.Accounts().EndSessionsAs(t.Context(), ada, " ")
+		_, err = e.Accounts().EndSessionsAs(t.Context(), " ", ada)
 		is.True(errors.Is(err, ticketing.CodeInvalidRequest))
 
 		var acts []string

@@ -59,11 +59,13 @@ func TestMoneyMovesWithinTheApproval(t *testing.T) {
 		shop.Sell(t, event.ID, "VIP", 1)
 		shop.Clock.Set(early)
 		approve := func(expires time.Time) {
-			_, err := shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, expires)
+			_, err := shop.Staff.ApproveVerification(t.Context(), shop.Company.ID, ticketing.ApprovalParams{
+				ExpiresAt: &expires,
+			})
 			is.NoErr(err)
 		}
 		fund := func() error {
-			return second(shop.Staff.CreditFloat(t.Context(), shop.Company.ID, 5_00, "PSK-late-1"))
+			return second(shop.Staff.CreditFloat(t.Context(), shop.Company.ID, "PSK-late-1", 5_00))
 		}
 		settle := func() error { return second(shop.Staff.RequestSettlement(t.Context(), shop.Company.ID)) }
 		approve(early.Add(time.Hour))
@@ -136,7 +138,9 @@ func TestSettlementIsRefusedInOrder(t *testing.T) {
 		refused("The company is not active.")
 		do(staff.ActivateCompany(t.Context(), company))
 		refused("Current company verification is required")
-		do(staff.ApproveVerification(t.Context(), company, shop.Clock.Now().Add(time.Hour)))
+		do(staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{
+			ExpiresAt: new(shop.Clock.Now().Add(time.Hour)),
+		}))
 		refused("The company has no bank account.")
 		banked(t, shop)
 		refused("The EARNINGS wallet is not active.")

@@ -215,7 +215,7 @@ func TestACompanyHasItsSlots(t *testing.T) {
 			func() error { _, err := c.GetEvent(ctx, c.shop.Caller, c.event.ID); return err },
 			func() error {
 				_, err := c.Quote(ctx, c.shop.Caller, ticketing.QuoteParams{
-					EventID: c.event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}},
+					EventID: c.event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 1}},
 				})
 				return err
 			},

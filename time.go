@@ -9,6 +9,15 @@ import (
 // Time is a moment on the wire: UTC, ISO 8601 with milliseconds and a trailing Z (section 2.1).
 type Time = driver.Time
 
+// Period is a span of time. It includes From and excludes To. The zero Period is all time.
+//
+// Everywhere in this package a zero time in a period or in a filter is no bound. Where a missing time has a meaning of
+// its own, the parameter is a pointer and says what nil means, as [ApprovalParams] does.
+type Period struct {
+	From time.Time // zero: from the beginning
+	To   time.Time // zero: without an end
+}
+
 // optionalTime returns t for the wire, and nil for the zero time.
 func optionalTime(t time.Time) *Time {
 	if t.IsZero() {

@@ -57,15 +57,24 @@ func showVerification(v driver.Verification) Verification {
 // message is the contract's (section 2.9, items 2 and 6, and section 5.1).
 var errUnverified = conflict("Current company verification is required")
 
-// ApproveVerification approves a company, and the submitted case if there is one, from any status. The approval lasts
-// until the given time, or with the zero time for good. A time that is not in the future is INVALID_REQUEST. Called
-// before an approval expires, it extends it without a gap. It needs tenant_kyb:decide.
-func (o Operator) ApproveVerification(ctx context.Context, companyID uuid.UUID, expires time.Time) (Company, error) {
-	forever := expires.IsZero()
-	expires = storedTime(expires)
+// ApprovalParams are the terms of an approval.
+type ApprovalParams struct {
+	ExpiresAt *time.Time // nil: the approval never expires
+}
+
+// ApproveVerification approves a company, and the submitted case if there is one, from any status. The approval is
+// current until params.ExpiresAt, which must be in the future; otherwise the error is INVALID_REQUEST. To renew an
+// approval without a gap, approve again before it expires. It needs tenant_kyb:decide.
+func (o Operator) ApproveVerification(
+	ctx context.Context, companyID uuid.UUID, params ApprovalParams,
+) (Company, error) {
+	var expires time.Time // A store keeps the zero time for an approval that never expires.
+	if params.ExpiresAt != nil {
+		expires = storedTime(*params.ExpiresAt)
+	}
 	approve := func(at time.Time, verification *driver.Verification) error {
 		var v violations
-		if !forever {
+		if params.ExpiresAt != nil {
 			future(&v, "expires", expires, at)
 		}
 		verification.Status, verification.ApprovalExpiresAt, verification.Reason = VerificationApproved, expires, ""

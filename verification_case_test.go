@@ -92,7 +92,7 @@ func TestAVerificationCase(t *testing.T) {
 		is.Equal(next.LegalName, "Adire Shows Limited")
 		_, err = administrator.SubmitVerification(ctx, company)
 		is.NoErr(err)
-		_, err = e.staff.ApproveVerification(ctx, company, time.Time{})
+		_, err = e.staff.ApproveVerification(ctx, company, ticketing.ApprovalParams{})
 		is.NoErr(err)
 		file = e.file(t, company)
 		is.True(file.Current)
@@ -120,7 +120,9 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 		company := e.unverified(t)
 		_, err := e.staff.UpdateVerification(ctx, company, facts())
 		is.NoErr(err)
-		_, err = e.staff.ApproveVerification(ctx, company, opening.Add(time.Hour)) // The case stays a draft.
+		_, err = e.staff.ApproveVerification(ctx, company, ticketing.ApprovalParams{
+			ExpiresAt: new(opening.Add(time.Hour)),
+		}) // The case stays a draft.
 		is.NoErr(err)
 		is.Equal(e.file(t, company).Cases[0].Status, ticketing.VerificationUnverified)
 
@@ -132,7 +134,9 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 		is.Equal(file.Status, ticketing.VerificationApproved)
 		is.Equal(file.ApprovalExpiresAt.Time, opening.Add(time.Hour))
 		is.True(verifiedNow(t, e, company))
-		_, err = e.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
+		_, err = e.staff.ApproveVerification(ctx, company, ticketing.ApprovalParams{
+			ExpiresAt: new(opening.Add(3 * time.Hour)),
+		})
 		is.NoErr(err)
 		is.Equal(e.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
 		e.clock.advance(time.Hour) // after the end of the first approval
@@ -144,7 +148,9 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(renewal.Number, int64(2))
 		before := len(e.acts(t, company))
-		_, err = e.staff.ApproveVerification(ctx, company, opening.Add(3*time.Hour))
+		_, err = e.staff.ApproveVerification(ctx, company, ticketing.ApprovalParams{
+			ExpiresAt: new(opening.Add(3 * time.Hour)),
+		})
 		is.NoErr(err)
 		is.Equal(e.file(t, company).Cases[0].Status, ticketing.VerificationApproved)
 		is.Equal(len(e.acts(t, company)), before+1)
@@ -160,7 +166,7 @@ func TestAnApprovalIsRenewedWithoutAGap(t *testing.T) {
 		is.True(!verifiedNow(t, e, company))
 
 		// Rejecting a renewal ends the approval. A revocation also revokes a submitted case.
-		_, err = e.staff.ApproveVerification(ctx, company, time.Time{})
+		_, err = e.staff.ApproveVerification(ctx, company, ticketing.ApprovalParams{})
 		is.NoErr(err)
 		_, err = e.staff.SubmitVerification(ctx, company)
 		is.NoErr(err)
@@ -183,7 +189,7 @@ func TestAGraceIsEndedAlone(t *testing.T) {
 		company := e.unverified(t)
 		for _, verified := range []bool{false, true} {
 			if verified {
-				_, err := e.staff.ApproveVerification(t.Context(), company, time.Time{})
+				_, err := e.staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{})
 				is.NoErr(err)
 			}
 			status := e.file(t, company).Status

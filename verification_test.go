@@ -14,7 +14,7 @@ import (
 // verifiedNow reports whether the company is currently verified, by a credit to FLOAT, which requires a verification.
 func verifiedNow(t *testing.T, e *env, companyID uuid.UUID) bool {
 	t.Helper()
-	_, err := e.staff.CreditFloat(t.Context(), companyID, 1, "verified-"+uuid.NewString())
+	_, err := e.staff.CreditFloat(t.Context(), companyID, "verified-"+uuid.NewString(), 1)
 	if err != nil {
 		is.New(t).Equal(said(err), "Current company verification is required")
 	}
@@ -24,9 +24,9 @@ func verifiedNow(t *testing.T, e *env, companyID uuid.UUID) bool {
 func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 	t.Parallel()
 	hour := opening.Add(time.Hour)
-	approve := func(until time.Time) func(*testing.T, *env, uuid.UUID) (ticketing.Company, error) {
+	approve := func(until *time.Time) func(*testing.T, *env, uuid.UUID) (ticketing.Company, error) {
 		return func(t *testing.T, e *env, id uuid.UUID) (ticketing.Company, error) {
-			return e.staff.ApproveVerification(t.Context(), id, until)
+			return e.staff.ApproveVerification(t.Context(), id, ticketing.ApprovalParams{ExpiresAt: until})
 		}
 	}
 	grace := func(t *testing.T, e *env, id uuid.UUID) (ticketing.Company, error) {
@@ -47,16 +47,16 @@ func TestVerificationHoldsWhileApprovedOrInGrace(t *testing.T) {
 		after  bool // at the end of the hour
 	}{
 		{name: "nothing", status: ticketing.VerificationUnverified},
-		{name: "approved for good", steps: []step{approve(time.Time{})}, status: "APPROVED", before: true, after: true},
-		{name: "approved for an hour", steps: []step{approve(hour)}, status: "APPROVED", before: true},
+		{name: "approved for good", steps: []step{approve(nil)}, status: "APPROVED", before: true, after: true},
+		{name: "approved for an hour", steps: []step{approve(&hour)}, status: "APPROVED", before: true},
 		{name: "grace", steps: []step{grace}, status: "UNVERIFIED", before: true},
-		{name: "rejected", steps: []step{approve(time.Time{}), reject}, status: "REJECTED"},
+		{name: "rejected", steps: []step{approve(nil), reject}, status: "REJECTED"},
 		{name: "rejected in grace", steps: []step{grace, reject}, status: "REJECTED", before: true},
-		{name: "revoked", steps: []step{approve(time.Time{}), revoke}, status: "REVOKED"},
+		{name: "revoked", steps: []step{approve(nil), revoke}, status: "REVOKED"},
 		{name: "revoked in grace", steps: []step{grace, revoke}, status: "REVOKED"},
-		{name: "approved after a revocation", steps: []step{revoke, approve(hour)}, status: "APPROVED", before: true},
+		{name: "approved after a revocation", steps: []step{revoke, approve(&hour)}, status: "APPROVED", before: true},
 		{
-			name: "approval made longer", steps: []step{approve(hour), approve(time.Time{})}, status: "APPROVED", before: true,
+			name: "approval made longer", steps: []step{approve(&hour), approve(nil)}, status: "APPROVED", before: true,
 			after: true,
 		},
 	}
@@ -94,7 +94,9 @@ func TestVerificationShowsExpiryAndGrace(t *testing.T) {
 		zone := time.FixedZone("WAT", 3600)
 		_, err := e.staff.GrantGrace(t.Context(), id, opening.Add(time.Hour+time.Microsecond).In(zone))
 		is.NoErr(err)
-		company, err := e.staff.ApproveVerification(t.Context(), id, opening.Add(2*time.Hour).In(zone))
+		company, err := e.staff.ApproveVerification(t.Context(), id, ticketing.ApprovalParams{
+			ExpiresAt: new(opening.Add(2 * time.Hour).In(zone)),
+		})
 		is.NoErr(err)
 		is.Equal(company.Verification.GraceUntil.String(), "2026-11-21T10:30:00.000Z")
 		is.Equal(company.Verification.ApprovalExpiresAt.String(), "2026-11-21T11:30:00.000Z")
@@ -112,14 +114,16 @@ func TestVerificationRefusesWhatMakesNoSense(t *testing.T) {
 		before, err := e.staff.GetCompany(t.Context(), id)
 		is.NoErr(err)
 		for _, at := range []time.Time{opening, opening.Add(time.Microsecond), opening.Add(-time.Hour)} {
-			_, err := e.staff.ApproveVerification(t.Context(), id, at)
+			_, err := e.staff.ApproveVerification(t.Context(), id, ticketing.ApprovalParams{ExpiresAt: &at})
 			is.Equal(said(err), "expires: must be in the future")
 			_, err = e.staff.GrantGrace(t.Context(), id, at)
 			is.Equal(said(err), "until: must be in the future")
 		}
-		// A fraction of a millisecond after the zero time does not mean "for good".
-		_, err = e.staff.ApproveVerification(t.Context(), id, time.Time{}.Add(time.Microsecond))
-		is.Equal(said(err), "expires: must be in the future")
+		// Neither the zero time nor a fraction of a millisecond after it means an approval that never expires.
+		for _, at := range []time.Time{{}, time.Time{}.Add(time.Microsecond)} {
+			_, err = e.staff.ApproveVerification(t.Context(), id, ticketing.ApprovalParams{ExpiresAt: &at})
+			is.Equal(said(err), "expires: must be in the future")
+		}
 		_, err = e.staff.GrantGrace(t.Context(), id, time.Time{})
 		is.Equal(said(err), "until: must be in the future")
 		_, err = e.staff.GrantGrace(t.Context(), id, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -32,7 +32,7 @@ func newFloatCredit(applied bool, entry ledger.Entry) FloatCredit {
 
 // CheckFloatCredit returns the error that [Operator.CreditFloat] has for a malformed amount or reference, so that a
 // form is refused before anybody is asked to confirm it. It reads no data.
-func CheckFloatCredit(amount money.Amount, reference string) error {
+func CheckFloatCredit(reference string, amount money.Amount) error {
 	var v violations
 	if amount <= 0 || amount > money.MaxInput {
 		v.add("amount", "must be above 0.00 and at most "+money.MaxInput.String())
@@ -52,12 +52,12 @@ func CheckFloatCredit(amount money.Amount, reference string) error {
 // wallet that is not active, and a balance that would pass [money.MaxBalance]. The verification is checked before a
 // replay, too.
 func (o Operator) CreditFloat(
-	ctx context.Context, companyID uuid.UUID, amount money.Amount, reference string,
+	ctx context.Context, companyID uuid.UUID, reference string, amount money.Amount,
 ) (FloatCredit, error) {
 	if err := o.allowWrite(PermissionFloatCredit, companyID); err != nil {
 		return FloatCredit{}, err
 	}
-	if err := CheckFloatCredit(amount, reference); err != nil {
+	if err := CheckFloatCredit(reference, amount); err != nil {
 		return FloatCredit{}, err
 	}
 	var credit FloatCredit

@@ -41,7 +41,7 @@ func TestFloatIsCreditedOncePerReference(t *testing.T) {
 		// A replay returns the original movement.
 		first.Applied = false
 		is.Equal(e.credit(t, company, 1000_00, "PSK-0001"), first)
-		_, err = e.staff.CreditFloat(t.Context(), company, 1000_01, "PSK-0001")
+		_, err = e.staff.CreditFloat(t.Context(), company, "PSK-0001", 1000_01)
 		is.Equal(code(err), ticketing.CodeConflict)
 		wallets, err := e.staff.GetWallets(t.Context(), company)
 		is.NoErr(err)
@@ -62,7 +62,7 @@ func TestTwentyCreditsAtOnceWithOneReferenceCreditOnce(t *testing.T) {
 		credits, errs := make([]ticketing.FloatCredit, calls), make([]error, calls)
 		var done sync.WaitGroup
 		for i := range calls {
-			done.Go(func() { credits[i], errs[i] = e.staff.CreditFloat(t.Context(), company, 700, "PSK-0001") })
+			done.Go(func() { credits[i], errs[i] = e.staff.CreditFloat(t.Context(), company, "PSK-0001", 700) })
 		}
 		done.Wait()
 		applied := 0
@@ -116,7 +116,7 @@ func TestFloatCreditsHaveAmountAndReference(t *testing.T) {
 		company := e.verified(t)
 		for _, test := range tests {
 			t.Run(test.name, func(t *testing.T) {
-				_, err := e.staff.CreditFloat(t.Context(), company, test.amount, test.reference)
+				_, err := e.staff.CreditFloat(t.Context(), company, test.reference, test.amount)
 				is.New(t).Equal(said(err), test.want)
 			})
 		}
@@ -181,7 +181,7 @@ func TestFloatIsCreditedToTheActiveAndVerifiedOnly(t *testing.T) {
 				e.credit(t, company, 100, "PSK-0001")
 				is.NoErr(test.fail(t, e, company))
 				for _, reference := range []string{"PSK-0001", "PSK-0002"} { // also a replay
-					_, err := e.staff.CreditFloat(t.Context(), company, 100, reference)
+					_, err := e.staff.CreditFloat(t.Context(), company, reference, 100)
 					is.Equal(code(err), ticketing.CodeConflict)
 					is.Equal(said(err), test.want)
 				}
@@ -223,7 +223,7 @@ func TestAWalletThatContradictsItsLedgerIsNotFunded(t *testing.T) {
 						test.wrong(&wallets[0])
 						return tx.UpdateWallets(ctx, wallets)
 					})
-					_, err := e.staff.CreditFloat(t.Context(), company, 100, "PSK-0002")
+					_, err := e.staff.CreditFloat(t.Context(), company, "PSK-0002", 100)
 					is.Equal(code(err), ticketing.CodeConflict)
 				})
 			})
@@ -254,7 +254,7 @@ func TestFloatStopsAtItsMaximum(t *testing.T) {
 				}),
 			)
 		})
-		_, err := e.staff.CreditFloat(t.Context(), company, room+1, "PSK-last")
+		_, err := e.staff.CreditFloat(t.Context(), company, "PSK-last", room+1)
 		is.Equal(code(err), ticketing.CodeConflict)
 		is.Equal(said(err), "The balance would pass its maximum of 999999999999999.99.")
 		is.Equal(e.credit(t, company, room, "PSK-last").BalanceAfter, money.MaxBalance)
@@ -297,7 +297,7 @@ func TestRandomCreditsAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := staff.ApproveVerification(ctx, company.ID, time.Time{}); err != nil {
+		if _, err := staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{}); err != nil {
 			t.Fatal(err)
 		}
 		model := make(map[string]money.Amount)
@@ -306,7 +306,7 @@ func TestRandomCreditsAddUp(t *testing.T) {
 			clock.advance(time.Duration(rapid.IntRange(-5, 5).Draw(t, "seconds")) * time.Second)
 			reference := fmt.Sprintf("reference-%d", rapid.IntRange(0, 9).Draw(t, "reference"))
 			amount := money.Amount(rapid.Int64Range(1, int64(money.MaxInput)).Draw(t, "amount"))
-			credit, err := staff.CreditFloat(ctx, company.ID, amount, reference)
+			credit, err := staff.CreditFloat(ctx, company.ID, reference, amount)
 			switch first, known := model[reference]; {
 			case known && first != amount:
 				if !errors.Is(err, ticketing.CodeConflict) {
@@ -340,7 +340,7 @@ func FuzzFloatReference(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := staff.ApproveVerification(f.Context(), company.ID, time.Time{}); err != nil {
+	if _, err := staff.ApproveVerification(f.Context(), company.ID, ticketing.ApprovalParams{}); err != nil {
 		f.Fatal(err)
 	}
 	for _, seed := range []string{
@@ -350,7 +350,7 @@ func FuzzFloatReference(f *testing.F) {
 	}
 	grammar := regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._:-]{7,127}\z`)
 	f.Fuzz(func(t *testing.T, reference string) {
-		_, err := staff.CreditFloat(t.Context(), company.ID, 1, reference)
+		_, err := staff.CreditFloat(t.Context(), company.ID, reference, 1)
 		want := ticketing.Code("")
 		if !grammar.MatchString(reference) {
 			want = ticketing.CodeInvalidRequest

@@ -54,7 +54,7 @@ func TestWatchSaysWhatChanged(t *testing.T) {
 			dated   bool
 		}{
 			{"a funding", func() error {
-				_, err := e.staff.CreditFloat(ctx, companyID, 2000_00, "bank-0001")
+				_, err := e.staff.CreditFloat(ctx, companyID, "bank-0001", 2000_00)
 				return err
 			}, 1, true},
 			{"a suspended wallet", func() error {
@@ -119,7 +119,7 @@ func TestCommitsSignalsOnce(t *testing.T) {
 	is, e := is.New(t), newEnv(t, memory.New())
 	companyID := e.verified(t)
 	commits := e.Commits()
-	_, err := e.staff.CreditFloat(t.Context(), companyID, 0, "bank-0001")
+	_, err := e.staff.CreditFloat(t.Context(), companyID, "bank-0001", 0)
 	is.True(err != nil)
 	_, err = e.staff.GetCompany(t.Context(), companyID)
 	is.NoErr(err)

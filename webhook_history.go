@@ -143,25 +143,25 @@ func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filt
 	return o.countDeliveries(ctx, companyID, filter, 0)
 }
 
-// CountDeliveriesTo is CountDeliveries, but it stops at most, so that it is as quick however many there are. A most
-// that is not positive is INVALID_REQUEST.
+// CountDeliveriesTo is [Operator.CountDeliveries], but it stops counting at limit, so its time is bounded however many
+// deliveries there are. A limit below 1 is INVALID_REQUEST.
 func (o Operator) CountDeliveriesTo(
-	ctx context.Context, companyID uuid.UUID, filter DeliveryFilter, most int,
+	ctx context.Context, companyID uuid.UUID, filter DeliveryFilter, limit int,
 ) (int, error) {
 	if err := o.allow(PermissionWebhookRead, companyID); err != nil {
 		return 0, err
 	}
-	if most <= 0 {
+	if limit <= 0 {
 		var v violations
-		v.add("most", "must be positive")
+		v.add("limit", "must be positive")
 		return 0, v.err()
 	}
-	return o.countDeliveries(ctx, companyID, filter, most)
+	return o.countDeliveries(ctx, companyID, filter, limit)
 }
 
-// countDeliveries counts at most most deliveries, or all if that is zero.
+// countDeliveries counts at most limit deliveries, or all if that is zero.
 func (o Operator) countDeliveries(
-	ctx context.Context, companyID uuid.UUID, filter DeliveryFilter, most int,
+	ctx context.Context, companyID uuid.UUID, filter DeliveryFilter, limit int,
 ) (int, error) {
 	if err := o.allow(PermissionWebhookRead, companyID); err != nil {
 		return 0, err
@@ -178,7 +178,7 @@ func (o Operator) countDeliveries(
 			if err != nil {
 				return err
 			}
-			number, err = tx.CountDeliveries(ctx, query, most)
+			number, err = tx.CountDeliveries(ctx, query, limit)
 			return err
 		})
 	if err != nil {

@@ -106,7 +106,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 		}
 
 		_, err := e.staff.CountDeliveriesTo(t.Context(), company, ticketing.DeliveryFilter{}, 0)
-		is.Equal(said(err), "most: must be positive")
+		is.Equal(said(err), "limit: must be positive")
 
 		// A cursor is valid only for its filter and company.
 		page, err := e.staff.ListDeliveries(t.Context(), company, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 1})

@@ -366,7 +366,7 @@ func TestTextsThatAreNone(t *testing.T) {
 	is.Equal(tell(err), []string{"description", "tier"})
 	_, err = nowhere.UpdateInventory(ctx, id, "VIP", ticketing.UpdateInventoryParams{Currency: &bad})
 	is.Equal(tell(err), []string{"currency"})
-	_, err = nowhere.Quote(ctx, ticketing.QuoteParams{Lines: []ticketing.QuoteParamsLine{{Tier: "VIP"}, {Tier: bad}}})
+	_, err = nowhere.Quote(ctx, ticketing.QuoteParams{Lines: []ticketing.QuoteLineParams{{Tier: "VIP"}, {Tier: bad}}})
 	is.Equal(tell(err), []string{"lines[1].tier"})
 	basket := ticketingtest.Basket(id, bad, 10_00, 1)
 	basket.Buyer.Fullname = bad
@@ -404,7 +404,7 @@ func TestEmptyParamsAreRefusedAsByTheService(t *testing.T) {
 	_, got = api.UpdateInventory(ctx, event.ID, "VIP", ticketing.UpdateInventoryParams{})
 	_, want = shop.UpdateInventory(ctx, shop.Caller, event.ID, "VIP", ticketing.UpdateInventoryParams{})
 	same(got, want)
-	for _, lines := range [][]ticketing.QuoteParamsLine{nil, {}, {{Tier: "VIP"}}, {{Quantity: 1}}} {
+	for _, lines := range [][]ticketing.QuoteLineParams{nil, {}, {{Tier: "VIP"}}, {{Quantity: 1}}} {
 		_, got = api.Quote(ctx, ticketing.QuoteParams{EventID: event.ID, Lines: lines})
 		_, want = shop.Quote(ctx, shop.Caller, ticketing.QuoteParams{EventID: event.ID, Lines: lines})
 		same(got, want)

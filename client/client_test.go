@@ -123,7 +123,7 @@ func TestOperationsAnswerAsTheService(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(tier.Status, ticketing.InventoryCancelled)
 
-	asked := ticketing.QuoteParams{EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}}}
+	asked := ticketing.QuoteParams{EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}}}
 	quote, err := api.Quote(ctx, asked)
 	is.NoErr(err)
 	sameQuote, err := shop.Quote(ctx, shop.Caller, asked)

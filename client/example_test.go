@@ -52,7 +52,7 @@ func ExampleClient_Checkout() {
 	}
 
 	quote, err := api.Quote(ctx, ticketing.QuoteParams{
-		EventID: eventID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+		EventID: eventID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}},
 	})
 	if err != nil {
 		panic(err)
@@ -60,7 +60,7 @@ func ExampleClient_Checkout() {
 	// The program keeps the key and the parameters before the call: after ErrAmbiguous it sends them again unchanged.
 	key, basket := "cart-0001", ticketing.CheckoutParams{
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: quote.Currency,
 		}},
 	}
@@ -160,13 +160,13 @@ func deployment() (baseURL, apiKey string, eventID uuid.UUID, end func()) {
 	staff := svc.As(ticketing.Staff("onboarding"))
 	company, err := staff.CreateCompany(ctx, "Lagos Live")
 	must(err)
-	_, err = staff.ApproveVerification(ctx, company.ID, time.Time{})
+	_, err = staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{})
 	must(err)
 	rate, err := money.ParseRate("2.5", money.Percent)
 	must(err)
-	_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+	_, err = staff.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate})
 	must(err)
-	_, err = staff.CreditFloat(ctx, company.ID, 1_000_000_00, "settlement-0001")
+	_, err = staff.CreditFloat(ctx, company.ID, "settlement-0001", 1_000_000_00)
 	must(err)
 	issued, err := staff.IssueAPIKey(ctx, company.ID, "shop", ticketing.AllGrants())
 	must(err)

@@ -30,7 +30,7 @@ func kinds(event ticketing.Event) map[string]func(context.Context, *client.Clien
 		},
 		"quote": func(ctx context.Context, api *client.Client) error {
 			_, err := api.Quote(ctx, ticketing.QuoteParams{
-				EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 1}},
+				EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 1}},
 			})
 			return err
 		},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/floatgate/ticketing"
 )
@@ -77,26 +76,27 @@ func exportStatement(ctx context.Context, c *call, period map[string]string) (ou
 		return outcome{}, err
 	}
 	// A refused period and an absent database are found here, while they can be shown, and leave no entry.
-	err = c.operator.Statement(ctx, c.companyID, from, to, func(ticketing.StatementLine) error { return errRead })
+	wanted := ticketing.Period{From: from, To: to}
+	err = c.operator.Statement(ctx, c.companyID, wanted, func(ticketing.StatementLine) error { return errRead })
 	if !errors.Is(err, errRead) {
 		return outcome{}, asPeriod(err)
 	}
-	if err := c.operator.RecordStatementExport(ctx, c.companyID, from, to); err != nil {
+	if err := c.operator.RecordStatementExport(ctx, c.companyID, wanted); err != nil {
 		return outcome{}, asPeriod(err)
 	}
 	return outcome{download: &download{
 		name: "statement.csv",
-		body: func(ctx context.Context, w io.Writer) error { return c.writeStatement(ctx, w, from, to) },
+		body: func(ctx context.Context, w io.Writer) error { return c.writeStatement(ctx, w, wanted) },
 	}}, nil
 }
 
 // writeStatement writes a statement as comma-separated values.
-func (c *call) writeStatement(ctx context.Context, w io.Writer, from, to time.Time) error {
+func (c *call) writeStatement(ctx context.Context, w io.Writer, period ticketing.Period) error {
 	columns := []string{"type", "wallet", "at", "seq", "kind", "amount", "balanceBefore", "balance", "reference"}
 	out := newCSVWriter(w, columns)
 	out.write([][]string{columns})
 	lines := 0
-	err := c.operator.Statement(ctx, c.companyID, from, to, func(line ticketing.StatementLine) error {
+	err := c.operator.Statement(ctx, c.companyID, period, func(line ticketing.StatementLine) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func TestFilesOfListsAreWhole(t *testing.T) {
 	before := len(readCSV(t, s.postJSON(t, chief, fundings+"/export", "{}")))
 	const credits = ticketing.MaxPageLimit + 1
 	for n := range credits {
-		_, err := s.staff.CreditFloat(t.Context(), s.company, money.Amount(1_00), fmt.Sprintf("transfer-%04d", n))
+		_, err := s.staff.CreditFloat(t.Context(), s.company, fmt.Sprintf("transfer-%04d", n), money.Amount(1_00))
 		ok.NoErr(err)
 	}
 	ok.Equal(len(readCSV(t, s.postJSON(t, chief, fundings+"/export", "{}"))), before+credits)

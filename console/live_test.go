@@ -88,9 +88,11 @@ func (s *site) credited(t *testing.T, company uuid.UUID) {
 	t.Helper()
 	s.clock.advance(time.Minute)
 	ok := is.New(t)
-	_, err := s.staff.ApproveVerification(t.Context(), company, s.clock.now().AddDate(1, 0, 0))
+	_, err := s.staff.ApproveVerification(t.Context(), company, ticketing.ApprovalParams{
+		ExpiresAt: new(s.clock.now().AddDate(1, 0, 0)),
+	})
 	ok.NoErr(err)
-	_, err = s.staff.CreditFloat(t.Context(), company, 100_00, "bank-"+uuid.NewString())
+	_, err = s.staff.CreditFloat(t.Context(), company, "bank-"+uuid.NewString(), 100_00)
 	ok.NoErr(err)
 }
 

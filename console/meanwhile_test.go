@@ -35,7 +35,9 @@ func TestRoleThatWasTakenAwayIsRefusedInWords(t *testing.T) {
 func TestSuspendedCompanyIsNamedSo(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
-	_, err := s.staff.ApproveVerification(t.Context(), s.company, opening.AddDate(1, 0, 0))
+	_, err := s.staff.ApproveVerification(t.Context(), s.company, ticketing.ApprovalParams{
+		ExpiresAt: new(opening.AddDate(1, 0, 0)),
+	})
 	ok.NoErr(err)
 	_, err = s.staff.SuspendCompany(t.Context(), s.company)
 	ok.NoErr(err)

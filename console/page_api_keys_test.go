@@ -205,7 +205,7 @@ func TestKeyOfAnotherCompanyIsNotFound(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	s.openShop(t, 3_000_00)
-	_, err := s.staff.ApproveVerification(t.Context(), s.other, time.Time{})
+	_, err := s.staff.ApproveVerification(t.Context(), s.other, ticketing.ApprovalParams{})
 	ok.NoErr(err)
 	other, err := s.staff.IssueAPIKey(t.Context(), s.other, "Other", ticketing.AllGrants())
 	ok.NoErr(err)

@@ -106,7 +106,9 @@ func approveVerification(ctx context.Context, c *call, p approval) (outcome, err
 	if err := checkCase(ctx, c, p.caseNumber); err != nil {
 		return outcome{}, err
 	}
-	company, err := c.operator.ApproveVerification(ctx, c.pathID("companyId"), p.expires)
+	company, err := c.operator.ApproveVerification(ctx, c.pathID("companyId"), ticketing.ApprovalParams{
+		ExpiresAt: &p.expires,
+	})
 	return outcome{data: company}, err
 }
 

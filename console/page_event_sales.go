@@ -89,7 +89,7 @@ func (c *call) eventZone(schedule ticketing.Schedule) (*time.Location, error) {
 
 // eventTotals returns what events of the company sold, in their order.
 func (c *call) eventTotals(ctx context.Context, events []uuid.UUID) (ticketing.EventSalesReport, error) {
-	return c.operator.EventSales(ctx, c.companyID, events, time.Time{}, time.Time{})
+	return c.operator.EventSales(ctx, c.companyID, events, ticketing.Period{})
 }
 
 // isWhole reports whether all orders of an event are counted. Of an older event some may be missing.

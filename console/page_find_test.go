@@ -80,7 +80,7 @@ func TestFindListsWhatATextMayMean(t *testing.T) {
 	s.sellTo(t, "ngozi@example.com", 1)
 	s.sellTo(t, "ngozi@example.com", 2)
 	s.sendAll(t)
-	_, err := s.staff.CreditFloat(t.Context(), s.company, 250_00, "GTB-0091827")
+	_, err := s.staff.CreditFloat(t.Context(), s.company, "GTB-0091827", 250_00)
 	ok.NoErr(err)
 	begin := s.event.Title[:4]
 	for _, test := range []struct {

@@ -61,7 +61,7 @@ func (q creditQuestion) After() money.Amount { return q.Before + q.Amount }
 func creditFloat(ctx context.Context, c *call, p credit) (outcome, error) {
 	companyID := c.pathID("companyId")
 	if p.asked {
-		if err := ticketing.CheckFloatCredit(p.amount, p.reference); err != nil {
+		if err := ticketing.CheckFloatCredit(p.reference, p.amount); err != nil {
 			return outcome{}, err
 		}
 		company, err := c.companyOfPath(ctx)
@@ -73,7 +73,7 @@ func creditFloat(ctx context.Context, c *call, p credit) (outcome, error) {
 			data: creditQuestion{company, p.amount, p.reference, wallets.Float}, show: "float-confirm.html",
 		}, err
 	}
-	made, err := c.operator.CreditFloat(ctx, companyID, p.amount, p.reference)
+	made, err := c.operator.CreditFloat(ctx, companyID, p.reference, p.amount)
 	done := outcome{data: made, done: formatMoney(made.Amount) + " was credited. The float is " +
 		formatMoney(made.BalanceAfter) + "."}
 	if !made.Applied {

@@ -25,7 +25,7 @@ func TestLedgerShowsMovementsNewestFirst(t *testing.T) {
 	s.books.Clock.Advance(48 * time.Hour)
 	s.signIn(t, viewer)
 	s.sell(t)
-	_, err := s.staff.CreditFloat(t.Context(), s.company, 500_00, "PSK-00000001")
+	_, err := s.staff.CreditFloat(t.Context(), s.company, "PSK-00000001", 500_00)
 	ok.NoErr(err)
 
 	all := s.get(t, viewer, ledgerPage)

@@ -14,20 +14,29 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// approve gives the company of a site a verification until a time, and for good with the zero time.
+// approve gives the company of a site a verification until a time, or for good with the zero time.
 func (s *site) approve(t *testing.T, until time.Time) {
 	t.Helper()
-	_, err := s.staff.ApproveVerification(t.Context(), s.company, until)
+	var params ticketing.ApprovalParams
+	if !until.IsZero() {
+		params.ExpiresAt = &until
+	}
+	_, err := s.staff.ApproveVerification(t.Context(), s.company, params)
 	is.New(t).NoErr(err)
 }
 
-// schedule schedules a rate of a company.
+// schedule schedules a rate of a company, from now on with the zero time.
 func (s *site) schedule(t *testing.T, value string, unit money.Unit, from time.Time) {
 	t.Helper()
 	ok := is.New(t)
-	rate, err := money.ParseRate(value, unit)
+	var params ticketing.CommissionParams
+	if !from.IsZero() {
+		params.EffectiveFrom = &from
+	}
+	var err error
+	params.Rate, err = money.ParseRate(value, unit)
 	ok.NoErr(err)
-	_, err = s.staff.ScheduleCommission(t.Context(), s.company, rate, from)
+	_, err = s.staff.ScheduleCommission(t.Context(), s.company, params)
 	ok.NoErr(err)
 }
 
@@ -37,7 +46,7 @@ func (s *site) openShop(t *testing.T, float money.Amount) ticketing.IssuedAPIKey
 	ok := is.New(t)
 	s.approve(t, time.Time{})
 	s.schedule(t, "2.5", money.Percent, time.Time{})
-	_, err := s.staff.CreditFloat(t.Context(), s.company, float, "settlement-"+uuid.NewString())
+	_, err := s.staff.CreditFloat(t.Context(), s.company, "settlement-"+uuid.NewString(), float)
 	ok.NoErr(err)
 	key, err := s.staff.IssueAPIKey(t.Context(), s.company, "Web shop", ticketing.AllGrants())
 	ok.NoErr(err)

@@ -15,9 +15,13 @@ import (
 func TestQueuesShowWhatWaits(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
-	_, err := s.staff.ApproveVerification(t.Context(), s.company, opening.AddDate(0, 0, 20))
+	_, err := s.staff.ApproveVerification(t.Context(), s.company, ticketing.ApprovalParams{
+		ExpiresAt: new(opening.AddDate(0, 0, 20)),
+	})
 	ok.NoErr(err)
-	_, err = s.staff.ApproveVerification(t.Context(), s.other, opening.AddDate(0, 0, 1))
+	_, err = s.staff.ApproveVerification(t.Context(), s.other, ticketing.ApprovalParams{
+		ExpiresAt: new(opening.AddDate(0, 0, 1)),
+	})
 	ok.NoErr(err)
 	s.clock.advance(25 * time.Hour)
 	s.signIn(t, support)
@@ -80,7 +84,7 @@ func TestBooksAreVerified(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	s.approve(t, opening.AddDate(1, 0, 0))
-	_, err := s.staff.CreditFloat(t.Context(), s.company, 5000_00, "bank-0001")
+	_, err := s.staff.CreditFloat(t.Context(), s.company, "bank-0001", 5000_00)
 	ok.NoErr(err)
 	shown := s.get(t, auditor, "/platform/books")
 	ok.True(shown.has("Nothing waits") && shown.has("Never"))

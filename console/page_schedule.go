@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/money"
@@ -28,17 +27,13 @@ func scheduleActs() []act {
 	}, readRate, scheduleRate)}
 }
 
-// rateParams are the members of a new rate. The zero time is now.
-type rateParams struct {
-	rate money.Rate
-	from time.Time
-}
-
-func readRate(m *members) rateParams {
+func readRate(m *members) (p ticketing.CommissionParams) {
 	value, unit := m.text("value"), enum[money.Unit](m, "unit")
-	p := rateParams{from: m.time("effectiveFrom")}
+	if from, sent := optionalParsed(m, "effectiveFrom", m.parseTime); sent {
+		p.EffectiveFrom = &from
+	}
 	var err error
-	p.rate, err = money.ParseRate(strings.TrimSpace(value), unit)
+	p.Rate, err = money.ParseRate(strings.TrimSpace(value), unit)
 	switch {
 	case errors.Is(err, money.ErrUnit):
 		m.reader.Refuse("unit", err.Error())
@@ -50,8 +45,8 @@ func readRate(m *members) rateParams {
 	return p
 }
 
-func scheduleRate(ctx context.Context, c *call, p rateParams) (outcome, error) {
-	made, err := c.operator.ScheduleCommission(ctx, c.pathID("companyId"), p.rate, p.from)
+func scheduleRate(ctx context.Context, c *call, p ticketing.CommissionParams) (outcome, error) {
+	made, err := c.operator.ScheduleCommission(ctx, c.pathID("companyId"), p)
 	return outcome{data: made, done: percentOf(made) + " holds from " +
 		made.EffectiveFrom.In(shownZone()).Format("2 January 2006, 15:04") + "."}, err
 }

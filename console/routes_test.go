@@ -237,7 +237,9 @@ func TestReboundNameGetsNothing(t *testing.T) {
 func TestAPIKeyOpensNothing(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
-	_, err := s.staff.ApproveVerification(t.Context(), s.company, opening.AddDate(1, 0, 0))
+	_, err := s.staff.ApproveVerification(t.Context(), s.company, ticketing.ApprovalParams{
+		ExpiresAt: new(opening.AddDate(1, 0, 0)),
+	})
 	ok.NoErr(err)
 	key, err := s.staff.IssueAPIKey(t.Context(), s.company, "gate", ticketing.AllGrants())
 	ok.NoErr(err)

@@ -34,7 +34,9 @@ func (s *shop) fillPlatform(t *testing.T) {
 		_, err = s.staff.SubmitVerification(t.Context(), company.ID)
 		ok.NoErr(err)
 		if strings.HasPrefix(name, "Kano") {
-			_, err = s.staff.ApproveVerification(t.Context(), company.ID, s.books.Clock.Now().AddDate(0, 0, 12))
+			_, err = s.staff.ApproveVerification(t.Context(), company.ID, ticketing.ApprovalParams{
+				ExpiresAt: new(s.books.Clock.Now().AddDate(0, 0, 12)),
+			})
 			ok.NoErr(err)
 		}
 	}
@@ -43,7 +45,7 @@ func (s *shop) fillPlatform(t *testing.T) {
 	}
 	now := s.books.Clock.Now()
 	s.post(t, chief, "/platform/companies/{companyId}/float/credit", "amount", "250000.00", "reference", "GTB-0091827")
-	_, err := s.staff.CreditFloat(t.Context(), s.company, 250_000_00, "GTB-0091827-6654-TRF-LAGOS")
+	_, err := s.staff.CreditFloat(t.Context(), s.company, "GTB-0091827-6654-TRF-LAGOS", 250_000_00)
 	ok.NoErr(err)
 	s.schedule(t, "3.5", "PERCENT", now.Add(48*time.Hour))
 	s.post(t, chief, "/platform/books/verify")

@@ -282,7 +282,7 @@ func TestMayBuy(t *testing.T) {
 		is.Equal(p.IdempotencyKey, "cart-1001")
 		is.Equal(p.EventID.String(), eventID)
 		is.Equal(p.Buyer, ticketing.BuyerParams{Email: "ada@example.com", Fullname: "Ada", Phone: "+234"})
-		is.Equal(p.Lines, []ticketing.CheckoutLine{
+		is.Equal(p.Lines, []ticketing.CheckoutLineParams{
 			{Tier: "VIP", Quantity: 1, ExpectedUnitPrice: 5000_00, Currency: "NGN"},
 		})
 		is.Equal(p.Request.Header.Get("Cookie"), "session=s1")

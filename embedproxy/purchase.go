@@ -16,9 +16,9 @@ type Purchase struct {
 	Session        string // what [Config.Session] returned
 	IdempotencyKey string // of this purchase, and of its repeats
 	EventID        uuid.UUID
-	Buyer          ticketing.BuyerParams    // the email in lower case, all trimmed
-	Lines          []ticketing.CheckoutLine // 1 to 50, each of another tier, at most 50 admissions in all
-	Request        *http.Request            // the browser's, whose body was read
+	Buyer          ticketing.BuyerParams          // the email in lower case, all trimmed
+	Lines          []ticketing.CheckoutLineParams // 1 to 50, each of another tier, at most 50 admissions in all
+	Request        *http.Request                  // the browser's, whose body was read
 }
 
 // Total returns what the purchase will cost if it succeeds: a checkout at other prices than these fails. It may exceed

@@ -130,7 +130,7 @@ func readLines[L any](
 type basket struct {
 	eventID uuid.UUID
 	buyer   ticketing.BuyerParams
-	lines   []ticketing.CheckoutLine
+	lines   []ticketing.CheckoutLineParams
 	key     string
 }
 
@@ -138,15 +138,15 @@ func readBasket(payload *strictjson.Object) basket {
 	return basket{
 		eventID: readEventID(payload),
 		buyer:   strictjson.Required(payload, "buyer", strictjson.Fields(readBuyer)),
-		lines: readLines(payload, readBasketLine, func(l ticketing.CheckoutLine) (string, int) {
+		lines: readLines(payload, readBasketLine, func(l ticketing.CheckoutLineParams) (string, int) {
 			return l.Tier, l.Quantity
 		}),
 		key: strictjson.Required(payload, "idempotencyKey", readKey),
 	}
 }
 
-func readBasketLine(line *strictjson.Object) ticketing.CheckoutLine {
-	return ticketing.CheckoutLine{
+func readBasketLine(line *strictjson.Object) ticketing.CheckoutLineParams {
+	return ticketing.CheckoutLineParams{
 		Tier:     readTier(line),
 		Quantity: readQuantity(line),
 		ExpectedUnitPrice: strictjson.Required(line, "expectedUnitPrice",

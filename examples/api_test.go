@@ -23,12 +23,12 @@ func Example_client() {
 	api, err := client.New(baseURL, apiKey, nil)
 	check(err)
 	quote, err := api.Quote(ctx, ticketing.QuoteParams{
-		EventID: eventID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+		EventID: eventID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}},
 	})
 	check(err)
 	order, err := api.Checkout(ctx, "cart-0001", ticketing.CheckoutParams{ // Keep key and parameters before you call.
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: money.Currency,
 		}},
 	})

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -36,13 +35,13 @@ func Example_sale() {
 	staff := svc.As(ticketing.Staff("onboarding"))
 	company, err := staff.CreateCompany(ctx, "Lagos Live")
 	check(err)
-	_, err = staff.ApproveVerification(ctx, company.ID, time.Time{}) // without an end
+	_, err = staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{}) // never expires
 	check(err)
 	rate, err := money.ParseRate("2.5", money.Percent)
 	check(err)
-	_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{}) // from now on
+	_, err = staff.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate}) // from now on
 	check(err)
-	_, err = staff.CreditFloat(ctx, company.ID, 1_000_000_00, "settlement-0001") // amounts are kobo
+	_, err = staff.CreditFloat(ctx, company.ID, "settlement-0001", 1_000_000_00) // amounts are kobo
 	check(err)
 
 	// The company puts an event on sale. Each write has a key: sent again, it answers the same and does nothing.
@@ -60,12 +59,12 @@ func Example_sale() {
 
 	// A buyer asks for the price and buys at it.
 	quote, err := svc.Quote(ctx, caller, ticketing.QuoteParams{
-		EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+		EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}},
 	})
 	check(err)
 	order, err := svc.Checkout(ctx, caller, "cart-0001", ticketing.CheckoutParams{
 		EventID: event.ID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: money.Currency,
 		}},
 	})
@@ -137,7 +136,7 @@ func openHost(ctx context.Context) (
 	caller, eventID := readyToSell(ctx, svc)
 	return tickets, db, svc, caller, ticketing.CheckoutParams{
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 15_000_00, Currency: money.Currency,
 		}},
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -23,7 +22,7 @@ func Example_readme() {
 	caller, eventID := readyToSell(ctx, svc) // A company with float, and an event on sale.
 	order, err := svc.Checkout(ctx, caller, "cart-0001", ticketing.CheckoutParams{
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 15_000_00, Currency: money.Currency}},
+		Lines: []ticketing.CheckoutLineParams{{Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 15_000_00, Currency: money.Currency}},
 	})
 	check(err)
 	fmt.Println(order.Status, order.Gross, order.Commission.Amount)
@@ -39,13 +38,13 @@ func readyToSell(ctx context.Context, svc *ticketing.Service) (ticketing.Caller,
 	staff := svc.As(ticketing.Staff("onboarding"))
 	company, err := staff.CreateCompany(ctx, "Lagos Live")
 	check(err)
-	_, err = staff.ApproveVerification(ctx, company.ID, time.Time{})
+	_, err = staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{})
 	check(err)
 	rate, err := money.ParseRate("2.5", money.Percent)
 	check(err)
-	_, err = staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+	_, err = staff.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate})
 	check(err)
-	_, err = staff.CreditFloat(ctx, company.ID, 1_000_000_00, "settlement-0001")
+	_, err = staff.CreditFloat(ctx, company.ID, "settlement-0001", 1_000_000_00)
 	check(err)
 	caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
 	event, err := svc.CreateEvent(ctx, caller, "event-highlife", ticketing.CreateEventParams{

@@ -42,7 +42,7 @@ func BenchmarkLayer(b *testing.B) {
 			name: "quote", method: http.MethodPost, path: "/pricing/quote", body: quoted,
 			call: func(c ticketing.Caller) error {
 				_, err := d.svc.Quote(b.Context(), c, ticketing.QuoteParams{
-					EventID: eventID, Lines: []ticketing.QuoteParamsLine{{Tier: "VIP", Quantity: 2}},
+					EventID: eventID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 2}},
 				})
 				return err
 			},

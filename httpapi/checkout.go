@@ -29,8 +29,8 @@ func buyer(member *strictjson.Object) ticketing.BuyerParams {
 	}
 }
 
-func checkoutLine(line *strictjson.Object) ticketing.CheckoutLine {
-	return ticketing.CheckoutLine{
+func checkoutLine(line *strictjson.Object) ticketing.CheckoutLineParams {
+	return ticketing.CheckoutLineParams{
 		Tier:              strictjson.Required(line, "tier", strictjson.Text),
 		Quantity:          strictjson.Required(line, "quantity", strictjson.Integer),
 		ExpectedUnitPrice: strictjson.Required(line, "expectedUnitPrice", amount),

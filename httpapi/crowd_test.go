@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
@@ -126,7 +125,7 @@ func TestSlowClientsHoldNoSlots(t *testing.T) {
 	staff := svc.As(ticketing.Staff("test"))
 	company, err := staff.CreateCompany(t.Context(), "Lagos Live")
 	is.NoErr(err)
-	_, err = staff.ApproveVerification(t.Context(), company.ID, time.Time{})
+	_, err = staff.ApproveVerification(t.Context(), company.ID, ticketing.ApprovalParams{})
 	is.NoErr(err)
 	key, err := staff.IssueAPIKey(t.Context(), company.ID, "test", ticketing.AllGrants())
 	is.NoErr(err)

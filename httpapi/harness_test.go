@@ -92,13 +92,13 @@ func (d *deployment) newCompany(tb testing.TB) uuid.UUID {
 	ctx := tb.Context()
 	company, err := d.staff.CreateCompany(ctx, "Lagos Live")
 	is.NoErr(err)
-	_, err = d.staff.ApproveVerification(ctx, company.ID, time.Time{})
+	_, err = d.staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{})
 	is.NoErr(err)
 	rate, err := money.ParseRate("250", money.BasisPoints)
 	is.NoErr(err)
-	_, err = d.staff.ScheduleCommission(ctx, company.ID, rate, time.Time{})
+	_, err = d.staff.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate})
 	is.NoErr(err)
-	_, err = d.staff.CreditFloat(ctx, company.ID, 100_000_000, "funding-1")
+	_, err = d.staff.CreditFloat(ctx, company.ID, "funding-1", 100_000_000)
 	is.NoErr(err)
 	return company.ID
 }

@@ -42,7 +42,7 @@ func TestLifecycleOnEveryStore(t *testing.T) {
 				is.NoErr(err)
 			}
 			asked := ticketing.QuoteParams{
-				EventID: event.ID, Lines: []ticketing.QuoteParamsLine{{Tier: "A/B 50%+", Quantity: 2}},
+				EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "A/B 50%+", Quantity: 2}},
 			}
 			_, err = api.Quote(ctx, asked)
 			is.True(errors.Is(err, ticketing.CodePricingUnavailable))
@@ -60,7 +60,7 @@ func TestLifecycleOnEveryStore(t *testing.T) {
 			is.Equal(quote.Total, 2*price)
 			basket := ticketing.CheckoutParams{
 				EventID: event.ID, Buyer: ticketing.BuyerParams{Email: "Ada@Example.com"},
-				Lines: []ticketing.CheckoutLine{{
+				Lines: []ticketing.CheckoutLineParams{{
 					Tier: "A/B 50%+", Quantity: 2, ExpectedUnitPrice: 100_00, Currency: money.Currency,
 				}},
 			}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -211,7 +210,7 @@ func (k *asker) askCheckouts(event string) {
 
 	company, err := k.staff.CreateCompany(ctx, "No Rate")
 	is.NoErr(err)
-	_, err = k.staff.ApproveVerification(ctx, company.ID, time.Time{})
+	_, err = k.staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{})
 	is.NoErr(err)
 	k.key = k.issue(k.t, company.ID, ticketing.AllGrants()...)
 	event = k.newEvent(k.t, "PUBLISHED")

@@ -364,7 +364,7 @@ func (n *narrator) tellWhatIsAway(event string, limited *httptest.Server) {
 	_, err = n.staff.RevokeVerification(ctx, n.company)
 	is.NoErr(err)
 	n.refuse("CompanyVerificationRequired", ticketing.CodeVerificationRequired, "POST", "/checkouts", one)
-	_, err = n.staff.ApproveVerification(ctx, n.company, time.Time{})
+	_, err = n.staff.ApproveVerification(ctx, n.company, ticketing.ApprovalParams{})
 	is.NoErr(err)
 
 	n.store.set(func(context.Context) error { return errors.New("the disk is on fire") })
@@ -417,7 +417,7 @@ func (n *narrator) tellEnds(shop *ticketingtest.Shop, event, order string) {
 
 	company, err := n.staff.CreateCompany(ctx, "No Rate Yet")
 	is.NoErr(err)
-	_, err = n.staff.ApproveVerification(ctx, company.ID, time.Time{})
+	_, err = n.staff.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{})
 	is.NoErr(err)
 	n.key = n.issue(n.t, company.ID, ticketing.AllGrants()...)
 	other := n.newEvent(n.t, "PUBLISHED")

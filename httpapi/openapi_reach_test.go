@@ -355,7 +355,7 @@ func (x *extremes) rate(value string, unit money.Unit) {
 	is := is.New(x.t)
 	rate, err := money.ParseRate(value, unit)
 	is.NoErr(err)
-	_, err = x.staff.ScheduleCommission(x.t.Context(), x.company, rate, time.Time{})
+	_, err = x.staff.ScheduleCommission(x.t.Context(), x.company, ticketing.CommissionParams{Rate: rate})
 	is.NoErr(err)
 }
 

@@ -20,8 +20,8 @@ func quote(ctx context.Context, svc *ticketing.Service, q *request) (result, err
 	return one(svc.Quote(ctx, q.caller, params))
 }
 
-func quoteLine(line *strictjson.Object) ticketing.QuoteParamsLine {
-	return ticketing.QuoteParamsLine{
+func quoteLine(line *strictjson.Object) ticketing.QuoteLineParams {
+	return ticketing.QuoteLineParams{
 		Tier:     strictjson.Required(line, "tier", strictjson.Text),
 		Quantity: strictjson.Required(line, "quantity", strictjson.Integer),
 	}

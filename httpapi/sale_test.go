@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -32,7 +31,7 @@ func (d *deployment) soldOut(tb testing.TB) sold {
 	d.stock(tb, event, "VIP", "10.00", 1)
 	order, err := d.api(tb).Checkout(tb.Context(), uuid.NewString(), ticketing.CheckoutParams{
 		EventID: uuid.MustParse(event), Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{Tier: "VIP", Quantity: 1, ExpectedUnitPrice: 10_00, Currency: money.Currency}},
+		Lines: []ticketing.CheckoutLineParams{{Tier: "VIP", Quantity: 1, ExpectedUnitPrice: 10_00, Currency: money.Currency}},
 	})
 	is.New(tb).NoErr(err)
 	return sold{event: event, order: order.ID.String(), admission: order.Lines[0].AdmissionID.String()}
@@ -178,7 +177,7 @@ func TestCheckoutRefusals(t *testing.T) {
 	buy(`{}`).refused(t, 400, ticketing.CodeInvalidRequest)
 	d.call(t, "POST", "/checkouts", d.key, nil, `{}`).refused(t, 400, ticketing.CodeIdempotencyKeyRequired)
 	is.Equal(d.call(t, "GET", "/events/"+event, d.key, nil, "").status, 200) // reads still work
-	_, err = d.staff.ApproveVerification(ctx, d.company, time.Time{})
+	_, err = d.staff.ApproveVerification(ctx, d.company, ticketing.ApprovalParams{})
 	is.NoErr(err)
 
 	d.call(t, "GET", "/orders", d.key, nil, "").page(t, `[]`, false)
@@ -193,7 +192,7 @@ func TestCheckoutRefusals(t *testing.T) {
 
 	poor, err := d.staff.CreateCompany(ctx, "No Rate")
 	is.NoErr(err)
-	_, err = d.staff.ApproveVerification(ctx, poor.ID, time.Time{})
+	_, err = d.staff.ApproveVerification(ctx, poor.ID, ticketing.ApprovalParams{})
 	is.NoErr(err)
 	d.key = d.issue(t, poor.ID, ticketing.AllGrants()...)
 	event = d.newEvent(t, "PUBLISHED")

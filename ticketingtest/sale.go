@@ -64,7 +64,7 @@ func Paused(p *ticketing.CreateInventoryParams) { p.Status = ticketing.Inventory
 func Basket(eventID uuid.UUID, tier string, price money.Amount, quantity int) ticketing.CheckoutParams {
 	return ticketing.CheckoutParams{
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{
+		Lines: []ticketing.CheckoutLineParams{
 			{Tier: tier, Quantity: quantity, ExpectedUnitPrice: price, Currency: money.Currency},
 		},
 	}
@@ -74,7 +74,7 @@ func Basket(eventID uuid.UUID, tier string, price money.Amount, quantity int) ti
 func (s *Shop) Sell(t testing.TB, eventID uuid.UUID, tier string, quantity int) ticketing.Order {
 	t.Helper()
 	quote, err := s.Quote(t.Context(), s.Caller, ticketing.QuoteParams{
-		EventID: eventID, Lines: []ticketing.QuoteParamsLine{{Tier: tier, Quantity: quantity}},
+		EventID: eventID, Lines: []ticketing.QuoteLineParams{{Tier: tier, Quantity: quantity}},
 	})
 	check(t, "quote", err)
 	order, err := s.Checkout(t.Context(), s.Caller, s.Key(), Basket(eventID, tier, quote.Lines[0].UnitPrice, quantity))
@@ -95,7 +95,7 @@ func (s *Shop) Scan(t testing.TB, eventID, admissionID uuid.UUID) ticketing.Tick
 // Credit funds FLOAT with an amount in kobo, under a new provider reference.
 func (s *Shop) Credit(t testing.TB, amount money.Amount) {
 	t.Helper()
-	_, err := s.Staff.CreditFloat(t.Context(), s.Company.ID, amount, s.Key())
+	_, err := s.Staff.CreditFloat(t.Context(), s.Company.ID, s.Key(), amount)
 	check(t, "credit FLOAT", err)
 }
 

@@ -133,7 +133,7 @@ func (s *Shop) found(t testing.TB, name string) {
 	t.Helper()
 	company, err := s.Staff.CreateCompany(t.Context(), name)
 	check(t, "create the company", err)
-	s.Company, err = s.Staff.ApproveVerification(t.Context(), company.ID, time.Time{})
+	s.Company, err = s.Staff.ApproveVerification(t.Context(), company.ID, ticketing.ApprovalParams{})
 	check(t, "approve the company", err)
 	if !s.choices.NoRate {
 		rate := s.choices.Rate
@@ -141,7 +141,9 @@ func (s *Shop) found(t testing.TB, name string) {
 			rate, err = money.ParseRate("2.5", money.Percent)
 			check(t, "make a rate", err)
 		}
-		_, err = s.Staff.ScheduleCommission(t.Context(), company.ID, rate, s.Clock.Now().AddDate(-1, 0, 0))
+		_, err = s.Staff.ScheduleCommission(t.Context(), company.ID, ticketing.CommissionParams{
+			Rate: rate, EffectiveFrom: new(s.Clock.Now().AddDate(-1, 0, 0)),
+		})
 		check(t, "schedule the commission", err)
 	}
 	switch s.choices.Float {

@@ -35,7 +35,9 @@ func (c *commissionSchedule) Run(ctx context.Context, p *program) error {
 		return badValue("--value: %v", err)
 	}
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		rate, err := op.ScheduleCommission(ctx, c.Company.UUID, rate, c.EffectiveFrom.Time)
+		rate, err := op.ScheduleCommission(ctx, c.Company.UUID, ticketing.CommissionParams{
+			Rate: rate, EffectiveFrom: c.EffectiveFrom.optional(),
+		})
 		if err != nil {
 			return err
 		}

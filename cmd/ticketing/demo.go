@@ -145,7 +145,7 @@ func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketin
 		return none, err
 	}
 	quote, err := api.Quote(ctx, ticketing.QuoteParams{
-		EventID: set.eventID, Lines: []ticketing.QuoteParamsLine{{Tier: demoTier, Quantity: 1}},
+		EventID: set.eventID, Lines: []ticketing.QuoteLineParams{{Tier: demoTier, Quantity: 1}},
 	})
 	if err != nil {
 		return none, err
@@ -155,7 +155,7 @@ func (c *demoCommand) sell(ctx context.Context, r *running, set stage) (ticketin
 	}
 	return api.Checkout(ctx, "demo-"+uuid.NewString(), ticketing.CheckoutParams{
 		EventID: set.eventID, Buyer: ticketing.BuyerParams{Email: demoBuyer, Fullname: demoBuyerName},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: demoTier, Quantity: 1, ExpectedUnitPrice: quote.Lines[0].UnitPrice, Currency: money.Currency,
 		}},
 	})
@@ -180,7 +180,7 @@ func setStage(
 	now := time.Now()
 	expires := company.Verification.ApprovalExpiresAt
 	if company.Verification.Status != ticketing.VerificationApproved || (expires != nil && !now.Before(expires.Time)) {
-		if _, err := op.ApproveVerification(ctx, company.ID, time.Time{}); err != nil {
+		if _, err := op.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{}); err != nil {
 			return stage{}, err
 		}
 	}
@@ -194,12 +194,12 @@ func setStage(
 		if err != nil {
 			return stage{}, err
 		}
-		if _, err := op.ScheduleCommission(ctx, company.ID, rate, time.Time{}); err != nil {
+		if _, err := op.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate}); err != nil {
 			return stage{}, err
 		}
 	}
 	if wallets.Float < demoLowFloat {
-		if _, err := op.CreditFloat(ctx, company.ID, demoFloat, "demo-"+uuid.NewString()); err != nil {
+		if _, err := op.CreditFloat(ctx, company.ID, "demo-"+uuid.NewString(), demoFloat); err != nil {
 			return stage{}, err
 		}
 	}

@@ -55,6 +55,14 @@ func (v *amount) UnmarshalText(text []byte) error {
 // moment is a time. A date stands for its beginning in UTC.
 type moment struct{ time.Time }
 
+// optional returns the time, or nil if the flag was not given.
+func (v moment) optional() *time.Time {
+	if v.IsZero() {
+		return nil
+	}
+	return &v.Time
+}
+
 func (v *moment) UnmarshalText(text []byte) error {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if parsed, err := time.Parse(layout, string(text)); err == nil {

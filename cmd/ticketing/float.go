@@ -28,7 +28,7 @@ func (*floatCredit) Help() string {
 
 func (c *floatCredit) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		credit, err := op.CreditFloat(ctx, c.Company.UUID, c.Amount.Amount, c.Reference)
+		credit, err := op.CreditFloat(ctx, c.Company.UUID, c.Reference, c.Amount.Amount)
 		if err != nil {
 			return err
 		}

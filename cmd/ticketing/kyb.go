@@ -129,7 +129,7 @@ type kybApprove struct {
 
 func (c *kybApprove) Run(ctx context.Context, p *program) error {
 	return p.company(ctx, func(op ticketing.Operator) (ticketing.Company, error) {
-		return op.ApproveVerification(ctx, c.Company.UUID, c.Expires.Time)
+		return op.ApproveVerification(ctx, c.Company.UUID, ticketing.ApprovalParams{ExpiresAt: c.Expires.optional()})
 	})
 }
 

@@ -97,10 +97,11 @@ func (*ledgerStatement) Help() string {
 func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
+	period := ticketing.Period{From: c.From.Time, To: c.To.Time}
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		if c.Out == "" && p.JSON {
 			list := p.list()
-			err := op.Statement(ctx, c.Company.UUID, c.From.Time, c.To.Time, func(line ticketing.StatementLine) error {
+			err := op.Statement(ctx, c.Company.UUID, period, func(line ticketing.StatementLine) error {
 				return list.add(line)
 			})
 			if err != nil {
@@ -111,7 +112,7 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 		movements := 0
 		write := func(w io.Writer) error {
 			out := c.Format.writer(w)
-			err := op.Statement(ctx, c.Company.UUID, c.From.Time, c.To.Time, func(line ticketing.StatementLine) error {
+			err := op.Statement(ctx, c.Company.UUID, period, func(line ticketing.StatementLine) error {
 				if line.Type == ticketing.StatementMovement {
 					movements++
 				}

@@ -474,7 +474,7 @@ func (s shop) api(t *testing.T, origin string) *client.Client {
 func (s shop) basket() ticketing.CheckoutParams {
 	return ticketing.CheckoutParams{
 		EventID: uuid.MustParse(s.eventID), Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: "GENERAL_ADMISSION", Quantity: 1, ExpectedUnitPrice: 5_000_00, Currency: money.Currency,
 		}},
 	}

@@ -190,7 +190,7 @@ func (c *userSignOut) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		ended, err := svc.Accounts().EndSessionsAs(ctx, user.ID, p.actor())
+		ended, err := svc.Accounts().EndSessionsAs(ctx, p.actor(), user.ID)
 		if err != nil {
 			return err
 		}

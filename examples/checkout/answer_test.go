@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -28,7 +27,7 @@ func TestRefusalsThatStop(t *testing.T) {
 		is.Equal(got.Error.Code, string(ticketing.CodeVerificationRequired))
 		is.Equal(len(w.sent), 1)
 		is.True(strings.Contains(w.log.String(), "level=ERROR")) // an operator sees it
-		_, err = w.Staff.ApproveVerification(ctx, w.Company.ID, time.Time{})
+		_, err = w.Staff.ApproveVerification(ctx, w.Company.ID, ticketing.ApprovalParams{})
 		is.NoErr(err)
 		is.Equal(w.buy(w.shop(), "10000.00").status, http.StatusOK)
 		is.Equal(len(w.sold()), 1)

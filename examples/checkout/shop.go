@@ -99,7 +99,7 @@ func (p Purchase) check() error {
 func (s *Shop) Quote(ctx context.Context, eventID uuid.UUID, lines []Line) (ticketing.Quote, error) {
 	params := ticketing.QuoteParams{EventID: eventID}
 	for _, line := range lines {
-		params.Lines = append(params.Lines, ticketing.QuoteParamsLine(line))
+		params.Lines = append(params.Lines, ticketing.QuoteLineParams(line))
 	}
 	quote, err := s.api.Quote(ctx, params)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Shop) price(ctx context.Context, cart *Cart) error {
 		EventID: cart.Purchase.EventID, Buyer: ticketing.BuyerParams(cart.Purchase.Buyer),
 	}
 	for _, line := range quote.Lines {
-		cart.Params.Lines = append(cart.Params.Lines, ticketing.CheckoutLine{
+		cart.Params.Lines = append(cart.Params.Lines, ticketing.CheckoutLineParams{
 			Tier: line.Tier, Quantity: line.Quantity, ExpectedUnitPrice: line.UnitPrice, Currency: quote.Currency,
 		})
 	}

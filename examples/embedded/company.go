@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -25,7 +24,7 @@ func setUp(ctx context.Context, svc *ticketing.Service) (shop, error) {
 	if err != nil {
 		return shop{}, err
 	}
-	if _, err := op.ApproveVerification(ctx, company.ID, time.Time{}); err != nil {
+	if _, err := op.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{}); err != nil {
 		return shop{}, err
 	}
 	rates, err := op.ListCommissionRates(ctx, company.ID)
@@ -37,11 +36,11 @@ func setUp(ctx context.Context, svc *ticketing.Service) (shop, error) {
 		if err != nil {
 			return shop{}, err
 		}
-		if _, err := op.ScheduleCommission(ctx, company.ID, rate, time.Time{}); err != nil {
+		if _, err := op.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate}); err != nil {
 			return shop{}, err
 		}
 	}
-	if _, err := op.CreditFloat(ctx, company.ID, 250_000_00, "bank-transfer-0001"); err != nil {
+	if _, err := op.CreditFloat(ctx, company.ID, "bank-transfer-0001", 250_000_00); err != nil {
 		return shop{}, err
 	}
 

@@ -32,7 +32,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	order, err := d.svc.Checkout(r.Context(), caller, r.Header.Get("Idempotency-Key"), ticketing.CheckoutParams{
 		EventID: d.shop.eventID,
 		Buyer:   ticketing.BuyerParams{Email: r.FormValue("email")},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: r.FormValue("tier"), Quantity: quantity, ExpectedUnitPrice: price, Currency: money.Currency,
 		}},
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -55,7 +54,7 @@ func (a *agency) book(ctx context.Context, booked trip) (order ticketing.Order, 
 		caller := ticketing.TrustedCaller(a.company, ticketing.GrantCheckoutCreate)
 		order, err = within.Checkout(ctx, caller, "trip-"+booked.Booking, ticketing.CheckoutParams{
 			EventID: a.event, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-			Lines: []ticketing.CheckoutLine{{
+			Lines: []ticketing.CheckoutLineParams{{
 				Tier: "REGULAR", Quantity: booked.Travellers, ExpectedUnitPrice: 5_000_00, Currency: money.Currency,
 			}},
 		})
@@ -113,17 +112,17 @@ func openAgency(ctx context.Context, svc *ticketing.Service, tickets *store.Stor
 		return nil, err
 	}
 	a.company = company.ID
-	if _, err := op.ApproveVerification(ctx, company.ID, time.Time{}); err != nil {
+	if _, err := op.ApproveVerification(ctx, company.ID, ticketing.ApprovalParams{}); err != nil {
 		return nil, err
 	}
 	rate, err := money.ParseRate("2.5", money.Percent)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := op.ScheduleCommission(ctx, company.ID, rate, time.Time{}); err != nil {
+	if _, err := op.ScheduleCommission(ctx, company.ID, ticketing.CommissionParams{Rate: rate}); err != nil {
 		return nil, err
 	}
-	if _, err := op.CreditFloat(ctx, company.ID, 1_000_000_00, "bank-transfer-0001"); err != nil {
+	if _, err := op.CreditFloat(ctx, company.ID, "bank-transfer-0001", 1_000_000_00); err != nil {
 		return nil, err
 	}
 	caller := ticketing.TrustedCaller(company.ID, ticketing.GrantEventManage, ticketing.GrantInventoryManage)

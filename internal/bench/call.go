@@ -53,7 +53,7 @@ func (c *libraryCaller) call(ctx context.Context, t *task) error {
 		return err
 	case OpQuote:
 		_, err := c.svc.Quote(ctx, caller, ticketing.QuoteParams{
-			EventID: t.shop.Event, Lines: []ticketing.QuoteParamsLine{{Tier: t.quoted(), Quantity: c.qty}},
+			EventID: t.shop.Event, Lines: []ticketing.QuoteLineParams{{Tier: t.quoted(), Quantity: c.qty}},
 		})
 		return err
 	case OpDispatch:
@@ -86,7 +86,7 @@ func (t *task) buyer() string { return t.id + mailDomain }
 func (t *task) checkout(qty int) ticketing.CheckoutParams {
 	return ticketing.CheckoutParams{
 		EventID: t.shop.Event, Buyer: ticketing.BuyerParams{Email: t.buyer(), Fullname: buyerName},
-		Lines: []ticketing.CheckoutLine{{
+		Lines: []ticketing.CheckoutLineParams{{
 			Tier: shopTier, Quantity: qty, ExpectedUnitPrice: shopPrice, Currency: money.Currency,
 		}},
 	}

@@ -89,17 +89,17 @@ func (s *shop) openUp(ctx context.Context, svc *ticketing.Service, store driver.
 		return err
 	}
 	s.Company = company.ID
-	if _, err := op.ApproveVerification(ctx, s.Company, time.Time{}); err != nil {
+	if _, err := op.ApproveVerification(ctx, s.Company, ticketing.ApprovalParams{}); err != nil {
 		return err
 	}
 	rate, err := money.ParseRate(shopRate, money.BasisPoints)
 	if err != nil {
 		return err
 	}
-	if _, err := op.ScheduleCommission(ctx, s.Company, rate, time.Time{}); err != nil {
+	if _, err := op.ScheduleCommission(ctx, s.Company, ticketing.CommissionParams{Rate: rate}); err != nil {
 		return err
 	}
-	if _, err := op.CreditFloat(ctx, s.Company, money.MaxInput, "bench-float"); err != nil {
+	if _, err := op.CreditFloat(ctx, s.Company, "bench-float", money.MaxInput); err != nil {
 		return err
 	}
 	if http {

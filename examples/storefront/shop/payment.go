@@ -76,8 +76,8 @@ const (
 // digest identifies the event, the lines and the prices of a purchase, in any order of the lines.
 type digest [sha256.Size]byte
 
-func digestOf(eventID uuid.UUID, lines []ticketing.CheckoutLine) digest {
-	sorted := slices.SortedFunc(slices.Values(lines), func(a, b ticketing.CheckoutLine) int {
+func digestOf(eventID uuid.UUID, lines []ticketing.CheckoutLineParams) digest {
+	sorted := slices.SortedFunc(slices.Values(lines), func(a, b ticketing.CheckoutLineParams) int {
 		return strings.Compare(a.Tier, b.Tier)
 	})
 	text, err := json.Marshal([]any{eventID, sorted})

@@ -93,7 +93,7 @@ func (s *shop) within(w http.ResponseWriter, of *limit, client string) bool {
 }
 
 // readPayRequest reads a purchase that is to be paid. Nothing may be paid for that the proxy would refuse.
-func readPayRequest(w http.ResponseWriter, r *http.Request) (payRequest, []ticketing.CheckoutLine, bool) {
+func readPayRequest(w http.ResponseWriter, r *http.Request) (payRequest, []ticketing.CheckoutLineParams, bool) {
 	var request payRequest
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return request, nil, false
@@ -104,7 +104,7 @@ func readPayRequest(w http.ResponseWriter, r *http.Request) (payRequest, []ticke
 		return request, nil, false
 	}
 	admissions, tiers := 0, make(map[string]bool)
-	var lines []ticketing.CheckoutLine
+	var lines []ticketing.CheckoutLineParams
 	for _, sent := range request.Lines {
 		price, err := money.Parse(sent.ExpectedUnitPrice)
 		if err != nil || price < 0 || sent.Currency != money.Currency || tiers[sent.Tier] || sent.Quantity < 1 ||
@@ -113,7 +113,7 @@ func readPayRequest(w http.ResponseWriter, r *http.Request) (payRequest, []ticke
 		}
 		tiers[sent.Tier] = true
 		admissions += sent.Quantity
-		lines = append(lines, ticketing.CheckoutLine{
+		lines = append(lines, ticketing.CheckoutLineParams{
 			Tier: sent.Tier, Quantity: sent.Quantity, ExpectedUnitPrice: price, Currency: sent.Currency,
 		})
 	}
