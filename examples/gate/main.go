@@ -18,7 +18,7 @@
 //	TRY AGAIN      the service could not say: scan once more
 //	NOT WORKING    the service refuses this gate: call for help
 //
-// While no answer comes it shows WAIT. Ctrl-C ends it after the scan under way, and at once if it is pressed again.
+// While it waits for a response it shows WAIT. Ctrl-C ends it after the present scan, or at once if pressed again.
 //
 // What is worth copying:
 //
@@ -31,7 +31,7 @@
 // any time. It follows that a ticket may be ALREADY IN after TRY AGAIN: its validation had arrived, and its answer had
 // not. The line shows where and how many seconds ago, so that the person at the gate can decide.
 //
-// Set the scanner to the keyboard layout of the machine: else it types other characters for ":" and "-". A terminal
+// Set the scanner to the keyboard layout of the machine: otherwise it types other characters for ":" and "-". A terminal
 // shows what the scanner types, unless "stty -echo" ran before.
 package main
 
