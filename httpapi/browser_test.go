@@ -41,7 +41,7 @@ func TestBrowserDocs(t *testing.T) {
 			p := browser.Open(t, d.server.URL+strings.TrimSuffix(screen.prefix, "/")+"/docs", screen.size)
 			p.Do(chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
 			is.Equal(p.Text(`document.documentElement.lang`), "en")
-			is.Equal(p.Text(`document.title`), "Reference · Service Public API")
+			is.Equal(p.Text(`document.title`), "Reference · Ticketing")
 			is.Equal(p.Text(`document.querySelectorAll(".opblock:not(.opblock-webhook)").length >= 14`), "true")
 			p.Fits()
 			p.Readable(screen.name + "-docs")
@@ -225,7 +225,7 @@ func TestBrowserGuide(t *testing.T) {
 			d := deploy(t, &httpapi.Config{Prefix: screen.prefix, RateLimit: -1})
 			p := browser.Open(t, d.server.URL+strings.TrimSuffix(screen.prefix, "/")+"/guide", screen.size)
 			is.Equal(p.Text(`document.documentElement.lang`), "en")
-			is.Equal(p.Text(`document.title`), "Integration guide · Service Public API")
+			is.Equal(p.Text(`document.title`), "Integration guide · Ticketing")
 			is.Equal(p.Text(`[...document.querySelectorAll(".contents a")].every(a =>
 				document.getElementById(decodeURIComponent(a.hash.slice(1))).innerText === a.innerText)`), "true")
 			p.Fits()

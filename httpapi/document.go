@@ -5,12 +5,14 @@ import (
 	"cmp"
 	_ "embed" // The documents are files of this folder.
 	"encoding/json"
+	"html"
 	"net/http"
 	"sync"
 
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/floatgate/ticketing/internal/webfile"
+	"github.com/floatgate/ticketing/internal/webpage"
 )
 
 // openAPI is the contract. It is written by hand, except its examples, which a run of the tests writes.
@@ -44,15 +46,6 @@ var (
 	guideStyle []byte
 )
 
-// The policies of the pages: they load from and call their own server only, and no site may frame them. The images are
-// those in Swagger UI's stylesheet, and the empty icon, which keeps browsers from requesting /favicon.ico.
-const (
-	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	guidePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-
 // document is one of the published documents of section 4, or a file that one of them loads.
 //
 // It needs no credential and counts towards the rate limit. Its query is ignored, since links to documents often gain
@@ -69,27 +62,32 @@ type document struct {
 
 // documents returns the documents of a handler under a prefix. A new document is a new row here. The pages link
 // relative to themselves, so they are the same under every prefix.
-func documents(prefix string) []*document {
+func documents(prefix, title string) []*document {
 	const (
 		jsonText = contentType
 		page     = "text/html; charset=utf-8"
 		script   = "text/javascript; charset=utf-8"
 		style    = "text/css; charset=utf-8"
 		plain    = "text/plain; charset=utf-8"
+		picture  = "image/svg+xml"
 	)
 	file := func(text []byte) func() []byte { return func() []byte { return text } }
+	named := func(page []byte) func() []byte { return func() []byte { return withTitle(page, title) } }
 	licenses := func() []byte {
 		return bytes.Join([][]byte{swaggerNotice, swaggerLicense, bundledLicenses}, []byte("\n\n"))
 	}
 	all := []*document{
 		{path: "/openapi.json", contentType: jsonText, text: func() []byte { return withServer(openAPI, prefix) }},
-		{path: "/docs", contentType: page, policy: docsPolicy, text: file(docsPage)},
+		{path: "/docs", contentType: page, policy: webpage.CallingPolicy, text: named(docsPage)},
+		{path: "/docs/icon.svg", contentType: picture, text: webpage.Icon},
+		{path: "/docs/page.css", contentType: style, text: webpage.Style},
+		{path: "/docs/page.js", contentType: script, text: webpage.Script},
 		{path: "/docs/docs.js", contentType: script, text: file(docsScript)},
 		{path: "/docs/docs.css", contentType: style, text: file(docsStyle)},
 		{path: "/docs/swagger-ui-bundle.js", contentType: script, text: file(swaggerScript)},
 		{path: "/docs/swagger-ui.css", contentType: style, text: file(swaggerStyle)},
 		{path: "/docs/licenses.txt", contentType: plain, text: licenses},
-		{path: "/guide", contentType: page, policy: guidePolicy, text: file(guidePage)},
+		{path: "/guide", contentType: page, policy: webpage.Policy, text: named(guidePage)},
 		{path: "/guide/guide.js", contentType: script, text: file(guideScript)},
 		{path: "/guide/guide.css", contentType: style, text: file(guideStyle)},
 	}
@@ -97,6 +95,11 @@ func documents(prefix string) []*document {
 		d.made = sync.OnceValue(func() webfile.File { return webfile.New(d.text()) })
 	}
 	return all
+}
+
+// withTitle puts the name of the service in its places on a page.
+func withTitle(page []byte, title string) []byte {
+	return bytes.ReplaceAll(page, []byte("{{title}}"), []byte(html.EscapeString(title)))
 }
 
 // withServer sets the URL of the document's server to the prefix.
@@ -127,12 +130,7 @@ func (x *exchange) sendDocument() int {
 	d := x.document
 	header := x.Header()
 	header.Set("X-Request-Id", x.id)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Frame-Options", "DENY")
-	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "public, no-cache")
-	if d.policy != "" {
-		header.Set("Content-Security-Policy", d.policy)
-	}
+	webpage.SetHeaders(header, d.policy)
 	return d.made().Serve(x, x.r, d.contentType)
 }

@@ -92,6 +92,9 @@ func publications() []publication {
 	return []publication{
 		{path: "/openapi.json", contentType: "application/json", holds: `"openapi": "3.1`},
 		{path: "/docs", contentType: "text/html", policy: docs + closed, holds: "<title>Reference"},
+		{path: "/docs/icon.svg", contentType: "image/svg+xml", holds: "<svg"},
+		{path: "/docs/page.css", contentType: "text/css", holds: ".skip"},
+		{path: "/docs/page.js", contentType: "text/javascript", holds: "clipboard.writeText"},
 		{path: "/docs/docs.js", contentType: "text/javascript", holds: "persistAuthorization: false"},
 		{path: "/docs/docs.css", contentType: "text/css", holds: ".skip"},
 		{path: "/docs/swagger-ui-bundle.js", contentType: "text/javascript", holds: "SwaggerUIBundle"},
@@ -115,7 +118,11 @@ func TestDocuments(t *testing.T) {
 				is := is.New(t)
 				response := l.get(t, "GET", prefix+test.path, nil)
 				is.Equal(response.status, 200)
-				is.Equal(response.header["Content-Type"], []string{test.contentType + "; charset=utf-8"})
+				want := test.contentType + "; charset=utf-8"
+				if test.contentType == "image/svg+xml" {
+					want = test.contentType
+				}
+				is.Equal(response.header["Content-Type"], []string{want})
 				is.Equal(response.header.Get("Content-Security-Policy"), test.policy)
 				is.Equal(response.header["X-Frame-Options"], []string{"DENY"})
 				is.Equal(response.header["Referrer-Policy"], []string{"no-referrer"})
@@ -126,13 +133,31 @@ func TestDocuments(t *testing.T) {
 					is.Equal(regexp.MustCompile(`<style| style=| on[a-z]+=|<script>|javascript:`).FindString(response.body), "")
 					// What a page links to is found relative to it, and exists. Only the console is another handler's.
 					for _, link := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(response.body, -1) {
-						if link[1] != "data:," && link[1] != "/business" {
+						if link[1] != "/business" {
 							is.Equal(l.get(t, "HEAD", prefix+"/"+link[1], nil).status, 200)
 						}
 					}
 				}
 			})
 		}
+	}
+}
+
+// The pages have the name of the service, which is text there and nothing else. A malformed name is refused.
+func TestDocumentTitle(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	l := newLibrary(t, &httpapi.Config{Title: ` <i>Ọ̀ṣun</i> & Co `})
+	for _, path := range []string{"/docs", "/guide"} {
+		page := l.get(t, "GET", httpapi.DefaultPrefix+path, nil).body
+		is.True(strings.Contains(page, " · &lt;i&gt;Ọ̀ṣun&lt;/i&gt; &amp; Co</title>"))
+		is.True(!strings.Contains(page, "{{title}}") && !strings.Contains(page, "<i>Ọ"))
+	}
+	for _, title := range []string{strings.Repeat("x", 61), "a\nb", "\xff", "\u200b"} {
+		func() {
+			defer func() { is.True(recover() != nil) }()
+			newLibrary(t, &httpapi.Config{Title: title})
+		}()
 	}
 }
 

@@ -60,6 +60,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/clientaddr"
 	"github.com/floatgate/ticketing/internal/ratewindow"
+	"github.com/floatgate/ticketing/internal/webpage"
 )
 
 // The defaults of a [Config].
@@ -78,6 +79,9 @@ type Config struct {
 	Caller func(*http.Request) (ticketing.Caller, error)
 	// Prefix is the path of the API, without escapes; "/" means the root. Defaults to [DefaultPrefix].
 	Prefix string
+	// Title is the name of the service on the pages /docs and /guide: at most 60 printable characters on one line, or New
+	// panics. Defaults to "Ticketing". The title of openapi.json is the contract's and stays.
+	Title string
 	// RateLimit is how many requests a client may make in a [RateWindow]. Negative means any number. Defaults to
 	// [DefaultRateLimit].
 	RateLimit int
@@ -129,8 +133,8 @@ type api struct {
 	now       func() time.Time
 }
 
-// New returns the handler of the contract over a service. It starts nothing. It panics when the service is nil and when
-// a trusted proxy is the zero prefix.
+// New returns the handler of the contract over a service. It starts nothing. It panics when the service is nil, when
+// a trusted proxy is the zero prefix, and when the title is malformed.
 func New(svc *ticketing.Service, config *Config) http.Handler {
 	if svc == nil {
 		panic("httpapi: a handler needs a service")
@@ -160,9 +164,13 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	title, err := webpage.ParseTitle(c.Title)
+	if err != nil {
+		panic("httpapi: Config.Title " + err.Error())
+	}
 	prefix := normalPrefix(c.Prefix)
 	a := &api{
-		svc: svc, router: newRouter(operations(), documents(prefix)), prefix: prefix,
+		svc: svc, router: newRouter(operations(), documents(prefix, title)), prefix: prefix,
 		limit: ratewindow.Limit{Counter: c.Counter, Requests: c.RateLimit}, maxBody: c.MaxBodyBytes, log: c.Logger,
 		onRequest: c.OnRequest, newID: c.NewRequestID, now: c.Clock,
 	}

@@ -112,6 +112,11 @@ func (c *demoCommand) Run(ctx context.Context, p *program) error {
 				err = errDrainTimeout
 			}
 		}()
+		shown := &demoHome{svc: r.svc, baseURL: r.baseURL, authority: shop.authority, set: set}
+		if shop.sells() {
+			shown.shop = shop.origin
+		}
+		r.home.demo.Store(shown)
 		links, err := c.signInLinks(ctx, p, r, set)
 		if err != nil {
 			return err
@@ -415,6 +420,7 @@ func (c *demoCommand) show(
 	}
 	fmt.Fprintf(&text, "\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
 		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
+	fmt.Fprintf(&text, "\nAll of this in a browser: %s/\n", strings.TrimSuffix(r.baseURL, httpapi.DefaultPrefix))
 	text.WriteString("\n" + shop.String() + links.String())
 	text.WriteString("\nAsk for a quote:\n\n")
 	text.WriteString(curl(shop.authority, r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))

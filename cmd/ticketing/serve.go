@@ -29,7 +29,8 @@ type serveCommand struct {
 }
 
 func (*serveCommand) Help() string {
-	return `The API lies under /api/public/v1. Beside it, without a key, are the embed SDK (/embeds/v1/service.js and ` +
+	return `The API lies under /api/public/v1. Beside it, without a key, are a page at / that links to all there is ` +
+		`(/docs, /guide and /openapi.json lead to the API's), the embed SDK (/embeds/v1/service.js and ` +
 		`what belongs to it; "ticketing embed snippet" prints how to use it) and what an operator watches: /healthz ` +
 		`answers while the process lives, /readyz while the database answers, /metrics is Prometheus text; keep these from ` +
 		`the public at your proxy, or give them a listener of their own with --operator-addr. Beside serving it delivers ` +
@@ -63,6 +64,7 @@ type serving struct {
 	Addr           string         `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
 	OperatorAddr   string         `help:"Where health and metrics listen by themselves; then they are not beside the API." placeholder:"HOST:PORT"`
 	MaxConnections maxConnections `default:"4096" help:"Clients that are connected at a time, at most; more wait. 0 is any number." placeholder:"N"`
+	Title          serviceTitle   `help:"Name of the service on all its pages, up to 60 characters. Defaults to Ticketing." placeholder:"NAME"`
 	WebOrigin      webOrigin      `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
 	RateLimit      count          `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
 	NoConsole      bool           `help:"Serve the API alone, without the console for companies and staff." name:"no-console"`
@@ -133,6 +135,7 @@ type running struct {
 	clients   *connections
 	operator  net.Listener // for health and metrics; if nil, the API's listener serves them
 
+	home          *home
 	console       http.Handler // nil: there is none
 	consoleOrigin string       // at which browsers use it; empty: there is none
 }
@@ -218,6 +221,7 @@ func (p *program) serve(
 	if err := s.openConsole(r, p.getenv(oidcSecret), cfg.Mailer, listener.Addr()); err != nil {
 		return err
 	}
+	r.home = newHome(r, s.Title.String(), logger)
 	return p.work(ctx, s, r, speaks.listener(clients.listener(listener)), meanwhile)
 }
 
@@ -230,7 +234,8 @@ func (p *program) work(
 	logger := r.logger
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	health, handler := newHealth(ctx, r.svc, r.metrics, logger), r.withConsole(s.handler(r.svc, r.metrics, logger))
+	health := newHealth(ctx, r.svc, r.metrics, logger)
+	handler := r.home.before(r.withConsole(s.handler(r.svc, r.metrics, logger)))
 	if r.operator == nil {
 		handler = health.before(handler)
 	}
@@ -293,7 +298,7 @@ func (s *serving) handler(svc *ticketing.Service, m *metrics, logger *slog.Logge
 		limit = -1
 	}
 	return widget.New(&widget.Config{Other: httpapi.New(svc, &httpapi.Config{
-		RateLimit: limit, TrustedProxies: s.TrustedProxies, Logger: logger, OnRequest: m.observe,
+		Title: s.Title.String(), RateLimit: limit, TrustedProxies: s.TrustedProxies, Logger: logger, OnRequest: m.observe,
 	})})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/x509"
 	"io"
 	"log/slog"
@@ -8,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/floatgate/ticketing/internal/webpage"
 )
 
 // webOrigin is a scheme and a host, with a port if it is not the scheme's default.
@@ -23,6 +26,18 @@ func (v *webOrigin) UnmarshalText(text []byte) error {
 	v.origin = given
 	return nil
 }
+
+// serviceTitle is the name of the service on its pages. The zero value is the default.
+type serviceTitle struct{ text string }
+
+func (v *serviceTitle) UnmarshalText(text []byte) (err error) {
+	if v.text, err = webpage.ParseTitle(string(text)); err != nil {
+		return badValue("%v", err)
+	}
+	return nil
+}
+
+func (v serviceTitle) String() string { return cmp.Or(v.text, webpage.DefaultTitle) }
 
 // prefixes are address ranges. A single address is a range of one.
 type prefixes []netip.Prefix

@@ -54,7 +54,7 @@ func TestServerReportsItself(t *testing.T) {
 	status, body := get(t, origin+prefix+"/events")
 	is.Equal(status, http.StatusUnauthorized)
 	is.True(strings.Contains(body, "AUTHENTICATION_FAILED"))
-	for _, path := range []string{"/", "/healthz/", "//healthz", "/metrics/x"} {
+	for _, path := range []string{"/x", "/healthz/", "//healthz", "/metrics/x"} {
 		status, body := get(t, origin+path)
 		is.Equal(status, http.StatusNotFound)
 		is.True(strings.Contains(body, `"code":"NOT_FOUND"`))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -282,4 +283,14 @@ func (p *Page) PolicyViolations() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.violations)
+}
+
+// Transferred returns how many bytes the document and what it loaded took on the way, headers included. A server that
+// compresses sends fewer than there are.
+func (p *Page) Transferred() int {
+	p.tb.Helper()
+	bytes, err := strconv.Atoi(p.Text(`[...performance.getEntriesByType("navigation"),
+		...performance.getEntriesByType("resource")].reduce((sum, entry) => sum + entry.transferSize, 0)`))
+	p.must(err)
+	return bytes
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // The page is a file of this folder.
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/floatgate/ticketing/httpapi"
+	"github.com/floatgate/ticketing/internal/webfile"
+	"github.com/floatgate/ticketing/internal/webpage"
+	"github.com/floatgate/ticketing/widget"
+)
+
+var (
+	//go:embed home.html
+	homeSource string
+	//go:embed home.css
+	homeStyle []byte
+)
+
+// homeTemplate parses the page at "/" once.
+var homeTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("home").Parse(homeSource))
+})
+
+// homeTimeout bounds how long the page at "/" waits for what it shows of a demo.
+const homeTimeout = 2 * time.Second
+
+// home serves the page at "/", and redirects /docs, /guide and /openapi.json to the API's. All links are relative to
+// the page, so they hold behind a proxy that adds a path of its own.
+type home struct {
+	page   homePage
+	plain  func() webfile.File // the page without a demo, which is made once
+	style  func() webfile.File
+	demo   atomic.Pointer[demoHome]
+	logger *slog.Logger
+}
+
+// homePage is what the page shows.
+type homePage struct {
+	Title   string
+	Version string // empty: a development build
+	Commit  string // empty: unknown
+	API     string // the path of the API, relative to the page
+	Console string // the address where people sign in; empty: there is no console
+	Health  bool   // Health is served beside the API.
+	Script  string // the path of the embed SDK, relative to the page
+	Types   string // and of its types
+	Demo    *homeDemo
+}
+
+// newHome returns the page of a server.
+func newHome(r *running, title string, logger *slog.Logger) *home {
+	h := &home{logger: logger, page: homePage{
+		Title: title, API: strings.TrimPrefix(httpapi.DefaultPrefix, "/"), Health: r.operator == nil,
+		Script: strings.TrimPrefix(widget.ScriptPath, "/"), Types: strings.TrimPrefix(widget.TypesPath, "/"),
+	}}
+	if b := built(); b.Version != "(devel)" {
+		h.page.Version = b.Version
+	}
+	if b := built(); b.Commit != "unknown" {
+		h.page.Commit = b.Commit[:min(len(b.Commit), 12)]
+	}
+	if r.console != nil {
+		h.page.Console = r.consoleOrigin + "/business"
+	}
+	h.plain = sync.OnceValue(func() webfile.File { return render(h.page) })
+	h.style = sync.OnceValue(func() webfile.File { return webfile.New(homeStyle) })
+	return h
+}
+
+// before returns a handler that serves the page and the redirects itself, and passes all other requests to next. A path
+// must match byte for byte, as in [health.before].
+func (h *home) before(next http.Handler) http.Handler {
+	redirects := map[string]string{}
+	for _, path := range []string{"/docs", "/guide", "/openapi.json"} {
+		redirects[path] = h.page.API + path
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, _, _ := strings.Cut(r.RequestURI, "?")
+		to, redirected := redirects[path]
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			next.ServeHTTP(w, r)
+		case path == "/":
+			h.serve(w, r)
+		case path == "/home.css":
+			webpage.SetHeaders(w.Header(), "")
+			w.Header().Set("Cache-Control", "public, no-cache")
+			h.style().Serve(w, r, "text/css; charset=utf-8")
+		case redirected:
+			// Not http.Redirect, which makes the path absolute.
+			w.Header().Set("Location", to)
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusFound)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// serve sends the page. That of a demo is made for each request.
+func (h *home) serve(w http.ResponseWriter, r *http.Request) {
+	webpage.SetHeaders(w.Header(), webpage.Policy)
+	w.Header().Set("Cache-Control", "no-cache")
+	file := h.plain
+	if demo := h.demo.Load(); demo != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), homeTimeout)
+		defer cancel()
+		shown, err := demo.show(ctx, isLocal(r))
+		if err != nil {
+			h.logger.WarnContext(ctx, "the page at / is shown without the demo", "error", err)
+		} else {
+			page := h.page
+			page.Demo = shown
+			w.Header().Set("Cache-Control", "no-store")
+			file = func() webfile.File { return render(page) }
+		}
+	}
+	file().Serve(w, r, "text/html; charset=utf-8")
+}
+
+func render(page homePage) webfile.File {
+	var text bytes.Buffer
+	if err := homeTemplate().Execute(&text, page); err != nil {
+		panic(err) // A buffer accepts everything, and the template is tested.
+	}
+	return webfile.New(text.Bytes())
+}
+
+// isLocal reports whether a request comes from a browser on this machine that was led to an address of this machine.
+// Neither a proxy nor a site elsewhere whose name leads here makes such a request.
+func isLocal(r *http.Request) bool {
+	for _, forwarded := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host"} {
+		if len(r.Header[forwarded]) > 0 {
+			return false
+		}
+	}
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil || !isLoopback(client) {
+		return false
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(r.Host); err == nil {
+		host = name
+	}
+	return host == "localhost" || isLoopback(strings.Trim(host, "[]"))
+}
+
+func isLoopback(address string) bool {
+	ip := net.ParseIP(address)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,175 @@
+package main_test
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// hrefs returns what a page links to and loads.
+func hrefs(page string) (links []string) {
+	for _, link := range regexp.MustCompile(`(?:href|src)="([^"#]+)"`).FindAllStringSubmatch(page, -1) {
+		links = append(links, html.UnescapeString(link[1]))
+	}
+	return links
+}
+
+// browse requests a page, which is not the API's, and follows no redirect.
+func browse(t *testing.T, method, url string) (response *http.Response, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(soon(t), method, url, http.NoBody)
+	must(t, err)
+	response, err = http.DefaultTransport.RoundTrip(request)
+	must(t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	must(t, err)
+	return response, string(text)
+}
+
+// pasted runs a command in a shell and returns what it prints.
+func pasted(t *testing.T, command string) string {
+	t.Helper()
+	printed, err := exec.CommandContext(t.Context(), "sh", "-c", command).Output()
+	must(t, err)
+	return string(printed)
+}
+
+// A server has a page at /. All that it links to on this server is there. It has the name that the operator gave, which
+// is text and nothing else.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	_, origin := newShell(t).with("TICKETING_DATABASE", "memory:", "TICKETING_TITLE", ` <b>Eko</b> & "Sons" `).serve()
+	response, page := browse(t, http.MethodGet, origin+"/?utm=x")
+	is.Equal(response.StatusCode, http.StatusOK)
+	is.True(strings.Contains(page, "<title>&lt;b&gt;Eko&lt;/b&gt; &amp; &#34;Sons&#34;</title>"))
+	is.True(!strings.Contains(page, "<b>Eko") && !strings.Contains(page, "This demo") && !strings.Contains(page, "svc_live"))
+	console := strings.Replace(origin, "127.0.0.1", "localhost", 1) + "/business"
+	links := strings.Join(hrefs(page), " ")
+	for _, link := range []string{
+		"api/public/v1/guide", "api/public/v1/docs", "api/public/v1/openapi.json", "healthz", "readyz", "embeds/v1/service.js",
+		"embeds/v1/service.d.ts", "home.css", console,
+	} {
+		is.True(strings.Contains(" "+links+" ", " "+link+" ")) // link
+	}
+	for _, link := range hrefs(page) {
+		if strings.HasPrefix(link, "https://pkg.go.dev/") {
+			continue
+		}
+		if !strings.HasPrefix(link, "http") {
+			link = origin + "/" + link
+		}
+		response, text := browse(t, http.MethodGet, link)
+		if link == console {
+			is.Equal(response.StatusCode, http.StatusSeeOther) // to sign in
+			continue
+		}
+		is.Equal(response.StatusCode, http.StatusOK) // link
+		if strings.HasSuffix(link, "/docs") || strings.HasSuffix(link, "/guide") {
+			is.True(strings.Contains(text, " · &lt;b&gt;Eko&lt;/b&gt; &amp; &#34;Sons&#34;</title>"))
+		}
+	}
+}
+
+// The paths of documents without the prefix lead to those with it, relative to where they are, for GET and HEAD alone.
+// The API answers for all paths that are almost these.
+func TestHomeRedirects(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	_, origin := newShell(t).with("TICKETING_DATABASE", "memory:").serve("--no-console", "--operator-addr", "127.0.0.1:0")
+	for _, path := range []string{"/docs", "/guide", "/openapi.json"} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			response, _ := browse(t, method, origin+path+"?v=1")
+			is.Equal(response.StatusCode, http.StatusFound)
+			is.Equal(response.Header.Get("Location"), "api/public/v1"+path)
+		}
+	}
+	for _, path := range []string{"/docs/", "/docs/docs.js", "/Guide", "/index.html", "/favicon.ico", "/home.html", "/home.css/"} {
+		status, body := get(t, origin+path)
+		is.Equal(status, http.StatusNotFound) // path
+		is.True(strings.Contains(body, `"code":"NOT_FOUND"`))
+	}
+	for _, target := range []string{"//", "/%2e", "/.", "/x/..", "http://tickets.example/", "/%64ocs", "//docs"} {
+		connection := dial(t, origin)
+		ask(t, connection, target)
+		status, body := answered(t, connection)
+		is.Equal(status, http.StatusNotFound) // target
+		is.True(strings.Contains(body, `"code":"NOT_FOUND"`))
+	}
+	for _, path := range []string{"/", "/docs", "/home.css"} {
+		status, body := send(t, http.MethodPost, origin+path, "", "", "{}")
+		is.Equal(status, http.StatusNotFound) // path
+		is.True(strings.Contains(body, `"code":"NOT_FOUND"`))
+	}
+
+	// What is not there is not linked.
+	_, page := browse(t, http.MethodGet, origin+"/")
+	is.True(!strings.Contains(page, "Sign in") && !strings.Contains(page, "healthz"))
+	is.True(strings.Contains(page, "<title>Ticketing</title>"))
+}
+
+// A name that no page could show is refused before anything else is done.
+func TestTitleIsLimited(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	for _, title := range []string{strings.Repeat("ọ", 61), "two\nlines", "a\u202eb", "bell\a"} {
+		_, message := sh.refusal("serve", "--title", title)
+		is.Equal(message, "--title: must be at most 60 printable characters on one line")
+	}
+}
+
+// The page of a demo shows what was sold and two calls that sell another one. The API key is shown to a browser on this
+// machine alone: not to another machine, a proxy, or a site whose name leads here.
+func TestDemoHome(t *testing.T) {
+	t.Parallel()
+	browser := browsertest.New(t)
+	is := is.New(t)
+	_, at := newShell(t).with("TICKETING_DATABASE", "memory:").demo("--shop-addr", "127.0.0.1:0", "--title", "Ọ̀ṣun Tickets")
+	connection := dial(t, at.WebOrigin)
+	ask(t, connection, "/") // with the host tickets.example
+	_, text := answered(t, connection)
+	is.True(strings.Contains(text, "Bearer YOUR_API_KEY"))
+	is.True(!strings.Contains(text, at.APIKey))
+
+	for _, screen := range []struct {
+		name string
+		size browsertest.Size
+	}{{"desktop", browsertest.Desktop}, {"phone", browsertest.Phone}} {
+		p := browser.Open(t, at.WebOrigin+"/", screen.size)
+		is.Equal(p.Text(`document.title`), "Demo · Ọ̀ṣun Tickets")
+		p.Fits()
+		p.Readable(screen.name + "-home")
+		p.FullPicture(screen.name + "-home-all")
+		browsertest.Axe(t, p)
+		p.Media(browsertest.Media{Dark: true})
+		browsertest.Axe(t, p)
+		is.True(p.Transferred() <= 80_000)
+		p.KeepsNothing()
+
+		// By keyboard, the second call is copied, sent as a shell would, and seen after a reload.
+		p.Allow("clipboard-read", "clipboard-write")
+		p.TabTo(`[aria-label='Copy the checkout']`)
+		p.Press("\r")
+		p.Wait(`document.querySelector("[role=status]").innerText === "Copied to the clipboard"`)
+		order := pasted(t, p.Text(`await navigator.clipboard.readText()`))
+		is.True(strings.Contains(order, `"status":"CONFIRMED"`))
+		id := regexp.MustCompile(`"id":"([0-9a-f-]{36})","object":"order"`).FindStringSubmatch(order)
+		is.True(id != nil)
+		p.Text(`location.reload()`)
+		p.Wait(`document.querySelector("tbody").innerText.includes("` + id[1] + `")`)
+		p.IsClean()
+	}
+	_, text = browse(t, http.MethodGet, at.WebOrigin+"/")
+	is.True(strings.Contains(text, "<dd>3 of 500</dd>"))
+	is.True(!strings.Contains(text[:strings.Index(text, "Sell one yourself")], "@example.com")) // no buyer
+}
