@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/floatgate/ticketing/internal/webfile"
+	"github.com/floatgate/ticketing/internal/webpage"
 )
 
 // The files that pages load. console.js and console.css are made by .ci/assets from src. htmx.min.js and
@@ -19,8 +20,6 @@ var (
 	htmxText []byte
 	//go:embed assets/htmx/hx-sse.min.js
 	streamText []byte
-	//go:embed assets/icon.svg
-	iconText []byte
 )
 
 // asset is a file that pages load.
@@ -38,7 +37,7 @@ func assets() map[string]asset {
 		"/console/console.js":  file("text/javascript; charset=utf-8", scriptText),
 		// The extension comes with htmx, which begins as soon as it is there: an extension that comes later opens no stream.
 		"/console/htmx.js":  file("text/javascript; charset=utf-8", slices.Concat(htmxText, []byte("\n"), streamText)),
-		"/console/icon.svg": file("image/svg+xml", iconText),
+		"/console/icon.svg": file("image/svg+xml", webpage.Icon()),
 	}
 }
 

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/clientaddr"
 	"github.com/floatgate/ticketing/internal/ratewindow"
+	"github.com/floatgate/ticketing/internal/webpage"
 )
 
 // console is the handler.
@@ -88,8 +87,8 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	if c.issuer, err = newIssuer(&c.config); err != nil {
 		return nil, err
 	}
-	if c.config.Title, err = parseTitle(c.config.Title); err != nil {
-		return nil, err
+	if c.config.Title, err = webpage.ParseTitle(c.config.Title); err != nil {
+		return nil, fmt.Errorf("console: Config.Title %w", err)
 	}
 	c.proxies = clientaddr.New(c.config.TrustedProxies, c.config.Logger)
 	if c.origin, err = parseOrigin(c.config.WebOrigin); err != nil {
@@ -176,22 +175,6 @@ func (c *console) register() error {
 	add(&route{pattern: accentPath + "{color}", get: accentStep})
 	add(&route{pattern: lookPath + "{colors}", get: lookStep})
 	return nil
-}
-
-// The name of the service, and how long another one may be.
-const (
-	defaultTitle = "Ticketing"
-	maxTitle     = 60
-)
-
-// parseTitle returns the title of a configuration. Its characters have to be visible: it stands in the title of a page.
-func parseTitle(text string) (string, error) {
-	text = cmp.Or(strings.TrimSpace(text), defaultTitle)
-	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > maxTitle ||
-		strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", fmt.Errorf("console: Config.Title must be at most %d characters on one line", maxTitle)
-	}
-	return text, nil
 }
 
 // parseOrigin parses the web origin; an empty one is nil.

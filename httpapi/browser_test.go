@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,9 +29,91 @@ func screens() []screen {
 	return []screen{{"desktop", browsertest.Desktop, httpapi.DefaultPrefix}, {"phone", browsertest.Phone, "/"}}
 }
 
-// A user with a keyboard, or a phone, reads the reference, enters a key and makes a call. The page sends no request to
-// another host, does not violate its policy, and stores nothing.
-func TestBrowserDocs(t *testing.T) {
+// A user with a keyboard, or a phone, reads the reference, finds a call in it, and takes a sample in a language with an
+// address and a key. The page sends no request to another host, does not violate its policy, and stores nothing.
+func TestBrowserReference(t *testing.T) {
+	t.Parallel()
+	browser := browsertest.New(t)
+	for _, screen := range screens() {
+		t.Run(screen.name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			d := deploy(t, &httpapi.Config{Prefix: screen.prefix, RateLimit: -1})
+			base := d.server.URL + strings.TrimSuffix(screen.prefix, "/")
+			p := browser.Open(t, base+"/docs", screen.size)
+			is.Equal(p.Text(`document.documentElement.lang`), "en")
+			is.Equal(p.Text(`document.title`), "API reference · Ticketing")
+			is.True(p.Transferred() <= 80_000)
+			p.Fits()
+			p.Readable(screen.name + "-reference")
+			accessible(t, p)
+			is.Equal(p.Text(`[...document.links].filter(a => !a.href.startsWith(location.origin)).map(a => a.href).join()`),
+				"https://pkg.go.dev/github.com/floatgate/ticketing/client")
+			// Each place in the contents is there, and has the name by which the contents have it.
+			is.Equal(p.Text(`[...document.querySelectorAll(".contents li a")].filter(a =>
+				!a.innerText.trim().startsWith(document.querySelector(a.hash + " :is(h2, h3)")?.innerText ?? "none"))
+				.map(a => a.hash + a.checkVisibility()).filter(found => !found.endsWith("false"))`), "")
+			is.Equal(p.Text(`document.querySelectorAll("[data-try]").length`), "14")
+
+			p.Do(chromedp.KeyEvent(kb.Tab))
+			is.Equal(p.Text(`document.activeElement.className`), "skip")
+			is.Equal(p.Text(`document.activeElement.getBoundingClientRect().left >= 0`), "true")
+
+			// By keyboard alone: the search finds a word of the text, and leads to its place.
+			p.Press("/")
+			is.Equal(p.Text(`document.activeElement.id`), "search")
+			p.Text(`document.activeElement.select()`) // A key of the test is typed, although the page took it.
+			p.Press("oldest batch")
+			is.Equal(p.Text(`document.getElementById("found").innerText`), "1 of 35 places")
+			p.Picture(screen.name + "-reference-search")
+			p.Do(chromedp.KeyEvent(kb.ArrowDown))
+			is.Equal(p.Text(`document.activeElement.hash`), "#createCheckout")
+			p.Do(chromedp.KeyEvent(kb.Enter))
+			p.Wait(`location.hash === "#createCheckout" && Math.abs(document.getElementById("createCheckout")
+				.getBoundingClientRect().top) < 200`)
+			is.Equal(p.Text(`document.querySelector(".contents details").open`), strconv.FormatBool(screen.name == "desktop"))
+			p.Wait(`document.querySelector(".contents [aria-current]").hash === "#createCheckout"`) // where one is at
+			p.Readable(screen.name + "-reference-checkout")
+			p.Press("/")
+			p.Text(`document.activeElement.select()`)
+			p.Press("zeppelin")
+			is.Equal(p.Text(`document.getElementById("found").innerText`), "Nothing has these words.")
+			p.Do(chromedp.KeyEvent(kb.Escape))
+			is.Equal(p.Text(`document.querySelectorAll(".contents li[hidden]").length`), "0")
+
+			// The samples have the address of the page, and the key that is typed, if it is one. A language is that of all.
+			const shown = `[...document.querySelectorAll("#createCheckout .code:has(fieldset) > pre")]` +
+				`.filter(e => e.checkVisibility()).map(e => e.textContent).join()`
+			is.True(strings.HasPrefix(p.Text(shown), "curl '"+base+"/checkouts'"))
+			p.Text(`document.getElementById("my-key").focus()`)
+			p.Press("'; rm -rf /")
+			is.Equal(p.Text(`document.getElementById("my-hint").innerText`), "A key looks like svc_live.key-id.secret.")
+			is.True(strings.Contains(p.Text(shown), "Bearer svc_live.key-id.secret'"))
+			p.Text(`document.getElementById("my-key").select()`)
+			p.Press(d.key)
+			is.Equal(p.Text(`getComputedStyle(document.activeElement).webkitTextSecurity`), "disc") // not shown
+			is.True(strings.Contains(p.Text(shown), "Bearer "+d.key+"'"))
+			p.Text(`document.querySelector("#listEvents [value=curl]").focus()`)
+			p.Do(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+			p.Picture(screen.name + "-reference-python")
+			is.True(strings.Contains(p.Text(shown), `"Authorization": "Bearer `+d.key+`",`))
+			is.True(strings.Contains(p.Text(shown), `"`+base+`/checkouts",`))
+			accessible(t, p)
+
+			p.KeepsNothing()
+			is.True(!strings.Contains(p.Text(`location.href`), d.key))
+			p.Do(chromedp.Reload())
+			p.Wait(`document.readyState === "complete" && document.getElementById("my-key").value === ""`)
+			printed(t, p, screen.name+"-reference")
+			p.KeepsNothing()
+			p.IsClean()
+		})
+	}
+}
+
+// A user with a keyboard, or a phone, makes a call of the reference. Swagger UI is loaded for that, and not before. The
+// page sends no request to another host, does not violate its policy, and stores nothing.
+func TestBrowserTryIt(t *testing.T) {
 	t.Parallel()
 	browser := browsertest.New(t)
 	for _, screen := range screens() {
@@ -39,30 +122,27 @@ func TestBrowserDocs(t *testing.T) {
 			is := is.New(t)
 			d := deploy(t, &httpapi.Config{Prefix: screen.prefix, RateLimit: -1})
 			p := browser.Open(t, d.server.URL+strings.TrimSuffix(screen.prefix, "/")+"/docs", screen.size)
-			p.Do(chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
-			is.Equal(p.Text(`document.documentElement.lang`), "en")
-			is.Equal(p.Text(`document.title`), "Reference · Ticketing")
-			is.Equal(p.Text(`document.querySelectorAll(".opblock:not(.opblock-webhook)").length >= 14`), "true")
+			is.Equal(p.Text(`performance.getEntriesByType("resource").filter(e => e.name.includes("swagger")).length`), "0")
+			p.Text(`document.querySelector("[data-try=listEvents]").focus()`)
+			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents .try-out__btn`)))
+			is.Equal(p.Text(`document.activeElement.id + " " + document.querySelectorAll(".opblock.is-open").length`),
+				"try-name 1")
 			p.Fits()
-			p.Readable(screen.name + "-docs")
-			accessible(t, p, "contentinfo")
-			is.Equal(p.Text(`[...document.links].filter(a => !a.href.startsWith(location.origin)).join()`), "") // to other hosts
+			p.Readable(screen.name + "-try")
+			accessible(t, p)
 
-			// By keyboard alone: to the skip link, to Authorize, and through its dialog.
-			p.Do(chromedp.KeyEvent(kb.Tab))
-			is.Equal(p.Text(`document.activeElement.className`), "skip")
-			is.Equal(p.Text(`document.activeElement.getBoundingClientRect().left >= 0`), "true")
+			// By keyboard alone: to Authorize, and through its dialog.
 			p.TabTo(`.btn.authorize`)
-			p.Picture(screen.name + "-docs-authorize-focused")
+			p.Picture(screen.name + "-try-authorize-focused")
 			p.Do(chromedp.KeyEvent(kb.Escape))
 			is.Equal(p.Text(`document.querySelector(".dialog-ux")`), "null")
 			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`#auth-bearer-value`)))
 			is.Equal(p.Text(`document.activeElement.id + " " + document.activeElement.autocomplete`), "auth-bearer-value off")
 			p.Do(chromedp.KeyEvent(d.key))
-			accessible(t, p, "contentinfo", "dialog")
+			accessible(t, p, "dialog")
 			is.Equal(p.Text(`getComputedStyle(document.activeElement).webkitTextSecurity`), "disc") // The key is not shown.
 			p.Fits()
-			p.Readable(screen.name + "-docs-dialog")
+			p.Readable(screen.name + "-try-dialog")
 			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(chromedp.CSS(`#auth-bearer-value`)))
 			for range 7 { // The dialog keeps the focus while it is open.
 				p.Do(chromedp.KeyEvent(kb.Tab))
@@ -74,8 +154,6 @@ func TestBrowserDocs(t *testing.T) {
 
 			// A call, by keyboard too.
 			const operation = `#operations-Events-listEvents `
-			p.TabTo(operation + `.opblock-summary-control`)
-			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.try-out__btn`)))
 			p.TabTo(operation + `.try-out__btn`)
 			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(operation+`.execute`)))
 			p.TabTo(operation + `.execute`)
@@ -83,11 +161,10 @@ func TestBrowserDocs(t *testing.T) {
 				chromedp.KeyEvent(kb.Enter),
 				chromedp.WaitVisible(chromedp.CSS(operation+`.live-responses-table .response-col_status`)),
 			)
-			is.Equal(p.Text(`location.hash`), "#/Events/listEvents")
 			answer := p.Text(`document.querySelector("` + operation + `.live-responses-table tbody").innerText`)
 			p.Fits()
-			p.Readable(screen.name + "-docs-answer")
-			accessible(t, p, "contentinfo")
+			p.Readable(screen.name + "-try-answer")
+			accessible(t, p)
 			is.True(strings.HasPrefix(answer, "200"))
 			told := regexp.MustCompile(`"requestId": "([0-9a-f-]{36})"`).FindStringSubmatch(answer)
 			is.True(told != nil)
@@ -101,16 +178,23 @@ func TestBrowserDocs(t *testing.T) {
 
 			// A body to write.
 			const create = `#operations-Events-createEvent `
+			p.Text(`document.querySelector("[data-try=createEvent]").click()`)
 			p.Do(
-				chromedp.Click(chromedp.CSS(create+`.opblock-summary-control`)),
 				chromedp.Click(chromedp.CSS(create+`.try-out__btn`)),
 				chromedp.WaitVisible(chromedp.CSS(create+`.body-param__text`)),
 			)
-			accessible(t, p, "contentinfo")
+			accessible(t, p)
 
-			// Nothing is stored: after a reload the page has no key.
+			// Nothing is stored: after a reload the page has no key. A key for the samples is that of the calls, too.
 			p.KeepsNothing()
-			p.Do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(`.btn.authorize.unlocked`)))
+			p.Do(chromedp.Reload())
+			p.Wait(`document.readyState === "complete"`)
+			p.Text(`document.querySelector("[data-try=listEvents]").click()`)
+			p.Do(chromedp.WaitVisible(chromedp.CSS(`.btn.authorize.unlocked`)))
+			p.Text(`document.getElementById("my-key").focus()`)
+			p.Press(d.key)
+			p.Text(`document.querySelector("[data-try=getEvent]").click()`)
+			p.Do(chromedp.WaitVisible(chromedp.CSS(`.btn.authorize.locked`)))
 			p.KeepsNothing()
 			p.IsClean()
 		})
@@ -181,8 +265,8 @@ func TestBrowserDocsOfAnotherContract(t *testing.T) {
 			other := httptest.NewServer(mux)
 			t.Cleanup(other.Close)
 			p := browser.Open(t, other.URL+httpapi.DefaultPrefix+"/docs", browsertest.Phone)
-			p.Do(chromedp.WaitVisible(chromedp.CSS(`#state[role=alert]`)))
-			is.Equal(p.Text(`document.getElementById("state").innerText`), "The reference cannot be shown. "+test.says)
+			p.Do(chromedp.Click(chromedp.CSS(`[data-try=listEvents]`)), chromedp.WaitVisible(chromedp.CSS(`#state[role=alert]`)))
+			is.Equal(p.Text(`document.getElementById("state").innerText`), "The reference cannot be tried. "+test.says)
 			is.Equal(p.Text(`document.querySelectorAll(".opblock").length`), "0")
 			p.Fits()
 			if !test.loud {
@@ -202,7 +286,7 @@ func TestBrowserDocsBehindAProxy(t *testing.T) {
 	p := browsertest.New(t).Open(t, proxy.URL+"/shop"+httpapi.DefaultPrefix+"/docs", browsertest.Desktop)
 	const operation = `#operations-Events-listEvents `
 	p.Do(
-		chromedp.Click(chromedp.CSS(operation+`.opblock-summary-control`)),
+		chromedp.Click(chromedp.CSS(`[data-try=listEvents]`)),
 		chromedp.Click(chromedp.CSS(operation+`.try-out__btn`)),
 		chromedp.Click(chromedp.CSS(operation+`.execute`)),
 		chromedp.WaitVisible(chromedp.CSS(operation+`.live-responses-table .response-col_status`)),
@@ -227,7 +311,7 @@ func TestBrowserGuide(t *testing.T) {
 			is.Equal(p.Text(`document.documentElement.lang`), "en")
 			is.Equal(p.Text(`document.title`), "Integration guide · Ticketing")
 			is.Equal(p.Text(`[...document.querySelectorAll(".contents a")].every(a =>
-				document.getElementById(decodeURIComponent(a.hash.slice(1))).innerText === a.innerText)`), "true")
+				document.getElementById(decodeURIComponent(a.hash.slice(1))).textContent === a.textContent)`), "true")
 			p.Fits()
 			p.Readable(screen.name + "-guide")
 			accessible(t, p)
@@ -247,17 +331,26 @@ func TestBrowserGuide(t *testing.T) {
 
 			// Commands are copied unchanged, with a button that the keyboard reaches.
 			p.Allow("clipboard-read", "clipboard-write")
-			p.TabTo(`.bar button`)
+			p.TabTo(`.strip button`)
 			p.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(`.copied`)))
 			is.Equal(p.Text(`document.activeElement.innerText + ". " + document.querySelector("[role=status]").innerText`),
-				"Copied. Block 1 is copied")
+				"Copied. Copied to the clipboard")
 			is.Equal(p.Text(`await navigator.clipboard.readText() === document.querySelector("pre").textContent`), "true")
-			is.Equal(p.Text(`document.querySelectorAll(".bar").length === document.querySelectorAll("code.language-sh").length`),
-				"true")
+			// They have the address that the guide is served at.
+			is.True(strings.Contains(p.Text(`document.querySelector("pre").textContent`),
+				"BASE_URL=${BASE_URL:-"+d.server.URL+strings.TrimSuffix(screen.prefix, "/")+"}"))
+
+			// The contents fold on a phone, and mark the place one is at.
+			is.Equal(p.Text(`document.querySelector(".contents li").checkVisibility({ contentVisibilityAuto: true }) &&
+				document.querySelector(".contents li").getBoundingClientRect().height > 0`),
+				strconv.FormatBool(screen.name == "desktop"))
+			p.Text(`location.hash = "#at-the-gate"`)
+			p.Wait(`document.querySelector(".contents [aria-current]")?.hash === "#at-the-gate"`)
+			p.Readable(screen.name + "-guide-gate")
 			printed(t, p, screen.name+"-guide")
 			p.KeepsNothing()
 			p.Do(chromedp.Click(chromedp.CSS(`.top a[href="docs"]`)),
-				chromedp.WaitVisible(chromedp.CSS(`#operations-Events-listEvents`)))
+				chromedp.WaitVisible(chromedp.CSS(`#reference`)))
 			p.IsClean()
 		})
 	}

@@ -20,14 +20,19 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-// The files of the two pages. guide.html is generated from guide.md: see .ci/guide.
+// The files of the two pages. reference.html is generated from openapi.json, and guide.html from guide.md: see
+// .ci/pages.
 var (
-	//go:embed docs/index.html
-	docsPage []byte
-	//go:embed docs/docs.js
-	docsScript []byte
-	//go:embed docs/docs.css
-	docsStyle []byte
+	//go:embed docs/reference.html
+	referencePage []byte
+	//go:embed docs/reference.js
+	referenceScript []byte
+	//go:embed docs/reference.css
+	referenceStyle []byte
+	//go:embed docs/try.js
+	tryScript []byte
+	//go:embed docs/try.css
+	tryStyle []byte
 	//go:embed docs/swagger-ui/swagger-ui-bundle.js
 	swaggerScript []byte
 	//go:embed docs/swagger-ui/swagger-ui.css
@@ -40,8 +45,6 @@ var (
 	bundledLicenses []byte
 	//go:embed guide/guide.html
 	guidePage []byte
-	//go:embed guide/guide.js
-	guideScript []byte
 	//go:embed guide/guide.css
 	guideStyle []byte
 )
@@ -78,17 +81,18 @@ func documents(prefix, title string) []*document {
 	}
 	all := []*document{
 		{path: "/openapi.json", contentType: jsonText, text: func() []byte { return withServer(openAPI, prefix) }},
-		{path: "/docs", contentType: page, policy: webpage.CallingPolicy, text: named(docsPage)},
+		{path: "/docs", contentType: page, policy: webpage.CallingPolicy, text: named(referencePage)},
 		{path: "/docs/icon.svg", contentType: picture, text: webpage.Icon},
 		{path: "/docs/page.css", contentType: style, text: webpage.Style},
 		{path: "/docs/page.js", contentType: script, text: webpage.Script},
-		{path: "/docs/docs.js", contentType: script, text: file(docsScript)},
-		{path: "/docs/docs.css", contentType: style, text: file(docsStyle)},
+		{path: "/docs/reference.js", contentType: script, text: file(referenceScript)},
+		{path: "/docs/reference.css", contentType: style, text: file(referenceStyle)},
+		{path: "/docs/try.js", contentType: script, text: file(tryScript)},
+		{path: "/docs/try.css", contentType: style, text: file(tryStyle)},
 		{path: "/docs/swagger-ui-bundle.js", contentType: script, text: file(swaggerScript)},
 		{path: "/docs/swagger-ui.css", contentType: style, text: file(swaggerStyle)},
 		{path: "/docs/licenses.txt", contentType: plain, text: licenses},
 		{path: "/guide", contentType: page, policy: webpage.Policy, text: named(guidePage)},
-		{path: "/guide/guide.js", contentType: script, text: file(guideScript)},
 		{path: "/guide/guide.css", contentType: style, text: file(guideStyle)},
 	}
 	for _, d := range all {

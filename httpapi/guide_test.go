@@ -49,7 +49,7 @@ func guideBlocks(t *testing.T) []guideBlock {
 	guide, err := os.ReadFile("guide/guide.md")
 	is.NoErr(err)
 	var blocks []guideBlock
-	form := regexp.MustCompile("(?s)\n```(sh|json|html|js|text)\n(.*?)\n```\n")
+	form := regexp.MustCompile("(?s)\n```(sh|go|ts|python|json|html|js|text)\n(.*?)\n```\n")
 	for _, block := range form.FindAllStringSubmatch(string(guide), -1) {
 		blocks = append(blocks, guideBlock{block[1], block[2]})
 	}
@@ -98,9 +98,13 @@ func TestGuideIsFollowed(t *testing.T) {
 		is.NoErr(err)
 		printed[i] = text
 	}
+	before := 0 // the commands before a block
 	for i, block := range blocks {
-		if block.language == "json" && !showsAnswer(t, printed[i-1], block.text) {
-			t.Errorf("the guide shows\n%s\nafter what prints\n%s", block.text, printed[i-1])
+		if block.language == "sh" {
+			before = i
+		}
+		if block.language == "json" && !showsAnswer(t, printed[before], block.text) {
+			t.Errorf("the guide shows\n%s\nafter what prints\n%s", block.text, printed[before])
 		}
 	}
 
@@ -158,6 +162,42 @@ func TestGuideIsFollowed(t *testing.T) {
 	is.Equal(signature, webhook.Sign("svc_whsec_test", time.Unix(seconds, 0), body))
 }
 
+// A reader in another language gets as far: the blocks of each make one program that sells two tickets, once, and
+// admits one of them.
+func TestGuideInEachLanguage(t *testing.T) {
+	t.Parallel()
+	blocks := guideBlocks(t)
+	for _, language := range []string{"go", "ts", "python"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			d := deploy(t, nil)
+			var program string
+			for _, block := range blocks {
+				const place = "\t// The other blocks go here, in order.\n"
+				switch {
+				case block.language != language:
+				case language == "go" && program != "":
+					program = strings.Replace(program, place, block.text+"\n"+place, 1)
+				default:
+					program += block.text + "\n"
+				}
+			}
+			program = strings.NewReplacer(
+				"https://tickets.example/api/public/v1", d.server.URL+httpapi.DefaultPrefix, "svc_live.key-id.secret", d.key,
+			).Replace(program)
+			printed := runSamples(t, language, []string{"guide"}, map[string]string{"guide": program})
+			for _, said := range []string{"one order, not two\n", "ADMITTED\nALREADY_VALIDATED\n", "NOT_FOUND"} {
+				is.True(strings.Contains(printed, said)) // said
+			}
+			orders := d.call(t, "GET", "/orders", d.key, nil, "")
+			is.Equal(strings.Count(orders.body, `"object":"order"`), 1)
+			is.Equal(orders.text(t, "data", "gross", "amount"), "30000.00")
+			is.True(strings.Contains(printed, "sold "+orders.text(t, "data", "id")+"\n"))
+		})
+	}
+}
+
 // The guide's loop over the pages of a listing finds every order, once.
 func TestGuidePages(t *testing.T) {
 	t.Parallel()
@@ -173,6 +213,9 @@ func TestGuidePages(t *testing.T) {
 	}
 	script := "set -euo pipefail\n"
 	for _, block := range guideBlocks(t) {
+		if block.language != "sh" {
+			continue
+		}
 		if strings.Contains(block.text, "BASE_URL=") || strings.Contains(block.text, "\nfield() {") ||
 			strings.Contains(block.text, "CURSOR=") {
 			script += block.text + "\n"

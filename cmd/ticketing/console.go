@@ -23,6 +23,7 @@ func (s *serving) openConsole(r *running, secret string, mailer ticketing.Mailer
 		return err
 	}
 	config := &console.Config{
+		Title:     s.Title.String(),
 		WebOrigin: s.WebOrigin.origin, Mailer: mailer, TrustedProxies: s.TrustedProxies, Logger: r.logger,
 		OIDC: oidc, OnRequest: r.metrics.console.observe,
 	}

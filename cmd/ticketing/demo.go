@@ -420,7 +420,8 @@ func (c *demoCommand) show(
 	}
 	fmt.Fprintf(&text, "\nBase URL  %s\nReference %s/docs\nGuide     %s/guide\nAPI key   %s\nCompany   %s\nEvent     %s\n",
 		r.baseURL, r.baseURL, r.baseURL, set.key, set.companyID, set.eventID)
-	fmt.Fprintf(&text, "\nAll of this in a browser: %s/\n", strings.TrimSuffix(r.baseURL, httpapi.DefaultPrefix))
+	fmt.Fprintf(&text, "\nOpen %s/ in a browser: it shows all of this.\n",
+		strings.TrimSuffix(r.baseURL, httpapi.DefaultPrefix))
 	text.WriteString("\n" + shop.String() + links.String())
 	text.WriteString("\nAsk for a quote:\n\n")
 	text.WriteString(curl(shop.authority, r.baseURL+"/pricing/quote", set.key, "", demoQuote(set.eventID)))

@@ -53,7 +53,7 @@ var sameOnPostgres = []string{
 	"DemoWithinItsRateLimit", "DistributeWithoutCitus", "HealthIsAtItsExactPaths", "IdleConnections",
 	"ListenOutlivesItsDatabase", "Overload", "PostgresThatCannotBeUsed", "ServeFlags", "ServerDrainsOnPostgres",
 	"ServerOfARole", "ServersShareOneDatabase", "ServersStartAtOnce", "SilentConnections", "TenPrograms",
-	"TwoServers", "UnreadableRequest",
+	"Home", "DemoHome", "TwoServers", "UnreadableRequest",
 	// They are about files, of the database or of the secret key beside it, which PostgreSQL does not have.
 	"CommandsThatBegin", "DatabaseThatCannotBeUsed", "DefaultDatabase", "LedgerExport", "MistypedPath",
 	"NoDatabaseInItsPlace", "SecretKey",
@@ -61,7 +61,8 @@ var sameOnPostgres = []string{
 	"ActorNameIsBounded", "BacklogIsReported", "CodesOfFailures", "Confirmation$", "DeadLettersAreCounted",
 	"EmbedSnippet$", "EqualSecretKeys", "ErrorsShowUnseenCharacters", "EveryCommandDecides", "ExitStatus",
 	"FinalCommandsAreRefused", "Help", "MailFlagsThatContradict", "MailMetrics", "MailSenderCheck",
-	"OutcomesAreFew", "Proxy", "SignalsThatComeTogether", "StatementsAreSafe", "Usage", "UserWithoutAName",
+	"OutcomesAreFew", "Proxy", "SignalsThatComeTogether", "StatementsAreSafe", "TitleIsLimited",
+	"Usage", "UserWithoutAName",
 	"ValueWithHyphen", "Version",
 	// They are about what a command prints, asks, or takes from its flags and the environment.
 	"AuditNamesWho", "BothEndsAreTheTerminal", "CommandsShowNoAccountNumber", "DemoForScripts", "Environment",

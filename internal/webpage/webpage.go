@@ -56,8 +56,8 @@ func SetHeaders(header http.Header, policy string) {
 	}
 }
 
-// ParseTitle returns the name of a service: trimmed, at most [MaxTitle] printable characters on one line. A blank one is
-// the default.
+// ParseTitle returns the name of a service: trimmed, at most [MaxTitle] printable characters on one line. A blank one
+// is the default.
 func ParseTitle(text string) (string, error) {
 	text = cmp.Or(strings.TrimSpace(text), DefaultTitle)
 	notPrintable := func(r rune) bool { return !unicode.IsPrint(r) }

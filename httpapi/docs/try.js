@@ -1,5 +1,5 @@
 // Shows openapi.json by Swagger UI, once it is sure that this is the contract it was made for. Nothing is stored: the
-// key that is entered lives in this page's memory alone.
+// key that is entered lives in this page's memory alone. It is loaded by reference.js, after Swagger UI.
 "use strict";
 
 // attend gives what Swagger UI draws the names and roles that it leaves out, keeps the focus in its dialog while that is
@@ -59,8 +59,8 @@ const attend = (page) => {
   });
 };
 
-(async () => {
-  const state = document.getElementById("state");
+// tryOut shows an operation. The first call makes all of it; a key of the form of a key is entered.
+const tryOut = (() => {
   const contract = { title: "Service Public API", version: "1" };
 
   const load = async () => {
@@ -85,13 +85,12 @@ const attend = (page) => {
   };
 
   // The contract as this page shows it. Calls go to where the document came from, whatever prefix a proxy has put before
-  // it. Swagger UI would show tags without operations, and make a link to another host of the licence's identifier.
+  // it. Swagger UI would show tags without operations.
   const shown = (spec, address) => {
     const operations = Object.values(spec.paths).flatMap(Object.values);
     const used = new Set(operations.flatMap((operation) => operation.tags ?? []));
     return {
       ...spec,
-      info: { ...spec.info, license: { name: spec.info.license?.name } },
       servers: [{ ...spec.servers?.[0], url: new URL(".", address).href.replace(/\/$/, "") }],
       tags: spec.tags?.filter((tag) => used.has(tag.name)),
     };
@@ -101,6 +100,7 @@ const attend = (page) => {
   // that is shown with an answer, to be copied, does without the key.
   const privateKey = ({ React }) => ({
     wrapComponents: {
+      InfoContainer: () => () => null, // The page around it says all that.
       Input: (Original) => (props) => {
         const named = props.id === "auth-bearer-value" ? { "aria-label": "API key" } : {};
         return React.createElement(Original, { ...props, ...named, autoComplete: "off", spellCheck: false });
@@ -118,23 +118,42 @@ const attend = (page) => {
   dark.addEventListener("change", follow);
   follow();
 
-  attend(document.getElementById("page"));
-  state.textContent = "Loading the reference…";
-  try {
-    SwaggerUIBundle({
-      spec: await load(),
-      domNode: document.getElementById("page"),
-      deepLinking: true,
-      persistAuthorization: false,
-      validatorUrl: null,
-      queryConfigEnabled: false,
-      displayRequestDuration: true,
-      defaultModelsExpandDepth: 0,
-      plugins: [privateKey],
-      onComplete: () => state.remove(),
+  const page = document.getElementById("page");
+  let made = null;
+  const make = async () => {
+    const spec = await load();
+    attend(page);
+    return new Promise((done) => {
+      const ui = SwaggerUIBundle({
+        spec,
+        domNode: page,
+        docExpansion: "none",
+        persistAuthorization: false,
+        validatorUrl: null,
+        queryConfigEnabled: false,
+        displayRequestDuration: true,
+        defaultModelsExpandDepth: -1,
+        plugins: [privateKey],
+        onComplete: () => done(ui),
+      });
     });
-  } catch (failure) {
-    state.setAttribute("role", "alert");
-    state.textContent = `The reference cannot be shown. ${failure.message}`;
-  }
+  };
+  return async (tag, id, key) => {
+    made ??= make();
+    let ui;
+    try {
+      ui = await made;
+    } catch (failure) {
+      made = null;
+      throw failure;
+    }
+    if (/^svc_live\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(key)) {
+      ui.preauthorizeApiKey("apiKey", key);
+    }
+    ui.layoutActions.show(["operations-tag", tag], true);
+    ui.layoutActions.show(["operations", tag, id], true);
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      document.getElementById(`operations-${tag}-${id}`)?.scrollIntoView({ block: "start" });
+    }));
+  };
 })();
