@@ -161,6 +161,7 @@ func TestBrowserTryIt(t *testing.T) {
 				chromedp.KeyEvent(kb.Enter),
 				chromedp.WaitVisible(chromedp.CSS(operation+`.live-responses-table .response-col_status`)),
 			)
+			p.Wait(`innerWidth === document.documentElement.clientWidth`) // A phone would zoom out from what is too wide.
 			answer := p.Text(`document.querySelector("` + operation + `.live-responses-table tbody").innerText`)
 			p.Fits()
 			p.Readable(screen.name + "-try-answer")
