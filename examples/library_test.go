@@ -44,7 +44,7 @@ func Example_sale() {
 	_, err = staff.CreditFloat(ctx, company.ID, "settlement-0001", 1_000_000_00) // amounts are kobo
 	check(err)
 
-	// The company puts an event on sale. Each write has a key: sent again, it answers the same and does nothing.
+	// The company puts an event on sale. Repeating a write with its key changes nothing and returns the same result.
 	caller := ticketing.TrustedCaller(company.ID, ticketing.AllGrants()...)
 	event, err := svc.CreateEvent(ctx, caller, "event-highlife", ticketing.CreateEventParams{
 		Title: "Highlife Night", Date: "2030-12-24", StartsAt: "19:00", EndsAt: "23:00", Timezone: "Africa/Lagos",
@@ -98,7 +98,7 @@ func Example_hostTransaction() {
 		return err // After an error there is no trip, no order, and the key is unspent.
 	}
 	check(db.RunInTx(ctx, nil, book))
-	check(db.RunInTx(ctx, nil, book)) // Again, as after an answer that was lost: one trip, one order.
+	check(db.RunInTx(ctx, nil, book)) // Again, as after a lost response: one trip, one order.
 	svc.Wake()                        // Publish the facts of the sale now.
 
 	trips, err := db.NewSelect().Table("trips").Count(ctx)
@@ -143,7 +143,7 @@ func openHost(ctx context.Context) (
 }
 
 func Example_facts() {
-	sender, err := delivery.New(nil) // to public HTTPS addresses alone
+	sender, err := delivery.New(nil) // only to public HTTPS addresses
 	check(err)
 	defer sender.Close()
 	svc, err := ticketing.New(memory.New(), &ticketing.Config{
@@ -155,7 +155,7 @@ func Example_facts() {
 			case webhook.BalanceLow:
 				slog.WarnContext(ctx, "the float runs out", "balance", about.BalanceAfter)
 			}
-			return nil // An error: again in half a minute.
+			return nil // After an error it is called again in half a minute.
 		},
 	})
 	check(err)
@@ -171,7 +171,7 @@ func Example_facts() {
 		URL: "https://lagos.example/hooks", Events: ticketing.WebhookEventTypes(),
 	})
 	check(err)
-	fmt.Println(hook.URL, hook.Status) // hook.Secret is for their developers, and shown this once.
+	fmt.Println(hook.URL, hook.Status) // hook.Secret is for their developers, and is shown only once.
 
 	stop()
 	check(<-done)
@@ -212,11 +212,11 @@ func Example_errors() {
 	svc, err := ticketing.New(memory.New(), nil)
 	check(err)
 	_, err = svc.Authenticate(context.Background(), "svc_live.not-a-key")
-	refused, told := errors.AsType[*ticketing.Error](err)
+	refused, ok := errors.AsType[*ticketing.Error](err)
 	switch {
 	case errors.Is(err, ticketing.CodeInventoryUnavailable):
 		fmt.Println("quote again")
-	case told:
+	case ok:
 		fmt.Println(refused.Code, "is for the client:", refused.Message)
 	case err != nil:
 		fmt.Println("a fault of the service: for the log, not for the client")
