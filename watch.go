@@ -18,9 +18,16 @@ type WatchTopic string
 
 // The topics. WatchQueues is of the platform, and the others are of a company.
 const (
-	// WatchMoney is what moves money: sales, refunds, fundings and settlements. What moves none is not among it:
-	// cancellations and erasures, which change orders, scans, and changes of the stock.
+	// WatchMoney is what moves money: sales, refunds, fundings and settlements.
 	WatchMoney WatchTopic = "MONEY"
+	// WatchAudit is what the company's audit log has: among it cancellations of orders and erasures of buyers, which move
+	// no money.
+	WatchAudit WatchTopic = "AUDIT"
+	// WatchEvent is one event, its stock and what was counted of it: sales, refunds and scans. Scans are counted a moment
+	// after they commit, by the dispatch of their facts.
+	WatchEvent WatchTopic = "EVENT"
+	// WatchOrder is the status of one order and the scans of its admissions.
+	WatchOrder WatchTopic = "ORDER"
 	// WatchDeliveries is webhook deliveries that are made, accepted or given up.
 	WatchDeliveries WatchTopic = "DELIVERIES"
 	// WatchQueues is what waits for staff: cases, settlements, dead letters and companies that are low on FLOAT.
@@ -31,6 +38,7 @@ const (
 type Watched struct {
 	CompanyID uuid.UUID
 	Topic     WatchTopic
+	ID        uuid.UUID // of the event of WatchEvent and the order of WatchOrder; zero for the other topics
 }
 
 // WatchedState identifies the state of what is watched.
@@ -46,12 +54,15 @@ type WatchedState struct {
 const watchedQueue = 11
 
 // Watch returns the state of each topic, in the order of watched. It is for trusted surfaces whose pages update while
-// they are looked at: it checks no permission, and says only that something changed. It reads in one transaction, and
-// for all companies in one query for WatchMoney and one for WatchDeliveries. A company that does not exist has the
-// state of one that has never sold.
+// they are looked at: it checks no permission, and says only that something changed. It reads in one transaction: for
+// all companies in one query for each of WatchMoney and WatchDeliveries, for all orders in two, and for each company in
+// one query for WatchAudit and two for its events. It reads what is kept anyway, so a sale or a scan writes nothing for
+// it. What does not exist has the state of a company that has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
 	for _, one := range watched {
-		if one.Topic != WatchMoney && one.Topic != WatchDeliveries && one.Topic != WatchQueues {
+		switch one.Topic {
+		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDeliveries, WatchQueues:
+		default:
 			return nil, fmt.Errorf("ticketing: %q is no topic to watch", one.Topic)
 		}
 	}
@@ -74,8 +85,12 @@ func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState,
 		if err := w.money(ctx, watched, states); err != nil {
 			return err
 		}
-		if err := w.deliveries(ctx, watched, states); err != nil {
-			return err
+		for _, set := range []func(context.Context, []Watched, []WatchedState) error{
+			w.deliveries, w.audits, w.events, w.orders,
+		} {
+			if err := set(ctx, watched, states); err != nil {
+				return err
+			}
 		}
 		for i, one := range watched {
 			if one.Topic == WatchQueues {

@@ -113,6 +113,35 @@ func TestWatchSaysWhatChanged(t *testing.T) {
 	})
 }
 
+// TestWatchOfDetails holds that an act of the log changes the state of its company's log alone, and that what does not
+// exist has a state.
+func TestWatchOfDetails(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		companyID, other := e.verified(t), e.verified(t)
+		watched := []ticketing.Watched{
+			{CompanyID: companyID, Topic: ticketing.WatchAudit},
+			{CompanyID: other, Topic: ticketing.WatchAudit},
+			{CompanyID: companyID, Topic: ticketing.WatchEvent, ID: uuid.New()},
+			{CompanyID: other, Topic: ticketing.WatchEvent, ID: uuid.New()},
+			{CompanyID: companyID, Topic: ticketing.WatchOrder, ID: uuid.New()},
+			{CompanyID: companyID, Topic: ticketing.WatchOrder, ID: uuid.New()},
+		}
+		before, err := e.Watch(t.Context(), watched)
+		is.NoErr(err)
+		e.clock.advance(time.Minute)
+		_, err = e.staff.RenameCompany(t.Context(), companyID, "Adire Live")
+		is.NoErr(err)
+		after, err := e.Watch(t.Context(), watched)
+		is.NoErr(err)
+		for i := range watched {
+			is.Equal(after[i].Version != before[i].Version, i == 0) // watched[i]
+		}
+		is.Equal(after[0].ChangedAt, e.clock.now())
+	})
+}
+
 // TestCommitsSignalsOnce checks that a refused change and a read signal nothing, and that each signal is of one commit.
 func TestCommitsSignalsOnce(t *testing.T) {
 	t.Parallel()

@@ -55,10 +55,10 @@ func TestAnswersOfActsAreAccessible(t *testing.T) {
 	for who, answers := range map[string][]answer{
 		owner: {
 			{"issued-key", company + "/api-keys/issue", "svc_", []string{"name", "Shop", "grants", "COMPANY:event:read"}},
-			{"webhook-created", company + "/webhooks/create", "The endpoint is registered", []string{
+			{"webhook-created", company + "/webhooks/create", "Endpoint registered", []string{
 				"url", "https://example.com/in", "events", "order.created",
 			}},
-			{"webhook-secret", company + "/webhooks/" + endpointID + "/secret/prepare", "The next secret", nil},
+			{"webhook-secret", company + "/webhooks/" + endpointID + "/secret/prepare", "Next signing secret", nil},
 			{"invited", company + "/members/invite", "/sign-in/link#", []string{
 				"name", "Ada", "email", "ada@example.com", "role", "VIEWER", "by", "link",
 			}},
@@ -93,9 +93,9 @@ func TestAnswersOfActsAreAccessible(t *testing.T) {
 	// The way of a download through a confirmation by mail.
 	s.books.Clock.Advance(11 * time.Minute)
 	download := []string{"email", "ada@example.com", "_asked", "true"}
-	submit(t, p, company+"/orders/export", "Confirm that it is you", "email", "ada@example.com")
+	submit(t, p, company+"/orders/export", "Confirm your identity", "email", "ada@example.com")
 	lookOnce(t, p, "answer-confirm")
-	submit(t, p, company+"/orders/export", "We have mailed a code", append(download, "_confirm", "mail")...)
+	submit(t, p, company+"/orders/export", "We have sent a code", append(download, "_confirm", "mail")...)
 	lookOnce(t, p, "answer-confirm-code")
 	var code string
 	for code == "" {

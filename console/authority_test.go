@@ -20,10 +20,10 @@ func TestOnboardingInvitesByMailAlone(t *testing.T) {
 	}
 	shown := invite(onboarding, "ada@example.com", "link")
 	ok.Equal(shown.StatusCode, http.StatusOK)
-	ok.True(shown.has("You get no link, since you could open it yourself."))
+	ok.True(shown.has("You get no link, because you could open it yourself."))
 	ok.True(!shown.has("/sign-in/link#"))
 	mailed := invite(onboarding, "ada@example.com", "mail")
-	ok.True(s.follow(t, onboarding, mailed).has("The invitation was mailed to ada@example.com."))
+	ok.True(s.follow(t, onboarding, mailed).has("The invitation was sent to ada@example.com."))
 	ok.True(strings.Contains(s.mail(t).Text, "/sign-in/link#"))
 	ok.True(invite(chief, "eve@example.com", "link").has("/sign-in/link#"))
 

@@ -72,7 +72,7 @@ func verifyBooks(ctx context.Context, c *call, company ticketing.Company) (outco
 	}
 	books := &c.console.books
 	if !books.start(begun) {
-		return outcome{}, conflicted("A verification runs already. Wait until it has ended.")
+		return outcome{}, conflicted("A check is already running. Wait until it has finished.")
 	}
 	ended, failed := make(chan struct{}), error(nil)
 	go func() {
@@ -106,14 +106,14 @@ func verifyBooks(ctx context.Context, c *call, company ticketing.Company) (outco
 	case <-ctx.Done():
 	}
 	shown := books.show()
-	done := outcome{data: shown, done: "The verification runs. Its progress is on this page."}
+	done := outcome{data: shown, done: "The check is running. This page shows its progress."}
 	switch {
 	case shown.Failed:
-		return outcome{}, conflicted("The books could not be read to their end. Try again in a moment.")
+		return outcome{}, conflicted("The check could not finish. Try again in a moment.")
 	case shown.Report != nil && shown.Report.OK:
-		done.done = "The books agree: " + formatPlural(int(shown.Report.Entries), "movement", "movements") + " verified."
+		done.done = "No problems found: " + formatPlural(int(shown.Report.Entries), "movement", "movements") + " checked."
 	case shown.Report != nil:
-		done.done = "The verification has ended, with problems. They are on this page."
+		done.done = "The check found problems. This page lists them."
 	}
 	return done, nil
 }

@@ -14,8 +14,10 @@ type chart struct {
 	Empty     string // what will be there, instead of a picture without values
 	Series    []chartSeries
 	Points    []chartPoint
-	Width     int    // of the picture, in its own units
-	Top       string // the value of its highest line; the lowest is zero
+	Width     int      // of the picture, in its own units
+	Grid      string   // the lines of the axis above zero
+	Values    []string // those of the axis, the highest first; the last is zero
+	Times     []string // of the first interval, the one in the middle and the last, as far as they differ
 	Columns   []string
 	Names     int // how many of the first columns are no numbers
 	Rows      [][]string
@@ -44,13 +46,14 @@ const (
 	slotWidth   = 10 // of an interval
 	barWidth    = 8
 	maxLines    = 5 // in one chart; more are drawn as one
+	maxSteps    = 5 // of the axis
 )
 
 // chartUnit formats the values of a chart.
 type chartUnit struct {
 	value func(int64) string
 	axis  func(int64) string
-	least int64 // the lowest top of a chart
+	least int64 // the shortest step of the axis
 }
 
 func moneyUnit() chartUnit {
@@ -58,25 +61,30 @@ func moneyUnit() chartUnit {
 }
 
 func countUnit() chartUnit {
-	count := func(v int64) string { return strconv.FormatInt(v, 10) }
+	count := func(v int64) string { return formatCount(v) }
 	return chartUnit{count, count, 1}
 }
 
-// formatShortMoney returns a round amount without its fraction, such as "₦20k".
+// formatShortMoney returns a round amount in few characters, such as "₦500", "₦1.5k" or "₦20M".
 func formatShortMoney(kobo int64) string {
-	naira, suffix := kobo/100, ""
+	unit, suffix := int64(100), ""
 	for _, next := range []string{"k", "M", "B", "T"} {
-		if naira < 1000 || naira%1000 != 0 {
+		if kobo/unit < 1000 {
 			break
 		}
-		naira, suffix = naira/1000, next
+		unit, suffix = unit*1000, next
 	}
-	return "₦" + strconv.FormatInt(naira, 10) + suffix
+	text := "₦" + strconv.FormatInt(kobo/unit, 10)
+	if tenth := kobo % unit * 10 / unit; tenth > 0 {
+		text += "." + strconv.FormatInt(tenth, 10)
+	}
+	return text + suffix
 }
 
-// draw draws the lines as stacked bars, for intervals with the labels. Without a value above zero it draws nothing.
-func (c *chart) draw(unit chartUnit, labels []string, lines []chartLine) {
-	lines = withoutMany(lines)
+// draw draws the lines as stacked bars, one for each interval of the period. Without a value above zero it draws
+// nothing.
+func (c *chart) draw(unit chartUnit, p period, lines []chartLine) {
+	lines, labels := withoutMany(lines), p.labels()
 	totals := make([]int64, len(labels))
 	for _, line := range lines {
 		for i, value := range line.values {
@@ -90,8 +98,17 @@ func (c *chart) draw(unit chartUnit, labels []string, lines []chartLine) {
 	if highest == 0 {
 		return
 	}
-	top := roundUp(highest, unit.least)
-	c.Width, c.Top = slotWidth*len(labels), unit.axis(top)
+	step := axisStep(highest, unit.least)
+	steps := stepsOf(highest, step)
+	top := step * steps
+	c.Width, c.Times = slotWidth*len(labels), p.times()
+	for i := steps; i >= 0; i-- {
+		c.Values = append(c.Values, unit.axis(step*i))
+		if i > 0 {
+			y := chartHeight * (steps - i) / steps
+			c.Grid += "M0 " + strconv.FormatInt(y, 10) + "h" + strconv.Itoa(c.Width)
+		}
+	}
 	heightOf := func(value int64) int { return int(float64(value) / float64(top) * chartHeight) }
 	below := make([]int64, len(labels))
 	for number, line := range lines {
@@ -137,23 +154,24 @@ func withoutMany(lines []chartLine) []chartLine {
 	return append(lines[:maxLines-1:maxLines-1], other)
 }
 
-// roundUp returns the next of 1, 2, 5, 10, 20, 50 and so on that is not below a value, times the least.
-func roundUp(value, least int64) int64 {
-	for top := least; ; top *= 10 {
+// axisStep returns the distance between two lines of an axis: the shortest of 1, 2, 5, 10, 20, 50 and so on, times the
+// least, of which maxSteps reach a value.
+func axisStep(value, least int64) int64 {
+	for step := least; ; step *= 10 {
 		for _, factor := range []int64{1, 2, 5} {
 			// Amounts end before the largest number does.
-			if top*factor >= value || top > 1<<59 {
-				return top * factor
+			if stepsOf(value, step*factor) <= maxSteps || step > 1<<57 {
+				return step * factor
 			}
 		}
 	}
 }
 
-// First returns the label of the first interval.
-func (c chart) First() string { return c.Points[0].Label }
+// stepsOf returns how many steps reach a value above zero.
+func stepsOf(value, step int64) int64 { return (value-1)/step + 1 }
 
-// Last returns the label of the last interval.
-func (c chart) Last() string { return c.Points[len(c.Points)-1].Label }
+// Few reports whether the intervals are so wide that each of the times stands below the middle of its own.
+func (c chart) Few() bool { return len(c.Points) <= len(c.Times) }
 
 // Drawn reports whether there is a picture.
 func (c chart) Drawn() bool { return len(c.Points) > 0 }

@@ -50,7 +50,7 @@ func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values
 	after := &refused{template: "confirm.html"}
 	ask := func(refusal *ticketing.Error, status int) (answer, bool, error) {
 		after.refusal = refusal
-		shown, err := x.render(ctx, c, p, view{title: "Confirm that it is you", data: asked}, after)
+		shown, err := x.render(ctx, c, p, view{title: "Confirm your identity", data: asked}, after)
 		shown.status, shown.once, shown.code = status, true, errConfirm.Code
 		return shown, false, err
 	}
@@ -104,7 +104,7 @@ func (x *exchange) confirmByCode(ctx context.Context, code string) error {
 	}
 	secret, email := x.browserSecret()
 	if !strings.EqualFold(email, x.visitor.email) {
-		return &ticketing.Error{Code: ticketing.CodeConfirmRequired, Message: "Ask for a code first, in this browser."}
+		return &ticketing.Error{Code: ticketing.CodeConfirmRequired, Message: "Request a code in this browser first."}
 	}
 	in, err := x.accounts.UseCode(ctx, x.visitor.email, secret, plainCode(code), x.client())
 	if err != nil {
@@ -124,7 +124,7 @@ func confirmActs() []act {
 	return []act{
 		newAct(act{
 			name: "confirm.mail", scope: scopeSelf, path: "/account/confirm/mail", page: "/account",
-			done: "We have mailed you a code.",
+			done: "We have sent you a code.",
 		}, noMembers, func(ctx context.Context, c *call, _ none) (outcome, error) {
 			x := c.exchange
 			if canMail, err := x.canMail(ctx); err != nil || !canMail || x.config.Identify != nil {
@@ -138,7 +138,7 @@ func confirmActs() []act {
 		}),
 		newAct(act{
 			name: "confirm.code", scope: scopeSelf, path: "/account/confirm/code", page: "/account",
-			done: "You have confirmed that it is you.",
+			done: "Your identity is confirmed.",
 		}, func(m *members) string { return m.text("code") }, func(
 			ctx context.Context, c *call, code string,
 		) (outcome, error) {

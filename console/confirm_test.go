@@ -34,7 +34,7 @@ func TestActAsksForARecentSignInAndKeepsWhatWasTyped(t *testing.T) {
 	ok.Equal(s.postJSON(t, owner, remove, "").code(t), "CONFIRM_REQUIRED")
 	asked := s.post(t, owner, remove, "_next", "/account?")
 	ok.Equal(asked.StatusCode, http.StatusForbidden)
-	ok.True(asked.has("Confirm that it is you"))
+	ok.True(asked.has("Confirm your identity"))
 	ok.True(asked.has(`name="_next" value="/account?"`))
 	ok.True(asked.has(`action="` + remove + `"`))
 
@@ -124,7 +124,7 @@ func TestFormOfASessionThatEndedSaysThatNothingWasDone(t *testing.T) {
 	ok.NoErr(err)
 	got := s.post(t, owner, "/business/{companyId}/branding/save", "brandName", "Lost")
 	page := s.follow(t, owner, got)
-	ok.True(page.has("You are not signed in any more, so nothing was done."))
+	ok.True(page.has("Your session has ended, so nothing was changed."))
 	ok.True(page.has(`value="/business/` + s.company.String() + `/branding"`)) // leads back
 	look, err := s.staff.GetBranding(t.Context(), s.company)
 	ok.NoErr(err)
@@ -146,7 +146,7 @@ func TestFormIsKeptUntilTheHostHasConfirmed(t *testing.T) {
 	typed := []string{"name", "Ada <b>", "email", "ada@example.com", "role", "VIEWER", "by", "mail"}
 	asked := s.post(t, owner, invite, typed...)
 	ok.Equal(asked.StatusCode, http.StatusForbidden)
-	ok.True(asked.has("Sign in again where you have signed in") && asked.has(`action="`+s.filled(invite)+`"`))
+	ok.True(asked.has("Sign in again in another tab") && asked.has(`action="`+s.filled(invite)+`"`))
 	ok.True(asked.has(`name="name" value="Ada &lt;b&gt;"`) && asked.has(`name="by" value="mail"`))
 	ok.True(!asked.has("ticketing user link"))
 	early := s.post(t, owner, invite, append(typed, "_asked", "true")...)

@@ -20,7 +20,8 @@ var ErrNobody = errors.New("console: nobody is signed in")
 // goroutines at once.
 type Config struct {
 	// Title is the name of the service wherever a person sees one: titles of pages, the navigation, the sign-in page, its
-	// mails, and the question of a browser for a passkey. It has at most 60 characters on one line. Defaults to "Ticketing".
+	// mails, and the question of a browser for a passkey. It has at most 60 characters on one line. Defaults to
+	// "Ticketing".
 	Title string
 	// WebOrigin is the scheme and host that browsers use, such as "https://tickets.example.com". Requests for another
 	// host are refused. Its scheme is https, or http on localhost or a loopback address. Defaults to http on localhost

@@ -274,7 +274,7 @@ func TestActWithAStarAsksForARecentSignIn(t *testing.T) {
 		ok.Equal(got.StatusCode, http.StatusForbidden) // route.Name
 		ok.Equal(got.code(t), "CONFIRM_REQUIRED")      // route.Name
 		asked := s.post(t, chief, path, fields(t, body)...)
-		ok.Equal(asked.StatusCode, http.StatusForbidden)  // route.Name
-		ok.True(asked.has("<h1>Confirm that it is you<")) // route.Name
+		ok.Equal(asked.StatusCode, http.StatusForbidden) // route.Name
+		ok.True(asked.has("<h1>Confirm your identity<")) // route.Name
 	}
 }

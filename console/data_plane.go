@@ -25,7 +25,7 @@ func onDataPlane[P any](
 			return done, conflicted("The company is suspended: its events and tickets cannot be changed.")
 		}
 		return done, &ticketing.Error{
-			Code: ticketing.CodePermissionDenied, Message: "Your role in this company does not allow this any more.",
+			Code: ticketing.CodePermissionDenied, Message: "Your role in this company no longer allows this.",
 		}
 	}
 }
@@ -64,8 +64,8 @@ func runKeyed[T any](ctx context.Context, what string, run func() (T, error)) (T
 		result, err = run()
 	}
 	if isConflict(err, keyReused) {
-		err = conflicted("This form was sent before with something else in it. Look whether " + what +
-			" is there already. If you want this one, too, press the button again.")
+		err = conflicted("This form was sent before with other values. Check whether " + what +
+			" already exists. To create this one as well, press the button again.")
 	}
 	return result, err
 }
@@ -85,7 +85,7 @@ func (f *form) Key() string {
 // readConfirmed reads the box of a form for what cannot be undone. A program has no box to tick.
 func readConfirmed(m *members) none {
 	if confirmed := m.boolean("confirmed"); m.object == nil && !confirmed {
-		m.reader.Refuse("confirmed", "tick the box first: this is final")
+		m.reader.Refuse("confirmed", "tick the box: this cannot be undone")
 	}
 	return none{}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -88,4 +89,34 @@ func Template(name string, data any) (string, error) {
 	var b strings.Builder
 	err = layout.ExecuteTemplate(&b, name, data)
 	return b.String(), err
+}
+
+// AxisValues returns the values of the axis of a chart whose highest bar has a value, the highest first.
+func AxisValues(highest int64, money bool) []string {
+	unit, day := countUnit(), time.Date(2026, time.November, 24, 12, 0, 0, 0, time.UTC)
+	if money {
+		unit = moneyUnit()
+	}
+	var c chart
+	c.draw(unit, newPeriod(day, day, false), []chartLine{{"Sales", []int64{highest}}})
+	return c.Values
+}
+
+// AxisTimes returns the times that the axis of a chart names.
+func AxisTimes(first, last time.Time, hourly bool) []string {
+	return newPeriod(first, last, hourly).times()
+}
+
+// HasAuditWords reports whether pages have words for an action of the audit log.
+func HasAuditWords(action string) bool {
+	return slices.ContainsFunc(auditActions(), func(one auditAction) bool { return one.name == action })
+}
+
+// AuditActions returns the names of the actions that have words.
+func AuditActions() []string {
+	var names []string
+	for _, one := range auditActions() {
+		names = append(names, one.name)
+	}
+	return names
 }

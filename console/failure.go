@@ -36,11 +36,12 @@ var (
 
 	errNoCompany = &ticketing.Error{Code: ticketing.CodeNotFound, Message: "The company was not found."}
 	errNotStaff  = &ticketing.Error{
-		Code: ticketing.CodePermissionDenied, Message: "These pages are for the staff of the platform.",
+		Code: ticketing.CodePermissionDenied, Message: "These pages are for the platform's staff.",
 	}
-	errSignIn  = &ticketing.Error{Code: ticketing.CodeSignInRequired, Message: "Sign in to go on."}
+	errSignIn  = &ticketing.Error{Code: ticketing.CodeSignInRequired, Message: "Sign in to continue."}
 	errConfirm = &ticketing.Error{
-		Code: ticketing.CodeConfirmRequired, Message: "Confirm that it is you: this needs a sign-in of the last ten minutes.",
+		Code:    ticketing.CodeConfirmRequired,
+		Message: "Confirm your identity. This needs a sign-in within the last ten minutes.",
 	}
 )
 
@@ -122,7 +123,7 @@ func (x *exchange) failure(ctx context.Context, err error) answer {
 	}
 	if shown.Code == ticketing.CodeSignInRequired && x.config.Identify == nil {
 		if !isSafe(x.r.Method) {
-			x.sayDone("You are not signed in any more, so nothing was done. Sign in, and try again.")
+			x.sayDone("Your session has ended, so nothing was changed. Sign in and try again.")
 		}
 		return answer{status: http.StatusSeeOther, code: shown.Code, location: x.signInPath()}
 	}

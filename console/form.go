@@ -66,6 +66,16 @@ type option struct {
 	Chosen       bool
 }
 
+// chosen returns the label of the option that is chosen.
+func (f field) chosen() string {
+	for _, one := range f.Options {
+		if one.Chosen {
+			return one.Label
+		}
+	}
+	return ""
+}
+
 // Field returns a field. The options are "required", "type=email", "value=…", "hint=…", "autocomplete=…", "mode=…",
 // "placeholder=…", "max=…" and any number of "option=VALUE:Label". A form that was refused has what was typed.
 func (f *form) Field(name, label string, options ...string) field {

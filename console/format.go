@@ -17,7 +17,7 @@ func functions(clock func() time.Time, title string) template.FuncMap {
 		"short": formatShort, "plural": formatPlural, "local": formatLocal, "dict": dict, "percent": formatRate,
 		"json": formatJSON, "cut": cut, "browser": formatBrowser, "ago": agoFunc(clock),
 		"schedule": formatSchedule, "count": formatCount, "wallets": formatWallets,
-		"brand": func() string { return title },
+		"action": formatAction, "tier": formatTier, "brand": func() string { return title },
 	}
 }
 

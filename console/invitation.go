@@ -77,7 +77,7 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 		return c.handInvitation(ctx, p, mails, true)
 	}
 	shown := invited{Member: made.Member, Mailed: true}
-	return outcome{data: shown, done: "The invitation was mailed to " + made.Member.Email + "."}, nil
+	return outcome{data: shown, done: "The invitation was sent to " + made.Member.Email + "."}, nil
 }
 
 // The limits of invitations by mail: a company could else send any number of mails to anybody.

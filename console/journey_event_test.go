@@ -39,22 +39,22 @@ func goToSoldOut(t *testing.T, by means) {
 	for _, field := range [][2]string{
 		{"Title", "Night of Fuji"},
 		{"Day", "2027-10-31"},
-		{"Starts at", "20:00"},
-		{"Ends at", "25:00"},
+		{"Start time", "20:00"},
+		{"End time", "25:00"},
 		{"Venue", "Columbiahalle"},
-		{"Address of the picture", "https://img.example.com/fuji.jpg"},
+		{"Picture URL", "https://img.example.com/fuji.jpg"},
 		{"Time zone", "Europe/Berlin"},
-		{"More ticket categories", "Balcony"},
+		{"Add ticket categories", "Balcony"},
 	} {
 		v.fill(field[0], field[1])
 	}
 	v.press("button", "^Create the event")
 	v.sees("must be a time of day from 00:00 to 23:59, HH:mm")
 	v.FullPicture("journey-event-refused")
-	v.fill("Ends at", "01:00")
+	v.fill("End time", "01:00")
 	v.press("button", "^Create the event")
-	v.sees("The event was created. Add tickets next.", "Sun 31 Oct 2027, 20:00 to 01:00 the next day, Europe/Berlin",
-		"No tickets yet.", "Nothing is on sale yet")
+	v.sees("The event was created. Add its tickets next.", "Sun 31 Oct 2027, 20:00 to 01:00 the next day, Europe/Berlin",
+		"No tickets yet", "Ready to publish?")
 	id := v.Text(`location.pathname.split("/").pop()`)
 
 	v.choose("Category", "Balcony")
@@ -68,7 +68,7 @@ func goToSoldOut(t *testing.T, by means) {
 	v.press("button", "^Change the price")
 	v.sees("The price of the unsold tickets was changed.", "Balcony Paused ₦15,000.00 0 0 3 3")
 	v.press("button", "^Publish the event")
-	v.sees("The event is published, and all its unsold tickets are on sale.", "Balcony Available ₦15,000.00 0 3 0 3")
+	v.sees("The event is published. All its unsold tickets are on sale.", "Balcony Available ₦15,000.00 0 3 0 3")
 	v.FullPicture("journey-event-published")
 
 	key, err := s.staff.IssueAPIKey(t.Context(), s.company, "Shop", ticketing.AllGrants())
@@ -95,7 +95,7 @@ func goToSoldOut(t *testing.T, by means) {
 	v.FullPicture("journey-event-sold-out")
 
 	v.unfold("Cancel the event")
-	v.tick("I know that this is final")
+	v.tick("I understand that this cannot be undone")
 	v.press("button", "^Cancel Night of Fuji")
 	v.sees("The event is cancelled. Its orders stay as they are.")
 	v.seesNo("Add tickets")

@@ -177,10 +177,10 @@ func (v *traveler) choose(label, option string) {
 func (v *traveler) prove(button string) {
 	v.t.Helper()
 	v.press("button", button)
-	v.sees("Confirm that it is you")
-	v.press("button", "^Mail me a code")
+	v.sees("Confirm your identity")
+	v.press("button", "^Email me a code")
 	v.fill("Code", mailedCode(v.t, v.site.mail(v.t)))
-	v.press("button", "^Confirm and go on")
+	v.press("button", "^Confirm and continue")
 }
 
 var codeInSubject = regexp.MustCompile(`[A-Z0-9]{4}-[A-Z0-9]{4}$`)

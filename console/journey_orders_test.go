@@ -50,9 +50,9 @@ func findAndRefund(t *testing.T, by means) {
 
 	// Staff find the order by the address, by its id, and by the code of a ticket.
 	staff := s.travelAs(t, browser, chief, by)
-	staff.follow("Companies", s.books.Company.Name, "See it as its people do", "Orders")
+	staff.follow("Companies", s.books.Company.Name, "Open the company's pages", "Orders")
 	staff.sees(short, other.ID.String()[:8], "₦300.00", "Confirmed")
-	staff.fill("Buyer (whole email)", "ngozi@example.com")
+	staff.fill("Buyer's email", "ngozi@example.com")
 	staff.filter("email")
 	staff.sees(short)
 	staff.seesNo(other.ID.String()[:8])
@@ -61,7 +61,7 @@ func findAndRefund(t *testing.T, by means) {
 		order.ID.String(), ticketing.FormatAdmissionCode(order.EventID, order.Lines[1].AdmissionID),
 	} {
 		staff.follow("Orders")
-		staff.fill("Id of an order", text)
+		staff.fill("Order id, ticket id", text)
 		staff.press("button", "^Find$")
 		staff.sees("Order "+short, "2 tickets", "Main gate", "Not yet")
 	}
@@ -69,7 +69,7 @@ func findAndRefund(t *testing.T, by means) {
 	// They read what a refund moves, long after their sign-in, and refund it.
 	staff.unfold("Refund this order")
 	staff.sees("₦300.00 goes back to Float.", "₦7.50 of commission is taken back from Earnings, which holds ₦11.25.",
-		"2 tickets admit nobody any more. 1 holder was admitted already.")
+		"2 tickets admit nobody from then on. 1 ticket was already scanned.")
 	staff.FullPicture("journey-refund")
 	staff.fill("Reason", "The buyer is ill")
 	staff.tick("Sell the 2 tickets again")
@@ -82,11 +82,11 @@ func findAndRefund(t *testing.T, by means) {
 	// The owner erases the buyer, and takes the orders away.
 	owns := s.travelAs(t, browser, owner, by)
 	owns.follow("Buyers")
-	owns.fill("Beginning of the email", "ng")
+	owns.fill("Email starts with", "ng")
 	owns.filter("email")
 	owns.seesNo("ada@example.com")
 	owns.press("button", "^Erase… ngozi@example.com")
-	owns.sees("removed from the buyer and from 1 order, for good", "no money moves")
+	owns.sees("email, name and phone from the buyer and from 1 order", "no money moves")
 	owns.FullPicture("journey-erasure")
 	owns.press("button", "^Erase ngozi@example.com")
 	owns.sees("The buyer was erased, with 1 order.", "ada@example.com")

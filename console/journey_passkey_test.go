@@ -17,7 +17,7 @@ func TestPasskeyIsOfferedOnTheFirstPage(t *testing.T) {
 	t.Parallel()
 	browser := browsertest.New(t)
 	ok, s := is.New(t), newSite(t)
-	const offer = "Sign in without a mail next time"
+	const offer = "Sign in faster next time"
 	p := s.travelAs(t, browser, viewer, means{})
 	p.sees(offer)
 	p.FullPicture("journey-passkey-offer")

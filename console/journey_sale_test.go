@@ -73,22 +73,22 @@ func goToFirstSale(t *testing.T, by means) {
 
 	// The platform takes the company on, and invites its first owner by a link.
 	staff := s.travelAs(t, browser, chief, by)
-	staff.sees("To do", "Nothing waits for you.")
+	staff.sees("To do", "Nothing to do")
 	staff.follow("Companies")
-	staff.sees("No company yet.")
-	staff.unfold("Take a company on")
+	staff.sees("No companies yet")
+	staff.unfold("Add a company")
 	staff.fill("Name", "Oba Nights")
 	staff.press("button", "^Create the company")
 	staff.sees("The company was created. Invite its first owner next.", "Oba Nights")
 	staff.follow("Members")
-	staff.sees("Nobody works with this company yet.")
+	staff.sees("No members yet")
 	staff.FullPicture("journey-members")
-	staff.unfold("Invite somebody")
+	staff.unfold("Invite a member")
 	staff.fill("Name", "Ngozi")
 	staff.fill("Email", "ngozi@example.com")
 	staff.choose("Role", "Owner")
-	staff.press("button", "^Make a link")
-	staff.sees("Ngozi is a member", "It is shown this once")
+	staff.press("button", "^Create a link")
+	staff.sees("Ngozi is a member", "It is shown only once")
 	link := staff.Text(`document.querySelector(".secret").innerText`)
 
 	// The owner submits the verification.
@@ -102,13 +102,13 @@ func goToFirstSale(t *testing.T, by means) {
 		{"Country", "NG"},
 		{"Address", "1 Marina, Lagos"},
 		{"Contact", "Ngozi Obi"},
-		{"Email of the contact", "ngozi@example.com"},
-		{"Phone of the contact", "+2348012345678"},
+		{"Contact email", "ngozi@example.com"},
+		{"Contact phone", "+2348012345678"},
 	} {
 		ngozi.fill(field[0], field[1])
 	}
-	ngozi.press("button", "^Submit to the platform")
-	ngozi.sees("The verification is submitted. The platform decides next.", "Oba Nights Ltd")
+	ngozi.press("button", "^Submit for review")
+	ngozi.sees("The verification was submitted. The platform reviews it next.", "Oba Nights Ltd")
 
 	// The platform approves it, activates a wallet, schedules a rate and credits the float, all long after the sign-in.
 	s.clock.advance(11 * time.Minute)
@@ -131,7 +131,7 @@ func goToFirstSale(t *testing.T, by means) {
 	staff.follow("Float")
 	staff.fill("Amount in naira", "100,000.00")
 	staff.fill("Reference of the payment", "GTB-2026-11-21-1")
-	staff.press("button", "^Go on")
+	staff.press("button", "^Continue")
 	staff.sees("Credit ₦100,000.00?", "Oba Nights", "Float now ₦0.00", "Float after ₦100,000.00")
 	staff.press("button", "^Credit ₦100,000.00")
 	staff.sees("₦100,000.00 was credited.", "GTB-2026-11-21-1")

@@ -40,22 +40,29 @@ const (
 )
 
 var errTooManyStreams = &ticketing.Error{
-	Code: ticketing.CodeRateLimited, Message: "Too many pages are open that update by themselves.",
+	Code: ticketing.CodeRateLimited, Message: "Too many live pages are open.",
 }
 
-// watched returns what a page shows that changes, of what the person may see.
+// watched returns what a page shows that changes, of what the person may see. A person who sees an event, an order or a
+// list of what the log says may know that it changed.
 func (c *call) watched(p *page) []ticketing.Watched {
 	var all []ticketing.Watched
 	for _, topic := range p.live {
 		one, needs := ticketing.Watched{Topic: topic, CompanyID: c.companyID}, ticketing.PermissionWalletRead
 		switch topic {
 		case ticketing.WatchMoney:
+		case ticketing.WatchAudit:
+			needs = ""
+		case ticketing.WatchEvent:
+			one.ID, needs = c.pathID("eventId"), ""
+		case ticketing.WatchOrder:
+			one.ID, needs = c.pathID("orderId"), ""
 		case ticketing.WatchDeliveries:
 			needs = ticketing.PermissionWebhookRead
 		case ticketing.WatchQueues:
 			one.CompanyID, needs = uuid.Nil, ticketing.PermissionTenantRead
 		}
-		if holds(c.actor, needs) {
+		if needs == "" || holds(c.actor, needs) {
 			all = append(all, one)
 		}
 	}

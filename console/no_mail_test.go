@@ -23,15 +23,15 @@ func TestWithoutMailPeopleLearnHowToComeBack(t *testing.T) {
 		link, err := s.Accounts().CreateLink(t.Context(), ticketing.LinkParams{UserID: s.users[owner], Actor: "test"})
 		ok.NoErr(err)
 		offered := s.follow(t, "visitor", s.post(t, "visitor", "/sign-in/link", "token", link.Token))
-		ok.Equal(offered.has("Sign in without a mail next time"), mails)
+		ok.Equal(offered.has("Sign in faster next time"), mails)
 		ok.Equal(offered.has("without a passkey you need a new link for each sign-in"), !mails)
 
 		const command = "ticketing user link stranger@example.com"
 		invited := s.post(t, owner, members+"/invite", "name", "S", "email", address(stranger), "role", "VIEWER")
-		ok.True(invited.has("as they do already"))
+		ok.True(invited.has("already sign in with"))
 		ok.Equal(invited.has(command), !mails)
 		added := s.post(t, chief, "/platform/staff/add", "name", "S", "email", address(stranger), "role", "SUPPORT")
-		ok.True(added.has("as they do already"))
+		ok.True(added.has("already sign in with"))
 		ok.Equal(added.has(command), !mails)
 	}
 }

@@ -20,7 +20,7 @@ func TestPersonConfirmsAtTheIssuerInAnotherTab(t *testing.T) {
 	asks := s.post(t, owner, remove, "_next", "/account?")
 	ok.Equal(asks.StatusCode, http.StatusForbidden)
 	ok.True(asks.has(`href="` + confirmPath + `" target="_blank"`))
-	ok.True(asks.has("I have done that, go on"))
+	ok.True(asks.has("I have signed in again, continue"))
 
 	asked := s.lead(t, i, owner, confirmPath)
 	ok.Equal(asked.Get("prompt"), "login")
@@ -29,7 +29,7 @@ func TestPersonConfirmsAtTheIssuerInAnotherTab(t *testing.T) {
 	before := s.clients[owner].Jar.Cookies(s.address(t))
 	back := s.comeBack(t, owner, i.issue(asked, s.claimsOf(i, asked, owner)), asked.Get("state"))
 	ok.Equal(back.Header.Get("Location"), "/account")
-	ok.True(s.follow(t, owner, back).has("You have confirmed that it is you."))
+	ok.True(s.follow(t, owner, back).has("Your identity is confirmed."))
 	ok.Equal(s.post(t, owner, remove, "_next", "/account?").StatusCode, http.StatusSeeOther)
 	// The secret of before is worth nothing.
 	s.clients["thief"] = s.newClient(t)

@@ -210,7 +210,7 @@ func finishOIDC(ctx context.Context, x *exchange) (answer, error) {
 		if err != nil {
 			return x.refuseOIDCConfirm(ctx, err)
 		}
-		x.sayDone("You have confirmed that it is you. Go on in the tab that asked you to.")
+		x.sayDone("Your identity is confirmed. Go on in the tab that asked you to.")
 		return redirect("/account"), nil
 	case err != nil:
 		return x.refuseOIDC(ctx, next, err)

@@ -294,13 +294,13 @@ func TestIssuerThatIsDownStopsNothingElse(t *testing.T) {
 	i.away = true
 	s := newSite(t, i.use)
 	s.clients["somebody"] = s.newClient(t)
-	ok.True(s.get(t, "somebody", "/sign-in").has("Mail me a code"))
+	ok.True(s.get(t, "somebody", "/sign-in").has("Email me a code"))
 	for range 2 {
 		down := s.get(t, "somebody", begin+"?next=%2Faccount")
 		ok.Equal(down.StatusCode, http.StatusServiceUnavailable)
 		ok.Equal(down.Header.Get("Retry-After"), "3")
 		ok.True(down.has(isAway))
-		ok.True(down.has("Mail me a code"))
+		ok.True(down.has("Email me a code"))
 		ok.True(down.has(`name="next" value="/account"`))
 	}
 	i.set(func() { i.away = false })

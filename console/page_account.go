@@ -17,7 +17,7 @@ func accountPages() []page {
 			template: "companies.html", load: loadCompanies,
 		},
 		{
-			path: "/account", scope: scopeSelf, title: "Your sign-in", template: "account.html",
+			path: "/account", scope: scopeSelf, title: "Your account", template: "account.html",
 			load: loadAccount,
 		},
 	}
@@ -31,11 +31,11 @@ func accountActs() []act {
 		}, noMembers, signOut),
 		newAct(act{
 			name: "session.end", scope: scopeSelf, path: "/account/sessions/{sessionId}/end", page: "/account",
-			done: "The session has ended.",
+			done: "The session is signed out.",
 		}, noMembers, endSession),
 		newAct(act{
 			name: "session.end_others", scope: scopeSelf, path: "/account/sessions/end-others", page: "/account",
-			done: "All other sessions have ended.",
+			done: "All other sessions are signed out.",
 		}, noMembers, endOtherSessions),
 	}, slices.Concat(passkeyActs(), confirmActs())...)
 }

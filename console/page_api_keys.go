@@ -34,7 +34,7 @@ func apiKeyActs() []act {
 		}),
 		newAct(act{
 			name: "api_key.rotate", scope: scopeCompany, path: path + "/{keyId}/rotate", page: path, recent: true,
-			permission: ticketing.PermissionAPIKeyManage, done: "The key has a successor.",
+			permission: ticketing.PermissionAPIKeyManage, done: "The successor was created.",
 		}, noMembers, func(ctx context.Context, c *call, _ none) (outcome, error) {
 			if err := c.checkAPIKey(ctx); err != nil {
 				return outcome{}, err
@@ -44,7 +44,7 @@ func apiKeyActs() []act {
 		}),
 		newAct(act{
 			name: "api_key.revoke", scope: scopeCompany, path: path + "/{keyId}/revoke", page: path,
-			permission: ticketing.PermissionAPIKeyManage, done: "The key is revoked. It opens nothing any more.",
+			permission: ticketing.PermissionAPIKeyManage, done: "The key is revoked. It no longer works.",
 		}, noMembers, func(ctx context.Context, c *call, _ none) (outcome, error) {
 			if err := c.checkAPIKey(ctx); err != nil {
 				return outcome{}, err

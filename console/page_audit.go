@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ func auditPages() []page {
 		path:  auditPath, scope: scopeCompany, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionAuditRead}, template: "audit.html",
 		query: append([]string{"cursor"}, auditFilters()...), load: loadAudit,
+		live: []ticketing.WatchTopic{ticketing.WatchAudit},
 	}}
 }
 
@@ -38,35 +38,6 @@ type shownPerson struct {
 	ID    uuid.UUID `json:"id"`
 	Name  string    `json:"name,omitempty"` // in the company, or else on the platform; empty: they were in neither
 	Email string    `json:"email"`
-}
-
-// difference is a member of a subject before and after an action, as text.
-type difference struct{ Name, Before, After string }
-
-// Differences returns the members that changed, by name.
-func (a shownAct) Differences() []difference {
-	var changed map[string]struct{ Before, After json.RawMessage }
-	if json.Unmarshal(a.Changes, &changed) != nil {
-		return nil
-	}
-	all := make([]difference, 0, len(changed))
-	for name, one := range changed {
-		all = append(all, difference{name, plainText(one.Before), plainText(one.After)})
-	}
-	slices.SortFunc(all, func(a, b difference) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
-
-// plainText returns a JSON value as a person reads it: a text without its quotation marks, and nothing for null.
-func plainText(value json.RawMessage) string {
-	var text string
-	switch {
-	case len(value) == 0 || string(value) == "null":
-		return ""
-	case json.Unmarshal(value, &text) == nil:
-		return text
-	}
-	return string(value)
 }
 
 // auditList is a page of the log with its filters.
@@ -118,14 +89,17 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 	shown := auditList{
 		Filtered: isFiltered(c, auditFilters()...),
 		Filters: []field{
-			typedFilter(c, "actor", "Who (email)", "text"), typedFilter(c, "action", "What (such as key.issue)", "text"),
+			typedFilter(c, "actor", "Who (email)", "text"), actionFilter(c, false),
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
 		},
 	}
 	if shown.Items, err = nameActs(ctx, c, found.Items); err != nil {
 		return view{}, err
 	}
-	return view{data: shown, paged: true, next: found.NextCursor}, c.nameSubjects(ctx, shown.Items)
+	// A later page does not change with new actions.
+	return view{
+		data: shown, paged: true, next: found.NextCursor, still: c.query("cursor") != "",
+	}, c.nameSubjects(ctx, shown.Items)
 }
 
 // nameActs adds the people to a page of the log, with one question for all of them.

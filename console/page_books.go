@@ -50,7 +50,7 @@ type platformBooks struct {
 // Waited returns for how long the oldest work has waited.
 func (f *frame) Waited(since *ticketing.Time) string {
 	if since == nil {
-		return "Nothing waits"
+		return "None"
 	}
 	return formatDuration(f.now.Sub(since.Time))
 }

@@ -24,7 +24,7 @@ func brandingActs() []act {
 		newAct(act{
 			name: "branding.save", scope: scopeCompany, path: "/business/{companyId}/branding/save",
 			page: "/business/{companyId}/branding", permission: ticketing.PermissionBrandingManage,
-			done: "The branding is saved. Sales from now on use it.",
+			done: "The branding was saved. New sales use it.",
 		}, readBranding, func(ctx context.Context, c *call, params ticketing.UpdateBrandingParams) (outcome, error) {
 			saved, err := c.operator.UpdateBranding(ctx, c.companyID, params)
 			return outcome{data: saved}, err

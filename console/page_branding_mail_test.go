@@ -19,7 +19,8 @@ func TestTicketMailIsShownInTheBrandingOfNow(t *testing.T) {
 	ok, s := is.New(t), newSite(t)
 	s.postJSON(t, owner, brandingPath+"/save", `{"brandName":"Oja <b>Live</b>","primaryColor":"#3b0764",`+
 		`"emailFooter":"Oja Ltd.","logoUrl":"https://cdn.adire.ng/logo.png"}`)
-	ok.True(s.get(t, viewer, brandingPath).has(`/branding/mail" target="_blank" rel="noopener">See the ticket mail</a>`))
+	ok.True(s.get(t, viewer, brandingPath).has(
+		`/branding/mail" target="_blank" rel="noopener">Preview the ticket mail</a>`))
 	got := s.get(t, viewer, brandingMail)
 	ok.Equal(got.StatusCode, http.StatusOK)
 	checkDocument(t, got) // It loads no logo.

@@ -22,10 +22,10 @@ func TestBrandingIsSavedAndShown(t *testing.T) {
 		"accentColor", "#facc15", "logoUrl", "", "checkoutFooter", "No refunds", "ticketFooter", "Bring an id",
 		"emailFooter", "Adire Ltd.", "supportEmail", "Help@Adire.ng")
 	page := s.follow(t, administrator, saved)
-	ok.True(page.has("The branding is saved. Sales from now on use it."))
+	ok.True(page.has("The branding was saved. New sales use it."))
 	text := words(page)
 	for _, want := range []string{
-		"Checkout Adire Sample event", "Buy 2 tickets No refunds Ticket mail See the ticket mail Adire",
+		"Checkout Adire Sample event", "Buy 2 tickets No refunds Ticket mail Preview the ticket mail Adire",
 		"Regular Bring an id Questions? Write to help@adire.ng. Adire Ltd. Sent by the platform on behalf of Adire",
 		// Section 2.7 has colours in upper case. Contrasts are rounded down.
 		"2 21 Nov 2026, 10:31 Current Adire #3B0764 #FACC15 name, primary colour, accent colour, checkout footer, " +
@@ -62,7 +62,7 @@ func TestBrandingThatIsRefusedKeepsWhatWasTyped(t *testing.T) {
 	ok.True(!got.has("<script>alert"))
 	text := words(got)
 	ok.True(strings.Contains(text, "Brand name must not be empty"))
-	ok.True(strings.Contains(text, "bars and buttons must be # and six hexadecimal digits, such as #2563EB"))
+	ok.True(strings.Contains(text, "For bars and buttons. must be # and six hexadecimal digits, such as #2563EB"))
 	ok.True(strings.Contains(text, "must be an absolute https URL with a host"))
 	var found struct {
 		Versions []ticketing.BrandingVersion `json:"versions"`

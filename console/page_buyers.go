@@ -22,6 +22,7 @@ func buyerPages() []page {
 			path:  buyersPath, scope: scopeCompany, title: "Buyers", nav: "Buyers", icon: "people",
 			permissions: []ticketing.Permission{ticketing.PermissionBuyerRead}, template: "buyers.html",
 			query: []string{"cursor", "email"}, load: loadBuyers,
+			live: []ticketing.WatchTopic{ticketing.WatchMoney, ticketing.WatchAudit},
 		},
 		{
 			path: erasePath, scope: scopeCompany, title: "Erase a buyer",
@@ -73,12 +74,13 @@ func loadBuyers(ctx context.Context, c *call) (view, error) {
 		return view{}, err
 	}
 	list := buyerList{
-		Filtered: isFiltered(c, "email"), Filters: []field{typedFilter(c, "email", "Beginning of the email", "text")},
+		Filtered: isFiltered(c, "email"), Filters: []field{typedFilter(c, "email", "Email starts with", "text")},
 	}
 	for _, buyer := range found.Items {
 		list.Items = append(list.Items, shownBuyer{buyer})
 	}
-	return view{data: list, paged: true, next: found.NextCursor}, nil
+	// A later page does not change with new buyers.
+	return view{data: list, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, nil
 }
 
 // loadErasure loads the page with the field for an email. A refused erasure shows it again with what was typed.
@@ -98,7 +100,7 @@ func eraseBuyer(ctx context.Context, c *call, email string) (outcome, error) {
 	erased, err := c.operator.EraseBuyer(ctx, c.companyID, email)
 	done := fmt.Sprintf("The buyer was erased, with %s.", formatPlural(erased.Orders, "order", "orders"))
 	if !erased.Erased {
-		done = "Nobody was erased: no buyer has this email any more."
+		done = "Nobody was erased: no buyer has this email."
 	}
 	return outcome{data: erased, done: done, next: c.expand(buyersPath)}, err
 }

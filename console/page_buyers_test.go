@@ -27,7 +27,7 @@ func (s *shop) emails(t *testing.T, query string) []string {
 func TestBuyersAreFoundByTheBeginningOfTheirEmail(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
-	ok.True(s.get(t, viewer, buyers).has("No buyer yet."))
+	ok.True(s.get(t, viewer, buyers).has("No buyers yet"))
 	for _, email := range []string{"ngozi@example.com", "nkem@example.com", "ada@example.com"} {
 		s.sellTo(t, email, 1)
 	}
@@ -39,7 +39,7 @@ func TestBuyersAreFoundByTheBeginningOfTheirEmail(t *testing.T) {
 	ok.True(page.has("Ngozi &lt;b&gt;Obi&lt;/b&gt;") && page.has("/orders?email=ngozi"))
 	ok.True(!page.has("Erase")) // A viewer erases nobody.
 	ok.True(s.get(t, administrator, buyers).has("Erase…"))
-	ok.True(s.get(t, viewer, buyers+"?email=zz").has("Nobody matches."))
+	ok.True(s.get(t, viewer, buyers+"?email=zz").has("No buyers match"))
 	for _, wrong := range []string{"?email=" + strings.Repeat("a", 400), "?email=a%00", "?cursor=x", "?limit=101"} {
 		ok.Equal(s.get(t, viewer, buyers+wrong).StatusCode, http.StatusBadRequest) // wrong
 	}
@@ -53,7 +53,8 @@ func TestBuyerIsErasedAfterAQuestion(t *testing.T) {
 	s.sellTo(t, "ada@example.com", 1)
 	const ask = buyers + "/erase/ask"
 	asked := s.post(t, owner, ask, "email", "ngozi@example.com")
-	ok.True(asked.has("removed from the buyer and from 2 orders, for good") && asked.has("Erase ngozi@example.com"))
+	ok.True(asked.has("permanently removes the email, name and phone from the buyer and from 2 orders"))
+	ok.True(asked.has("Erase ngozi@example.com"))
 	var shown struct {
 		Orders int
 		More   bool

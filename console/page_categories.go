@@ -38,7 +38,7 @@ func categoryActs() []act {
 		newAct(act{
 			name: "category.deactivate", scope: scopePlatform, path: categoriesPath + "/{categoryId}/deactivate",
 			page: categoriesPath, permission: ticketing.PermissionManage,
-			done: "The category is inactive: no new event takes it.",
+			done: "The category is deactivated. New events cannot use it.",
 		}, noMembers, func(ctx context.Context, c *call, _ none) (outcome, error) {
 			changed, err := c.operator.DeactivateCategory(ctx, c.pathID("categoryId"))
 			return outcome{data: changed}, err

@@ -18,7 +18,7 @@ func TestCommissionWithoutARate(t *testing.T) {
 	ok, s := is.New(t), newSite(t)
 	got := s.get(t, viewer, commissionPath)
 	ok.Equal(got.StatusCode, http.StatusOK)
-	ok.True(got.has("No rate is scheduled"))
+	ok.True(got.has("No rates scheduled"))
 	ok.Equal(s.get(t, viewer, "/api/v2"+commissionPath).text, `{"data":{"inForce":null,`+
 		`"gross":{"amount":"10000.00","currency":"NGN"},"earned":null,"rates":[]}}`+"\n")
 
@@ -39,8 +39,8 @@ func TestCommissionInForce(t *testing.T) {
 	s.schedule(t, "4", money.Percent, start) // at the same time, and later created
 	s.schedule(t, "3", money.Percent, start.Add(-time.Hour))
 	text := words(s.get(t, owner, commissionPath))
-	ok.True(strings.Contains(text, "Rate in force 4 %"))
-	ok.True(strings.Contains(text, "Of a sale of ₦10,000.00 ₦400.00"))
+	ok.True(strings.Contains(text, "Current rate 4 %"))
+	ok.True(strings.Contains(text, "Earned on a sale of ₦10,000.00 ₦400.00"))
 	order := []string{"Upcoming 9 % ₦900.00", "In force 4 % ₦400.00", "Past 5 % ₦500.00", "Past 3 % ₦300.00"}
 	for _, row := range order {
 		_, rest, found := strings.Cut(text, row)
@@ -50,7 +50,7 @@ func TestCommissionInForce(t *testing.T) {
 		text = rest
 	}
 	s.clock.advance(time.Hour)
-	ok.True(strings.Contains(words(s.get(t, owner, commissionPath)), "Rate in force 9 %"))
+	ok.True(strings.Contains(words(s.get(t, owner, commissionPath)), "Current rate 9 %"))
 	ok.True(strings.Contains(words(s.get(t, owner, overviewPath)), "Commission rate 9 %"))
 }
 

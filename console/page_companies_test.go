@@ -42,7 +42,7 @@ func TestCompaniesAreFilteredOrderedAndPaged(t *testing.T) {
 	s.clock.advance(336 * 24 * time.Hour) // The sessions have ended.
 	s.signIn(t, auditor)
 	ok.True(s.get(t, auditor, "/platform/companies?expires=30").has("29 days left"))
-	ok.True(s.get(t, auditor, "/platform/companies?prefix=zzz").has("No company matches."))
+	ok.True(s.get(t, auditor, "/platform/companies?prefix=zzz").has("No companies match"))
 	first := s.get(t, auditor, "/platform/companies?order=NAME&limit=1")
 	ok.True(first.has(adire) && !first.has(oja))
 	_, after, _ := strings.Cut(first.text, `<p class="more"><a class="button quiet" href="`)
@@ -52,7 +52,7 @@ func TestCompaniesAreFilteredOrderedAndPaged(t *testing.T) {
 	for _, query := range []string{"?order=FLOAT&prefix=a", "?expires=7", "?status=GONE", "?cursor=x"} {
 		ok.Equal(s.get(t, auditor, "/api/v2/platform/companies"+query).StatusCode, http.StatusBadRequest)
 	}
-	ok.True(s.get(t, auditor, "/platform/companies?order=FLOAT&prefix=a").has("have no effect"))
+	ok.True(s.get(t, auditor, "/platform/companies?order=FLOAT&prefix=a").has("do not apply"))
 }
 
 func TestCompanyIsCreatedRenamedAndSuspended(t *testing.T) {
@@ -79,6 +79,6 @@ func TestCompanyIsCreatedRenamedAndSuspended(t *testing.T) {
 
 	// Suspension needs a recent sign-in.
 	s.clock.advance(11 * time.Minute)
-	ok.True(s.post(t, onboarding, path+"/suspend").has("Confirm that it is you"))
+	ok.True(s.post(t, onboarding, path+"/suspend").has("Confirm your identity"))
 	ok.Equal(s.postJSON(t, onboarding, s.filled(path)+"/suspend", "").code(t), "CONFIRM_REQUIRED")
 }

@@ -97,7 +97,7 @@ func checkCase(ctx context.Context, c *call, number int64) error {
 	}
 	if len(found.Cases) == 0 || found.Cases[0].Number != number ||
 		found.Cases[0].Status != ticketing.VerificationSubmitted {
-		return conflicted("The case was decided or replaced meanwhile. Read what is there now, and decide again.")
+		return conflicted("Someone has decided or replaced this case. Review the current case and decide again.")
 	}
 	return nil
 }

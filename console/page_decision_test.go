@@ -27,7 +27,7 @@ func TestVerificationIsDecided(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	const path = "/platform/companies/{companyId}/verification"
-	ok.True(s.get(t, onboarding, path).has("No case yet."))
+	ok.True(s.get(t, onboarding, path).has("No cases yet"))
 	s.submit(t, "Adire <i>Ltd")
 	shown := s.get(t, onboarding, path)
 	ok.True(shown.has("as it was submitted") && shown.has("Adire &lt;i&gt;Ltd") && shown.has("RC 1"))
@@ -59,7 +59,7 @@ func TestVerificationIsDecided(t *testing.T) {
 	ok.True(ended.has("The grace has ended.") && ended.has(`<span class="badge bad">No</span>`))
 
 	s.clock.advance(11 * time.Minute)
-	ok.True(s.post(t, onboarding, path+"/revoke").has("Confirm that it is you"))
+	ok.True(s.post(t, onboarding, path+"/revoke").has("Confirm your identity"))
 	ok.Equal(s.postJSON(t, onboarding, s.filled(path)+"/approve", `{"expires":"2027-01-01T00:00:00Z"}`).StatusCode,
 		http.StatusOK) // An approval needs no recent sign-in.
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -59,8 +60,13 @@ func hasCategory(all []ticketing.Category, id uuid.UUID) bool {
 // Open reports whether the event can change; a new one can.
 func (f eventForm) Open() bool { return f.Event == nil || isOpenEvent(*f.Event) }
 
-// Presets returns the ticket categories that every event has.
-func (f eventForm) Presets() string { return strings.Join(ticketing.PresetCategories(), ", ") }
+// TicketCategories returns the ticket categories that the event has; a new one has the presets.
+func (f eventForm) TicketCategories() []string {
+	if f.Event == nil {
+		return ticketing.PresetCategories()
+	}
+	return f.Event.TicketCategories
+}
 
 // Value returns what a field has before somebody types.
 func (f eventForm) Value(name string) string {
@@ -102,18 +108,23 @@ func (f eventForm) CategoryOptions(shown *form) []option {
 	return options
 }
 
-// ItemViolation returns the first violation of an item of a list.
-func (f *form) ItemViolation(name string) string {
-	if !f.Refused() {
-		return ""
+// Lines returns a field of names, one a line. A violation of one of them says which.
+func (f *form) Lines(name, label string, options ...string) field {
+	shown := f.Field(name, label, options...)
+	if shown.Violation != "" || !f.Refused() {
+		return shown
 	}
-	for _, violation := range f.refused.refusal.Violations {
-		if strings.HasPrefix(violation.Message, name+"[") {
-			return violation.Message
+	for i, line := range linesOf(shown.Value) {
+		if text := f.refused.violations[name+"["+strconv.Itoa(i)+"]"]; text != "" {
+			shown.Violation = "“" + cut(line, maxShownName) + "” " + text
+			break
 		}
 	}
-	return ""
+	return shown
 }
+
+// maxShownName is how much of a name that was refused is repeated, in characters.
+const maxShownName = 60
 
 // newEvent are the members of a new event with its idempotency key.
 type newEvent struct {
@@ -153,13 +164,19 @@ func (m *members) lines(name string) *[]string {
 	if !sent {
 		return nil
 	}
-	names := []string{}
+	names := linesOf(text)
+	return &names
+}
+
+// linesOf returns the lines of a text that are not empty.
+func linesOf(text string) []string {
+	lines := []string{}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
-			names = append(names, line)
+			lines = append(lines, line)
 		}
 	}
-	return &names
+	return lines
 }
 
 func createEvent(ctx context.Context, c *call, p newEvent) (outcome, error) {

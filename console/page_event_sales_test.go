@@ -27,7 +27,7 @@ func TestEventShowsItsSalesAndAdmissions(t *testing.T) {
 	s.books.Inventory(t, event.ID, "VIP", 150_00, 10)
 	s.books.Inventory(t, event.ID, "Balcony", 50_00, 10)
 	before := s.get(t, viewer, at)
-	ok.True(before.has("What is sold in this time appears here"))
+	ok.True(before.has("Gross sales in this period appear here"))
 	ok.True(!before.has("Admissions by hour")) // It has not begun.
 
 	zone, err := time.LoadLocation(*event.Schedule.Timezone)

@@ -27,7 +27,7 @@ func tierActs() []act {
 			onDataPlane(setTierStatus(ticketing.InventoryPaused))),
 		newAct(of("inventory.resume", tierPath+"/resume", "The unsold tickets are on sale."), noMembers,
 			onDataPlane(setTierStatus(ticketing.InventoryAvailable))),
-		newAct(of("inventory.cancel", tierPath+"/cancel", "The unsold tickets are cancelled. Those sold stay valid."),
+		newAct(of("inventory.cancel", tierPath+"/cancel", "The unsold tickets are cancelled. Sold tickets stay valid."),
 			readConfirmed, onDataPlane(cancelTier)),
 	}
 }

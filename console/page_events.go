@@ -34,10 +34,10 @@ func eventPages() []page {
 			path: eventPath, scope: scopeCompany, title: "Event",
 			grants:   []ticketing.Grant{ticketing.GrantEventRead, ticketing.GrantInventoryRead},
 			template: "event.html", query: []string{"tz"}, load: loadEvent,
-			live: []ticketing.WatchTopic{ticketing.WatchMoney},
+			live: []ticketing.WatchTopic{ticketing.WatchEvent},
 		},
 		{
-			path: eventEditPath, scope: scopeCompany, title: "Edit the event", grants: manage, template: "event-form.html",
+			path: eventEditPath, scope: scopeCompany, title: "Edit event", grants: manage, template: "event-form.html",
 			load: loadEventEdit,
 		},
 	}
@@ -50,18 +50,18 @@ func eventActs() []act {
 			name: name, scope: scopeCompany, path: path, page: page, grant: ticketing.GrantEventManage, done: done,
 		}
 	}
-	end := of("event.end", eventPath+"/end", eventPath, "The event has ended. It sells nothing any more.")
+	end := of("event.end", eventPath+"/end", eventPath, "The event has ended. Sales have stopped.")
 	end.grant, end.permission = "", ticketing.PermissionManage
 	return []act{
-		newAct(of("event.create", eventsPath+"/create", eventNewPath, "The event was created. Add tickets next."),
+		newAct(of("event.create", eventsPath+"/create", eventNewPath, "The event was created. Add its tickets next."),
 			readNewEvent, onDataPlane(createEvent)),
 		newAct(of("event.update", eventEditPath+"/save", eventEditPath, "The event was changed."),
 			readEventChange, onDataPlane(updateEvent)),
 		newAct(of("event.publish", eventPath+"/publish", eventPath,
-			"The event is published, and all its unsold tickets are on sale."),
+			"The event is published. All its unsold tickets are on sale."),
 			noMembers, onDataPlane(setEventStatus(ticketing.EventPublished))),
 		newAct(of("event.unpublish", eventPath+"/unpublish", eventPath,
-			"The event is a draft again, and its unsold tickets are paused."),
+			"The event is a draft again. Its unsold tickets are paused."),
 			noMembers, onDataPlane(setEventStatus(ticketing.EventDraft))),
 		newAct(of("event.cancel", eventPath+"/cancel", eventPath,
 			"The event is cancelled. Its orders stay as they are."),

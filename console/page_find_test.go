@@ -53,8 +53,8 @@ func TestFindLeadsToWhatAnIDNames(t *testing.T) {
 			ok.Equal(strings.Count(s.get(t, who, "/api/v2"+path+query).text, `"kind"`), 1) // A program gets the list.
 		}
 		foreign := "/business/" + s.other.String() + "/find" + query
-		ok.True(s.get(t, stranger, foreign).has("Nothing was found.")) // text
-		ok.True(s.get(t, chief, foreign).has("Nothing was found."))    // text
+		ok.True(s.get(t, stranger, foreign).has("Nothing found")) // text
+		ok.True(s.get(t, chief, foreign).has("Nothing found"))    // text
 	}
 	ok.Equal(s.get(t, stranger, find+"?q="+orderID).StatusCode, http.StatusNotFound)
 	ok.Equal(s.get(t, owner, platformFind+"?q="+orderID).StatusCode, http.StatusForbidden)
@@ -95,8 +95,8 @@ func TestFindListsWhatATextMayMean(t *testing.T) {
 		{viewer, find, "ngozi@ex", []string{"Buyers</h2>"}, "Orders</h2>"},
 		{chief, platformFind, "ngozi@example.com", []string{
 			"Orders</h2>", "Buyers</h2>", ">Company</th>", "Adire Concerts", "/business/" + s.company.String() + "/orders/",
-		}, "What can be found"},
-		{chief, platformFind, "ngozi@ex", []string{"Nothing was found.", "What can be found"}, "Buyers</h2>"},
+		}, "What you can search for"},
+		{chief, platformFind, "ngozi@ex", []string{"Nothing found", "What you can search for"}, "Buyers</h2>"},
 		{viewer, find, strings.ToUpper(begin), []string{"Events</h2>", s.event.Title}, "Companies</h2>"},
 		{
 			chief, platformFind, "adire",
@@ -110,18 +110,18 @@ func TestFindListsWhatATextMayMean(t *testing.T) {
 		},
 		{chief, platformFind, "GTB-0091827", []string{"Credits of float</h2>", "Adire Concerts"}, "Nothing"},
 		{chief, platformFind, "support@example.com", []string{"Staff</h2>", "/platform/staff"}, "Nothing"},
-		{viewer, find, "support@example.com", []string{"Nothing was found."}, "Staff</h2>"},
-		{viewer, find, "gtb-0091827", []string{"Nothing was found."}, "Credits"},
-		{viewer, find, "", []string{"What can be found"}, "Nothing was found."},
-		{viewer, find, " \t", []string{"What can be found"}, "Nothing was found."},
-		{viewer, find, hostile, []string{"Nothing was found."}, "<script>alert"},
+		{viewer, find, "support@example.com", []string{"Nothing found"}, "Staff</h2>"},
+		{viewer, find, "gtb-0091827", []string{"Nothing found"}, "Credits"},
+		{viewer, find, "", []string{"What you can search for"}, "Nothing found"},
+		{viewer, find, " \t", []string{"What you can search for"}, "Nothing found"},
+		{viewer, find, hostile, []string{"Nothing found"}, "<script>alert"},
 		{
 			viewer, find, strings.Repeat("ñ", 10_000),
 			[]string{"cannot be searched for", "aria-invalid"},
-			"Nothing was found.",
+			"Nothing found",
 		},
-		{viewer, find, "a\x00b", []string{"cannot be searched for"}, "Nothing was found."},
-		{viewer, find, "a\xffb", []string{"cannot be searched for"}, "Nothing was found."},
+		{viewer, find, "a\x00b", []string{"cannot be searched for"}, "Nothing found"},
+		{viewer, find, "a\xffb", []string{"cannot be searched for"}, "Nothing found"},
 	} {
 		got := s.get(t, test.who, test.path+"?q="+url.QueryEscape(test.text))
 		ok.Equal(got.StatusCode, http.StatusOK) // test.text

@@ -74,10 +74,10 @@ func creditFloat(ctx context.Context, c *call, p credit) (outcome, error) {
 		}, err
 	}
 	made, err := c.operator.CreditFloat(ctx, companyID, p.reference, p.amount)
-	done := outcome{data: made, done: formatMoney(made.Amount) + " was credited. The float is " +
+	done := outcome{data: made, done: formatMoney(made.Amount) + " was credited. Float is " +
 		formatMoney(made.BalanceAfter) + "."}
 	if !made.Applied {
-		done.done = "The reference " + p.reference + " was credited before, nothing moved."
+		done.done = "The reference " + p.reference + " was credited before. Nothing moved."
 	}
 	return done, err
 }

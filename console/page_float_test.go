@@ -14,7 +14,7 @@ func TestFloatIsCreditedOnce(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	const path = "/platform/companies/{companyId}/float"
-	ok.True(s.get(t, chief, path).has("No float was credited yet."))
+	ok.True(s.get(t, chief, path).has("No Float credits yet"))
 	ok.True(!s.get(t, finance, path).has("/float/credit")) // An administrator alone may.
 	unverified := s.post(t, chief, path+"/credit", "amount", "₦2,000.50", "reference", "bank-0001", "confirmed", "true")
 	ok.Equal(unverified.StatusCode, http.StatusConflict)
@@ -23,14 +23,14 @@ func TestFloatIsCreditedOnce(t *testing.T) {
 
 	asked := s.post(t, chief, path+"/credit", "amount", "₦2,000.50", "reference", "bank-0001")
 	ok.True(asked.has("Credit ₦2,000.50?") && asked.has("Adire Concerts") && asked.has(`value="2000.50"`))
-	ok.True(s.get(t, chief, path).has("No float was credited yet."))
+	ok.True(s.get(t, chief, path).has("No Float credits yet"))
 	done := s.follow(t, chief, s.post(t, chief, path+"/credit", "amount", "2000.50", "reference", "bank-0001",
 		"confirmed", "true"))
-	ok.True(done.has("₦2,000.50 was credited. The float is ₦2,000.50."))
+	ok.True(done.has("₦2,000.50 was credited. Float is ₦2,000.50."))
 	ok.True(done.has("<code>bank-0001</code>") && done.has("chief@example.com"))
 	again := s.follow(t, chief, s.post(t, chief, path+"/credit", "amount", "2000.50", "reference", "bank-0001",
 		"confirmed", "true"))
-	ok.True(again.has("credited before, nothing moved") && !again.has("₦4,001.00"))
+	ok.True(again.has("credited before. Nothing moved") && !again.has("₦4,001.00"))
 	ok.Equal(s.post(t, chief, path+"/credit", "amount", "1.00", "reference", "bank-0001", "confirmed", "true").StatusCode,
 		http.StatusConflict)
 	for _, fields := range [][]string{
@@ -42,7 +42,7 @@ func TestFloatIsCreditedOnce(t *testing.T) {
 		refused := s.post(t, chief, path+"/credit", fields...)
 		ok.Equal(refused.StatusCode, http.StatusBadRequest)
 		ok.True(refused.has("aria-invalid"))
-		ok.True(refused.has("Credit float")) // the form, and no question
+		ok.True(refused.has("Credit Float")) // the form, and no question
 	}
 	var made struct {
 		Applied      bool
@@ -71,7 +71,7 @@ func TestCommissionIsScheduled(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	const path = "/platform/companies/{companyId}/commission"
-	ok.True(s.get(t, finance, path).has("No rate is scheduled."))
+	ok.True(s.get(t, finance, path).has("No rates scheduled"))
 	refused := s.post(t, finance, path+"/schedule", "value", "abc", "unit", "PERCENT", "effectiveFrom", "")
 	ok.Equal(refused.StatusCode, http.StatusBadRequest)
 	ok.True(refused.has(`value="abc"`) && refused.has("must be a plain decimal"))

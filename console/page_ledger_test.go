@@ -20,7 +20,7 @@ func TestLedgerShowsMovementsNewestFirst(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
 	empty := s.get(t, viewer, ledgerPage+"?wallet=EARNINGS")
-	ok.True(empty.has("No money has moved yet."))
+	ok.True(empty.has("No movements yet"))
 	order := s.sell(t)
 	s.books.Clock.Advance(48 * time.Hour)
 	s.signIn(t, viewer)

@@ -23,15 +23,15 @@ func mailPages() []page {
 	return []page{
 		{
 			group: groupSelling,
-			path:  mailPath, scope: scopeCompany, title: "Ticket mails", nav: "Mail", icon: "mail", permissions: read,
+			path:  mailPath, scope: scopeCompany, title: "Ticket mail", nav: "Mail", icon: "mail", permissions: read,
 			template: "mail.html", query: append([]string{"cursor"}, mailFilters()...), load: loadMail,
 		},
 		{
-			path: orderMailPath, scope: scopeCompany, title: "Mails of an order", permissions: read,
+			path: orderMailPath, scope: scopeCompany, title: "Mail for an order", permissions: read,
 			template: "mail-order.html", load: loadOrderMail,
 		},
 		{
-			path: resendPath, scope: scopeCompany, title: "Send failed mails again",
+			path: resendPath, scope: scopeCompany, title: "Resend failed mail",
 			permissions: []ticketing.Permission{
 				ticketing.PermissionNotificationRead, ticketing.PermissionNotificationResend,
 			},

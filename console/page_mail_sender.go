@@ -105,9 +105,9 @@ func testMailSender(ctx context.Context, c *call, _ none) (outcome, error) {
 	if err != nil {
 		c.console.config.Logger.LogAttrs(ctx, slog.LevelError, "test mail not sent",
 			slog.String("requestId", c.exchange.id), slog.String("error", safeText(err)))
-		return outcome{}, conflicted("The mail server did not take the mail. Its answer is in the log of the service.")
+		return outcome{}, conflicted("The mail server refused the mail. The service's log has the reply.")
 	}
 	return outcome{
-		data: mailTested{to}, done: "A mail was sent to " + to + ". Look whether it arrived, also among spam.",
+		data: mailTested{to}, done: "A mail was sent to " + to + ". Check that it arrived. Look in the spam folder, too.",
 	}, nil
 }

@@ -23,7 +23,7 @@ func (s *shop) sendMails(t *testing.T) {
 func TestFailedMailsComeFirstAndAreSentAgain(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
-	ok.True(s.get(t, viewer, mails).has("No mail yet."))
+	ok.True(s.get(t, viewer, mails).has("No ticket mail yet"))
 	s.refuses.Store(true)
 	lost := s.sell(t)
 	s.sendMails(t)
@@ -33,7 +33,7 @@ func TestFailedMailsComeFirstAndAreSentAgain(t *testing.T) {
 	s.sendMails(t)
 	s.mail(t)
 	page := s.get(t, viewer, mails)
-	failed, all, found := strings.Cut(page.text, "<h2>All</h2>")
+	failed, all, found := strings.Cut(page.text, "<h2>All mail</h2>")
 	ok.True(found)
 	ok.True(strings.Contains(failed, lost.ID.String()))
 	ok.True(strings.Contains(all, "Sent"))
@@ -78,15 +78,15 @@ func TestAllFailedMailsAreSentAgainAfterACount(t *testing.T) {
 		s.sell(t)
 	}
 	s.sendMails(t)
-	ok.True(s.get(t, administrator, mails).has("Send failed ones again"))
+	ok.True(s.get(t, administrator, mails).has("Resend failed mail"))
 	ok.True(s.get(t, administrator, mails+"/resend").has("Send 3 mails again"))
 	ok.Equal(s.get(t, viewer, mails+"/resend").StatusCode, http.StatusForbidden)
 	done := s.follow(t, administrator, s.post(t, administrator, mails+"/resend/start"))
 	ok.True(done.has("3 mails are being sent again."))
-	ok.True(s.get(t, administrator, mails+"/resend").has("There is nothing to send again."))
+	ok.True(s.get(t, administrator, mails+"/resend").has("No mail to send again."))
 	var list []ticketing.Notification
 	s.get(t, viewer, "/api/v2"+mails+"?status=PENDING").data(t, &list)
 	ok.Equal(len(list), 3)
-	ok.True(s.get(t, viewer, mails+"?status=SENT").has("Nothing matches."))
+	ok.True(s.get(t, viewer, mails+"?status=SENT").has("No results"))
 	ok.Equal(s.get(t, viewer, mails+"?status=LOST").StatusCode, http.StatusBadRequest)
 }

@@ -21,8 +21,8 @@ func TestMemberIsInvitedByALink(t *testing.T) {
 	page := s.get(t, viewer, members)
 	ok.True(page.has("3 people work"))
 	ok.True(page.has("owner@example.com"))
-	ok.True(!page.has("Invite somebody"))
-	ok.True(!s.get(t, administrator, members).has("Invite somebody")) // Owners alone manage members.
+	ok.True(!page.has("Invite a member"))
+	ok.True(!s.get(t, administrator, members).has("Invite a member")) // Owners alone manage members.
 
 	invited := s.post(t, owner, members+"/invite", "name", "Ada <b>Obi</b>", "email", "ada@example.com", "role", "VIEWER",
 		"by", "link")
@@ -43,7 +43,7 @@ func TestMemberIsInvitedByMail(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	done := s.post(t, owner, members+"/invite", "name", "Ada", "email", "ada@example.com", "role", "VIEWER", "by", "mail")
-	ok.True(s.follow(t, owner, done).has("The invitation was mailed to ada@example.com."))
+	ok.True(s.follow(t, owner, done).has("The invitation was sent to ada@example.com."))
 	sent := s.mail(t)
 	ok.Equal(sent.To, "ada@example.com")
 	ok.True(strings.Contains(sent.Subject, "Adire Concerts"))
@@ -103,7 +103,7 @@ func TestInvitationOfSomebodyElsewhereHasNoLink(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	invited := s.post(t, owner, members+"/invite", "name", "S", "email", address(stranger), "role", "VIEWER", "by", "link")
-	ok.True(invited.has("as they do already"))
+	ok.True(invited.has("already sign in with"))
 	ok.True(!invited.has("/sign-in/link#"))
 }
 
@@ -116,7 +116,7 @@ func TestRefusedInvitationKeepsWhatWasTyped(t *testing.T) {
 	ok.True(refused.has(`value="Ada"`))
 	ok.True(refused.has(`value="ADMINISTRATOR" selected`))
 	ok.True(!refused.has("<script>"))
-	ok.True(refused.has(`<details open><summary>Invite somebody`))
+	ok.True(refused.has(`<details open><summary>Invite a member`))
 }
 
 func TestRoleIsChangedAndMemberRemoved(t *testing.T) {
@@ -158,7 +158,7 @@ func TestRoleHasAButtonForEachOther(t *testing.T) {
 			ok.True(strings.Contains(got, `name="role" value="`+role+`"`))
 		}
 		ok.True(strings.HasPrefix(got, "<details><"))
-		ok.Equal(strings.Contains(got, "You lose what the new role may not do."), who == owner)
+		ok.Equal(strings.Contains(got, "You lose the permissions that the new role lacks."), who == owner)
 	}
 	refused := s.post(t, owner, members+"/"+s.users[owner].String()+"/role", "role", "VIEWER")
 	ok.Equal(refused.StatusCode, http.StatusConflict)

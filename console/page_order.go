@@ -120,9 +120,9 @@ func refundOrder(ctx context.Context, c *call, params ticketing.RefundParams) (o
 	}
 	// Somebody else was faster, with a reason of their own.
 	if before.Ending != nil {
-		return outcome{data: order, done: "The order was refunded before: nothing moved."}, nil
+		return outcome{data: order, done: "The order was already refunded. Nothing moved."}, nil
 	}
-	done := fmt.Sprintf("%s went back to Float, and %s of commission was taken from Earnings.",
+	done := fmt.Sprintf("%s went back to Float, and %s of commission was taken back from Earnings.",
 		formatMoney(order.Gross), formatMoney(order.Commission.Amount))
 	if order.Ending.Restocked {
 		done += " Its tickets can be sold again."
@@ -137,7 +137,7 @@ func cancelOrder(ctx context.Context, c *call, reason string) (outcome, error) {
 	}
 	order, err := c.operator.CancelOrder(ctx, c.pathID("orderId"), reason)
 	if err == nil && before.Ending != nil {
-		return outcome{data: order, done: "The order was cancelled before: nothing changed."}, nil
+		return outcome{data: order, done: "The order was already cancelled. Nothing changed."}, nil
 	}
-	return outcome{data: order, done: "The order is cancelled. Its tickets admit nobody any more."}, err
+	return outcome{data: order, done: "The order is cancelled. Its tickets no longer admit anyone."}, err
 }

@@ -23,11 +23,11 @@ func orderPages() []page {
 			group: groupSelling,
 			path:  ordersPath, scope: scopeCompany, title: "Orders", nav: "Orders", icon: "ticket", permissions: read,
 			template: "orders.html", query: append([]string{"cursor", "q"}, orderFilters()...), load: loadOrders,
-			live: []ticketing.WatchTopic{ticketing.WatchMoney},
+			live: []ticketing.WatchTopic{ticketing.WatchMoney, ticketing.WatchAudit},
 		},
 		{
-			path: orderPath, scope: scopeCompany, title: "An order", permissions: read, template: "order.html",
-			load: loadOrder,
+			path: orderPath, scope: scopeCompany, title: "Order", permissions: read, template: "order.html",
+			load: loadOrder, live: []ticketing.WatchTopic{ticketing.WatchOrder},
 		},
 	}
 }
@@ -112,7 +112,7 @@ func findOrder(ctx context.Context, c *call, text string) (view, error) {
 		return view{data: list, paged: true, still: true}, nil
 	case errors.Is(err, ticketing.CodeInvalidRequest) && !c.exchange.api:
 		list := newOrderList(c, nil)
-		list.Search.Violation = "Type or scan the whole id of an order or a ticket, or the code of a ticket."
+		list.Search.Violation = "Type or scan a whole order id, ticket id or ticket code."
 		return view{data: list, paged: true, still: true}, nil
 	}
 	return view{}, err
@@ -134,10 +134,10 @@ func newOrderList(c *call, items []ticketing.OrderDetail) orderList {
 			chosenFilter(c, "event", "Event", events...),
 			chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "CONFIRMED", Label: "Confirmed"},
 				option{Value: "REFUNDED", Label: "Refunded"}, option{Value: "CANCELLED", Label: "Cancelled"}),
-			typedFilter(c, "email", "Buyer (whole email)", "text"),
+			typedFilter(c, "email", "Buyer's email", "text"),
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
 		},
-		Search: typedFilter(c, "q", "Id of an order or a ticket, or the code of a ticket", "text"),
+		Search: typedFilter(c, "q", "Order id, ticket id or ticket code", "text"),
 	}
 	list.Items = showOrders(items)
 	return list

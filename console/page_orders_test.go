@@ -45,7 +45,7 @@ func (s *shop) listed(t *testing.T, who, query string) []uuid.UUID {
 func TestOrdersAreFiltered(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
-	ok.True(s.get(t, viewer, orders).has("No order yet."))
+	ok.True(s.get(t, viewer, orders).has("No orders yet"))
 	first := s.sellTo(t, "ngozi@example.com", 2)
 	s.books.Clock.Advance(48 * time.Hour)
 	for _, who := range []string{viewer, support} {
@@ -68,7 +68,7 @@ func TestOrdersAreFiltered(t *testing.T) {
 	ok.True(page.has("Ngozi &lt;b&gt;Obi&lt;/b&gt;") && page.has("₦300.00") && page.has("Confirmed"))
 	ok.True(page.has(`value="ngozi@example.com"`)) // The filter stays.
 	ok.True(page.has("<bdi>" + s.event.Title + "</bdi>"))
-	ok.True(s.get(t, viewer, orders+"?status=REFUNDED").has("Nothing matches."))
+	ok.True(s.get(t, viewer, orders+"?status=REFUNDED").has("No orders match"))
 	ok.True(s.get(t, viewer, orders+"?limit=1").has("Next page"))
 	for _, wrong := range []string{
 		"?status=SOLD", "?email=ngozi", "?since=yesterday", "?event=x", "?limit=0", "?cursor=x",
@@ -96,11 +96,11 @@ func TestOrderIsFoundByItsIDAnAdmissionAndACode(t *testing.T) {
 	}
 	other := ticketing.FormatAdmissionCode(uuid.New(), admission)
 	for _, text := range []string{uuid.NewString(), other, ticketing.FormatAdmissionCode(order.EventID, order.ID)} {
-		ok.True(s.get(t, viewer, orders+"?q="+url.QueryEscape(text)).has("No order has this id or code.")) // text
+		ok.True(s.get(t, viewer, orders+"?q="+url.QueryEscape(text)).has("No order has this id or code")) // text
 	}
 	for _, text := range []string{"ada", "<script>alert(1)</script>", strings.Repeat("x", 5000), code + ":1"} {
 		shown := s.get(t, viewer, orders+"?q="+url.QueryEscape(text))
-		ok.True(shown.has("Type or scan the whole id") && !shown.has("<script>alert")) // text
+		ok.True(shown.has("Type or scan a whole order id") && !shown.has("<script>alert")) // text
 		ok.Equal(s.get(t, viewer, "/api/v2"+orders+"?q="+url.QueryEscape(text)).StatusCode, http.StatusBadRequest)
 	}
 	// The order of another company is as one that does not exist.
@@ -109,8 +109,8 @@ func TestOrderIsFoundByItsIDAnAdmissionAndACode(t *testing.T) {
 		ok.Equal(s.get(t, stranger, path).StatusCode, http.StatusNotFound)
 		ok.Equal(s.get(t, chief, path).StatusCode, http.StatusNotFound)
 	}
-	ok.True(s.get(t, stranger, foreign+"?q="+order.ID.String()).has("No order has this id or code."))
-	ok.True(s.get(t, chief, foreign+"?q="+url.QueryEscape(code)).has("No order has this id or code."))
+	ok.True(s.get(t, stranger, foreign+"?q="+order.ID.String()).has("No order has this id or code"))
+	ok.True(s.get(t, chief, foreign+"?q="+url.QueryEscape(code)).has("No order has this id or code"))
 }
 
 func TestOrderShowsItsTicketsMailsAndMovements(t *testing.T) {
@@ -155,7 +155,7 @@ func TestRefundSaysBeforeWhatItMoves(t *testing.T) {
 	for _, text := range []string{
 		"<strong>₦300.00</strong> goes back to Float.",
 		"<strong>₦7.50</strong> of commission is taken back from Earnings, which holds ₦7.50.",
-		"<strong>2 tickets admit</strong> nobody any more. 1 holder was admitted already.",
+		"<strong>2 tickets admit</strong> nobody from then on. 1 ticket was already scanned.",
 		"Sell the 2 tickets again", "No money moves",
 	} {
 		ok.True(page.has(text)) // text
@@ -167,7 +167,7 @@ func TestRefundSaysBeforeWhatItMoves(t *testing.T) {
 	ok.Equal(s.books.Wallets(t), before)
 
 	done := s.follow(t, chief, s.post(t, chief, path+"/refund", "reason", "The <i>buyer</i> is ill", "restock", "true"))
-	ok.True(done.has("₦300.00 went back to Float, and ₦7.50 of commission was taken from Earnings. " +
+	ok.True(done.has("₦300.00 went back to Float, and ₦7.50 of commission was taken back from Earnings. " +
 		"Its tickets can be sold again."))
 	for _, text := range []string{
 		"The &lt;i&gt;buyer&lt;/i&gt; is ill", "Refunded", "On sale again", "Checkout refund", "Commission reversal",
@@ -180,7 +180,7 @@ func TestRefundSaysBeforeWhatItMoves(t *testing.T) {
 	ok.Equal(after.Earnings, before.Earnings-7_50)
 	// The same again moves nothing, and a cancellation is refused.
 	again := s.follow(t, chief, s.post(t, chief, path+"/refund", "reason", "Again"))
-	ok.True(again.has("The order was refunded before: nothing moved."))
+	ok.True(again.has("The order was already refunded. Nothing moved."))
 	ok.Equal(s.post(t, chief, path+"/cancel", "reason", "Again").StatusCode, http.StatusConflict)
 	ok.Equal(s.books.Wallets(t), after)
 }
@@ -193,7 +193,7 @@ func TestRefundOfPaidOutCommissionIsRefused(t *testing.T) {
 		"accountName", "Adire")
 	s.post(t, owner, settlements+"/request")
 	path := orders + "/" + order.ID.String()
-	ok.True(s.get(t, chief, path).has("Earnings does not hold the commission any more"))
+	ok.True(s.get(t, chief, path).has("Earnings no longer holds this commission"))
 	refused := s.post(t, chief, path+"/refund", "reason", "The buyer is ill")
 	ok.Equal(refused.StatusCode, http.StatusConflict)
 	ok.True(refused.has("Earnings does not hold the commission of the order any more."))
@@ -207,7 +207,7 @@ func TestOrderIsCancelledWithoutMoney(t *testing.T) {
 	before := s.books.Wallets(t)
 	path := orders + "/" + order.ID.String()
 	done := s.follow(t, chief, s.post(t, chief, path+"/cancel", "reason", "A stolen card"))
-	ok.True(done.has("The order is cancelled. Its tickets admit nobody any more."))
+	ok.True(done.has("The order is cancelled. Its tickets no longer admit anyone."))
 	ok.True(done.has("A stolen card") && done.has("Cancelled") && done.has("Not sold again") && done.has("Admits nobody"))
 	ok.Equal(s.books.Wallets(t), before)
 

@@ -68,6 +68,6 @@ func TestOverviewCountsDeadLettersAndFailedMails(t *testing.T) {
 	}
 	s.signIn(t, owner)
 	got := words(s.get(t, owner, overviewPath))
-	ok.True(strings.Contains(got, "Dead letters 1 Webhooks that were given up"))
-	ok.True(strings.Contains(got, "Failed mails 1 Tickets that did not arrive"))
+	ok.True(strings.Contains(got, "Dead letters 1 Webhooks that failed for good"))
+	ok.True(strings.Contains(got, "Failed mails 1 Tickets that were not delivered"))
 }

@@ -94,14 +94,14 @@ func TestOverviewOfANewCompanyShowsWhatIsMissing(t *testing.T) {
 	ok.Equal(got.StatusCode, http.StatusOK)
 	text := words(got)
 	for _, want := range []string{
-		"Not ready to sell", "1 of 5 in place",
+		"Not ready to sell", "1 of 5 done",
 		"Verification Missing The company is not verified. Fill in the verification and submit it. Verify",
-		"Branding Done Since 21 Nov 2026 . See branding",
-		"Commission rate Missing No commission rate is in force. Platform staff schedule it. See schedule",
-		"Float Missing Float was never credited. Platform staff credit what the company has paid in. See balances",
+		"Branding Done Since 21 Nov 2026 . View branding",
+		"Commission rate Missing No commission rate is in force. Platform staff schedule it. View schedule",
+		"Float Missing Float was never credited. Platform staff credit what the company has paid in. View balances",
 		"API key Missing The company has no active API key. Issue one. API keys", "Test inbox Up to you",
 		"Float ₦0.00 Low", "Commission rate None", "Verification Unverified Not current", "Dead letters 0",
-		"Failed mails 0", "No money has moved yet.",
+		"Failed mails 0", "No movements yet",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the overview lacks %q:\n%s", want, text)
@@ -149,7 +149,7 @@ func TestOverviewOfACompanyThatSells(t *testing.T) {
 	key := s.openShop(t, 3_000_00)
 	got := words(s.get(t, owner, overviewPath))
 	ok.True(strings.Contains(got, "Ready to sell Float "))
-	ok.True(strings.Contains(got, "All that the service can check for a sale is in place (5 of 5)"))
+	ok.True(strings.Contains(got, "Ready to sell: every requirement is met (5 of 5)"))
 	ok.True(strings.Contains(got, "Float ₦3,000.00 Pays for the tickets you sell"))
 	ok.True(strings.Contains(got, "Commission rate 2.5 % Since 21 Nov 2026"))
 	ok.True(strings.Contains(got, "Verification Approved Does not expire"))
@@ -216,7 +216,7 @@ func TestOverviewShowsAGraceAsNoApproval(t *testing.T) {
 	_, err := s.staff.GrantGrace(t.Context(), s.company, s.clock.now().AddDate(0, 0, 5))
 	ok.NoErr(err)
 	text := words(s.get(t, owner, overviewPath))
-	ok.True(strings.Contains(text, "Verification Unverified In grace until 26 Nov 2026"))
+	ok.True(strings.Contains(text, "Verification Unverified Grace period until 26 Nov 2026"))
 	ok.True(strings.Contains(text, "Verification Done Until 26 Nov 2026"))
 }
 

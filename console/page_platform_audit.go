@@ -59,7 +59,7 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 	shown := platformAuditList{
 		Filtered: isFiltered(c, auditFilters()...),
 		Filters: []field{
-			typedFilter(c, "actor", "Who (email)", "text"), typedFilter(c, "action", "What (such as float.credit)", "text"),
+			typedFilter(c, "actor", "Who (email)", "text"), actionFilter(c, true),
 			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
 		},
 	}

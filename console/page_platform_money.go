@@ -38,7 +38,7 @@ func loadPlatformMoney(ctx context.Context, c *call) (view, error) {
 	}
 	shown := platformMoney{PlatformSales: sold}
 	shown.Chart = month.salesChart(ticketing.SalesReport{Items: sold.Items, Total: sold.Total})
-	shown.Chart.Empty = "What companies sell appears here, by its gross amount."
+	shown.Chart.Empty = "Gross sales of all companies appear here."
 	return view{data: shown}, nil
 }
 

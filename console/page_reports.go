@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,11 +26,11 @@ func reportsPage() page {
 		group: groupMoney,
 		path:  reportsPath, scope: scopeCompany, title: "Reports", nav: "Reports", icon: "chart",
 		permissions: []ticketing.Permission{ticketing.PermissionWalletRead}, template: "reports.html",
-		query: reportFilters(), load: loadReports,
+		query: append(reportFilters(), eventNameQuery), load: loadReports,
 	}
 }
 
-// reportFilters returns the members of the query of the page.
+// reportFilters returns the members of the query that select what a report covers.
 func reportFilters() []string { return []string{"interval", "event", "since", "until", "tz"} }
 
 // report is what the page shows.
@@ -42,8 +43,14 @@ type report struct {
 	// Float is at the end of each interval. It is nil for an event.
 	Float []balanceAt `json:"float,omitempty"`
 
+	// Events are those to choose from: the newest, or those that a search found.
+	Events []namedEvent `json:"events"`
+
 	From     time.Time `json:"-"`
+	Search   string    `json:"-"` // for an event
+	Event    string    `json:"-"` // the title of the chosen one
 	Filters  []field   `json:"-"`
+	Exported []field   `json:"-"` // the filters of the file
 	Filtered bool      `json:"-"`
 	Charts   []chart   `json:"-"`
 }
@@ -68,19 +75,18 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 	}
 	shown := report{
 		Interval: ticketing.SalesDaily, Zone: zone.String(), From: period.from(),
-		Filtered: isFiltered(c, reportFilters()...),
-		Filters: []field{
-			chosenFilter(c, "interval", "By", option{Value: "", Label: "Day"}, option{Value: "HOUR", Label: "Hour"}),
-			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
-			zoneFilter(c), typedFilter(c, "event", "Event (id)", "search"),
-		},
+		Filtered: isFiltered(c, append(reportFilters(), eventNameQuery)...),
 	}
 	if period.hourly {
 		shown.Interval = ticketing.SalesHourly
 	}
+	var events eventChoice
 	reads := []func(context.Context) error{func(ctx context.Context) error {
 		var err error
 		shown.Sales, err = period.sales(ctx, c, eventID, eventID != uuid.Nil)
+		return err
+	}, func(ctx context.Context) (err error) {
+		events, err = loadEventChoice(ctx, c, eventID)
 		return err
 	}}
 	if eventID == uuid.Nil {
@@ -95,6 +101,15 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 	if err := together(ctx, reads...); err != nil {
 		return view{}, err
 	}
+	shown.Events, shown.Search = events.Events, events.Search
+	if eventID != uuid.Nil {
+		shown.Event = events.field.chosen()
+	}
+	shown.Exported = []field{
+		chosenFilter(c, "interval", "By", option{Value: "", Label: "Day"}, option{Value: "HOUR", Label: "Hour"}),
+		typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"), zoneFilter(c), events.field,
+	}
+	shown.Filters = append(slices.Clone(shown.Exported), typedFilter(c, eventNameQuery, "Event name", "search"))
 	shown.Charts = []chart{period.salesChart(shown.Sales), period.admissionsChart(shown.Sales)}
 	if shown.Float != nil {
 		shown.Charts = append(shown.Charts, period.floatChart(shown.Float))

@@ -30,7 +30,7 @@ func settlementActs() []act {
 		newAct(act{
 			name: "bank_account.set", scope: scopeCompany, path: settlementsPath + "/bank-account/set", page: settlementsPath,
 			permission: ticketing.PermissionSettlementRequest, recent: true,
-			done: "The bank account was set. Settlements from now on are paid to it.",
+			done: "The bank account was saved. New settlements are paid to it.",
 		}, readBankAccount, setBankAccount),
 	}
 }
@@ -123,7 +123,7 @@ func requestSettlement(ctx context.Context, c *call, last4 string) (outcome, err
 	}
 	// Somebody else may have set another account since the question.
 	if last4 != "" && account != nil && account.BankAccountLast4 != last4 {
-		return outcome{}, conflicted("The bank account was changed meanwhile: it now ends in " + account.BankAccountLast4 +
+		return outcome{}, conflicted("The bank account has changed. It now ends in " + account.BankAccountLast4 +
 			". Check it, and request the settlement again.")
 	}
 	requested, err := c.operator.RequestSettlement(ctx, c.companyID)

@@ -16,8 +16,8 @@ func TestSettlementIsRequestedAfterAQuestion(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
 	empty := s.get(t, owner, settlements)
-	ok.True(empty.has("No settlement was requested yet."))
-	ok.True(empty.has("Set the bank account first"))
+	ok.True(empty.has("No settlements yet"))
+	ok.True(empty.has("Set the bank account that the money is paid to first"))
 	refused := s.post(t, owner, settlements+"/bank-account/set", "bank", "Zenith <b>", "accountNumber", "12x",
 		"accountName", "Adire Concerts Ltd")
 	ok.Equal(refused.StatusCode, http.StatusBadRequest)
@@ -30,7 +30,7 @@ func TestSettlementIsRequestedAfterAQuestion(t *testing.T) {
 	page := s.follow(t, owner, set)
 	ok.True(page.has("•••• 7890"))
 	ok.True(!page.has("123456"))
-	ok.True(page.has("There is nothing to pay out yet."))
+	ok.True(page.has("Nothing to pay out yet."))
 
 	s.sell(t)
 	page = s.get(t, owner, settlements)
@@ -39,10 +39,10 @@ func TestSettlementIsRequestedAfterAQuestion(t *testing.T) {
 	ok.True(!s.get(t, administrator, settlements).has("Request ₦3.75")) // Owners alone move money.
 	changed := s.post(t, owner, settlements+"/request", "bankAccountLast4", "1111")
 	ok.Equal(changed.StatusCode, http.StatusConflict)
-	ok.True(changed.has("it now ends in 7890"))
+	ok.True(changed.has("It now ends in 7890"))
 	done := s.follow(t, owner, s.post(t, owner, settlements+"/request", "bankAccountLast4", "7890"))
 	ok.True(done.has("₦3.75 was requested, to the account that ends in 7890."))
-	ok.True(done.has("waits for the platform"))
+	ok.True(done.has("has been waiting for the platform"))
 	ok.Equal(s.post(t, owner, settlements+"/request").StatusCode, http.StatusConflict) // one at a time
 
 	var list []ticketing.Settlement

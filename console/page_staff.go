@@ -42,7 +42,7 @@ func staffActs() []act {
 			}),
 		newAct(act{
 			name: "staff.remove", scope: scopePlatform, path: staffPath + "/{userId}/remove", page: staffPath,
-			permission: manage, recent: true, done: "They work for the platform no more.",
+			permission: manage, recent: true, done: "The member of staff was removed.",
 		}, noMembers, removeStaff),
 	}
 }

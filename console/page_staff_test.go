@@ -38,7 +38,7 @@ func TestStaffAreAddedWithALinkOnce(t *testing.T) {
 		}
 		again := s.post(t, chief, path+"/add", "email", address(known), "name", known, "role", role)
 		ok.Equal(again.StatusCode, http.StatusOK) // known
-		ok.True(!again.has("/sign-in/link") && again.has("as they do already"))
+		ok.True(!again.has("/sign-in/link") && again.has("already sign in with"))
 	}
 	ngozi := path + "/" + in.Session.UserID.String()
 	ok.True(s.follow(t, chief, s.post(t, chief, ngozi+"/role", "role", "AUDITOR")).has("The role was changed."))

@@ -25,14 +25,14 @@ func verificationActs() []act {
 	return []act{
 		newAct(act{
 			name: "verification.save", scope: scopeCompany, path: path + "/save", page: path,
-			permission: ticketing.PermissionKYBManage, done: "The draft is saved. It is not submitted yet.",
+			permission: ticketing.PermissionKYBManage, done: "The draft was saved. Submit it when it is complete.",
 		}, readFacts, func(ctx context.Context, c *call, params ticketing.UpdateVerificationParams) (outcome, error) {
 			draft, err := c.operator.UpdateVerification(ctx, c.companyID, params)
 			return outcome{data: draft}, err
 		}),
 		newAct(act{
 			name: "verification.submit", scope: scopeCompany, path: path + "/submit", page: path,
-			permission: ticketing.PermissionKYBSubmit, done: "The verification is submitted. The platform decides next.",
+			permission: ticketing.PermissionKYBSubmit, done: "The verification was submitted. The platform reviews it next.",
 		}, readFacts, submitVerification),
 	}
 }

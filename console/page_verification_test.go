@@ -26,12 +26,12 @@ func TestVerificationIsDraftedSubmittedAndDecided(t *testing.T) {
 	ok, s := is.New(t), newSite(t)
 	got := s.get(t, administrator, verificationPath)
 	ok.Equal(got.StatusCode, http.StatusOK)
-	ok.True(strings.Contains(words(got), "You may sell No Approval None Your company"))
+	ok.True(strings.Contains(words(got), "Can sell No Approval None Your company"))
 
 	// A draft may lack facts, and is kept as it is.
 	saved := s.post(t, administrator, verificationPath+"/save", "legalName", "Adire <b>Concerts</b>", "country", "")
 	page := s.follow(t, administrator, saved)
-	ok.True(page.has("The draft is saved. It is not submitted yet."))
+	ok.True(page.has("The draft was saved. Submit it when it is complete."))
 	ok.True(page.has(`value="Adire &lt;b&gt;Concerts&lt;/b&gt;"`))
 	ok.True(strings.Contains(words(page), "Newest case No. 1, a draft Your draft"))
 
@@ -40,7 +40,7 @@ func TestVerificationIsDraftedSubmittedAndDecided(t *testing.T) {
 		"Nigeria")
 	ok.Equal(refused.StatusCode, http.StatusBadRequest)
 	ok.True(refused.has(`value="Nigeria"`))
-	ok.True(strings.Contains(words(refused), "such as NG must be a code of ISO 3166-1 alpha-2, such as NG Address"))
+	ok.True(strings.Contains(words(refused), "such as NG. must be a code of ISO 3166-1 alpha-2, such as NG Address"))
 	refused = s.post(t, administrator, verificationPath+"/submit", "legalName", "Adire Concerts Limited", "country", "NG")
 	ok.Equal(refused.StatusCode, http.StatusBadRequest)
 	ok.True(strings.Contains(words(refused), "Registration number is needed to submit Country"))
@@ -48,9 +48,9 @@ func TestVerificationIsDraftedSubmittedAndDecided(t *testing.T) {
 	ok.True(strings.Contains(words(s.get(t, owner, verificationPath)), "a draft")) // nothing was submitted
 
 	page = s.follow(t, administrator, s.post(t, administrator, verificationPath+"/submit", facts()...))
-	ok.True(page.has("The verification is submitted."))
+	ok.True(page.has("The verification was submitted."))
 	text := words(page)
-	ok.True(strings.Contains(text, "Submitted The platform has your case and decides next."))
+	ok.True(strings.Contains(text, "Submitted The platform is reviewing your case."))
 	ok.True(strings.Contains(text, "Country NG Address 1 Marina Lagos Contact Ada Obi"))
 	ok.True(!page.has("<textarea")) // it cannot be edited
 	conflict := s.post(t, administrator, verificationPath+"/save", "legalName", "Other")
@@ -59,14 +59,14 @@ func TestVerificationIsDraftedSubmittedAndDecided(t *testing.T) {
 
 	s.approve(t, s.clock.now().AddDate(1, 0, 0))
 	text = words(s.get(t, administrator, verificationPath))
-	ok.True(strings.Contains(text, "You may sell Yes Approval Until 21 Nov 2027, 10:30 , 365 days left"))
-	ok.True(strings.Contains(text, "Renew or correct These are the facts of your last case."))
+	ok.True(strings.Contains(text, "Can sell Yes Approval Until 21 Nov 2027, 10:30 , 365 days left"))
+	ok.True(strings.Contains(text, "Renew or correct These are the details of your last case."))
 	ok.True(strings.Contains(text, "Earlier cases No. 1 Approved submitted 21 Nov 2026 , decided 21 Nov 2026"))
 
 	// A renewal leaves the approval in force until it is decided.
 	s.follow(t, owner, s.post(t, owner, verificationPath+"/submit", facts()...))
 	text = words(s.get(t, administrator, verificationPath))
-	ok.True(strings.Contains(text, "You can go on selling meanwhile."))
+	ok.True(strings.Contains(text, "You can keep selling meanwhile."))
 	ok.True(strings.Contains(text, "Newest case No. 2, submitted"))
 }
 
@@ -78,15 +78,15 @@ func TestVerificationShowsExpiryGraceAndRejection(t *testing.T) {
 	s.clock.advance(time.Hour)
 	text := words(s.get(t, owner, verificationPath))
 	ok.True(strings.Contains(text, "Verification Expired"))
-	ok.True(strings.Contains(text, "You may sell No Approval Expired on 21 Nov 2026, 11:30"))
+	ok.True(strings.Contains(text, "Can sell No Approval Expired on 21 Nov 2026, 11:30"))
 
 	_, err := s.staff.GrantGrace(t.Context(), s.company, s.clock.now().Add(time.Hour))
 	ok.NoErr(err)
 	text = words(s.get(t, owner, verificationPath))
-	ok.True(strings.Contains(text, "You may sell Yes"))
-	ok.True(strings.Contains(text, "Grace Until 21 Nov 2026, 12:30 . It is no approval."))
+	ok.True(strings.Contains(text, "Can sell Yes"))
+	ok.True(strings.Contains(text, "Grace period Until 21 Nov 2026, 12:30 . This is not an approval."))
 	s.clock.advance(time.Hour)
-	ok.True(strings.Contains(words(s.get(t, owner, verificationPath)), "Grace Ended on 21 Nov 2026, 12:30"))
+	ok.True(strings.Contains(words(s.get(t, owner, verificationPath)), "Grace period Ended on 21 Nov 2026, 12:30"))
 
 	s.post(t, owner, verificationPath+"/submit", facts()...)
 	_, err = s.staff.RejectVerification(t.Context(), s.company, "Listed by the regulator")

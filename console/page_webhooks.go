@@ -66,11 +66,11 @@ func webhookActs() []act {
 		}, readEndpoint, onEndpoint(updateEndpoint)),
 		newAct(act{
 			name: "webhook.enable", scope: scopeCompany, path: endpointPath + "/endpoint/enable", page: endpointPath,
-			permission: manage, done: "The endpoint is enabled. It receives what happens from now on.",
+			permission: manage, done: "The endpoint is enabled. It receives events from now on.",
 		}, noMembers, onEndpoint(enableEndpoint)),
 		newAct(act{
 			name: "webhook.disable", scope: scopeCompany, path: endpointPath + "/endpoint/disable", page: endpointPath,
-			permission: manage, done: "The endpoint is disabled. What waited for it was cancelled.",
+			permission: manage, done: "The endpoint is disabled. Its waiting deliveries were cancelled.",
 		}, noMembers, onEndpoint(disableEndpoint)),
 		newAct(act{
 			name: "webhook.delete", scope: scopeCompany, path: endpointPath + "/endpoint/delete", page: endpointPath,
@@ -82,11 +82,11 @@ func webhookActs() []act {
 		}, noMembers, onEndpoint(prepareSecret)),
 		newAct(act{
 			name: "webhook.activate_secret", scope: scopeCompany, path: endpointPath + "/secret/activate", page: endpointPath,
-			permission: manage, done: "The new secret signs every delivery from now on.",
+			permission: manage, done: "Deliveries are now signed with the new secret.",
 		}, noMembers, onEndpoint(activateSecret)),
 		newAct(act{
 			name: "webhook.replay", scope: scopeCompany, path: deliveryPath + "/replay", page: deliveryPath,
-			permission: replay, done: "The event is being delivered again. This is the new delivery.",
+			permission: replay, done: "The event is being delivered again. This page shows the new delivery.",
 		}, noMembers, replayDelivery),
 		newAct(act{
 			name: "webhook.replay_many", scope: scopeCompany, path: replayPath + "/start", page: replayPath, permission: replay,

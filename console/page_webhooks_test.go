@@ -19,14 +19,14 @@ func TestEndpointIsRegisteredWithASecretThatIsShownOnce(t *testing.T) {
 	ok, s := is.New(t), newSite(t)
 	empty := s.get(t, viewer, webhooks)
 	ok.Equal(empty.StatusCode, http.StatusOK)
-	ok.True(empty.has("No endpoint yet."))
+	ok.True(empty.has("No endpoints yet"))
 	ok.True(!empty.has("Register an endpoint")) // A viewer changes nothing.
 
 	url := "https://hooks.example.com/in?a=1,2"
 	made := s.post(t, administrator, webhooks+"/create", "url", url, "events", "order.created", "events", "balance.low")
 	ok.Equal(made.StatusCode, http.StatusOK)
 	ok.True(made.has("svc_whsec_"))
-	ok.True(made.has("shown this once"))
+	ok.True(made.has("shown only once"))
 	list := s.get(t, viewer, webhooks)
 	ok.True(list.has(url))
 	ok.True(list.has("order.created, balance.low"))
@@ -74,7 +74,7 @@ func TestNewSecretsNeedARecentSignIn(t *testing.T) {
 			asked = s.post(t, owner, path)
 		}
 		ok.Equal(asked.StatusCode, http.StatusForbidden)
-		ok.True(asked.has("Confirm that it is you"))
+		ok.True(asked.has("Confirm your identity"))
 		ok.True(!asked.has("svc_whsec_"))
 	}
 	ok.Equal(s.post(t, owner, at+"/endpoint/disable").StatusCode, http.StatusSeeOther) // needs none
@@ -87,7 +87,7 @@ func TestEndpointIsChangedOnItsPage(t *testing.T) {
 	at := webhooks + "/" + endpoint.ID.String()
 	page := s.get(t, viewer, at)
 	ok.Equal(page.StatusCode, http.StatusOK)
-	ok.True(page.has("Nothing was delivered to it yet."))
+	ok.True(page.has("No deliveries yet."))
 	ok.True(!page.has("<form method=\"post\" action=\"/business")) // A viewer has no form.
 
 	changed := s.post(t, administrator, at+"/endpoint/update", "url", "https://new.example.com",
@@ -103,9 +103,10 @@ func TestEndpointIsChangedOnItsPage(t *testing.T) {
 	ok.True(s.follow(t, administrator, s.post(t, administrator, at+"/endpoint/enable")).has("Disable it"))
 	prepared := s.post(t, administrator, at+"/secret/prepare")
 	ok.True(prepared.has("svc_whsec_"))
-	ok.True(s.get(t, administrator, at).has("A next secret is prepared"))
+	ok.True(s.get(t, administrator, at).has("Next secret prepared"))
 	ok.True(!s.get(t, administrator, at).has("svc_whsec_"))
-	ok.True(s.follow(t, administrator, s.post(t, administrator, at+"/secret/activate")).has("signs every delivery"))
+	ok.True(s.follow(t, administrator, s.post(t, administrator, at+"/secret/activate")).has(
+		"are now signed with the new secret"))
 	again := s.post(t, administrator, at+"/secret/activate")
 	ok.Equal(again.StatusCode, http.StatusConflict)
 
@@ -168,8 +169,8 @@ func TestDeadLetterIsReplayed(t *testing.T) {
 	at := webhooks + "/deliveries/" + letters[0].ID.String()
 	ok.True(dead.has(strings.ReplaceAll(at, "{companyId}", s.company.String())))
 	page := s.get(t, viewer, at)
-	ok.Equal(strings.Count(page.text, `<td class="number" data-label="Answer">500</td>`), 8) // each attempt
-	ok.True(page.has(order.ID.String()))                                                     // the body
+	ok.Equal(strings.Count(page.text, `<td class="number" data-label="Response">500</td>`), 8) // each attempt
+	ok.True(page.has(order.ID.String()))                                                       // the body
 	ok.True(!page.has("Replay</button>"))
 	var detail struct {
 		Body string `json:"body"`
@@ -182,7 +183,7 @@ func TestDeadLetterIsReplayed(t *testing.T) {
 	s.status.Store(http.StatusOK)
 	ok.True(s.get(t, support, at).has("Replay</button>"))
 	made := s.follow(t, support, s.post(t, support, at+"/replay"))
-	ok.True(made.has("This is the new delivery."))
+	ok.True(made.has("This page shows the new delivery."))
 	ok.True(made.has("Replay of"))
 	ok.Equal(s.post(t, support, at+"/replay").StatusCode, http.StatusSeeOther)
 	s.sendAll(t)
@@ -227,7 +228,7 @@ func TestManyAreReplayedAfterACount(t *testing.T) {
 func TestDeliveriesHavePagesAndFilters(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
-	ok.True(s.get(t, viewer, webhooks+"/deliveries").has("Nothing was delivered yet."))
+	ok.True(s.get(t, viewer, webhooks+"/deliveries").has("No deliveries yet"))
 	s.endpoint(t)
 	for range 3 {
 		s.sell(t)
@@ -243,8 +244,8 @@ func TestDeliveriesHavePagesAndFilters(t *testing.T) {
 	ok.Equal(strings.Count(rest.text, `<td data-label="Event">order.created</td>`), 1)
 	// A cursor of another filter.
 	ok.Equal(s.get(t, viewer, webhooks+"/deliveries?cursor="+cursor).StatusCode, http.StatusBadRequest)
-	ok.True(s.get(t, viewer, webhooks+"/deliveries?since=2030-01-01").has("Nothing matches."))
-	ok.True(!s.get(t, viewer, webhooks+"/deliveries?until=2026-11-21").has("Nothing matches.")) // the day itself counts
+	ok.True(s.get(t, viewer, webhooks+"/deliveries?since=2030-01-01").has("No results"))
+	ok.True(!s.get(t, viewer, webhooks+"/deliveries?until=2026-11-21").has("No results")) // the day itself counts
 	for _, query := range []string{"status=LOST", "type=order.lost", "endpointId=1", "since=x", "colour=red"} {
 		ok.Equal(s.get(t, viewer, webhooks+"/deliveries?"+query).StatusCode, http.StatusBadRequest) // query
 	}
@@ -262,7 +263,7 @@ func TestMoreDeliveriesThanOneReplayMay(t *testing.T) {
 	}
 	s.sendAll(t)
 	page := s.get(t, administrator, webhooks+"/replay")
-	ok.True(page.has("More than 1000 deliveries selected") && page.has("At most 1000 are replayed at once."))
+	ok.True(page.has("More than 1000 deliveries selected") && page.has("At most 1000 can be replayed at a time."))
 	refused := s.post(t, administrator, webhooks+"/replay/start", "until", "2030-01-01T00:00:00Z")
 	ok.Equal(refused.StatusCode, http.StatusConflict)
 	ok.True(refused.has("At most 1000 deliveries are replayed at once, and these are more."))

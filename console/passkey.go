@@ -58,7 +58,7 @@ func (x *exchange) passkeys() (*webauthn.WebAuthn, error) {
 }
 
 // errNoPasskeys refuses passkeys at an address of numbers.
-var errNoPasskeys = conflicted("This address cannot have passkeys: they need a name, such as localhost.")
+var errNoPasskeys = conflicted("Passkeys need a host name, such as localhost. This address has none.")
 
 // keyHolder is a user as the verifier sees them.
 type keyHolder struct {
@@ -209,7 +209,7 @@ func passkeyActs() []act {
 	return []act{
 		newAct(act{
 			name: "passkey.rename", scope: scopeSelf, path: "/account/passkeys/{passkey}/rename", page: "/account",
-			done: "The passkey has a new name.",
+			done: "The passkey was renamed.",
 		}, func(m *members) string { return m.text("name") }, func(
 			ctx context.Context, c *call, name string,
 		) (outcome, error) {

@@ -28,30 +28,30 @@ type preconditionLink struct {
 func preconditionPlaces(name ticketing.PreconditionName) (title, who string, links []preconditionLink) {
 	switch name {
 	case ticketing.PreconditionVerification:
-		return "Verification", "The company submits it, the platform decides.", []preconditionLink{
+		return "Verification", "The company submits it, and the platform decides.", []preconditionLink{
 			{"Decide", "/platform/companies/{companyId}/verification", ticketing.PermissionKYBDecide},
 			{"Verify", "/business/{companyId}/verification", ticketing.PermissionKYBSubmit},
 		}
 	case ticketing.PreconditionBranding:
-		return "Branding", "A safe one is there from the start.", []preconditionLink{
-			{"See branding", "/business/{companyId}/branding", ticketing.PermissionBrandingManage},
+		return "Branding", "Every company starts with a default branding.", []preconditionLink{
+			{"View branding", "/business/{companyId}/branding", ticketing.PermissionBrandingManage},
 		}
 	case ticketing.PreconditionCommission:
 		return "Commission rate", "The platform schedules it.", []preconditionLink{
 			{"Schedule", "/platform/companies/{companyId}/commission", ticketing.PermissionCommissionSchedule},
-			{"See schedule", "/business/{companyId}/commission", ""},
+			{"View schedule", "/business/{companyId}/commission", ""},
 		}
 	case ticketing.PreconditionFloat:
-		return "Float", "The platform credits what the company has paid in.", []preconditionLink{
+		return "Float", "The platform credits the company's payments.", []preconditionLink{
 			{"Credit", "/platform/companies/{companyId}/float", ticketing.PermissionFloatCredit},
-			{"See balances", "/business/{companyId}", ""},
+			{"View balances", "/business/{companyId}", ""},
 		}
 	case ticketing.PreconditionAPIKey:
-		return "API key", "The shop's backend needs one that may sell.", []preconditionLink{
+		return "API key", "The shop's backend needs a key with the grant to sell.", []preconditionLink{
 			{"API keys", "/business/{companyId}/api-keys", ticketing.PermissionAPIKeyManage},
 		}
 	case ticketing.PreconditionTestInbox:
-		return "Test inbox", "", []preconditionLink{{"See mails", "/business/{companyId}/mail", ""}}
+		return "Test inbox", "", []preconditionLink{{"View mail", "/business/{companyId}/mail", ""}}
 	}
 	return formatWords(name), "", nil
 }

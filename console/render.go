@@ -145,7 +145,7 @@ func (c *console) execute(name string, data any) ([]byte, error) {
 func (x *exchange) renderFailure(status int, shown *ticketing.Error) []byte {
 	title := titleOf(status)
 	if status == http.StatusBadRequest && !isSafe(x.r.Method) {
-		title = "This was not accepted"
+		title = "This form was not accepted"
 	}
 	f := &frame{Title: title, RequestID: x.id, Refusal: shown, Plain: true, Here: x.r.URL.Path}
 	text, err := x.execute("failure.html", f)
@@ -166,13 +166,13 @@ func titleOf(status int) string {
 	case http.StatusServiceUnavailable:
 		return "Back in a moment"
 	case http.StatusTooManyRequests:
-		return "Too much at once"
+		return "Too many requests"
 	case http.StatusUnauthorized:
 		return "Sign in"
 	case http.StatusBadRequest:
-		return "This address is malformed"
+		return "This address is not valid"
 	case http.StatusConflict:
-		return "Not possible now"
+		return "Not possible right now"
 	}
 	return "Something went wrong"
 }

@@ -87,6 +87,26 @@ func (p period) labels() []string {
 	return all
 }
 
+// times returns short names of the first interval, the one in the middle and the last, for an axis.
+func (p period) times() []string {
+	last := len(p.starts) - 1
+	layout := "2 Jan"
+	switch {
+	case p.hourly:
+		layout = "2 Jan 15:04"
+	case p.starts[0].In(p.zone).Year() != p.starts[last].In(p.zone).Year():
+		layout = "2 Jan 2006"
+	}
+	all := []string{p.starts[0].In(p.zone).Format(layout)}
+	if last > 1 {
+		all = append(all, p.starts[last/2].In(p.zone).Format(layout))
+	}
+	if last > 0 {
+		all = append(all, p.starts[last].In(p.zone).Format(layout))
+	}
+	return all
+}
+
 // unit returns what an interval is called.
 func (p period) unit() string {
 	if p.hourly {
@@ -120,7 +140,7 @@ func (p period) sales(ctx context.Context, c *call, eventID uuid.UUID, tiers boo
 func (p period) salesChart(report ticketing.SalesReport) chart {
 	drawn := chart{
 		ID: "sales", Title: "Sales by " + strings.ToLower(p.unit()), Summary: p.summary("Sales"),
-		Empty: "What is sold in this time appears here, by its gross amount.",
+		Empty: "Gross sales in this period appear here.",
 	}
 	var lines []chartLine
 	byName := map[string]int{}
@@ -128,7 +148,7 @@ func (p period) salesChart(report ticketing.SalesReport) chart {
 	for _, row := range report.Items {
 		name := "Sales"
 		if row.Tier != nil {
-			name, tiers = *row.Tier, true
+			name, tiers = formatTier(*row.Tier), true
 		}
 		number, known := byName[name]
 		if !known {
@@ -137,7 +157,7 @@ func (p period) salesChart(report ticketing.SalesReport) chart {
 		}
 		lines[number].values[p.index(row.From.Time)] += int64(row.Gross)
 	}
-	drawn.draw(moneyUnit(), p.labels(), lines)
+	drawn.draw(moneyUnit(), p, lines)
 	drawn.Columns, drawn.Names = []string{p.unit()}, 1
 	if tiers {
 		drawn.Columns, drawn.Names = append(drawn.Columns, "Category"), 2
@@ -146,7 +166,7 @@ func (p period) salesChart(report ticketing.SalesReport) chart {
 	for _, row := range report.Items {
 		cells := []string{p.label(p.index(row.From.Time))}
 		if tiers {
-			cells = append(cells, *row.Tier)
+			cells = append(cells, formatTier(*row.Tier))
 		}
 		drawn.Rows = append(drawn.Rows, append(cells, formatCount(row.Orders), formatCount(row.Admissions),
 			formatMoney(row.Gross), formatMoney(row.Refunded)))
@@ -158,14 +178,14 @@ func (p period) salesChart(report ticketing.SalesReport) chart {
 func (p period) admissionsChart(report ticketing.SalesReport) chart {
 	drawn := chart{
 		ID: "admissions", Title: "Admissions by " + strings.ToLower(p.unit()), Summary: p.summary("Admissions"),
-		Empty:   "Each ticket that is scanned at a gate in this time is counted here.",
+		Empty:   "Tickets scanned at a gate in this period are counted here.",
 		Columns: []string{p.unit(), "Admitted"}, Names: 1,
 	}
 	admitted := make([]int64, len(p.starts))
 	for _, row := range report.Items {
 		admitted[p.index(row.From.Time)] += row.Admitted
 	}
-	drawn.draw(countUnit(), p.labels(), []chartLine{{"Admitted", admitted}})
+	drawn.draw(countUnit(), p, []chartLine{{"Admitted", admitted}})
 	for i, number := range admitted {
 		if number > 0 {
 			drawn.Rows = append(drawn.Rows, []string{p.label(i), formatCount(number)})
@@ -199,7 +219,7 @@ func (p period) floatChart(balances []balanceAt) chart {
 	unit := strings.ToLower(p.unit())
 	drawn := chart{
 		ID: "float", Title: "Float at the end of each " + unit, Summary: p.summary("Float"),
-		Empty:   "The float appears here once the platform has credited what you paid in.",
+		Empty:   "Float appears here when the platform credits your payment.",
 		Columns: []string{p.unit(), "Float"}, Names: 1,
 	}
 	values := make([]int64, len(balances))
@@ -207,6 +227,6 @@ func (p period) floatChart(balances []balanceAt) chart {
 		values[i] = int64(one.Balance)
 		drawn.Rows = append(drawn.Rows, []string{p.label(i), formatMoney(one.Balance)})
 	}
-	drawn.draw(moneyUnit(), p.labels(), []chartLine{{"Float", values}})
+	drawn.draw(moneyUnit(), p, []chartLine{{"Float", values}})
 	return drawn
 }

@@ -137,7 +137,7 @@ func limited(ctx context.Context, limit ratewindow.Limit, key string, now time.T
 		return err
 	}
 	return &limitError{&ticketing.Error{
-		Code: ticketing.CodeRateLimited, Message: "Too many tries. Try again later.",
+		Code: ticketing.CodeRateLimited, Message: "Too many attempts. Try again later.",
 	}, wait}
 }
 
@@ -214,7 +214,7 @@ func requestCode(ctx context.Context, x *exchange) (answer, error) {
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 var errNoMail = &ticketing.Error{
-	Code: ticketing.CodeConflict, Message: "This service sends no mail. Ask its operators for a link to sign in.",
+	Code: ticketing.CodeConflict, Message: "This service sends no mail. Ask its operators for a sign-in link.",
 }
 
 // refuseSignIn shows a sign-in page with a refusal.

@@ -92,10 +92,11 @@ func signInMail(
 	return ticketing.Mail{
 		FromName: sender.Name, FromAddress: sender.Address, To: request.User.Email, Subject: "Your code to sign in: " + code,
 		MessageID: "<" + uuid.NewString() + "@" + hostName(origin) + ">", Date: at,
-		Text: "Your code to sign in to " + title + " is\n\n    " + code + "\n\nType it in the browser that asked for it. Or open this link " +
-			"in any browser:\n\n" + link + "\n\n" + once + "\n",
+		Text: "Your code to sign in to " + title + " is\n\n    " + code +
+			"\n\nType it in the browser that asked for it. Or open this link in any browser:\n\n" + link + "\n\n" + once + "\n",
 		HTML: `<!doctype html><html lang="en"><body style="font:16px/1.5 system-ui,sans-serif;color:#1c1f26">` +
-			`<p>Your code to sign in to ` + html.EscapeString(title) + ` is</p><p style="font-size:28px;letter-spacing:2px"><strong>` + html.EscapeString(code) +
+			`<p>Your code to sign in to ` + html.EscapeString(title) + ` is</p>` +
+			`<p style="font-size:28px;letter-spacing:2px"><strong>` + html.EscapeString(code) +
 			`</strong></p><p>Type it in the browser that asked for it. Or open this link in any browser:</p><p><a href="` +
 			html.EscapeString(link) + `">Sign in</a></p><p>` + once + `</p></body></html>`,
 	}

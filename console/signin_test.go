@@ -91,7 +91,7 @@ func TestAddressGetsFiveCodesInAQuarterOfAnHour(t *testing.T) {
 		}
 		over := s.post(t, nobody, "/sign-in", "email", email)
 		ok.Equal(over.StatusCode, http.StatusTooManyRequests)
-		ok.True(over.has("Too many tries"))
+		ok.True(over.has("Too many attempts"))
 		ok.Equal(over.Header.Get("Retry-After"), "900")
 	}
 	s.clock.advance(16 * time.Minute)
